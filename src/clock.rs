@@ -1,0 +1,195 @@
+//! What a backend may believe of its clock.
+//!
+//! A wall clock can step: NTP, a resumed virtual machine, an operator. [`Guard`] remembers the highest
+//! reading that this backend has seen, so that a sequence that was reset in the same breath as a backward
+//! step still starts above everything this backend can have issued. It also notices forward jumps,
+//! since a forward jump is what later leaves a sequence ahead of the clock. The guard is arithmetic on
+//! numbers that the caller reads; the one function that reads the machine's clock is [`Clock::read`].
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// A wall clock that runs ahead of the monotonic one by more than this between two looks has jumped.
+/// One second is far above what slewing does (NTP slews at most 500 ppm), and far below what matters
+/// to an operator.
+const FORWARD_JUMP_US: i64 = 1_000_000;
+
+/// What the clock says, and the floor below which nothing may be issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// The wall clock, in microseconds since 1970.
+    pub reading_us: i64,
+    /// The highest reading that this backend has seen; at least `reading_us`.
+    pub high_water_us: i64,
+}
+
+/// A step of the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The clock reads lower than it did, by this many microseconds.
+    Backward(i64),
+    /// The clock has gained this many microseconds on the monotonic clock.
+    Forward(i64),
+}
+
+/// What one backend has seen of its clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Guard {
+    /// The last reading, and the wall and monotonic readings that forward jumps are measured against.
+    /// `None` until the first reading.
+    last: Option<Seen>,
+    high_water_us: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    wall_us: i64,
+    anchor_wall_us: i64,
+    anchor_monotonic_us: i64,
+}
+
+impl Guard {
+    /// Takes note of a wall reading, both clocks in microseconds, and says whether the wall clock stepped.
+    ///
+    /// The monotonic clock is asked only when the wall clock has moved by more than a second since the
+    /// last time it was asked: no smaller movement can hide a jump of more than a second.
+    pub fn observe(
+        &mut self,
+        wall_us: i64,
+        monotonic_us: impl FnOnce() -> i64,
+    ) -> (Now, Option<Step>) {
+        let Some(last) = &mut self.last else {
+            self.last = Some(Seen::first(wall_us, monotonic_us()));
+            self.high_water_us = wall_us;
+            return (self.now(wall_us), None);
+        };
+
+        let step = if wall_us < last.wall_us {
+            let size = last.wall_us - wall_us;
+            *last = Seen::first(wall_us, monotonic_us());
+            Some(Step::Backward(size))
+        } else if wall_us - last.anchor_wall_us > FORWARD_JUMP_US {
+            let monotonic_us = monotonic_us();
+            let gained =
+                (wall_us - last.anchor_wall_us) - (monotonic_us - last.anchor_monotonic_us);
+            *last = Seen::first(wall_us, monotonic_us);
+            (gained > FORWARD_JUMP_US).then_some(Step::Forward(gained))
+        } else {
+            last.wall_us = wall_us;
+            None
+        };
+
+        self.high_water_us = self.high_water_us.max(wall_us);
+        (self.now(wall_us), step)
+    }
+
+    fn now(&self, reading_us: i64) -> Now {
+        Now { reading_us, high_water_us: self.high_water_us }
+    }
+}
+
+impl Seen {
+    fn first(wall_us: i64, monotonic_us: i64) -> Self {
+        Seen { wall_us, anchor_wall_us: wall_us, anchor_monotonic_us: monotonic_us }
+    }
+}
+
+/// The machine's clocks, seen through a [`Guard`].
+#[derive(Debug, Default)]
+pub struct Clock {
+    guard: Guard,
+    started: Option<Instant>,
+}
+
+impl Clock {
+    /// Reads the wall clock.
+    pub fn read(&mut self) -> (Now, Option<Step>) {
+        let started = *self.started.get_or_insert_with(Instant::now);
+        self.guard.observe(wall_us(), || micros(started.elapsed().as_micros()))
+    }
+}
+
+/// The wall clock in microseconds since 1970; negative before.
+fn wall_us() -> i64 {
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => micros(since.as_micros()),
+        Err(before) => -micros(before.duration().as_micros()),
+    }
+}
+
+fn micros(duration: u128) -> i64 {
+    i64::try_from(duration).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000;
+    const START: i64 = 1_700_000_000 * SECOND;
+
+    /// Feeds `(wall, monotonic)` readings, in microseconds after `START` and 0, to a new guard.
+    fn observe_all(readings: &[(i64, i64)]) -> Vec<(Now, Option<Step>)> {
+        let mut guard = Guard::default();
+        readings.iter().map(|&(wall, mono)| guard.observe(START + wall, || mono)).collect()
+    }
+
+    fn steps(readings: &[(i64, i64)]) -> Vec<Option<Step>> {
+        observe_all(readings).into_iter().map(|(_, step)| step).collect()
+    }
+
+    #[test]
+    fn a_steady_clock_is_no_event() {
+        assert_eq!(steps(&[(0, 0), (1, 1), (1, 1), (5 * SECOND, 5 * SECOND)]), [None; 4]);
+    }
+
+    #[test]
+    fn a_lower_reading_is_one_event_with_its_size() {
+        assert_eq!(
+            steps(&[(500, 500), (200, 501), (201, 502), (600, 901)]),
+            [None, Some(Step::Backward(300)), None, None]
+        );
+    }
+
+    #[test]
+    fn the_high_water_mark_survives_a_backward_step() {
+        let seen = observe_all(&[(500, 500), (200, 501)]);
+        assert_eq!(seen[1].0, Now { reading_us: START + 200, high_water_us: START + 500 });
+    }
+
+    #[test]
+    fn a_forward_jump_of_more_than_a_second_is_one_event() {
+        assert_eq!(
+            steps(&[(0, 0), (SECOND * 3600 + 10, 10), (SECOND * 3600 + 20, 20)]),
+            [None, Some(Step::Forward(SECOND * 3600)), None]
+        );
+    }
+
+    #[test]
+    fn a_forward_jump_is_seen_through_readings_that_are_close_together() {
+        // Less than a second after the anchor, and the jump itself carries it over.
+        assert_eq!(
+            steps(&[(0, 0), (900_000, 900_000), (900_000 + SECOND + 2, 900_001)]),
+            [None, None, Some(Step::Forward(SECOND + 1))]
+        );
+    }
+
+    #[test]
+    fn a_long_pause_is_no_forward_jump() {
+        assert_eq!(steps(&[(0, 0), (86_400 * SECOND, 86_400 * SECOND)]), [None, None]);
+    }
+
+    #[test]
+    fn a_jump_forward_after_a_step_back_is_measured_from_the_step() {
+        assert_eq!(
+            steps(&[(0, 0), (-3600 * SECOND, 1), (0, 2)]),
+            [None, Some(Step::Backward(3600 * SECOND)), Some(Step::Forward(3600 * SECOND - 1))]
+        );
+    }
+
+    #[test]
+    fn the_monotonic_clock_is_left_alone_while_the_wall_clock_moves_little() {
+        let mut guard = Guard::default();
+        guard.observe(START, || 0);
+        guard.observe(START + SECOND, || panic!("not needed"));
+    }
+}

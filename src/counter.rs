@@ -1,0 +1,191 @@
+//! The logical clock: where a sequence's counter goes next.
+//!
+//! [`advance`] is the whole policy, as a function of numbers: no page, no lock, no clock of its own.
+//! Uniqueness rests on one rule, that a counter is only ever moved up; the clock decides how far.
+
+use crate::clock::Now;
+use crate::layout::Layout;
+
+/// How far ahead a WAL record covers the counter: 100 ms at full rate, so that a sequence writes about
+/// 10 records a second however busy it is. A crash skips at most this much.
+const LOG_AHEAD_US: i64 = 100_000;
+
+/// The three fields of a sequence's tuple (`FormData_pg_sequence_data`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The last counter that was taken; the next one, where `is_called` is false.
+    pub last_value: i64,
+    /// How many counters above `last_value` the logged record still covers.
+    pub log_cnt: i64,
+    /// Whether `last_value` has been taken.
+    pub is_called: bool,
+}
+
+/// How far a counter may run ahead of the clock, and how long a call may wait for the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// `pg_snowflake.max_lead` in microseconds.
+    pub max_lead_us: i64,
+    /// `pg_snowflake.max_wait` in microseconds.
+    pub max_wait_us: i64,
+}
+
+/// What a caller asks of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The layout that the counters are for.
+    pub layout: Layout,
+    /// How many counters are wanted, at least 1. Fewer are given where the lead or an end is near.
+    pub count: i64,
+    /// The limits on lead and waiting.
+    pub policy: Policy,
+    /// The clock.
+    pub now: Now,
+}
+
+/// What is known of the sequence besides its tuple.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The sequence's MAXVALUE.
+    pub max_value: i64,
+    /// Whether the page was last logged before the redo pointer of the last checkpoint: replay would
+    /// then start after that record, so a new one is due whatever it covers.
+    pub logged_before_redo: bool,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Take these counters.
+    Issue(Run),
+    /// The lead is over the limit: ask again in `us` microseconds.
+    Wait {
+        /// Until the lead is within the limit.
+        us: i64,
+    },
+    /// Nothing can be issued.
+    Refuse(Refusal),
+}
+
+/// A run of counters, and what the sequence's tuple becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The first counter.
+    pub first: i64,
+    /// The last counter, and the tuple's new `last_value`.
+    pub last: i64,
+    /// The `last_value` to log first, where the logged record does not cover the run.
+    pub log_value: Option<i64>,
+    /// The tuple's new `log_cnt`.
+    pub log_cnt: i64,
+}
+
+/// Why nothing can be issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The clock is this many microseconds before the layout's epoch.
+    ClockBeforeEpoch {
+        /// Distance to the epoch.
+        us: i64,
+    },
+    /// The next counter is further ahead of the clock than a call may wait for.
+    TooFarAhead {
+        /// How far its tick is ahead of the clock, in microseconds.
+        lead_us: i64,
+        /// How long the clock would take to come within the permitted lead, in microseconds.
+        wait_us: i64,
+        /// What stands ahead of the clock.
+        ahead: Ahead,
+    },
+    /// The next counter is above the sequence's MAXVALUE.
+    AboveMaxValue {
+        /// The counter that was due.
+        counter: i64,
+        /// MAXVALUE.
+        max_value: i64,
+    },
+    /// The layout's time field is used up.
+    LayoutUsedUp,
+}
+
+/// What stands ahead of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// The sequence: its last counter was issued when the clock stood higher, or under another layout.
+    Sequence,
+    /// This backend's high-water mark: the clock stepped back while the backend watched.
+    HighWater,
+}
+
+/// Moves the counter forward: to the clock where the clock is ahead, else by one.
+pub fn advance(state: State, bounds: Bounds, request: Request) -> Decision {
+    let Request { layout, policy, now, .. } = request;
+    let now_tick = layout.tick_at(now.reading_us);
+    let floor_tick = layout.tick_at(now.high_water_us);
+    if now_tick < 0 {
+        let us = layout.instant_of(0).saturating_sub(now.reading_us);
+        return Decision::Refuse(Refusal::ClockBeforeEpoch { us });
+    }
+    if floor_tick > layout.max_tick() {
+        return Decision::Refuse(Refusal::LayoutUsedUp);
+    }
+
+    // A sequence that stands at the end of bigint has no next value; saturating leaves it there, where
+    // it is far ahead of every clock.
+    let next = state.last_value.saturating_add(i64::from(state.is_called));
+    let (first, ahead) = if floor_tick > layout.tick_of(next) {
+        (layout.at_tick(next, floor_tick), Ahead::HighWater)
+    } else {
+        (next, Ahead::Sequence)
+    };
+    if first > bounds.max_value {
+        return Decision::Refuse(Refusal::AboveMaxValue {
+            counter: first,
+            max_value: bounds.max_value,
+        });
+    }
+
+    let lead_limit = now_tick + policy.max_lead_us / layout.tick_us();
+    let first_tick = layout.tick_of(first);
+    if first_tick > lead_limit {
+        return hold(first_tick, lead_limit, ahead, request);
+    }
+
+    let end = bounds.max_value.min(layout.max_counter());
+    if first > end {
+        return Decision::Refuse(Refusal::LayoutUsedUp);
+    }
+    let last =
+        first.saturating_add(request.count - 1).min(layout.last_counter_in(lead_limit)).min(end);
+    Decision::Issue(log(state, bounds, layout, first, last))
+}
+
+/// The lead is over the limit: wait where that is short, else refuse.
+fn hold(first_tick: i64, lead_limit: i64, ahead: Ahead, request: Request) -> Decision {
+    let Request { layout, policy, now, .. } = request;
+    let now_tick = layout.tick_at(now.reading_us);
+    let due = layout.instant_of(now_tick.saturating_add(first_tick - lead_limit));
+    let wait_us = due.saturating_sub(now.reading_us);
+    if wait_us <= policy.max_wait_us {
+        return Decision::Wait { us: wait_us };
+    }
+    let lead_us = layout.instant_of(first_tick).saturating_sub(now.reading_us);
+    Decision::Refuse(Refusal::TooFarAhead { lead_us, wait_us, ahead })
+}
+
+/// Decides whether the run needs a new WAL record, as `nextval_internal()` does: when the old one does
+/// not reach, when the sequence is fresh, and when the old one lies before the redo pointer.
+fn log(state: State, bounds: Bounds, layout: Layout, first: i64, last: i64) -> Run {
+    let covered = state.last_value.saturating_add(state.log_cnt);
+    if state.is_called && last <= covered && !bounds.logged_before_redo {
+        return Run { first, last, log_value: None, log_cnt: covered - last };
+    }
+    let logged = last
+        .saturating_add(layout.counters_in(LOG_AHEAD_US))
+        .min(bounds.max_value)
+        .min(layout.max_counter());
+    Run { first, last, log_value: Some(logged), log_cnt: logged - last }
+}
+
+#[cfg(test)]
+mod tests;

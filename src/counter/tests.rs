@@ -1,0 +1,362 @@
+//! The policy by cases, and against a model of a server that crashes under clocks that step.
+
+use super::*;
+use crate::clock::Guard;
+use crate::layout::INSTAGRAM;
+use proptest::prelude::*;
+
+const MS: i64 = 1_000;
+const HOUR: i64 = 3_600_000 * MS;
+
+/// An instant in the layout's life, at the start of a tick.
+const NOW_US: i64 = 1_800_000_000_000_000;
+const NOW_TICK: i64 = INSTAGRAM.tick_at(NOW_US);
+
+const DEFAULTS: Policy = Policy { max_lead_us: 100 * MS, max_wait_us: 1_000 * MS };
+
+fn used(last_value: i64) -> State {
+    State { last_value, log_cnt: 0, is_called: true }
+}
+
+fn at(reading_us: i64) -> Now {
+    Now { reading_us, high_water_us: reading_us }
+}
+
+fn ask(state: State, now: Now) -> Decision {
+    ask_for(1, state, now)
+}
+
+fn ask_for(count: i64, state: State, now: Now) -> Decision {
+    let bounds = Bounds { max_value: i64::MAX, logged_before_redo: false };
+    advance(state, bounds, Request { layout: INSTAGRAM, count, policy: DEFAULTS, now })
+}
+
+fn counter(tick: i64, seq: i64) -> i64 {
+    (tick << 10) | seq
+}
+
+fn issued(decision: Decision) -> Run {
+    match decision {
+        Decision::Issue(run) => run,
+        other => panic!("not issued: {other:?}"),
+    }
+}
+
+#[test]
+fn the_first_counter_of_a_fresh_sequence_has_seq_1() {
+    let fresh = State { last_value: 1, log_cnt: 0, is_called: false };
+    assert_eq!(issued(ask(fresh, at(NOW_US))).first, counter(NOW_TICK, 1));
+}
+
+#[test]
+fn the_clock_ahead_is_jumped_to_and_seq_goes_on_rotating() {
+    assert_eq!(issued(ask(used(123_456), at(NOW_US))).first, counter(NOW_TICK, 123_457 % 1024));
+}
+
+#[test]
+fn in_the_same_tick_the_counter_goes_up_by_one() {
+    let state = used(counter(NOW_TICK, 7));
+    assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK, 8));
+}
+
+#[test]
+fn a_full_tick_carries_into_the_next() {
+    let state = used(counter(NOW_TICK, 1023));
+    assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK + 1, 0));
+}
+
+#[test]
+fn a_lead_within_the_limit_is_held() {
+    let state = used(counter(NOW_TICK + 100, 7));
+    assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK + 100, 8));
+}
+
+#[test]
+fn a_lead_over_the_limit_waits_for_the_tick_that_permits_it() {
+    let state = used(counter(NOW_TICK + 500, 7));
+    assert_eq!(ask(state, at(NOW_US)), Decision::Wait { us: 400 * MS });
+    // Within a tick the wait is shorter by what has passed of it.
+    assert_eq!(ask(state, at(NOW_US + 300)), Decision::Wait { us: 400 * MS - 300 });
+    assert_eq!(issued(ask(state, at(NOW_US + 400 * MS))).first, counter(NOW_TICK + 500, 8));
+}
+
+#[test]
+fn a_wait_over_the_limit_is_refused_with_its_figures() {
+    let state = used(counter(NOW_TICK + 3_600_000, 7));
+    let refusal =
+        Refusal::TooFarAhead { lead_us: HOUR, wait_us: HOUR - 100 * MS, ahead: Ahead::Sequence };
+    assert_eq!(ask(state, at(NOW_US)), Decision::Refuse(refusal));
+}
+
+#[test]
+fn a_reset_sequence_starts_at_the_high_water_mark_not_at_a_clock_that_stepped_back() {
+    let now = Now { reading_us: NOW_US - 50 * MS, high_water_us: NOW_US };
+    assert_eq!(issued(ask(used(1), now)).first, counter(NOW_TICK, 2));
+
+    let now = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
+    let refusal =
+        Refusal::TooFarAhead { lead_us: HOUR, wait_us: HOUR - 100 * MS, ahead: Ahead::HighWater };
+    assert_eq!(ask(used(1), now), Decision::Refuse(refusal));
+}
+
+#[test]
+fn a_run_is_cut_where_the_lead_ends() {
+    let state = used(counter(NOW_TICK + 100, 1000));
+    let run = issued(ask_for(64, state, at(NOW_US)));
+    assert_eq!(
+        (run.first, run.last),
+        (counter(NOW_TICK + 100, 1001), counter(NOW_TICK + 100, 1023))
+    );
+}
+
+#[test]
+fn a_clock_before_the_epoch_is_refused() {
+    let epoch_us = INSTAGRAM.instant_of(0);
+    let refusal = Refusal::ClockBeforeEpoch { us: 5 };
+    assert_eq!(ask(used(1), at(epoch_us - 5)), Decision::Refuse(refusal));
+    assert_eq!(issued(ask(used(1), at(epoch_us))).first, 2);
+}
+
+#[test]
+fn the_layouts_last_counter_is_issued_and_none_after_it() {
+    let end_us = INSTAGRAM.instant_of(INSTAGRAM.max_tick());
+    let last = INSTAGRAM.max_counter();
+    let run = issued(ask_for(64, used(last - 1), at(end_us)));
+    assert_eq!((run.first, run.last, run.log_value), (last, last, Some(last)));
+    assert_eq!(ask(used(last), at(end_us)), Decision::Refuse(Refusal::LayoutUsedUp));
+    assert_eq!(ask(used(1), at(end_us + MS)), Decision::Refuse(Refusal::LayoutUsedUp));
+}
+
+#[test]
+fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
+    for last_value in [i64::MAX, i64::MAX - 1, INSTAGRAM.max_counter() + 1] {
+        let decision = ask(used(last_value), at(NOW_US));
+        assert!(
+            matches!(decision, Decision::Refuse(Refusal::TooFarAhead { .. })),
+            "{last_value}: {decision:?}"
+        );
+    }
+}
+
+#[test]
+fn a_maxvalue_below_the_counter_is_refused_with_both() {
+    let bounds = Bounds { max_value: 1000, logged_before_redo: false };
+    let request = Request { layout: INSTAGRAM, count: 1, policy: DEFAULTS, now: at(NOW_US) };
+    assert_eq!(
+        advance(used(1), bounds, request),
+        Decision::Refuse(Refusal::AboveMaxValue { counter: counter(NOW_TICK, 2), max_value: 1000 })
+    );
+}
+
+#[test]
+fn a_record_covers_100_ms_and_is_written_when_it_no_longer_does() {
+    let first = issued(ask(used(1), at(NOW_US)));
+    assert_eq!(first.log_value, Some(first.last + 102_400));
+    assert_eq!(first.log_cnt, 102_400);
+
+    let covered = State { last_value: first.last, log_cnt: first.log_cnt, is_called: true };
+    let second = issued(ask(covered, at(NOW_US + 99 * MS)));
+    assert_eq!(second.log_value, None);
+    assert_eq!(second.last + second.log_cnt, first.last + 102_400);
+
+    let third = issued(ask(covered, at(NOW_US + 101 * MS)));
+    assert_eq!(third.log_value, Some(third.last + 102_400));
+}
+
+#[test]
+fn a_checkpoint_makes_the_next_counter_log_anew() {
+    let covered = State { last_value: counter(NOW_TICK, 1), log_cnt: 1000, is_called: true };
+    let bounds = Bounds { max_value: i64::MAX, logged_before_redo: true };
+    let request = Request { layout: INSTAGRAM, count: 1, policy: DEFAULTS, now: at(NOW_US) };
+    assert!(issued(advance(covered, bounds, request)).log_value.is_some());
+}
+
+/// What may happen next on the modelled server.
+#[derive(Clone, Debug)]
+enum Event {
+    /// A backend asks for `count` counters.
+    Ask { backend: usize, count: i64 },
+    /// Somebody calls core's `nextval` on the sequence.
+    CoreNextval,
+    /// Time passes, or the clock steps.
+    Clock { us: i64 },
+    /// A checkpoint completes.
+    Checkpoint,
+    /// The server is killed and recovers; all backends are new.
+    Crash,
+}
+
+const BACKENDS: usize = 3;
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        12 => (0..BACKENDS, prop_oneof![4 => Just(1_i64), 2 => 2..64_i64, 1 => 64..300_000_i64])
+            .prop_map(|(backend, count)| Event::Ask { backend, count }),
+        2 => Just(Event::CoreNextval),
+        6 => (0..20 * MS).prop_map(|us| Event::Clock { us }),
+        2 => (-300 * MS..300 * MS).prop_map(|us| Event::Clock { us }),
+        1 => (-24 * HOUR..24 * HOUR).prop_map(|us| Event::Clock { us }),
+        1 => Just(Event::Checkpoint),
+        1 => Just(Event::Crash),
+    ]
+}
+
+/// A server with one sequence, reduced to what uniqueness depends on.
+struct Model {
+    clock_us: i64,
+    policy: Policy,
+    page: State,
+    /// The page as the last checkpoint wrote it.
+    page_on_disk: State,
+    /// The last record that replay would find, if there is one after the redo pointer.
+    record_after_redo: Option<State>,
+    guards: [Guard; BACKENDS],
+    /// The highest counter that anybody was given.
+    highest: Option<i64>,
+}
+
+impl Model {
+    fn new(policy: Policy) -> Self {
+        let fresh = State { last_value: 1, log_cnt: 0, is_called: false };
+        Model {
+            clock_us: NOW_US,
+            policy,
+            page: fresh,
+            page_on_disk: fresh,
+            record_after_redo: None,
+            guards: Default::default(),
+            highest: None,
+        }
+    }
+
+    fn apply(&mut self, event: Event) -> Result<(), TestCaseError> {
+        match event {
+            Event::Ask { backend, count } => self.ask(backend, count)?,
+            Event::CoreNextval => self.core_nextval()?,
+            Event::Clock { us } => self.clock_us += us,
+            Event::Checkpoint => {
+                self.page_on_disk = self.page;
+                self.record_after_redo = None;
+            }
+            Event::Crash => {
+                self.page = self.record_after_redo.unwrap_or(self.page_on_disk);
+                self.guards = Default::default();
+            }
+        }
+        self.wal_covers_what_was_issued()
+    }
+
+    fn ask(&mut self, backend: usize, count: i64) -> Result<(), TestCaseError> {
+        // The monotonic clock matters only to the log; it stands still here.
+        let (now, _) = self.guards[backend].observe(self.clock_us, || 0);
+        let request = Request { layout: INSTAGRAM, count, policy: self.policy, now };
+        let bounds =
+            Bounds { max_value: i64::MAX, logged_before_redo: self.record_after_redo.is_none() };
+        match advance(self.page, bounds, request) {
+            Decision::Issue(run) => {
+                prop_assert!(run.first <= run.last && run.last - run.first < count);
+                self.is_within_the_lead(run.last)?;
+                if let Some(last_value) = run.log_value {
+                    self.log(last_value);
+                }
+                self.page = State { last_value: run.last, log_cnt: run.log_cnt, is_called: true };
+                self.issue(run.first, run.last)
+            }
+            Decision::Wait { us } => {
+                // Long enough, and no longer than the policy lets a call wait.
+                prop_assert!(us > 0 && us <= self.policy.max_wait_us);
+                let later = Now { reading_us: now.reading_us + us, ..now };
+                let issued = advance(self.page, bounds, Request { now: later, ..request });
+                prop_assert!(matches!(issued, Decision::Issue(_)), "{:?}", issued);
+                Ok(())
+            }
+            Decision::Refuse(refusal) => {
+                prop_assert!(
+                    matches!(refusal, Refusal::TooFarAhead { wait_us, .. }
+                        if wait_us > self.policy.max_wait_us),
+                    "{:?}",
+                    refusal
+                );
+                Ok(())
+            }
+        }
+    }
+
+    /// `nextval_internal()` with CACHE 1, INCREMENT 1, and its own 32 values of prefetch.
+    fn core_nextval(&mut self) -> Result<(), TestCaseError> {
+        let State { last_value, log_cnt, is_called } = self.page;
+        let next = last_value + i64::from(is_called);
+        let log_now = !is_called || log_cnt < 1 || self.record_after_redo.is_none();
+        self.page = if log_now {
+            self.log(next + 32);
+            State { last_value: next, log_cnt: 32, is_called: true }
+        } else {
+            State { last_value: next, log_cnt: log_cnt - 1, is_called: true }
+        };
+        self.issue(next, next)
+    }
+
+    fn log(&mut self, last_value: i64) {
+        self.record_after_redo = Some(State { last_value, log_cnt: 0, is_called: true });
+    }
+
+    fn issue(&mut self, first: i64, last: i64) -> Result<(), TestCaseError> {
+        prop_assert!(self.highest.is_none_or(|highest| first > highest), "repeated or lower");
+        self.highest = Some(last);
+        Ok(())
+    }
+
+    fn is_within_the_lead(&self, counter: i64) -> Result<(), TestCaseError> {
+        let lead = INSTAGRAM.tick_of(counter) - INSTAGRAM.tick_at(self.clock_us);
+        prop_assert!(lead <= self.policy.max_lead_us / INSTAGRAM.tick_us(), "lead {}", lead);
+        Ok(())
+    }
+
+    /// Whatever happens now, recovery finds a page at or above everything issued, and what `log_cnt`
+    /// says is covered is covered.
+    fn wal_covers_what_was_issued(&self) -> Result<(), TestCaseError> {
+        let recovered = self.record_after_redo.unwrap_or(self.page_on_disk);
+        if let Some(highest) = self.highest {
+            prop_assert!(recovered.is_called && recovered.last_value >= highest);
+        }
+        prop_assert!(self.page.log_cnt >= 0);
+        if let Some(record) = self.record_after_redo {
+            prop_assert!(self.page.last_value + self.page.log_cnt <= record.last_value);
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn no_counter_is_issued_twice_whatever_the_clock_and_the_server_do(
+        events in prop::collection::vec(event(), 1..200),
+        max_lead_ms in prop_oneof![Just(100_i64), Just(0), 0..100_000_i64],
+    ) {
+        let mut model =
+            Model::new(Policy { max_lead_us: max_lead_ms * MS, max_wait_us: 1_000 * MS });
+        for event in events {
+            model.apply(event)?;
+        }
+    }
+
+    #[test]
+    fn advance_never_panics(
+        last_value: i64, log_cnt in 0..i64::MAX, is_called: bool, logged_before_redo: bool,
+        max_value: i64, reading_us: i64, high_water_us: i64, count in 1..i64::MAX,
+        max_lead_ms in 0..=i32::MAX, max_wait_ms in 0..=i32::MAX,
+    ) {
+        let policy = Policy {
+            max_lead_us: i64::from(max_lead_ms) * MS,
+            max_wait_us: i64::from(max_wait_ms) * MS,
+        };
+        let now = Now { reading_us, high_water_us: high_water_us.max(reading_us) };
+        advance(
+            State { last_value, log_cnt, is_called },
+            Bounds { max_value, logged_before_redo },
+            Request { layout: INSTAGRAM, count, policy, now },
+        );
+    }
+}
