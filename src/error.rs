@@ -1,0 +1,336 @@
+//! What can go wrong, and how it is told: SQLSTATE, message, detail and hint of every error in one place.
+//!
+//! The enum holds numbers only, so that it can be carried out of the code that runs under a single
+//! `sigsetjmp` guard; names are looked up when the error is raised.
+
+use crate::counter::Ahead;
+use crate::layout::Layout;
+use pgrx::pg_sys;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use std::ffi::{CStr, c_char};
+
+/// Everything that the extension refuses.
+#[derive(Clone, Copy, Debug)]
+pub enum Error {
+    /// The OID names no relation.
+    NoSuchRelation,
+    /// The relation is not a sequence.
+    NotASequence,
+    /// The user has neither USAGE nor UPDATE on the sequence.
+    PermissionDenied,
+    /// The transaction is read-only.
+    ReadOnlyTransaction,
+    /// The server is a standby.
+    DuringRecovery,
+    /// The call is made by a parallel worker or its leader in parallel mode.
+    ParallelMode,
+    /// The sequence's page is not one.
+    BadMagic(u32),
+    /// The sequence is not `bigint INCREMENT 1 NO CYCLE`.
+    UnfitSequence(Unfit),
+    /// The shard id is outside the layout.
+    ShardOutOfRange {
+        /// The shard id that was given.
+        shard: i32,
+        /// The layout's number of shards.
+        shards: i64,
+    },
+    /// `pg_snowflake.shard_id` is unset.
+    ShardUnset,
+    /// The clock is before the layout's epoch by this many microseconds.
+    ClockBeforeEpoch {
+        /// Distance to the epoch.
+        us: i64,
+    },
+    /// The next id is too far ahead of the clock.
+    TooFarAhead {
+        /// How far, in microseconds.
+        lead_us: i64,
+        /// How long the call would have to wait, in microseconds.
+        wait_us: i64,
+        /// What stands ahead.
+        ahead: Ahead,
+    },
+    /// The layout's time field is used up.
+    LayoutUsedUp(Layout),
+}
+
+/// What is wrong with a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// Its data type is not bigint.
+    DataType(pg_sys::Oid),
+    /// Its increment is not 1.
+    Increment(i64),
+    /// It cycles.
+    Cycle,
+    /// Its MAXVALUE is below the counter that is due.
+    MaxValue {
+        /// MAXVALUE.
+        max_value: i64,
+        /// The counter that is due.
+        counter: i64,
+    },
+}
+
+/// One error as PostgreSQL reports it.
+struct Report {
+    code: PgSqlErrorCode,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+}
+
+impl Error {
+    /// Raises the error. `function` is the SQL function that was called and `relid` the sequence that it
+    /// was given.
+    pub fn raise(self, function: &str, relid: pg_sys::Oid) -> ! {
+        let report = self.report(function, relid);
+        let mut error = ErrorReport::new(report.code, report.message, function_name!());
+        if let Some(detail) = report.detail {
+            error = error.set_detail(detail);
+        }
+        if let Some(hint) = report.hint {
+            error = error.set_hint(hint);
+        }
+        error.report(PgLogLevel::ERROR);
+        unreachable!("ERROR does not return")
+    }
+
+    fn report(self, function: &str, relid: pg_sys::Oid) -> Report {
+        match self {
+            Error::NoSuchRelation => Report {
+                code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+                message: format!("sequence with OID {} does not exist", relid.to_u32()),
+                detail: None,
+                hint: Some("Pass the sequence by name: its OID is gone once it is dropped.".into()),
+            },
+            Error::NotASequence => Report {
+                code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                message: format!("{} is not a sequence", quoted(&relation_name(relid))),
+                detail: None,
+                hint: Some(format!(
+                    "Pass a sequence to {function}(); CREATE SEQUENCE makes one, and \
+                     pg_get_serial_sequence() names the one behind a column."
+                )),
+            },
+            Error::PermissionDenied => {
+                let sequence = relation_name(relid);
+                Report {
+                    code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                    message: format!("permission denied for sequence {sequence}"),
+                    detail: Some(format!("{function}() needs USAGE or UPDATE on the sequence.")),
+                    hint: Some(format!(
+                        "GRANT USAGE ON SEQUENCE {sequence} TO {};",
+                        current_user_name()
+                    )),
+                }
+            }
+            Error::ReadOnlyTransaction => Report {
+                code: PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
+                message: format!("cannot execute {function}() in a read-only transaction"),
+                detail: None,
+                hint: Some("Start the transaction with BEGIN READ WRITE.".into()),
+            },
+            Error::DuringRecovery => Report {
+                code: PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
+                message: format!("cannot execute {function}() during recovery"),
+                detail: Some("This server is a standby; only the primary issues ids.".into()),
+                hint: Some("Connect to the primary, or promote this server first.".into()),
+            },
+            Error::ParallelMode => Report {
+                code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
+                message: format!("cannot execute {function}() during a parallel operation"),
+                detail: None,
+                hint: Some(format!(
+                    "Mark the functions that call {function}() PARALLEL UNSAFE, as {function}() is."
+                )),
+            },
+            Error::BadMagic(magic) => Report {
+                code: PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+                message: format!(
+                    "bad magic number in sequence {}: {magic:08X}",
+                    quoted(&relation_name(relid))
+                ),
+                detail: None,
+                hint: None,
+            },
+            Error::UnfitSequence(unfit) => unfit.report(function, relid),
+            Error::ShardOutOfRange { shard, shards } => Report {
+                code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                message: format!("shard id {shard} is out of range"),
+                detail: Some(format!("The layout has shards 0 to {}.", shards - 1)),
+                hint: None,
+            },
+            Error::ShardUnset => Report {
+                code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                message: "this database has no shard id".into(),
+                detail: Some("The setting pg_snowflake.shard_id is -1, which means unset.".into()),
+                hint: Some(format!(
+                    "Set it as a superuser and reconnect: ALTER DATABASE {} SET \
+                     pg_snowflake.shard_id = 5; or pass the shard: {function}(…, 5).",
+                    current_database_name()
+                )),
+            },
+            Error::ClockBeforeEpoch { us } => Report {
+                code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                message: "the server's clock is before the layout's epoch".into(),
+                detail: Some(format!("It is {} too early.", duration(us))),
+                hint: Some("Set the server's clock right.".into()),
+            },
+            Error::TooFarAhead { lead_us, wait_us, ahead } => {
+                too_far_ahead(relid, lead_us, wait_us, ahead)
+            }
+            Error::LayoutUsedUp(layout) => Report {
+                code: PgSqlErrorCode::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+                message: format!(
+                    "{function}: the layout's time field is used up for sequence {}",
+                    quoted(&relation_name(relid))
+                ),
+                detail: Some(format!(
+                    "The last id that is not negative has tick {}; a negative id would sort before \
+                     all others.",
+                    layout.max_tick()
+                )),
+                hint: Some(
+                    "If the server's clock is right, move the column to a layout with a later end."
+                        .into(),
+                ),
+            },
+        }
+    }
+}
+
+impl Unfit {
+    fn report(self, function: &str, relid: pg_sys::Oid) -> Report {
+        let sequence = relation_name(relid);
+        let (fault, mend) = match self {
+            Unfit::DataType(typid) => {
+                (format!("Its data type is {}, not bigint.", type_name(typid)), "AS bigint")
+            }
+            Unfit::Increment(increment) => {
+                (format!("Its increment is {increment}, not 1."), "INCREMENT 1")
+            }
+            Unfit::Cycle => ("It cycles, so that ids would come twice.".into(), "NO CYCLE"),
+            Unfit::MaxValue { max_value, counter } => (
+                format!("Its MAXVALUE is {max_value}, and the counter that is due is {counter}."),
+                "NO MAXVALUE",
+            ),
+        };
+        Report {
+            code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            message: format!(
+                "{function}: sequence {} cannot hold the counter of ids",
+                quoted(&sequence)
+            ),
+            detail: Some(fault),
+            hint: Some(format!("ALTER SEQUENCE {sequence} {mend};")),
+        }
+    }
+}
+
+/// The longest lead that `pg_snowflake.max_lead` can be set to bridge: the setting is an `int` of
+/// milliseconds, some 24 days.
+const LONGEST_SETTABLE_LEAD_US: i64 = i32::MAX as i64 * 1000;
+
+fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -> Report {
+    let sequence = relation_name(relid);
+    let lead = duration(lead_us);
+    let (message, cause) = match ahead {
+        Ahead::Sequence => (
+            format!("sequence {} is ahead of the server's clock by {lead}", quoted(&sequence)),
+            "Its last id was issued when the clock stood higher.",
+        ),
+        Ahead::HighWater => (
+            format!("the server's clock stepped back by {lead}"),
+            "This session saw it higher, and issues nothing below what it saw.",
+        ),
+    };
+    let hint = if lead_us >= LONGEST_SETTABLE_LEAD_US {
+        format!(
+            "So long a lead has another cause than a clock: the sequence was used under another layout, or \
+             holds another extension's whole ids. Give the column a new sequence, or set this one to its \
+             counter with setval('{}', …).",
+            sequence.replace('\'', "''")
+        )
+    } else {
+        format!(
+            "If the clock is right now, raise the limit until it has caught up, then reset it; ids stay \
+             unique, and their times run ahead: ALTER DATABASE {} SET pg_snowflake.max_lead = '{}s';",
+            current_database_name(),
+            lead_us / 1_000_000 + 1
+        )
+    };
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message,
+        detail: Some(format!(
+            "{cause} Within pg_snowflake.max_lead it comes in {}, which is above pg_snowflake.max_wait.",
+            duration(wait_us)
+        )),
+        hint: Some(hint),
+    }
+}
+
+/// A length of time in the largest unit that leaves a figure of at least 1, for people.
+pub fn duration(us: i64) -> String {
+    const UNITS: [(i64, &str); 5] = [
+        (86_400_000_000, "days"),
+        (3_600_000_000, "hours"),
+        (60_000_000, "minutes"),
+        (1_000_000, "s"),
+        (1_000, "ms"),
+    ];
+    for (unit, name) in UNITS {
+        if us >= unit {
+            return format!("{:.3} {name}", us as f64 / unit as f64);
+        }
+    }
+    format!("{us} us")
+}
+
+fn quoted(name: &str) -> String {
+    if name.starts_with('"') { name.to_owned() } else { format!("\"{name}\"") }
+}
+
+/// The relation's name as `regclass` prints it: quoted and with its schema where that is needed.
+fn relation_name(relid: pg_sys::Oid) -> String {
+    // SAFETY: regclassout takes an OID, known or not, and returns a palloc'd C string.
+    unsafe {
+        let out = pgrx::direct_function_call_as_datum(pg_sys::regclassout, &[Some(relid.into())]);
+        out.map_or_else(String::new, |name| text(name.cast_mut_ptr()))
+    }
+}
+
+fn type_name(typid: pg_sys::Oid) -> String {
+    // SAFETY: format_type_be() takes any OID and returns a palloc'd C string.
+    unsafe { text(pg_sys::format_type_be(typid)) }
+}
+
+fn current_user_name() -> String {
+    // SAFETY: the user id is valid inside a transaction, and both functions return C strings.
+    unsafe { quote_identifier(pg_sys::GetUserNameFromId(pg_sys::GetUserId(), true)) }
+}
+
+fn current_database_name() -> String {
+    // SAFETY: MyDatabaseId is set in every backend that runs SQL.
+    unsafe { quote_identifier(pg_sys::get_database_name(pg_sys::MyDatabaseId)) }
+}
+
+/// # Safety
+/// `name` is null or a C string.
+unsafe fn quote_identifier(name: *const c_char) -> String {
+    if name.is_null() {
+        return String::new();
+    }
+    // SAFETY: not null, and a C string as the caller promises.
+    unsafe { text(pg_sys::quote_identifier(name)) }
+}
+
+/// # Safety
+/// `c_string` is a C string.
+unsafe fn text(c_string: *const c_char) -> String {
+    // SAFETY: as the caller promises.
+    unsafe { CStr::from_ptr(c_string) }.to_string_lossy().into_owned()
+}

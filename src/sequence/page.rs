@@ -1,0 +1,278 @@
+//! The visit to a sequence's page: lock, read, decide, log, write. Follows `nextval_internal()` and its
+//! helpers in PostgreSQL's `src/backend/commands/sequence.c` step by step and under their names.
+//!
+//! Everything here runs inside one `sigsetjmp` guard, set by the caller: an ERROR from the server jumps out
+//! over these frames. So nothing here holds anything with a destructor, every value is `Copy`, and what we
+//! refuse ourselves is returned, after the page has been let go.
+
+use super::sys::{self, FormData_pg_sequence, FormData_pg_sequence_data};
+use crate::counter::{self, Bounds, Decision, Request, Run, State};
+use crate::error::{Error, Unfit};
+use pgrx::pg_sys;
+use std::ffi::{c_char, c_int};
+
+/// What a session remembers of a sequence from call to call: core's `SeqTableData`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Session {
+    /// The transaction in which the sequence was last locked; 0 is `InvalidLocalTransactionId`.
+    lxid: pg_sys::LocalTransactionId,
+}
+
+/// Asks the sequence `relid` for counters, with the checks that core's `nextval` makes, in its order.
+///
+/// # Safety
+/// Called inside a `sigsetjmp` guard, in a transaction.
+pub unsafe fn visit(
+    relid: pg_sys::Oid,
+    session: &mut Session,
+    request: Request,
+) -> Result<Decision, Error> {
+    // SAFETY: the relation stays open and locked until it is closed below.
+    unsafe {
+        let relation = init_sequence(relid, session)?;
+        let decision = match may_execute(relation) {
+            Ok(()) => nextval_internal(relation, request),
+            Err(error) => Err(error),
+        };
+        sys::relation_close(relation, NO_LOCK);
+        decision
+    }
+}
+
+/// Opens and locks the sequence. `init_sequence()`.
+unsafe fn init_sequence(
+    relid: pg_sys::Oid,
+    session: &mut Session,
+) -> Result<pg_sys::Relation, Error> {
+    // SAFETY: as `visit` promises.
+    unsafe {
+        let relation = lock_and_open_sequence(relid, session)?;
+        if (*(*relation).rd_rel).relkind != pg_sys::RELKIND_SEQUENCE as c_char {
+            sys::relation_close(relation, NO_LOCK);
+            return Err(Error::NotASequence);
+        }
+        Ok(relation)
+    }
+}
+
+/// Takes the lock once a transaction, owned by the transaction and not by the (sub)statement, so that
+/// neither a rolled-back savepoint nor the end of a portal lets it go. `lock_and_open_sequence()`.
+unsafe fn lock_and_open_sequence(
+    relid: pg_sys::Oid,
+    session: &mut Session,
+) -> Result<pg_sys::Relation, Error> {
+    // SAFETY: the resource owner is put back before anything else can run; should the lock fail, the
+    // transaction aborts and puts it back itself, as in core.
+    unsafe {
+        let lxid = sys::current_lxid();
+        if session.lxid != lxid {
+            let current = pg_sys::CurrentResourceOwner;
+            pg_sys::CurrentResourceOwner = pg_sys::TopTransactionResourceOwner;
+            sys::LockRelationOid(relid, ROW_EXCLUSIVE_LOCK);
+            pg_sys::CurrentResourceOwner = current;
+            // Under the lock nobody else can drop it any more; core would fail in relation_open() with
+            // an internal error.
+            if !relation_exists(relid) {
+                return Err(Error::NoSuchRelation);
+            }
+            session.lxid = lxid;
+        }
+        Ok(sys::relation_open(relid, NO_LOCK))
+    }
+}
+
+unsafe fn relation_exists(relid: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog look-up in a transaction.
+    unsafe {
+        let tuple = sys::SearchSysCache1(RELOID, relid.into());
+        if tuple.is_null() {
+            return false;
+        }
+        sys::ReleaseSysCache(tuple);
+        true
+    }
+}
+
+/// Permission, read-only and parallel checks, in the order of `nextval_internal()`.
+unsafe fn may_execute(relation: pg_sys::Relation) -> Result<(), Error> {
+    // SAFETY: the relation is open.
+    unsafe {
+        let mode = pg_sys::AclMode::from(pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE);
+        let allowed = sys::pg_class_aclcheck((*relation).rd_id, sys::GetUserId(), mode);
+        if allowed != pg_sys::AclResult::ACLCHECK_OK {
+            return Err(Error::PermissionDenied);
+        }
+        // Read-only transactions may modify temporary sequences. PreventCommandIfReadOnly().
+        if pg_sys::XactReadOnly && !(*relation).rd_islocaltemp {
+            return Err(if sys::RecoveryInProgress() {
+                Error::DuringRecovery
+            } else {
+                Error::ReadOnlyTransaction
+            });
+        }
+        // PreventCommandIfParallelMode(): backends that work together would have to share the session's
+        // state.
+        if sys::IsInParallelMode() {
+            return Err(Error::ParallelMode);
+        }
+        Ok(())
+    }
+}
+
+/// Reads the catalog row and the page, decides, and carries the decision out.
+unsafe fn nextval_internal(
+    relation: pg_sys::Relation,
+    request: Request,
+) -> Result<Decision, Error> {
+    // SAFETY: the buffer is pinned and locked exclusively from read_seq_tuple() to UnlockReleaseBuffer().
+    unsafe {
+        let max_value = fit_max_value((*relation).rd_id)?;
+        let locked = read_seq_tuple(relation)?;
+        let bounds = Bounds {
+            max_value,
+            logged_before_redo: sys::PageGetLSN(locked.page) <= sys::GetRedoRecPtr(),
+        };
+        let decision = counter::advance(locked.state(), bounds, request);
+        if let Decision::Issue(run) = decision {
+            write_seq_tuple(relation, locked, run);
+        }
+        sys::UnlockReleaseBuffer(locked.buffer);
+        Ok(decision)
+    }
+}
+
+/// The sequence's MAXVALUE, if the sequence can hold a counter at all.
+unsafe fn fit_max_value(relid: pg_sys::Oid) -> Result<i64, Error> {
+    // SAFETY: the row is read between look-up and release.
+    unsafe {
+        let tuple = sys::SearchSysCache1(SEQRELID, relid.into());
+        if tuple.is_null() {
+            return Err(Error::NoSuchRelation);
+        }
+        let form = &*sys::GETSTRUCT::<FormData_pg_sequence>((*tuple).t_data);
+        let fit = if form.seqtypid != pg_sys::INT8OID {
+            Err(Error::UnfitSequence(Unfit::DataType(form.seqtypid)))
+        } else if form.seqincrement != 1 {
+            Err(Error::UnfitSequence(Unfit::Increment(form.seqincrement)))
+        } else if form.seqcycle {
+            Err(Error::UnfitSequence(Unfit::Cycle))
+        } else {
+            Ok(form.seqmax)
+        };
+        sys::ReleaseSysCache(tuple);
+        fit
+    }
+}
+
+/// A sequence's page, pinned and locked exclusively, and its one tuple.
+#[derive(Clone, Copy)]
+struct LockedPage {
+    buffer: pg_sys::Buffer,
+    page: pg_sys::Page,
+    tuple: pg_sys::HeapTupleHeader,
+    tuple_len: u32,
+    data: *mut FormData_pg_sequence_data,
+}
+
+impl LockedPage {
+    unsafe fn state(self) -> State {
+        // SAFETY: the page is locked.
+        unsafe {
+            State {
+                last_value: (*self.data).last_value,
+                log_cnt: (*self.data).log_cnt,
+                is_called: (*self.data).is_called,
+            }
+        }
+    }
+
+    unsafe fn set_state(self, state: State) {
+        // SAFETY: the page is locked exclusively.
+        unsafe {
+            (*self.data).last_value = state.last_value;
+            (*self.data).log_cnt = state.log_cnt;
+            (*self.data).is_called = state.is_called;
+        }
+    }
+}
+
+/// Locks the page and finds the tuple. `read_seq_tuple()`.
+unsafe fn read_seq_tuple(relation: pg_sys::Relation) -> Result<LockedPage, Error> {
+    // SAFETY: the relation is open and a sequence: one block, one tuple.
+    unsafe {
+        let buffer = sys::ReadBuffer(relation, 0);
+        sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as c_int);
+        let page = sys::BufferGetPage(buffer);
+
+        let magic = (*sys::sequence_special_area(page)).magic;
+        if magic != sys::SEQ_MAGIC {
+            sys::UnlockReleaseBuffer(buffer);
+            return Err(Error::BadMagic(magic));
+        }
+
+        let (tuple, tuple_len) = sys::first_tuple(page);
+        clear_xmax(buffer, tuple);
+        Ok(LockedPage { buffer, page, tuple, tuple_len, data: sys::GETSTRUCT(tuple) })
+    }
+}
+
+/// Old releases let SELECT FOR UPDATE leave an xmax in the tuple, which would lead to clog look-ups of
+/// long-gone transactions. As core, treat its removal like a hint bit.
+unsafe fn clear_xmax(buffer: pg_sys::Buffer, tuple: pg_sys::HeapTupleHeader) {
+    // SAFETY: the page is locked exclusively.
+    unsafe {
+        let fields = &raw mut (*tuple).t_choice.t_heap;
+        if (*fields).t_xmax != pg_sys::InvalidTransactionId {
+            (*fields).t_xmax = pg_sys::InvalidTransactionId;
+            (*tuple).t_infomask &= !(pg_sys::HEAP_XMAX_COMMITTED as u16);
+            (*tuple).t_infomask |= pg_sys::HEAP_XMAX_INVALID as u16;
+            sys::MarkBufferDirtyHint(buffer, true);
+        }
+    }
+}
+
+/// Logs where the counter may get to, where that is due, and writes where it is.
+unsafe fn write_seq_tuple(relation: pg_sys::Relation, locked: LockedPage, run: Run) {
+    // SAFETY: the page is locked exclusively; nothing in the critical section can fail but XLogInsert(),
+    // which PANICs by itself.
+    unsafe {
+        let log_value = run.log_value.filter(|_| sys::RelationNeedsWAL(relation));
+        // With a transaction id this transaction's commit flushes the record and waits for the
+        // synchronous standby. It may fail, so it comes before the critical section.
+        if log_value.is_some() {
+            sys::GetTopTransactionId();
+        }
+
+        sys::START_CRIT_SECTION();
+        // Before XLogInsert(), see SyncOneBuffer(). The lock keeps others from what is half done.
+        sys::MarkBufferDirty(locked.buffer);
+        if let Some(last_value) = log_value {
+            // The record holds the state after all the counters it covers have been used, so that a
+            // crash skips them.
+            locked.set_state(State { last_value, log_cnt: 0, is_called: true });
+            let lsn = log_seq_tuple(relation, locked);
+            sys::PageSetLSN(locked.page, lsn);
+        }
+        locked.set_state(State { last_value: run.last, log_cnt: run.log_cnt, is_called: true });
+        sys::END_CRIT_SECTION();
+    }
+}
+
+/// Writes core's own WAL record for a sequence, so that recovery and standbys need nothing of ours.
+unsafe fn log_seq_tuple(relation: pg_sys::Relation, locked: LockedPage) -> pg_sys::XLogRecPtr {
+    // SAFETY: called in a critical section with the page locked exclusively; the data registered here
+    // outlives XLogInsert().
+    unsafe {
+        let record = sys::xl_seq_rec { locator: sys::relation_locator(relation) };
+        sys::XLogBeginInsert();
+        sys::XLogRegisterBuffer(0, locked.buffer, pg_sys::REGBUF_WILL_INIT as u8);
+        sys::XLogRegisterData((&raw const record).cast(), size_of::<sys::xl_seq_rec>() as u32);
+        sys::XLogRegisterData(locked.tuple.cast(), locked.tuple_len);
+        sys::XLogInsert(pg_sys::RmgrIds::RM_SEQ_ID as pg_sys::RmgrId, sys::XLOG_SEQ_LOG)
+    }
+}
+
+const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
+const ROW_EXCLUSIVE_LOCK: pg_sys::LOCKMODE = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
+const RELOID: c_int = pg_sys::SysCacheIdentifier::RELOID as c_int;
+const SEQRELID: c_int = pg_sys::SysCacheIdentifier::SEQRELID as c_int;

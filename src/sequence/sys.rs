@@ -1,0 +1,254 @@
+//! Mirrors of what `sequence.c` keeps to itself, ports of its macros, and plain declarations of the server
+//! functions that a call for an id makes.
+//!
+//! pgrx puts a `sigsetjmp` guard around every server function. Fifteen guards in a row cost more than the
+//! work they guard, so `page.rs` puts one around them all and calls the functions as declared here.
+
+use pgrx::pg_sys;
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::{align_of, offset_of, size_of};
+
+/// `FormData_pg_sequence_data` (commands/sequence.h): the tuple on a sequence's page.
+#[repr(C)]
+pub struct FormData_pg_sequence_data {
+    pub last_value: i64,
+    pub log_cnt: i64,
+    pub is_called: bool,
+}
+
+const _: () = {
+    assert!(size_of::<FormData_pg_sequence_data>() == 24);
+    assert!(offset_of!(FormData_pg_sequence_data, log_cnt) == 8);
+    assert!(offset_of!(FormData_pg_sequence_data, is_called) == 16);
+};
+
+/// `FormData_pg_sequence` (catalog/pg_sequence.h): the sequence's row in the catalog.
+#[repr(C)]
+pub struct FormData_pg_sequence {
+    pub seqrelid: pg_sys::Oid,
+    pub seqtypid: pg_sys::Oid,
+    pub seqstart: i64,
+    pub seqincrement: i64,
+    pub seqmax: i64,
+    pub seqmin: i64,
+    pub seqcache: i64,
+    pub seqcycle: bool,
+}
+
+const _: () = {
+    assert!(offset_of!(FormData_pg_sequence, seqtypid) == 4);
+    assert!(offset_of!(FormData_pg_sequence, seqincrement) == 16);
+    assert!(offset_of!(FormData_pg_sequence, seqmax) == 24);
+    assert!(offset_of!(FormData_pg_sequence, seqcache) == 40);
+    assert!(offset_of!(FormData_pg_sequence, seqcycle) == 48);
+};
+
+/// `RelFileNode` until 15, `RelFileLocator` from 16 on.
+#[cfg(feature = "pg15")]
+pub type RelFileLocator = pg_sys::RelFileNode;
+#[cfg(not(feature = "pg15"))]
+pub type RelFileLocator = pg_sys::RelFileLocator;
+
+/// `xl_seq_rec` (commands/sequence.h): the head of a sequence's WAL record; the tuple follows.
+#[repr(C)]
+pub struct xl_seq_rec {
+    pub locator: RelFileLocator,
+}
+
+const _: () = assert!(size_of::<xl_seq_rec>() == 12);
+const _: () = assert!(align_of::<xl_seq_rec>() == 4);
+
+/// `sequence_magic` (sequence.c): the special area of a sequence's page.
+#[repr(C)]
+pub struct sequence_magic {
+    pub magic: u32,
+}
+
+/// `SEQ_MAGIC` (sequence.c).
+pub const SEQ_MAGIC: u32 = 0x1717;
+
+/// `XLOG_SEQ_LOG` (commands/sequence.h).
+pub const XLOG_SEQ_LOG: u8 = 0x00;
+
+/// `InvalidSubTransactionId` (c.h).
+const INVALID_SUBTRANSACTION_ID: pg_sys::SubTransactionId = 0;
+
+/// `FirstOffsetNumber` (storage/off.h), as an index into the line pointers.
+const FIRST_LINE_POINTER: usize = 0;
+
+// The server's own functions. An ERROR in one of them jumps to the innermost `sigsetjmp`, over the frames
+// in between; those must hold nothing with a destructor.
+unsafe extern "C-unwind" {
+    pub fn GetRedoRecPtr() -> pg_sys::XLogRecPtr;
+    pub fn GetTopTransactionId() -> pg_sys::TransactionId;
+    pub fn GetUserId() -> pg_sys::Oid;
+    pub fn IsInParallelMode() -> bool;
+    pub fn LockBuffer(buffer: pg_sys::Buffer, mode: c_int);
+    pub fn LockRelationOid(relid: pg_sys::Oid, lockmode: pg_sys::LOCKMODE);
+    pub fn MarkBufferDirty(buffer: pg_sys::Buffer);
+    pub fn MarkBufferDirtyHint(buffer: pg_sys::Buffer, buffer_std: bool);
+    pub fn ReadBuffer(reln: pg_sys::Relation, block: pg_sys::BlockNumber) -> pg_sys::Buffer;
+    pub fn RecoveryInProgress() -> bool;
+    pub fn ReleaseSysCache(tuple: pg_sys::HeapTuple);
+    pub fn SearchSysCache1(cache_id: c_int, key1: pg_sys::Datum) -> pg_sys::HeapTuple;
+    pub fn UnlockReleaseBuffer(buffer: pg_sys::Buffer);
+    pub fn XLogBeginInsert();
+    pub fn XLogInsert(rmid: pg_sys::RmgrId, info: u8) -> pg_sys::XLogRecPtr;
+    pub fn XLogRegisterBuffer(block_id: u8, buffer: pg_sys::Buffer, flags: u8);
+    /// `char *` and `int` until 15, `const void *` and `uint32` in 18: the same to the ABI.
+    pub fn XLogRegisterData(data: *const c_void, len: u32);
+    pub fn pg_class_aclcheck(
+        table: pg_sys::Oid,
+        role: pg_sys::Oid,
+        mode: pg_sys::AclMode,
+    ) -> pg_sys::AclResult::Type;
+    pub fn relation_close(relation: pg_sys::Relation, lockmode: pg_sys::LOCKMODE);
+    pub fn relation_open(relid: pg_sys::Oid, lockmode: pg_sys::LOCKMODE) -> pg_sys::Relation;
+}
+
+/// `GETSTRUCT` (access/htup_details.h).
+///
+/// # Safety
+/// `tuple` is a valid tuple whose data is a `T`.
+pub unsafe fn GETSTRUCT<T>(tuple: pg_sys::HeapTupleHeader) -> *mut T {
+    // SAFETY: t_hoff is the offset of the data from the header's start.
+    unsafe { tuple.cast::<c_char>().add(usize::from((*tuple).t_hoff)).cast() }
+}
+
+/// `BufferGetPage` (storage/bufmgr.h).
+///
+/// # Safety
+/// `buffer` is pinned.
+pub unsafe fn BufferGetPage(buffer: pg_sys::Buffer) -> pg_sys::Page {
+    // SAFETY: a pinned buffer is in range; local buffers have negative numbers.
+    unsafe {
+        if buffer < 0 {
+            let index = usize::try_from(-buffer - 1).unwrap_unchecked();
+            (*pg_sys::LocalBufferBlockPointers.add(index)).cast()
+        } else {
+            let index = usize::try_from(buffer - 1).unwrap_unchecked();
+            pg_sys::BufferBlocks.add(index * pg_sys::BLCKSZ as usize)
+        }
+    }
+}
+
+/// `PageGetLSN` (storage/bufpage.h).
+///
+/// # Safety
+/// `page` is a page that the caller has locked.
+pub unsafe fn PageGetLSN(page: pg_sys::Page) -> pg_sys::XLogRecPtr {
+    // SAFETY: every page starts with its header.
+    let lsn = unsafe { (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn };
+    (u64::from(lsn.xlogid) << 32) | u64::from(lsn.xrecoff)
+}
+
+/// `PageSetLSN` (storage/bufpage.h).
+///
+/// # Safety
+/// `page` is a page that the caller has locked exclusively.
+pub unsafe fn PageSetLSN(page: pg_sys::Page, lsn: pg_sys::XLogRecPtr) {
+    // SAFETY: every page starts with its header; the split into halves is the header's own.
+    unsafe {
+        (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn =
+            pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 };
+    }
+}
+
+/// `PageGetSpecialPointer` (storage/bufpage.h) of a sequence's page.
+///
+/// # Safety
+/// `page` is a page of a sequence that the caller has locked.
+pub unsafe fn sequence_special_area(page: pg_sys::Page) -> *const sequence_magic {
+    // SAFETY: pd_special is an offset within the page.
+    unsafe {
+        let special = (*page.cast::<pg_sys::PageHeaderData>()).pd_special;
+        page.add(usize::from(special)).cast()
+    }
+}
+
+/// `PageGetItemId` and `PageGetItem` (storage/bufpage.h) of a page's first tuple, with its length.
+///
+/// # Safety
+/// `page` is a page with at least one tuple that the caller has locked.
+pub unsafe fn first_tuple(page: pg_sys::Page) -> (pg_sys::HeapTupleHeader, u32) {
+    // SAFETY: the line pointer's offset and length lie within the page.
+    unsafe {
+        let header = page.cast::<pg_sys::PageHeaderData>();
+        let line_pointers = (&raw const (*header).pd_linp).cast::<pg_sys::ItemIdData>();
+        let item = &*line_pointers.add(FIRST_LINE_POINTER);
+        (page.add(item.lp_off() as usize).cast(), item.lp_len())
+    }
+}
+
+/// `RelationNeedsWAL` (utils/rel.h).
+///
+/// # Safety
+/// `relation` is open.
+pub unsafe fn RelationNeedsWAL(relation: pg_sys::Relation) -> bool {
+    // SAFETY: open relations have their class row.
+    unsafe {
+        (*(*relation).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as c_char
+            && (XLogIsNeeded() || !is_new_in_transaction(relation))
+    }
+}
+
+/// `XLogIsNeeded` (access/xlog.h).
+fn XLogIsNeeded() -> bool {
+    // SAFETY: a plain global that is set at server start.
+    unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as c_int }
+}
+
+/// Whether the relation, or its storage, was made by the current transaction.
+///
+/// # Safety
+/// `relation` is open.
+unsafe fn is_new_in_transaction(relation: pg_sys::Relation) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let first_storage = (*relation).rd_firstRelfilenodeSubid;
+        #[cfg(not(feature = "pg15"))]
+        let first_storage = (*relation).rd_firstRelfilelocatorSubid;
+        (*relation).rd_createSubid != INVALID_SUBTRANSACTION_ID
+            || first_storage != INVALID_SUBTRANSACTION_ID
+    }
+}
+
+/// `rd_node` until 15, `rd_locator` from 16 on.
+///
+/// # Safety
+/// `relation` is open.
+pub unsafe fn relation_locator(relation: pg_sys::Relation) -> RelFileLocator {
+    // SAFETY: as the caller promises.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return (*relation).rd_node;
+        #[cfg(not(feature = "pg15"))]
+        return (*relation).rd_locator;
+    }
+}
+
+/// `MyProc->lxid` until 16, `MyProc->vxid.lxid` from 17 on: the current transaction's number in this
+/// backend.
+pub fn current_lxid() -> pg_sys::LocalTransactionId {
+    // SAFETY: MyProc is set in every backend that runs SQL.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        return (*pg_sys::MyProc).lxid;
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        return (*pg_sys::MyProc).vxid.lxid;
+    }
+}
+
+/// `START_CRIT_SECTION` (miscadmin.h): from here to [`END_CRIT_SECTION`] any ERROR is a PANIC, so nothing
+/// in between may fail, panic or allocate.
+pub fn START_CRIT_SECTION() {
+    // SAFETY: a backend's own counter.
+    unsafe { pg_sys::CritSectionCount += 1 };
+}
+
+/// `END_CRIT_SECTION` (miscadmin.h).
+pub fn END_CRIT_SECTION() {
+    // SAFETY: a backend's own counter.
+    unsafe { pg_sys::CritSectionCount -= 1 };
+}

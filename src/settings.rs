@@ -1,0 +1,57 @@
+//! The settings. All are superuser-set: who may mint what is the operator's decision, not the session's.
+
+use crate::counter::Policy;
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
+
+static SHARD_ID: GucSetting<i32> = GucSetting::<i32>::new(-1);
+static MAX_LEAD: GucSetting<i32> = GucSetting::<i32>::new(100);
+static MAX_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
+
+/// Defines the settings and reserves their prefix, so that a misspelt one is an error.
+pub fn define() {
+    GucRegistry::define_int_guc(
+        c"pg_snowflake.shard_id",
+        c"The shard that this database mints ids for; -1 is unset.",
+        c"Used where snowflake_nextval() is called without a shard. Set it with ALTER DATABASE.",
+        &SHARD_ID,
+        -1,
+        i32::MAX,
+        GucContext::Suset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"pg_snowflake.max_lead",
+        c"How far ids may run ahead of the clock before a call waits.",
+        c"A busy sequence and a clock that stepped back both put ids ahead of the clock.",
+        &MAX_LEAD,
+        0,
+        i32::MAX,
+        GucContext::Suset,
+        GucFlags::UNIT_MS,
+    );
+    GucRegistry::define_int_guc(
+        c"pg_snowflake.max_wait",
+        c"The longest that a call waits for the clock; where it would take longer, it fails at once.",
+        c"0 never waits.",
+        &MAX_WAIT,
+        0,
+        i32::MAX,
+        GucContext::Suset,
+        GucFlags::UNIT_MS,
+    );
+    // SAFETY: a C string, at library load.
+    unsafe { pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr()) };
+}
+
+/// `pg_snowflake.shard_id`, `None` where it is unset.
+pub fn shard_id() -> Option<i32> {
+    Some(SHARD_ID.get()).filter(|&shard| shard >= 0)
+}
+
+/// `pg_snowflake.max_lead` and `pg_snowflake.max_wait`.
+pub fn policy() -> Policy {
+    Policy {
+        max_lead_us: i64::from(MAX_LEAD.get()) * 1000,
+        max_wait_us: i64::from(MAX_WAIT.get()) * 1000,
+    }
+}
