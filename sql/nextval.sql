@@ -1,0 +1,25 @@
+-- Minting ids. VOLATILE and PARALLEL UNSAFE as core's nextval.
+
+CREATE FUNCTION snowflake_nextval(seq regclass, shard_id integer)
+RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_nextval_wrapper';
+
+COMMENT ON FUNCTION snowflake_nextval(regclass, integer) IS
+'the next id of a shard, from a sequence';
+
+CREATE FUNCTION snowflake_nextval(seq regclass)
+RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_nextval_of_this_shard_wrapper';
+
+COMMENT ON FUNCTION snowflake_nextval(regclass) IS
+'the next id of this database''s shard (setting pg_snowflake.shard_id), from a sequence';
+
+CREATE FUNCTION snowflake_shard_id()
+RETURNS integer
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_id_of_this_database_wrapper';
+
+COMMENT ON FUNCTION snowflake_shard_id() IS
+'this database''s shard id (setting pg_snowflake.shard_id); an error where it is unset';

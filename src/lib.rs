@@ -1,0 +1,45 @@
+//! 64-bit ids that carry time, shard and a counter, minted from a PostgreSQL sequence, never twice.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(missing_docs)]
+
+#[cfg(not(panic = "unwind"))]
+compile_error!(
+    "a Rust panic becomes a PostgreSQL ERROR by unwinding; build with panic = \"unwind\""
+);
+
+mod clock;
+mod counter;
+mod decode;
+mod error;
+mod layout;
+mod nextval;
+mod row;
+mod sequence;
+mod settings;
+mod shard;
+
+use pgrx::prelude::*;
+
+::pgrx::pg_module_magic!(name, version);
+
+extension_sql_file!("../sql/nextval.sql");
+extension_sql_file!("../sql/decode.sql");
+
+/// Called by the server when it loads the library.
+#[pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    settings::define();
+}
+
+/// What pgrx's test framework looks for.
+#[cfg(test)]
+pub mod pg_test {
+    /// Called once before the test server starts.
+    pub fn setup(_options: Vec<&str>) {}
+
+    /// Settings of the test server.
+    pub fn postgresql_conf_options() -> Vec<&'static str> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,52 @@
+//! Functions that return one row.
+
+use pgrx::callconv::{BoxRet, FcInfo};
+use pgrx::datum::Datum;
+use pgrx::pg_sys;
+use pgrx::pgrx_sql_entity_graph::metadata::{
+    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
+};
+
+/// The columns of a row, none of them null, in the order and of the types that the function's SQL
+/// declaration gives.
+pub struct Row<const N: usize>(pub [pg_sys::Datum; N]);
+
+// SAFETY: the row becomes a datum of the composite type that the function is declared to return.
+unsafe impl<const N: usize> BoxRet for Row<N> {
+    unsafe fn box_into<'fcx>(mut self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
+        let mut nulls = [false; N];
+        // SAFETY: the descriptor has N columns, as the declaration of the function has.
+        unsafe {
+            let descriptor = result_descriptor(fcinfo.as_mut_ptr());
+            let tuple =
+                pg_sys::heap_form_tuple(descriptor, self.0.as_mut_ptr(), nulls.as_mut_ptr());
+            fcinfo.return_raw_datum(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
+        }
+    }
+}
+
+/// The descriptor of the function's result row, looked up once a query and kept with the call site.
+unsafe fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::TupleDesc {
+    // SAFETY: the server passes a valid fcinfo whose flinfo lives as long as its fn_mcxt.
+    unsafe {
+        let call_site = (*fcinfo).flinfo;
+        if (*call_site).fn_extra.is_null() {
+            let caller = pg_sys::MemoryContextSwitchTo((*call_site).fn_mcxt);
+            let mut descriptor = std::ptr::null_mut();
+            pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &raw mut descriptor);
+            (*call_site).fn_extra = pg_sys::BlessTupleDesc(descriptor).cast();
+            pg_sys::MemoryContextSwitchTo(caller);
+        }
+        (*call_site).fn_extra.cast()
+    }
+}
+
+// SAFETY: the SQL declarations are written by hand; this tells pgrx no more than that the type is a row.
+unsafe impl<const N: usize> SqlTranslatable for Row<N> {
+    const TYPE_IDENT: &'static str = "pg_snowflake::row::Row";
+    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
+    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
+        Err(ArgumentError::NotValidAsArgument("Row"));
+    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
+        Ok(ReturnsRef::One(SqlMappingRef::literal("record")));
+}
