@@ -5,6 +5,7 @@
 
 use crate::counter::Ahead;
 use crate::layout::Layout;
+use crate::settings;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -161,7 +162,13 @@ impl Error {
                 code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
                 message: format!("shard id {shard} is out of range"),
                 detail: Some(format!("The layout has shards 0 to {}.", shards - 1)),
-                hint: None,
+                hint: Some(match settings::shard_id() {
+                    Some(set) if set == shard => format!(
+                        "Set pg_snowflake.shard_id of database {} to a shard in that range.",
+                        current_database_name()
+                    ),
+                    _ => "Pass a shard in that range.".into(),
+                }),
             },
             Error::ShardUnset => Report {
                 code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -70,26 +70,26 @@ unsafe fn lock_and_open_sequence(
             pg_sys::CurrentResourceOwner = pg_sys::TopTransactionResourceOwner;
             sys::LockRelationOid(relid, ROW_EXCLUSIVE_LOCK);
             pg_sys::CurrentResourceOwner = current;
-            // Under the lock nobody else can drop it any more; core would fail in relation_open() with
-            // an internal error.
-            if !relation_exists(relid) {
-                return Err(Error::NoSuchRelation);
-            }
             session.lxid = lxid;
         }
-        Ok(sys::relation_open(relid, NO_LOCK))
+        open_relation(relid)
     }
 }
 
-unsafe fn relation_exists(relid: pg_sys::Oid) -> bool {
-    // SAFETY: a catalog look-up in a transaction.
+/// Opens a relation that is locked already. `relation_open()`, but for a relation that does not exist, which
+/// is an internal error there: an OID may be stale, and the transaction itself may have dropped the sequence.
+unsafe fn open_relation(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
+    // SAFETY: the lock keeps the relation from going away.
     unsafe {
-        let tuple = sys::SearchSysCache1(RELOID, relid.into());
-        if tuple.is_null() {
-            return false;
+        let relation = sys::RelationIdGetRelation(relid);
+        if relation.is_null() {
+            return Err(Error::NoSuchRelation);
         }
-        sys::ReleaseSysCache(tuple);
-        true
+        if (*(*relation).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as c_char {
+            pg_sys::MyXactFlags |= pg_sys::XACT_FLAGS_ACCESSEDTEMPNAMESPACE as c_int;
+        }
+        sys::pgstat_init_relation(relation);
+        Ok(relation)
     }
 }
 
@@ -274,5 +274,4 @@ unsafe fn log_seq_tuple(relation: pg_sys::Relation, locked: LockedPage) -> pg_sy
 
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
 const ROW_EXCLUSIVE_LOCK: pg_sys::LOCKMODE = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
-const RELOID: c_int = pg_sys::SysCacheIdentifier::RELOID as c_int;
 const SEQRELID: c_int = pg_sys::SysCacheIdentifier::SEQRELID as c_int;

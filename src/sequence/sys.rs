@@ -89,6 +89,8 @@ unsafe extern "C-unwind" {
     pub fn MarkBufferDirtyHint(buffer: pg_sys::Buffer, buffer_std: bool);
     pub fn ReadBuffer(reln: pg_sys::Relation, block: pg_sys::BlockNumber) -> pg_sys::Buffer;
     pub fn RecoveryInProgress() -> bool;
+    /// Null where there is no such relation.
+    pub fn RelationIdGetRelation(relid: pg_sys::Oid) -> pg_sys::Relation;
     pub fn ReleaseSysCache(tuple: pg_sys::HeapTuple);
     pub fn SearchSysCache1(cache_id: c_int, key1: pg_sys::Datum) -> pg_sys::HeapTuple;
     pub fn UnlockReleaseBuffer(buffer: pg_sys::Buffer);
@@ -102,8 +104,8 @@ unsafe extern "C-unwind" {
         role: pg_sys::Oid,
         mode: pg_sys::AclMode,
     ) -> pg_sys::AclResult::Type;
+    pub fn pgstat_init_relation(relation: pg_sys::Relation);
     pub fn relation_close(relation: pg_sys::Relation, lockmode: pg_sys::LOCKMODE);
-    pub fn relation_open(relid: pg_sys::Oid, lockmode: pg_sys::LOCKMODE) -> pg_sys::Relation;
 }
 
 /// `GETSTRUCT` (access/htup_details.h).
