@@ -1,0 +1,314 @@
+//! A private server: started, killed, restarted, copied, and gone at the end of its test.
+
+use crate::installation;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
+use postgres::{Client, Config, NoTls};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The superuser of every cluster, and the database that [`Cluster::connect`] goes to.
+pub const SUPERUSER: &str = "postgres";
+
+/// Long enough for a crash recovery on a machine that runs other tests at the same time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The settings of every cluster.
+const SETTINGS: [(&str, &str); 4] = [
+    ("listen_addresses", ""),
+    ("shared_buffers", "32MB"),
+    // The tests kill processes, never the machine, and what a process has written the kernel keeps.
+    ("fsync", "off"),
+    ("log_line_prefix", "%m [%p] "),
+];
+
+/// What the log of a sound server never has, whatever a test does to it.
+const SIGNS_OF_A_FAULT: [&str; 4] =
+    ["PANIC:", "was terminated by signal", " leak: ", "resource was not closed"];
+
+/// How a server is told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Sessions are ended, and a checkpoint is written.
+    Fast,
+    /// No checkpoint: the next start has to recover.
+    Immediate,
+}
+
+impl Shutdown {
+    fn signal(self) -> Signal {
+        match self {
+            Shutdown::Fast => Signal::SIGINT,
+            Shutdown::Immediate => Signal::SIGQUIT,
+        }
+    }
+}
+
+/// A cluster to be: settings first, then [`Builder::start`].
+#[derive(Default)]
+pub struct Builder {
+    settings: Vec<(String, String)>,
+}
+
+impl Builder {
+    /// Adds a line to `postgresql.conf`.
+    pub fn setting(mut self, name: &str, value: &str) -> Self {
+        self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Starts the server and creates the extension in the database `postgres`.
+    pub fn start(self) -> Cluster {
+        let mut cluster = Cluster { dir: installation::temp_dir(), postmaster: None };
+        installation::unpack_data_directory(cluster.dir.path());
+        cluster.configure(&self.settings);
+        cluster.start();
+        cluster
+            .connect()
+            .batch_execute("CREATE EXTENSION pg_snowflake")
+            .expect("the extension can be created");
+        cluster
+    }
+}
+
+/// A server in a temporary folder, reached over a unix socket in that folder.
+///
+/// It belongs to the thread that starts it. When that thread ends, however it ends, the server stops: the
+/// thread's unwinding drops the cluster, and where the whole process is killed, the kernel tells the server.
+pub struct Cluster {
+    dir: TempDir,
+    postmaster: Option<Child>,
+}
+
+impl Cluster {
+    /// A running server with the extension in its database `postgres`.
+    #[allow(clippy::new_without_default, reason = "a server is no default value")]
+    pub fn new() -> Self {
+        Self::builder().start()
+    }
+
+    /// A server with settings of its own.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// A hot standby that streams from this server.
+    pub fn standby(&self) -> Self {
+        let mut standby = Cluster { dir: installation::temp_dir(), postmaster: None };
+        let mut copy = standby.command("pg_basebackup");
+        copy.arg("--host").arg(self.dir.path()).args([
+            "--username=postgres",
+            "--pgdata=data",
+            "--write-recovery-conf",
+            "--checkpoint=fast",
+            "--no-sync",
+        ]);
+        installation::run(&mut copy, b"");
+        standby.start();
+        standby
+    }
+
+    /// Starts the server and waits until it takes connections, after recovery where there is one to do.
+    pub fn start(&mut self) {
+        assert!(self.postmaster.is_none(), "the server is running");
+        let log = self.log_file();
+        let mut postgres = self.command("postgres");
+        postgres
+            .args(["-D", "data", "-k"])
+            .arg(self.dir.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a file can be shared"))
+            .stderr(log);
+        // SAFETY: the closure makes one system call and touches no memory of this process.
+        unsafe {
+            // Rust changes the user id before it calls this; the other way round the kernel would forget it.
+            postgres.pre_exec(|| Ok(set_pdeathsig(Shutdown::Immediate.signal())?));
+        }
+        self.postmaster = Some(postgres.spawn().expect("postgres can be run"));
+        self.wait_until_up();
+    }
+
+    /// Stops the server and waits until all of its processes are gone.
+    pub fn stop(&mut self, how: Shutdown) {
+        let mut postmaster = self.postmaster.take().expect("the server is running");
+        // The postmaster outlives its children, so its end is theirs.
+        kill(pid_of(&postmaster), how.signal()).expect("the server can be signalled");
+        postmaster.wait().expect("the server can be waited for");
+    }
+
+    /// Kills every process of the server at once, as a power cut would, with no chance to write a byte.
+    pub fn kill_9(&mut self) {
+        let mut postmaster = self.postmaster.take().expect("the server is running");
+        let pid = pid_of(&postmaster);
+        // Stopped first, so that it starts nothing between the listing and the killing.
+        kill(pid, Signal::SIGSTOP).expect("the server can be stopped");
+        waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("the server can be waited for");
+        let children = children_of(pid);
+        for &child in &children {
+            // One that ended on its own just now is dead all the same.
+            let _ = kill(child, Signal::SIGKILL);
+        }
+        postmaster.kill().expect("the server can be killed");
+        postmaster.wait().expect("the server can be waited for");
+        children.into_iter().for_each(wait_until_gone);
+    }
+
+    /// A superuser's connection to the database `postgres`.
+    pub fn connect(&self) -> Client {
+        self.connect_to(SUPERUSER, SUPERUSER)
+    }
+
+    /// A connection of that role to that database.
+    pub fn connect_to(&self, role: &str, database: &str) -> Client {
+        self.config(role, database)
+            .connect(NoTls)
+            .unwrap_or_else(|error| panic!("{role} cannot connect to {database}: {error:?}"))
+    }
+
+    /// Runs a script with psql in that database, and stops at its first error.
+    ///
+    /// # Panics
+    /// Where a statement fails.
+    pub fn psql(&self, database: &str, script: &str) {
+        let mut psql = self.client_command("psql", database);
+        psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]);
+        installation::run(&mut psql, script.as_bytes());
+    }
+
+    /// What `pg_dump` writes for that database.
+    pub fn dump(&self, database: &str) -> String {
+        let dump = installation::run(&mut self.client_command("pg_dump", database), b"");
+        String::from_utf8(dump).expect("the dump is UTF-8")
+    }
+
+    /// The number of WAL records of that resource manager from `start` up to `end`, both LSNs.
+    pub fn count_wal_records(&self, resource_manager: &str, start: &str, end: &str) -> usize {
+        let mut waldump = self.command("pg_waldump");
+        waldump.args([
+            "--path=data/pg_wal",
+            "--rmgr",
+            resource_manager,
+            "--start",
+            start,
+            "--end",
+            end,
+        ]);
+        let records = installation::run(&mut waldump, b"");
+        String::from_utf8_lossy(&records).lines().filter(|line| line.starts_with("rmgr:")).count()
+    }
+
+    /// The folder that is the server's address, and that its OS user may write to.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// What the server has logged since it was made; nothing where it was never started.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    fn command(&self, program: &str) -> Command {
+        installation::command(program, self.dir.path())
+    }
+
+    fn client_command(&self, program: &str, database: &str) -> Command {
+        let mut command = self.command(program);
+        command.arg("--host").arg(self.dir.path()).args([
+            "--username",
+            SUPERUSER,
+            "--dbname",
+            database,
+        ]);
+        command
+    }
+
+    fn config(&self, role: &str, database: &str) -> Config {
+        let mut config = Config::new();
+        config.host_path(self.dir.path()).user(role).dbname(database);
+        config
+    }
+
+    fn configure(&self, settings: &[(String, String)]) {
+        let path = self.dir.path().join("data/postgresql.conf");
+        let mut file =
+            OpenOptions::new().append(true).open(path).expect("initdb made postgresql.conf");
+        let ours = settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in SETTINGS.into_iter().chain(ours) {
+            writeln!(file, "{name} = '{value}'").expect("a setting can be written");
+        }
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.dir.path().join("log")
+    }
+
+    fn log_file(&self) -> File {
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.log_path())
+            .expect("a log file can be made")
+    }
+
+    fn wait_until_up(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.config(SUPERUSER, SUPERUSER).connect(NoTls).is_err() {
+            let exit =
+                self.postmaster.as_mut().and_then(|child| child.try_wait().expect("a child"));
+            assert!(exit.is_none(), "the server ended with {exit:?}:\n{}", self.log());
+            assert!(Instant::now() < deadline, "the server does not come up:\n{}", self.log());
+            sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Cluster {
+    /// Stops the server, and fails the test where the log tells of a fault that no statement of the test
+    /// may have noticed: a backend that crashed, or one that let go of less than it took.
+    fn drop(&mut self) {
+        if self.postmaster.is_some() {
+            self.stop(Shutdown::Immediate);
+        }
+        let log = self.log();
+        if std::thread::panicking() {
+            eprintln!("log of the server:\n{log}");
+        } else {
+            let fault = SIGNS_OF_A_FAULT.iter().find(|&&sign| log.contains(sign));
+            assert!(fault.is_none(), "{fault:?} in the log of the server:\n{log}");
+        }
+    }
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_raw(child.id().try_into().expect("a process id is an i32"))
+}
+
+/// The processes that `parent` started. Each is the leader of its own session, so no group signal finds them.
+fn children_of(parent: Pid) -> Vec<Pid> {
+    std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
+        .expect("the kernel lists a process's children")
+        .split_whitespace()
+        .map(|pid| Pid::from_raw(pid.parse().expect("a process id is a number")))
+        .collect()
+}
+
+/// Waits until the process has let go of its memory. An orphan may stay a zombie where process 1 reaps none.
+fn wait_until_gone(pid: Pid) {
+    let deadline = Instant::now() + PATIENCE;
+    let is_alive = || {
+        std::fs::read_to_string(format!("/proc/{pid}/stat"))
+            .is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
+    };
+    while is_alive() {
+        assert!(Instant::now() < deadline, "process {pid} survives its killing");
+        sleep(Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,128 @@
+//! The PostgreSQL installation under test, and the OS user that its servers run as.
+
+use nix::unistd::{User, geteuid};
+use std::ffi::OsStr;
+use std::io::Write;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// A command of the installation, to be run in `dir` as the servers' OS user.
+///
+/// PostgreSQL's own environment variables are taken out: a `PGHOST` or `PGOPTIONS` of the person who runs
+/// the tests would lead the tools elsewhere.
+pub fn command(program: &str, dir: &Path) -> Command {
+    as_server_user(bindir().join(program), dir)
+}
+
+/// Runs a command to its end with `input` on its standard input, and gives its standard output.
+///
+/// # Panics
+/// Where it fails, with what it wrote.
+pub fn run(command: &mut Command, input: &[u8]) -> Vec<u8> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let mut stdin = child.stdin.take().expect("stdin is piped");
+    let output = std::thread::scope(|scope| {
+        // From a thread of its own: a command that stops reading to write would block both sides. One that
+        // exits without reading shows itself by its exit status.
+        scope.spawn(move || stdin.write_all(input));
+        child.wait_with_output().expect("the command can be waited for")
+    });
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output.stdout
+}
+
+/// A temporary folder that the servers' OS user owns.
+///
+/// Its name is short because a socket lives in it, and a socket's path has at most 107 bytes.
+pub fn temp_dir() -> TempDir {
+    let dir =
+        tempfile::Builder::new().prefix("sf").tempdir().expect("a temporary folder can be made");
+    if let Some(user) = server_user() {
+        chown(dir.path(), Some(user.uid.as_raw()), Some(user.gid.as_raw()))
+            .expect("root can give the folder away");
+    }
+    dir
+}
+
+/// Makes `dir/data` a fresh data directory.
+///
+/// `initdb` takes a second, so it runs once per test binary. Its result is kept as an archive in memory and
+/// not as a folder, since nothing would remove a folder that outlives every test.
+pub fn unpack_data_directory(dir: &Path) {
+    static ARCHIVE: OnceLock<Vec<u8>> = OnceLock::new();
+    let archive = ARCHIVE.get_or_init(initdb);
+    run(as_server_user("tar", dir).args(["-x", "-f", "-"]), archive);
+}
+
+fn initdb() -> Vec<u8> {
+    let dir = temp_dir();
+    run(
+        command("initdb", dir.path()).args([
+            "--pgdata=data",
+            "--username=postgres",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]),
+        b"",
+    );
+    run(as_server_user("tar", dir.path()).args(["-c", "-f", "-", "data"]), b"")
+}
+
+/// A program that is no part of the installation's `bin`, to be run in `dir` as the servers' OS user.
+pub fn as_server_user(program: impl AsRef<OsStr>, dir: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(dir);
+    for (name, _) in
+        std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG"))
+    {
+        command.env_remove(name);
+    }
+    if let Some(user) = server_user() {
+        command.uid(user.uid.as_raw()).gid(user.gid.as_raw());
+    }
+    command
+}
+
+/// The user that Debian's package makes, where the tests run as root, as which PostgreSQL refuses to run.
+fn server_user() -> Option<&'static User> {
+    static USER: OnceLock<Option<User>> = OnceLock::new();
+    USER.get_or_init(|| {
+        geteuid().is_root().then(|| {
+            User::from_name("postgres")
+                .expect("the user database can be read")
+                .expect("to test as root there must be an OS user postgres to run the servers")
+        })
+    })
+    .as_ref()
+}
+
+/// Where the installation keeps its programs.
+pub fn bindir() -> &'static Path {
+    static BINDIR: OnceLock<PathBuf> = OnceLock::new();
+    BINDIR.get_or_init(|| pg_config("--bindir"))
+}
+
+/// A folder of the installation, by the option of `pg_config` that names it.
+pub fn pg_config(option: &str) -> PathBuf {
+    let pg_config = std::env::var_os("PG_CONFIG")
+        .expect("PG_CONFIG names the pg_config of an installation that has the extension");
+    let answer = run(Command::new(pg_config).arg(option), b"");
+    PathBuf::from(String::from_utf8(answer).expect("a path in UTF-8").trim_end())
+}

@@ -1,0 +1,105 @@
+//! Core's own `nextval()` on the same sequence does no harm.
+
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::id::{
+    count_repeats, counter, first_counter_at, is_increasing, now_ms,
+};
+use pg_snowflake_servertest::sequence::{state, take, take_one};
+
+#[test]
+fn core_nextval_takes_the_next_counter() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+
+    let ours = counter(take_one(&mut client, "SELECT snowflake_nextval('s', 5)"));
+    let cores = take_one(&mut client, "SELECT nextval('s')");
+
+    assert_eq!(cores, ours + 1);
+}
+
+#[test]
+fn an_id_goes_on_above_what_core_nextval_took() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
+
+    // More values than a tick has: core's counter is carried into ticks that the clock has not reached.
+    let cores = take(&mut client, "SELECT nextval('s') FROM generate_series(1, 20000)");
+    let ours = counter(take_one(&mut client, "SELECT snowflake_nextval('s', 5)"));
+
+    assert!(ours > cores[cores.len() - 1]);
+}
+
+#[test]
+fn log_cnt_never_falls_below_zero() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+
+    let both = [
+        "SELECT max(snowflake_nextval('s', 5)) FROM generate_series(1, 10)",
+        "SELECT max(nextval('s')) FROM generate_series(1, 40)",
+        "SELECT snowflake_nextval('s', 5)",
+        "SELECT nextval('s')",
+        "SELECT max(nextval('s')) FROM generate_series(1, 150000)",
+        "CHECKPOINT",
+        "SELECT nextval('s')",
+        "SELECT snowflake_nextval('s', 5)",
+    ];
+    for sql in both.iter().cycle().take(5 * both.len()) {
+        client.batch_execute(sql).unwrap();
+        let log_cnt = state(&mut client, "s").log_cnt;
+        assert!(log_cnt >= 0, "{log_cnt} after {sql}");
+    }
+}
+
+#[test]
+fn concurrent_callers_of_both_never_share_a_value() {
+    let cluster = Cluster::new();
+    cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+
+    let by_client = take_from_both(&cluster, 20_000);
+
+    assert!(by_client.iter().all(|counters| is_increasing(counters)));
+    assert_eq!(count_repeats(by_client.concat()), 0);
+}
+
+#[test]
+fn a_killed_server_resumes_above_what_both_took() {
+    let mut cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    let mut client = cluster.connect();
+    // Ahead of the clock, which would otherwise hide a counter that fell back.
+    let in_an_hour = first_counter_at(now_ms() + 3_600_000);
+    client.batch_execute(&format!("CREATE SEQUENCE s START {in_an_hour}")).unwrap();
+    let mut taken = Vec::new();
+    for _ in 0..5 {
+        taken.extend(take_from_both(&cluster, 1000).concat());
+        cluster.kill_9();
+        cluster.start();
+        let resumed = state(&mut cluster.connect(), "s").last_value;
+        assert!(taken.iter().all(|&value| value <= resumed), "resumed at {resumed}");
+    }
+    assert_eq!(count_repeats(taken), 0);
+}
+
+/// The counters that two clients of each function get at the same time.
+fn take_from_both(cluster: &Cluster, counters_per_client: usize) -> Vec<Vec<i64>> {
+    // In one unit, so that they can be compared: the id without its shard is the counter.
+    let ours = "SELECT (id >> 23 << 10) | (id & 1023) FROM \
+                (SELECT snowflake_nextval('s', 5) AS id FROM generate_series(1, 50) OFFSET 0) AS taken";
+    let cores = "SELECT nextval('s') FROM generate_series(1, 50)";
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = [ours, cores, ours, cores]
+            .into_iter()
+            .map(|query| {
+                scope.spawn(move || {
+                    let mut client = cluster.connect();
+                    (0..counters_per_client / 50).flat_map(|_| take(&mut client, query)).collect()
+                })
+            })
+            .collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    })
+}

@@ -1,0 +1,166 @@
+//! No crash makes an id come twice.
+
+use pg_snowflake_servertest::id::{SEQS, count_repeats, counter, first_counter_at, now_ms};
+use pg_snowflake_servertest::sequence::{State, state, take, take_one};
+use pg_snowflake_servertest::{Cluster, Shutdown};
+use postgres::Client;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// How far ahead of what is issued the WAL says the counter is: 100 ms at full rate.
+const LOGGED_AHEAD: i64 = 100 * SEQS;
+
+const HOUR_MS: i64 = 3_600_000;
+
+#[test]
+fn a_killed_server_never_repeats_an_id() {
+    let mut cluster = cluster_with_posts();
+    insert_through_kills(&mut cluster);
+}
+
+/// After a restart the clock alone would hide a counter that fell back. Where the sequence is an hour ahead
+/// of the clock it hides nothing.
+#[test]
+fn a_killed_server_never_repeats_an_id_though_the_clock_is_an_hour_behind() {
+    let mut cluster = cluster_with_posts();
+    put_ahead_of_the_clock(&mut cluster.connect());
+    insert_through_kills(&mut cluster);
+    let last = take_one(&mut cluster.connect(), "SELECT max(id) FROM posts");
+    assert!(counter(last) > first_counter_at(now_ms()), "the clock has played no part");
+}
+
+#[test]
+fn a_crash_resumes_the_counter_at_most_100_ms_ahead_and_never_behind() {
+    let ways_to_crash: [fn(&mut Cluster); 2] =
+        [Cluster::kill_9, |cluster| cluster.stop(Shutdown::Immediate)];
+    let mut cluster = cluster_with_posts();
+    put_ahead_of_the_clock(&mut cluster.connect());
+    for crash in ways_to_crash {
+        for count in [1, 1000, 150_000] {
+            let issued = last_counter(&mut cluster.connect(), count);
+            crash(&mut cluster);
+            cluster.start();
+            let resumed = state(&mut cluster.connect(), "posts_id_seq").last_value;
+            assert!(
+                (issued..=issued + LOGGED_AHEAD).contains(&resumed),
+                "issued {count} ids up to {issued}, resumed at {resumed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_crash_resumes_above_ids_that_were_issued_after_a_checkpoint() {
+    let mut cluster = cluster_with_posts();
+    let mut client = cluster.connect();
+    put_ahead_of_the_clock(&mut client);
+    last_counter(&mut client, 1);
+    client.batch_execute("CHECKPOINT").unwrap();
+    let State { log_cnt, .. } = state(&mut client, "posts_id_seq");
+    assert!(log_cnt > 100, "without the checkpoint the ids to come would need no new record");
+
+    let issued = last_counter(&mut client, 100);
+    cluster.kill_9();
+    cluster.start();
+
+    let resumed = state(&mut cluster.connect(), "posts_id_seq").last_value;
+    assert!(resumed >= issued, "issued up to {issued}, resumed at {resumed}");
+}
+
+#[test]
+fn a_clean_restart_skips_nothing() {
+    let mut cluster = cluster_with_posts();
+    let mut client = cluster.connect();
+    put_ahead_of_the_clock(&mut client);
+    // The page is clean after this, so only what the ids do to it can bring it to disk.
+    client.batch_execute("CHECKPOINT").unwrap();
+    let issued = last_counter(&mut client, 1000);
+
+    cluster.stop(Shutdown::Fast);
+    cluster.start();
+
+    assert_eq!(last_counter(&mut cluster.connect(), 1), issued + 1);
+}
+
+/// A server with a table whose ids come from the extension. The ids have no unique index, which would
+/// refuse a repeat before the tests could see it.
+fn cluster_with_posts() -> Cluster {
+    let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    cluster
+        .connect()
+        .batch_execute(
+            "CREATE SEQUENCE posts_id_seq;
+             CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('posts_id_seq', 5), body text)",
+        )
+        .unwrap();
+    cluster
+}
+
+fn put_ahead_of_the_clock(client: &mut Client) {
+    let in_an_hour = first_counter_at(now_ms() + HOUR_MS);
+    client.execute("SELECT setval('posts_id_seq', $1)", &[&in_an_hour]).unwrap();
+}
+
+/// Takes that many ids in one transaction, and gives the last one's counter.
+fn last_counter(client: &mut Client, count: i32) -> i64 {
+    let query = "SELECT max(snowflake_nextval('posts_id_seq', 5)) FROM generate_series(1, $1)";
+    counter(client.query_one(query, &[&count]).unwrap().get(0))
+}
+
+/// Kills the server several times while four clients insert, and checks after each restart that nothing
+/// repeats and that ids go on above every committed one.
+fn insert_through_kills(cluster: &mut Cluster) {
+    let mut committed_before = Vec::new();
+    for round in 0..5 {
+        let highest_before = committed_before.iter().max().copied().unwrap_or(0);
+        let acknowledged = insert_until_killed(cluster);
+        cluster.start();
+        let committed = take(&mut cluster.connect(), "SELECT id FROM posts");
+
+        assert!(acknowledged.len() > 100, "round {round} is no load: {}", acknowledged.len());
+        assert!(acknowledged.iter().all(|&id| id > highest_before), "round {round} goes on below");
+        assert_eq!(count_repeats(committed.clone()), 0, "round {round}");
+        assert_eq!(
+            missing_from(&committed, acknowledged),
+            0,
+            "round {round} lost what it committed"
+        );
+        committed_before = committed;
+    }
+    let next = take_one(&mut cluster.connect(), "SELECT snowflake_nextval('posts_id_seq', 5)");
+    assert!(committed_before.iter().all(|&id| id < next));
+}
+
+/// The ids of all transactions whose commit the four clients heard of, until the server was killed.
+fn insert_until_killed(cluster: &mut Cluster) -> Vec<i64> {
+    let clients: Vec<_> = (0..4)
+        .map(|_| {
+            let client = cluster.connect();
+            std::thread::spawn(|| insert_until_disconnected(client))
+        })
+        .collect();
+    sleep(Duration::from_millis(400));
+    cluster.kill_9();
+    clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+}
+
+fn insert_until_disconnected(mut client: Client) -> Vec<i64> {
+    let insert = "INSERT INTO posts (body) SELECT 'x' FROM generate_series(1, 10) RETURNING id";
+    let mut acknowledged = Vec::new();
+    loop {
+        match client.query(insert, &[]) {
+            Ok(rows) => acknowledged.extend(rows.iter().map(|row| row.get::<_, i64>(0))),
+            Err(error) => {
+                assert!(error.as_db_error().is_none(), "{error:?}");
+                return acknowledged;
+            }
+        }
+    }
+}
+
+/// How many of `ids` are not among `committed`.
+fn missing_from(committed: &[i64], ids: Vec<i64>) -> usize {
+    let mut sorted = committed.to_vec();
+    sorted.sort_unstable();
+    ids.into_iter().filter(|id| sorted.binary_search(id).is_err()).count()
+}

@@ -1,0 +1,39 @@
+//! A dump carries everything that makes the ids go on.
+
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::id::{first_counter_at, now_ms, split};
+use pg_snowflake_servertest::sequence::take_one;
+use postgres::Client;
+
+#[test]
+fn a_restored_table_goes_on_above_the_dumped_ids() {
+    let source = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    let mut client = source.connect();
+    // Ahead of the clock, which would otherwise hide a counter that fell back.
+    let in_an_hour = first_counter_at(now_ms() + 3_600_000);
+    client
+        .batch_execute(&format!(
+            "CREATE TABLE posts (id bigint PRIMARY KEY, body text);
+             CREATE SEQUENCE posts_id_seq START {in_an_hour} OWNED BY posts.id;
+             ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5);
+             INSERT INTO posts (body) SELECT 'old' FROM generate_series(1, 1000)"
+        ))
+        .unwrap();
+    let last = take_one(&mut client, "SELECT max(id) FROM posts");
+
+    let target = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    let mut restored = restore(&source, &target);
+    restored.batch_execute("INSERT INTO posts (body) VALUES ('new')").unwrap();
+
+    let next = take_one(&mut restored, "SELECT id FROM posts WHERE body = 'new'");
+    assert!(next > last, "{:?} after {:?}", split(next), split(last));
+    assert_eq!(split(next).shard, 5);
+    assert_eq!(take_one(&mut restored, "SELECT count(*) FROM posts"), 1001);
+}
+
+/// A connection to the dump of `source` in a new database of `target`.
+fn restore(source: &Cluster, target: &Cluster) -> Client {
+    target.connect().batch_execute("CREATE DATABASE restored TEMPLATE template0").unwrap();
+    target.psql("restored", &source.dump("postgres"));
+    target.connect_to("postgres", "restored")
+}

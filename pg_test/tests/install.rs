@@ -1,0 +1,147 @@
+//! The extension installs anywhere, for anybody who may, and says what it is.
+
+use pg_snowflake_servertest::id::split;
+use pg_snowflake_servertest::sequence::{take, take_one};
+use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use postgres::Client;
+
+#[test]
+fn it_works_in_any_schema_whatever_the_search_path() {
+    let cluster = Cluster::new();
+    let mut client = bare_database(&cluster, SUPERUSER);
+    // The functions and operators in the last schema would catch whatever the extension calls by bare name.
+    client
+        .batch_execute(
+            r#"CREATE SCHEMA "My Extensions";
+               CREATE EXTENSION pg_snowflake SCHEMA "My Extensions";
+               CREATE SEQUENCE s;
+               CREATE SCHEMA trap;
+               CREATE FUNCTION trap.nextval(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT 1 / 0::bigint';
+               CREATE FUNCTION trap.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT NULL::timestamptz';
+               CREATE FUNCTION trap.shift(bigint, int) RETURNS bigint LANGUAGE sql AS 'SELECT 1 / 0::bigint';
+               CREATE OPERATOR trap.<< (FUNCTION = trap.shift, LEFTARG = bigint, RIGHTARG = int);
+               CREATE OPERATOR trap.>> (FUNCTION = trap.shift, LEFTARG = bigint, RIGHTARG = int)"#,
+        )
+        .unwrap();
+    for search_path in ["''", "public", "pg_catalog", "trap, pg_catalog", "\"My Extensions\""] {
+        client
+            .batch_execute(&format!(
+                "SET search_path = {search_path}; SET pg_snowflake.shard_id = 6"
+            ))
+            .unwrap();
+        let id =
+            take_one(&mut client, r#"SELECT "My Extensions".snowflake_nextval('public.s', 5)"#);
+        let by_setting =
+            take_one(&mut client, r#"SELECT "My Extensions".snowflake_nextval('public.s')"#);
+        let row = client
+            .query_one(
+                r#"SELECT (d).shard_id, (d).seq, "My Extensions".snowflake_shard_id($1)
+                   FROM (SELECT "My Extensions".snowflake_decode($1) AS d) AS decoded"#,
+                &[&id],
+            )
+            .unwrap();
+        let seq: i32 = split(id).seq.try_into().unwrap();
+        assert_eq!((row.get(0), row.get(1), row.get(2)), (5, seq, 5), "search_path {search_path}");
+        assert_eq!(split(by_setting).shard, 6, "search_path {search_path}");
+    }
+}
+
+#[test]
+fn it_moves_to_another_schema_and_defaults_follow() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s;
+             CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 5));
+             CREATE SCHEMA elsewhere;
+             ALTER EXTENSION pg_snowflake SET SCHEMA elsewhere;
+             INSERT INTO posts DEFAULT VALUES",
+        )
+        .unwrap();
+
+    assert_eq!(take(&mut client, "SELECT id FROM posts").len(), 1);
+}
+
+#[test]
+fn an_ordinary_owner_of_the_database_creates_it() {
+    let cluster = Cluster::new();
+    cluster.connect().batch_execute("CREATE ROLE owner LOGIN").unwrap();
+    let mut owner = bare_database(&cluster, "owner");
+
+    owner.batch_execute("CREATE EXTENSION pg_snowflake; CREATE SEQUENCE s").unwrap();
+
+    assert_eq!(take(&mut owner, "SELECT snowflake_nextval('s', 5)").len(), 1);
+}
+
+#[test]
+fn each_function_is_marked_for_what_it_does() {
+    let cluster = Cluster::new();
+    let rows = cluster
+        .connect()
+        .query(
+            "SELECT p.oid::regprocedure::text, provolatile::text || proparallel::text || proisstrict::text \
+             FROM pg_proc AS p \
+             JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e' \
+             JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid \
+             WHERE extname = 'pg_snowflake' ORDER BY 1",
+            &[],
+        )
+        .unwrap();
+    let found: Vec<(&str, &str)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+
+    // Volatile or immutable or stable, parallel unsafe or safe, strict.
+    let expected = [
+        ("snowflake_decode(bigint)", "istrue"),
+        ("snowflake_nextval(regclass)", "vutrue"),
+        ("snowflake_nextval(regclass,integer)", "vutrue"),
+        ("snowflake_shard_id()", "sstrue"),
+        ("snowflake_shard_id(bigint)", "istrue"),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn everything_that_a_user_can_see_has_a_comment() {
+    let cluster = Cluster::new();
+    let uncommented = "
+        SELECT pg_describe_object(classid, objid, 0)
+        FROM pg_depend, pg_extension AS e
+        WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass AND refobjid = e.oid
+          AND extname = 'pg_snowflake'
+          AND obj_description(objid, classid::regclass::name) IS NULL
+        UNION ALL
+        SELECT 'extension' FROM pg_extension AS e
+        WHERE extname = 'pg_snowflake' AND obj_description(oid, 'pg_extension') IS NULL
+        UNION ALL
+        SELECT 'setting ' || name FROM pg_settings
+        WHERE name LIKE 'pg\\_snowflake.%' AND coalesce(short_desc, '') = ''";
+    let mut client = cluster.connect();
+    client.batch_execute("SELECT snowflake_decode(0)").unwrap();
+
+    let rows = client.query(uncommented, &[]).unwrap();
+
+    let objects: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
+    assert!(objects.is_empty(), "{objects:?}");
+}
+
+#[test]
+fn created_anew_it_goes_on_above() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let before = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
+
+    client.batch_execute("DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake").unwrap();
+
+    assert!(take_one(&mut client, "SELECT snowflake_nextval('s', 5)") > before);
+}
+
+/// A connection to a new database `bare`, which has no extension, as its owner.
+fn bare_database(cluster: &Cluster, owner: &str) -> Client {
+    cluster
+        .connect()
+        .batch_execute(&format!("CREATE DATABASE bare OWNER {owner} TEMPLATE template0"))
+        .unwrap();
+    cluster.connect_to(owner, "bare")
+}

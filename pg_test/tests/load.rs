@@ -1,0 +1,120 @@
+//! Many ids, fast: from several sessions, and from one.
+//!
+//! The copied formula runs in the same loads, so that it is seen that they do find repeats.
+
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::id::{count_repeats, is_increasing};
+use postgres::Client;
+
+/// The function that pg_snowflake replaces, as it was published and copied.
+const COPIED_FUNCTION: &str = "
+    CREATE FUNCTION copied_nextval(seq regclass, shard_id int) RETURNS bigint LANGUAGE plpgsql AS $$
+    DECLARE
+        our_epoch bigint := 1314220021721;
+        seq_id bigint;
+        now_millis bigint;
+    BEGIN
+        SELECT nextval(seq) % 1024 INTO seq_id;
+        SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
+        RETURN (now_millis - our_epoch) << 23 | (shard_id << 10) | seq_id;
+    END $$";
+
+/// The same formula with the least that a call can cost in SQL: it is inlined, and reads the clock without
+/// numeric arithmetic.
+const COPIED_EXPRESSION: &str = "
+    CREATE FUNCTION copied_nextval(seq regclass, shard_id int) RETURNS bigint LANGUAGE sql AS $$
+        SELECT ((date_part('epoch', clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
+               | (shard_id << 10) | (nextval(seq) % 1024)
+    $$";
+
+#[test]
+fn eight_clients_never_share_an_id_and_each_sees_its_ids_increase() {
+    let cluster = Cluster::new();
+    cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+
+    let by_client = take_from_eight_clients(&cluster, "snowflake_nextval('s', 5)", 250_000);
+
+    for ids in &by_client {
+        assert_eq!(ids.len(), 250_000);
+        assert!(is_increasing(ids));
+    }
+    assert_eq!(count_repeats(by_client.concat()), 0);
+}
+
+#[test]
+fn eight_clients_of_the_copied_function_share_ids_where_the_sequence_is_cached() {
+    let cluster = Cluster::new();
+    cluster.connect().batch_execute("CREATE SEQUENCE s CACHE 1024").unwrap();
+    cluster.connect().batch_execute(COPIED_FUNCTION).unwrap();
+
+    let by_client = take_from_eight_clients(&cluster, "copied_nextval('s', 5)", 25_000);
+
+    assert!(count_repeats(by_client.concat()) > 0);
+}
+
+#[test]
+fn two_million_ids_from_one_select_are_distinct_and_increase() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+
+    let tally = tally_of_one_select(&mut client, "snowflake_nextval('s', 5)", 2_000_000);
+
+    assert_eq!(tally, Tally { ids: 2_000_000, distinct: 2_000_000, not_above_the_one_before: 0 });
+}
+
+#[test]
+fn two_million_ids_of_the_copied_formula_from_one_select_repeat() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s CACHE 1024").unwrap();
+    client.batch_execute(COPIED_EXPRESSION).unwrap();
+
+    let tally = tally_of_one_select(&mut client, "copied_nextval('s', 5)", 2_000_000);
+
+    assert!(tally.distinct < 2_000_000, "a machine too slow to show it: {tally:?}");
+}
+
+/// What eight clients get at the same time, each in transactions of 100 ids.
+fn take_from_eight_clients(
+    cluster: &Cluster,
+    generator: &str,
+    ids_per_client: usize,
+) -> Vec<Vec<i64>> {
+    let query = format!("SELECT array_agg({generator}) FROM generate_series(1, 100)");
+    let take_all = || {
+        let mut client = cluster.connect();
+        let statement = client.prepare(&query).unwrap();
+        let mut take_100 = |_| client.query_one(&statement, &[]).unwrap().get::<_, Vec<i64>>(0);
+        (0..ids_per_client / 100).flat_map(&mut take_100).collect()
+    };
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..8).map(|_| scope.spawn(take_all)).collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    })
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Tally {
+    ids: i64,
+    distinct: i64,
+    not_above_the_one_before: i64,
+}
+
+/// What one SELECT of that many ids gives, counted in the server.
+fn tally_of_one_select(client: &mut Client, generator: &str, ids: i32) -> Tally {
+    client.batch_execute("SET work_mem = '256MB'; SET jit = off").unwrap();
+    let row = client
+        .query_one(
+            &format!(
+                "WITH taken AS MATERIALIZED (
+                     SELECT n, {generator} AS id FROM generate_series(1, {ids}) AS n),
+                 compared AS (
+                     SELECT id, id <= lag(id) OVER (ORDER BY n) AS is_not_above FROM taken)
+                 SELECT count(id), count(DISTINCT id), count(*) FILTER (WHERE is_not_above) FROM compared"
+            ),
+            &[],
+        )
+        .unwrap();
+    Tally { ids: row.get(0), distinct: row.get(1), not_above_the_one_before: row.get(2) }
+}

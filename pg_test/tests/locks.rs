@@ -1,0 +1,94 @@
+//! A transaction that took an id holds the sequence as core's `nextval()` would.
+
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::id::split;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::sequence::{take, take_one};
+use postgres::Client;
+
+const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
+
+const LOCK_TIMEOUT: Refusal = Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" };
+
+#[test]
+fn nobody_drops_or_alters_a_sequence_under_a_transaction_that_took_an_id() {
+    let (cluster, mut client) = cluster_with_sequence();
+    let mut other = impatient(&cluster);
+
+    client.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
+    for ddl in ["DROP SEQUENCE s", "ALTER SEQUENCE s RESTART", "ALTER SEQUENCE s CACHE 10"] {
+        assert_refused(&mut other, ddl, LOCK_TIMEOUT);
+    }
+    client.batch_execute("COMMIT").unwrap();
+
+    other.batch_execute("DROP SEQUENCE s").unwrap();
+}
+
+#[test]
+fn a_rolled_back_savepoint_keeps_the_lock() {
+    let (cluster, mut client) = cluster_with_sequence();
+    let mut other = impatient(&cluster);
+
+    client.batch_execute(&format!("BEGIN; SAVEPOINT p; {TAKE}; ROLLBACK TO p")).unwrap();
+
+    assert_refused(&mut other, "DROP SEQUENCE s", LOCK_TIMEOUT);
+}
+
+#[test]
+fn the_lock_is_of_the_mode_that_core_nextval_takes() {
+    let (_cluster, mut client) = cluster_with_sequence();
+
+    client.batch_execute(&format!("BEGIN; {TAKE}; {TAKE}; SAVEPOINT p; {TAKE}")).unwrap();
+
+    let held =
+        "SELECT mode FROM pg_locks WHERE relation = 's'::regclass AND pid = pg_backend_pid()";
+    let modes: Vec<String> =
+        client.query(held, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    assert_eq!(modes, ["RowExclusiveLock"]);
+}
+
+#[test]
+fn open_transactions_do_not_make_each_other_wait() {
+    let (cluster, mut client) = cluster_with_sequence();
+    let mut other = impatient(&cluster);
+
+    client.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
+
+    assert_eq!(take(&mut other, TAKE).len(), 1);
+}
+
+#[test]
+fn a_rolled_back_id_is_not_given_again() {
+    let (_cluster, mut client) = cluster_with_sequence();
+
+    client.batch_execute("BEGIN").unwrap();
+    let rolled_back = take_one(&mut client, TAKE);
+    client.batch_execute("ROLLBACK").unwrap();
+
+    assert!(take_one(&mut client, TAKE) > rolled_back);
+}
+
+#[test]
+fn a_recreated_sequence_starts_anew_in_a_session_that_knew_the_old_one() {
+    let (_cluster, mut client) = cluster_with_sequence();
+
+    client.batch_execute("DROP SEQUENCE s; CREATE SEQUENCE s").unwrap();
+
+    assert_eq!(split(take_one(&mut client, TAKE)).seq, 1);
+}
+
+/// A session that has used the sequence `s` in an earlier transaction, whose lock is gone.
+fn cluster_with_sequence() -> (Cluster, Client) {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    take_one(&mut client, TAKE);
+    (cluster, client)
+}
+
+/// A session that gives up on a lock instead of waiting for it.
+fn impatient(cluster: &Cluster) -> Client {
+    let mut client = cluster.connect();
+    client.batch_execute("SET lock_timeout = '300ms'").unwrap();
+    client
+}
