@@ -1,0 +1,40 @@
+-- What the demo claims of the million ids in posts_of_both: one line each, whether it holds and the claim in words.
+
+SELECT count(*) = 1000000, format('count(*) is %s', to_char(count(*), 'FM9,999,999')) FROM posts_of_both;
+
+SELECT count(DISTINCT id) = count(*),
+       format('count(DISTINCT id) is %s: no id twice on both shards together', to_char(count(DISTINCT id), 'FM9,999,999'))
+FROM posts_of_both;
+
+SELECT count(*) FILTER (WHERE snowflake_shard_id(id) <> home) = 0,
+       'every id names the shard on which its row was found'
+FROM posts_of_both;
+
+-- Sorted by id, a row is out of order if some row before it began only after it had ended: then the larger id
+-- was made first. Two rows of which each began before the other ended were made at once and may stand either way.
+CREATE TEMPORARY TABLE measured AS
+SELECT count(*) FILTER (WHERE latest_on_shard > ended) AS out_of_order,
+       greatest(0, round(1000 * extract(epoch FROM max(latest_on_both - ended)), 3)) AS strays_ms
+FROM (SELECT ended,
+             max(began) OVER (PARTITION BY home ORDER BY id) AS latest_on_shard,
+             max(began) OVER (ORDER BY id) AS latest_on_both
+      FROM posts_of_both) AS sorted;
+
+-- A tick is 1 ms, so the time in an id may be that much early; 100 ms late is what pg_snowflake.max_lead allows.
+ALTER TABLE measured ADD early_ms numeric, ADD late_ms numeric;
+UPDATE measured SET (early_ms, late_ms) = (
+    SELECT round(1000 * extract(epoch FROM max(began - created_at)), 3),
+           greatest(0, round(1000 * extract(epoch FROM max(created_at - ended)), 3))
+    FROM posts_of_both, snowflake_decode(id));
+
+SELECT early_ms < 1 AND late_ms <= 100,
+       format('the time in every id is when its row was made (at most %s ms early, %s ms late)', early_ms, late_ms)
+FROM measured;
+
+SELECT out_of_order = 0,
+       format('ORDER BY id is creation order on each shard (%s rows out of order by the clock around each insert)', out_of_order)
+FROM measured;
+
+SELECT strays_ms < 1 + late_ms,
+       format('ORDER BY id over both shards together is creation order, off by %s ms at most', strays_ms)
+FROM measured;
