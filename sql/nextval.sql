@@ -16,6 +16,22 @@ AS 'MODULE_PATHNAME', 'snowflake_nextval_of_this_shard_wrapper';
 COMMENT ON FUNCTION snowflake_nextval(regclass) IS
 'the next id of this database''s shard (setting pg_snowflake.shard_id), from a sequence';
 
+CREATE FUNCTION snowflake_nextvals(seq regclass, shard_id integer, count integer)
+RETURNS SETOF bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_nextvals_wrapper';
+
+COMMENT ON FUNCTION snowflake_nextvals(regclass, integer, integer) IS
+'a number of ids of a shard in increasing order, from a sequence, at the cost of a batch';
+
+CREATE FUNCTION snowflake_currval(seq regclass)
+RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_currval_wrapper';
+
+COMMENT ON FUNCTION snowflake_currval(regclass) IS
+'the last id that this session got from a sequence';
+
 CREATE FUNCTION snowflake_shard_id()
 RETURNS integer
 LANGUAGE c STABLE STRICT PARALLEL SAFE

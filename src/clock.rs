@@ -38,6 +38,26 @@ pub struct Guard {
     /// `None` until the first reading.
     last: Option<Seen>,
     high_water_us: i64,
+    /// The steps back that were seen.
+    pub backward: Steps,
+    /// The jumps forward that were seen.
+    pub forward: Steps,
+}
+
+/// How often the clock stepped in one direction, and how far at the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// The number of steps.
+    pub count: i64,
+    /// The size of the largest, in microseconds.
+    pub largest_us: i64,
+}
+
+impl Steps {
+    fn add(&mut self, us: i64) {
+        self.count += 1;
+        self.largest_us = self.largest_us.max(us);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +98,11 @@ impl Guard {
             None
         };
 
+        match step {
+            None => {}
+            Some(Step::Backward(us)) => self.backward.add(us),
+            Some(Step::Forward(us)) => self.forward.add(us),
+        }
         self.high_water_us = self.high_water_us.max(wall_us);
         (self.now(wall_us), step)
     }
@@ -105,6 +130,11 @@ impl Clock {
     pub fn read(&mut self) -> (Now, Option<Step>) {
         let started = *self.started.get_or_insert_with(Instant::now);
         self.guard.observe(wall_us(), || micros(started.elapsed().as_micros()))
+    }
+
+    /// What the guard has seen.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
     }
 }
 
@@ -148,6 +178,16 @@ mod tests {
             steps(&[(500, 500), (200, 501), (201, 502), (600, 901)]),
             [None, Some(Step::Backward(300)), None, None]
         );
+    }
+
+    #[test]
+    fn steps_are_counted_with_the_largest_of_each_direction() {
+        let mut guard = Guard::default();
+        for wall in [0, -300, -200, -900, 5 * SECOND, 8 * SECOND, 7 * SECOND] {
+            guard.observe(START + wall, || 0);
+        }
+        assert_eq!(guard.backward, Steps { count: 3, largest_us: SECOND });
+        assert_eq!(guard.forward, Steps { count: 2, largest_us: 5 * SECOND + 900 });
     }
 
     #[test]

@@ -30,13 +30,11 @@ pub struct Policy {
     pub max_wait_us: i64,
 }
 
-/// What a caller asks of a sequence.
+/// What a caller brings to a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The layout that the counters are for.
     pub layout: Layout,
-    /// How many counters are wanted, at least 1. Fewer are given where the lead or an end is near.
-    pub count: i64,
     /// The limits on lead and waiting.
     pub policy: Policy,
     /// The clock.
@@ -117,8 +115,45 @@ pub enum Ahead {
     HighWater,
 }
 
+/// Counters that a session has taken and not yet used: the rest of a run of `CACHE n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cached {
+    /// The layout that the counters are for.
+    pub layout: Layout,
+    /// The next counter to use.
+    pub next: i64,
+    /// The last counter taken.
+    pub last: i64,
+}
+
+impl Cached {
+    /// The next cached counter, if `request` may use it: it is of the same layout, its tick is not behind
+    /// the clock (then ids would carry a time that has passed, and sort below other sessions'), and not
+    /// further ahead of it than the policy permits.
+    pub fn usable(&self, request: Request) -> Option<i64> {
+        let Request { layout, policy, now, .. } = request;
+        let tick = layout.tick_of(self.next);
+        (self.layout == layout
+            && tick >= layout.tick_at(now.high_water_us)
+            && tick <= lead_limit(layout, policy, now))
+        .then_some(self.next)
+    }
+
+    /// What is left after the next counter has been used.
+    pub fn rest(self) -> Option<Cached> {
+        (self.next < self.last).then_some(Cached { next: self.next + 1, ..self })
+    }
+}
+
+/// The last tick that a counter may have.
+fn lead_limit(layout: Layout, policy: Policy, now: Now) -> i64 {
+    layout.tick_at(now.reading_us) + policy.max_lead_us / layout.tick_us()
+}
+
 /// Moves the counter forward: to the clock where the clock is ahead, else by one.
-pub fn advance(state: State, bounds: Bounds, request: Request) -> Decision {
+///
+/// `count` is how many counters are wanted, at least 1; fewer are given where the lead or an end is near.
+pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> Decision {
     let Request { layout, policy, now, .. } = request;
     let now_tick = layout.tick_at(now.reading_us);
     let floor_tick = layout.tick_at(now.high_water_us);
@@ -145,7 +180,7 @@ pub fn advance(state: State, bounds: Bounds, request: Request) -> Decision {
         });
     }
 
-    let lead_limit = now_tick + policy.max_lead_us / layout.tick_us();
+    let lead_limit = lead_limit(layout, policy, now);
     let first_tick = layout.tick_of(first);
     if first_tick > lead_limit {
         return hold(first_tick, lead_limit, ahead, request);
@@ -155,8 +190,7 @@ pub fn advance(state: State, bounds: Bounds, request: Request) -> Decision {
     if first > end {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
-    let last =
-        first.saturating_add(request.count - 1).min(layout.last_counter_in(lead_limit)).min(end);
+    let last = first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end);
     Decision::Issue(log(state, bounds, layout, first, last))
 }
 

@@ -1,18 +1,15 @@
 //! What an id says by itself.
 
 use crate::layout::INSTAGRAM;
-use crate::row::Row;
+use crate::row::{Row, timestamptz};
 use pgrx::prelude::*;
-
-/// 2000-01-01 UTC, from which PostgreSQL counts its timestamps, in microseconds since 1970.
-const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
 
 /// `snowflake_decode(id bigint) → (created_at timestamptz, shard_id int, seq int)`
 #[pg_extern(sql = false)]
 fn snowflake_decode(id: i64) -> Row<3> {
     let fields = INSTAGRAM.split(id);
-    let created_at = INSTAGRAM.instant_of(fields.tick) - POSTGRES_EPOCH_US;
-    Row([created_at.into(), (fields.shard as i32).into(), (fields.seq as i32).into()])
+    let created_at = timestamptz(INSTAGRAM.instant_of(fields.tick));
+    Row([created_at, (fields.shard as i32).into(), (fields.seq as i32).into()])
 }
 
 /// `snowflake_shard_id(id bigint) → int`

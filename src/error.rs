@@ -18,8 +18,11 @@ pub enum Error {
     NoSuchRelation,
     /// The relation is not a sequence.
     NotASequence,
-    /// The user has neither USAGE nor UPDATE on the sequence.
-    PermissionDenied,
+    /// The user has none of the privileges that would do.
+    PermissionDenied {
+        /// The privileges, for people.
+        needs: &'static str,
+    },
     /// The transaction is read-only.
     ReadOnlyTransaction,
     /// The server is a standby.
@@ -39,6 +42,10 @@ pub enum Error {
     },
     /// `pg_snowflake.shard_id` is unset.
     ShardUnset,
+    /// This session has had no id from the sequence.
+    NoIdYet,
+    /// A negative number of ids was asked for.
+    NegativeCount(i32),
     /// The clock is before the layout's epoch by this many microseconds.
     ClockBeforeEpoch {
         /// Distance to the epoch.
@@ -116,12 +123,12 @@ impl Error {
                      pg_get_serial_sequence() names the one behind a column."
                 )),
             },
-            Error::PermissionDenied => {
+            Error::PermissionDenied { needs } => {
                 let sequence = relation_name(relid);
                 Report {
                     code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
                     message: format!("permission denied for sequence {sequence}"),
-                    detail: Some(format!("{function}() needs USAGE or UPDATE on the sequence.")),
+                    detail: Some(format!("{function}() needs {needs} on the sequence.")),
                     hint: Some(format!(
                         "GRANT USAGE ON SEQUENCE {sequence} TO {};",
                         current_user_name()
@@ -179,6 +186,21 @@ impl Error {
                      pg_snowflake.shard_id = 5; or pass the shard: {function}(…, 5).",
                     current_database_name()
                 )),
+            },
+            Error::NoIdYet => Report {
+                code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                message: format!(
+                    "{function} of sequence {} is not yet defined in this session",
+                    quoted(&relation_name(relid))
+                ),
+                detail: None,
+                hint: Some("It is the last id that snowflake_nextval() gave this session.".into()),
+            },
+            Error::NegativeCount(count) => Report {
+                code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                message: format!("cannot issue {count} ids"),
+                detail: None,
+                hint: Some("Pass a count of 0 or more.".into()),
             },
             Error::ClockBeforeEpoch { us } => Report {
                 code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -18,6 +18,7 @@ mod row;
 mod sequence;
 mod settings;
 mod shard;
+mod status;
 
 use pgrx::prelude::*;
 
@@ -25,11 +26,13 @@ use pgrx::prelude::*;
 
 extension_sql_file!("../sql/nextval.sql");
 extension_sql_file!("../sql/decode.sql");
+extension_sql_file!("../sql/status.sql");
 
 /// Called by the server when it loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     settings::define();
+    sequence::watch();
 }
 
 /// What pgrx's test framework looks for.

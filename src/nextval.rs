@@ -1,5 +1,6 @@
 //! The SQL generators: arguments in, ids or errors out.
 
+use crate::error::Error;
 use crate::layout::{INSTAGRAM, Layout};
 use crate::{sequence, shard};
 use pgrx::prelude::*;
@@ -18,8 +19,27 @@ fn snowflake_nextval_of_this_shard(seq: pg_sys::Oid) -> i64 {
 
 fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, layout: Layout) -> i64 {
     shard::mintable(shard_id, layout)
-        .and_then(|shard| Ok(layout.id(sequence::next_counter(seq, layout)?, shard)))
+        .and_then(|shard| sequence::next_id(seq, layout, shard))
         .unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
+}
+
+/// `snowflake_nextvals(seq regclass, shard_id int, count int) → setof bigint`
+#[pg_extern(sql = false)]
+fn snowflake_nextvals(seq: pg_sys::Oid, shard_id: i32, count: i32) -> SetOfIterator<'static, i64> {
+    let name = "snowflake_nextvals";
+    if count < 0 {
+        Error::NegativeCount(count).raise(name, seq);
+    }
+    let shard =
+        shard::mintable(Some(shard_id), INSTAGRAM).unwrap_or_else(|error| error.raise(name, seq));
+    let ids = sequence::Ids::new(seq, INSTAGRAM, shard, count.into());
+    SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
+}
+
+/// `snowflake_currval(seq regclass) → bigint`
+#[pg_extern(sql = false)]
+fn snowflake_currval(seq: pg_sys::Oid) -> i64 {
+    sequence::last_id(seq).unwrap_or_else(|error| error.raise("snowflake_currval", seq))
 }
 
 /// `snowflake_shard_id() → int`: the shard of this database.

@@ -7,6 +7,24 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
 
+/// 2000-01-01 UTC, from which PostgreSQL counts its timestamps, in microseconds since 1970.
+const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
+
+/// An instant in microseconds since 1970 as a `timestamptz`.
+pub fn timestamptz(unix_us: i64) -> pg_sys::Datum {
+    (unix_us - POSTGRES_EPOCH_US).into()
+}
+
+/// A length of time in microseconds as an `interval`.
+pub fn interval(us: i64) -> pg_sys::Datum {
+    // SAFETY: palloc() returns memory of the size asked for, or does not return.
+    unsafe {
+        let interval = pg_sys::palloc(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
+        interval.write(pg_sys::Interval { time: us, day: 0, month: 0 });
+        interval.into()
+    }
+}
+
 /// The columns of a row, none of them null, in the order and of the types that the function's SQL
 /// declaration gives.
 pub struct Row<const N: usize>(pub [pg_sys::Datum; N]);

@@ -4,6 +4,7 @@ use super::*;
 use crate::clock::Guard;
 use crate::layout::INSTAGRAM;
 use proptest::prelude::*;
+use std::collections::HashSet;
 
 const MS: i64 = 1_000;
 const HOUR: i64 = 3_600_000 * MS;
@@ -28,7 +29,7 @@ fn ask(state: State, now: Now) -> Decision {
 
 fn ask_for(count: i64, state: State, now: Now) -> Decision {
     let bounds = Bounds { max_value: i64::MAX, logged_before_redo: false };
-    advance(state, bounds, Request { layout: INSTAGRAM, count, policy: DEFAULTS, now })
+    advance(state, bounds, count, Request { layout: INSTAGRAM, policy: DEFAULTS, now })
 }
 
 fn counter(tick: i64, seq: i64) -> i64 {
@@ -141,9 +142,9 @@ fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
 #[test]
 fn a_maxvalue_below_the_counter_is_refused_with_both() {
     let bounds = Bounds { max_value: 1000, logged_before_redo: false };
-    let request = Request { layout: INSTAGRAM, count: 1, policy: DEFAULTS, now: at(NOW_US) };
+    let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now: at(NOW_US) };
     assert_eq!(
-        advance(used(1), bounds, request),
+        advance(used(1), bounds, 1, request),
         Decision::Refuse(Refusal::AboveMaxValue { counter: counter(NOW_TICK, 2), max_value: 1000 })
     );
 }
@@ -167,14 +168,38 @@ fn a_record_covers_100_ms_and_is_written_when_it_no_longer_does() {
 fn a_checkpoint_makes_the_next_counter_log_anew() {
     let covered = State { last_value: counter(NOW_TICK, 1), log_cnt: 1000, is_called: true };
     let bounds = Bounds { max_value: i64::MAX, logged_before_redo: true };
-    let request = Request { layout: INSTAGRAM, count: 1, policy: DEFAULTS, now: at(NOW_US) };
-    assert!(issued(advance(covered, bounds, request)).log_value.is_some());
+    let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now: at(NOW_US) };
+    assert!(issued(advance(covered, bounds, 1, request)).log_value.is_some());
+}
+
+#[test]
+fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_far_ahead() {
+    let cached =
+        |tick| Cached { layout: INSTAGRAM, next: counter(tick, 7), last: counter(tick, 9) };
+    let usable = |cached: Cached, now| {
+        cached.usable(Request { layout: INSTAGRAM, policy: DEFAULTS, now }).is_some()
+    };
+    assert!(usable(cached(NOW_TICK), at(NOW_US)));
+    assert!(usable(cached(NOW_TICK), at(NOW_US + MS - 1)));
+    assert!(!usable(cached(NOW_TICK), at(NOW_US + MS)));
+    assert!(usable(cached(NOW_TICK + 100), at(NOW_US)));
+    assert!(!usable(cached(NOW_TICK + 101), at(NOW_US)));
+    let stepped_back = Now { reading_us: NOW_US - MS, high_water_us: NOW_US };
+    assert!(usable(cached(NOW_TICK), stepped_back));
+    assert!(!usable(cached(NOW_TICK - 1), stepped_back));
+}
+
+#[test]
+fn a_cache_ends_with_its_last_counter() {
+    let cached = Cached { layout: INSTAGRAM, next: 7, last: 8 };
+    assert_eq!(cached.rest(), Some(Cached { next: 8, ..cached }));
+    assert_eq!(cached.rest().unwrap().rest(), None);
 }
 
 /// What may happen next on the modelled server.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A backend asks for `count` counters.
+    /// A backend asks for a counter from its cache or, where that is empty or stale, for `count`.
     Ask { backend: usize, count: i64 },
     /// Somebody calls core's `nextval` on the sequence.
     CoreNextval,
@@ -211,8 +236,11 @@ struct Model {
     /// The last record that replay would find, if there is one after the redo pointer.
     record_after_redo: Option<State>,
     guards: [Guard; BACKENDS],
-    /// The highest counter that anybody was given.
+    caches: [Option<Cached>; BACKENDS],
+    /// The highest counter that was taken from the sequence.
     highest: Option<i64>,
+    /// Every counter that was given to anybody.
+    given: HashSet<i64>,
 }
 
 impl Model {
@@ -225,7 +253,9 @@ impl Model {
             page_on_disk: fresh,
             record_after_redo: None,
             guards: Default::default(),
+            caches: Default::default(),
             highest: None,
+            given: HashSet::new(),
         }
     }
 
@@ -241,6 +271,7 @@ impl Model {
             Event::Crash => {
                 self.page = self.record_after_redo.unwrap_or(self.page_on_disk);
                 self.guards = Default::default();
+                self.caches = Default::default();
             }
         }
         self.wal_covers_what_was_issued()
@@ -249,10 +280,10 @@ impl Model {
     fn ask(&mut self, backend: usize, count: i64) -> Result<(), TestCaseError> {
         // The monotonic clock matters only to the log; it stands still here.
         let (now, _) = self.guards[backend].observe(self.clock_us, || 0);
-        let request = Request { layout: INSTAGRAM, count, policy: self.policy, now };
+        let request = Request { layout: INSTAGRAM, policy: self.policy, now };
         let bounds =
             Bounds { max_value: i64::MAX, logged_before_redo: self.record_after_redo.is_none() };
-        match advance(self.page, bounds, request) {
+        match advance(self.page, bounds, count, request) {
             Decision::Issue(run) => {
                 prop_assert!(run.first <= run.last && run.last - run.first < count);
                 self.is_within_the_lead(run.last)?;
@@ -260,13 +291,16 @@ impl Model {
                     self.log(last_value);
                 }
                 self.page = State { last_value: run.last, log_cnt: run.log_cnt, is_called: true };
-                self.issue(run.first, run.last)
+                let run_taken = Cached { layout: INSTAGRAM, next: run.first, last: run.last };
+                self.caches[backend] = run_taken.rest();
+                self.take(run.first, run.last)?;
+                self.give(run.first)
             }
             Decision::Wait { us } => {
                 // Long enough, and no longer than the policy lets a call wait.
                 prop_assert!(us > 0 && us <= self.policy.max_wait_us);
                 let later = Now { reading_us: now.reading_us + us, ..now };
-                let issued = advance(self.page, bounds, Request { now: later, ..request });
+                let issued = advance(self.page, bounds, count, Request { now: later, ..request });
                 prop_assert!(matches!(issued, Decision::Issue(_)), "{:?}", issued);
                 Ok(())
             }
@@ -293,16 +327,22 @@ impl Model {
         } else {
             State { last_value: next, log_cnt: log_cnt - 1, is_called: true }
         };
-        self.issue(next, next)
+        self.take(next, next)?;
+        self.give(next)
     }
 
     fn log(&mut self, last_value: i64) {
         self.record_after_redo = Some(State { last_value, log_cnt: 0, is_called: true });
     }
 
-    fn issue(&mut self, first: i64, last: i64) -> Result<(), TestCaseError> {
+    fn take(&mut self, first: i64, last: i64) -> Result<(), TestCaseError> {
         prop_assert!(self.highest.is_none_or(|highest| first > highest), "repeated or lower");
         self.highest = Some(last);
+        Ok(())
+    }
+
+    fn give(&mut self, counter: i64) -> Result<(), TestCaseError> {
+        prop_assert!(self.given.insert(counter), "given twice");
         Ok(())
     }
 
@@ -356,7 +396,8 @@ proptest! {
         advance(
             State { last_value, log_cnt, is_called },
             Bounds { max_value, logged_before_redo },
-            Request { layout: INSTAGRAM, count, policy, now },
+            count,
+            Request { layout: INSTAGRAM, policy, now },
         );
     }
 }

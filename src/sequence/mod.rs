@@ -4,49 +4,149 @@
 #[allow(nonstandard_style)]
 mod sys;
 
+mod catalog;
+mod discard;
 mod page;
 
-use crate::clock::{Clock, Now, Step};
-use crate::counter::{Decision, Refusal, Request};
-use crate::error::{Error, Unfit, duration};
+use crate::clock::{Clock, Guard, Now, Step};
+use crate::counter::Request;
+use crate::error::{Error, duration};
 use crate::layout::Layout;
 use crate::settings;
-use page::Session;
+use page::{Session, Visit, Want};
 use pgrx::{PgLogLevel, PgSqlErrorCode, check_for_interrupts, ereport, pg_sys};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_long};
 
 thread_local! {
-    /// What this backend remembers of each sequence it has used, for the backend's life, as core's
-    /// `seqhashtab`.
+    /// What this backend remembers of each sequence it has used, for the backend's life or until DISCARD,
+    /// as core's `seqhashtab`.
     static SESSIONS: RefCell<FxHashMap<pg_sys::Oid, Session>> = RefCell::default();
     static CLOCK: RefCell<Clock> = RefCell::default();
 }
 
-/// Takes the next counter of the sequence `relid` for ids of `layout`. Waits for the clock where the counter
-/// is too far ahead of it and `pg_snowflake.max_wait` allows.
-pub fn next_counter(relid: pg_sys::Oid, layout: Layout) -> Result<i64, Error> {
+/// Has the server tell of what changes sequences behind a session's back. Called once, at library load.
+pub fn watch() {
+    catalog::watch();
+    discard::watch();
+}
+
+/// The next id from the sequence `relid`. Waits for the clock where the id would be too far ahead of it and
+/// `pg_snowflake.max_wait` allows.
+pub fn next_id(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Error> {
+    let (counter, _) = take(relid, layout, Want::Next)?;
+    let id = layout.id(counter, shard);
+    remember(relid, id);
+    Ok(id)
+}
+
+/// The most counters that [`Ids`] takes from the page at once. A visit costs a few hundred nanoseconds, which
+/// over 1024 counters is nothing, and a run that waits in an open cursor is soon used.
+const LONGEST_RUN: i64 = 1024;
+
+/// A number of ids from one sequence, in increasing order, taken in runs: one visit of the page for each.
+pub struct Ids {
+    relid: pg_sys::Oid,
+    layout: Layout,
+    shard: u32,
+    /// Ids still to give.
+    remaining: i64,
+    /// The next counter of the run, and its last; an empty run to begin with.
+    next: i64,
+    last: i64,
+}
+
+impl Ids {
+    /// `count` ids; none where it is 0.
+    pub fn new(relid: pg_sys::Oid, layout: Layout, shard: u32, count: i64) -> Self {
+        Ids { relid, layout, shard, remaining: count, next: 0, last: -1 }
+    }
+}
+
+impl Iterator for Ids {
+    type Item = Result<i64, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.remaining == 0 {
+            return None;
+        }
+        if self.next > self.last {
+            let want = Want::Run(self.remaining.min(LONGEST_RUN));
+            match take(self.relid, self.layout, want) {
+                Ok(run) => (self.next, self.last) = run,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let id = self.layout.id(self.next, self.shard);
+        self.next += 1;
+        self.remaining -= 1;
+        remember(self.relid, id);
+        Some(Ok(id))
+    }
+}
+
+/// The last id that this session was given from the sequence `relid`.
+pub fn last_id(relid: pg_sys::Oid) -> Result<i64, Error> {
+    let mut session = recall(relid);
+    // SAFETY: as for page::visit() in take().
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| page::may_read(relid, &mut session)) }?;
+    session.last_id.ok_or(Error::NoIdYet)
+}
+
+/// Takes counters: the first and the last of them.
+fn take(relid: pg_sys::Oid, layout: Layout, want: Want) -> Result<(i64, i64), Error> {
     loop {
-        let request = Request { layout, count: 1, policy: settings::policy(), now: read_clock() };
-        match visit(relid, request)? {
-            Decision::Issue(run) => return Ok(run.first),
-            Decision::Wait { us } => wait(us),
-            Decision::Refuse(refusal) => return Err(refused(refusal, request)),
+        let request = Request { layout, policy: settings::policy(), now: read_clock() };
+        let mut session = recall(relid);
+        // SAFETY: SQL functions run in a transaction on the backend's only thread; page::visit() owns
+        // nothing that an ERROR could leak.
+        let visit = unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| page::visit(relid, &mut session, want, request))
+        };
+        match visit {
+            Ok(visit) => {
+                SESSIONS.with_borrow_mut(|all| all.insert(relid, session));
+                match visit {
+                    Visit::Took { first, last } => return Ok((first, last)),
+                    Visit::Wait { us } => wait(us),
+                }
+            }
+            Err(error) => {
+                drop_cached(relid);
+                return Err(error);
+            }
         }
     }
 }
 
-fn visit(relid: pg_sys::Oid, request: Request) -> Result<Decision, Error> {
-    let mut session = SESSIONS.with_borrow(|all| all.get(&relid).copied()).unwrap_or_default();
-    // SAFETY: SQL functions run in a transaction on the backend's only thread; page::visit() owns nothing
-    // that an ERROR could leak.
-    let decision =
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| page::visit(relid, &mut session, request)) };
-    if decision.is_ok() {
-        SESSIONS.with_borrow_mut(|all| all.insert(relid, session));
-    }
-    decision
+fn recall(relid: pg_sys::Oid) -> Session {
+    SESSIONS.with_borrow(|all| all.get(&relid).copied()).unwrap_or_default()
+}
+
+fn remember(relid: pg_sys::Oid, id: i64) {
+    SESSIONS.with_borrow_mut(|all| all.entry(relid).or_default().last_id = Some(id));
+}
+
+/// A caller that was refused, for a lost privilege or an unfit sequence, leaves no counters behind for a later
+/// one.
+fn drop_cached(relid: pg_sys::Oid) {
+    SESSIONS.with_borrow_mut(|all| {
+        if let Some(session) = all.get_mut(&relid) {
+            session.drop_cached();
+        }
+    });
+}
+
+/// `ResetSequenceCaches()`: after `DISCARD`.
+fn forget_all() {
+    SESSIONS.with_borrow_mut(FxHashMap::clear);
+}
+
+/// Reads the clock: what it says, and what this backend has seen of it.
+pub fn clock() -> (Now, Guard) {
+    let now = read_clock();
+    (now, CLOCK.with_borrow(|clock| *clock.guard()))
 }
 
 /// Reads the clock, and tells the server log where it has stepped.
@@ -100,19 +200,5 @@ fn wait_event() -> u32 {
                 pg_sys::WaitEventExtensionNew(c"SnowflakeClock".as_ptr())
             })
         })
-    }
-}
-
-/// A refusal of the policy as the error that tells of it.
-fn refused(refusal: Refusal, request: Request) -> Error {
-    match refusal {
-        Refusal::ClockBeforeEpoch { us } => Error::ClockBeforeEpoch { us },
-        Refusal::TooFarAhead { lead_us, wait_us, ahead } => {
-            Error::TooFarAhead { lead_us, wait_us, ahead }
-        }
-        Refusal::AboveMaxValue { counter, max_value } => {
-            Error::UnfitSequence(Unfit::MaxValue { max_value, counter })
-        }
-        Refusal::LayoutUsedUp => Error::LayoutUsedUp(request.layout),
     }
 }

@@ -5,8 +5,9 @@
 //! over these frames. So nothing here holds anything with a destructor, every value is `Copy`, and what we
 //! refuse ourselves is returned, after the page has been let go.
 
+use super::catalog;
 use super::sys::{self, FormData_pg_sequence, FormData_pg_sequence_data};
-use crate::counter::{self, Bounds, Decision, Request, Run, State};
+use crate::counter::{self, Bounds, Cached, Decision, Refusal, Request, Run, State};
 use crate::error::{Error, Unfit};
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
@@ -16,6 +17,47 @@ use std::ffi::{c_char, c_int};
 pub struct Session {
     /// The transaction in which the sequence was last locked; 0 is `InvalidLocalTransactionId`.
     lxid: pg_sys::LocalTransactionId,
+    /// The storage that `cached` was taken from: RESTART and TRUNCATE give the sequence a new one.
+    storage: pg_sys::Oid,
+    /// The state of the catalog that `cached` was taken under: every ALTER SEQUENCE changes it.
+    catalog_version: u32,
+    /// Counters that were taken and not yet used.
+    cached: Option<Cached>,
+    /// The last id that this session was given.
+    pub last_id: Option<i64>,
+}
+
+impl Session {
+    /// Forgets what was taken and not used.
+    pub fn drop_cached(&mut self) {
+        self.cached = None;
+    }
+}
+
+/// What is wanted of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// The next counter, from what the session has cached or, with the sequence's CACHE, from the page.
+    Next,
+    /// This many counters at once from the page, or fewer where the lead or an end is near.
+    Run(i64),
+}
+
+/// What a visit came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// The caller may use these counters.
+    Took {
+        /// The first.
+        first: i64,
+        /// The last.
+        last: i64,
+    },
+    /// The clock has to catch up first; nothing was taken.
+    Wait {
+        /// For how long, in microseconds.
+        us: i64,
+    },
 }
 
 /// Asks the sequence `relid` for counters, with the checks that core's `nextval` makes, in its order.
@@ -25,17 +67,32 @@ pub struct Session {
 pub unsafe fn visit(
     relid: pg_sys::Oid,
     session: &mut Session,
+    want: Want,
     request: Request,
-) -> Result<Decision, Error> {
+) -> Result<Visit, Error> {
     // SAFETY: the relation stays open and locked until it is closed below.
     unsafe {
         let relation = init_sequence(relid, session)?;
-        let decision = match may_execute(relation) {
-            Ok(()) => nextval_internal(relation, request),
+        let visit = match may_execute(relation) {
+            Ok(()) => take(relation, session, want, request),
             Err(error) => Err(error),
         };
         sys::relation_close(relation, NO_LOCK);
-        decision
+        visit
+    }
+}
+
+/// Checks that the current user may ask for the session's last id. `currval_oid()`.
+///
+/// # Safety
+/// Called inside a `sigsetjmp` guard, in a transaction.
+pub unsafe fn may_read(relid: pg_sys::Oid, session: &mut Session) -> Result<(), Error> {
+    // SAFETY: the relation is open from init_sequence() to relation_close().
+    unsafe {
+        let relation = init_sequence(relid, session)?;
+        let allowed = has_privilege(relation, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE);
+        sys::relation_close(relation, NO_LOCK);
+        if allowed { Ok(()) } else { Err(Error::PermissionDenied { needs: "USAGE or SELECT" }) }
     }
 }
 
@@ -50,6 +107,14 @@ unsafe fn init_sequence(
         if (*(*relation).rd_rel).relkind != pg_sys::RELKIND_SEQUENCE as c_char {
             sys::relation_close(relation, NO_LOCK);
             return Err(Error::NotASequence);
+        }
+        // Counters cached from a storage that a transaction replaced, or before an ALTER, are void.
+        let storage = (*(*relation).rd_rel).relfilenode;
+        let catalog_version = catalog::version();
+        if (session.storage, session.catalog_version) != (storage, catalog_version) {
+            session.storage = storage;
+            session.catalog_version = catalog_version;
+            session.cached = None;
         }
         Ok(relation)
     }
@@ -97,10 +162,8 @@ unsafe fn open_relation(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
 unsafe fn may_execute(relation: pg_sys::Relation) -> Result<(), Error> {
     // SAFETY: the relation is open.
     unsafe {
-        let mode = pg_sys::AclMode::from(pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE);
-        let allowed = sys::pg_class_aclcheck((*relation).rd_id, sys::GetUserId(), mode);
-        if allowed != pg_sys::AclResult::ACLCHECK_OK {
-            return Err(Error::PermissionDenied);
+        if !has_privilege(relation, pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE) {
+            return Err(Error::PermissionDenied { needs: "USAGE or UPDATE" });
         }
         // Read-only transactions may modify temporary sequences. PreventCommandIfReadOnly().
         if pg_sys::XactReadOnly && !(*relation).rd_islocaltemp {
@@ -119,20 +182,77 @@ unsafe fn may_execute(relation: pg_sys::Relation) -> Result<(), Error> {
     }
 }
 
+/// Whether the current user has one of the privileges.
+unsafe fn has_privilege(relation: pg_sys::Relation, one_of: u32) -> bool {
+    // SAFETY: the relation is open.
+    unsafe {
+        let mode = pg_sys::AclMode::from(one_of);
+        sys::pg_class_aclcheck((*relation).rd_id, sys::GetUserId(), mode)
+            == pg_sys::AclResult::ACLCHECK_OK
+    }
+}
+
+/// Uses a cached counter where there is one, else takes counters from the page.
+unsafe fn take(
+    relation: pg_sys::Relation,
+    session: &mut Session,
+    want: Want,
+    request: Request,
+) -> Result<Visit, Error> {
+    let cached = session.cached.take();
+    if want == Want::Next
+        && let Some(cached) = cached
+        && let Some(counter) = cached.usable(request)
+    {
+        session.cached = cached.rest();
+        return Ok(Visit::Took { first: counter, last: counter });
+    }
+
+    // SAFETY: the relation is open.
+    match unsafe { nextval_internal(relation, want, request)? } {
+        Decision::Wait { us } => Ok(Visit::Wait { us }),
+        Decision::Refuse(refusal) => Err(refused(refusal, request)),
+        Decision::Issue(Run { first, last, .. }) if want == Want::Next => {
+            session.cached = Cached { layout: request.layout, next: first, last }.rest();
+            Ok(Visit::Took { first, last: first })
+        }
+        Decision::Issue(Run { first, last, .. }) => Ok(Visit::Took { first, last }),
+    }
+}
+
+/// A refusal of the policy as the error that tells of it.
+fn refused(refusal: Refusal, request: Request) -> Error {
+    match refusal {
+        Refusal::ClockBeforeEpoch { us } => Error::ClockBeforeEpoch { us },
+        Refusal::TooFarAhead { lead_us, wait_us, ahead } => {
+            Error::TooFarAhead { lead_us, wait_us, ahead }
+        }
+        Refusal::AboveMaxValue { counter, max_value } => {
+            Error::UnfitSequence(Unfit::MaxValue { max_value, counter })
+        }
+        Refusal::LayoutUsedUp => Error::LayoutUsedUp(request.layout),
+    }
+}
+
 /// Reads the catalog row and the page, decides, and carries the decision out.
 unsafe fn nextval_internal(
     relation: pg_sys::Relation,
+    want: Want,
     request: Request,
 ) -> Result<Decision, Error> {
     // SAFETY: the buffer is pinned and locked exclusively from read_seq_tuple() to UnlockReleaseBuffer().
     unsafe {
-        let max_value = fit_max_value((*relation).rd_id)?;
+        let definition = fit_definition((*relation).rd_id)?;
+        let count = match want {
+            Want::Next => definition.cache,
+            Want::Run(count) => count,
+        };
         let locked = read_seq_tuple(relation)?;
         let bounds = Bounds {
-            max_value,
+            max_value: definition.max_value,
             logged_before_redo: sys::PageGetLSN(locked.page) <= sys::GetRedoRecPtr(),
         };
-        let decision = counter::advance(locked.state(), bounds, request);
+        let decision = counter::advance(locked.state(), bounds, count, request);
         if let Decision::Issue(run) = decision {
             write_seq_tuple(relation, locked, run);
         }
@@ -141,11 +261,17 @@ unsafe fn nextval_internal(
     }
 }
 
-/// The sequence's MAXVALUE, if the sequence can hold a counter at all.
-unsafe fn fit_max_value(relid: pg_sys::Oid) -> Result<i64, Error> {
+/// What `CREATE SEQUENCE` said that matters here.
+struct Definition {
+    max_value: i64,
+    cache: i64,
+}
+
+/// The sequence's definition, if it can hold a counter at all.
+unsafe fn fit_definition(relid: pg_sys::Oid) -> Result<Definition, Error> {
     // SAFETY: the row is read between look-up and release.
     unsafe {
-        let tuple = sys::SearchSysCache1(SEQRELID, relid.into());
+        let tuple = sys::SearchSysCache1(sys::SEQRELID, relid.into());
         if tuple.is_null() {
             return Err(Error::NoSuchRelation);
         }
@@ -157,7 +283,7 @@ unsafe fn fit_max_value(relid: pg_sys::Oid) -> Result<i64, Error> {
         } else if form.seqcycle {
             Err(Error::UnfitSequence(Unfit::Cycle))
         } else {
-            Ok(form.seqmax)
+            Ok(Definition { max_value: form.seqmax, cache: form.seqcache })
         };
         sys::ReleaseSysCache(tuple);
         fit
@@ -274,4 +400,3 @@ unsafe fn log_seq_tuple(relation: pg_sys::Relation, locked: LockedPage) -> pg_sy
 
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
 const ROW_EXCLUSIVE_LOCK: pg_sys::LOCKMODE = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
-const SEQRELID: c_int = pg_sys::SysCacheIdentifier::SEQRELID as c_int;

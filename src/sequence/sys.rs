@@ -106,7 +106,20 @@ unsafe extern "C-unwind" {
     ) -> pg_sys::AclResult::Type;
     pub fn pgstat_init_relation(relation: pg_sys::Relation);
     pub fn relation_close(relation: pg_sys::Relation, lockmode: pg_sys::LOCKMODE);
+    pub fn standard_ProcessUtility(
+        statement: *mut pg_sys::PlannedStmt,
+        query: *const c_char,
+        read_only_tree: bool,
+        context: pg_sys::ProcessUtilityContext::Type,
+        params: pg_sys::ParamListInfo,
+        environment: *mut pg_sys::QueryEnvironment,
+        destination: *mut pg_sys::DestReceiver,
+        completion: *mut pg_sys::QueryCompletion,
+    );
 }
+
+/// The syscache of `pg_sequence` by OID.
+pub const SEQRELID: c_int = pg_sys::SysCacheIdentifier::SEQRELID as c_int;
 
 /// `GETSTRUCT` (access/htup_details.h).
 ///

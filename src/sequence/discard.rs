@@ -1,0 +1,65 @@
+//! `DISCARD SEQUENCES` and `DISCARD ALL` forget what the session knows of sequences, as core's
+//! `ResetSequenceCaches()` does for its own: a pooled connection starts afresh for its next user.
+
+use super::sys;
+use pgrx::pg_sys;
+use std::ffi::c_char;
+use std::sync::OnceLock;
+
+/// The hook that was there before ours.
+static PREVIOUS: OnceLock<pg_sys::ProcessUtility_hook_type> = OnceLock::new();
+
+/// Sets the hook. Called once, at library load.
+pub fn watch() {
+    // SAFETY: hooks are chained at library load, on the backend's only thread.
+    unsafe {
+        PREVIOUS.get_or_init(|| pg_sys::ProcessUtility_hook);
+        pg_sys::ProcessUtility_hook = Some(process_utility);
+    }
+}
+
+/// Carries the command out, and forgets after a `DISCARD` that says so.
+///
+/// No guard stands around the call: an ERROR passes over this frame, which holds nothing, on to the caller's
+/// handler and keeps its position, context and object names, which a pgrx guard would lose.
+#[allow(clippy::too_many_arguments, reason = "the hook's signature")]
+unsafe extern "C-unwind" fn process_utility(
+    statement: *mut pg_sys::PlannedStmt,
+    query: *const c_char,
+    read_only_tree: bool,
+    context: pg_sys::ProcessUtilityContext::Type,
+    params: pg_sys::ParamListInfo,
+    environment: *mut pg_sys::QueryEnvironment,
+    destination: *mut pg_sys::DestReceiver,
+    completion: *mut pg_sys::QueryCompletion,
+) {
+    // SAFETY: the arguments are passed on as they came.
+    unsafe {
+        let discards = discards_sequences((*statement).utilityStmt);
+        let next = PREVIOUS.get().copied().flatten().unwrap_or(sys::standard_ProcessUtility);
+        next(
+            statement,
+            query,
+            read_only_tree,
+            context,
+            params,
+            environment,
+            destination,
+            completion,
+        );
+        if discards {
+            super::forget_all();
+        }
+    }
+}
+
+unsafe fn discards_sequences(statement: *mut pg_sys::Node) -> bool {
+    // SAFETY: a utility statement starts with its node tag.
+    unsafe {
+        (*statement).type_ == pg_sys::NodeTag::T_DiscardStmt
+            && matches!(
+                (*statement.cast::<pg_sys::DiscardStmt>()).target,
+                pg_sys::DiscardMode::DISCARD_ALL | pg_sys::DiscardMode::DISCARD_SEQUENCES
+            )
+    }
+}
