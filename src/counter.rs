@@ -112,7 +112,10 @@ pub enum Ahead {
     /// The sequence: its last counter was issued when the clock stood higher, or under another layout.
     Sequence,
     /// This backend's high-water mark: the clock stepped back while the backend watched.
-    HighWater,
+    HighWater {
+        /// How far the mark is above the clock, in microseconds.
+        step_us: i64,
+    },
 }
 
 /// Counters that a session has taken and not yet used: the rest of a run of `CACHE n`.
@@ -168,11 +171,8 @@ pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> De
     // A sequence that stands at the end of bigint has no next value; saturating leaves it there, where
     // it is far ahead of every clock.
     let next = state.last_value.saturating_add(i64::from(state.is_called));
-    let (first, ahead) = if floor_tick > layout.tick_of(next) {
-        (layout.at_tick(next, floor_tick), Ahead::HighWater)
-    } else {
-        (next, Ahead::Sequence)
-    };
+    let first =
+        if floor_tick > layout.tick_of(next) { layout.at_tick(next, floor_tick) } else { next };
     if first > bounds.max_value {
         return Decision::Refuse(Refusal::AboveMaxValue {
             counter: first,
@@ -183,7 +183,7 @@ pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> De
     let lead_limit = lead_limit(layout, policy, now);
     let first_tick = layout.tick_of(first);
     if first_tick > lead_limit {
-        return hold(first_tick, lead_limit, ahead, request);
+        return hold(first_tick, lead_limit, request);
     }
 
     let end = bounds.max_value.min(layout.max_counter());
@@ -195,7 +195,7 @@ pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> De
 }
 
 /// The lead is over the limit: wait where that is short, else refuse.
-fn hold(first_tick: i64, lead_limit: i64, ahead: Ahead, request: Request) -> Decision {
+fn hold(first_tick: i64, lead_limit: i64, request: Request) -> Decision {
     let Request { layout, policy, now, .. } = request;
     let now_tick = layout.tick_at(now.reading_us);
     let due = layout.instant_of(now_tick.saturating_add(first_tick - lead_limit));
@@ -204,6 +204,14 @@ fn hold(first_tick: i64, lead_limit: i64, ahead: Ahead, request: Request) -> Dec
         return Decision::Wait { us: wait_us };
     }
     let lead_us = layout.instant_of(first_tick).saturating_sub(now.reading_us);
+    // Where the counter would be within the lead of the highest reading, the step that this backend saw is
+    // the whole cause.
+    let lead_limit_before_the_step = lead_limit - now_tick + layout.tick_at(now.high_water_us);
+    let ahead = if first_tick <= lead_limit_before_the_step {
+        Ahead::HighWater { step_us: now.high_water_us.saturating_sub(now.reading_us) }
+    } else {
+        Ahead::Sequence
+    };
     Decision::Refuse(Refusal::TooFarAhead { lead_us, wait_us, ahead })
 }
 

@@ -271,9 +271,9 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
             format!("sequence {} is ahead of the server's clock by {lead}", quoted(&sequence)),
             "Its last id was issued when the clock stood higher.",
         ),
-        Ahead::HighWater => (
-            format!("the server's clock stepped back by {lead}"),
-            "This session saw it higher, and issues nothing below what it saw.",
+        Ahead::HighWater { step_us } => (
+            format!("the server's clock stepped back by {}", duration(step_us)),
+            "This session saw it higher, and issues no id below what it saw.",
         ),
     };
     let hint = if lead_us >= LONGEST_SETTABLE_LEAD_US {
@@ -285,8 +285,9 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
         )
     } else {
         format!(
-            "If the clock is right now, raise the limit until it has caught up, then reset it; ids stay \
-             unique, and their times run ahead: ALTER DATABASE {} SET pg_snowflake.max_lead = '{}s';",
+            "If the clock is wrong, set it right, and ids go on by themselves. If it is right, let new \
+             sessions run ahead until it has caught up, where ids stay unique: ALTER DATABASE {} SET \
+             pg_snowflake.max_lead = '{}s';",
             current_database_name(),
             lead_us / 1_000_000 + 1
         )
@@ -295,7 +296,8 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message,
         detail: Some(format!(
-            "{cause} Within pg_snowflake.max_lead it comes in {}, which is above pg_snowflake.max_wait.",
+            "{cause} The next id is {lead} ahead of the clock; it is due in {}, which is longer than \
+             pg_snowflake.max_wait.",
             duration(wait_us)
         )),
         hint: Some(hint),

@@ -95,9 +95,24 @@ fn a_reset_sequence_starts_at_the_high_water_mark_not_at_a_clock_that_stepped_ba
     assert_eq!(issued(ask(used(1), now)).first, counter(NOW_TICK, 2));
 
     let now = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
-    let refusal =
-        Refusal::TooFarAhead { lead_us: HOUR, wait_us: HOUR - 100 * MS, ahead: Ahead::HighWater };
+    let refusal = Refusal::TooFarAhead {
+        lead_us: HOUR,
+        wait_us: HOUR - 100 * MS,
+        ahead: Ahead::HighWater { step_us: HOUR },
+    };
     assert_eq!(ask(used(1), now), Decision::Refuse(refusal));
+}
+
+#[test]
+fn a_step_that_the_backend_saw_is_named_as_the_cause_and_another_lead_is_not() {
+    let stepped_back = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
+    let cause = |tick, now| match ask(used(counter(tick, 7)), now) {
+        Decision::Refuse(Refusal::TooFarAhead { ahead, .. }) => ahead,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(cause(NOW_TICK + 100, stepped_back), Ahead::HighWater { step_us: HOUR });
+    assert_eq!(cause(NOW_TICK + 101, stepped_back), Ahead::Sequence);
+    assert_eq!(cause(NOW_TICK + 3_600_000, at(NOW_US)), Ahead::Sequence);
 }
 
 #[test]
