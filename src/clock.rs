@@ -214,6 +214,11 @@ mod tests {
     }
 
     #[test]
+    fn a_gain_of_less_than_a_second_is_no_event() {
+        assert_eq!(steps(&[(0, 0), (SECOND + 500_000, SECOND)]), [None, None]);
+    }
+
+    #[test]
     fn a_long_pause_is_no_forward_jump() {
         assert_eq!(steps(&[(0, 0), (86_400 * SECOND, 86_400 * SECOND)]), [None, None]);
     }

@@ -296,6 +296,15 @@ impl Model {
         // The monotonic clock matters only to the log; it stands still here.
         let (now, _) = self.guards[backend].observe(self.clock_us, || 0);
         let request = Request { layout: INSTAGRAM, policy: self.policy, now };
+        if let Some(cached) = self.caches[backend].take()
+            && let Some(counter) = cached.usable(request)
+        {
+            self.caches[backend] = cached.rest();
+            self.is_within_the_lead(counter)?;
+            prop_assert!(INSTAGRAM.tick_of(counter) >= INSTAGRAM.tick_at(self.clock_us));
+            return self.give(counter);
+        }
+
         let bounds =
             Bounds { max_value: i64::MAX, logged_before_redo: self.record_after_redo.is_none() };
         match advance(self.page, bounds, count, request) {
