@@ -39,6 +39,8 @@ pub struct Request {
     pub policy: Policy,
     /// The clock.
     pub now: Now,
+    /// The highest counter of this layout that the session has taken from the sequence.
+    pub taken: Option<i64>,
 }
 
 /// What is known of the sequence besides its tuple.
@@ -138,7 +140,7 @@ impl Cached {
         let tick = layout.tick_of(self.next);
         (self.layout == layout
             && tick >= layout.tick_at(now.high_water_us)
-            && tick <= lead_limit(layout, policy, now))
+            && tick <= lead_limit(layout, policy, now.reading_us))
         .then_some(self.next)
     }
 
@@ -148,9 +150,36 @@ impl Cached {
     }
 }
 
-/// The last tick that a counter may have.
-fn lead_limit(layout: Layout, policy: Policy, now: Now) -> i64 {
-    layout.tick_at(now.reading_us) + policy.max_lead_us / layout.tick_us()
+/// The last tick that a counter may have when the clock reads `unix_us`.
+fn lead_limit(layout: Layout, policy: Policy, unix_us: i64) -> i64 {
+    layout.tick_at(unix_us) + policy.max_lead_us / layout.tick_us()
+}
+
+/// The first tick that may be used: the clock's; after a step back the one after the highest that was seen, in
+/// which ids may have been issued.
+fn floor_tick(layout: Layout, now: Now) -> i64 {
+    if now.high_water_us > now.reading_us {
+        layout.tick_at(now.high_water_us) + 1
+    } else {
+        layout.tick_at(now.reading_us)
+    }
+}
+
+/// The counter that is due.
+fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
+    let Request { layout, policy, now, taken } = request;
+    // A sequence that stands at the end of bigint has no next value; saturating leaves it there, where it
+    // is far ahead of every clock.
+    let next = state.last_value.saturating_add(i64::from(state.is_called));
+    let first =
+        if floor_tick > layout.tick_of(next) { layout.at_tick(next, floor_tick) } else { next };
+    // At or below what this session has taken, the sequence was reset within a tick. The session goes on
+    // above; unless what it took is so far in the future that setting the sequence back was the remedy.
+    let limit = lead_limit(layout, policy, now.high_water_us);
+    match taken {
+        Some(taken) if first <= taken && layout.tick_of(taken) <= limit => taken.saturating_add(1),
+        _ => first,
+    }
 }
 
 /// Moves the counter forward: to the clock where the clock is ahead, else by one.
@@ -159,20 +188,15 @@ fn lead_limit(layout: Layout, policy: Policy, now: Now) -> i64 {
 pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> Decision {
     let Request { layout, policy, now, .. } = request;
     let now_tick = layout.tick_at(now.reading_us);
-    let floor_tick = layout.tick_at(now.high_water_us);
     if now_tick < 0 {
         let us = layout.instant_of(0).saturating_sub(now.reading_us);
         return Decision::Refuse(Refusal::ClockBeforeEpoch { us });
     }
+    let floor_tick = floor_tick(layout, now);
     if floor_tick > layout.max_tick() {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
-
-    // A sequence that stands at the end of bigint has no next value; saturating leaves it there, where
-    // it is far ahead of every clock.
-    let next = state.last_value.saturating_add(i64::from(state.is_called));
-    let first =
-        if floor_tick > layout.tick_of(next) { layout.at_tick(next, floor_tick) } else { next };
+    let first = first_counter(state, floor_tick, request);
     if first > bounds.max_value {
         return Decision::Refuse(Refusal::AboveMaxValue {
             counter: first,
@@ -180,7 +204,7 @@ pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> De
         });
     }
 
-    let lead_limit = lead_limit(layout, policy, now);
+    let lead_limit = lead_limit(layout, policy, now.reading_us);
     let first_tick = layout.tick_of(first);
     if first_tick > lead_limit {
         return hold(first_tick, lead_limit, request);
@@ -195,19 +219,19 @@ pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> De
 }
 
 /// The lead is over the limit: wait where that is short, else refuse.
-fn hold(first_tick: i64, lead_limit: i64, request: Request) -> Decision {
+fn hold(first_tick: i64, limit: i64, request: Request) -> Decision {
     let Request { layout, policy, now, .. } = request;
     let now_tick = layout.tick_at(now.reading_us);
-    let due = layout.instant_of(now_tick.saturating_add(first_tick - lead_limit));
+    let due = layout.instant_of(now_tick.saturating_add(first_tick - limit));
     let wait_us = due.saturating_sub(now.reading_us);
     if wait_us <= policy.max_wait_us {
         return Decision::Wait { us: wait_us };
     }
     let lead_us = layout.instant_of(first_tick).saturating_sub(now.reading_us);
-    // Where the counter would be within the lead of the highest reading, the step that this backend saw is
-    // the whole cause.
-    let lead_limit_before_the_step = lead_limit - now_tick + layout.tick_at(now.high_water_us);
-    let ahead = if first_tick <= lead_limit_before_the_step {
+    // Where the counter is hardly above the highest reading, the step that this backend saw is the whole
+    // cause.
+    let stepped_back = now.high_water_us > now.reading_us;
+    let ahead = if stepped_back && first_tick <= lead_limit(layout, policy, now.high_water_us) + 1 {
         Ahead::HighWater { step_us: now.high_water_us.saturating_sub(now.reading_us) }
     } else {
         Ahead::Sequence

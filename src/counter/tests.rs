@@ -29,7 +29,7 @@ fn ask(state: State, now: Now) -> Decision {
 
 fn ask_for(count: i64, state: State, now: Now) -> Decision {
     let bounds = Bounds { max_value: i64::MAX, logged_before_redo: false };
-    advance(state, bounds, count, Request { layout: INSTAGRAM, policy: DEFAULTS, now })
+    advance(state, bounds, count, Request { layout: INSTAGRAM, policy: DEFAULTS, now, taken: None })
 }
 
 fn counter(tick: i64, seq: i64) -> i64 {
@@ -90,29 +90,50 @@ fn a_wait_over_the_limit_is_refused_with_its_figures() {
 }
 
 #[test]
-fn a_reset_sequence_starts_at_the_high_water_mark_not_at_a_clock_that_stepped_back() {
+fn after_a_step_back_a_reset_sequence_starts_above_the_highest_tick_that_was_seen() {
     let now = Now { reading_us: NOW_US - 50 * MS, high_water_us: NOW_US };
-    assert_eq!(issued(ask(used(1), now)).first, counter(NOW_TICK, 2));
+    assert_eq!(issued(ask(used(1), now)).first, counter(NOW_TICK + 1, 2));
 
     let now = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
     let refusal = Refusal::TooFarAhead {
-        lead_us: HOUR,
-        wait_us: HOUR - 100 * MS,
+        lead_us: HOUR + MS,
+        wait_us: HOUR + MS - 100 * MS,
         ahead: Ahead::HighWater { step_us: HOUR },
     };
     assert_eq!(ask(used(1), now), Decision::Refuse(refusal));
 }
 
 #[test]
+fn a_sequence_that_was_reset_within_a_tick_goes_on_above_what_the_session_took() {
+    let ask = |taken| {
+        let bounds = Bounds { max_value: i64::MAX, logged_before_redo: false };
+        let now = at(NOW_US);
+        let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now, taken };
+        issued(advance(used(1), bounds, 1, request)).first
+    };
+    let clock = counter(NOW_TICK, 2);
+    assert_eq!(ask(Some(counter(NOW_TICK, 500))), counter(NOW_TICK, 501));
+    assert_eq!(ask(Some(counter(NOW_TICK + 100, 500))), counter(NOW_TICK + 100, 501));
+    // Long ago, or so far ahead that somebody set the sequence back for it.
+    assert_eq!(ask(Some(counter(NOW_TICK - 1, 500))), clock);
+    assert_eq!(ask(Some(counter(NOW_TICK + 101, 500))), clock);
+}
+
+#[test]
 fn a_step_that_the_backend_saw_is_named_as_the_cause_and_another_lead_is_not() {
     let stepped_back = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
-    let cause = |tick, now| match ask(used(counter(tick, 7)), now) {
-        Decision::Refuse(Refusal::TooFarAhead { ahead, .. }) => ahead,
-        other => panic!("{other:?}"),
+    let cause = |tick, now| {
+        let bounds = Bounds { max_value: i64::MAX, logged_before_redo: false };
+        let policy = Policy { max_wait_us: 0, ..DEFAULTS };
+        let request = Request { layout: INSTAGRAM, policy, now, taken: None };
+        match advance(used(counter(tick, 7)), bounds, 1, request) {
+            Decision::Refuse(Refusal::TooFarAhead { ahead, .. }) => ahead,
+            other => panic!("{other:?}"),
+        }
     };
-    assert_eq!(cause(NOW_TICK + 100, stepped_back), Ahead::HighWater { step_us: HOUR });
-    assert_eq!(cause(NOW_TICK + 101, stepped_back), Ahead::Sequence);
-    assert_eq!(cause(NOW_TICK + 3_600_000, at(NOW_US)), Ahead::Sequence);
+    assert_eq!(cause(NOW_TICK + 101, stepped_back), Ahead::HighWater { step_us: HOUR });
+    assert_eq!(cause(NOW_TICK + 102, stepped_back), Ahead::Sequence);
+    assert_eq!(cause(NOW_TICK + 101, at(NOW_US)), Ahead::Sequence);
 }
 
 #[test]
@@ -157,7 +178,7 @@ fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
 #[test]
 fn a_maxvalue_below_the_counter_is_refused_with_both() {
     let bounds = Bounds { max_value: 1000, logged_before_redo: false };
-    let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now: at(NOW_US) };
+    let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now: at(NOW_US), taken: None };
     assert_eq!(
         advance(used(1), bounds, 1, request),
         Decision::Refuse(Refusal::AboveMaxValue { counter: counter(NOW_TICK, 2), max_value: 1000 })
@@ -183,7 +204,7 @@ fn a_record_covers_100_ms_and_is_written_when_it_no_longer_does() {
 fn a_checkpoint_makes_the_next_counter_log_anew() {
     let covered = State { last_value: counter(NOW_TICK, 1), log_cnt: 1000, is_called: true };
     let bounds = Bounds { max_value: i64::MAX, logged_before_redo: true };
-    let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now: at(NOW_US) };
+    let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now: at(NOW_US), taken: None };
     assert!(issued(advance(covered, bounds, 1, request)).log_value.is_some());
 }
 
@@ -192,7 +213,7 @@ fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_f
     let cached =
         |tick| Cached { layout: INSTAGRAM, next: counter(tick, 7), last: counter(tick, 9) };
     let usable = |cached: Cached, now| {
-        cached.usable(Request { layout: INSTAGRAM, policy: DEFAULTS, now }).is_some()
+        cached.usable(Request { layout: INSTAGRAM, policy: DEFAULTS, now, taken: None }).is_some()
     };
     assert!(usable(cached(NOW_TICK), at(NOW_US)));
     assert!(usable(cached(NOW_TICK), at(NOW_US + MS - 1)));
@@ -224,6 +245,8 @@ enum Event {
     Checkpoint,
     /// The server is killed and recovers; all backends are new.
     Crash,
+    /// Somebody sets the sequence back to 1, and cached counters are void.
+    Reset,
 }
 
 const BACKENDS: usize = 3;
@@ -252,7 +275,8 @@ struct Model {
     record_after_redo: Option<State>,
     guards: [Guard; BACKENDS],
     caches: [Option<Cached>; BACKENDS],
-    /// The highest counter that was taken from the sequence.
+    taken: [Option<i64>; BACKENDS],
+    /// The highest counter that was taken from the sequence since it was reset.
     highest: Option<i64>,
     /// Every counter that was given to anybody.
     given: HashSet<i64>,
@@ -269,6 +293,7 @@ impl Model {
             record_after_redo: None,
             guards: Default::default(),
             caches: Default::default(),
+            taken: Default::default(),
             highest: None,
             given: HashSet::new(),
         }
@@ -287,6 +312,13 @@ impl Model {
                 self.page = self.record_after_redo.unwrap_or(self.page_on_disk);
                 self.guards = Default::default();
                 self.caches = Default::default();
+                self.taken = Default::default();
+            }
+            Event::Reset => {
+                self.log(1);
+                self.page = State { last_value: 1, log_cnt: 0, is_called: true };
+                self.caches = Default::default();
+                self.highest = None;
             }
         }
         self.wal_covers_what_was_issued()
@@ -295,7 +327,8 @@ impl Model {
     fn ask(&mut self, backend: usize, count: i64) -> Result<(), TestCaseError> {
         // The monotonic clock matters only to the log; it stands still here.
         let (now, _) = self.guards[backend].observe(self.clock_us, || 0);
-        let request = Request { layout: INSTAGRAM, policy: self.policy, now };
+        let request =
+            Request { layout: INSTAGRAM, policy: self.policy, now, taken: self.taken[backend] };
         if let Some(cached) = self.caches[backend].take()
             && let Some(counter) = cached.usable(request)
         {
@@ -317,6 +350,7 @@ impl Model {
                 self.page = State { last_value: run.last, log_cnt: run.log_cnt, is_called: true };
                 let run_taken = Cached { layout: INSTAGRAM, next: run.first, last: run.last };
                 self.caches[backend] = run_taken.rest();
+                self.taken[backend] = Some(run.last);
                 self.take(run.first, run.last)?;
                 self.give(run.first)
             }
@@ -391,6 +425,18 @@ impl Model {
     }
 }
 
+/// What may happen to a session that has a sequence to itself, and to the sequence.
+fn event_in_one_session() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => prop_oneof![Just(1_i64), 2..64_i64, 64..300_000_i64]
+            .prop_map(|count| Event::Ask { backend: 0, count }),
+        3 => (0..2 * MS).prop_map(|us| Event::Clock { us }),
+        1 => (-120 * MS..120 * MS).prop_map(|us| Event::Clock { us }),
+        1 => (-2 * HOUR..2 * HOUR).prop_map(|us| Event::Clock { us }),
+        2 => Just(Event::Reset),
+    ]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
@@ -407,10 +453,20 @@ proptest! {
     }
 
     #[test]
+    fn a_session_is_given_nothing_twice_however_the_sequence_is_reset(
+        events in prop::collection::vec(event_in_one_session(), 1..200),
+    ) {
+        let mut model = Model::new(DEFAULTS);
+        for event in events {
+            model.apply(event)?;
+        }
+    }
+
+    #[test]
     fn advance_never_panics(
         last_value: i64, log_cnt in 0..i64::MAX, is_called: bool, logged_before_redo: bool,
         max_value: i64, reading_us: i64, high_water_us: i64, count in 1..i64::MAX,
-        max_lead_ms in 0..=i32::MAX, max_wait_ms in 0..=i32::MAX,
+        max_lead_ms in 0..=i32::MAX, max_wait_ms in 0..=i32::MAX, taken: Option<i64>,
     ) {
         let policy = Policy {
             max_lead_us: i64::from(max_lead_ms) * MS,
@@ -421,7 +477,7 @@ proptest! {
             State { last_value, log_cnt, is_called },
             Bounds { max_value, logged_before_redo },
             count,
-            Request { layout: INSTAGRAM, policy, now },
+            Request { layout: INSTAGRAM, policy, now, taken },
         );
     }
 }

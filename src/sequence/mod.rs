@@ -97,8 +97,13 @@ pub fn last_id(relid: pg_sys::Oid) -> Result<i64, Error> {
 /// Takes counters: the first and the last of them.
 fn take(relid: pg_sys::Oid, layout: Layout, want: Want) -> Result<(i64, i64), Error> {
     loop {
-        let request = Request { layout, policy: settings::policy(), now: read_clock() };
         let mut session = recall(relid);
+        let request = Request {
+            layout,
+            policy: settings::policy(),
+            now: read_clock(),
+            taken: session.taken(layout),
+        };
         // SAFETY: SQL functions run in a transaction on the backend's only thread; page::visit() owns
         // nothing that an ERROR could leak.
         let visit = unsafe {

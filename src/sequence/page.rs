@@ -9,6 +9,7 @@ use super::catalog;
 use super::sys::{self, FormData_pg_sequence, FormData_pg_sequence_data};
 use crate::counter::{self, Bounds, Cached, Decision, Refusal, Request, Run, State};
 use crate::error::{Error, Unfit};
+use crate::layout::Layout;
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
 
@@ -23,6 +24,8 @@ pub struct Session {
     catalog_version: u32,
     /// Counters that were taken and not yet used.
     cached: Option<Cached>,
+    /// The highest counter that was taken, and its layout.
+    taken: Option<(Layout, i64)>,
     /// The last id that this session was given.
     pub last_id: Option<i64>,
 }
@@ -31,6 +34,11 @@ impl Session {
     /// Forgets what was taken and not used.
     pub fn drop_cached(&mut self) {
         self.cached = None;
+    }
+
+    /// The highest counter of `layout` that the session has taken.
+    pub fn taken(&self, layout: Layout) -> Option<i64> {
+        self.taken.and_then(|(of, counter)| (of == layout).then_some(counter))
     }
 }
 
@@ -212,11 +220,14 @@ unsafe fn take(
     match unsafe { nextval_internal(relation, want, request)? } {
         Decision::Wait { us } => Ok(Visit::Wait { us }),
         Decision::Refuse(refusal) => Err(refused(refusal, request)),
-        Decision::Issue(Run { first, last, .. }) if want == Want::Next => {
-            session.cached = Cached { layout: request.layout, next: first, last }.rest();
-            Ok(Visit::Took { first, last: first })
+        Decision::Issue(Run { first, last, .. }) => {
+            session.taken = Some((request.layout, last));
+            if want == Want::Next {
+                session.cached = Cached { layout: request.layout, next: first, last }.rest();
+                return Ok(Visit::Took { first, last: first });
+            }
+            Ok(Visit::Took { first, last })
         }
-        Decision::Issue(Run { first, last, .. }) => Ok(Visit::Took { first, last }),
     }
 }
 
