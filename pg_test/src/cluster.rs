@@ -1,6 +1,6 @@
 //! A private server: started, killed, restarted, copied, and gone at the end of its test.
 
-use crate::installation;
+use crate::{fake_clock, installation};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
@@ -56,6 +56,7 @@ impl Shutdown {
 #[derive(Default)]
 pub struct Builder {
     settings: Vec<(String, String)>,
+    has_fake_clock: bool,
 }
 
 impl Builder {
@@ -65,9 +66,19 @@ impl Builder {
         self
     }
 
+    /// Gives the server a clock that [`Cluster::set_clock`] sets.
+    pub fn fake_clock(mut self) -> Self {
+        self.has_fake_clock = true;
+        self
+    }
+
     /// Starts the server and creates the extension in the database `postgres`.
     pub fn start(self) -> Cluster {
-        let mut cluster = Cluster { dir: installation::temp_dir(), postmaster: None };
+        let mut cluster = Cluster {
+            dir: installation::temp_dir(),
+            postmaster: None,
+            has_fake_clock: self.has_fake_clock,
+        };
         installation::unpack_data_directory(cluster.dir.path());
         cluster.configure(&self.settings);
         cluster.start();
@@ -86,6 +97,7 @@ impl Builder {
 pub struct Cluster {
     dir: TempDir,
     postmaster: Option<Child>,
+    has_fake_clock: bool,
 }
 
 impl Cluster {
@@ -102,7 +114,8 @@ impl Cluster {
 
     /// A hot standby that streams from this server.
     pub fn standby(&self) -> Self {
-        let mut standby = Cluster { dir: installation::temp_dir(), postmaster: None };
+        let mut standby =
+            Cluster { dir: installation::temp_dir(), postmaster: None, has_fake_clock: false };
         let mut copy = standby.command("pg_basebackup");
         copy.arg("--host").arg(self.dir.path()).args([
             "--username=postgres",
@@ -127,6 +140,9 @@ impl Cluster {
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a file can be shared"))
             .stderr(log);
+        if self.has_fake_clock {
+            fake_clock::preload(&mut postgres, self.dir.path());
+        }
         // SAFETY: the closure makes one system call and touches no memory of this process.
         unsafe {
             // Rust changes the user id before it calls this; the other way round the kernel would forget it.
@@ -161,6 +177,12 @@ impl Cluster {
         children.into_iter().for_each(wait_until_gone);
     }
 
+    /// Sets the server's clock that many seconds off the true one; see [`Builder::fake_clock`].
+    pub fn set_clock(&self, seconds_off: f64) {
+        assert!(self.has_fake_clock, "this server has the true clock");
+        fake_clock::set(self.dir.path(), seconds_off);
+    }
+
     /// A superuser's connection to the database `postgres`.
     pub fn connect(&self) -> Client {
         self.connect_to(SUPERUSER, SUPERUSER)
@@ -173,14 +195,15 @@ impl Cluster {
             .unwrap_or_else(|error| panic!("{role} cannot connect to {database}: {error:?}"))
     }
 
-    /// Runs a script with psql in that database, and stops at its first error.
+    /// Runs a script with psql in that database, stops at its first error, and gives what it printed.
     ///
     /// # Panics
     /// Where a statement fails.
-    pub fn psql(&self, database: &str, script: &str) {
+    pub fn psql(&self, database: &str, script: &str) -> String {
         let mut psql = self.client_command("psql", database);
         psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]);
-        installation::run(&mut psql, script.as_bytes());
+        let output = installation::run(&mut psql, script.as_bytes());
+        String::from_utf8(output).expect("psql prints UTF-8")
     }
 
     /// What `pg_dump` writes for that database.

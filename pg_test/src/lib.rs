@@ -10,6 +10,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod cluster;
+mod fake_clock;
 pub mod id;
 mod installation;
 pub mod refusal;

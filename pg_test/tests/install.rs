@@ -92,9 +92,12 @@ fn each_function_is_marked_for_what_it_does() {
 
     // Volatile or immutable or stable, parallel unsafe or safe, strict.
     let expected = [
+        ("snowflake_clock()", "vutrue"),
+        ("snowflake_currval(regclass)", "vutrue"),
         ("snowflake_decode(bigint)", "istrue"),
         ("snowflake_nextval(regclass)", "vutrue"),
         ("snowflake_nextval(regclass,integer)", "vutrue"),
+        ("snowflake_nextvals(regclass,integer,integer)", "vutrue"),
         ("snowflake_shard_id()", "sstrue"),
         ("snowflake_shard_id(bigint)", "istrue"),
     ];

@@ -1,0 +1,416 @@
+//! What sessions see when the server's clock steps under them, and that no id comes twice.
+
+use crate::machine;
+use pg_snowflake_servertest::id::{EPOCH_MS, count_repeats, is_increasing, now_ms, split};
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::sequence::{state, take_one};
+use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use postgres::Client;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+const CLIENTS: usize = 4;
+const HOUR: f64 = 3600.0;
+
+/// A call that takes this long has waited for the clock, however busy the machine is.
+const STALL: Duration = Duration::from_millis(250);
+
+/// A step of the clock, and what the clients may see of it.
+struct Step {
+    seconds: f64,
+    sees: Sees,
+    /// What each client's session knows of the step afterwards: its size in milliseconds, less at the most
+    /// the time since the session last looked. `None` where the step is too small to be seen for sure.
+    regression_ms: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sees {
+    Nothing,
+    OneStall,
+    Errors,
+}
+
+#[test]
+fn a_clock_that_steps_back_is_held_waited_for_or_refused_and_no_id_comes_twice() {
+    let _machine = machine();
+    let steps = [
+        Step { seconds: -0.002, sees: Sees::Nothing, regression_ms: None },
+        Step { seconds: -0.05, sees: Sees::Nothing, regression_ms: Some(50.0) },
+        Step { seconds: -0.5, sees: Sees::OneStall, regression_ms: Some(500.0) },
+        Step { seconds: -HOUR, sees: Sees::Errors, regression_ms: Some(3_600_000.0) },
+    ];
+    for Step { seconds, sees, regression_ms } in steps {
+        let cluster = cluster_with_posts();
+        let clients = Clients::start(&cluster);
+        sleep(Duration::from_millis(400));
+        cluster.set_clock(seconds);
+        sleep(Duration::from_millis(1000));
+        let before_it_is_right = Instant::now();
+        cluster.set_clock(0.0);
+        sleep(Duration::from_millis(400));
+        let reports = clients.stop();
+
+        for report in &reports {
+            assert_eq!(report.sees(), sees, "step of {seconds} s: {:?}", report.errors);
+            assert!(is_increasing(&report.ids), "step of {seconds} s");
+            assert!(
+                report.last_success > before_it_is_right,
+                "after the step of {seconds} s ids go on by themselves"
+            );
+            if let Some(expected) = regression_ms {
+                let seen = report.largest_regression_ms;
+                assert!(
+                    seen <= expected && seen > expected - 45.0 && report.regressions == 1,
+                    "{} regressions, {seen} ms, at a step of {seconds} s",
+                    report.regressions
+                );
+            }
+        }
+        if regression_ms.is_some() {
+            assert_eq!(count_in_log(&cluster, "the clock stepped back by"), CLIENTS);
+        }
+        let ids = reports.into_iter().flat_map(|report| report.ids).collect();
+        assert_eq!(count_repeats(ids), 0, "step of {seconds} s");
+    }
+}
+
+#[test]
+fn after_a_clock_that_was_an_hour_fast_the_hints_remedy_goes_on_without_a_repeat() {
+    let _machine = machine();
+    let cluster = cluster_with_posts();
+    let clients = Clients::start(&cluster);
+    sleep(Duration::from_millis(300));
+    cluster.set_clock(HOUR);
+    sleep(Duration::from_millis(300));
+    cluster.set_clock(0.0);
+    sleep(Duration::from_millis(300));
+    let reports = clients.stop();
+    for report in &reports {
+        assert_eq!(report.sees(), Sees::Errors);
+        assert_eq!((report.forward_jumps, report.regressions), (1, 1));
+    }
+    assert_eq!(count_in_log(&cluster, "the clock jumped forward by"), CLIENTS);
+    let mut ids: Vec<i64> = reports.into_iter().flat_map(|report| report.ids).collect();
+    let highest = *ids.iter().max().unwrap();
+
+    // A session that did not see the clock step meets the sequence alone.
+    let refusal = assert_refused(
+        &mut cluster.connect(),
+        INSERT,
+        Refusal {
+            sqlstate: "55000",
+            message: "is ahead of the server's clock by",
+            hint: "ALTER DATABASE postgres SET pg_snowflake.max_lead = '",
+        },
+    );
+    let hint = refusal.hint().unwrap();
+    let remedy = &hint[hint.find("ALTER DATABASE").unwrap()..];
+    cluster.connect().batch_execute(remedy).unwrap();
+
+    let mut client = cluster.connect();
+    for _ in 0..1000 {
+        ids.push(take_one(&mut client, INSERT));
+    }
+    assert!(ids[ids.len() - 1000] > highest);
+    assert_eq!(count_repeats(ids), 0);
+}
+
+#[test]
+fn the_error_names_the_step_that_the_session_saw() {
+    let _machine = machine();
+    let cluster = cluster_with_posts();
+    let mut client = cluster.connect();
+    take_one(&mut client, INSERT);
+    cluster.set_clock(-HOUR);
+
+    let refusal = assert_refused(
+        &mut client,
+        INSERT,
+        Refusal {
+            sqlstate: "55000",
+            message: "the server's clock stepped back by ",
+            hint: "If the clock is wrong, set it right",
+        },
+    );
+
+    assert!(refusal.detail().unwrap().contains("pg_snowflake.max_wait"), "{refusal:?}");
+}
+
+/// Ways to set a sequence back that leave it the same sequence.
+const RESETS: [&str; 3] = [
+    "ALTER SEQUENCE posts_id_seq RESTART",
+    "SELECT setval('posts_id_seq', 1, false)",
+    "TRUNCATE posts RESTART IDENTITY",
+];
+
+#[test]
+fn a_sequence_that_is_reset_in_the_same_breath_as_the_clock_steps_back_repeats_nothing() {
+    let _machine = machine();
+    let make_anew = "ALTER TABLE posts ALTER id DROP DEFAULT; DROP SEQUENCE posts_id_seq;
+                     CREATE SEQUENCE posts_id_seq;
+                     ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5)";
+    for reset in RESETS.into_iter().chain([make_anew]) {
+        let cluster = cluster_with_posts();
+        let mut client = cluster.connect();
+        let ids: Vec<i64> = (0..1000).map(|_| take_one(&mut client, INSERT)).collect();
+        cluster.set_clock(-0.05);
+        client.batch_execute(reset).unwrap();
+        assert!(take_one(&mut client, INSERT) > ids[999], "{reset}");
+
+        cluster.set_clock(-HOUR);
+        client.batch_execute(reset).unwrap();
+        assert_refused(
+            &mut client,
+            INSERT,
+            Refusal { sqlstate: "55000", message: "the server's clock stepped back", hint: "" },
+        );
+    }
+}
+
+#[test]
+fn a_session_repeats_nothing_however_often_it_resets_a_sequence_within_a_tick() {
+    let _machine = machine();
+    for reset in RESETS {
+        let cluster = cluster_with_posts();
+        let mut client = cluster.connect();
+        client
+            .batch_execute(&format!(
+                "CREATE TABLE given (id bigint PRIMARY KEY);
+                 DO $$ BEGIN
+                     FOR i IN 1..500 LOOP
+                         INSERT INTO given VALUES (snowflake_nextval('posts_id_seq', 5));
+                         EXECUTE $reset${reset}$reset$;
+                     END LOOP;
+                 END $$"
+            ))
+            .unwrap_or_else(|error| panic!("{reset}: {error:?}"));
+    }
+}
+
+#[test]
+fn no_setting_makes_ids_come_twice() {
+    let _machine = machine();
+    // With no lead every full tick waits for the next; with no wait it is refused instead.
+    for (max_lead, max_wait) in [("0", "1s"), ("0", "0"), ("100ms", "0"), ("1d", "0")] {
+        let cluster = cluster_with_posts();
+        let mut client = cluster.connect();
+        client
+            .batch_execute(&format!(
+                "SET pg_snowflake.max_lead = '{max_lead}'; SET pg_snowflake.max_wait = '{max_wait}'"
+            ))
+            .unwrap();
+        let mut ids = Vec::new();
+        for step in [0.0, -0.02, 0.0, -0.2, 0.0] {
+            cluster.set_clock(step);
+            for _ in 0..200 {
+                match client.query_one(INSERT, &[]) {
+                    Ok(row) => ids.push(row.get(0)),
+                    Err(error) => assert_eq!(error.code().unwrap().code(), "55000"),
+                }
+            }
+        }
+        assert!(is_increasing(&ids), "max_lead {max_lead}, max_wait {max_wait}");
+        assert!(ids.len() >= 200, "{} ids with max_lead {max_lead}", ids.len());
+    }
+}
+
+#[test]
+fn the_clock_says_what_it_has_seen() {
+    let _machine = machine();
+    let cluster = cluster_with_posts();
+    let mut client = cluster.connect();
+    let before = ClockReport::read(&mut client);
+    assert_eq!((before.regressions, before.forward_jumps), (0, 0));
+    assert_eq!(before.ahead_ms, 0.0);
+
+    cluster.set_clock(-10.0);
+    let back = ClockReport::read(&mut client);
+    assert_eq!((back.regressions, back.forward_jumps), (1, 0));
+    assert!((9_000.0..=10_000.0).contains(&back.largest_regression_ms), "{back:?}");
+    assert!((9_000.0..=10_000.0).contains(&back.ahead_ms), "{back:?}");
+
+    cluster.set_clock(10.0);
+    let forward = ClockReport::read(&mut client);
+    assert_eq!((forward.regressions, forward.forward_jumps), (1, 1));
+    assert!((19_900.0..=20_000.1).contains(&forward.largest_forward_jump_ms), "{forward:?}");
+    assert_eq!(forward.ahead_ms, 0.0);
+
+    // Another session has seen nothing of it.
+    assert_eq!(ClockReport::read(&mut cluster.connect()).regressions, 0);
+}
+
+#[test]
+fn a_clock_before_the_epoch_is_refused_and_takes_nothing() {
+    let _machine = machine();
+    let cluster = cluster_with_posts();
+    let before_the_epoch = (EPOCH_MS - now_ms()) as f64 / 1000.0 - 60.0;
+    cluster.set_clock(before_the_epoch);
+    let mut client = cluster.connect();
+    let fresh = state(&mut client, "posts_id_seq");
+
+    assert_refused(
+        &mut client,
+        INSERT,
+        Refusal {
+            sqlstate: "55000",
+            message: "before the layout's epoch",
+            hint: "Set the server's clock right.",
+        },
+    );
+
+    assert_eq!(state(&mut client, "posts_id_seq"), fresh);
+}
+
+#[test]
+fn at_the_end_of_the_layouts_life_ids_end_with_an_error_and_none_is_negative() {
+    let _machine = machine();
+    let cluster = cluster_with_posts();
+    let end_ms = EPOCH_MS + (1 << 40);
+    cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 - 0.5);
+    let mut client = cluster.connect();
+    let mut ids = Vec::new();
+    let error = loop {
+        match client.query_one("SELECT snowflake_nextval('posts_id_seq', 8191)", &[]) {
+            Ok(row) => ids.push(row.get::<_, i64>(0)),
+            Err(error) => break error.as_db_error().unwrap().clone(),
+        }
+    };
+
+    assert_eq!(error.code().code(), "2200H", "{error:?}");
+    assert!(error.hint().is_some());
+    assert!(is_increasing(&ids) && ids[0] > 0);
+    assert_eq!(split(*ids.last().unwrap()).unix_ms, end_ms - 1);
+
+    // Nor does one come by way of the lead, or once the clock is past the end.
+    client.batch_execute(&format!("SELECT setval('posts_id_seq', {})", (1_i64 << 50) - 1)).unwrap();
+    let used_up = Refusal { sqlstate: "2200H", message: "used up", hint: "" };
+    assert_refused(&mut client, INSERT, used_up);
+    cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 + 60.0);
+    assert_refused(&mut cluster.connect(), INSERT, used_up);
+}
+
+const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
+
+fn cluster_with_posts() -> Cluster {
+    let cluster = Cluster::builder().fake_clock().start();
+    cluster
+        .connect()
+        .batch_execute(
+            "CREATE SEQUENCE posts_id_seq;
+             CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 5));
+             ALTER SEQUENCE posts_id_seq OWNED BY posts.id",
+        )
+        .unwrap();
+    cluster
+}
+
+fn count_in_log(cluster: &Cluster, what: &str) -> usize {
+    cluster.log().matches(what).count()
+}
+
+/// Clients that insert one row after the other until they are told to stop.
+struct Clients {
+    threads: Vec<JoinHandle<Report>>,
+    stop: &'static AtomicBool,
+}
+
+impl Clients {
+    fn start(cluster: &Cluster) -> Self {
+        let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+        let threads = (0..CLIENTS)
+            .map(|_| {
+                let client = cluster.connect_to(SUPERUSER, SUPERUSER);
+                spawn(move || insert_until(stop, client))
+            })
+            .collect();
+        Clients { threads, stop }
+    }
+
+    fn stop(self) -> Vec<Report> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    }
+}
+
+/// What one client saw.
+struct Report {
+    ids: Vec<i64>,
+    errors: Vec<String>,
+    stalls: usize,
+    last_success: Instant,
+    regressions: i64,
+    largest_regression_ms: f64,
+    forward_jumps: i64,
+}
+
+impl Report {
+    fn sees(&self) -> Sees {
+        match (self.errors.is_empty(), self.stalls) {
+            (true, 0) => Sees::Nothing,
+            (true, 1) => Sees::OneStall,
+            (false, 0) => Sees::Errors,
+            other => panic!("errors and stalls: {other:?}"),
+        }
+    }
+}
+
+fn insert_until(stop: &AtomicBool, mut client: Client) -> Report {
+    let statement = client.prepare(INSERT).unwrap();
+    let (mut ids, mut errors, mut stalls) = (Vec::new(), Vec::new(), 0);
+    let mut last_success = Instant::now();
+    while !stop.load(Ordering::Relaxed) {
+        let asked = Instant::now();
+        match client.query_one(&statement, &[]) {
+            Ok(row) => {
+                ids.push(row.get(0));
+                last_success = Instant::now();
+            }
+            Err(error) => errors.push(error.as_db_error().expect("the server answers").to_string()),
+        }
+        stalls += usize::from(asked.elapsed() >= STALL);
+    }
+    let clock = ClockReport::read(&mut client);
+    Report {
+        ids,
+        errors,
+        stalls,
+        last_success,
+        regressions: clock.regressions,
+        largest_regression_ms: clock.largest_regression_ms,
+        forward_jumps: clock.forward_jumps,
+    }
+}
+
+/// A row of `snowflake_clock()`.
+#[derive(Debug)]
+struct ClockReport {
+    /// How far the high-water mark is above the reading.
+    ahead_ms: f64,
+    regressions: i64,
+    largest_regression_ms: f64,
+    forward_jumps: i64,
+    largest_forward_jump_ms: f64,
+}
+
+impl ClockReport {
+    fn read(client: &mut Client) -> Self {
+        let row = client
+            .query_one(
+                "SELECT extract(epoch FROM high_water_mark - reading)::float8 * 1000, regressions,
+                        extract(epoch FROM largest_regression)::float8 * 1000, forward_jumps,
+                        extract(epoch FROM largest_forward_jump)::float8 * 1000
+                 FROM snowflake_clock()",
+                &[],
+            )
+            .unwrap();
+        ClockReport {
+            ahead_ms: row.get(0),
+            regressions: row.get(1),
+            largest_regression_ms: row.get(2),
+            forward_jumps: row.get(3),
+            largest_forward_jump_ms: row.get(4),
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Rates and delays, which want the machine to themselves.
+
+mod clock;
+mod rates;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Held by each test, so that no other disturbs what it measures.
+fn machine() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}

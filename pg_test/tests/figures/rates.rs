@@ -1,0 +1,178 @@
+//! What a busy sequence gives, and how soon a waiting call ends.
+
+use crate::machine;
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::id::{SEQS, first_counter_at, now_ms};
+use pg_snowflake_servertest::sequence::state;
+use postgres::Client;
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+/// What the default layout has room for: 1,024,000 ids a second.
+const IDS_PER_SECOND: f64 = SEQS as f64 * 1000.0;
+
+/// How long an overload lasts. The lead, 100 ms, is used up in its first tenth.
+const OVERLOAD: Duration = Duration::from_secs(3);
+
+#[test]
+fn an_overloaded_sequence_gives_99_percent_of_what_the_layout_has_room_for() {
+    let _machine = machine();
+    for clients in [1, 4] {
+        let cluster = Cluster::new();
+        cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+        let per_client = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64 / clients;
+
+        let load = run_together(&cluster, clients, per_client);
+
+        // What comes at first from the lead is no sustained rate.
+        let sustained = load.counters - 100 * SEQS;
+        let rate = sustained as f64 / load.elapsed.as_secs_f64() / IDS_PER_SECOND;
+        println!(
+            "{clients} clients: {:.4} of the limit, {:.2} cores",
+            rate,
+            load.cpu.as_secs_f64() / load.elapsed.as_secs_f64()
+        );
+        assert!(rate >= 0.99, "{clients} clients: {rate:.4} of the limit");
+        assert!(rate <= 1.01, "{clients} clients: {rate:.4} of the limit");
+    }
+}
+
+#[test]
+fn waiting_for_the_clock_costs_under_half_a_core() {
+    let _machine = machine();
+    for clients in [1, 4] {
+        let cluster = Cluster::new();
+        cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+        let per_client = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64 / clients;
+
+        let waiting = run_together(&cluster, clients, per_client);
+        // The same ids with a lead that nothing waits for.
+        cluster
+            .connect()
+            .batch_execute("ALTER DATABASE postgres SET pg_snowflake.max_lead = '1h'")
+            .unwrap();
+        let working = run_together(&cluster, clients, per_client);
+
+        let spent = waiting.cpu.saturating_sub(working.cpu).as_secs_f64();
+        let cores = spent / waiting.elapsed.as_secs_f64();
+        println!("{clients} clients: {cores:.2} cores spent waiting");
+        assert!(cores < 0.5, "{clients} clients: {cores:.2} cores spent waiting");
+    }
+}
+
+#[test]
+fn a_cancel_and_a_terminate_end_a_waiting_call_within_50_ms() {
+    let _machine = machine();
+    for (how, sqlstate) in [("pg_cancel_backend", "57014"), ("pg_terminate_backend", "57P01")] {
+        let cluster = Cluster::new();
+        let mut delays: Vec<Duration> =
+            (0..5).map(|_| end_a_waiting_call(&cluster, how, sqlstate)).collect();
+        delays.sort();
+        println!("{how}: {delays:?}");
+        assert!(delays[2] < Duration::from_millis(50), "{how}: {delays:?}");
+    }
+}
+
+/// Lets a call wait, ends it, and says how long that took.
+fn end_a_waiting_call(cluster: &Cluster, how: &str, sqlstate: &str) -> Duration {
+    let mut observer = cluster.connect();
+    let mut waiting = cluster.connect();
+    observer
+        .batch_execute(&format!(
+            "DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s; SELECT setval('s', {})",
+            first_counter_at(now_ms() + 20_000)
+        ))
+        .unwrap();
+    waiting.batch_execute("SET pg_snowflake.max_wait = '1min'").unwrap();
+    let pid: i32 = waiting.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    let call = spawn(move || {
+        let error = waiting.query_one("SELECT snowflake_nextval('s', 5)", &[]).unwrap_err();
+        (Instant::now(), error.code().map(|code| code.code().to_owned()))
+    });
+
+    wait_until_it_waits(&mut observer, pid);
+    let before = state(&mut observer, "s");
+    let asked = Instant::now();
+    observer.execute(&format!("SELECT {how}($1)"), &[&pid]).unwrap();
+    let (ended, code) = call.join().unwrap();
+
+    // Of a session that was terminated the client may see no more than the end of the connection.
+    assert!(code.as_deref().is_none_or(|code| code == sqlstate), "{code:?}");
+    assert_eq!(state(&mut observer, "s"), before, "nothing was taken");
+    ended - asked
+}
+
+/// Waits until the server shows that session in a wait of the extension. The page is free meanwhile.
+fn wait_until_it_waits(observer: &mut Client, pid: i32) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let event: Option<String> = observer
+            .query_one(
+                "SELECT wait_event_type || '/' || wait_event FROM pg_stat_activity WHERE pid = $1",
+                &[&pid],
+            )
+            .unwrap()
+            .get(0);
+        // From 17 on an extension names its waits.
+        if matches!(event.as_deref(), Some("Extension/Extension" | "Extension/SnowflakeClock")) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "the call waits in {event:?}");
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// What some sessions together came to.
+struct Load {
+    /// How far the sequence's counter went.
+    counters: i64,
+    /// From the first call to the end of the last.
+    elapsed: Duration,
+    /// What the sessions' processes used.
+    cpu: Duration,
+}
+
+/// Takes ids from the sequence `s` in that many sessions at once.
+fn run_together(cluster: &Cluster, clients: i64, per_client: i64) -> Load {
+    let mut observer = cluster.connect();
+    let mut sessions: Vec<Client> = (0..clients).map(|_| cluster.connect()).collect();
+    let pids: Vec<i32> = sessions
+        .iter_mut()
+        .map(|session| session.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0))
+        .collect();
+    observer.batch_execute("SELECT snowflake_nextval('s', 5)").unwrap();
+    let from = state(&mut observer, "s").last_value;
+    let cpu_before: Duration = pids.iter().copied().map(cpu_time).sum();
+    let started = Instant::now();
+    let query =
+        format!("SELECT count(snowflake_nextval('s', 5)) FROM generate_series(1, {per_client})");
+    let threads: Vec<_> = sessions
+        .into_iter()
+        .map(|mut session| {
+            let query = query.clone();
+            spawn(move || {
+                session.query_one(&query, &[]).unwrap();
+                session
+            })
+        })
+        .collect();
+    let sessions: Vec<Client> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    let elapsed = started.elapsed();
+    let cpu = pids.iter().copied().map(cpu_time).sum::<Duration>() - cpu_before;
+    drop(sessions);
+    Load { counters: state(&mut observer, "s").last_value - from, elapsed, cpu }
+}
+
+/// User and system time of a process so far.
+fn cpu_time(pid: i32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process lives");
+    // proc(5): fields 14 and 15, in ticks of 10 ms; the name in field 2 may hold spaces.
+    let after_name = stat.rsplit(')').next().expect("a stat line");
+    let ticks: u64 = after_name
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .map(|field| field.parse::<u64>().expect("a number"))
+        .sum();
+    Duration::from_millis(ticks * 10)
+}
