@@ -2,6 +2,7 @@
 
 mod core_nextval;
 mod crash;
+mod docs;
 mod dump;
 mod formula;
 mod install;
