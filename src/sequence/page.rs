@@ -373,7 +373,11 @@ unsafe fn write_seq_tuple(relation: pg_sys::Relation, locked: LockedPage, run: R
     // SAFETY: the page is locked exclusively; nothing in the critical section can fail but XLogInsert(),
     // which PANICs by itself.
     unsafe {
-        let log_value = run.log_value.filter(|_| sys::RelationNeedsWAL(relation));
+        let needs_wal = sys::RelationNeedsWAL(relation);
+        let log_value = run.log_value.filter(|_| needs_wal);
+        // Where nothing is logged nothing is covered. Core counts log_cnt all the same; but a sequence that
+        // becomes logged later (SET LOGGED, or commit under wal_level minimal) must not believe it.
+        let log_cnt = if needs_wal { run.log_cnt } else { 0 };
         // With a transaction id this transaction's commit flushes the record and waits for the
         // synchronous standby. It may fail, so it comes before the critical section.
         if log_value.is_some() {
@@ -390,7 +394,7 @@ unsafe fn write_seq_tuple(relation: pg_sys::Relation, locked: LockedPage, run: R
             let lsn = log_seq_tuple(relation, locked);
             sys::PageSetLSN(locked.page, lsn);
         }
-        locked.set_state(State { last_value: run.last, log_cnt: run.log_cnt, is_called: true });
+        locked.set_state(State { last_value: run.last, log_cnt, is_called: true });
         sys::END_CRIT_SECTION();
     }
 }
