@@ -9,11 +9,13 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod ahead;
 mod cluster;
 mod fake_clock;
 pub mod id;
 mod installation;
 pub mod refusal;
+pub mod regress;
 pub mod sequence;
 
 pub use cluster::{Builder, Cluster, SUPERUSER, Shutdown};

@@ -1,0 +1,126 @@
+//! PostgreSQL's own test drivers, `pg_regress` and `pg_isolation_regress`, run against a private server.
+//!
+//! They come with the server's development files, and are called directly because the wrappers around them
+//! let a test without an expected file pass in silence.
+
+use crate::{Cluster, SUPERUSER, installation};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+/// One of the two drivers.
+#[derive(Clone, Copy, Debug)]
+pub struct Driver {
+    /// Where it is, below `pg_config --pkglibdir`.
+    program: &'static str,
+    /// The folder of its tests.
+    tests: &'static str,
+    /// What the names of its tests end in.
+    extension: &'static str,
+}
+
+/// Runs `sql/*.sql` with psql and compares with `expected/*.out`.
+pub const REGRESS: Driver =
+    Driver { program: "pgxs/src/test/regress/pg_regress", tests: "sql", extension: "sql" };
+
+/// Runs the steps of `specs/*.spec` in their sessions and compares with `expected/*.out`.
+pub const ISOLATION: Driver = Driver {
+    program: "pgxs/src/test/isolation/pg_isolation_regress",
+    tests: "specs",
+    extension: "spec",
+};
+
+impl Driver {
+    /// Runs every test in `input`, each for itself in a fresh database with the extension.
+    ///
+    /// # Panics
+    /// Where a test fails, with the differences; where there is none; where the driver is not installed.
+    pub fn run_all(self, cluster: &Cluster, input: &Path) {
+        let tests = self.tests_in(input);
+        assert!(!tests.is_empty(), "no tests in {}", input.display());
+        for test in &tests {
+            self.run(cluster, input, test);
+        }
+    }
+
+    fn tests_in(self, input: &Path) -> BTreeSet<String> {
+        names_in(&input.join(self.tests), self.extension)
+    }
+
+    fn run(self, cluster: &Cluster, input: &Path, test: &str) {
+        let driver = self.installed();
+        let output_dir = cluster.dir().join(format!("regress_{test}"));
+        // Run where the tests are: before PostgreSQL 16 --inputdir is where the expected output is too, and
+        // from then on another option is.
+        let output = installation::as_server_user(driver, input)
+            .arg(option("--outputdir", &output_dir))
+            .arg(option("--bindir", installation::bindir()))
+            .arg(option("--host", cluster.dir()))
+            .args(["--port=5432", "--user", SUPERUSER])
+            // Dropped and made again by the driver.
+            .args(["--dbname=regression", "--load-extension=pg_snowflake"])
+            .arg(test)
+            .output()
+            .unwrap_or_else(|error| panic!("{} cannot be run: {error}", self.program));
+        let has_run = output_dir.join("results").join(format!("{test}.out")).exists();
+        assert!(
+            output.status.success() && has_run,
+            "{test}: {}\n{}",
+            output.status,
+            report(&output, &output_dir)
+        );
+    }
+
+    fn installed(self) -> PathBuf {
+        let path = installation::pg_config("--pkglibdir").join(self.program);
+        assert!(
+            path.exists(),
+            "{} is missing; it comes with PostgreSQL's development files",
+            path.display()
+        );
+        path
+    }
+}
+
+/// Checks that each test in `input` has expected output, and that no expected output has lost its test.
+pub fn assert_complete(input: &Path) {
+    let tests = &REGRESS.tests_in(input) | &ISOLATION.tests_in(input);
+    assert_eq!(
+        tests,
+        names_in(&input.join("expected"), "out"),
+        "left the tests, right the outputs"
+    );
+}
+
+/// The names, without what they end in, of the files in a folder that should hold no others.
+fn names_in(dir: &Path, extension: &str) -> BTreeSet<String> {
+    let files = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    files
+        .map(|file| {
+            let path = file.expect("a folder can be listed").path();
+            let is_known = path.extension().is_some_and(|found| found == extension);
+            assert!(is_known, "{} is no .{extension} file", path.display());
+            let name = path.file_stem().expect("a file has a name");
+            name.to_str().expect("a name in UTF-8").to_owned()
+        })
+        .collect()
+}
+
+/// What the driver said, and the differences it found.
+fn report(output: &Output, output_dir: &Path) -> String {
+    let diffs = match fs::read_to_string(output_dir.join("regression.diffs")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => "no differences written".into(),
+        diffs => diffs.expect("the differences can be read"),
+    };
+    format!(
+        "{}{}\n{diffs}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn option(name: &str, path: &Path) -> String {
+    format!("{name}={}", path.display())
+}

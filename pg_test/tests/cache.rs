@@ -1,0 +1,231 @@
+//! `ALTER SEQUENCE … CACHE n`: a session takes n counters at once, and what becomes of the rest.
+
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ahead::Ahead;
+use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing, now_ms, split};
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::sequence::{state, take, take_one};
+use std::thread::sleep;
+use std::time::Duration;
+
+const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
+
+#[test]
+fn a_session_takes_its_counters_at_one_visit_of_the_page() {
+    let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(10);
+
+    for visit in 0..3 {
+        let first = start + visit * 10;
+        let taken: Vec<i64> = (0..10)
+            .map(|_| {
+                let taken = counter(take_one(&mut client, TAKE));
+                assert_eq!(state(&mut client, "s").last_value, first + 9, "after {taken}");
+                taken
+            })
+            .collect();
+        assert_eq!(taken, (first..first + 10).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn cached_counters_outlast_a_rollback() {
+    let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(10);
+    client.batch_execute(&format!("BEGIN; {TAKE}; SAVEPOINT p; {TAKE}; ROLLBACK")).unwrap();
+
+    assert_eq!(counter(take_one(&mut client, TAKE)), start + 2);
+}
+
+#[test]
+fn a_cached_counter_that_the_clock_has_passed_is_not_used() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s CACHE 100").unwrap();
+    let mut last_of_run = 0;
+    for _ in 0..20 {
+        let called_at = now_ms();
+        let id = take_one(&mut client, TAKE);
+
+        assert!(split(id).unix_ms >= called_at, "{:?} was cached before {called_at}", split(id));
+        assert!(counter(id) > last_of_run, "{} follows {last_of_run}", counter(id));
+        last_of_run = state(&mut client, "s").last_value;
+        assert_eq!(last_of_run, counter(id) + 99);
+        sleep(Duration::from_millis(3));
+    }
+}
+
+/// In turns, so that each would have counters of an earlier tick than the other has just used.
+#[test]
+fn sessions_that_cache_in_turns_stay_with_the_clock() {
+    let cluster = Cluster::new();
+    cluster.connect().batch_execute("CREATE SEQUENCE s CACHE 50").unwrap();
+    let mut clients = [cluster.connect(), cluster.connect()];
+
+    let ids: Vec<i64> = (0..2000)
+        .map(|call| {
+            let called_at = now_ms();
+            let id = take_one(&mut clients[call % 2], TAKE);
+            assert!(split(id).unix_ms >= called_at, "{:?}, called at {called_at}", split(id));
+            id
+        })
+        .collect();
+
+    assert_eq!(count_repeats(ids), 0);
+}
+
+#[test]
+fn sessions_that_cache_never_share_a_counter() {
+    // Three seconds of ids at full rate, so that every way of taking them is well mixed.
+    let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "1min").start();
+    cluster.connect().batch_execute("CREATE SEQUENCE s CACHE 64").unwrap();
+    let by_client: Vec<Vec<i64>> = std::thread::scope(|scope| {
+        let clients: Vec<_> = [1, 50, 1, 50]
+            .into_iter()
+            .map(|ids_per_statement| {
+                let query = format!("{TAKE} FROM generate_series(1, {ids_per_statement})");
+                let mut client = cluster.connect();
+                scope.spawn(move || (0..1000).flat_map(|_| take(&mut client, &query)).collect())
+            })
+            .collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+
+    assert!(by_client.iter().all(|ids| is_increasing(ids)));
+    assert_eq!(count_repeats(by_client.concat()), 0);
+}
+
+#[test]
+fn ddl_drops_what_a_session_has_cached_whoever_runs_it() {
+    let Ahead { cluster, mut client, start } = Ahead::caching(10);
+    let recreate = format!("DROP SEQUENCE s; CREATE SEQUENCE s CACHE 10 START {}", start + 1000);
+    // What is run after the first of ten counters was used, and the next counter, from the first.
+    let cases = [
+        ("ALTER SEQUENCE s CACHE 1", 10),
+        ("ALTER SEQUENCE s CACHE 20", 10),
+        ("ALTER SEQUENCE s MAXVALUE 9223372036854775806", 10),
+        ("ALTER SEQUENCE s START 7", 10),
+        ("ALTER SEQUENCE s SET UNLOGGED", 10),
+        // These two leave the sequence's storage as it is.
+        ("ALTER SEQUENCE s OWNED BY NONE", 10),
+        ("ALTER SEQUENCE s OWNED BY posts.id", 10),
+        // Set back, the sequence is behind what the session took, and the session goes on above that.
+        ("ALTER SEQUENCE s RESTART", 10),
+        ("TRUNCATE posts RESTART IDENTITY", 10),
+        (&format!("ALTER SEQUENCE s RESTART {}", start + 500), 500),
+        (&recreate, 1000),
+        (&format!("BEGIN; {recreate}; COMMIT"), 1000),
+    ];
+    for (ddl, expected) in cases {
+        for by_another in [false, true] {
+            client
+                .batch_execute(&format!(
+                    "DROP TABLE IF EXISTS posts; DROP SEQUENCE IF EXISTS s; CREATE TABLE posts (id bigint); \
+                     CREATE SEQUENCE s CACHE 10 START {start} OWNED BY posts.id"
+                ))
+                .unwrap();
+            assert_eq!(counter(take_one(&mut client, TAKE)), start);
+
+            if by_another {
+                cluster.connect().batch_execute(ddl).unwrap();
+            } else {
+                client.batch_execute(ddl).unwrap();
+            }
+
+            let next = counter(take_one(&mut client, TAKE)) - start;
+            assert_eq!(next, expected, "{ddl}, by another session: {by_another}");
+        }
+    }
+}
+
+#[test]
+fn a_session_that_sets_a_sequence_back_is_given_nothing_twice() {
+    let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(1);
+    client
+        .batch_execute("CREATE TABLE posts (id bigint); ALTER SEQUENCE s OWNED BY posts.id")
+        .unwrap();
+    assert_eq!(counter(take_one(&mut client, TAKE)), start);
+    let resets = [
+        "ALTER SEQUENCE s RESTART",
+        "ALTER SEQUENCE s RESTART 1",
+        "TRUNCATE posts RESTART IDENTITY",
+        "SELECT setval('s', 1)",
+        "SELECT setval('s', 1, false)",
+    ];
+    for (taken, reset) in (1..).zip(resets) {
+        client.batch_execute(reset).unwrap();
+        assert_eq!(counter(take_one(&mut client, TAKE)), start + taken, "after {reset}");
+    }
+}
+
+#[test]
+fn counters_cached_under_a_definition_that_was_rolled_back_are_dropped() {
+    let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(10);
+    client.batch_execute(&format!("BEGIN; ALTER SEQUENCE s RESTART {}", start + 500)).unwrap();
+    assert_eq!(counter(take_one(&mut client, TAKE)), start + 500);
+
+    client.batch_execute("ROLLBACK").unwrap();
+
+    // Above the whole run, since some of it may have been given out.
+    assert_eq!(counter(take_one(&mut client, TAKE)), start + 510);
+}
+
+#[test]
+fn a_lost_privilege_drops_what_a_session_has_cached() {
+    let Ahead { cluster, client: mut owner, start } = Ahead::caching(10);
+    owner.batch_execute("CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer").unwrap();
+    let mut writer = cluster.connect_to("writer", "postgres");
+    assert_eq!(counter(take_one(&mut writer, TAKE)), start);
+
+    owner.batch_execute("REVOKE ALL ON SEQUENCE s FROM writer").unwrap();
+    assert_refused(&mut writer, TAKE, Refusal { sqlstate: "42501", message: "", hint: "" });
+    owner.batch_execute("GRANT USAGE ON SEQUENCE s TO writer").unwrap();
+
+    assert_eq!(counter(take_one(&mut writer, TAKE)), start + 10);
+}
+
+#[test]
+fn discard_drops_what_a_session_has_cached() {
+    for discard in ["DISCARD SEQUENCES", "DISCARD ALL"] {
+        let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(10);
+        assert_eq!(counter(take_one(&mut client, TAKE)), start);
+
+        client.batch_execute(discard).unwrap();
+
+        assert_eq!(counter(take_one(&mut client, TAKE)), start + 10, "{discard}");
+    }
+}
+
+#[test]
+fn a_batch_and_what_follows_it_go_on_above_what_is_cached() {
+    let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(10);
+    assert_eq!(counter(take_one(&mut client, TAKE)), start);
+
+    let batch = take(&mut client, "SELECT snowflake_nextvals('s', 5, 3)");
+    let counters: Vec<i64> = batch.into_iter().map(counter).collect();
+    assert_eq!(counters, [start + 10, start + 11, start + 12]);
+
+    assert_eq!(counter(take_one(&mut client, TAKE)), start + 13);
+}
+
+#[test]
+fn a_cached_counter_obeys_the_limit_on_the_lead() {
+    let Ahead { cluster: _cluster, mut client, .. } = Ahead::caching(10);
+    take_one(&mut client, TAKE);
+
+    client.batch_execute("SET pg_snowflake.max_lead = '100ms'").unwrap();
+
+    let too_far = Refusal { sqlstate: "55000", message: "ahead of the server's clock", hint: "" };
+    assert_refused(&mut client, TAKE, too_far);
+}
+
+#[test]
+fn a_killed_server_goes_on_above_what_was_cached() {
+    let Ahead { mut cluster, mut client, start } = Ahead::caching(10);
+    assert_eq!(counter(take_one(&mut client, TAKE)), start);
+    assert_eq!(counter(take_one(&mut client, TAKE)), start + 1);
+
+    cluster.kill_9();
+    cluster.start();
+
+    let resumed = counter(take_one(&mut cluster.connect(), TAKE));
+    assert!(resumed > start + 9, "cached up to {}, resumed at {resumed}", start + 9);
+}

@@ -1,0 +1,101 @@
+//! Logical decoding reads the WAL that the extension writes.
+
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::sequence::{take, take_one};
+use postgres::Client;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+#[test]
+fn test_decoding_gives_the_rows_with_their_ids() {
+    let (_cluster, mut client) = publisher();
+    client
+        .batch_execute("SELECT pg_create_logical_replication_slot('slot', 'test_decoding')")
+        .unwrap();
+
+    let ids = insert_in_every_way(&mut client);
+
+    let changes = "SELECT data FROM pg_logical_slot_get_changes('slot', NULL, NULL) \
+                   WHERE data LIKE 'table public.posts: INSERT: %'";
+    let decoded: Vec<String> =
+        client.query(changes, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    let expected: Vec<String> =
+        ids.iter().map(|id| format!("table public.posts: INSERT: id[bigint]:{id}")).collect();
+    assert_eq!(decoded, expected);
+}
+
+#[test]
+fn a_subscriber_receives_the_rows_with_their_ids() {
+    let (publisher, mut client) = publisher();
+    let subscriber = Cluster::builder().setting("wal_level", "logical").start();
+    let mut there = subscriber.connect();
+    there.batch_execute("CREATE TABLE posts (id bigint PRIMARY KEY)").unwrap();
+    there
+        .batch_execute(&format!(
+            "CREATE SUBSCRIPTION sub CONNECTION 'host={} user=postgres dbname=postgres' PUBLICATION pub",
+            publisher.dir().display()
+        ))
+        .unwrap();
+
+    let mut ids = insert_in_every_way(&mut client);
+    ids.sort_unstable();
+
+    assert_eq!(wait_for_rows(&mut there, ids.len()), ids);
+    there.batch_execute("DROP SUBSCRIPTION sub").unwrap();
+}
+
+/// The ids that have arrived, as soon as they are that many.
+fn wait_for_rows(client: &mut Client, count: usize) -> Vec<i64> {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let ids = take(client, "SELECT id FROM posts ORDER BY id");
+        if ids.len() >= count || Instant::now() > deadline {
+            return ids;
+        }
+        sleep(Duration::from_millis(50));
+    }
+}
+
+fn publisher() -> (Cluster, Client) {
+    let cluster = Cluster::builder().setting("wal_level", "logical").start();
+    let mut client = cluster.connect();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s;
+             CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
+             CREATE PUBLICATION pub FOR TABLE posts",
+        )
+        .unwrap();
+    (cluster, client)
+}
+
+/// Inserts ids among everything that changes a sequence, and gives the committed ones in their order.
+fn insert_in_every_way(client: &mut Client) -> Vec<i64> {
+    let insert = "INSERT INTO posts DEFAULT VALUES RETURNING id";
+    let mut ids = vec![take_one(client, insert)];
+    ids.extend(take(
+        client,
+        "INSERT INTO posts SELECT snowflake_nextvals('s', 5, 2000) RETURNING id",
+    ));
+    // Transactions that change nothing but a sequence.
+    for sql in
+        ["SELECT snowflake_nextval('s', 5)", "CHECKPOINT", "SELECT snowflake_nextval('s', 5)"]
+    {
+        client.batch_execute(sql).unwrap();
+    }
+    client.batch_execute("ALTER SEQUENCE s CACHE 10").unwrap();
+    ids.push(take_one(client, insert));
+    client.batch_execute(&format!("BEGIN; {insert}; ROLLBACK")).unwrap();
+    // A transaction that rolls a part back, and makes and alters sequences.
+    client.batch_execute(&format!("BEGIN; SAVEPOINT p; {insert}; ROLLBACK TO p")).unwrap();
+    ids.push(take_one(client, insert));
+    client
+        .batch_execute(
+            "CREATE SEQUENCE t; SELECT snowflake_nextval('t', 5); ALTER SEQUENCE s RESTART",
+        )
+        .unwrap();
+    ids.push(take_one(client, insert));
+    client.batch_execute("COMMIT").unwrap();
+    ids.push(take_one(client, "INSERT INTO posts VALUES (snowflake_nextval('t', 6)) RETURNING id"));
+    ids
+}

@@ -1,0 +1,123 @@
+//! Sequences whose pages the WAL does not cover: temporary, unlogged, and new ones under
+//! `wal_level = minimal`.
+
+use pg_snowflake_servertest::ahead::counter_in_an_hour;
+use pg_snowflake_servertest::id::{counter, is_increasing};
+use pg_snowflake_servertest::sequence::{State, state, take, take_one};
+use pg_snowflake_servertest::{Cluster, Shutdown};
+
+const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
+
+const TAKE_100: &str = "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 100)";
+
+/// Core resets such a sequence after a crash; the clock has gone on.
+#[test]
+fn an_unlogged_sequence_goes_on_above_its_ids_after_a_crash() {
+    let mut cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE UNLOGGED SEQUENCE s").unwrap();
+    let mut ids = take(&mut client, TAKE_100);
+
+    cluster.kill_9();
+    cluster.start();
+
+    let mut client = cluster.connect();
+    let reset = State { last_value: 1, log_cnt: 0, is_called: false };
+    assert_eq!(state(&mut client, "s"), reset);
+    ids.extend(take(&mut client, TAKE_100));
+    assert!(is_increasing(&ids));
+}
+
+#[test]
+fn an_unlogged_sequence_skips_nothing_at_a_clean_restart() {
+    let mut cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    let mut client = cluster.connect();
+    let start = counter_in_an_hour();
+    client.batch_execute(&format!("CREATE UNLOGGED SEQUENCE s START {start}")).unwrap();
+    assert_eq!(counter(take_one(&mut client, TAKE)), start);
+
+    cluster.stop(Shutdown::Fast);
+    cluster.start();
+
+    assert_eq!(counter(take_one(&mut cluster.connect(), TAKE)), start + 1);
+}
+
+#[test]
+fn sequences_that_need_no_wal_write_none() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    for kind in ["TEMPORARY", "UNLOGGED"] {
+        client.batch_execute(&format!("CREATE {kind} SEQUENCE s")).unwrap();
+        let lsn = "SELECT pg_current_wal_insert_lsn()::text";
+        let start: String = client.query_one(lsn, &[]).unwrap().get(0);
+
+        take(&mut client, TAKE_100);
+
+        // Flushed, since the message is of a transaction.
+        client.batch_execute("SELECT pg_logical_emit_message(true, 'pg_test', 'end')").unwrap();
+        let end: String = client.query_one(lsn, &[]).unwrap().get(0);
+        assert_eq!(cluster.count_wal_records("Sequence", &start, &end), 0, "{kind}");
+        client.batch_execute("DROP SEQUENCE s").unwrap();
+    }
+}
+
+#[test]
+fn each_session_has_its_own_temporary_sequence() {
+    let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    let start = counter_in_an_hour();
+    let mut clients = [cluster.connect(), cluster.connect()];
+    for client in &mut clients {
+        client.batch_execute(&format!("CREATE TEMPORARY SEQUENCE s START {start}")).unwrap();
+    }
+    for taken in 0..3 {
+        for client in &mut clients {
+            assert_eq!(counter(take_one(client, TAKE)), start + taken);
+        }
+    }
+}
+
+/// Only ids that no WAL covers bring the sequence where the crash finds it, and it is ahead of the clock,
+/// so that the clock cannot hide a counter that fell back.
+#[test]
+fn a_crash_repeats_no_id_of_a_sequence_that_was_not_logged_at_first() {
+    let start = counter_in_an_hour();
+    let create = format!("CREATE SEQUENCE s START {start}");
+    let restart = format!("ALTER SEQUENCE s RESTART {}", start + 1_000_000);
+    // What leads to a sequence that is logged from then on.
+    let cases = [
+        format!("BEGIN; {create}; COMMIT"),
+        format!("BEGIN; {create}; {TAKE}; COMMIT"),
+        format!("BEGIN; {create}; SAVEPOINT p; {TAKE}; ROLLBACK TO p; {TAKE_100}; COMMIT"),
+        format!("{create}; {TAKE}; BEGIN; {restart}; {TAKE}; COMMIT"),
+        format!("{create}; BEGIN; {restart}; {TAKE}; ROLLBACK; {TAKE}"),
+        format!("BEGIN; {create}; {TAKE}; {restart}; {TAKE}; COMMIT; CHECKPOINT"),
+        format!("CREATE UNLOGGED SEQUENCE s START {start}; {TAKE}; ALTER SEQUENCE s SET LOGGED"),
+    ];
+    for wal_level in ["minimal", "replica"] {
+        let mut cluster = Cluster::builder()
+            .setting("pg_snowflake.max_lead", "2h")
+            .setting("wal_level", wal_level)
+            .setting("max_wal_senders", "0")
+            .start();
+        let mut repeats = Vec::new();
+        for case in &cases {
+            let mut client = cluster.connect();
+            // One by one: statements sent together are one transaction.
+            for statement in case.split("; ") {
+                client.batch_execute(statement).unwrap();
+            }
+            let last = take(&mut client, TAKE_100)[99];
+
+            cluster.kill_9();
+            cluster.start();
+
+            let mut client = cluster.connect();
+            let next = take_one(&mut client, TAKE);
+            if next <= last {
+                repeats.push(format!("{next} after {last}: {case}"));
+            }
+            client.batch_execute("DROP SEQUENCE s").unwrap();
+        }
+        assert_eq!(repeats, [""; 0], "with wal_level = {wal_level}");
+    }
+}
