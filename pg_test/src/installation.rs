@@ -52,11 +52,16 @@ pub fn run(command: &mut Command, input: &[u8]) -> Vec<u8> {
 pub fn temp_dir() -> TempDir {
     let dir =
         tempfile::Builder::new().prefix("sf").tempdir().expect("a temporary folder can be made");
+    give_to_server_user(dir.path());
+    dir
+}
+
+/// Makes a folder the servers' OS user's own.
+pub fn give_to_server_user(dir: &Path) {
     if let Some(user) = server_user() {
-        chown(dir.path(), Some(user.uid.as_raw()), Some(user.gid.as_raw()))
+        chown(dir, Some(user.uid.as_raw()), Some(user.gid.as_raw()))
             .expect("root can give the folder away");
     }
-    dir
 }
 
 /// Makes `dir/data` a fresh data directory.

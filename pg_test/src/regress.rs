@@ -51,10 +51,12 @@ impl Driver {
 
     fn run(self, cluster: &Cluster, input: &Path, test: &str) {
         let driver = self.installed();
-        let output_dir = cluster.dir().join(format!("regress_{test}"));
-        // Run where the tests are: before PostgreSQL 16 --inputdir is where the expected output is too, and
-        // from then on another option is.
-        let output = installation::as_server_user(driver, input)
+        // The folder of the tests may be closed to the servers' OS user, and before PostgreSQL 16 the
+        // expected output has to be beside them: so each test runs in a folder with its own files.
+        let dir = cluster.dir().join(format!("regress_{test}"));
+        self.copy_test(input, test, &dir);
+        let output_dir = dir.join("output");
+        let output = installation::as_server_user(driver, &dir)
             .arg(option("--outputdir", &output_dir))
             .arg(option("--bindir", installation::bindir()))
             .arg(option("--host", cluster.dir()))
@@ -71,6 +73,16 @@ impl Driver {
             output.status,
             report(&output, &output_dir)
         );
+    }
+
+    fn copy_test(self, input: &Path, test: &str, dir: &Path) {
+        for (folder, extension) in [(self.tests, self.extension), ("expected", "out")] {
+            let name = format!("{test}.{extension}");
+            fs::create_dir_all(dir.join(folder)).expect("a folder can be made");
+            fs::copy(input.join(folder).join(&name), dir.join(folder).join(&name))
+                .unwrap_or_else(|error| panic!("{folder}/{name}: {error}"));
+        }
+        installation::give_to_server_user(dir);
     }
 
     fn installed(self) -> PathBuf {
