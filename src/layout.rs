@@ -1,22 +1,70 @@
 //! How an id's 64 bits are divided, and the arithmetic that follows from it.
 //!
-//! Pure numbers: no server, no clock. An id is `time | shard | seq`, high bits first. With the shard
-//! field cut out, what is left is one integer that only grows: `counter = tick << seq_bits | seq`. That
-//! counter is what a sequence holds; an id is the counter with the shard put back in.
+//! Pure numbers: no server, no clock. With the shard field cut out of an id, what is left is one integer
+//! that only grows: `counter = tick << seq_bits | seq`. That counter is what a sequence holds; an id is the
+//! counter with the shard put back in.
 
-/// The widths of an id's fields, and what its time counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The widths of an id's fields, and what its time counts. The time field is always the highest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Bits of the time field, 1..=48.
-    time_bits: u8,
+    pub time_bits: u8,
     /// Bits of the shard field, 0..=31.
-    shard_bits: u8,
+    pub shard_bits: u8,
     /// Bits of the seq field, 0..=31.
-    seq_bits: u8,
-    /// Length of a tick in microseconds.
-    tick_us: i64,
-    /// The instant of tick 0, in microseconds since 1970-01-01 UTC.
-    epoch_us: i64,
+    pub seq_bits: u8,
+    /// Whether the shard is the lowest field, below seq.
+    pub shard_is_lowest: bool,
+    /// Length of a tick.
+    pub unit: Unit,
+    /// The instant of tick 0, in milliseconds since 1970-01-01 UTC, below 2^44.
+    pub epoch_ms: i64,
+}
+
+/// The lengths that a tick may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// 10 microseconds.
+    Us10,
+    /// 100 microseconds.
+    Us100,
+    /// A millisecond.
+    Ms1,
+    /// 10 milliseconds.
+    Ms10,
+    /// 100 milliseconds.
+    Ms100,
+    /// A second.
+    S1,
+}
+
+impl Unit {
+    /// Every unit with its name in a layout's spec, in the order of their length.
+    pub const ALL: [(Unit, &str); 6] = [
+        (Unit::Us10, "10us"),
+        (Unit::Us100, "100us"),
+        (Unit::Ms1, "1ms"),
+        (Unit::Ms10, "10ms"),
+        (Unit::Ms100, "100ms"),
+        (Unit::S1, "1s"),
+    ];
+
+    /// Its length in microseconds.
+    pub const fn us(self) -> i64 {
+        match self {
+            Unit::Us10 => 10,
+            Unit::Us100 => 100,
+            Unit::Ms1 => 1_000,
+            Unit::Ms10 => 10_000,
+            Unit::Ms100 => 100_000,
+            Unit::S1 => 1_000_000,
+        }
+    }
+
+    /// Its name in a layout's spec.
+    pub const fn name(self) -> &'static str {
+        Unit::ALL[self as usize].1
+    }
 }
 
 /// The fields of one id.
@@ -30,41 +78,132 @@ pub struct Fields {
     pub seq: u32,
 }
 
+/// The most bits that a time field may have.
+pub const MAX_TIME_BITS: u8 = 48;
+
+/// The most bits that a shard or a seq field may have, so that each is an SQL `int` that is not negative.
+pub const MAX_OTHER_BITS: u8 = 31;
+
+/// Epochs are below this many milliseconds after 1970, in the year 2527, so that they fit in 44 bits.
+pub const EPOCH_MS_LIMIT: i64 = 1 << 44;
+
+const fn high_shard(time_bits: u8, shard_bits: u8, seq_bits: u8, epoch_ms: i64) -> Layout {
+    Layout { time_bits, shard_bits, seq_bits, shard_is_lowest: false, unit: Unit::Ms1, epoch_ms }
+}
+
 /// The layout that Instagram published in 2012, and the default: milliseconds since
 /// 2011-08-24 21:07:01.721 UTC, 8192 shards, 1024 ids a millisecond on each.
-pub const INSTAGRAM: Layout = Layout {
-    time_bits: 41,
-    shard_bits: 13,
-    seq_bits: 10,
-    tick_us: 1_000,
-    epoch_us: 1_314_220_021_721_000,
-};
+pub const INSTAGRAM: Layout = high_shard(41, 13, 10, 1_314_220_021_721);
+
+/// The layouts that have a name. A released preset never changes.
+pub const PRESETS: [(&str, Layout); 7] = [
+    ("instagram", INSTAGRAM),
+    ("twitter", high_shard(41, 10, 12, 1_288_834_974_657)),
+    ("discord", high_shard(42, 10, 12, 1_420_070_400_000)),
+    ("mastodon", high_shard(48, 0, 16, 0)),
+    (
+        "sonyflake",
+        Layout {
+            time_bits: 39,
+            shard_bits: 16,
+            seq_bits: 8,
+            shard_is_lowest: true,
+            unit: Unit::Ms10,
+            epoch_ms: 1_409_529_600_000,
+        },
+    ),
+    ("pgedge", high_shard(41, 10, 12, 1_672_531_200_000)),
+    ("js53", high_shard(41, 7, 5, 1_577_836_800_000)),
+];
 
 impl Layout {
+    /// The layout in 64 bits, as it is stored: epoch 44 | unit 3 | order 1 | seq 5 | shard 5 | time 6.
+    pub const fn pack(&self) -> u64 {
+        (self.epoch_ms as u64) << 20
+            | (self.unit as u64) << 17
+            | (self.shard_is_lowest as u64) << 16
+            | (self.seq_bits as u64) << 11
+            | (self.shard_bits as u64) << 6
+            | self.time_bits as u64
+    }
+
+    /// The layout that [`Layout::pack`] made `packed` of; `None` where there is none.
+    pub const fn unpack(packed: u64) -> Option<Layout> {
+        let unit = (packed >> 17 & 0b111) as usize;
+        if unit >= Unit::ALL.len() {
+            return None;
+        }
+        let layout = Layout {
+            time_bits: (packed & 0b11_1111) as u8,
+            shard_bits: (packed >> 6 & 0b1_1111) as u8,
+            seq_bits: (packed >> 11 & 0b1_1111) as u8,
+            shard_is_lowest: packed >> 16 & 1 == 1,
+            unit: Unit::ALL[unit].0,
+            epoch_ms: (packed >> 20) as i64,
+        };
+        if layout.is_valid() { Some(layout) } else { None }
+    }
+
+    /// Whether the widths are within their limits, and 64 at most in all.
+    pub const fn is_valid(&self) -> bool {
+        self.time_bits >= 1
+            && self.time_bits <= MAX_TIME_BITS
+            && self.shard_bits <= MAX_OTHER_BITS
+            && self.seq_bits <= MAX_OTHER_BITS
+            && self.bits() <= 64
+            && self.epoch_ms >= 0
+            && self.epoch_ms < EPOCH_MS_LIMIT
+    }
+
+    /// The name of the preset that the layout is.
+    pub fn preset_name(&self) -> Option<&'static str> {
+        PRESETS.iter().find(|(_, preset)| preset == self).map(|&(name, _)| name)
+    }
+
+    /// Bits of all fields together.
+    pub const fn bits(&self) -> u8 {
+        self.time_bits + self.shard_bits + self.seq_bits
+    }
+
+    /// Whether `id` has no bit above the layout's.
+    pub const fn has(&self, id: i64) -> bool {
+        self.bits() == 64 || id as u64 >> self.bits() == 0
+    }
+
     /// The number of shards; a shard id is below it.
     pub const fn shards(&self) -> i64 {
         1 << self.shard_bits
     }
 
+    /// The number of ids that a shard has in a tick; a seq is below it.
+    pub const fn seqs(&self) -> i64 {
+        1 << self.seq_bits
+    }
+
     /// Length of a tick in microseconds.
     pub const fn tick_us(&self) -> i64 {
-        self.tick_us
+        self.unit.us()
     }
 
     /// The tick that `unix_us` falls in; negative before the layout's epoch.
     pub const fn tick_at(&self, unix_us: i64) -> i64 {
-        unix_us.saturating_sub(self.epoch_us).div_euclid(self.tick_us)
+        unix_us.saturating_sub(self.epoch_us()).div_euclid(self.tick_us())
     }
 
     /// The instant at which `tick` begins, in microseconds since 1970, saturating at the ends of `i64`.
     pub const fn instant_of(&self, tick: i64) -> i64 {
-        tick.saturating_mul(self.tick_us).saturating_add(self.epoch_us)
+        tick.saturating_mul(self.tick_us()).saturating_add(self.epoch_us())
+    }
+
+    /// The highest tick that the time field holds.
+    pub const fn last_tick(&self) -> i64 {
+        (1 << self.time_bits) - 1
     }
 
     /// The highest tick that generation may use: above it the id's sign bit would be set, and a
     /// negative id sorts before all others.
     pub const fn max_tick(&self) -> i64 {
-        let sign_free = 63 - self.shard_bits - self.seq_bits;
+        let sign_free = 63 - self.low_bits();
         let bits = if self.time_bits < sign_free { self.time_bits } else { sign_free };
         (1 << bits) - 1
     }
@@ -94,7 +233,7 @@ impl Layout {
 
     /// How many counters pass in `duration_us` at full rate; at least 1.
     pub const fn counters_in(&self, duration_us: i64) -> i64 {
-        let counters = (duration_us as i128 * (1 << self.seq_bits)) / self.tick_us as i128;
+        let counters = (duration_us as i128 * (1 << self.seq_bits)) / self.tick_us() as i128;
         if counters < 1 { 1 } else { counters as i64 }
     }
 
@@ -102,10 +241,24 @@ impl Layout {
     ///
     /// The caller keeps `counter` within `0..=max_counter()` and `shard` below [`Layout::shards`].
     pub const fn id(&self, counter: i64, shard: u32) -> i64 {
-        let tick = self.tick_of(counter);
-        (tick << (self.shard_bits + self.seq_bits))
-            | ((shard as i64) << self.seq_bits)
-            | (counter & self.seq_mask())
+        self.compose(Fields {
+            tick: self.tick_of(counter),
+            shard,
+            seq: (counter & self.seq_mask()) as u32,
+        })
+    }
+
+    /// The id of these fields, each of which the caller keeps within its width.
+    pub const fn compose(&self, fields: Fields) -> i64 {
+        let Fields { tick, shard, seq } = fields;
+        self.shift_tick(tick)
+            | (shard as i64) << self.shard_shift()
+            | (seq as i64) << self.seq_shift()
+    }
+
+    /// `tick` where the time field is, and all else 0.
+    pub const fn shift_tick(&self, tick: i64) -> i64 {
+        tick << self.low_bits()
     }
 
     /// The fields of `id`, read as this layout. The time field is unsigned, so an id whose sign bit is
@@ -113,10 +266,45 @@ impl Layout {
     pub const fn split(&self, id: i64) -> Fields {
         let bits = id as u64;
         Fields {
-            tick: (bits >> (self.shard_bits + self.seq_bits)) as i64,
-            shard: ((bits >> self.seq_bits) & (self.shards() as u64 - 1)) as u32,
-            seq: (bits & self.seq_mask() as u64) as u32,
+            tick: (bits >> self.low_bits()) as i64 & self.last_tick(),
+            shard: (bits >> self.shard_shift() & (self.shards() as u64 - 1)) as u32,
+            seq: (bits >> self.seq_shift() & self.seq_mask() as u64) as u32,
         }
+    }
+
+    /// The smallest id whose time is `unix_us` or later. Before the layout's epoch that is 0; after the
+    /// layout's last tick it is above every id, or `i64::MAX` where the ids fill 63 bits.
+    pub const fn min_id(&self, unix_us: i64) -> i64 {
+        // Rounded up: an id's time is the beginning of its tick.
+        let tick = self.tick_at(unix_us.saturating_sub(1)).saturating_add(1);
+        if tick < 0 {
+            0
+        } else if tick <= self.max_tick() {
+            self.shift_tick(tick)
+        } else if self.bits() < 63 {
+            1 << self.bits()
+        } else {
+            i64::MAX
+        }
+    }
+
+    const fn epoch_us(&self) -> i64 {
+        self.epoch_ms * 1_000
+    }
+
+    /// Bits below the time field.
+    pub const fn low_bits(&self) -> u8 {
+        self.shard_bits + self.seq_bits
+    }
+
+    /// How far the shard field is from the right.
+    pub const fn shard_shift(&self) -> u8 {
+        if self.shard_is_lowest { 0 } else { self.seq_bits }
+    }
+
+    /// How far the seq field is from the right.
+    pub const fn seq_shift(&self) -> u8 {
+        if self.shard_is_lowest { self.shard_bits } else { 0 }
     }
 
     const fn seq_mask(&self) -> i64 {
@@ -153,8 +341,8 @@ mod tests {
 
     #[test]
     fn ticks_before_the_epoch_are_negative() {
-        assert_eq!(INSTAGRAM.tick_at(INSTAGRAM.epoch_us), 0);
-        assert_eq!(INSTAGRAM.tick_at(INSTAGRAM.epoch_us - 1), -1);
+        assert_eq!(INSTAGRAM.tick_at(INSTAGRAM.instant_of(0)), 0);
+        assert_eq!(INSTAGRAM.tick_at(INSTAGRAM.instant_of(0) - 1), -1);
         assert_eq!(INSTAGRAM.tick_at(i64::MIN), i64::MIN / 1000 - 1);
     }
 

@@ -1,0 +1,130 @@
+//! Ids as 13 characters of Crockford's base 32, which sort as the ids do.
+//!
+//! Crockford's alphabet leaves out I, L, O and U, and reads I and L as 1 and O as 0, so that a token can be read
+//! aloud and typed again. 13 characters hold 65 bits: the first is at most F.
+
+use std::fmt;
+
+/// The number of characters of an id.
+pub const LENGTH: usize = 13;
+
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// Why a text is no id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base32Error {
+    /// It has this many characters.
+    Length(usize),
+    /// It has this character.
+    Character(char),
+    /// Its first character is this one, above F: the value has more than 64 bits.
+    TooLarge(char),
+}
+
+impl fmt::Display for Base32Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Base32Error::Length(length) => write!(f, "It has {length} characters, not {LENGTH}."),
+            Base32Error::Character(c) => write!(f, "It has the character \"{c}\"."),
+            Base32Error::TooLarge(c) => write!(
+                f,
+                "It begins with \"{c}\"; above F the value has more than the 64 bits of an id."
+            ),
+        }
+    }
+}
+
+/// The id in upper case. Ids that are not negative sort as their texts do, byte by byte.
+pub fn encode(id: i64) -> String {
+    let bits = id as u64;
+    (0..LENGTH)
+        .rev()
+        .map(|place| char::from(ALPHABET[(bits >> (5 * place) & 31) as usize]))
+        .collect()
+}
+
+/// The id that `text` stands for, in upper or lower case.
+pub fn decode(text: &str) -> Result<i64, Base32Error> {
+    let length = text.chars().count();
+    if length != LENGTH {
+        return Err(Base32Error::Length(length));
+    }
+    let mut bits = 0_u64;
+    for (place, c) in text.chars().enumerate() {
+        let digit = digit(c).ok_or(Base32Error::Character(c))?;
+        if place == 0 && digit > 15 {
+            return Err(Base32Error::TooLarge(c));
+        }
+        bits = bits << 5 | u64::from(digit);
+    }
+    Ok(bits as i64)
+}
+
+fn digit(c: char) -> Option<u8> {
+    let upper = match c.to_ascii_uppercase() {
+        'I' | 'L' => '1',
+        'O' => '0',
+        other => other,
+    };
+    let place = ALPHABET.iter().position(|&letter| char::from(letter) == upper)?;
+    u8::try_from(place).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn known_values() {
+        for (id, text) in [
+            (0, "0000000000000"),
+            (31, "000000000000Z"),
+            (32, "0000000000010"),
+            (i64::MAX, "7ZZZZZZZZZZZZ"),
+            (-1, "FZZZZZZZZZZZZ"),
+        ] {
+            assert_eq!(encode(id), text);
+            assert_eq!(decode(text), Ok(id));
+        }
+    }
+
+    #[test]
+    fn letters_that_look_like_digits_are_read_as_those() {
+        assert_eq!(decode("oOiIlL0000000"), decode("0011110000000"));
+        assert_eq!(decode("7zzzzzzzzzzzz"), Ok(i64::MAX));
+    }
+
+    #[test]
+    fn what_is_no_id_is_refused() {
+        let cases = [
+            ("", Base32Error::Length(0)),
+            ("000000000000", Base32Error::Length(12)),
+            ("00000000000000", Base32Error::Length(14)),
+            ("000000000000U", Base32Error::Character('U')),
+            ("000000-000000", Base32Error::Character('-')),
+            ("00000000000é0", Base32Error::Character('é')),
+            ("G000000000000", Base32Error::TooLarge('G')),
+        ];
+        for (text, error) in cases {
+            assert_eq!(decode(text), Err(error), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_id_comes_back(id: i64) {
+            prop_assert_eq!(decode(&encode(id)), Ok(id));
+        }
+
+        #[test]
+        fn texts_sort_as_ids_do(a in 0..=i64::MAX, b in 0..=i64::MAX) {
+            prop_assert_eq!(a.cmp(&b), encode(a).cmp(&encode(b)));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,20}") {
+            let _ = decode(&text);
+        }
+    }
+}

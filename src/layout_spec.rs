@@ -1,0 +1,290 @@
+//! A layout in words: a preset's name, or `time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms`.
+//!
+//! Pure text and numbers. The fields stand in their order in the id, high bits first, so that
+//! `time:39 seq:8 shard:16` puts the shard lowest.
+
+use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, PRESETS, Unit};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use std::fmt;
+
+/// What is wrong with a spec, and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    /// What is wrong.
+    pub message: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+fn refuse<T>(message: String, allowed: impl Into<String>) -> Result<T, SpecError> {
+    Err(SpecError { message, allowed: allowed.into() })
+}
+
+impl fmt::Display for Layout {
+    /// The preset's name, or the spec with all of its parts in a fixed order.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = self.preset_name() {
+            return f.write_str(name);
+        }
+        f.write_str(&spec(self))
+    }
+}
+
+/// The spec of a layout, also where it is a preset: all parts in a fixed order.
+pub fn spec(layout: &Layout) -> String {
+    let Layout { time_bits, shard_bits, seq_bits, .. } = layout;
+    let (shard, seq) = (format!("shard:{shard_bits}"), format!("seq:{seq_bits}"));
+    let (middle, lowest) = if layout.shard_is_lowest { (seq, shard) } else { (shard, seq) };
+    let epoch = epoch_text(layout.epoch_ms);
+    format!("time:{time_bits} {middle} {lowest} epoch:{epoch} unit:{}", layout.unit.name())
+}
+
+/// A date where the epoch is a midnight in UTC, else a timestamp.
+fn epoch_text(epoch_ms: i64) -> String {
+    let epoch = Timestamp::from_millisecond(epoch_ms).expect("epochs are below 2^44 ms");
+    let text = epoch.to_string();
+    match text.strip_suffix("T00:00:00Z") {
+        Some(date) => date.to_owned(),
+        None => text,
+    }
+}
+
+/// The layout that `text` names. `now_ms` is the clock in milliseconds since 1970, which no epoch may be after.
+pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
+    let text = text.trim();
+    if let Some(&(_, preset)) = PRESETS.iter().find(|(name, _)| *name == text) {
+        return Ok(preset);
+    }
+    if !text.contains(':') {
+        return refuse(
+            format!("unknown layout \"{text}\""),
+            format!(
+                "A layout is one of {}, or a spec such as \
+                 \"time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms\".",
+                PRESETS.map(|(name, _)| name).join(", ")
+            ),
+        );
+    }
+    let parts = Parts::read(text)?;
+    parts.layout(now_ms)
+}
+
+/// The parts of a spec, as they were given.
+#[derive(Default)]
+struct Parts<'a> {
+    time: Option<&'a str>,
+    shard: Option<&'a str>,
+    seq: Option<&'a str>,
+    epoch: Option<&'a str>,
+    unit: Option<&'a str>,
+    /// The names of the bit fields, in the order in which they stand.
+    order: Vec<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    fn read(text: &'a str) -> Result<Self, SpecError> {
+        let mut parts = Parts::default();
+        for part in text.split_whitespace() {
+            let Some((name, value)) = part.split_once(':') else {
+                return refuse(
+                    format!("\"{part}\" in a layout has no value"),
+                    "Each part of a spec is a name, a colon and a value, such as \"seq:10\".",
+                );
+            };
+            let place = match name {
+                "time" => &mut parts.time,
+                "shard" => &mut parts.shard,
+                "seq" => &mut parts.seq,
+                "epoch" => &mut parts.epoch,
+                "unit" => &mut parts.unit,
+                _ => {
+                    return refuse(
+                        format!("unknown part \"{name}\" in a layout"),
+                        "The parts of a spec are time, shard, seq, epoch and unit.",
+                    );
+                }
+            };
+            if place.replace(value).is_some() {
+                return refuse(
+                    format!("\"{name}\" stands twice in a layout"),
+                    "Each part of a spec stands once.",
+                );
+            }
+            if matches!(name, "time" | "shard" | "seq") {
+                parts.order.push(name);
+            }
+        }
+        Ok(parts)
+    }
+
+    fn layout(self, now_ms: i64) -> Result<Layout, SpecError> {
+        let layout = Layout {
+            time_bits: width("time", self.time, 1, MAX_TIME_BITS)?,
+            shard_bits: width("shard", self.shard, 0, MAX_OTHER_BITS)?,
+            seq_bits: width("seq", self.seq, 0, MAX_OTHER_BITS)?,
+            shard_is_lowest: match self.order.as_slice() {
+                ["time", "shard", "seq"] => false,
+                ["time", "seq", "shard"] => true,
+                other => {
+                    return refuse(
+                        format!("fields in the order {} in a layout", other.join(", ")),
+                        "The order is time, shard, seq or time, seq, shard.",
+                    );
+                }
+            },
+            epoch_ms: epoch(self.epoch, now_ms)?,
+            unit: unit(self.unit)?,
+        };
+        if layout.bits() > 64 {
+            return refuse(
+                format!("the fields of a layout have {} bits in all", layout.bits()),
+                "An id has 64 bits.",
+            );
+        }
+        Ok(layout)
+    }
+}
+
+fn width(name: &str, value: Option<&str>, least: u8, most: u8) -> Result<u8, SpecError> {
+    let allowed = format!("The {name} field has {least} to {most} bits, as in \"{name}:{most}\".");
+    match value {
+        None => refuse(format!("a layout without \"{name}\""), allowed),
+        Some(value) => match value.parse() {
+            Ok(bits) if (least..=most).contains(&bits) => Ok(bits),
+            _ => refuse(format!("\"{name}:{value}\" in a layout"), allowed),
+        },
+    }
+}
+
+fn unit(value: Option<&str>) -> Result<Unit, SpecError> {
+    let allowed = || format!("The unit is one of {}.", Unit::ALL.map(|(_, name)| name).join(", "));
+    match value {
+        None => refuse("a layout without \"unit\"".into(), allowed()),
+        Some(value) => match Unit::ALL.iter().find(|(_, name)| *name == value) {
+            Some(&(unit, _)) => Ok(unit),
+            None => refuse(format!("\"unit:{value}\" in a layout"), allowed()),
+        },
+    }
+}
+
+fn epoch(value: Option<&str>, now_ms: i64) -> Result<i64, SpecError> {
+    let allowed = "The epoch is a date or a UTC timestamp to the millisecond, from 1970 to now, as in \
+                   \"epoch:2024-01-01\" or \"epoch:2024-01-01T00:00:00.123Z\".";
+    let Some(value) = value else {
+        return refuse("a layout without \"epoch\"".into(), allowed);
+    };
+    match epoch_ms(value) {
+        Some(epoch_ms) if epoch_ms > now_ms => {
+            refuse(format!("\"epoch:{value}\" in a layout is in the future"), allowed)
+        }
+        Some(epoch_ms) if (0..EPOCH_MS_LIMIT).contains(&epoch_ms) => Ok(epoch_ms),
+        _ => refuse(format!("\"epoch:{value}\" in a layout"), allowed),
+    }
+}
+
+/// `None` where the text is neither a date nor a timestamp, or finer than a millisecond.
+fn epoch_ms(text: &str) -> Option<i64> {
+    let epoch = match text.parse::<Date>() {
+        Ok(date) if !text.contains('T') => date.to_zoned(TimeZone::UTC).ok()?.timestamp(),
+        _ => text.parse::<Timestamp>().ok()?,
+    };
+    let epoch_ms = epoch.as_millisecond();
+    (Timestamp::from_millisecond(epoch_ms).ok()? == epoch).then_some(epoch_ms)
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NOW_MS: i64 = 1_800_000_000_000;
+
+    /// Any layout that a spec can name.
+    pub fn any_layout() -> impl Strategy<Value = Layout> {
+        (1..=48_u8, 0..=31_u8, 0..=31_u8, any::<bool>(), 0..6_usize, 0..=NOW_MS)
+            .prop_map(|(time_bits, shard_bits, seq_bits, shard_is_lowest, unit, epoch_ms)| Layout {
+                time_bits,
+                shard_bits,
+                seq_bits,
+                shard_is_lowest,
+                unit: Unit::ALL[unit].0,
+                epoch_ms,
+            })
+            .prop_filter("64 bits at most", |layout| layout.bits() <= 64)
+    }
+
+    #[test]
+    fn a_presets_name_and_its_spec_are_the_same_layout() {
+        for (name, preset) in PRESETS {
+            assert_eq!(parse(name, NOW_MS), Ok(preset));
+            assert_eq!(parse(&spec(&preset), NOW_MS), Ok(preset));
+            assert_eq!(preset.to_string(), name);
+        }
+        assert_eq!(
+            spec(&PRESETS[0].1),
+            "time:41 shard:13 seq:10 epoch:2011-08-24T21:07:01.721Z unit:1ms"
+        );
+        assert_eq!(spec(&PRESETS[4].1), "time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms");
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_with_what_is_allowed() {
+        let cases = [
+            ("instagramm", "unknown layout", "instagram, twitter"),
+            ("", "unknown layout", "instagram, twitter"),
+            ("time:41 shard:13 seq:10 unit:1ms", "without \"epoch\"", "1970 to now"),
+            ("time:41 shard:13 seq:10 epoch:2024-01-01", "without \"unit\"", "10us, 100us"),
+            ("time:41 seq:10 epoch:2024-01-01 unit:1ms", "without \"shard\"", "0 to 31 bits"),
+            ("shard:13 seq:10 epoch:2024-01-01 unit:1ms", "without \"time\"", "1 to 48 bits"),
+            ("time:41 time:41 shard:13 seq:10", "\"time\" stands twice", "once"),
+            ("time:49 shard:0 seq:0 epoch:2024-01-01 unit:1ms", "\"time:49\"", "1 to 48 bits"),
+            ("time:0 shard:0 seq:0 epoch:2024-01-01 unit:1ms", "\"time:0\"", "1 to 48 bits"),
+            ("time:30 shard:32 seq:0 epoch:2024-01-01 unit:1ms", "\"shard:32\"", "0 to 31"),
+            ("time:30 shard:0 seq:-1 epoch:2024-01-01 unit:1ms", "\"seq:-1\"", "0 to 31"),
+            ("time:41 shard:13 seq:11 epoch:2024-01-01 unit:1ms", "65 bits", "64 bits"),
+            ("time:41 shard:13 seq:10 epoch:2200-01-01 unit:1ms", "in the future", "to now"),
+            ("time:41 shard:13 seq:10 epoch:1969-12-31 unit:1ms", "epoch:1969-12-31", "1970"),
+            ("time:41 shard:13 seq:10 epoch:2024-02-30 unit:1ms", "2024-02-30", "as in"),
+            (
+                "time:41 shard:13 seq:10 epoch:2024-01-01T00:00:00.0001Z unit:1ms",
+                "00.0001Z",
+                "to the millisecond",
+            ),
+            ("time:41 shard:13 seq:10 epoch:2024-01-01 unit:3ms", "unit:3ms", "10us, 100us"),
+            ("shard:13 time:41 seq:10 epoch:2024-01-01 unit:1ms", "order shard, time", "order is"),
+            ("time:41 worker:5", "unknown part \"worker\"", "time, shard, seq"),
+            ("time:41 shard", "has no value", "colon"),
+        ];
+        for (text, message, allowed) in cases {
+            let error = parse(text, NOW_MS).expect_err(text);
+            assert!(error.message.contains(message), "{text}: {error:?}");
+            assert!(error.allowed.contains(allowed), "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn spaces_and_a_full_timestamp_are_read() {
+        let text = "  time:41   shard:13 seq:10\tepoch:2011-08-24T21:07:01.721Z unit:1ms ";
+        assert_eq!(parse(text, NOW_MS), Ok(PRESETS[0].1));
+    }
+
+    proptest! {
+        #[test]
+        fn a_layout_is_what_its_text_names(layout in any_layout()) {
+            prop_assert_eq!(parse(&layout.to_string(), NOW_MS), Ok(layout));
+            prop_assert_eq!(parse(&spec(&layout), NOW_MS), Ok(layout));
+        }
+
+        #[test]
+        fn a_layout_survives_packing(layout in any_layout()) {
+            prop_assert_eq!(Layout::unpack(layout.pack()), Some(layout));
+        }
+
+        #[test]
+        fn no_text_makes_the_parser_panic(text in ".{0,80}") {
+            let _ = parse(&text, NOW_MS);
+        }
+    }
+}
