@@ -1,11 +1,12 @@
 -- Minting ids. VOLATILE and PARALLEL UNSAFE as core's nextval.
 
-CREATE FUNCTION snowflake_nextval(seq regclass, shard_id integer)
+CREATE FUNCTION snowflake_nextval(
+    seq regclass, shard_id integer, layout snowflake_layout DEFAULT 'instagram')
 RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_wrapper';
 
-COMMENT ON FUNCTION snowflake_nextval(regclass, integer) IS
+COMMENT ON FUNCTION snowflake_nextval(regclass, integer, snowflake_layout) IS
 'the next id of a shard, from a sequence';
 
 CREATE FUNCTION snowflake_nextval(seq regclass)
@@ -16,12 +17,13 @@ AS 'MODULE_PATHNAME', 'snowflake_nextval_of_this_shard_wrapper';
 COMMENT ON FUNCTION snowflake_nextval(regclass) IS
 'the next id of this database''s shard (setting pg_snowflake.shard_id), from a sequence';
 
-CREATE FUNCTION snowflake_nextvals(seq regclass, shard_id integer, count integer)
+CREATE FUNCTION snowflake_nextvals(
+    seq regclass, shard_id integer, count integer, layout snowflake_layout DEFAULT 'instagram')
 RETURNS SETOF bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextvals_wrapper';
 
-COMMENT ON FUNCTION snowflake_nextvals(regclass, integer, integer) IS
+COMMENT ON FUNCTION snowflake_nextvals(regclass, integer, integer, snowflake_layout) IS
 'a number of ids of a shard in increasing order, from a sequence, at the cost of a batch';
 
 CREATE FUNCTION snowflake_currval(seq regclass)

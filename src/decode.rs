@@ -1,21 +1,166 @@
-//! What an id says by itself.
+//! What an id says by itself, and ids from what they say. Nothing here reads a setting or a clock.
 
-use crate::layout::INSTAGRAM;
-use crate::row::{Row, timestamptz};
+use crate::error::Report;
+use crate::layout::{Fields, Layout};
+use crate::row::{Row, timestamptz, unix_us_of};
+use crate::{base32, explain, uuid};
 use pgrx::prelude::*;
 
-/// `snowflake_decode(id bigint) → (created_at timestamptz, shard_id int, seq int)`
+/// `snowflake_decode(id bigint, layout) → (created_at timestamptz, shard_id int, seq int)`
 #[pg_extern(sql = false)]
-fn snowflake_decode(id: i64) -> Row<3> {
-    let fields = INSTAGRAM.split(id);
-    let created_at = timestamptz(INSTAGRAM.instant_of(fields.tick));
-    Row([created_at, (fields.shard as i32).into(), (fields.seq as i32).into()])
+fn snowflake_decode(id: i64, layout: Layout) -> Row<3> {
+    let fields = split(id, layout);
+    Row([
+        timestamptz(layout.instant_of(fields.tick)),
+        (fields.shard as i32).into(),
+        (fields.seq as i32).into(),
+    ])
 }
 
-/// `snowflake_shard_id(id bigint) → int`
+/// `snowflake_created_at(id bigint, layout) → timestamptz`
 #[pg_extern(sql = false)]
-fn snowflake_shard_id(id: i64) -> i32 {
-    INSTAGRAM.split(id).shard as i32
+fn snowflake_created_at(id: i64, layout: Layout) -> pg_sys::TimestampTz {
+    timestamptz(layout.instant_of(split(id, layout).tick)).value() as pg_sys::TimestampTz
+}
+
+/// `snowflake_shard_id(id bigint, layout) → int`
+#[pg_extern(sql = false)]
+fn snowflake_shard_id(id: i64, layout: Layout) -> i32 {
+    split(id, layout).shard as i32
+}
+
+/// `snowflake_seq(id bigint, layout) → int`
+#[pg_extern(sql = false)]
+fn snowflake_seq(id: i64, layout: Layout) -> i32 {
+    split(id, layout).seq as i32
+}
+
+/// `snowflake_encode(created_at timestamptz, shard_id int, seq int, layout) → bigint`
+#[pg_extern(sql = false)]
+fn snowflake_encode(
+    created_at: pg_sys::TimestampTz,
+    shard_id: i32,
+    seq: i32,
+    layout: Layout,
+) -> i64 {
+    let tick = layout.tick_at(unix_us_of(created_at));
+    if !(0..=layout.last_tick()).contains(&tick) {
+        Report {
+            code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            message: format!("the time is outside of the life of layout {layout}"),
+            detail: None,
+            hint: Some(format!(
+                "The layout holds times from {} to before {}.",
+                explain::instant(&layout, 0),
+                explain::instant(&layout, layout.last_tick() + 1)
+            )),
+        }
+        .raise();
+    }
+    layout.compose(Fields {
+        tick,
+        shard: field("shard id", shard_id, layout.shards(), layout),
+        seq: field("seq", seq, layout.seqs(), layout),
+    })
+}
+
+/// `snowflake_min_id(at timestamptz, layout) → bigint`
+#[pg_extern(sql = false)]
+fn snowflake_min_id(at: pg_sys::TimestampTz, layout: Layout) -> i64 {
+    layout.min_id(unix_us_of(at))
+}
+
+/// `snowflake_explain(id bigint, layout) → text`
+#[pg_extern(sql = false)]
+fn snowflake_explain(id: i64, layout: Layout) -> String {
+    explain::explain(id, split(id, layout), &layout)
+}
+
+/// `snowflake_to_base32(id bigint) → text`
+#[pg_extern(sql = false)]
+fn snowflake_to_base32(id: i64) -> String {
+    base32::encode(id)
+}
+
+/// `snowflake_from_base32(text) → bigint`
+#[pg_extern(sql = false)]
+fn snowflake_from_base32(text: &str) -> i64 {
+    base32::decode(text).unwrap_or_else(|error| {
+        Report {
+            code: PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
+            message: format!("\"{text}\" is no id in base 32"),
+            detail: Some(error.to_string()),
+            hint: Some(
+                "An id has 13 characters of 0 to 9 and A to Z without U; I and L are read as 1, O as 0."
+                    .into(),
+            ),
+        }
+        .raise()
+    })
+}
+
+/// `snowflake_to_uuid(id bigint, layout) → uuid`
+#[pg_extern(sql = false)]
+fn snowflake_to_uuid(id: i64, layout: Layout) -> pgrx::Uuid {
+    split(id, layout);
+    let uuid = uuid::from_id(id, &layout).unwrap_or_else(|| {
+        Report {
+            code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            message: format!("the time of id {id} is too late for a UUID"),
+            detail: Some("The time of a UUID of version 7 ends in the year 10889.".into()),
+            hint: Some("Pass the layout that the id was made with.".into()),
+        }
+        .raise()
+    });
+    pgrx::Uuid::from_bytes(uuid.to_be_bytes())
+}
+
+/// `snowflake_from_uuid(uuid, layout) → bigint`
+#[pg_extern(sql = false)]
+fn snowflake_from_uuid(uuid: pgrx::Uuid, layout: Layout) -> i64 {
+    uuid::to_id(u128::from_be_bytes(*uuid.as_bytes()), &layout).unwrap_or_else(|| {
+        Report {
+            code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            message: format!("{uuid} carries no id of layout {layout}"),
+            detail: Some(
+                "Only a UUID that snowflake_to_uuid() made of an id, with the same layout, can be turned back."
+                    .into(),
+            ),
+            hint: Some("Pass the layout that the UUID was made with.".into()),
+        }
+        .raise()
+    })
+}
+
+/// The fields of an id that the layout can have.
+fn split(id: i64, layout: Layout) -> Fields {
+    if !layout.has(id) {
+        Report {
+            code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            message: format!("{id} is no id of layout {layout}"),
+            detail: Some(format!(
+                "Its ids have {} bits: 0 to {}.",
+                layout.bits(),
+                (1_u64 << layout.bits()) - 1
+            )),
+            hint: Some("Pass the layout that the id was made with.".into()),
+        }
+        .raise();
+    }
+    layout.split(id)
+}
+
+/// A field of an id, below `limit`.
+fn field(name: &str, value: i32, limit: i64, layout: Layout) -> u32 {
+    u32::try_from(value).ok().filter(|&value| i64::from(value) < limit).unwrap_or_else(|| {
+        Report {
+            code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            message: format!("{name} {value} is out of range for layout {layout}"),
+            detail: None,
+            hint: Some(format!("The layout has {name}s from 0 to {}.", limit - 1)),
+        }
+        .raise()
+    })
 }
 
 #[cfg(any(test, feature = "pg_test"))]

@@ -83,27 +83,37 @@ pub enum Unfit {
 }
 
 /// One error as PostgreSQL reports it.
-struct Report {
-    code: PgSqlErrorCode,
-    message: String,
-    detail: Option<String>,
-    hint: Option<String>,
+pub struct Report {
+    /// The SQLSTATE.
+    pub code: PgSqlErrorCode,
+    /// What is wrong.
+    pub message: String,
+    /// With which figures.
+    pub detail: Option<String>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Report {
+    /// Raises the error.
+    pub fn raise(self) -> ! {
+        let mut error = ErrorReport::new(self.code, self.message, function_name!());
+        if let Some(detail) = self.detail {
+            error = error.set_detail(detail);
+        }
+        if let Some(hint) = self.hint {
+            error = error.set_hint(hint);
+        }
+        error.report(PgLogLevel::ERROR);
+        unreachable!("ERROR does not return")
+    }
 }
 
 impl Error {
     /// Raises the error. `function` is the SQL function that was called and `relid` the sequence that it
     /// was given.
     pub fn raise(self, function: &str, relid: pg_sys::Oid) -> ! {
-        let report = self.report(function, relid);
-        let mut error = ErrorReport::new(report.code, report.message, function_name!());
-        if let Some(detail) = report.detail {
-            error = error.set_detail(detail);
-        }
-        if let Some(hint) = report.hint {
-            error = error.set_hint(hint);
-        }
-        error.report(PgLogLevel::ERROR);
-        unreachable!("ERROR does not return")
+        self.report(function, relid).raise()
     }
 
     fn report(self, function: &str, relid: pg_sys::Oid) -> Report {

@@ -8,24 +8,31 @@ compile_error!(
     "a Rust panic becomes a PostgreSQL ERROR by unwinding; build with panic = \"unwind\""
 );
 
+mod base32;
 mod clock;
 mod counter;
 mod decode;
 mod error;
+mod explain;
 mod layout;
+mod layout_spec;
+mod layout_type;
 mod nextval;
 mod row;
 mod sequence;
 mod settings;
 mod shard;
 mod status;
+mod uuid;
 
 use pgrx::prelude::*;
 
 ::pgrx::pg_module_magic!(name, version);
 
-extension_sql_file!("../sql/nextval.sql");
-extension_sql_file!("../sql/decode.sql");
+extension_sql_file!("../sql/layout.sql", name = "layout");
+extension_sql_file!("../sql/nextval.sql", requires = ["layout"]);
+extension_sql_file!("../sql/decode.sql", requires = ["layout"]);
+extension_sql_file!("../sql/snowflake.sql");
 extension_sql_file!("../sql/status.sql");
 
 /// Called by the server when it loads the library.

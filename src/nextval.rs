@@ -5,13 +5,13 @@ use crate::layout::{INSTAGRAM, Layout};
 use crate::{sequence, shard};
 use pgrx::prelude::*;
 
-/// `snowflake_nextval(seq regclass, shard_id int) → bigint`
+/// `snowflake_nextval(seq regclass, shard_id int, layout) → bigint`
 #[pg_extern(sql = false)]
-fn snowflake_nextval(seq: pg_sys::Oid, shard_id: i32) -> i64 {
-    next_id(seq, Some(shard_id), INSTAGRAM)
+fn snowflake_nextval(seq: pg_sys::Oid, shard_id: i32, layout: Layout) -> i64 {
+    next_id(seq, Some(shard_id), layout)
 }
 
-/// `snowflake_nextval(seq regclass) → bigint`: the shard from `pg_snowflake.shard_id`.
+/// `snowflake_nextval(seq regclass) → bigint`: the shard from `pg_snowflake.shard_id`, in the default layout.
 #[pg_extern(sql = false)]
 fn snowflake_nextval_of_this_shard(seq: pg_sys::Oid) -> i64 {
     next_id(seq, None, INSTAGRAM)
@@ -23,16 +23,21 @@ fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, layout: Layout) -> i64 {
         .unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
 }
 
-/// `snowflake_nextvals(seq regclass, shard_id int, count int) → setof bigint`
+/// `snowflake_nextvals(seq regclass, shard_id int, count int, layout) → setof bigint`
 #[pg_extern(sql = false)]
-fn snowflake_nextvals(seq: pg_sys::Oid, shard_id: i32, count: i32) -> SetOfIterator<'static, i64> {
+fn snowflake_nextvals(
+    seq: pg_sys::Oid,
+    shard_id: i32,
+    count: i32,
+    layout: Layout,
+) -> SetOfIterator<'static, i64> {
     let name = "snowflake_nextvals";
     if count < 0 {
         Error::NegativeCount(count).raise(name, seq);
     }
     let shard =
-        shard::mintable(Some(shard_id), INSTAGRAM).unwrap_or_else(|error| error.raise(name, seq));
-    let ids = sequence::Ids::new(seq, INSTAGRAM, shard, count.into());
+        shard::mintable(Some(shard_id), layout).unwrap_or_else(|error| error.raise(name, seq));
+    let ids = sequence::Ids::new(seq, layout, shard, count.into());
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }
 

@@ -10,9 +10,19 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 /// 2000-01-01 UTC, from which PostgreSQL counts its timestamps, in microseconds since 1970.
 const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
 
-/// An instant in microseconds since 1970 as a `timestamptz`.
+/// The first instant after the range of `timestamptz` (`END_TIMESTAMP`), in microseconds since 2000.
+const END_TIMESTAMP: i64 = 9_223_371_331_200_000_000;
+
+/// An instant in microseconds since 1970 as a `timestamptz`; `infinity` where it is later than that type holds,
+/// in the year 294276.
 pub fn timestamptz(unix_us: i64) -> pg_sys::Datum {
-    (unix_us - POSTGRES_EPOCH_US).into()
+    let us = unix_us.saturating_sub(POSTGRES_EPOCH_US);
+    (if us < END_TIMESTAMP { us } else { i64::MAX }).into()
+}
+
+/// A `timestamptz` in microseconds since 1970; the infinities become the ends of `i64`, or next to them.
+pub fn unix_us_of(timestamptz: pg_sys::TimestampTz) -> i64 {
+    timestamptz.saturating_add(POSTGRES_EPOCH_US)
 }
 
 /// A length of time in microseconds as an `interval`.

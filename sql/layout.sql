@@ -1,0 +1,137 @@
+-- The type of a layout, and what follows from one.
+
+CREATE TYPE snowflake_layout;
+
+-- STABLE: no epoch may be after the clock.
+CREATE FUNCTION snowflake_layout_in(cstring)
+RETURNS snowflake_layout
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_layout_in_wrapper';
+
+COMMENT ON FUNCTION snowflake_layout_in(cstring) IS 'I/O';
+
+CREATE FUNCTION snowflake_layout_out(snowflake_layout)
+RETURNS cstring
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_layout_out_wrapper';
+
+COMMENT ON FUNCTION snowflake_layout_out(snowflake_layout) IS 'I/O';
+
+CREATE FUNCTION snowflake_layout_recv(internal)
+RETURNS snowflake_layout
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_layout_recv_wrapper';
+
+COMMENT ON FUNCTION snowflake_layout_recv(internal) IS 'I/O';
+
+-- What is stored is 8 bytes by value, as a bigint's are.
+CREATE FUNCTION snowflake_layout_send(snowflake_layout)
+RETURNS bytea
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE
+AS 'int8send';
+
+COMMENT ON FUNCTION snowflake_layout_send(snowflake_layout) IS 'I/O';
+
+CREATE TYPE snowflake_layout (
+    INPUT = snowflake_layout_in,
+    OUTPUT = snowflake_layout_out,
+    RECEIVE = snowflake_layout_recv,
+    SEND = snowflake_layout_send,
+    INTERNALLENGTH = 8,
+    PASSEDBYVALUE,
+    ALIGNMENT = double
+);
+
+COMMENT ON TYPE snowflake_layout IS
+'how the 64 bits of an id are divided: the name of a preset, or ''time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms''';
+
+CREATE FUNCTION snowflake_layout_eq(snowflake_layout, snowflake_layout)
+RETURNS boolean
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF
+AS 'int8eq';
+
+COMMENT ON FUNCTION snowflake_layout_eq(snowflake_layout, snowflake_layout) IS
+'implementation of = operator';
+
+CREATE FUNCTION snowflake_layout_ne(snowflake_layout, snowflake_layout)
+RETURNS boolean
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF
+AS 'int8ne';
+
+COMMENT ON FUNCTION snowflake_layout_ne(snowflake_layout, snowflake_layout) IS
+'implementation of <> operator';
+
+CREATE FUNCTION snowflake_layout_hash(snowflake_layout)
+RETURNS integer
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE
+AS 'hashint8';
+
+COMMENT ON FUNCTION snowflake_layout_hash(snowflake_layout) IS 'hash';
+
+CREATE OPERATOR = (
+    FUNCTION = snowflake_layout_eq,
+    LEFTARG = snowflake_layout,
+    RIGHTARG = snowflake_layout,
+    COMMUTATOR = =,
+    NEGATOR = <>,
+    RESTRICT = eqsel,
+    JOIN = eqjoinsel,
+    HASHES
+);
+
+COMMENT ON OPERATOR = (snowflake_layout, snowflake_layout) IS 'the same layout';
+
+CREATE OPERATOR <> (
+    FUNCTION = snowflake_layout_ne,
+    LEFTARG = snowflake_layout,
+    RIGHTARG = snowflake_layout,
+    COMMUTATOR = <>,
+    NEGATOR = =,
+    RESTRICT = neqsel,
+    JOIN = neqjoinsel
+);
+
+COMMENT ON OPERATOR <> (snowflake_layout, snowflake_layout) IS 'another layout';
+
+CREATE OPERATOR CLASS snowflake_layout_ops
+DEFAULT FOR TYPE snowflake_layout USING hash AS
+    OPERATOR 1 =,
+    FUNCTION 1 snowflake_layout_hash(snowflake_layout);
+
+COMMENT ON OPERATOR CLASS snowflake_layout_ops USING hash IS 'equality of layouts';
+COMMENT ON OPERATOR FAMILY snowflake_layout_ops USING hash IS 'equality of layouts';
+
+CREATE FUNCTION snowflake_layout_info(
+    layout snowflake_layout DEFAULT 'instagram',
+    OUT spec text,
+    OUT time_bits integer,
+    OUT shard_bits integer,
+    OUT seq_bits integer,
+    OUT unit interval,
+    OUT epoch timestamptz,
+    OUT ends timestamptz,
+    OUT shards bigint,
+    OUT ids_per_second bigint)
+RETURNS record
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_layout_info_wrapper';
+
+COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
+'a layout''s widths, first and last instant, number of shards, and ids per second on each';
+
+CREATE VIEW snowflake_layouts AS
+SELECT preset.layout::text AS name, info.*
+FROM (VALUES
+        ('instagram'::snowflake_layout),
+        ('twitter'),
+        ('discord'),
+        ('mastodon'),
+        ('sonyflake'),
+        ('pgedge'),
+        ('js53')
+    ) AS preset (layout),
+    snowflake_layout_info(preset.layout) AS info;
+
+COMMENT ON VIEW snowflake_layouts IS 'the layouts that have a name';
+
+GRANT SELECT ON snowflake_layouts TO PUBLIC;

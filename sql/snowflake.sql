@@ -1,0 +1,58 @@
+-- The type of an id that JavaScript cannot break: a bigint in all but its category, which is not numeric, so that
+-- it is a string in JSON.
+
+CREATE TYPE snowflake;
+
+CREATE FUNCTION snowflake_in(cstring)
+RETURNS snowflake
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE
+AS 'int8in';
+
+CREATE FUNCTION snowflake_out(snowflake)
+RETURNS cstring
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE
+AS 'int8out';
+
+CREATE FUNCTION snowflake_recv(internal)
+RETURNS snowflake
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE
+AS 'int8recv';
+
+CREATE FUNCTION snowflake_send(snowflake)
+RETURNS bytea
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE
+AS 'int8send';
+
+COMMENT ON FUNCTION snowflake_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION snowflake_out(snowflake) IS 'I/O';
+COMMENT ON FUNCTION snowflake_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION snowflake_send(snowflake) IS 'I/O';
+
+CREATE TYPE snowflake (
+    INPUT = snowflake_in,
+    OUTPUT = snowflake_out,
+    RECEIVE = snowflake_recv,
+    SEND = snowflake_send,
+    LIKE = bigint,
+    CATEGORY = 'U'
+);
+
+COMMENT ON TYPE snowflake IS
+'an id: a bigint in storage, order, indexes and arithmetic, and a string in JSON';
+
+CREATE CAST (snowflake AS bigint) WITHOUT FUNCTION AS IMPLICIT;
+COMMENT ON CAST (snowflake AS bigint) IS 'an id is a bigint';
+
+CREATE CAST (bigint AS snowflake) WITHOUT FUNCTION AS ASSIGNMENT;
+COMMENT ON CAST (bigint AS snowflake) IS 'a bigint may be stored as an id';
+
+-- So that a small literal, which is an integer, may be stored too.
+CREATE FUNCTION snowflake(integer)
+RETURNS snowflake
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE
+AS 'int48';
+
+COMMENT ON FUNCTION snowflake(integer) IS 'an integer as an id';
+
+CREATE CAST (integer AS snowflake) WITH FUNCTION snowflake(integer) AS ASSIGNMENT;
+COMMENT ON CAST (integer AS snowflake) IS 'an integer may be stored as an id';

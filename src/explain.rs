@@ -1,0 +1,96 @@
+//! An id drawn with its bits and what they mean, for people. Pure text; times are in UTC.
+
+use crate::layout::{Fields, Layout};
+use crate::layout_spec;
+use jiff::Timestamp;
+
+/// The id's bits, field by field from the highest, each with its value.
+pub fn explain(id: i64, fields: Fields, layout: &Layout) -> String {
+    let Fields { tick, shard, seq } = fields;
+    let time = Field {
+        name: "time",
+        bits: layout.time_bits,
+        value: tick,
+        meaning: format!("{tick} ticks of {}: {}", layout.unit.name(), instant(layout, tick)),
+    };
+    let shard = Field {
+        name: "shard",
+        bits: layout.shard_bits,
+        value: shard.into(),
+        meaning: shard.to_string(),
+    };
+    let seq =
+        Field { name: "seq", bits: layout.seq_bits, value: seq.into(), meaning: seq.to_string() };
+    let below_time = if layout.shard_is_lowest { [seq, shard] } else { [shard, seq] };
+
+    let mut lines = vec![format!("{id} = {:#018x}", id as u64), title(layout)];
+    lines.extend([time].iter().chain(&below_time).map(Field::line));
+    lines.join("\n")
+}
+
+fn title(layout: &Layout) -> String {
+    let spec = layout_spec::spec(layout);
+    match layout.preset_name() {
+        Some(name) => format!("{name}: {spec}"),
+        None => spec,
+    }
+}
+
+/// The instant at which a tick begins, as RFC 3339 has it where the year has four digits.
+pub fn instant(layout: &Layout, tick: i64) -> String {
+    match Timestamp::from_microsecond(layout.instant_of(tick)) {
+        Ok(instant) => instant.to_string(),
+        Err(_) => "after the year 9999".into(),
+    }
+}
+
+struct Field {
+    name: &'static str,
+    bits: u8,
+    value: i64,
+    meaning: String,
+}
+
+impl Field {
+    fn line(&self) -> String {
+        let Field { name, bits, value, meaning } = self;
+        let width = usize::from(*bits);
+        // Without bits there is nothing to draw, where format would draw a 0.
+        let drawn = if width == 0 { String::new() } else { format!("{value:0width$b}") };
+        format!("{name:<5} {bits:>2} bits  {drawn:<48}  {meaning}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{INSTAGRAM, PRESETS};
+
+    #[test]
+    fn the_published_example_is_drawn() {
+        let id = INSTAGRAM.id(INSTAGRAM.at_tick(905, 1_387_263_000), 1341);
+        let drawn = explain(id, INSTAGRAM.split(id), &INSTAGRAM);
+        let lines: Vec<&str> = drawn.lines().map(str::trim_end).collect();
+        assert_eq!(lines[0], "11637205501278089 = 0x002957fa0c14f789");
+        assert!(
+            lines[1]
+                .starts_with("instagram: time:41 shard:13 seq:10 epoch:2011-08-24T21:07:01.721Z")
+        );
+        assert!(lines[2].ends_with("1387263000 ticks of 1ms: 2011-09-09T22:28:04.721Z"), "{drawn}");
+        assert!(lines[3].starts_with("shard 13 bits  0010100111101 "), "{drawn}");
+        assert!(lines[4].ends_with("  905"), "{drawn}");
+    }
+
+    #[test]
+    fn the_fields_stand_in_their_order_and_an_empty_one_has_no_bits() {
+        for (preset, names) in [(3, ["time", "shard", "seq"]), (4, ["time", "seq", "shard"])] {
+            let layout = PRESETS[preset].1;
+            let drawn = explain(1 << 40, layout.split(1 << 40), &layout);
+            let found: Vec<&str> =
+                drawn.lines().skip(2).map(|line| line.split(' ').next().unwrap()).collect();
+            assert_eq!(found, names);
+        }
+        let mastodon = PRESETS[3].1;
+        assert!(explain(0, mastodon.split(0), &mastodon).contains("shard  0 bits   "));
+    }
+}

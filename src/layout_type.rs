@@ -1,0 +1,105 @@
+//! The SQL type `snowflake_layout`: a layout in 8 bytes, passed by value, so that an argument of it costs nothing
+//! and a typo fails where it is written and not when the first row comes.
+
+use crate::error::Report;
+use crate::layout::Layout;
+use crate::layout_spec::{self, SpecError};
+use crate::row::{Row, interval, timestamptz, unix_us_of};
+use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
+use pgrx::datum::Datum;
+use pgrx::pgrx_sql_entity_graph::metadata::{
+    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
+};
+use pgrx::prelude::*;
+use std::ffi::{CStr, CString};
+
+// SAFETY: the SQL declarations give `snowflake_layout` for it, whose datum is the packed layout.
+unsafe impl<'fcx> ArgAbi<'fcx> for Layout {
+    unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
+        // SAFETY: the datum is 8 bytes by value, as an i64's is.
+        let packed = unsafe { arg.unbox_arg_using_from_datum::<i64>() };
+        packed.and_then(|packed| Layout::unpack(packed as u64)).unwrap_or_else(|| not_a_layout())
+    }
+}
+
+// SAFETY: as for the argument.
+unsafe impl BoxRet for Layout {
+    unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
+        // SAFETY: the function is declared to return `snowflake_layout`.
+        unsafe { fcinfo.return_raw_datum((self.pack() as i64).into()) }
+    }
+}
+
+// SAFETY: the SQL declarations are written by hand; this tells pgrx no more than the type's name.
+unsafe impl SqlTranslatable for Layout {
+    const TYPE_IDENT: &'static str = "pg_snowflake::layout::Layout";
+    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
+    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
+        Ok(SqlMappingRef::literal("snowflake_layout"));
+    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
+        Ok(ReturnsRef::One(SqlMappingRef::literal("snowflake_layout")));
+}
+
+fn not_a_layout() -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
+        message: "invalid binary representation of type snowflake_layout".into(),
+        detail: None,
+        hint: Some("Send the layout as text.".into()),
+    }
+    .raise()
+}
+
+/// Text to layout. STABLE, since no epoch may be after the clock.
+#[pg_extern(sql = false)]
+fn snowflake_layout_in(text: &CStr) -> Layout {
+    // SAFETY: reads the clock.
+    let now_us = unix_us_of(unsafe { pg_sys::GetCurrentTimestamp() });
+    layout_spec::parse(&text.to_string_lossy(), now_us / 1000).unwrap_or_else(
+        |SpecError { message, allowed }| {
+            Report {
+                code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                message,
+                detail: None,
+                hint: Some(allowed),
+            }
+            .raise()
+        },
+    )
+}
+
+/// Layout to text: the preset's name, or the spec.
+#[pg_extern(sql = false)]
+fn snowflake_layout_out(layout: Layout) -> CString {
+    CString::new(layout.to_string()).expect("a spec has no zero byte")
+}
+
+/// A packed layout, for what arrives in the binary protocol.
+#[pg_extern(sql = false)]
+fn snowflake_layout_recv(mut buffer: pgrx::Internal) -> Layout {
+    // SAFETY: the server passes the message's buffer.
+    let packed = unsafe {
+        let buffer =
+            buffer.get_mut::<pg_sys::StringInfoData>().expect("a receive function's buffer");
+        pg_sys::pq_getmsgint64(buffer)
+    };
+    Layout::unpack(packed as u64).unwrap_or_else(|| not_a_layout())
+}
+
+/// The layout's spec, and what follows from it; one row.
+#[pg_extern(sql = false)]
+fn snowflake_layout_info(layout: Layout) -> Row<9> {
+    let spec = layout_spec::spec(&layout);
+    let ids_per_second = i128::from(layout.seqs()) * 1_000_000 / i128::from(layout.tick_us());
+    Row([
+        spec.into_datum().expect("a text is a datum"),
+        i32::from(layout.time_bits).into(),
+        i32::from(layout.shard_bits).into(),
+        i32::from(layout.seq_bits).into(),
+        interval(layout.tick_us()),
+        timestamptz(layout.instant_of(0)),
+        timestamptz(layout.instant_of(layout.max_tick().saturating_add(1))),
+        layout.shards().into(),
+        (ids_per_second as i64).into(),
+    ])
+}
