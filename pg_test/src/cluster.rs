@@ -22,12 +22,14 @@ pub const SUPERUSER: &str = "postgres";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The settings of every cluster.
-const SETTINGS: [(&str, &str); 4] = [
+const SETTINGS: [(&str, &str); 5] = [
     ("listen_addresses", ""),
     ("shared_buffers", "32MB"),
     // The tests kill processes, never the machine, and what a process has written the kernel keeps.
     ("fsync", "off"),
     ("log_line_prefix", "%m [%p] "),
+    // The documentation shows times in it.
+    ("timezone", "UTC"),
 ];
 
 /// What the log of a sound server never has, whatever a test does to it.

@@ -61,17 +61,38 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
         .collect()
 }
 
-/// Without what differs from run to run: the digits of ids and times, and the widths of columns.
+/// Without what differs from run to run: fresh ids, the times in them, and the widths of columns.
 fn normalized(output: &str) -> String {
     let mut normalized = String::new();
-    for line in output.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        for c in line.chars() {
-            let c = if c.is_ascii_digit() { '9' } else { c };
-            if !(matches!(c, '9' | ' ' | '-') && normalized.ends_with(c)) {
-                normalized.push(c);
+    for line in output.lines().filter(|line| !line.trim().is_empty() && !is_rule(line)) {
+        let mut words: Vec<&str> = Vec::new();
+        for word in line.split_whitespace() {
+            if is_zoned_time(word) {
+                // With the date before it.
+                words.pop();
+                words.push("TIME");
+            } else if is_id(word) {
+                words.push("ID");
+            } else {
+                words.push(word);
             }
         }
+        normalized.push_str(&words.join(" "));
         normalized.push('\n');
     }
     normalized
+}
+
+/// The line under the names of the columns.
+fn is_rule(line: &str) -> bool {
+    line.chars().all(|c| matches!(c, '-' | '+' | ' '))
+}
+
+fn is_zoned_time(word: &str) -> bool {
+    word.contains(':') && word.ends_with("+00")
+}
+
+/// Of a time after 2013.
+fn is_id(word: &str) -> bool {
+    word.len() == 19 && word.bytes().all(|b| b.is_ascii_digit())
 }
