@@ -20,8 +20,8 @@ pub enum Error {
     NotASequence,
     /// The user has none of the privileges that would do.
     PermissionDenied {
-        /// The privileges, for people.
-        needs: &'static str,
+        /// The two privileges of which one is needed; the hint grants the second.
+        either: [&'static str; 2],
     },
     /// The transaction is read-only.
     ReadOnlyTransaction,
@@ -133,14 +133,14 @@ impl Error {
                      pg_get_serial_sequence() names the one behind a column."
                 )),
             },
-            Error::PermissionDenied { needs } => {
+            Error::PermissionDenied { either: [other, grant] } => {
                 let sequence = relation_name(relid);
                 Report {
                     code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
                     message: format!("permission denied for sequence {sequence}"),
-                    detail: Some(format!("{function}() needs {needs} on the sequence.")),
+                    detail: Some(format!("{function}() needs {grant} or {other} on the sequence.")),
                     hint: Some(format!(
-                        "GRANT USAGE ON SEQUENCE {sequence} TO {};",
+                        "GRANT {grant} ON SEQUENCE {sequence} TO {};",
                         current_user_name()
                     )),
                 }
@@ -269,45 +269,52 @@ impl Unfit {
     }
 }
 
-/// The longest lead that `pg_snowflake.max_lead` can be set to bridge: the setting is an `int` of
+/// The longest lead that `pg_snowflake.max_lead` can be set to bridge, in seconds: the setting is an `int` of
 /// milliseconds, some 24 days.
-const LONGEST_SETTABLE_LEAD_US: i64 = i32::MAX as i64 * 1000;
+const LONGEST_SETTABLE_LEAD_S: i64 = i32::MAX as i64 / 1000;
 
 fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -> Report {
     let sequence = relation_name(relid);
-    let lead = duration(lead_us);
-    let (message, cause) = match ahead {
-        Ahead::Sequence => (
-            format!("sequence {} is ahead of the server's clock by {lead}", quoted(&sequence)),
-            "Its last id was issued when the clock stood higher.",
+    let message = match ahead {
+        Ahead::Sequence => format!(
+            "sequence {} is ahead of the server's clock by {}",
+            quoted(&sequence),
+            duration(lead_us)
         ),
-        Ahead::HighWater { step_us } => (
-            format!("the server's clock stepped back by {}", duration(step_us)),
-            "This session saw it higher, and issues no id below what it saw.",
-        ),
+        Ahead::HighWater { step_us } => {
+            format!("the server's clock stepped back by {}", duration(step_us))
+        }
     };
-    let hint = if lead_us >= LONGEST_SETTABLE_LEAD_US {
-        format!(
+    let bridge_s = lead_us / 1_000_000 + 1;
+    let (cause, hint) = if bridge_s > LONGEST_SETTABLE_LEAD_S {
+        (
             "So long a lead has another cause than a clock: the sequence was used under another layout, or \
-             holds another extension's whole ids. Give the column a new sequence, or set this one to its \
-             counter with setval('{}', …).",
-            sequence.replace('\'', "''")
+             holds another extension's whole ids.",
+            "Give the column a new sequence, or set this one to its counter with setval()."
+                .to_owned(),
         )
     } else {
-        format!(
-            "If the clock is wrong, set it right, and ids go on by themselves. If it is right, let new \
-             sessions run ahead until it has caught up, where ids stay unique: ALTER DATABASE {} SET \
-             pg_snowflake.max_lead = '{}s';",
-            current_database_name(),
-            lead_us / 1_000_000 + 1
-        )
+        let cause = match ahead {
+            Ahead::Sequence => {
+                "Its last ids were taken when the clock stood higher, or faster than the clock runs."
+            }
+            Ahead::HighWater { .. } => {
+                "This session saw it higher, and issues no id below what it saw."
+            }
+        };
+        let hint = format!(
+            "If the clock is wrong, set it right, and ids go on by themselves. If it is right, have a \
+             superuser let new sessions run ahead until it has caught up, where ids stay unique: ALTER \
+             DATABASE {} SET pg_snowflake.max_lead = '{bridge_s}s';",
+            current_database_name()
+        );
+        (cause, hint)
     };
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message,
         detail: Some(format!(
-            "{cause} The next id is {lead} ahead of the clock; it is due in {}, which is longer than \
-             pg_snowflake.max_wait.",
+            "{cause} The next id is due in {}, which is longer than pg_snowflake.max_wait.",
             duration(wait_us)
         )),
         hint: Some(hint),
@@ -331,8 +338,9 @@ pub fn duration(us: i64) -> String {
     format!("{us} us")
 }
 
+/// The name in quotes, unless it has some already.
 fn quoted(name: &str) -> String {
-    if name.starts_with('"') { name.to_owned() } else { format!("\"{name}\"") }
+    if name.contains('"') { name.to_owned() } else { format!("\"{name}\"") }
 }
 
 /// The relation's name as `regclass` prints it: quoted and with its schema where that is needed.

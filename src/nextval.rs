@@ -87,15 +87,4 @@ mod tests {
         assert!(after.tick >= before.tick);
         assert_eq!(after.seq, 1);
     }
-
-    #[pg_test]
-    fn a_temporary_sequence_may_be_used_in_a_read_only_transaction() {
-        Spi::run("CREATE TEMPORARY SEQUENCE s; SET transaction_read_only = on").unwrap();
-        next_id();
-    }
-
-    #[pg_test(error = "invalid configuration parameter name \"pg_snowflake.max_laed\"")]
-    fn a_misspelt_setting_is_an_error() {
-        Spi::run("SET pg_snowflake.max_laed = 1").unwrap();
-    }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::clock::Guard;
 use crate::layout::INSTAGRAM;
+use crate::layout_spec::tests::any_layout;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -247,6 +248,8 @@ enum Event {
     Crash,
     /// Somebody sets the sequence back to 1, and cached counters are void.
     Reset,
+    /// The sessions discard what they have cached.
+    Discard,
 }
 
 const BACKENDS: usize = 3;
@@ -261,6 +264,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (-24 * HOUR..24 * HOUR).prop_map(|us| Event::Clock { us }),
         1 => Just(Event::Checkpoint),
         1 => Just(Event::Crash),
+        1 => Just(Event::Discard),
     ]
 }
 
@@ -314,6 +318,7 @@ impl Model {
                 self.caches = Default::default();
                 self.taken = Default::default();
             }
+            Event::Discard => self.caches = Default::default(),
             Event::Reset => {
                 self.log(1);
                 self.page = State { last_value: 1, log_cnt: 0, is_called: true };
@@ -434,6 +439,7 @@ fn event_in_one_session() -> impl Strategy<Value = Event> {
         1 => (-120 * MS..120 * MS).prop_map(|us| Event::Clock { us }),
         1 => (-2 * HOUR..2 * HOUR).prop_map(|us| Event::Clock { us }),
         2 => Just(Event::Reset),
+        1 => Just(Event::Discard),
     ]
 }
 
@@ -463,7 +469,8 @@ proptest! {
     }
 
     #[test]
-    fn advance_never_panics(
+    fn no_numbers_make_it_panic(
+        layout in any_layout(),
         last_value: i64, log_cnt in 0..i64::MAX, is_called: bool, logged_before_redo: bool,
         max_value: i64, reading_us: i64, high_water_us: i64, count in 1..i64::MAX,
         max_lead_ms in 0..=i32::MAX, max_wait_ms in 0..=i32::MAX, taken: Option<i64>,
@@ -473,11 +480,13 @@ proptest! {
             max_wait_us: i64::from(max_wait_ms) * MS,
         };
         let now = Now { reading_us, high_water_us: high_water_us.max(reading_us) };
+        let request = Request { layout, policy, now, taken };
         advance(
             State { last_value, log_cnt, is_called },
             Bounds { max_value, logged_before_redo },
             count,
-            Request { layout: INSTAGRAM, policy, now, taken },
+            request,
         );
+        Cached { layout, next: last_value, last: last_value }.usable(request);
     }
 }

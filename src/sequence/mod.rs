@@ -35,10 +35,11 @@ pub fn watch() {
 /// The next id from the sequence `relid`. Waits for the clock where the id would be too far ahead of it and
 /// `pg_snowflake.max_wait` allows.
 pub fn next_id(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Error> {
-    let (counter, _) = take(relid, layout, Want::Next)?;
-    let id = layout.id(counter, shard);
-    remember(relid, id);
-    Ok(id)
+    take(relid, layout, Want::Next, |session, counter, _| {
+        let id = layout.id(counter, shard);
+        session.last_id = Some(id);
+        id
+    })
 }
 
 /// The most counters that [`Ids`] takes from the page at once. A visit costs a few hundred nanoseconds, which
@@ -73,7 +74,7 @@ impl Iterator for Ids {
         }
         if self.next > self.last {
             let want = Want::Run(self.remaining.min(LONGEST_RUN));
-            match take(self.relid, self.layout, want) {
+            match take(self.relid, self.layout, want, |_, first, last| (first, last)) {
                 Ok(run) => (self.next, self.last) = run,
                 Err(error) => return Some(Err(error)),
             }
@@ -81,71 +82,70 @@ impl Iterator for Ids {
         let id = self.layout.id(self.next, self.shard);
         self.next += 1;
         self.remaining -= 1;
-        remember(self.relid, id);
+        with_session(self.relid, |session| session.last_id = Some(id));
         Some(Ok(id))
     }
 }
 
 /// The last id that this session was given from the sequence `relid`.
 pub fn last_id(relid: pg_sys::Oid) -> Result<i64, Error> {
-    let mut session = recall(relid);
-    // SAFETY: as for page::visit() in take().
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| page::may_read(relid, &mut session)) }?;
-    session.last_id.ok_or(Error::NoIdYet)
+    with_session(relid, |session| {
+        // SAFETY: as for page::visit() in take().
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| page::may_read(relid, session)) }?;
+        session.last_id.ok_or(Error::NoIdYet)
+    })
 }
 
-/// Takes counters: the first and the last of them.
-fn take(relid: pg_sys::Oid, layout: Layout, want: Want) -> Result<(i64, i64), Error> {
+/// Takes counters, and gives what `issue` makes of the first and the last of them.
+fn take<T>(
+    relid: pg_sys::Oid,
+    layout: Layout,
+    want: Want,
+    issue: impl Fn(&mut Session, i64, i64) -> T,
+) -> Result<T, Error> {
     loop {
-        let mut session = recall(relid);
-        let request = Request {
-            layout,
-            policy: settings::policy(),
-            now: read_clock(),
-            taken: session.taken(layout),
-        };
-        // SAFETY: SQL functions run in a transaction on the backend's only thread; page::visit() owns
-        // nothing that an ERROR could leak.
-        let visit = unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| page::visit(relid, &mut session, want, request))
-        };
-        match visit {
-            Ok(visit) => {
-                SESSIONS.with_borrow_mut(|all| all.insert(relid, session));
-                match visit {
-                    Visit::Took { first, last } => return Ok((first, last)),
-                    Visit::Wait { us } => wait(us),
+        let now = read_clock();
+        let outcome = with_session(relid, |session| {
+            let taken = session.taken(layout);
+            let request = Request { layout, policy: settings::policy(), now, taken };
+            // SAFETY: SQL functions run in a transaction on the backend's only thread; page::visit() owns
+            // nothing that an ERROR could leak.
+            let visit = unsafe {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| page::visit(relid, session, want, request))
+            };
+            match visit {
+                Ok(Visit::Took { first, last }) => Ok(Ok(issue(session, first, last))),
+                Ok(Visit::Wait { us }) => Ok(Err(us)),
+                Err(error) => {
+                    // A caller that was refused, for a lost privilege or an unfit sequence, leaves no
+                    // counters behind for a later one.
+                    session.drop_cached();
+                    Err(error)
                 }
             }
-            Err(error) => {
-                drop_cached(relid);
-                return Err(error);
-            }
+        })?;
+        match outcome {
+            Ok(issued) => return Ok(issued),
+            Err(us) => wait(us),
         }
     }
 }
 
-fn recall(relid: pg_sys::Oid) -> Session {
-    SESSIONS.with_borrow(|all| all.get(&relid).copied()).unwrap_or_default()
+/// Looks the session up once a call: with 100,000 sequences in a backend the look-up is a cache miss. An ERROR
+/// in between unwinds through here and gives the borrow back.
+fn with_session<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut Session) -> T) -> T {
+    SESSIONS.with_borrow_mut(|all| f(all.entry(relid).or_default()))
 }
 
-fn remember(relid: pg_sys::Oid, id: i64) {
-    SESSIONS.with_borrow_mut(|all| all.entry(relid).or_default().last_id = Some(id));
-}
-
-/// A caller that was refused, for a lost privilege or an unfit sequence, leaves no counters behind for a later
-/// one.
-fn drop_cached(relid: pg_sys::Oid) {
-    SESSIONS.with_borrow_mut(|all| {
-        if let Some(session) = all.get_mut(&relid) {
-            session.drop_cached();
+/// `ResetSequenceCaches()`: after `DISCARD`. What the session has taken stays known, so that it never repeats
+/// itself.
+fn forget_all() {
+    SESSIONS.with(|sessions| {
+        // Called where a panic could not be caught. Nobody holds the map while a utility command runs.
+        if let Ok(mut sessions) = sessions.try_borrow_mut() {
+            sessions.values_mut().for_each(Session::forget);
         }
     });
-}
-
-/// `ResetSequenceCaches()`: after `DISCARD`.
-fn forget_all() {
-    SESSIONS.with_borrow_mut(FxHashMap::clear);
 }
 
 /// Reads the clock: what it says, and what this backend has seen of it.

@@ -36,6 +36,12 @@ impl Session {
         self.cached = None;
     }
 
+    /// Forgets all but what the session must not repeat.
+    pub fn forget(&mut self) {
+        self.cached = None;
+        self.last_id = None;
+    }
+
     /// The highest counter of `layout` that the session has taken.
     pub fn taken(&self, layout: Layout) -> Option<i64> {
         self.taken.and_then(|(of, counter)| (of == layout).then_some(counter))
@@ -100,7 +106,7 @@ pub unsafe fn may_read(relid: pg_sys::Oid, session: &mut Session) -> Result<(), 
         let relation = init_sequence(relid, session)?;
         let allowed = has_privilege(relation, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE);
         sys::relation_close(relation, NO_LOCK);
-        if allowed { Ok(()) } else { Err(Error::PermissionDenied { needs: "USAGE or SELECT" }) }
+        if allowed { Ok(()) } else { Err(Error::PermissionDenied { either: ["USAGE", "SELECT"] }) }
     }
 }
 
@@ -171,7 +177,7 @@ unsafe fn may_execute(relation: pg_sys::Relation) -> Result<(), Error> {
     // SAFETY: the relation is open.
     unsafe {
         if !has_privilege(relation, pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE) {
-            return Err(Error::PermissionDenied { needs: "USAGE or UPDATE" });
+            return Err(Error::PermissionDenied { either: ["UPDATE", "USAGE"] });
         }
         // Read-only transactions may modify temporary sequences. PreventCommandIfReadOnly().
         if pg_sys::XactReadOnly && !(*relation).rd_islocaltemp {
@@ -286,15 +292,16 @@ unsafe fn fit_definition(relid: pg_sys::Oid) -> Result<Definition, Error> {
         if tuple.is_null() {
             return Err(Error::NoSuchRelation);
         }
-        let form = &*sys::GETSTRUCT::<FormData_pg_sequence>((*tuple).t_data);
-        let fit = if form.seqtypid != pg_sys::INT8OID {
-            Err(Error::UnfitSequence(Unfit::DataType(form.seqtypid)))
-        } else if form.seqincrement != 1 {
-            Err(Error::UnfitSequence(Unfit::Increment(form.seqincrement)))
-        } else if form.seqcycle {
+        // Read through the pointer: the row ends with seqcycle, without the struct's padding.
+        let form = sys::GETSTRUCT::<FormData_pg_sequence>((*tuple).t_data);
+        let fit = if (*form).seqtypid != pg_sys::INT8OID {
+            Err(Error::UnfitSequence(Unfit::DataType((*form).seqtypid)))
+        } else if (*form).seqincrement != 1 {
+            Err(Error::UnfitSequence(Unfit::Increment((*form).seqincrement)))
+        } else if (*form).seqcycle {
             Err(Error::UnfitSequence(Unfit::Cycle))
         } else {
-            Ok(Definition { max_value: form.seqmax, cache: form.seqcache })
+            Ok(Definition { max_value: (*form).seqmax, cache: (*form).seqcache })
         };
         sys::ReleaseSysCache(tuple);
         fit
