@@ -18,6 +18,7 @@ use pgrx::{PgLogLevel, PgSqlErrorCode, check_for_interrupts, ereport, pg_sys};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_long};
+use std::ops::ControlFlow;
 
 thread_local! {
     /// What this backend remembers of each sequence it has used, for the backend's life or until DISCARD,
@@ -114,8 +115,10 @@ fn take<T>(
                 pg_sys::ffi::pg_guard_ffi_boundary(|| page::visit(relid, session, want, request))
             };
             match visit {
-                Ok(Visit::Took { first, last }) => Ok(Ok(issue(session, first, last))),
-                Ok(Visit::Wait { us }) => Ok(Err(us)),
+                Ok(Visit::Took { first, last }) => {
+                    Ok(ControlFlow::Break(issue(session, first, last)))
+                }
+                Ok(Visit::Wait { us }) => Ok(ControlFlow::Continue(us)),
                 Err(error) => {
                     // A caller that was refused, for a lost privilege or an unfit sequence, leaves no
                     // counters behind for a later one.
@@ -125,8 +128,8 @@ fn take<T>(
             }
         })?;
         match outcome {
-            Ok(issued) => return Ok(issued),
-            Err(us) => wait(us),
+            ControlFlow::Break(issued) => return Ok(issued),
+            ControlFlow::Continue(us) => wait(us),
         }
     }
 }
