@@ -46,7 +46,17 @@ COMMENT ON CAST (snowflake AS bigint) IS 'an id is a bigint';
 CREATE CAST (bigint AS snowflake) WITHOUT FUNCTION AS ASSIGNMENT;
 COMMENT ON CAST (bigint AS snowflake) IS 'a bigint may be stored as an id';
 
--- So that a small literal, which is an integer, may be stored too.
+-- So that a small literal, which is an integer, may be stored too; and what a client sends as a smallint.
+CREATE FUNCTION snowflake(smallint)
+RETURNS snowflake
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE
+AS 'int28';
+
+COMMENT ON FUNCTION snowflake(smallint) IS 'a smallint as an id';
+
+CREATE CAST (smallint AS snowflake) WITH FUNCTION snowflake(smallint) AS ASSIGNMENT;
+COMMENT ON CAST (smallint AS snowflake) IS 'a smallint may be stored as an id';
+
 CREATE FUNCTION snowflake(integer)
 RETURNS snowflake
 LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE

@@ -93,6 +93,7 @@ fn each_function_is_marked_for_what_it_does() {
     // Volatile or immutable or stable, parallel unsafe or safe, strict.
     let expected = [
         ("snowflake(integer)", "istrue"),
+        ("snowflake(smallint)", "istrue"),
         (
             "snowflake_between(bigint,timestamp with time zone,timestamp with time zone,snowflake_layout)",
             "isfalse",

@@ -3,6 +3,7 @@
 mod as_core;
 mod batch;
 mod cache;
+mod clients;
 mod core_nextval;
 mod crash;
 mod decoding;
