@@ -315,6 +315,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout_spec::tests::any_layout;
     use proptest::prelude::*;
 
     #[test]
@@ -346,15 +347,69 @@ mod tests {
         assert_eq!(INSTAGRAM.tick_at(i64::MIN), i64::MIN / 1000 - 1);
     }
 
+    /// A layout, and fields that it has room for.
+    fn layout_and_fields() -> impl Strategy<Value = (Layout, Fields)> {
+        any_layout().prop_flat_map(|layout| {
+            (0..=layout.last_tick(), 0..layout.shards(), 0..layout.seqs()).prop_map(
+                move |(tick, shard, seq)| {
+                    (layout, Fields { tick, shard: shard as u32, seq: seq as u32 })
+                },
+            )
+        })
+    }
+
     proptest! {
         #[test]
-        fn an_id_splits_into_what_it_was_made_of(
-            counter in 0..=INSTAGRAM.max_counter(), shard in 0..8192_u32,
+        fn fields_survive_in_an_id((layout, fields) in layout_and_fields()) {
+            let id = layout.compose(fields);
+            prop_assert!(layout.has(id));
+            prop_assert_eq!(layout.split(id), fields);
+        }
+
+        #[test]
+        fn an_id_that_is_not_negative_sorts_by_time_first(
+            (layout, a) in layout_and_fields(), tick: i64, shard: u32, seq: u32,
         ) {
-            let fields = INSTAGRAM.split(INSTAGRAM.id(counter, shard));
-            prop_assert_eq!(fields.tick, counter >> 10);
-            prop_assert_eq!(fields.shard, shard);
-            prop_assert_eq!(i64::from(fields.seq), counter & 1023);
+            let b = Fields {
+                tick: tick & layout.last_tick(),
+                shard: shard & (layout.shards() - 1) as u32,
+                seq: seq & (layout.seqs() - 1) as u32,
+            };
+            let key = |fields: Fields| match layout.shard_is_lowest {
+                true => (fields.tick, fields.seq, fields.shard),
+                false => (fields.tick, fields.shard, fields.seq),
+            };
+            let (of_a, of_b) = (layout.compose(a), layout.compose(b));
+            if of_a >= 0 && of_b >= 0 {
+                prop_assert_eq!(of_a.cmp(&of_b), key(a).cmp(&key(b)));
+            }
+        }
+
+        #[test]
+        fn min_id_parts_the_ids_at_an_instant(
+            (layout, fields) in layout_and_fields(), off_us in -3_000_000..3_000_000_i64,
+        ) {
+            let id = layout.compose(fields);
+            let made_us = layout.instant_of(fields.tick);
+            let at_us = made_us.saturating_add(off_us);
+            // The last id of all cannot have a bound above it.
+            if id >= 0 && id < i64::MAX && made_us < i64::MAX / 2 {
+                prop_assert_eq!(id >= layout.min_id(at_us), made_us >= at_us);
+            }
+        }
+
+        #[test]
+        fn a_counter_and_a_shard_survive_in_an_id((layout, fields) in layout_and_fields()) {
+            prop_assume!(fields.tick <= layout.max_tick());
+            let counter = layout.at_tick(fields.seq.into(), fields.tick);
+            let id = layout.id(counter, fields.shard);
+            prop_assert!(id >= 0 && counter <= layout.max_counter());
+            prop_assert_eq!(layout.split(id), fields);
+        }
+
+        #[test]
+        fn no_instant_makes_min_id_panic(layout in any_layout(), unix_us: i64) {
+            prop_assert!(layout.min_id(unix_us) >= 0);
         }
 
         #[test]
