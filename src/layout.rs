@@ -347,6 +347,33 @@ mod tests {
         assert_eq!(INSTAGRAM.tick_at(i64::MIN), i64::MIN / 1000 - 1);
     }
 
+    #[test]
+    fn bounds_outside_of_a_layouts_life_are_below_and_above_all_of_its_ids() {
+        let js53 = PRESETS[6].1;
+        assert_eq!(js53.min_id(js53.instant_of(0) - 1), 0);
+        assert_eq!(js53.min_id(js53.instant_of(-1)), 0);
+        assert_eq!(js53.min_id(i64::MIN), 0);
+        assert_eq!(js53.min_id(i64::MAX), 1 << 53);
+        let of_62_bits = Layout { time_bits: 40, shard_bits: 11, seq_bits: 11, ..INSTAGRAM };
+        assert_eq!(of_62_bits.min_id(i64::MAX), 1 << 62);
+        assert_eq!(PRESETS[1].1.min_id(i64::MAX), i64::MAX);
+        assert_eq!(INSTAGRAM.min_id(INSTAGRAM.instant_of(1 << 40)), i64::MAX);
+    }
+
+    #[test]
+    fn what_is_no_layout_is_not_unpacked() {
+        let not_layouts = [
+            Layout { time_bits: 0, ..INSTAGRAM },
+            Layout { time_bits: 49, shard_bits: 0, ..INSTAGRAM },
+            Layout { shard_bits: 14, ..INSTAGRAM },
+        ];
+        for layout in not_layouts {
+            assert_eq!(Layout::unpack(layout.pack()), None, "{layout:?}");
+        }
+        let unit_6 = 6 << 17;
+        assert_eq!(Layout::unpack(INSTAGRAM.pack() & !(0b111 << 17) | unit_6), None);
+    }
+
     /// A layout, and fields that it has room for.
     fn layout_and_fields() -> impl Strategy<Value = (Layout, Fields)> {
         any_layout().prop_flat_map(|layout| {

@@ -34,9 +34,10 @@ pub fn to_id(uuid: u128, layout: &Layout) -> Option<i64> {
     let within_ms = (uuid >> 64 & 0xfff) as i64;
     let unix_us = (uuid >> 80) as i64 * 1_000 + within_ms * layout.tick_us();
     let tick = layout.tick_at(unix_us);
-    if !(0..=layout.last_tick()).contains(&tick) || low >> layout.low_bits() != 0 {
+    if !(0..=layout.last_tick()).contains(&tick) {
         return None;
     }
+    // What does not fit, bits between the fields or within the millisecond, does not come back.
     let id = layout.shift_tick(tick) | low as i64;
     (from_id(id, layout) == Some(uuid)).then_some(id)
 }
