@@ -1,5 +1,6 @@
--- The type of an id that JavaScript cannot break: a bigint in all but its category, which is not numeric, so that
--- it is a string in JSON.
+-- The type of an id that JavaScript cannot break: a bigint in all but its OID. JSON functions write as numbers only
+-- the numeric types that they know by OID, so this one is a string there. Its category is numeric all the same, so
+-- that JOIN USING, UNION and coalesce find a common type with bigint.
 
 CREATE TYPE snowflake;
 
@@ -34,7 +35,7 @@ CREATE TYPE snowflake (
     RECEIVE = snowflake_recv,
     SEND = snowflake_send,
     LIKE = bigint,
-    CATEGORY = 'U'
+    CATEGORY = 'N'
 );
 
 COMMENT ON TYPE snowflake IS

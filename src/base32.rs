@@ -24,7 +24,7 @@ pub enum Base32Error {
 impl fmt::Display for Base32Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Base32Error::Length(length) => write!(f, "It has {length} characters, not {LENGTH}."),
+            Base32Error::Length(length) => write!(f, "Its length is {length}, not {LENGTH}."),
             Base32Error::Character(c) => write!(f, "It has the character \"{c}\"."),
             Base32Error::TooLarge(c) => write!(
                 f,

@@ -43,14 +43,15 @@ fn snowflake_encode(
     seq: i32,
     layout: Layout,
 ) -> i64 {
-    let tick = layout.tick_at(unix_us_of(created_at));
-    if !(0..=layout.last_tick()).contains(&tick) {
+    let unix_us = unix_us_of(created_at);
+    let tick = layout.tick_at(unix_us);
+    if unix_us == i64::MAX || !(0..=layout.last_tick()).contains(&tick) {
         Report {
             code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
             message: format!("the time is outside of the life of layout {layout}"),
             detail: None,
             hint: Some(format!(
-                "The layout holds times from {} to before {}.",
+                "The layout's life is from {} to {}.",
                 explain::instant(&layout, 0),
                 explain::instant(&layout, layout.last_tick() + 1)
             )),

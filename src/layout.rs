@@ -273,13 +273,14 @@ impl Layout {
     }
 
     /// The smallest id whose time is `unix_us` or later. Before the layout's epoch that is 0; after the
-    /// layout's last tick it is above every id, or `i64::MAX` where the ids fill 63 bits.
+    /// layout's last tick it is above every id, or `i64::MAX` where the ids fill 63 bits. `i64::MAX` is
+    /// after every tick.
     pub const fn min_id(&self, unix_us: i64) -> i64 {
         // Rounded up: an id's time is the beginning of its tick.
         let tick = self.tick_at(unix_us.saturating_sub(1)).saturating_add(1);
         if tick < 0 {
             0
-        } else if tick <= self.max_tick() {
+        } else if tick <= self.max_tick() && unix_us < i64::MAX {
             self.shift_tick(tick)
         } else if self.bits() < 63 {
             1 << self.bits()
@@ -354,6 +355,10 @@ mod tests {
         assert_eq!(js53.min_id(js53.instant_of(-1)), 0);
         assert_eq!(js53.min_id(i64::MIN), 0);
         assert_eq!(js53.min_id(i64::MAX), 1 << 53);
+        // Of 48 bits of seconds even the end of i64 is not the end.
+        let of_an_eon =
+            Layout { time_bits: 48, shard_bits: 0, seq_bits: 0, unit: Unit::S1, ..INSTAGRAM };
+        assert_eq!(of_an_eon.min_id(i64::MAX), 1 << 48);
         let of_62_bits = Layout { time_bits: 40, shard_bits: 11, seq_bits: 11, ..INSTAGRAM };
         assert_eq!(of_62_bits.min_id(i64::MAX), 1 << 62);
         assert_eq!(PRESETS[1].1.min_id(i64::MAX), i64::MAX);

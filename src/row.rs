@@ -10,17 +10,14 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 /// 2000-01-01 UTC, from which PostgreSQL counts its timestamps, in microseconds since 1970.
 const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
 
-/// The first instant after the range of `timestamptz` (`END_TIMESTAMP`), in microseconds since 2000.
-const END_TIMESTAMP: i64 = 9_223_371_331_200_000_000;
-
-/// An instant in microseconds since 1970 as a `timestamptz`; `infinity` where it is later than that type holds,
-/// in the year 294276.
+/// An instant in microseconds since 1970 as a `timestamptz`; `infinity` where it is the end of `i64`, which stands
+/// for all that is later, from the year 294247 on.
 pub fn timestamptz(unix_us: i64) -> pg_sys::Datum {
-    let us = unix_us.saturating_sub(POSTGRES_EPOCH_US);
-    (if us < END_TIMESTAMP { us } else { i64::MAX }).into()
+    (if unix_us == i64::MAX { unix_us } else { unix_us - POSTGRES_EPOCH_US }).into()
 }
 
-/// A `timestamptz` in microseconds since 1970; the infinities become the ends of `i64`, or next to them.
+/// A `timestamptz` in microseconds since 1970. `infinity` and what is later than `i64` holds become its end;
+/// `-infinity` is next to its beginning.
 pub fn unix_us_of(timestamptz: pg_sys::TimestampTz) -> i64 {
     timestamptz.saturating_add(POSTGRES_EPOCH_US)
 }

@@ -1,0 +1,50 @@
+//! Short ways to ask a server something.
+
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use postgres::{Client, SimpleQueryMessage};
+
+/// A server and a session, whose times are printed in UTC.
+pub fn server() -> (Cluster, Client) {
+    let cluster = Cluster::builder().setting("timezone", "UTC").start();
+    let client = cluster.connect();
+    (cluster, client)
+}
+
+/// What a query prints: a row a line, with `|` between columns, and nothing where a value is null.
+pub fn printed(client: &mut Client, sql: &str) -> String {
+    let messages = client.simple_query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    let rows = messages.iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    let lines = rows.map(|row| {
+        (0..row.len()).map(|i| row.get(i).unwrap_or_default()).collect::<Vec<_>>().join("|")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The plan of a statement without its costs.
+pub fn plan(client: &mut Client, sql: &str) -> String {
+    printed(client, &format!("EXPLAIN (COSTS OFF) {sql}"))
+}
+
+/// A statement that has to be refused, and what the error has to say.
+#[derive(Clone, Copy, Debug)]
+pub struct Bad<'a> {
+    pub sql: &'a str,
+    pub sqlstate: &'a str,
+    /// A part of the message.
+    pub message: &'a str,
+    /// A part of the detail or the hint: what is allowed.
+    pub allowed: &'a str,
+}
+
+/// Checks that each statement is refused as expected.
+pub fn assert_each_refused(client: &mut Client, cases: &[Bad]) {
+    for &Bad { sql, sqlstate, message, allowed } in cases {
+        let error = assert_refused(client, sql, Refusal { sqlstate, message, hint: "" });
+        let said = [error.detail(), error.hint()].map(Option::unwrap_or_default).join(" ");
+        assert!(said.contains(allowed), "{sql}: {allowed:?} is not in {said:?}");
+    }
+}
