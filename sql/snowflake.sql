@@ -47,7 +47,8 @@ COMMENT ON CAST (snowflake AS bigint) IS 'an id is a bigint';
 CREATE CAST (bigint AS snowflake) WITHOUT FUNCTION AS ASSIGNMENT;
 COMMENT ON CAST (bigint AS snowflake) IS 'a bigint may be stored as an id';
 
--- So that a small literal, which is an integer, may be stored too; and what a client sends as a smallint.
+-- So that a small literal, which is an integer, goes where a bigint literal would: coalesce(id, 0), ARRAY[id, 5]; and
+-- so does what a client sends as a smallint.
 CREATE FUNCTION snowflake(smallint)
 RETURNS snowflake
 LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE
@@ -55,8 +56,8 @@ AS 'int28';
 
 COMMENT ON FUNCTION snowflake(smallint) IS 'a smallint as an id';
 
-CREATE CAST (smallint AS snowflake) WITH FUNCTION snowflake(smallint) AS ASSIGNMENT;
-COMMENT ON CAST (smallint AS snowflake) IS 'a smallint may be stored as an id';
+CREATE CAST (smallint AS snowflake) WITH FUNCTION snowflake(smallint) AS IMPLICIT;
+COMMENT ON CAST (smallint AS snowflake) IS 'a smallint may stand for an id';
 
 CREATE FUNCTION snowflake(integer)
 RETURNS snowflake
@@ -65,5 +66,5 @@ AS 'int48';
 
 COMMENT ON FUNCTION snowflake(integer) IS 'an integer as an id';
 
-CREATE CAST (integer AS snowflake) WITH FUNCTION snowflake(integer) AS ASSIGNMENT;
-COMMENT ON CAST (integer AS snowflake) IS 'an integer may be stored as an id';
+CREATE CAST (integer AS snowflake) WITH FUNCTION snowflake(integer) AS IMPLICIT;
+COMMENT ON CAST (integer AS snowflake) IS 'an integer may stand for an id';

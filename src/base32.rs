@@ -6,7 +6,7 @@
 use std::fmt;
 
 /// The number of characters of an id.
-pub const LENGTH: usize = 13;
+const LENGTH: usize = 13;
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 

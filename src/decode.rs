@@ -48,10 +48,10 @@ fn snowflake_encode(
     if unix_us == i64::MAX || !(0..=layout.last_tick()).contains(&tick) {
         Report {
             code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            message: format!("the time is outside of the life of layout {layout}"),
+            message: format!("the time is out of range for layout {layout}"),
             detail: None,
             hint: Some(format!(
-                "The layout's life is from {} to {}.",
+                "The layout's time field holds times from {} to {}.",
                 explain::instant(&layout, 0),
                 explain::instant(&layout, layout.last_tick() + 1)
             )),
@@ -83,21 +83,25 @@ fn snowflake_to_base32(id: i64) -> String {
     base32::encode(id)
 }
 
-/// `snowflake_from_base32(text) → bigint`
+/// `snowflake_from_base32(text) → bigint`. Takes the bytes, since a text in another encoding is no Rust string.
 #[pg_extern(sql = false)]
-fn snowflake_from_base32(text: &str) -> i64 {
-    base32::decode(text).unwrap_or_else(|error| {
-        Report {
-            code: PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
-            message: format!("\"{text}\" is no id in base 32"),
-            detail: Some(error.to_string()),
-            hint: Some(
-                "An id has 13 characters of 0 to 9 and A to Z without U; I and L are read as 1, O as 0."
-                    .into(),
-            ),
-        }
-        .raise()
-    })
+fn snowflake_from_base32(text: &[u8]) -> i64 {
+    let ascii = str::from_utf8(text).ok().filter(|text| text.is_ascii());
+    let (message, detail) = match ascii.map(|text| (text, base32::decode(text))) {
+        Some((_, Ok(id))) => return id,
+        Some((text, Err(error))) => (format!("\"{text}\" is no id in base 32"), error.to_string()),
+        None => ("the text is no id in base 32".into(), "It is not all ASCII.".into()),
+    };
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
+        message,
+        detail: Some(detail),
+        hint: Some(
+            "An id has 13 characters of 0 to 9 and A to Z without U; I and L are read as 1, O as 0."
+                .into(),
+        ),
+    }
+    .raise()
 }
 
 /// `snowflake_to_uuid(id bigint, layout) → uuid`

@@ -9,7 +9,7 @@ use crate::settings;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 
 /// Everything that the extension refuses.
 #[derive(Clone, Copy, Debug)]
@@ -193,7 +193,7 @@ impl Error {
                 detail: Some("The setting pg_snowflake.shard_id is -1, which means unset.".into()),
                 hint: Some(format!(
                     "Set it as a superuser and reconnect: ALTER DATABASE {} SET \
-                     pg_snowflake.shard_id = 5; or pass the shard: {function}(…, 5).",
+                     pg_snowflake.shard_id = 5; or pass the shard: {function}('sequence', 5).",
                     current_database_name()
                 )),
             },
@@ -381,5 +381,12 @@ unsafe fn quote_identifier(name: *const c_char) -> String {
 /// `c_string` is a C string.
 unsafe fn text(c_string: *const c_char) -> String {
     // SAFETY: as the caller promises.
-    unsafe { CStr::from_ptr(c_string) }.to_string_lossy().into_owned()
+    let text = unsafe { CStr::from_ptr(c_string) }.to_string_lossy();
+    // Messages go out as they are, so in a database of another encoding they must be ASCII.
+    // SAFETY: the encoding is set in every backend that runs SQL.
+    if unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as c_int {
+        text.into_owned()
+    } else {
+        text.replace(|c: char| !c.is_ascii(), "?")
+    }
 }

@@ -144,7 +144,7 @@ impl Layout {
         if layout.is_valid() { Some(layout) } else { None }
     }
 
-    /// Whether the widths are within their limits, and 64 at most in all.
+    /// Whether the widths are within their limits and 64 at most in all, and the epoch within its own.
     pub const fn is_valid(&self) -> bool {
         self.time_bits >= 1
             && self.time_bits <= MAX_TIME_BITS
@@ -425,7 +425,7 @@ mod tests {
             let made_us = layout.instant_of(fields.tick);
             let at_us = made_us.saturating_add(off_us);
             // The last id of all cannot have a bound above it.
-            if id >= 0 && id < i64::MAX && made_us < i64::MAX / 2 {
+            if (0..i64::MAX).contains(&id) && made_us < i64::MAX / 2 {
                 prop_assert_eq!(id >= layout.min_id(at_us), made_us >= at_us);
             }
         }

@@ -43,7 +43,7 @@ pub fn spec(layout: &Layout) -> String {
 
 /// A date where the epoch is a midnight in UTC, else a timestamp.
 fn epoch_text(epoch_ms: i64) -> String {
-    let epoch = Timestamp::from_millisecond(epoch_ms).expect("epochs are below 2^44 ms");
+    let Ok(epoch) = Timestamp::from_millisecond(epoch_ms) else { return epoch_ms.to_string() };
     let text = epoch.to_string();
     match text.strip_suffix("T00:00:00Z") {
         Some(date) => date.to_owned(),
@@ -184,14 +184,20 @@ fn epoch(value: Option<&str>, now_ms: i64) -> Result<i64, SpecError> {
     }
 }
 
-/// `None` where the text is neither a date nor a timestamp, or finer than a millisecond.
+/// `None` where the text is neither a date nor a UTC timestamp to the millisecond.
 fn epoch_ms(text: &str) -> Option<i64> {
     let epoch = match text.parse::<Date>() {
-        Ok(date) if !text.contains('T') => date.to_zoned(TimeZone::UTC).ok()?.timestamp(),
+        Ok(date) if date.to_string() == text => date.to_zoned(TimeZone::UTC).ok()?.timestamp(),
         _ => text.parse::<Timestamp>().ok()?,
     };
+    // The parsers take more than is meant here: zones, leap seconds, finer fractions. What does not come out
+    // as it went in is none of ours.
     let epoch_ms = epoch.as_millisecond();
-    (Timestamp::from_millisecond(epoch_ms).ok()? == epoch).then_some(epoch_ms)
+    let epoch = Timestamp::from_millisecond(epoch_ms).ok()?;
+    let to_the_ms = epoch.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+    [epoch.to_string(), to_the_ms, epoch_text(epoch_ms)]
+        .contains(&text.to_owned())
+        .then_some(epoch_ms)
 }
 
 #[cfg(test)]
@@ -252,6 +258,11 @@ pub mod tests {
                 "00.0001Z",
                 "to the millisecond",
             ),
+            ("time:41 shard:13 seq:10 epoch:2024-01-01t12:34:56 unit:1ms", "t12:34:56", "as in"),
+            ("time:41 shard:13 seq:10 epoch:2024-01-01[Europe/Berlin] unit:1ms", "Berlin", "as in"),
+            ("time:41 shard:13 seq:10 epoch:2016-12-31T23:59:60Z unit:1ms", "59:60Z", "as in"),
+            ("time:41 shard:13 seq:10 epoch:2024-01-01T00:00:00+01 unit:1ms", "+01", "UTC"),
+            ("time:41 shard:13 seq:10 epoch:20240101 unit:1ms", "20240101", "as in"),
             ("time:41 shard:13 seq:10 epoch:2024-01-01 unit:3ms", "unit:3ms", "10us, 100us"),
             ("shard:13 time:41 seq:10 epoch:2024-01-01 unit:1ms", "order shard, time", "order is"),
             ("time:41 worker:5", "unknown part \"worker\"", "time, shard, seq"),
@@ -268,6 +279,10 @@ pub mod tests {
     fn spaces_and_a_full_timestamp_are_read() {
         let text = "  time:41   shard:13 seq:10\tepoch:2011-08-24T21:07:01.721Z unit:1ms ";
         assert_eq!(parse(text, NOW_MS), Ok(PRESETS[0].1));
+        for epoch in ["2014-09-01", "2014-09-01T00:00:00Z", "2014-09-01T00:00:00.000Z"] {
+            let text = format!("time:39 seq:8 shard:16 epoch:{epoch} unit:10ms");
+            assert_eq!(parse(&text, NOW_MS), Ok(PRESETS[4].1), "{epoch}");
+        }
     }
 
     proptest! {

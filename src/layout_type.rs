@@ -55,17 +55,20 @@ fn not_a_layout() -> ! {
 fn snowflake_layout_in(text: &CStr) -> Layout {
     // SAFETY: reads the clock.
     let now_us = unix_us_of(unsafe { pg_sys::GetCurrentTimestamp() });
-    layout_spec::parse(&text.to_string_lossy(), now_us / 1000).unwrap_or_else(
-        |SpecError { message, allowed }| {
-            Report {
-                code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                message,
-                detail: None,
-                hint: Some(allowed),
-            }
-            .raise()
-        },
-    )
+    // No layout has others, and a text in another encoding is no Rust string to repeat.
+    let layout = match text.to_str() {
+        Ok(ascii) if ascii.is_ascii() => layout_spec::parse(ascii, now_us / 1000),
+        _ => layout_spec::parse("?", now_us / 1000),
+    };
+    layout.unwrap_or_else(|SpecError { message, allowed }| {
+        Report {
+            code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            message,
+            detail: None,
+            hint: Some(allowed),
+        }
+        .raise()
+    })
 }
 
 /// Layout to text: the preset's name, or the spec.
@@ -102,4 +105,17 @@ fn snowflake_layout_info(layout: Layout) -> Row<9> {
         layout.shards().into(),
         (ids_per_second as i64).into(),
     ])
+}
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pg_schema]
+mod tests {
+    use crate::layout::PRESETS;
+    use pgrx::prelude::*;
+
+    #[pg_test]
+    fn the_view_has_every_preset_in_its_order() {
+        let names = Spi::get_one::<String>("SELECT string_agg(name, ' ') FROM snowflake_layouts");
+        assert_eq!(names, Ok(Some(PRESETS.map(|(name, _)| name).join(" "))));
+    }
 }

@@ -4,9 +4,9 @@ use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use postgres::{Client, SimpleQueryMessage};
 
-/// A server and a session, whose times are printed in UTC.
+/// A server and a session.
 pub fn server() -> (Cluster, Client) {
-    let cluster = Cluster::builder().setting("timezone", "UTC").start();
+    let cluster = Cluster::new();
     let client = cluster.connect();
     (cluster, client)
 }

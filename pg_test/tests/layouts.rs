@@ -74,7 +74,7 @@ fn a_layout_is_printed_as_a_preset_or_in_one_spelling() {
         ("time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms", "sonyflake"),
         (CUSTOM, CUSTOM),
         (
-            "time:40   shard:6\tseq:4 unit:1s epoch:2024-01-01T02:00:00+02:00",
+            "time:40   shard:6\tseq:4 unit:1s epoch:2024-01-01T00:00:00.000Z",
             "time:40 shard:6 seq:4 epoch:2024-01-01 unit:1s",
         ),
         (

@@ -52,6 +52,10 @@ fn it_is_a_bigint_in_all_expressions() {
         ("('{9,10}'::snowflake[])[2]".into(), "10"),
         ("greatest('9'::snowflake, '10'::snowflake)".into(), "10"),
         ("coalesce(NULL::snowflake, 3::bigint::snowflake)".into(), "3"),
+        // With an integer, as a literal is, it stays what it is.
+        ("pg_typeof(coalesce('3'::snowflake, 0))".into(), "snowflake"),
+        ("greatest('3'::snowflake, 4)".into(), "4"),
+        ("ARRAY['3'::snowflake, 5]".into(), "{3,5}"),
         // With a bigint it finds a common type, which is bigint.
         ("coalesce('3'::snowflake, 4::bigint)".into(), "3"),
         ("pg_typeof(greatest('3'::snowflake, 4::bigint))".into(), "bigint"),
