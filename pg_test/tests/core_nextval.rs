@@ -1,9 +1,8 @@
 //! Core's own `nextval()` on the same sequence does no harm.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::id::{
-    count_repeats, counter, first_counter_at, is_increasing, now_ms,
-};
+use pg_snowflake_servertest::ahead::counter_in_an_hour;
+use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing};
 use pg_snowflake_servertest::sequence::{state, take, take_one};
 
 #[test]
@@ -71,7 +70,7 @@ fn a_killed_server_resumes_above_what_both_took() {
     let mut cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
     let mut client = cluster.connect();
     // Ahead of the clock, which would otherwise hide a counter that fell back.
-    let in_an_hour = first_counter_at(now_ms() + 3_600_000);
+    let in_an_hour = counter_in_an_hour();
     client.batch_execute(&format!("CREATE SEQUENCE s START {in_an_hour}")).unwrap();
     let mut taken = Vec::new();
     for _ in 0..5 {

@@ -1,5 +1,6 @@
 //! No crash makes an id come twice.
 
+use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::id::{SEQS, count_repeats, counter, first_counter_at, now_ms};
 use pg_snowflake_servertest::sequence::{State, state, take, take_one};
 use pg_snowflake_servertest::{Cluster, Shutdown};
@@ -9,8 +10,6 @@ use std::time::Duration;
 
 /// How far ahead of what is issued the WAL says the counter is: 100 ms at full rate.
 const LOGGED_AHEAD: i64 = 100 * SEQS;
-
-const HOUR_MS: i64 = 3_600_000;
 
 #[test]
 fn a_killed_server_never_repeats_an_id() {
@@ -97,7 +96,7 @@ fn cluster_with_posts() -> Cluster {
 }
 
 fn put_ahead_of_the_clock(client: &mut Client) {
-    let in_an_hour = first_counter_at(now_ms() + HOUR_MS);
+    let in_an_hour = counter_in_an_hour();
     client.execute("SELECT setval('posts_id_seq', $1)", &[&in_an_hour]).unwrap();
 }
 

@@ -1,7 +1,8 @@
 //! A dump carries everything that makes the ids go on.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::id::{first_counter_at, now_ms, split};
+use pg_snowflake_servertest::ahead::counter_in_an_hour;
+use pg_snowflake_servertest::id::split;
 use pg_snowflake_servertest::sequence::take_one;
 use postgres::Client;
 
@@ -10,7 +11,7 @@ fn a_restored_table_goes_on_above_the_dumped_ids() {
     let source = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
     let mut client = source.connect();
     // Ahead of the clock, which would otherwise hide a counter that fell back.
-    let in_an_hour = first_counter_at(now_ms() + 3_600_000);
+    let in_an_hour = counter_in_an_hour();
     client
         .batch_execute(&format!(
             "CREATE TABLE posts (id bigint PRIMARY KEY, body text);
