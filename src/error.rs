@@ -3,7 +3,7 @@
 //! The enum holds numbers only, so that it can be carried out of the code that runs under a single
 //! `sigsetjmp` guard; names are looked up when the error is raised.
 
-use crate::counter::Ahead;
+use crate::counter::{Ahead, Refusal};
 use crate::layout::Layout;
 use crate::settings;
 use pgrx::pg_sys;
@@ -46,22 +46,8 @@ pub enum Error {
     NoIdYet,
     /// A negative number of ids was asked for.
     NegativeCount(i32),
-    /// The clock is before the layout's epoch by this many microseconds.
-    ClockBeforeEpoch {
-        /// Distance to the epoch.
-        us: i64,
-    },
-    /// The next id is too far ahead of the clock.
-    TooFarAhead {
-        /// How far, in microseconds.
-        lead_us: i64,
-        /// How long the call would have to wait, in microseconds.
-        wait_us: i64,
-        /// What stands ahead.
-        ahead: Ahead,
-    },
-    /// The layout's time field is used up.
-    LayoutUsedUp(Layout),
+    /// The policy refuses to issue a counter of the layout.
+    Refused(Refusal, Layout),
 }
 
 /// What is wrong with a sequence.
@@ -73,13 +59,6 @@ pub enum Unfit {
     Increment(i64),
     /// It cycles.
     Cycle,
-    /// Its MAXVALUE is below the counter that is due.
-    MaxValue {
-        /// MAXVALUE.
-        max_value: i64,
-        /// The counter that is due.
-        counter: i64,
-    },
 }
 
 /// One error as PostgreSQL reports it.
@@ -212,38 +191,13 @@ impl Error {
                 detail: None,
                 hint: Some("Pass a count of 0 or more.".into()),
             },
-            Error::ClockBeforeEpoch { us } => Report {
-                code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                message: "the server's clock is before the layout's epoch".into(),
-                detail: Some(format!("It is {} too early.", duration(us))),
-                hint: Some("Set the server's clock right.".into()),
-            },
-            Error::TooFarAhead { lead_us, wait_us, ahead } => {
-                too_far_ahead(relid, lead_us, wait_us, ahead)
-            }
-            Error::LayoutUsedUp(layout) => Report {
-                code: PgSqlErrorCode::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
-                message: format!(
-                    "{function}: the layout's time field is used up for sequence {}",
-                    quoted(&relation_name(relid))
-                ),
-                detail: Some(format!(
-                    "The last id that is not negative has tick {}; a negative id would sort before \
-                     all others.",
-                    layout.max_tick()
-                )),
-                hint: Some(
-                    "If the server's clock is right, move the column to a layout with a later end."
-                        .into(),
-                ),
-            },
+            Error::Refused(refusal, layout) => refused(refusal, layout, function, relid),
         }
     }
 }
 
 impl Unfit {
     fn report(self, function: &str, relid: pg_sys::Oid) -> Report {
-        let sequence = relation_name(relid);
         let (fault, mend) = match self {
             Unfit::DataType(typid) => {
                 (format!("Its data type is {}, not bigint.", type_name(typid)), "AS bigint")
@@ -252,20 +206,62 @@ impl Unfit {
                 (format!("Its increment is {increment}, not 1."), "INCREMENT 1")
             }
             Unfit::Cycle => ("It cycles, so that ids would come twice.".into(), "NO CYCLE"),
-            Unfit::MaxValue { max_value, counter } => (
-                format!("Its MAXVALUE is {max_value}, and the counter that is due is {counter}."),
-                "NO MAXVALUE",
-            ),
         };
-        Report {
+        cannot_hold_the_counter(fault, mend, function, relid)
+    }
+}
+
+fn cannot_hold_the_counter(
+    fault: String,
+    mend: &str,
+    function: &str,
+    relid: pg_sys::Oid,
+) -> Report {
+    let sequence = relation_name(relid);
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!(
+            "{function}: sequence {} cannot hold the counter of ids",
+            quoted(&sequence)
+        ),
+        detail: Some(fault),
+        hint: Some(format!("ALTER SEQUENCE {sequence} {mend};")),
+    }
+}
+
+fn refused(refusal: Refusal, layout: Layout, function: &str, relid: pg_sys::Oid) -> Report {
+    match refusal {
+        Refusal::ClockBeforeEpoch { us } => Report {
             code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            message: format!(
-                "{function}: sequence {} cannot hold the counter of ids",
-                quoted(&sequence)
-            ),
-            detail: Some(fault),
-            hint: Some(format!("ALTER SEQUENCE {sequence} {mend};")),
+            message: "the server's clock is before the layout's epoch".into(),
+            detail: Some(format!("It is {} too early.", duration(us))),
+            hint: Some("Set the server's clock right.".into()),
+        },
+        Refusal::TooFarAhead { lead_us, wait_us, ahead } => {
+            too_far_ahead(relid, lead_us, wait_us, ahead)
         }
+        Refusal::AboveMaxValue { counter, max_value } => cannot_hold_the_counter(
+            format!("Its MAXVALUE is {max_value}, and the counter that is due is {counter}."),
+            "NO MAXVALUE",
+            function,
+            relid,
+        ),
+        Refusal::LayoutUsedUp => Report {
+            code: PgSqlErrorCode::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+            message: format!(
+                "{function}: the layout's time field is used up for sequence {}",
+                quoted(&relation_name(relid))
+            ),
+            detail: Some(format!(
+                "The last id that is not negative has tick {}; a negative id would sort before \
+                 all others.",
+                layout.max_tick()
+            )),
+            hint: Some(
+                "If the server's clock is right, move the column to a layout with a later end."
+                    .into(),
+            ),
+        },
     }
 }
 

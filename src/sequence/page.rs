@@ -7,7 +7,7 @@
 
 use super::catalog;
 use super::sys::{self, FormData_pg_sequence, FormData_pg_sequence_data};
-use crate::counter::{self, Bounds, Cached, Decision, Refusal, Request, Run, State};
+use crate::counter::{self, Bounds, Cached, Decision, Request, Run, State};
 use crate::error::{Error, Unfit};
 use crate::layout::Layout;
 use pgrx::pg_sys;
@@ -225,7 +225,7 @@ unsafe fn take(
     // SAFETY: the relation is open.
     match unsafe { nextval_internal(relation, want, request)? } {
         Decision::Wait { us } => Ok(Visit::Wait { us }),
-        Decision::Refuse(refusal) => Err(refused(refusal, request)),
+        Decision::Refuse(refusal) => Err(Error::Refused(refusal, request.layout)),
         Decision::Issue(Run { first, last, .. }) => {
             session.taken = Some((request.layout, last));
             if want == Want::Next {
@@ -234,20 +234,6 @@ unsafe fn take(
             }
             Ok(Visit::Took { first, last })
         }
-    }
-}
-
-/// A refusal of the policy as the error that tells of it.
-fn refused(refusal: Refusal, request: Request) -> Error {
-    match refusal {
-        Refusal::ClockBeforeEpoch { us } => Error::ClockBeforeEpoch { us },
-        Refusal::TooFarAhead { lead_us, wait_us, ahead } => {
-            Error::TooFarAhead { lead_us, wait_us, ahead }
-        }
-        Refusal::AboveMaxValue { counter, max_value } => {
-            Error::UnfitSequence(Unfit::MaxValue { max_value, counter })
-        }
-        Refusal::LayoutUsedUp => Error::LayoutUsedUp(request.layout),
     }
 }
 
