@@ -187,7 +187,7 @@ impl Dialect {
                          floor(random() * (1::bigint << {shard_bits}))::bigint AS shard,
                          floor(random() * (1::bigint << {seq_bits}))::bigint AS seq
                      FROM generate_series(1, {rows}) AS g
-                 ) AS fields, LATERAL (SELECT {epoch_ms} * 1000 + tick * {unit_us} AS us) AS unix"
+                 ) AS fields, LATERAL (SELECT {epoch_ms}::bigint * 1000 + tick * {unit_us} AS us) AS unix"
             ))
             .unwrap_or_else(|error| panic!("{}: {error:?}", self.layout));
     }
@@ -245,6 +245,14 @@ fn custom() -> Vec<Dialect> {
             false,
             0,
             1_000_000,
+        ),
+        // An epoch that is an SQL integer.
+        dialect(
+            "time:14 shard:22 seq:9 epoch:1970-01-12T17:03:31.456Z unit:10us",
+            [14, 22, 9],
+            false,
+            1_011_811_456,
+            10,
         ),
         dialect("time:1 shard:0 seq:0 epoch:1970-01-01 unit:1s", [1, 0, 0], false, 0, 1_000_000),
     ]
