@@ -76,13 +76,11 @@ impl Builder {
 
     /// Starts the server and creates the extension in the database `postgres`.
     pub fn start(self) -> Cluster {
-        let mut cluster = Cluster {
-            dir: installation::temp_dir(),
-            postmaster: None,
-            has_fake_clock: self.has_fake_clock,
-        };
+        let mut cluster = Cluster::stopped(self.has_fake_clock);
         installation::unpack_data_directory(cluster.dir.path());
-        cluster.configure(&self.settings);
+        cluster.configure(SETTINGS);
+        cluster
+            .configure(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         cluster.start();
         cluster
             .connect()
@@ -98,11 +96,25 @@ impl Builder {
 /// thread's unwinding drops the cluster, and where the whole process is killed, the kernel tells the server.
 pub struct Cluster {
     dir: TempDir,
+    bindir: PathBuf,
     postmaster: Option<Child>,
     has_fake_clock: bool,
+    /// The log tells of a backend that was killed, and it was the test that killed it.
+    has_killed_a_backend: bool,
 }
 
 impl Cluster {
+    /// A server without a data directory.
+    fn stopped(has_fake_clock: bool) -> Self {
+        Cluster {
+            dir: installation::temp_dir(),
+            bindir: installation::bindir().to_owned(),
+            postmaster: None,
+            has_fake_clock,
+            has_killed_a_backend: false,
+        }
+    }
+
     /// A running server with the extension in its database `postgres`.
     #[allow(clippy::new_without_default, reason = "a server is no default value")]
     pub fn new() -> Self {
@@ -114,21 +126,65 @@ impl Cluster {
         Builder::default()
     }
 
-    /// A hot standby that streams from this server.
+    /// A hot standby that streams from this server, with a clock of its own where this server has one.
     pub fn standby(&self) -> Self {
-        let mut standby =
-            Cluster { dir: installation::temp_dir(), postmaster: None, has_fake_clock: false };
-        let mut copy = standby.command("pg_basebackup");
-        copy.arg("--host").arg(self.dir.path()).args([
-            "--username=postgres",
-            "--pgdata=data",
-            "--write-recovery-conf",
-            "--checkpoint=fast",
-            "--no-sync",
-        ]);
-        installation::run(&mut copy, b"");
+        let mut standby = self.base_backup_with(&["--write-recovery-conf"]);
         standby.start();
         standby
+    }
+
+    /// A base backup of this server, which runs on meanwhile; not started.
+    pub fn base_backup(&self) -> Self {
+        self.base_backup_with(&[])
+    }
+
+    fn base_backup_with(&self, options: &[&str]) -> Self {
+        let copy = Cluster::stopped(self.has_fake_clock);
+        let mut command = copy.command("pg_basebackup");
+        command
+            .arg("--host")
+            .arg(self.dir.path())
+            .args(["--username=postgres", "--pgdata=data", "--checkpoint=fast", "--no-sync"])
+            .args(options);
+        installation::run(&mut command, b"");
+        copy
+    }
+
+    /// Starts a base backup, replays the WAL in `archive` up to that restore point, and opens the server there.
+    pub fn start_at_restore_point(&mut self, archive: &Path, restore_point: &str) {
+        let restore_command = format!("cp {}/%f %p", archive.display());
+        self.configure([
+            ("archive_mode", "off"),
+            ("restore_command", &restore_command),
+            ("recovery_target_name", restore_point),
+            ("recovery_target_action", "promote"),
+        ]);
+        let mut touch = installation::as_server_user("touch", self.dir.path());
+        installation::run(touch.arg("data/recovery.signal"), b"");
+        self.start();
+        self.wait_until_it_writes();
+    }
+
+    /// Makes this standby a primary, and waits until it is one.
+    pub fn promote(&self) {
+        self.connect().execute("SELECT pg_promote(wait => false)", &[]).expect("a standby");
+        self.wait_until_it_writes();
+    }
+
+    /// Stops the server and moves its data to the installation with that `bindir`, by `pg_upgrade`; started.
+    pub fn upgrade(mut self, bindir: &Path) -> Self {
+        self.stop(Shutdown::Fast);
+        let mut new = Cluster::stopped(false);
+        bindir.clone_into(&mut new.bindir);
+        installation::run(&mut installation::initdb(bindir, new.dir.path()), b"");
+        new.configure(SETTINGS);
+        let mut upgrade = new.command("pg_upgrade");
+        upgrade.arg("--old-bindir").arg(&self.bindir).arg("--new-bindir").arg(bindir);
+        upgrade.arg("--old-datadir").arg(self.dir.path().join("data"));
+        upgrade.args(["--new-datadir=data", "--username=postgres", "--socketdir=."]);
+        installation::run(&mut upgrade, b"");
+        new.start();
+        new
     }
 
     /// Starts the server and waits until it takes connections, after recovery where there is one to do.
@@ -177,6 +233,33 @@ impl Cluster {
         postmaster.kill().expect("the server can be killed");
         postmaster.wait().expect("the server can be waited for");
         children.into_iter().for_each(wait_until_gone);
+    }
+
+    /// Kills the postmaster alone. Its children notice and leave; waits until they are gone.
+    pub fn kill_postmaster(&mut self) {
+        let mut postmaster = self.postmaster.take().expect("the server is running");
+        let children = children_of(pid_of(&postmaster));
+        postmaster.kill().expect("the server can be killed");
+        postmaster.wait().expect("the server can be waited for");
+        children.into_iter().for_each(wait_until_gone);
+    }
+
+    /// Kills one backend, at which the postmaster ends all the others and recovers as after a crash; waits for
+    /// that.
+    pub fn kill_backend(&mut self, pid: i32) {
+        self.has_killed_a_backend = true;
+        let restarts = self.restarts_in_log();
+        kill(Pid::from_raw(pid), Signal::SIGKILL).expect("the backend can be killed");
+        let deadline = Instant::now() + PATIENCE;
+        while self.restarts_in_log() == restarts {
+            assert!(Instant::now() < deadline, "the server does not restart:\n{}", self.log());
+            sleep(Duration::from_millis(5));
+        }
+        self.wait_until_up();
+    }
+
+    fn restarts_in_log(&self) -> usize {
+        self.log().matches("all server processes terminated; reinitializing").count()
     }
 
     /// Sets the server's clock that many seconds off the true one; see [`Builder::fake_clock`].
@@ -241,7 +324,7 @@ impl Cluster {
     }
 
     fn command(&self, program: &str) -> Command {
-        installation::command(program, self.dir.path())
+        installation::as_server_user(self.bindir.join(program), self.dir.path())
     }
 
     fn client_command(&self, program: &str, database: &str) -> Command {
@@ -261,12 +344,11 @@ impl Cluster {
         config
     }
 
-    fn configure(&self, settings: &[(String, String)]) {
+    fn configure<'a>(&self, settings: impl IntoIterator<Item = (&'a str, &'a str)>) {
         let path = self.dir.path().join("data/postgresql.conf");
         let mut file =
             OpenOptions::new().append(true).open(path).expect("initdb made postgresql.conf");
-        let ours = settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in SETTINGS.into_iter().chain(ours) {
+        for (name, value) in settings {
             writeln!(file, "{name} = '{value}'").expect("a setting can be written");
         }
     }
@@ -283,12 +365,24 @@ impl Cluster {
             .expect("a log file can be made")
     }
 
+    fn wait_until_it_writes(&self) {
+        let mut client = self.connect();
+        let deadline = Instant::now() + PATIENCE;
+        while client.query_one("SELECT pg_is_in_recovery()", &[]).expect("a server answers").get(0)
+        {
+            assert!(Instant::now() < deadline, "recovery does not end:\n{}", self.log());
+            sleep(Duration::from_millis(5));
+        }
+    }
+
     fn wait_until_up(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         while self.config(SUPERUSER, SUPERUSER).connect(NoTls).is_err() {
-            let exit =
-                self.postmaster.as_mut().and_then(|child| child.try_wait().expect("a child"));
-            assert!(exit.is_none(), "the server ended with {exit:?}:\n{}", self.log());
+            let postmaster = self.postmaster.as_mut().expect("the server was started");
+            if let Some(exit) = postmaster.try_wait().expect("a child") {
+                self.postmaster = None;
+                panic!("the server ended with {exit:?}:\n{}", self.log());
+            }
             assert!(Instant::now() < deadline, "the server does not come up:\n{}", self.log());
             sleep(Duration::from_millis(10));
         }
@@ -302,7 +396,10 @@ impl Drop for Cluster {
         if self.postmaster.is_some() {
             self.stop(Shutdown::Immediate);
         }
-        let log = self.log();
+        let mut log = self.log();
+        if self.has_killed_a_backend {
+            log = log.replace("was terminated by signal 9", "was killed by the test");
+        }
         if std::thread::panicking() {
             eprintln!("log of the server:\n{log}");
         } else {

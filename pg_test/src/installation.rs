@@ -1,7 +1,7 @@
 //! The PostgreSQL installation under test, and the OS user that its servers run as.
 
 use nix::unistd::{User, geteuid};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -9,14 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
-
-/// A command of the installation, to be run in `dir` as the servers' OS user.
-///
-/// PostgreSQL's own environment variables are taken out: a `PGHOST` or `PGOPTIONS` of the person who runs
-/// the tests would lead the tools elsewhere.
-pub fn command(program: &str, dir: &Path) -> Command {
-    as_server_user(bindir().join(program), dir)
-}
 
 /// Runs a command to its end with `input` on its standard input, and gives its standard output.
 ///
@@ -70,27 +62,47 @@ pub fn give_to_server_user(dir: &Path) {
 /// not as a folder, since nothing would remove a folder that outlives every test.
 pub fn unpack_data_directory(dir: &Path) {
     static ARCHIVE: OnceLock<Vec<u8>> = OnceLock::new();
-    let archive = ARCHIVE.get_or_init(initdb);
+    let archive = ARCHIVE.get_or_init(archive_of_data_directory);
     run(as_server_user("tar", dir).args(["-x", "-f", "-"]), archive);
 }
 
-fn initdb() -> Vec<u8> {
+/// The command that makes `dir/data` a data directory of the installation with that `bindir`.
+pub fn initdb(bindir: &Path, dir: &Path) -> Command {
+    let mut initdb = as_server_user(bindir.join("initdb"), dir);
+    initdb.args(["--pgdata=data", "--username=postgres", "--auth=trust", "--encoding=UTF8"]);
+    initdb.args(["--locale=C", "--no-sync"]);
+    // From 18 on they are the default, and pg_upgrade wants both sides alike.
+    if major(bindir) >= 18 {
+        initdb.arg("--no-data-checksums");
+    }
+    initdb
+}
+
+/// The major version of the installation with that `bindir`.
+pub fn major(bindir: &Path) -> u32 {
+    let answer = run(Command::new(bindir.join("postgres")).arg("--version"), b"");
+    let version = String::from_utf8(answer).expect("a version in UTF-8");
+    let digits = version.trim_start_matches(|character: char| !character.is_ascii_digit());
+    let end = digits.find(|character: char| !character.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().expect("a version begins with its major")
+}
+
+/// Where the next installation that `PG_CONFIG_NEXT` names keeps its programs: another major, with the
+/// extension installed, for upgrades.
+pub fn next_bindir() -> Option<PathBuf> {
+    std::env::var_os("PG_CONFIG_NEXT").map(|pg_config| ask_pg_config(pg_config, "--bindir"))
+}
+
+fn archive_of_data_directory() -> Vec<u8> {
     let dir = temp_dir();
-    run(
-        command("initdb", dir.path()).args([
-            "--pgdata=data",
-            "--username=postgres",
-            "--auth=trust",
-            "--encoding=UTF8",
-            "--locale=C",
-            "--no-sync",
-        ]),
-        b"",
-    );
+    run(&mut initdb(bindir(), dir.path()), b"");
     run(as_server_user("tar", dir.path()).args(["-c", "-f", "-", "data"]), b"")
 }
 
-/// A program that is no part of the installation's `bin`, to be run in `dir` as the servers' OS user.
+/// A program, to be run in `dir` as the servers' OS user.
+///
+/// PostgreSQL's own environment variables are taken out: a `PGHOST` or `PGOPTIONS` of the person who runs
+/// the tests would lead the tools elsewhere.
 pub fn as_server_user(program: impl AsRef<OsStr>, dir: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(dir);
@@ -130,6 +142,10 @@ pub fn bindir() -> &'static Path {
 pub fn pg_config(option: &str) -> PathBuf {
     let pg_config = std::env::var_os("PG_CONFIG")
         .expect("PG_CONFIG names the pg_config of an installation that has the extension");
+    ask_pg_config(pg_config, option)
+}
+
+fn ask_pg_config(pg_config: OsString, option: &str) -> PathBuf {
     let answer = run(Command::new(pg_config).arg(option), b"");
     PathBuf::from(String::from_utf8(answer).expect("a path in UTF-8").trim_end())
 }

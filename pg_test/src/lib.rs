@@ -10,6 +10,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod ahead;
+pub mod campaign;
 mod cluster;
 mod fake_clock;
 pub mod id;

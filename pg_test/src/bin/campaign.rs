@@ -1,0 +1,118 @@
+//! The campaign's long form. `./dev campaign` builds what it needs and runs it.
+
+use clap::Parser;
+use jiff::Zoned;
+use pg_snowflake_servertest::campaign::{FAULTS, Fault, Plan, Report, run};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+/// Faults on real servers under load: nothing that a client was given may come twice.
+#[derive(Parser)]
+struct Options {
+    /// No episode begins after that many minutes.
+    #[arg(long, env = "CAMPAIGN_MINUTES", default_value_t = 30.0)]
+    minutes: f64,
+    /// Where every choice comes from; random unless given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// One fault alone: kill, checkpoint, steps, behind, failover, async, restore, dump, upgrade or clients.
+    #[arg(long, value_parser = fault)]
+    fault: Option<&'static Fault>,
+    /// The number of the first episode, to repeat one that failed.
+    #[arg(long, default_value_t = 0)]
+    episode: u64,
+    /// How often each fault is to happen; the table in docs/proof.md has the usual numbers.
+    #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
+    rounds: Option<i32>,
+    /// How often each fault happens in the short form, instead.
+    #[arg(long, conflicts_with = "rounds")]
+    short: bool,
+    /// Where to write the table: a Markdown file with a place for it.
+    #[arg(long, requires = "revision")]
+    record: Option<PathBuf>,
+    /// What is recorded as tried: a version or a commit of pg_snowflake.
+    #[arg(long)]
+    revision: Option<String>,
+}
+
+fn fault(name: &str) -> Result<&'static Fault, String> {
+    Fault::named(name).ok_or_else(|| {
+        format!(
+            "there are: {}",
+            FAULTS.iter().map(|fault| fault.name).collect::<Vec<_>>().join(", ")
+        )
+    })
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let rounds = |fault: &Fault| match options.rounds {
+        Some(rounds) => rounds,
+        None if options.short => fault.short,
+        None => fault.long,
+    };
+    let faults = match options.fault {
+        Some(fault) => vec![fault],
+        None => FAULTS.iter().collect(),
+    };
+    let report = run(&Plan {
+        faults: faults.into_iter().map(|fault| (fault, rounds(fault))).collect(),
+        seed: options.seed.unwrap_or_else(|| fastrand::u64(..)),
+        first_episode: options.episode,
+        budget: Duration::from_secs_f64(options.minutes * 60.0),
+        at_a_time: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(4)),
+    });
+    println!("\n{report}");
+    if !report.is_complete() {
+        println!("The budget of {} minutes was over before all was done.", options.minutes);
+    }
+    if let (Some(file), Some(revision)) = (&options.record, &options.revision) {
+        record(file, revision, &report);
+    }
+    if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+const BEGIN: &str = "<!-- campaign: begin -->\n";
+const END: &str = "<!-- campaign: end -->\n";
+
+/// Puts the report between the file's two marks.
+fn record(file: &Path, revision: &str, report: &Report) {
+    let text = std::fs::read_to_string(file).expect("the file can be read");
+    let (before, rest) = text.split_once(BEGIN).expect("the file has a place for the table");
+    let (_, after) = rest.split_once(END).expect("the place has an end");
+    let today = Zoned::now().strftime("%Y-%m-%d").to_string();
+    let text = format!(
+        "{before}{BEGIN}{today}, pg_snowflake {revision}, {}. {report}{END}{after}",
+        machine()
+    );
+    std::fs::write(file, text).expect("the file can be written");
+}
+
+/// Where it ran, and what.
+fn machine() -> String {
+    let version = Command::new(std::env::var_os("PG_CONFIG").expect("set for the run"))
+        .arg("--version")
+        .output()
+        .expect("pg_config can be run");
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let memory_kb: u64 = read_field("/proc/meminfo", "MemTotal")
+        .trim_end_matches(" kB")
+        .parse()
+        .expect("a number of kB");
+    format!(
+        "{}, {cores} cores of {}, {} GB",
+        String::from_utf8_lossy(&version.stdout).trim(),
+        read_field("/proc/cpuinfo", "model name"),
+        memory_kb / 1_000_000,
+    )
+}
+
+/// The first value of that name in a file of `name : value` lines.
+fn read_field(file: &str, name: &str) -> String {
+    let text = std::fs::read_to_string(file).expect("the kernel tells");
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(field, _)| field.trim() == name)
+        .map_or_else(|| "unknown".to_owned(), |(_, value)| value.trim().to_owned())
+}

@@ -1,0 +1,106 @@
+//! Faults that end the server without a word: killed, stopped in a checkpoint, back with an earlier clock.
+
+use crate::campaign::episode::{self, Episode};
+use crate::campaign::journal::{Journal, Ledger, Promise};
+use crate::campaign::load::{CREW, Lead, Load, prepare};
+use crate::campaign::{DAY, Tally};
+use crate::{Cluster, Shutdown};
+use std::thread::spawn;
+
+/// Kills the whole server, its postmaster alone, or one backend, under load; it restarts at once.
+pub fn kill(episode: &mut Episode) -> Tally {
+    let (lead, promise) = episode.lead_and_promise();
+    let mut cluster = Cluster::new();
+    prepare(&cluster, lead);
+    let mut ledger = Ledger::default();
+    for round in 0..episode.rounds {
+        let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+        episode.sleep_ms(10..150);
+        match episode.rng.u8(0..3) {
+            0 => {
+                cluster.kill_9();
+                cluster.start();
+            }
+            1 => {
+                cluster.kill_postmaster();
+                cluster.start();
+            }
+            _ => kill_a_backend(&mut cluster, episode),
+        }
+        close_era(&cluster, &mut ledger, &load.lost(), promise);
+    }
+    episode.last_era(&cluster, ledger, promise)
+}
+
+fn kill_a_backend(cluster: &mut Cluster, episode: &mut Episode) {
+    let mut client = cluster.connect();
+    let query = "SELECT pid FROM pg_stat_activity \
+                 WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    let backends = client.query(query, &[]).expect("the workers' backends");
+    drop(client);
+    let backend = &backends[episode.rng.usize(0..backends.len())];
+    cluster.kill_backend(backend.get(0));
+}
+
+/// Stops the server at once while a checkpoint is under way.
+pub fn stop_in_checkpoint(episode: &mut Episode) -> Tally {
+    let (lead, promise) = episode.lead_and_promise();
+    let mut cluster = Cluster::new();
+    prepare(&cluster, lead);
+    let mut ledger = Ledger::default();
+    let mut stopped_in_checkpoint = 0;
+    let mut era = 0;
+    while stopped_in_checkpoint < episode.rounds {
+        let load = Load::start(&cluster, &mut episode.rng, era * 100, &CREW);
+        era += 1;
+        assert!(era < 10 * episode.rounds, "most checkpoints are over too soon");
+        episode.sleep_ms(10..50);
+        let before = cluster.log().len();
+        let mut client = cluster.connect();
+        // A spread checkpoint: it rests after each page, for 100 ms as a rule.
+        let backup = spawn(move || drop(client.execute("SELECT pg_backup_start('x', false)", &[])));
+        episode.sleep_ms(1..150);
+        cluster.stop(Shutdown::Immediate);
+        backup.join().expect("it only executes");
+        let log = &cluster.log()[before..];
+        if log.contains("checkpoint starting") && !log.contains("checkpoint complete") {
+            stopped_in_checkpoint += 1;
+        }
+        cluster.start();
+        close_era(&cluster, &mut ledger, &load.lost(), promise);
+    }
+    episode.last_era(&cluster, ledger, promise)
+}
+
+/// Kills the server, which comes back with a clock that is behind by up to a day.
+pub fn clock_behind_after_crash(episode: &mut Episode) -> Tally {
+    // What was given and not committed may be in no WAL, and this clock does not stand above it.
+    let promise = Promise::Committed;
+    let mut cluster =
+        Cluster::builder().setting("pg_snowflake.max_lead", "2d").fake_clock().start();
+    prepare(&cluster, Lead::None);
+    let mut ledger = Ledger::default();
+    for round in 0..episode.rounds {
+        let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+        episode.sleep_ms(10..100);
+        cluster.kill_9();
+        let journals = load.lost();
+        cluster.set_clock(-episode.step_seconds(DAY));
+        cluster.start();
+        close_era(&cluster, &mut ledger, &journals, promise);
+        // Half of the crashes meet a clock that was right again in between.
+        if episode.rng.bool() {
+            cluster.set_clock(0.0);
+        }
+    }
+    episode.last_era(&cluster, ledger, promise)
+}
+
+/// Takes note of what was given until the fault, and checks that the server kept what it had acknowledged.
+fn close_era(cluster: &Cluster, ledger: &mut Ledger, journals: &[Journal], promise: Promise) {
+    episode::assert_kept(cluster, journals);
+    ledger.close_era(journals, promise);
+    if promise == Promise::Given {
+        episode::let_the_clock_pass(cluster, journals);
+    }
+}

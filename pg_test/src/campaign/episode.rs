@@ -1,0 +1,110 @@
+//! One server's life in the campaign, and the chances that befall it.
+
+use crate::Cluster;
+use crate::campaign::Tally;
+use crate::campaign::journal::{Journal, Ledger, Promise, Sequence, marks};
+use crate::campaign::load::{CREW, Lead, Load};
+use crate::id::{first_counter_at, now_ms};
+use fastrand::Rng;
+use std::ops::Range;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Some rounds of one fault on one server, or one set of servers.
+pub struct Episode {
+    /// Where every chance comes from: the same seed gives the same choices, though never the same race.
+    pub rng: Rng,
+    /// How often the fault is to happen.
+    pub rounds: i32,
+}
+
+impl Episode {
+    /// Half of the episodes run with the clock, and all that was given counts; in the other half the clock
+    /// plays no part, and what a commit covers counts.
+    pub fn lead_and_promise(&mut self) -> (Lead, Promise) {
+        if self.rng.bool() {
+            (Lead::None, Promise::Given)
+        } else {
+            (Lead::AnHour, Promise::Committed)
+        }
+    }
+
+    /// Load on the server that took over, and what it all comes to.
+    pub fn go_on_elsewhere(
+        &mut self,
+        server: &Cluster,
+        journals: &[Journal],
+        promise: Promise,
+    ) -> Tally {
+        let mut ledger = Ledger::default();
+        ledger.close_era(journals, promise);
+        if promise == Promise::Given {
+            let_the_clock_pass(server, journals);
+        }
+        self.last_era(server, ledger, promise)
+    }
+
+    /// Load after the last fault, and what it all comes to.
+    pub fn last_era(&mut self, server: &Cluster, mut ledger: Ledger, promise: Promise) -> Tally {
+        let load = Load::start(server, &mut self.rng, i32::MAX - 100, &CREW);
+        sleep(Duration::from_millis(50));
+        ledger.close_era(&load.stop(), promise);
+        ledger.tally()
+    }
+
+    /// Sleeps for a random time.
+    pub fn sleep_ms(&mut self, range: Range<u64>) {
+        sleep(Duration::from_millis(self.rng.u64(range)));
+    }
+
+    /// A random number of seconds from a millisecond up to `most`, as often below a second as above.
+    pub fn step_seconds(&mut self, most: f64) -> f64 {
+        let (least, most) = if self.rng.bool() { (0.001_f64, 1.0) } else { (1.0, most) };
+        least * (most / least).powf(self.rng.f64())
+    }
+}
+
+/// Asserts that the server has every commit that it acknowledged. Where it has not, the harness or the server
+/// is at fault, and nothing can be said of ids.
+pub fn assert_kept(cluster: &Cluster, journals: &[Journal]) {
+    let marks = marks(&mut cluster.connect());
+    for journal in journals.iter().filter(|journal| !journal.is_lone()) {
+        let kept = marks.get(&journal.worker).copied().unwrap_or(0);
+        assert!(
+            kept >= journal.committed,
+            "worker {}: {} acknowledged, {kept} kept",
+            journal.worker,
+            journal.committed
+        );
+    }
+}
+
+/// Waits until the clock has passed all that was given, and moves the sequences there: plain `nextval` counts on
+/// from where a sequence stands and does not look at the clock.
+pub fn let_the_clock_pass(cluster: &Cluster, journals: &[Journal]) {
+    let given = journals.iter().flat_map(|journal| &journal.given);
+    let highest = given.map(|&(_, counter)| counter).max().unwrap_or(0);
+    while first_counter_at(now_ms()) <= highest {
+        sleep(Duration::from_millis(1));
+    }
+    let mut client = cluster.connect();
+    for sequence in Sequence::ALL {
+        client
+            .execute("SELECT snowflake_nextval($1::text::regclass, 5)", &[&sequence.name()])
+            .expect("the sequence is not ahead");
+    }
+}
+
+/// What the marks of a server that lost some of its history say was committed.
+pub fn cut_to_marks(cluster: &Cluster, journals: &mut [Journal]) {
+    let marks = marks(&mut cluster.connect());
+    for journal in journals {
+        journal.committed = marks.get(&journal.worker).copied().unwrap_or(0);
+    }
+}
+
+impl Journal {
+    fn is_lone(&self) -> bool {
+        self.given.first().is_some_and(|&(sequence, _)| sequence == Sequence::Lone)
+    }
+}

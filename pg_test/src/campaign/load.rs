@@ -1,0 +1,280 @@
+//! Workers that take ids in every way there is, over real connections, until they are told to stop or lose
+//! the server.
+
+use crate::Cluster;
+use crate::ahead::counter_in_an_hour;
+use crate::campaign::journal::{Journal, SHARD, Sequence};
+use fastrand::Rng;
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::types::ToSql;
+use postgres::{Client, Error, Statement};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::Duration;
+
+/// Whether the clock can hide a counter that falls back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lead {
+    /// The sequences follow the clock, as they do in use.
+    None,
+    /// The sequences are an hour ahead of the clock, so that it plays no part.
+    AnHour,
+}
+
+/// Creates the sequences, and the table in which workers write how many ids they were given.
+pub fn prepare(cluster: &Cluster, lead: Lead) {
+    let mut client = cluster.connect();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE shared;
+             CREATE SEQUENCE cached CACHE 64;
+             CREATE SEQUENCE lone;
+             CREATE SEQUENCE reset;
+             CREATE TABLE marks (worker int, given bigint)",
+        )
+        .expect("a new database");
+    permit(cluster, lead);
+    if lead == Lead::AnHour {
+        let counter = counter_in_an_hour();
+        for sequence in Sequence::ALL {
+            client
+                .execute("SELECT setval($1::text::regclass, $2)", &[&sequence.name(), &counter])
+                .expect("the sequence can be set");
+        }
+    }
+}
+
+/// Permits that lead to the sessions to come.
+pub fn permit(cluster: &Cluster, lead: Lead) {
+    if lead == Lead::AnHour {
+        cluster
+            .connect()
+            .batch_execute("ALTER DATABASE postgres SET pg_snowflake.max_lead = '2h'")
+            .expect("a superuser");
+    }
+}
+
+/// What a worker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Takes ids from the sequences that all share, in transactions that commit or abort.
+    Sharing,
+    /// Takes ids from a sequence that nobody else uses, each time in a transaction of its own.
+    Lone,
+    /// The same, and sets its sequence back now and then.
+    Resetting,
+}
+
+/// The crew of most faults.
+pub const CREW: [Role; 5] =
+    [Role::Sharing, Role::Sharing, Role::Sharing, Role::Sharing, Role::Lone];
+
+/// Workers at work.
+pub struct Load {
+    stop: Arc<AtomicBool>,
+    given: Arc<AtomicU64>,
+    workers: Vec<JoinHandle<Journal>>,
+}
+
+impl Load {
+    /// Starts a worker for each of these roles. `first_worker` is the number of the first; no two workers of a
+    /// server's history may have the same.
+    pub fn start(cluster: &Cluster, rng: &mut Rng, first_worker: i32, crew: &[Role]) -> Self {
+        let mut load = Load { stop: Arc::default(), given: Arc::default(), workers: Vec::new() };
+        for (number, &role) in (first_worker..).zip(crew) {
+            let worker = Worker {
+                session: Session::new(cluster.connect()),
+                rng: rng.fork(),
+                role,
+                journal: Journal::new(number),
+            };
+            let (stop, given) = (Arc::clone(&load.stop), Arc::clone(&load.given));
+            load.workers.push(spawn(move || worker.work(&stop, &given)));
+        }
+        load
+    }
+
+    /// How many ids the workers have been given so far.
+    pub fn given(&self) -> u64 {
+        self.given.load(Ordering::Relaxed)
+    }
+
+    /// Lets the workers finish what they are at, and gives what they were given.
+    pub fn stop(self) -> Vec<Journal> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.lost()
+    }
+
+    /// What the workers were given until they lost the server.
+    pub fn lost(self) -> Vec<Journal> {
+        self.workers.into_iter().map(|worker| worker.join().expect("a worker")).collect()
+    }
+}
+
+/// The server is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lost;
+
+/// Ways to take ids from a sequence: `$1` is its name, `$2` how many.
+#[derive(Clone, Copy)]
+enum Way {
+    OneByOne,
+    Batch,
+    /// Core's function gives the counter itself.
+    Core,
+}
+
+impl Way {
+    const ALL: [Way; 3] = [Way::OneByOne, Way::Batch, Way::Core];
+
+    fn query(self) -> String {
+        let series = "FROM generate_series(1, $2::int)";
+        match self {
+            Way::OneByOne => {
+                format!("SELECT snowflake_nextval($1::text::regclass, {SHARD}) {series}")
+            }
+            Way::Batch => {
+                format!("SELECT snowflake_nextvals($1::text::regclass, {SHARD}, $2::int)")
+            }
+            Way::Core => format!("SELECT nextval($1::text::regclass) {series}"),
+        }
+    }
+}
+
+/// A connection with its statements.
+struct Session {
+    client: Client,
+    ways: [Statement; 3],
+    mark: Statement,
+}
+
+impl Session {
+    fn new(mut client: Client) -> Self {
+        let ways = Way::ALL.map(|way| client.prepare(&way.query()).expect("a sound query"));
+        let mark = client.prepare("INSERT INTO marks VALUES ($1, $2)").expect("a sound statement");
+        Session { client, ways, mark }
+    }
+
+    /// Enters every id as it arrives, whatever becomes of the statement.
+    fn take(
+        &mut self,
+        journal: &mut Journal,
+        sequence: Sequence,
+        way: Way,
+        count: i32,
+    ) -> Result<(), Error> {
+        let parameters: [&(dyn ToSql + Sync); 2] = [&sequence.name(), &count];
+        let parameters = parameters.map(|parameter| parameter as &dyn ToSql);
+        let mut rows = self.client.query_raw(&self.ways[way as usize], parameters)?;
+        while let Some(row) = rows.next()? {
+            match way {
+                Way::Core => journal.given.push((sequence, row.get(0))),
+                Way::OneByOne | Way::Batch => journal.enter_id(sequence, row.get(0)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down how many ids the worker was given, in the current transaction or one of its own.
+    fn mark(&mut self, journal: &Journal) -> Result<(), Error> {
+        let given = i64::try_from(journal.given.len()).expect("a number of ids");
+        self.client.execute(&self.mark, &[&journal.worker, &given]).map(drop)
+    }
+}
+
+struct Worker {
+    session: Session,
+    rng: Rng,
+    role: Role,
+    journal: Journal,
+}
+
+impl Worker {
+    fn work(mut self, stop: &AtomicBool, given: &AtomicU64) -> Journal {
+        while !stop.load(Ordering::Relaxed) {
+            let before = self.journal.given.len();
+            let outcome = match self.role {
+                Role::Sharing => self.transaction(),
+                Role::Lone => self.take_alone(Sequence::Lone),
+                Role::Resetting => self.reset_and_take(),
+            };
+            given.fetch_add((self.journal.given.len() - before) as u64, Ordering::Relaxed);
+            if outcome.or_else(|error| self.go_on_after(&error)) == Err(Lost) {
+                break;
+            }
+        }
+        self.journal
+    }
+
+    /// Some ids in a transaction, which then commits with a mark, commits without having written, or aborts.
+    fn transaction(&mut self) -> Result<(), Error> {
+        let Worker { session, rng, journal, .. } = self;
+        session.client.batch_execute("BEGIN")?;
+        for _ in 0..rng.u8(1..=3) {
+            let sequence = if rng.bool() { Sequence::Shared } else { Sequence::Cached };
+            let (way, count) = random_take(rng);
+            session.take(journal, sequence, way, count)?;
+        }
+        match rng.u8(0..10) {
+            0..6 => {
+                session.mark(journal)?;
+                session.client.batch_execute("COMMIT")?;
+                journal.committed = journal.given.len();
+                Ok(())
+            }
+            6..8 => session.client.batch_execute("COMMIT"),
+            _ => session.client.batch_execute("ROLLBACK"),
+        }
+    }
+
+    /// Some ids in a statement of its own, from a sequence that nobody else uses. What covers them was logged
+    /// by this very statement or by an earlier one, and is flushed in both cases.
+    fn take_alone(&mut self, sequence: Sequence) -> Result<(), Error> {
+        let Worker { session, rng, journal, .. } = self;
+        let (way, count) = random_take(rng);
+        session.take(journal, sequence, way, count)?;
+        journal.committed = journal.given.len();
+        // Seldom: the commit of a row flushes WAL, and this worker is here to show that none is needed.
+        if rng.u8(0..20) == 0 {
+            session.mark(journal)?;
+        }
+        Ok(())
+    }
+
+    fn reset_and_take(&mut self) -> Result<(), Error> {
+        match self.rng.u8(0..8) {
+            0 => self.session.client.batch_execute("ALTER SEQUENCE reset RESTART")?,
+            1 => self.session.client.batch_execute("SELECT setval('reset', 1)")?,
+            _ => {}
+        }
+        // Core's nextval knows no guard: it counts on from 1.
+        let (_, count) = random_take(&mut self.rng);
+        self.session.take(&mut self.journal, Sequence::Reset, Way::Batch, count)
+    }
+
+    /// Goes on after a refusal for the clock's sake, and ends when the server is gone.
+    fn go_on_after(&mut self, error: &Error) -> Result<(), Lost> {
+        match error.code().map(|code| code.code()) {
+            Some("55000") => {
+                self.journal.refused += 1;
+                sleep(Duration::from_millis(1));
+                self.session.client.batch_execute("ROLLBACK").map_err(|_| Lost)
+            }
+            // Its postmaster or a neighbour was killed, or it is shutting down.
+            Some("57P01" | "57P02" | "57P03") | None => Err(Lost),
+            _ => panic!("{error:?}"),
+        }
+    }
+}
+
+/// Mostly a few ids; at times so many that the sequence runs ahead of the clock.
+fn random_take(rng: &mut Rng) -> (Way, i32) {
+    let way = Way::ALL[rng.usize(0..Way::ALL.len())];
+    let count = match rng.u8(0..100) {
+        0..80 => rng.i32(1..=20),
+        80..98 => rng.i32(100..=500),
+        _ => rng.i32(5_000..=20_000),
+    };
+    (way, count)
+}

@@ -1,0 +1,189 @@
+//! The campaign: faults, many times each, on real servers under load, and what clients were given through all
+//! of them. Nothing may come twice.
+//!
+//! The load ([`load`]) takes ids in every way and writes down each one that reaches a client ([`journal`]),
+//! committed or not. The faults are in a module each for crashes, clocks, standbys, copies and crowds. The
+//! campaign runs them side by side within a time budget ([`run`]).
+
+mod clients;
+mod clock;
+mod copies;
+mod crash;
+mod episode;
+mod journal;
+mod load;
+mod report;
+mod run;
+mod standby;
+
+pub use report::Report;
+pub use run::{Plan, run, short_form};
+
+use crate::installation;
+use episode::Episode;
+use std::ops::AddAssign;
+
+/// A day in seconds: the longest step of a clock.
+const DAY: f64 = 86_400.0;
+
+/// Something that happens to a server, and what is promised of ids all the same.
+pub struct Fault {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What happens.
+    pub title: &'static str,
+    /// Which ids never come again.
+    pub promise: &'static str,
+    /// How often it happens in the long form.
+    pub long: i32,
+    /// How often it happens in the short form.
+    pub short: i32,
+    /// How often it happens to one set of servers.
+    per_episode: i32,
+    episode: fn(&mut Episode) -> Tally,
+}
+
+/// The faults of the campaign.
+pub const FAULTS: [Fault; 10] = [
+    Fault {
+        name: "kill",
+        title: "`kill -9` of the whole server, the postmaster or a backend, restart at once",
+        promise: GIVEN_OR_COMMITTED,
+        long: 200,
+        short: 8,
+        per_episode: 10,
+        episode: crash::kill,
+    },
+    Fault {
+        name: "checkpoint",
+        title: "immediate stop during a checkpoint",
+        promise: GIVEN_OR_COMMITTED,
+        long: 50,
+        short: 4,
+        per_episode: 5,
+        episode: crash::stop_in_checkpoint,
+    },
+    Fault {
+        name: "steps",
+        title: "clock steps of ±1 ms to ±1 day during load",
+        promise: "given; and a session that resets its sequence never repeats itself",
+        long: 500,
+        short: 50,
+        per_episode: 25,
+        episode: clock::steps,
+    },
+    Fault {
+        name: "behind",
+        title: "`kill -9`, and a clock that comes back behind by 1 ms to 1 day",
+        promise: "committed",
+        long: 100,
+        short: 4,
+        per_episode: 10,
+        episode: crash::clock_behind_after_crash,
+    },
+    Fault {
+        name: "failover",
+        title: "synchronous standby promoted, old primary killed, clocks up to 2 s apart",
+        promise: "committed",
+        long: 50,
+        short: 2,
+        per_episode: 1,
+        episode: standby::synchronous,
+    },
+    Fault {
+        name: "async",
+        title: "asynchronous standby promoted, old primary killed",
+        promise: "given; without the clock's help: committed and replayed",
+        long: 50,
+        short: 2,
+        per_episode: 1,
+        episode: standby::asynchronous,
+    },
+    Fault {
+        name: "restore",
+        title: "base backup and point-in-time restore",
+        promise: "given; without the clock's help: committed before the point",
+        long: 20,
+        short: 2,
+        per_episode: 1,
+        episode: copies::point_in_time,
+    },
+    Fault {
+        name: "dump",
+        title: "dump and restore to another server",
+        promise: "given; without the clock's help: committed and in the dump",
+        long: 20,
+        short: 2,
+        per_episode: 1,
+        episode: copies::dump_and_restore,
+    },
+    Fault {
+        name: "upgrade",
+        title: "`pg_upgrade` to the next major version that is installed",
+        promise: GIVEN_OR_COMMITTED,
+        long: 3,
+        short: 1,
+        per_episode: 1,
+        episode: copies::upgrade,
+    },
+    Fault {
+        name: "clients",
+        title: "64 clients, CACHE 1 and 64, batches, plain `nextval`; a round is 1,000,000 ids",
+        promise: "given",
+        long: 10,
+        short: 1,
+        per_episode: 5,
+        episode: clients::many,
+    },
+];
+
+const GIVEN_OR_COMMITTED: &str = "given; without the clock's help: committed";
+
+impl Fault {
+    /// The fault of that name.
+    pub fn named(name: &str) -> Option<&'static Fault> {
+        FAULTS.iter().find(|fault| fault.name == name)
+    }
+
+    /// Why the fault cannot happen on this machine, if so.
+    pub fn left_out(&self) -> Option<&'static str> {
+        (self.name == "upgrade" && installation::next_bindir().is_none())
+            .then_some("no other major version is installed")
+    }
+}
+
+/// What some rounds of a fault came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Ids that reached a client.
+    pub given: u64,
+    /// Of these, the ones that are promised never to come again.
+    pub promised: u64,
+    /// How often a promised one was given once more. Must be 0.
+    pub repeats: u64,
+    /// Ids that are not above what was committed before the fault, or not above the session's last from the
+    /// same sequence. Must be 0.
+    pub out_of_order: u64,
+    /// How often one that is not promised was given once more.
+    pub repeats_unpromised: u64,
+    /// Calls that were refused since the sequence was too far ahead of the clock.
+    pub refused: u64,
+}
+
+impl Tally {
+    /// Whether every promise was kept.
+    pub fn is_sound(&self) -> bool {
+        self.repeats == 0 && self.out_of_order == 0
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.given += other.given;
+        self.promised += other.promised;
+        self.repeats += other.repeats;
+        self.out_of_order += other.out_of_order;
+        self.repeats_unpromised += other.repeats_unpromised;
+        self.refused += other.refused;
+    }
+}

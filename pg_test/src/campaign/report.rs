@@ -1,0 +1,173 @@
+//! The campaign's progress, and the table that it ends with.
+
+use crate::campaign::run::{Outcome, Plan, Turn};
+use crate::campaign::{Fault, Tally};
+use std::fmt::{self, Display, Formatter};
+use std::time::{Duration, Instant};
+
+/// How often the progress is told.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// What the faults came to so far.
+pub struct Report {
+    seed: u64,
+    first_episode: u64,
+    rows: Vec<Row>,
+    started: Instant,
+    last_told: Instant,
+}
+
+struct Row {
+    fault: &'static Fault,
+    wanted: i32,
+    /// Rounds that are done or under way.
+    begun: i32,
+    done: i32,
+    episodes: u64,
+    tally: Tally,
+    /// Episodes that broke a promise, or in which the harness or a server failed.
+    broken: u32,
+}
+
+impl Report {
+    pub(super) fn begin(plan: &Plan) -> Self {
+        let row = |&(fault, wanted): &(&'static Fault, i32)| Row {
+            fault,
+            wanted,
+            begun: 0,
+            done: 0,
+            episodes: 0,
+            tally: Tally::default(),
+            broken: 0,
+        };
+        let rows: Vec<Row> = plan.faults.iter().map(row).collect();
+        for (name, reason) in
+            rows.iter().filter_map(|row| Some((row.fault.name, row.fault.left_out()?)))
+        {
+            println!("left out: the campaign's fault {name}: {reason}");
+        }
+        let now = Instant::now();
+        let Plan { seed, first_episode, .. } = *plan;
+        Report { seed, first_episode, rows, started: now, last_told: now }
+    }
+
+    /// An episode of the fault that is furthest from its end, so that a short budget serves all alike.
+    pub(super) fn next_turn(&mut self) -> Option<Turn> {
+        let share = |row: &Row| f64::from(row.begun) / f64::from(row.wanted);
+        let row = self
+            .rows
+            .iter_mut()
+            .filter(|row| row.begun < row.wanted && row.fault.left_out().is_none())
+            .min_by(|one, other| share(one).total_cmp(&share(other)))?;
+        let rounds = row.fault.per_episode.min(row.wanted - row.begun);
+        let episode = self.first_episode + row.episodes;
+        row.begun += rounds;
+        row.episodes += 1;
+        Some(Turn { fault: row.fault, episode, rounds })
+    }
+
+    pub(super) fn enter(&mut self, turn: &Turn, outcome: Outcome) {
+        let row = self.rows.iter_mut().find(|row| row.fault.name == turn.fault.name);
+        let row = row.expect("the turn is of this plan");
+        row.done += turn.rounds;
+        row.tally += outcome.unwrap_or_default();
+        if !outcome.is_some_and(|tally| tally.is_sound()) {
+            row.broken += 1;
+            match outcome {
+                Some(tally) => println!("BROKEN promise: {tally:?}"),
+                None => println!("FAILED: a server or the harness, see above"),
+            }
+            println!("  again: {}", turn.reproduce(self.seed));
+        }
+        if self.last_told.elapsed() > INTERVAL {
+            self.last_told = Instant::now();
+            println!("{}", self.progress());
+        }
+    }
+
+    /// Whether every promise was kept.
+    pub fn is_sound(&self) -> bool {
+        self.rows.iter().all(|row| row.broken == 0)
+    }
+
+    /// Whether every fault happened as often as it was to.
+    pub fn is_complete(&self) -> bool {
+        self.rows.iter().all(|row| row.done == row.wanted || row.fault.left_out().is_some())
+    }
+
+    fn progress(&self) -> String {
+        let rounds: Vec<String> = self
+            .rows
+            .iter()
+            .map(|row| format!("{} {}/{}", row.fault.name, row.done, row.wanted))
+            .collect();
+        let total = self.total();
+        format!(
+            "{:4.1} min: {} ids given, {} repeats; {}",
+            self.started.elapsed().as_secs_f64() / 60.0,
+            total.given,
+            total.repeats,
+            rounds.join(", ")
+        )
+    }
+
+    fn total(&self) -> Tally {
+        let mut total = Tally::default();
+        self.rows.iter().for_each(|row| total += row.tally);
+        total
+    }
+}
+
+/// As Markdown.
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        writeln!(
+            f,
+            "Seed {}, {:.1} minutes.\n",
+            self.seed,
+            self.started.elapsed().as_secs_f64() / 60.0
+        )?;
+        writeln!(
+            f,
+            "| fault | times | ids given | of these promised | repeats | out of order | not promised, came again |"
+        )?;
+        writeln!(f, "| --- | --: | --: | --: | --: | --: | --: |")?;
+        for row in &self.rows {
+            if let Some(reason) = row.fault.left_out() {
+                writeln!(f, "| {} | left out: {reason} | | | | | |", row.fault.title)?;
+                continue;
+            }
+            let times = if row.done == row.wanted {
+                row.done.to_string()
+            } else {
+                format!("{} of {}", row.done, row.wanted)
+            };
+            let failed = if row.broken > 0 {
+                format!(" **{} episodes broken**", row.broken)
+            } else {
+                String::new()
+            };
+            line(f, row.fault.title, &format!("{times}{failed}"), &row.tally)?;
+        }
+        line(f, "all", "", &self.total())
+    }
+}
+
+fn line(f: &mut Formatter, title: &str, times: &str, tally: &Tally) -> fmt::Result {
+    let figures =
+        [tally.given, tally.promised, tally.repeats, tally.out_of_order, tally.repeats_unpromised];
+    let figures = figures.map(with_commas).join(" | ");
+    writeln!(f, "| {title} | {times} | {figures} |")
+}
+
+/// 1234567 as 1,234,567.
+fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).expect("digits"))
+        .collect();
+    groups.join(",")
+}

@@ -1,0 +1,101 @@
+//! Runs episodes of many faults side by side, within a time budget.
+
+use crate::campaign::episode::Episode;
+use crate::campaign::report::Report;
+use crate::campaign::{FAULTS, Fault, Tally};
+use fastrand::Rng;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What to run.
+pub struct Plan {
+    /// The faults, with how often each is to happen.
+    pub faults: Vec<(&'static Fault, i32)>,
+    /// The seed that every choice comes from.
+    pub seed: u64,
+    /// The number of each fault's first episode; above 0 to repeat a later one alone.
+    pub first_episode: u64,
+    /// When to begin no more.
+    pub budget: Duration,
+    /// How many episodes run at a time.
+    pub at_a_time: usize,
+}
+
+/// Runs the plan, tells of its progress on standard output, and reports.
+pub fn run(plan: &Plan) -> Report {
+    let report = Mutex::new(Report::begin(plan));
+    let deadline = Instant::now() + plan.budget;
+    thread::scope(|scope| {
+        for _ in 0..plan.at_a_time {
+            scope.spawn(|| {
+                while Instant::now() < deadline
+                    && let Some(turn) = next_turn(&report)
+                {
+                    let outcome = turn.take(plan.seed);
+                    lock(&report).enter(&turn, outcome);
+                }
+            });
+        }
+    });
+    report.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets go of the report before the turn is taken.
+fn next_turn(report: &Mutex<Report>) -> Option<Turn> {
+    lock(report).next_turn()
+}
+
+fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
+    report.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The short form of one fault, for a test.
+///
+/// # Panics
+/// Where a promise is broken. The output has the seed.
+pub fn short_form(name: &str) {
+    let fault = Fault::named(name).expect("a fault of the campaign");
+    let report = run(&Plan {
+        faults: vec![(fault, fault.short)],
+        seed: fastrand::u64(..),
+        first_episode: 0,
+        budget: Duration::MAX,
+        at_a_time: 1,
+    });
+    println!("{report}");
+    assert!(report.is_sound(), "{name} breaks its promise");
+}
+
+/// One episode of a fault.
+pub(super) struct Turn {
+    pub fault: &'static Fault,
+    /// Which of the fault's episodes.
+    pub episode: u64,
+    pub rounds: i32,
+}
+
+/// What became of an episode: `None` where the harness or a server failed.
+pub(super) type Outcome = Option<Tally>;
+
+impl Turn {
+    /// The command that makes the same choices once more.
+    pub fn reproduce(&self, seed: u64) -> String {
+        let Turn { fault, episode, rounds } = self;
+        format!(
+            "./dev campaign --fault {} --seed {seed} --episode {episode} --rounds {rounds}",
+            fault.name
+        )
+    }
+
+    fn take(&self, seed: u64) -> Outcome {
+        let place = FAULTS.iter().position(|fault| fault.name == self.fault.name);
+        let place = place.expect("a fault of the campaign") as u64;
+        // Apart from each other, so that no two episodes make the same choices.
+        let seed = seed ^ (place << 48) ^ (self.episode << 32);
+        let mut episode = Episode { rng: Rng::with_seed(seed), rounds: self.rounds };
+        // A panic has told its reason on standard error, with the server's log.
+        catch_unwind(AssertUnwindSafe(|| (self.fault.episode)(&mut episode))).ok()
+    }
+}

@@ -1,0 +1,76 @@
+//! The primary dies, and its standby takes over.
+
+use crate::Cluster;
+use crate::campaign::Tally;
+use crate::campaign::episode::{self, Episode};
+use crate::campaign::journal::Promise;
+use crate::campaign::load::{CREW, Load, prepare};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A synchronous standby, whose clock is up to 2 seconds apart from the primary's.
+pub fn synchronous(episode: &mut Episode) -> Tally {
+    let mut tally = Tally::default();
+    for _ in 0..episode.rounds {
+        let (lead, _) = episode.lead_and_promise();
+        let primary =
+            Cluster::builder().setting("pg_snowflake.max_lead", "10s").fake_clock().start();
+        prepare(&primary, lead);
+        let standby = primary.standby();
+        wait_for_standby(&primary);
+        // What was not committed may not have reached the standby, and its clock may be behind.
+        let [of_primary, of_standby] = [(); 2].map(|()| episode.rng.f64() * 2.0 - 1.0);
+        primary.set_clock(of_primary);
+        standby.set_clock(of_standby);
+        tally += fail_over(episode, primary, &standby, Promise::Committed, true);
+    }
+    tally
+}
+
+/// An asynchronous standby, on a machine whose clock is right.
+pub fn asynchronous(episode: &mut Episode) -> Tally {
+    let mut tally = Tally::default();
+    for _ in 0..episode.rounds {
+        let (lead, promise) = episode.lead_and_promise();
+        let primary = Cluster::new();
+        prepare(&primary, lead);
+        let standby = primary.standby();
+        tally += fail_over(episode, primary, &standby, promise, false);
+    }
+    tally
+}
+
+fn fail_over(
+    episode: &mut Episode,
+    mut primary: Cluster,
+    standby: &Cluster,
+    promise: Promise,
+    is_synchronous: bool,
+) -> Tally {
+    let load = Load::start(&primary, &mut episode.rng, 0, &CREW);
+    episode.sleep_ms(50..300);
+    primary.kill_9();
+    let mut journals = load.lost();
+    standby.promote();
+    if is_synchronous {
+        episode::assert_kept(standby, &journals);
+    } else {
+        episode::cut_to_marks(standby, &mut journals);
+    }
+    episode.go_on_elsewhere(standby, &journals, promise)
+}
+
+/// Makes the primary wait for its standby.
+fn wait_for_standby(primary: &Cluster) {
+    let mut client = primary.connect();
+    for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"]
+    {
+        client.batch_execute(statement).expect("a superuser");
+    }
+    let query = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while client.query_one(query, &[]).expect("a view").get::<_, i64>(0) == 0 {
+        assert!(Instant::now() < deadline, "no standby is synchronous");
+        sleep(Duration::from_millis(5));
+    }
+}
