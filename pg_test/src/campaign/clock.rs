@@ -16,7 +16,7 @@ const STEPS_PER_LOAD: i32 = 5;
 /// Steps the clock back and forth under load. No server is lost, so all that is given counts.
 pub fn steps(episode: &mut Episode) -> Tally {
     // Where the permitted lead is short, a long step forward would leave nothing to see but refusals.
-    let (max_lead, furthest_ahead) = if episode.rng.bool() { ("2d", DAY) } else { ("100ms", 1.0) };
+    let (max_lead, furthest_ahead) = episode.alternate(("2d", DAY), ("100ms", 1.0));
     let cluster =
         Cluster::builder().setting("pg_snowflake.max_lead", max_lead).fake_clock().start();
     prepare(&cluster, Lead::None);

@@ -14,8 +14,12 @@ pub fn kill(episode: &mut Episode) -> Tally {
     prepare(&cluster, lead);
     let mut ledger = Ledger::default();
     for round in 0..episode.rounds {
-        let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
-        episode.sleep_ms(10..150);
+        let load = if round % 2 == 0 {
+            load_with_a_checkpoint(&cluster, episode, round)
+        } else {
+            // Nobody else is there who would flush its WAL.
+            Load::of_one_id(&cluster, round * 100)
+        };
         match episode.rng.u8(0..3) {
             0 => {
                 cluster.kill_9();
@@ -30,6 +34,15 @@ pub fn kill(episode: &mut Episode) -> Tally {
         close_era(&cluster, &mut ledger, &load.lost(), promise);
     }
     episode.last_era(&cluster, ledger, promise)
+}
+
+/// Recovery starts at the last checkpoint, so what was logged before it helps nobody who takes ids after it.
+fn load_with_a_checkpoint(cluster: &Cluster, episode: &mut Episode, round: i32) -> Load {
+    let load = Load::start(cluster, &mut episode.rng, round * 100, &CREW);
+    episode.sleep_ms(5..100);
+    cluster.connect().batch_execute("CHECKPOINT").expect("a superuser");
+    episode.sleep_ms(5..50);
+    load
 }
 
 fn kill_a_backend(cluster: &mut Cluster, episode: &mut Episode) {
@@ -51,10 +64,9 @@ pub fn stop_in_checkpoint(episode: &mut Episode) -> Tally {
     let mut stopped_in_checkpoint = 0;
     let mut era = 0;
     while stopped_in_checkpoint < episode.rounds {
-        let load = Load::start(&cluster, &mut episode.rng, era * 100, &CREW);
-        era += 1;
         assert!(era < 10 * episode.rounds, "most checkpoints are over too soon");
-        episode.sleep_ms(10..50);
+        let load = load_with_a_checkpoint(&cluster, episode, era);
+        era += 1;
         let before = cluster.log().len();
         let mut client = cluster.connect();
         // A spread checkpoint: it rests after each page, for 100 ms as a rule.

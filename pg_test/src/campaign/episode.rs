@@ -16,17 +16,21 @@ pub struct Episode {
     pub rng: Rng,
     /// How often the fault is to happen.
     pub rounds: i32,
+    /// Which of two variants is next. Not left to chance, so that the shortest form has both.
+    pub is_second: bool,
 }
 
 impl Episode {
-    /// Half of the episodes run with the clock, and all that was given counts; in the other half the clock
-    /// plays no part, and what a commit covers counts.
+    /// Half of the servers run with the clock, and all that was given counts; in the other half the clock plays
+    /// no part, and what a commit covers counts.
     pub fn lead_and_promise(&mut self) -> (Lead, Promise) {
-        if self.rng.bool() {
-            (Lead::None, Promise::Given)
-        } else {
-            (Lead::AnHour, Promise::Committed)
-        }
+        self.alternate((Lead::AnHour, Promise::Committed), (Lead::None, Promise::Given))
+    }
+
+    /// Each time the other of the two.
+    pub fn alternate<T>(&mut self, first: T, second: T) -> T {
+        self.is_second = !self.is_second;
+        if self.is_second { first } else { second }
     }
 
     /// Load on the server that took over, and what it all comes to.

@@ -95,6 +95,24 @@ impl Load {
         load
     }
 
+    /// A session that was given its first id just now, and takes no more.
+    pub fn of_one_id(cluster: &Cluster, worker: i32) -> Self {
+        let mut session = Session::new(cluster.connect());
+        let mut journal = Journal::new(worker);
+        session
+            .take(&mut journal, Sequence::Lone, Way::OneByOne, 1)
+            .expect("the sequence is not too far ahead");
+        journal.committed = journal.given.len();
+        let worker = spawn(move || {
+            // Until the server is gone, so that there is a backend to kill.
+            while session.client.is_valid(Duration::from_secs(60)).is_ok() {
+                sleep(Duration::from_millis(1));
+            }
+            journal
+        });
+        Load { stop: Arc::default(), given: Arc::default(), workers: vec![worker] }
+    }
+
     /// How many ids the workers have been given so far.
     pub fn given(&self) -> u64 {
         self.given.load(Ordering::Relaxed)

@@ -50,8 +50,8 @@ pub const FAULTS: [Fault; 10] = [
         title: "`kill -9` of the whole server, the postmaster or a backend, restart at once",
         promise: GIVEN_OR_COMMITTED,
         long: 200,
-        short: 8,
-        per_episode: 10,
+        short: 10,
+        per_episode: 5,
         episode: crash::kill,
     },
     Fault {
@@ -60,7 +60,7 @@ pub const FAULTS: [Fault; 10] = [
         promise: GIVEN_OR_COMMITTED,
         long: 50,
         short: 4,
-        per_episode: 5,
+        per_episode: 2,
         episode: crash::stop_in_checkpoint,
     },
     Fault {
@@ -68,7 +68,7 @@ pub const FAULTS: [Fault; 10] = [
         title: "clock steps of ±1 ms to ±1 day during load",
         promise: "given; and a session that resets its sequence never repeats itself",
         long: 500,
-        short: 50,
+        short: 100,
         per_episode: 25,
         episode: clock::steps,
     },

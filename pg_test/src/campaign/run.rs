@@ -94,7 +94,8 @@ impl Turn {
         let place = place.expect("a fault of the campaign") as u64;
         // Apart from each other, so that no two episodes make the same choices.
         let seed = seed ^ (place << 48) ^ (self.episode << 32);
-        let mut episode = Episode { rng: Rng::with_seed(seed), rounds: self.rounds };
+        let is_second = self.episode % 2 == 1;
+        let mut episode = Episode { rng: Rng::with_seed(seed), rounds: self.rounds, is_second };
         // A panic has told its reason on standard error, with the server's log.
         catch_unwind(AssertUnwindSafe(|| (self.fault.episode)(&mut episode))).ok()
     }
