@@ -181,7 +181,8 @@ impl Cluster {
         let mut upgrade = new.command("pg_upgrade");
         upgrade.arg("--old-bindir").arg(&self.bindir).arg("--new-bindir").arg(bindir);
         upgrade.arg("--old-datadir").arg(self.dir.path().join("data"));
-        upgrade.args(["--new-datadir=data", "--username=postgres", "--socketdir=."]);
+        upgrade.args(["--new-datadir=data", "--username=postgres", "--socketdir"]);
+        upgrade.arg(new.dir.path());
         installation::run(&mut upgrade, b"");
         new.start();
         new

@@ -2,6 +2,24 @@
 //! stated in docs/proof.md.
 
 use pg_snowflake_servertest::campaign::short_form;
+use std::path::Path;
+use std::process::Command;
+
+/// `./dev mutations` takes too long for every day; that its changes still fit does not.
+#[test]
+fn every_mutation_still_fits_the_source() {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mutations: Vec<_> = std::fs::read_dir(project.join("pg_test/mutations"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert!(mutations.len() >= 8, "{mutations:?}");
+    for mutation in mutations {
+        let mut apply = Command::new("git");
+        apply.current_dir(project).args(["apply", "--check"]).arg(&mutation);
+        assert!(apply.status().unwrap().success(), "{mutation:?} does not apply any more");
+    }
+}
 
 #[test]
 fn killed_servers_repeat_no_id() {

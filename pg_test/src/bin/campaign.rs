@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     });
     println!("\n{report}");
     if !report.is_complete() {
-        println!("The budget of {} minutes was over before all was done.", options.minutes);
+        println!("Not all was done in the {} minutes.", options.minutes);
     }
     if let (Some(file), Some(revision)) = (&options.record, &options.revision) {
         record(file, revision, &report);

@@ -69,8 +69,10 @@ impl Report {
     pub(super) fn enter(&mut self, turn: &Turn, outcome: Outcome) {
         let row = self.rows.iter_mut().find(|row| row.fault.name == turn.fault.name);
         let row = row.expect("the turn is of this plan");
-        row.done += turn.rounds;
-        row.tally += outcome.unwrap_or_default();
+        if let Some(tally) = outcome {
+            row.done += turn.rounds;
+            row.tally += tally;
+        }
         if !outcome.is_some_and(|tally| tally.is_sound()) {
             row.broken += 1;
             match outcome {
