@@ -3,6 +3,8 @@
 //! Crockford's alphabet leaves out I, L, O and U, and reads I and L as 1 and O as 0, so that a token can be read
 //! aloud and typed again. 13 characters hold 65 bits: the first is at most F.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 
 /// The number of characters of an id.

@@ -6,6 +6,8 @@
 //! since a forward jump is what later leaves a sequence ahead of the clock. The guard is arithmetic on
 //! numbers that the caller reads; the one function that reads the machine's clock is [`Clock::read`].
 
+#![forbid(unsafe_code)]
+
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// A wall clock that runs ahead of the monotonic one by more than this between two looks has jumped.

@@ -1,5 +1,7 @@
 //! An id drawn with its bits and what they mean, for people. Pure text; times are in UTC.
 
+#![forbid(unsafe_code)]
+
 use crate::layout::{Fields, Layout};
 use crate::layout_spec;
 use jiff::Timestamp;

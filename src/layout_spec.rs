@@ -3,6 +3,8 @@
 //! Pure text and numbers. The fields stand in their order in the id, high bits first, so that
 //! `time:39 seq:8 shard:16` puts the shard lowest.
 
+#![forbid(unsafe_code)]
+
 use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, PRESETS, Unit};
 use jiff::Timestamp;
 use jiff::civil::Date;

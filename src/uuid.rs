@@ -9,6 +9,8 @@
 //! 62 bits  the fields below time, as they stand in the id
 //! ```
 
+#![forbid(unsafe_code)]
+
 use crate::layout::Layout;
 
 const VERSION: u128 = 7;
