@@ -1,7 +1,7 @@
 //! What an id says by itself, and ids from what they say. Nothing here reads a setting or a clock.
 
 use crate::error::Report;
-use crate::layout::{Fields, Layout};
+use crate::layout::{Fields, Layout, OutOfRange};
 use crate::row::{Row, timestamptz, unix_us_of};
 use crate::{base32, explain, uuid};
 use pgrx::prelude::*;
@@ -43,26 +43,9 @@ fn snowflake_encode(
     seq: i32,
     layout: Layout,
 ) -> i64 {
-    let unix_us = unix_us_of(created_at);
-    let tick = layout.tick_at(unix_us);
-    if unix_us == i64::MAX || !(0..=layout.last_tick()).contains(&tick) {
-        Report {
-            code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            message: format!("the time is out of range for layout {layout}"),
-            detail: None,
-            hint: Some(format!(
-                "The layout's time field holds times from {} to {}.",
-                explain::instant(&layout, 0),
-                explain::instant(&layout, layout.last_tick() + 1)
-            )),
-        }
-        .raise();
-    }
-    layout.compose(Fields {
-        tick,
-        shard: field("shard id", shard_id, layout.shards(), layout),
-        seq: field("seq", seq, layout.seqs(), layout),
-    })
+    layout
+        .encode(unix_us_of(created_at), shard_id, seq)
+        .unwrap_or_else(|field| out_of_range(field, shard_id, seq, layout))
 }
 
 /// `snowflake_min_id(at timestamptz, layout) → bigint`
@@ -155,17 +138,32 @@ fn split(id: i64, layout: Layout) -> Fields {
     layout.split(id)
 }
 
-/// A field of an id, below `limit`.
-fn field(name: &str, value: i32, limit: i64, layout: Layout) -> u32 {
-    u32::try_from(value).ok().filter(|&value| i64::from(value) < limit).unwrap_or_else(|| {
-        Report {
-            code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            message: format!("{name} {value} is out of range for layout {layout}"),
-            detail: None,
-            hint: Some(format!("The layout has {name}s from 0 to {}.", limit - 1)),
-        }
-        .raise()
-    })
+fn out_of_range(field: OutOfRange, shard_id: i32, seq: i32, layout: Layout) -> ! {
+    let (message, hint) = match field {
+        OutOfRange::Time => (
+            "the time is out of range".into(),
+            format!(
+                "The layout's time field holds times from {} to {}.",
+                explain::instant(&layout, 0),
+                explain::instant(&layout, layout.last_tick() + 1)
+            ),
+        ),
+        OutOfRange::Shard => (
+            format!("shard id {shard_id} is out of range"),
+            format!("The layout has shard ids from 0 to {}.", layout.shards() - 1),
+        ),
+        OutOfRange::Seq => (
+            format!("seq {seq} is out of range"),
+            format!("The layout has seqs from 0 to {}.", layout.seqs() - 1),
+        ),
+    };
+    Report {
+        code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+        message: format!("{message} for layout {layout}"),
+        detail: None,
+        hint: Some(hint),
+    }
+    .raise()
 }
 
 #[cfg(any(test, feature = "pg_test"))]

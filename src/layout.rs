@@ -4,6 +4,8 @@
 //! that only grows: `counter = tick << seq_bits | seq`. That counter is what a sequence holds; an id is the
 //! counter with the shard put back in.
 
+#![forbid(unsafe_code)]
+
 /// The widths of an id's fields, and what its time counts. The time field is always the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
@@ -76,6 +78,17 @@ pub struct Fields {
     pub shard: u32,
     /// The low bits of the counter.
     pub seq: u32,
+}
+
+/// The field whose value an id has no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutOfRange {
+    /// The time is before the layout's epoch or after its last tick.
+    Time,
+    /// The shard is negative or too large.
+    Shard,
+    /// The seq is negative or too large.
+    Seq,
 }
 
 /// The most bits that a time field may have.
@@ -256,6 +269,17 @@ impl Layout {
             | (seq as i64) << self.seq_shift()
     }
 
+    /// The id of the tick that `unix_us` falls in, on that shard, with that seq. `i64::MAX` is after every tick.
+    pub fn encode(&self, unix_us: i64, shard: i32, seq: i32) -> Result<i64, OutOfRange> {
+        let tick = self.tick_at(unix_us);
+        if unix_us == i64::MAX || !(0..=self.last_tick()).contains(&tick) {
+            return Err(OutOfRange::Time);
+        }
+        let shard = below(self.shards(), shard).ok_or(OutOfRange::Shard)?;
+        let seq = below(self.seqs(), seq).ok_or(OutOfRange::Seq)?;
+        Ok(self.compose(Fields { tick, shard, seq }))
+    }
+
     /// `tick` where the time field is, and all else 0.
     pub const fn shift_tick(&self, tick: i64) -> i64 {
         tick << self.low_bits()
@@ -313,6 +337,11 @@ impl Layout {
     }
 }
 
+/// `value`, if it is not negative and below `limit`.
+fn below(limit: i64, value: i32) -> Option<u32> {
+    u32::try_from(value).ok().filter(|&value| i64::from(value) < limit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,6 +392,27 @@ mod tests {
         assert_eq!(of_62_bits.min_id(i64::MAX), 1 << 62);
         assert_eq!(PRESETS[1].1.min_id(i64::MAX), i64::MAX);
         assert_eq!(INSTAGRAM.min_id(INSTAGRAM.instant_of(1 << 40)), i64::MAX);
+    }
+
+    #[test]
+    fn a_value_that_a_field_has_no_room_for_is_no_id() {
+        let js53 = PRESETS[6].1;
+        let (first, after) = (js53.instant_of(0), js53.instant_of(js53.last_tick() + 1));
+        assert_eq!(js53.encode(first, 0, 0), Ok(0));
+        assert_eq!(js53.encode(after - 1, 127, 31), Ok((1 << 53) - 1));
+        let cases = [
+            ((first - 1, 0, 0), OutOfRange::Time),
+            ((after, 0, 0), OutOfRange::Time),
+            ((i64::MIN, 0, 0), OutOfRange::Time),
+            ((i64::MAX, 0, 0), OutOfRange::Time),
+            ((first, -1, 0), OutOfRange::Shard),
+            ((first, 128, 0), OutOfRange::Shard),
+            ((first, 0, -1), OutOfRange::Seq),
+            ((first, 0, 32), OutOfRange::Seq),
+        ];
+        for ((unix_us, shard, seq), field) in cases {
+            assert_eq!(js53.encode(unix_us, shard, seq), Err(field), "{unix_us} {shard} {seq}");
+        }
     }
 
     #[test]
