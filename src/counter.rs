@@ -3,6 +3,8 @@
 //! [`advance`] is the whole policy, as a function of numbers: no page, no lock, no clock of its own.
 //! Uniqueness rests on one rule, that a counter is only ever moved up; the clock decides how far.
 
+#![forbid(unsafe_code)]
+
 use crate::clock::Now;
 use crate::layout::Layout;
 
@@ -169,7 +171,7 @@ fn floor_tick(layout: Layout, now: Now) -> i64 {
 fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
     let Request { layout, policy, now, taken } = request;
     // A sequence that stands at the end of bigint has no next value; saturating leaves it there, where it
-    // is far ahead of every clock.
+    // is far ahead of the clock, or used up.
     let next = state.last_value.saturating_add(i64::from(state.is_called));
     let first =
         if floor_tick > layout.tick_of(next) { layout.at_tick(next, floor_tick) } else { next };
@@ -211,7 +213,9 @@ pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> De
     }
 
     let end = bounds.max_value.min(layout.max_counter());
-    if first > end {
+    // At the end of bigint there is no next counter, and `first` is the last one again.
+    let is_taken = (state.is_called && first <= state.last_value) || request.taken == Some(first);
+    if first > end || is_taken {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
     let last = first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end);
@@ -253,5 +257,7 @@ fn log(state: State, bounds: Bounds, layout: Layout, first: i64, last: i64) -> R
     Run { first, last, log_value: Some(logged), log_cnt: logged - last }
 }
 
+// The path is the ordinary one, spelt out for pg_test/fuzz, which takes this file by its path.
 #[cfg(test)]
+#[path = "counter/tests.rs"]
 mod tests;
