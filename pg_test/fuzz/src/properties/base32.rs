@@ -1,0 +1,61 @@
+//! A text stands for an id exactly where Crockford's rules say so, and every id comes back from its text.
+
+use crate::base32::{decode, encode};
+use arbitrary::Arbitrary;
+
+/// What the target is given.
+#[derive(Debug, Arbitrary)]
+pub struct Input<'a> {
+    text: &'a str,
+    id: i64,
+    other: i64,
+}
+
+/// Panics where something does not hold.
+pub fn check(Input { text, id, other }: Input<'_>) {
+    assert_eq!(decode(text).ok(), value_of(text), "{text:?}");
+    if let Ok(id) = decode(text) {
+        assert_eq!(encode(id), upper(text), "one text, but for what looks alike");
+    }
+
+    let token = encode(id);
+    assert_eq!(decode(&token), Ok(id));
+    assert_eq!(decode(&token.to_lowercase()), Ok(id));
+    if id >= 0 && other >= 0 {
+        assert_eq!(id.cmp(&other), token.cmp(&encode(other)), "{id} {other}");
+    }
+}
+
+/// The rules, stated a second time.
+fn value_of(text: &str) -> Option<i64> {
+    let upper = upper(text);
+    if upper.chars().count() != 13 || upper.as_bytes()[0] > b'F' {
+        return None;
+    }
+    upper
+        .chars()
+        .try_fold(0_u128, |value, c| Some(value * 32 + digit(c)?))
+        .map(|value| value as i64)
+}
+
+fn upper(text: &str) -> String {
+    let looks_like = |c| match c {
+        'I' | 'L' => '1',
+        'O' => '0',
+        c => c,
+    };
+    text.to_ascii_uppercase().chars().map(looks_like).collect()
+}
+
+fn digit(c: char) -> Option<u128> {
+    let c32 = u128::from(u32::from(c));
+    match c {
+        '0'..='9' => Some(c32 - 48),
+        'A'..='H' => Some(c32 - 55),
+        'J' | 'K' => Some(c32 - 56),
+        'M' | 'N' => Some(c32 - 57),
+        'P'..='T' => Some(c32 - 58),
+        'V'..='Z' => Some(c32 - 59),
+        _ => None,
+    }
+}

@@ -1,0 +1,156 @@
+//! A counter that is issued is above every one before it, within what is permitted, and covered by what is logged;
+//! a wait ends in time; and a refusal says why.
+
+use crate::any::{AnyInstant, AnyLayout, tick_at};
+use crate::clock::Now;
+use crate::counter::{Bounds, Decision, Policy, Refusal, Request, Run, State, advance};
+use crate::layout::Layout;
+use arbitrary::Arbitrary;
+
+/// What the target is given.
+#[derive(Debug, Arbitrary)]
+pub struct Input {
+    layout: AnyLayout,
+    last_value: AnyCounter,
+    log_cnt: u32,
+    is_called: bool,
+    logged_before_redo: bool,
+    max_value: Option<i64>,
+    count: u32,
+    max_lead_ms: u32,
+    max_wait_ms: u32,
+    clock: AnyInstant,
+    stepped_back_us: u32,
+    taken: Option<AnyCounter>,
+}
+
+/// A counter anywhere, or near the clock, or near the layout's last.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum AnyCounter {
+    At(i64),
+    NearClock(i32),
+    NearLast(i32),
+}
+
+impl AnyCounter {
+    fn value(self, layout: &Layout, unix_us: i64) -> i64 {
+        match self {
+            AnyCounter::At(counter) => counter,
+            AnyCounter::NearClock(off) => {
+                layout.last_counter_in(layout.tick_at(unix_us)).saturating_add(off.into())
+            }
+            AnyCounter::NearLast(off) => layout.max_counter().saturating_add(off.into()),
+        }
+    }
+}
+
+/// A clock reads no more than this, in the year 148108: an i64 of microseconds has room for what comes soon after.
+const LATEST_US: i64 = 1 << 62;
+
+/// Panics where something does not hold.
+pub fn check(input: Input) {
+    let AnyLayout(layout) = input.layout;
+    let reading_us = input.clock.unix_us(&layout).min(LATEST_US);
+    let high_water_us = reading_us.saturating_add(input.stepped_back_us.into());
+    let state = State {
+        last_value: input.last_value.value(&layout, high_water_us),
+        log_cnt: input.log_cnt.into(),
+        is_called: input.is_called,
+    };
+    let bounds = Bounds {
+        max_value: input.max_value.unwrap_or(i64::MAX),
+        logged_before_redo: input.logged_before_redo,
+    };
+    let request = Request {
+        layout,
+        policy: Policy {
+            max_lead_us: setting_us(input.max_lead_ms),
+            max_wait_us: setting_us(input.max_wait_ms),
+        },
+        now: Now { reading_us, high_water_us },
+        taken: input.taken.map(|counter| counter.value(&layout, high_water_us)),
+    };
+    let count = i64::from(input.count) + 1;
+
+    match advance(state, bounds, count, request) {
+        Decision::Issue(run) => {
+            is_above_what_was(run, state, request);
+            is_within_what_is_permitted(run, bounds, count, request);
+            is_covered(run, state, bounds);
+        }
+        Decision::Wait { us } => {
+            assert!(us > 0 && us <= request.policy.max_wait_us, "{us}");
+            let later = Now { reading_us: reading_us.saturating_add(us), high_water_us };
+            let decision = advance(state, bounds, count, Request { now: later, ..request });
+            let is_held = matches!(
+                decision,
+                Decision::Wait { .. } | Decision::Refuse(Refusal::TooFarAhead { .. })
+            );
+            assert!(!is_held, "after {us} us: {decision:?}");
+        }
+        Decision::Refuse(refusal) => has_cause(refusal, state, bounds, request),
+    }
+}
+
+/// A setting is an `int` of milliseconds that is not negative.
+fn setting_us(ms: u32) -> i64 {
+    i64::from(ms >> 1) * 1_000
+}
+
+/// The last tick that is within the permitted lead.
+fn lead_limit(request: Request) -> i128 {
+    let Request { layout, policy, now, .. } = request;
+    tick_at(&layout, now.reading_us) + i128::from(policy.max_lead_us / layout.tick_us())
+}
+
+fn is_above_what_was(run: Run, state: State, request: Request) {
+    let Request { layout, now, taken, .. } = request;
+    let is_next = !state.is_called && run.first == state.last_value;
+    assert!(run.first > state.last_value || is_next, "{run:?} after {state:?}");
+    let first_tick = i128::from(layout.tick_of(run.first));
+    assert!(first_tick >= tick_at(&layout, now.reading_us), "behind the clock");
+    if now.high_water_us > now.reading_us {
+        assert!(first_tick > tick_at(&layout, now.high_water_us), "in a tick that was used");
+    }
+    if let Some(taken) = taken
+        && i128::from(layout.tick_of(taken)) <= lead_limit(request)
+    {
+        assert!(run.first > taken, "{run:?} after {taken}");
+    }
+}
+
+fn is_within_what_is_permitted(run: Run, bounds: Bounds, count: i64, request: Request) {
+    let layout = request.layout;
+    assert!(run.first <= run.last && run.last - run.first < count, "{run:?} of {count}");
+    assert!(run.last <= bounds.max_value && run.last <= layout.max_counter());
+    assert!(i128::from(layout.tick_of(run.last)) <= lead_limit(request), "{run:?}");
+    assert!(layout.id(run.first, 0) >= 0 && layout.id(run.last, 0) >= 0);
+}
+
+fn is_covered(run: Run, state: State, bounds: Bounds) {
+    let logged = run.log_value.unwrap_or(state.last_value.saturating_add(state.log_cnt));
+    assert!(logged >= run.last && logged - run.last == run.log_cnt, "{run:?} {logged}");
+    assert!(run.log_value.is_none_or(|logged| logged <= bounds.max_value));
+    if !state.is_called || bounds.logged_before_redo {
+        assert!(run.log_value.is_some(), "replay would not find it");
+    }
+}
+
+fn has_cause(refusal: Refusal, state: State, bounds: Bounds, request: Request) {
+    let Request { layout, policy, now, taken } = request;
+    let now_tick = tick_at(&layout, now.reading_us);
+    let highest = state.last_value.max(taken.unwrap_or(i64::MIN));
+    match refusal {
+        Refusal::ClockBeforeEpoch { us } => assert!(now_tick < 0 && us > 0),
+        Refusal::TooFarAhead { lead_us, wait_us, .. } => {
+            assert!(wait_us > policy.max_wait_us && lead_us >= wait_us, "{refusal:?}");
+        }
+        Refusal::AboveMaxValue { counter, max_value } => {
+            assert!(counter > max_value && max_value == bounds.max_value);
+        }
+        Refusal::LayoutUsedUp => {
+            let after_end = tick_at(&layout, now.high_water_us) >= layout.max_tick().into();
+            assert!(after_end || highest >= layout.max_counter(), "{state:?} {request:?}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A text that names a layout says what the layout is, and what is printed names the same layout.
+
+use crate::layout::{Layout, PRESETS};
+use crate::layout_spec::{SpecError, parse, spec};
+use std::collections::BTreeMap;
+
+const NOW_MS: i64 = 1_800_000_000_000;
+
+/// Panics where something does not hold.
+pub fn check(text: &str) {
+    match parse(text, NOW_MS) {
+        Ok(layout) => {
+            assert!(layout.is_valid() && layout.epoch_ms <= NOW_MS, "{layout:?}");
+            assert_eq!(Layout::unpack(layout.pack()), Some(layout));
+            assert_eq!(parse(&layout.to_string(), NOW_MS), Ok(layout));
+            assert_eq!(parse(&spec(&layout), NOW_MS), Ok(layout));
+            assert!(says(text, &layout), "{text:?} is no {layout}");
+        }
+        Err(SpecError { message, allowed }) => {
+            assert!(!message.is_empty() && allowed.ends_with('.'), "{message} {allowed}");
+        }
+    }
+}
+
+/// Whether the text is the layout's name, or has the parts of its spec, but for the order of epoch and unit, zeros
+/// that say nothing, and a midnight that is spelt out.
+fn says(text: &str, layout: &Layout) -> bool {
+    let is_name = PRESETS.iter().any(|(name, preset)| *name == text.trim() && preset == layout);
+    is_name
+        || (parts(text) == parts(&spec(layout)) && bit_fields(text) == bit_fields(&spec(layout)))
+}
+
+fn parts(text: &str) -> Option<BTreeMap<&str, String>> {
+    let parts: Vec<_> = text.split_whitespace().map(|part| part.split_once(':')).collect();
+    let is_whole = parts.len() == 5;
+    let map: Option<BTreeMap<_, _>> = parts
+        .into_iter()
+        .map(|part| part.map(|(name, value)| (name, plain(name, value))))
+        .collect();
+    map.filter(|map| is_whole && map.len() == 5)
+}
+
+fn plain(name: &str, value: &str) -> String {
+    match name {
+        "time" | "shard" | "seq" => {
+            let digits = value.trim_start_matches('+').trim_start_matches('0');
+            if digits.is_empty() { "0".into() } else { digits.into() }
+        }
+        "epoch" => {
+            let instant = value.trim_end_matches('Z');
+            let instant = match instant.split_once('.') {
+                Some((seconds, fraction)) => {
+                    format!("{seconds}.{}", fraction.trim_end_matches('0'))
+                }
+                None => instant.to_owned(),
+            };
+            let instant = instant.trim_end_matches('.');
+            instant.strip_suffix("T00:00:00").unwrap_or(instant).to_owned()
+        }
+        _ => value.to_owned(),
+    }
+}
+
+fn bit_fields(text: &str) -> Vec<&str> {
+    let names = text.split_whitespace().filter_map(|part| part.split(':').next());
+    names.filter(|name| ["time", "shard", "seq"].contains(name)).collect()
+}
