@@ -1,5 +1,6 @@
 //! A private server: started, killed, restarted, copied, and gone at the end of its test.
 
+use crate::memory::{self, Findings};
 use crate::{fake_clock, installation};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
@@ -59,6 +60,7 @@ impl Shutdown {
 pub struct Builder {
     settings: Vec<(String, String)>,
     has_fake_clock: bool,
+    is_watched: bool,
 }
 
 impl Builder {
@@ -74,9 +76,16 @@ impl Builder {
         self
     }
 
+    /// Runs the server under valgrind, for [`Cluster::memory_errors`].
+    pub fn watch_memory(mut self) -> Self {
+        self.is_watched = true;
+        self
+    }
+
     /// Starts the server and creates the extension in the database `postgres`.
     pub fn start(self) -> Cluster {
         let mut cluster = Cluster::stopped(self.has_fake_clock);
+        cluster.is_watched = self.is_watched;
         installation::unpack_data_directory(cluster.dir.path());
         cluster.configure(SETTINGS);
         cluster
@@ -101,6 +110,7 @@ pub struct Cluster {
     has_fake_clock: bool,
     /// The log tells of a backend that was killed, and it was the test that killed it.
     has_killed_a_backend: bool,
+    is_watched: bool,
 }
 
 impl Cluster {
@@ -112,6 +122,7 @@ impl Cluster {
             postmaster: None,
             has_fake_clock,
             has_killed_a_backend: false,
+            is_watched: false,
         }
     }
 
@@ -192,7 +203,11 @@ impl Cluster {
     pub fn start(&mut self) {
         assert!(self.postmaster.is_none(), "the server is running");
         let log = self.log_file();
-        let mut postgres = self.command("postgres");
+        let mut postgres = if self.is_watched {
+            memory::watched_postgres(self.dir.path())
+        } else {
+            self.command("postgres")
+        };
         postgres
             .args(["-D", "data", "-k"])
             .arg(self.dir.path())
@@ -261,6 +276,13 @@ impl Cluster {
 
     fn restarts_in_log(&self) -> usize {
         self.log().matches("all server processes terminated; reinitializing").count()
+    }
+
+    /// Stops the server, and gives what valgrind found in it since it was made; see [`Builder::watch_memory`].
+    pub fn memory_errors(mut self) -> Findings {
+        assert!(self.is_watched, "nobody watches the memory of this server");
+        self.stop(Shutdown::Fast);
+        Findings::read(self.dir.path())
     }
 
     /// Sets the server's clock that many seconds off the true one; see [`Builder::fake_clock`].
