@@ -14,11 +14,15 @@ pub fn kill(episode: &mut Episode) -> Tally {
     prepare(&cluster, lead);
     let mut ledger = Ledger::default();
     for round in 0..episode.rounds {
-        let load = if round % 2 == 0 {
-            load_with_a_checkpoint(&cluster, episode, round)
-        } else {
+        let load = match round % 3 {
+            0 => load_with_a_checkpoint(&cluster, episode, round),
             // Nobody else is there who would flush its WAL.
-            Load::of_one_id(&cluster, round * 100)
+            1 => Load::of_one_id(&cluster, round * 100),
+            _ => {
+                let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+                episode.sleep_ms(50..200);
+                load
+            }
         };
         match episode.rng.u8(0..3) {
             0 => {
@@ -36,7 +40,7 @@ pub fn kill(episode: &mut Episode) -> Tally {
     episode.last_era(&cluster, ledger, promise)
 }
 
-/// Recovery starts at the last checkpoint, so what was logged before it helps nobody who takes ids after it.
+/// Recovery starts at the last checkpoint: what was logged before it does not cover what is taken after it.
 fn load_with_a_checkpoint(cluster: &Cluster, episode: &mut Episode, round: i32) -> Load {
     let load = Load::start(cluster, &mut episode.rng, round * 100, &CREW);
     episode.sleep_ms(5..100);

@@ -286,13 +286,14 @@ impl Worker {
     }
 }
 
-/// Mostly a few ids; at times so many that the sequence runs ahead of the clock.
+/// Mostly a few ids; at times so many that the sequence runs ahead of the clock, or past what a WAL record covers.
 fn random_take(rng: &mut Rng) -> (Way, i32) {
     let way = Way::ALL[rng.usize(0..Way::ALL.len())];
-    let count = match rng.u8(0..100) {
-        0..80 => rng.i32(1..=20),
-        80..98 => rng.i32(100..=500),
-        _ => rng.i32(5_000..=20_000),
+    let count = match rng.u16(0..1000) {
+        0..800 => rng.i32(1..=20),
+        800..980 => rng.i32(100..=500),
+        980..996 => rng.i32(5_000..=20_000),
+        _ => rng.i32(110_000..=130_000),
     };
     (way, count)
 }
