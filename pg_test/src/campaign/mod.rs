@@ -3,7 +3,7 @@
 //!
 //! The load ([`load`]) takes ids in every way and writes down each one that reaches a client ([`journal`]),
 //! committed or not. The faults are in a module each for crashes, clocks, standbys, copies and crowds. The
-//! campaign runs them side by side within a time budget ([`run`]).
+//! campaign runs them side by side within a time budget ([`run()`]).
 
 mod clients;
 mod clock;
