@@ -5,8 +5,9 @@
 //! interpreter or installer for one, that client is left out, and a line of the output says so. One that is there
 //! and does not install is a failure.
 
+use crate::left_out::left_out;
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
-use std::io::{self, Write};
+use std::io;
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -141,9 +142,7 @@ fn has(client: &str, need: &str, program: &str, arguments: &[&str]) -> bool {
         .status()
         .is_ok_and(|status| status.success());
     if !has {
-        // Not by println!, which shows nothing where the test passes.
-        let line = format!("\nleft out: {client}: no {need} on this machine\n");
-        io::stdout().write_all(line.as_bytes()).unwrap();
+        left_out(client, &format!("{need} on this machine"));
     }
     has
 }

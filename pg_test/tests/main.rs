@@ -14,6 +14,7 @@ mod dump;
 mod formula;
 mod install;
 mod layouts;
+mod left_out;
 mod load;
 mod locks;
 mod planner;
