@@ -188,7 +188,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 ///
 /// `count` is how many counters are wanted, at least 1; fewer are given where the lead or an end is near.
 pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> Decision {
-    let Request { layout, policy, now, .. } = request;
+    let Request { layout, policy, now, taken } = request;
     let now_tick = layout.tick_at(now.reading_us);
     if now_tick < 0 {
         let us = layout.instant_of(0).saturating_sub(now.reading_us);
@@ -213,9 +213,9 @@ pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> De
     }
 
     let end = bounds.max_value.min(layout.max_counter());
-    // At the end of bigint there is no next counter, and `first` is the last one again.
-    let is_taken = (state.is_called && first <= state.last_value) || request.taken == Some(first);
-    if first > end || is_taken {
+    // At the end of bigint there is no next counter, and saturating makes `first` the last one again.
+    let has_no_next = (state.is_called && first <= state.last_value) || taken == Some(first);
+    if first > end || has_no_next {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
     let last = first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end);

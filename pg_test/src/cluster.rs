@@ -236,25 +236,27 @@ impl Cluster {
 
     /// Kills every process of the server at once, as a power cut would, with no chance to write a byte.
     pub fn kill_9(&mut self) {
+        self.kill_postmaster_after(|children| {
+            for &child in children {
+                // One that ended on its own just now is dead all the same.
+                let _ = kill(child, Signal::SIGKILL);
+            }
+        });
+    }
+
+    /// Kills the postmaster alone. Its children notice and leave; waits until they are gone.
+    pub fn kill_postmaster(&mut self) {
+        self.kill_postmaster_after(|_| {});
+    }
+
+    fn kill_postmaster_after(&mut self, first: impl FnOnce(&[Pid])) {
         let mut postmaster = self.postmaster.take().expect("the server is running");
         let pid = pid_of(&postmaster);
         // Stopped first, so that it starts nothing between the listing and the killing.
         kill(pid, Signal::SIGSTOP).expect("the server can be stopped");
         waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("the server can be waited for");
         let children = children_of(pid);
-        for &child in &children {
-            // One that ended on its own just now is dead all the same.
-            let _ = kill(child, Signal::SIGKILL);
-        }
-        postmaster.kill().expect("the server can be killed");
-        postmaster.wait().expect("the server can be waited for");
-        children.into_iter().for_each(wait_until_gone);
-    }
-
-    /// Kills the postmaster alone. Its children notice and leave; waits until they are gone.
-    pub fn kill_postmaster(&mut self) {
-        let mut postmaster = self.postmaster.take().expect("the server is running");
-        let children = children_of(pid_of(&postmaster));
+        first(&children);
         postmaster.kill().expect("the server can be killed");
         postmaster.wait().expect("the server can be waited for");
         children.into_iter().for_each(wait_until_gone);

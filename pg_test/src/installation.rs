@@ -89,8 +89,11 @@ pub fn major(bindir: &Path) -> u32 {
 
 /// Where the next installation that `PG_CONFIG_NEXT` names keeps its programs: another major, with the
 /// extension installed, for upgrades.
-pub fn next_bindir() -> Option<PathBuf> {
-    std::env::var_os("PG_CONFIG_NEXT").map(|pg_config| ask_pg_config(pg_config, "--bindir"))
+pub fn next_bindir() -> Option<&'static Path> {
+    static BINDIR: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let ask =
+        || std::env::var_os("PG_CONFIG_NEXT").map(|pg_config| ask_pg_config(pg_config, "--bindir"));
+    BINDIR.get_or_init(ask).as_deref()
 }
 
 fn archive_of_data_directory() -> Vec<u8> {

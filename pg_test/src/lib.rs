@@ -15,6 +15,7 @@ mod cluster;
 mod fake_clock;
 pub mod id;
 mod installation;
+pub mod left_out;
 pub mod memory;
 pub mod refusal;
 pub mod regress;

@@ -5,7 +5,7 @@
 //! interpreter or installer for one, that client is left out, and a line of the output says so. One that is there
 //! and does not install is a failure.
 
-use crate::left_out::left_out;
+use pg_snowflake_servertest::left_out::left_out;
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use std::io;
 use std::net::{Shutdown, TcpListener};

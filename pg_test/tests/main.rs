@@ -14,7 +14,6 @@ mod dump;
 mod formula;
 mod install;
 mod layouts;
-mod left_out;
 mod load;
 mod locks;
 mod planner;

@@ -6,7 +6,7 @@
 //!
 //! ```sh
 //! cargo test --manifest-path pg_test/fuzz/Cargo.toml
-//! MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=8 cargo +nightly miri test --manifest-path pg_test/fuzz/Cargo.toml
+//! MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --manifest-path pg_test/fuzz/Cargo.toml
 //! ```
 
 #![forbid(unsafe_code)]

@@ -3,29 +3,26 @@
 use crate::Cluster;
 use crate::campaign::Tally;
 use crate::campaign::episode::Episode;
-use crate::campaign::journal::{Ledger, Promise};
+use crate::campaign::ledger::{Ledger, Promise};
 use crate::campaign::load::{Lead, Load, Role, prepare};
-use std::thread::sleep;
-use std::time::Duration;
 
 const CLIENTS: usize = 64;
 
 /// How many ids a round takes.
-pub const IDS_PER_ROUND: u64 = 1_000_000;
+const IDS_PER_ROUND: u64 = 1_000_000;
 
 /// 64 clients take ids from sequences with CACHE 1 and CACHE 64, one by one, in batches and with plain
 /// `nextval`.
 pub fn many(episode: &mut Episode) -> Tally {
-    let cluster = Cluster::new();
+    // Twice as many as there are: those of the last round may still be leaving.
+    let cluster = Cluster::builder().setting("max_connections", "200").start();
     prepare(&cluster, Lead::None);
     let mut crew = [Role::Sharing; CLIENTS];
     crew[0] = Role::Lone;
     let mut ledger = Ledger::default();
     for round in 0..episode.rounds {
         let load = Load::start(&cluster, &mut episode.rng, round * 100, &crew);
-        while load.given() < IDS_PER_ROUND {
-            sleep(Duration::from_millis(5));
-        }
+        load.wait_until_given(IDS_PER_ROUND);
         ledger.close_era(&load.stop(), Promise::Given);
     }
     ledger.tally()

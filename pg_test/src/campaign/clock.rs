@@ -2,10 +2,10 @@
 
 use crate::Cluster;
 use crate::campaign::episode::Episode;
-use crate::campaign::journal::{Ledger, Promise};
-use crate::campaign::load::{Lead, Load, Role, prepare};
+use crate::campaign::journal::{Journal, Sequence};
+use crate::campaign::ledger::{Ledger, Promise};
+use crate::campaign::load::{Lead, Load, Role, is_too_far_ahead, prepare};
 use crate::campaign::{DAY, Tally};
-use crate::id::counter;
 use postgres::Client;
 
 const CREW: [Role; 4] = [Role::Sharing, Role::Sharing, Role::Lone, Role::Resetting];
@@ -20,10 +20,10 @@ pub fn steps(episode: &mut Episode) -> Tally {
     let cluster =
         Cluster::builder().setting("pg_snowflake.max_lead", max_lead).fake_clock().start();
     prepare(&cluster, Lead::None);
-    let mut probe = Probe { client: cluster.connect(), last: 0, out_of_order: 0 };
     let mut ledger = Ledger::default();
     for first_step in (0..episode.rounds).step_by(STEPS_PER_LOAD as usize) {
         let load = Load::start(&cluster, &mut episode.rng, first_step * 100, &CREW);
+        let mut probe = Probe::new(&cluster);
         for _ in first_step..episode.rounds.min(first_step + STEPS_PER_LOAD) {
             episode.sleep_ms(5..40);
             probe.take();
@@ -32,11 +32,11 @@ pub fn steps(episode: &mut Episode) -> Tally {
         }
         cluster.set_clock(0.0);
         episode.sleep_ms(5..40);
-        ledger.close_era(&load.stop(), Promise::Given);
+        let mut journals = load.stop();
+        journals.push(probe.journal);
+        ledger.close_era(&journals, Promise::Given);
     }
-    let mut tally = ledger.tally();
-    tally.out_of_order += probe.out_of_order;
-    tally
+    ledger.tally()
 }
 
 /// Of three steps one sets the clock right.
@@ -52,22 +52,18 @@ fn random_offset(episode: &mut Episode, furthest_ahead: f64) -> f64 {
 /// above all that was given before it, and the second has to be above the first.
 struct Probe {
     client: Client,
-    last: i64,
-    out_of_order: u64,
+    journal: Journal,
 }
 
 impl Probe {
+    fn new(cluster: &Cluster) -> Self {
+        Probe { client: cluster.connect(), journal: Journal::new(-1) }
+    }
+
     fn take(&mut self) {
         match self.client.query_one("SELECT snowflake_nextval('shared', 5)", &[]) {
-            Ok(row) => {
-                let counter = counter(row.get(0));
-                self.out_of_order += u64::from(counter <= self.last);
-                self.last = counter;
-            }
-            Err(error) => {
-                let code = error.code().map(|code| code.code());
-                assert_eq!(code, Some("55000"), "{error:?}");
-            }
+            Ok(row) => self.journal.enter_id(Sequence::Shared, row.get(0)),
+            Err(error) => assert!(is_too_far_ahead(&error), "{error:?}"),
         }
     }
 }

@@ -86,7 +86,7 @@ pub fn upgrade(episode: &mut Episode) -> Tally {
         let load = Load::start(&server, &mut episode.rng, 0, &CREW);
         episode.sleep_ms(100..300);
         let journals = load.stop();
-        let upgraded = server.upgrade(&bindir);
+        let upgraded = server.upgrade(bindir);
         episode::assert_kept(&upgraded, &journals);
         tally += episode.go_on_elsewhere(&upgraded, &journals, promise);
     }

@@ -1,8 +1,9 @@
 //! Faults that end the server without a word: killed, stopped in a checkpoint, back with an earlier clock.
 
 use crate::campaign::episode::{self, Episode};
-use crate::campaign::journal::{Journal, Ledger, Promise};
-use crate::campaign::load::{CREW, Lead, Load, prepare};
+use crate::campaign::journal::Journal;
+use crate::campaign::ledger::{Ledger, Promise};
+use crate::campaign::load::{CREW, Lead, Load, WORKER, prepare};
 use crate::campaign::{DAY, Tally};
 use crate::{Cluster, Shutdown};
 use std::thread::spawn;
@@ -51,9 +52,8 @@ fn load_with_a_checkpoint(cluster: &Cluster, episode: &mut Episode, round: i32) 
 
 fn kill_a_backend(cluster: &mut Cluster, episode: &mut Episode) {
     let mut client = cluster.connect();
-    let query = "SELECT pid FROM pg_stat_activity \
-                 WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
-    let backends = client.query(query, &[]).expect("the workers' backends");
+    let query = "SELECT pid FROM pg_stat_activity WHERE application_name = $1";
+    let backends = client.query(query, &[&WORKER]).expect("the workers' backends");
     drop(client);
     let backend = &backends[episode.rng.usize(0..backends.len())];
     cluster.kill_backend(backend.get(0));
@@ -117,6 +117,6 @@ fn close_era(cluster: &Cluster, ledger: &mut Ledger, journals: &[Journal], promi
     episode::assert_kept(cluster, journals);
     ledger.close_era(journals, promise);
     if promise == Promise::Given {
-        episode::let_the_clock_pass(cluster, journals);
+        ledger.close_era(&[episode::let_the_clock_pass(cluster, journals)], promise);
     }
 }

@@ -2,13 +2,18 @@
 
 use crate::Cluster;
 use crate::campaign::Tally;
-use crate::campaign::journal::{Journal, Ledger, Promise, Sequence, marks};
+use crate::campaign::journal::{Journal, Sequence, marks};
+use crate::campaign::ledger::{Ledger, Promise};
 use crate::campaign::load::{CREW, Lead, Load};
-use crate::id::{first_counter_at, now_ms};
+use crate::id::first_counter_at;
 use fastrand::Rng;
+use postgres::Client;
 use std::ops::Range;
 use std::thread::sleep;
 use std::time::Duration;
+
+/// How many ids are taken after the last fault, at least.
+const LAST_ERA_IDS: u64 = 1000;
 
 /// Some rounds of one fault on one server, or one set of servers.
 pub struct Episode {
@@ -43,7 +48,7 @@ impl Episode {
         let mut ledger = Ledger::default();
         ledger.close_era(journals, promise);
         if promise == Promise::Given {
-            let_the_clock_pass(server, journals);
+            ledger.close_era(&[let_the_clock_pass(server, journals)], promise);
         }
         self.last_era(server, ledger, promise)
     }
@@ -51,8 +56,11 @@ impl Episode {
     /// Load after the last fault, and what it all comes to.
     pub fn last_era(&mut self, server: &Cluster, mut ledger: Ledger, promise: Promise) -> Tally {
         let load = Load::start(server, &mut self.rng, i32::MAX - 100, &CREW);
-        sleep(Duration::from_millis(50));
-        ledger.close_era(&load.stop(), promise);
+        load.wait_until_given(LAST_ERA_IDS);
+        let journals = load.stop();
+        let given: usize = journals.iter().map(|journal| journal.given.len()).sum();
+        assert!(given >= LAST_ERA_IDS as usize, "after the last fault there are ids no more");
+        ledger.close_era(&journals, promise);
         ledger.tally()
     }
 
@@ -72,31 +80,34 @@ impl Episode {
 /// is at fault, and nothing can be said of ids.
 pub fn assert_kept(cluster: &Cluster, journals: &[Journal]) {
     let marks = marks(&mut cluster.connect());
-    for journal in journals.iter().filter(|journal| !journal.is_lone()) {
-        let kept = marks.get(&journal.worker).copied().unwrap_or(0);
-        assert!(
-            kept >= journal.committed,
-            "worker {}: {} acknowledged, {kept} kept",
-            journal.worker,
-            journal.committed
-        );
+    for &Journal { worker, marked, .. } in journals {
+        let kept = marks.get(&worker).copied().unwrap_or(0);
+        assert!(kept >= marked, "worker {worker}: {marked} acknowledged, {kept} kept");
     }
 }
 
-/// Waits until the clock has passed all that was given, and moves the sequences there: plain `nextval` counts on
-/// from where a sequence stands and does not look at the clock.
-pub fn let_the_clock_pass(cluster: &Cluster, journals: &[Journal]) {
+/// Waits until the server's clock has passed all that was given, and moves the sequences there: plain `nextval`
+/// counts on from where a sequence stands and does not look at the clock. Gives what it took.
+pub fn let_the_clock_pass(cluster: &Cluster, journals: &[Journal]) -> Journal {
     let given = journals.iter().flat_map(|journal| &journal.given);
-    let highest = given.map(|&(_, counter)| counter).max().unwrap_or(0);
-    while first_counter_at(now_ms()) <= highest {
-        sleep(Duration::from_millis(1));
-    }
+    let highest = given.map(|entry| entry.counter).max().unwrap_or(0);
     let mut client = cluster.connect();
-    for sequence in Sequence::ALL {
-        client
-            .execute("SELECT snowflake_nextval($1::text::regclass, 5)", &[&sequence.name()])
-            .expect("the sequence is not ahead");
+    while first_counter_at(clock_of(&mut client)) <= highest {
+        sleep(Duration::from_millis(5));
     }
+    let mut journal = Journal::new(-1);
+    for sequence in Sequence::ALL {
+        let query = "SELECT snowflake_nextval($1::text::regclass, 5)";
+        let row = client.query_one(query, &[&sequence.name()]).expect("it is not ahead");
+        journal.enter_id(sequence, row.get(0));
+    }
+    journal
+}
+
+/// The server's clock in Unix milliseconds.
+fn clock_of(client: &mut Client) -> i64 {
+    let query = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    client.query_one(query, &[]).expect("a server has a clock").get(0)
 }
 
 /// What the marks of a server that lost some of its history say was committed.
@@ -104,11 +115,5 @@ pub fn cut_to_marks(cluster: &Cluster, journals: &mut [Journal]) {
     let marks = marks(&mut cluster.connect());
     for journal in journals {
         journal.committed = marks.get(&journal.worker).copied().unwrap_or(0);
-    }
-}
-
-impl Journal {
-    fn is_lone(&self) -> bool {
-        self.given.first().is_some_and(|&(sequence, _)| sequence == Sequence::Lone)
     }
 }

@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::Duration;
 
+/// What a worker's session calls itself.
+pub const WORKER: &str = "worker";
+
 /// Whether the clock can hide a counter that falls back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lead {
@@ -113,9 +116,13 @@ impl Load {
         Load { stop: Arc::default(), given: Arc::default(), workers: vec![worker] }
     }
 
-    /// How many ids the workers have been given so far.
-    pub fn given(&self) -> u64 {
-        self.given.load(Ordering::Relaxed)
+    /// Waits until the workers have been given that many ids, or are gone.
+    pub fn wait_until_given(&self, ids: u64) {
+        while self.given.load(Ordering::Relaxed) < ids
+            && !self.workers.iter().all(JoinHandle::is_finished)
+        {
+            sleep(Duration::from_millis(5));
+        }
     }
 
     /// Lets the workers finish what they are at, and gives what they were given.
@@ -169,6 +176,8 @@ struct Session {
 
 impl Session {
     fn new(mut client: Client) -> Self {
+        let name = format!("SET application_name = '{WORKER}'");
+        client.batch_execute(&name).expect("anybody may");
         let ways = Way::ALL.map(|way| client.prepare(&way.query()).expect("a sound query"));
         let mark = client.prepare("INSERT INTO marks VALUES ($1, $2)").expect("a sound statement");
         Session { client, ways, mark }
@@ -187,7 +196,7 @@ impl Session {
         let mut rows = self.client.query_raw(&self.ways[way as usize], parameters)?;
         while let Some(row) = rows.next()? {
             match way {
-                Way::Core => journal.given.push((sequence, row.get(0))),
+                Way::Core => journal.enter_counter(sequence, row.get(0)),
                 Way::OneByOne | Way::Batch => journal.enter_id(sequence, row.get(0)),
             }
         }
@@ -239,6 +248,7 @@ impl Worker {
                 session.mark(journal)?;
                 session.client.batch_execute("COMMIT")?;
                 journal.committed = journal.given.len();
+                journal.marked = journal.committed;
                 Ok(())
             }
             6..8 => session.client.batch_execute("COMMIT"),
@@ -256,6 +266,7 @@ impl Worker {
         // Seldom: the commit of a row flushes WAL, and this worker is here to show that none is needed.
         if rng.u8(0..20) == 0 {
             session.mark(journal)?;
+            journal.marked = journal.committed;
         }
         Ok(())
     }
@@ -274,7 +285,7 @@ impl Worker {
     /// Goes on after a refusal for the clock's sake, and ends when the server is gone.
     fn go_on_after(&mut self, error: &Error) -> Result<(), Lost> {
         match error.code().map(|code| code.code()) {
-            Some("55000") => {
+            Some("55000") if is_too_far_ahead(error) => {
                 self.journal.refused += 1;
                 sleep(Duration::from_millis(1));
                 self.session.client.batch_execute("ROLLBACK").map_err(|_| Lost)
@@ -284,6 +295,15 @@ impl Worker {
             _ => panic!("{error:?}"),
         }
     }
+}
+
+/// Whether a call was refused because ids would run too far ahead of the clock.
+pub fn is_too_far_ahead(error: &Error) -> bool {
+    error.as_db_error().is_some_and(|error| {
+        ["is ahead of the server's clock by", "the server's clock stepped back by"]
+            .iter()
+            .any(|text| error.message().contains(text))
+    })
 }
 
 /// Mostly a few ids; at times so many that the sequence runs ahead of the clock, or past what a WAL record covers.

@@ -1,9 +1,9 @@
 //! The campaign: faults, many times each, on real servers under load, and what clients were given through all
 //! of them. Nothing may come twice.
 //!
-//! The load ([`load`]) takes ids in every way and writes down each one that reaches a client ([`journal`]),
-//! committed or not. The faults are in a module each for crashes, clocks, standbys, copies and crowds. The
-//! campaign runs them side by side within a time budget ([`run()`]).
+//! The load (`load`) takes ids in every way and writes down each one that reaches a client (`journal`), committed
+//! or not; the ledger finds what came twice. The faults are in a module each for crashes, clocks, standbys, copies
+//! and crowds. The campaign runs them side by side within a time budget ([`run()`]).
 
 mod clients;
 mod clock;
@@ -11,6 +11,7 @@ mod copies;
 mod crash;
 mod episode;
 mod journal;
+mod ledger;
 mod load;
 mod report;
 mod run;
@@ -26,14 +27,12 @@ use std::ops::AddAssign;
 /// A day in seconds: the longest step of a clock.
 const DAY: f64 = 86_400.0;
 
-/// Something that happens to a server, and what is promised of ids all the same.
+/// Something that happens to a server. docs/proof.md says what is promised of ids all the same.
 pub struct Fault {
     /// Its name on the command line.
     pub name: &'static str,
     /// What happens.
     pub title: &'static str,
-    /// Which ids never come again.
-    pub promise: &'static str,
     /// How often it happens in the long form.
     pub long: i32,
     /// How often it happens in the short form.
@@ -48,7 +47,6 @@ pub const FAULTS: [Fault; 10] = [
     Fault {
         name: "kill",
         title: "`kill -9` of the whole server, the postmaster or a backend, restart at once",
-        promise: GIVEN_OR_COMMITTED,
         long: 200,
         short: 10,
         per_episode: 5,
@@ -57,7 +55,6 @@ pub const FAULTS: [Fault; 10] = [
     Fault {
         name: "checkpoint",
         title: "immediate stop during a checkpoint",
-        promise: GIVEN_OR_COMMITTED,
         long: 50,
         short: 4,
         per_episode: 2,
@@ -66,7 +63,6 @@ pub const FAULTS: [Fault; 10] = [
     Fault {
         name: "steps",
         title: "clock steps of ±1 ms to ±1 day during load",
-        promise: "given; and a session that resets its sequence never repeats itself",
         long: 500,
         short: 100,
         per_episode: 25,
@@ -75,7 +71,6 @@ pub const FAULTS: [Fault; 10] = [
     Fault {
         name: "behind",
         title: "`kill -9`, and a clock that comes back behind by 1 ms to 1 day",
-        promise: "committed",
         long: 100,
         short: 4,
         per_episode: 10,
@@ -84,7 +79,6 @@ pub const FAULTS: [Fault; 10] = [
     Fault {
         name: "failover",
         title: "synchronous standby promoted, old primary killed, clocks up to 2 s apart",
-        promise: "committed",
         long: 50,
         short: 2,
         per_episode: 1,
@@ -93,7 +87,6 @@ pub const FAULTS: [Fault; 10] = [
     Fault {
         name: "async",
         title: "asynchronous standby promoted, old primary killed",
-        promise: "given; without the clock's help: committed and replayed",
         long: 50,
         short: 2,
         per_episode: 1,
@@ -102,7 +95,6 @@ pub const FAULTS: [Fault; 10] = [
     Fault {
         name: "restore",
         title: "base backup and point-in-time restore",
-        promise: "given; without the clock's help: committed before the point",
         long: 20,
         short: 2,
         per_episode: 1,
@@ -111,7 +103,6 @@ pub const FAULTS: [Fault; 10] = [
     Fault {
         name: "dump",
         title: "dump and restore to another server",
-        promise: "given; without the clock's help: committed and in the dump",
         long: 20,
         short: 2,
         per_episode: 1,
@@ -120,16 +111,14 @@ pub const FAULTS: [Fault; 10] = [
     Fault {
         name: "upgrade",
         title: "`pg_upgrade` to the next major version that is installed",
-        promise: GIVEN_OR_COMMITTED,
         long: 3,
-        short: 1,
+        short: 2,
         per_episode: 1,
         episode: copies::upgrade,
     },
     Fault {
         name: "clients",
         title: "64 clients, CACHE 1 and 64, batches, plain `nextval`; a round is 1,000,000 ids",
-        promise: "given",
         long: 10,
         short: 1,
         per_episode: 5,
@@ -137,18 +126,16 @@ pub const FAULTS: [Fault; 10] = [
     },
 ];
 
-const GIVEN_OR_COMMITTED: &str = "given; without the clock's help: committed";
-
 impl Fault {
     /// The fault of that name.
     pub fn named(name: &str) -> Option<&'static Fault> {
         FAULTS.iter().find(|fault| fault.name == name)
     }
 
-    /// Why the fault cannot happen on this machine, if so.
+    /// What the fault needs and this machine has not, if so.
     pub fn left_out(&self) -> Option<&'static str> {
         (self.name == "upgrade" && installation::next_bindir().is_none())
-            .then_some("no other major version is installed")
+            .then_some("later major version of the same origin")
     }
 }
 

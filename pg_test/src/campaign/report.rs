@@ -2,6 +2,7 @@
 
 use crate::campaign::run::{Outcome, Plan, Turn};
 use crate::campaign::{Fault, Tally};
+use crate::left_out::left_out;
 use std::fmt::{self, Display, Formatter};
 use std::time::{Duration, Instant};
 
@@ -25,8 +26,27 @@ struct Row {
     done: i32,
     episodes: u64,
     tally: Tally,
-    /// Episodes that broke a promise, or in which the harness or a server failed.
+    /// Episodes that broke a promise.
     broken: u32,
+    /// Episodes in which the harness or a server failed.
+    failed: u32,
+}
+
+impl Row {
+    /// How often the fault happened, and in how many episodes something was wrong.
+    fn times(&self) -> String {
+        let mut times = self.done.to_string();
+        if self.done != self.wanted {
+            times += &format!(" of {}", self.wanted);
+        }
+        if self.broken > 0 {
+            times += &format!(", **promise broken in {} episodes**", self.broken);
+        }
+        if self.failed > 0 {
+            times += &format!(", **{} episodes failed**", self.failed);
+        }
+        times
+    }
 }
 
 impl Report {
@@ -39,13 +59,15 @@ impl Report {
             episodes: 0,
             tally: Tally::default(),
             broken: 0,
+            failed: 0,
         };
         let rows: Vec<Row> = plan.faults.iter().map(row).collect();
         for (name, reason) in
             rows.iter().filter_map(|row| Some((row.fault.name, row.fault.left_out()?)))
         {
-            println!("left out: the campaign's fault {name}: {reason}");
+            left_out(&format!("the campaign's fault {name}"), reason);
         }
+        println!("seed {}", plan.seed);
         let now = Instant::now();
         let Plan { seed, first_episode, .. } = *plan;
         Report { seed, first_episode, rows, started: now, last_told: now }
@@ -69,17 +91,19 @@ impl Report {
     pub(super) fn enter(&mut self, turn: &Turn, outcome: Outcome) {
         let row = self.rows.iter_mut().find(|row| row.fault.name == turn.fault.name);
         let row = row.expect("the turn is of this plan");
-        if let Some(tally) = outcome {
-            row.done += turn.rounds;
-            row.tally += tally;
-        }
-        if !outcome.is_some_and(|tally| tally.is_sound()) {
-            row.broken += 1;
-            match outcome {
-                Some(tally) => println!("BROKEN promise: {tally:?}"),
-                None => println!("FAILED: a server or the harness, see above"),
+        match outcome {
+            Some(tally) => {
+                row.done += turn.rounds;
+                row.tally += tally;
+                if !tally.is_sound() {
+                    row.broken += 1;
+                    println!("BROKEN: {tally:?}\n  again: {}", turn.reproduce(self.seed));
+                }
             }
-            println!("  again: {}", turn.reproduce(self.seed));
+            None => {
+                row.failed += 1;
+                println!("FAILED, see above\n  again: {}", turn.reproduce(self.seed));
+            }
         }
         if self.last_told.elapsed() > INTERVAL {
             self.last_told = Instant::now();
@@ -89,7 +113,7 @@ impl Report {
 
     /// Whether every promise was kept.
     pub fn is_sound(&self) -> bool {
-        self.rows.iter().all(|row| row.broken == 0)
+        self.rows.iter().all(|row| row.broken == 0 && row.failed == 0)
     }
 
     /// Whether every fault happened as often as it was to.
@@ -131,33 +155,29 @@ impl Display for Report {
         )?;
         writeln!(
             f,
-            "| fault | times | ids given | of these promised | repeats | out of order | not promised, came again |"
+            "| fault | times | ids given | of these promised | repeats | out of order | not promised, came again | refused for the clock |"
         )?;
-        writeln!(f, "| --- | --: | --: | --: | --: | --: | --: |")?;
+        writeln!(f, "| --- | --: | --: | --: | --: | --: | --: | --: |")?;
         for row in &self.rows {
             if let Some(reason) = row.fault.left_out() {
-                writeln!(f, "| {} | left out: {reason} | | | | | |", row.fault.title)?;
+                writeln!(f, "| {} | left out: no {reason} | | | | | | |", row.fault.title)?;
                 continue;
             }
-            let times = if row.done == row.wanted {
-                row.done.to_string()
-            } else {
-                format!("{} of {}", row.done, row.wanted)
-            };
-            let failed = if row.broken > 0 {
-                format!(" **{} episodes broken**", row.broken)
-            } else {
-                String::new()
-            };
-            line(f, row.fault.title, &format!("{times}{failed}"), &row.tally)?;
+            line(f, row.fault.title, &row.times(), &row.tally)?;
         }
         line(f, "all", "", &self.total())
     }
 }
 
 fn line(f: &mut Formatter, title: &str, times: &str, tally: &Tally) -> fmt::Result {
-    let figures =
-        [tally.given, tally.promised, tally.repeats, tally.out_of_order, tally.repeats_unpromised];
+    let figures = [
+        tally.given,
+        tally.promised,
+        tally.repeats,
+        tally.out_of_order,
+        tally.repeats_unpromised,
+        tally.refused,
+    ];
     let figures = figures.map(with_commas).join(" | ");
     writeln!(f, "| {title} | {times} | {figures} |")
 }

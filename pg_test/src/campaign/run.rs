@@ -3,6 +3,7 @@
 use crate::campaign::episode::Episode;
 use crate::campaign::report::Report;
 use crate::campaign::{FAULTS, Fault, Tally};
+use crate::installation;
 use fastrand::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,8 +18,8 @@ pub struct Plan {
     pub seed: u64,
     /// The number of each fault's first episode; above 0 to repeat a later one alone.
     pub first_episode: u64,
-    /// When to begin no more.
-    pub budget: Duration,
+    /// After how long to begin no more.
+    pub budget: Option<Duration>,
     /// How many episodes run at a time.
     pub at_a_time: usize,
 }
@@ -26,11 +27,11 @@ pub struct Plan {
 /// Runs the plan, tells of its progress on standard output, and reports.
 pub fn run(plan: &Plan) -> Report {
     let report = Mutex::new(Report::begin(plan));
-    let deadline = Instant::now() + plan.budget;
+    let deadline = plan.budget.map(|budget| Instant::now() + budget);
     thread::scope(|scope| {
         for _ in 0..plan.at_a_time {
             scope.spawn(|| {
-                while Instant::now() < deadline
+                while deadline.is_none_or(|deadline| Instant::now() < deadline)
                     && let Some(turn) = next_turn(&report)
                 {
                     let outcome = turn.take(plan.seed);
@@ -61,7 +62,7 @@ pub fn short_form(name: &str) {
         faults: vec![(fault, fault.short)],
         seed: fastrand::u64(..),
         first_episode: 0,
-        budget: Duration::MAX,
+        budget: None,
         at_a_time: 1,
     });
     println!("{report}");
@@ -84,7 +85,8 @@ impl Turn {
     pub fn reproduce(&self, seed: u64) -> String {
         let Turn { fault, episode, rounds } = self;
         format!(
-            "./dev campaign --fault {} --seed {seed} --episode {episode} --rounds {rounds}",
+            "./dev campaign {} --fault {} --seed {seed} --episode {episode} --rounds {rounds}",
+            installation::major(installation::bindir()),
             fault.name
         )
     }

@@ -3,7 +3,7 @@
 use crate::Cluster;
 use crate::campaign::Tally;
 use crate::campaign::episode::{self, Episode};
-use crate::campaign::journal::Promise;
+use crate::campaign::ledger::Promise;
 use crate::campaign::load::{CREW, Load, prepare};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -12,17 +12,16 @@ use std::time::{Duration, Instant};
 pub fn synchronous(episode: &mut Episode) -> Tally {
     let mut tally = Tally::default();
     for _ in 0..episode.rounds {
-        let (lead, _) = episode.lead_and_promise();
+        let (lead, promise) = episode.lead_and_promise();
         let primary =
             Cluster::builder().setting("pg_snowflake.max_lead", "10s").fake_clock().start();
         prepare(&primary, lead);
         let standby = primary.standby();
         wait_for_standby(&primary);
-        // What was not committed may not have reached the standby, and its clock may be behind.
         let [of_primary, of_standby] = [(); 2].map(|()| episode.rng.f64() * 2.0 - 1.0);
         primary.set_clock(of_primary);
         standby.set_clock(of_standby);
-        tally += fail_over(episode, primary, &standby, Promise::Committed, true);
+        tally += fail_over(episode, primary, &standby, promise, true);
     }
     tally
 }

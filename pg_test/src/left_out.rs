@@ -6,5 +6,5 @@ use std::io::{self, Write};
 pub fn left_out(what: &str, need: &str) {
     // Not by println!, which shows nothing where the test passes.
     let line = format!("\nleft out: {what}: no {need}\n");
-    io::stdout().write_all(line.as_bytes()).unwrap();
+    io::stdout().write_all(line.as_bytes()).expect("standard output is open");
 }
