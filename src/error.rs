@@ -335,12 +335,12 @@ pub fn duration(us: i64) -> String {
 }
 
 /// The name in quotes, unless it has some already.
-fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     if name.contains('"') { name.to_owned() } else { format!("\"{name}\"") }
 }
 
 /// The relation's name as `regclass` prints it: quoted and with its schema where that is needed.
-fn relation_name(relid: pg_sys::Oid) -> String {
+pub fn relation_name(relid: pg_sys::Oid) -> String {
     // SAFETY: regclassout takes an OID, known or not, and returns a palloc'd C string.
     unsafe {
         let out = pgrx::direct_function_call_as_datum(pg_sys::regclassout, &[Some(relid.into())]);
@@ -373,9 +373,11 @@ unsafe fn quote_identifier(name: *const c_char) -> String {
     unsafe { text(pg_sys::quote_identifier(name)) }
 }
 
+/// A server's C string, fit for a message.
+///
 /// # Safety
 /// `c_string` is a C string.
-unsafe fn text(c_string: *const c_char) -> String {
+pub unsafe fn text(c_string: *const c_char) -> String {
     // SAFETY: as the caller promises.
     let text = unsafe { CStr::from_ptr(c_string) }.to_string_lossy();
     // Messages go out as they are, so in a database of another encoding they must be ASCII.

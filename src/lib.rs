@@ -17,7 +17,9 @@ mod explain;
 mod layout;
 mod layout_spec;
 mod layout_type;
+mod locate;
 mod nextval;
+mod partition;
 mod row;
 mod sequence;
 mod settings;
@@ -34,6 +36,7 @@ extension_sql_file!("../sql/nextval.sql", requires = ["layout"]);
 extension_sql_file!("../sql/decode.sql", requires = ["layout"]);
 extension_sql_file!("../sql/snowflake.sql");
 extension_sql_file!("../sql/status.sql");
+extension_sql_file!("../sql/routing.sql", requires = ["layout"]);
 
 /// Called by the server when it loads the library.
 #[pg_guard]

@@ -36,15 +36,30 @@ pub fn interval(us: i64) -> pg_sys::Datum {
 /// declaration gives.
 pub struct Row<const N: usize>(pub [pg_sys::Datum; N]);
 
-// SAFETY: the row becomes a datum of the composite type that the function is declared to return.
+// SAFETY: as for the row with nulls.
 unsafe impl<const N: usize> BoxRet for Row<N> {
-    unsafe fn box_into<'fcx>(mut self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
-        let mut nulls = [false; N];
+    unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
+        // SAFETY: as the caller promises.
+        unsafe { NullableRow(self.0.map(Some)).box_into(fcinfo) }
+    }
+}
+
+/// A column of a row, where it is not null.
+pub type Nullable = Option<pg_sys::Datum>;
+
+/// The columns of a row of which some may be null.
+pub struct NullableRow<const N: usize>(pub [Nullable; N]);
+
+// SAFETY: the row becomes a datum of the composite type that the function is declared to return.
+unsafe impl<const N: usize> BoxRet for NullableRow<N> {
+    unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
+        let mut nulls = self.0.map(|column| column.is_none());
+        let mut values = self.0.map(|column| column.unwrap_or(pg_sys::Datum::null()));
         // SAFETY: the descriptor has N columns, as the declaration of the function has.
         unsafe {
             let descriptor = result_descriptor(fcinfo.as_mut_ptr());
             let tuple =
-                pg_sys::heap_form_tuple(descriptor, self.0.as_mut_ptr(), nulls.as_mut_ptr());
+                pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
             fcinfo.return_raw_datum(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
         }
     }
@@ -66,12 +81,20 @@ unsafe fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::TupleDe
     }
 }
 
-// SAFETY: the SQL declarations are written by hand; this tells pgrx no more than that the type is a row.
-unsafe impl<const N: usize> SqlTranslatable for Row<N> {
-    const TYPE_IDENT: &'static str = "pg_snowflake::row::Row";
-    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
-        Err(ArgumentError::NotValidAsArgument("Row"));
-    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
-        Ok(ReturnsRef::One(SqlMappingRef::literal("record")));
+/// Tells pgrx that a type is a row, and no more: the SQL declarations are written by hand.
+macro_rules! declare_row {
+    ($row:ident) => {
+        // SAFETY: no SQL is made of it.
+        unsafe impl<const N: usize> SqlTranslatable for $row<N> {
+            const TYPE_IDENT: &'static str = concat!("pg_snowflake::row::", stringify!($row));
+            const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
+            const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
+                Err(ArgumentError::NotValidAsArgument(stringify!($row)));
+            const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
+                Ok(ReturnsRef::One(SqlMappingRef::literal("record")));
+        }
+    };
 }
+
+declare_row!(Row);
+declare_row!(NullableRow);

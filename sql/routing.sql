@@ -1,0 +1,138 @@
+-- Routing by the shard in an id: operator classes for PARTITION BY HASH, and where a row is.
+
+-- Each class has core's = and core's hash of an integer, and differs from core's class in support function 2 only, which
+-- is what partitioning takes. The members for integer are there because a small literal is one: without them
+-- WHERE id = 5 would not be pruned.
+
+CREATE FUNCTION snowflake_shard_hash(id bigint, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_wrapper';
+
+CREATE FUNCTION snowflake_shard_hash(id integer, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_of_integer_wrapper';
+
+COMMENT ON FUNCTION snowflake_shard_hash(bigint, bigint) IS 'hash';
+COMMENT ON FUNCTION snowflake_shard_hash(integer, bigint) IS 'hash';
+
+CREATE OPERATOR CLASS snowflake_shard_ops
+FOR TYPE bigint USING hash AS
+    OPERATOR 1 =,
+    OPERATOR 1 = (bigint, integer),
+    OPERATOR 1 = (integer, bigint),
+    OPERATOR 1 = (integer, integer),
+    FUNCTION 1 hashint8(bigint),
+    FUNCTION 2 snowflake_shard_hash(bigint, bigint),
+    FUNCTION 1 (integer, integer) hashint4(integer),
+    FUNCTION 2 (integer, integer) snowflake_shard_hash(integer, bigint);
+
+COMMENT ON OPERATOR CLASS snowflake_shard_ops USING hash IS
+'partitioning by the shard of an id of layout instagram: remainder = shard mod modulus';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops USING hash IS
+'partitioning by the shard of an id of layout instagram';
+
+CREATE FUNCTION snowflake_shard_hash_twitter(id bigint, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_twitter_wrapper';
+
+CREATE FUNCTION snowflake_shard_hash_twitter(id integer, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_twitter_of_integer_wrapper';
+
+COMMENT ON FUNCTION snowflake_shard_hash_twitter(bigint, bigint) IS 'hash';
+COMMENT ON FUNCTION snowflake_shard_hash_twitter(integer, bigint) IS 'hash';
+
+CREATE OPERATOR CLASS snowflake_shard_ops_twitter
+FOR TYPE bigint USING hash AS
+    OPERATOR 1 =,
+    OPERATOR 1 = (bigint, integer),
+    OPERATOR 1 = (integer, bigint),
+    OPERATOR 1 = (integer, integer),
+    FUNCTION 1 hashint8(bigint),
+    FUNCTION 2 snowflake_shard_hash_twitter(bigint, bigint),
+    FUNCTION 1 (integer, integer) hashint4(integer),
+    FUNCTION 2 (integer, integer) snowflake_shard_hash_twitter(integer, bigint);
+
+COMMENT ON OPERATOR CLASS snowflake_shard_ops_twitter USING hash IS
+'partitioning by the shard of an id of layout twitter, discord or pgedge: remainder = shard mod modulus';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops_twitter USING hash IS
+'partitioning by the shard of an id of layout twitter, discord or pgedge';
+
+CREATE FUNCTION snowflake_shard_hash_sonyflake(id bigint, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_sonyflake_wrapper';
+
+CREATE FUNCTION snowflake_shard_hash_sonyflake(id integer, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_sonyflake_of_integer_wrapper';
+
+COMMENT ON FUNCTION snowflake_shard_hash_sonyflake(bigint, bigint) IS 'hash';
+COMMENT ON FUNCTION snowflake_shard_hash_sonyflake(integer, bigint) IS 'hash';
+
+CREATE OPERATOR CLASS snowflake_shard_ops_sonyflake
+FOR TYPE bigint USING hash AS
+    OPERATOR 1 =,
+    OPERATOR 1 = (bigint, integer),
+    OPERATOR 1 = (integer, bigint),
+    OPERATOR 1 = (integer, integer),
+    FUNCTION 1 hashint8(bigint),
+    FUNCTION 2 snowflake_shard_hash_sonyflake(bigint, bigint),
+    FUNCTION 1 (integer, integer) hashint4(integer),
+    FUNCTION 2 (integer, integer) snowflake_shard_hash_sonyflake(integer, bigint);
+
+COMMENT ON OPERATOR CLASS snowflake_shard_ops_sonyflake USING hash IS
+'partitioning by the shard of an id of layout sonyflake: remainder = shard mod modulus';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops_sonyflake USING hash IS
+'partitioning by the shard of an id of layout sonyflake';
+
+CREATE FUNCTION snowflake_shard_hash_js53(id bigint, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_js53_wrapper';
+
+CREATE FUNCTION snowflake_shard_hash_js53(id integer, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_js53_of_integer_wrapper';
+
+COMMENT ON FUNCTION snowflake_shard_hash_js53(bigint, bigint) IS 'hash';
+COMMENT ON FUNCTION snowflake_shard_hash_js53(integer, bigint) IS 'hash';
+
+CREATE OPERATOR CLASS snowflake_shard_ops_js53
+FOR TYPE bigint USING hash AS
+    OPERATOR 1 =,
+    OPERATOR 1 = (bigint, integer),
+    OPERATOR 1 = (integer, bigint),
+    OPERATOR 1 = (integer, integer),
+    FUNCTION 1 hashint8(bigint),
+    FUNCTION 2 snowflake_shard_hash_js53(bigint, bigint),
+    FUNCTION 1 (integer, integer) hashint4(integer),
+    FUNCTION 2 (integer, integer) snowflake_shard_hash_js53(integer, bigint);
+
+COMMENT ON OPERATOR CLASS snowflake_shard_ops_js53 USING hash IS
+'partitioning by the shard of an id of layout js53: remainder = shard mod modulus';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops_js53 USING hash IS
+'partitioning by the shard of an id of layout js53';
+
+CREATE FUNCTION snowflake_locate(
+    tab regclass,
+    id bigint,
+    layout snowflake_layout DEFAULT 'instagram',
+    OUT shard_id integer,
+    OUT partition regclass,
+    OUT server name,
+    OUT host text,
+    OUT port integer,
+    OUT dbname text)
+RETURNS record
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_locate_wrapper';
+
+COMMENT ON FUNCTION snowflake_locate(regclass, bigint, snowflake_layout) IS
+'the partition of a table that a row with this id is in, and the server of a foreign one';

@@ -1,0 +1,112 @@
+//! `snowflake_locate`: where the row of an id is, from the catalog alone.
+
+mod route;
+mod server;
+
+use crate::error::{Report, quoted, relation_name};
+use crate::layout::Layout;
+use crate::partition::{Class, place_of_shard};
+use crate::row::{Nullable, NullableRow};
+use pgrx::prelude::*;
+use route::{Key, Partitioned};
+use std::ffi::CStr;
+
+/// `snowflake_locate(tab regclass, id bigint, layout)
+/// → (shard_id int, partition regclass, server name, host text, port int, dbname text)`
+///
+/// The shard is what the bits at its place say, whatever the other bits, as it is for the operator classes: a row
+/// that a table has can be located.
+#[pg_extern(sql = false)]
+fn snowflake_locate(tab: pg_sys::Oid, id: i64, layout: Layout) -> NullableRow<6> {
+    let shard = layout.split(id).shard as i32;
+    let [partition, server, host, port, dbname] = place_of(tab, id, &layout, None);
+    NullableRow([Some(shard.into()), partition, server, host, port, dbname])
+}
+
+/// A partition, and the columns of its server; nulls where there is none.
+type Place = [Nullable; 5];
+
+/// The place of `id` in a table: its partition, or itself where it has none; nowhere where it lacks that partition.
+/// `key_column` is the column by which the table above is partitioned.
+fn place_of(relid: pg_sys::Oid, id: i64, layout: &Layout, key_column: Option<&CStr>) -> Place {
+    // SAFETY: takes any OID.
+    match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {
+        pg_sys::RELKIND_RELATION => return [Some(relid.into()), None, None, None, None],
+        pg_sys::RELKIND_FOREIGN_TABLE => {
+            let [server, host, port, dbname] = server::of_foreign_table(relid);
+            return [Some(relid.into()), server, host, port, dbname];
+        }
+        pg_sys::RELKIND_PARTITIONED_TABLE => {}
+        0 => no_such_table(relid),
+        _ => not_a_table(relid),
+    }
+    // Open until its partition is done with, so that nobody drops that in between.
+    let table = Partitioned::open(relid);
+    let key = table.key();
+    let column =
+        key.id_column().filter(|column| key_column.is_none_or(|above| above == column.as_c_str()));
+    let Some(column) = column else { not_by_id_alone(relid) };
+    refuse_another_layout(relid, &key, layout);
+    table
+        .partition_of(id)
+        .map_or([None; 5], |partition| place_of(partition, id, layout, Some(&column)))
+}
+
+fn refuse_another_layout(relid: pg_sys::Oid, key: &Key, layout: &Layout) {
+    let Some(class) = key.class().filter(|class| !class.reads(layout)) else { return };
+    let Class { name, .. } = class;
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        message: format!(
+            "table {} is not partitioned by the shards of layout {layout}",
+            quoted(&relation_name(relid))
+        ),
+        detail: Some(format!(
+            "{name} reads a shard of {}; layout {layout} has {}.",
+            class.place(),
+            place_of_shard(layout)
+        )),
+        hint: Some(
+            "Pass the layout of the ids in the table. If that is what you did, make the table with the operator \
+             class of this layout."
+                .into(),
+        ),
+    }
+    .raise()
+}
+
+fn no_such_table(relid: pg_sys::Oid) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+        message: format!("table with OID {} does not exist", relid.to_u32()),
+        detail: None,
+        hint: Some("Pass the table by name: its OID is gone once it is dropped.".into()),
+    }
+    .raise()
+}
+
+fn not_a_table(relid: pg_sys::Oid) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+        message: format!("{} is not a table", quoted(&relation_name(relid))),
+        detail: None,
+        hint: Some("Pass a table, partitioned or not, or a foreign table.".into()),
+    }
+    .raise()
+}
+
+fn not_by_id_alone(relid: pg_sys::Oid) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+        message: format!(
+            "an id does not say in which partition of {} it is",
+            quoted(&relation_name(relid))
+        ),
+        detail: Some(format!("Its partition key is ({}).", route::key_of(relid))),
+        hint: Some(
+            "Every level must be partitioned by one and the same column of type bigint or snowflake."
+                .into(),
+        ),
+    }
+    .raise()
+}

@@ -1,0 +1,152 @@
+//! Core's choice of a partition, for a table that is partitioned by a single bigint column.
+
+use crate::error::text;
+use crate::partition::Class;
+use pgrx::PgRelation;
+use pgrx::prelude::*;
+use std::ffi::{CStr, CString, c_int};
+use std::mem::offset_of;
+
+/// The head of `PartitionKeyData` (utils/partcache.h).
+#[repr(C)]
+struct PartitionKeyData {
+    strategy: Strategy,
+    partnatts: i16,
+    partattrs: *mut pg_sys::AttrNumber,
+    partexprs: *mut pg_sys::List,
+    partopfamily: *mut pg_sys::Oid,
+    partopcintype: *mut pg_sys::Oid,
+    partsupfunc: *mut pg_sys::FmgrInfo,
+    partcollation: *mut pg_sys::Oid,
+    parttypid: *mut pg_sys::Oid,
+}
+
+/// A character until 15, an enum of characters from 16 on.
+#[cfg(feature = "pg15")]
+type Strategy = std::ffi::c_char;
+#[cfg(not(feature = "pg15"))]
+type Strategy = pg_sys::PartitionStrategy::Type;
+
+const _: () = assert!(offset_of!(PartitionKeyData, partattrs) == 8);
+
+unsafe extern "C-unwind" {
+    fn RelationGetPartitionKey(rel: pg_sys::Relation) -> *mut PartitionKeyData;
+}
+
+/// A partitioned table, open and locked against a change of its partitions.
+pub struct Partitioned(PgRelation);
+
+impl Partitioned {
+    /// Opens it. Raises core's error where it is gone by now.
+    pub fn open(relid: pg_sys::Oid) -> Self {
+        // SAFETY: locked, as with_lock() wants it.
+        Partitioned(unsafe { PgRelation::with_lock(relid, pg_sys::AccessShareLock as i32) })
+    }
+
+    /// Its partition key.
+    pub fn key(&self) -> Key<'_> {
+        let relation = self.0.as_ptr();
+        // SAFETY: the relation is open, and partitioned, so it has a key, which lives as long as it is open.
+        let data =
+            unsafe { &*pg_sys::ffi::pg_guard_ffi_boundary(|| RelationGetPartitionKey(relation)) };
+        Key { table: self, data }
+    }
+
+    /// The partition that takes a row of this id, `get_partition_for_tuple` (executor/execPartition.c) for a key that
+    /// is one bigint.
+    pub fn partition_of(&self, id: i64) -> Option<pg_sys::Oid> {
+        let key = self.key();
+        // SAFETY: the relation is open and partitioned; what the descriptor points to lives as long as it is open.
+        unsafe {
+            let descriptor = &*pg_sys::RelationGetPartitionDesc(self.0.as_ptr(), true);
+            if descriptor.nparts == 0 {
+                return None;
+            }
+            let found = key.index_of(id, descriptor.boundinfo);
+            let index = if found < 0 { (*descriptor.boundinfo).default_index } else { found };
+            usize::try_from(index).ok().map(|index| *descriptor.oids.add(index))
+        }
+    }
+}
+
+/// A partition key.
+pub struct Key<'a> {
+    table: &'a Partitioned,
+    data: &'a PartitionKeyData,
+}
+
+impl Key<'_> {
+    /// The name of its column, where it is a single one that can hold ids.
+    pub fn id_column(&self) -> Option<CString> {
+        // SAFETY: the arrays have an element for each column or expression of the key, and the column is there.
+        unsafe {
+            let attribute = *self.data.partattrs;
+            let is_bigint = self.data.partnatts == 1
+                && attribute != 0
+                && pg_sys::IsBinaryCoercible(*self.data.parttypid, pg_sys::INT8OID);
+            is_bigint.then(|| {
+                CStr::from_ptr(pg_sys::get_attname(self.table.0.oid(), attribute, false)).to_owned()
+            })
+        }
+    }
+
+    /// Its operator class, where that is one of ours.
+    pub fn class(&self) -> Option<&'static Class> {
+        // SAFETY: the array has an element for each column of the key.
+        unsafe { Class::of(&*self.data.partsupfunc) }
+    }
+
+    /// The index of the partition in the descriptor, negative where only the default partition is left.
+    ///
+    /// # Safety
+    /// The key is a single bigint, and the bounds are those of its table.
+    unsafe fn index_of(&self, id: i64, bounds: pg_sys::PartitionBoundInfo) -> c_int {
+        let PartitionKeyData { partsupfunc, partcollation, .. } = *self.data;
+        let (mut values, mut nulls, mut equal) = ([pg_sys::Datum::from(id)], [false], false);
+        // SAFETY: as the caller promises; the offsets are within the arrays as in core.
+        unsafe {
+            let indexes = (*bounds).indexes;
+            let index_at = |offset: c_int| *indexes.offset(offset as isize);
+            match self.data.strategy as u8 {
+                b'h' => {
+                    let hash = pg_sys::compute_partition_hash_value(
+                        1,
+                        partsupfunc,
+                        partcollation,
+                        values.as_mut_ptr(),
+                        nulls.as_mut_ptr(),
+                    );
+                    index_at((hash % (*bounds).nindexes as u64) as c_int)
+                }
+                b'l' => {
+                    let offset = pg_sys::partition_list_bsearch(
+                        partsupfunc,
+                        partcollation,
+                        bounds,
+                        values[0],
+                        &raw mut equal,
+                    );
+                    if offset >= 0 && equal { index_at(offset) } else { -1 }
+                }
+                // The bound at the offset is the last that is not above the id, and the one after it is the upper
+                // bound of the partition.
+                _ => index_at(
+                    1 + pg_sys::partition_range_datum_bsearch(
+                        partsupfunc,
+                        partcollation,
+                        bounds,
+                        1,
+                        values.as_mut_ptr(),
+                        &raw mut equal,
+                    ),
+                ),
+            }
+        }
+    }
+}
+
+/// The columns and expressions of a partition key as SQL.
+pub fn key_of(relid: pg_sys::Oid) -> String {
+    // SAFETY: the table is partitioned; the function returns a C string.
+    unsafe { text(pg_sys::pg_get_partkeydef_columns(relid, true)) }
+}

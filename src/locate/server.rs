@@ -1,0 +1,46 @@
+//! The server of a foreign table, and what its options say of how to reach it.
+
+use crate::row::Nullable;
+use pgrx::list::List;
+use pgrx::prelude::*;
+use std::ffi::CStr;
+
+/// The name of the server of a foreign table, and its options host, port and dbname, of those that it has. A port
+/// that is no number, as that of several hosts may be, is left out.
+pub fn of_foreign_table(relid: pg_sys::Oid) -> [Nullable; 4] {
+    // SAFETY: a foreign table has a server, and the server's name is a C string.
+    unsafe {
+        let server = &*pg_sys::GetForeignServer((*pg_sys::GetForeignTable(relid)).serverid);
+        let name =
+            pgrx::direct_function_call_as_datum(pg_sys::namein, &[Some(server.servername.into())]);
+        let host = option(server, c"host").map(text);
+        let port = option(server, c"port").and_then(number);
+        let dbname = option(server, c"dbname").map(text);
+        [name, host, port, dbname]
+    }
+}
+
+/// The value of an option of the server.
+unsafe fn option<'a>(server: &'a pg_sys::ForeignServer, name: &CStr) -> Option<&'a CStr> {
+    // SAFETY: the options are a list of nodes, each with a name and a string, in memory that outlives the call.
+    unsafe {
+        pgrx::memcx::current_context(|context| {
+            let options =
+                List::<*mut std::ffi::c_void>::downcast_ptr_in_memcx(server.options, context)?;
+            options
+                .iter()
+                .map(|&option| option.cast::<pg_sys::DefElem>())
+                .find(|&option| CStr::from_ptr((*option).defname) == name)
+                .map(|option| CStr::from_ptr(pg_sys::defGetString(option)))
+        })
+    }
+}
+
+fn text(value: &CStr) -> pg_sys::Datum {
+    // SAFETY: a C string in, a palloc'd text out.
+    unsafe { pg_sys::cstring_to_text(value.as_ptr()) }.into()
+}
+
+fn number(value: &CStr) -> Nullable {
+    Some(value.to_str().ok()?.parse::<i32>().ok()?.into())
+}

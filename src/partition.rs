@@ -1,0 +1,127 @@
+//! The hash support functions of the operator classes that partition a table by the shard in its ids.
+//!
+//! `PARTITION BY HASH (id snowflake_shard_ops)` puts a row into the partition whose remainder is its shard modulo the
+//! partition's modulus. Core computes `hash_combine64(0, f(id, seed)) % modulus` with support function 2 as `f`
+//! (`compute_partition_hash_value`, partitioning/partbounds.c), and for a single key the combination adds a constant;
+//! `f` takes the constant off beforehand.
+//!
+//! Support function 1 of every class is core's own hash of an integer. The `=` of two bigints is thereby in several
+//! operator families, and core lets a hash join, a hash aggregate or a Memoize node use whichever comes first
+//! (`get_op_hash_functions`, utils/cache/lsyscache.c). Core's comes first, since it has the lowest OID; but if ours
+//! did, a hash of 13 bits would ruin every such plan of the database, and this one changes none. It is also what a
+//! hash index of such a class uses. Support function 2 is asked with the seed of partitioning by nothing but
+//! partitioning; with any other seed it is core's too, so that it keeps the contract of the access method: with seed
+//! 0 its low half is support function 1.
+
+use crate::layout::{INSTAGRAM, Layout, PRESETS};
+use pgrx::prelude::*;
+
+/// `HASH_PARTITION_SEED` (catalog/partition.h). Frozen, like the next: `pg_upgrade` keeps rows where they are.
+const HASH_PARTITION_SEED: u64 = 0x7A5B_2236_7996_DCFD;
+
+/// What `hash_combine64` (common/hashfn.h) adds to the hash of a single key.
+const COMBINED_WITH_NOTHING: u64 = 0x49A0_F4DD_15E5_A8E3;
+
+/// An operator class: where it finds the shard in an id.
+pub struct Class {
+    /// Its name in SQL.
+    pub name: &'static str,
+    /// A layout with the shard at that place.
+    layout: &'static Layout,
+    /// Support function 2 for a bigint.
+    hash: unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> pg_sys::Datum,
+}
+
+impl Class {
+    /// The class whose support function 2 that is.
+    pub fn of(support_function: &pg_sys::FmgrInfo) -> Option<&'static Class> {
+        let hash = support_function.fn_addr?;
+        CLASSES.iter().find(|class| std::ptr::fn_addr_eq(class.hash, hash))
+    }
+
+    /// Whether it finds the shard where this layout has it.
+    pub const fn reads(&self, layout: &Layout) -> bool {
+        self.layout.shard_shift() == layout.shard_shift()
+            && self.layout.shard_bits == layout.shard_bits
+    }
+
+    /// The place of the shard in an id, for people.
+    pub fn place(&self) -> String {
+        place_of_shard(self.layout)
+    }
+}
+
+/// The place of a layout's shard in an id, for people.
+pub fn place_of_shard(layout: &Layout) -> String {
+    format!("{} bits above the lowest {}", layout.shard_bits, layout.shard_shift())
+}
+
+/// `f(id, seed)` such that core's hash of a partition key is the id's shard.
+fn shard_hash(layout: &Layout, id: i64, seed: i64) -> i64 {
+    if seed as u64 == HASH_PARTITION_SEED {
+        return u64::from(layout.split(id).shard).wrapping_sub(COMBINED_WITH_NOTHING) as i64;
+    }
+    // SAFETY: two bigints in, one out, as hashint8extended() has it; it returns no null.
+    unsafe {
+        pgrx::direct_function_call(pg_sys::hashint8extended, &[id.into_datum(), seed.into_datum()])
+            .expect("a hash is not null")
+    }
+}
+
+/// The classes, with their support functions for a bigint and for an integer, which is what a small literal is.
+macro_rules! classes {
+    ($($name:literal, $layout:expr, $hash:ident, $wrapper:ident, $hash_of_integer:ident;)*) => {
+        static CLASSES: [Class; [$($name),*].len()] =
+            [$(Class { name: $name, layout: $layout, hash: $wrapper }),*];
+
+        $(
+            #[pg_extern(sql = false)]
+            fn $hash(id: i64, seed: i64) -> i64 {
+                shard_hash($layout, id, seed)
+            }
+
+            #[pg_extern(sql = false)]
+            fn $hash_of_integer(id: i32, seed: i64) -> i64 {
+                shard_hash($layout, id.into(), seed)
+            }
+        )*
+    };
+}
+
+classes! {
+    "snowflake_shard_ops", &INSTAGRAM,
+        snowflake_shard_hash, snowflake_shard_hash_wrapper, snowflake_shard_hash_of_integer;
+    "snowflake_shard_ops_twitter", &PRESETS[1].1,
+        snowflake_shard_hash_twitter, snowflake_shard_hash_twitter_wrapper,
+        snowflake_shard_hash_twitter_of_integer;
+    "snowflake_shard_ops_sonyflake", &PRESETS[4].1,
+        snowflake_shard_hash_sonyflake, snowflake_shard_hash_sonyflake_wrapper,
+        snowflake_shard_hash_sonyflake_of_integer;
+    "snowflake_shard_ops_js53", &PRESETS[6].1,
+        snowflake_shard_hash_js53, snowflake_shard_hash_js53_wrapper,
+        snowflake_shard_hash_js53_of_integer;
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn each_preset_with_a_shard_field_has_one_class() {
+        for (preset, layout) in &PRESETS {
+            let classes: Vec<&str> = CLASSES
+                .iter()
+                .filter(|class| class.reads(layout))
+                .map(|class| class.name)
+                .collect();
+            let expected = match *preset {
+                "instagram" => vec!["snowflake_shard_ops"],
+                "twitter" | "discord" | "pgedge" => vec!["snowflake_shard_ops_twitter"],
+                "sonyflake" => vec!["snowflake_shard_ops_sonyflake"],
+                "js53" => vec!["snowflake_shard_ops_js53"],
+                _ => vec![],
+            };
+            assert_eq!(classes, expected, "{preset}");
+        }
+    }
+}
