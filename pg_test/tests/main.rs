@@ -20,6 +20,7 @@ mod planner;
 mod privileges;
 mod refusals;
 mod regress;
+mod routing;
 mod settings;
 mod snowflake_type;
 mod storage;

@@ -1,0 +1,50 @@
+//! Routing: the shard in an id names the partition of its row, and the server.
+
+mod classes;
+mod locate;
+mod misuse;
+mod plans;
+mod servers;
+
+use pg_snowflake_servertest::Cluster;
+use postgres::Client;
+
+/// The id whose shard is that in the default layout; the first of its millisecond, as all others here.
+fn id_of_shard(shard: i64) -> i64 {
+    1_387_263_000 << 23 | shard << 10
+}
+
+/// Makes a table `NAME (KEY bigint PRIMARY KEY, REST)` with a local partition for every remainder.
+fn partition_by_shard(client: &mut Client, name: &str, columns: &str, key: &str, modulus: i32) {
+    client
+        .batch_execute(&format!(
+            "CREATE TABLE {name} ({columns}) PARTITION BY HASH ({key} snowflake_shard_ops)"
+        ))
+        .unwrap();
+    for remainder in 0..modulus {
+        client
+            .batch_execute(&format!(
+                "CREATE TABLE {name}_{remainder} PARTITION OF {name}
+                 FOR VALUES WITH (MODULUS {modulus}, REMAINDER {remainder})"
+            ))
+            .unwrap();
+    }
+}
+
+/// A server with the tables `posts` and `comments`, partitioned by the shard of the post into four, a post in each of
+/// 64 shards and two comments on each.
+fn posts_and_comments() -> (Cluster, Client) {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    partition_by_shard(&mut client, "posts", "id bigint PRIMARY KEY, body text", "id", 4);
+    partition_by_shard(&mut client, "comments", "post_id bigint NOT NULL, n int", "post_id", 4);
+    client
+        .batch_execute(&format!(
+            "INSERT INTO posts SELECT {} + (shard << 10), 'old' FROM generate_series(0, 63) AS shard;
+             INSERT INTO comments SELECT id, n FROM posts, generate_series(1, 2) AS n;
+             ANALYZE",
+            id_of_shard(0)
+        ))
+        .unwrap();
+    (cluster, client)
+}

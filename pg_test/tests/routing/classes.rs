@@ -1,0 +1,294 @@
+//! The operator classes: remainder = shard mod modulus, and nothing else in the database changes.
+
+use super::{id_of_shard, partition_by_shard};
+use crate::ask::{plan, printed, server};
+use pg_snowflake_servertest::Cluster;
+use postgres::Client;
+
+/// An operator class, and where its layouts have the shard: how far from the right, and how many bits.
+struct Class {
+    name: &'static str,
+    shift: i32,
+    bits: i32,
+}
+
+const CLASSES: [Class; 4] = [
+    Class { name: "snowflake_shard_ops", shift: 10, bits: 13 },
+    Class { name: "snowflake_shard_ops_twitter", shift: 12, bits: 10 },
+    Class { name: "snowflake_shard_ops_sonyflake", shift: 0, bits: 16 },
+    Class { name: "snowflake_shard_ops_js53", shift: 5, bits: 7 },
+];
+
+impl Class {
+    /// A query for every shard and ids of it: all other bits 0, all 1, and two others; two of four are negative.
+    fn ids(&self) -> String {
+        let Class { shift, bits, .. } = self;
+        format!(
+            "SELECT shard, high << {} | shard << {shift} | low AS id
+             FROM generate_series(0, (1::bigint << {bits}) - 1) AS shard,
+                  (VALUES (0::bigint, 0::bigint), (-1, (1::bigint << {shift}) - 1), (1, (1::bigint << {shift}) - 1),
+                          (-1000000007, 0)) AS rest (high, low)",
+            shift + bits
+        )
+    }
+}
+
+#[test]
+fn the_remainder_is_the_shard_modulo_the_modulus_for_every_shard() {
+    let (_cluster, mut client) = server();
+    for class in CLASSES {
+        let Class { name, bits, .. } = class;
+        client
+            .batch_execute(&format!("CREATE TABLE t (id bigint) PARTITION BY HASH (id {name})"))
+            .unwrap();
+        let found = printed(
+            &mut client,
+            &format!(
+                "SELECT modulus, count(*) FILTER (
+                     WHERE satisfies_hash_partition('t'::regclass, modulus, (shard % modulus)::int, id))
+                 FROM ({}) AS ids, unnest(ARRAY[1, 2, 3, 4, 7, 16, 1000, 8192]) AS modulus
+                 GROUP BY modulus ORDER BY modulus",
+                class.ids()
+            ),
+        );
+        let ids = 4 << bits;
+        let expected = [1, 2, 3, 4, 7, 16, 1000, 8192].map(|modulus| format!("{modulus}|{ids}"));
+        assert_eq!(found, expected.join("\n"), "{name}");
+        client.batch_execute("DROP TABLE t").unwrap();
+    }
+}
+
+#[test]
+fn rows_land_in_the_partition_of_their_shard_and_are_found_there() {
+    let (_cluster, mut client) = server();
+    for class in CLASSES {
+        for modulus in [1, 3, 16] {
+            let Class { name, bits, .. } = class;
+            client
+                .batch_execute(&format!(
+                    "DROP TABLE IF EXISTS t;
+                     CREATE TABLE t (shard int, id bigint PRIMARY KEY) PARTITION BY HASH (id {name})"
+                ))
+                .unwrap();
+            for remainder in 0..modulus {
+                client
+                    .batch_execute(&format!(
+                        "CREATE TABLE t_{remainder} PARTITION OF t
+                         FOR VALUES WITH (MODULUS {modulus}, REMAINDER {remainder})"
+                    ))
+                    .unwrap();
+            }
+            client.batch_execute(&format!("INSERT INTO t {}", class.ids())).unwrap();
+            let in_place = format!(
+                "SELECT count(*), count(DISTINCT tableoid) FROM t
+                 WHERE tableoid = ('t_' || shard % {modulus})::regclass"
+            );
+            let expected = format!("{}|{modulus}", 4 << bits);
+            assert_eq!(printed(&mut client, &in_place), expected, "{name} modulus {modulus}");
+        }
+    }
+}
+
+#[test]
+fn the_ends_of_bigint_and_null_have_a_place() {
+    let (_cluster, mut client) = server();
+    partition_by_shard(&mut client, "t", "id bigint", "id", 4);
+    client
+        .batch_execute(
+            "INSERT INTO t VALUES (9223372036854775807), (-9223372036854775808), (-1), (0), (NULL)",
+        )
+        .unwrap();
+    let found = "SELECT coalesce(id::text, 'null'), tableoid::regclass FROM t ORDER BY id";
+    let expected = "-9223372036854775808|t_0\n-1|t_3\n0|t_0\n9223372036854775807|t_3\nnull|t_0";
+    assert_eq!(printed(&mut client, found), expected);
+}
+
+#[test]
+fn partitions_of_several_moduli_share_a_table() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(&format!(
+            "CREATE TABLE t (id bigint) PARTITION BY HASH (id snowflake_shard_ops);
+             CREATE TABLE even PARTITION OF t FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+             CREATE TABLE one_of_four PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 1);
+             CREATE TABLE three_of_four PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 3);
+             INSERT INTO t SELECT {} + (shard << 10) FROM generate_series(0, 8191) AS shard",
+            id_of_shard(0)
+        ))
+        .unwrap();
+    let found =
+        "SELECT tableoid::regclass, array_agg(DISTINCT snowflake_shard_id(id) % 4), count(*)
+                 FROM t GROUP BY tableoid ORDER BY 2";
+    let expected = "even|{0,2}|4096\none_of_four|{1}|2048\nthree_of_four|{3}|2048";
+    assert_eq!(printed(&mut client, found), expected);
+}
+
+#[test]
+fn a_shard_without_a_partition_is_refused_on_insert() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE t (id bigint) PARTITION BY HASH (id snowflake_shard_ops);
+             CREATE TABLE t_1 PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 1)",
+        )
+        .unwrap();
+    let insert = |shard| format!("INSERT INTO t VALUES ({})", id_of_shard(shard));
+    client.batch_execute(&insert(5)).unwrap();
+    let error = client.batch_execute(&insert(6)).unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "23514");
+    let found = format!("SELECT count(*) FROM t WHERE id = {}", id_of_shard(6));
+    assert_eq!(printed(&mut client, &found), "0");
+}
+
+#[test]
+fn the_server_finds_each_class_complete() {
+    let (_cluster, mut client) = server();
+    let query = "SELECT opcname, amvalidate(c.oid), string_agg(
+                     amprocnum || ' ' || amproclefttype::regtype || ' ' || proname, ', '
+                     ORDER BY amprocnum, amproclefttype)
+                 FROM pg_opclass AS c JOIN pg_amproc ON amprocfamily = opcfamily
+                      JOIN pg_proc AS p ON p.oid = amproc
+                 WHERE opcname LIKE 'snowflake_shard_ops%' AND NOT opcdefault GROUP BY c.oid, opcname ORDER BY opcname";
+    let expected = ["", "_js53", "_sonyflake", "_twitter"].map(|suffix| {
+        let hash = format!("snowflake_shard_hash{suffix}");
+        format!(
+            "snowflake_shard_ops{suffix}|t|1 bigint hashint8, 1 integer hashint4, 2 bigint {hash}, 2 integer {hash}"
+        )
+    });
+    assert_eq!(printed(&mut client, query), expected.join("\n"));
+}
+
+#[test]
+fn a_hash_index_of_the_class_serves_equality() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE t (id bigint);
+             INSERT INTO t SELECT (g << 23) + (5 << 10) FROM generate_series(1::bigint, 10000) AS g;
+             CREATE INDEX t_hash ON t USING hash (id snowflake_shard_ops);
+             ANALYZE t",
+        )
+        .unwrap();
+    let id = (777_i64 << 23) + (5 << 10);
+    let query = format!("SELECT count(*) FROM t WHERE id = {id}");
+    let plan = plan(&mut client, &query);
+    assert!(plan.contains("t_hash"), "{plan}");
+    assert_eq!(printed(&mut client, &query), "1");
+}
+
+#[test]
+fn with_another_seed_than_that_of_partitioning_the_hash_is_cores() {
+    let (_cluster, mut client) = server();
+    for Class { name, .. } in CLASSES {
+        let hash = name.replace("_ops", "_hash");
+        let wrong = format!(
+            "SELECT count(*) FROM (VALUES (0::bigint), (1), (-1), (9223372036854775807), ({})) AS ids (id),
+                 (VALUES (0::bigint), (1), (-1), (42)) AS seeds (seed)
+             WHERE {hash}(id, seed) <> hashint8extended(id, seed)
+                OR ({hash}(id, 0) & 4294967295) <> (hashint8(id)::bigint & 4294967295)",
+            id_of_shard(5)
+        );
+        assert_eq!(printed(&mut client, &wrong), "0", "{name}");
+        // 0x7A5B22367996DCFD, the seed of partitioning.
+        let of_integers = format!(
+            "SELECT count(*) FROM (VALUES (0), (1), (-1), (2147483647), (5 << 10)) AS ids (id),
+                 (VALUES (0::bigint), (42), (8816678312871386365)) AS seeds (seed)
+             WHERE {hash}(id, seed) <> {hash}(id::bigint, seed)"
+        );
+        assert_eq!(printed(&mut client, &of_integers), "0", "{name}");
+    }
+}
+
+/// Core lets joins and aggregates take the hash of whichever family it finds first; the lowest OID, which is its own.
+#[test]
+fn hash_joins_of_bigints_stay_good_even_if_core_took_the_hash_from_this_class() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE t AS SELECT (g << 23) + (5 << 10) AS id FROM generate_series(1::bigint, 100000) AS g;
+             ANALYZE t;
+             SET allow_system_table_mods = on;
+             UPDATE pg_amop SET amopfamily = 1500 WHERE amopfamily =
+                 (SELECT oid FROM pg_opfamily WHERE opfname = 'snowflake_shard_ops');
+             UPDATE pg_amproc SET amprocfamily = 1500 WHERE amprocfamily =
+                 (SELECT oid FROM pg_opfamily WHERE opfname = 'snowflake_shard_ops');
+             UPDATE pg_opfamily SET oid = 1500 WHERE opfname = 'snowflake_shard_ops';
+             SET enable_mergejoin = off; SET enable_nestloop = off; SET enable_sort = off;
+             SET statement_timeout = '20s'",
+        )
+        .unwrap();
+    let join = "SELECT count(*) FROM t AS a JOIN t AS b USING (id)";
+    assert!(plan(&mut client, join).contains("Hash Join"));
+    // A hash that is the same for a whole shard would compare every row with every other.
+    assert_eq!(printed(&mut client, join), "100000");
+    assert_eq!(
+        printed(&mut client, "SELECT count(*) FROM (SELECT id FROM t GROUP BY id) AS g"),
+        "100000"
+    );
+    let mixed = "SELECT count(*) FROM t JOIN generate_series(0, 9) AS n (n) ON n = id - (5 << 10)";
+    assert_eq!(printed(&mut client, mixed), "0");
+}
+
+#[test]
+fn a_column_of_type_snowflake_or_a_domain_is_a_key_as_a_bigint_is() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("CREATE DOMAIN post_id AS bigint CHECK (VALUE >= 0)").unwrap();
+    for key_type in ["snowflake", "post_id"] {
+        client.batch_execute("DROP TABLE IF EXISTS t").unwrap();
+        partition_by_shard(&mut client, "t", &format!("id {key_type} PRIMARY KEY"), "id", 4);
+        client
+            .batch_execute(&format!(
+                "INSERT INTO t SELECT {} + (shard << 10) FROM generate_series(0, 8191) AS shard",
+                id_of_shard(0)
+            ))
+            .unwrap();
+        let in_place = "SELECT count(*) FROM t WHERE tableoid = ('t_' || snowflake_shard_id(id) % 4)::regclass";
+        assert_eq!(printed(&mut client, in_place), "8192", "{key_type}");
+        let id = id_of_shard(7);
+        for condition in [
+            format!("id = {id}"),
+            format!("id = '{id}'"),
+            format!("id IN ({id}, {id} + 1)"),
+            format!("id = {id}::{key_type}"),
+            format!("id = {}", 7 << 10),
+        ] {
+            let plan = plan(&mut client, &format!("SELECT * FROM t WHERE {condition}"));
+            let pruned = plan.contains("t_3") && !plan.contains("t_0");
+            assert!(pruned, "{key_type} {condition}:\n{plan}");
+        }
+        let located = format!("SELECT partition FROM snowflake_locate('t', {id})");
+        assert_eq!(printed(&mut client, &located), "t_3", "{key_type}");
+    }
+}
+
+#[test]
+fn a_column_that_cannot_hold_an_id_is_refused() {
+    let (_cluster, mut client) = server();
+    for key_type in ["int", "text", "numeric", "uuid"] {
+        let sql =
+            format!("CREATE TABLE t (id {key_type}) PARTITION BY HASH (id snowflake_shard_ops)");
+        let error = client.batch_execute(&sql).unwrap_err();
+        assert_eq!(error.code().unwrap().code(), "42804", "{key_type}");
+    }
+}
+
+#[test]
+fn a_restored_table_has_each_row_in_its_partition() {
+    let source = Cluster::new();
+    let mut client = source.connect();
+    partition_by_shard(&mut client, "posts", "id bigint PRIMARY KEY", "id", 3);
+    client
+        .batch_execute(&format!(
+            "INSERT INTO posts SELECT {} + (shard << 10) FROM generate_series(0, 8191) AS shard",
+            id_of_shard(0)
+        ))
+        .unwrap();
+
+    let target = Cluster::new();
+    target.connect().batch_execute("CREATE DATABASE restored TEMPLATE template0").unwrap();
+    target.psql("restored", &source.dump("postgres"));
+
+    let mut restored: Client = target.connect_to("postgres", "restored");
+    let in_place = "SELECT count(*) FROM posts WHERE tableoid = ('posts_' || snowflake_shard_id(id) % 3)::regclass";
+    assert_eq!(printed(&mut restored, in_place), "8192");
+}

@@ -1,0 +1,387 @@
+//! `snowflake_locate`: where a row is, from the catalog alone, and never another answer than the planner's.
+
+use super::{id_of_shard, partition_by_shard};
+use crate::ask::{Bad, assert_each_refused, printed, server};
+use postgres::Client;
+
+/// Checks that every row of a table is where `snowflake_locate` says, and gives how many rows and partitions there are.
+fn assert_agreement(client: &mut Client, table: &str, key: &str, layout: &str) -> String {
+    let astray = misplaced(table, key, layout);
+    assert_eq!(printed(client, &astray), "", "{table}");
+    printed(client, &format!("SELECT count(*), count(DISTINCT tableoid) FROM {table}"))
+}
+
+/// A query for the rows that are not where they belong.
+fn misplaced(table: &str, key: &str, layout: &str) -> String {
+    format!(
+        "SELECT t.tableoid::regclass, {key}, partition
+         FROM {table} AS t, snowflake_locate('{table}', {key}, '{layout}')
+         WHERE partition IS DISTINCT FROM t.tableoid ORDER BY {key} LIMIT 3"
+    )
+}
+
+/// Ids of all shards of the default layout, with times in the first half of 2024.
+const IDS: &str =
+    "SELECT snowflake_min_id(timestamptz '2024-01-01' + interval '30 min' * shard) + (shard << 10)
+                   FROM generate_series(0, 8191) AS shard";
+
+#[test]
+fn a_local_partition_has_no_server() {
+    let (_cluster, mut client) = server();
+    partition_by_shard(&mut client, "posts", "id bigint PRIMARY KEY", "id", 4);
+    let found = |id: i64| {
+        format!(
+            "SELECT *, server IS NULL AND host IS NULL AND port IS NULL AND dbname IS NULL FROM snowflake_locate('posts', {id})"
+        )
+    };
+    assert_eq!(printed(&mut client, &found(id_of_shard(5))), "5|posts_1|||||t");
+    assert_eq!(printed(&mut client, &found(id_of_shard(8191))), "8191|posts_3|||||t");
+    assert_eq!(printed(&mut client, &found(-1)), "8191|posts_3|||||t");
+}
+
+#[test]
+fn nothing_is_nowhere() {
+    let (_cluster, mut client) = server();
+    partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
+    for arguments in ["NULL, 5", "'posts', NULL", "'posts', 5, NULL"] {
+        let query =
+            format!("SELECT count(*), bool_and(l IS NULL) FROM snowflake_locate({arguments}) AS l");
+        assert_eq!(printed(&mut client, &query), "1|t", "{arguments}");
+    }
+}
+
+#[test]
+fn it_agrees_with_the_place_of_each_row_for_each_class() {
+    let (_cluster, mut client) = server();
+    for (class, layouts) in [
+        ("", vec!["instagram"]),
+        ("_twitter", vec!["twitter", "discord", "pgedge"]),
+        ("_sonyflake", vec!["sonyflake"]),
+        ("_js53", vec!["js53"]),
+    ] {
+        client
+            .batch_execute(&format!(
+                "DROP TABLE IF EXISTS posts;
+                 CREATE TABLE posts (id bigint) PARTITION BY HASH (id snowflake_shard_ops{class})"
+            ))
+            .unwrap();
+        for remainder in 0..7 {
+            client
+                .batch_execute(&format!(
+                    "CREATE TABLE posts_{remainder} PARTITION OF posts FOR VALUES WITH (MODULUS 7, REMAINDER {remainder})"
+                ))
+                .unwrap();
+        }
+        // Bits of all places, the sign included.
+        client
+            .batch_execute(
+                "INSERT INTO posts SELECT hashint8extended(g, 1) FROM generate_series(1, 5000) AS g;
+                 INSERT INTO posts VALUES (9223372036854775807), (-9223372036854775808), (-1), (0)",
+            )
+            .unwrap();
+        for layout in layouts {
+            assert_eq!(assert_agreement(&mut client, "posts", "id", layout), "5004|7", "{layout}");
+        }
+    }
+}
+
+#[test]
+fn the_key_is_whatever_column_the_table_is_partitioned_by() {
+    let (_cluster, mut client) = server();
+    let columns = r#"id bigint, "Post" bigint, body text"#;
+    partition_by_shard(&mut client, "comments", columns, r#""Post""#, 4);
+    client
+        .batch_execute(&format!(
+            r#"INSERT INTO comments ("Post", id) SELECT i, 0 FROM ({IDS}) AS ids (i)"#
+        ))
+        .unwrap();
+    assert_eq!(assert_agreement(&mut client, "comments", r#""Post""#, "instagram"), "8192|4");
+}
+
+#[test]
+fn it_follows_partitions_of_partitions() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(&format!(
+            "CREATE TABLE by_shard (id bigint, n int) PARTITION BY HASH (id snowflake_shard_ops);
+             CREATE TABLE s_0 PARTITION OF by_shard FOR VALUES WITH (MODULUS 2, REMAINDER 0) PARTITION BY RANGE (id);
+             CREATE TABLE s_1 PARTITION OF by_shard FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+             CREATE TABLE s_0_january PARTITION OF s_0
+                 FOR VALUES FROM (snowflake_min_id('2024-01-01')) TO (snowflake_min_id('2024-02-01'));
+             -- The columns of this one are in another order.
+             CREATE TABLE s_0_february (n int, dropped int, id bigint) PARTITION BY LIST (id);
+             ALTER TABLE s_0_february DROP dropped;
+             ALTER TABLE s_0 ATTACH PARTITION s_0_february
+                 FOR VALUES FROM (snowflake_min_id('2024-02-01')) TO (snowflake_min_id('2024-03-01'));
+             CREATE TABLE s_0_february_rest PARTITION OF s_0_february DEFAULT;
+             CREATE TABLE s_0_rest PARTITION OF s_0 DEFAULT;
+             INSERT INTO by_shard {IDS};
+
+             CREATE TABLE by_month (id bigint, n int) PARTITION BY RANGE (id);
+             CREATE TABLE m_1 PARTITION OF by_month
+                 FOR VALUES FROM (MINVALUE) TO (snowflake_min_id('2024-02-01'))
+                 PARTITION BY HASH (id snowflake_shard_ops);
+             CREATE TABLE m_1_0 PARTITION OF m_1 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+             CREATE TABLE m_1_1 PARTITION OF m_1 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+             CREATE TABLE m_2 PARTITION OF by_month
+                 FOR VALUES FROM (snowflake_min_id('2024-02-01')) TO (MAXVALUE)
+                 PARTITION BY HASH (id snowflake_shard_ops);
+             CREATE TABLE m_2_all PARTITION OF m_2 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+             INSERT INTO by_month {IDS};
+
+             CREATE TABLE listed (id bigint) PARTITION BY LIST (id);
+             CREATE TABLE l_1 PARTITION OF listed FOR VALUES IN (1, 5);
+             CREATE TABLE l_2 PARTITION OF listed FOR VALUES IN (3, NULL);
+             INSERT INTO listed VALUES (1), (3), (5)"
+        ))
+        .unwrap();
+    assert_eq!(assert_agreement(&mut client, "by_shard", "id", "instagram"), "8192|4");
+    assert_eq!(assert_agreement(&mut client, "by_month", "id", "instagram"), "8192|3");
+    assert_eq!(assert_agreement(&mut client, "listed", "id", "instagram"), "3|2");
+    // From a level below, too.
+    assert_eq!(assert_agreement(&mut client, "s_0", "id", "instagram"), "4096|3");
+}
+
+#[test]
+fn it_follows_a_table_that_is_partitioned_by_another_class() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(&format!(
+            "CREATE TABLE posts (id bigint) PARTITION BY HASH (id);
+             CREATE TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+             CREATE TABLE posts_1 PARTITION OF posts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+             INSERT INTO posts {IDS}"
+        ))
+        .unwrap();
+    assert_eq!(assert_agreement(&mut client, "posts", "id", "instagram"), "8192|2");
+}
+
+#[test]
+fn without_a_partition_for_it_an_id_is_nowhere() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE none (id bigint) PARTITION BY HASH (id snowflake_shard_ops);
+             CREATE TABLE part (id bigint) PARTITION BY HASH (id snowflake_shard_ops);
+             CREATE TABLE part_1 PARTITION OF part FOR VALUES WITH (MODULUS 4, REMAINDER 1);
+             CREATE TABLE part_2 PARTITION OF part FOR VALUES WITH (MODULUS 4, REMAINDER 2) PARTITION BY RANGE (id);
+             CREATE TABLE listed (id bigint) PARTITION BY LIST (id);
+             CREATE TABLE listed_1 PARTITION OF listed FOR VALUES IN (5)",
+        )
+        .unwrap();
+    let [five, six, seven] = [5, 6, 7].map(id_of_shard);
+    let cases = [
+        ("none", five, "5|"),
+        ("part", five, "5|part_1"),
+        ("part", six, "6|"),
+        ("part", seven, "7|"),
+        ("listed", seven, "7|"),
+    ];
+    for (table, id, expected) in cases {
+        let query = format!("SELECT shard_id, partition FROM snowflake_locate('{table}', {id})");
+        assert_eq!(printed(&mut client, &query), expected, "{table} {id}");
+    }
+}
+
+#[test]
+fn a_detached_partition_is_one_no_more() {
+    let (_cluster, mut client) = server();
+    partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
+    let query = format!("SELECT partition FROM snowflake_locate('posts', {})", id_of_shard(5));
+    assert_eq!(printed(&mut client, &query), "posts_1");
+    client.batch_execute("ALTER TABLE posts DETACH PARTITION posts_1").unwrap();
+    assert_eq!(printed(&mut client, &query), "");
+    client
+        .batch_execute(
+            "ALTER TABLE posts ATTACH PARTITION posts_1 FOR VALUES WITH (MODULUS 4, REMAINDER 1)",
+        )
+        .unwrap();
+    assert_eq!(printed(&mut client, &query), "posts_1");
+}
+
+#[test]
+fn a_table_without_partitions_is_the_place_of_all_its_rows() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE posts (id bigint);
+             CREATE FOREIGN DATA WRAPPER nothing;
+             CREATE SERVER elsewhere FOREIGN DATA WRAPPER nothing OPTIONS (host 'db7.example');
+             CREATE FOREIGN TABLE remote (id bigint) SERVER elsewhere",
+        )
+        .unwrap();
+    let locate = |table| format!("SELECT * FROM snowflake_locate('{table}', {})", id_of_shard(5));
+    assert_eq!(printed(&mut client, &locate("posts")), "5|posts||||");
+    assert_eq!(printed(&mut client, &locate("remote")), "5|remote|elsewhere|db7.example||");
+}
+
+#[test]
+fn a_foreign_partition_names_its_server_and_the_servers_options() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE FOREIGN DATA WRAPPER nothing;
+             CREATE SERVER shard_0 FOREIGN DATA WRAPPER nothing
+                 OPTIONS (host 'db0.example', port '6432', dbname 'app', fetch_size '100');
+             CREATE SERVER shard_1 FOREIGN DATA WRAPPER nothing;
+             CREATE SERVER \"Shard 2\" FOREIGN DATA WRAPPER nothing
+                 OPTIONS (dbname 'größer', host 'a.example,b.example', port '5432,5433');
+             CREATE SERVER shard_3 FOREIGN DATA WRAPPER nothing OPTIONS (host '/var/run/postgresql', port '5432');
+             CREATE TABLE posts (id bigint) PARTITION BY HASH (id snowflake_shard_ops);
+             CREATE FOREIGN TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 0) SERVER shard_0;
+             CREATE FOREIGN TABLE posts_1 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 1) SERVER shard_1;
+             CREATE FOREIGN TABLE posts_2 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 2) SERVER \"Shard 2\";
+             CREATE FOREIGN TABLE posts_3 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 3) SERVER shard_3",
+        )
+        .unwrap();
+    let located = "SELECT l.* FROM generate_series(4, 7) AS shard, snowflake_locate('posts', shard << 10) AS l";
+    let expected = "4|posts_0|shard_0|db0.example|6432|app\n\
+                    5|posts_1|shard_1|||\n\
+                    6|posts_2|Shard 2|a.example,b.example||größer\n\
+                    7|posts_3|shard_3|/var/run/postgresql|5432|";
+    assert_eq!(printed(&mut client, located), expected);
+}
+
+#[test]
+fn what_an_id_cannot_be_located_in_is_refused() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE two (id bigint, tenant bigint) PARTITION BY HASH (id snowflake_shard_ops, tenant);
+             CREATE TABLE by_time (id bigint, at timestamptz) PARTITION BY RANGE (at);
+             CREATE TABLE by_int (id int) PARTITION BY RANGE (id);
+             CREATE TABLE by_half (id bigint) PARTITION BY HASH ((id / 2));
+             CREATE TABLE mixed (id bigint, author bigint) PARTITION BY HASH (id snowflake_shard_ops);
+             CREATE TABLE mixed_0 PARTITION OF mixed FOR VALUES WITH (MODULUS 1, REMAINDER 0) PARTITION BY RANGE (author);
+             CREATE TABLE tweets (id bigint) PARTITION BY HASH (id snowflake_shard_ops_twitter);
+             CREATE TABLE posts (id bigint) PARTITION BY RANGE (id);
+             CREATE TABLE posts_all PARTITION OF posts DEFAULT PARTITION BY HASH (id snowflake_shard_ops);
+             CREATE VIEW v AS SELECT * FROM posts;
+             CREATE MATERIALIZED VIEW mv AS SELECT * FROM posts;
+             CREATE SEQUENCE s;
+             CREATE INDEX posts_id ON posts (id)",
+        )
+        .unwrap();
+    let not_by_id = |sql, table, key| Bad { sql, sqlstate: "42809", message: table, allowed: key };
+    let not_a_table =
+        |sql, message| Bad { sql, sqlstate: "42809", message, allowed: "Pass a table" };
+    let wrong_layout = |sql, message, allowed| Bad { sql, sqlstate: "22023", message, allowed };
+    let cases = [
+        not_by_id(
+            "SELECT snowflake_locate('two', 5)",
+            "an id does not say in which partition of \"two\" it is",
+            "Its partition key is (id, tenant). Every level must be partitioned by one and the same column",
+        ),
+        not_by_id("SELECT snowflake_locate('by_time', 5)", "\"by_time\"", "(at)"),
+        not_by_id("SELECT snowflake_locate('by_int', 5)", "\"by_int\"", "(id)"),
+        not_by_id("SELECT snowflake_locate('by_half', 5)", "\"by_half\"", "id / 2"),
+        not_by_id("SELECT snowflake_locate('mixed', 5)", "\"mixed_0\"", "(author)"),
+        not_a_table("SELECT snowflake_locate('v', 5)", "\"v\" is not a table"),
+        not_a_table("SELECT snowflake_locate('mv', 5)", "\"mv\" is not a table"),
+        not_a_table("SELECT snowflake_locate('s', 5)", "\"s\" is not a table"),
+        not_a_table("SELECT snowflake_locate('posts_id', 5)", "\"posts_id\" is not a table"),
+        Bad {
+            sql: "SELECT snowflake_locate(4000000000, 5)",
+            sqlstate: "42P01",
+            message: "table with OID 4000000000 does not exist",
+            allowed: "Pass the table by name",
+        },
+        wrong_layout(
+            "SELECT snowflake_locate('tweets', 5)",
+            "table \"tweets\" is not partitioned by the shards of layout instagram",
+            "snowflake_shard_ops_twitter reads a shard of 10 bits above the lowest 12; layout instagram has 13 bits \
+             above the lowest 10. Pass the layout of the ids in the table.",
+        ),
+        wrong_layout("SELECT snowflake_locate('tweets', 5, 'js53')", "layout js53", "7 bits"),
+        wrong_layout(
+            "SELECT snowflake_locate('tweets', 5, 'mastodon')",
+            "layout mastodon",
+            "0 bits",
+        ),
+        wrong_layout("SELECT snowflake_locate('posts', 5, 'twitter')", "\"posts_all\"", "10 bits"),
+    ];
+    assert_each_refused(&mut client, &cases);
+}
+
+#[test]
+fn a_custom_layout_with_the_shard_at_the_same_place_will_do() {
+    let (_cluster, mut client) = server();
+    partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
+    let locate =
+        |layout| format!("SELECT partition FROM snowflake_locate('posts', 3072, '{layout}')");
+    let same_place = locate("time:40 shard:13 seq:10 epoch:2024-01-01 unit:10ms");
+    assert_eq!(printed(&mut client, &same_place), "posts_3");
+    let below_seq = "time:40 seq:10 shard:13 epoch:2024-01-01 unit:10ms";
+    let bad =
+        Bad { sql: &locate(below_seq), sqlstate: "22023", message: "shards", allowed: "lowest 0" };
+    assert_each_refused(&mut client, &[bad]);
+}
+
+#[test]
+fn it_finds_the_same_whatever_the_search_path() {
+    let (cluster, mut client) = server();
+    client.batch_execute("CREATE DATABASE bare TEMPLATE template0").unwrap();
+    let mut client = cluster.connect_to("postgres", "bare");
+    // Whatever was called by its bare name would be caught in the last schema.
+    client
+        .batch_execute(
+            r#"CREATE SCHEMA "My Extensions";
+               CREATE EXTENSION pg_snowflake SCHEMA "My Extensions";
+               CREATE TABLE posts (id bigint PRIMARY KEY) PARTITION BY HASH (id "My Extensions".snowflake_shard_ops);
+               CREATE TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+               CREATE TABLE posts_1 PARTITION OF posts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+               CREATE SCHEMA trap;
+               CREATE TABLE trap.pg_class (oid oid);
+               CREATE TABLE trap.pg_inherits (inhrelid oid);
+               CREATE FUNCTION trap.hashint8(bigint) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1 / 0';
+               CREATE FUNCTION trap.hashint8extended(bigint, bigint) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 1 / 0::bigint';
+               CREATE FUNCTION trap.satisfies_hash_partition(oid, int, int, bigint) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+               CREATE FUNCTION trap.equal(bigint, bigint) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+               CREATE OPERATOR trap.= (FUNCTION = trap.equal, LEFTARG = bigint, RIGHTARG = bigint)"#,
+        )
+        .unwrap();
+    for search_path in ["''", "public", "trap, pg_catalog", "\"My Extensions\", trap, pg_catalog"] {
+        client.batch_execute(&format!("SET search_path = {search_path}")).unwrap();
+        for (shard, partition) in [(4, "posts_0"), (5, "posts_1")] {
+            let id = id_of_shard(shard);
+            let located = format!(
+                r#"SELECT shard_id, partition OPERATOR(pg_catalog.=) 'public.{partition}'::pg_catalog.regclass
+                   FROM "My Extensions".snowflake_locate('public.posts', {id})"#
+            );
+            assert_eq!(printed(&mut client, &located), format!("{shard}|t"), "{search_path}");
+            client.batch_execute(&format!("INSERT INTO public.posts VALUES ({id}); DELETE FROM public.{partition} WHERE id OPERATOR(pg_catalog.=) {id}")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn whoever_may_not_read_a_table_may_ask_where_its_rows_are() {
+    let (cluster, mut client) = server();
+    partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
+    client
+        .batch_execute("CREATE ROLE somebody LOGIN; GRANT USAGE ON SCHEMA public TO somebody")
+        .unwrap();
+    let mut somebody = cluster.connect_to("somebody", "postgres");
+    assert!(somebody.batch_execute("SELECT * FROM posts").is_err());
+    let located = "SELECT partition FROM snowflake_locate('posts', 3072)";
+    assert_eq!(printed(&mut somebody, located), "posts_3");
+}
+
+#[test]
+fn a_parallel_query_may_ask_for_many_ids() {
+    let (_cluster, mut client) = server();
+    partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
+    client
+        .batch_execute(&format!(
+            "INSERT INTO posts {IDS};
+             ANALYZE posts;
+             SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+             SET max_parallel_workers_per_gather = 2"
+        ))
+        .unwrap();
+    let query =
+        "SELECT count(*) FROM posts WHERE (snowflake_locate('posts', id)).partition = tableoid";
+    let executed = printed(&mut client, &format!("EXPLAIN (ANALYZE, COSTS OFF) {query}"));
+    assert!(executed.contains("Workers Launched: 2"), "{executed}");
+    assert_eq!(printed(&mut client, query), "8192");
+}

@@ -1,0 +1,243 @@
+//! A router: a table whose partitions are tables of other servers, by `postgres_fdw`.
+
+use super::id_of_shard;
+use crate::ask::printed;
+use crate::left_out::left_out;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::{Cluster, Shutdown};
+use postgres::Client;
+
+/// Servers with a table `posts` and one `comments` each, and one that routes to them by the shard in the id.
+struct Fleet {
+    router: Cluster,
+    shards: Vec<Cluster>,
+}
+
+impl Fleet {
+    /// A router and that many shards; none where the installation has no `postgres_fdw`.
+    fn of(shards: usize) -> Option<Fleet> {
+        let router = Cluster::new();
+        let available = "SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres_fdw'";
+        if printed(&mut router.connect(), available) == "0" {
+            left_out("routing to other servers", "postgres_fdw in the installation");
+            return None;
+        }
+        let shards: Vec<Cluster> = (0..shards).map(|_| shard()).collect();
+        let mut client = router.connect();
+        client
+            .batch_execute(
+                "CREATE EXTENSION postgres_fdw;
+                 CREATE TABLE posts (id bigint NOT NULL, body text) PARTITION BY HASH (id snowflake_shard_ops);
+                 CREATE TABLE comments (id bigint NOT NULL, post_id bigint NOT NULL)
+                     PARTITION BY HASH (post_id snowflake_shard_ops)",
+            )
+            .unwrap();
+        for (number, shard) in shards.iter().enumerate() {
+            let (host, modulus) = (shard.dir().display(), shards.len());
+            client
+                .batch_execute(&format!(
+                    "CREATE SERVER shard_{number} FOREIGN DATA WRAPPER postgres_fdw
+                         OPTIONS (host '{host}', port '5432', dbname 'postgres');
+                     CREATE USER MAPPING FOR postgres SERVER shard_{number} OPTIONS (user 'postgres');
+                     CREATE FOREIGN TABLE posts_{number} PARTITION OF posts
+                         FOR VALUES WITH (MODULUS {modulus}, REMAINDER {number})
+                         SERVER shard_{number} OPTIONS (table_name 'posts');
+                     CREATE FOREIGN TABLE comments_{number} PARTITION OF comments
+                         FOR VALUES WITH (MODULUS {modulus}, REMAINDER {number})
+                         SERVER shard_{number} OPTIONS (table_name 'comments')"
+                ))
+                .unwrap();
+        }
+        Some(Fleet { router, shards })
+    }
+
+    /// A fleet with a post in each of 32 shard ids and two comments on each, all put in through the router.
+    fn with_rows(shards: usize) -> Option<Fleet> {
+        let fleet = Fleet::of(shards)?;
+        fleet
+            .router
+            .connect()
+            .batch_execute(&format!(
+                "INSERT INTO posts SELECT {} + (shard << 10), 'old' FROM generate_series(0, 31) AS shard;
+                 INSERT INTO comments SELECT id + n, id FROM posts, generate_series(1, 2) AS n",
+                id_of_shard(0)
+            ))
+            .unwrap();
+        Some(fleet)
+    }
+
+    /// What a query prints on the router, and the servers that it has talked to for that.
+    fn asked(&self, sql: &str) -> (String, String) {
+        let mut fresh = self.router.connect();
+        let answer = printed(&mut fresh, sql);
+        let servers = "SELECT string_agg(server_name, ' ' ORDER BY server_name) FROM postgres_fdw_get_connections()";
+        (answer, printed(&mut fresh, servers))
+    }
+}
+
+fn shard() -> Cluster {
+    let shard = Cluster::new();
+    shard
+        .connect()
+        .batch_execute(
+            "CREATE TABLE posts (id bigint PRIMARY KEY, body text);
+             CREATE TABLE comments (id bigint PRIMARY KEY, post_id bigint NOT NULL REFERENCES posts)",
+        )
+        .unwrap();
+    shard
+}
+
+#[test]
+fn rows_land_on_the_server_that_their_id_names() {
+    let Some(fleet) = Fleet::with_rows(3) else { return };
+    for (number, shard) in fleet.shards.iter().enumerate() {
+        let found = "SELECT array_agg(DISTINCT snowflake_shard_id(id) % 3), count(*) FROM posts";
+        let posts = (0..32).filter(|shard| shard % 3 == number).count();
+        let expected = format!("{{{number}}}|{posts}");
+        assert_eq!(printed(&mut shard.connect(), found), expected);
+        let comments = "SELECT count(*) FROM comments";
+        assert_eq!(printed(&mut shard.connect(), comments), (2 * posts).to_string());
+    }
+}
+
+#[test]
+fn a_statement_that_names_an_id_goes_to_one_server() {
+    let Some(fleet) = Fleet::with_rows(3) else { return };
+    let [four, seven] = [4, 7].map(id_of_shard);
+    let generic = "SET plan_cache_mode = force_generic_plan; PREPARE one (bigint) AS SELECT body FROM posts WHERE id = $1;";
+    let cases = [
+        (format!("SELECT body FROM posts WHERE id = {four}"), "old"),
+        (format!("SELECT count(*) FROM posts WHERE id IN ({four}, {seven})"), "2"),
+        (format!("{generic} EXECUTE one ({four})"), "old"),
+        (
+            format!(
+                "SELECT body, count(*) FROM posts AS p JOIN comments ON post_id = p.id WHERE p.id = {four} GROUP BY 1"
+            ),
+            "old|2",
+        ),
+        (format!("UPDATE posts SET body = 'new' WHERE id = {four} RETURNING body"), "new"),
+        (format!("INSERT INTO posts VALUES ({four} + 1, 'first') RETURNING body"), "first"),
+        (format!("DELETE FROM posts WHERE id = {four} + 1 RETURNING body"), "first"),
+    ];
+    for (sql, answer) in cases {
+        let asked = fleet.asked(&sql);
+        assert_eq!((asked.0.as_str(), asked.1.as_str()), (answer, "shard_1"), "{sql}");
+    }
+    let all = fleet.asked("SELECT count(*) FROM posts");
+    assert_eq!(all, ("32".into(), "shard_0 shard_1 shard_2".into()));
+}
+
+#[test]
+fn an_array_as_a_parameter_goes_to_its_servers_however_often_the_statement_is_run() {
+    let Some(fleet) = Fleet::with_rows(3) else { return };
+    let [four, seven] = [4, 7].map(id_of_shard);
+    let execute = format!("EXECUTE many ('{{{four},{seven}}}');").repeat(12);
+    let sql = format!(
+        "PREPARE many (bigint[]) AS SELECT count(*) FROM posts WHERE id = ANY ($1); {execute}"
+    );
+    let (answer, servers) = fleet.asked(&sql);
+    assert_eq!((answer, servers.as_str()), (["2"; 12].join("\n"), "shard_1"));
+}
+
+#[test]
+fn the_server_that_a_row_is_said_to_be_on_has_it() {
+    let Some(fleet) = Fleet::with_rows(2) else { return };
+    let mut client = fleet.router.connect();
+    for shard_id in [4, 5] {
+        let id = id_of_shard(shard_id);
+        let located =
+            printed(&mut client, &format!("SELECT * FROM snowflake_locate('posts', {id})"));
+        let shard = &fleet.shards[shard_id as usize % 2];
+        let number = shard_id % 2;
+        let host = shard.dir().display();
+        assert_eq!(
+            located,
+            format!("{shard_id}|posts_{number}|shard_{number}|{host}|5432|postgres")
+        );
+        let there = format!("SELECT count(*) FROM posts WHERE id = {id}");
+        assert_eq!(printed(&mut shard.connect(), &there), "1");
+    }
+}
+
+#[test]
+fn joins_and_aggregates_are_computed_by_the_shards() {
+    let Some(fleet) = Fleet::with_rows(2) else { return };
+    let mut client = fleet.router.connect();
+    client
+        .batch_execute(
+            // Enough for a group to be less to send than its rows.
+            "INSERT INTO comments SELECT id + n, id FROM posts, generate_series(3, 100) AS n;
+             ANALYZE posts; ANALYZE comments;
+             SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on",
+        )
+        .unwrap();
+    let join = "SELECT p.id, c.id FROM posts AS p JOIN comments AS c ON c.post_id = p.id";
+    let verbose = printed(&mut client, &format!("EXPLAIN (VERBOSE, COSTS OFF) {join}"));
+    let remote: Vec<&str> = verbose.lines().filter(|line| line.contains("Remote SQL")).collect();
+    assert_eq!(remote.len(), 2, "{verbose}");
+    assert!(remote.iter().all(|sql| sql.contains("INNER JOIN")), "{verbose}");
+
+    let group = "SELECT post_id, count(*) FROM comments GROUP BY post_id";
+    let verbose = printed(&mut client, &format!("EXPLAIN (VERBOSE, COSTS OFF) {group}"));
+    let remote: Vec<&str> = verbose.lines().filter(|line| line.contains("Remote SQL")).collect();
+    assert_eq!(remote.len(), 2, "{verbose}");
+    assert!(remote.iter().all(|sql| sql.contains("GROUP BY")), "{verbose}");
+    assert_eq!(
+        printed(&mut client, &format!("SELECT count(*), sum(count) FROM ({group}) AS g")),
+        "32|3200"
+    );
+}
+
+#[test]
+fn a_shard_that_is_down_is_missed_only_by_those_who_need_it() {
+    let Some(mut fleet) = Fleet::with_rows(2) else { return };
+    fleet.shards[1].stop(Shutdown::Fast);
+    let mut client = fleet.router.connect();
+    let [four, five] = [4, 5].map(id_of_shard);
+
+    let alive = [
+        format!("SELECT body FROM posts WHERE id = {four}"),
+        format!("UPDATE posts SET body = 'new' WHERE id = {four}"),
+        format!("INSERT INTO posts VALUES ({four} + 1, 'first')"),
+        format!("SELECT snowflake_locate('posts', {five})"),
+    ];
+    for sql in alive {
+        client.batch_execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+    let dead = [
+        format!("SELECT body FROM posts WHERE id = {five}"),
+        format!("UPDATE posts SET body = 'new' WHERE id = {five}"),
+        format!("INSERT INTO posts VALUES ({five} + 1, 'first')"),
+        "SELECT count(*) FROM posts".into(),
+    ];
+    let refusal =
+        Refusal { sqlstate: "08001", message: "could not connect to server \"shard_1\"", hint: "" };
+    for sql in &dead {
+        assert_refused(&mut client, sql, refusal);
+    }
+
+    fleet.shards[1].start();
+    for sql in dead {
+        client.batch_execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+}
+
+#[test]
+fn rows_on_the_wrong_server_are_found_by_a_query() {
+    let Some(fleet) = Fleet::with_rows(2) else { return };
+    let misplaced = "SELECT p.tableoid::regclass, partition, count(*)
+                     FROM posts AS p, snowflake_locate('posts', p.id)
+                     WHERE partition IS DISTINCT FROM p.tableoid GROUP BY 1, 2 ORDER BY 1";
+    let mut client: Client = fleet.router.connect();
+    assert_eq!(printed(&mut client, misplaced), "");
+
+    // Somebody attaches each table to the other's remainder.
+    client
+        .batch_execute(
+            "ALTER TABLE posts DETACH PARTITION posts_0; ALTER TABLE posts DETACH PARTITION posts_1;
+             ALTER TABLE posts ATTACH PARTITION posts_0 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+             ALTER TABLE posts ATTACH PARTITION posts_1 FOR VALUES WITH (MODULUS 2, REMAINDER 0)",
+        )
+        .unwrap();
+    assert_eq!(printed(&mut client, misplaced), "posts_0|posts_1|16\nposts_1|posts_0|16");
+}
