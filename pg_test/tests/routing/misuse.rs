@@ -85,6 +85,8 @@ fn tables_that_are_partitioned_in_different_ways_join_to_the_same_rows() {
         let join =
             format!("SELECT count(*), count(DISTINCT id) FROM posts JOIN {other} USING (id)");
         assert_eq!(printed(&mut client, &join), "64|64", "{other}");
+        let joined = plan(&mut client, &join);
+        assert_eq!(joined.matches("Join").count(), 1, "{joined}");
         let group = format!(
             "SELECT count(*), sum(n) FROM (SELECT id, count(*) AS n FROM {other} JOIN comments ON post_id = id GROUP BY id) AS g"
         );
