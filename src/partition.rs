@@ -101,27 +101,3 @@ classes! {
         snowflake_shard_hash_js53, snowflake_shard_hash_js53_wrapper,
         snowflake_shard_hash_js53_of_integer;
 }
-
-#[cfg(test)]
-mod unit_tests {
-    use super::*;
-
-    #[test]
-    fn each_preset_with_a_shard_field_has_one_class() {
-        for (preset, layout) in &PRESETS {
-            let classes: Vec<&str> = CLASSES
-                .iter()
-                .filter(|class| class.reads(layout))
-                .map(|class| class.name)
-                .collect();
-            let expected = match *preset {
-                "instagram" => vec!["snowflake_shard_ops"],
-                "twitter" | "discord" | "pgedge" => vec!["snowflake_shard_ops_twitter"],
-                "sonyflake" => vec!["snowflake_shard_ops_sonyflake"],
-                "js53" => vec!["snowflake_shard_ops_js53"],
-                _ => vec![],
-            };
-            assert_eq!(classes, expected, "{preset}");
-        }
-    }
-}

@@ -304,6 +304,30 @@ fn what_an_id_cannot_be_located_in_is_refused() {
 }
 
 #[test]
+fn each_class_takes_its_own_layouts_and_no_other() {
+    let (_cluster, mut client) = server();
+    let classes: [(&str, &[&str]); 4] = [
+        ("snowflake_shard_ops", &["instagram"]),
+        ("snowflake_shard_ops_twitter", &["twitter", "discord", "pgedge"]),
+        ("snowflake_shard_ops_sonyflake", &["sonyflake"]),
+        ("snowflake_shard_ops_js53", &["js53"]),
+    ];
+    for (class, own) in classes {
+        client
+            .batch_execute(&format!(
+                "DROP TABLE IF EXISTS posts; CREATE TABLE posts (id bigint) PARTITION BY HASH (id {class})"
+            ))
+            .unwrap();
+        let names = printed(&mut client, "SELECT name FROM snowflake_layouts");
+        for layout in names.lines() {
+            let located =
+                client.simple_query(&format!("SELECT snowflake_locate('posts', 5, '{layout}')"));
+            assert_eq!(located.is_ok(), own.contains(&layout), "{class} {layout}: {located:?}");
+        }
+    }
+}
+
+#[test]
 fn a_custom_layout_with_the_shard_at_the_same_place_will_do() {
     let (_cluster, mut client) = server();
     partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
@@ -311,10 +335,14 @@ fn a_custom_layout_with_the_shard_at_the_same_place_will_do() {
         |layout| format!("SELECT partition FROM snowflake_locate('posts', 3072, '{layout}')");
     let same_place = locate("time:40 shard:13 seq:10 epoch:2024-01-01 unit:10ms");
     assert_eq!(printed(&mut client, &same_place), "posts_3");
-    let below_seq = "time:40 seq:10 shard:13 epoch:2024-01-01 unit:10ms";
-    let bad =
-        Bad { sql: &locate(below_seq), sqlstate: "22023", message: "shards", allowed: "lowest 0" };
-    assert_each_refused(&mut client, &[bad]);
+    for (layout, place) in [
+        ("time:40 seq:10 shard:13 epoch:2024-01-01 unit:10ms", "13 bits above the lowest 0"),
+        ("time:40 shard:12 seq:10 epoch:2024-01-01 unit:10ms", "12 bits above the lowest 10"),
+    ] {
+        let sql = &locate(layout);
+        let bad = Bad { sql, sqlstate: "22023", message: "shards", allowed: place };
+        assert_each_refused(&mut client, &[bad]);
+    }
 }
 
 #[test]
