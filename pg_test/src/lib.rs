@@ -13,6 +13,7 @@ pub mod ahead;
 pub mod campaign;
 mod cluster;
 mod fake_clock;
+pub mod fleet;
 pub mod id;
 mod installation;
 pub mod left_out;

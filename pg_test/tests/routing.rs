@@ -4,6 +4,7 @@ mod classes;
 mod locate;
 mod misuse;
 mod plans;
+mod relocation;
 mod servers;
 
 use pg_snowflake_servertest::Cluster;

@@ -1,0 +1,87 @@
+//! What a fleet holds, compared with what its clients were told.
+
+use super::writers::{Journal, MARK, Post};
+use postgres::Client;
+
+/// What is not as it should be; nothing of all this in a sound fleet.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Acknowledged and not there.
+    pub lost: Vec<Post>,
+    /// There and never acknowledged, or there more often than that.
+    pub unexpected: Vec<Post>,
+    /// Ids that are there more than once, of any table.
+    pub ids_twice: i64,
+    /// Users whose row counts another number of posts than were acknowledged.
+    pub miscounted_users: i64,
+    /// Rows that are on another server than their id says.
+    pub misplaced: i64,
+}
+
+/// Compares what the router shows with the journals of all who wrote.
+pub fn audit(router: &mut Client, journals: &[&Journal]) -> Findings {
+    let acknowledged = sorted(journals.iter().flat_map(|journal| journal.posts.clone()).collect());
+    let query = format!("SELECT id, user_id, body FROM posts WHERE body LIKE '{MARK} %'");
+    let rows = router.query(&query, &[]).expect("posts can be read");
+    let found =
+        rows.iter().map(|row| Post { id: row.get(0), user_id: row.get(1), body: row.get(2) });
+    let found = sorted(found.collect());
+    Findings {
+        lost: without(&acknowledged, &found),
+        unexpected: without(&found, &acknowledged),
+        ids_twice: number(
+            router,
+            "SELECT count(*) - count(DISTINCT id)
+             FROM (SELECT id FROM users UNION ALL SELECT id FROM posts UNION ALL SELECT id FROM comments) AS ids",
+        ),
+        miscounted_users: number(
+            router,
+            &format!(
+                "SELECT count(*) FROM users AS u FULL JOIN (
+                     SELECT user_id, count(*) FROM posts WHERE body LIKE '{MARK} % through the router %' GROUP BY user_id
+                 ) AS counted ON user_id = u.id
+                 WHERE coalesce(count, 0) IS DISTINCT FROM u.posts"
+            ),
+        ),
+        misplaced: count_misplaced(router),
+    }
+}
+
+/// The rows of all tables that are not where `snowflake_locate` says.
+fn count_misplaced(router: &mut Client) -> i64 {
+    [("users", "id"), ("posts", "id"), ("posts_by_user", "user_id"), ("comments", "post_id")]
+        .iter()
+        .map(|(table, key)| {
+            number(
+                router,
+                &format!(
+                    "SELECT count(*) FROM {table} AS t
+                     WHERE (snowflake_locate('{table}', {key})).partition IS DISTINCT FROM t.tableoid"
+                ),
+            )
+        })
+        .sum()
+}
+
+/// The number that a query gives.
+pub fn number(client: &mut Client, query: &str) -> i64 {
+    client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}")).get(0)
+}
+
+fn sorted(mut posts: Vec<Post>) -> Vec<Post> {
+    posts.sort_unstable();
+    posts
+}
+
+/// What is in the first and not in the second, both sorted; what is there twice has to be there twice.
+fn without(first: &[Post], second: &[Post]) -> Vec<Post> {
+    let mut rest = second.iter().peekable();
+    let mut left = Vec::new();
+    for post in first {
+        while rest.next_if(|other| *other < post).is_some() {}
+        if rest.next_if(|other| *other == post).is_none() {
+            left.push(post.clone());
+        }
+    }
+    left
+}

@@ -1,0 +1,205 @@
+//! A logical shard goes to another server while clients use it.
+//!
+//! Logical replication copies the tables and follows the changes. The swap then has three transactions, each inside
+//! the one before it, so that at no moment two servers take writes for the shard:
+//!
+//! 1. on the router: the shard's foreign tables are locked, so that whoever comes by the router waits;
+//! 2. on the old server: its tables and its sequence are locked, so that whoever comes directly waits; the new server
+//!    gets the last changes and the state of the sequence; the schema gets another name, and the transaction commits:
+//!    from here on the old server refuses;
+//! 3. on the router: the foreign server's address is changed, and the transaction commits: from here on the new server
+//!    takes the writes.
+//!
+//! A failure before the commit of 2 leaves all as it was. One between the commits leaves a shard that nobody can write
+//! to until 3 is done by hand, and loses nothing.
+
+use super::{Fleet, schema};
+use postgres::error::SqlState;
+use postgres::{Client, Error};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Longer than a swap may take on a machine that does other things.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Below PostgreSQL's `deadlock_timeout` of a second: where a client holds what the swap wants and wants what the swap
+/// holds, the swap gives way, and the client notices nothing but the wait.
+const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '100ms'";
+
+/// The foreign tables that lead to a shard. The clients of the router take them in this order more often than in another.
+const FOREIGN_TABLES: [&str; 4] = ["posts", "posts_by_user", "users", "comments"];
+
+/// A shard that has been copied to its new server, where replication keeps it up to date.
+pub struct Copied {
+    shard: usize,
+    to: usize,
+    clients: Clients,
+}
+
+/// How a swap went.
+#[derive(Clone, Copy, Debug)]
+pub struct Swapped {
+    /// How often it was tried: it gives way to clients that are in its way.
+    pub attempts: u32,
+    /// From the first lock of the attempt that succeeded to the last commit: how long a client may have waited.
+    pub took: Duration,
+}
+
+/// Copies a logical shard to the server of that number, which follows its changes from then on.
+///
+/// # Panics
+/// Where a statement fails or replication does not catch up.
+pub fn copy(fleet: &Fleet, shard: usize, to: usize) -> Copied {
+    fleet.create_shard(shard, to);
+    let mut clients = Clients {
+        router: fleet.router.connect(),
+        old: fleet.home(shard).connect(),
+        new: fleet.servers[to].connect(),
+    };
+    clients.replicate(&schema(shard), &fleet.home(shard).dir().display().to_string());
+    Copied { shard, to, clients }
+}
+
+/// Makes the copy the shard. The old tables stay, under another name: see [`forget`].
+///
+/// # Panics
+/// Where a statement fails or replication does not catch up.
+pub fn swap(fleet: &mut Fleet, copied: Copied) -> Swapped {
+    let Copied { shard, to, mut clients } = copied;
+    let (name, address) = (schema(shard), fleet.servers[to].dir().display().to_string());
+    let deadline = Instant::now() + PATIENCE;
+    let mut attempts = 0;
+    let took = loop {
+        attempts += 1;
+        assert!(Instant::now() < deadline, "the swap of {name} does not get its locks");
+        let began = Instant::now();
+        match clients.swap(&name, &address) {
+            Ok(()) => break began.elapsed(),
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => clients.give_way(),
+            Err(error) => panic!("the swap of {name} failed: {error:?}"),
+        }
+    };
+    clients.end_replication(&name);
+    fleet.homes[shard] = to;
+    Swapped { attempts, took }
+}
+
+/// Removes from a server what a shard that moved away has left there.
+pub fn forget(client: &mut Client, shard: usize) {
+    client
+        .batch_execute(&format!("DROP SCHEMA {}_moved CASCADE", schema(shard)))
+        .expect("the old tables can be dropped");
+}
+
+/// A session on each of the three servers that take part.
+struct Clients {
+    router: Client,
+    old: Client,
+    new: Client,
+}
+
+impl Clients {
+    /// Copies the tables and waits until replication follows them all.
+    fn replicate(&mut self, name: &str, old_host: &str) {
+        run(&mut self.old, &format!("CREATE PUBLICATION {name} FOR TABLES IN SCHEMA {name}"));
+        run(
+            &mut self.new,
+            &format!(
+                "CREATE SUBSCRIPTION {name} CONNECTION 'host={old_host} dbname=postgres user=postgres'
+                 PUBLICATION {name}"
+            ),
+        );
+        wait_for(
+            &mut self.new,
+            "SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel",
+            "the copy is complete",
+        );
+        // As near as can be before anyone has to wait.
+        let now = current_lsn(&mut self.old);
+        self.catch_up(name, &now);
+    }
+
+    fn swap(&mut self, name: &str, address: &str) -> Result<(), Error> {
+        self.hold_the_router(name)?;
+        let end = self.hold_the_old_server(name)?;
+        self.catch_up(name, &end);
+        self.carry_the_sequence(name);
+        self.old.batch_execute(&format!("ALTER SCHEMA {name} RENAME TO {name}_moved; COMMIT"))?;
+        self.router
+            .batch_execute(&format!("ALTER SERVER {name} OPTIONS (SET host '{address}'); COMMIT"))
+    }
+
+    /// Locks the shard's foreign tables, and those of no other shard. The change itself changes nothing.
+    fn hold_the_router(&mut self, name: &str) -> Result<(), Error> {
+        let lock = FOREIGN_TABLES.map(|table| {
+            format!("ALTER FOREIGN TABLE {name}.{table} OPTIONS (SET schema_name '{name}')")
+        });
+        self.router.batch_execute(&format!("BEGIN; {LOCK_TIMEOUT}; {}", lock.join(";")))
+    }
+
+    /// Locks the tables and the sequence of the old server, and gives the end of the changes to them.
+    fn hold_the_old_server(&mut self, name: &str) -> Result<String, Error> {
+        self.old.batch_execute(&format!(
+            "BEGIN; {LOCK_TIMEOUT};
+             LOCK TABLE {name}.users, {name}.posts, {name}.comments IN EXCLUSIVE MODE"
+        ))?;
+        let end = current_lsn(&mut self.old);
+        // LOCK TABLE takes no sequence; a new name does, and waits for those who have minted and not yet committed.
+        self.old.batch_execute(&format!("ALTER SEQUENCE {name}.ids RENAME TO ids_moved"))?;
+        Ok(end)
+    }
+
+    /// Waits until the new server has, and has on disk, all changes up to there.
+    fn catch_up(&mut self, name: &str, end: &str) {
+        let caught_up = format!(
+            "SELECT confirmed_flush_lsn >= '{end}' FROM pg_replication_slots WHERE slot_name = '{name}'"
+        );
+        wait_for(&mut self.old, &caught_up, "replication has caught up");
+    }
+
+    /// The sequence of the new server goes on where the old one has stopped. Logical replication carries no sequences, and
+    /// the clock alone would not do: the old one may be ahead of it.
+    fn carry_the_sequence(&mut self, name: &str) {
+        let state = self
+            .old
+            .query_one(&format!("SELECT last_value, is_called FROM {name}.ids_moved"), &[])
+            .expect("the sequence can be read");
+        let (last, is_called): (i64, bool) = (state.get(0), state.get(1));
+        run(&mut self.new, &format!("SELECT setval('{name}.ids', {last}, {is_called})"));
+    }
+
+    fn give_way(&mut self) {
+        run(&mut self.old, "ROLLBACK");
+        run(&mut self.router, "ROLLBACK");
+        sleep(Duration::from_millis(50));
+    }
+
+    fn end_replication(&mut self, name: &str) {
+        run(&mut self.new, &format!("DROP SUBSCRIPTION {name}"));
+        run(&mut self.old, &format!("DROP PUBLICATION {name}"));
+    }
+}
+
+fn current_lsn(client: &mut Client) -> String {
+    client
+        .query_one("SELECT pg_current_wal_insert_lsn()::text", &[])
+        .expect("a primary knows its LSN")
+        .get(0)
+}
+
+fn run(client: &mut Client, sql: &str) {
+    client.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+}
+
+/// Waits until a query gives true.
+fn wait_for(client: &mut Client, query: &str, what: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    let is_true = |client: &mut Client| {
+        let row = client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}"));
+        row.get::<_, Option<bool>>(0) == Some(true)
+    };
+    while !is_true(client) {
+        assert!(Instant::now() < deadline, "it takes too long until {what}");
+        sleep(Duration::from_millis(1));
+    }
+}

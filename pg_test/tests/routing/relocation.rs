@@ -1,0 +1,162 @@
+//! A shard that moves to another server while clients write to it.
+
+use crate::left_out::left_out;
+use pg_snowflake_servertest::ahead::counter_in_an_hour;
+use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
+use pg_snowflake_servertest::fleet::relocation::{copy, swap};
+use pg_snowflake_servertest::fleet::writers::{
+    Journal, Post, Stop, StopAtEnd, users_of, write_directly, write_through_router,
+};
+use pg_snowflake_servertest::fleet::{Fleet, is_available, schema};
+use pg_snowflake_servertest::id::{is_increasing, split};
+use pg_snowflake_servertest::refusal::refused;
+use postgres::Client;
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+/// The shard that moves.
+const SHARD: usize = 1;
+
+#[test]
+fn a_shard_moves_under_load_and_no_row_is_lost_or_comes_twice() {
+    let Some(mut fleet) = small_fleet() else { return };
+    // So far ahead that the clock cannot stand in for the old sequence.
+    let ahead = counter_in_an_hour();
+    fleet.connect_to_shard(SHARD).batch_execute(&format!("SELECT setval('ids', {ahead})")).unwrap();
+    let target = fleet.add_server();
+
+    let [moving, staying, direct] = move_under_load(&mut fleet, target);
+
+    let mut router = fleet.router.connect();
+    assert_eq!(audit(&mut router, &[&moving, &staying, &direct]), Findings::default());
+    assert!(moving.posts.len() > 10 && staying.posts.len() > 10, "the clients have written");
+    let before = direct.redirected_after.expect("the direct client was sent elsewhere");
+    assert!(before > 0 && before < direct.posts.len(), "it has written to both servers");
+    let ids: Vec<i64> = direct.posts.iter().map(|post| post.id).collect();
+    assert!(is_increasing(&ids), "the new server goes on above the old one's ids");
+    assert!(ids.iter().all(|&id| split(id).shard == SHARD as i64));
+}
+
+/// Two servers with two shards of 20 users each; none where the installation has no `postgres_fdw`.
+fn small_fleet() -> Option<Fleet> {
+    if !is_available() {
+        left_out("the move of a shard", "postgres_fdw in the installation");
+        return None;
+    }
+    let fleet = Fleet::start(2, 4);
+    for shard in fleet.shards() {
+        fleet
+            .connect_to_shard(shard)
+            .batch_execute(
+                "INSERT INTO users (name) SELECT 'user ' || n FROM generate_series(1, 20) AS n",
+            )
+            .unwrap();
+    }
+    Some(fleet)
+}
+
+/// Moves the shard while one client writes to it through the router, one to another shard, and one directly to it.
+fn move_under_load(fleet: &mut Fleet, target: usize) -> [Journal; 3] {
+    let shards = fleet.shards().len();
+    let (users, others) = (users_of(fleet, SHARD), users_of(fleet, SHARD + 1));
+    let [first, second, third] = [(); 3].map(|()| fleet.router.connect());
+    let fourth = fleet.servers[target].connect();
+    let stop = Stop::default();
+    scope(|scope| {
+        let moving = scope.spawn(|| write_through_router(first, shards, &users, &stop));
+        let staying = scope.spawn(|| write_through_router(second, shards, &others, &stop));
+        let direct = scope.spawn(|| write_directly(third, users[0], &stop));
+        let at_the_end = StopAtEnd(&stop);
+        sleep(Duration::from_millis(200));
+        let copied = copy(fleet, SHARD, target);
+        let busy = scope.spawn(|| keep_busy(fourth));
+        sleep(Duration::from_millis(100));
+        swap(fleet, copied);
+        sleep(Duration::from_millis(300));
+        drop(at_the_end);
+        busy.join().expect("a table can be locked");
+        [moving, staying, direct].map(|client| client.join().expect("a client goes on to the end"))
+    })
+}
+
+/// Keeps the new server from applying what it receives, for a while into the swap.
+fn keep_busy(mut client: Client) {
+    let mut transaction = client.transaction().unwrap();
+    let lock = format!("LOCK TABLE {}.posts IN SHARE MODE", schema(SHARD));
+    transaction.batch_execute(&lock).unwrap();
+    sleep(Duration::from_millis(500));
+}
+
+#[test]
+fn a_swap_gives_way_to_a_transaction_that_is_at_work_on_the_shard() {
+    let Some(mut fleet) = small_fleet() else { return };
+    let users = users_of(&fleet, SHARD);
+    let target = fleet.add_server();
+    let copied = copy(&fleet, SHARD, target);
+    let mut client = fleet.router.connect();
+    let mut transaction = client.transaction().unwrap();
+    // It takes its locks in the other order than the swap does.
+    transaction.execute("UPDATE users SET name = 'new' WHERE id = $1", &[&users[0]]).unwrap();
+    let swapped = scope(|scope| {
+        let swapped = scope.spawn(|| swap(&mut fleet, copied));
+        sleep(Duration::from_millis(500));
+        let insert = "INSERT INTO posts SELECT id + 1, id, 'new' FROM users WHERE id = $1";
+        transaction.execute(insert, &[&users[0]]).unwrap();
+        transaction.commit().unwrap();
+        swapped.join().unwrap()
+    });
+    assert!(swapped.attempts > 1, "{swapped:?}");
+    let there = "SELECT count(*) FROM users JOIN posts ON user_id = users.id WHERE name = 'new'";
+    assert_eq!(number(&mut fleet.connect_to_shard(SHARD), there), 1);
+}
+
+#[test]
+fn an_audit_finds_what_is_wrong() {
+    let Some(fleet) = small_fleet() else { return };
+    let mut router = fleet.router.connect();
+    let [user, other] = [SHARD, SHARD + 1].map(|shard| users_of(&fleet, shard)[0]);
+    let post = |n: i64| Post { id: user + n, user_id: user, body: format!("live {n}") };
+    let add = |router: &mut Client, Post { id, user_id, body }: Post| {
+        router.execute("INSERT INTO posts VALUES ($1, $2, $3)", &[&id, &user_id, &body]).unwrap()
+    };
+    add(&mut router, post(1000));
+    let journal = |posts: &[Post]| Journal { posts: posts.to_vec(), ..Journal::default() };
+    let as_it_is = journal(&[post(1000)]);
+    assert_eq!(audit(&mut router, &[&as_it_is]), Findings::default());
+
+    let lost = audit(&mut router, &[&journal(&[post(1000), post(1001)])]);
+    assert_eq!(lost, Findings { lost: vec![post(1001)], ..Findings::default() });
+    let twice = audit(&mut router, &[&as_it_is, &as_it_is]);
+    assert_eq!(twice, Findings { lost: vec![post(1000)], ..Findings::default() });
+    let unexpected = audit(&mut router, &[&journal(&[])]);
+    assert_eq!(unexpected, Findings { unexpected: vec![post(1000)], ..Findings::default() });
+
+    router.batch_execute("INSERT INTO comments SELECT id, id, '' FROM posts").unwrap();
+    let id_twice = audit(&mut router, &[&as_it_is]);
+    assert_eq!(id_twice, Findings { ids_twice: 1, ..Findings::default() });
+    router.batch_execute("DELETE FROM comments").unwrap();
+
+    let recount = |router: &mut Client, to: i32| {
+        router.execute("UPDATE users SET posts = $1 WHERE id = $2", &[&to, &user]).unwrap()
+    };
+    recount(&mut router, 1);
+    let miscounted = audit(&mut router, &[&as_it_is]);
+    assert_eq!(miscounted, Findings { miscounted_users: 1, ..Findings::default() });
+    recount(&mut router, 0);
+
+    let mut elsewhere = fleet.connect_to_shard(SHARD);
+    let misplace = "ALTER TABLE users DROP CONSTRAINT users_id_check";
+    elsewhere.batch_execute(misplace).unwrap();
+    elsewhere.execute("INSERT INTO users VALUES ($1, 'misplaced')", &[&(other + 1000)]).unwrap();
+    let misplaced = audit(&mut router, &[&as_it_is]);
+    assert_eq!(misplaced, Findings { misplaced: 1, ..Findings::default() });
+}
+
+#[test]
+fn a_server_refuses_the_ids_of_another_shard() {
+    let Some(fleet) = small_fleet() else { return };
+    let other = users_of(&fleet, SHARD + 1)[0];
+    let mut shard = fleet.connect_to_shard(SHARD);
+    let misplaced = format!("INSERT INTO users VALUES ({other}, 'misplaced')");
+    assert_eq!(refused(&mut shard, &misplaced).code().code(), "23514");
+}
