@@ -102,11 +102,12 @@ impl Clients {
     /// Copies the tables and waits until replication follows them all.
     fn replicate(&mut self, name: &str, old_host: &str) {
         run(&mut self.old, &format!("CREATE PUBLICATION {name} FOR TABLES IN SCHEMA {name}"));
+        // It confirms what it has on disk, and without synchronous_commit that is up to 200 ms late.
         run(
             &mut self.new,
             &format!(
                 "CREATE SUBSCRIPTION {name} CONNECTION 'host={old_host} dbname=postgres user=postgres'
-                 PUBLICATION {name}"
+                 PUBLICATION {name} WITH (synchronous_commit = local)"
             ),
         );
         wait_for(

@@ -1,0 +1,54 @@
+//! What the program prints.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Says what comes next.
+pub fn step(what: &str) {
+    println!("==> {what}");
+}
+
+/// Says something about the step, indented below it.
+pub fn say(what: &str) {
+    for line in what.lines() {
+        println!("      {line}");
+    }
+}
+
+/// What the program claims, and whether all of it held.
+#[derive(Default)]
+pub struct Claims {
+    broken: usize,
+}
+
+impl Claims {
+    /// Says whether a claim holds.
+    pub fn check(&mut self, holds: bool, claim: &str) {
+        let verdict = if holds { "holds" } else { "DOES NOT HOLD" };
+        say(&format!("{verdict}: {claim}"));
+        self.broken += usize::from(!holds);
+    }
+
+    /// Success where no claim was broken.
+    pub fn verdict(self) -> ExitCode {
+        if self.broken == 0 {
+            step("all of it holds; stopping the servers and removing what they wrote");
+            ExitCode::SUCCESS
+        } else {
+            step(&format!("{} of the claims above do not hold", self.broken));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A number with commas between its thousands.
+pub fn thousands(number: i64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    groups.map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
+}
+
+/// A duration in milliseconds, to the hundredth.
+pub fn milliseconds(duration: Duration) -> String {
+    format!("{:.2} ms", duration.as_secs_f64() * 1000.0)
+}
