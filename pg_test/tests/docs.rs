@@ -1,32 +1,53 @@
 //! Every SQL block of the documentation runs as it stands, in the order of its page, and what a page shows as
 //! output is what comes out.
+//!
+//! A block of "sql" is a session of psql of its own. One of "sql session=NAME" is run in a session with the database of
+//! that name, which stays open to the end of the page: for transactions that are open at the same time.
 
+use crate::left_out::left_out;
+use pg_snowflake_servertest::fleet::is_available;
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use postgres::Client;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 #[test]
 fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
     for page in pages() {
-        let cluster = Cluster::new();
-        // Pages start with it, as their readers do.
-        cluster.connect().batch_execute("DROP EXTENSION pg_snowflake").unwrap();
         let text = std::fs::read_to_string(&page).unwrap();
-        let blocks = blocks(&text);
-        assert!(blocks.iter().any(|block| block.language == "sql"), "{page:?} has no SQL");
+        if text.contains("EXTENSION postgres_fdw") && !is_available() {
+            left_out(&format!("the SQL of {page:?}"), "postgres_fdw in the installation");
+            continue;
+        }
+        run_page(&page, &blocks(&text));
+    }
+}
 
-        let mut printed = String::new();
-        for block in blocks {
-            match block.language {
-                "sql" => printed = cluster.psql(SUPERUSER, block.text),
-                "output" => {
-                    let (shown, printed) = (normalized(block.text), normalized(&printed));
-                    assert!(
-                        printed.ends_with(&shown),
-                        "{page:?} shows\n{shown}\nand this comes out\n{printed}"
-                    );
-                }
-                _ => {}
+fn run_page(page: &Path, blocks: &[Block]) {
+    let cluster = Cluster::builder().setting("wal_level", "logical").start();
+    // Pages start with it, as their readers do.
+    cluster.connect().batch_execute("DROP EXTENSION pg_snowflake").unwrap();
+    assert!(blocks.iter().any(|block| block.language == "sql"), "{page:?} has no SQL");
+
+    let mut sessions: HashMap<&str, Client> = HashMap::new();
+    let mut printed = String::new();
+    for block in blocks {
+        match (block.language, block.session) {
+            ("sql", None) => printed = cluster.psql(SUPERUSER, block.text),
+            ("sql", Some(name)) => {
+                let session =
+                    sessions.entry(name).or_insert_with(|| cluster.connect_to(SUPERUSER, name));
+                let run = session.batch_execute(block.text);
+                run.unwrap_or_else(|error| panic!("{page:?}: {}: {error:?}", block.text));
             }
+            ("output", _) => {
+                let (shown, printed) = (normalized(block.text), normalized(&printed));
+                assert!(
+                    printed.ends_with(&shown),
+                    "{page:?} shows\n{shown}\nand this comes out\n{printed}"
+                );
+            }
+            _ => {}
         }
     }
 }
@@ -47,6 +68,8 @@ fn pages() -> Vec<PathBuf> {
 /// A fenced block of a page.
 struct Block<'a> {
     language: &'a str,
+    /// The session that it is for, where it says so.
+    session: Option<&'a str>,
     text: &'a str,
 }
 
@@ -55,8 +78,9 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
         .skip(1)
         .step_by(2)
         .map(|fenced| {
-            let (language, text) = fenced.split_once('\n').expect("a block has an end");
-            Block { language, text }
+            let (info, text) = fenced.split_once('\n').expect("a block has an end");
+            let (language, rest) = info.split_once(' ').unwrap_or((info, ""));
+            Block { language, session: rest.strip_prefix("session="), text }
         })
         .collect()
 }

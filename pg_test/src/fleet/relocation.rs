@@ -54,6 +54,7 @@ pub fn copy(fleet: &Fleet, shard: usize, to: usize) -> Copied {
     let mut clients = Clients {
         router: fleet.router.connect(),
         old: fleet.home(shard).connect(),
+        beside: fleet.home(shard).connect(),
         new: fleet.servers[to].connect(),
     };
     clients.replicate(&schema(shard), &fleet.home(shard).dir().display().to_string());
@@ -91,10 +92,12 @@ pub fn forget(client: &mut Client, shard: usize) {
         .expect("the old tables can be dropped");
 }
 
-/// A session on each of the three servers that take part.
+/// Sessions on the three servers that take part.
 struct Clients {
     router: Client,
     old: Client,
+    /// Another one on the old server, which can commit while the first holds its locks.
+    beside: Client,
     new: Client,
 }
 
@@ -116,14 +119,13 @@ impl Clients {
             "the copy is complete",
         );
         // As near as can be before anyone has to wait.
-        let now = current_lsn(&mut self.old);
-        self.catch_up(name, &now);
+        self.catch_up(name);
     }
 
     fn swap(&mut self, name: &str, address: &str) -> Result<(), Error> {
         self.hold_the_router(name)?;
-        let end = self.hold_the_old_server(name)?;
-        self.catch_up(name, &end);
+        self.hold_the_old_server(name)?;
+        self.catch_up(name);
         self.carry_the_sequence(name);
         self.old.batch_execute(&format!("ALTER SCHEMA {name} RENAME TO {name}_moved; COMMIT"))?;
         self.router
@@ -138,24 +140,29 @@ impl Clients {
         self.router.batch_execute(&format!("BEGIN; {LOCK_TIMEOUT}; {}", lock.join(";")))
     }
 
-    /// Locks the tables and the sequence of the old server, and gives the end of the changes to them.
-    fn hold_the_old_server(&mut self, name: &str) -> Result<String, Error> {
+    /// Locks the tables and the sequence of the old server. LOCK TABLE takes no sequence; a new name does, and waits for
+    /// those who have minted and not yet committed.
+    fn hold_the_old_server(&mut self, name: &str) -> Result<(), Error> {
         self.old.batch_execute(&format!(
             "BEGIN; {LOCK_TIMEOUT};
-             LOCK TABLE {name}.users, {name}.posts, {name}.comments IN EXCLUSIVE MODE"
-        ))?;
-        let end = current_lsn(&mut self.old);
-        // LOCK TABLE takes no sequence; a new name does, and waits for those who have minted and not yet committed.
-        self.old.batch_execute(&format!("ALTER SEQUENCE {name}.ids RENAME TO ids_moved"))?;
-        Ok(end)
+             LOCK TABLE {name}.users, {name}.posts, {name}.comments IN EXCLUSIVE MODE;
+             ALTER SEQUENCE {name}.ids RENAME TO ids_moved"
+        ))
     }
 
-    /// Waits until the new server has, and has on disk, all changes up to there.
-    fn catch_up(&mut self, name: &str, end: &str) {
+    /// Waits until the new server has, and has on disk, all that was committed on the old one before.
+    fn catch_up(&mut self, name: &str) {
+        // Its commit flushes the log up to itself. Without that the log's end may stay in memory for a quarter of a
+        // minute on a server with nothing else to do, and replication sends only what is on disk.
+        let end: String = self
+            .beside
+            .query_one("SELECT pg_logical_emit_message(true, 'relocation', $1)::text", &[&name])
+            .expect("a message can be logged")
+            .get(0);
         let caught_up = format!(
             "SELECT confirmed_flush_lsn >= '{end}' FROM pg_replication_slots WHERE slot_name = '{name}'"
         );
-        wait_for(&mut self.old, &caught_up, "replication has caught up");
+        wait_for(&mut self.beside, &caught_up, "replication has caught up");
     }
 
     /// The sequence of the new server goes on where the old one has stopped. Logical replication carries no sequences, and
@@ -179,13 +186,6 @@ impl Clients {
         run(&mut self.new, &format!("DROP SUBSCRIPTION {name}"));
         run(&mut self.old, &format!("DROP PUBLICATION {name}"));
     }
-}
-
-fn current_lsn(client: &mut Client) -> String {
-    client
-        .query_one("SELECT pg_current_wal_insert_lsn()::text", &[])
-        .expect("a primary knows its LSN")
-        .get(0)
 }
 
 fn run(client: &mut Client, sql: &str) {
