@@ -5,6 +5,7 @@ mod locate;
 mod misuse;
 mod plans;
 mod relocation;
+mod router;
 mod servers;
 
 use pg_snowflake_servertest::Cluster;

@@ -38,7 +38,7 @@ fn a_shard_moves_under_load_and_no_row_is_lost_or_comes_twice() {
 }
 
 /// Two servers with two shards of 20 users each; none where the installation has no `postgres_fdw`.
-fn small_fleet() -> Option<Fleet> {
+pub fn small_fleet() -> Option<Fleet> {
     if !is_available() {
         left_out("the move of a shard", "postgres_fdw in the installation");
         return None;

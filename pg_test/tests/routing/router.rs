@@ -1,0 +1,81 @@
+//! What docs/routing.md says of a router: what it sends where, and what it does not do.
+
+use super::relocation::small_fleet;
+use crate::ask::printed;
+use pg_snowflake_servertest::fleet::Fleet;
+use pg_snowflake_servertest::fleet::writers::users_of;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use postgres::Client;
+
+/// A session on the router of a small fleet, and a user of shard 1.
+fn router() -> Option<(Fleet, Client, i64)> {
+    let fleet = small_fleet()?;
+    let (client, user) = (fleet.router.connect(), users_of(&fleet, 1)[0]);
+    Some((fleet, client, user))
+}
+
+/// The servers that a session on the router has talked to.
+fn asked(client: &mut Client) -> String {
+    let servers = "SELECT string_agg(server_name, ' ' ORDER BY server_name) FROM postgres_fdw_get_connections()";
+    printed(client, servers)
+}
+
+fn post(client: &mut Client, user: i64) {
+    let insert = "INSERT INTO posts VALUES (snowflake_nextval('ids', 4 + snowflake_shard_id($1) % 4), $1, 'new')";
+    client.execute(insert, &[&user]).unwrap();
+}
+
+#[test]
+fn a_users_posts_are_found_on_the_users_server_by_the_second_name() {
+    let Some((fleet, mut client, user)) = router() else { return };
+    post(&mut client, user);
+    for (table, servers) in
+        [("posts_by_user", "shard_1"), ("posts", "shard_0 shard_1 shard_2 shard_3")]
+    {
+        let mut fresh = fleet.router.connect();
+        let posts = format!("SELECT body FROM {table} WHERE user_id = {user}");
+        assert_eq!(printed(&mut fresh, &posts), "new", "{table}");
+        assert_eq!(asked(&mut fresh), servers, "{table}");
+    }
+}
+
+#[test]
+fn what_the_router_and_the_shard_mint_is_of_different_numbers_and_of_one_partition() {
+    let Some((fleet, mut client, user)) = router() else { return };
+    post(&mut client, user);
+    let mut shard = fleet.connect_to_shard(1);
+    shard.execute("INSERT INTO posts (user_id, body) VALUES ($1, 'old')", &[&user]).unwrap();
+    let found = "SELECT body, snowflake_shard_id(id), tableoid::regclass FROM posts ORDER BY body";
+    assert_eq!(printed(&mut client, found), "new|5|shard_1.posts\nold|1|shard_1.posts");
+}
+
+#[test]
+fn a_row_that_two_transactions_change_at_once_through_the_router_is_refused_to_the_second() {
+    let Some((fleet, mut first, user)) = router() else { return };
+    let mut second = fleet.router.connect();
+    let rename = format!("UPDATE users SET name = 'new' WHERE id = {user}");
+    // Both have their snapshots of the shard.
+    for client in [&mut first, &mut second] {
+        client.batch_execute(&format!("BEGIN; SELECT name FROM users WHERE id = {user}")).unwrap();
+    }
+    first.batch_execute(&format!("{rename}; COMMIT")).unwrap();
+    let refusal = Refusal { sqlstate: "40001", message: "could not serialize access", hint: "" };
+    assert_refused(&mut second, &rename, refusal);
+}
+
+#[test]
+fn a_transaction_over_two_shards_is_not_prepared_for_two_phase_commit() {
+    let Some((fleet, mut client, _)) = router() else { return };
+    let [one, two] = [1, 2].map(|shard| users_of(&fleet, shard)[0]);
+    let rename = format!("UPDATE users SET name = 'new' WHERE id IN ({one}, {two})");
+    client.batch_execute(&format!("BEGIN; {rename}")).unwrap();
+    let refusal = Refusal { sqlstate: "0A000", message: "postgres_fdw foreign tables", hint: "" };
+    assert_refused(&mut client, "PREPARE TRANSACTION 'both'", refusal);
+}
+
+#[test]
+fn a_parent_with_foreign_partitions_takes_no_unique_index() {
+    let Some((_fleet, mut client, _)) = router() else { return };
+    let refusal = Refusal { sqlstate: "42809", message: "cannot create unique index", hint: "" };
+    assert_refused(&mut client, "CREATE UNIQUE INDEX ON posts (id)", refusal);
+}
