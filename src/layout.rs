@@ -108,25 +108,31 @@ const fn high_shard(time_bits: u8, shard_bits: u8, seq_bits: u8, epoch_ms: i64) 
 /// 2011-08-24 21:07:01.721 UTC, 8192 shards, 1024 ids a millisecond on each.
 pub const INSTAGRAM: Layout = high_shard(41, 13, 10, 1_314_220_021_721);
 
+/// The layout of Twitter's snowflakes; those of Discord and pgEdge have the shard at the same place.
+pub const TWITTER: Layout = high_shard(41, 10, 12, 1_288_834_974_657);
+
+/// The layout of Sony's sonyflake, with the shard in the low bits.
+pub const SONYFLAKE: Layout = Layout {
+    time_bits: 39,
+    shard_bits: 16,
+    seq_bits: 8,
+    shard_is_lowest: true,
+    unit: Unit::Ms10,
+    epoch_ms: 1_409_529_600_000,
+};
+
+/// A layout whose ids are exact as JavaScript numbers.
+pub const JS53: Layout = high_shard(41, 7, 5, 1_577_836_800_000);
+
 /// The layouts that have a name. A released preset never changes.
 pub const PRESETS: [(&str, Layout); 7] = [
     ("instagram", INSTAGRAM),
-    ("twitter", high_shard(41, 10, 12, 1_288_834_974_657)),
+    ("twitter", TWITTER),
     ("discord", high_shard(42, 10, 12, 1_420_070_400_000)),
     ("mastodon", high_shard(48, 0, 16, 0)),
-    (
-        "sonyflake",
-        Layout {
-            time_bits: 39,
-            shard_bits: 16,
-            seq_bits: 8,
-            shard_is_lowest: true,
-            unit: Unit::Ms10,
-            epoch_ms: 1_409_529_600_000,
-        },
-    ),
+    ("sonyflake", SONYFLAKE),
     ("pgedge", high_shard(41, 10, 12, 1_672_531_200_000)),
-    ("js53", high_shard(41, 7, 5, 1_577_836_800_000)),
+    ("js53", JS53),
 ];
 
 impl Layout {

@@ -13,7 +13,7 @@
 //! partitioning; with any other seed it is core's too, so that it keeps the contract of the access method: with seed
 //! 0 its low half is support function 1.
 
-use crate::layout::{INSTAGRAM, Layout, PRESETS};
+use crate::layout::{INSTAGRAM, JS53, Layout, SONYFLAKE, TWITTER};
 use pgrx::prelude::*;
 
 /// `HASH_PARTITION_SEED` (catalog/partition.h). Frozen, like the next: `pg_upgrade` keeps rows where they are.
@@ -91,13 +91,13 @@ macro_rules! classes {
 classes! {
     "snowflake_shard_ops", &INSTAGRAM,
         snowflake_shard_hash, snowflake_shard_hash_wrapper, snowflake_shard_hash_of_integer;
-    "snowflake_shard_ops_twitter", &PRESETS[1].1,
+    "snowflake_shard_ops_twitter", &TWITTER,
         snowflake_shard_hash_twitter, snowflake_shard_hash_twitter_wrapper,
         snowflake_shard_hash_twitter_of_integer;
-    "snowflake_shard_ops_sonyflake", &PRESETS[4].1,
+    "snowflake_shard_ops_sonyflake", &SONYFLAKE,
         snowflake_shard_hash_sonyflake, snowflake_shard_hash_sonyflake_wrapper,
         snowflake_shard_hash_sonyflake_of_integer;
-    "snowflake_shard_ops_js53", &PRESETS[6].1,
+    "snowflake_shard_ops_js53", &JS53,
         snowflake_shard_hash_js53, snowflake_shard_hash_js53_wrapper,
         snowflake_shard_hash_js53_of_integer;
 }
