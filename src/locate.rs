@@ -1,5 +1,6 @@
 //! `snowflake_locate`: where the row of an id is, from the catalog alone.
 
+mod inheritance;
 mod route;
 mod server;
 
@@ -31,6 +32,11 @@ type Place = [Nullable; 5];
 fn place_of(relid: pg_sys::Oid, id: i64, layout: &Layout, key_column: Option<&CStr>) -> Place {
     // SAFETY: takes any OID.
     match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {
+        pg_sys::RELKIND_RELATION | pg_sys::RELKIND_FOREIGN_TABLE
+            if inheritance::has_children(relid) =>
+        {
+            inherited(relid)
+        }
         pg_sys::RELKIND_RELATION => return [Some(relid.into()), None, None, None, None],
         pg_sys::RELKIND_FOREIGN_TABLE => {
             let [server, host, port, dbname] = server::of_foreign_table(relid);
@@ -91,6 +97,19 @@ fn not_a_table(relid: pg_sys::Oid) -> ! {
         message: format!("{} is not a table", quoted(&relation_name(relid))),
         detail: None,
         hint: Some("Pass a table, partitioned or not, or a foreign table.".into()),
+    }
+    .raise()
+}
+
+fn inherited(relid: pg_sys::Oid) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+        message: format!(
+            "an id does not say in which child of {} it is",
+            quoted(&relation_name(relid))
+        ),
+        detail: Some("Other tables inherit from it, and its rows may be in any of them.".into()),
+        hint: Some("Make it a partitioned table, or pass one of the children.".into()),
     }
     .raise()
 }

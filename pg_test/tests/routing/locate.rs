@@ -207,12 +207,19 @@ fn a_table_without_partitions_is_the_place_of_all_its_rows() {
             "CREATE TABLE posts (id bigint);
              CREATE FOREIGN DATA WRAPPER nothing;
              CREATE SERVER elsewhere FOREIGN DATA WRAPPER nothing OPTIONS (host 'db7.example');
-             CREATE FOREIGN TABLE remote (id bigint) SERVER elsewhere",
+             CREATE FOREIGN TABLE remote (id bigint) SERVER elsewhere;
+             CREATE TABLE parent (id bigint);
+             CREATE TABLE child () INHERITS (parent);
+             CREATE TABLE bereft (id bigint);
+             CREATE TABLE gone () INHERITS (bereft);
+             DROP TABLE gone",
         )
         .unwrap();
     let locate = |table| format!("SELECT * FROM snowflake_locate('{table}', {})", id_of_shard(5));
     assert_eq!(printed(&mut client, &locate("posts")), "5|posts||||");
     assert_eq!(printed(&mut client, &locate("remote")), "5|remote|elsewhere|db7.example||");
+    assert_eq!(printed(&mut client, &locate("child")), "5|child||||");
+    assert_eq!(printed(&mut client, &locate("bereft")), "5|bereft||||");
 }
 
 #[test]
@@ -259,7 +266,9 @@ fn what_an_id_cannot_be_located_in_is_refused() {
              CREATE VIEW v AS SELECT * FROM posts;
              CREATE MATERIALIZED VIEW mv AS SELECT * FROM posts;
              CREATE SEQUENCE s;
-             CREATE INDEX posts_id ON posts (id)",
+             CREATE INDEX posts_id ON posts (id);
+             CREATE TABLE parent (id bigint);
+             CREATE TABLE child () INHERITS (parent)",
         )
         .unwrap();
     let not_by_id = |sql, table, key| Bad { sql, sqlstate: "42809", message: table, allowed: key };
@@ -276,6 +285,12 @@ fn what_an_id_cannot_be_located_in_is_refused() {
         not_by_id("SELECT snowflake_locate('by_int', 5)", "\"by_int\"", "(id)"),
         not_by_id("SELECT snowflake_locate('by_half', 5)", "\"by_half\"", "id / 2"),
         not_by_id("SELECT snowflake_locate('mixed', 5)", "\"mixed_0\"", "(author)"),
+        Bad {
+            sql: "SELECT snowflake_locate('parent', 5)",
+            sqlstate: "42809",
+            message: "an id does not say in which child of \"parent\" it is",
+            allowed: "pass one of the children",
+        },
         not_a_table("SELECT snowflake_locate('v', 5)", "\"v\" is not a table"),
         not_a_table("SELECT snowflake_locate('mv', 5)", "\"mv\" is not a table"),
         not_a_table("SELECT snowflake_locate('s', 5)", "\"s\" is not a table"),
@@ -393,6 +408,31 @@ fn whoever_may_not_read_a_table_may_ask_where_its_rows_are() {
     assert!(somebody.batch_execute("SELECT * FROM posts").is_err());
     let located = "SELECT partition FROM snowflake_locate('posts', 3072)";
     assert_eq!(printed(&mut somebody, located), "posts_3");
+}
+
+/// Core lets everybody read pg_foreign_server, and nobody but its owner and superusers a user mapping.
+#[test]
+fn it_tells_of_a_server_what_the_catalog_tells_everybody() {
+    let (cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE FOREIGN DATA WRAPPER nothing;
+             CREATE SERVER elsewhere FOREIGN DATA WRAPPER nothing OPTIONS (host 'db7.example', port '6432', dbname 'app');
+             CREATE USER MAPPING FOR PUBLIC SERVER elsewhere OPTIONS (host 'secret', password 'secret');
+             CREATE FOREIGN TABLE remote (id bigint) SERVER elsewhere;
+             CREATE ROLE somebody LOGIN",
+        )
+        .unwrap();
+    let mut somebody = cluster.connect_to("somebody", "postgres");
+    let rights = "SELECT has_server_privilege('elsewhere', 'USAGE'), has_table_privilege('remote', 'SELECT')";
+    assert_eq!(printed(&mut somebody, rights), "f|f");
+    let located = "SELECT host, port, dbname FROM snowflake_locate('remote', 3072)";
+    let catalog = "SELECT max(option_value) FILTER (WHERE option_name = 'host'),
+                          max(option_value) FILTER (WHERE option_name = 'port'),
+                          max(option_value) FILTER (WHERE option_name = 'dbname')
+                   FROM pg_foreign_server, pg_options_to_table(srvoptions)";
+    assert_eq!(printed(&mut somebody, located), "db7.example|6432|app");
+    assert_eq!(printed(&mut somebody, catalog), "db7.example|6432|app");
 }
 
 #[test]
