@@ -128,8 +128,12 @@ impl Clients {
         self.catch_up(name);
         self.carry_the_sequence(name);
         self.old.batch_execute(&format!("ALTER SCHEMA {name} RENAME TO {name}_moved; COMMIT"))?;
-        self.router
-            .batch_execute(&format!("ALTER SERVER {name} OPTIONS (SET host '{address}'); COMMIT"))
+        // The old server is closed: no giving way any more, whatever the error.
+        run(
+            &mut self.router,
+            &format!("ALTER SERVER {name} OPTIONS (SET host '{address}'); COMMIT"),
+        );
+        Ok(())
     }
 
     /// Locks the shard's foreign tables, and those of no other shard. The change itself changes nothing.
@@ -140,13 +144,14 @@ impl Clients {
         self.router.batch_execute(&format!("BEGIN; {LOCK_TIMEOUT}; {}", lock.join(";")))
     }
 
-    /// Locks the tables and the sequence of the old server. LOCK TABLE takes no sequence; a new name does, and waits for
-    /// those who have minted and not yet committed.
+    /// Locks the tables and the sequence of the old server. LOCK TABLE takes no sequence; CYCLE does, and waits for those
+    /// who have minted and not yet committed. And it refuses those who wait for the sequence: they hold it by its OID, so
+    /// that a new name would not keep them from minting an id that the new server mints as well.
     fn hold_the_old_server(&mut self, name: &str) -> Result<(), Error> {
         self.old.batch_execute(&format!(
             "BEGIN; {LOCK_TIMEOUT};
              LOCK TABLE {name}.users, {name}.posts, {name}.comments IN EXCLUSIVE MODE;
-             ALTER SEQUENCE {name}.ids RENAME TO ids_moved"
+             ALTER SEQUENCE {name}.ids CYCLE"
         ))
     }
 
@@ -170,7 +175,7 @@ impl Clients {
     fn carry_the_sequence(&mut self, name: &str) {
         let state = self
             .old
-            .query_one(&format!("SELECT last_value, is_called FROM {name}.ids_moved"), &[])
+            .query_one(&format!("SELECT last_value, is_called FROM {name}.ids"), &[])
             .expect("the sequence can be read");
         let (last, is_called): (i64, bool) = (state.get(0), state.get(1));
         run(&mut self.new, &format!("SELECT setval('{name}.ids', {last}, {is_called})"));
