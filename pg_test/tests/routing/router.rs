@@ -81,3 +81,79 @@ fn a_parent_with_foreign_partitions_takes_no_unique_index() {
     let refusal = Refusal { sqlstate: "42809", message: "cannot create unique index", hint: "" };
     assert_refused(&mut client, "CREATE UNIQUE INDEX ON posts (id)", refusal);
 }
+
+#[test]
+fn a_parent_with_foreign_partitions_takes_no_upsert_by_its_key() {
+    let Some((_fleet, mut client, user)) = router() else { return };
+    let upsert = format!(
+        "INSERT INTO users VALUES ({user}, 'new') ON CONFLICT (id) DO UPDATE SET name = 'new'"
+    );
+    let refusal = Refusal { sqlstate: "42P10", message: "ON CONFLICT", hint: "" };
+    assert_refused(&mut client, &upsert, refusal);
+    let skipped = format!("INSERT INTO users VALUES ({user}, 'new') ON CONFLICT DO NOTHING");
+    assert_eq!(client.execute(&skipped, &[]).unwrap(), 0);
+}
+
+/// PostgreSQL looks at a key only where it routes an insert: not where an UPDATE changes it on a foreign table, and not
+/// where an INSERT names the foreign table.
+#[test]
+fn the_checks_on_a_shard_refuse_a_row_that_the_router_lets_through() {
+    let Some((fleet, mut client, user)) = router() else { return };
+    let other = users_of(&fleet, 2)[0];
+    post(&mut client, user);
+    let misplacing = [
+        (format!("UPDATE posts SET id = {other} + 1024 * 4"), "23514"),
+        (format!("UPDATE users SET id = {other} + 1 WHERE id = {user} + 0"), "23514"),
+        (format!("INSERT INTO shard_1.users VALUES ({other} + 1, 'new')"), "23514"),
+        (format!("UPDATE posts SET user_id = {other}"), "23503"),
+    ];
+    for (sql, sqlstate) in misplacing {
+        assert_refused(&mut client, &sql, Refusal { sqlstate, message: "violates", hint: "" });
+    }
+}
+
+/// A session that has the tables of shard 1 locked, as the swap of a moving shard has.
+fn hold_shard_1(fleet: &Fleet) -> Client {
+    let mut holding = fleet.router.connect();
+    let lock = "BEGIN; ALTER FOREIGN TABLE shard_1.users OPTIONS (SET schema_name 'shard_1')";
+    holding.batch_execute(lock).unwrap();
+    holding
+}
+
+#[test]
+fn while_a_shard_is_held_those_wait_whose_plan_names_it() {
+    let Some((fleet, mut client, _)) = router() else { return };
+    let other = users_of(&fleet, 2)[0];
+    let prepare = "SET lock_timeout = '200ms'; PREPARE by_id (bigint) AS SELECT name FROM users WHERE id = $1";
+    client.batch_execute(prepare).unwrap();
+    let by_id = format!("EXECUTE by_id ({other});");
+    let insert = "INSERT INTO users VALUES (snowflake_nextval('ids', 4 + 2), 'new')";
+    let _holding = hold_shard_1(&fleet);
+
+    client.batch_execute(&format!("{insert}; {}", by_id.repeat(5))).unwrap();
+    // PostgreSQL now makes a plan for any id, to see what it would cost.
+    let refusal = Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" };
+    assert_refused(&mut client, &by_id, refusal);
+    client.batch_execute("SET plan_cache_mode = force_custom_plan").unwrap();
+    client.batch_execute(&by_id.repeat(12)).unwrap();
+
+    let to_be_found = format!("SELECT name FROM users WHERE id = (SELECT {other})");
+    assert_refused(&mut client, &to_be_found, refusal);
+}
+
+#[test]
+fn an_id_that_the_statement_itself_has_to_find_has_all_servers_connected() {
+    let Some((fleet, mut client, user)) = router() else { return };
+    client.batch_execute(&format!("CREATE TABLE wanted AS SELECT {user} AS id")).unwrap();
+    let all = "shard_0 shard_1 shard_2 shard_3";
+    for (condition, servers) in [
+        (format!("id = {user}"), "shard_1"),
+        ("id = (SELECT id FROM wanted)".into(), all),
+        ("id IN (SELECT id FROM wanted)".into(), all),
+    ] {
+        let mut fresh = fleet.router.connect();
+        let name = printed(&mut fresh, &format!("SELECT name FROM users WHERE {condition}"));
+        assert_eq!(name, "user 1", "{condition}");
+        assert_eq!(asked(&mut fresh), servers, "{condition}");
+    }
+}

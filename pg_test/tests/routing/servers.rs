@@ -209,6 +209,8 @@ fn a_shard_that_is_down_is_missed_only_by_those_who_need_it() {
         format!("UPDATE posts SET body = 'new' WHERE id = {five}"),
         format!("INSERT INTO posts VALUES ({five} + 1, 'first')"),
         "SELECT count(*) FROM posts".into(),
+        // Which id it is, and that it is of the other shard, turns out when all servers are connected.
+        format!("SELECT body FROM posts WHERE id = (SELECT {four})"),
     ];
     let refusal =
         Refusal { sqlstate: "08001", message: "could not connect to server \"shard_1\"", hint: "" };
@@ -222,14 +224,16 @@ fn a_shard_that_is_down_is_missed_only_by_those_who_need_it() {
     }
 }
 
+/// The posts that are not where their ids say.
+const MISPLACED: &str = "SELECT p.tableoid::regclass, partition, count(*)
+                         FROM posts AS p, snowflake_locate('posts', p.id)
+                         WHERE partition IS DISTINCT FROM p.tableoid GROUP BY 1, 2 ORDER BY 1";
+
 #[test]
 fn rows_on_the_wrong_server_are_found_by_a_query() {
     let Some(fleet) = Fleet::with_rows(2) else { return };
-    let misplaced = "SELECT p.tableoid::regclass, partition, count(*)
-                     FROM posts AS p, snowflake_locate('posts', p.id)
-                     WHERE partition IS DISTINCT FROM p.tableoid GROUP BY 1, 2 ORDER BY 1";
     let mut client: Client = fleet.router.connect();
-    assert_eq!(printed(&mut client, misplaced), "");
+    assert_eq!(printed(&mut client, MISPLACED), "");
 
     // Somebody attaches each table to the other's remainder.
     client
@@ -239,5 +243,22 @@ fn rows_on_the_wrong_server_are_found_by_a_query() {
              ALTER TABLE posts ATTACH PARTITION posts_1 FOR VALUES WITH (MODULUS 2, REMAINDER 0)",
         )
         .unwrap();
-    assert_eq!(printed(&mut client, misplaced), "posts_0|posts_1|16\nposts_1|posts_0|16");
+    assert_eq!(printed(&mut client, MISPLACED), "posts_0|posts_1|16\nposts_1|posts_0|16");
+}
+
+/// Core routes inserts, and checks no row that stays in a foreign table. See what the checks on the shards of
+/// `pg_test/cluster` do about it.
+#[test]
+fn an_id_that_is_changed_to_another_shards_stays_where_it_was_and_is_found_by_a_query() {
+    let Some(fleet) = Fleet::with_rows(2) else { return };
+    let mut client = fleet.router.connect();
+    let [four, five] = [id_of_shard(4), id_of_shard(5) + 1];
+    client
+        .batch_execute(&format!(
+            "DELETE FROM comments WHERE post_id = {four}; UPDATE posts SET id = {five} WHERE id = {four}"
+        ))
+        .unwrap();
+    let by_id = format!("SELECT count(*) FROM posts WHERE id = {five}");
+    assert_eq!(printed(&mut client, &by_id), "0");
+    assert_eq!(printed(&mut client, MISPLACED), "posts_0|posts_1|1");
 }
