@@ -1,6 +1,5 @@
 //! A shard that moves to another server while clients write to it.
 
-use crate::left_out::left_out;
 use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
 use pg_snowflake_servertest::fleet::relocation::{copy, swap};
@@ -9,6 +8,7 @@ use pg_snowflake_servertest::fleet::writers::{
 };
 use pg_snowflake_servertest::fleet::{Fleet, is_available, schema};
 use pg_snowflake_servertest::id::{is_increasing, split};
+use pg_snowflake_servertest::left_out::left_out;
 use pg_snowflake_servertest::refusal::refused;
 use postgres::Client;
 use std::thread::{scope, sleep};

@@ -2,7 +2,7 @@
 
 use super::id_of_shard;
 use crate::ask::printed;
-use crate::left_out::left_out;
+use pg_snowflake_servertest::left_out::left_out;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use postgres::Client;
