@@ -4,6 +4,7 @@
 //! `sigsetjmp` guard; names are looked up when the error is raised.
 
 use crate::counter::{Ahead, Refusal};
+use crate::fence::Barred;
 use crate::layout::Layout;
 use crate::settings;
 use pgrx::pg_sys;
@@ -42,6 +43,8 @@ pub enum Error {
     },
     /// `pg_snowflake.shard_id` is unset.
     ShardUnset,
+    /// A fence stands in the way.
+    Barred(Barred),
     /// This session has had no id from the sequence.
     NoIdYet,
     /// A negative number of ids was asked for.
@@ -176,6 +179,7 @@ impl Error {
                     current_database_name()
                 )),
             },
+            Error::Barred(barred) => barred.report(),
             Error::NoIdYet => Report {
                 code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 message: format!(
@@ -353,12 +357,20 @@ fn type_name(typid: pg_sys::Oid) -> String {
     unsafe { text(pg_sys::format_type_be(typid)) }
 }
 
-fn current_user_name() -> String {
+/// The current role, quoted where SQL needs it.
+pub fn current_user_name() -> String {
     // SAFETY: the user id is valid inside a transaction, and both functions return C strings.
     unsafe { quote_identifier(pg_sys::GetUserNameFromId(pg_sys::GetUserId(), true)) }
 }
 
-fn current_database_name() -> String {
+/// The role that logged in, quoted where SQL needs it.
+pub fn session_user_name() -> String {
+    // SAFETY: as for current_user_name().
+    unsafe { quote_identifier(pg_sys::GetUserNameFromId(pg_sys::GetSessionUserId(), true)) }
+}
+
+/// The session's database, quoted where SQL needs it.
+pub fn current_database_name() -> String {
     // SAFETY: MyDatabaseId is set in every backend that runs SQL.
     unsafe { quote_identifier(pg_sys::get_database_name(pg_sys::MyDatabaseId)) }
 }

@@ -14,6 +14,7 @@ mod counter;
 mod decode;
 mod error;
 mod explain;
+mod fence;
 mod layout;
 mod layout_spec;
 mod layout_type;

@@ -1,6 +1,7 @@
 //! The settings. All are superuser-set: who may mint what is the operator's decision, not the session's.
 
 use crate::counter::Policy;
+use crate::fence;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
 
 static SHARD_ID: GucSetting<i32> = GucSetting::<i32>::new(-1);
@@ -39,6 +40,7 @@ pub fn define() {
         GucContext::Suset,
         GucFlags::UNIT_MS,
     );
+    fence::define();
     // SAFETY: a C string, at library load.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr()) };
 }

@@ -1,6 +1,7 @@
 //! Which shards this server may mint.
 
 use crate::error::Error;
+use crate::fence;
 use crate::layout::Layout;
 use crate::settings;
 
@@ -9,15 +10,18 @@ pub fn of_this_database() -> Result<i32, Error> {
     settings::shard_id().ok_or(Error::ShardUnset)
 }
 
-/// The shard to mint for: the one given, else this database's, if the layout has it.
+/// The shard to mint for: the one given, else this database's, if the layout has it and no fence stands in the way.
+/// Every function that mints asks here.
 pub fn mintable(given: Option<i32>, layout: Layout) -> Result<u32, Error> {
     let shard = match given {
         Some(shard) => shard,
         None => of_this_database()?,
     };
     let shards = layout.shards();
-    u32::try_from(shard)
+    let shard = u32::try_from(shard)
         .ok()
         .filter(|&shard| i64::from(shard) < shards)
-        .ok_or(Error::ShardOutOfRange { shard, shards })
+        .ok_or(Error::ShardOutOfRange { shard, shards })?;
+    fence::permit(shard, given.is_some()).map_err(Error::Barred)?;
+    Ok(shard)
 }

@@ -1,0 +1,107 @@
+//! A set of host names in words: `db-1, db-2.example.com`. Pure text.
+//!
+//! A name is compared whole, as the command `hostname` prints it. `db-7` and `db-7.example.com` are two names: a
+//! server does not know its domain for certain, and a fence that guesses would let `db-7` of another site pass.
+
+#![forbid(unsafe_code)]
+
+use super::{Fault, elements};
+
+const ALLOWED: &str = "Give host names as the command hostname prints them on each server, separated by commas, \
+                       such as \"db-1, db-2\"; the empty string lets all servers pass.";
+
+/// The host names in `text`; none where it is blank.
+pub fn parse(text: &str) -> Result<Vec<&str>, Fault> {
+    elements(text).map(host).collect()
+}
+
+/// Whether the name is one of the hosts. Upper and lower case are the same.
+pub fn contains(hosts: &[&str], name: &str) -> bool {
+    hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
+}
+
+/// The name, if a list can hold it.
+pub fn host(name: &str) -> Result<&str, Fault> {
+    let fault = |wrong| Err(Fault { wrong, allowed: ALLOWED });
+    if name.is_empty() {
+        return fault("A host name is missing: there is a comma too many.".into());
+    }
+    match name.chars().find(|&c| !is_of_a_host_name(c)) {
+        None => Ok(name),
+        Some(illegal) => fault(format!("\"{name}\" is no host name: it has \"{illegal}\" in it.")),
+    }
+}
+
+/// Letters, digits, hyphens and dots are what RFC 1123 allows; underscores are seen all the same.
+fn is_of_a_host_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{contains, parse};
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_read() {
+        let cases: [(&str, &[&str]); 5] = [
+            ("", &[]),
+            (" ", &[]),
+            ("db-1", &["db-1"]),
+            ("db-1,DB_2 , db-3.example.com", &["db-1", "DB_2", "db-3.example.com"]),
+            ("7", &["7"]),
+        ];
+        for (text, hosts) in cases {
+            assert_eq!(parse(text).expect(text), hosts, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let cases = [
+            (",", "a comma too many"),
+            ("db-1,", "a comma too many"),
+            ("db-1,,db-2", "a comma too many"),
+            ("db-1 db-2", "it has \" \" in it"),
+            ("db-1;db-2", "it has \";\" in it"),
+            ("db-*", "it has \"*\" in it"),
+            ("db-1:5432", "it has \":\" in it"),
+            ("bücher", "it has \"ü\" in it"),
+        ];
+        for (text, wrong) in cases {
+            let fault = parse(text).expect_err(text);
+            assert!(fault.wrong.contains(wrong), "{text:?}: {}", fault.wrong);
+        }
+    }
+
+    #[test]
+    fn a_name_is_compared_whole_and_in_any_case() {
+        let hosts = ["db-1", "DB-2.example.com"];
+        for name in ["db-1", "DB-1", "db-2.EXAMPLE.com"] {
+            assert!(contains(&hosts, name), "{name}");
+        }
+        for name in ["db-1.example.com", "db-2", "db-11", "db", ""] {
+            assert!(!contains(&hosts, name), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_holds_the_names_that_it_was_made_of(
+            names in prop::collection::vec("[A-Za-z0-9._-]{1,12}", 1..6),
+            other in "[A-Za-z0-9._-]{13}",
+        ) {
+            let text = names.join(", ");
+            let hosts = parse(&text).unwrap();
+            prop_assert!(names.iter().all(|name| contains(&hosts, &name.to_ascii_uppercase())));
+            prop_assert!(!contains(&hosts, &other));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC{0,24}") {
+            if let Ok(hosts) = parse(&text) {
+                prop_assert_eq!(hosts.is_empty(), text.trim().is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What the fences say: to somebody who is woken by it.
+
+use super::{Barred, Fault, Fence, hosts, setting::host_name, shards, with};
+use crate::error::{Report, current_database_name, current_user_name, session_user_name};
+use pgrx::pg_sys::GucSource;
+use pgrx::prelude::PgSqlErrorCode::{
+    ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+};
+
+impl Barred {
+    /// The error that it is.
+    pub fn report(self) -> Report {
+        match self {
+            Barred::Host => foreign_host(&host_name()),
+            Barred::Shard { shard, is_given } => foreign_shard(shard, is_given),
+            Barred::Unreadable(fence) => unreadable(fence),
+            Barred::Hidden(fence) => hidden(fence),
+        }
+    }
+}
+
+fn foreign_host(host: &str) -> Report {
+    let fence = Fence::AllowedHosts;
+    let allowed = fence.value();
+    let hint = match hosts::host(host) {
+        Ok(host) => format!(
+            "If it has been promoted in their place, and they no longer mint: {} If one of them still mints, give \
+             this server shards of its own first.",
+            command(fence, &with(&allowed, host))
+        ),
+        Err(Fault { wrong, .. }) => {
+            format!("{wrong} Give this server another name, and restart it.")
+        }
+    };
+    Report {
+        code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("this server, host \"{host}\", may not mint ids"),
+        detail: Some(format!(
+            "pg_snowflake.allowed_hosts is \"{allowed}\". This server is likely a copy of one of these, from a \
+             snapshot or a base backup; two servers that mint for one shard repeat ids."
+        )),
+        hint: Some(hint),
+    }
+}
+
+fn foreign_shard(shard: u32, is_given: bool) -> Report {
+    let fence = Fence::OwnedShards;
+    let owned = fence.value();
+    let moved = format!(
+        "If shard {shard} has moved here, and its old server no longer mints for it: {}",
+        command(fence, &with(&owned, &shard.to_string()))
+    );
+    let hint = if is_given {
+        format!(
+            "If the call is a column's default that came with a dump, change the shard in it: ALTER TABLE ... ALTER \
+             COLUMN ... SET DEFAULT snowflake_nextval(..., {}); {moved}",
+            example(&owned)
+        )
+    } else {
+        format!(
+            "The shard is that of pg_snowflake.shard_id. If it is wrong: ALTER DATABASE {} SET \
+             pg_snowflake.shard_id = {}; and reconnect. {moved}",
+            current_database_name(),
+            example(&owned)
+        )
+    };
+    Report {
+        code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("shard {shard} is not one that this server owns"),
+        detail: Some(format!(
+            "pg_snowflake.owned_shards is \"{owned}\"; two servers that mint for one shard repeat ids."
+        )),
+        hint: Some(hint),
+    }
+}
+
+/// A shard that is owned.
+fn example(owned: &str) -> String {
+    let first = shards::parse(owned).ok().and_then(|ranges| ranges.first().copied());
+    first.map_or_else(String::new, |range| range.first.to_string())
+}
+
+fn unreadable(fence: Fence) -> Report {
+    let (name, value) = (name(fence), fence.value());
+    let fault = match fence {
+        Fence::OwnedShards => shards::parse(&value).err(),
+        Fence::AllowedHosts => hosts::parse(&value).err(),
+    };
+    let (wrong, allowed) =
+        fault.map_or_else(Default::default, |fault| (fault.wrong, fault.allowed));
+    Report {
+        code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("{name} cannot be read, so this server mints no ids"),
+        detail: Some(format!("It is \"{value}\". {wrong}")),
+        hint: Some(format!("{allowed} {}", command(fence, "..."))),
+    }
+}
+
+fn hidden(fence: Fence) -> Report {
+    let name = name(fence);
+    Report {
+        code: ERRCODE_INSUFFICIENT_PRIVILEGE,
+        message: format!("this session may not mint ids: its connection options name {name}"),
+        detail: Some(
+            "Its role was not allowed to set that, and in trying to it has hidden the server's own value from itself."
+                .into(),
+        ),
+        hint: Some(format!(
+            "Take the setting out of the connection's options (PGOPTIONS, \"options\") and reconnect. Only a \
+             superuser sets it, or who was given: GRANT SET ON PARAMETER {name} TO {};",
+            current_user_name()
+        )),
+    }
+}
+
+/// What sets the fence to that value in the place where it is set now, and brings it into force.
+fn command(fence: Fence, value: &str) -> String {
+    let name = name(fence);
+    let (database, user) = (current_database_name(), session_user_name());
+    match fence.source() {
+        GucSource::PGC_S_DATABASE => {
+            format!("ALTER DATABASE {database} SET {name} = '{value}'; and reconnect.")
+        }
+        GucSource::PGC_S_GLOBAL => format!("ALTER ROLE ALL SET {name} = '{value}'; and reconnect."),
+        GucSource::PGC_S_USER => {
+            format!("ALTER ROLE {user} SET {name} = '{value}'; and reconnect.")
+        }
+        GucSource::PGC_S_DATABASE_USER => format!(
+            "ALTER ROLE {user} IN DATABASE {database} SET {name} = '{value}'; and reconnect."
+        ),
+        GucSource::PGC_S_ARGV => {
+            format!("restart the server with {name} = '{value}' on its command line.")
+        }
+        GucSource::PGC_S_CLIENT | GucSource::PGC_S_INTERACTIVE | GucSource::PGC_S_SESSION => {
+            format!("SET {name} = '{value}';")
+        }
+        _ => format!("ALTER SYSTEM SET {name} = '{value}'; SELECT pg_reload_conf();"),
+    }
+}
+
+fn name(fence: Fence) -> &'static str {
+    fence.name().to_str().unwrap_or_default()
+}

@@ -1,0 +1,157 @@
+//! A set of shards in words: `5`, or `0-127, 300`. Pure text and numbers.
+
+#![forbid(unsafe_code)]
+
+use super::{Fault, elements};
+
+/// The highest shard id that SQL can pass: it is an `int`.
+const MAX_SHARD: u32 = i32::MAX as u32;
+
+const ALLOWED: &str = "Give shard ids and ranges of them, separated by commas, such as \"5\" or \"0-127, 300\"; \
+                       the empty string lets all shards pass.";
+
+/// Shards from `first` to `last`, both of them included.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Range {
+    /// The lowest.
+    pub first: u32,
+    /// The highest.
+    pub last: u32,
+}
+
+/// The shards that `text` names, as ranges in rising order with gaps between them; none where it is blank.
+pub fn parse(text: &str) -> Result<Vec<Range>, Fault> {
+    let mut ranges = elements(text).map(range).collect::<Result<Vec<Range>, Fault>>()?;
+    ranges.sort_unstable();
+    ranges.dedup_by(|later, earlier| {
+        let touches = later.first <= earlier.last.saturating_add(1);
+        if touches {
+            earlier.last = earlier.last.max(later.last);
+        }
+        touches
+    });
+    Ok(ranges)
+}
+
+/// Whether one of the ranges, which are in rising order, has the shard.
+pub fn contains(ranges: &[Range], shard: u32) -> bool {
+    let after = ranges.partition_point(|range| range.first <= shard);
+    after.checked_sub(1).is_some_and(|index| shard <= ranges[index].last)
+}
+
+fn range(element: &str) -> Result<Range, Fault> {
+    if element.is_empty() {
+        return fault("A shard is missing: there is a comma too many.".into());
+    }
+    if element.starts_with('-') {
+        return fault(format!("\"{element}\" is negative, or lacks the first shard of its range."));
+    }
+    let Some((first, last)) = element.split_once('-') else {
+        let shard = shard(element)?;
+        return Ok(Range { first: shard, last: shard });
+    };
+    if last.trim().is_empty() {
+        return fault(format!("\"{element}\" lacks the last shard of its range."));
+    }
+    let range = Range { first: shard(first.trim())?, last: shard(last.trim())? };
+    if range.first > range.last {
+        return fault(format!("\"{element}\" runs backward."));
+    }
+    Ok(range)
+}
+
+fn shard(text: &str) -> Result<u32, Fault> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return fault(format!("\"{text}\" is not a shard id."));
+    }
+    match text.parse() {
+        Ok(shard) if shard <= MAX_SHARD => Ok(shard),
+        _ => fault(format!("\"{text}\" is too large: the highest shard id is {MAX_SHARD}.")),
+    }
+}
+
+fn fault<T>(wrong: String) -> Result<T, Fault> {
+    Err(Fault { wrong, allowed: ALLOWED })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_SHARD, Range, contains, parse};
+    use proptest::prelude::*;
+
+    fn parsed(text: &str) -> Vec<(u32, u32)> {
+        let ranges = parse(text).unwrap_or_else(|fault| panic!("{text:?}: {fault:?}"));
+        ranges.iter().map(|range| (range.first, range.last)).collect()
+    }
+
+    #[test]
+    fn shards_and_ranges_are_read() {
+        let cases: [(&str, &[(u32, u32)]); 10] = [
+            ("", &[]),
+            ("  ", &[]),
+            ("5", &[(5, 5)]),
+            ("0-127,300", &[(0, 127), (300, 300)]),
+            (" 0 - 127 , 300 ", &[(0, 127), (300, 300)]),
+            ("300,0-127", &[(0, 127), (300, 300)]),
+            ("7,5,6", &[(5, 7)]),
+            ("0-9,3-4,5-20", &[(0, 20)]),
+            ("007", &[(7, 7)]),
+            ("2147483647", &[(MAX_SHARD, MAX_SHARD)]),
+        ];
+        for (text, ranges) in cases {
+            assert_eq!(parsed(text), ranges, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let cases = [
+            (",", "a comma too many"),
+            ("5,", "a comma too many"),
+            (",5", "a comma too many"),
+            ("5,,6", "a comma too many"),
+            ("-5", "negative"),
+            ("-", "negative"),
+            ("5-", "lacks the last"),
+            ("6-5", "runs backward"),
+            ("1-2-3", "\"2-3\" is not a shard id"),
+            ("5 6", "\"5 6\" is not a shard id"),
+            ("+5", "\"+5\" is not a shard id"),
+            ("five", "\"five\" is not a shard id"),
+            ("5;6", "\"5;6\" is not a shard id"),
+            ("5--6", "\"-6\" is not a shard id"),
+            ("２", "\"２\" is not a shard id"),
+            ("2147483648", "too large"),
+            ("99999999999999999999", "too large"),
+        ];
+        for (text, wrong) in cases {
+            let fault = parse(text).expect_err(text);
+            assert!(fault.wrong.contains(wrong), "{text:?}: {}", fault.wrong);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn exactly_the_named_shards_are_in_the_set(
+            ends in prop::collection::vec((0_u32..60, 0_u32..8), 1..8),
+            shard in 0_u32..80,
+        ) {
+            let text: Vec<String> =
+                ends.iter().map(|(first, more)| format!("{first}-{}", first + more)).collect();
+            let ranges = parse(&text.join(",")).unwrap();
+            let is_named = ends.iter().any(|&(first, more)| (first..=first + more).contains(&shard));
+            prop_assert_eq!(contains(&ranges, shard), is_named);
+            let has_gaps = |pair: &[Range]| pair[0].last + 1 < pair[1].first;
+            prop_assert!(ranges.windows(2).all(has_gaps), "{:?}", ranges);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[-0-9, a]{0,24}|\\PC{0,12}") {
+            if let Ok(ranges) = parse(&text) {
+                // What is read is never wider than what stands there: no element, no shard.
+                prop_assert_eq!(ranges.is_empty(), text.trim().is_empty());
+            }
+        }
+    }
+}
