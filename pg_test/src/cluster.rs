@@ -1,7 +1,7 @@
 //! A private server: started, killed, restarted, copied, and gone at the end of its test.
 
 use crate::memory::{self, Findings};
-use crate::{fake_clock, installation};
+use crate::{fake_clock, host_name, installation};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
@@ -61,6 +61,7 @@ pub struct Builder {
     settings: Vec<(String, String)>,
     has_fake_clock: bool,
     is_watched: bool,
+    host_name: Option<String>,
 }
 
 impl Builder {
@@ -76,6 +77,12 @@ impl Builder {
         self
     }
 
+    /// Gives the server a host name of its own; see [`host_name::can_be_given`].
+    pub fn host_name(mut self, name: &str) -> Self {
+        self.host_name = Some(name.to_owned());
+        self
+    }
+
     /// Runs the server under valgrind, for [`Cluster::memory_errors`].
     pub fn watch_memory(mut self) -> Self {
         self.is_watched = true;
@@ -86,6 +93,7 @@ impl Builder {
     pub fn start(self) -> Cluster {
         let mut cluster = Cluster::stopped(self.has_fake_clock);
         cluster.is_watched = self.is_watched;
+        cluster.host_name = self.host_name;
         installation::unpack_data_directory(cluster.dir.path());
         cluster.configure(SETTINGS);
         cluster
@@ -111,6 +119,7 @@ pub struct Cluster {
     /// The log tells of a backend that was killed, and it was the test that killed it.
     has_killed_a_backend: bool,
     is_watched: bool,
+    host_name: Option<String>,
 }
 
 impl Cluster {
@@ -123,6 +132,7 @@ impl Cluster {
             has_fake_clock,
             has_killed_a_backend: false,
             is_watched: false,
+            host_name: None,
         }
     }
 
@@ -141,6 +151,13 @@ impl Cluster {
     pub fn standby(&self) -> Self {
         let mut standby = self.base_backup_with(&["--write-recovery-conf"]);
         standby.start();
+        standby
+    }
+
+    /// A hot standby on a host of that name.
+    pub fn standby_on_host(&self, name: &str) -> Self {
+        let mut standby = self.base_backup_with(&["--write-recovery-conf"]);
+        standby.start_on_host(name);
         standby
     }
 
@@ -217,13 +234,23 @@ impl Cluster {
         if self.has_fake_clock {
             fake_clock::preload(&mut postgres, self.dir.path());
         }
+        if let Some(name) = &self.host_name {
+            host_name::give(&mut postgres, name);
+        }
         // SAFETY: the closure makes one system call and touches no memory of this process.
         unsafe {
-            // Rust changes the user id before it calls this; the other way round the kernel would forget it.
+            // Rust changes the user id before it calls this, and the host name is given by then; the other way
+            // round the kernel would forget it.
             postgres.pre_exec(|| Ok(set_pdeathsig(Shutdown::Immediate.signal())?));
         }
         self.postmaster = Some(postgres.spawn().expect("postgres can be run"));
         self.wait_until_up();
+    }
+
+    /// Starts the server on a host of that name, as when its disk was moved there.
+    pub fn start_on_host(&mut self, name: &str) {
+        self.host_name = Some(name.to_owned());
+        self.start();
     }
 
     /// Stops the server and waits until all of its processes are gone.
@@ -303,6 +330,15 @@ impl Cluster {
         self.config(role, database)
             .connect(NoTls)
             .unwrap_or_else(|error| panic!("{role} cannot connect to {database}: {error:?}"))
+    }
+
+    /// A connection of that role to the database `postgres` with these options, as from `PGOPTIONS`.
+    pub fn connect_with_options(
+        &self,
+        role: &str,
+        options: &str,
+    ) -> Result<Client, postgres::Error> {
+        self.config(role, SUPERUSER).options(options).connect(NoTls)
     }
 
     /// Runs a script with psql in that database, stops at its first error, and gives what it printed.

@@ -14,6 +14,7 @@ pub mod campaign;
 mod cluster;
 mod fake_clock;
 pub mod fleet;
+pub mod host_name;
 pub mod id;
 mod installation;
 pub mod left_out;

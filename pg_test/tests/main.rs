@@ -11,6 +11,7 @@ mod decoders;
 mod decoding;
 mod docs;
 mod dump;
+mod fences;
 mod formula;
 mod install;
 mod layouts;

@@ -134,7 +134,10 @@ fn command(fence: Fence, value: &str) -> String {
         GucSource::PGC_S_CLIENT | GucSource::PGC_S_INTERACTIVE | GucSource::PGC_S_SESSION => {
             format!("SET {name} = '{value}';")
         }
-        _ => format!("ALTER SYSTEM SET {name} = '{value}'; SELECT pg_reload_conf();"),
+        // A session that has not loaded the library does not know the setting.
+        _ => format!(
+            "LOAD 'pg_snowflake'; ALTER SYSTEM SET {name} = '{value}'; SELECT pg_reload_conf();"
+        ),
     }
 }
 

@@ -1,0 +1,34 @@
+//! The fences: which shards a server may mint, and which servers may mint at all.
+
+mod copies;
+mod options;
+mod privileges;
+mod settings;
+mod shards;
+
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::refusal::Refusal;
+
+const MINT_OWN: &str = "SELECT snowflake_nextval('s', 5)";
+const MINT_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";
+
+/// What the answer to a foreign shard is.
+const NOT_OWNED: Refusal = Refusal {
+    sqlstate: "55000",
+    message: "shard 6 is not one that this server owns",
+    hint: "owned_shards = '5, 6'",
+};
+
+/// A server that owns shard 5, with a sequence `s`, an ordinary user `writer` who may use it and make objects, and no
+/// session that has loaded the library for another to inherit.
+fn owner_of_shard_5() -> Cluster {
+    let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", "5").start();
+    cluster
+        .connect()
+        .batch_execute(
+            "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer;
+             GRANT CREATE ON SCHEMA public TO writer",
+        )
+        .unwrap();
+    cluster
+}

@@ -1,0 +1,153 @@
+//! `pg_snowflake.allowed_hosts`: a copy of a server, on another host.
+
+use super::MINT_OWN;
+use crate::ask::{printed, server};
+use nix::unistd::gethostname;
+use pg_snowflake_servertest::left_out::left_out;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::sequence::{take, take_one};
+use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown, host_name};
+use postgres::Client;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const FOREIGN_HOST: Refusal = Refusal {
+    sqlstate: "55000",
+    message: "this server, host \"db-7\", may not mint ids",
+    hint: "'db-1, db-2, db-7'",
+};
+
+/// A server on host db-1 that lists itself and db-2; none where the system lets nobody change a host name.
+fn server_on_db_1() -> Option<Cluster> {
+    if !host_name::can_be_given() {
+        left_out("a copy on another host", "user and UTS namespaces for ordinary users");
+        return None;
+    }
+    let cluster = Cluster::builder().host_name("db-1").start();
+    let mut client = cluster.connect();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s;
+             ALTER DATABASE postgres SET pg_snowflake.allowed_hosts = 'db-1, db-2'",
+        )
+        .unwrap();
+    assert_eq!(take(&mut cluster.connect(), MINT_OWN).len(), 1);
+    Some(cluster)
+}
+
+#[test]
+fn a_base_backup_that_is_started_on_another_host_mints_nothing() {
+    let Some(primary) = server_on_db_1() else { return };
+    let mut copy = primary.base_backup();
+    copy.start_on_host("db-7");
+
+    let error = assert_refused(&mut copy.connect(), MINT_OWN, FOREIGN_HOST);
+
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/operate.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let lines = [error.message(), error.detail().unwrap(), error.hint().unwrap()];
+    for line in lines {
+        assert!(page.contains(line), "docs/operate.md does not show: {line}");
+    }
+    assert_eq!(take(&mut primary.connect(), MINT_OWN).len(), 1);
+}
+
+#[test]
+fn a_backup_that_was_restored_on_purpose_mints_after_what_the_hint_says() {
+    let Some(primary) = server_on_db_1() else { return };
+    let mut copy = primary.base_backup();
+    let last = take_one(&mut primary.connect(), MINT_OWN);
+    drop(primary);
+    copy.start_on_host("db-7");
+    let error = assert_refused(&mut copy.connect(), MINT_OWN, FOREIGN_HOST);
+
+    copy.psql(SUPERUSER, command_in(error.hint().unwrap()));
+
+    assert!(take_one(&mut copy.connect(), MINT_OWN) > last);
+}
+
+#[test]
+fn a_listed_standby_mints_as_soon_as_it_is_promoted() {
+    let Some(mut primary) = server_on_db_1() else { return };
+    let standby = primary.standby_on_host("db-2");
+    // A session of before the promotion, with the setting as it was on the standby.
+    let mut early = standby.connect();
+    let in_recovery = Refusal { sqlstate: "25006", message: "during recovery", hint: "" };
+    assert_refused(&mut early, MINT_OWN, in_recovery);
+    let last = take_one(&mut primary.connect(), MINT_OWN);
+    primary.stop(Shutdown::Fast);
+
+    standby.promote();
+
+    assert!(take_one(&mut early, MINT_OWN) > last);
+    assert_eq!(take(&mut standby.connect(), MINT_OWN).len(), 1);
+}
+
+#[test]
+fn a_standby_that_nobody_listed_mints_nothing_after_its_promotion() {
+    let Some(primary) = server_on_db_1() else { return };
+    let standby = primary.standby_on_host("db-7");
+
+    standby.promote();
+
+    assert_refused(&mut standby.connect(), MINT_OWN, FOREIGN_HOST);
+}
+
+#[test]
+fn a_copy_with_its_fence_in_the_configuration_file_is_let_in_by_a_reload() {
+    if !host_name::can_be_given() {
+        return left_out("a copy on another host", "user and UTS namespaces for ordinary users");
+    }
+    for preload in ["", "pg_snowflake"] {
+        let primary = Cluster::builder()
+            .host_name("db-1")
+            .setting("pg_snowflake.allowed_hosts", "db-1, db-2")
+            .setting("shared_preload_libraries", preload)
+            .start();
+        primary.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+        let mut copy = primary.base_backup();
+        copy.start_on_host("db-7");
+        let mut client = copy.connect();
+        let error = assert_refused(&mut client, MINT_OWN, FOREIGN_HOST);
+
+        copy.psql(SUPERUSER, command_in(error.hint().unwrap()));
+
+        wait_until_it_mints(&mut client);
+    }
+}
+
+#[test]
+fn this_host_is_named_as_hostname_prints_it_in_any_case() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let host = gethostname().unwrap().into_string().unwrap();
+    let mint = |client: &mut Client, hosts: &str| {
+        client.batch_execute(&format!("SET pg_snowflake.allowed_hosts = '{hosts}'")).unwrap();
+        client.simple_query(MINT_OWN).is_ok()
+    };
+
+    for hosts in [&host, &host.to_uppercase(), &format!("other-1, {host} ,other-2"), ""] {
+        assert!(mint(&mut client, hosts), "{hosts}");
+    }
+    for hosts in ["other-1", &format!("{host}x"), &format!("x{host}"), &format!("{host}.other")] {
+        assert!(!mint(&mut client, hosts), "{hosts}");
+    }
+    assert_eq!(printed(&mut client, "SELECT snowflake_seq(snowflake_currval('s'))"), "4");
+}
+
+/// The SQL in a hint: from its first command to the end of the last.
+fn command_in(hint: &str) -> &str {
+    let start = hint.find("LOAD").or_else(|| hint.find("ALTER")).expect("a command");
+    let end = hint.rfind(';').expect("a command ends in a semicolon");
+    &hint[start..=end]
+}
+
+/// A reload reaches a session between two of its statements.
+fn wait_until_it_mints(client: &mut Client) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while client.simple_query(MINT_OWN).is_err() {
+        assert!(Instant::now() < deadline, "the reload lets nothing pass");
+        sleep(Duration::from_millis(5));
+    }
+}

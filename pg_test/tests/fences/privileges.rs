@@ -1,0 +1,186 @@
+//! An ordinary user can neither change a fence nor mint past it.
+
+use super::{MINT_FOREIGN, MINT_OWN, NOT_OWNED, owner_of_shard_5};
+use crate::ask::printed;
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::sequence::{state, take};
+use postgres::Client;
+
+const DENIED: Refusal =
+    Refusal { sqlstate: "42501", message: "pg_snowflake.owned_shards", hint: "" };
+
+/// Whether the session has used the extension when it tries. Before that PostgreSQL takes any value from anybody, and
+/// finds out when the library is loaded.
+const EARLY_AND_LATE: [&str; 2] = ["SELECT 1", "SELECT snowflake_decode(0)"];
+
+fn writer(cluster: &Cluster, first: &str) -> Client {
+    let mut writer = cluster.connect_to("writer", "postgres");
+    writer.batch_execute(first).unwrap();
+    writer
+}
+
+#[test]
+fn an_ordinary_user_who_changes_the_fence_for_the_session_stays_inside() {
+    let cluster = owner_of_shard_5();
+    let before = state(&mut cluster.connect(), "s");
+    let attempts = [
+        "SET pg_snowflake.owned_shards = ''",
+        "SET pg_snowflake.owned_shards = '6'",
+        "SET PG_SNOWFLAKE.Owned_Shards = '6'",
+        "SET pg_snowflake.owned_shards = '6-'",
+        "SET SESSION pg_snowflake.owned_shards TO DEFAULT",
+        "SELECT set_config('pg_snowflake.owned_shards', '6', false)",
+        "UPDATE pg_settings SET setting = '6' WHERE name = 'pg_snowflake.owned_shards'",
+        "RESET pg_snowflake.owned_shards",
+        "RESET ALL",
+        "DISCARD ALL",
+        "SET SESSION AUTHORIZATION postgres",
+        "SET ROLE postgres",
+        "LOAD 'pg_snowflake'",
+        "SET pg_snowflake.owned_shards = '6'; RESET pg_snowflake.owned_shards",
+        "BEGIN; SET pg_snowflake.owned_shards = '6'; ROLLBACK",
+        "BEGIN; SET pg_snowflake.owned_shards = '6'; SELECT snowflake_decode(0); ROLLBACK",
+        "BEGIN; SET LOCAL pg_snowflake.owned_shards = '6'; SELECT snowflake_decode(0); COMMIT",
+        "BEGIN; SAVEPOINT a; SET LOCAL pg_snowflake.owned_shards = '6'; SELECT snowflake_decode(0); ROLLBACK TO a; COMMIT",
+    ];
+    for attempt in attempts {
+        for first in EARLY_AND_LATE {
+            let mut writer = writer(&cluster, first);
+            for statement in attempt.split("; ") {
+                // Denied or without effect.
+                let _ = writer.simple_query(statement);
+            }
+            let _ = writer.simple_query("ROLLBACK");
+            eprintln!("{first}; {attempt}");
+            assert_refused(&mut writer, MINT_FOREIGN, NOT_OWNED);
+        }
+    }
+    assert_eq!(state(&mut cluster.connect(), "s"), before);
+}
+
+#[test]
+fn nor_does_a_setting_that_is_local_to_the_transaction_help() {
+    let cluster = owner_of_shard_5();
+    let attempts = [
+        "SET LOCAL pg_snowflake.owned_shards = '6'",
+        "SELECT set_config('pg_snowflake.owned_shards', '6', true)",
+    ];
+    for attempt in attempts {
+        let mut early = writer(&cluster, EARLY_AND_LATE[0]);
+        early.batch_execute(&format!("BEGIN; {attempt}")).unwrap();
+        assert_refused(&mut early, MINT_FOREIGN, NOT_OWNED);
+
+        let mut late = writer(&cluster, EARLY_AND_LATE[1]);
+        late.batch_execute("BEGIN").unwrap();
+        assert_refused(&mut late, attempt, DENIED);
+    }
+}
+
+#[test]
+fn an_ordinary_user_can_store_no_fence_for_later() {
+    let cluster = owner_of_shard_5();
+    cluster
+        .connect()
+        .batch_execute("CREATE ROLE owner LOGIN CREATEROLE; ALTER DATABASE postgres OWNER TO owner; GRANT USAGE ON SEQUENCE s TO owner")
+        .unwrap();
+    let attempts = [
+        "ALTER ROLE owner SET pg_snowflake.owned_shards = '6'",
+        "ALTER ROLE owner IN DATABASE postgres SET pg_snowflake.owned_shards = '6'",
+        "ALTER DATABASE postgres SET pg_snowflake.owned_shards = '6'",
+        "CREATE FUNCTION mint() RETURNS bigint LANGUAGE sql SET pg_snowflake.owned_shards = '6' \
+         AS 'SELECT snowflake_nextval(''s'', 6)'",
+    ];
+    let firsts = ["SELECT 1", "SET pg_snowflake.owned_shards = '6'", "SELECT snowflake_decode(0)"];
+    for attempt in attempts {
+        for first in firsts {
+            let mut owner = cluster.connect_to("owner", "postgres");
+            owner.batch_execute(first).unwrap();
+            assert_refused(&mut owner, attempt, DENIED);
+            assert_refused(&mut cluster.connect_to("owner", "postgres"), MINT_FOREIGN, NOT_OWNED);
+        }
+    }
+    let mut owner = cluster.connect_to("owner", "postgres");
+    let attempt = "ALTER SYSTEM SET pg_snowflake.owned_shards = '6'";
+    assert_refused(&mut owner, attempt, Refusal { message: "permission denied", ..DENIED });
+}
+
+#[test]
+fn no_function_leads_an_ordinary_user_past_the_fence() {
+    let cluster = owner_of_shard_5();
+    // The superuser's function means to mint, not to open the fence.
+    cluster
+        .connect()
+        .batch_execute(
+            "CREATE FUNCTION mint_as_superuser() RETURNS bigint LANGUAGE sql SECURITY DEFINER
+             AS 'SELECT snowflake_nextval(''s'', 6)'",
+        )
+        .unwrap();
+    writer(&cluster, EARLY_AND_LATE[0])
+        .batch_execute(
+            "CREATE FUNCTION mint_as_writer() RETURNS bigint LANGUAGE sql SECURITY DEFINER
+             AS 'SELECT snowflake_nextval(''s'', 6)';
+             CREATE FUNCTION set_and_mint() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
+             BEGIN
+                 PERFORM set_config('pg_snowflake.owned_shards', '6', true);
+                 RETURN snowflake_nextval('s', 6);
+             END $$;
+             CREATE FUNCTION try_and_mint() RETURNS bigint LANGUAGE plpgsql AS $$
+             BEGIN
+                 BEGIN
+                     PERFORM set_config('pg_snowflake.owned_shards', '6', true);
+                 EXCEPTION WHEN insufficient_privilege THEN
+                 END;
+                 RETURN mint_as_superuser();
+             END $$",
+        )
+        .unwrap();
+    for function in ["mint_as_superuser", "mint_as_writer", "set_and_mint", "try_and_mint"] {
+        for first in ["SELECT 1", "SET pg_snowflake.owned_shards = '6'"] {
+            let mut writer = writer(&cluster, first);
+            assert_refused(&mut writer, &format!("SELECT {function}()"), NOT_OWNED);
+        }
+    }
+}
+
+#[test]
+fn a_parallel_worker_mints_nothing_past_the_fence() {
+    let cluster = owner_of_shard_5();
+    let mut writer = writer(&cluster, EARLY_AND_LATE[0]);
+    let force = match printed(&mut writer, "SHOW server_version_num").parse::<i32>().unwrap() {
+        160_000.. => "debug_parallel_query",
+        _ => "force_parallel_mode",
+    };
+    writer
+        .batch_execute(&format!(
+            "CREATE FUNCTION mint(shard int) RETURNS bigint LANGUAGE sql PARALLEL SAFE VOLATILE
+             AS 'SELECT snowflake_nextval(''s'', shard)';
+             SET {force} = on"
+        ))
+        .unwrap();
+
+    let error = assert_refused(&mut writer, "SELECT mint(6)", NOT_OWNED);
+    assert!(error.where_().unwrap().contains("parallel worker"), "{error:?}");
+    let in_parallel = Refusal { sqlstate: "25000", message: "parallel operation", hint: "" };
+    assert_refused(&mut writer, "SELECT mint(5)", in_parallel);
+}
+
+#[test]
+fn who_was_given_the_setting_sets_it() {
+    let cluster = owner_of_shard_5();
+    let grant = "GRANT SET ON PARAMETER pg_snowflake.owned_shards TO writer";
+    cluster.connect().batch_execute(grant).unwrap();
+    for first in EARLY_AND_LATE {
+        let mut writer = writer(&cluster, first);
+        writer.batch_execute("SET pg_snowflake.owned_shards = '6'").unwrap();
+        assert_eq!(take(&mut writer, MINT_FOREIGN).len(), 1);
+        assert_refused(
+            &mut writer,
+            MINT_OWN,
+            Refusal { message: "shard 5 is not", hint: "", ..NOT_OWNED },
+        );
+    }
+    let options = "-c pg_snowflake.owned_shards=6";
+    let mut writer = cluster.connect_with_options("writer", options).unwrap();
+    assert_eq!(take(&mut writer, MINT_FOREIGN).len(), 1);
+}

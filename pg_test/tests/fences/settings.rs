@@ -1,0 +1,138 @@
+//! What the fences can be set to. What is wrong is said when it is set; what could not be checked then stops all.
+
+use super::{MINT_FOREIGN, MINT_OWN};
+use crate::ask::{Bad, assert_each_refused, printed, server};
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::sequence::take;
+
+const INVALID: &str = "22023";
+
+#[test]
+fn a_value_that_is_wrong_is_refused_when_it_is_set() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("SELECT snowflake_decode(0)").unwrap();
+    let shards = [
+        ("five", "is not a shard id"),
+        ("5;6", "is not a shard id"),
+        ("-5", "is negative"),
+        ("5-", "lacks the last shard"),
+        ("6-5", "runs backward"),
+        ("2147483648", "is too large"),
+        ("5,", "a comma too many"),
+        ("5,,6", "a comma too many"),
+    ];
+    let hosts = [
+        ("db 7", "has \" \" in it"),
+        ("db-1;db-2", "has \";\" in it"),
+        ("*", "has \"*\" in it"),
+        (",db-1", "a comma too many"),
+    ];
+    let shards = shards.map(|(value, wrong)| ("owned_shards", value, wrong));
+    let hosts = hosts.map(|(value, wrong)| ("allowed_hosts", value, wrong));
+    for (setting, value, wrong) in shards.into_iter().chain(hosts) {
+        for command in ["SET", "ALTER SYSTEM SET"] {
+            let sql = &format!("{command} pg_snowflake.{setting} = '{value}'");
+            let expected = [(wrong, setting), ("separated by commas", setting)];
+            for (allowed, message) in expected {
+                let bad = Bad { sql, sqlstate: INVALID, message, allowed };
+                assert_each_refused(&mut client, &[bad]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_right_is_shown_as_it_was_given() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("SELECT snowflake_decode(0)").unwrap();
+    let cases = [
+        ("owned_shards", ""),
+        ("owned_shards", "5"),
+        ("owned_shards", " 300, 0-127 "),
+        ("owned_shards", "0-2147483647"),
+        ("allowed_hosts", ""),
+        ("allowed_hosts", "db-1, DB_2,db-3.example.com"),
+    ];
+    for (setting, value) in cases {
+        client.batch_execute(&format!("SET pg_snowflake.{setting} = '{value}'")).unwrap();
+        assert_eq!(printed(&mut client, &format!("SHOW pg_snowflake.{setting}")), value);
+    }
+}
+
+#[test]
+fn a_value_that_was_set_before_it_could_be_checked_stops_everything() {
+    let cases = [
+        ("owned_shards", "5-", "\"5-\" lacks the last shard"),
+        ("allowed_hosts", "db 1", "\"db 1\" is no host name"),
+    ];
+    for preload in ["", "pg_snowflake"] {
+        for (setting, value, wrong) in cases {
+            let cluster = Cluster::builder().setting("session_preload_libraries", preload).start();
+            let mut superuser = cluster.connect_with_options("postgres", "").unwrap();
+            superuser.batch_execute("CREATE SEQUENCE s").unwrap();
+            // From a session without the library, and not through PostgreSQL's own check of known settings.
+            superuser
+                .batch_execute(&format!(
+                    "INSERT INTO pg_db_role_setting SELECT oid, 0, ARRAY['pg_snowflake.{setting}={value}']
+                     FROM pg_database WHERE datname = 'postgres'"
+                ))
+                .unwrap();
+
+            let message = format!("pg_snowflake.{setting} cannot be read");
+            let unreadable = Refusal {
+                sqlstate: "55000",
+                message: &message,
+                hint: &format!("ALTER DATABASE postgres SET pg_snowflake.{setting} = '...'"),
+            };
+            let mut client = cluster.connect();
+            for mint in [MINT_OWN, MINT_FOREIGN] {
+                let error = assert_refused(&mut client, mint, unreadable);
+                assert!(error.detail().unwrap().contains(wrong), "{error:?}");
+            }
+
+            superuser
+                .batch_execute(&format!("ALTER DATABASE postgres RESET pg_snowflake.{setting}"))
+                .unwrap();
+            assert_eq!(take(&mut cluster.connect(), MINT_OWN).len(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_broken_line_in_the_configuration_file_stops_everything() {
+    for preload in ["", "pg_snowflake"] {
+        let cluster = Cluster::builder()
+            .setting("pg_snowflake.owned_shards", "0-127;300")
+            .setting("shared_preload_libraries", preload)
+            .start();
+        let mut client = cluster.connect();
+        client.batch_execute("CREATE SEQUENCE s").unwrap();
+
+        let unreadable = Refusal {
+            sqlstate: "55000",
+            message: "pg_snowflake.owned_shards cannot be read",
+            hint: "ALTER SYSTEM SET pg_snowflake.owned_shards",
+        };
+        assert_refused(&mut client, MINT_OWN, unreadable);
+    }
+}
+
+#[test]
+fn a_session_that_cannot_mint_can_do_all_else_in_parallel() {
+    let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", "5-").start();
+    let mut client = cluster.connect();
+    client
+        .batch_execute(
+            "CREATE TABLE t AS SELECT i FROM generate_series(1, 1000) AS i; SELECT snowflake_decode(0);
+             SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
+             SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
+        )
+        .unwrap();
+    let query = "SELECT sum(i) FROM t";
+    let plan = printed(&mut client, &format!("EXPLAIN (ANALYZE, TIMING OFF) {query}"));
+    assert!(plan.contains("Workers Launched: "), "{plan}");
+    assert!(!plan.contains("Workers Launched: 0"), "{plan}");
+
+    assert_eq!(printed(&mut client, query), "500500");
+}

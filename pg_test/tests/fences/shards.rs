@@ -1,0 +1,218 @@
+//! `pg_snowflake.owned_shards`.
+
+use super::{MINT_FOREIGN, MINT_OWN, NOT_OWNED, owner_of_shard_5};
+use crate::ask::{printed, server};
+use pg_snowflake_servertest::id::split;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
+use pg_snowflake_servertest::sequence::{state, take, take_one};
+use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use postgres::Client;
+
+#[test]
+fn exactly_the_owned_shards_are_minted() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let cases: [(&str, &[i32], &[i32]); 6] = [
+        ("", &[0, 5, 8191], &[]),
+        ("5", &[5], &[0, 4, 6, 8191]),
+        ("0", &[0], &[1]),
+        ("0-127,300", &[0, 1, 127, 300], &[128, 299, 301]),
+        ("300, 0-127", &[0, 127, 300], &[128]),
+        ("8191-2147483647", &[8191], &[8190]),
+    ];
+    for (owned, own, foreign) in cases {
+        client.batch_execute(&format!("SET pg_snowflake.owned_shards = '{owned}'")).unwrap();
+        for &shard in own {
+            for query in ways_to_mint(&mut client, shard) {
+                let id = take_one(&mut client, &query);
+                assert_eq!(split(id).shard, i64::from(shard), "{owned:?}: {query}");
+            }
+        }
+        for &shard in foreign {
+            let message = &format!("shard {shard} is not one that this server owns");
+            for query in ways_to_mint(&mut client, shard) {
+                let not_owned = Refusal { sqlstate: "55000", message, hint: "" };
+                assert_refused(&mut client, &query, not_owned);
+            }
+        }
+    }
+}
+
+/// The calls that mint one id for the shard: by a literal, by the setting, and as a batch.
+fn ways_to_mint(client: &mut Client, shard: i32) -> [String; 3] {
+    client.batch_execute(&format!("SET pg_snowflake.shard_id = {shard}")).unwrap();
+    [
+        format!("SELECT snowflake_nextval('s', {shard})"),
+        "SELECT snowflake_nextval('s')".into(),
+        format!("SELECT snowflake_nextvals('s', {shard}, 1)"),
+    ]
+}
+
+#[test]
+fn the_fence_holds_in_every_layout() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("CREATE SEQUENCE s; SET pg_snowflake.owned_shards = '5'").unwrap();
+    for layout in ["instagram", "twitter", "discord", "sonyflake", "pgedge", "js53"] {
+        let foreign = format!("SELECT snowflake_nextval('s', 6, '{layout}')");
+        assert_refused(&mut client, &foreign, NOT_OWNED);
+    }
+    // A layout without a shard field mints for shard 0.
+    let foreign = Refusal { message: "shard 0 is not one", hint: "", ..NOT_OWNED };
+    assert_refused(&mut client, "SELECT snowflake_nextval('s', 0, 'mastodon')", foreign);
+}
+
+#[test]
+fn a_refusal_takes_nothing() {
+    let cluster = owner_of_shard_5();
+    let mut client = cluster.connect();
+    let before = state(&mut client, "s");
+
+    assert_refused(&mut client, MINT_FOREIGN, NOT_OWNED);
+    assert_refused(&mut client, "SELECT snowflake_nextvals('s', 6, 10)", NOT_OWNED);
+
+    assert_eq!(state(&mut client, "s"), before);
+}
+
+#[test]
+fn ids_that_a_session_has_cached_stop_at_the_fence_too() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("CREATE SEQUENCE s CACHE 1000").unwrap();
+    take_one(&mut client, MINT_FOREIGN);
+
+    client.batch_execute("SET pg_snowflake.owned_shards = '5'").unwrap();
+
+    assert_refused(&mut client, MINT_FOREIGN, NOT_OWNED);
+}
+
+#[test]
+fn the_fence_in_force_is_the_one_that_is_shown() {
+    let cluster = owner_of_shard_5();
+    let mut client = cluster.connect();
+    let sound = |client: &mut Client, owned: &str| {
+        assert_eq!(printed(client, "SHOW pg_snowflake.owned_shards"), owned);
+        let (mint, foreign) = match owned {
+            "5" => (MINT_OWN, MINT_FOREIGN),
+            _ => (MINT_FOREIGN, MINT_OWN),
+        };
+        client.batch_execute("SAVEPOINT here").unwrap();
+        refused(client, foreign);
+        client.batch_execute("ROLLBACK TO here").unwrap();
+        take_one(client, mint);
+    };
+    client.batch_execute("SELECT snowflake_decode(0); BEGIN").unwrap();
+    sound(&mut client, "5");
+    client.batch_execute("SET LOCAL pg_snowflake.owned_shards = '6'").unwrap();
+    sound(&mut client, "6");
+    client.batch_execute("SAVEPOINT a; SET LOCAL pg_snowflake.owned_shards = '5'").unwrap();
+    sound(&mut client, "5");
+    client.batch_execute("ROLLBACK TO a").unwrap();
+    sound(&mut client, "6");
+    client.batch_execute("ROLLBACK; BEGIN").unwrap();
+    sound(&mut client, "5");
+    client.batch_execute("SET pg_snowflake.owned_shards = '6'; COMMIT; BEGIN").unwrap();
+    sound(&mut client, "6");
+    client.batch_execute("COMMIT; RESET pg_snowflake.owned_shards; BEGIN").unwrap();
+    sound(&mut client, "5");
+}
+
+#[test]
+fn the_error_names_the_shard_the_fence_and_what_to_do() {
+    let cluster = owner_of_shard_5();
+    let mut client = cluster.connect();
+
+    let literal = assert_refused(&mut client, MINT_FOREIGN, NOT_OWNED);
+    assert!(literal.detail().unwrap().contains("pg_snowflake.owned_shards is \"5\""));
+    for part in [
+        "came with a dump",
+        "SET DEFAULT snowflake_nextval(..., 5)",
+        "LOAD 'pg_snowflake'; ALTER SYSTEM SET pg_snowflake.owned_shards = '5, 6'; SELECT pg_reload_conf();",
+    ] {
+        assert!(literal.hint().unwrap().contains(part), "{part:?}: {literal:?}");
+    }
+
+    client.batch_execute("SET pg_snowflake.shard_id = 6").unwrap();
+    let by_setting = assert_refused(&mut client, "SELECT snowflake_nextval('s')", NOT_OWNED);
+    let part = "ALTER DATABASE postgres SET pg_snowflake.shard_id = 5;";
+    assert!(by_setting.hint().unwrap().contains(part), "{by_setting:?}");
+}
+
+#[test]
+fn the_hint_sets_the_fence_where_it_is_set() {
+    let (cluster, mut client) = server();
+    client.batch_execute("CREATE SEQUENCE s; CREATE ROLE \"Writer\" LOGIN SUPERUSER").unwrap();
+    let places = [
+        ("ALTER DATABASE postgres SET", "ALTER DATABASE postgres RESET ALL"),
+        ("ALTER ROLE ALL SET", "ALTER ROLE ALL RESET ALL"),
+        ("ALTER ROLE \"Writer\" SET", "ALTER ROLE \"Writer\" RESET ALL"),
+        (
+            "ALTER ROLE \"Writer\" IN DATABASE postgres SET",
+            "ALTER ROLE \"Writer\" IN DATABASE postgres RESET ALL",
+        ),
+    ];
+    for (set, reset) in places {
+        client.batch_execute(&format!("{set} pg_snowflake.owned_shards = '5'")).unwrap();
+        let command = format!("{set} pg_snowflake.owned_shards = '5, 6'; and reconnect");
+        let mut writer = cluster.connect_to("Writer", SUPERUSER);
+        assert_refused(&mut writer, MINT_FOREIGN, Refusal { hint: &command, ..NOT_OWNED });
+
+        client.batch_execute(command.strip_suffix("; and reconnect").unwrap()).unwrap();
+        assert_eq!(take(&mut cluster.connect_to("Writer", SUPERUSER), MINT_FOREIGN).len(), 1);
+        client.batch_execute(reset).unwrap();
+    }
+}
+
+#[test]
+fn a_dump_that_is_restored_on_another_shards_server_mints_nothing_until_its_default_is_changed() {
+    let source = owner_of_shard_5();
+    source
+        .connect()
+        .batch_execute(
+            "CREATE TABLE posts (id bigint PRIMARY KEY, body text);
+             ALTER SEQUENCE s OWNED BY posts.id;
+             ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('s', 5);
+             INSERT INTO posts (body) SELECT 'old' FROM generate_series(1, 10)",
+        )
+        .unwrap();
+    let target = Cluster::builder().setting("pg_snowflake.owned_shards", "6").start();
+    let mut superuser = target.connect();
+    superuser.batch_execute("CREATE ROLE writer").unwrap();
+    superuser.batch_execute("CREATE DATABASE restored TEMPLATE template0").unwrap();
+    target.psql("restored", &source.dump("postgres"));
+
+    let mut client = target.connect_to(SUPERUSER, "restored");
+    assert_eq!(printed(&mut client, "SELECT count(*) FROM posts"), "10");
+    let insert = "INSERT INTO posts (body) VALUES ('new')";
+    let not_owned = Refusal {
+        sqlstate: "55000",
+        message: "shard 5 is not one that this server owns",
+        hint: "came with a dump, change the shard in it",
+    };
+    assert_refused(&mut client, insert, not_owned);
+    assert_refused(&mut target.connect_to(SUPERUSER, "restored"), insert, not_owned);
+
+    client
+        .batch_execute("ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('s', 6)")
+        .unwrap();
+    let id = take_one(&mut client, "INSERT INTO posts (body) VALUES ('new') RETURNING id");
+    assert_eq!(split(id).shard, 6);
+}
+
+#[test]
+fn a_check_refuses_rows_of_other_shards_and_spares_small_ids_of_before() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s;
+             CREATE TABLE posts (id bigint PRIMARY KEY);
+             INSERT INTO posts SELECT generate_series(1, 1000);
+             ALTER TABLE posts ADD CONSTRAINT posts_id_is_of_shard_5
+                 CHECK (id < snowflake_min_id('2012-01-01 00:00+00') OR snowflake_shard_id(id) = 5)",
+        )
+        .unwrap();
+
+    client.batch_execute("INSERT INTO posts SELECT snowflake_nextval('s', 5)").unwrap();
+    client.batch_execute("UPDATE posts SET id = id + 1000000 WHERE id = 7").unwrap();
+
+    let check = Refusal { sqlstate: "23514", message: "posts_id_is_of_shard_5", hint: "" };
+    assert_refused(&mut client, "INSERT INTO posts SELECT snowflake_nextval('s', 6)", check);
+}
