@@ -13,3 +13,97 @@ AS 'MODULE_PATHNAME', 'snowflake_clock_wrapper';
 
 COMMENT ON FUNCTION snowflake_clock() IS
 'this backend''s clock: what it reads, the highest it has read, and how often and how far it has stepped';
+
+CREATE FUNCTION snowflake_sequence_status(
+    seq regclass,
+    layout snowflake_layout DEFAULT 'instagram',
+    OUT last_id_at timestamptz,
+    OUT lead interval,
+    OUT ids_left bigint,
+    OUT ends timestamptz,
+    OUT last_value bigint,
+    OUT is_called boolean,
+    OUT cache bigint,
+    OUT logged boolean,
+    OUT fault text)
+RETURNS record
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_sequence_status_wrapper';
+
+COMMENT ON FUNCTION snowflake_sequence_status(regclass, snowflake_layout) IS
+'where a sequence stands: its last id''s time, its lead over the clock, its ids left, and what a call would be refused with';
+
+-- The argument can be a stored expression only: there is no other value of its type. PARALLEL UNSAFE, as it reads
+-- sequences.
+CREATE FUNCTION snowflake_generator_calls(
+    expression pg_node_tree,
+    OUT function regprocedure,
+    OUT sequence regclass,
+    OUT shard_id integer,
+    OUT shard_from_setting boolean,
+    OUT layout snowflake_layout,
+    OUT last_id_at timestamptz,
+    OUT lead interval,
+    OUT ids_left bigint,
+    OUT ends timestamptz,
+    OUT fault text)
+RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_generator_calls_wrapper';
+
+COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
+'the calls of snowflake_nextval in a stored expression; for the view snowflake_columns';
+
+-- Only expressions that depend on a generator are read: a database may have a hundred thousand other defaults. What
+-- applies where is core's build_column_default(): a column's own default, else its domain's. A view's column may have a
+-- default; its domain's is that of the column below.
+CREATE VIEW snowflake_columns AS
+WITH minting AS (
+    SELECT DISTINCT classid, objid
+    FROM pg_catalog.pg_depend
+    WHERE refclassid = 'pg_catalog.pg_proc'::regclass
+        AND refobjid IN (
+            'snowflake_nextval(regclass)'::regprocedure,
+            'snowflake_nextval(regclass, integer, snowflake_layout)'::regprocedure)
+), minting_columns AS (
+    SELECT d.adrelid AS relid, d.adnum AS attnum, d.adbin AS expression
+    FROM minting
+    JOIN pg_catalog.pg_attrdef AS d
+        ON minting.classid = 'pg_catalog.pg_attrdef'::regclass AND minting.objid = d.oid
+    UNION ALL
+    SELECT a.attrelid, a.attnum, t.typdefaultbin
+    FROM minting
+    JOIN pg_catalog.pg_type AS t
+        ON minting.classid = 'pg_catalog.pg_type'::regclass AND minting.objid = t.oid
+    JOIN pg_catalog.pg_attribute AS a
+        ON a.atttypid = t.oid AND NOT a.atthasdef AND a.attidentity = '' AND NOT a.attisdropped
+    JOIN pg_catalog.pg_class AS c ON a.attrelid = c.oid AND c.relkind IN ('r', 'p', 'f')
+)
+SELECT c.oid::regclass AS tab, a.attname AS col, call.*
+FROM minting_columns AS m
+JOIN pg_catalog.pg_class AS c ON m.relid = c.oid
+JOIN pg_catalog.pg_attribute AS a ON m.relid = a.attrelid AND m.attnum = a.attnum
+CROSS JOIN LATERAL snowflake_generator_calls(m.expression) AS call
+WHERE NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace);
+
+COMMENT ON VIEW snowflake_columns IS
+'the columns whose default mints ids, and where their sequences stand; a row for each call in a default';
+COMMENT ON COLUMN snowflake_columns.tab IS 'the table, partition, foreign table or view';
+COMMENT ON COLUMN snowflake_columns.col IS 'the column';
+COMMENT ON COLUMN snowflake_columns.function IS 'the function that its default, or its domain''s, calls';
+COMMENT ON COLUMN snowflake_columns.sequence IS 'the sequence; null where it is no constant';
+COMMENT ON COLUMN snowflake_columns.shard_id IS
+'the shard; null where it is no constant, or is the setting and that is unset';
+COMMENT ON COLUMN snowflake_columns.shard_from_setting IS
+'whether the shard is this database''s, from pg_snowflake.shard_id, as this session sees it';
+COMMENT ON COLUMN snowflake_columns.layout IS 'the layout; null where it is no constant';
+COMMENT ON COLUMN snowflake_columns.last_id_at IS
+'the time of the sequence''s last id; null where there is none, or where the user may not read the sequence';
+COMMENT ON COLUMN snowflake_columns.lead IS 'how far the sequence is ahead of the clock';
+COMMENT ON COLUMN snowflake_columns.ids_left IS
+'how many ids it can give from now on, up to the end of the layout or its MAXVALUE';
+COMMENT ON COLUMN snowflake_columns.ends IS 'when the layout ends';
+COMMENT ON COLUMN snowflake_columns.fault IS
+'what a call in this session would be refused with now; null where it would be served';
+
+GRANT SELECT ON snowflake_columns TO PUBLIC;

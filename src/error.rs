@@ -98,6 +98,15 @@ impl Error {
         self.report(function, relid).raise()
     }
 
+    /// The error in one line, for a row that shows it instead of raising it.
+    pub fn summary(self, function: &str, relid: pg_sys::Oid) -> String {
+        let Report { message, detail, .. } = self.report(function, relid);
+        match detail {
+            Some(detail) => format!("{message}: {detail}"),
+            None => message,
+        }
+    }
+
     fn report(self, function: &str, relid: pg_sys::Oid) -> Report {
         match self {
             Error::NoSuchRelation => Report {

@@ -10,6 +10,7 @@ compile_error!(
 
 mod base32;
 mod clock;
+mod columns;
 mod counter;
 mod decode;
 mod error;
@@ -25,6 +26,7 @@ mod row;
 mod sequence;
 mod settings;
 mod shard;
+mod standing;
 mod status;
 mod uuid;
 
@@ -33,10 +35,10 @@ use pgrx::prelude::*;
 ::pgrx::pg_module_magic!(name, version);
 
 extension_sql_file!("../sql/layout.sql", name = "layout");
-extension_sql_file!("../sql/nextval.sql", requires = ["layout"]);
+extension_sql_file!("../sql/nextval.sql", name = "nextval", requires = ["layout"]);
 extension_sql_file!("../sql/decode.sql", requires = ["layout"]);
 extension_sql_file!("../sql/snowflake.sql");
-extension_sql_file!("../sql/status.sql");
+extension_sql_file!("../sql/status.sql", requires = ["layout", "nextval"]);
 extension_sql_file!("../sql/routing.sql", requires = ["layout"]);
 
 /// Called by the server when it loads the library.

@@ -65,19 +65,40 @@ unsafe impl<const N: usize> BoxRet for NullableRow<N> {
     }
 }
 
-/// The descriptor of the function's result row, looked up once a query and kept with the call site.
+/// The descriptor of the function's result row, looked up once a query and kept with the call site; once a set, where
+/// the function returns sets.
 unsafe fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::TupleDesc {
-    // SAFETY: the server passes a valid fcinfo whose flinfo lives as long as its fn_mcxt.
+    // SAFETY: the server passes a valid fcinfo whose flinfo lives as long as its fn_mcxt. Of a function that returns sets
+    // pgrx has put the set's FuncCallContext there before the first row.
     unsafe {
         let call_site = (*fcinfo).flinfo;
+        if (*call_site).fn_retset {
+            let set = (*call_site).fn_extra.cast::<pg_sys::FuncCallContext>();
+            if (*set).tuple_desc.is_null() {
+                (*set).tuple_desc = look_up_descriptor(fcinfo, (*set).multi_call_memory_ctx);
+            }
+            return (*set).tuple_desc;
+        }
         if (*call_site).fn_extra.is_null() {
-            let caller = pg_sys::MemoryContextSwitchTo((*call_site).fn_mcxt);
-            let mut descriptor = std::ptr::null_mut();
-            pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &raw mut descriptor);
-            (*call_site).fn_extra = pg_sys::BlessTupleDesc(descriptor).cast();
-            pg_sys::MemoryContextSwitchTo(caller);
+            (*call_site).fn_extra = look_up_descriptor(fcinfo, (*call_site).fn_mcxt).cast();
         }
         (*call_site).fn_extra.cast()
+    }
+}
+
+/// The descriptor, in memory of that context.
+unsafe fn look_up_descriptor(
+    fcinfo: pg_sys::FunctionCallInfo,
+    context: pg_sys::MemoryContext,
+) -> pg_sys::TupleDesc {
+    // SAFETY: as for the caller.
+    unsafe {
+        let caller = pg_sys::MemoryContextSwitchTo(context);
+        let mut descriptor = std::ptr::null_mut();
+        pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &raw mut descriptor);
+        let blessed = pg_sys::BlessTupleDesc(descriptor);
+        pg_sys::MemoryContextSwitchTo(caller);
+        blessed
     }
 }
 

@@ -1,8 +1,13 @@
-//! What an operator may look at.
+//! What an operator may look at: the clock of a backend, and where a sequence stands.
 
-use crate::clock::Guard;
-use crate::row::{Row, interval, timestamptz};
-use crate::sequence;
+use crate::clock::{Guard, Now};
+use crate::counter::{self, Bounds, Decision, Request};
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::row::{Nullable, NullableRow, Row, interval, timestamptz};
+use crate::sequence::{self, Reading};
+use crate::settings;
+use crate::standing::standing;
 use pgrx::prelude::*;
 
 /// `snowflake_clock() → (reading, high_water_mark timestamptz, regressions bigint, largest_regression
@@ -18,4 +23,72 @@ fn snowflake_clock() -> Row<6> {
         forward.count.into(),
         interval(forward.largest_us),
     ])
+}
+
+/// `snowflake_sequence_status(seq regclass, layout) → (last_id_at timestamptz, lead interval, ids_left bigint, ends
+/// timestamptz, last_value bigint, is_called boolean, cache bigint, logged boolean, fault text)`
+#[pg_extern(sql = false)]
+fn snowflake_sequence_status(seq: pg_sys::Oid, layout: Layout) -> NullableRow<9> {
+    let reading =
+        sequence::read(seq).unwrap_or_else(|error| error.raise("snowflake_sequence_status", seq));
+    let Status { last_id_at, lead, ids_left, fault } = status(&reading, layout);
+    NullableRow([
+        last_id_at,
+        lead,
+        ids_left,
+        Some(end_of(layout)),
+        reading.state.map(|state| state.last_value.into()),
+        reading.state.map(|state| state.is_called.into()),
+        Some(reading.definition.cache.into()),
+        Some(reading.is_logged.into()),
+        fault.and_then(|fault| fault.summary(GENERATOR, seq).into_datum()),
+    ])
+}
+
+/// The function whose refusal a fault is.
+pub const GENERATOR: &str = "snowflake_nextval";
+
+/// Where a sequence stands, as columns; null where its page cannot be read.
+pub struct Status {
+    /// The time of its last id.
+    pub last_id_at: Nullable,
+    /// How far it is ahead of the clock.
+    pub lead: Nullable,
+    /// How many ids it has left.
+    pub ids_left: Nullable,
+    /// What a call would be refused with now.
+    pub fault: Option<Error>,
+}
+
+/// Where the sequence that was read stands now.
+pub fn status(reading: &Reading, layout: Layout) -> Status {
+    let (now, _) = sequence::clock();
+    let standing = reading
+        .state
+        .map(|state| standing(state, reading.definition.max_value, layout, now.reading_us));
+    Status {
+        last_id_at: standing.and_then(|standing| standing.last_us).map(timestamptz),
+        lead: standing.map(|standing| interval(standing.lead_us)),
+        ids_left: standing.map(|standing| standing.ids_left.into()),
+        fault: fault(reading, layout, now),
+    }
+}
+
+/// What a call for an id would be refused with: the same decision from the same numbers, without what the session that
+/// asks has taken itself.
+fn fault(reading: &Reading, layout: Layout, now: Now) -> Option<Error> {
+    if let Err(unfit) = reading.definition.fit() {
+        return Some(unfit);
+    }
+    let bounds = Bounds { max_value: reading.definition.max_value, logged_before_redo: false };
+    let request = Request { layout, policy: settings::policy(), now, taken: None };
+    match counter::advance(reading.state?, bounds, 1, request) {
+        Decision::Refuse(refusal) => Some(Error::Refused(refusal, layout)),
+        Decision::Issue(_) | Decision::Wait { .. } => None,
+    }
+}
+
+/// The instant at which a layout ends.
+pub fn end_of(layout: Layout) -> pg_sys::Datum {
+    timestamptz(layout.instant_of(layout.max_tick().saturating_add(1)))
 }

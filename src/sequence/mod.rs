@@ -7,6 +7,7 @@ mod sys;
 mod catalog;
 mod discard;
 mod page;
+mod reading;
 
 use crate::clock::{Clock, Guard, Now, Step};
 use crate::counter::Request;
@@ -15,6 +16,7 @@ use crate::layout::Layout;
 use crate::settings;
 use page::{Session, Visit, Want};
 use pgrx::{PgLogLevel, PgSqlErrorCode, check_for_interrupts, ereport, pg_sys};
+pub use reading::Reading;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_long};
@@ -95,6 +97,12 @@ pub fn last_id(relid: pg_sys::Oid) -> Result<i64, Error> {
         unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| page::may_read(relid, session)) }?;
         session.last_id.ok_or(Error::NoIdYet)
     })
+}
+
+/// What the sequence `relid` is and holds. Takes nothing from it, and the lock is let go.
+pub fn read(relid: pg_sys::Oid) -> Result<Reading, Error> {
+    // SAFETY: as for page::visit() in take().
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| reading::read(relid)) }
 }
 
 /// Takes counters, and gives what `issue` makes of the first and the last of them.

@@ -197,8 +197,11 @@ unsafe fn may_execute(relation: pg_sys::Relation) -> Result<(), Error> {
 }
 
 /// Whether the current user has one of the privileges.
-unsafe fn has_privilege(relation: pg_sys::Relation, one_of: u32) -> bool {
-    // SAFETY: the relation is open.
+///
+/// # Safety
+/// `relation` is open, in a transaction.
+pub unsafe fn has_privilege(relation: pg_sys::Relation, one_of: u32) -> bool {
+    // SAFETY: as the caller promises.
     unsafe {
         let mode = pg_sys::AclMode::from(one_of);
         sys::pg_class_aclcheck((*relation).rd_id, sys::GetUserId(), mode)
@@ -245,7 +248,8 @@ unsafe fn nextval_internal(
 ) -> Result<Decision, Error> {
     // SAFETY: the buffer is pinned and locked exclusively from read_seq_tuple() to UnlockReleaseBuffer().
     unsafe {
-        let definition = fit_definition((*relation).rd_id)?;
+        let definition = definition((*relation).rd_id)?;
+        definition.fit()?;
         let count = match want {
             Want::Next => definition.cache,
             Want::Run(count) => count,
@@ -265,13 +269,37 @@ unsafe fn nextval_internal(
 }
 
 /// What `CREATE SEQUENCE` said that matters here.
-struct Definition {
-    max_value: i64,
-    cache: i64,
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    typid: pg_sys::Oid,
+    increment: i64,
+    cycle: bool,
+    /// MAXVALUE.
+    pub max_value: i64,
+    /// CACHE.
+    pub cache: i64,
 }
 
-/// The sequence's definition, if it can hold a counter at all.
-unsafe fn fit_definition(relid: pg_sys::Oid) -> Result<Definition, Error> {
+impl Definition {
+    /// Whether such a sequence can hold a counter at all.
+    pub fn fit(self) -> Result<(), Error> {
+        if self.typid != pg_sys::INT8OID {
+            Err(Error::UnfitSequence(Unfit::DataType(self.typid)))
+        } else if self.increment != 1 {
+            Err(Error::UnfitSequence(Unfit::Increment(self.increment)))
+        } else if self.cycle {
+            Err(Error::UnfitSequence(Unfit::Cycle))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The sequence's definition.
+///
+/// # Safety
+/// Called inside a `sigsetjmp` guard, in a transaction.
+pub unsafe fn definition(relid: pg_sys::Oid) -> Result<Definition, Error> {
     // SAFETY: the row is read between look-up and release.
     unsafe {
         let tuple = sys::SearchSysCache1(sys::SEQRELID, relid.into());
@@ -280,17 +308,15 @@ unsafe fn fit_definition(relid: pg_sys::Oid) -> Result<Definition, Error> {
         }
         // Read through the pointer: the row ends with seqcycle, without the struct's padding.
         let form = sys::GETSTRUCT::<FormData_pg_sequence>((*tuple).t_data);
-        let fit = if (*form).seqtypid != pg_sys::INT8OID {
-            Err(Error::UnfitSequence(Unfit::DataType((*form).seqtypid)))
-        } else if (*form).seqincrement != 1 {
-            Err(Error::UnfitSequence(Unfit::Increment((*form).seqincrement)))
-        } else if (*form).seqcycle {
-            Err(Error::UnfitSequence(Unfit::Cycle))
-        } else {
-            Ok(Definition { max_value: (*form).seqmax, cache: (*form).seqcache })
+        let definition = Definition {
+            typid: (*form).seqtypid,
+            increment: (*form).seqincrement,
+            cycle: (*form).seqcycle,
+            max_value: (*form).seqmax,
+            cache: (*form).seqcache,
         };
         sys::ReleaseSysCache(tuple);
-        fit
+        Ok(definition)
     }
 }
 
@@ -304,16 +330,17 @@ struct LockedPage {
     data: *mut FormData_pg_sequence_data,
 }
 
+impl FormData_pg_sequence_data {
+    /// The tuple as the policy takes it.
+    pub fn state(&self) -> State {
+        State { last_value: self.last_value, log_cnt: self.log_cnt, is_called: self.is_called }
+    }
+}
+
 impl LockedPage {
     unsafe fn state(self) -> State {
         // SAFETY: the page is locked.
-        unsafe {
-            State {
-                last_value: (*self.data).last_value,
-                log_cnt: (*self.data).log_cnt,
-                is_called: (*self.data).is_called,
-            }
-        }
+        unsafe { (*self.data).state() }
     }
 
     unsafe fn set_state(self, state: State) {
@@ -332,17 +359,32 @@ unsafe fn read_seq_tuple(relation: pg_sys::Relation) -> Result<LockedPage, Error
     unsafe {
         let buffer = sys::ReadBuffer(relation, 0);
         sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as c_int);
-        let page = sys::BufferGetPage(buffer);
-
-        let magic = (*sys::sequence_special_area(page)).magic;
-        if magic != sys::SEQ_MAGIC {
-            sys::UnlockReleaseBuffer(buffer);
-            return Err(Error::BadMagic(magic));
-        }
+        let page = match check_magic(buffer) {
+            Ok(page) => page,
+            Err(error) => {
+                sys::UnlockReleaseBuffer(buffer);
+                return Err(error);
+            }
+        };
 
         let (tuple, tuple_len) = sys::first_tuple(page);
         clear_xmax(buffer, tuple);
         Ok(LockedPage { buffer, page, tuple, tuple_len, data: sys::GETSTRUCT(tuple) })
+    }
+}
+
+/// The page in the buffer, if it is a sequence's.
+///
+/// # Safety
+/// The buffer is pinned and locked.
+pub unsafe fn check_magic(buffer: pg_sys::Buffer) -> Result<pg_sys::Page, Error> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let page = sys::BufferGetPage(buffer);
+        match (*sys::sequence_special_area(page)).magic {
+            sys::SEQ_MAGIC => Ok(page),
+            magic => Err(Error::BadMagic(magic)),
+        }
     }
 }
 

@@ -106,6 +106,8 @@ unsafe extern "C-unwind" {
     ) -> pg_sys::AclResult::Type;
     pub fn pgstat_init_relation(relation: pg_sys::Relation);
     pub fn relation_close(relation: pg_sys::Relation, lockmode: pg_sys::LOCKMODE);
+    /// Null where there is no such relation.
+    pub fn try_relation_open(relid: pg_sys::Oid, lockmode: pg_sys::LOCKMODE) -> pg_sys::Relation;
     pub fn standard_ProcessUtility(
         statement: *mut pg_sys::PlannedStmt,
         query: *const c_char,

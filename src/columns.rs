@@ -1,0 +1,71 @@
+//! What the view `snowflake_columns` shows of a column whose default mints.
+
+mod tree;
+
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::row::NullableRow;
+use crate::status::{GENERATOR, Status, end_of, status};
+use crate::{sequence, settings, shard};
+use pgrx::prelude::*;
+use tree::{Call, Expression, Shard};
+
+/// `snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,
+/// shard_from_setting boolean, layout snowflake_layout, last_id_at timestamptz, lead interval, ids_left bigint, ends
+/// timestamptz, fault text)`
+///
+/// Never fails over a sequence that is gone, is none, or may not be read: a view over all columns must not.
+#[pg_extern(sql = false)]
+fn snowflake_generator_calls(expression: Expression) -> SetOfIterator<'static, NullableRow<10>> {
+    SetOfIterator::new(expression.calls().into_iter().map(row))
+}
+
+fn row(call: Call) -> NullableRow<10> {
+    let Call { function, sequence, shard, layout } = call;
+    let Status { last_id_at, lead, ids_left, fault } = status_of(sequence, layout);
+    // The shard is checked first by a call, too.
+    let fault = layout.and_then(|layout| shard_fault(shard, layout)).or(fault);
+    NullableRow([
+        Some(function.into()),
+        sequence.map(Into::into),
+        shard_id(shard).map(Into::into),
+        Some((shard == Shard::OfThisDatabase).into()),
+        layout.map(|layout| (layout.pack() as i64).into()),
+        last_id_at,
+        lead,
+        ids_left,
+        layout.map(end_of),
+        fault.and_then(|fault| {
+            fault.summary(GENERATOR, sequence.unwrap_or(pg_sys::InvalidOid)).into_datum()
+        }),
+    ])
+}
+
+fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
+    let unknown = |fault| Status { last_id_at: None, lead: None, ids_left: None, fault };
+    let (Some(relid), Some(layout)) = (sequence, layout) else { return unknown(None) };
+    match sequence::read(relid) {
+        Ok(reading) => status(&reading, layout),
+        // Whether the sequence is sound is not for this user to know.
+        Err(Error::PermissionDenied { .. }) => unknown(None),
+        Err(error) => unknown(Some(error)),
+    }
+}
+
+fn shard_id(shard: Shard) -> Option<i32> {
+    match shard {
+        Shard::Constant(shard) => Some(shard),
+        Shard::OfThisDatabase => settings::shard_id(),
+        Shard::Unknown => None,
+    }
+}
+
+/// What a call for that shard would be refused with on this server.
+fn shard_fault(shard: Shard, layout: Layout) -> Option<Error> {
+    let given = match shard {
+        Shard::Constant(shard) => Some(shard),
+        Shard::OfThisDatabase => None,
+        Shard::Unknown => return None,
+    };
+    shard::mintable(given, layout).err()
+}

@@ -1,0 +1,79 @@
+//! What a sequence holds, read without taking anything from it. Follows `pg_sequence_last_value()` in PostgreSQL's
+//! `src/backend/commands/sequence.c`: who may read, and what is left unread instead of raising an error.
+//!
+//! As `pg_get_sequence_data()` of 18 does, the lock is the weakest there is and is let go at once, since a view reads
+//! thousands. Core locks the page exclusively, because its `read_seq_tuple()` mends an old xmax; nothing is mended here,
+//! so a share lock does, and a standby and a read-only transaction may read.
+
+use super::page::{self, Definition};
+use super::sys;
+use crate::counter::State;
+use crate::error::Error;
+use pgrx::pg_sys;
+use std::ffi::{c_char, c_int};
+
+/// What a sequence is and holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// What `CREATE SEQUENCE` said.
+    pub definition: Definition,
+    /// What its page holds; `None` for another session's temporary sequence, and for an unlogged one on a standby,
+    /// whose pages cannot be read.
+    pub state: Option<State>,
+    /// Whether it survives a crash and reaches a standby: it is neither unlogged nor temporary.
+    pub is_logged: bool,
+}
+
+/// Reads the sequence `relid`, if the current user may.
+///
+/// # Safety
+/// Called inside a `sigsetjmp` guard, in a transaction.
+pub unsafe fn read(relid: pg_sys::Oid) -> Result<Reading, Error> {
+    // SAFETY: the relation is open and locked from try_relation_open() to relation_close().
+    unsafe {
+        let relation = sys::try_relation_open(relid, ACCESS_SHARE_LOCK);
+        if relation.is_null() {
+            return Err(Error::NoSuchRelation);
+        }
+        let reading = read_open(relation);
+        sys::relation_close(relation, ACCESS_SHARE_LOCK);
+        reading
+    }
+}
+
+unsafe fn read_open(relation: pg_sys::Relation) -> Result<Reading, Error> {
+    // SAFETY: the relation is open.
+    unsafe {
+        let class = &*(*relation).rd_rel;
+        if class.relkind != pg_sys::RELKIND_SEQUENCE as c_char {
+            return Err(Error::NotASequence);
+        }
+        if !page::has_privilege(relation, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE) {
+            return Err(Error::PermissionDenied { either: ["USAGE", "SELECT"] });
+        }
+        let definition = page::definition((*relation).rd_id)?;
+        let is_logged = class.relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as c_char;
+        // RELATION_IS_OTHER_TEMP()
+        let is_of_another_session = class.relpersistence == pg_sys::RELPERSISTENCE_TEMP as c_char
+            && !(*relation).rd_islocaltemp;
+        let is_readable = !is_of_another_session && (is_logged || !sys::RecoveryInProgress());
+        let state = if is_readable { Some(read_page(relation)?) } else { None };
+        Ok(Reading { definition, state, is_logged })
+    }
+}
+
+unsafe fn read_page(relation: pg_sys::Relation) -> Result<State, Error> {
+    // SAFETY: the relation is open and a sequence; the buffer is pinned and locked until UnlockReleaseBuffer().
+    unsafe {
+        let buffer = sys::ReadBuffer(relation, 0);
+        sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as c_int);
+        let state = page::check_magic(buffer).map(|page| {
+            let (tuple, _) = sys::first_tuple(page);
+            (*sys::GETSTRUCT::<sys::FormData_pg_sequence_data>(tuple)).state()
+        });
+        sys::UnlockReleaseBuffer(buffer);
+        state
+    }
+}
+
+const ACCESS_SHARE_LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;

@@ -1,0 +1,115 @@
+//! Where a sequence stands between the clock and the end of its layout, as arithmetic on numbers that the caller reads.
+
+#![forbid(unsafe_code)]
+
+use crate::counter::State;
+use crate::layout::Layout;
+
+/// Where a sequence stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The time of the last id, in microseconds since 1970; `None` where none can have been taken: the sequence was
+    /// never called, or holds a negative number, which no id has.
+    pub last_us: Option<i64>,
+    /// How far the sequence is ahead of the clock, in microseconds; 0 where the clock has passed it.
+    pub lead_us: i64,
+    /// How many ids can still be taken if it starts now, up to the end of the layout or to MAXVALUE, saturating at the
+    /// end of `i64`.
+    pub ids_left: i64,
+}
+
+/// Where a sequence with this state and MAXVALUE stands in `layout` when the clock reads `now_us`.
+pub fn standing(state: State, max_value: i64, layout: Layout, now_us: i64) -> Standing {
+    let tick = layout.tick_of(state.last_value);
+    Standing {
+        last_us: (state.is_called && state.last_value >= 0).then(|| layout.instant_of(tick)),
+        lead_us: layout.instant_of(tick).saturating_sub(now_us).max(0),
+        ids_left: ids_left(state, max_value, layout, now_us),
+    }
+}
+
+fn ids_left(state: State, max_value: i64, layout: Layout, now_us: i64) -> i64 {
+    let Some(next) = state.last_value.checked_add(i64::from(state.is_called)) else { return 0 };
+    let now_tick = layout.tick_at(now_us);
+    if now_tick > layout.max_tick() {
+        return 0;
+    }
+    let first = if now_tick > layout.tick_of(next) { layout.at_tick(next, now_tick) } else { next };
+    max_value.min(layout.max_counter()).saturating_sub(first).saturating_add(1).max(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{INSTAGRAM, JS53, PRESETS};
+
+    const NOW_US: i64 = 1_800_000_000_000_000;
+
+    fn at(last_value: i64, is_called: bool) -> State {
+        State { last_value, log_cnt: 0, is_called }
+    }
+
+    fn in_instagram(state: State, max_value: i64) -> Standing {
+        standing(state, max_value, INSTAGRAM, NOW_US)
+    }
+
+    /// The first counter of the clock's tick and so many milliseconds.
+    fn counter_in(ms: i64) -> i64 {
+        (INSTAGRAM.tick_at(NOW_US) + ms) << INSTAGRAM.seq_bits
+    }
+
+    #[test]
+    fn a_sequence_that_was_never_called_has_no_last_id() {
+        assert_eq!(in_instagram(at(1, false), i64::MAX).last_us, None);
+        assert_eq!(in_instagram(at(-7, true), i64::MAX).last_us, None);
+    }
+
+    #[test]
+    fn the_last_id_has_the_time_of_its_tick() {
+        let standing = in_instagram(at(counter_in(-2500) + 3, true), i64::MAX);
+        assert_eq!(standing.last_us, Some(NOW_US - 2_500_000));
+        assert_eq!(standing.lead_us, 0);
+    }
+
+    #[test]
+    fn a_sequence_is_ahead_by_its_tick_whether_it_was_called_or_not() {
+        for is_called in [false, true] {
+            assert_eq!(in_instagram(at(counter_in(80), is_called), i64::MAX).lead_us, 80_000);
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_counted_from_the_clock_or_from_a_sequence_ahead_of_it() {
+        let end = INSTAGRAM.max_counter();
+        // The seq goes on rotating where the clock is ahead.
+        assert_eq!(in_instagram(at(4, true), i64::MAX).ids_left, end - counter_in(0) - 5 + 1);
+        assert_eq!(in_instagram(at(counter_in(80), true), i64::MAX).ids_left, end - counter_in(80));
+        assert_eq!(in_instagram(at(end, true), i64::MAX).ids_left, 0);
+        assert_eq!(in_instagram(at(end, false), i64::MAX).ids_left, 1);
+    }
+
+    #[test]
+    fn maxvalue_is_an_end_too() {
+        assert_eq!(in_instagram(at(1, true), 2_147_483_647).ids_left, 0);
+        assert_eq!(in_instagram(at(counter_in(1), true), counter_in(1) + 10).ids_left, 10);
+    }
+
+    #[test]
+    fn after_the_end_of_the_layout_nothing_is_left() {
+        let after = JS53.instant_of(JS53.max_tick() + 1);
+        assert_eq!(standing(at(1, false), i64::MAX, JS53, after).ids_left, 0);
+    }
+
+    #[test]
+    fn the_ends_of_bigint_are_no_overflow() {
+        for (_, layout) in PRESETS {
+            for last_value in [i64::MIN, 0, i64::MAX] {
+                for now_us in [i64::MIN, 0, NOW_US, i64::MAX] {
+                    let standing = standing(at(last_value, true), i64::MAX, layout, now_us);
+                    assert!(standing.lead_us >= 0 && standing.ids_left >= 0, "{standing:?}");
+                }
+            }
+        }
+        assert_eq!(in_instagram(at(i64::MAX, true), i64::MAX).ids_left, 0);
+    }
+}
