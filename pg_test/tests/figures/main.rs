@@ -1,6 +1,7 @@
 //! Rates and delays, which want the machine to themselves.
 
 mod clock;
+mod columns;
 mod rates;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

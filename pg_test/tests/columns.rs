@@ -1,0 +1,332 @@
+//! What the view `snowflake_columns` shows: every column whose default mints, for whom, and to whom.
+
+use crate::ask::{printed, server};
+use pg_snowflake_servertest::SUPERUSER;
+use postgres::Client;
+
+/// What is said of a column without its sequence's standing.
+const CALL: &str = "SELECT tab, col, sequence, shard_id, shard_from_setting, layout FROM snowflake_columns \
+                    ORDER BY tab::text, col, shard_id";
+
+/// The sequence, the shard, whether that is the setting, and the layout that are shown for a default.
+fn shown(client: &mut Client, default: &str) -> String {
+    client
+        .batch_execute(&format!(
+            "DROP TABLE IF EXISTS posts; CREATE TABLE posts (id text DEFAULT {default})"
+        ))
+        .unwrap_or_else(|error| panic!("{default}: {error:?}"));
+    printed(client, "SELECT sequence, shard_id, shard_from_setting, layout FROM snowflake_columns")
+}
+
+#[test]
+fn a_call_is_found_however_its_default_is_written() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SCHEMA blog; CREATE SEQUENCE s; CREATE SEQUENCE \"S\"; CREATE SEQUENCE blog.s;
+             SET pg_snowflake.shard_id = 77",
+        )
+        .unwrap();
+    for (default, call) in [
+        ("snowflake_nextval('s', 5)", "s|5|f|instagram"),
+        ("snowflake_nextval('\"S\"', 5, 'twitter')", "\"S\"|5|f|twitter"),
+        ("snowflake_nextval('blog.s', 5, 'instagram')", "blog.s|5|f|instagram"),
+        ("public.snowflake_nextval('s'::regclass, 5)", "s|5|f|instagram"),
+        ("snowflake_nextval(seq => 's', layout => 'js53', shard_id => 5)", "s|5|f|js53"),
+        ("snowflake_nextval(shard_id => 5, seq => 's')", "s|5|f|instagram"),
+        (
+            "snowflake_nextval('s', 5, 'time:41 shard:3 seq:10 epoch:2024-01-01 unit:1ms')",
+            "s|5|f|time:41 shard:3 seq:10 epoch:2024-01-01 unit:1ms",
+        ),
+        ("'cus_' || snowflake_to_base32(snowflake_nextval('s', 5))", "s|5|f|instagram"),
+        ("CASE WHEN true THEN coalesce(snowflake_nextval('s', 5), 1) END", "s|5|f|instagram"),
+        ("(ARRAY[snowflake_nextval('s', 5)])[1]", "s|5|f|instagram"),
+        ("snowflake_nextval('s', 3::smallint)", "s|3|f|instagram"),
+        ("snowflake_nextval('s', 3::bigint::int)", "s|3|f|instagram"),
+        ("snowflake_nextval('s', -1)", "s|-1|f|instagram"),
+        // The setting.
+        ("snowflake_nextval('s')", "s|77|t|instagram"),
+        ("snowflake_nextval('s', snowflake_shard_id())", "s|77|t|instagram"),
+        ("snowflake_nextval('s', snowflake_shard_id(), 'twitter')", "s|77|t|twitter"),
+        // What only an evaluation would tell.
+        ("snowflake_nextval('s', 2 + 3)", "s||f|instagram"),
+        ("snowflake_nextval('s', snowflake_shard_id(42))", "s||f|instagram"),
+        ("snowflake_nextval('s', NULL)", "s||f|instagram"),
+        ("snowflake_nextval('s', 70000::int::smallint)", "s||f|instagram"),
+        ("snowflake_nextval('s'::text::regclass, 5)", "|5|f|instagram"),
+        ("snowflake_nextval('s', 5, 'twitter'::text::snowflake_layout)", "s|5|f|"),
+        // Two calls are two rows.
+        (
+            "snowflake_nextval('s', 5) || '-' || snowflake_nextval('\"S\"', 6)",
+            "s|5|f|instagram\n\"S\"|6|f|instagram",
+        ),
+        // What does not mint.
+        ("'snowflake_nextval(''s'', 5)'", ""),
+        ("nextval('s')", ""),
+        ("snowflake_currval('s')", ""),
+        ("snowflake_shard_id()", ""),
+    ] {
+        assert_eq!(shown(&mut client, default), call, "{default}");
+    }
+}
+
+#[test]
+fn nothing_of_a_default_is_evaluated() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s; CREATE TABLE called ();
+             CREATE FUNCTION trap() RETURNS int LANGUAGE plpgsql IMMUTABLE AS
+                 $$ BEGIN DROP TABLE called; RETURN 5; END $$",
+        )
+        .unwrap();
+    assert_eq!(shown(&mut client, "snowflake_nextval('s', trap())"), "s||f|instagram");
+    assert_eq!(shown(&mut client, "snowflake_nextval('s', 1 / 0)"), "s||f|instagram");
+    client.batch_execute("SELECT FROM called").unwrap();
+}
+
+#[test]
+fn a_function_of_the_same_name_elsewhere_is_not_ours() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s; CREATE SCHEMA other;
+             CREATE FUNCTION other.snowflake_nextval(regclass, int) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",
+        )
+        .unwrap();
+    assert_eq!(shown(&mut client, "other.snowflake_nextval('s', 5)"), "");
+    assert_eq!(
+        shown(&mut client, "other.snowflake_nextval('s', 5) + public.snowflake_nextval('s', 6)"),
+        "s|6|f|instagram"
+    );
+}
+
+#[test]
+fn it_follows_the_extension_to_another_schema() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 5));
+             CREATE SCHEMA elsewhere; ALTER EXTENSION pg_snowflake SET SCHEMA elsewhere; SET search_path = ''",
+        )
+        .unwrap();
+    assert_eq!(
+        printed(
+            &mut client,
+            "SELECT tab, function, sequence, layout FROM elsewhere.snowflake_columns"
+        ),
+        "public.posts|elsewhere.snowflake_nextval(regclass,integer,elsewhere.snowflake_layout)|public.s|instagram"
+    );
+}
+
+#[test]
+fn every_kind_of_relation_with_a_default_is_there() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s;
+             CREATE TABLE parted (id bigint DEFAULT snowflake_nextval('s', 1)) PARTITION BY LIST (id);
+             CREATE TABLE parted_rest PARTITION OF parted DEFAULT;
+             CREATE FOREIGN DATA WRAPPER w; CREATE SERVER far FOREIGN DATA WRAPPER w;
+             CREATE FOREIGN TABLE foreign_posts (id bigint DEFAULT snowflake_nextval('s', 2)) SERVER far;
+             CREATE TABLE plain (id bigint); CREATE VIEW shown AS SELECT * FROM plain;
+             ALTER VIEW shown ALTER id SET DEFAULT snowflake_nextval('s', 3);
+             CREATE TEMPORARY TABLE mine (id bigint DEFAULT snowflake_nextval('s', 4))",
+        )
+        .unwrap();
+    assert_eq!(
+        printed(&mut client, CALL),
+        "foreign_posts|id|s|2|f|instagram\n\
+         mine|id|s|4|f|instagram\n\
+         parted|id|s|1|f|instagram\n\
+         parted_rest|id|s|1|f|instagram\n\
+         shown|id|s|3|f|instagram"
+    );
+}
+
+#[test]
+fn a_domains_default_counts_where_the_column_has_none() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s;
+             CREATE DOMAIN post_id AS snowflake DEFAULT snowflake_nextval('s', 5);
+             CREATE DOMAIN special_id AS post_id;
+             CREATE TABLE posts (id post_id, special special_id, other post_id DEFAULT 7,
+                 empty post_id DEFAULT NULL, dropped post_id, ids post_id[]);
+             ALTER TABLE posts DROP dropped;
+             CREATE VIEW recent AS SELECT * FROM posts;
+             CREATE TYPE pair AS (a post_id);
+             INSERT INTO posts DEFAULT VALUES",
+        )
+        .unwrap();
+    assert_eq!(
+        printed(&mut client, CALL),
+        "posts|id|s|5|f|instagram\nposts|special|s|5|f|instagram"
+    );
+    // It is what the server itself did.
+    assert_eq!(
+        printed(&mut client, "SELECT id > 7, special > 7, other, empty FROM posts"),
+        "t|t|7|"
+    );
+
+    client.batch_execute("ALTER DOMAIN post_id DROP DEFAULT").unwrap();
+    assert_eq!(printed(&mut client, CALL), "posts|special|s|5|f|instagram");
+}
+
+#[test]
+fn a_default_that_is_dropped_is_gone() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s; CREATE TABLE posts (a bigint DEFAULT snowflake_nextval('s', 5),
+                 b bigint DEFAULT snowflake_nextval('s', 5));
+             ALTER TABLE posts DROP a, ALTER b DROP DEFAULT",
+        )
+        .unwrap();
+    assert_eq!(printed(&mut client, CALL), "");
+}
+
+#[test]
+fn each_column_shows_where_its_sequence_stands() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 5, 'twitter'));
+             INSERT INTO posts DEFAULT VALUES",
+        )
+        .unwrap();
+    let same = "SELECT c.last_id_at = s.last_id_at, c.last_id_at = snowflake_created_at(id, 'twitter'), c.lead, s.lead,
+                    s.ids_left > 0, abs(c.ids_left - s.ids_left) < 4096 * 1000, c.ends = s.ends, c.fault, s.fault
+                FROM posts, snowflake_columns AS c, snowflake_sequence_status('s', 'twitter') AS s";
+    client.batch_execute("SELECT pg_sleep(0.1)").unwrap();
+    assert_eq!(printed(&mut client, same), "t|t|00:00:00|00:00:00|t|t|t||");
+}
+
+#[test]
+fn a_fault_is_what_the_insert_is_refused_with() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute("CREATE SEQUENCE s; CREATE SEQUENCE small AS int; CREATE TABLE not_one ()")
+        .unwrap();
+    for default in [
+        "snowflake_nextval('s', 8192)",
+        "snowflake_nextval('s', 128, 'js53')",
+        "snowflake_nextval('s')",
+        "snowflake_nextval('small', 5)",
+        "snowflake_nextval('not_one', 5)",
+        "snowflake_nextval(99999::oid, 5)",
+        "snowflake_nextval('small', 9000)",
+    ] {
+        shown(&mut client, default);
+        let error = client.batch_execute("INSERT INTO posts DEFAULT VALUES").unwrap_err();
+        let error = error.as_db_error().unwrap();
+        let refusal = [Some(error.message()), error.detail()].into_iter().flatten();
+        assert_eq!(
+            printed(&mut client, "SELECT fault FROM snowflake_columns"),
+            refusal.collect::<Vec<_>>().join(": "),
+            "{default}"
+        );
+    }
+}
+
+#[test]
+fn the_setting_is_what_this_session_has() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    assert_eq!(shown(&mut client, "snowflake_nextval('s')"), "s||t|instagram");
+    client.batch_execute("SET pg_snowflake.shard_id = 6").unwrap();
+    assert_eq!(printed(&mut client, "SELECT shard_id, fault FROM snowflake_columns"), "6|");
+}
+
+#[test]
+fn an_ordinary_user_sees_the_columns_and_of_the_sequences_what_core_shows() {
+    let (cluster, mut owner) = server();
+    owner
+        .batch_execute(
+            "CREATE ROLE reader LOGIN; CREATE SCHEMA secret;
+             CREATE SEQUENCE secret.closed; CREATE SEQUENCE open; GRANT SELECT ON SEQUENCE open TO reader;
+             CREATE SEQUENCE usable; GRANT USAGE ON SEQUENCE usable TO reader;
+             CREATE SEQUENCE writable; GRANT UPDATE ON SEQUENCE writable TO reader;
+             CREATE SEQUENCE secret.unfit AS int;
+             CREATE TABLE secret.posts (
+                 closed bigint DEFAULT snowflake_nextval('secret.closed', 5),
+                 open bigint DEFAULT snowflake_nextval('open', 5),
+                 unfit bigint DEFAULT snowflake_nextval('secret.unfit', 5),
+                 usable bigint DEFAULT snowflake_nextval('usable', 5),
+                 writable bigint DEFAULT snowflake_nextval('writable', 5));
+             SELECT snowflake_nextval('open', 5), snowflake_nextval('secret.closed', 5),
+                    snowflake_nextval('usable', 5), snowflake_nextval('writable', 5)",
+        )
+        .unwrap();
+    let mut reader = cluster.connect_to("reader", SUPERUSER);
+    assert_eq!(
+        printed(
+            &mut reader,
+            "SELECT col, shard_id, last_id_at IS NOT NULL, lead IS NOT NULL, ids_left IS NOT NULL, fault
+             FROM snowflake_columns ORDER BY col"
+        ),
+        "closed|5|f|f|f|\nopen|5|t|t|t|\nunfit|5|f|f|f|\nusable|5|t|t|t|\nwritable|5|f|f|f|"
+    );
+    // As core's own view.
+    assert_eq!(
+        printed(
+            &mut reader,
+            "SELECT sequencename FROM pg_sequences WHERE last_value IS NOT NULL ORDER BY 1"
+        ),
+        "open\nusable"
+    );
+}
+
+#[test]
+fn it_never_fails_over_temporary_tables_of_other_sessions() {
+    let (cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TEMPORARY SEQUENCE t;
+             CREATE TEMPORARY TABLE mine (id bigint DEFAULT snowflake_nextval('t', 5));
+             CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('t', 5));
+             INSERT INTO posts DEFAULT VALUES",
+        )
+        .unwrap();
+    let seen = "SELECT tab, last_id_at IS NOT NULL FROM snowflake_columns ORDER BY 1";
+    assert_eq!(printed(&mut client, seen), "mine|t\nposts|t");
+    assert_eq!(printed(&mut cluster.connect(), seen), "posts|f");
+}
+
+#[test]
+fn a_standby_and_a_read_only_transaction_show_it() {
+    let (primary, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s; CREATE UNLOGGED SEQUENCE u;
+             CREATE TABLE posts (a bigint DEFAULT snowflake_nextval('s', 5), b bigint DEFAULT snowflake_nextval('u', 5));
+             INSERT INTO posts DEFAULT VALUES",
+        )
+        .unwrap();
+    let seen = "SELECT col, last_id_at IS NOT NULL FROM snowflake_columns ORDER BY 1";
+    let standby = primary.standby();
+    assert_eq!(printed(&mut standby.connect(), seen), "a|t\nb|f");
+    client.batch_execute("BEGIN READ ONLY").unwrap();
+    assert_eq!(printed(&mut client, seen), "a|t\nb|t");
+}
+
+#[test]
+fn a_dump_has_neither_the_view_nor_its_function() {
+    let (cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 5))",
+        )
+        .unwrap();
+    let dump = cluster.dump(SUPERUSER);
+    assert!(!dump.contains("snowflake_columns") && !dump.contains("snowflake_generator_calls"));
+
+    client.batch_execute("CREATE DATABASE restored TEMPLATE template0").unwrap();
+    cluster.psql("restored", &dump);
+    let mut restored = cluster.connect_to(SUPERUSER, "restored");
+    assert_eq!(
+        printed(&mut restored, "SELECT tab, sequence, shard_id FROM public.snowflake_columns"),
+        "posts|s|5"
+    );
+}
