@@ -23,6 +23,7 @@ mod privileges;
 mod refusals;
 mod regress;
 mod routing;
+mod runbooks;
 mod sequence_status;
 mod settings;
 mod snowflake_type;
