@@ -184,7 +184,7 @@ impl Error {
                 detail: Some("The setting pg_snowflake.shard_id is -1, which means unset.".into()),
                 hint: Some(format!(
                     "Set it as a superuser and reconnect: ALTER DATABASE {} SET \
-                     pg_snowflake.shard_id = 5; or pass the shard: {function}('sequence', 5).",
+                     pg_snowflake.shard_id = 5; or pass the shard to {function}().",
                     current_database_name()
                 )),
             },

@@ -8,6 +8,7 @@ compile_error!(
     "a Rust panic becomes a PostgreSQL ERROR by unwinding; build with panic = \"unwind\""
 );
 
+mod adopt;
 mod base32;
 mod clock;
 mod columns;
@@ -36,6 +37,7 @@ use pgrx::prelude::*;
 
 extension_sql_file!("../sql/layout.sql", name = "layout");
 extension_sql_file!("../sql/nextval.sql", name = "nextval", requires = ["layout"]);
+extension_sql_file!("../sql/adopt.sql", requires = ["layout"]);
 extension_sql_file!("../sql/decode.sql", requires = ["layout"]);
 extension_sql_file!("../sql/snowflake.sql");
 extension_sql_file!("../sql/status.sql", requires = ["layout", "nextval"]);

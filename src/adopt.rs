@@ -1,0 +1,113 @@
+//! `snowflake_adopt`: a serial, identity or plain integer column becomes one that mints ids, by ordinary commands in
+//! the caller's transaction.
+//!
+//! Lock, read the catalog, decide, carry out: everything that can refuse comes before the first change, and what fails
+//! after it takes the whole statement back.
+
+mod catalog;
+mod column;
+mod default;
+mod plan;
+mod references;
+mod refusal;
+
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::settings;
+use crate::{sequence, shard};
+use catalog::Extension;
+use column::Column;
+use pgrx::prelude::*;
+use plan::{Facts, Fence, Target};
+use std::ffi::CStr;
+
+/// `snowflake_adopt(tab regclass, col name, shard_id int, layout, check_shard boolean) → regclass`
+///
+/// The SQL declaration sets `search_path` and `row_security`, so that every name here is core's or qualified, and
+/// every row is seen.
+#[pg_extern(sql = false)]
+fn snowflake_adopt(
+    tab: Option<pg_sys::Oid>,
+    col: Option<&CStr>,
+    shard_id: Option<i32>,
+    layout: Option<Layout>,
+    check_shard: Option<bool>,
+) -> pg_sys::Oid {
+    let tab = tab.unwrap_or_else(|| refusal::null_argument("tab"));
+    let col = col.unwrap_or_else(|| refusal::null_argument("col"));
+    let layout = layout.unwrap_or_else(|| refusal::null_argument("layout"));
+    let check_shard = check_shard.unwrap_or_else(|| refusal::null_argument("check_shard"));
+    refuse_transaction();
+    let shard = shard::mintable(shard_id, layout)
+        .unwrap_or_else(|error| error.raise("snowflake_adopt", pg_sys::InvalidOid));
+    if check_shard && layout.shards() == 1 {
+        refusal::no_shard_field(layout);
+    }
+
+    let extension = Extension::read();
+    let column = Column::open(tab, &catalog::text(col), &extension);
+    let facts = column.facts(layout, &extension);
+    let first_tick = first_tick(&column, &facts, layout, shard);
+    let is_fenced = refuse_constraints(&column, layout, first_tick, shard);
+    let fence = (check_shard && !is_fenced).then(|| Fence {
+        name: column.free_constraint_name(),
+        shard,
+        fits_all: column.is_all_of_shard(layout, shard, &extension),
+    });
+    let target = Target { shard: shard_id.map(|_| shard), layout, fence };
+    for statement in plan::statements(&facts, &target, first_tick) {
+        catalog::run(&statement);
+    }
+    catalog::relation(facts.sequence.name())
+}
+
+/// Refuses a transaction that cannot change a table, or that cannot see what others have committed by the time that the
+/// table is locked.
+fn refuse_transaction() {
+    // SAFETY: they only look.
+    let (is_standby, is_read_only, isolation) = unsafe {
+        (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly, pg_sys::XactIsoLevel as u32)
+    };
+    if is_standby {
+        Error::DuringRecovery.raise("snowflake_adopt", pg_sys::InvalidOid);
+    }
+    if is_read_only {
+        Error::ReadOnlyTransaction.raise("snowflake_adopt", pg_sys::InvalidOid);
+    }
+    if isolation >= pg_sys::XACT_REPEATABLE_READ {
+        refusal::old_snapshot();
+    }
+}
+
+/// The tick at which the column's ids begin, above every value that is there and no further ahead of the clock than a
+/// call may be.
+fn first_tick(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> i64 {
+    let (now, _) = sequence::clock();
+    let now_tick = layout.tick_at(now.reading_us);
+    if !(0..=layout.max_tick()).contains(&now_tick) {
+        refusal::not_in_the_time_of(layout);
+    }
+    let lead = settings::policy().max_lead_us / layout.tick_us();
+    plan::first_tick(facts.highest, layout, layout.max_tick().min(now_tick + lead)).unwrap_or_else(
+        |too_high| {
+            let next = layout.id(layout.at_tick(0, now_tick), shard);
+            refusal::too_high(&column.name(), too_high.highest, next, layout)
+        },
+    )
+}
+
+/// Refuses where a constraint on the column would refuse the new ids; says whether one refuses other shards' ids.
+fn refuse_constraints(column: &Column, layout: Layout, first_tick: i64, shard: u32) -> bool {
+    let now_tick = layout.tick_at(sequence::clock().0.reading_us).max(first_tick);
+    let id = |shard| layout.id(layout.at_tick(1, now_tick), shard);
+    let other = if layout.shards() > 1 { shard ^ 1 } else { shard };
+    let (ours, others) = (id(shard), id(other));
+    let mut is_fenced = false;
+    for constraint in column.checks() {
+        if !column.passes(&constraint, ours) {
+            refusal::constraint_in_the_way(&constraint.name, &constraint.table, ours);
+        }
+        is_fenced |= !column.passes(&constraint, others);
+    }
+    is_fenced
+}

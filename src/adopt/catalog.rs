@@ -1,0 +1,84 @@
+//! Questions to the catalog and to tables, and the statements that change them.
+
+use pgrx::datum::DatumWithOid;
+use pgrx::prelude::*;
+use pgrx::spi::SpiHeapTupleData;
+use std::ffi::CStr;
+
+/// A row of an answer.
+pub struct Row<'a>(SpiHeapTupleData<'a>);
+
+impl Row<'_> {
+    /// A column, by its number from 1 on, where it is not null.
+    pub fn nullable<T: FromDatum + IntoDatum>(&self, column: usize) -> Option<T> {
+        self.0.get(column).unwrap_or_else(|error| panic!("column {column}: {error}"))
+    }
+
+    /// A column that is never null.
+    pub fn get<T: FromDatum + IntoDatum>(&self, column: usize) -> T {
+        self.nullable(column).unwrap_or_else(|| panic!("column {column} is null"))
+    }
+}
+
+/// What a query gives, seen with a snapshot of this moment.
+pub fn rows<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
+    Spi::connect_mut(|client| {
+        // By update(): a query that only selects would see the caller's snapshot, which is older than the locks.
+        let answer =
+            client.update(sql, None, arguments).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        answer.map(|row| read(&Row(row))).collect()
+    })
+}
+
+/// Carries out a statement.
+pub fn run(statement: &str) {
+    rows(statement, &[], |_| ());
+}
+
+/// A name as PostgreSQL keeps it.
+pub fn text(name: &CStr) -> String {
+    name.to_str().map_or_else(|_| name.to_string_lossy().into_owned(), str::to_owned)
+}
+
+/// The relation of a quoted name.
+pub fn relation(name: &str) -> pg_sys::Oid {
+    rows("SELECT $1::regclass::oid", &[name.into()], |row| row.get(1))[0]
+}
+
+/// Takes the lock, and keeps it to the end of the transaction.
+pub fn lock(relid: pg_sys::Oid, mode: u32) {
+    // SAFETY: takes any OID; whether it still names something is seen afterwards.
+    unsafe { pg_sys::LockRelationOid(relid, mode as pg_sys::LOCKMODE) }
+}
+
+/// The extension's own objects.
+pub struct Extension {
+    /// Its schema, quoted.
+    pub schema: String,
+    /// The type `snowflake`.
+    pub snowflake: pg_sys::Oid,
+    /// The functions `snowflake_nextval`.
+    pub minting: Vec<pg_sys::Oid>,
+}
+
+impl Extension {
+    /// Looks it up.
+    pub fn read() -> Self {
+        let sql = "SELECT quote_ident(n.nspname), t.oid, p.oid
+            FROM pg_extension AS e
+            JOIN pg_namespace AS n ON n.oid = e.extnamespace
+            JOIN pg_type AS t ON t.typnamespace = n.oid AND t.typname = 'snowflake'
+            JOIN pg_proc AS p ON p.pronamespace = n.oid AND p.proname = 'snowflake_nextval'
+            WHERE e.extname = 'pg_snowflake'";
+        let found = rows(sql, &[], |row| (row.get::<String>(1), row.get(2), row.get(3)));
+        let minting = found.iter().map(|&(_, _, function)| function).collect();
+        let (schema, snowflake, _) = found.into_iter().next().expect("the extension is there");
+        Extension { schema, snowflake, minting }
+    }
+}
+
+/// A table and all that inherit from it, as `tree (relid)`; `$1` is the table.
+pub const TREE: &str = "WITH RECURSIVE tree (relid) AS (
+        SELECT $1::oid
+        UNION
+        SELECT i.inhrelid FROM pg_inherits AS i JOIN tree ON i.inhparent = tree.relid)";

@@ -1,0 +1,423 @@
+//! The column that is adopted: what it is, under a lock.
+
+use super::catalog::{Extension, TREE, lock, rows};
+use super::plan::{Facts, Grant, Sequence};
+use super::references::{Holder, Narrows, lock_tree};
+use super::{default, refusal};
+use crate::layout::Layout;
+use pgrx::prelude::*;
+use std::ffi::{CStr, CString, c_char};
+
+/// A column that may be adopted, its table locked against everybody else.
+pub struct Column {
+    holder: Holder,
+    table: Table,
+    attribute: Attribute,
+    narrows: Narrows,
+}
+
+/// What a row of `pg_class` says.
+struct Table {
+    name: String,
+    relname: String,
+    schema: pg_sys::Oid,
+    owner: pg_sys::Oid,
+    /// The owner's name, where that is not the current user.
+    other_owner: Option<String>,
+}
+
+impl Table {
+    /// Refuses what has no column of its own, or another owner.
+    fn read(relid: pg_sys::Oid) -> Self {
+        let sql = "SELECT c.relkind::text, format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid,
+                c.relowner, nullif(quote_ident(pg_get_userbyid(c.relowner)), quote_ident(current_user)),
+                pg_has_role(c.relowner, 'USAGE')
+            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            WHERE c.oid = $1";
+        rows(sql, &[relid.into()], |row| {
+            let (relkind, name): (String, String) = (row.get(1), row.get(2));
+            if !matches!(relkind.as_str(), "r" | "p") {
+                refusal::not_a_table(&name, &relkind);
+            }
+            if !row.get::<bool>(7) {
+                refusal::not_owner("table", &name, None);
+            }
+            Table {
+                name,
+                relname: row.get(3),
+                schema: row.get(4),
+                owner: row.get(5),
+                other_owner: row.nullable(6),
+            }
+        })
+        .pop()
+        .unwrap_or_else(|| refusal::no_such_table(relid))
+    }
+}
+
+/// What a row of `pg_attribute` says.
+struct Attribute {
+    number: i16,
+    name: String,
+    type_name: String,
+}
+
+impl Attribute {
+    /// Refuses what takes no default.
+    fn read(holder: &Holder, table: &Table) -> Self {
+        let sql = "SELECT a.attnum, quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
+                a.attgenerated <> '',
+                (SELECT min(format('%I.%I', n.nspname, c.relname))
+                 FROM pg_inherits AS i
+                 JOIN pg_class AS c ON c.oid = i.inhparent
+                 JOIN pg_namespace AS n ON n.oid = c.relnamespace
+                 JOIN pg_attribute AS p ON p.attrelid = c.oid AND p.attname = a.attname
+                 WHERE i.inhrelid = a.attrelid)
+            FROM pg_attribute AS a
+            WHERE a.attrelid = $1 AND a.attname = $2::name AND NOT a.attisdropped";
+        let arguments = [holder.table.into(), holder.column.as_str().into()];
+        rows(sql, &arguments, |row| {
+            let attribute =
+                Attribute { number: row.get(1), name: row.get(2), type_name: row.get(3) };
+            if attribute.number < 0 {
+                refusal::system_column(&attribute.name);
+            }
+            let name = table.column_name(&attribute.name);
+            if row.get(4) {
+                refusal::generated(&name);
+            }
+            if let Some(parent) = row.nullable::<String>(5) {
+                refusal::inherited(&name, &parent);
+            }
+            attribute
+        })
+        .pop()
+        .unwrap_or_else(|| refusal::no_such_column(&holder.column, &table.name))
+    }
+}
+
+impl Table {
+    fn column_name(&self, column: &str) -> String {
+        format!("column {column} of table {}", self.name)
+    }
+}
+
+/// A CHECK that looks at the column alone.
+pub struct Check {
+    /// Its name, quoted.
+    pub name: String,
+    /// Its table.
+    pub table: String,
+    expression: String,
+}
+
+impl Column {
+    /// Looks the column up, and locks its table and those with columns that have to be changed with it.
+    pub fn open(relid: pg_sys::Oid, column: &str, extension: &Extension) -> Self {
+        let holder = Holder { table: relid, column: column.to_owned() };
+        let mut locked = Vec::new();
+        loop {
+            let table = Table::read(relid);
+            let attribute = Attribute::read(&holder, &table);
+            let name = table.column_name(&attribute.name);
+            let narrows = Narrows::of(&holder, &name, extension);
+            // What was read before the locks were there may have changed meanwhile.
+            let has_locked = narrows.lock(&mut locked);
+            let before = locked.len();
+            lock_tree(relid, &mut locked);
+            if !has_locked && locked.len() == before {
+                return Column { holder, table, attribute, narrows };
+            }
+        }
+    }
+
+    /// Its name for a message.
+    pub fn name(&self) -> String {
+        self.table.column_name(&self.attribute.name)
+    }
+
+    /// All that the plan has to know.
+    pub fn facts(&self, layout: Layout, extension: &Extension) -> Facts {
+        let narrow = self.narrows.check();
+        Facts {
+            extension: extension.schema.clone(),
+            table: self.table.name.clone(),
+            column: self.attribute.name.clone(),
+            identities: self.identities(),
+            narrow,
+            sequence: self.sequence(layout, extension),
+            highest: self.highest(),
+        }
+    }
+
+    /// The highest value. max() takes it from the end of an index, where there is one.
+    fn highest(&self) -> Option<i64> {
+        let sql = format!("SELECT max({})::int8 FROM {}", self.attribute.name, self.table.name);
+        rows(&sql, &[], |row| row.nullable(1))[0]
+    }
+
+    /// The tables whose identity has to be dropped: from 17 on that of a partition goes with its parent's.
+    fn identities(&self) -> Vec<String> {
+        let sql = format!(
+            "{TREE}
+            SELECT format('%I.%I', n.nspname, c.relname)
+            FROM tree
+            JOIN pg_class AS c ON c.oid = tree.relid
+            JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = $2::name
+            WHERE a.attidentity <> ''
+                AND NOT (c.relispartition AND current_setting('server_version_num')::int >= 170000)"
+        );
+        rows(&sql, &self.arguments(), |row| row.get(1))
+    }
+
+    fn sequence(&self, layout: Layout, extension: &Extension) -> Sequence {
+        let Some(found) = Found::of(self) else {
+            return self.new_sequence(self.free_sequence_name(), 1, pg_sys::InvalidOid);
+        };
+        if found.is_identity {
+            return self.new_sequence(found.name, found.cache, found.relid);
+        }
+        found.refuse(self);
+        lock(found.relid, pg_sys::ShareRowExclusiveLock);
+        let next = (self.layout_of_default(extension) == Some(layout)).then(|| found.next_value());
+        Sequence::Kept { name: found.name, next }
+    }
+
+    /// Who may insert may use it, and who had rights on the one that it replaces keeps them: an identity column asks for
+    /// none.
+    fn new_sequence(&self, name: String, cache: i64, replaced: pg_sys::Oid) -> Sequence {
+        let sql = format!(
+            "{TREE}
+            SELECT DISTINCT g.privilege,
+                CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END
+            FROM (
+                SELECT 'USAGE', acl.grantee
+                FROM tree JOIN pg_class AS c ON c.oid = tree.relid, aclexplode(c.relacl) AS acl
+                WHERE acl.privilege_type = 'INSERT'
+                UNION
+                SELECT 'USAGE', acl.grantee
+                FROM tree JOIN pg_attribute AS a ON a.attrelid = tree.relid, aclexplode(a.attacl) AS acl
+                WHERE acl.privilege_type = 'INSERT'
+                UNION
+                SELECT acl.privilege_type, acl.grantee
+                FROM pg_class AS c, aclexplode(c.relacl) AS acl
+                WHERE c.oid = $2::oid
+            ) AS g (privilege, grantee)
+            WHERE g.grantee <> $3
+            ORDER BY 2, 1"
+        );
+        // As an integer, since an OID of 0 would be a null.
+        let arguments = [
+            self.holder.table.into(),
+            i64::from(replaced.to_u32()).into(),
+            self.table.owner.into(),
+        ];
+        let grants =
+            rows(&sql, &arguments, |row| Grant { privilege: row.get(1), role: row.get(2) });
+        Sequence::New { name, cache, owner: self.table.other_owner.clone(), grants }
+    }
+
+    /// The layout that the default mints in, where it mints.
+    fn layout_of_default(&self, extension: &Extension) -> Option<Layout> {
+        let sql = "SELECT adbin::text FROM pg_attrdef WHERE adrelid = $1 AND adnum = $2";
+        let arguments = [self.holder.table.into(), self.attribute.number.into()];
+        let expression: String = rows(sql, &arguments, |row| row.get(1)).pop()?;
+        default::layout_of(&CString::new(expression).ok()?, &extension.minting)
+    }
+
+    /// `TABLE_COLUMN_seq`, as core names a serial's.
+    fn free_sequence_name(&self) -> String {
+        let (table, column) = self.c_names();
+        // SAFETY: C strings in, a C string out.
+        let name = unsafe {
+            let name = pg_sys::ChooseRelationName(
+                table.as_ptr(),
+                column.as_ptr(),
+                c"seq".as_ptr(),
+                self.table.schema,
+                false,
+            );
+            CStr::from_ptr(name).to_str().expect("the names were UTF-8").to_owned()
+        };
+        let sql = "SELECT format('%I.%I', nspname, $2) FROM pg_namespace WHERE oid = $1";
+        rows(sql, &[self.table.schema.into(), name.into()], |row| row.get(1)).remove(0)
+    }
+
+    /// `TABLE_COLUMN_shard_check`, as core names a CHECK.
+    pub fn free_constraint_name(&self) -> String {
+        let (table, column) = self.c_names();
+        // SAFETY: C strings and a schema in, a C string out.
+        let name = unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                ChooseConstraintName(
+                    table.as_ptr(),
+                    column.as_ptr(),
+                    c"shard_check".as_ptr(),
+                    self.table.schema,
+                    std::ptr::null_mut(),
+                )
+            })
+        };
+        // SAFETY: a C string.
+        pgrx::spi::quote_identifier(unsafe { CStr::from_ptr(name) }.to_str().expect("as above"))
+    }
+
+    fn c_names(&self) -> (CString, CString) {
+        let c_string = |name: &str| CString::new(name).expect("a name has no zero byte");
+        (c_string(&self.table.relname), c_string(&self.holder.column))
+    }
+
+    /// Whether every row is of that shard.
+    pub fn is_all_of_shard(&self, layout: Layout, shard: u32, extension: &Extension) -> bool {
+        let Attribute { name, .. } = &self.attribute;
+        let sql = format!(
+            "SELECT NOT EXISTS (SELECT FROM {} WHERE {}.snowflake_shard_id({name}::int8, $1::text::{}.snowflake_layout)
+             <> $2::int8)",
+            self.table.name, extension.schema, extension.schema
+        );
+        rows(&sql, &[layout.to_string().into(), i64::from(shard).into()], |row| row.get(1))[0]
+    }
+
+    /// The CHECKs that look at nothing but the column, on its table and on those that inherit from it.
+    pub fn checks(&self) -> Vec<Check> {
+        let sql = format!(
+            "{TREE}
+            SELECT quote_ident(k.conname), format('%I.%I', n.nspname, c.relname),
+                pg_get_expr(k.conbin, k.conrelid)
+            FROM tree
+            JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
+            JOIN pg_constraint AS k ON k.conrelid = tree.relid AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
+            JOIN pg_class AS c ON c.oid = tree.relid
+            JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+        );
+        rows(&sql, &self.arguments(), |row| Check {
+            name: row.get(1),
+            table: row.get(2),
+            expression: row.get(3),
+        })
+    }
+
+    /// Whether an id satisfies the CHECK.
+    pub fn passes(&self, check: &Check, id: i64) -> bool {
+        let Attribute { name, type_name, .. } = &self.attribute;
+        let is_narrow = matches!(type_name.as_str(), "smallint" | "integer");
+        let column_type = if is_narrow { "int8" } else { type_name };
+        let sql = format!(
+            "SELECT ({}) IS NOT FALSE FROM (SELECT $1::int8::{column_type}) AS row ({name})",
+            check.expression
+        );
+        rows(&sql, &[id.into()], |row| row.get(1))[0]
+    }
+
+    fn arguments(&self) -> [pgrx::datum::DatumWithOid<'_>; 2] {
+        [self.holder.table.into(), self.holder.column.as_str().into()]
+    }
+}
+
+unsafe extern "C-unwind" {
+    // catalog/pg_constraint.h
+    fn ChooseConstraintName(
+        name1: *const c_char,
+        name2: *const c_char,
+        label: *const c_char,
+        namespaceid: pg_sys::Oid,
+        others: *mut pg_sys::List,
+    ) -> *mut c_char;
+}
+
+/// The sequence that a column has.
+struct Found {
+    relid: pg_sys::Oid,
+    name: String,
+    cache: i64,
+    is_identity: bool,
+}
+
+impl Found {
+    /// An identity's; else the one that the default names, if it is one alone; else the one that the column owns.
+    fn of(column: &Column) -> Option<Self> {
+        let sql = "
+            WITH named AS (
+                SELECT DISTINCT s.oid
+                FROM pg_attrdef AS f
+                JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+                    AND d.refclassid = 'pg_class'::regclass
+                JOIN pg_class AS s ON s.oid = d.refobjid AND s.relkind = 'S'
+                WHERE f.adrelid = $1 AND f.adnum = $2
+            ), candidate (oid, is_identity, rank) AS (
+                SELECT d.objid, d.deptype = 'i', CASE d.deptype WHEN 'i' THEN 0 ELSE 2 END
+                FROM pg_depend AS d
+                JOIN pg_class AS s ON s.oid = d.objid AND s.relkind = 'S'
+                WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+                    AND d.refobjid = $1 AND d.refobjsubid = $2 AND d.deptype IN ('a', 'i')
+                UNION ALL
+                SELECT oid, false, 1 FROM named WHERE (SELECT count(*) FROM named) = 1)
+            SELECT s.oid, format('%I.%I', n.nspname, s.relname), q.seqcache, candidate.is_identity
+            FROM candidate
+            JOIN pg_class AS s ON s.oid = candidate.oid
+            JOIN pg_namespace AS n ON n.oid = s.relnamespace
+            JOIN pg_sequence AS q ON q.seqrelid = s.oid
+            ORDER BY candidate.rank, s.oid
+            LIMIT 1";
+        let arguments = [column.holder.table.into(), column.attribute.number.into()];
+        rows(sql, &arguments, |row| Found {
+            relid: row.get(1),
+            name: row.get(2),
+            cache: row.get(3),
+            is_identity: row.get(4),
+        })
+        .pop()
+    }
+
+    /// Refuses what cannot become the column's own.
+    fn refuse(&self, column: &Column) {
+        let sql = "SELECT pg_has_role(relowner, 'USAGE'), relowner = $2 AND relnamespace = $3
+            FROM pg_class WHERE oid = $1";
+        let arguments = [self.relid.into(), column.table.owner.into(), column.table.schema.into()];
+        let (may_alter, may_belong): (bool, bool) =
+            rows(sql, &arguments, |row| (row.get(1), row.get(2)))[0];
+        if !may_alter {
+            refusal::not_owner("sequence", &self.name, None);
+        }
+        let users = self.other_users(column);
+        if !users.is_empty() {
+            refusal::shared_sequence(&self.name, &column.name(), &users);
+        }
+        if !may_belong {
+            refusal::foreign_sequence(&self.name, &column.table.name);
+        }
+    }
+
+    /// What depends on the sequence besides the column's defaults, or owns it besides the column.
+    fn other_users(&self, column: &Column) -> Vec<String> {
+        let sql = format!(
+            "{TREE}, own AS (
+                SELECT tree.relid, a.attnum, f.oid AS attrdef
+                FROM tree
+                JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
+                LEFT JOIN pg_attrdef AS f ON f.adrelid = a.attrelid AND f.adnum = a.attnum)
+            SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
+            FROM pg_depend AS d
+            WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = $3 AND d.deptype = 'n'
+                AND NOT (d.classid = 'pg_attrdef'::regclass
+                    AND EXISTS (SELECT FROM own WHERE own.attrdef = d.objid))
+            UNION
+            SELECT pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
+            FROM pg_depend AS d
+            WHERE d.classid = 'pg_class'::regclass AND d.objid = $3 AND d.deptype IN ('a', 'i')
+                AND d.refclassid = 'pg_class'::regclass
+                AND NOT EXISTS (SELECT FROM own WHERE (own.relid, own.attnum) = (d.refobjid, d.refobjsubid))
+            ORDER BY 1"
+        );
+        let arguments =
+            [column.holder.table.into(), column.holder.column.as_str().into(), self.relid.into()];
+        rows(&sql, &arguments, |row| row.get(1))
+    }
+
+    fn next_value(&self) -> i64 {
+        let sql = format!("SELECT last_value, is_called FROM {}", self.name);
+        let (last, is_called): (i64, bool) = rows(&sql, &[], |row| (row.get(1), row.get(2)))[0];
+        last.saturating_add(i64::from(is_called))
+    }
+}

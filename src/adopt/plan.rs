@@ -1,0 +1,229 @@
+//! What is to be done to a column so that it takes snowflakes: statements, decided from facts. No server, no clock.
+
+use crate::layout::Layout;
+
+/// What the catalog and the table say.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The extension's schema. This and all other names are quoted, those of relations with their schema.
+    pub extension: String,
+    /// The table.
+    pub table: String,
+    /// The column.
+    pub column: String,
+    /// The tables whose column is an identity column: this one, or partitions of it.
+    pub identities: Vec<String>,
+    /// The columns that bigint must replace, the adopted one and those that reference it.
+    pub narrow: Vec<Narrow>,
+    /// The sequence that the ids will come from.
+    pub sequence: Sequence,
+    /// The highest value in the column.
+    pub highest: Option<i64>,
+}
+
+/// A table with columns that are too narrow for an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Narrow {
+    /// The table.
+    pub table: String,
+    /// The columns.
+    pub columns: Vec<String>,
+}
+
+/// A column's sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sequence {
+    /// The column has one already.
+    Kept {
+        /// Its name.
+        name: String,
+        /// Its next counter, where it has been counting in the layout that is asked for.
+        next: Option<i64>,
+    },
+    /// It is to be made.
+    New {
+        /// Its name.
+        name: String,
+        /// Its CACHE.
+        cache: i64,
+        /// Whom to give it to, where that is not the user who makes it.
+        owner: Option<String>,
+        /// Who may use it.
+        grants: Vec<Grant>,
+    },
+}
+
+/// A privilege on a sequence, and the role that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The privilege.
+    pub privilege: String,
+    /// The role, or PUBLIC.
+    pub role: String,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The shard, where the default is to name one.
+    pub shard: Option<u32>,
+    /// The layout of the ids.
+    pub layout: Layout,
+    /// The constraint that refuses rows of other shards.
+    pub fence: Option<Fence>,
+}
+
+/// A constraint that refuses rows of other shards.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    /// Its name.
+    pub name: String,
+    /// The shard that it lets pass.
+    pub shard: u32,
+    /// Whether every row is of that shard already; where not, all that are there are let pass.
+    pub fits_all: bool,
+}
+
+/// Some value is above the ids that are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooHigh {
+    /// The highest value.
+    pub highest: i64,
+}
+
+/// The first tick that has ids above every value, where it is not after `last_tick`.
+///
+/// A whole tick is left to what is there: within one, an id of a lower shard is below one of a higher shard.
+pub fn first_tick(highest: Option<i64>, layout: Layout, last_tick: i64) -> Result<i64, TooHigh> {
+    match highest {
+        Some(highest) if highest >= 0 => {
+            let tick = (highest >> layout.low_bits()) + 1;
+            if tick > last_tick { Err(TooHigh { highest }) } else { Ok(tick) }
+        }
+        _ => Ok(0),
+    }
+}
+
+/// The statements that make the column one that mints, in their order.
+///
+/// `first_tick` is where the sequence starts, so that new ids are above the old by the counter, and not only for as
+/// long as the clock does not step back.
+pub fn statements(facts: &Facts, target: &Target, first_tick: i64) -> Vec<String> {
+    let Facts { extension, table, column, sequence, .. } = facts;
+    let alter = format!("ALTER TABLE {table} ALTER COLUMN {column}");
+    let mut statements: Vec<String> = facts
+        .identities
+        .iter()
+        .map(|of| format!("ALTER TABLE {of} ALTER COLUMN {column} DROP IDENTITY"))
+        .collect();
+    if !facts.narrow.is_empty() {
+        // Of whatever kind the old default is, it need not be one of the new type.
+        statements.push(format!("{alter} DROP DEFAULT"));
+        statements.extend(facts.narrow.iter().map(Narrow::widened));
+    }
+    statements.extend(sequence.statements(target.layout, first_tick));
+    statements.push(format!("ALTER SEQUENCE {} OWNED BY {table}.{column}", sequence.name()));
+    statements.push(format!("{alter} SET DEFAULT {}", minting(extension, sequence, target)));
+    if let Some(fence) = &target.fence {
+        let check = fence.condition(facts, target.layout, first_tick);
+        statements
+            .push(format!("ALTER TABLE {table} ADD CONSTRAINT {} CHECK ({check})", fence.name));
+    }
+    statements
+}
+
+impl Narrow {
+    /// All columns of a table in one statement, since each rewrites it.
+    fn widened(&self) -> String {
+        let columns = self.columns.iter();
+        let actions: Vec<String> =
+            columns.map(|column| format!("ALTER COLUMN {column} TYPE pg_catalog.int8")).collect();
+        format!("ALTER TABLE {} {}", self.table, actions.join(", "))
+    }
+}
+
+impl Sequence {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Sequence::Kept { name, .. } | Sequence::New { name, .. } => name,
+        }
+    }
+
+    fn statements(&self, layout: Layout, first_tick: i64) -> Vec<String> {
+        // The second counter of the tick: of a fresh sequence, too, the first id has seq 1.
+        let first = (first_tick << layout.seq_bits) + 1;
+        match self {
+            Sequence::Kept { name, next } => {
+                let fit = format!(
+                    "ALTER SEQUENCE {name} AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE"
+                );
+                vec![match next {
+                    Some(next) if *next >= first => fit,
+                    _ => format!("{fit} MINVALUE 1 START WITH 1 RESTART WITH {first}"),
+                }]
+            }
+            Sequence::New { name, cache, owner, grants } => {
+                let mut statements = vec![format!("CREATE SEQUENCE {name} CACHE {cache}")];
+                if first > 1 {
+                    statements.push(format!("ALTER SEQUENCE {name} RESTART WITH {first}"));
+                }
+                let give = |owner| format!("ALTER SEQUENCE {name} OWNER TO {owner}");
+                statements.extend(owner.as_ref().map(give));
+                statements.extend(grants.iter().map(|Grant { privilege, role }| {
+                    format!("GRANT {privilege} ON SEQUENCE {name} TO {role}")
+                }));
+                statements
+            }
+        }
+    }
+}
+
+impl Fence {
+    fn condition(&self, facts: &Facts, layout: Layout, first_tick: i64) -> String {
+        let Facts { extension, column, .. } = facts;
+        let layout_argument = layout_argument(extension, layout);
+        let of_shard = format!(
+            "{extension}.snowflake_shard_id({column}{layout_argument}) OPERATOR(pg_catalog.=) {}",
+            self.shard
+        );
+        if self.fits_all {
+            return of_shard;
+        }
+        let first = layout.shift_tick(first_tick);
+        format!("{column} OPERATOR(pg_catalog.<) {first}::pg_catalog.int8 OR {of_shard}")
+    }
+}
+
+/// The default.
+fn minting(extension: &str, sequence: &Sequence, target: &Target) -> String {
+    let sequence = format!("{}::pg_catalog.regclass", quote_literal(sequence.name()));
+    let layout = layout_argument(extension, target.layout);
+    let shard = match target.shard {
+        Some(shard) => format!(", {shard}"),
+        None if layout.is_empty() => String::new(),
+        None => format!(", {extension}.snowflake_shard_id()"),
+    };
+    format!("{extension}.snowflake_nextval({sequence}{shard}{layout})")
+}
+
+/// The layout as a further argument; nothing where it is the default.
+fn layout_argument(extension: &str, layout: Layout) -> String {
+    if layout == crate::layout::INSTAGRAM {
+        return String::new();
+    }
+    format!(", '{layout}'::{extension}.snowflake_layout")
+}
+
+/// As core's `quote_literal()`: right under either setting of `standard_conforming_strings`.
+pub fn quote_literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    if text.contains('\\') {
+        format!("E'{}'", quoted.replace('\\', "\\\\"))
+    } else {
+        format!("'{quoted}'")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+use super::*;
+use crate::layout::{INSTAGRAM, JS53, TWITTER};
+
+fn facts(sequence: Sequence) -> Facts {
+    Facts {
+        extension: "public".into(),
+        table: "blog.posts".into(),
+        column: "id".into(),
+        identities: vec![],
+        narrow: vec![],
+        sequence,
+        highest: None,
+    }
+}
+
+fn kept(next: Option<i64>) -> Sequence {
+    Sequence::Kept { name: "blog.posts_id_seq".into(), next }
+}
+
+fn target(shard: Option<u32>, layout: Layout) -> Target {
+    Target { shard, layout, fence: None }
+}
+
+#[test]
+fn new_ids_begin_in_the_tick_after_the_highest_value() {
+    let cases = [
+        (None, Ok(0)),
+        (Some(-1), Ok(0)),
+        (Some(0), Ok(1)),
+        (Some((1 << 23) - 1), Ok(1)),
+        (Some(1 << 23), Ok(2)),
+        (Some(9 << 23 | 5), Ok(10)),
+        (Some(10 << 23), Err(TooHigh { highest: 10 << 23 })),
+        (Some(i64::MAX), Err(TooHigh { highest: i64::MAX })),
+    ];
+    for (highest, expected) in cases {
+        assert_eq!(first_tick(highest, INSTAGRAM, 10), expected, "{highest:?}");
+    }
+}
+
+#[test]
+fn what_a_layout_cannot_reach_is_too_high() {
+    let highest = 1 << 53;
+    let last_tick = JS53.max_tick();
+    assert_eq!(first_tick(Some(highest), JS53, last_tick), Err(TooHigh { highest }));
+}
+
+#[test]
+fn a_bigserial_takes_its_sequence_along() {
+    assert_eq!(
+        statements(&facts(kept(None)), &target(Some(5), INSTAGRAM), 3),
+        [
+            "ALTER SEQUENCE blog.posts_id_seq AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE \
+             MINVALUE 1 START WITH 1 RESTART WITH 3073",
+            "ALTER SEQUENCE blog.posts_id_seq OWNED BY blog.posts.id",
+            "ALTER TABLE blog.posts ALTER COLUMN id SET DEFAULT \
+             public.snowflake_nextval('blog.posts_id_seq'::pg_catalog.regclass, 5)",
+        ]
+    );
+}
+
+#[test]
+fn a_sequence_that_counts_already_goes_on_unless_a_value_is_above_it() {
+    for (next, restarts) in [(3072, true), (3073, false), (i64::MAX, false)] {
+        let statements = statements(&facts(kept(Some(next))), &target(Some(5), INSTAGRAM), 3);
+        assert_eq!(statements[0].contains("RESTART"), restarts, "{next}");
+    }
+}
+
+#[test]
+fn all_columns_of_a_table_are_widened_by_one_statement_after_the_default_is_gone() {
+    let mut facts = facts(kept(None));
+    facts.narrow = vec![
+        Narrow { table: "blog.posts".into(), columns: vec!["id".into(), "reply_to".into()] },
+        Narrow { table: "blog.comments".into(), columns: vec!["post_id".into()] },
+    ];
+    assert_eq!(
+        statements(&facts, &target(Some(5), INSTAGRAM), 0)[..3],
+        [
+            "ALTER TABLE blog.posts ALTER COLUMN id DROP DEFAULT",
+            "ALTER TABLE blog.posts ALTER COLUMN id TYPE pg_catalog.int8, \
+             ALTER COLUMN reply_to TYPE pg_catalog.int8",
+            "ALTER TABLE blog.comments ALTER COLUMN post_id TYPE pg_catalog.int8",
+        ]
+    );
+}
+
+#[test]
+fn a_new_sequence_comes_with_its_owner_and_its_users() {
+    let sequence = Sequence::New {
+        name: "blog.posts_id_seq".into(),
+        cache: 20,
+        owner: Some("bob".into()),
+        grants: vec![Grant { privilege: "USAGE".into(), role: "PUBLIC".into() }],
+    };
+    let mut facts = facts(sequence);
+    facts.identities = vec!["blog.posts".into()];
+    assert_eq!(
+        statements(&facts, &target(Some(5), INSTAGRAM), 1)[..5],
+        [
+            "ALTER TABLE blog.posts ALTER COLUMN id DROP IDENTITY",
+            "CREATE SEQUENCE blog.posts_id_seq CACHE 20",
+            "ALTER SEQUENCE blog.posts_id_seq RESTART WITH 1025",
+            "ALTER SEQUENCE blog.posts_id_seq OWNER TO bob",
+            "GRANT USAGE ON SEQUENCE blog.posts_id_seq TO PUBLIC",
+        ]
+    );
+}
+
+#[test]
+fn the_default_names_the_shard_or_asks_the_database() {
+    let cases = [
+        (Some(5), INSTAGRAM, ", 5"),
+        (None, INSTAGRAM, ""),
+        (Some(5), TWITTER, ", 5, 'twitter'::public.snowflake_layout"),
+        (None, TWITTER, ", public.snowflake_shard_id(), 'twitter'::public.snowflake_layout"),
+    ];
+    for (shard, layout, arguments) in cases {
+        let statements = statements(&facts(kept(None)), &target(shard, layout), 0);
+        let call = format!("('blog.posts_id_seq'::pg_catalog.regclass{arguments})");
+        assert!(statements.last().unwrap().ends_with(&call), "{statements:?}");
+    }
+}
+
+#[test]
+fn the_fence_lets_pass_what_is_there() {
+    let of_shard = "public.snowflake_shard_id(id) OPERATOR(pg_catalog.=) 5";
+    let cases = [
+        (true, of_shard.to_owned()),
+        (false, format!("id OPERATOR(pg_catalog.<) 25165824::pg_catalog.int8 OR {of_shard}")),
+    ];
+    for (fits_all, condition) in cases {
+        let fence = Some(Fence { name: "posts_id_shard_check".into(), shard: 5, fits_all });
+        let target = Target { shard: None, layout: INSTAGRAM, fence };
+        assert_eq!(
+            *statements(&facts(kept(None)), &target, 3).last().unwrap(),
+            format!(
+                "ALTER TABLE blog.posts ADD CONSTRAINT posts_id_shard_check CHECK ({condition})"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_quoted_literal_reads_back_whatever_is_in_it() {
+    let cases = [("a", "'a'"), ("it's", "'it''s'"), (r"a\b'c", r"E'a\\b''c'")];
+    for (text, quoted) in cases {
+        assert_eq!(quote_literal(text), quoted);
+    }
+}

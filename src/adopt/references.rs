@@ -1,0 +1,219 @@
+//! The columns that have to hold a column's ids: itself and those that reference it, at any remove.
+
+use super::catalog::{Extension, TREE, lock, rows};
+use super::plan::Narrow;
+use super::refusal;
+use pgrx::prelude::*;
+
+/// A column, at the top of its inheritance tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its table.
+    pub table: pg_sys::Oid,
+    /// Its name as the catalog has it.
+    pub column: String,
+}
+
+/// Whether a type holds ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It does.
+    Holds,
+    /// It does not, and bigint takes its place.
+    Narrow,
+    /// It does not, and stays.
+    Domain,
+    /// It is none of an integer's.
+    Other,
+}
+
+impl Fit {
+    /// Of a type.
+    pub fn of(type_oid: pg_sys::Oid, extension: &Extension) -> Self {
+        // SAFETY: the type is one of the catalog.
+        let base = unsafe { pg_sys::getBaseType(type_oid) };
+        match base {
+            pg_sys::INT8OID => Fit::Holds,
+            base if base == extension.snowflake => Fit::Holds,
+            pg_sys::INT2OID | pg_sys::INT4OID if base == type_oid => Fit::Narrow,
+            pg_sys::INT2OID | pg_sys::INT4OID => Fit::Domain,
+            _ => Fit::Other,
+        }
+    }
+}
+
+/// The column and those that reference it, each after one that it references.
+fn holders(adopted: &Holder) -> Vec<Holder> {
+    let mut found = vec![adopted.clone()];
+    let mut next = 0;
+    while next < found.len() {
+        for referencing in referencing(&found[next]) {
+            if !found.contains(&referencing) {
+                found.push(referencing);
+            }
+        }
+        next += 1;
+    }
+    found
+}
+
+/// The columns whose foreign keys name the column; where they are inherited, those that they are inherited from.
+fn referencing(holder: &Holder) -> Vec<Holder> {
+    let sql = format!(
+        "{TREE},
+        up (relid, attname) AS (
+            SELECT c.conrelid, a.attname
+            FROM tree
+            JOIN pg_attribute AS r ON r.attrelid = tree.relid AND r.attname = $2::name
+            JOIN pg_constraint AS c ON c.contype = 'f' AND c.confrelid = tree.relid
+            CROSS JOIN LATERAL unnest(c.conkey, c.confkey) AS k (con, conf)
+            JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.con
+            WHERE k.conf = r.attnum
+            UNION
+            SELECT i.inhparent, up.attname
+            FROM up
+            JOIN pg_inherits AS i ON i.inhrelid = up.relid
+            JOIN pg_attribute AS a ON a.attrelid = i.inhparent AND a.attname = up.attname)
+        SELECT up.relid, up.attname::text
+        FROM up JOIN pg_attribute AS a ON a.attrelid = up.relid AND a.attname = up.attname
+        WHERE a.attinhcount = 0
+        ORDER BY 1, 2"
+    );
+    rows(&sql, &[holder.table.into(), holder.column.as_str().into()], |row| Holder {
+        table: row.get(1),
+        column: row.get(2),
+    })
+}
+
+/// What has to be known of a holder.
+struct Described {
+    table: String,
+    column: String,
+    is_owned: bool,
+    type_oid: pg_sys::Oid,
+    type_name: String,
+}
+
+impl Described {
+    /// `None` where it is gone.
+    fn of(holder: &Holder) -> Option<Self> {
+        let sql = "SELECT format('%I.%I', n.nspname, c.relname), quote_ident(a.attname),
+                pg_has_role(c.relowner, 'USAGE'), a.atttypid, format_type(a.atttypid, a.atttypmod)
+            FROM pg_class AS c
+            JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = $2::name
+            WHERE c.oid = $1";
+        rows(sql, &[holder.table.into(), holder.column.as_str().into()], |row| Described {
+            table: row.get(1),
+            column: row.get(2),
+            is_owned: row.get(3),
+            type_oid: row.get(4),
+            type_name: row.get(5),
+        })
+        .pop()
+    }
+
+    fn name(&self) -> String {
+        format!("column {} of table {}", self.column, self.table)
+    }
+}
+
+/// The columns that bigint must replace, with their tables, which the caller must own.
+pub struct Narrows(Vec<(Holder, Described)>);
+
+impl Narrows {
+    /// Finds them.
+    pub fn of(adopted: &Holder, adopted_name: &str, extension: &Extension) -> Self {
+        let mut narrows = Vec::new();
+        for holder in holders(adopted) {
+            let Some(described) = Described::of(&holder) else { continue };
+            let is_adopted = holder == *adopted;
+            match Fit::of(described.type_oid, extension) {
+                Fit::Holds => continue,
+                // A numeric that references a bigint, say, takes what it takes.
+                Fit::Other if !is_adopted => continue,
+                Fit::Domain | Fit::Other => refusal::unfit_type(
+                    &described.name(),
+                    &described.type_name,
+                    (!is_adopted).then_some(adopted_name),
+                ),
+                Fit::Narrow => {}
+            }
+            if !described.is_owned {
+                let why = format!(
+                    "Its {} references {adopted_name} and has to become bigint.",
+                    described.column
+                );
+                refusal::not_owner("table", &described.table, Some(why));
+            }
+            narrows.push((holder, described));
+        }
+        Narrows(narrows)
+    }
+
+    /// Locks the tables and what inherits from them against everybody else, a table before those that it references: the
+    /// order in which a statement that inserts into one takes its locks. Returns whether there was any new one.
+    pub fn lock(&self, locked: &mut Vec<pg_sys::Oid>) -> bool {
+        let before = locked.len();
+        for (holder, _) in self.0.iter().rev() {
+            lock_tree(holder.table, locked);
+        }
+        locked.len() > before
+    }
+
+    /// As the plan takes them. Refuses where something depends on the type of one.
+    pub fn check(&self) -> Vec<Narrow> {
+        let mut tables: Vec<Narrow> = Vec::new();
+        for (holder, described) in &self.0 {
+            let objects = in_the_way(holder);
+            if !objects.is_empty() {
+                refusal::in_the_way(&described.name(), &objects);
+            }
+            let column = described.column.clone();
+            match tables.iter_mut().find(|narrow| narrow.table == described.table) {
+                Some(narrow) => narrow.columns.push(column),
+                None => {
+                    tables.push(Narrow { table: described.table.clone(), columns: vec![column] })
+                }
+            }
+        }
+        tables
+    }
+}
+
+/// Locks a table and what inherits from it, those that are not locked yet.
+pub fn lock_tree(table: pg_sys::Oid, locked: &mut Vec<pg_sys::Oid>) {
+    let members = format!("{TREE} SELECT relid FROM tree");
+    for relid in rows(&members, &[table.into()], |row| row.get(1)) {
+        if !locked.contains(&relid) {
+            lock(relid, pg_sys::AccessExclusiveLock);
+            locked.push(relid);
+        }
+    }
+}
+
+/// What PostgreSQL refuses to change a column's type for.
+fn in_the_way(holder: &Holder) -> Vec<String> {
+    let sql = format!(
+        "{TREE}, held AS (
+            SELECT tree.relid, a.attnum
+            FROM tree JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name)
+        SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
+        FROM held
+        JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = held.relid
+            AND d.refobjsubid = held.attnum
+        LEFT JOIN pg_trigger AS t ON d.classid = 'pg_trigger'::regclass AND t.oid = d.objid
+        LEFT JOIN pg_attrdef AS f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
+        WHERE d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_proc'::regclass,
+                'pg_publication_rel'::regclass)
+            OR NOT t.tgisinternal
+            OR f.adnum <> held.attnum
+        UNION
+        SELECT format('partition key of table %s', p.partrelid::regclass)
+        FROM held
+        JOIN pg_partitioned_table AS p ON p.partrelid = held.relid
+            AND held.attnum = ANY (p.partattrs::int2[])
+        ORDER BY 1"
+    );
+    rows(&sql, &[holder.table.into(), holder.column.as_str().into()], |row| row.get(1))
+}

@@ -1,0 +1,222 @@
+//! What `snowflake_adopt` refuses, and how it is told.
+
+use crate::error::Report;
+use crate::layout::Layout;
+use pgrx::prelude::*;
+
+/// An argument that must be given.
+pub fn null_argument(name: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+        message: format!("snowflake_adopt: {name} is null"),
+        detail: None,
+        hint: Some("Only shard_id may be: it is then the setting pg_snowflake.shard_id.".into()),
+    }
+    .raise()
+}
+
+/// A transaction whose snapshot may be older than the lock.
+pub fn old_snapshot() -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
+        message: "cannot execute snowflake_adopt() in a transaction that keeps its snapshot".into(),
+        detail: Some(
+            "It has to see the rows that others have committed by the time that the table is locked.".into(),
+        ),
+        hint: Some("Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.".into()),
+    }
+    .raise()
+}
+
+/// A layout without shards has none to check.
+pub fn no_shard_field(layout: Layout) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        message: format!("ids of layout {layout} carry no shard to check"),
+        detail: None,
+        hint: Some("Leave check_shard out, or pass a layout with a shard field.".into()),
+    }
+    .raise()
+}
+
+/// The clock is outside the layout's life.
+pub fn not_in_the_time_of(layout: Layout) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("layout {layout} has no ids for the present time"),
+        detail: Some("The server's clock is before the layout's epoch, or after its end.".into()),
+        hint: Some(
+            "snowflake_layout_info() tells both. Set the clock right, or pass another layout."
+                .into(),
+        ),
+    }
+    .raise()
+}
+
+/// The relation does not exist.
+pub fn no_such_table(relid: pg_sys::Oid) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+        message: format!("table with OID {} does not exist", relid.to_u32()),
+        detail: None,
+        hint: Some("Pass the table by name: its OID is gone once it is dropped.".into()),
+    }
+    .raise()
+}
+
+/// The relation has no column of its own that mints.
+pub fn not_a_table(name: &str, relkind: &str) -> ! {
+    let (kind, hint) = match relkind {
+        "v" | "m" => ("a view", "Pass the table that the view selects from."),
+        "f" => ("a foreign table", "Call snowflake_adopt() on the server that has the table."),
+        "S" => ("a sequence", "Pass the table whose column takes its values."),
+        _ => ("no table", "Pass a table, partitioned or not."),
+    };
+    wrong_object(format!("cannot adopt a column of {name}: it is {kind}"), None, hint.into())
+}
+
+/// The column is its parent's.
+pub fn inherited(column: &str, parent: &str) -> ! {
+    wrong_object(
+        format!("cannot adopt {column} alone"),
+        Some(format!("It is inherited from {parent}.")),
+        format!("Pass {parent}: its partitions and children are adopted with it."),
+    )
+}
+
+/// The column is computed.
+pub fn generated(column: &str) -> ! {
+    wrong_object(
+        format!("cannot adopt {column}: it is a generated column"),
+        None,
+        "ALTER TABLE … ALTER COLUMN … DROP EXPRESSION makes a stored one an ordinary column."
+            .into(),
+    )
+}
+
+fn wrong_object(message: String, detail: Option<String>, hint: String) -> ! {
+    let code = PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE;
+    Report { code, message, detail, hint: Some(hint) }.raise()
+}
+
+/// The table has no such column.
+pub fn no_such_column(column: &str, table: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+        message: format!("column {column} of table {table} does not exist"),
+        detail: None,
+        hint: Some("The name is taken as it stands, upper and lower case told apart.".into()),
+    }
+    .raise()
+}
+
+/// The column is one that every table has.
+pub fn system_column(column: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        message: format!("cannot adopt system column {column}"),
+        detail: None,
+        hint: Some("Pass a column that the table was made with.".into()),
+    }
+    .raise()
+}
+
+/// The user may not alter a table or a sequence.
+pub fn not_owner(kind: &str, name: &str, why: Option<String>) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        message: format!("must be owner of {kind} {name}"),
+        detail: why,
+        hint: Some("Call snowflake_adopt() as its owner, or as a superuser.".into()),
+    }
+    .raise()
+}
+
+/// The column's type holds no id and does not become one that does.
+pub fn unfit_type(column: &str, type_name: &str, references: Option<&str>) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        message: format!("{column} of type {type_name} cannot hold ids"),
+        detail: references.map(|adopted| format!("It references {adopted}, and has to hold its ids.")),
+        hint: Some(
+            "Ids are bigint. Only smallint and integer columns are changed to it; change this one first, or a domain to \
+             one over bigint. For UUIDs see docs/adopt.md."
+                .into(),
+        ),
+    }
+    .raise()
+}
+
+/// Something depends on a column whose type has to change.
+pub fn in_the_way(column: &str, objects: &[String]) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        message: format!("{column} has to become bigint, and {} in the way", of_them(objects.len())),
+        detail: Some(format!("They depend on its type: {}.", objects.join("; "))),
+        hint: Some(
+            "Drop them, call snowflake_adopt(), and make them again, all in one transaction. A partition key of a \
+             narrower type needs a new table."
+                .into(),
+        ),
+    }
+    .raise()
+}
+
+fn of_them(count: usize) -> String {
+    if count == 1 { "1 object is".into() } else { format!("{count} objects are") }
+}
+
+/// The sequence is not the column's alone.
+pub fn shared_sequence(sequence: &str, column: &str, users: &[String]) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("sequence {sequence} does not serve {column} alone"),
+        detail: Some(format!("It also serves: {}. Its values would no longer be what they expect.", users.join("; "))),
+        hint: Some(
+            "Drop the column's default, and snowflake_adopt() makes a sequence for it; or give the others a sequence of \
+             their own."
+                .into(),
+        ),
+    }
+    .raise()
+}
+
+/// The sequence cannot be owned by the column.
+pub fn foreign_sequence(sequence: &str, table: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("sequence {sequence} cannot belong to a column of {table}"),
+        detail: Some("A column's sequence has the schema and the owner of its table.".into()),
+        hint: Some(format!(
+            "ALTER SEQUENCE {sequence} SET SCHEMA or OWNER TO those of the table; or drop the column's default, and \
+             snowflake_adopt() makes a sequence for it."
+        )),
+    }
+    .raise()
+}
+
+/// Some value is above the ids that are due.
+pub fn too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("{column} has a value above the next id"),
+        detail: Some(format!("The highest value is {highest}; the next id in layout {layout} would be about {next}.")),
+        hint: Some(
+            "If the values are ids of another layout, pass that one. If they are ids from the future, set \
+             pg_snowflake.max_lead to how far they are ahead. Else give those rows lower values."
+                .into(),
+        ),
+    }
+    .raise()
+}
+
+/// A CHECK would refuse what is minted.
+pub fn constraint_in_the_way(constraint: &str, table: &str, id: i64) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("constraint {constraint} of table {table} would refuse new ids"),
+        detail: Some(format!("The next id would be about {id}.")),
+        hint: Some(format!("ALTER TABLE {table} DROP CONSTRAINT {constraint};")),
+    }
+    .raise()
+}
