@@ -94,6 +94,7 @@ fn each_function_is_marked_for_what_it_does() {
     let expected = [
         ("snowflake(integer)", "istrue"),
         ("snowflake(smallint)", "istrue"),
+        ("snowflake_adopt(regclass,name,integer,snowflake_layout,boolean)", "vufalse"),
         (
             "snowflake_between(bigint,timestamp with time zone,timestamp with time zone,snowflake_layout)",
             "isfalse",

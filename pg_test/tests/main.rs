@@ -1,5 +1,6 @@
 //! What pg_snowflake promises, tried on real servers.
 
+mod adopt;
 mod as_core;
 mod ask;
 mod batch;

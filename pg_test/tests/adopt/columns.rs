@@ -1,0 +1,173 @@
+//! What an adopted column does, and what adopting it again does.
+
+use super::{database, run};
+use crate::ask::{printed, server};
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::id::{first_counter_at, now_ms, split};
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::sequence::{state, take_one};
+
+const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
+
+#[test]
+fn the_shard_is_the_databases_own_where_none_is_given() {
+    for (layout, decoded) in
+        [("instagram", "snowflake_shard_id(id)"), ("twitter", "snowflake_shard_id(id, 'twitter')")]
+    {
+        let cluster = Cluster::builder().setting("pg_snowflake.shard_id", "9").start();
+        let mut client = cluster.connect();
+        run(&mut client, "CREATE TABLE posts (id serial)");
+        run(&mut client, &format!("SELECT snowflake_adopt('posts', 'id', layout => '{layout}')"));
+
+        run(
+            &mut client,
+            "INSERT INTO posts DEFAULT VALUES; SET pg_snowflake.shard_id = 10; INSERT INTO posts DEFAULT VALUES",
+        );
+
+        assert_eq!(
+            printed(&mut client, &format!("SELECT {decoded} FROM posts ORDER BY id")),
+            "9\n10",
+            "{layout}"
+        );
+    }
+}
+
+#[test]
+fn a_prepared_insert_of_another_session_takes_the_new_default() {
+    let (cluster, mut owner) = server();
+    run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
+    let mut writer = cluster.connect();
+    run(
+        &mut writer,
+        "SET plan_cache_mode = force_generic_plan; PREPARE add AS INSERT INTO posts DEFAULT VALUES RETURNING id::bigint",
+    );
+    assert_eq!(printed(&mut writer, "EXECUTE add"), "1");
+
+    run(&mut owner, "SELECT snowflake_adopt('posts', 'id', 5)");
+
+    let id: i64 = printed(&mut writer, "EXECUTE add").parse().unwrap();
+    assert_eq!(split(id).shard, 5);
+}
+
+#[test]
+fn a_prepared_statement_that_returned_an_integer_has_to_be_prepared_again() {
+    let (cluster, mut owner) = server();
+    run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
+    let mut writer = cluster.connect();
+    run(&mut writer, "PREPARE add AS INSERT INTO posts DEFAULT VALUES RETURNING id; EXECUTE add");
+
+    run(&mut owner, "SELECT snowflake_adopt('posts', 'id', 5)");
+
+    let changed = Refusal { sqlstate: "0A000", message: "cached plan must not change", hint: "" };
+    assert_refused(&mut writer, "EXECUTE add", changed);
+}
+
+#[test]
+fn it_gives_the_sequence_which_keeps_its_name_and_cache() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE TABLE a (id serial); ALTER SEQUENCE a_id_seq CACHE 30;
+         CREATE TABLE b (id int GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME ids_of_b CACHE 40));
+         CREATE TABLE c (id bigint); CREATE SEQUENCE c_id_seq",
+    );
+    for (table, sequence) in [("a", "a_id_seq|30"), ("b", "ids_of_b|40"), ("c", "c_id_seq1|1")] {
+        let adopt = format!("SELECT snowflake_adopt('{table}', 'id', 5)::oid");
+        let adopted = printed(&mut client, &adopt);
+        let sql = format!(
+            "SELECT seqrelid::regclass, seqcache FROM pg_sequence WHERE seqrelid = {adopted}"
+        );
+        assert_eq!(printed(&mut client, &sql), sequence);
+    }
+}
+
+#[test]
+fn adopted_again_it_goes_on_above_whatever_shard_and_layout_it_gets() {
+    let (_cluster, mut client) = server();
+    run(&mut client, "CREATE TABLE posts (id bigserial PRIMARY KEY)");
+    let mut last = 0;
+    for arguments in ["9, 'js53'", "9, 'pgedge'", "5, 'pgedge'", "7, 'twitter'", "9", "5"] {
+        run(&mut client, &format!("SELECT snowflake_adopt('posts', 'id', {arguments})"));
+        for _ in 0..3 {
+            let id = take_one(&mut client, INSERT);
+            assert!(id > last, "{arguments}: {id} after {last}");
+            last = id;
+        }
+    }
+}
+
+#[test]
+fn adopted_again_in_its_layout_it_keeps_its_counter() {
+    let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    for cast in ["bigint", "snowflake", "key"] {
+        let name = format!("of_{cast}");
+        let mut client = database(&cluster, &name, "CREATE DOMAIN key AS bigint");
+        run(
+            &mut client,
+            &format!(
+                "CREATE TABLE posts (id {cast}); SELECT snowflake_adopt('posts', 'id', 9, 'twitter')"
+            ),
+        );
+        // Ids that are in no row any more may be anywhere else.
+        let in_an_hour = (now_ms() + 3_600_000 - 1_288_834_974_657) << 12;
+        run(&mut client, &format!("SELECT setval('posts_id_seq', {in_an_hour})"));
+
+        run(&mut client, "SELECT snowflake_adopt('posts', 'id', 5, 'twitter')");
+
+        assert_eq!(state(&mut client, "posts_id_seq").last_value, in_an_hour, "{cast}");
+    }
+}
+
+#[test]
+fn new_ids_are_above_the_old_by_the_counter_and_not_by_the_clock() {
+    let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    let mut client = cluster.connect();
+    let in_an_hour = first_counter_at(now_ms() + 3_600_000) << 13;
+    run(
+        &mut client,
+        &format!(
+            "CREATE TABLE posts (id bigint); INSERT INTO posts VALUES ({in_an_hour} | 8191 << 10)"
+        ),
+    );
+
+    run(&mut client, "SELECT snowflake_adopt('posts', 'id', 0)");
+
+    assert!(take_one(&mut client, INSERT) > take_one(&mut client, "SELECT min(id) FROM posts"));
+}
+
+#[test]
+fn truncate_with_restart_begins_again_at_the_clock() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE SEQUENCE s START 4000000000000000000;
+         CREATE TABLE posts (id bigint DEFAULT nextval('s')); SELECT snowflake_adopt('posts', 'id', 5);
+         TRUNCATE posts RESTART IDENTITY",
+    );
+
+    assert!((now_ms() - split(take_one(&mut client, INSERT)).unix_ms).abs() < 5_000);
+}
+
+#[test]
+fn the_search_path_of_the_caller_does_not_matter() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE SCHEMA trap;
+         CREATE FUNCTION trap.max(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 1 / 0::bigint';
+         CREATE FUNCTION trap.snowflake_nextval(regclass, int) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
+         CREATE FUNCTION trap.differ(int, int) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+         CREATE OPERATOR trap.= (FUNCTION = trap.differ, LEFTARG = int, RIGHTARG = int);
+         CREATE TABLE trap.pg_class (); CREATE TABLE trap.posts (id int); CREATE TABLE posts (id serial);
+         SET search_path = trap, public, pg_catalog;
+         SELECT public.snowflake_adopt('public.posts', 'id', 5, 'instagram', true)",
+    );
+
+    run(&mut client, "RESET search_path");
+    assert_eq!(split(take_one(&mut client, INSERT)).shard, 5);
+    let text = printed(
+        &mut client,
+        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'posts'::regclass",
+    );
+    assert_eq!(text, "CHECK ((snowflake_shard_id(id) = 5))");
+}

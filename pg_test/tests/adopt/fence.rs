@@ -1,0 +1,108 @@
+//! `check_shard`: a table that refuses the rows of other shards.
+
+use super::run;
+use crate::ask::{printed, server};
+use pg_snowflake_servertest::refusal::refused;
+use postgres::Client;
+
+const CHECKS: &str = "SELECT conname, pg_get_constraintdef(oid), convalidated FROM pg_constraint
+    WHERE contype = 'c' AND coninhcount = 0 AND conrelid = 'posts'::regclass ORDER BY 1";
+
+const OF_ANOTHER_SHARD: &str = "INSERT INTO posts (id) SELECT snowflake_encode(now(), 6, 0)";
+
+fn assert_fenced(client: &mut Client) {
+    run(client, "INSERT INTO posts (id) VALUES (DEFAULT), (snowflake_encode(now(), 5, 0))");
+    assert_eq!(refused(client, OF_ANOTHER_SHARD).code().code(), "23514");
+}
+
+#[test]
+fn an_empty_table_refuses_every_row_of_another_shard() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint); SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
+    );
+
+    assert_eq!(
+        printed(&mut client, CHECKS),
+        "posts_id_shard_check|CHECK ((snowflake_shard_id(id) = 5))|t"
+    );
+    assert_fenced(&mut client);
+    assert_eq!(refused(&mut client, "INSERT INTO posts VALUES (1)").code().code(), "23514");
+}
+
+#[test]
+fn old_ids_pass_and_stay_what_can_be_dumped() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id int PRIMARY KEY); INSERT INTO posts VALUES (-1), (4711);
+         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
+    );
+
+    assert_fenced(&mut client);
+    run(&mut client, "UPDATE posts SET id = id WHERE id = 4711");
+    assert_eq!(
+        printed(&mut client, CHECKS),
+        "posts_id_shard_check|CHECK (((id < (8388608)::bigint) OR (snowflake_shard_id(id) = 5)))|t"
+    );
+}
+
+#[test]
+fn rows_that_are_all_of_the_shard_make_it_strict() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint); INSERT INTO posts VALUES (snowflake_encode('2020-01-01', 5, 7));
+         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
+    );
+
+    assert_eq!(
+        printed(&mut client, CHECKS),
+        "posts_id_shard_check|CHECK ((snowflake_shard_id(id) = 5))|t"
+    );
+}
+
+#[test]
+fn a_partitioned_table_has_it_for_all_partitions() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint) PARTITION BY HASH (id snowflake_shard_ops);
+         CREATE TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
+    );
+
+    assert_fenced(&mut client);
+    let into_partition = OF_ANOTHER_SHARD.replace("posts", "posts_0");
+    assert_eq!(refused(&mut client, &into_partition).code().code(), "23514");
+}
+
+#[test]
+fn its_name_is_a_free_one_and_it_is_made_once() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint, body text CONSTRAINT posts_id_shard_check CHECK (body <> ''));
+         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true);
+         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
+    );
+
+    let names = printed(
+        &mut client,
+        "SELECT conname FROM pg_constraint WHERE conrelid = 'posts'::regclass ORDER BY 1",
+    );
+    assert_eq!(names, "posts_id_shard_check\nposts_id_shard_check1");
+}
+
+#[test]
+fn the_shard_of_the_setting_is_written_into_it() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "SET pg_snowflake.shard_id = 5; CREATE TABLE posts (id bigint);
+         SELECT snowflake_adopt('posts', 'id', check_shard => true)",
+    );
+
+    assert_fenced(&mut client);
+}

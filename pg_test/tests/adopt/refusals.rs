@@ -1,0 +1,200 @@
+//! What is refused, how it is told, and that nothing has changed then.
+
+use super::{database, dump, run};
+use crate::ask::{Bad, assert_each_refused, server};
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+
+const fn bad<'a>(sql: &'a str, sqlstate: &'a str, message: &'a str, allowed: &'a str) -> Bad<'a> {
+    Bad { sql, sqlstate, message, allowed }
+}
+
+const TABLES: &str = "
+    CREATE TABLE posts (id serial PRIMARY KEY, body text, gone int, twice int GENERATED ALWAYS AS (7 * 2) STORED);
+    ALTER TABLE posts DROP COLUMN gone;
+    INSERT INTO posts (body) VALUES ('old');
+    CREATE TABLE wide (id bigint PRIMARY KEY); INSERT INTO wide VALUES (4711), (5000000000000000000);
+    CREATE VIEW seen AS SELECT * FROM wide;
+    CREATE MATERIALIZED VIEW kept AS SELECT * FROM wide;
+    CREATE TYPE pair AS (id bigint);
+    CREATE SEQUENCE s;
+    CREATE FOREIGN DATA WRAPPER w; CREATE SERVER elsewhere FOREIGN DATA WRAPPER w;
+    CREATE FOREIGN TABLE remote (id bigint) SERVER elsewhere;
+    CREATE TABLE parted (id bigserial, n int) PARTITION BY LIST (n);
+    CREATE TABLE part PARTITION OF parted DEFAULT;
+    CREATE TABLE by_id (id int) PARTITION BY LIST (id);
+    CREATE TABLE child () INHERITS (posts);
+    CREATE TABLE texts (id text); CREATE TABLE uuids (id uuid); CREATE TABLE numerics (id numeric(20));
+    CREATE DOMAIN small AS int; CREATE TABLE smalls (id small);
+    CREATE TABLE referred (id bigint PRIMARY KEY); CREATE TABLE referring (referred_id small REFERENCES referred);
+    CREATE TABLE shared (id bigserial); CREATE TABLE sharing (id bigint DEFAULT nextval('shared_id_seq'));
+    CREATE SCHEMA other; CREATE SEQUENCE other.s; CREATE TABLE apart (id bigint DEFAULT nextval('other.s'));
+    CREATE TABLE bounded (id int CONSTRAINT small_ids CHECK (id < 2000000000));
+    CREATE TABLE blocked (id serial, n int);
+    CREATE TABLE blocking (blocked_id int);
+    CREATE VIEW on_blocked AS SELECT id FROM blocked;
+    CREATE FUNCTION count_blocked() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT sum(id) FROM blocked; END;
+    CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+    CREATE TRIGGER on_id BEFORE UPDATE OF id ON blocked FOR EACH ROW EXECUTE FUNCTION nothing();
+    CREATE POLICY by_id ON blocked USING (id > 3);
+    CREATE TABLE computed (id serial, twice int GENERATED ALWAYS AS (id * 2) STORED);
+    CREATE TABLE seen_from (id serial PRIMARY KEY); CREATE TABLE refers (seen_id int REFERENCES seen_from);
+    CREATE VIEW on_refers AS SELECT seen_id FROM refers;";
+
+const BADS: [Bad; 34] = [
+    bad("NULL, 'id', 5", "22004", "tab is null", "pg_snowflake.shard_id"),
+    bad("'posts', NULL, 5", "22004", "col is null", "pg_snowflake.shard_id"),
+    bad("'posts', 'id', 5, NULL", "22004", "layout is null", "pg_snowflake.shard_id"),
+    bad(
+        "'posts', 'id', 5, 'twitter', NULL",
+        "22004",
+        "check_shard is null",
+        "pg_snowflake.shard_id",
+    ),
+    bad("'posts', 'id'", "55000", "no shard id", "ALTER DATABASE"),
+    bad("'posts', 'id', 8192", "22023", "shard id 8192 is out of range", "0 to 8191"),
+    bad("'posts', 'id', -1", "22023", "shard id -1 is out of range", "0 to 8191"),
+    bad("'posts', 'id', 0, 'mastodon', true", "22023", "carry no shard", "check_shard"),
+    bad("99999::oid, 'id', 5", "42P01", "OID 99999 does not exist", "by name"),
+    bad("'posts', 'nope', 5", "42703", "nope", "upper and lower case"),
+    bad("'posts', 'ID', 5", "42703", "ID", "upper and lower case"),
+    bad("'posts', '........pg.dropped.3........', 5", "42703", "dropped", "case"),
+    bad("'posts', 'ctid', 5", "0A000", "system column ctid", "made with"),
+    bad("'posts', 'body', 5", "42804", "of type text cannot hold ids", "bigint"),
+    bad("'posts', 'twice', 5", "42809", "generated column", "DROP EXPRESSION"),
+    bad("'seen', 'id', 5", "42809", "public.seen: it is a view", "the view selects from"),
+    bad("'kept', 'id', 5", "42809", "public.kept: it is a view", "the view selects from"),
+    bad("'remote', 'id', 5", "42809", "it is a foreign table", "on the server that has the table"),
+    bad("'s', 'last_value', 5", "42809", "it is a sequence", "the table"),
+    bad("'pair', 'id', 5", "42809", "it is no table", "Pass a table"),
+    bad("'posts_pkey', 'id', 5", "42809", "it is no table", "Pass a table"),
+    bad("'part', 'id', 5", "42809", "column id of table public.part alone", "Pass public.parted"),
+    bad("'child', 'id', 5", "42809", "column id of table public.child alone", "Pass public.posts"),
+    bad(
+        "'by_id', 'id', 5",
+        "0A000",
+        "1 object is in the way",
+        "partition key of table public.by_id",
+    ),
+    bad("'uuids', 'id', 5", "42804", "of type uuid", "docs/adopt.md"),
+    bad("'smalls', 'id', 5", "42804", "of type public.small cannot hold ids", "domain"),
+    bad(
+        "'referred', 'id', 5",
+        "42804",
+        "column referred_id of table public.referring",
+        "It references column id",
+    ),
+    bad(
+        "'wide', 'id', 5",
+        "55000",
+        "has a value above the next id",
+        "highest value is 5000000000000000000",
+    ),
+    bad(
+        "'shared', 'id', 5",
+        "55000",
+        "shared_id_seq does not serve",
+        "column id of table public.sharing",
+    ),
+    bad(
+        "'sharing', 'id', 5",
+        "55000",
+        "shared_id_seq does not serve",
+        "column id of table public.shared",
+    ),
+    bad("'apart', 'id', 5", "55000", "sequence other.s cannot belong", "SET SCHEMA"),
+    bad("'bounded', 'id', 5", "55000", "constraint small_ids", "DROP CONSTRAINT small_ids"),
+    bad(
+        "'computed', 'id', 5",
+        "0A000",
+        "1 object is in the way",
+        "column twice of table public.computed",
+    ),
+    bad(
+        "'seen_from', 'id', 5",
+        "0A000",
+        "column seen_id of table public.refers",
+        "view public.on_refers",
+    ),
+];
+
+#[test]
+fn a_refusal_says_why_and_leaves_all_as_it_was() {
+    let cluster = Cluster::new();
+    let mut client = database(&cluster, "refusals", TABLES);
+    let before = dump(&cluster, "refusals");
+
+    for case in BADS {
+        let sql = format!("SELECT snowflake_adopt({})", case.sql);
+        assert_each_refused(&mut client, &[Bad { sql: &sql, ..case }]);
+    }
+
+    assert_eq!(dump(&cluster, "refusals"), before);
+}
+
+#[test]
+fn all_that_is_in_the_way_is_named_and_the_way_is_free_without_it() {
+    let (_cluster, mut client) = server();
+    run(&mut client, TABLES);
+    let adopt = "SELECT snowflake_adopt('blocked', 'id', 5)";
+    let error = assert_refused(
+        &mut client,
+        adopt,
+        Refusal {
+            sqlstate: "0A000",
+            message: "4 objects are in the way",
+            hint: "in one transaction",
+        },
+    );
+    let detail = error.detail().unwrap();
+    for object in ["view public.on_blocked", "count_blocked()", "trigger on_id", "policy by_id"] {
+        assert!(detail.contains(object), "{object} is not in {detail}");
+    }
+
+    run(
+        &mut client,
+        &format!(
+            "BEGIN; DROP VIEW on_blocked; DROP FUNCTION count_blocked(); DROP TRIGGER on_id ON blocked;
+             DROP POLICY by_id ON blocked; {adopt}; CREATE VIEW on_blocked AS SELECT id FROM blocked; COMMIT"
+        ),
+    );
+}
+
+#[test]
+fn a_transaction_that_cannot_see_or_write_is_refused() {
+    let (cluster, mut client) = server();
+    run(&mut client, "CREATE TABLE posts (id serial)");
+    let adopt = "SELECT snowflake_adopt('posts', 'id', 5)";
+    let modes = [
+        ("READ ONLY", "25006", "BEGIN READ WRITE"),
+        ("ISOLATION LEVEL REPEATABLE READ", "25000", "READ COMMITTED"),
+        ("ISOLATION LEVEL SERIALIZABLE", "25000", "READ COMMITTED"),
+    ];
+    for (mode, sqlstate, hint) in modes {
+        run(&mut client, &format!("BEGIN {mode}"));
+        assert_refused(
+            &mut client,
+            adopt,
+            Refusal { sqlstate, message: "snowflake_adopt()", hint },
+        );
+        run(&mut client, "ROLLBACK");
+    }
+    let standby = Refusal {
+        sqlstate: "25006",
+        message: "snowflake_adopt() during recovery",
+        hint: "primary",
+    };
+    assert_refused(&mut cluster.standby().connect(), adopt, standby);
+}
+
+#[test]
+fn a_table_in_use_by_its_own_transaction_is_refused_by_core() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id serial); BEGIN; DECLARE c CURSOR FOR SELECT * FROM posts",
+    );
+
+    let in_use = Refusal { sqlstate: "55006", message: "being used by active queries", hint: "" };
+    assert_refused(&mut client, "SELECT snowflake_adopt('posts', 'id', 5)", in_use);
+}

@@ -1,0 +1,102 @@
+//! Who may adopt, and who may insert afterwards.
+
+use super::run;
+use crate::ask::{printed, server};
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
+use pg_snowflake_servertest::sequence::take;
+
+#[test]
+fn the_owner_of_the_table_may_and_nobody_else() {
+    let (cluster, mut superuser) = server();
+    run(
+        &mut superuser,
+        "CREATE ROLE owner LOGIN; CREATE ROLE other LOGIN; CREATE SCHEMA blog AUTHORIZATION owner;
+         GRANT USAGE ON SCHEMA blog TO other;
+         SET ROLE owner; CREATE TABLE blog.posts (id serial); GRANT ALL ON blog.posts TO other",
+    );
+    let adopt = "SELECT snowflake_adopt('blog.posts', 'id', 5)";
+
+    let denied = Refusal {
+        sqlstate: "42501",
+        message: "must be owner of table blog.posts",
+        hint: "as its owner",
+    };
+    assert_refused(&mut cluster.connect_to("other", "postgres"), adopt, denied);
+
+    run(&mut cluster.connect_to("owner", "postgres"), adopt);
+}
+
+#[test]
+fn the_owner_of_a_referencing_table_has_a_say() {
+    let (cluster, mut superuser) = server();
+    run(
+        &mut superuser,
+        "CREATE ROLE owner LOGIN; CREATE SCHEMA blog AUTHORIZATION owner;
+         CREATE TABLE blog.posts (id serial PRIMARY KEY); ALTER TABLE blog.posts OWNER TO owner;
+         CREATE TABLE comments (post_id int REFERENCES blog.posts)",
+    );
+    let mut owner = cluster.connect_to("owner", "postgres");
+
+    let denied = Refusal {
+        sqlstate: "42501",
+        message: "must be owner of table public.comments",
+        hint: "superuser",
+    };
+    assert_refused(&mut owner, "SELECT snowflake_adopt('blog.posts', 'id', 5)", denied);
+}
+
+#[test]
+fn what_a_superuser_adopts_stays_the_owners() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE ROLE owner; CREATE TABLE posts (id int GENERATED ALWAYS AS IDENTITY);
+         ALTER TABLE posts OWNER TO owner; SELECT snowflake_adopt('posts', 'id', 5)",
+    );
+
+    let owner = "SELECT pg_get_userbyid(relowner) FROM pg_class WHERE relname = 'posts_id_seq'";
+    assert_eq!(printed(&mut client, owner), "owner");
+}
+
+#[test]
+fn who_could_insert_into_an_identity_column_still_can() {
+    let (cluster, mut owner) = server();
+    run(
+        &mut owner,
+        "CREATE ROLE writer LOGIN; CREATE ROLE \"some Columns\" LOGIN; CREATE ROLE reader LOGIN; CREATE ROLE child LOGIN;
+         CREATE TABLE posts (id int GENERATED ALWAYS AS IDENTITY, body text) PARTITION BY LIST (body);
+         CREATE TABLE posts_any PARTITION OF posts DEFAULT;
+         GRANT INSERT ON posts TO writer; GRANT INSERT (body) ON posts TO \"some Columns\"; GRANT SELECT ON posts TO reader;
+         GRANT INSERT ON posts_any TO child; GRANT SELECT ON SEQUENCE posts_id_seq TO reader;
+         SELECT snowflake_adopt('posts', 'id', 5)",
+    );
+
+    for (role, table) in [("writer", "posts"), ("some Columns", "posts"), ("child", "posts_any")] {
+        run(
+            &mut cluster.connect_to(role, "postgres"),
+            &format!("INSERT INTO {table} (body) VALUES ('x')"),
+        );
+    }
+    let mut reader = cluster.connect_to("reader", "postgres");
+    assert_eq!(take(&mut reader, "SELECT last_value FROM posts_id_seq").len(), 1);
+    assert_eq!(
+        refused(&mut reader, "SELECT snowflake_nextval('posts_id_seq', 5)").code().code(),
+        "42501"
+    );
+}
+
+#[test]
+fn forced_row_security_hides_no_value_from_it() {
+    let (cluster, mut superuser) = server();
+    run(
+        &mut superuser,
+        "CREATE ROLE owner LOGIN; CREATE SCHEMA blog AUTHORIZATION owner; SET ROLE owner;
+         CREATE TABLE blog.posts (id bigint); INSERT INTO blog.posts VALUES (5000000000000000000);
+         CREATE POLICY mine ON blog.posts USING (false); ALTER TABLE blog.posts ENABLE ROW LEVEL SECURITY;
+         ALTER TABLE blog.posts FORCE ROW LEVEL SECURITY",
+    );
+    let mut owner = cluster.connect_to("owner", "postgres");
+
+    let error = refused(&mut owner, "SELECT snowflake_adopt('blog.posts', 'id', 5)");
+    assert!(error.message().contains("row-level security"), "{}", error.message());
+}

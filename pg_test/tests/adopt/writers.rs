@@ -1,0 +1,140 @@
+//! Adopting while others write.
+
+use super::{dump, run};
+use crate::ask::server;
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::id::split;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::sequence::{take, take_one};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+/// Inserts by a prepared statement until it is told to stop, and gives the ids that came back.
+fn write(cluster: &Cluster, insert: &str, stop: &AtomicBool) -> Vec<i64> {
+    let mut client = cluster.connect();
+    run(&mut client, &format!("PREPARE add AS {insert}"));
+    let mut ids = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let rows = client.simple_query("EXECUTE add").expect("no insert fails");
+        ids.extend(rows.iter().filter_map(|row| match row {
+            postgres::SimpleQueryMessage::Row(row) => Some(row.get(0)?.parse::<i64>().unwrap()),
+            _ => None,
+        }));
+    }
+    ids
+}
+
+#[test]
+fn writers_lose_nothing_and_see_no_error() {
+    let (cluster, mut client) = server();
+    let tables = [
+        ("wide", "id bigserial PRIMARY KEY, ref bigint"),
+        ("narrow", "id serial PRIMARY KEY, ref int"),
+        ("identity", "id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, ref int"),
+    ];
+    for (table, columns) in tables {
+        run(
+            &mut client,
+            &format!(
+                "CREATE TABLE {table} ({columns});
+                 INSERT INTO {table} (ref) SELECT 1 FROM generate_series(1, 20000);
+                 CREATE TABLE of_{table} (id bigserial, ref int NOT NULL REFERENCES {table})"
+            ),
+        );
+        let posts = format!("INSERT INTO {table} (ref) VALUES (1) RETURNING id::bigint");
+        let comments = format!("INSERT INTO of_{table} (ref) VALUES (1) RETURNING id::bigint");
+        let stop = AtomicBool::new(false);
+        let (posts, comments) = scope(|scope| {
+            let writers = [&posts, &posts, &posts, &comments]
+                .map(|insert| scope.spawn(|| write(&cluster, insert, &stop)));
+            sleep(Duration::from_millis(200));
+            run(&mut client, &format!("SELECT snowflake_adopt('{table}', 'id', 5)"));
+            sleep(Duration::from_millis(200));
+            stop.store(true, Ordering::Relaxed);
+            let mut ids = writers.map(|writer| writer.join().unwrap());
+            let comments = std::mem::take(&mut ids[3]);
+            (ids.concat(), comments)
+        });
+
+        let (old, new): (Vec<i64>, Vec<i64>) = posts.iter().partition(|&&id| id < 1 << 31);
+        assert!(!old.is_empty() && !new.is_empty(), "{table}: {} and {}", old.len(), new.len());
+        assert!(new.iter().all(|&id| split(id).shard == 5), "{table}");
+        assert_holds(&cluster, table, &posts);
+        assert_holds(&cluster, &format!("of_{table}"), &comments);
+    }
+}
+
+/// Every id that was acknowledged is in the table, once.
+fn assert_holds(cluster: &Cluster, table: &str, acknowledged: &[i64]) {
+    let mut client = cluster.connect();
+    let mut stored = take(&mut client, &format!("SELECT id::bigint FROM {table}"));
+    stored.sort_unstable();
+    let missing = acknowledged.iter().filter(|id| stored.binary_search(id).is_err()).count();
+    assert_eq!(missing, 0, "of {} in {table}", acknowledged.len());
+    assert!(stored.is_sorted_by(|a, b| a < b), "an id twice in {table}");
+}
+
+#[test]
+fn a_value_that_is_committed_while_it_waits_for_the_lock_counts() {
+    let (cluster, mut owner) = server();
+    run(&mut owner, "CREATE TABLE posts (id bigint PRIMARY KEY)");
+    let mut writer = cluster.connect();
+    run(&mut writer, "BEGIN; INSERT INTO posts VALUES (5000000000000000000)");
+
+    scope(|scope| {
+        let refused = scope.spawn(|| {
+            let too_high =
+                Refusal { sqlstate: "55000", message: "above the next id", hint: "layout" };
+            let sql = "SELECT snowflake_adopt('posts', 'id', 5)";
+            assert_refused(&mut cluster.connect(), sql, too_high)
+        });
+        wait_for_a_lock(&cluster);
+        run(&mut writer, "COMMIT");
+        assert!(refused.join().unwrap().detail().unwrap().contains("5000000000000000000"));
+    });
+}
+
+#[test]
+fn a_foreign_key_that_is_committed_while_it_waits_for_the_lock_counts() {
+    let (cluster, mut owner) = server();
+    run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
+    let mut writer = cluster.connect();
+    run(&mut writer, "BEGIN; CREATE TABLE comments (post_id int REFERENCES posts)");
+
+    scope(|scope| {
+        let adopt = "SELECT snowflake_adopt('posts', 'id', 5)";
+        let adopted = scope.spawn(|| run(&mut cluster.connect(), adopt));
+        wait_for_a_lock(&cluster);
+        run(&mut writer, "COMMIT");
+        adopted.join().unwrap();
+    });
+
+    let comment =
+        "WITH post AS (INSERT INTO posts DEFAULT VALUES RETURNING id) SELECT id FROM post";
+    let id = take_one(&mut owner, comment);
+    run(&mut owner, &format!("INSERT INTO comments VALUES ({id})"));
+}
+
+#[test]
+fn lock_timeout_ends_the_wait_and_nothing_has_changed() {
+    let (cluster, mut owner) = server();
+    run(&mut owner, "CREATE TABLE posts (id serial); SET lock_timeout = '50ms'");
+    let before = dump(&cluster, "postgres");
+    let mut writer = cluster.connect();
+    run(&mut writer, "BEGIN; INSERT INTO posts DEFAULT VALUES");
+
+    let timeout = Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" };
+    assert_refused(&mut owner, "SELECT snowflake_adopt('posts', 'id', 5)", timeout);
+
+    run(&mut writer, "ROLLBACK; SELECT setval('posts_id_seq', 1, false)");
+    assert_eq!(dump(&cluster, "postgres"), before);
+}
+
+fn wait_for_a_lock(cluster: &Cluster) {
+    let mut client = cluster.connect();
+    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+    while take_one(&mut client, waiting) == 0 {
+        sleep(Duration::from_millis(5));
+    }
+}
