@@ -60,13 +60,14 @@ struct Attribute {
     number: i16,
     name: String,
     type_name: String,
+    is_identity: bool,
 }
 
 impl Attribute {
     /// Refuses what takes no default.
     fn read(holder: &Holder, table: &Table) -> Self {
         let sql = "SELECT a.attnum, quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
-                a.attgenerated <> '',
+                a.attidentity <> '', a.attgenerated <> '',
                 (SELECT min(format('%I.%I', n.nspname, c.relname))
                  FROM pg_inherits AS i
                  JOIN pg_class AS c ON c.oid = i.inhparent
@@ -77,16 +78,20 @@ impl Attribute {
             WHERE a.attrelid = $1 AND a.attname = $2::name AND NOT a.attisdropped";
         let arguments = [holder.table.into(), holder.column.as_str().into()];
         rows(sql, &arguments, |row| {
-            let attribute =
-                Attribute { number: row.get(1), name: row.get(2), type_name: row.get(3) };
+            let attribute = Attribute {
+                number: row.get(1),
+                name: row.get(2),
+                type_name: row.get(3),
+                is_identity: row.get(4),
+            };
             if attribute.number < 0 {
                 refusal::system_column(&attribute.name);
             }
             let name = table.column_name(&attribute.name);
-            if row.get(4) {
+            if row.get(5) {
                 refusal::generated(&name);
             }
-            if let Some(parent) = row.nullable::<String>(5) {
+            if let Some(parent) = row.nullable::<String>(6) {
                 refusal::inherited(&name, &parent);
             }
             attribute
@@ -176,6 +181,9 @@ impl Column {
             return self.new_sequence(self.free_sequence_name(), 1, pg_sys::InvalidOid);
         };
         if found.is_identity {
+            if !self.attribute.is_identity {
+                refusal::half_an_identity(&found.name, &self.name());
+            }
             return self.new_sequence(found.name, found.cache, found.relid);
         }
         found.refuse(self);

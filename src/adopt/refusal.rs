@@ -195,6 +195,21 @@ pub fn foreign_sequence(sequence: &str, table: &str) -> ! {
     .raise()
 }
 
+/// Somebody took the identity from the column in the catalog, and left its sequence as it was.
+pub fn half_an_identity(sequence: &str, column: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("sequence {sequence} is that of an identity column, and {column} is none"),
+        detail: Some(
+            "The column's pg_attribute.attidentity was changed by hand, as pgEdge's extension does; neither can be \
+             altered or dumped like this."
+                .into(),
+        ),
+        hint: Some("docs/adopt.md, under pgEdge, has the statement that takes the change back.".into()),
+    }
+    .raise()
+}
+
 /// Some value is above the ids that are due.
 pub fn too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
     Report {

@@ -171,3 +171,35 @@ fn the_search_path_of_the_caller_does_not_matter() {
     );
     assert_eq!(text, "CHECK ((snowflake_shard_id(id) = 5))");
 }
+
+#[test]
+fn an_identity_that_was_taken_away_in_the_catalog_is_refused_until_it_is_back() {
+    let (source, mut client) = server();
+    // What convert_sequence_to_snowflake() of pgEdge's extension does to an identity column.
+    run(
+        &mut client,
+        "CREATE TABLE posts (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text);
+         UPDATE pg_attribute SET attidentity = '' WHERE attrelid = 'posts'::regclass AND attname = 'id';
+         ALTER TABLE posts ALTER COLUMN id SET DEFAULT nextval('posts_id_seq')",
+    );
+    let adopt = "SELECT snowflake_adopt('posts', 'id', 5, 'pgedge')";
+    let half = Refusal {
+        sqlstate: "55000",
+        message: "is that of an identity column",
+        hint: "docs/adopt.md",
+    };
+    assert_refused(&mut client, adopt, half);
+
+    run(
+        &mut client,
+        "ALTER TABLE posts ALTER COLUMN id DROP DEFAULT;
+         UPDATE pg_attribute SET attidentity = 'd' WHERE attrelid = 'posts'::regclass AND attname = 'id'",
+    );
+    run(&mut client, adopt);
+
+    let target = Cluster::new();
+    target.connect().batch_execute("DROP EXTENSION pg_snowflake").unwrap();
+    target.psql("postgres", &source.dump("postgres"));
+    let id = take_one(&mut target.connect(), INSERT);
+    assert_eq!(printed(&mut client, &format!("SELECT snowflake_shard_id({id}, 'pgedge')")), "5");
+}
