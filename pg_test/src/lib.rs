@@ -11,6 +11,7 @@
 
 pub mod ahead;
 pub mod campaign;
+pub mod client;
 mod cluster;
 mod fake_clock;
 pub mod fleet;

@@ -1,6 +1,8 @@
 //! Every SQL block of the documentation runs as it stands, in the order of its page, and what a page shows as
 //! output is what comes out.
 //!
+//! A block with "from=FILE" is a part of that file, which other tests run.
+//!
 //! A block of "sql" is a session of psql of its own. One of "sql session=NAME" is run in a session with the database of
 //! that name, which stays open to the end of the page: for transactions that are open at the same time.
 
@@ -21,6 +23,22 @@ fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
         }
         run_page(&page, &blocks(&text));
     }
+}
+
+#[test]
+fn a_part_of_a_program_on_a_page_is_a_part_of_the_program() {
+    let mut parts = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for block in blocks(&text) {
+            let Some(file) = block.from else { continue };
+            let program = std::fs::read_to_string(top().join(file))
+                .unwrap_or_else(|error| panic!("{page:?}: {file}: {error}"));
+            assert!(program.contains(block.text), "{page:?}: {file} has no\n{}", block.text);
+            parts += 1;
+        }
+    }
+    assert!(parts > 0, "no page shows a part of a program");
 }
 
 fn run_page(page: &Path, blocks: &[Block]) {
@@ -54,9 +72,8 @@ fn run_page(page: &Path, blocks: &[Block]) {
 
 /// README.md and what is in docs/.
 fn pages() -> Vec<PathBuf> {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut pages = vec![top.join("README.md")];
-    if let Ok(docs) = std::fs::read_dir(top.join("docs")) {
+    let mut pages = vec![top().join("README.md")];
+    if let Ok(docs) = std::fs::read_dir(top().join("docs")) {
         pages.extend(
             docs.map(|entry| entry.unwrap().path())
                 .filter(|path| path.extension().is_some_and(|extension| extension == "md")),
@@ -65,11 +82,17 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
+fn top() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
 /// A fenced block of a page.
 struct Block<'a> {
     language: &'a str,
     /// The session that it is for, where it says so.
     session: Option<&'a str>,
+    /// The file of this repository that it is a part of, where it says so.
+    from: Option<&'a str>,
     text: &'a str,
 }
 
@@ -80,7 +103,8 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
         .map(|fenced| {
             let (info, text) = fenced.split_once('\n').expect("a block has an end");
             let (language, rest) = info.split_once(' ').unwrap_or((info, ""));
-            Block { language, session: rest.strip_prefix("session="), text }
+            let (session, from) = (rest.strip_prefix("session="), rest.strip_prefix("from="));
+            Block { language, session, from, text }
         })
         .collect()
 }

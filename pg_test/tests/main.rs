@@ -19,6 +19,7 @@ mod install;
 mod layouts;
 mod load;
 mod locks;
+mod orms;
 mod planner;
 mod privileges;
 mod refusals;

@@ -1,0 +1,184 @@
+//! Programs in other languages as clients of a server: brought to this machine, and run against a [`Cluster`].
+//!
+//! A client is installed into a temporary folder from the registry where its users get it. Where a machine has no
+//! interpreter or installer for one, that client is left out, and a line of the output says so. One that is there
+//! and does not install is a failure.
+
+use crate::left_out::left_out;
+use crate::{Cluster, SUPERUSER};
+use std::io;
+use std::net::{Shutdown, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{fs, thread};
+use tempfile::TempDir;
+
+/// Debian's package of the JDBC driver.
+pub const JDBC_PACKAGE: &str = "libpostgresql-jdbc-java";
+
+/// The JDBC driver in its package.
+pub const JDBC_JAR: &str = "postgresql.jar";
+
+/// A temporary folder with a copy of that folder of this crate, and the Python packages that its `requirements.txt`
+/// names in a folder `packages`; none, and a line that says so, where there is no Python with pip.
+pub fn with_pip(client: &str, folder: &str) -> Option<TempDir> {
+    if !has(client, "python3 with pip", "python3", &["-m", "pip", "--version"]) {
+        return None;
+    }
+    let dir = copy_of(folder);
+    run(command("python3", dir.path()).args([
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--root-user-action=ignore",
+        "--requirement=requirements.txt",
+        "--target=packages",
+        "--no-compile",
+    ]));
+    Some(dir)
+}
+
+/// A Python program in a folder of [`with_pip`].
+pub fn python(dir: &TempDir, program: &str) -> Command {
+    let mut python = command("python3", dir.path());
+    python.env("PYTHONPATH", "packages").arg(program);
+    python
+}
+
+/// A temporary folder with a copy of that folder of this crate, and the packages of its `package-lock.json`; none,
+/// and a line that says so, where there is no npm.
+pub fn with_npm(client: &str, folder: &str) -> Option<TempDir> {
+    if !has(client, "npm", "npm", &["--version"]) {
+        return None;
+    }
+    let dir = copy_of(folder);
+    run(command("npm", dir.path()).args(["ci", "--prefer-offline", "--no-audit", "--no-fund"]));
+    Some(dir)
+}
+
+/// A temporary folder with a copy of that folder of this crate, and these packages of Debian in a folder `package`;
+/// none, and a line that says so, where there is no Java or apt does not know them.
+pub fn with_jars(client: &str, folder: &str, packages: &[&str]) -> Option<TempDir> {
+    let is_there = has(client, "Java development kit", "javac", &["-version"])
+        && packages.iter().all(|package| {
+            has(client, &format!("{package} in apt's lists"), "apt-cache", &["show", package])
+        });
+    if !is_there {
+        return None;
+    }
+    let dir = copy_of(folder);
+    run(command("apt-get", dir.path()).arg("download").args(packages));
+    for entry in fs::read_dir(dir.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            run(command("dpkg-deb", dir.path()).arg("--extract").arg(path).arg("package"));
+        }
+    }
+    Some(dir)
+}
+
+/// The class path of these jars of [`with_jars`] and of that folder itself, for `java -cp`.
+pub fn class_path(jars: &[&str]) -> String {
+    let jars = jars.iter().map(|jar| format!("package/usr/share/java/{jar}"));
+    jars.chain([".".to_owned()]).collect::<Vec<_>>().join(":")
+}
+
+/// Tells a program where the cluster is, as psql would be told, and nothing else about PostgreSQL.
+pub fn client<'a>(program: &'a mut Command, cluster: &Cluster) -> &'a mut Command {
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"PG") {
+            program.env_remove(name);
+        }
+    }
+    program
+        .env("PGHOST", cluster.dir())
+        .env("PGPORT", "5432")
+        .env("PGUSER", SUPERUSER)
+        .env("PGDATABASE", SUPERUSER)
+}
+
+/// The same for a program that knows TCP only, and makes one connection.
+pub fn tcp_client<'a>(program: &'a mut Command, cluster: &Cluster) -> &'a mut Command {
+    client(program, cluster)
+        .env("PGHOST", "127.0.0.1")
+        .env("PGPORT", tcp_port_for_one_connection(cluster).to_string())
+}
+
+/// A program to be run in `dir`.
+pub fn command(program: &str, dir: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(dir).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command to its end, and gives its standard output. What it wrote is shown where the test fails.
+pub fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}", output.status);
+    stdout
+}
+
+/// Whether a command succeeds that shows what a client needs; where it does not, says that the client is left out.
+fn has(client: &str, need: &str, program: &str, arguments: &[&str]) -> bool {
+    let has = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !has {
+        left_out(client, &format!("{need} on this machine"));
+    }
+    has
+}
+
+/// A temporary folder with the files of that folder of this crate.
+fn copy_of(folder: &str) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    copy_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), dir.path());
+    dir
+}
+
+/// Copies what a program consists of. What somebody who tried it by hand has installed there stays there.
+fn copy_files(from: &Path, to: &Path) {
+    const INSTALLED: [&str; 3] = ["node_modules", "packages", "__pycache__"];
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (path, name) = (entry.path(), entry.file_name());
+        if path.is_file() {
+            fs::copy(&path, to.join(name)).unwrap();
+        } else if !INSTALLED.iter().any(|&installed| name == installed) {
+            fs::create_dir(to.join(&name)).unwrap();
+            copy_files(&path, &to.join(name));
+        }
+    }
+}
+
+/// A TCP port of this machine that leads to the cluster's socket.
+///
+/// For one connection only, because the server trusts whoever reaches it.
+fn tcp_port_for_one_connection(cluster: &Cluster) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let socket = cluster.dir().join(".s.PGSQL.5432");
+    thread::spawn(move || {
+        let (client, _) = listener.accept().unwrap();
+        drop(listener);
+        let server = UnixStream::connect(socket).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // Either side may end first, and that is no fault.
+                let _ = io::copy(&mut &client, &mut &server);
+                let _ = server.shutdown(Shutdown::Write);
+            });
+            let _ = io::copy(&mut &server, &mut &client);
+            let _ = client.shutdown(Shutdown::Write);
+        });
+    });
+    port
+}
