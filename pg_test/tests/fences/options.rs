@@ -31,7 +31,9 @@ fn an_ordinary_user_whose_options_name_a_fence_mints_nothing() {
         {
             let mut writer = cluster.connect_with_options("writer", options).unwrap();
             writer.batch_execute(then).unwrap();
-            eprintln!("{options}; {then}");
+
+            // Shown where it fails.
+            println!("{options}; {then}");
             for mint in [MINT_FOREIGN, MINT_OWN] {
                 assert_refused(&mut writer, mint, HIDDEN);
             }
@@ -53,10 +55,11 @@ fn the_fences_of_a_database_are_as_firm() {
              ALTER DATABASE postgres SET pg_snowflake.allowed_hosts = 'db-1'",
         )
         .unwrap();
-    let options = "-c pg_snowflake.allowed_hosts=";
-    let mut writer = cluster.connect_with_options("writer", options).unwrap();
-
-    assert_refused(&mut writer, MINT_OWN, HIDDEN);
+    // However it is spelt: here no line of the configuration file has spelt it before.
+    for options in ["-c pg_snowflake.allowed_hosts=", "-c PG_Snowflake.ALLOWED_hosts="] {
+        let mut writer = cluster.connect_with_options("writer", options).unwrap();
+        assert_refused(&mut writer, MINT_OWN, HIDDEN);
+    }
 }
 
 #[test]

@@ -66,12 +66,19 @@ fn a_value_that_was_set_before_it_could_be_checked_stops_everything() {
         ("owned_shards", "5-", "\"5-\" lacks the last shard"),
         ("allowed_hosts", "db 1", "\"db 1\" is no host name"),
     ];
-    for preload in ["", "pg_snowflake"] {
+    // Loaded by the first call of a session, at a session's start, and with the server: after or before the session
+    // finds the value.
+    let preloads = [
+        ("shared_preload_libraries", ""),
+        ("session_preload_libraries", "pg_snowflake"),
+        ("shared_preload_libraries", "pg_snowflake"),
+    ];
+    for (preload, library) in preloads {
         for (setting, value, wrong) in cases {
-            let cluster = Cluster::builder().setting("session_preload_libraries", preload).start();
-            let mut superuser = cluster.connect_with_options("postgres", "").unwrap();
+            let cluster = Cluster::builder().setting(preload, library).start();
+            let mut superuser = cluster.connect();
             superuser.batch_execute("CREATE SEQUENCE s").unwrap();
-            // From a session without the library, and not through PostgreSQL's own check of known settings.
+            // As ALTER DATABASE stores it in a session that has not loaded the library.
             superuser
                 .batch_execute(&format!(
                     "INSERT INTO pg_db_role_setting SELECT oid, 0, ARRAY['pg_snowflake.{setting}={value}']
