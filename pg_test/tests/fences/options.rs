@@ -31,7 +31,6 @@ fn an_ordinary_user_whose_options_name_a_fence_mints_nothing() {
         {
             let mut writer = cluster.connect_with_options("writer", options).unwrap();
             writer.batch_execute(then).unwrap();
-
             // Shown where it fails.
             println!("{options}; {then}");
             for mint in [MINT_FOREIGN, MINT_OWN] {

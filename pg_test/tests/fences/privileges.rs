@@ -52,7 +52,6 @@ fn an_ordinary_user_who_changes_the_fence_for_the_session_stays_inside() {
                 let _ = writer.simple_query(statement);
             }
             let _ = writer.simple_query("ROLLBACK");
-
             // Shown where it fails.
             println!("{first}; {attempt}");
             assert_refused(&mut writer, MINT_FOREIGN, NOT_OWNED);
