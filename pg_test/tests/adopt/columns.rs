@@ -126,7 +126,7 @@ fn new_ids_are_above_the_old_by_the_counter_and_not_by_the_clock() {
     run(
         &mut client,
         &format!(
-            "CREATE TABLE posts (id bigint); INSERT INTO posts VALUES ({in_an_hour} | 8191 << 10)"
+            "CREATE TABLE posts (id bigint); INSERT INTO posts VALUES ({in_an_hour} | (8191 << 10))"
         ),
     );
 

@@ -12,7 +12,7 @@ fn the_owner_of_the_table_may_and_nobody_else() {
         &mut superuser,
         "CREATE ROLE owner LOGIN; CREATE ROLE other LOGIN; CREATE SCHEMA blog AUTHORIZATION owner;
          GRANT USAGE ON SCHEMA blog TO other;
-         SET ROLE owner; CREATE TABLE blog.posts (id serial); GRANT ALL ON blog.posts TO other",
+         SET ROLE owner; CREATE TABLE blog.posts (id bigint); GRANT ALL ON blog.posts TO other",
     );
     let adopt = "SELECT snowflake_adopt('blog.posts', 'id', 5)";
 
