@@ -1,7 +1,7 @@
 //! What the fences say: to somebody who is woken by it.
 
 use super::{Barred, Fault, Fence, hosts, setting::host_name, shards, with};
-use crate::error::{Report, current_database_name, current_user_name, session_user_name};
+use crate::error::{Report, current_database_name, current_user_name, quoted, session_user_name};
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -34,7 +34,7 @@ fn foreign_host(host: &str) -> Report {
     };
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("this server, host \"{host}\", may not mint ids"),
+        message: format!("this server, host {}, may not mint ids", quoted(host)),
         detail: Some(format!(
             "pg_snowflake.allowed_hosts is \"{allowed}\". This server is likely a copy of one of these, from a \
              snapshot or a base backup; two servers that mint for one shard repeat ids."
