@@ -79,7 +79,7 @@ impl Fence {
         // SAFETY: a C string; nothing is made and nothing is raised where there is no such setting.
         #[cfg(not(feature = "pg15"))]
         unsafe {
-            let level = pg_sys::ERROR as std::ffi::c_int;
+            let level = pgrx::PgLogLevel::ERROR as std::ffi::c_int;
             let found = pg_sys::find_option(self.name().as_ptr(), false, true, level);
             (!found.is_null()).then_some(found)
         }
@@ -297,7 +297,7 @@ unsafe fn allocate(size: usize) -> *mut c_void {
         #[cfg(feature = "pg15")]
         return libc::malloc(size);
         #[cfg(not(feature = "pg15"))]
-        return pg_sys::guc_malloc(pg_sys::LOG as std::ffi::c_int, size);
+        return pg_sys::guc_malloc(pgrx::PgLogLevel::LOG as std::ffi::c_int, size);
     }
 }
 
