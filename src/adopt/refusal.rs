@@ -172,11 +172,10 @@ pub fn shared_sequence(sequence: &str, column: &str, users: &[String]) -> ! {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("sequence {sequence} does not serve {column} alone"),
         detail: Some(format!("It also serves: {}. Its values would no longer be what they expect.", users.join("; "))),
-        hint: Some(
-            "Drop the column's default, and snowflake_adopt() makes a sequence for it; or give the others a sequence of \
-             their own."
-                .into(),
-        ),
+        hint: Some(format!(
+            "Drop the column's default, and where the column owns the sequence ALTER SEQUENCE {sequence} OWNED BY NONE; \
+             snowflake_adopt() then makes one for it."
+        )),
     }
     .raise()
 }

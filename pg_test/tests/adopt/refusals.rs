@@ -1,7 +1,7 @@
 //! What is refused, how it is told, and that nothing has changed then.
 
 use super::{database, dump, run};
-use crate::ask::{Bad, assert_each_refused, server};
+use crate::ask::{Bad, assert_each_refused, printed, server};
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 
@@ -158,6 +158,25 @@ fn all_that_is_in_the_way_is_named_and_the_way_is_free_without_it() {
              DROP POLICY by_id ON blocked; {adopt}; CREATE VIEW on_blocked AS SELECT id FROM blocked; COMMIT"
         ),
     );
+}
+
+#[test]
+fn a_shared_sequence_can_be_left_to_the_others() {
+    let (_cluster, mut client) = server();
+    run(&mut client, TABLES);
+    let ways = [
+        ("sharing", "ALTER TABLE sharing ALTER COLUMN id DROP DEFAULT"),
+        (
+            "shared",
+            "ALTER TABLE sharing ALTER COLUMN id SET DEFAULT nextval('shared_id_seq');
+             ALTER TABLE shared ALTER COLUMN id DROP DEFAULT; ALTER SEQUENCE shared_id_seq OWNED BY NONE",
+        ),
+    ];
+    for (table, way) in ways {
+        run(&mut client, way);
+        let sequence = printed(&mut client, &format!("SELECT snowflake_adopt('{table}', 'id', 5)"));
+        assert_ne!(sequence, "shared_id_seq", "{table}");
+    }
 }
 
 #[test]
