@@ -6,7 +6,6 @@
 
 mod catalog;
 mod column;
-mod default;
 mod plan;
 mod references;
 mod refusal;

@@ -1,14 +1,12 @@
 //! What the view `snowflake_columns` shows of a column whose default mints.
 
-mod tree;
-
 use crate::error::Error;
+use crate::expression::{Call, Expression, Shard};
 use crate::layout::Layout;
 use crate::row::NullableRow;
 use crate::status::{GENERATOR, Status, end_of, status};
 use crate::{sequence, settings, shard};
 use pgrx::prelude::*;
-use tree::{Call, Expression, Shard};
 
 /// `snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,
 /// shard_from_setting boolean, layout snowflake_layout, last_id_at timestamptz, lead interval, ids_left bigint, ends

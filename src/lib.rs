@@ -16,6 +16,7 @@ mod counter;
 mod decode;
 mod error;
 mod explain;
+mod expression;
 mod fence;
 mod layout;
 mod layout_spec;

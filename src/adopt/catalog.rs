@@ -57,23 +57,19 @@ pub struct Extension {
     pub schema: String,
     /// The type `snowflake`.
     pub snowflake: pg_sys::Oid,
-    /// The functions `snowflake_nextval`.
-    pub minting: Vec<pg_sys::Oid>,
 }
 
 impl Extension {
     /// Looks it up.
     pub fn read() -> Self {
-        let sql = "SELECT quote_ident(n.nspname), t.oid, p.oid
+        let sql = "SELECT quote_ident(n.nspname), t.oid
             FROM pg_extension AS e
             JOIN pg_namespace AS n ON n.oid = e.extnamespace
             JOIN pg_type AS t ON t.typnamespace = n.oid AND t.typname = 'snowflake'
-            JOIN pg_proc AS p ON p.pronamespace = n.oid AND p.proname = 'snowflake_nextval'
             WHERE e.extname = 'pg_snowflake'";
-        let found = rows(sql, &[], |row| (row.get::<String>(1), row.get(2), row.get(3)));
-        let minting = found.iter().map(|&(_, _, function)| function).collect();
-        let (schema, snowflake, _) = found.into_iter().next().expect("the extension is there");
-        Extension { schema, snowflake, minting }
+        let mut found = rows(sql, &[], |row| (row.get(1), row.get(2)));
+        let (schema, snowflake) = found.pop().expect("the extension is there");
+        Extension { schema, snowflake }
     }
 }
 

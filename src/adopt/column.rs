@@ -3,7 +3,8 @@
 use super::catalog::{Extension, TREE, lock, rows};
 use super::plan::{Facts, Grant, Sequence};
 use super::references::{Holder, Narrows, lock_tree};
-use super::{default, refusal};
+use super::refusal;
+use crate::expression::Expression;
 use crate::layout::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char};
@@ -150,7 +151,7 @@ impl Column {
             column: self.attribute.name.clone(),
             identities: self.identities(),
             narrow,
-            sequence: self.sequence(layout, extension),
+            sequence: self.sequence(layout),
             highest: self.highest(),
         }
     }
@@ -176,7 +177,7 @@ impl Column {
         rows(&sql, &self.arguments(), |row| row.get(1))
     }
 
-    fn sequence(&self, layout: Layout, extension: &Extension) -> Sequence {
+    fn sequence(&self, layout: Layout) -> Sequence {
         let Some(found) = Found::of(self) else {
             return self.new_sequence(self.free_sequence_name(), 1, pg_sys::InvalidOid);
         };
@@ -188,7 +189,7 @@ impl Column {
         }
         found.refuse(self);
         lock(found.relid, pg_sys::ShareRowExclusiveLock);
-        let next = (self.layout_of_default(extension) == Some(layout)).then(|| found.next_value());
+        let next = self.mints_from(&found, layout).then(|| found.next_value());
         Sequence::Kept { name: found.name, next }
     }
 
@@ -226,12 +227,18 @@ impl Column {
         Sequence::New { name, cache, owner: self.table.other_owner.clone(), grants }
     }
 
-    /// The layout that the default mints in, where it mints.
-    fn layout_of_default(&self, extension: &Extension) -> Option<Layout> {
+    /// Whether the default mints ids of that layout from that sequence already.
+    fn mints_from(&self, found: &Found, layout: Layout) -> bool {
         let sql = "SELECT adbin::text FROM pg_attrdef WHERE adrelid = $1 AND adnum = $2";
         let arguments = [self.holder.table.into(), self.attribute.number.into()];
-        let expression: String = rows(sql, &arguments, |row| row.get(1)).pop()?;
-        default::layout_of(&CString::new(expression).ok()?, &extension.minting)
+        let default: Option<String> = rows(sql, &arguments, |row| row.get(1)).pop();
+        default.and_then(|text| CString::new(text).ok()).is_some_and(|text| {
+            // SAFETY: the text is the catalog's.
+            let calls = unsafe { Expression::parse(&text) }.calls();
+            calls
+                .iter()
+                .any(|call| call.sequence == Some(found.relid) && call.layout == Some(layout))
+        })
     }
 
     /// `TABLE_COLUMN_seq`, as core names a serial's.

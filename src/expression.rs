@@ -43,14 +43,14 @@ unsafe impl<'fcx> ArgAbi<'fcx> for Expression {
         unsafe {
             let datum: i64 = arg.unbox_arg_using_from_datum().expect("a strict function");
             let text = pg_sys::text_to_cstring(pg_sys::Datum::from(datum).cast_mut_ptr());
-            Expression(pg_sys::stringToNode(text).cast())
+            Expression::parse(CStr::from_ptr(text))
         }
     }
 }
 
 // SAFETY: the SQL declarations are written by hand; this tells pgrx no more than the type's name.
 unsafe impl SqlTranslatable for Expression {
-    const TYPE_IDENT: &'static str = "pg_snowflake::columns::tree::Expression";
+    const TYPE_IDENT: &'static str = "pg_snowflake::expression::Expression";
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
     const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
         Ok(SqlMappingRef::literal("pg_node_tree"));
@@ -58,6 +58,15 @@ unsafe impl SqlTranslatable for Expression {
 }
 
 impl Expression {
+    /// The expression that nodeToString() wrote as this text.
+    ///
+    /// # Safety
+    /// The text is one that the server keeps as a `pg_node_tree`.
+    pub unsafe fn parse(text: &CStr) -> Self {
+        // SAFETY: as the caller promises.
+        unsafe { Expression(pg_sys::stringToNode(text.as_ptr()).cast()) }
+    }
+
     /// The calls of generators in the expression, from the outermost to the innermost.
     pub fn calls(&self) -> Vec<Call> {
         let extension = this_extension();
