@@ -2,9 +2,9 @@
 
 mod cases;
 mod columns;
-mod fence;
 mod refusals;
 mod roles;
+mod shard_check;
 mod writers;
 
 use pg_snowflake_servertest::Cluster;

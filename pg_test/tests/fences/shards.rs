@@ -49,6 +49,22 @@ fn ways_to_mint(client: &mut Client, shard: i32) -> [String; 3] {
 }
 
 #[test]
+fn a_column_is_not_adopted_for_a_shard_that_is_not_owned() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute("CREATE TABLE t (id serial); SET pg_snowflake.owned_shards = '5'")
+        .unwrap();
+
+    assert_refused(&mut client, "SELECT snowflake_adopt('t', 'id', 6)", NOT_OWNED);
+    client.batch_execute("SET pg_snowflake.shard_id = 6").unwrap();
+    assert_refused(&mut client, "SELECT snowflake_adopt('t', 'id')", NOT_OWNED);
+
+    client.batch_execute("SELECT snowflake_adopt('t', 'id', 5)").unwrap();
+    let id = take_one(&mut client, "INSERT INTO t DEFAULT VALUES RETURNING id");
+    assert_eq!(split(id).shard, 5);
+}
+
+#[test]
 fn the_fence_holds_in_every_layout() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE SEQUENCE s; SET pg_snowflake.owned_shards = '5'").unwrap();
