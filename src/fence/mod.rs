@@ -24,17 +24,15 @@ pub enum Fence {
 /// Why an id may not be minted here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Barred {
-    /// The server's host name is not among `pg_snowflake.allowed_hosts`.
+    /// The server's host name is not among `pg_snowflake.allowed_hosts`, or that cannot be read.
     Host,
-    /// The shard is not among `pg_snowflake.owned_shards`.
+    /// The shard is not among `pg_snowflake.owned_shards`, or that cannot be read.
     Shard {
         /// The shard.
         shard: u32,
         /// Whether the call named it; else it is `pg_snowflake.shard_id`.
         is_given: bool,
     },
-    /// The setting holds what cannot be read as one.
-    Unreadable(Fence),
     /// The session's connection options name the setting without the right to set it, and so hide its value.
     Hidden(Fence),
 }

@@ -1,6 +1,7 @@
 //! What the fences say: to somebody who is woken by it.
 
-use super::{Barred, Fault, Fence, hosts, setting::host_name, shards, with};
+use super::shards::{self, Range};
+use super::{Barred, Fault, Fence, hosts, setting::host_name, with};
 use crate::error::{Report, current_database_name, current_user_name, quoted, session_user_name};
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::PgSqlErrorCode::{
@@ -11,9 +12,14 @@ impl Barred {
     /// The error that it is.
     pub fn report(self) -> Report {
         match self {
-            Barred::Host => foreign_host(&host_name()),
-            Barred::Shard { shard, is_given } => foreign_shard(shard, is_given),
-            Barred::Unreadable(fence) => unreadable(fence),
+            Barred::Host => match hosts::parse(&Fence::AllowedHosts.value()) {
+                Ok(_) => foreign_host(&host_name()),
+                Err(fault) => unreadable(Fence::AllowedHosts, fault),
+            },
+            Barred::Shard { shard, is_given } => match shards::parse(&Fence::OwnedShards.value()) {
+                Ok(owned) => foreign_shard(shard, is_given, &owned),
+                Err(fault) => unreadable(Fence::OwnedShards, fault),
+            },
             Barred::Hidden(fence) => hidden(fence),
         }
     }
@@ -43,7 +49,7 @@ fn foreign_host(host: &str) -> Report {
     }
 }
 
-fn foreign_shard(shard: u32, is_given: bool) -> Report {
+fn foreign_shard(shard: u32, is_given: bool, ranges: &[Range]) -> Report {
     let fence = Fence::OwnedShards;
     let owned = fence.value();
     let moved = format!(
@@ -54,14 +60,14 @@ fn foreign_shard(shard: u32, is_given: bool) -> Report {
         format!(
             "If the call is a column's default that came with a dump, change the shard in it: ALTER TABLE ... ALTER \
              COLUMN ... SET DEFAULT snowflake_nextval(..., {}); {moved}",
-            example(&owned)
+            example(ranges)
         )
     } else {
         format!(
             "The shard is that of pg_snowflake.shard_id. If it is wrong: ALTER DATABASE {} SET \
              pg_snowflake.shard_id = {}; and reconnect. {moved}",
             current_database_name(),
-            example(&owned)
+            example(ranges)
         )
     };
     Report {
@@ -75,19 +81,12 @@ fn foreign_shard(shard: u32, is_given: bool) -> Report {
 }
 
 /// A shard that is owned.
-fn example(owned: &str) -> String {
-    let first = shards::parse(owned).ok().and_then(|ranges| ranges.first().copied());
-    first.map_or_else(String::new, |range| range.first.to_string())
+fn example(ranges: &[Range]) -> String {
+    ranges.first().map_or_else(String::new, |range| range.first.to_string())
 }
 
-fn unreadable(fence: Fence) -> Report {
+fn unreadable(fence: Fence, Fault { wrong, allowed }: Fault) -> Report {
     let (name, value) = (name(fence), fence.value());
-    let fault = match fence {
-        Fence::OwnedShards => shards::parse(&value).err(),
-        Fence::AllowedHosts => hosts::parse(&value).err(),
-    };
-    let (wrong, allowed) =
-        fault.map_or_else(Default::default, |fault| (fault.wrong, fault.allowed));
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("{name} cannot be read, so this server mints no ids"),
