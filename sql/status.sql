@@ -5,14 +5,16 @@ CREATE FUNCTION snowflake_clock(
     OUT high_water_mark timestamptz,
     OUT regressions bigint,
     OUT largest_regression interval,
+    OUT last_regression timestamptz,
     OUT forward_jumps bigint,
-    OUT largest_forward_jump interval)
+    OUT largest_forward_jump interval,
+    OUT last_forward_jump timestamptz)
 RETURNS record
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_clock_wrapper';
 
 COMMENT ON FUNCTION snowflake_clock() IS
-'this backend''s clock: what it reads, the highest it has read, and how often and how far it has stepped';
+'this backend''s clock: what it reads, the highest it has read, and how often, how far and when it has stepped';
 
 CREATE FUNCTION snowflake_sequence_status(
     seq regclass,
@@ -104,6 +106,6 @@ COMMENT ON COLUMN snowflake_columns.ids_left IS
 'how many ids it can give from now on, up to the end of the layout or its MAXVALUE';
 COMMENT ON COLUMN snowflake_columns.ends IS 'when the layout ends';
 COMMENT ON COLUMN snowflake_columns.fault IS
-'what a call in this session would be refused with now; null where it would be served';
+'what a call would be refused with now, other than for a missing right, a read-only transaction or a standby';
 
 GRANT SELECT ON snowflake_columns TO PUBLIC;

@@ -53,12 +53,15 @@ pub struct Steps {
     pub count: i64,
     /// The size of the largest, in microseconds.
     pub largest_us: i64,
+    /// What the wall clock read after the last, in microseconds since 1970.
+    pub last_at_us: Option<i64>,
 }
 
 impl Steps {
-    fn add(&mut self, us: i64) {
+    fn add(&mut self, us: i64, wall_us: i64) {
         self.count += 1;
         self.largest_us = self.largest_us.max(us);
+        self.last_at_us = Some(wall_us);
     }
 }
 
@@ -102,8 +105,8 @@ impl Guard {
 
         match step {
             None => {}
-            Some(Step::Backward(us)) => self.backward.add(us),
-            Some(Step::Forward(us)) => self.forward.add(us),
+            Some(Step::Backward(us)) => self.backward.add(us, wall_us),
+            Some(Step::Forward(us)) => self.forward.add(us, wall_us),
         }
         self.high_water_us = self.high_water_us.max(wall_us);
         (self.now(wall_us), step)
@@ -188,8 +191,10 @@ mod tests {
         for wall in [0, -300, -200, -900, 5 * SECOND, 8 * SECOND, 7 * SECOND] {
             guard.observe(START + wall, || 0);
         }
-        assert_eq!(guard.backward, Steps { count: 3, largest_us: SECOND });
-        assert_eq!(guard.forward, Steps { count: 2, largest_us: 5 * SECOND + 900 });
+        let steps =
+            |count, largest_us, last| Steps { count, largest_us, last_at_us: Some(START + last) };
+        assert_eq!(guard.backward, steps(3, SECOND, 7 * SECOND));
+        assert_eq!(guard.forward, steps(2, 5 * SECOND + 900, 8 * SECOND));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::expression::{Call, Expression, Shard};
+use crate::fence;
 use crate::layout::Layout;
 use crate::row::NullableRow;
 use crate::status::{GENERATOR, Status, end_of, status};
@@ -63,7 +64,7 @@ fn shard_fault(shard: Shard, layout: Layout) -> Option<Error> {
     let given = match shard {
         Shard::Constant(shard) => Some(shard),
         Shard::OfThisDatabase => None,
-        Shard::Unknown => return None,
+        Shard::Unknown => return fence::permit_any().err().map(Error::Barred),
     };
     shard::mintable(given, layout).err()
 }

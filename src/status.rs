@@ -1,28 +1,38 @@
 //! What an operator may look at: the clock of a backend, and where a sequence stands.
 
-use crate::clock::{Guard, Now};
+use crate::clock::{Guard, Now, Steps};
 use crate::counter::{self, Bounds, Decision, Request};
 use crate::error::Error;
+use crate::fence;
 use crate::layout::Layout;
-use crate::row::{Nullable, NullableRow, Row, interval, timestamptz};
+use crate::row::{Nullable, NullableRow, interval, timestamptz};
 use crate::sequence::{self, Reading};
 use crate::settings;
 use crate::standing::standing;
 use pgrx::prelude::*;
 
-/// `snowflake_clock() → (reading, high_water_mark timestamptz, regressions bigint, largest_regression
-/// interval, forward_jumps bigint, largest_forward_jump interval)`
+/// `snowflake_clock() → (reading, high_water_mark timestamptz, regressions bigint, largest_regression interval,
+/// last_regression timestamptz, forward_jumps bigint, largest_forward_jump interval, last_forward_jump timestamptz)`
 #[pg_extern(sql = false)]
-fn snowflake_clock() -> Row<6> {
+fn snowflake_clock() -> NullableRow<8> {
     let (now, Guard { backward, forward, .. }) = sequence::clock();
-    Row([
-        timestamptz(now.reading_us),
-        timestamptz(now.high_water_us),
-        backward.count.into(),
-        interval(backward.largest_us),
-        forward.count.into(),
-        interval(forward.largest_us),
+    let [regressions, largest_regression, last_regression] = columns_of(backward);
+    let [forward_jumps, largest_forward_jump, last_forward_jump] = columns_of(forward);
+    NullableRow([
+        Some(timestamptz(now.reading_us)),
+        Some(timestamptz(now.high_water_us)),
+        regressions,
+        largest_regression,
+        last_regression,
+        forward_jumps,
+        largest_forward_jump,
+        last_forward_jump,
     ])
+}
+
+fn columns_of(steps: Steps) -> [Nullable; 3] {
+    let Steps { count, largest_us, last_at_us } = steps;
+    [Some(count.into()), Some(interval(largest_us)), last_at_us.map(timestamptz)]
 }
 
 /// `snowflake_sequence_status(seq regclass, layout) → (last_id_at timestamptz, lead interval, ids_left bigint, ends
@@ -75,8 +85,11 @@ pub fn status(reading: &Reading, layout: Layout) -> Status {
 }
 
 /// What a call for an id would be refused with: the same decision from the same numbers, without what the session that
-/// asks has taken itself.
+/// asks has taken itself, and what it may do.
 fn fault(reading: &Reading, layout: Layout, now: Now) -> Option<Error> {
+    if let Err(barred) = fence::permit_any() {
+        return Some(Error::Barred(barred));
+    }
     if let Err(unfit) = reading.definition.fit() {
         return Some(unfit);
     }

@@ -22,7 +22,10 @@ const NOT_OWNED: Refusal = Refusal {
 /// A server that owns shard 5, with a sequence `s`, an ordinary user `writer` who may use it and make objects, and no
 /// session that has loaded the library for another to inherit.
 fn owner_of_shard_5() -> Cluster {
-    let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", "5").start();
+    with_writer(Cluster::builder().setting("pg_snowflake.owned_shards", "5").start())
+}
+
+fn with_writer(cluster: Cluster) -> Cluster {
     cluster
         .connect()
         .batch_execute(

@@ -10,7 +10,7 @@ mod report;
 mod setting;
 mod shards;
 
-pub use setting::{define, permit};
+pub use setting::{define, permit, permit_any};
 
 /// One of the two settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

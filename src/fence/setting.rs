@@ -159,6 +159,16 @@ pub fn permit(shard: u32, is_given: bool) -> Result<(), Barred> {
     examine(ranges, !foreign.is_null(), shard, is_given)
 }
 
+/// Whether this server, in this session, may mint for any shard at all.
+pub fn permit_any() -> Result<(), Barred> {
+    let (owned, foreign) = (OWNED.load(Relaxed), FOREIGN_HOST.load(Relaxed));
+    // SAFETY: as in permit().
+    let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
+    // A setting that cannot be read has no ranges, and permits no shard, this or another.
+    let shard = ranges.and_then(<[Range]>::first).map_or(0, |range| range.first);
+    examine(ranges, !foreign.is_null(), shard, true)
+}
+
 fn examine(
     ranges: Option<&[Range]>,
     is_foreign: bool,

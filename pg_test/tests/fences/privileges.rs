@@ -1,6 +1,6 @@
 //! An ordinary user can neither change a fence nor mint past it.
 
-use super::{MINT_FOREIGN, MINT_OWN, NOT_OWNED, owner_of_shard_5};
+use super::{MINT_FOREIGN, MINT_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
 use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
@@ -14,6 +14,15 @@ const DENIED: Refusal =
 /// finds out when the library is loaded.
 const EARLY_AND_LATE: [&str; 2] = ["SELECT 1", "SELECT snowflake_decode(0)"];
 
+/// What the answer on a host that is not listed is.
+const NOT_LISTED: Refusal =
+    Refusal { sqlstate: "55000", message: "may not mint ids", hint: "they no longer mint" };
+
+/// A server whose host is not among those that may mint, as [`owner_of_shard_5`] otherwise.
+fn unlisted_host() -> Cluster {
+    with_writer(Cluster::builder().setting("pg_snowflake.allowed_hosts", "elsewhere").start())
+}
+
 fn writer(cluster: &Cluster, first: &str) -> Client {
     let mut writer = cluster.connect_to("writer", "postgres");
     writer.batch_execute(first).unwrap();
@@ -22,12 +31,17 @@ fn writer(cluster: &Cluster, first: &str) -> Client {
 
 #[test]
 fn an_ordinary_user_who_changes_the_fence_for_the_session_stays_inside() {
-    let cluster = owner_of_shard_5();
+    // What each attempt would gain by being let through: shard 6, and a host that is not listed.
+    stays_inside(&owner_of_shard_5(), "owned_shards", NOT_OWNED);
+    stays_inside(&unlisted_host(), "allowed_hosts", NOT_LISTED);
+}
+
+fn stays_inside(cluster: &Cluster, fence: &str, refusal: Refusal) {
     let before = state(&mut cluster.connect(), "s");
     let attempts = [
         "SET pg_snowflake.owned_shards = ''",
         "SET pg_snowflake.owned_shards = '6'",
-        "SET PG_SNOWFLAKE.Owned_Shards = '6'",
+        "SET PG_SNOWFLAKE.owned_shards = '6'",
         "SET pg_snowflake.owned_shards = '6-'",
         "SET SESSION pg_snowflake.owned_shards TO DEFAULT",
         "SELECT set_config('pg_snowflake.owned_shards', '6', false)",
@@ -45,8 +59,9 @@ fn an_ordinary_user_who_changes_the_fence_for_the_session_stays_inside() {
         "BEGIN; SAVEPOINT a; SET LOCAL pg_snowflake.owned_shards = '6'; SELECT snowflake_decode(0); ROLLBACK TO a; COMMIT",
     ];
     for attempt in attempts {
+        let attempt = attempt.replace("owned_shards", fence);
         for first in EARLY_AND_LATE {
-            let mut writer = writer(&cluster, first);
+            let mut writer = writer(cluster, first);
             for statement in attempt.split("; ") {
                 // Denied or without effect.
                 let _ = writer.simple_query(statement);
@@ -54,7 +69,7 @@ fn an_ordinary_user_who_changes_the_fence_for_the_session_stays_inside() {
             let _ = writer.simple_query("ROLLBACK");
             // Shown where it fails.
             println!("{first}; {attempt}");
-            assert_refused(&mut writer, MINT_FOREIGN, NOT_OWNED);
+            assert_refused(&mut writer, MINT_FOREIGN, refusal);
         }
     }
     assert_eq!(state(&mut cluster.connect(), "s"), before);
@@ -83,7 +98,10 @@ fn an_ordinary_user_can_store_no_fence_for_later() {
     let cluster = owner_of_shard_5();
     cluster
         .connect()
-        .batch_execute("CREATE ROLE owner LOGIN CREATEROLE; ALTER DATABASE postgres OWNER TO owner; GRANT USAGE ON SEQUENCE s TO owner")
+        .batch_execute("CREATE ROLE owner LOGIN CREATEROLE; GRANT CREATE ON SCHEMA public TO owner;
+             ALTER DATABASE postgres OWNER TO owner; GRANT USAGE ON SEQUENCE s TO owner;
+             SET ROLE owner;
+             CREATE FUNCTION of_the_owner() RETURNS bigint LANGUAGE sql AS 'SELECT snowflake_nextval(''s'', 6)'")
         .unwrap();
     let attempts = [
         "ALTER ROLE owner SET pg_snowflake.owned_shards = '6'",
@@ -91,6 +109,7 @@ fn an_ordinary_user_can_store_no_fence_for_later() {
         "ALTER DATABASE postgres SET pg_snowflake.owned_shards = '6'",
         "CREATE FUNCTION mint() RETURNS bigint LANGUAGE sql SET pg_snowflake.owned_shards = '6' \
          AS 'SELECT snowflake_nextval(''s'', 6)'",
+        "ALTER FUNCTION of_the_owner() SET pg_snowflake.owned_shards = '6'",
     ];
     let firsts = ["SELECT 1", "SET pg_snowflake.owned_shards = '6'", "SELECT snowflake_decode(0)"];
     for attempt in attempts {

@@ -249,18 +249,23 @@ fn the_clock_says_what_it_has_seen() {
     let before = ClockReport::read(&mut client);
     assert_eq!((before.regressions, before.forward_jumps), (0, 0));
     assert_eq!(before.ahead_ms, 0.0);
+    assert_eq!((before.since_regression_ms, before.since_forward_jump_ms), (None, None));
 
     cluster.set_clock(-10.0);
     let back = ClockReport::read(&mut client);
     assert_eq!((back.regressions, back.forward_jumps), (1, 0));
     assert!((9_000.0..=10_000.0).contains(&back.largest_regression_ms), "{back:?}");
     assert!((9_000.0..=10_000.0).contains(&back.ahead_ms), "{back:?}");
+    // The reading that reports the step is the one that saw it.
+    assert_eq!((back.since_regression_ms, back.since_forward_jump_ms), (Some(0.0), None));
 
     cluster.set_clock(10.0);
     let forward = ClockReport::read(&mut client);
     assert_eq!((forward.regressions, forward.forward_jumps), (1, 1));
     assert!((19_900.0..=20_000.1).contains(&forward.largest_forward_jump_ms), "{forward:?}");
     assert_eq!(forward.ahead_ms, 0.0);
+    assert_eq!(forward.since_forward_jump_ms, Some(0.0));
+    assert!(forward.since_regression_ms.is_some_and(|ms| ms >= 19_900.0), "{forward:?}");
 
     // Another session has seen nothing of it.
     assert_eq!(ClockReport::read(&mut cluster.connect()).regressions, 0);
@@ -445,6 +450,9 @@ struct ClockReport {
     largest_regression_ms: f64,
     forward_jumps: i64,
     largest_forward_jump_ms: f64,
+    /// How long ago the last step back, and the last jump forward, was seen by that session's clock.
+    since_regression_ms: Option<f64>,
+    since_forward_jump_ms: Option<f64>,
 }
 
 impl ClockReport {
@@ -453,7 +461,9 @@ impl ClockReport {
             .query_one(
                 "SELECT extract(epoch FROM high_water_mark - reading)::float8 * 1000, regressions,
                         extract(epoch FROM largest_regression)::float8 * 1000, forward_jumps,
-                        extract(epoch FROM largest_forward_jump)::float8 * 1000
+                        extract(epoch FROM largest_forward_jump)::float8 * 1000,
+                        extract(epoch FROM reading - last_regression)::float8 * 1000,
+                        extract(epoch FROM reading - last_forward_jump)::float8 * 1000
                  FROM snowflake_clock()",
                 &[],
             )
@@ -464,6 +474,8 @@ impl ClockReport {
             largest_regression_ms: row.get(2),
             forward_jumps: row.get(3),
             largest_forward_jump_ms: row.get(4),
+            since_regression_ms: row.get(5),
+            since_forward_jump_ms: row.get(6),
         }
     }
 }
