@@ -207,9 +207,15 @@ fn each_column_shows_where_its_sequence_stands() {
 fn a_fault_is_what_the_insert_is_refused_with() {
     let (_cluster, mut client) = server();
     client
-        .batch_execute("CREATE SEQUENCE s; CREATE SEQUENCE small AS int; CREATE TABLE not_one ()")
+        .batch_execute(
+            "CREATE SEQUENCE s; CREATE SEQUENCE small AS int; CREATE TABLE not_one ();
+             CREATE SEQUENCE full MAXVALUE 1000;
+             SET pg_snowflake.owned_shards = '5, 128, 9000'",
+        )
         .unwrap();
     for default in [
+        "snowflake_nextval('full', 5)",
+        "snowflake_nextval('s', 6)",
         "snowflake_nextval('s', 8192)",
         "snowflake_nextval('s', 128, 'js53')",
         "snowflake_nextval('s')",
@@ -228,6 +234,21 @@ fn a_fault_is_what_the_insert_is_refused_with() {
             "{default}"
         );
     }
+}
+
+#[test]
+fn a_fence_is_a_fault_whatever_the_shard() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute("CREATE SEQUENCE s; SET pg_snowflake.allowed_hosts = 'elsewhere'")
+        .unwrap();
+    for default in ["snowflake_nextval('s', 5)", "snowflake_nextval('s', 2 + 3)"] {
+        shown(&mut client, default);
+        let fault = printed(&mut client, "SELECT fault FROM snowflake_columns");
+        assert!(fault.contains("may not mint ids"), "{default}: {fault}");
+    }
+    let fault = printed(&mut client, "SELECT fault FROM snowflake_sequence_status('s')");
+    assert!(fault.contains("may not mint ids"), "{fault}");
 }
 
 #[test]
