@@ -209,12 +209,12 @@ fn a_fault_is_what_the_insert_is_refused_with() {
     client
         .batch_execute(
             "CREATE SEQUENCE s; CREATE SEQUENCE small AS int; CREATE TABLE not_one ();
-             CREATE SEQUENCE full MAXVALUE 1000;
+             CREATE SEQUENCE low MAXVALUE 1000;
              SET pg_snowflake.owned_shards = '5, 128, 9000'",
         )
         .unwrap();
     for default in [
-        "snowflake_nextval('full', 5)",
+        "snowflake_nextval('low', 5)",
         "snowflake_nextval('s', 6)",
         "snowflake_nextval('s', 8192)",
         "snowflake_nextval('s', 128, 'js53')",
@@ -229,11 +229,16 @@ fn a_fault_is_what_the_insert_is_refused_with() {
         let error = error.as_db_error().unwrap();
         let refusal = [Some(error.message()), error.detail()].into_iter().flatten();
         assert_eq!(
-            printed(&mut client, "SELECT fault FROM snowflake_columns"),
-            refusal.collect::<Vec<_>>().join(": "),
+            without_counter(&printed(&mut client, "SELECT fault FROM snowflake_columns")),
+            without_counter(&refusal.collect::<Vec<_>>().join(": ")),
             "{default}"
         );
     }
+}
+
+/// The text without the counter that is due, which is a time.
+fn without_counter(text: &str) -> &str {
+    text.split_once(" that is due is").map_or(text, |(before, _)| before)
 }
 
 #[test]
