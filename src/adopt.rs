@@ -19,6 +19,7 @@ use column::Column;
 use pgrx::prelude::*;
 use plan::{Facts, Fence, Target};
 use std::ffi::CStr;
+use std::ops::RangeInclusive;
 
 /// `snowflake_adopt(tab regclass, col name, shard_id int, layout, check_shard boolean) → regclass`
 ///
@@ -45,16 +46,16 @@ fn snowflake_adopt(
 
     let extension = Extension::read();
     let column = Column::open(tab, &catalog::text(col), &extension);
-    let facts = column.facts(layout, &extension);
-    let first_tick = first_tick(&column, &facts, layout, shard);
-    let is_fenced = refuse_constraints(&column, layout, first_tick, shard);
+    let facts = column.facts(&extension);
+    let ticks = ticks(&column, &facts, layout, shard);
+    let is_fenced = refuse_constraints(&column, layout, *ticks.start(), shard);
     let fence = (check_shard && !is_fenced).then(|| Fence {
         name: column.free_constraint_name(),
         shard,
         fits_all: column.is_all_of_shard(layout, shard, &extension),
     });
     let target = Target { shard: shard_id.map(|_| shard), layout, fence };
-    for statement in plan::statements(&facts, &target, first_tick) {
+    for statement in plan::statements(&facts, &target, ticks) {
         catalog::run(&statement);
     }
     catalog::relation(facts.sequence.name())
@@ -78,21 +79,22 @@ fn refuse_transaction() {
     }
 }
 
-/// The tick at which the column's ids begin, above every value that is there and no further ahead of the clock than a
-/// call may be.
-fn first_tick(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> i64 {
+/// From the tick at which the column's ids begin, above every value that is there and no further ahead of the clock than
+/// a call may be, to the last that any sequence of the layout can have come to.
+fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInclusive<i64> {
     let (now, _) = sequence::clock();
     let now_tick = layout.tick_at(now.reading_us);
     if !(0..=layout.max_tick()).contains(&now_tick) {
         refusal::not_in_the_time_of(layout);
     }
-    let lead = settings::policy().max_lead_us / layout.tick_us();
-    plan::first_tick(facts.highest, layout, layout.max_tick().min(now_tick + lead)).unwrap_or_else(
-        |too_high| {
+    let ahead = |lead_us: i64| layout.max_tick().min(now_tick + lead_us / layout.tick_us());
+    let last_tick = ahead(settings::policy().max_lead_us);
+    let first_tick =
+        plan::first_tick(facts.highest, layout, last_tick).unwrap_or_else(|too_high| {
             let next = layout.id(layout.at_tick(0, now_tick), shard);
             refusal::too_high(&column.name(), too_high.highest, next, layout)
-        },
-    )
+        });
+    first_tick..=ahead(settings::LONGEST_LEAD_US)
 }
 
 /// Refuses where a constraint on the column would refuse the new ids; says whether one refuses other shards' ids.

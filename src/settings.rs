@@ -8,6 +8,10 @@ static SHARD_ID: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static MAX_LEAD: GucSetting<i32> = GucSetting::<i32>::new(100);
 static MAX_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
 
+/// The most that `pg_snowflake.max_lead` can be set to, for whatever role or session: almost 25 days.
+pub const LONGEST_LEAD_US: i64 = LONGEST_LEAD_MS as i64 * 1000;
+const LONGEST_LEAD_MS: i32 = i32::MAX;
+
 /// Defines the settings and reserves their prefix, so that a misspelt one is an error.
 pub fn define() {
     GucRegistry::define_int_guc(
@@ -26,7 +30,7 @@ pub fn define() {
         c"A busy sequence and a clock that stepped back both put ids ahead of the clock.",
         &MAX_LEAD,
         0,
-        i32::MAX,
+        LONGEST_LEAD_MS,
         GucContext::Suset,
         GucFlags::UNIT_MS,
     );

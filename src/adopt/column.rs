@@ -4,7 +4,6 @@ use super::catalog::{Extension, TREE, lock, rows};
 use super::plan::{Facts, Grant, Sequence};
 use super::references::{Holder, Narrows, lock_tree};
 use super::refusal;
-use crate::expression::Expression;
 use crate::layout::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char};
@@ -143,15 +142,17 @@ impl Column {
     }
 
     /// All that the plan has to know.
-    pub fn facts(&self, layout: Layout, extension: &Extension) -> Facts {
+    pub fn facts(&self, extension: &Extension) -> Facts {
         let narrow = self.narrows.check();
+        let (sequence, next) = self.sequence();
         Facts {
             extension: extension.schema.clone(),
             table: self.table.name.clone(),
             column: self.attribute.name.clone(),
             identities: self.identities(),
             narrow,
-            sequence: self.sequence(layout),
+            sequence,
+            next,
             highest: self.highest(),
         }
     }
@@ -177,20 +178,24 @@ impl Column {
         rows(&sql, &self.arguments(), |row| row.get(1))
     }
 
-    fn sequence(&self, layout: Layout) -> Sequence {
+    /// The sequence that the ids will come from, and the next value of the one that there is.
+    fn sequence(&self) -> (Sequence, Option<i64>) {
         let Some(found) = Found::of(self) else {
-            return self.new_sequence(self.free_sequence_name(), 1, pg_sys::InvalidOid);
+            return (self.new_sequence(self.free_sequence_name(), 1, pg_sys::InvalidOid), None);
         };
-        if found.is_identity {
-            if !self.attribute.is_identity {
-                refusal::half_an_identity(&found.name, &self.name());
-            }
-            return self.new_sequence(found.name, found.cache, found.relid);
+        if found.is_identity && !self.attribute.is_identity {
+            refusal::half_an_identity(&found.name, &self.name());
         }
-        found.refuse(self);
+        if !found.is_identity {
+            found.refuse(self);
+        }
         lock(found.relid, pg_sys::ShareRowExclusiveLock);
-        let next = self.mints_from(&found, layout).then(|| found.next_value());
-        Sequence::Kept { name: found.name, next }
+        let next = found.next_value();
+        let sequence = match found.is_identity {
+            true => self.new_sequence(found.name, found.cache, found.relid),
+            false => Sequence::Kept { name: found.name },
+        };
+        (sequence, Some(next))
     }
 
     /// Who may insert may use it, and who had rights on the one that it replaces keeps them: an identity column asks for
@@ -225,20 +230,6 @@ impl Column {
         let grants =
             rows(&sql, &arguments, |row| Grant { privilege: row.get(1), role: row.get(2) });
         Sequence::New { name, cache, owner: self.table.other_owner.clone(), grants }
-    }
-
-    /// Whether the default mints ids of that layout from that sequence already.
-    fn mints_from(&self, found: &Found, layout: Layout) -> bool {
-        let sql = "SELECT adbin::text FROM pg_attrdef WHERE adrelid = $1 AND adnum = $2";
-        let arguments = [self.holder.table.into(), self.attribute.number.into()];
-        let default: Option<String> = rows(sql, &arguments, |row| row.get(1)).pop();
-        default.and_then(|text| CString::new(text).ok()).is_some_and(|text| {
-            // SAFETY: the text is the catalog's.
-            let calls = unsafe { Expression::parse(&text) }.calls();
-            calls
-                .iter()
-                .any(|call| call.sequence == Some(found.relid) && call.layout == Some(layout))
-        })
     }
 
     /// `TABLE_COLUMN_seq`, as core names a serial's.

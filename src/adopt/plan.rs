@@ -1,6 +1,7 @@
 //! What is to be done to a column so that it takes snowflakes: statements, decided from facts. No server, no clock.
 
 use crate::layout::Layout;
+use std::ops::RangeInclusive;
 
 /// What the catalog and the table say.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct Facts {
     pub narrow: Vec<Narrow>,
     /// The sequence that the ids will come from.
     pub sequence: Sequence,
+    /// The next value of the sequence that the column has had.
+    pub next: Option<i64>,
     /// The highest value in the column.
     pub highest: Option<i64>,
 }
@@ -37,8 +40,6 @@ pub enum Sequence {
     Kept {
         /// Its name.
         name: String,
-        /// Its next counter, where it has been counting in the layout that is asked for.
-        next: Option<i64>,
     },
     /// It is to be made.
     New {
@@ -106,9 +107,10 @@ pub fn first_tick(highest: Option<i64>, layout: Layout, last_tick: i64) -> Resul
 
 /// The statements that make the column one that mints, in their order.
 ///
-/// `first_tick` is where the sequence starts, so that new ids are above the old by the counter, and not only for as
-/// long as the clock does not step back.
-pub fn statements(facts: &Facts, target: &Target, first_tick: i64) -> Vec<String> {
+/// The first of `ticks` is where the sequence starts, so that new ids are above the old by the counter, and not only for
+/// as long as the clock does not step back. One that stands in `ticks` may have been minting, whatever the default says:
+/// a function or a program may have asked it, and ids that are in no row any more may be anywhere else. So it goes on.
+pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<String> {
     let Facts { extension, table, column, sequence, .. } = facts;
     let alter = format!("ALTER TABLE {table} ALTER COLUMN {column}");
     let mut statements: Vec<String> = facts
@@ -121,11 +123,15 @@ pub fn statements(facts: &Facts, target: &Target, first_tick: i64) -> Vec<String
         statements.push(format!("{alter} DROP DEFAULT"));
         statements.extend(facts.narrow.iter().map(Narrow::widened));
     }
-    statements.extend(sequence.statements(target.layout, first_tick));
+    // The second counter of the tick: of a fresh sequence, too, the first id has seq 1.
+    let first = target.layout.at_tick(1, *ticks.start());
+    let last = target.layout.last_counter_in(*ticks.end());
+    let live = facts.next.filter(|next| (first..=last).contains(next));
+    statements.extend(sequence.statements(live, first));
     statements.push(format!("ALTER SEQUENCE {} OWNED BY {table}.{column}", sequence.name()));
     statements.push(format!("{alter} SET DEFAULT {}", minting(extension, sequence, target)));
     if let Some(fence) = &target.fence {
-        let check = fence.condition(facts, target.layout, first_tick);
+        let check = fence.condition(facts, target.layout, *ticks.start());
         statements
             .push(format!("ALTER TABLE {table} ADD CONSTRAINT {} CHECK ({check})", fence.name));
     }
@@ -150,23 +156,22 @@ impl Sequence {
         }
     }
 
-    fn statements(&self, layout: Layout, first_tick: i64) -> Vec<String> {
-        // The second counter of the tick: of a fresh sequence, too, the first id has seq 1.
-        let first = (first_tick << layout.seq_bits) + 1;
+    fn statements(&self, live: Option<i64>, first: i64) -> Vec<String> {
         match self {
-            Sequence::Kept { name, next } => {
+            Sequence::Kept { name } => {
                 let fit = format!(
                     "ALTER SEQUENCE {name} AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE"
                 );
-                vec![match next {
-                    Some(next) if *next >= first => fit,
-                    _ => format!("{fit} MINVALUE 1 START WITH 1 RESTART WITH {first}"),
+                vec![match live {
+                    Some(_) => fit,
+                    None => format!("{fit} MINVALUE 1 START WITH 1 RESTART WITH {first}"),
                 }]
             }
             Sequence::New { name, cache, owner, grants } => {
                 let mut statements = vec![format!("CREATE SEQUENCE {name} CACHE {cache}")];
-                if first > 1 {
-                    statements.push(format!("ALTER SEQUENCE {name} RESTART WITH {first}"));
+                let next = live.unwrap_or(first);
+                if next > 1 {
+                    statements.push(format!("ALTER SEQUENCE {name} RESTART WITH {next}"));
                 }
                 let give = |owner| format!("ALTER SEQUENCE {name} OWNER TO {owner}");
                 statements.extend(owner.as_ref().map(give));

@@ -119,6 +119,42 @@ fn adopted_again_in_its_layout_it_keeps_its_counter() {
 }
 
 #[test]
+fn a_sequence_that_mints_is_not_set_back_whoever_asks_it() {
+    let cluster = Cluster::new();
+    let owned = "CREATE SEQUENCE s;
+        CREATE FUNCTION mint() RETURNS bigint LANGUAGE sql AS $$ SELECT snowflake_nextval('s', 5) $$;
+        CREATE TABLE posts (id bigint); ALTER SEQUENCE s OWNED BY posts.id; ALTER TABLE posts ALTER COLUMN id";
+    let columns = [
+        ("wrapper", "SET DEFAULT mint()"),
+        ("named", "SET DEFAULT snowflake_nextval(shard_id => 5, seq => 's')"),
+        ("coalesced", "SET DEFAULT coalesce(NULL, snowflake_nextval('s', 5))"),
+        ("asked_by_a_program", "DROP DEFAULT"),
+        (
+            "identity",
+            "DROP DEFAULT; DROP SEQUENCE s; ALTER TABLE posts ALTER COLUMN id SET NOT NULL,
+             ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME s)",
+        ),
+    ];
+    for (name, column) in columns {
+        let mut client = database(&cluster, name, &format!("{owned} {column}"));
+        // A busy sequence runs ahead of the clock, here of a role that may let it.
+        let far_ahead = "SET pg_snowflake.max_lead = '2h'";
+        run(&mut client, far_ahead);
+        let in_an_hour = first_counter_at(now_ms() + 3_600_000);
+        run(&mut client, &format!("SELECT setval('s', {in_an_hour})"));
+        let given = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
+
+        run(&mut client, "RESET pg_snowflake.max_lead; SELECT snowflake_adopt('posts', 'id', 5)");
+
+        // Another session, since one never goes back below what it has taken itself.
+        let mut writer = cluster.connect_to("postgres", name);
+        run(&mut writer, far_ahead);
+        let id = take_one(&mut writer, INSERT);
+        assert!(id > given, "{name}: {id} after {given}");
+    }
+}
+
+#[test]
 fn new_ids_are_above_the_old_by_the_counter_and_not_by_the_clock() {
     let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
     let mut client = cluster.connect();

@@ -9,12 +9,13 @@ fn facts(sequence: Sequence) -> Facts {
         identities: vec![],
         narrow: vec![],
         sequence,
+        next: None,
         highest: None,
     }
 }
 
-fn kept(next: Option<i64>) -> Sequence {
-    Sequence::Kept { name: "blog.posts_id_seq".into(), next }
+fn kept() -> Sequence {
+    Sequence::Kept { name: "blog.posts_id_seq".into() }
 }
 
 fn target(shard: Option<u32>, layout: Layout) -> Target {
@@ -48,7 +49,7 @@ fn what_a_layout_cannot_reach_is_too_high() {
 #[test]
 fn a_bigserial_takes_its_sequence_along() {
     assert_eq!(
-        statements(&facts(kept(None)), &target(Some(5), INSTAGRAM), 3),
+        statements(&facts(kept()), &target(Some(5), INSTAGRAM), 3..=9),
         [
             "ALTER SEQUENCE blog.posts_id_seq AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE \
              MINVALUE 1 START WITH 1 RESTART WITH 3073",
@@ -60,22 +61,25 @@ fn a_bigserial_takes_its_sequence_along() {
 }
 
 #[test]
-fn a_sequence_that_counts_already_goes_on_unless_a_value_is_above_it() {
-    for (next, restarts) in [(3072, true), (3073, false), (i64::MAX, false)] {
-        let statements = statements(&facts(kept(Some(next))), &target(Some(5), INSTAGRAM), 3);
+fn a_sequence_that_may_have_been_minting_is_not_set_back() {
+    for (next, restarts) in
+        [(3072, true), (3073, false), (5 << 10 | 1023, false), (6 << 10, true), (i64::MAX, true)]
+    {
+        let facts = Facts { next: Some(next), ..facts(kept()) };
+        let statements = statements(&facts, &target(Some(5), INSTAGRAM), 3..=5);
         assert_eq!(statements[0].contains("RESTART"), restarts, "{next}");
     }
 }
 
 #[test]
 fn all_columns_of_a_table_are_widened_by_one_statement_after_the_default_is_gone() {
-    let mut facts = facts(kept(None));
+    let mut facts = facts(kept());
     facts.narrow = vec![
         Narrow { table: "blog.posts".into(), columns: vec!["id".into(), "reply_to".into()] },
         Narrow { table: "blog.comments".into(), columns: vec!["post_id".into()] },
     ];
     assert_eq!(
-        statements(&facts, &target(Some(5), INSTAGRAM), 0)[..3],
+        statements(&facts, &target(Some(5), INSTAGRAM), 0..=9)[..3],
         [
             "ALTER TABLE blog.posts ALTER COLUMN id DROP DEFAULT",
             "ALTER TABLE blog.posts ALTER COLUMN id TYPE pg_catalog.int8, \
@@ -96,7 +100,7 @@ fn a_new_sequence_comes_with_its_owner_and_its_users() {
     let mut facts = facts(sequence);
     facts.identities = vec!["blog.posts".into()];
     assert_eq!(
-        statements(&facts, &target(Some(5), INSTAGRAM), 1)[..5],
+        statements(&facts, &target(Some(5), INSTAGRAM), 1..=9)[..5],
         [
             "ALTER TABLE blog.posts ALTER COLUMN id DROP IDENTITY",
             "CREATE SEQUENCE blog.posts_id_seq CACHE 20",
@@ -116,7 +120,7 @@ fn the_default_names_the_shard_or_asks_the_database() {
         (None, TWITTER, ", public.snowflake_shard_id(), 'twitter'::public.snowflake_layout"),
     ];
     for (shard, layout, arguments) in cases {
-        let statements = statements(&facts(kept(None)), &target(shard, layout), 0);
+        let statements = statements(&facts(kept()), &target(shard, layout), 0..=9);
         let call = format!("('blog.posts_id_seq'::pg_catalog.regclass{arguments})");
         assert!(statements.last().unwrap().ends_with(&call), "{statements:?}");
     }
@@ -133,7 +137,7 @@ fn the_fence_lets_pass_what_is_there() {
         let fence = Some(Fence { name: "posts_id_shard_check".into(), shard: 5, fits_all });
         let target = Target { shard: None, layout: INSTAGRAM, fence };
         assert_eq!(
-            *statements(&facts(kept(None)), &target, 3).last().unwrap(),
+            *statements(&facts(kept()), &target, 3..=9).last().unwrap(),
             format!(
                 "ALTER TABLE blog.posts ADD CONSTRAINT posts_id_shard_check CHECK ({condition})"
             )
