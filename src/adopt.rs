@@ -48,15 +48,18 @@ fn snowflake_adopt(
     let column = Column::open(tab, &catalog::text(col), &extension);
     let facts = column.facts(&extension);
     let ticks = ticks(&column, &facts, layout, shard);
-    let is_fenced = refuse_constraints(&column, layout, *ticks.start(), shard);
-    let fence = (check_shard && !is_fenced).then(|| Fence {
+    refuse_constraints(&column, layout, *ticks.start(), shard);
+    let fence = check_shard.then(|| Fence {
         name: column.free_constraint_name(),
         shard,
-        fits_all: column.is_all_of_shard(layout, shard, &extension),
+        highest_other: column.highest_other(layout, shard, &extension),
     });
     let target = Target { shard: shard_id.map(|_| shard), layout, fence };
     for statement in plan::statements(&facts, &target, ticks) {
         catalog::run(&statement);
+    }
+    if let Some(fence) = &target.fence {
+        column.drop_if_repeated(&fence.name);
     }
     catalog::relation(facts.sequence.name())
 }
@@ -97,18 +100,13 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
     first_tick..=ahead(settings::LONGEST_LEAD_US)
 }
 
-/// Refuses where a constraint on the column would refuse the new ids; says whether one refuses other shards' ids.
-fn refuse_constraints(column: &Column, layout: Layout, first_tick: i64, shard: u32) -> bool {
-    let now_tick = layout.tick_at(sequence::clock().0.reading_us).max(first_tick);
-    let id = |shard| layout.id(layout.at_tick(1, now_tick), shard);
-    let other = if layout.shards() > 1 { shard ^ 1 } else { shard };
-    let (ours, others) = (id(shard), id(other));
-    let mut is_fenced = false;
+/// Refuses where a constraint on the column would refuse the new ids.
+fn refuse_constraints(column: &Column, layout: Layout, first_tick: i64, shard: u32) {
+    let tick = layout.tick_at(sequence::clock().0.reading_us).max(first_tick);
+    let id = layout.id(layout.at_tick(1, tick), shard);
     for constraint in column.checks() {
-        if !column.passes(&constraint, ours) {
-            refusal::constraint_in_the_way(&constraint.name, &constraint.table, ours);
+        if !column.passes(&constraint, id) {
+            refusal::constraint_in_the_way(&constraint.name, &constraint.table, id);
         }
-        is_fenced |= !column.passes(&constraint, others);
     }
-    is_fenced
 }

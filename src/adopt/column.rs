@@ -1,6 +1,6 @@
 //! The column that is adopted: what it is, under a lock.
 
-use super::catalog::{Extension, TREE, lock, rows};
+use super::catalog::{Extension, TREE, lock, rows, run};
 use super::plan::{Facts, Grant, Sequence};
 use super::references::{Holder, Narrows, lock_tree};
 use super::refusal;
@@ -274,15 +274,27 @@ impl Column {
         (c_string(&self.table.relname), c_string(&self.holder.column))
     }
 
-    /// Whether every row is of that shard.
-    pub fn is_all_of_shard(&self, layout: Layout, shard: u32, extension: &Extension) -> bool {
+    /// The highest value of another shard.
+    pub fn highest_other(&self, layout: Layout, shard: u32, extension: &Extension) -> Option<i64> {
         let Attribute { name, .. } = &self.attribute;
         let sql = format!(
-            "SELECT NOT EXISTS (SELECT FROM {} WHERE {}.snowflake_shard_id({name}::int8, $1::text::{}.snowflake_layout)
-             <> $2::int8)",
+            "SELECT max({name})::int8 FROM {}
+             WHERE {}.snowflake_shard_id({name}::int8, $1::text::{}.snowflake_layout) <> $2::int8",
             self.table.name, extension.schema, extension.schema
         );
-        rows(&sql, &[layout.to_string().into(), i64::from(shard).into()], |row| row.get(1))[0]
+        let arguments = [layout.to_string().into(), i64::from(shard).into()];
+        rows(&sql, &arguments, |row| row.nullable(1))[0]
+    }
+
+    /// Drops the table's constraint of that name (quoted) again, if another says the same.
+    pub fn drop_if_repeated(&self, constraint: &str) {
+        let sql = "SELECT FROM pg_constraint AS made
+            JOIN pg_constraint AS other ON other.conrelid = made.conrelid AND other.oid <> made.oid
+            WHERE made.conrelid = $1 AND quote_ident(made.conname) = $2
+                AND pg_get_constraintdef(other.oid) = pg_get_constraintdef(made.oid)";
+        if !rows(sql, &[self.holder.table.into(), constraint.into()], |_| ()).is_empty() {
+            run(&format!("ALTER TABLE {} DROP CONSTRAINT {constraint}", self.table.name));
+        }
     }
 
     /// The CHECKs that look at nothing but the column, on its table and on those that inherit from it.

@@ -81,8 +81,8 @@ pub struct Fence {
     pub name: String,
     /// The shard that it lets pass.
     pub shard: u32,
-    /// Whether every row is of that shard already; where not, all that are there are let pass.
-    pub fits_all: bool,
+    /// The highest value that is of another shard, where there is one: it is let pass, with all in its tick and below.
+    pub highest_other: Option<i64>,
 }
 
 /// Some value is above the ids that are due.
@@ -96,13 +96,14 @@ pub struct TooHigh {
 ///
 /// A whole tick is left to what is there: within one, an id of a lower shard is below one of a higher shard.
 pub fn first_tick(highest: Option<i64>, layout: Layout, last_tick: i64) -> Result<i64, TooHigh> {
-    match highest {
-        Some(highest) if highest >= 0 => {
-            let tick = (highest >> layout.low_bits()) + 1;
-            if tick > last_tick { Err(TooHigh { highest }) } else { Ok(tick) }
-        }
-        _ => Ok(0),
-    }
+    let Some(highest) = highest else { return Ok(0) };
+    let tick = tick_after(highest, layout);
+    if tick > last_tick { Err(TooHigh { highest }) } else { Ok(tick) }
+}
+
+/// The tick after a value's.
+fn tick_after(value: i64, layout: Layout) -> i64 {
+    (value.max(-1) >> layout.low_bits()) + 1
 }
 
 /// The statements that make the column one that mints, in their order.
@@ -131,7 +132,7 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
     statements.push(format!("ALTER SEQUENCE {} OWNED BY {table}.{column}", sequence.name()));
     statements.push(format!("{alter} SET DEFAULT {}", minting(extension, sequence, target)));
     if let Some(fence) = &target.fence {
-        let check = fence.condition(facts, target.layout, *ticks.start());
+        let check = fence.condition(facts, target.layout);
         statements
             .push(format!("ALTER TABLE {table} ADD CONSTRAINT {} CHECK ({check})", fence.name));
     }
@@ -185,17 +186,15 @@ impl Sequence {
 }
 
 impl Fence {
-    fn condition(&self, facts: &Facts, layout: Layout, first_tick: i64) -> String {
+    fn condition(&self, facts: &Facts, layout: Layout) -> String {
         let Facts { extension, column, .. } = facts;
         let layout_argument = layout_argument(extension, layout);
         let of_shard = format!(
             "{extension}.snowflake_shard_id({column}{layout_argument}) OPERATOR(pg_catalog.=) {}",
             self.shard
         );
-        if self.fits_all {
-            return of_shard;
-        }
-        let first = layout.shift_tick(first_tick);
+        let Some(highest_other) = self.highest_other else { return of_shard };
+        let first = layout.shift_tick(tick_after(highest_other, layout));
         format!("{column} OPERATOR(pg_catalog.<) {first}::pg_catalog.int8 OR {of_shard}")
     }
 }

@@ -80,19 +80,56 @@ fn a_partitioned_table_has_it_for_all_partitions() {
 
 #[test]
 fn its_name_is_a_free_one_and_it_is_made_once() {
-    let (_cluster, mut client) = server();
-    run(
-        &mut client,
-        "CREATE TABLE posts (id bigint, body text CONSTRAINT posts_id_shard_check CHECK (body <> ''));
-         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true);
-         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
-    );
+    for (rows, condition) in [
+        ("", "CHECK ((snowflake_shard_id(id) = 5))"),
+        (
+            "INSERT INTO posts VALUES (4711);",
+            "CHECK (((id < (8388608)::bigint) OR (snowflake_shard_id(id) = 5)))",
+        ),
+    ] {
+        let (_cluster, mut client) = server();
+        run(
+            &mut client,
+            &format!(
+                "CREATE TABLE posts (id bigint, body text CONSTRAINT posts_id_shard_check CHECK (body <> '')); {rows}
+                 SELECT snowflake_adopt('posts', 'id', 5, check_shard => true);
+                 INSERT INTO posts DEFAULT VALUES;
+                 SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)"
+            ),
+        );
 
-    let names = printed(
-        &mut client,
-        "SELECT conname FROM pg_constraint WHERE conrelid = 'posts'::regclass ORDER BY 1",
-    );
-    assert_eq!(names, "posts_id_shard_check\nposts_id_shard_check1");
+        let body = "posts_id_shard_check|CHECK ((body <> ''::text))|t";
+        assert_eq!(
+            printed(&mut client, CHECKS),
+            format!("{body}\nposts_id_shard_check1|{condition}|t")
+        );
+    }
+}
+
+#[test]
+fn another_check_on_the_column_does_not_take_its_place() {
+    let tables = [
+        "CREATE TABLE posts (id bigint) PARTITION BY HASH (id);
+         CREATE TABLE a PARTITION OF posts (CHECK (snowflake_shard_id(id) = 5)) FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+         CREATE TABLE b PARTITION OF posts FOR VALUES WITH (MODULUS 2, REMAINDER 1)",
+        "CREATE TABLE posts (id bigint CHECK (snowflake_shard_id(id) BETWEEN 5 AND 10))",
+        "CREATE TABLE posts (id bigint CHECK (snowflake_shard_id(id) <> 4))",
+        "CREATE TABLE posts (id bigint CHECK (snowflake_shard_id(id) = 5) NO INHERIT)",
+        "CREATE TABLE posts (id bigint); INSERT INTO posts VALUES (4711);
+         ALTER TABLE posts ADD CHECK (snowflake_shard_id(id) = 5) NOT VALID",
+    ];
+    for table in tables {
+        let (_cluster, mut client) = server();
+        let adopt = "SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)";
+        run(&mut client, &format!("{table}; {adopt}"));
+
+        assert!(printed(&mut client, CHECKS).contains("posts_id_shard_check|"), "{table}");
+        // Ids of one tick, which fall into both partitions.
+        for seq in 0..20 {
+            let insert = OF_ANOTHER_SHARD.replace("0)", &format!("{seq})"));
+            assert_eq!(refused(&mut client, &insert).code().code(), "23514", "{table}");
+        }
+    }
 }
 
 #[test]

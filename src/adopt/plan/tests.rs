@@ -130,11 +130,15 @@ fn the_default_names_the_shard_or_asks_the_database() {
 fn the_fence_lets_pass_what_is_there() {
     let of_shard = "public.snowflake_shard_id(id) OPERATOR(pg_catalog.=) 5";
     let cases = [
-        (true, of_shard.to_owned()),
-        (false, format!("id OPERATOR(pg_catalog.<) 25165824::pg_catalog.int8 OR {of_shard}")),
+        (None, of_shard.to_owned()),
+        (
+            Some(2 << 23 | 7),
+            format!("id OPERATOR(pg_catalog.<) 25165824::pg_catalog.int8 OR {of_shard}"),
+        ),
+        (Some(-1), format!("id OPERATOR(pg_catalog.<) 0::pg_catalog.int8 OR {of_shard}")),
     ];
-    for (fits_all, condition) in cases {
-        let fence = Some(Fence { name: "posts_id_shard_check".into(), shard: 5, fits_all });
+    for (highest_other, condition) in cases {
+        let fence = Some(Fence { name: "posts_id_shard_check".into(), shard: 5, highest_other });
         let target = Target { shard: None, layout: INSTAGRAM, fence };
         assert_eq!(
             *statements(&facts(kept()), &target, 3..=9).last().unwrap(),
