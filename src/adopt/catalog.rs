@@ -51,6 +51,23 @@ pub fn lock(relid: pg_sys::Oid, mode: u32) {
     unsafe { pg_sys::LockRelationOid(relid, mode as pg_sys::LOCKMODE) }
 }
 
+/// Runs what evaluates expressions of that user's as the user, as core does for those of an index: they must not get at
+/// the rights of whoever adopts, nor leave settings behind. What an ERROR leaves, the end of the transaction takes back.
+pub fn as_user<T>(user: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
+    let (mut caller, mut context) = (pg_sys::InvalidOid, 0);
+    // SAFETY: two places to write to; the user is one of the catalog, and the context is put back as it was.
+    unsafe {
+        pg_sys::GetUserIdAndSecContext(&mut caller, &mut context);
+        let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+        pg_sys::SetUserIdAndSecContext(user, restricted);
+        let level = pg_sys::NewGUCNestLevel();
+        let value = run();
+        pg_sys::AtEOXact_GUC(false, level);
+        pg_sys::SetUserIdAndSecContext(caller, context);
+        value
+    }
+}
+
 /// The extension's own objects.
 pub struct Extension {
     /// Its schema, quoted.

@@ -59,6 +59,31 @@ fn what_a_superuser_adopts_stays_the_owners() {
 }
 
 #[test]
+fn the_owners_check_gets_none_of_the_rights_of_a_superuser_who_adopts() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE ROLE joe; CREATE SCHEMA joes AUTHORIZATION joe; SET ROLE joe;
+         CREATE FUNCTION joes.climb(bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+         DECLARE step text;
+         BEGIN
+             PERFORM set_config('work_mem', '77kB', false);
+             FOREACH step IN ARRAY ARRAY['RESET ROLE', 'RESET SESSION AUTHORIZATION', 'ALTER ROLE joe SUPERUSER'] LOOP
+                 BEGIN EXECUTE step; EXCEPTION WHEN OTHERS THEN END;
+             END LOOP;
+             RETURN current_user = 'joe' AND $1 > 0;
+         END $$;
+         CREATE TABLE joes.posts (id bigint CONSTRAINT climbs CHECK (joes.climb(id)), body text) PARTITION BY LIST (body);
+         CREATE TABLE joes.posts_any PARTITION OF joes.posts (CHECK (joes.climb(id + 1))) DEFAULT; RESET ROLE;
+         SELECT snowflake_adopt('joes.posts', 'id', 5, check_shard => true)",
+    );
+
+    assert_eq!(printed(&mut client, "SELECT rolsuper FROM pg_roles WHERE rolname = 'joe'"), "f");
+    assert_eq!(printed(&mut client, "SHOW work_mem"), "4MB");
+    assert_eq!(printed(&mut client, "SELECT current_user"), "postgres");
+}
+
+#[test]
 fn who_could_insert_into_an_identity_column_still_can() {
     let (cluster, mut owner) = server();
     run(
