@@ -1,6 +1,6 @@
 //! The column that is adopted: what it is, under a lock.
 
-use super::catalog::{Extension, TREE, as_user, lock, rows, run};
+use super::catalog::{Extension, Row, TREE, as_user, lock, rows, run};
 use super::plan::{Facts, Grant, Sequence};
 use super::references::{Holder, Narrows, lock_tree};
 use super::refusal;
@@ -182,7 +182,8 @@ impl Column {
     /// The sequence that the ids will come from, and the next value of the one that there is.
     fn sequence(&self) -> (Sequence, Option<i64>) {
         let Some(found) = Found::of(self) else {
-            return (self.new_sequence(self.free_sequence_name(), 1, pg_sys::InvalidOid), None);
+            let grants = self.grants(pg_sys::InvalidOid);
+            return (self.new_sequence(self.free_sequence_name(), 1, grants), None);
         };
         if found.is_identity && !self.attribute.is_identity {
             refusal::half_an_identity(&found.name, &self.name());
@@ -192,45 +193,52 @@ impl Column {
         }
         lock(found.relid, pg_sys::ShareRowExclusiveLock);
         let next = found.next_value();
-        let sequence = match found.is_identity {
-            true => self.new_sequence(found.name, found.cache, found.relid),
-            false => Sequence::Kept { name: found.name },
+        let mut grants = self.grants(found.relid);
+        let sequence = if found.is_identity {
+            grants.extend(found.grants(self.table.owner));
+            self.new_sequence(found.name, found.cache, grants)
+        } else {
+            Sequence::Kept { name: found.name, grants }
         };
         (sequence, Some(next))
     }
 
-    /// Who may insert may use it, and who had rights on the one that it replaces keeps them: an identity column asks for
-    /// none.
-    fn new_sequence(&self, name: String, cache: i64, replaced: pg_sys::Oid) -> Sequence {
+    fn new_sequence(&self, name: String, cache: i64, grants: Vec<Grant>) -> Sequence {
+        Sequence::New { name, cache, owner: self.table.other_owner.clone(), grants }
+    }
+
+    /// To those who may insert into a table whose default has not named the sequence: what it was asked for no right on
+    /// one, or on another.
+    fn grants(&self, sequence: pg_sys::Oid) -> Vec<Grant> {
         let sql = format!(
-            "{TREE}
-            SELECT DISTINCT g.privilege,
-                CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END
-            FROM (
-                SELECT 'USAGE', acl.grantee
-                FROM tree JOIN pg_class AS c ON c.oid = tree.relid, aclexplode(c.relacl) AS acl
-                WHERE acl.privilege_type = 'INSERT'
-                UNION
-                SELECT 'USAGE', acl.grantee
-                FROM tree JOIN pg_attribute AS a ON a.attrelid = tree.relid, aclexplode(a.attacl) AS acl
-                WHERE acl.privilege_type = 'INSERT'
-                UNION
-                SELECT acl.privilege_type, acl.grantee
-                FROM pg_class AS c, aclexplode(c.relacl) AS acl
-                WHERE c.oid = $2::oid
-            ) AS g (privilege, grantee)
-            WHERE g.grantee <> $3
-            ORDER BY 2, 1"
+            "{TREE}, held AS (
+                SELECT a.* FROM tree JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
+            ), unnamed AS (
+                SELECT held.attrelid AS relid
+                FROM held
+                WHERE NOT EXISTS (
+                    SELECT
+                    FROM pg_attrdef AS f
+                    JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+                    WHERE f.adrelid = held.attrelid AND f.adnum = held.attnum
+                        AND d.refclassid = 'pg_class'::regclass AND d.refobjid::int8 = $3)
+            ), acls (acl) AS (
+                SELECT c.relacl FROM unnamed JOIN pg_class AS c ON c.oid = unnamed.relid
+                UNION ALL
+                SELECT a.attacl FROM unnamed JOIN pg_attribute AS a ON a.attrelid = unnamed.relid)
+            SELECT DISTINCT 'USAGE', {ROLE}
+            FROM acls, aclexplode(acls.acl) AS g
+            WHERE g.privilege_type = 'INSERT' AND g.grantee <> $4
+            ORDER BY 2"
         );
         // As an integer, since an OID of 0 would be a null.
         let arguments = [
             self.holder.table.into(),
-            i64::from(replaced.to_u32()).into(),
+            self.holder.column.as_str().into(),
+            i64::from(sequence.to_u32()).into(),
             self.table.owner.into(),
         ];
-        let grants =
-            rows(&sql, &arguments, |row| Grant { privilege: row.get(1), role: row.get(2) });
-        Sequence::New { name, cache, owner: self.table.other_owner.clone(), grants }
+        rows(&sql, &arguments, grant)
     }
 
     /// `TABLE_COLUMN_seq`, as core names a serial's.
@@ -346,6 +354,14 @@ unsafe extern "C-unwind" {
     ) -> *mut c_char;
 }
 
+/// The role of `g`, a row of aclexplode().
+const ROLE: &str =
+    "CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END";
+
+fn grant(row: &Row) -> Grant {
+    Grant { privilege: row.get(1), role: row.get(2) }
+}
+
 /// The sequence that a column has.
 struct Found {
     relid: pg_sys::Oid,
@@ -433,6 +449,17 @@ impl Found {
         let arguments =
             [column.holder.table.into(), column.holder.column.as_str().into(), self.relid.into()];
         rows(&sql, &arguments, |row| row.get(1))
+    }
+
+    /// Those that others than the owner have.
+    fn grants(&self, owner: pg_sys::Oid) -> Vec<Grant> {
+        let sql = format!(
+            "SELECT g.privilege_type, {ROLE}
+            FROM pg_class AS c, aclexplode(c.relacl) AS g
+            WHERE c.oid = $1 AND g.grantee <> $2
+            ORDER BY 2, 1"
+        );
+        rows(&sql, &[self.relid.into(), owner.into()], grant)
     }
 
     fn next_value(&self) -> i64 {

@@ -40,6 +40,8 @@ pub enum Sequence {
     Kept {
         /// Its name.
         name: String,
+        /// Who may use it besides those who may already.
+        grants: Vec<Grant>,
     },
     /// It is to be made.
     New {
@@ -158,8 +160,8 @@ impl Sequence {
     }
 
     fn statements(&self, live: Option<i64>, first: i64) -> Vec<String> {
-        match self {
-            Sequence::Kept { name } => {
+        let mut statements = match self {
+            Sequence::Kept { name, .. } => {
                 let fit = format!(
                     "ALTER SEQUENCE {name} AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE"
                 );
@@ -168,7 +170,7 @@ impl Sequence {
                     None => format!("{fit} MINVALUE 1 START WITH 1 RESTART WITH {first}"),
                 }]
             }
-            Sequence::New { name, cache, owner, grants } => {
+            Sequence::New { name, cache, owner, .. } => {
                 let mut statements = vec![format!("CREATE SEQUENCE {name} CACHE {cache}")];
                 let next = live.unwrap_or(first);
                 if next > 1 {
@@ -176,12 +178,14 @@ impl Sequence {
                 }
                 let give = |owner| format!("ALTER SEQUENCE {name} OWNER TO {owner}");
                 statements.extend(owner.as_ref().map(give));
-                statements.extend(grants.iter().map(|Grant { privilege, role }| {
-                    format!("GRANT {privilege} ON SEQUENCE {name} TO {role}")
-                }));
                 statements
             }
-        }
+        };
+        let (Sequence::Kept { name, grants } | Sequence::New { name, grants, .. }) = self;
+        statements.extend(grants.iter().map(|Grant { privilege, role }| {
+            format!("GRANT {privilege} ON SEQUENCE {name} TO {role}")
+        }));
+        statements
     }
 }
 

@@ -111,6 +111,54 @@ fn who_could_insert_into_an_identity_column_still_can() {
 }
 
 #[test]
+fn who_could_insert_by_a_default_that_named_another_sequence_or_none_still_can() {
+    let defaults = [
+        ("SET DEFAULT next_id()", ""),
+        ("DROP DEFAULT", ""),
+        ("SET DEFAULT 7", ""),
+        // Of a partition that had its own.
+        (
+            "SET DEFAULT nextval('posts_id_seq')",
+            "ALTER TABLE posts_any ALTER COLUMN id SET DEFAULT next_id();",
+        ),
+    ];
+    for (default, of_partition) in defaults {
+        let (cluster, mut owner) = server();
+        run(
+            &mut owner,
+            &format!(
+                "CREATE ROLE writer LOGIN;
+                 CREATE TABLE posts (id bigserial, body text) PARTITION BY LIST (body);
+                 CREATE TABLE posts_any PARTITION OF posts DEFAULT;
+                 CREATE FUNCTION next_id() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT nextval('posts_id_seq') $$;
+                 ALTER TABLE posts ALTER COLUMN id {default}; {of_partition}
+                 GRANT INSERT ON posts_any TO writer;
+                 SELECT snowflake_adopt('posts', 'id', 5)"
+            ),
+        );
+
+        run(
+            &mut cluster.connect_to("writer", "postgres"),
+            "INSERT INTO posts_any (body) VALUES ('x')",
+        );
+    }
+}
+
+#[test]
+fn who_could_not_use_a_serials_sequence_still_cannot() {
+    let (cluster, mut owner) = server();
+    run(
+        &mut owner,
+        "CREATE ROLE writer LOGIN; CREATE TABLE posts (id bigserial, body text); GRANT INSERT ON posts TO writer;
+         SELECT snowflake_adopt('posts', 'id', 5)",
+    );
+
+    let mut writer = cluster.connect_to("writer", "postgres");
+    let insert = "INSERT INTO posts (body) VALUES ('x')";
+    assert_eq!(refused(&mut writer, insert).code().code(), "42501");
+}
+
+#[test]
 fn forced_row_security_hides_no_value_from_it() {
     let (cluster, mut superuser) = server();
     run(

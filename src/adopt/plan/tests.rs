@@ -15,7 +15,7 @@ fn facts(sequence: Sequence) -> Facts {
 }
 
 fn kept() -> Sequence {
-    Sequence::Kept { name: "blog.posts_id_seq".into() }
+    Sequence::Kept { name: "blog.posts_id_seq".into(), grants: vec![] }
 }
 
 fn target(shard: Option<u32>, layout: Layout) -> Target {
