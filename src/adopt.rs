@@ -6,6 +6,7 @@
 
 mod catalog;
 mod column;
+mod encoding;
 mod plan;
 mod references;
 mod refusal;
@@ -45,7 +46,7 @@ fn snowflake_adopt(
     }
 
     let extension = Extension::read();
-    let column = Column::open(tab, &catalog::text(col), &extension);
+    let column = Column::open(tab, &encoding::from_server(col), &extension);
     let facts = column.facts(&extension);
     let ticks = ticks(&column, &facts, layout, shard);
     refuse_constraints(&column, layout, *ticks.start(), shard);

@@ -79,12 +79,12 @@ pub struct Report {
 impl Report {
     /// Raises the error.
     pub fn raise(self) -> ! {
-        let mut error = ErrorReport::new(self.code, self.message, function_name!());
+        let mut error = ErrorReport::new(self.code, sendable(self.message), function_name!());
         if let Some(detail) = self.detail {
-            error = error.set_detail(detail);
+            error = error.set_detail(sendable(detail));
         }
         if let Some(hint) = self.hint {
-            error = error.set_hint(hint);
+            error = error.set_hint(sendable(hint));
         }
         error.report(PgLogLevel::ERROR);
         unreachable!("ERROR does not return")
@@ -400,11 +400,14 @@ unsafe fn quote_identifier(name: *const c_char) -> String {
 /// `c_string` is a C string.
 pub unsafe fn text(c_string: *const c_char) -> String {
     // SAFETY: as the caller promises.
-    let text = unsafe { CStr::from_ptr(c_string) }.to_string_lossy();
-    // Messages go out as they are, so in a database of another encoding they must be ASCII.
+    sendable(unsafe { CStr::from_ptr(c_string) }.to_string_lossy().into_owned())
+}
+
+/// Messages go out as they are, so in a database of another encoding they must be ASCII.
+fn sendable(text: String) -> String {
     // SAFETY: the encoding is set in every backend that runs SQL.
     if unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as c_int {
-        text.into_owned()
+        text
     } else {
         text.replace(|c: char| !c.is_ascii(), "?")
     }

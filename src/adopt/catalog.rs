@@ -1,31 +1,61 @@
 //! Questions to the catalog and to tables, and the statements that change them.
 
+use super::encoding::{Text, to_server};
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use pgrx::spi::SpiHeapTupleData;
-use std::ffi::CStr;
 
 /// A row of an answer.
 pub struct Row<'a>(SpiHeapTupleData<'a>);
 
 impl Row<'_> {
     /// A column, by its number from 1 on, where it is not null.
-    pub fn nullable<T: FromDatum + IntoDatum>(&self, column: usize) -> Option<T> {
-        self.0.get(column).unwrap_or_else(|error| panic!("column {column}: {error}"))
+    pub fn nullable<T: Field>(&self, column: usize) -> Option<T> {
+        T::of(self, column)
     }
 
     /// A column that is never null.
-    pub fn get<T: FromDatum + IntoDatum>(&self, column: usize) -> T {
+    pub fn get<T: Field>(&self, column: usize) -> T {
         self.nullable(column).unwrap_or_else(|| panic!("column {column} is null"))
     }
+}
+
+/// What a row can hold.
+pub trait Field: Sized {
+    /// The column's value, where it is not null.
+    fn of(row: &Row, column: usize) -> Option<Self>;
+}
+
+macro_rules! fields {
+    ($($field:ty as $datum:ty: $from:expr),*) => {
+        $(impl Field for $field {
+            fn of(row: &Row, column: usize) -> Option<Self> {
+                let datum = row.0.get::<$datum>(column);
+                datum.unwrap_or_else(|error| panic!("column {column}: {error}")).map($from)
+            }
+        })*
+    };
+}
+fields!(
+    bool as bool: From::from,
+    i16 as i16: From::from,
+    i64 as i64: From::from,
+    pg_sys::Oid as pg_sys::Oid: From::from,
+    String as Text: |text| text.0
+);
+
+/// A name, or another text, as an argument.
+pub fn text(text: &str) -> DatumWithOid<'static> {
+    Text(text.to_owned()).into()
 }
 
 /// What a query gives, seen with a snapshot of this moment.
 pub fn rows<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
     Spi::connect_mut(|client| {
         // By update(): a query that only selects would see the caller's snapshot, which is older than the locks.
-        let answer =
-            client.update(sql, None, arguments).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let answer = client
+            .update(&to_server(sql), None, arguments)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
         answer.map(|row| read(&Row(row))).collect()
     })
 }
@@ -35,14 +65,9 @@ pub fn run(statement: &str) {
     rows(statement, &[], |_| ());
 }
 
-/// A name as PostgreSQL keeps it.
-pub fn text(name: &CStr) -> String {
-    name.to_str().map_or_else(|_| name.to_string_lossy().into_owned(), str::to_owned)
-}
-
 /// The relation of a quoted name.
 pub fn relation(name: &str) -> pg_sys::Oid {
-    rows("SELECT $1::regclass::oid", &[name.into()], |row| row.get(1))[0]
+    rows("SELECT $1::regclass::oid", &[text(name)], |row| row.get(1))[0]
 }
 
 /// Takes the lock, and keeps it to the end of the transaction.

@@ -1,6 +1,7 @@
 //! The column that is adopted: what it is, under a lock.
 
-use super::catalog::{Extension, Row, TREE, as_user, lock, rows, run};
+use super::catalog::{Extension, Row, TREE, as_user, lock, rows, run, text};
+use super::encoding::{from_server, to_server};
 use super::plan::{Facts, Grant, Sequence};
 use super::references::{Holder, Narrows, lock_tree};
 use super::refusal;
@@ -76,7 +77,7 @@ impl Attribute {
                  WHERE i.inhrelid = a.attrelid)
             FROM pg_attribute AS a
             WHERE a.attrelid = $1 AND a.attname = $2::name AND NOT a.attisdropped";
-        let arguments = [holder.table.into(), holder.column.as_str().into()];
+        let arguments = [holder.table.into(), text(&holder.column)];
         rows(sql, &arguments, |row| {
             let attribute = Attribute {
                 number: row.get(1),
@@ -234,7 +235,7 @@ impl Column {
         // As an integer, since an OID of 0 would be a null.
         let arguments = [
             self.holder.table.into(),
-            self.holder.column.as_str().into(),
+            text(&self.holder.column),
             i64::from(sequence.to_u32()).into(),
             self.table.owner.into(),
         ];
@@ -253,10 +254,10 @@ impl Column {
                 self.table.schema,
                 false,
             );
-            CStr::from_ptr(name).to_str().expect("the names were UTF-8").to_owned()
+            from_server(CStr::from_ptr(name))
         };
         let sql = "SELECT format('%I.%I', nspname, $2) FROM pg_namespace WHERE oid = $1";
-        rows(sql, &[self.table.schema.into(), name.into()], |row| row.get(1)).remove(0)
+        rows(sql, &[self.table.schema.into(), text(&name)], |row| row.get(1)).remove(0)
     }
 
     /// `TABLE_COLUMN_shard_check`, as core names a CHECK.
@@ -275,12 +276,11 @@ impl Column {
             })
         };
         // SAFETY: a C string.
-        pgrx::spi::quote_identifier(unsafe { CStr::from_ptr(name) }.to_str().expect("as above"))
+        pgrx::spi::quote_identifier(from_server(unsafe { CStr::from_ptr(name) }))
     }
 
     fn c_names(&self) -> (CString, CString) {
-        let c_string = |name: &str| CString::new(name).expect("a name has no zero byte");
-        (c_string(&self.table.relname), c_string(&self.holder.column))
+        (to_server(&self.table.relname), to_server(&self.holder.column))
     }
 
     /// The highest value of another shard.
@@ -291,7 +291,7 @@ impl Column {
              WHERE {}.snowflake_shard_id({name}::int8, $1::text::{}.snowflake_layout) <> $2::int8",
             self.table.name, extension.schema, extension.schema
         );
-        let arguments = [layout.to_string().into(), i64::from(shard).into()];
+        let arguments = [text(&layout.to_string()), i64::from(shard).into()];
         rows(&sql, &arguments, |row| row.nullable(1))[0]
     }
 
@@ -301,7 +301,7 @@ impl Column {
             JOIN pg_constraint AS other ON other.conrelid = made.conrelid AND other.oid <> made.oid
             WHERE made.conrelid = $1 AND quote_ident(made.conname) = $2
                 AND pg_get_constraintdef(other.oid) = pg_get_constraintdef(made.oid)";
-        if !rows(sql, &[self.holder.table.into(), constraint.into()], |_| ()).is_empty() {
+        if !rows(sql, &[self.holder.table.into(), text(constraint)], |_| ()).is_empty() {
             run(&format!("ALTER TABLE {} DROP CONSTRAINT {constraint}", self.table.name));
         }
     }
@@ -339,7 +339,7 @@ impl Column {
     }
 
     fn arguments(&self) -> [pgrx::datum::DatumWithOid<'_>; 2] {
-        [self.holder.table.into(), self.holder.column.as_str().into()]
+        [self.holder.table.into(), text(&self.holder.column)]
     }
 }
 
@@ -447,7 +447,7 @@ impl Found {
             ORDER BY 1"
         );
         let arguments =
-            [column.holder.table.into(), column.holder.column.as_str().into(), self.relid.into()];
+            [column.holder.table.into(), text(&column.holder.column), self.relid.into()];
         rows(&sql, &arguments, |row| row.get(1))
     }
 

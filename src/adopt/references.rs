@@ -1,6 +1,6 @@
 //! The columns that have to hold a column's ids: itself and those that reference it, at any remove.
 
-use super::catalog::{Extension, TREE, lock, rows};
+use super::catalog::{Extension, TREE, lock, rows, text};
 use super::plan::Narrow;
 use super::refusal;
 use pgrx::prelude::*;
@@ -79,7 +79,7 @@ fn referencing(holder: &Holder) -> Vec<Holder> {
         WHERE a.attinhcount = 0
         ORDER BY 1, 2"
     );
-    rows(&sql, &[holder.table.into(), holder.column.as_str().into()], |row| Holder {
+    rows(&sql, &[holder.table.into(), text(&holder.column)], |row| Holder {
         table: row.get(1),
         column: row.get(2),
     })
@@ -103,7 +103,7 @@ impl Described {
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
             JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = $2::name
             WHERE c.oid = $1";
-        rows(sql, &[holder.table.into(), holder.column.as_str().into()], |row| Described {
+        rows(sql, &[holder.table.into(), text(&holder.column)], |row| Described {
             table: row.get(1),
             column: row.get(2),
             is_owned: row.get(3),
@@ -215,5 +215,5 @@ fn in_the_way(holder: &Holder) -> Vec<String> {
             AND held.attnum = ANY (p.partattrs::int2[])
         ORDER BY 1"
     );
-    rows(&sql, &[holder.table.into(), holder.column.as_str().into()], |row| row.get(1))
+    rows(&sql, &[holder.table.into(), text(&holder.column)], |row| row.get(1))
 }

@@ -239,3 +239,35 @@ fn an_identity_that_was_taken_away_in_the_catalog_is_refused_until_it_is_back() 
     let id = take_one(&mut target.connect(), INSERT);
     assert_eq!(printed(&mut client, &format!("SELECT snowflake_shard_id({id}, 'pgedge')")), "5");
 }
+
+#[test]
+fn names_of_another_encoding_are_what_they_were() {
+    let cluster = Cluster::new();
+    let latin1 = "CREATE DATABASE latin1 TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'";
+    run(&mut cluster.connect(), latin1);
+    let mut client = cluster.connect_to("postgres", "latin1");
+    run(
+        &mut client,
+        "CREATE EXTENSION pg_snowflake;
+         CREATE SCHEMA größe; CREATE TABLE größe.bücher (größe int, körper text CONSTRAINT prüfung CHECK (körper <> ''));
+         CREATE TABLE größe.éditions (\"É\" serial PRIMARY KEY); CREATE TABLE prêts (édition int REFERENCES größe.éditions);
+         SELECT snowflake_adopt('größe.bücher', 'größe', 5, check_shard => true);
+         SELECT snowflake_adopt('größe.éditions', 'É', 5);
+         ALTER TABLE größe.éditions ADD CONSTRAINT étroit CHECK (\"É\" < 7)",
+    );
+
+    let sequences = "SELECT seqrelid::regclass FROM pg_sequence ORDER BY 1::text COLLATE \"C\"";
+    assert_eq!(
+        printed(&mut client, sequences),
+        "\"größe\".\"bücher_größe_seq\"\n\"größe\".\"éditions_É_seq\""
+    );
+    let id =
+        take_one(&mut client, "INSERT INTO größe.bücher (körper) VALUES ('x') RETURNING größe");
+    assert_eq!(split(id).shard, 5);
+    let refusal = Refusal {
+        sqlstate: "55000",
+        message: "constraint \"?troit\" of table",
+        hint: "DROP CONSTRAINT",
+    };
+    assert_refused(&mut client, "SELECT snowflake_adopt('größe.éditions', 'É', 5)", refusal);
+}

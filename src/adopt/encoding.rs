@@ -1,0 +1,54 @@
+//! Text on its way from the server and to it: Rust's is UTF-8, whatever the database's encoding is.
+
+use pgrx::prelude::*;
+use std::ffi::{CStr, CString, c_int};
+
+const UTF8: c_int = pg_sys::pg_enc::PG_UTF8 as c_int;
+
+/// The server's text in UTF-8.
+pub fn from_server(text: &CStr) -> String {
+    // SAFETY: a C string and its length; what comes back is one, too, be it the same.
+    let utf8 = unsafe {
+        let length = text.count_bytes() as c_int;
+        CStr::from_ptr(pg_sys::pg_server_to_any(text.as_ptr(), length, UTF8))
+    };
+    // A database of encoding SQL_ASCII has whatever bytes were sent.
+    utf8.to_string_lossy().into_owned()
+}
+
+/// The text in the server's encoding, where that has all its characters.
+pub fn to_server(text: &str) -> CString {
+    let utf8 = CString::new(text).expect("a name has no zero byte");
+    // SAFETY: as above.
+    unsafe {
+        CStr::from_ptr(pg_sys::pg_any_to_server(utf8.as_ptr(), text.len() as c_int, UTF8)).into()
+    }
+}
+
+/// A datum of SQL type `text`.
+pub struct Text(pub String);
+
+impl FromDatum for Text {
+    unsafe fn from_polymorphic_datum(
+        datum: pg_sys::Datum,
+        is_null: bool,
+        _: pg_sys::Oid,
+    ) -> Option<Self> {
+        // SAFETY: the caller's datum is a text.
+        (!is_null).then(|| unsafe {
+            let text = pg_sys::text_to_cstring(datum.cast_mut_ptr());
+            Text(from_server(CStr::from_ptr(text)))
+        })
+    }
+}
+
+impl IntoDatum for Text {
+    fn into_datum(self) -> Option<pg_sys::Datum> {
+        // SAFETY: a C string, which is copied.
+        Some(unsafe { pg_sys::cstring_to_text(to_server(&self.0).as_ptr()) }.into())
+    }
+
+    fn type_oid() -> pg_sys::Oid {
+        pg_sys::TEXTOID
+    }
+}
