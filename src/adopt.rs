@@ -101,10 +101,11 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
     first_tick..=ahead(settings::LONGEST_LEAD_US)
 }
 
-/// Refuses where a constraint on the column would refuse the new ids.
+/// Refuses where a constraint on the column, or on its type, would refuse the new ids.
 fn refuse_constraints(column: &Column, layout: Layout, first_tick: i64, shard: u32) {
     let tick = layout.tick_at(sequence::clock().0.reading_us).max(first_tick);
     let id = layout.id(layout.at_tick(1, tick), shard);
+    column.refuse_by_type(id);
     for constraint in column.checks() {
         if !column.passes(&constraint, id) {
             refusal::constraint_in_the_way(&constraint.name, &constraint.table, id);

@@ -326,14 +326,27 @@ impl Column {
         })
     }
 
+    /// Ends in core's error, where the type is a domain that refuses the id.
+    pub fn refuse_by_type(&self, id: i64) {
+        let sql = format!("SELECT $1::int8::{}", self.new_type());
+        as_user(self.table.owner, || rows(&sql, &[id.into()], |_| ()));
+    }
+
+    /// The type that the column will have.
+    fn new_type(&self) -> &str {
+        match self.attribute.type_name.as_str() {
+            "smallint" | "integer" => "int8",
+            stays => stays,
+        }
+    }
+
     /// Whether an id satisfies the CHECK, which may call whatever the owner of its table likes.
     pub fn passes(&self, check: &Check, id: i64) -> bool {
-        let Attribute { name, type_name, .. } = &self.attribute;
-        let is_narrow = matches!(type_name.as_str(), "smallint" | "integer");
-        let column_type = if is_narrow { "int8" } else { type_name };
         let sql = format!(
-            "SELECT ({}) IS NOT FALSE FROM (SELECT $1::int8::{column_type}) AS row ({name})",
-            check.expression
+            "SELECT ({}) IS NOT FALSE FROM (SELECT $1::int8::{}) AS row ({})",
+            check.expression,
+            self.new_type(),
+            self.attribute.name
         );
         as_user(check.owner, || rows(&sql, &[id.into()], |row| row.get(1))[0])
     }

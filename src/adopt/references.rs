@@ -169,6 +169,10 @@ impl Narrows {
             if !objects.is_empty() {
                 refusal::in_the_way(&described.name(), &objects);
             }
+            let foreign = foreign_tables(holder);
+            if !foreign.is_empty() {
+                refusal::narrow_elsewhere(&described.table, &described.column, &foreign);
+            }
             let column = described.column.clone();
             match tables.iter_mut().find(|narrow| narrow.table == described.table) {
                 Some(narrow) => narrow.columns.push(column),
@@ -190,6 +194,20 @@ pub fn lock_tree(table: pg_sys::Oid, locked: &mut Vec<pg_sys::Oid>) {
             locked.push(relid);
         }
     }
+}
+
+/// The partitions and children whose rows are on other servers.
+fn foreign_tables(holder: &Holder) -> Vec<String> {
+    let sql = format!(
+        "{TREE}
+        SELECT format('%I.%I', n.nspname, c.relname)
+        FROM tree
+        JOIN pg_class AS c ON c.oid = tree.relid
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.relkind = 'f'
+        ORDER BY 1"
+    );
+    rows(&sql, &[holder.table.into()], |row| row.get(1))
 }
 
 /// What PostgreSQL refuses to change a column's type for.

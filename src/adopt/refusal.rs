@@ -162,6 +162,19 @@ pub fn in_the_way(column: &str, objects: &[String]) -> ! {
     .raise()
 }
 
+/// Some of the rows are on other servers, whose columns cannot be widened from here.
+pub fn narrow_elsewhere(table: &str, column: &str, foreign: &[String]) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        message: format!("column {column} of table {table} has to become bigint, on other servers too"),
+        detail: Some(format!("Foreign tables inherit it: {}.", foreign.join(", "))),
+        hint: Some(format!(
+            "Change the column on those servers, then here: ALTER TABLE {table} ALTER COLUMN {column} TYPE bigint;"
+        )),
+    }
+    .raise()
+}
+
 fn of_them(count: usize) -> String {
     if count == 1 { "1 object is".into() } else { format!("{count} objects are") }
 }

@@ -39,9 +39,14 @@ const TABLES: &str = "
     CREATE POLICY by_id ON blocked USING (id > 3);
     CREATE TABLE computed (id serial, twice int GENERATED ALWAYS AS (id * 2) STORED);
     CREATE TABLE seen_from (id serial PRIMARY KEY); CREATE TABLE refers (seen_id int REFERENCES seen_from);
-    CREATE VIEW on_refers AS SELECT seen_id FROM refers;";
+    CREATE VIEW on_refers AS SELECT seen_id FROM refers;
+    CREATE DOMAIN low AS bigint CONSTRAINT is_low CHECK (value < 1000); CREATE TABLE lows (id low);
+    CREATE TABLE far (id int, n int) PARTITION BY LIST (n);
+    CREATE FOREIGN TABLE farther PARTITION OF far DEFAULT SERVER elsewhere;
+    CREATE TABLE near (id bigint PRIMARY KEY);
+    CREATE TABLE of_near (near_id int REFERENCES near); CREATE FOREIGN TABLE of_near_too () INHERITS (of_near) SERVER elsewhere;";
 
-const BADS: [Bad; 34] = [
+const BADS: [Bad; 37] = [
     bad("NULL, 'id', 5", "22004", "tab is null", "pg_snowflake.shard_id"),
     bad("'posts', NULL, 5", "22004", "col is null", "pg_snowflake.shard_id"),
     bad("'posts', 'id', 5, NULL", "22004", "layout is null", "pg_snowflake.shard_id"),
@@ -104,6 +109,14 @@ const BADS: [Bad; 34] = [
     ),
     bad("'apart', 'id', 5", "55000", "sequence other.s cannot belong", "SET SCHEMA"),
     bad("'bounded', 'id', 5", "55000", "constraint small_ids", "DROP CONSTRAINT small_ids"),
+    bad("'lows', 'id', 5", "23514", "violates check constraint \"is_low\"", ""),
+    bad(
+        "'far', 'id', 5",
+        "0A000",
+        "column id of table public.far has to become bigint, on other servers too",
+        "public.farther. Change the column on those servers, then here: ALTER TABLE public.far ",
+    ),
+    bad("'near', 'id', 5", "0A000", "column near_id of table public.of_near", "public.of_near_too"),
     bad(
         "'computed', 'id', 5",
         "0A000",
