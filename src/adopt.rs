@@ -92,7 +92,8 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
         refusal::not_in_the_time_of(layout);
     }
     let ahead = |lead_us: i64| layout.max_tick().min(now_tick + lead_us / layout.tick_us());
-    let last_tick = ahead(settings::policy().max_lead_us);
+    // The tick after the clock's comes by itself, however long it is.
+    let last_tick = ahead(settings::policy().max_lead_us.max(layout.tick_us()));
     let first_tick =
         plan::first_tick(facts.highest, layout, last_tick).unwrap_or_else(|too_high| {
             let next = layout.id(layout.at_tick(0, now_tick), shard);
