@@ -23,6 +23,7 @@ struct Table {
     relname: String,
     schema: pg_sys::Oid,
     owner: pg_sys::Oid,
+    is_unlogged: bool,
     /// The owner's name, where that is not the current user.
     other_owner: Option<String>,
 }
@@ -32,7 +33,7 @@ impl Table {
     fn read(relid: pg_sys::Oid) -> Self {
         let sql = "SELECT c.relkind::text, format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid,
                 c.relowner, nullif(quote_ident(pg_get_userbyid(c.relowner)), quote_ident(current_user)),
-                pg_has_role(c.relowner, 'USAGE')
+                pg_has_role(c.relowner, 'USAGE'), c.relpersistence = 'u'
             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
             WHERE c.oid = $1";
         rows(sql, &[relid.into()], |row| {
@@ -49,6 +50,7 @@ impl Table {
                 schema: row.get(4),
                 owner: row.get(5),
                 other_owner: row.nullable(6),
+                is_unlogged: row.get(8),
             }
         })
         .pop()
@@ -146,7 +148,9 @@ impl Column {
     /// All that the plan has to know.
     pub fn facts(&self, extension: &Extension) -> Facts {
         let narrow = self.narrows.check();
-        let (sequence, next) = self.sequence();
+        let found = Found::of(self);
+        let released = self.other_sequences(found.as_ref());
+        let (sequence, next) = self.sequence(found);
         Facts {
             extension: extension.schema.clone(),
             table: self.table.name.clone(),
@@ -154,6 +158,7 @@ impl Column {
             identities: self.identities(),
             narrow,
             sequence,
+            released,
             next,
             highest: self.highest(),
         }
@@ -181,10 +186,10 @@ impl Column {
     }
 
     /// The sequence that the ids will come from, and the next value of the one that there is.
-    fn sequence(&self) -> (Sequence, Option<i64>) {
-        let Some(found) = Found::of(self) else {
+    fn sequence(&self, found: Option<Found>) -> (Sequence, Option<i64>) {
+        let Some(found) = found else {
             let grants = self.grants(pg_sys::InvalidOid);
-            return (self.new_sequence(self.free_sequence_name(), 1, grants), None);
+            return (self.new_sequence(self.free_sequence_name(), 1, None, grants), None);
         };
         if found.is_identity && !self.attribute.is_identity {
             refusal::half_an_identity(&found.name, &self.name());
@@ -197,15 +202,44 @@ impl Column {
         let mut grants = self.grants(found.relid);
         let sequence = if found.is_identity {
             grants.extend(found.grants(self.table.owner));
-            self.new_sequence(found.name, found.cache, grants)
+            self.new_sequence(found.name, found.cache, found.comment, grants)
         } else {
             Sequence::Kept { name: found.name, grants }
         };
         (sequence, Some(next))
     }
 
-    fn new_sequence(&self, name: String, cache: i64, grants: Vec<Grant>) -> Sequence {
-        Sequence::New { name, cache, owner: self.table.other_owner.clone(), grants }
+    fn new_sequence(
+        &self,
+        name: String,
+        cache: i64,
+        comment: Option<String>,
+        grants: Vec<Grant>,
+    ) -> Sequence {
+        let Table { is_unlogged, other_owner: owner, .. } = &self.table;
+        Sequence::New {
+            name,
+            cache,
+            is_unlogged: *is_unlogged,
+            comment,
+            owner: owner.clone(),
+            grants,
+        }
+    }
+
+    /// The sequences that the column owns besides the one that it takes its ids from: a serial that was given another.
+    fn other_sequences(&self, found: Option<&Found>) -> Vec<String> {
+        let sql = "SELECT format('%I.%I', n.nspname, s.relname)
+            FROM pg_depend AS d
+            JOIN pg_class AS s ON s.oid = d.objid AND s.relkind = 'S'
+            JOIN pg_namespace AS n ON n.oid = s.relnamespace
+            WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+                AND d.refobjid = $1 AND d.refobjsubid = $2 AND d.deptype = 'a' AND s.oid <> $3
+            ORDER BY 1";
+        let Some(found) = found else { return Vec::new() };
+        let arguments =
+            [self.holder.table.into(), self.attribute.number.into(), found.relid.into()];
+        rows(sql, &arguments, |row| row.get(1))
     }
 
     /// To those who may insert into a table whose default has not named the sequence: what it was asked for no right on
@@ -227,7 +261,7 @@ impl Column {
                 SELECT c.relacl FROM unnamed JOIN pg_class AS c ON c.oid = unnamed.relid
                 UNION ALL
                 SELECT a.attacl FROM unnamed JOIN pg_attribute AS a ON a.attrelid = unnamed.relid)
-            SELECT DISTINCT 'USAGE', {ROLE}
+            SELECT DISTINCT 'USAGE', {ROLE}, false
             FROM acls, aclexplode(acls.acl) AS g
             WHERE g.privilege_type = 'INSERT' AND g.grantee <> $4
             ORDER BY 2"
@@ -372,7 +406,7 @@ const ROLE: &str =
     "CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END";
 
 fn grant(row: &Row) -> Grant {
-    Grant { privilege: row.get(1), role: row.get(2) }
+    Grant { privilege: row.get(1), role: row.get(2), is_grantable: row.get(3) }
 }
 
 /// The sequence that a column has.
@@ -381,6 +415,7 @@ struct Found {
     name: String,
     cache: i64,
     is_identity: bool,
+    comment: Option<String>,
 }
 
 impl Found {
@@ -402,7 +437,8 @@ impl Found {
                     AND d.refobjid = $1 AND d.refobjsubid = $2 AND d.deptype IN ('a', 'i')
                 UNION ALL
                 SELECT oid, false, 1 FROM named WHERE (SELECT count(*) FROM named) = 1)
-            SELECT s.oid, format('%I.%I', n.nspname, s.relname), q.seqcache, candidate.is_identity
+            SELECT s.oid, format('%I.%I', n.nspname, s.relname), q.seqcache, candidate.is_identity,
+                obj_description(s.oid, 'pg_class')
             FROM candidate
             JOIN pg_class AS s ON s.oid = candidate.oid
             JOIN pg_namespace AS n ON n.oid = s.relnamespace
@@ -415,6 +451,7 @@ impl Found {
             name: row.get(2),
             cache: row.get(3),
             is_identity: row.get(4),
+            comment: row.nullable(5),
         })
         .pop()
     }
@@ -467,7 +504,7 @@ impl Found {
     /// Those that others than the owner have.
     fn grants(&self, owner: pg_sys::Oid) -> Vec<Grant> {
         let sql = format!(
-            "SELECT g.privilege_type, {ROLE}
+            "SELECT g.privilege_type, {ROLE}, g.is_grantable
             FROM pg_class AS c, aclexplode(c.relacl) AS g
             WHERE c.oid = $1 AND g.grantee <> $2
             ORDER BY 2, 1"

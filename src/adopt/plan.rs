@@ -18,6 +18,8 @@ pub struct Facts {
     pub narrow: Vec<Narrow>,
     /// The sequence that the ids will come from.
     pub sequence: Sequence,
+    /// The sequences that the column owns besides.
+    pub released: Vec<String>,
     /// The next value of the sequence that the column has had.
     pub next: Option<i64>,
     /// The highest value in the column.
@@ -49,6 +51,10 @@ pub enum Sequence {
         name: String,
         /// Its CACHE.
         cache: i64,
+        /// Whether it is of an unlogged table.
+        is_unlogged: bool,
+        /// The comment on the one that it replaces.
+        comment: Option<String>,
         /// Whom to give it to, where that is not the user who makes it.
         owner: Option<String>,
         /// Who may use it.
@@ -63,6 +69,8 @@ pub struct Grant {
     pub privilege: String,
     /// The role, or PUBLIC.
     pub role: String,
+    /// Whether the role may grant it to others.
+    pub is_grantable: bool,
 }
 
 /// What is wanted.
@@ -131,6 +139,9 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
     let last = target.layout.last_counter_in(*ticks.end());
     let live = facts.next.filter(|next| (first..=last).contains(next));
     statements.extend(sequence.statements(live, first));
+    // pg_get_serial_sequence() would name any of them.
+    let release = |other| format!("ALTER SEQUENCE {other} OWNED BY NONE");
+    statements.extend(facts.released.iter().map(release));
     statements.push(format!("ALTER SEQUENCE {} OWNED BY {table}.{column}", sequence.name()));
     statements.push(format!("{alter} SET DEFAULT {}", minting(extension, sequence, target)));
     if let Some(fence) = &target.fence {
@@ -170,8 +181,14 @@ impl Sequence {
                     None => format!("{fit} MINVALUE 1 START WITH 1 RESTART WITH {first}"),
                 }]
             }
-            Sequence::New { name, cache, owner, .. } => {
-                let mut statements = vec![format!("CREATE SEQUENCE {name} CACHE {cache}")];
+            Sequence::New { name, cache, is_unlogged, comment, owner, .. } => {
+                let unlogged = if *is_unlogged { "UNLOGGED " } else { "" };
+                let mut statements =
+                    vec![format!("CREATE {unlogged}SEQUENCE {name} CACHE {cache}")];
+                let describe = |comment: &String| {
+                    format!("COMMENT ON SEQUENCE {name} IS {}", quote_literal(comment))
+                };
+                statements.extend(comment.as_ref().map(describe));
                 let next = live.unwrap_or(first);
                 if next > 1 {
                     statements.push(format!("ALTER SEQUENCE {name} RESTART WITH {next}"));
@@ -182,8 +199,9 @@ impl Sequence {
             }
         };
         let (Sequence::Kept { name, grants } | Sequence::New { name, grants, .. }) = self;
-        statements.extend(grants.iter().map(|Grant { privilege, role }| {
-            format!("GRANT {privilege} ON SEQUENCE {name} TO {role}")
+        statements.extend(grants.iter().map(|Grant { privilege, role, is_grantable }| {
+            let option = if *is_grantable { " WITH GRANT OPTION" } else { "" };
+            format!("GRANT {privilege} ON SEQUENCE {name} TO {role}{option}")
         }));
         statements
     }
@@ -223,7 +241,7 @@ fn layout_argument(extension: &str, layout: Layout) -> String {
     format!(", '{layout}'::{extension}.snowflake_layout")
 }
 
-/// As core's `quote_literal()`: right under either setting of `standard_conforming_strings`.
+/// As core's `quote_literal()`, which pgrx calls and this module, without a server in its tests, cannot: right under either setting of `standard_conforming_strings`.
 pub fn quote_literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
     if text.contains('\\') {

@@ -82,6 +82,53 @@ fn it_gives_the_sequence_which_keeps_its_name_and_cache() {
 }
 
 #[test]
+fn the_sequence_that_replaces_an_identitys_is_like_it() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE ROLE eve; CREATE UNLOGGED TABLE posts (id int GENERATED ALWAYS AS IDENTITY (CACHE 30));
+         COMMENT ON SEQUENCE posts_id_seq IS 'it''s the posts'' \\';
+         GRANT USAGE ON SEQUENCE posts_id_seq TO eve WITH GRANT OPTION",
+    );
+    let like = "SELECT relpersistence, relacl, obj_description(oid, 'pg_class'), seqcache
+        FROM pg_class JOIN pg_sequence ON oid = seqrelid";
+    let before = printed(&mut client, like);
+
+    run(&mut client, "SELECT snowflake_adopt('posts', 'id', 5)");
+
+    assert_eq!(printed(&mut client, like), before);
+}
+
+#[test]
+fn a_serials_sequence_is_let_go_where_the_default_names_another() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigserial); CREATE SEQUENCE s; ALTER TABLE posts ALTER COLUMN id SET DEFAULT nextval('s');
+         SELECT snowflake_adopt('posts', 'id', 5)",
+    );
+
+    assert_eq!(printed(&mut client, "SELECT pg_get_serial_sequence('posts', 'id')"), "public.s");
+    run(&mut client, "DROP TABLE posts");
+    assert_eq!(
+        printed(&mut client, "SELECT relname FROM pg_class WHERE relkind = 'S'"),
+        "posts_id_seq"
+    );
+}
+
+#[test]
+fn an_id_of_the_present_tick_is_not_too_high_however_long_the_tick_is() {
+    let (_cluster, mut client) = server();
+    run(&mut client, "CREATE TABLE posts (id bigint)");
+    let adopt = "SELECT snowflake_adopt('posts', 'id', 5, 'time:40 shard:13 seq:10 epoch:2020-01-01 unit:1s')";
+    for _ in 0..3 {
+        run(&mut client, &format!("{adopt}; INSERT INTO posts DEFAULT VALUES"));
+    }
+
+    assert_eq!(take_one(&mut client, "SELECT count(DISTINCT id) FROM posts"), 3);
+}
+
+#[test]
 fn adopted_again_it_goes_on_above_whatever_shard_and_layout_it_gets() {
     let (_cluster, mut client) = server();
     run(&mut client, "CREATE TABLE posts (id bigserial PRIMARY KEY)");

@@ -9,6 +9,7 @@ fn facts(sequence: Sequence) -> Facts {
         identities: vec![],
         narrow: vec![],
         sequence,
+        released: vec![],
         next: None,
         highest: None,
     }
@@ -91,22 +92,33 @@ fn all_columns_of_a_table_are_widened_by_one_statement_after_the_default_is_gone
 
 #[test]
 fn a_new_sequence_comes_with_its_owner_and_its_users() {
+    let grant = |role: &str, is_grantable| Grant {
+        privilege: "USAGE".into(),
+        role: role.into(),
+        is_grantable,
+    };
     let sequence = Sequence::New {
         name: "blog.posts_id_seq".into(),
         cache: 20,
+        is_unlogged: true,
+        comment: Some("bob's".into()),
         owner: Some("bob".into()),
-        grants: vec![Grant { privilege: "USAGE".into(), role: "PUBLIC".into() }],
+        grants: vec![grant("PUBLIC", false), grant("eve", true)],
     };
     let mut facts = facts(sequence);
     facts.identities = vec!["blog.posts".into()];
+    facts.released = vec!["blog.s".into()];
     assert_eq!(
-        statements(&facts, &target(Some(5), INSTAGRAM), 1..=9)[..5],
+        statements(&facts, &target(Some(5), INSTAGRAM), 1..=9)[..8],
         [
             "ALTER TABLE blog.posts ALTER COLUMN id DROP IDENTITY",
-            "CREATE SEQUENCE blog.posts_id_seq CACHE 20",
+            "CREATE UNLOGGED SEQUENCE blog.posts_id_seq CACHE 20",
+            "COMMENT ON SEQUENCE blog.posts_id_seq IS 'bob''s'",
             "ALTER SEQUENCE blog.posts_id_seq RESTART WITH 1025",
             "ALTER SEQUENCE blog.posts_id_seq OWNER TO bob",
             "GRANT USAGE ON SEQUENCE blog.posts_id_seq TO PUBLIC",
+            "GRANT USAGE ON SEQUENCE blog.posts_id_seq TO eve WITH GRANT OPTION",
+            "ALTER SEQUENCE blog.s OWNED BY NONE",
         ]
     );
 }
