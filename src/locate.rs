@@ -81,7 +81,8 @@ fn refuse_another_layout(relid: pg_sys::Oid, key: &Key, layout: &Layout) {
     .raise()
 }
 
-fn no_such_table(relid: pg_sys::Oid) -> ! {
+/// The OID names no table.
+pub fn no_such_table(relid: pg_sys::Oid) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
         message: format!("table with OID {} does not exist", relid.to_u32()),

@@ -53,17 +53,6 @@ pub fn not_in_the_time_of(layout: Layout) -> ! {
     .raise()
 }
 
-/// The relation does not exist.
-pub fn no_such_table(relid: pg_sys::Oid) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
-        message: format!("table with OID {} does not exist", relid.to_u32()),
-        detail: None,
-        hint: Some("Pass the table by name: its OID is gone once it is dropped.".into()),
-    }
-    .raise()
-}
-
 /// The relation has no column of its own that mints.
 pub fn not_a_table(name: &str, relkind: &str) -> ! {
     let (kind, hint) = match relkind {

@@ -1,0 +1,132 @@
+//! The sequence that a column has already.
+
+use super::Column;
+use crate::adopt::catalog::{Row, TREE, rows, text};
+use crate::adopt::plan::Grant;
+use crate::adopt::refusal;
+use pgrx::prelude::*;
+
+/// The role of `g`, a row of aclexplode().
+pub const ROLE: &str =
+    "CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END";
+
+/// A privilege, the role that has it, and whether it can pass it on.
+pub fn grant(row: &Row) -> Grant {
+    Grant { privilege: row.get(1), role: row.get(2), is_grantable: row.get(3) }
+}
+
+/// The sequence that a column has.
+pub struct Found {
+    /// Its OID.
+    pub relid: pg_sys::Oid,
+    /// Its name, quoted, with its schema.
+    pub name: String,
+    /// Its CACHE.
+    pub cache: i64,
+    /// Whether it is of an identity column.
+    pub is_identity: bool,
+    /// The comment on it.
+    pub comment: Option<String>,
+}
+
+impl Found {
+    /// An identity's; else the one that the default names, if it is one alone; else the one that the column owns.
+    pub fn of(column: &Column) -> Option<Self> {
+        let sql = "
+            WITH named AS (
+                SELECT DISTINCT s.oid
+                FROM pg_attrdef AS f
+                JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+                    AND d.refclassid = 'pg_class'::regclass
+                JOIN pg_class AS s ON s.oid = d.refobjid AND s.relkind = 'S'
+                WHERE f.adrelid = $1 AND f.adnum = $2
+            ), candidate (oid, is_identity, rank) AS (
+                SELECT d.objid, d.deptype = 'i', CASE d.deptype WHEN 'i' THEN 0 ELSE 2 END
+                FROM pg_depend AS d
+                JOIN pg_class AS s ON s.oid = d.objid AND s.relkind = 'S'
+                WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+                    AND d.refobjid = $1 AND d.refobjsubid = $2 AND d.deptype IN ('a', 'i')
+                UNION ALL
+                SELECT oid, false, 1 FROM named WHERE (SELECT count(*) FROM named) = 1)
+            SELECT s.oid, format('%I.%I', n.nspname, s.relname), q.seqcache, candidate.is_identity,
+                obj_description(s.oid, 'pg_class')
+            FROM candidate
+            JOIN pg_class AS s ON s.oid = candidate.oid
+            JOIN pg_namespace AS n ON n.oid = s.relnamespace
+            JOIN pg_sequence AS q ON q.seqrelid = s.oid
+            ORDER BY candidate.rank, s.oid
+            LIMIT 1";
+        let arguments = [column.holder.table.into(), column.attribute.number.into()];
+        rows(sql, &arguments, |row| Found {
+            relid: row.get(1),
+            name: row.get(2),
+            cache: row.get(3),
+            is_identity: row.get(4),
+            comment: row.nullable(5),
+        })
+        .pop()
+    }
+
+    /// Refuses what cannot become the column's own.
+    pub fn refuse(&self, column: &Column) {
+        let sql = "SELECT pg_has_role(relowner, 'USAGE'), relowner = $2 AND relnamespace = $3
+            FROM pg_class WHERE oid = $1";
+        let arguments = [self.relid.into(), column.table.owner.into(), column.table.schema.into()];
+        let (may_alter, may_belong): (bool, bool) =
+            rows(sql, &arguments, |row| (row.get(1), row.get(2)))[0];
+        if !may_alter {
+            refusal::not_owner("sequence", &self.name, None);
+        }
+        let users = self.other_users(column);
+        if !users.is_empty() {
+            refusal::shared_sequence(&self.name, &column.name(), &users);
+        }
+        if !may_belong {
+            refusal::foreign_sequence(&self.name, &column.table.name);
+        }
+    }
+
+    /// What depends on the sequence besides the column's defaults, or owns it besides the column.
+    fn other_users(&self, column: &Column) -> Vec<String> {
+        let sql = format!(
+            "{TREE}, own AS (
+                SELECT tree.relid, a.attnum, f.oid AS attrdef
+                FROM tree
+                JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
+                LEFT JOIN pg_attrdef AS f ON f.adrelid = a.attrelid AND f.adnum = a.attnum)
+            SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
+            FROM pg_depend AS d
+            WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = $3 AND d.deptype = 'n'
+                AND NOT (d.classid = 'pg_attrdef'::regclass
+                    AND EXISTS (SELECT FROM own WHERE own.attrdef = d.objid))
+            UNION
+            SELECT pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
+            FROM pg_depend AS d
+            WHERE d.classid = 'pg_class'::regclass AND d.objid = $3 AND d.deptype IN ('a', 'i')
+                AND d.refclassid = 'pg_class'::regclass
+                AND NOT EXISTS (SELECT FROM own WHERE (own.relid, own.attnum) = (d.refobjid, d.refobjsubid))
+            ORDER BY 1"
+        );
+        let arguments =
+            [column.holder.table.into(), text(&column.holder.column), self.relid.into()];
+        rows(&sql, &arguments, |row| row.get(1))
+    }
+
+    /// Those that others than the owner have.
+    pub fn grants(&self, owner: pg_sys::Oid) -> Vec<Grant> {
+        let sql = format!(
+            "SELECT g.privilege_type, {ROLE}, g.is_grantable
+            FROM pg_class AS c, aclexplode(c.relacl) AS g
+            WHERE c.oid = $1 AND g.grantee <> $2
+            ORDER BY 2, 1"
+        );
+        rows(&sql, &[self.relid.into(), owner.into()], grant)
+    }
+
+    /// The value that nextval() would give.
+    pub fn next_value(&self) -> i64 {
+        let sql = format!("SELECT last_value, is_called FROM {}", self.name);
+        let (last, is_called): (i64, bool) = rows(&sql, &[], |row| (row.get(1), row.get(2)))[0];
+        last.saturating_add(i64::from(is_called))
+    }
+}
