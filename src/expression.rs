@@ -62,7 +62,7 @@ impl Expression {
     ///
     /// # Safety
     /// The text is one that the server keeps as a `pg_node_tree`.
-    pub unsafe fn parse(text: &CStr) -> Self {
+    unsafe fn parse(text: &CStr) -> Self {
         // SAFETY: as the caller promises.
         unsafe { Expression(pg_sys::stringToNode(text.as_ptr()).cast()) }
     }
