@@ -4,11 +4,11 @@
 //! reading that this backend has seen, so that a sequence that was reset in the same breath as a backward
 //! step still starts above everything this backend can have issued. It also notices forward jumps,
 //! since a forward jump is what later leaves a sequence ahead of the clock. The guard is arithmetic on
-//! numbers that the caller reads; the one function that reads the machine's clock is [`Clock::read`].
+//! numbers that the caller reads; only [`Clock`] reads the machine's monotonic clock.
 
 #![forbid(unsafe_code)]
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// A wall clock that runs ahead of the monotonic one by more than this between two looks has jumped.
 /// One second is far above what slewing does (NTP slews at most 500 ppm), and far below what matters
@@ -123,18 +123,25 @@ impl Seen {
     }
 }
 
-/// The machine's clocks, seen through a [`Guard`].
-#[derive(Debug, Default)]
+/// The machine's clocks, seen through a [`Guard`]. The wall clock is read by the caller.
+#[derive(Debug)]
 pub struct Clock {
     guard: Guard,
     started: Option<Instant>,
 }
 
 impl Clock {
-    /// Reads the wall clock.
-    pub fn read(&mut self) -> (Now, Option<Step>) {
-        let started = *self.started.get_or_insert_with(Instant::now);
-        self.guard.observe(wall_us(), || micros(started.elapsed().as_micros()))
+    /// A clock that has not been read.
+    pub const fn new() -> Self {
+        let none = Steps { count: 0, largest_us: 0 };
+        let guard = Guard { last: None, high_water_us: 0, backward: none, forward: none };
+        Clock { guard, started: None }
+    }
+
+    /// Takes note of what the wall clock reads, in microseconds since 1970.
+    pub fn read(&mut self, wall_us: i64) -> (Now, Option<Step>) {
+        let started = &mut self.started;
+        self.guard.observe(wall_us, || micros(started.get_or_insert_with(Instant::now).elapsed()))
     }
 
     /// What the guard has seen.
@@ -143,16 +150,8 @@ impl Clock {
     }
 }
 
-/// The wall clock in microseconds since 1970; negative before.
-fn wall_us() -> i64 {
-    match SystemTime::now().duration_since(UNIX_EPOCH) {
-        Ok(since) => micros(since.as_micros()),
-        Err(before) => -micros(before.duration().as_micros()),
-    }
-}
-
-fn micros(duration: u128) -> i64 {
-    i64::try_from(duration).unwrap_or(i64::MAX)
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -134,16 +134,14 @@ pub struct Cached {
 }
 
 impl Cached {
-    /// The next cached counter, if `request` may use it: it is of the same layout, its tick is not behind
-    /// the clock (then ids would carry a time that has passed, and sort below other sessions'), and not
-    /// further ahead of it than the policy permits.
-    pub fn usable(&self, request: Request) -> Option<i64> {
-        let Request { layout, policy, now, .. } = request;
+    /// Whether the next cached counter may be used: it is of the same layout, its tick is not behind the clock
+    /// (then ids would carry a time that has passed, and sort below other sessions'), and not further ahead of
+    /// it than the policy permits.
+    pub fn is_usable(&self, layout: &Layout, policy: Policy, now: Now) -> bool {
         let tick = layout.tick_of(self.next);
-        (self.layout == layout
+        self.layout == *layout
             && tick >= layout.tick_at(now.high_water_us)
-            && tick <= lead_limit(layout, policy, now.reading_us))
-        .then_some(self.next)
+            && tick <= lead_limit(*layout, policy, now.reading_us)
     }
 
     /// What is left after the next counter has been used.
@@ -154,16 +152,16 @@ impl Cached {
 
 /// The last tick that a counter may have when the clock reads `unix_us`.
 fn lead_limit(layout: Layout, policy: Policy, unix_us: i64) -> i64 {
-    layout.tick_at(unix_us) + policy.max_lead_us / layout.tick_us()
+    layout.tick_at(unix_us) + layout.ticks_in(policy.max_lead_us)
 }
 
 /// The first tick that may be used: the clock's; after a step back the one after the highest that was seen, in
 /// which ids may have been issued.
-fn floor_tick(layout: Layout, now: Now) -> i64 {
+fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
     if now.high_water_us > now.reading_us {
         layout.tick_at(now.high_water_us) + 1
     } else {
-        layout.tick_at(now.reading_us)
+        now_tick
     }
 }
 
@@ -177,9 +175,10 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
         if floor_tick > layout.tick_of(next) { layout.at_tick(next, floor_tick) } else { next };
     // At or below what this session has taken, the sequence was reset within a tick. The session goes on
     // above; unless what it took is so far in the future that setting the sequence back was the remedy.
-    let limit = lead_limit(layout, policy, now.high_water_us);
+    let is_within_lead =
+        |taken| layout.tick_of(taken) <= lead_limit(layout, policy, now.high_water_us);
     match taken {
-        Some(taken) if first <= taken && layout.tick_of(taken) <= limit => taken.saturating_add(1),
+        Some(taken) if first <= taken && is_within_lead(taken) => taken.saturating_add(1),
         _ => first,
     }
 }
@@ -194,7 +193,7 @@ pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> De
         let us = layout.instant_of(0).saturating_sub(now.reading_us);
         return Decision::Refuse(Refusal::ClockBeforeEpoch { us });
     }
-    let floor_tick = floor_tick(layout, now);
+    let floor_tick = floor_tick(layout, now, now_tick);
     if floor_tick > layout.max_tick() {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
@@ -206,7 +205,7 @@ pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> De
         });
     }
 
-    let lead_limit = lead_limit(layout, policy, now.reading_us);
+    let lead_limit = now_tick + layout.ticks_in(policy.max_lead_us);
     let first_tick = layout.tick_of(first);
     if first_tick > lead_limit {
         return hold(first_tick, lead_limit, request);

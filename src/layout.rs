@@ -63,6 +63,19 @@ impl Unit {
         }
     }
 
+    /// How many whole units are in `us` microseconds, rounded down. The divisors are constants, so that the
+    /// compiler multiplies instead of dividing.
+    const fn count_in(self, us: i64) -> i64 {
+        match self {
+            Unit::Us10 => us.div_euclid(10),
+            Unit::Us100 => us.div_euclid(100),
+            Unit::Ms1 => us.div_euclid(1_000),
+            Unit::Ms10 => us.div_euclid(10_000),
+            Unit::Ms100 => us.div_euclid(100_000),
+            Unit::S1 => us.div_euclid(1_000_000),
+        }
+    }
+
     /// Its name in a layout's spec.
     pub const fn name(self) -> &'static str {
         Unit::ALL[self as usize].1
@@ -206,7 +219,12 @@ impl Layout {
 
     /// The tick that `unix_us` falls in; negative before the layout's epoch.
     pub const fn tick_at(&self, unix_us: i64) -> i64 {
-        unix_us.saturating_sub(self.epoch_us()).div_euclid(self.tick_us())
+        self.ticks_in(unix_us.saturating_sub(self.epoch_us()))
+    }
+
+    /// How many whole ticks a duration has.
+    pub const fn ticks_in(&self, duration_us: i64) -> i64 {
+        self.unit.count_in(duration_us)
     }
 
     /// The instant at which `tick` begins, in microseconds since 1970, saturating at the ends of `i64`.

@@ -40,7 +40,8 @@ unsafe impl SqlTranslatable for Layout {
         Ok(ReturnsRef::One(SqlMappingRef::literal("snowflake_layout")));
 }
 
-fn not_a_layout() -> ! {
+/// Raises the error for 64 bits that no layout packs to.
+pub fn not_a_layout() -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
         message: "invalid binary representation of type snowflake_layout".into(),

@@ -2,25 +2,110 @@
 
 use crate::error::Error;
 use crate::layout::{INSTAGRAM, Layout};
-use crate::{sequence, shard};
+use crate::layout_type::not_a_layout;
+use crate::sequence::{self, OfBackend};
+use crate::shard;
 use pgrx::prelude::*;
 
-/// `snowflake_nextval(seq regclass, shard_id int, layout) → bigint`
-#[pg_extern(sql = false)]
-fn snowflake_nextval(seq: pg_sys::Oid, shard_id: i32, layout: Layout) -> i64 {
-    next_id(seq, Some(shard_id), layout)
+/// `snowflake_nextval(seq regclass, shard_id int, layout snowflake_layout) → bigint`
+///
+/// # Safety
+/// Called by the server as it was declared to it.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn snowflake_nextval_wrapper(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: three arguments, none of them NULL: the function is STRICT.
+    let [seq, shard_id, layout] = unsafe { arguments(fcinfo) };
+    next_id(oid(seq), Some(shard_id.value() as i32), layout.value() as u64)
 }
 
 /// `snowflake_nextval(seq regclass) → bigint`: the shard from `pg_snowflake.shard_id`, in the default layout.
-#[pg_extern(sql = false)]
-fn snowflake_nextval_of_this_shard(seq: pg_sys::Oid) -> i64 {
-    next_id(seq, None, INSTAGRAM)
+///
+/// # Safety
+/// Called by the server as it was declared to it.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn snowflake_nextval_of_this_shard_wrapper(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: one argument, which is not NULL: the function is STRICT.
+    let [seq] = unsafe { arguments(fcinfo) };
+    next_id(oid(seq), None, INSTAGRAM.pack())
 }
 
-fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, layout: Layout) -> i64 {
-    shard::mintable(shard_id, layout)
-        .and_then(|shard| sequence::next_id(seq, layout, shard))
-        .unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
+/// Tells the server that the functions take their arguments as version 1 of its conventions has them.
+/// `PG_FUNCTION_INFO_V1`.
+macro_rules! function_info_v1 {
+    ($($name:ident),+) => {$(
+        #[doc(hidden)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> &'static pg_sys::Pg_finfo_record {
+            const { &pg_sys::Pg_finfo_record { api_version: 1 } }
+        }
+    )+};
+}
+
+function_info_v1!(
+    pg_finfo_snowflake_nextval_wrapper,
+    pg_finfo_snowflake_nextval_of_this_shard_wrapper
+);
+
+/// The arguments of a call. `PG_GETARG_DATUM()`.
+///
+/// # Safety
+/// The call has `N` arguments.
+unsafe fn arguments<const N: usize>(fcinfo: pg_sys::FunctionCallInfo) -> [pg_sys::Datum; N] {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let first = (&raw const (*fcinfo).args).cast::<pg_sys::NullableDatum>();
+        std::array::from_fn(|n| (*first.add(n)).value)
+    }
+}
+
+fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
+    pg_sys::Oid::from(datum.value() as u32)
+}
+
+/// The quick way where it leads to an id, else the guarded one, whose errors are the server's. These two functions
+/// are no `pg_extern`: its guard and its reading of the arguments would cost more than the quick way does.
+fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
+    let known_id = |layout: &Layout| {
+        let shard = shard::mintable(shard_id, *layout).ok()?;
+        // SAFETY: an SQL function's call, and no frame up to the server's holds anything with a destructor.
+        unsafe { sequence::next_known_id(seq, layout, shard) }
+    };
+    match with_layout(packed, known_id) {
+        Some(id) => id.into(),
+        None => guarded_next_id(seq, shard_id, packed).into(),
+    }
+}
+
+/// As the first id of a transaction is taken, and every one that takes more than a counter at hand.
+#[cold]
+fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 {
+    let next_id = || {
+        let layout = Layout::unpack(packed).unwrap_or_else(|| not_a_layout());
+        shard::mintable(shard_id, layout)
+            .and_then(|shard| sequence::next_id(seq, layout, shard))
+            .unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
+    };
+    // SAFETY: called by the server, at the bottom of Rust's frames.
+    unsafe { pg_sys::panic::pgrx_extern_c_guard(next_id) }
+}
+
+/// Lets `f` have the layout of an argument. It is that of the call before, as a rule, and unpacking it costs more
+/// than comparing.
+fn with_layout<T>(packed: u64, f: impl FnOnce(&Layout) -> Option<T>) -> Option<T> {
+    static LAST: OfBackend<(u64, Layout)> = OfBackend::new((INSTAGRAM.pack(), INSTAGRAM));
+    // SAFETY: nothing that mints one id mints another.
+    unsafe {
+        LAST.with(|last| {
+            if last.0 != packed {
+                *last = (packed, Layout::unpack(packed)?);
+            }
+            f(&last.1)
+        })
+    }
 }
 
 /// `snowflake_nextvals(seq regclass, shard_id int, count int, layout) → setof bigint`

@@ -56,8 +56,12 @@ pub fn shard_id() -> Option<i32> {
 
 /// `pg_snowflake.max_lead` and `pg_snowflake.max_wait`.
 pub fn policy() -> Policy {
-    Policy {
-        max_lead_us: i64::from(MAX_LEAD.get()) * 1000,
-        max_wait_us: i64::from(MAX_WAIT.get()) * 1000,
-    }
+    Policy { max_lead_us: microseconds(&MAX_LEAD), max_wait_us: microseconds(&MAX_WAIT) }
+}
+
+/// Reads a setting in milliseconds where the server keeps it: `get()` would first check that this is the thread
+/// it knows, at every id.
+fn microseconds(setting: &GucSetting<i32>) -> i64 {
+    // SAFETY: called on the backend's only thread.
+    i64::from(unsafe { *setting.as_ptr() }) * 1000
 }

@@ -144,6 +144,69 @@ fn set_role_and_security_definer_act_as_on_core_nextval() {
     );
 }
 
+/// A session relies on what it found allowed until something changes: each of these is such a change.
+#[test]
+fn what_changes_within_a_transaction_that_took_a_value_acts_as_on_core_nextval() {
+    let take = owner("SELECT nextval('s')");
+    let (as_writer, back) = (owner("SET ROLE writer"), owner("RESET ROLE"));
+    let begin = owner("BEGIN");
+    let savepoint = owner("SAVEPOINT p");
+    let give = |from_writer, to_writer| {
+        [begin, to_writer, as_writer, take, take, back, from_writer, as_writer, take.ends(DENIED)]
+    };
+    let definer = owner(
+        "CREATE FUNCTION take() RETURNS bigint LANGUAGE sql SECURITY DEFINER \
+         AS 'SELECT nextval(''s'')'; GRANT EXECUTE ON FUNCTION take TO PUBLIC",
+    );
+    let call = writer("SELECT take()");
+    check(
+        &cluster(),
+        &[
+            &give(REVOKE, GRANT),
+            &give(
+                owner("ALTER SEQUENCE s OWNER TO postgres"),
+                owner("ALTER SEQUENCE s OWNER TO writer"),
+            ),
+            &give(owner("ALTER ROLE writer NOSUPERUSER"), owner("ALTER ROLE writer SUPERUSER")),
+            &give(
+                owner("REVOKE other FROM writer"),
+                owner("GRANT USAGE ON SEQUENCE s TO other; GRANT other TO writer"),
+            ),
+            &give(
+                owner("ALTER DATABASE postgres OWNER TO postgres"),
+                owner(
+                    "GRANT USAGE ON SEQUENCE s TO pg_database_owner; \
+                     ALTER DATABASE postgres OWNER TO writer",
+                ),
+            ),
+            // What was granted is gone with the savepoint.
+            &[
+                begin,
+                savepoint,
+                GRANT,
+                as_writer,
+                take,
+                take,
+                owner("ROLLBACK TO p"),
+                as_writer,
+                take.ends(DENIED),
+            ],
+            // Another session's change is heard of where a lock is taken.
+            &[GRANT, BEGIN, TAKE, TAKE, REVOKE, writer("TABLE posts").ends(DENIED)],
+            &[GRANT, BEGIN, TAKE, TAKE, REVOKE, writer("TABLE pg_ts_dict"), TAKE.ends(DENIED)],
+            // Who asks changes.
+            &[begin, take, take, owner("SET LOCAL ROLE writer"), take.ends(DENIED)],
+            &[begin, take, take, owner("SET SESSION AUTHORIZATION writer"), take.ends(DENIED)],
+            &[definer, BEGIN, call, call, TAKE.ends(DENIED)],
+            // What the transaction may do changes.
+            &[GRANT, BEGIN, TAKE, TAKE, writer("SET TRANSACTION READ ONLY"), TAKE.ends("25006")],
+            // What the sequence is changes, and it is locked by this transaction alone.
+            &[begin, take, take, owner("DROP SEQUENCE s; CREATE SEQUENCE s"), take, take],
+            &[begin, take, take, owner("ALTER SEQUENCE s RENAME TO t"), take.ends("42P01")],
+        ],
+    );
+}
+
 #[test]
 fn the_last_value_is_told_to_whom_core_tells_it() {
     let recreate = owner("DROP SEQUENCE s; CREATE SEQUENCE s");
@@ -311,6 +374,7 @@ fn parallel_mode_is_refused_as_by_core_nextval() {
             &[wrong, take, force, owner("SELECT take(1)").ends(refused), take],
             &[wrong, take, rows, by_workers, count.ends(refused), take],
             &[wrong, take, rows, by_leader, count.ends(refused), take],
+            &[wrong, rows, by_leader, owner("BEGIN"), take, take, count.ends(refused)],
             // A worker has had no value.
             &[wrong_current, take, force, owner("SELECT current()").ends(NO_VALUE_YET)],
             // Marked as they are, our functions keep the statement out of parallel mode.

@@ -93,6 +93,14 @@ fn sessions_that_cache_never_share_a_counter() {
     assert_eq!(count_repeats(by_client.concat()), 0);
 }
 
+/// Who changes a sequence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum By {
+    Session,
+    Transaction,
+    Another,
+}
+
 #[test]
 fn ddl_drops_what_a_session_has_cached_whoever_runs_it() {
     let Ahead { cluster, mut client, start } = Ahead::caching(10);
@@ -115,25 +123,81 @@ fn ddl_drops_what_a_session_has_cached_whoever_runs_it() {
         (&format!("BEGIN; {recreate}; COMMIT"), 1000),
     ];
     for (ddl, expected) in cases {
-        for by_another in [false, true] {
+        // By the session, by the transaction that took the counter, and by another session.
+        for by in [By::Session, By::Transaction, By::Another] {
+            if by == By::Transaction && ddl.starts_with("BEGIN") {
+                continue;
+            }
             client
                 .batch_execute(&format!(
                     "DROP TABLE IF EXISTS posts; DROP SEQUENCE IF EXISTS s; CREATE TABLE posts (id bigint); \
                      CREATE SEQUENCE s CACHE 10 START {start} OWNED BY posts.id"
                 ))
                 .unwrap();
+            if by == By::Transaction {
+                client.batch_execute("BEGIN").unwrap();
+            }
             assert_eq!(counter(take_one(&mut client, TAKE)), start);
 
-            if by_another {
-                cluster.connect().batch_execute(ddl).unwrap();
-            } else {
-                client.batch_execute(ddl).unwrap();
+            match by {
+                By::Another => cluster.connect().batch_execute(ddl).unwrap(),
+                _ => client.batch_execute(ddl).unwrap(),
             }
 
             let next = counter(take_one(&mut client, TAKE)) - start;
-            assert_eq!(next, expected, "{ddl}, by another session: {by_another}");
+            assert_eq!(next, expected, "{ddl}, by {by:?}");
+            client.batch_execute("COMMIT").unwrap();
         }
     }
+}
+
+#[test]
+fn a_definition_that_changes_within_a_transaction_counts_at_once() {
+    let Ahead { cluster: _cluster, mut client, .. } = Ahead::caching(1);
+    let unfit = Refusal { sqlstate: "55000", message: "cannot hold the counter", hint: "ALTER" };
+    for change in ["INCREMENT 2", "CYCLE", "MAXVALUE 7 START 7 RESTART 7"] {
+        client
+            .batch_execute(&format!(
+                "BEGIN; {TAKE}; {TAKE}; ALTER SEQUENCE s {change}; SAVEPOINT p"
+            ))
+            .unwrap();
+        // Again, since a refusal is no reason to believe what was known before.
+        for _ in 0..2 {
+            assert_refused(&mut client, TAKE, unfit);
+            client.batch_execute("ROLLBACK TO p").unwrap();
+        }
+        client.batch_execute("ROLLBACK").unwrap();
+        take_one(&mut client, TAKE);
+    }
+}
+
+#[test]
+fn a_sequence_that_is_dropped_within_a_transaction_gives_nothing_more() {
+    let Ahead { cluster: _cluster, mut client, .. } = Ahead::caching(10);
+    let take_by_oid = "SELECT snowflake_nextval(seq, 5) FROM oids";
+    client.batch_execute("CREATE TABLE oids AS SELECT 's'::regclass AS seq").unwrap();
+    client.batch_execute(&format!("BEGIN; {take_by_oid}; {take_by_oid}; DROP SEQUENCE s")).unwrap();
+
+    let gone = Refusal { sqlstate: "42P01", message: "does not exist", hint: "" };
+    assert_refused(&mut client, take_by_oid, gone);
+}
+
+#[test]
+fn a_page_that_was_evicted_within_a_transaction_is_read_again() {
+    let cluster = Cluster::builder().setting("shared_buffers", "128kB").start();
+    let mut client = cluster.connect();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s; CREATE TABLE many AS SELECT g, repeat('x', 500) AS filler \
+             FROM generate_series(1, 5000) AS g; BEGIN",
+        )
+        .unwrap();
+    let mut ids = Vec::new();
+    for _ in 0..20 {
+        ids.extend(take(&mut client, &format!("{TAKE} FROM generate_series(1, 3)")));
+        client.batch_execute("UPDATE many SET g = g + 1").unwrap();
+    }
+    assert!(is_increasing(&ids));
 }
 
 #[test]

@@ -228,9 +228,7 @@ fn a_checkpoint_makes_the_next_counter_log_anew() {
 fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_far_ahead() {
     let cached =
         |tick| Cached { layout: INSTAGRAM, next: counter(tick, 7), last: counter(tick, 9) };
-    let usable = |cached: Cached, now| {
-        cached.usable(Request { layout: INSTAGRAM, policy: DEFAULTS, now, taken: None }).is_some()
-    };
+    let usable = |cached: Cached, now| cached.is_usable(&INSTAGRAM, DEFAULTS, now);
     assert!(usable(cached(NOW_TICK), at(NOW_US)));
     assert!(usable(cached(NOW_TICK), at(NOW_US + MS - 1)));
     assert!(!usable(cached(NOW_TICK), at(NOW_US + MS)));
@@ -350,8 +348,9 @@ impl Model {
         let request =
             Request { layout: INSTAGRAM, policy: self.policy, now, taken: self.taken[backend] };
         if let Some(cached) = self.caches[backend].take()
-            && let Some(counter) = cached.usable(request)
+            && cached.is_usable(&INSTAGRAM, self.policy, now)
         {
+            let counter = cached.next;
             self.caches[backend] = cached.rest();
             self.is_within_the_lead(counter)?;
             prop_assert!(INSTAGRAM.tick_of(counter) >= INSTAGRAM.tick_at(self.clock_us));
@@ -503,6 +502,6 @@ proptest! {
             count,
             request,
         );
-        Cached { layout, next: last_value, last: last_value }.usable(request);
+        Cached { layout, next: last_value, last: last_value }.is_usable(&layout, policy, now);
     }
 }

@@ -48,7 +48,7 @@ unsafe extern "C-unwind" fn process_utility(
             completion,
         );
         if discards {
-            super::forget_all();
+            super::session::forget_all();
         }
     }
 }

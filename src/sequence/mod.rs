@@ -4,30 +4,24 @@
 #[allow(nonstandard_style)]
 mod sys;
 
+mod backend;
 mod catalog;
 mod discard;
+mod now;
 mod page;
 mod reading;
+mod session;
 
-use crate::clock::{Clock, Guard, Now, Step};
-use crate::counter::Request;
-use crate::error::{Error, duration};
+use crate::error::Error;
 use crate::layout::Layout;
-use crate::settings;
-use page::{Session, Visit, Want};
-use pgrx::{PgLogLevel, PgSqlErrorCode, check_for_interrupts, ereport, pg_sys};
+pub use backend::OfBackend;
+pub use now::guarded as clock;
+use page::{Visit, Want};
+use pgrx::{check_for_interrupts, pg_sys};
 pub use reading::Reading;
-use rustc_hash::FxHashMap;
-use std::cell::RefCell;
+use session::Session;
 use std::ffi::{c_int, c_long};
 use std::ops::ControlFlow;
-
-thread_local! {
-    /// What this backend remembers of each sequence it has used, for the backend's life or until DISCARD,
-    /// as core's `seqhashtab`.
-    static SESSIONS: RefCell<FxHashMap<pg_sys::Oid, Session>> = RefCell::default();
-    static CLOCK: RefCell<Clock> = RefCell::default();
-}
 
 /// Has the server tell of what changes sequences behind a session's back. Called once, at library load.
 pub fn watch() {
@@ -43,6 +37,27 @@ pub fn next_id(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Er
         session.last_id = Some(id);
         id
     })
+}
+
+/// The next id, where that takes nothing but a cached counter or the page, as for all but the first id of a
+/// transaction. `None` where [`next_id`] has to see to it: nothing is taken then.
+///
+/// # Safety
+/// SQL functions run in a transaction on the backend's only thread. No guard is needed: an ERROR of the server
+/// passes over frames that hold nothing with a destructor, as those of the callers must.
+pub unsafe fn next_known_id(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> Option<i64> {
+    // SAFETY: neither the clock nor the visit of a page runs SQL.
+    unsafe {
+        session::with_known_session(relid, |session| {
+            if !page::may_revisit(session) {
+                return None;
+            }
+            let now = now::recent()?;
+            let id = layout.id(page::revisit(session, layout, now)?, shard);
+            session.last_id = Some(id);
+            Some(id)
+        })
+    }
 }
 
 /// The most counters that [`Ids`] takes from the page at once. A visit costs a few hundred nanoseconds, which
@@ -113,10 +128,9 @@ fn take<T>(
     issue: impl Fn(&mut Session, i64, i64) -> T,
 ) -> Result<T, Error> {
     loop {
-        let now = read_clock();
+        let now = now::read();
         let outcome = with_session(relid, |session| {
-            let taken = session.taken(layout);
-            let request = Request { layout, policy: settings::policy(), now, taken };
+            let request = session.request(layout, now);
             // SAFETY: SQL functions run in a transaction on the backend's only thread; page::visit() owns
             // nothing that an ERROR could leak.
             let visit = unsafe {
@@ -142,48 +156,10 @@ fn take<T>(
     }
 }
 
-/// Looks the session up once a call: with 100,000 sequences in a backend the look-up is a cache miss. An ERROR
-/// in between unwinds through here and gives the borrow back.
+/// Looks the session up once a call: with 100,000 sequences in a backend the look-up is a cache miss.
 fn with_session<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut Session) -> T) -> T {
-    SESSIONS.with_borrow_mut(|all| f(all.entry(relid).or_default()))
-}
-
-/// `ResetSequenceCaches()`: after `DISCARD`. What the session has taken stays known, so that it never repeats
-/// itself.
-fn forget_all() {
-    SESSIONS.with(|sessions| {
-        // Called where a panic could not be caught. Nobody holds the map while a utility command runs.
-        if let Ok(mut sessions) = sessions.try_borrow_mut() {
-            sessions.values_mut().for_each(Session::forget);
-        }
-    });
-}
-
-/// Reads the clock: what it says, and what this backend has seen of it.
-pub fn clock() -> (Now, Guard) {
-    let now = read_clock();
-    (now, CLOCK.with_borrow(|clock| *clock.guard()))
-}
-
-/// Reads the clock, and tells the server log where it has stepped.
-fn read_clock() -> Now {
-    let (now, step) = CLOCK.with_borrow_mut(Clock::read);
-    match step {
-        None => {}
-        Some(Step::Backward(us)) => ereport!(
-            PgLogLevel::LOG,
-            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-            format!("pg_snowflake: the clock stepped back by {}", duration(us)),
-            "Ids stay unique: this session issues none below the highest reading it has seen."
-        ),
-        Some(Step::Forward(us)) => ereport!(
-            PgLogLevel::LOG,
-            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-            format!("pg_snowflake: the clock jumped forward by {}", duration(us)),
-            "If it is set back, sequences that were used meanwhile will be ahead of it."
-        ),
-    }
-    now
+    // SAFETY: what is done with a session is to visit its page, which runs no SQL.
+    unsafe { session::with_session(relid, f) }
 }
 
 /// The longest sleep at a time, so that a clock that is set right meanwhile is seen.

@@ -79,6 +79,8 @@ const FIRST_LINE_POINTER: usize = 0;
 // The server's own functions. An ERROR in one of them jumps to the innermost `sigsetjmp`, over the frames
 // in between; those must hold nothing with a destructor.
 unsafe extern "C-unwind" {
+    pub fn GetCurrentStatementStartTimestamp() -> pg_sys::TimestampTz;
+    fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
     pub fn GetRedoRecPtr() -> pg_sys::XLogRecPtr;
     pub fn GetTopTransactionId() -> pg_sys::TransactionId;
     pub fn GetUserId() -> pg_sys::Oid;
@@ -88,6 +90,13 @@ unsafe extern "C-unwind" {
     pub fn MarkBufferDirty(buffer: pg_sys::Buffer);
     pub fn MarkBufferDirtyHint(buffer: pg_sys::Buffer, buffer_std: bool);
     pub fn ReadBuffer(reln: pg_sys::Relation, block: pg_sys::BlockNumber) -> pg_sys::Buffer;
+    /// Pins the block if `recent` still holds it: a pin without the look-up in the buffer table.
+    pub fn ReadRecentBuffer(
+        locator: RelFileLocator,
+        fork: pg_sys::ForkNumber::Type,
+        block: pg_sys::BlockNumber,
+        recent: pg_sys::Buffer,
+    ) -> bool;
     pub fn RecoveryInProgress() -> bool;
     /// Null where there is no such relation.
     pub fn RelationIdGetRelation(relid: pg_sys::Oid) -> pg_sys::Relation;
@@ -122,6 +131,14 @@ unsafe extern "C-unwind" {
 
 /// The syscache of `pg_sequence` by OID.
 pub const SEQRELID: c_int = pg_sys::SysCacheIdentifier::SEQRELID as c_int;
+/// The syscache of `pg_class` by OID.
+pub const RELOID: c_int = pg_sys::SysCacheIdentifier::RELOID as c_int;
+/// The syscache of `pg_authid` by OID.
+pub const AUTHOID: c_int = pg_sys::SysCacheIdentifier::AUTHOID as c_int;
+/// The syscache of `pg_auth_members` by member and role.
+pub const AUTHMEMROLEMEM: c_int = pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM as c_int;
+/// The syscache of `pg_database` by OID.
+pub const DATABASEOID: c_int = pg_sys::SysCacheIdentifier::DATABASEOID as c_int;
 
 /// `GETSTRUCT` (access/htup_details.h).
 ///
@@ -203,10 +220,21 @@ pub unsafe fn first_tuple(page: pg_sys::Page) -> (pg_sys::HeapTupleHeader, u32) 
 /// `relation` is open.
 pub unsafe fn RelationNeedsWAL(relation: pg_sys::Relation) -> bool {
     // SAFETY: open relations have their class row.
-    unsafe {
-        (*(*relation).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as c_char
-            && (XLogIsNeeded() || !is_new_in_transaction(relation))
-    }
+    unsafe { is_permanent(relation) && (XLogIsNeeded() || !is_new_in_transaction(relation)) }
+}
+
+/// Whether the relation's changes are logged whichever transaction made it.
+///
+/// # Safety
+/// `relation` is open.
+pub unsafe fn is_logged_always(relation: pg_sys::Relation) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { is_permanent(relation) && XLogIsNeeded() }
+}
+
+unsafe fn is_permanent(relation: pg_sys::Relation) -> bool {
+    // SAFETY: open relations have their class row.
+    unsafe { (*(*relation).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as c_char }
 }
 
 /// `XLogIsNeeded` (access/xlog.h).
@@ -255,6 +283,27 @@ pub fn current_lxid() -> pg_sys::LocalTransactionId {
         #[cfg(not(any(feature = "pg15", feature = "pg16")))]
         return (*pg_sys::MyProc).vxid.lxid;
     }
+}
+
+/// Microseconds from 1970 to 2000, where the server's timestamps begin.
+const UNIX_TO_POSTGRES_US: i64 = (pg_sys::POSTGRES_EPOCH_JDATE - pg_sys::UNIX_EPOCH_JDATE) as i64
+    * pg_sys::SECS_PER_DAY as i64
+    * 1_000_000;
+
+/// The wall clock in microseconds since 1970. `GetCurrentTimestamp()`, which makes half as much of it as
+/// `SystemTime` does.
+pub fn unix_us() -> i64 {
+    // SAFETY: a plain function of the server.
+    unsafe { GetCurrentTimestamp() + UNIX_TO_POSTGRES_US }
+}
+
+/// The processor's cycle counter, where reading it is cheaper than reading the clock.
+pub fn cycles() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: an instruction that every processor of the architecture has.
+    return Some(unsafe { std::arch::x86_64::_rdtsc() });
+    #[cfg(not(target_arch = "x86_64"))]
+    None
 }
 
 /// `START_CRIT_SECTION` (miscadmin.h): from here to [`END_CRIT_SECTION`] any ERROR is a PANIC, so nothing

@@ -1,0 +1,96 @@
+//! This backend's reading of the clock.
+
+use super::backend::OfBackend;
+use super::sys;
+use crate::clock::{Clock, Guard, Now, Step};
+use crate::error::duration;
+use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
+
+/// What this backend knows of the clock.
+struct State {
+    clock: Clock,
+    /// A step that is still to be told.
+    untold: Option<Step>,
+    /// The last reading of [`recent`], the cycle counter at that time, and the statement.
+    recent: Now,
+    cycles: u64,
+    statement: pg_sys::TimestampTz,
+}
+
+static STATE: OfBackend<State> = OfBackend::new(State {
+    clock: Clock::new(),
+    untold: None,
+    recent: Now { reading_us: 0, high_water_us: 0 },
+    cycles: 0,
+    statement: 0,
+});
+
+/// For so many cycles of the processor a reading is as good as new: 1 to 4 microseconds, no more than may pass
+/// between any reading and its use. Reading the clock is the better half of the cost of a cached id, and reading the
+/// cycle counter costs half of that: a CACHE 64 id takes 24 ns instead of 39, and a CACHE 1 id 118 instead of 129.
+const RECENT_CYCLES: u64 = 4096;
+
+/// Reads the clock, and tells the server log where it has stepped.
+pub fn read() -> Now {
+    // SAFETY: reading a clock runs no SQL.
+    let (now, steps) = unsafe {
+        STATE.with(|state| {
+            let (now, step) = state.clock.read(sys::unix_us());
+            (now, [state.untold.take(), step])
+        })
+    };
+    steps.into_iter().flatten().for_each(tell);
+    now
+}
+
+/// Reads the clock, unless this statement has done so a moment ago; `None` where it has stepped, which [`read`]
+/// then tells. Raises nothing.
+pub fn recent() -> Option<Now> {
+    // SAFETY: reading a clock runs no SQL.
+    unsafe {
+        STATE.with(|state| {
+            let statement = sys::GetCurrentStatementStartTimestamp();
+            let cycles = sys::cycles();
+            // A counter that stands still while the processor sleeps does so between statements.
+            if let Some(cycles) = cycles
+                && cycles.wrapping_sub(state.cycles) < RECENT_CYCLES
+                && statement == state.statement
+            {
+                return Some(state.recent);
+            }
+            let (now, step) = state.clock.read(sys::unix_us());
+            if step.is_some() {
+                state.untold = step;
+                return None;
+            }
+            state.recent = now;
+            state.cycles = cycles.unwrap_or_default();
+            state.statement = statement;
+            Some(now)
+        })
+    }
+}
+
+/// Reads the clock: what it says, and what this backend has seen of it.
+pub fn guarded() -> (Now, Guard) {
+    let now = read();
+    // SAFETY: nothing is called.
+    (now, unsafe { STATE.with(|state| *state.clock.guard()) })
+}
+
+fn tell(step: Step) {
+    match step {
+        Step::Backward(us) => ereport!(
+            PgLogLevel::LOG,
+            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+            format!("pg_snowflake: the clock stepped back by {}", duration(us)),
+            "Ids stay unique: this session issues none below the highest reading it has seen."
+        ),
+        Step::Forward(us) => ereport!(
+            PgLogLevel::LOG,
+            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+            format!("pg_snowflake: the clock jumped forward by {}", duration(us)),
+            "If it is set back, sequences that were used meanwhile will be ahead of it."
+        ),
+    }
+}
