@@ -3,29 +3,9 @@
 //! The copied formula runs in the same loads, so that it is seen that they do find repeats.
 
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::copied;
 use pg_snowflake_servertest::id::{count_repeats, is_increasing};
 use postgres::Client;
-
-/// The function that pg_snowflake replaces, as it was published and copied.
-const COPIED_FUNCTION: &str = "
-    CREATE FUNCTION copied_nextval(seq regclass, shard_id int) RETURNS bigint LANGUAGE plpgsql AS $$
-    DECLARE
-        our_epoch bigint := 1314220021721;
-        seq_id bigint;
-        now_millis bigint;
-    BEGIN
-        SELECT nextval(seq) % 1024 INTO seq_id;
-        SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
-        RETURN (now_millis - our_epoch) << 23 | (shard_id << 10) | seq_id;
-    END $$";
-
-/// The same formula with the least that a call can cost in SQL: it is inlined, and reads the clock without
-/// numeric arithmetic.
-const COPIED_EXPRESSION: &str = "
-    CREATE FUNCTION copied_nextval(seq regclass, shard_id int) RETURNS bigint LANGUAGE sql AS $$
-        SELECT ((date_part('epoch', clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
-               | (shard_id << 10) | (nextval(seq) % 1024)
-    $$";
 
 #[test]
 fn eight_clients_never_share_an_id_and_each_sees_its_ids_increase() {
@@ -45,7 +25,7 @@ fn eight_clients_never_share_an_id_and_each_sees_its_ids_increase() {
 fn eight_clients_of_the_copied_function_share_ids_where_the_sequence_is_cached() {
     let cluster = Cluster::new();
     cluster.connect().batch_execute("CREATE SEQUENCE s CACHE 1024").unwrap();
-    cluster.connect().batch_execute(COPIED_FUNCTION).unwrap();
+    cluster.connect().batch_execute(copied::FUNCTION).unwrap();
 
     let by_client = take_from_eight_clients(&cluster, "copied_nextval('s', 5)", 25_000);
 
@@ -68,7 +48,7 @@ fn two_million_ids_of_the_copied_formula_from_one_select_repeat() {
     let cluster = Cluster::new();
     let mut client = cluster.connect();
     client.batch_execute("CREATE SEQUENCE s CACHE 1024").unwrap();
-    client.batch_execute(COPIED_EXPRESSION).unwrap();
+    client.batch_execute(copied::EXPRESSION).unwrap();
 
     let tally = tally_of_one_select(&mut client, "copied_nextval('s', 5)", 2_000_000);
 

@@ -1,10 +1,10 @@
 //! The campaign's long form. `./dev campaign` builds what it needs and runs it.
 
 use clap::Parser;
-use jiff::Zoned;
-use pg_snowflake_servertest::campaign::{FAULTS, Fault, Plan, Report, run};
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use pg_snowflake_servertest::campaign::{FAULTS, Fault, Plan, run};
+use pg_snowflake_servertest::record::{circumstances, record};
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// Faults on real servers under load: nothing that a client was given may come twice.
@@ -72,51 +72,7 @@ fn main() -> ExitCode {
     if !report.is_complete() {
         println!("Not all of it was done, so it is no record: give it more minutes.");
     } else if let (Some(file), Some(revision)) = (&options.record, &options.revision) {
-        record(file, revision, &report);
+        record(file, "campaign", &format!("{} {report}", circumstances(revision)));
     }
     if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-const BEGIN: &str = "<!-- campaign: begin -->\n";
-const END: &str = "<!-- campaign: end -->\n";
-
-/// Puts the report between the file's two marks.
-fn record(file: &Path, revision: &str, report: &Report) {
-    let text = std::fs::read_to_string(file).expect("the file can be read");
-    let (before, rest) = text.split_once(BEGIN).expect("the file has a place for the table");
-    let (_, after) = rest.split_once(END).expect("the place has an end");
-    let today = Zoned::now().strftime("%Y-%m-%d").to_string();
-    let text = format!(
-        "{before}{BEGIN}{today}, pg_snowflake {revision}, {}. {report}{END}{after}",
-        machine()
-    );
-    std::fs::write(file, text).expect("the file can be written");
-}
-
-/// Where it ran, and what.
-fn machine() -> String {
-    let version = Command::new(std::env::var_os("PG_CONFIG").expect("set for the run"))
-        .arg("--version")
-        .output()
-        .expect("pg_config can be run");
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let memory_kb: u64 = read_field("/proc/meminfo", "MemTotal")
-        .trim_end_matches(" kB")
-        .parse()
-        .expect("a number of kB");
-    format!(
-        "{}, {cores} cores of {}, {} GB",
-        String::from_utf8_lossy(&version.stdout).trim(),
-        read_field("/proc/cpuinfo", "model name"),
-        memory_kb / 1_000_000,
-    )
-}
-
-/// The first value of that name in a file of `name : value` lines.
-fn read_field(file: &str, name: &str) -> String {
-    let text = std::fs::read_to_string(file).expect("the kernel tells");
-    text.lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(field, _)| field.trim() == name)
-        .map_or_else(|| "unknown".to_owned(), |(_, value)| value.trim().to_owned())
 }

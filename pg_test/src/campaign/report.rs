@@ -3,6 +3,7 @@
 use crate::campaign::run::{Outcome, Plan, Turn};
 use crate::campaign::{Fault, Tally};
 use crate::left_out::left_out;
+use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::time::{Duration, Instant};
 
@@ -178,18 +179,6 @@ fn line(f: &mut Formatter, title: &str, times: &str, tally: &Tally) -> fmt::Resu
         tally.repeats_unpromised,
         tally.refused,
     ];
-    let figures = figures.map(with_commas).join(" | ");
+    let figures = figures.map(|figure| thousands(figure as i64)).join(" | ");
     writeln!(f, "| {title} | {times} | {figures} |")
-}
-
-/// 1234567 as 1,234,567.
-fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|group| std::str::from_utf8(group).expect("digits"))
-        .collect();
-    groups.join(",")
 }

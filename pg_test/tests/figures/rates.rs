@@ -2,6 +2,7 @@
 
 use crate::machine;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::cpu::cpu_time;
 use pg_snowflake_servertest::id::{SEQS, first_counter_at, now_ms};
 use pg_snowflake_servertest::sequence::state;
 use postgres::Client;
@@ -161,18 +162,4 @@ fn run_together(cluster: &Cluster, clients: i64, per_client: i64) -> Load {
     let cpu = pids.iter().copied().map(cpu_time).sum::<Duration>() - cpu_before;
     drop(sessions);
     Load { elapsed, cpu }
-}
-
-/// User and system time of a process so far.
-fn cpu_time(pid: i32) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process lives");
-    // proc(5): fields 14 and 15, in ticks of 10 ms; the name in field 2 may hold spaces.
-    let after_name = stat.rsplit(')').next().expect("a stat line");
-    let ticks: u64 = after_name
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .map(|field| field.parse::<u64>().expect("a number"))
-        .sum();
-    Duration::from_millis(ticks * 10)
 }

@@ -1,6 +1,6 @@
 //! A shard moves to a fifth server while clients write to it.
 
-use crate::report::{Claims, milliseconds, say, step, thousands};
+use crate::report::{Claims, milliseconds, say, step};
 use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
 use pg_snowflake_servertest::fleet::relocation::{Swapped, copy, forget, swap};
 use pg_snowflake_servertest::fleet::writers::{
@@ -8,6 +8,7 @@ use pg_snowflake_servertest::fleet::writers::{
 };
 use pg_snowflake_servertest::fleet::{Fleet, schema};
 use pg_snowflake_servertest::id::{first_counter_at, is_increasing, now_ms, split};
+use pg_snowflake_servertest::record::thousands;
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 

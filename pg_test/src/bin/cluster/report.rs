@@ -41,13 +41,6 @@ impl Claims {
     }
 }
 
-/// A number with commas between its thousands.
-pub fn thousands(number: i64) -> String {
-    let digits = number.to_string();
-    let groups = digits.as_bytes().rchunks(3).rev();
-    groups.map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
-}
-
 /// A duration in milliseconds, to the hundredth.
 pub fn milliseconds(duration: Duration) -> String {
     format!("{:.2} ms", duration.as_secs_f64() * 1000.0)
