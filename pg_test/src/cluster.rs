@@ -1,5 +1,6 @@
 //! A private server: started, killed, restarted, copied, and gone at the end of its test.
 
+use crate::cpu::usage;
 use crate::memory::{self, Findings};
 use crate::{fake_clock, host_name, installation};
 use nix::sys::prctl::set_pdeathsig;
@@ -356,6 +357,33 @@ impl Cluster {
     pub fn dump(&self, database: &str) -> String {
         let dump = installation::run(&mut self.client_command("pg_dump", database), b"");
         String::from_utf8(dump).expect("the dump is UTF-8")
+    }
+
+    /// Runs a script with pgbench in that database, and gives what it printed.
+    ///
+    /// # Panics
+    /// Where one of its clients fails.
+    pub fn pgbench(&self, database: &str, options: &[String], script: &str) -> String {
+        let mut pgbench = self.command("pgbench");
+        pgbench.arg("--host").arg(self.dir.path());
+        pgbench.args(["--username", SUPERUSER, "--no-vacuum", "--file=-"]).args(options);
+        let output = installation::run(pgbench.arg(database), script.as_bytes());
+        String::from_utf8(output).expect("pgbench prints UTF-8")
+    }
+
+    /// What all processes of the server have used of the processors so far, those too that have ended; to 10 ms each.
+    pub fn cpu_time(&self) -> Duration {
+        let postmaster = pid_of(self.postmaster.as_ref().expect("the server is running"));
+        loop {
+            let children = children_of(postmaster);
+            let of_children: Duration =
+                children.iter().filter_map(|pid| Some(usage(pid.as_raw())?.own)).sum();
+            let postmaster_used = usage(postmaster.as_raw()).expect("the server is running");
+            // Else one may have ended meanwhile, and be counted twice or not at all.
+            if children_of(postmaster) == children {
+                return of_children + postmaster_used.own + postmaster_used.of_ended_children;
+            }
+        }
     }
 
     /// The number of WAL records of that resource manager from `start` up to `end`, both LSNs.

@@ -10,6 +10,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod ahead;
+pub mod bench;
 pub mod campaign;
 pub mod client;
 mod cluster;

@@ -4,6 +4,7 @@ mod adopt;
 mod as_core;
 mod ask;
 mod batch;
+mod bench;
 mod cache;
 mod clients;
 mod columns;

@@ -1,5 +1,6 @@
 //! The extension uses no memory that is not its own, and none that was never written: seen by valgrind, over the
-//! SQL tests and under a load. Run by `./dev valgrind` alone, since a server under valgrind is some 30 times slower.
+//! SQL tests and under a load. And the bench counts instructions with it. Run by `./dev valgrind` alone, since a server
+//! under valgrind is some 30 times slower.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::memory::Findings;
@@ -7,6 +8,7 @@ use pg_snowflake_servertest::refusal::refused;
 use pg_snowflake_servertest::regress::{ISOLATION, REGRESS};
 use postgres::Client;
 use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn the_scripts_of_one_session_misuse_no_memory() {
@@ -35,6 +37,23 @@ fn a_load_of_several_sessions_misuses_no_memory() {
     });
 
     assert_none_of_the_extension(cluster.memory_errors());
+}
+
+#[test]
+fn the_bench_counts_the_instructions_of_an_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_bench"));
+    let bench = bench.args(["--only", "instructions", "--output"]).arg(folder.path());
+    assert!(bench.status().unwrap().success());
+
+    let csv = std::fs::read_to_string(folder.path().join("results.csv")).unwrap();
+    let count = |name: &str| -> f64 {
+        let line = csv.lines().find(|line| line.contains(&format!(",{name},"))).unwrap();
+        line.rsplit(',').next().unwrap().parse().unwrap()
+    };
+    // What is the case on any machine: more is done for an id by turns.
+    let fewer_first = ["ours_batch", "core_cache_64", "core_cache_1", "copied_plpgsql"].map(count);
+    assert!(fewer_first[0] > 0.0 && fewer_first.is_sorted_by(|one, next| one < next), "{csv}");
 }
 
 const SESSIONS: usize = 4;

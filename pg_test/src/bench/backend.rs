@@ -1,0 +1,88 @@
+//! Many ids in one statement of one backend: what each takes, and what WAL they write.
+
+use crate::SUPERUSER;
+use crate::bench::contender::{Contender, ROOMY, empty_loop};
+use crate::bench::samples::Measure;
+use crate::bench::{Findings, Plan, interleaved, server};
+use crate::cpu::cpu_time;
+use postgres::{Client, Statement};
+use std::time::{Duration, Instant};
+
+const IDS: i64 = 1_000_000;
+
+/// Figures for so many ids are shown.
+const MILLION: f64 = 1e6;
+
+/// The loop's name among the contenders.
+pub(super) const LOOP: &str = "empty_loop";
+
+/// A session that takes ids by one statement.
+struct Backend {
+    name: &'static str,
+    client: Client,
+    pid: i32,
+    statement: Statement,
+}
+
+/// What a statement used.
+struct Used {
+    time: Duration,
+    cpu: Duration,
+    wal_records: i64,
+    wal_bytes: i64,
+}
+
+pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
+    let server = server::builder().start();
+    let ids = plan.scaled(IDS);
+    let the_loop = Backend::new(LOOP, server.connect_to(SUPERUSER, SUPERUSER), &empty_loop(ids));
+    let takers = contenders.iter().map(|contender| {
+        let client = server::database_of(&server, contender);
+        Backend::new(contender.name, client, &contender.take(ids, ROOMY))
+    });
+    let mut backends: Vec<Backend> = std::iter::once(the_loop).chain(takers).collect();
+    // Once unseen: it fills the caches.
+    for backend in &mut backends {
+        backend.take();
+    }
+    let samples = &mut findings.samples;
+    interleaved(plan, &mut backends, |round, backend| {
+        let used = backend.take();
+        let mut add = |measure, value| samples.add(round, backend.name, measure, value);
+        let of_a_million = |figure: f64| figure / ids as f64 * MILLION;
+        add(Measure::StatementNs, used.time.as_nanos() as f64 / ids as f64);
+        add(Measure::IdCpuSeconds, of_a_million(used.cpu.as_secs_f64()));
+        add(Measure::WalRecords, of_a_million(used.wal_records as f64));
+        add(Measure::WalBytes, of_a_million(used.wal_bytes as f64));
+    });
+    samples.subtract_loop(Measure::StatementNs, Measure::IdNs, LOOP);
+}
+
+impl Backend {
+    fn new(name: &'static str, mut client: Client, statement: &str) -> Self {
+        let pid =
+            client.query_one("SELECT pg_backend_pid()", &[]).expect("a server answers").get(0);
+        let statement = client.prepare(statement).expect("the statement is sound");
+        Backend { name, client, pid, statement }
+    }
+
+    fn take(&mut self) -> Used {
+        let (records, bytes) = wal(&mut self.client);
+        let cpu = cpu_time(self.pid);
+        let began = Instant::now();
+        self.client.query_one(&self.statement, &[]).expect("ids are given");
+        let time = began.elapsed();
+        let cpu = cpu_time(self.pid) - cpu;
+        let (records_after, bytes_after) = wal(&mut self.client);
+        Used { time, cpu, wal_records: records_after - records, wal_bytes: bytes_after - bytes }
+    }
+}
+
+/// The records and bytes that the server has written to its WAL so far.
+fn wal(client: &mut Client) -> (i64, i64) {
+    client.execute("SELECT pg_stat_force_next_flush()", &[]).expect("statistics can be flushed");
+    let row = client
+        .query_one("SELECT wal_records, wal_bytes::bigint FROM pg_stat_wal", &[])
+        .expect("statistics can be read");
+    (row.get(0), row.get(1))
+}

@@ -1,0 +1,72 @@
+//! Many rows by one INSERT, and the primary key that they leave.
+
+use crate::bench::contender::Contender;
+use crate::bench::samples::Measure;
+use crate::bench::{Findings, Plan, interleaved, server};
+use crate::cpu::cpu_time;
+use postgres::Client;
+use postgres::error::SqlState;
+use std::time::Instant;
+
+const ROWS: i64 = 1_000_000;
+
+/// A contender's table, and the statement that fills it.
+struct Table {
+    contender: &'static Contender,
+    client: Client,
+    pid: i32,
+    insert: String,
+    /// The key refused its ids.
+    is_refused: bool,
+}
+
+pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
+    let server = server::builder().start();
+    let rows = plan.scaled(ROWS);
+    let mut tables: Vec<Table> = contenders
+        .iter()
+        .map(|contender| {
+            let mut client = server::database_of(&server, contender);
+            client.batch_execute(&contender.create_table()).expect("a table can be created");
+            let pid =
+                client.query_one("SELECT pg_backend_pid()", &[]).expect("a server answers").get(0);
+            Table { contender, client, pid, insert: contender.insert(rows), is_refused: false }
+        })
+        .collect();
+    interleaved(plan, &mut tables, |round, table| {
+        if !table.is_refused {
+            table.fill(round, findings);
+        }
+    });
+}
+
+impl Table {
+    fn fill(&mut self, round: usize, findings: &mut Findings) {
+        let Table { contender, client, pid, insert, .. } = self;
+        client.batch_execute("TRUNCATE posts").expect("a table can be emptied");
+        // What the last INSERT left to write belongs to it.
+        client.batch_execute("CHECKPOINT").expect("a checkpoint can be written");
+        let cpu = cpu_time(*pid);
+        let began = Instant::now();
+        match client.execute(insert.as_str(), &[]) {
+            Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
+                self.is_refused = true;
+                return findings.note(format!(
+                    "{} fills no table by one INSERT: its ids repeat, and the primary key refuses them.",
+                    contender.title
+                ));
+            }
+            inserted => inserted.expect("rows can be put in"),
+        };
+        let time = began.elapsed().as_secs_f64();
+        let cpu = (cpu_time(*pid) - cpu).as_secs_f64();
+        let key: i64 = client
+            .query_one("SELECT pg_relation_size('posts_pkey')", &[])
+            .expect("the key has a size")
+            .get(0);
+        let mut add = |measure, value| findings.samples.add(round, contender.name, measure, value);
+        add(Measure::BulkSeconds, time);
+        add(Measure::BulkCpuSeconds, cpu);
+        add(Measure::KeyBytes, key as f64);
+    }
+}

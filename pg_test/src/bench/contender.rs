@@ -1,0 +1,129 @@
+//! What a contender is: how it gives ids, and in which statements.
+
+use postgres::Client;
+
+/// A way to get ids. Each has a database of its own, of its name.
+#[derive(Debug)]
+pub struct Contender {
+    /// As in the CSV.
+    pub name: &'static str,
+    /// For people, in Markdown.
+    pub title: &'static str,
+    /// In the chart: red, green and blue. Core's are greys, ours blues.
+    pub color: (u8, u8, u8),
+    /// What not every server has.
+    pub needs: Option<Need>,
+    /// The statements that make the sequence `ids`, and what else is needed.
+    pub setup: &'static [&'static str],
+    /// The type of its ids.
+    pub id_type: &'static str,
+    /// How it gives them.
+    pub ids: Ids,
+}
+
+/// What not every server has.
+#[derive(Debug)]
+pub struct Need {
+    /// Gives true where the server has it.
+    pub query: &'static str,
+    /// Why it is not compared where the server has not.
+    pub what: &'static str,
+}
+
+/// How a contender gives ids.
+#[derive(Clone, Copy, Debug)]
+pub enum Ids {
+    /// One a call: the expression for a sequence, itself an expression, and a layout.
+    One(fn(&str, &str) -> String),
+    /// Many a call: the same for a sequence, a count and a layout.
+    Many(fn(&str, i64, &str) -> String),
+}
+
+/// The sequence that `setup` makes, as an expression.
+const SEQUENCE: &str = "'ids'";
+
+/// 262,144 ids in a millisecond: a layout in which no call waits for the clock.
+pub const ROOMY: &str = "time:41 shard:4 seq:18 epoch:2024-01-01 unit:1ms";
+
+/// What is counted of each contender: the loop that its calls are in.
+pub fn empty_loop(count: i64) -> String {
+    format!("SELECT count(1) FROM (SELECT generate_series(1, {count})) AS series")
+}
+
+impl Contender {
+    /// A statement that takes that many ids and gives their number.
+    pub fn take(&self, count: i64, layout: &str) -> String {
+        match self.ids {
+            // In a sub-select the series streams; in FROM it would fill a tuplestore before the first id.
+            Ids::One(id) => format!(
+                "SELECT count({}) FROM (SELECT generate_series(1, {count})) AS series",
+                id(SEQUENCE, layout)
+            ),
+            Ids::Many(ids) => {
+                format!(
+                    "SELECT count(id) FROM (SELECT {} AS id) AS ids",
+                    ids(SEQUENCE, count, layout)
+                )
+            }
+        }
+    }
+
+    /// A query that gives that many ids.
+    pub fn series(&self, count: i64) -> String {
+        match self.ids {
+            Ids::One(id) => format!(
+                "SELECT {} AS id FROM (SELECT generate_series(1, {count})) AS series",
+                id(SEQUENCE, ROOMY)
+            ),
+            Ids::Many(ids) => format!("SELECT {} AS id", ids(SEQUENCE, count, ROOMY)),
+        }
+    }
+
+    /// The table `posts`, whose key has the contender's ids as its default where a call gives one.
+    pub fn create_table(&self) -> String {
+        let default = match self.ids {
+            Ids::One(id) => format!("DEFAULT {}", id(SEQUENCE, ROOMY)),
+            Ids::Many(_) => String::new(),
+        };
+        format!(
+            "CREATE TABLE posts (id {} PRIMARY KEY {default}, body text NOT NULL)",
+            self.id_type
+        )
+    }
+
+    /// A statement that puts so many rows into `posts`.
+    pub fn insert(&self, count: i64) -> String {
+        match self.ids {
+            Ids::One(_) => {
+                format!("INSERT INTO posts (body) SELECT 'a post' FROM generate_series(1, {count})")
+            }
+            Ids::Many(_) => {
+                format!(
+                    "INSERT INTO posts (id, body) SELECT id, 'a post' FROM ({}) AS ids",
+                    self.series(count)
+                )
+            }
+        }
+    }
+
+    /// Takes an id from each of the sequences that `turns` names, a row each; nothing where it is no matter of one call
+    /// for each id.
+    pub fn take_in_turn(&self, turns: &str) -> Option<String> {
+        match self.ids {
+            Ids::One(id) => Some(format!("SELECT count({}) FROM {turns}", id("sequence", ROOMY))),
+            Ids::Many(_) => None,
+        }
+    }
+
+    /// Whether the rows of single inserts get their ids from it.
+    pub fn is_a_default(&self) -> bool {
+        matches!(self.ids, Ids::One(_))
+    }
+
+    /// Why it is not compared on this server, if it is not.
+    pub fn is_missing(&self, client: &mut Client) -> Option<&'static str> {
+        let need = self.needs.as_ref()?;
+        let has: bool = client.query_one(need.query, &[]).expect("the catalog can be read").get(0);
+        (!has).then_some(need.what)
+    }
+}

@@ -1,0 +1,28 @@
+//! What is compared, a file each.
+
+mod copied_plpgsql;
+mod copied_sql;
+mod core_cache_1;
+mod core_cache_64;
+mod ours_batch;
+mod ours_cache_1;
+mod ours_cache_64;
+mod pgedge;
+mod uuid_v4;
+mod uuid_v7;
+
+use crate::bench::contender::Contender;
+
+/// All, in the order in which they are measured and shown: those whose ratio counts are next to each other.
+pub const ALL: [&Contender; 10] = [
+    &core_cache_1::CONTENDER,
+    &ours_cache_1::CONTENDER,
+    &core_cache_64::CONTENDER,
+    &ours_cache_64::CONTENDER,
+    &ours_batch::CONTENDER,
+    &copied_plpgsql::CONTENDER,
+    &copied_sql::CONTENDER,
+    &uuid_v4::CONTENDER,
+    &uuid_v7::CONTENDER,
+    &pgedge::CONTENDER,
+];

@@ -1,0 +1,15 @@
+//! pg_snowflake where a statement takes many ids by one call.
+
+use crate::bench::contender::{Contender, Ids};
+
+pub const CONTENDER: Contender = Contender {
+    name: "ours_batch",
+    title: "`snowflake_nextvals`",
+    color: (0, 60, 130),
+    needs: None,
+    setup: &["CREATE EXTENSION pg_snowflake", "CREATE SEQUENCE ids"],
+    id_type: "bigint",
+    ids: Ids::Many(|sequence, count, layout| {
+        format!("snowflake_nextvals({sequence}, 5, {count}, '{layout}')")
+    }),
+};

@@ -1,0 +1,13 @@
+//! pg_snowflake.
+
+use crate::bench::contender::{Contender, Ids};
+
+pub const CONTENDER: Contender = Contender {
+    name: "ours_cache_1",
+    title: "`snowflake_nextval`, `CACHE 1`",
+    color: (31, 119, 180),
+    needs: None,
+    setup: &["CREATE EXTENSION pg_snowflake", "CREATE SEQUENCE ids"],
+    id_type: "bigint",
+    ids: Ids::One(|sequence, layout| format!("snowflake_nextval({sequence}, 5, '{layout}')")),
+};

@@ -1,0 +1,17 @@
+//! pgEdge's extension, where its library has been installed in the server. [`super::super::server`] sets the node that
+//! it wants.
+
+use crate::bench::contender::{Contender, Ids, Need};
+
+pub const CONTENDER: Contender = Contender {
+    name: "pgedge",
+    title: "pgEdge's `snowflake.nextval`",
+    color: (44, 160, 44),
+    needs: Some(Need {
+        query: "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'snowflake')",
+        what: "its library was not found in this PostgreSQL",
+    }),
+    setup: &["CREATE EXTENSION snowflake", "CREATE SEQUENCE ids"],
+    id_type: "bigint",
+    ids: Ids::One(|sequence, _| format!("snowflake.nextval({sequence})")),
+};

@@ -1,0 +1,70 @@
+//! The processor's instructions for an id, counted by valgrind: they show a change that is lost in the noise of times.
+
+use crate::bench::backend::LOOP;
+use crate::bench::contender::{Contender, ROOMY, empty_loop};
+use crate::bench::samples::Measure;
+use crate::bench::{Findings, Plan, server};
+use crate::installation;
+use crate::{Cluster, SUPERUSER, Shutdown};
+use std::path::Path;
+
+/// Two lengths, so that starting and ending are in both and cancel out.
+const SHORT: i64 = 1_000;
+const LONG: i64 = 11_000;
+
+pub(super) fn run(_: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
+    let mut server = server::builder().setting("shared_buffers", "32MB").start();
+    for contender in contenders {
+        drop(server::database_of(&server, contender));
+    }
+    server.stop(Shutdown::Fast);
+    let of_the_loop = instructions_per_id(&server, SUPERUSER, empty_loop);
+    println!("      {LOOP}: {of_the_loop:.0}");
+    for contender in contenders {
+        let take = |count| contender.take(count, ROOMY);
+        let instructions = instructions_per_id(&server, contender.name, take) - of_the_loop;
+        println!("      {}: {instructions:.0}", contender.name);
+        // One round: they are the same in the next but for some in a thousand.
+        findings.samples.add(0, contender.name, Measure::Instructions, instructions);
+    }
+}
+
+fn instructions_per_id(stopped: &Cluster, database: &str, take: impl Fn(i64) -> String) -> f64 {
+    let [short, long] = [SHORT, LONG].map(|ids| count(stopped.dir(), database, &take(ids)));
+    (long as f64 - short as f64) / (LONG - SHORT) as f64
+}
+
+/// The instructions of a server that starts in single-user mode, runs one statement, and ends.
+fn count(dir: &Path, database: &str, statement: &str) -> u64 {
+    let mut valgrind = installation::as_server_user("valgrind", dir);
+    valgrind.args([
+        "--tool=callgrind",
+        "--callgrind-out-file=/dev/null",
+        "--log-file=callgrind.log",
+    ]);
+    valgrind.arg(installation::bindir().join("postgres"));
+    valgrind.args(["--single", "-D", "data", database]);
+    let said = installation::run(&mut valgrind, format!("{statement}\n").as_bytes());
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(said.contains("count = "), "the statement failed:\n{said}");
+    let log = std::fs::read_to_string(dir.join("callgrind.log")).expect("valgrind writes its log");
+    collected(&log).unwrap_or_else(|| panic!("valgrind does not say what it counted:\n{log}"))
+}
+
+/// The total in callgrind's log.
+fn collected(log: &str) -> Option<u64> {
+    let (_, rest) = log.split_once("Collected : ")?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::collected;
+
+    #[test]
+    fn callgrind_is_understood() {
+        let log = "==7== Events    : Ir\n==7== Collected : 58205712\n==7== \n==7== I   refs:      58,205,712\n";
+        assert_eq!(collected(log), Some(58_205_712));
+        assert_eq!(collected("==7== Command: postgres\n"), None);
+    }
+}

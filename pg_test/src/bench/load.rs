@@ -1,0 +1,139 @@
+//! Transactions of several clients, by pgbench, on a server that flushes each commit to disk.
+
+use crate::Cluster;
+use crate::bench::contender::{Contender, ROOMY};
+use crate::bench::samples::Measure;
+use crate::bench::{Findings, Plan, interleaved, server};
+use std::time::Duration;
+
+/// How many clients there are where nothing else is asked for.
+pub const CLIENTS: [u32; 4] = [1, 2, 8, 32];
+
+/// How many ids a transaction takes that only takes ids.
+const IDS: i64 = 100;
+
+/// How long a turn takes.
+const TIME: Duration = Duration::from_millis(400);
+
+/// One more would compete with the server for the processors.
+const THREADS: u32 = 2;
+
+/// One contender's transactions with a number of clients.
+struct Load {
+    contender: &'static Contender,
+    clients: u32,
+    script: String,
+    tps: Measure,
+    cpu: Measure,
+    /// For each client, so that a turn takes [`TIME`].
+    transactions: u32,
+}
+
+/// What pgbench says.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    tps: f64,
+    transactions: u32,
+}
+
+pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
+    // synchronous_commit is on where nothing else is said.
+    let server = server::builder().setting("fsync", "on").start();
+    for contender in contenders {
+        let mut client = server::database_of(&server, contender);
+        client.batch_execute(&contender.create_table()).expect("a table can be created");
+    }
+    // The contenders next to each other: what else the machine does changes within seconds.
+    let defaults = || contenders.iter().filter(|contender| contender.is_a_default());
+    let mut loads = Vec::new();
+    for &clients in &plan.clients {
+        loads.extend(contenders.iter().map(|contender| Load::of_ids(contender, clients)));
+        loads.extend(defaults().map(|contender| Load::of_inserts(contender, clients)));
+    }
+    let time = plan.scaled_time(TIME);
+    for load in &mut loads {
+        load.calibrate(&server, time);
+    }
+    interleaved(plan, &mut loads, |round, load| {
+        let cpu = server.cpu_time();
+        let outcome = load.run(&server, load.transactions);
+        let cpu = (server.cpu_time() - cpu).as_secs_f64() * 1e6;
+        let mut add =
+            |measure, value| findings.samples.add(round, load.contender.name, measure, value);
+        add(load.tps, outcome.tps);
+        add(load.cpu, cpu / f64::from(outcome.transactions));
+    });
+}
+
+impl Load {
+    fn of_ids(contender: &'static Contender, clients: u32) -> Self {
+        Load {
+            contender,
+            clients,
+            script: contender.take(IDS, ROOMY),
+            tps: Measure::TakingTps(clients),
+            cpu: Measure::TakingCpuUs(clients),
+            transactions: 0,
+        }
+    }
+
+    fn of_inserts(contender: &'static Contender, clients: u32) -> Self {
+        Load {
+            contender,
+            clients,
+            script: "INSERT INTO posts (body) VALUES ('a post')".to_owned(),
+            tps: Measure::InsertingTps(clients),
+            cpu: Measure::InsertingCpuUs(clients),
+            transactions: 0,
+        }
+    }
+
+    /// Finds out how many transactions take that time.
+    fn calibrate(&mut self, server: &Cluster, time: Duration) {
+        let each = |tps: f64, time: Duration| {
+            ((tps * time.as_secs_f64() / f64::from(self.clients)) as u32).max(10)
+        };
+        let first = self.run(server, 10).tps;
+        self.transactions = each(self.run(server, each(first, time / 2)).tps, time);
+    }
+
+    fn run(&self, server: &Cluster, transactions: u32) -> Outcome {
+        let options = [
+            "--protocol=prepared".to_owned(),
+            format!("--client={}", self.clients),
+            format!("--jobs={}", self.clients.min(THREADS)),
+            format!("--transactions={transactions}"),
+        ];
+        let said = server.pgbench(self.contender.name, &options, &self.script);
+        Outcome::read(&said)
+            .unwrap_or_else(|| panic!("pgbench does not say how fast it was:\n{said}"))
+    }
+}
+
+impl Outcome {
+    fn read(said: &str) -> Option<Self> {
+        let after = |label: &str| {
+            let figure = said.lines().find_map(|line| line.strip_prefix(label))?;
+            figure.trim_start().split([' ', '/']).next()
+        };
+        Some(Outcome {
+            tps: after("tps = ")?.parse().ok()?,
+            transactions: after("number of transactions actually processed:")?.parse().ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Outcome;
+
+    #[test]
+    fn pgbench_is_understood() {
+        let said = "transaction type: -\nnumber of clients: 8\n\
+            number of transactions actually processed: 8000/8000\nnumber of failed transactions: 0 (0.000%)\n\
+            latency average = 0.386 ms\ninitial connection time = 11.234 ms\n\
+            tps = 20711.432146 (without initial connection time)\n";
+        assert_eq!(Outcome::read(said), Some(Outcome { tps: 20711.432146, transactions: 8000 }));
+        assert_eq!(Outcome::read("tps = 1.0\n"), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! What an id costs, here and with everything that a user would take instead. `./dev bench` runs it.
+//!
+//! Each measure starts a server of its own and goes round by round through all contenders, so that what disturbs the
+//! machine disturbs all of them.
+
+mod backend;
+mod bulk;
+mod chart;
+pub mod contender;
+pub mod contenders;
+mod instructions;
+pub mod limits;
+mod load;
+mod rate;
+mod repeats;
+mod report;
+pub mod samples;
+mod sequences;
+mod server;
+
+pub use load::CLIENTS;
+pub use report::Report;
+
+use contender::Contender;
+use samples::Samples;
+use std::time::{Duration, Instant};
+
+/// What is to be measured, and how thoroughly.
+#[derive(Debug)]
+pub struct Plan {
+    /// The measures.
+    pub parts: Vec<&'static Part>,
+    /// How often each contender has its turn.
+    pub rounds: usize,
+    /// How many clients a load has, in turn.
+    pub clients: Vec<u32>,
+    /// How large all of it is: 1 is what the documentation shows, 0.1 a tenth of it.
+    pub scale: f64,
+}
+
+impl Plan {
+    fn scaled(&self, full: i64) -> i64 {
+        ((full as f64 * self.scale) as i64).max(100)
+    }
+
+    fn scaled_time(&self, full: Duration) -> Duration {
+        full.mul_f64(self.scale)
+    }
+}
+
+/// Some measures that share a server.
+#[derive(Debug)]
+pub struct Part {
+    /// As on the command line.
+    pub name: &'static str,
+    what: &'static str,
+    run: fn(&Plan, &[&'static Contender], &mut Findings),
+}
+
+/// All parts, in their order.
+pub static PARTS: [Part; 7] = [
+    Part { name: "backend", what: "ids in one backend", run: backend::run },
+    Part { name: "repeats", what: "whether ids of one statement repeat", run: repeats::run },
+    Part { name: "bulk", what: "an INSERT of many rows", run: bulk::run },
+    Part { name: "sequences", what: "many sequences in one backend", run: sequences::run },
+    Part { name: "rate", what: "the rate of a layout", run: rate::run },
+    Part { name: "load", what: "transactions of several clients, flushed to disk", run: load::run },
+    Part { name: "instructions", what: "instructions under valgrind", run: instructions::run },
+];
+
+/// What came out.
+#[derive(Debug, Default)]
+pub struct Findings {
+    pub samples: Samples,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+}
+
+impl Findings {
+    fn note(&mut self, note: String) {
+        println!("      {note}");
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+}
+
+/// Measures all of the plan.
+pub fn run(plan: &Plan) -> Report {
+    let started = Instant::now();
+    let mut findings = Findings::default();
+    let contenders = server::available(&mut findings);
+    for part in &plan.parts {
+        println!("==> {}", part.what);
+        let began = Instant::now();
+        (part.run)(plan, &contenders, &mut findings);
+        println!("      {:.1} s", began.elapsed().as_secs_f64());
+    }
+    Report::new(plan, contenders, findings, started.elapsed())
+}
+
+/// Gives each contender its turn in each round. Who begins changes from round to round.
+fn interleaved<T>(plan: &Plan, contenders: &mut [T], mut turn: impl FnMut(usize, &mut T)) {
+    for round in 0..plan.rounds {
+        let first = round % contenders.len();
+        for place in 0..contenders.len() {
+            turn(round, &mut contenders[(first + place) % contenders.len()]);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Ids that one backend takes without a pause, by what the layout allows.
+
+use crate::bench::contender::Contender;
+use crate::bench::samples::Measure;
+use crate::bench::{Findings, Plan, interleaved, server};
+use postgres::Client;
+use std::time::{Duration, Instant};
+
+/// Ours: the others have no such limit.
+const NAMES: [&str; 3] = ["ours_cache_1", "ours_cache_64", "ours_batch"];
+
+/// How long ids are taken without a pause, where the limit is reached.
+const TIME: Duration = Duration::from_millis(700);
+
+/// A layout with the ids that it allows in a second.
+struct Limited {
+    layout: &'static str,
+    ids_per_second: f64,
+    measure: Measure,
+}
+
+const LAYOUTS: [Limited; 2] = [
+    Limited {
+        layout: "instagram",
+        ids_per_second: 1_024_000.0,
+        measure: Measure::ShareOfInstagram,
+    },
+    Limited { layout: "twitter", ids_per_second: 4_096_000.0, measure: Measure::ShareOfTwitter },
+];
+
+/// A session that takes ids of a layout.
+struct Session {
+    contender: &'static Contender,
+    limited: &'static Limited,
+    client: Client,
+}
+
+pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
+    let server = server::builder().start();
+    let mut sessions = Vec::new();
+    for &contender in contenders.iter().filter(|contender| NAMES.contains(&contender.name)) {
+        drop(server::database_of(&server, contender));
+        for limited in &LAYOUTS {
+            let client = server::connect(&server, contender);
+            sessions.push(Session { contender, limited, client });
+        }
+    }
+    interleaved(plan, &mut sessions, |round, session| {
+        let share = session.share_of_the_limit(plan.scaled_time(TIME));
+        findings.samples.add(round, session.contender.name, session.limited.measure, share);
+    });
+}
+
+impl Session {
+    /// What comes from the lead is no sustained rate, and does not count.
+    fn share_of_the_limit(&mut self, time: Duration) -> f64 {
+        let Session { contender, limited, client } = self;
+        // One sequence serves both layouts, and counters of two layouts do not mix.
+        client.batch_execute("SELECT setval('ids', 1)").expect("a sequence can be set back");
+        let count = limited.ids_per_second * time.as_secs_f64();
+        let take = contender.take(count as i64, limited.layout);
+        let began = Instant::now();
+        client.batch_execute(&take).expect("ids are given");
+        let lead = seconds_ahead(client, limited.layout).max(0.0);
+        // Up to when the lead was read: it falls as time passes, and the two have to be of one moment.
+        let elapsed = began.elapsed().as_secs_f64();
+        (count / limited.ids_per_second - lead) / elapsed
+    }
+}
+
+/// How far the session's last id is ahead of the clock.
+fn seconds_ahead(client: &mut Client, layout: &str) -> f64 {
+    let ahead = format!(
+        "SELECT extract(epoch FROM snowflake_created_at(snowflake_currval('ids'), '{layout}') - clock_timestamp())::float8"
+    );
+    client.query_one(&ahead, &[]).expect("the session has an id").get(0)
+}

@@ -1,0 +1,23 @@
+//! How many of the ids of one statement had come before.
+
+use crate::bench::contender::Contender;
+use crate::bench::samples::Measure;
+use crate::bench::{Findings, Plan, server};
+
+const IDS: i64 = 1_000_000;
+
+pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
+    let server = server::builder().setting("work_mem", "256MB").start();
+    let ids = plan.scaled(IDS);
+    for contender in contenders {
+        let mut client = server::database_of(&server, contender);
+        let count = format!(
+            "WITH taken AS MATERIALIZED ({}) SELECT count(*) - count(DISTINCT id) FROM taken",
+            contender.series(ids)
+        );
+        // One round: a count, and whether it is 0 is all that matters.
+        let repeats: i64 = client.query_one(&count, &[]).expect("ids are given").get(0);
+        let of_a_million = repeats as f64 / ids as f64 * 1e6;
+        findings.samples.add(0, contender.name, Measure::Repeats, of_a_million);
+    }
+}

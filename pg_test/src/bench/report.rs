@@ -1,0 +1,268 @@
+//! What a run came to, as Markdown, and the files that go with it.
+
+use crate::bench::backend::LOOP;
+use crate::bench::contender::Contender;
+use crate::bench::limits::{Bound, LIMITS, Limit, Verdict};
+use crate::bench::load::CLIENTS;
+use crate::bench::samples::{Measure, Samples, Spread};
+use crate::bench::sequences::COUNTS;
+use crate::bench::{Findings, Plan, chart};
+use crate::record::thousands;
+use std::fmt::{self, Display, Formatter};
+use std::fs::write;
+use std::path::Path;
+use std::time::Duration;
+
+/// What came out of a run.
+pub struct Report {
+    contenders: Vec<&'static Contender>,
+    samples: Samples,
+    notes: Vec<String>,
+    rounds: usize,
+    scale: f64,
+    took: Duration,
+}
+
+/// A table with a row for each contender: what to do with a measure to show it, below which heading.
+type Column = (String, Measure, fn(Spread) -> String);
+
+impl Report {
+    pub(super) fn new(
+        plan: &Plan,
+        contenders: Vec<&'static Contender>,
+        findings: Findings,
+        took: Duration,
+    ) -> Self {
+        let Findings { samples, notes } = findings;
+        Report { contenders, samples, notes, rounds: plan.rounds, scale: plan.scale, took }
+    }
+
+    /// Writes every measurement and the chart into a folder.
+    pub fn write_into(&self, folder: &Path) {
+        std::fs::create_dir_all(folder).expect("the folder can be made");
+        write(folder.join("results.csv"), self.samples.to_csv()).expect("the file can be written");
+        write(folder.join("results.svg"), chart::draw(&self.contenders, &self.samples))
+            .expect("the file can be written");
+    }
+
+    /// Whether nothing that was measured misses its limit.
+    pub fn is_met(&self) -> bool {
+        let is_missed = |limit: &Limit| matches!(limit.verdict(&self.samples), Verdict::NotMet(_));
+        !LIMITS.iter().any(is_missed)
+    }
+
+    fn limits(&self, f: &mut Formatter) -> fmt::Result {
+        writeln!(f, "| what has to be shown | limit | median | quartiles | rounds | |")?;
+        writeln!(f, "| --- | --: | --: | --: | --: | --- |")?;
+        for limit in &LIMITS {
+            writeln!(f, "{}", limit_row(limit, &limit.verdict(&self.samples)))?;
+        }
+        Ok(())
+    }
+
+    /// A table of the contenders for which any of it was measured; nothing where that is none.
+    fn table(&self, f: &mut Formatter, title: &str, columns: &[Column]) -> fmt::Result {
+        let cell =
+            |&(_, measure, show): &Column, name| self.samples.spread(measure, name).map(show);
+        let mut rows: Vec<(&str, &str)> = vec![(LOOP, "the empty loop")];
+        rows.extend(self.contenders.iter().map(|contender| (contender.name, contender.title)));
+        rows.retain(|(name, _)| columns.iter().any(|column| cell(column, name).is_some()));
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let headings: Vec<&str> = columns.iter().map(|(heading, ..)| heading.as_str()).collect();
+        writeln!(f, "\n### {title}\n")?;
+        writeln!(f, "| | {} |", headings.join(" | "))?;
+        writeln!(f, "| --- |{}", " --: |".repeat(columns.len()))?;
+        for (name, title) in rows {
+            let cells: Vec<String> =
+                columns.iter().map(|column| cell(column, name).unwrap_or_default()).collect();
+            writeln!(f, "| {title} | {} |", cells.join(" | "))?;
+        }
+        Ok(())
+    }
+}
+
+/// As Markdown.
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let minutes = self.took.as_secs_f64() / 60.0;
+        write!(f, "{} rounds in {minutes:.1} minutes", self.rounds)?;
+        if self.scale != 1.0 {
+            write!(f, ", at {} of the full size", self.scale)?;
+        }
+        writeln!(f, ".\n")?;
+        self.limits(f)?;
+        for note in &self.notes {
+            writeln!(f, "\n{note}")?;
+        }
+        self.table(
+            f,
+            "Ids in one backend",
+            &[
+                column("ns per id above the loop", Measure::IdNs, with_quartiles),
+                column("with the loop", Measure::StatementNs, whole),
+                column("instructions", Measure::Instructions, whole),
+                column("CPU s per 1,000,000", Measure::IdCpuSeconds, hundredths),
+                column("WAL records per 1,000,000", Measure::WalRecords, whole),
+                column("WAL bytes per 1,000,000", Measure::WalBytes, whole),
+                column("repeats in 1,000,000", Measure::Repeats, whole),
+            ],
+        )?;
+        self.table(
+            f,
+            "Transactions per second: 100 ids each",
+            &by_clients(Measure::TakingTps, Measure::TakingCpuUs),
+        )?;
+        self.table(
+            f,
+            "Transactions per second: one row inserted each",
+            &by_clients(Measure::InsertingTps, Measure::InsertingCpuUs),
+        )?;
+        self.table(
+            f,
+            "1,000,000 rows by one `INSERT`",
+            &[
+                column("s", Measure::BulkSeconds, with_quartiles_in_hundredths),
+                column("CPU s", Measure::BulkCpuSeconds, hundredths),
+                column("bytes of the primary key", Measure::KeyBytes, whole),
+            ],
+        )?;
+        let in_turn = COUNTS.map(|count| {
+            let heading = match count {
+                1 => "one sequence".to_owned(),
+                _ => thousands(count.into()),
+            };
+            (heading, Measure::InTurnNs(count), with_quartiles as fn(Spread) -> String)
+        });
+        self.table(
+            f,
+            "Sequences that one backend uses in turn: ns per id above the loop",
+            &in_turn,
+        )?;
+        self.table(
+            f,
+            "Ids without a pause, by what the layout allows",
+            &[
+                column("`instagram`, 1,024,000 per s", Measure::ShareOfInstagram, thousandths),
+                column("`twitter`, 4,096,000 per s", Measure::ShareOfTwitter, thousandths),
+            ],
+        )
+    }
+}
+
+fn column(heading: &str, measure: Measure, show: fn(Spread) -> String) -> Column {
+    (heading.to_owned(), measure, show)
+}
+
+fn by_clients(tps: fn(u32) -> Measure, cpu_us: fn(u32) -> Measure) -> Vec<Column> {
+    let heading = |clients| match clients {
+        1 => "1 client".to_owned(),
+        _ => format!("{clients} clients"),
+    };
+    let mut columns: Vec<Column> = CLIENTS
+        .iter()
+        .map(|&clients| (heading(clients), tps(clients), with_quartiles as _))
+        .collect();
+    columns.push(column("CPU µs of the server, 8 clients", cpu_us(8), whole));
+    columns
+}
+
+fn limit_row(limit: &Limit, verdict: &Verdict) -> String {
+    let bound = match limit.bound {
+        Bound::AtMost(bound) => format!("≤ {bound}"),
+        Bound::AtLeast(bound) => format!("≥ {bound}"),
+    };
+    let title = limit.title;
+    let measured = |spread: &Spread, verdict: &str| {
+        let Spread { lower_quartile, median, upper_quartile, count } = spread;
+        format!(
+            "| {title} | {bound} | {median:.3} | {lower_quartile:.3}–{upper_quartile:.3} | {count} | {verdict} |"
+        )
+    };
+    match verdict {
+        Verdict::Met(spread) => measured(spread, "met"),
+        Verdict::NotMet(spread) => measured(spread, "**not met**"),
+        Verdict::Unknown => format!("| {title} | {bound} | | | | not measured |"),
+    }
+}
+
+fn whole(spread: Spread) -> String {
+    thousands(spread.median.round() as i64)
+}
+
+fn with_quartiles(spread: Spread) -> String {
+    let [lower, median, upper] = [spread.lower_quartile, spread.median, spread.upper_quartile]
+        .map(|figure| thousands(figure.round() as i64));
+    format!("{median} ({lower}–{upper})")
+}
+
+fn with_quartiles_in_hundredths(spread: Spread) -> String {
+    let Spread { lower_quartile, median, upper_quartile, .. } = spread;
+    format!("{median:.2} ({lower_quartile:.2}–{upper_quartile:.2})")
+}
+
+fn hundredths(spread: Spread) -> String {
+    format!("{:.2}", spread.median)
+}
+
+fn thousandths(spread: Spread) -> String {
+    format!("{:.3}", spread.median)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Report;
+    use crate::bench::contenders::ALL;
+    use crate::bench::samples::{Measure, Samples};
+    use std::time::Duration;
+
+    fn report(ours: f64, core: f64) -> Report {
+        let mut samples = Samples::default();
+        for round in 0..9 {
+            samples.add(round, "ours_cache_1", Measure::IdNs, ours);
+            samples.add(round, "core_cache_1", Measure::IdNs, core);
+        }
+        Report {
+            contenders: ALL.to_vec(),
+            samples,
+            notes: vec!["A note.".to_owned()],
+            rounds: 9,
+            scale: 1.0,
+            took: Duration::from_secs(90),
+        }
+    }
+
+    #[test]
+    fn a_missed_limit_is_told_as_missed() {
+        let report = report(1000.0, 1000.0);
+        assert!(!report.is_met());
+        let row = "| one backend: `snowflake_nextval` by core's `nextval`, both `CACHE 1` | ≤ 0.9 | 1.000 | \
+                   1.000–1.000 | 9 | **not met** |";
+        assert!(report.to_string().contains(row), "{report}");
+    }
+
+    #[test]
+    fn a_limit_that_is_kept_is_told_as_met_and_what_was_not_measured_as_that() {
+        let report = report(800.0, 1000.0);
+        assert!(report.is_met());
+        let text = report.to_string();
+        assert!(text.contains("| ≤ 0.9 | 0.800 | 0.800–0.800 | 9 | met |"), "{text}");
+        assert_eq!(text.matches("| not measured |").count(), 10, "{text}");
+    }
+
+    #[test]
+    fn a_table_has_the_contenders_that_were_measured() {
+        let text = report(1234.4, 2000.0).to_string();
+        let table = "### Ids in one backend\n\n\
+            | | ns per id above the loop | with the loop | instructions | CPU s per 1,000,000 | \
+            WAL records per 1,000,000 | WAL bytes per 1,000,000 | repeats in 1,000,000 |\n\
+            | --- | --: | --: | --: | --: | --: | --: | --: |\n\
+            | core `nextval`, `CACHE 1` | 2,000 (2,000–2,000) |  |  |  |  |  |  |\n\
+            | `snowflake_nextval`, `CACHE 1` | 1,234 (1,234–1,234) |  |  |  |  |  |  |\n";
+        assert!(text.contains(table), "{text}");
+        assert!(!text.contains("one row inserted"), "{text}");
+        assert!(text.starts_with("9 rounds in 1.5 minutes.\n"), "{text}");
+        assert!(text.contains("\nA note.\n"), "{text}");
+    }
+}

@@ -1,0 +1,243 @@
+//! What was measured, and what it comes to: medians, quartiles, ratios.
+
+use std::fmt::{self, Display, Formatter};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Nanoseconds for each id of a statement that takes many, the loop among them.
+    StatementNs,
+    /// The same without the loop's.
+    IdNs,
+    /// CPU seconds of the backend for 1,000,000 ids, the loop's among them.
+    IdCpuSeconds,
+    /// WAL records for 1,000,000 ids.
+    WalRecords,
+    /// WAL bytes for 1,000,000 ids.
+    WalBytes,
+    /// How many of 1,000,000 ids of one statement had come before.
+    Repeats,
+    /// Instructions for each id, without the loop's.
+    Instructions,
+    /// Transactions a second of so many clients that take 100 ids each.
+    TakingTps(u32),
+    /// CPU microseconds of the server for each of these.
+    TakingCpuUs(u32),
+    /// Transactions a second of so many clients that insert a row each.
+    InsertingTps(u32),
+    /// CPU microseconds of the server for each of these.
+    InsertingCpuUs(u32),
+    /// Seconds of an INSERT of many rows.
+    BulkSeconds,
+    /// CPU seconds of its backend.
+    BulkCpuSeconds,
+    /// The size of the primary key afterwards.
+    KeyBytes,
+    /// Nanoseconds for each id that is taken from so many sequences in turn, without the loop's.
+    InTurnNs(u32),
+    /// Ids a second of one backend that takes them without a pause, as a part of what the layout `instagram` allows.
+    ShareOfInstagram,
+    /// The same with the layout `twitter`.
+    ShareOfTwitter,
+}
+
+/// As in the CSV.
+impl Display for Measure {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        match self {
+            Measure::StatementNs => write!(f, "ns_per_id_with_loop"),
+            Measure::IdNs => write!(f, "ns_per_id"),
+            Measure::IdCpuSeconds => write!(f, "cpu_s_per_1000000_ids"),
+            Measure::WalRecords => write!(f, "wal_records_per_1000000_ids"),
+            Measure::WalBytes => write!(f, "wal_bytes_per_1000000_ids"),
+            Measure::Repeats => write!(f, "repeats_in_1000000_ids"),
+            Measure::Instructions => write!(f, "instructions_per_id"),
+            Measure::TakingTps(clients) => write!(f, "tps_of_100_ids_{clients}_clients"),
+            Measure::TakingCpuUs(clients) => write!(f, "cpu_us_of_100_ids_{clients}_clients"),
+            Measure::InsertingTps(clients) => write!(f, "tps_of_an_insert_{clients}_clients"),
+            Measure::InsertingCpuUs(clients) => write!(f, "cpu_us_of_an_insert_{clients}_clients"),
+            Measure::BulkSeconds => write!(f, "bulk_insert_s"),
+            Measure::BulkCpuSeconds => write!(f, "bulk_insert_cpu_s"),
+            Measure::KeyBytes => write!(f, "primary_key_bytes"),
+            Measure::InTurnNs(sequences) => write!(f, "ns_per_id_of_{sequences}_sequences"),
+            Measure::ShareOfInstagram => write!(f, "share_of_the_limit_instagram"),
+            Measure::ShareOfTwitter => write!(f, "share_of_the_limit_twitter"),
+        }
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    pub measure: Measure,
+    /// The contender's name.
+    pub contender: &'static str,
+    pub round: usize,
+    pub value: f64,
+}
+
+/// All measurements of a run.
+#[derive(Debug, Default)]
+pub struct Samples(Vec<Sample>);
+
+impl Samples {
+    pub fn add(&mut self, round: usize, contender: &'static str, measure: Measure, value: f64) {
+        self.0.push(Sample { measure, contender, round, value });
+    }
+
+    /// Adds as another measure what remains of one without the empty loop's in the same round.
+    pub fn subtract_loop(&mut self, with_loop: Measure, without: Measure, the_loop: &str) {
+        let of_the_loop: Vec<Sample> = self.of(with_loop, the_loop).copied().collect();
+        let remains = |sample: &Sample| {
+            let of_the_loop = of_the_loop.iter().find(|other| other.round == sample.round)?;
+            Some(Sample { measure: without, value: sample.value - of_the_loop.value, ..*sample })
+        };
+        let others = self
+            .0
+            .iter()
+            .filter(|sample| sample.measure == with_loop && sample.contender != the_loop);
+        let remains: Vec<Sample> = others.filter_map(remains).collect();
+        self.0.extend(remains);
+    }
+
+    fn of(&self, measure: Measure, contender: &str) -> impl Iterator<Item = &Sample> {
+        self.0
+            .iter()
+            .filter(move |sample| sample.measure == measure && sample.contender == contender)
+    }
+
+    /// What was measured of a contender in all rounds; nothing where it was not.
+    pub fn spread(&self, measure: Measure, contender: &str) -> Option<Spread> {
+        Spread::of(self.of(measure, contender).map(|sample| sample.value).collect())
+    }
+
+    /// One figure by another, round by round, so that what disturbed a round disturbs both.
+    pub fn ratio(&self, over: (Measure, &str), under: (Measure, &str)) -> Option<Spread> {
+        let ratio = |over: &Sample| {
+            let under = self.of(under.0, under.1).find(|under| under.round == over.round)?;
+            Some(over.value / under.value)
+        };
+        Spread::of(self.of(over.0, over.1).filter_map(ratio).collect())
+    }
+
+    /// One line for each measurement.
+    pub fn to_csv(&self) -> String {
+        let mut csv = csv::Writer::from_writer(Vec::new());
+        csv.write_record(["measure", "contender", "round", "value"])
+            .expect("memory can be written");
+        for Sample { measure, contender, round, value } in &self.0 {
+            let line = [
+                measure.to_string(),
+                (*contender).to_owned(),
+                round.to_string(),
+                value.to_string(),
+            ];
+            csv.write_record(line).expect("memory can be written");
+        }
+        String::from_utf8(csv.into_inner().expect("memory can be written"))
+            .expect("all of it is text")
+    }
+}
+
+/// A median and what lies around it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    pub lower_quartile: f64,
+    pub median: f64,
+    pub upper_quartile: f64,
+    /// How many measurements it is of.
+    pub count: usize,
+}
+
+impl Spread {
+    /// Nothing of nothing.
+    fn of(mut values: Vec<f64>) -> Option<Self> {
+        if values.is_empty() {
+            return None;
+        }
+        values.sort_by(f64::total_cmp);
+        Some(Spread {
+            lower_quartile: quantile(&values, 0.25),
+            median: quantile(&values, 0.5),
+            upper_quartile: quantile(&values, 0.75),
+            count: values.len(),
+        })
+    }
+}
+
+/// Between two of the sorted values by the distance to each, as R and NumPy do where not told otherwise.
+fn quantile(sorted: &[f64], part: f64) -> f64 {
+    let place = part * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    below + (above - below) * place.fract()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Measure, Samples, Spread};
+
+    fn samples(values: &[(usize, &'static str, f64)]) -> Samples {
+        let mut samples = Samples::default();
+        for &(round, contender, value) in values {
+            samples.add(round, contender, Measure::IdNs, value);
+        }
+        samples
+    }
+
+    #[test]
+    fn the_median_lies_between_the_quartiles_whatever_the_order() {
+        let cases = [
+            (vec![7.0], [7.0, 7.0, 7.0]),
+            (vec![4.0, 1.0, 3.0, 2.0], [1.75, 2.5, 3.25]),
+            (vec![9.0, 1.0, 5.0, 3.0, 7.0], [3.0, 5.0, 7.0]),
+            (vec![1.0, 1.0, 1.0, 1000.0, 1.0], [1.0, 1.0, 1.0]),
+        ];
+        for (values, [lower_quartile, median, upper_quartile]) in cases {
+            let expected = Spread { lower_quartile, median, upper_quartile, count: values.len() };
+            assert_eq!(Spread::of(values.clone()), Some(expected), "{values:?}");
+        }
+        assert_eq!(Spread::of(vec![]), None);
+    }
+
+    #[test]
+    fn a_ratio_is_of_the_same_round() {
+        // The machine was ten times as slow in round 1, and of round 3 there is one figure only.
+        let samples = samples(&[
+            (0, "ours", 10.0),
+            (0, "core", 20.0),
+            (1, "core", 200.0),
+            (1, "ours", 100.0),
+            (2, "ours", 10.0),
+            (2, "core", 20.0),
+            (3, "ours", 1.0),
+        ]);
+        let ratio = samples.ratio((Measure::IdNs, "ours"), (Measure::IdNs, "core")).unwrap();
+        let half = Spread { lower_quartile: 0.5, median: 0.5, upper_quartile: 0.5, count: 3 };
+        assert_eq!(ratio, half);
+        assert_eq!(samples.ratio((Measure::IdNs, "ours"), (Measure::WalBytes, "core")), None);
+    }
+
+    #[test]
+    fn the_loop_of_the_same_round_is_subtracted() {
+        let mut samples = Samples::default();
+        for (round, contender, value) in
+            [(0, "loop", 3.0), (0, "ours", 10.0), (1, "ours", 30.0), (1, "loop", 9.0)]
+        {
+            samples.add(round, contender, Measure::StatementNs, value);
+        }
+        samples.subtract_loop(Measure::StatementNs, Measure::IdNs, "loop");
+        let without: Vec<f64> =
+            samples.of(Measure::IdNs, "ours").map(|sample| sample.value).collect();
+        assert_eq!(without, [7.0, 21.0]);
+        assert_eq!(samples.spread(Measure::IdNs, "loop"), None);
+    }
+
+    #[test]
+    fn the_csv_has_a_line_for_each_measurement() {
+        let csv = samples(&[(0, "ours", 10.5), (1, "core", 20.0)]).to_csv();
+        assert_eq!(
+            csv,
+            "measure,contender,round,value\nns_per_id,ours,0,10.5\nns_per_id,core,1,20\n"
+        );
+    }
+}

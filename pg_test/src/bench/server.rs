@@ -1,0 +1,53 @@
+//! The servers that are measured, and the databases of the contenders in them.
+
+use crate::bench::Findings;
+use crate::bench::contender::Contender;
+use crate::bench::contenders::ALL;
+use crate::{Builder, Cluster, SUPERUSER};
+use postgres::Client;
+
+/// A server with room for what is measured, and nothing that begins on its own in the middle of it.
+pub(super) fn builder() -> Builder {
+    Cluster::builder()
+        .setting("shared_buffers", "1GB")
+        .setting("wal_buffers", "64MB")
+        .setting("max_wal_size", "16GB")
+        .setting("checkpoint_timeout", "1d")
+        .setting("autovacuum", "off")
+        .setting("jit", "off")
+        .setting("max_parallel_workers_per_gather", "0")
+        // pgEdge's extension gives no ids without it.
+        .setting("snowflake.node", "1")
+}
+
+/// The contenders that this PostgreSQL has.
+pub(super) fn available(findings: &mut Findings) -> Vec<&'static Contender> {
+    let server = Cluster::new();
+    let mut client = server.connect();
+    let has = |contender: &&&'static Contender| match contender.is_missing(&mut client) {
+        Some(why) => {
+            findings.note(format!("{} is not compared: {why}.", contender.title));
+            false
+        }
+        None => true,
+    };
+    ALL.iter().filter(has).copied().collect()
+}
+
+/// Makes a contender's database, and gives a session in it.
+pub(super) fn database_of(server: &Cluster, contender: &Contender) -> Client {
+    let create = format!("CREATE DATABASE {}", contender.name);
+    server.connect().batch_execute(&create).expect("a database can be created");
+    let mut client = connect(server, contender);
+    for statement in contender.setup {
+        client
+            .batch_execute(statement)
+            .unwrap_or_else(|error| panic!("{}: {statement}: {error:?}", contender.name));
+    }
+    client
+}
+
+/// A session in a contender's database.
+pub(super) fn connect(server: &Cluster, contender: &Contender) -> Client {
+    server.connect_to(SUPERUSER, contender.name)
+}

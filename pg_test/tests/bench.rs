@@ -1,0 +1,87 @@
+//! The program of `./dev bench`, with sizes at which its figures mean nothing. Counting instructions is a test of
+//! its own, in the tests that need valgrind.
+
+use pg_snowflake_servertest::bench::contender::Ids;
+use pg_snowflake_servertest::bench::contenders::ALL;
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// What each contender is measured by.
+const OF_ALL: [&str; 9] = [
+    "ns_per_id_with_loop",
+    "ns_per_id",
+    "cpu_s_per_1000000_ids",
+    "wal_records_per_1000000_ids",
+    "wal_bytes_per_1000000_ids",
+    "repeats_in_1000000_ids",
+    "tps_of_100_ids_2_clients",
+    "tps_of_100_ids_8_clients",
+    "cpu_us_of_100_ids_8_clients",
+];
+
+/// What those are that a column has as its default.
+const OF_DEFAULTS: [&str; 2] = ["tps_of_an_insert_2_clients", "tps_of_an_insert_8_clients"];
+
+#[test]
+fn the_bench_measures_all_contenders_and_writes_what_it_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.md");
+    std::fs::write(&page, "above\n<!-- bench: begin -->\n<!-- bench: end -->\nbelow\n").unwrap();
+
+    let output = bench(&page, folder.path());
+
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("| what has to be shown |"), "{printed}\n{told}");
+    let misses = printed.contains("**not met**");
+    assert_eq!(output.status.success(), !misses, "{printed}");
+
+    let page = std::fs::read_to_string(page).unwrap();
+    let (above, below) =
+        page.split_once("pg_snowflake v0, PostgreSQL ").expect("what was measured");
+    assert!(above.starts_with("above\n") && below.ends_with("\nbelow\n"), "{page}");
+    assert_eq!(page.contains("**not met**"), misses);
+
+    let csv = std::fs::read_to_string(folder.path().join("results.csv")).unwrap();
+    let measured: HashSet<(&str, &str)> = csv
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split(',');
+            Some((fields.next()?, fields.next()?))
+        })
+        .collect();
+    let svg = std::fs::read_to_string(folder.path().join("results.svg")).unwrap();
+    for contender in ALL {
+        let title = contender.title.replace('`', "");
+        if page.contains(&format!("{} is not compared: ", contender.title)) {
+            assert!(contender.needs.is_some(), "{title}");
+            continue;
+        }
+        assert!(svg.contains(&title), "{title}");
+        let of_defaults = OF_DEFAULTS.iter().filter(|_| matches!(contender.ids, Ids::One(_)));
+        for measure in OF_ALL.iter().chain(of_defaults) {
+            assert!(measured.contains(&(measure, contender.name)), "{measure} of {title}:\n{csv}");
+        }
+    }
+    for measure in ["bulk_insert_s", "primary_key_bytes", "ns_per_id_of_10_sequences"] {
+        for name in ["core_cache_1", "ours_cache_1"] {
+            assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
+        }
+    }
+    for measure in ["share_of_the_limit_instagram", "share_of_the_limit_twitter"] {
+        assert!(measured.contains(&(measure, "ours_batch")), "{measure}:\n{csv}");
+    }
+}
+
+fn bench(page: &Path, folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bench"))
+        .args(["--rounds", "1", "--scale", "0.001", "--clients", "2,8", "--revision", "v0"])
+        .args(["--only", "backend,repeats,bulk,sequences,rate,load"])
+        .arg("--record")
+        .arg(page)
+        .arg("--output")
+        .arg(folder)
+        .output()
+        .unwrap()
+}
