@@ -141,6 +141,11 @@ pub fn bindir() -> &'static Path {
     BINDIR.get_or_init(|| pg_config("--bindir"))
 }
 
+/// Whether the installation has that module of PostgreSQL's `contrib`.
+pub fn has_contrib(module: &str) -> bool {
+    pg_config("--pkglibdir").join(format!("{module}.so")).exists()
+}
+
 /// A folder of the installation, by the option of `pg_config` that names it.
 pub fn pg_config(option: &str) -> PathBuf {
     let pg_config = std::env::var_os("PG_CONFIG")

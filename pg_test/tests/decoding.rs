@@ -1,6 +1,7 @@
 //! Logical decoding reads the WAL that the extension writes.
 
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::left_out::has_contrib;
 use pg_snowflake_servertest::sequence::{take, take_one};
 use postgres::Client;
 use std::thread::sleep;
@@ -8,6 +9,9 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn test_decoding_gives_the_rows_with_their_ids() {
+    if !has_contrib("test_decoding", "decoding to text") {
+        return;
+    }
     let (_cluster, mut client) = publisher();
     client
         .batch_execute("SELECT pg_create_logical_replication_slot('slot', 'test_decoding')")

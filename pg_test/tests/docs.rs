@@ -6,8 +6,7 @@
 //! A block of "sql" is a session of psql of its own. One of "sql session=NAME" is run in a session with the database of
 //! that name, which stays open to the end of the page: for transactions that are open at the same time.
 
-use pg_snowflake_servertest::fleet::is_available;
-use pg_snowflake_servertest::left_out::left_out;
+use pg_snowflake_servertest::left_out::has_contrib;
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use postgres::Client;
 use std::collections::HashMap;
@@ -17,8 +16,9 @@ use std::path::{Path, PathBuf};
 fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
-        if text.contains("EXTENSION postgres_fdw") && !is_available() {
-            left_out(&format!("the SQL of {page:?}"), "postgres_fdw in the installation");
+        if text.contains("EXTENSION postgres_fdw")
+            && !has_contrib("postgres_fdw", &format!("the SQL of {page:?}"))
+        {
             continue;
         }
         run_page(&page, &blocks(&text));

@@ -2,6 +2,7 @@
 //! servers.
 
 use crate::ask::{plan, printed, server};
+use pg_snowflake_servertest::left_out::has_contrib;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use postgres::Client;
 
@@ -252,6 +253,9 @@ fn an_index_on_a_field_is_used() {
 
 #[test]
 fn a_foreign_server_computes_what_is_asked_of_it() {
+    if !has_contrib("postgres_fdw", "conditions sent to a foreign server") {
+        return;
+    }
     let (cluster, mut client) = server();
     fill(&mut client, 10_000, "js53");
     client

@@ -27,7 +27,7 @@ pub struct Fleet {
 
 /// Whether the installation has `postgres_fdw`, without which there is no router.
 pub fn is_available() -> bool {
-    installation::pg_config("--sharedir").join("extension/postgres_fdw.control").exists()
+    installation::has_contrib("postgres_fdw")
 }
 
 /// The name of a logical shard: its schema, and on the router its foreign server.

@@ -311,10 +311,19 @@ fn at_the_end_of_the_layouts_life_ids_end_with_an_error_and_none_is_negative() {
     assert_eq!(error.code().code(), "2200H", "{error:?}");
     assert!(error.hint().is_some());
     assert!(is_increasing(&ids) && ids[0] > 0);
-    assert_eq!(split(*ids.last().unwrap()).unix_ms, end_ms - 1);
+    assert!(split(*ids.last().unwrap()).unix_ms < end_ms);
 
-    // Nor does one come by way of the lead, or once the clock is past the end.
-    client.batch_execute(&format!("SELECT setval('posts_id_seq', {})", (1_i64 << 50) - 1)).unwrap();
+    // The last one is issued; the next does not come by way of the lead, nor once the clock is past the end.
+    cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 - 30.0);
+    let mut client = cluster.connect();
+    client
+        .batch_execute(&format!(
+            "SET pg_snowflake.max_lead = '1min'; SELECT setval('posts_id_seq', {})",
+            (1_i64 << 50) - 2
+        ))
+        .unwrap();
+    let last = take_one(&mut client, "SELECT snowflake_nextval('posts_id_seq', 8191)");
+    assert_eq!(last, i64::MAX);
     let used_up = Refusal { sqlstate: "2200H", message: "used up", hint: "" };
     assert_refused(&mut client, INSERT, used_up);
     cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 + 60.0);

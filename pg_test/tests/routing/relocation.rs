@@ -6,9 +6,9 @@ use pg_snowflake_servertest::fleet::relocation::{copy, swap};
 use pg_snowflake_servertest::fleet::writers::{
     Journal, Post, Stop, StopAtEnd, users_of, write_directly, write_through_router,
 };
-use pg_snowflake_servertest::fleet::{Fleet, is_available, schema};
+use pg_snowflake_servertest::fleet::{Fleet, schema};
 use pg_snowflake_servertest::id::{is_increasing, split};
-use pg_snowflake_servertest::left_out::left_out;
+use pg_snowflake_servertest::left_out::has_contrib;
 use pg_snowflake_servertest::refusal::refused;
 use postgres::Client;
 use std::thread::{scope, sleep};
@@ -39,8 +39,7 @@ fn a_shard_moves_under_load_and_no_row_is_lost_or_comes_twice() {
 
 /// Two servers with two shards of 20 users each; none where the installation has no `postgres_fdw`.
 pub fn small_fleet() -> Option<Fleet> {
-    if !is_available() {
-        left_out("the move of a shard", "postgres_fdw in the installation");
+    if !has_contrib("postgres_fdw", "the move of a shard") {
         return None;
     }
     let fleet = Fleet::start(2, 4);

@@ -2,7 +2,7 @@
 
 use super::id_of_shard;
 use crate::ask::printed;
-use pg_snowflake_servertest::left_out::left_out;
+use pg_snowflake_servertest::left_out::has_contrib;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use postgres::Client;
@@ -16,12 +16,10 @@ struct Fleet {
 impl Fleet {
     /// A router and that many shards; none where the installation has no `postgres_fdw`.
     fn of(shards: usize) -> Option<Fleet> {
-        let router = Cluster::new();
-        let available = "SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres_fdw'";
-        if printed(&mut router.connect(), available) == "0" {
-            left_out("routing to other servers", "postgres_fdw in the installation");
+        if !has_contrib("postgres_fdw", "routing to other servers") {
             return None;
         }
+        let router = Cluster::new();
         let shards: Vec<Cluster> = (0..shards).map(|_| shard()).collect();
         let mut client = router.connect();
         client
