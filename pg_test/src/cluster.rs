@@ -2,7 +2,7 @@
 
 use crate::cpu::usage;
 use crate::memory::{self, Findings};
-use crate::{fake_clock, host_name, installation};
+use crate::{fake_clock, host_name, installation, release};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
@@ -63,6 +63,7 @@ pub struct Builder {
     has_fake_clock: bool,
     is_watched: bool,
     host_name: Option<String>,
+    release: Option<String>,
 }
 
 impl Builder {
@@ -90,20 +91,24 @@ impl Builder {
         self
     }
 
+    /// Has the extension created from the install SQL of that released version; the library is the head's.
+    pub fn release(mut self, version: &str) -> Self {
+        self.release = Some(version.to_owned());
+        self
+    }
+
     /// Starts the server and creates the extension in the database `postgres`.
     pub fn start(self) -> Cluster {
         let mut cluster = Cluster::stopped(self.has_fake_clock);
         cluster.is_watched = self.is_watched;
         cluster.host_name = self.host_name;
+        cluster.release = self.release;
         installation::unpack_data_directory(cluster.dir.path());
         cluster.configure(SETTINGS);
         cluster
             .configure(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         cluster.start();
-        cluster
-            .connect()
-            .batch_execute("CREATE EXTENSION pg_snowflake")
-            .expect("the extension can be created");
+        cluster.create_extension(&mut cluster.connect());
         cluster
     }
 }
@@ -121,6 +126,8 @@ pub struct Cluster {
     has_killed_a_backend: bool,
     is_watched: bool,
     host_name: Option<String>,
+    /// The released version of the extension's SQL; none is the head's.
+    release: Option<String>,
 }
 
 impl Cluster {
@@ -134,6 +141,7 @@ impl Cluster {
             has_killed_a_backend: false,
             is_watched: false,
             host_name: None,
+            release: None,
         }
     }
 
@@ -340,6 +348,31 @@ impl Cluster {
         options: &str,
     ) -> Result<Client, postgres::Error> {
         self.config(role, SUPERUSER).options(options).connect(NoTls)
+    }
+
+    /// A superuser's connection to a new database of that name, with the extension; one that is there is dropped.
+    pub fn fresh_database(&self, name: &str) -> Client {
+        let mut client = self.connect();
+        for statement in [
+            format!("DROP DATABASE IF EXISTS {name}"),
+            format!("CREATE DATABASE {name} TEMPLATE template0"),
+        ] {
+            client.batch_execute(&statement).expect("a superuser makes databases");
+        }
+        let mut client = self.connect_to(SUPERUSER, name);
+        self.create_extension(&mut client);
+        client
+    }
+
+    fn create_extension(&self, client: &mut Client) {
+        let create = match &self.release {
+            None => "CREATE EXTENSION pg_snowflake".to_owned(),
+            Some(version) => {
+                release::install_all();
+                format!("CREATE EXTENSION pg_snowflake VERSION '{version}'")
+            }
+        };
+        client.batch_execute(&create).expect("the extension can be created");
     }
 
     /// Runs a script with psql in that database, stops at its first error, and gives what it printed.

@@ -26,6 +26,7 @@ pub mod memory;
 pub mod record;
 pub mod refusal;
 pub mod regress;
+pub mod release;
 pub mod sequence;
 
 pub use cluster::{Builder, Cluster, SUPERUSER, Shutdown};

@@ -32,6 +32,8 @@ pub const ISOLATION: Driver = Driver {
     extension: "spec",
 };
 
+const DATABASE: &str = "regression";
+
 impl Driver {
     /// Runs every test in `input`, each for itself in a fresh database with the extension.
     ///
@@ -49,20 +51,24 @@ impl Driver {
         names_in(&input.join(self.tests), self.extension)
     }
 
-    fn run(self, cluster: &Cluster, input: &Path, test: &str) {
+    /// Runs one test, in a fresh database with the extension.
+    ///
+    /// # Panics
+    /// Where it fails, with the differences; where the driver is not installed.
+    pub fn run(self, cluster: &Cluster, input: &Path, test: &str) {
         let driver = self.installed();
         // The folder of the tests may be closed to the servers' OS user, and before PostgreSQL 16 the
         // expected output has to be beside them: so each test runs in a folder with its own files.
         let dir = cluster.dir().join(format!("regress_{test}"));
         self.copy_test(input, test, &dir);
+        cluster.fresh_database(DATABASE);
         let output_dir = dir.join("output");
         let output = installation::as_server_user(driver, &dir)
             .arg(option("--outputdir", &output_dir))
             .arg(option("--bindir", installation::bindir()))
             .arg(option("--host", cluster.dir()))
             .args(["--port=5432", "--user", SUPERUSER])
-            // Dropped and made again by the driver.
-            .args(["--dbname=regression", "--load-extension=pg_snowflake"])
+            .args(["--dbname", DATABASE, "--use-existing"])
             .arg(test)
             .output()
             .unwrap_or_else(|error| panic!("{} cannot be run: {error}", self.program));

@@ -1,0 +1,119 @@
+# shellcheck shell=bash disable=SC2154 # ./dev sets what is not set here
+# Part of ./dev: packages for users, and a clean system to try them on.
+set -euo pipefail
+
+package() {
+    local stage
+    make_run_folder
+    stage=$run_folder/stage
+    step "building the package for $(server_version)"
+    run "$CARGO_PGRX" pgrx package --pg-config "$bin/pg_config" --out-dir "$stage" >"$run_folder/package.log" 2>&1 ||
+        die_with "$run_folder/package.log" "the library does not build"
+    strip --strip-unneeded "$stage$("$bin/pg_config" --pkglibdir)/pg_snowflake.so"
+    mkdir -p "$PACKAGES"
+    # The same source gives the same packages, whenever they are made.
+    SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s)
+    export SOURCE_DATE_EPOCH
+    make_debian_package "$stage"
+    make_tarball "$stage"
+    (cd "$PACKAGES" && sha256sum -- *.deb *.tar.gz >SHA256SUMS)
+    step "in $PACKAGES:"
+    say "      $(debian_package)" "      $(tarball_name).tar.gz" "      SHA256SUMS"
+}
+
+# Named as the PostgreSQL project's apt repository names extensions.
+package_name() { say "postgresql-$major-pg-snowflake"; }
+
+architecture() { dpkg --print-architecture; }
+
+# A tilde sorts before everything, as a pre-release should.
+debian_version() { say "$(crate_version | tr - '~')-1"; }
+
+debian_package() { say "$(package_name)_$(debian_version)_$(architecture).deb"; }
+
+tarball_name() { say "pg_snowflake-$(crate_version)-pg$major-linux-$(architecture)"; }
+
+make_debian_package() {
+    local root=$run_folder/debian
+    local documents
+    documents=$root/usr/share/doc/$(package_name)
+    install -D --mode=644 -t "$root/usr/lib/postgresql/$major/lib" "$1$("$bin/pg_config" --pkglibdir)/pg_snowflake.so"
+    install -D --mode=644 -t "$root/usr/share/postgresql/$major/extension" "$1$("$bin/pg_config" --sharedir)"/extension/*
+    install -D --mode=644 -t "$documents" README.md docs/*.md
+    install --mode=644 LICENSE "$documents/copyright"
+    gzip -9 --no-name <CHANGELOG.md >"$documents/changelog.gz"
+    mkdir "$root/DEBIAN"
+    debian_control "$root" >"$root/DEBIAN/control"
+    (cd "$root" && find usr -type f -exec md5sum {} +) >"$root/DEBIAN/md5sums"
+    dpkg-deb --root-owner-group -Zxz --build "$root" "$PACKAGES/$(debian_package)" >/dev/null
+}
+
+debian_control() {
+    cat <<-CONTROL
+		Package: $(package_name)
+		Version: $(debian_version)
+		Architecture: $(architecture)
+		Section: database
+		Priority: optional
+		Maintainer: the pg_snowflake authors
+		Installed-Size: $(du --summarize --apparent-size --block-size=1K "$1/usr" | cut -f1)
+		Depends: postgresql-$major, $(shared_library_dependencies "$1/usr/lib/postgresql/$major/lib/pg_snowflake.so")
+		Description: $(sed -n 's/^description = "\(.*\)"$/\1/p' Cargo.toml)
+		 An extension of PostgreSQL $major for sharded databases. The sequence is a hybrid logical
+		 clock: ids sort by time, say which shard their row lives on, and never repeat, whatever
+		 the clock, a crash or a failover does.
+	CONTROL
+}
+
+# In a folder of its own: dpkg-shlibdeps wants to stand beside a source package's debian/control.
+shared_library_dependencies() (
+    mkdir -p "$run_folder/shlibdeps/debian"
+    cd "$run_folder/shlibdeps"
+    printf 'Source: pg-snowflake\n\nPackage: %s\nArchitecture: any\n' "$(package_name)" >debian/control
+    # It warns of the server's functions, which are in no library.
+    dpkg-shlibdeps -O "$1" 2>"$run_folder/shlibdeps/warnings" | sed 's/^shlibs:Depends=//'
+)
+
+# For systems without Debian's packages: the files, and a script that puts them where a pg_config says.
+make_tarball() {
+    local folder
+    folder=$run_folder/$(tarball_name)
+    install -D --mode=755 -t "$folder/lib" "$1$("$bin/pg_config" --pkglibdir)/pg_snowflake.so"
+    install -D --mode=644 -t "$folder/extension" "$1$("$bin/pg_config" --sharedir)"/extension/*
+    install -D --mode=644 -t "$folder" README.md CHANGELOG.md LICENSE
+    install -D --mode=644 -t "$folder/docs" docs/*.md
+    install --mode=755 packaging/install.sh "$folder"
+    tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
+        -C "$run_folder" "$(tarball_name)" | gzip -9 --no-name >"$PACKAGES/$(tarball_name).tar.gz"
+}
+
+# Twice: the Debian package by apt, then the tarball in its place.
+try_package() {
+    local clean
+    [[ -f $PACKAGES/$(debian_package) ]] || die "no $PACKAGES/$(debian_package): ./dev package $major makes it"
+    is_root || die "a clean Debian is made as root: sudo ./dev package-test $major"
+    make_run_folder
+    clean=$run_folder/clean
+    make_clean_debian "$clean"
+    (cd "$PACKAGES" && sha256sum --check --quiet --ignore-missing SHA256SUMS)
+    mkdir "$clean/packages"
+    cp "$PACKAGES/$(debian_package)" "$PACKAGES/$(tarball_name).tar.gz" packaging/smoke.{sh,sql} "$clean/packages"
+    run chroot "$clean" /packages/smoke.sh "$major"
+    step "the package and the tarball work in a clean Debian $(<"$clean/etc/debian_version")"
+}
+
+# This machine's own release from the mirror that apt uses here, and of it no more than apt needs. Servers that a test
+# leaves behind are found as in the other servers' folders, by their data directory.
+make_clean_debian() {
+    local mirror suite
+    mirror=$(debian_mirror)
+    [[ -n $mirror ]] || die "there is no Debian mirror among apt's sources"
+    suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+    step "making a clean Debian $suite"
+    # A run folder is the server user's, and apt's user has to read below it.
+    chmod 755 "$run_folder"
+    run debootstrap --variant=minbase --keyring="$KEYRING" "$suite" "$1" "$mirror" >"$run_folder/debootstrap.log" ||
+        die_with "$run_folder/debootstrap.log" "debootstrap failed"
+    # How to reach the mirror from here.
+    cp /etc/apt/apt.conf.d/*proxy* "$1/etc/apt/apt.conf.d/" 2>/dev/null || true
+}

@@ -1,0 +1,59 @@
+#!/bin/bash
+# Tries the packages in /packages on a clean Debian with apt: each is installed, serves a database, and goes again.
+# ./dev package-test runs it in one.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+major=$1
+bin=/usr/lib/postgresql/$major/bin
+server=/var/tmp/pg_snowflake-smoke
+
+main() {
+    export DEBIAN_FRONTEND=noninteractive
+    # Another program made the servers' data directory; the system's own cluster is not wanted.
+    mkdir -p /etc/postgresql-common/createcluster.d
+    echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.d/smoke.conf
+    apt-get -qq update
+    echo "--> the Debian package"
+    apt-get -qq -y --no-install-recommends install ./*.deb >/tmp/apt.log 2>&1 || { cat /tmp/apt.log; exit 1; }
+    dpkg --verify "postgresql-$major-pg-snowflake"
+    dpkg --listfiles "postgresql-$major-pg-snowflake" | grep -E 'so$|control$|--.*sql$|copyright$|README'
+    start_server
+    try_extension
+    apt-get -qq -y purge "postgresql-$major-pg-snowflake" >/dev/null
+    [[ -z $(find / -xdev -name '*pg_snowflake*' -not -path '/packages/*' -not -path "$server*" -not -path '/proc/*') ]]
+    echo "--> the tarball"
+    tar -x -f ./*.tar.gz
+    write_pg_config
+    PG_CONFIG=/tmp/pg_config sh ./pg_snowflake-*/install.sh
+    try_extension
+}
+
+# pg_config comes with the development files, which users do not have: the two folders are all that is asked of it.
+write_pg_config() {
+    cat >/tmp/pg_config <<-SCRIPT
+		#!/bin/sh
+		case \$1 in
+		    --pkglibdir) echo /usr/lib/postgresql/$major/lib ;;
+		    --sharedir) echo /usr/share/postgresql/$major ;;
+		esac
+	SCRIPT
+    chmod +x /tmp/pg_config
+}
+
+as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"; }
+
+start_server() {
+    install -d -o postgres -g postgres "$server"
+    trap stop_server EXIT
+    as_postgres "$bin/initdb" --pgdata="$server/data" --auth=trust --no-sync >/dev/null
+    as_postgres "$bin/pg_ctl" start --wait --silent --pgdata="$server/data" --log="$server/log" \
+        --options="-c listen_addresses='' -c unix_socket_directories='$server'" >/dev/null
+}
+
+stop_server() { as_postgres "$bin/pg_ctl" stop --silent --mode=immediate --pgdata="$server/data" || true; }
+
+try_extension() {
+    as_postgres "$bin/psql" -X -q -v ON_ERROR_STOP=1 -h "$server" -d postgres -f smoke.sql
+}
+
+main

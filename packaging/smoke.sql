@@ -1,0 +1,22 @@
+-- What a package has to do on a system that has never seen the extension. It leaves nothing behind.
+\set VERBOSITY terse
+CREATE EXTENSION pg_snowflake;
+SELECT name, default_version, installed_version FROM pg_available_extensions WHERE name = 'pg_snowflake';
+
+CREATE TABLE posts (id bigint PRIMARY KEY, body text);
+CREATE SEQUENCE posts_id_seq OWNED BY posts.id;
+ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5);
+INSERT INTO posts (body) SELECT 'smoke' FROM generate_series(1, 10000);
+
+DO $$
+BEGIN
+    ASSERT (SELECT count(DISTINCT id) FROM posts) = 10000, 'every row has an id of its own';
+    ASSERT (SELECT bool_and((snowflake_decode(id)).shard_id = 5) FROM posts), 'each says its shard';
+    ASSERT (SELECT bool_and(abs(extract(epoch FROM snowflake_created_at(id) - now())) < 60) FROM posts),
+        'each says its time';
+END
+$$;
+SELECT * FROM snowflake_decode((SELECT max(id) FROM posts));
+
+DROP TABLE posts;
+DROP EXTENSION pg_snowflake;

@@ -1,0 +1,66 @@
+//! The versions that have been released, whose install SQL is kept in `sql/releases`, and the one at the head.
+
+use crate::installation;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/releases");
+const MANIFEST: &str = include_str!("../../Cargo.toml");
+
+/// Where the install SQL of the releases is.
+pub fn folder() -> &'static Path {
+    Path::new(FOLDER)
+}
+
+/// The versions that have been released, the oldest first.
+pub fn versions() -> Vec<String> {
+    let files = fs::read_dir(folder()).expect("sql/releases can be listed");
+    let mut versions: Vec<String> = files
+        .filter_map(|file| version_in(&file.expect("sql/releases can be listed").path()))
+        .collect();
+    versions.sort_by_key(|version| numbers(version));
+    versions
+}
+
+/// The version that the tree builds, from `Cargo.toml`.
+pub fn head() -> String {
+    let line = MANIFEST.lines().find_map(|line| line.strip_prefix("version = \""));
+    line.and_then(|rest| rest.strip_suffix('"')).expect("Cargo.toml has a version").to_owned()
+}
+
+/// The file that `CREATE EXTENSION` of that version reads.
+pub fn install_script(version: &str) -> String {
+    format!("pg_snowflake--{version}.sql")
+}
+
+/// The file that `ALTER EXTENSION` reads for that step.
+pub fn upgrade_script(from: &str, to: &str) -> String {
+    format!("pg_snowflake--{from}--{to}.sql")
+}
+
+/// Puts the install SQL of the releases beside that of the head in the installation under test, so that a test can
+/// begin with one.
+pub(crate) fn install_all() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let extensions = installation::pg_config("--sharedir").join("extension");
+        for version in versions() {
+            let script = install_script(&version);
+            // Another test binary may be doing the same: none sees half of a file.
+            let passing = extensions.join(format!("{script}.{}", std::process::id()));
+            fs::copy(folder().join(&script), &passing)
+                .and_then(|_| fs::rename(&passing, extensions.join(&script)))
+                .unwrap_or_else(|error| panic!("{}: {error}", extensions.display()));
+        }
+    });
+}
+
+fn version_in(path: &PathBuf) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    Some(name.strip_prefix("pg_snowflake--")?.strip_suffix(".sql")?.to_owned())
+}
+
+fn numbers(version: &str) -> Vec<u32> {
+    version.split('.').map(|number| number.parse().expect("a release is numbered x.y.z")).collect()
+}

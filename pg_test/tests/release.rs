@@ -1,0 +1,89 @@
+//! What has been released stays as it was, and every place that states the version states the same one.
+
+use pg_snowflake_servertest::release;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+/// Databases exist that were made from it: a change would make two that have one version and differ. What is to
+/// change goes into an upgrade script.
+#[test]
+fn the_install_sql_of_a_release_is_as_it_was_released() {
+    let check = Command::new("sha256sum")
+        .args(["--check", "--strict", "--quiet", "SHA256SUMS"])
+        .current_dir(release::folder())
+        .output()
+        .unwrap();
+
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+}
+
+#[test]
+fn every_file_of_a_release_has_its_checksum() {
+    let sums = read(&release::folder().join("SHA256SUMS"));
+    let summed: BTreeSet<&str> =
+        sums.lines().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    let released = release::versions();
+
+    let mut files: BTreeSet<String> =
+        released.iter().map(|version| release::install_script(version)).collect();
+    files.extend(
+        released
+            .windows(2)
+            .map(|pair| format!("../{}", release::upgrade_script(&pair[0], &pair[1]))),
+    );
+
+    assert!(!released.is_empty());
+    assert_eq!(summed, files.iter().map(String::as_str).collect());
+}
+
+#[test]
+fn an_upgrade_script_leads_from_each_release_to_the_next_and_from_the_last_to_the_head() {
+    let mut versions = release::versions();
+    versions.push(release::head());
+
+    for pair in versions.windows(2) {
+        let script = release::upgrade_script(&pair[0], &pair[1]);
+        assert!(release::folder().join("..").join(&script).exists(), "sql/{script} is missing");
+    }
+}
+
+#[test]
+fn the_head_is_no_version_that_is_released() {
+    let head = release::head();
+
+    assert!(
+        !release::versions().contains(&head),
+        "{head} is released: begin the next version in Cargo.toml"
+    );
+}
+
+/// That it is as PGXN wants it is for PGXN's validator, which `./dev lint` runs.
+#[test]
+fn meta_json_names_the_version_and_files_that_are_here() {
+    let meta = read(&top().join("META.json"));
+    let values = |key: &str| {
+        let key = format!("\"{key}\": \"");
+        let values: Vec<String> = meta
+            .split(key.as_str())
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap().to_owned())
+            .collect();
+        values
+    };
+
+    // Of the specification it follows, of the distribution and of the extension in it.
+    let head = release::head();
+    assert_eq!(values("version").iter().filter(|&version| *version == head).count(), 2, "{meta}");
+    for file in [values("file"), values("docfile")].concat() {
+        assert!(top().join(&file).exists(), "{file} is missing");
+    }
+}
+
+fn top() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+}

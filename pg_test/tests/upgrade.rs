@@ -1,0 +1,177 @@
+//! Databases that were made by a released version: the head's library serves them as they are, `ALTER EXTENSION`
+//! brings them to the head while they are in use, and their dumps can be restored there.
+
+use crate::ask::printed;
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::regress::REGRESS;
+use pg_snowflake_servertest::release;
+use pg_snowflake_servertest::sequence::{take, take_one};
+use postgres::Client;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// The scripts of `sql/` that ask for nothing that 0.1.0 has not.
+const SCRIPTS_OF_0_1_0: [&str; 2] = ["sequence", "statements"];
+
+/// A table with everything that holds on to the extension: defaults, a column type, a check, an index, a view,
+/// partitions and a function.
+const SCHEMA: &str = "
+    CREATE TABLE posts (
+        id bigint PRIMARY KEY CHECK (snowflake_shard_id(id) = 5),
+        public_id snowflake,
+        layout snowflake_layout NOT NULL DEFAULT 'twitter');
+    CREATE SEQUENCE posts_id_seq OWNED BY posts.id;
+    ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5);
+    CREATE INDEX posts_by_time ON posts (snowflake_created_at(id));
+    CREATE VIEW posts_in_full AS SELECT (snowflake_decode(id)).*, snowflake_to_base32(id) AS key FROM posts;
+    CREATE TABLE comments (post_id bigint) PARTITION BY HASH (post_id snowflake_shard_ops);
+    CREATE TABLE comments_0 PARTITION OF comments FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+    CREATE TABLE comments_1 PARTITION OF comments FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+    CREATE FUNCTION next_post() RETURNS bigint LANGUAGE sql
+        RETURN (SELECT snowflake_nextval('posts_id_seq', 5));
+    INSERT INTO posts (public_id) SELECT n FROM generate_series(1, 100) AS n;
+    INSERT INTO comments SELECT id FROM posts";
+
+const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
+
+/// As far as creating it goes, which also looks for each of its functions in the library, every test here tries it.
+#[test]
+fn the_sql_of_0_1_0_does_with_this_library_what_the_expected_files_say() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let cluster = Cluster::builder().release("0.1.0").start();
+
+    for script in SCRIPTS_OF_0_1_0 {
+        REGRESS.run(&cluster, here, script);
+    }
+}
+
+#[test]
+fn a_release_is_updated_while_sessions_insert() {
+    for version in release::versions() {
+        let (cluster, mut client) = server_of(&version);
+        client.batch_execute(SCHEMA).unwrap();
+        let is_updated = AtomicBool::new(false);
+
+        let ids = thread::scope(|scope| {
+            let writers = [(); 3].map(|()| scope.spawn(|| insert_until(&cluster, &is_updated)));
+            thread::sleep(Duration::from_millis(200));
+            client.batch_execute("ALTER EXTENSION pg_snowflake UPDATE").unwrap();
+            thread::sleep(Duration::from_millis(200));
+            is_updated.store(true, Ordering::Relaxed);
+            writers.map(|writer| writer.join().unwrap())
+        });
+
+        assert_eq!(version_of(&mut client), release::head());
+        for ids in &ids {
+            assert!(ids.len() > 10 && ids.is_sorted(), "{version}: {} ids", ids.len());
+        }
+        let written: usize = ids.iter().map(Vec::len).sum();
+        assert_eq!(take_one(&mut client, "SELECT count(*) FROM posts"), 100 + written as i64);
+        assert_the_schema_works(&mut client);
+    }
+}
+
+/// What is forgotten in an upgrade script is missed by those who update and by nobody else.
+#[test]
+fn what_is_updated_is_the_same_as_what_is_created_anew() {
+    let created = members(&mut Cluster::new().connect());
+    for version in release::versions() {
+        let (_cluster, mut client) = server_of(&version);
+
+        client.batch_execute("ALTER EXTENSION pg_snowflake UPDATE").unwrap();
+
+        assert_eq!(members(&mut client), created, "left: {version}, updated; right: created anew");
+    }
+}
+
+#[test]
+fn a_dump_of_a_release_is_restored_on_the_head_and_ids_go_on_above() {
+    for version in release::versions() {
+        let (source, mut client) = server_of(&version);
+        client.batch_execute(SCHEMA).unwrap();
+        let last = take_one(&mut client, INSERT);
+        let target = Cluster::new();
+        target.connect().batch_execute("CREATE DATABASE restored TEMPLATE template0").unwrap();
+
+        target.psql("restored", &source.dump("postgres"));
+
+        let mut restored = target.connect_to("postgres", "restored");
+        assert_eq!(version_of(&mut restored), release::head());
+        assert!(take_one(&mut restored, INSERT) > last);
+        assert_the_schema_works(&mut restored);
+    }
+}
+
+fn server_of(version: &str) -> (Cluster, Client) {
+    let cluster = Cluster::builder().release(version).start();
+    let mut client = cluster.connect();
+    assert_eq!(version_of(&mut client), version);
+    (cluster, client)
+}
+
+fn version_of(client: &mut Client) -> String {
+    printed(client, "SELECT extversion FROM pg_extension WHERE extname = 'pg_snowflake'")
+}
+
+fn insert_until(cluster: &Cluster, done: &AtomicBool) -> Vec<i64> {
+    let mut client = cluster.connect();
+    let mut ids = Vec::new();
+    while !done.load(Ordering::Relaxed) {
+        ids.push(take_one(&mut client, INSERT));
+    }
+    ids
+}
+
+fn assert_the_schema_works(client: &mut Client) {
+    let rows = take_one(client, "SELECT count(*) FROM posts");
+    let id = take_one(client, INSERT);
+    assert!(take_one(client, "SELECT next_post()") > id);
+    let facts = [
+        ("SELECT count(*) FROM posts_in_full WHERE shard_id = 5", rows + 1),
+        ("SELECT count(*) FROM posts WHERE layout = 'twitter'", rows + 1),
+        ("SELECT count(*) FROM posts WHERE public_id < 51", 50),
+        ("SELECT count(*) FROM comments_1", 100),
+    ];
+    for (query, count) in facts {
+        assert_eq!(take(client, query), [count], "{query}");
+    }
+    let refused = client.batch_execute("INSERT INTO posts (id) VALUES (0)").unwrap_err();
+    assert_eq!(refused.code().unwrap().code(), "23514", "{refused:?}");
+}
+
+/// Every object of the extension, with what it is and its comment, a line each.
+fn members(client: &mut Client) -> Vec<String> {
+    let objects = "
+        WITH member AS (
+            SELECT classid, objid FROM pg_depend
+            WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
+              AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_snowflake'))
+        SELECT concat_ws(' | ', pg_describe_object(classid, objid, 0), obj_description(objid, classid::regclass::name),
+            CASE classid
+                WHEN 'pg_proc'::regclass THEN pg_get_functiondef(objid)
+                WHEN 'pg_class'::regclass THEN pg_get_viewdef(objid)
+                WHEN 'pg_type'::regclass THEN (
+                    SELECT concat_ws(' ', typlen, typbyval, typcategory, typispreferred, typalign, typstorage, typinput,
+                        typoutput, typreceive, typsend) FROM pg_type WHERE oid = objid)
+                WHEN 'pg_operator'::regclass THEN (
+                    SELECT concat_ws(' ', oprcode, oprcom::regoperator, oprnegate::regoperator, oprrest, oprjoin,
+                        oprcanmerge, oprcanhash) FROM pg_operator WHERE oid = objid)
+                WHEN 'pg_cast'::regclass THEN (
+                    SELECT concat_ws(' ', castfunc::regprocedure, castcontext, castmethod)
+                    FROM pg_cast WHERE oid = objid)
+                WHEN 'pg_opclass'::regclass THEN (
+                    SELECT concat_ws(' ', opcdefault, opckeytype::regtype) FROM pg_opclass WHERE oid = objid)
+            END)
+        FROM member
+        UNION ALL
+        SELECT pg_describe_object('pg_amproc'::regclass, a.oid, 0)
+        FROM pg_amproc AS a JOIN member ON classid = 'pg_opfamily'::regclass AND objid = amprocfamily
+        UNION ALL
+        SELECT pg_describe_object('pg_amop'::regclass, a.oid, 0)
+        FROM pg_amop AS a JOIN member ON classid = 'pg_opfamily'::regclass AND objid = amopfamily
+        ORDER BY 1";
+    let rows = client.query(objects, &[]).unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
