@@ -18,7 +18,7 @@ package() {
     make_tarball "$stage"
     (cd "$PACKAGES" && sha256sum -- *.deb *.tar.gz >SHA256SUMS)
     step "in $PACKAGES:"
-    say "      $(debian_package)" "      $(tarball_name).tar.gz" "      SHA256SUMS"
+    printf '      %s\n' "$(debian_package)" "$(tarball_name).tar.gz" SHA256SUMS
 }
 
 # Named as the PostgreSQL project's apt repository names extensions.
@@ -39,7 +39,8 @@ make_debian_package() {
     documents=$root/usr/share/doc/$(package_name)
     install -D --mode=644 -t "$root/usr/lib/postgresql/$major/lib" "$1$("$bin/pg_config" --pkglibdir)/pg_snowflake.so"
     install -D --mode=644 -t "$root/usr/share/postgresql/$major/extension" "$1$("$bin/pg_config" --sharedir)"/extension/*
-    install -D --mode=644 -t "$documents" README.md docs/*.md
+    install -D --mode=644 -t "$documents" README.md
+    install -D --mode=644 -t "$documents/docs" docs/*.md # where README.md links to them
     install --mode=644 LICENSE "$documents/copyright"
     gzip -9 --no-name <CHANGELOG.md >"$documents/changelog.gz"
     mkdir "$root/DEBIAN"
@@ -98,7 +99,8 @@ try_package() {
     (cd "$PACKAGES" && sha256sum --check --quiet --ignore-missing SHA256SUMS)
     mkdir "$clean/packages"
     cp "$PACKAGES/$(debian_package)" "$PACKAGES/$(tarball_name).tar.gz" packaging/smoke.{sh,sql} "$clean/packages"
-    run chroot "$clean" /packages/smoke.sh "$major"
+    # With nothing of this environment, whose TMPDIR is not there.
+    run env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root chroot "$clean" /packages/smoke.sh "$major"
     step "the package and the tarball work in a clean Debian $(<"$clean/etc/debian_version")"
 }
 
@@ -114,6 +116,4 @@ make_clean_debian() {
     chmod 755 "$run_folder"
     run debootstrap --variant=minbase --keyring="$KEYRING" "$suite" "$1" "$mirror" >"$run_folder/debootstrap.log" ||
         die_with "$run_folder/debootstrap.log" "debootstrap failed"
-    # How to reach the mirror from here.
-    cp /etc/apt/apt.conf.d/*proxy* "$1/etc/apt/apt.conf.d/" 2>/dev/null || true
 }

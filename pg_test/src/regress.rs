@@ -72,6 +72,9 @@ impl Driver {
             .arg(test)
             .output()
             .unwrap_or_else(|error| panic!("{} cannot be run: {error}", self.program));
+        if !output.status.success() {
+            keep_differences(test, &output_dir);
+        }
         let has_run = output_dir.join("results").join(format!("{test}.out")).exists();
         assert!(
             output.status.success() && has_run,
@@ -124,6 +127,18 @@ fn names_in(dir: &Path, extension: &str) -> BTreeSet<String> {
             name.to_str().expect("a name in UTF-8").to_owned()
         })
         .collect()
+}
+
+/// Where `REGRESS_OUTPUT` names a folder, as CI does, puts the differences and the results there.
+fn keep_differences(test: &str, output_dir: &Path) {
+    let Some(folder) = std::env::var_os("REGRESS_OUTPUT") else { return };
+    let kept = Path::new(&folder).join(test);
+    fs::create_dir_all(&kept).expect("the folder that REGRESS_OUTPUT names can be written");
+    let files = ["regression.diffs".into(), PathBuf::from(format!("results/{test}.out"))];
+    for file in files.iter().filter(|file| output_dir.join(file).exists()) {
+        let name = file.file_name().expect("a file has a name");
+        fs::copy(output_dir.join(file), kept.join(name)).expect("a file can be copied");
+    }
 }
 
 /// What the driver said, and the differences it found.
