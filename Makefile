@@ -8,7 +8,7 @@ DESTDIR ?=
 
 major := $(shell $(PG_CONFIG) --version | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
 ifeq ($(major),)
-$(error no PostgreSQL: "$(PG_CONFIG)" does not answer; name its pg_config, as in make PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config)
+$(error "$(PG_CONFIG)" does not answer: name a pg_config, as in make PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config)
 endif
 bindir := $(shell $(PG_CONFIG) --bindir)
 pkglibdir := $(shell $(PG_CONFIG) --pkglibdir)
@@ -37,8 +37,8 @@ all: $(library)
 
 # So that `sudo make install` after `make` compiles nothing as root.
 $(library): $(sources)
-	$(CARGO) pgrx init --no-run --pg$(major) $(PG_CONFIG)
-	$(CARGO) pgrx package --pg-config $(PG_CONFIG) --out-dir $(stage)
+	$(CARGO) pgrx init --no-run --pg$(major) $(shell command -v $(PG_CONFIG))
+	$(CARGO) pgrx package --pg-config $(shell command -v $(PG_CONFIG)) --out-dir $(stage)
 	touch $@
 
 install: all

@@ -38,7 +38,8 @@ make_debian_package() {
     local documents
     documents=$root/usr/share/doc/$(package_name)
     install -D --mode=644 -t "$root/usr/lib/postgresql/$major/lib" "$1$("$bin/pg_config" --pkglibdir)/pg_snowflake.so"
-    install -D --mode=644 -t "$root/usr/share/postgresql/$major/extension" "$1$("$bin/pg_config" --sharedir)"/extension/*
+    install -D --mode=644 -t "$root/usr/share/postgresql/$major/extension" \
+        "$1$("$bin/pg_config" --sharedir)"/extension/*
     install -D --mode=644 -t "$documents" README.md
     install -D --mode=644 -t "$documents/docs" docs/*.md # where README.md links to them
     install --mode=644 LICENSE "$documents/copyright"
@@ -104,15 +105,23 @@ try_package() {
     step "the package and the tarball work in a clean Debian $(<"$clean/etc/debian_version")"
 }
 
-# This machine's own release from the mirror that apt uses here, and of it no more than apt needs. Servers that a test
-# leaves behind are found as in the other servers' folders, by their data directory.
+# The release of Debian that has this major version of the server.
+suite_with_server() {
+    case $origin in
+        distribution) sed -n 's/^VERSION_CODENAME=//p' /etc/os-release ;;
+        source) say "$SOURCE_SUITE" ;;
+        *) die "no Debian has PostgreSQL $major by itself: try the package where the project's repository (PGDG) is" ;;
+    esac
+}
+
+# From the mirror that apt uses here, and no more than apt needs.
 make_clean_debian() {
     local mirror suite
+    suite=$(suite_with_server)
     mirror=$(debian_mirror)
     [[ -n $mirror ]] || die "there is no Debian mirror among apt's sources"
-    suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
     step "making a clean Debian $suite"
-    # A run folder is the server user's, and apt's user has to read below it.
+    # It is the server user's, and there apt's user has to read.
     chmod 755 "$run_folder"
     run debootstrap --variant=minbase --keyring="$KEYRING" "$suite" "$1" "$mirror" >"$run_folder/debootstrap.log" ||
         die_with "$run_folder/debootstrap.log" "debootstrap failed"

@@ -2,7 +2,7 @@
 
 use crate::installation;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Once;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/releases");
@@ -56,7 +56,7 @@ pub(crate) fn install_all() {
     });
 }
 
-fn version_in(path: &PathBuf) -> Option<String> {
+fn version_in(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     Some(name.strip_prefix("pg_snowflake--")?.strip_suffix(".sql")?.to_owned())
 }
