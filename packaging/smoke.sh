@@ -20,12 +20,21 @@ main() {
     start_server
     try_extension
     apt-get -qq -y purge "postgresql-$major-pg-snowflake" >/dev/null
-    [[ -z $(find / -xdev -name '*pg_snowflake*' -not -path '/packages/*' -not -path "$server*" -not -path '/proc/*') ]]
+    expect_nothing_left
     echo "--> the tarball"
     tar -x -f ./*.tar.gz
     write_pg_config
     PG_CONFIG=/tmp/pg_config sh ./pg_snowflake-*/install.sh
     try_extension
+}
+
+expect_nothing_left() {
+    local left
+    left=$(find / -xdev -name '*pg_snowflake*' -not -path '/packages/*' -not -path "$server*")
+    [[ -z $left ]] || {
+        echo "smoke: the package leaves behind: $left" >&2
+        exit 1
+    }
 }
 
 # pg_config comes with the development files, which users do not have: the two folders are all that is asked of it.
