@@ -3,6 +3,7 @@
 
 use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::id::is_increasing;
 use pg_snowflake_servertest::regress::REGRESS;
 use pg_snowflake_servertest::release;
 use pg_snowflake_servertest::sequence::{take, take_one};
@@ -10,7 +11,7 @@ use postgres::Client;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The scripts of `sql/` that ask for nothing that 0.1.0 has not.
 const SCRIPTS_OF_0_1_0: [&str; 2] = ["sequence", "statements"];
@@ -34,6 +35,9 @@ const SCHEMA: &str = "
     INSERT INTO posts (public_id) SELECT n FROM generate_series(1, 100) AS n;
     INSERT INTO comments SELECT id FROM posts";
 
+/// Long enough for some hundred inserts on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 
 /// As far as creating it goes, which also looks for each of its functions in the library, every test here tries it.
@@ -56,16 +60,16 @@ fn a_release_is_updated_while_sessions_insert() {
 
         let ids = thread::scope(|scope| {
             let writers = [(); 3].map(|()| scope.spawn(|| insert_until(&cluster, &is_updated)));
-            thread::sleep(Duration::from_millis(200));
+            wait_for_more_rows(&mut client);
             client.batch_execute("ALTER EXTENSION pg_snowflake UPDATE").unwrap();
-            thread::sleep(Duration::from_millis(200));
+            wait_for_more_rows(&mut client);
             is_updated.store(true, Ordering::Relaxed);
             writers.map(|writer| writer.join().unwrap())
         });
 
         assert_eq!(version_of(&mut client), release::head());
         for ids in &ids {
-            assert!(ids.len() > 10 && ids.is_sorted(), "{version}: {} ids", ids.len());
+            assert!(is_increasing(ids), "{version}: {ids:?}");
         }
         let written: usize = ids.iter().map(Vec::len).sum();
         assert_eq!(take_one(&mut client, "SELECT count(*) FROM posts"), 100 + written as i64);
@@ -118,10 +122,23 @@ fn version_of(client: &mut Client) -> String {
 fn insert_until(cluster: &Cluster, done: &AtomicBool) -> Vec<i64> {
     let mut client = cluster.connect();
     let mut ids = Vec::new();
-    while !done.load(Ordering::Relaxed) {
+    // Where the test fails meanwhile, nobody says that it is done.
+    let deadline = Instant::now() + 2 * PATIENCE;
+    while !done.load(Ordering::Relaxed) && Instant::now() < deadline {
         ids.push(take_one(&mut client, INSERT));
     }
     ids
+}
+
+/// Until sessions have put some in. They panic where they cannot, and then none comes.
+fn wait_for_more_rows(client: &mut Client) {
+    let count = "SELECT count(*) FROM posts";
+    let wanted = take_one(client, count) + 100;
+    let deadline = Instant::now() + PATIENCE;
+    while take_one(client, count) < wanted {
+        assert!(Instant::now() < deadline, "the sessions do not insert");
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn assert_the_schema_works(client: &mut Client) {
