@@ -16,7 +16,7 @@ sharedir := $(shell $(PG_CONFIG) --sharedir)
 
 target := $(or $(CARGO_TARGET_DIR),target)
 # For each installation a folder of its own, since what is built for one does not fit another.
-build := $(target)/make/$(subst /,_,$(abspath $(bindir)))
+build := $(target)/pg_snowflake-make/$(subst /,_,$(abspath $(bindir)))
 stage := $(build)/stage
 export PGRX_HOME := $(abspath $(build))/pgrx
 
@@ -56,4 +56,4 @@ installcheck:
 	$(foreach test,$(call scripts,specs),$(call regress,isolation/pg_isolation_regress,$(test)))
 
 clean:
-	rm -rf $(target)/make
+	rm -rf $(target)/pg_snowflake-make
