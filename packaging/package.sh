@@ -11,7 +11,8 @@ package() {
         die_with "$run_folder/package.log" "the library does not build"
     strip --strip-unneeded "$stage$("$bin/pg_config" --pkglibdir)/pg_snowflake.so"
     mkdir -p "$PACKAGES"
-    # The same source gives the same packages, whenever they are made.
+    # Files are dated by the commit. What keeps two packages from being the same to the byte is the order of the
+    # install SQL, which pgrx does not promise.
     SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s)
     export SOURCE_DATE_EPOCH
     make_debian_package "$stage"
