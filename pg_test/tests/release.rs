@@ -58,6 +58,16 @@ fn the_head_is_no_version_that_is_released() {
     );
 }
 
+#[test]
+fn the_changelog_has_a_dated_heading_for_each_release() {
+    let changelog = read(&top().join("CHANGELOG.md"));
+
+    for version in release::versions() {
+        let heading = format!("\n## {version} - 20");
+        assert!(changelog.contains(&heading), "{heading:?} is not in CHANGELOG.md");
+    }
+}
+
 /// That it is as PGXN wants it is for PGXN's validator, which `./dev lint` runs.
 #[test]
 fn meta_json_names_the_version_and_files_that_are_here() {
