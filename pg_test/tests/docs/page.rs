@@ -1,0 +1,147 @@
+//! The pages of the documentation, taken apart.
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use std::path::{Path, PathBuf};
+
+/// What fenced blocks are in; a misspelt language would be a block that no test looks at.
+const LANGUAGES: [&str; 12] = [
+    "diff", "ini", "java", "js", "output", "prisma", "python", "rust", "sh", "sql", "text", "yaml",
+];
+
+/// A page of the documentation.
+pub struct Page {
+    pub path: PathBuf,
+    text: String,
+}
+
+/// A fenced block of a page.
+pub struct Block {
+    pub language: String,
+    /// The session that it is for, where it says so.
+    pub session: Option<String>,
+    /// The file of this repository that it is a part of, where it says so.
+    pub from: Option<String>,
+    pub text: String,
+}
+
+impl Page {
+    fn read(path: PathBuf) -> Self {
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        Page { path, text }
+    }
+
+    /// The Markdown as it stands.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn events(&self) -> Parser<'_> {
+        Parser::new_ext(&self.text, Options::ENABLE_TABLES)
+    }
+
+    /// The fenced blocks, in order.
+    pub fn blocks(&self) -> Vec<Block> {
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut inside = false;
+        for event in self.events() {
+            match event {
+                Event::Start(Tag::CodeBlock(kind)) => {
+                    let CodeBlockKind::Fenced(info) = kind else {
+                        panic!("{:?}: an indented block", self.path);
+                    };
+                    blocks.push(self.empty_block(&info));
+                    inside = true;
+                }
+                Event::End(TagEnd::CodeBlock) => inside = false,
+                Event::Text(text) if inside => blocks.last_mut().unwrap().text.push_str(&text),
+                _ => {}
+            }
+        }
+        blocks
+    }
+
+    fn empty_block(&self, info: &str) -> Block {
+        let (language, rest) = info.split_once(' ').unwrap_or((info, ""));
+        assert!(LANGUAGES.contains(&language), "{:?}: a block of `{language}`", self.path);
+        let (session, from) = (rest.strip_prefix("session="), rest.strip_prefix("from="));
+        let is_known = rest.is_empty() || session.is_some() || from.is_some();
+        assert!(is_known, "{:?}: a block of `{info}`", self.path);
+        Block {
+            language: language.to_owned(),
+            session: session.map(str::to_owned),
+            from: from.map(str::to_owned),
+            text: String::new(),
+        }
+    }
+
+    /// Where its links lead.
+    pub fn links(&self) -> Vec<String> {
+        self.events()
+            .filter_map(|event| match event {
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                    Some(dest_url.into_string())
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The names by which a link reaches its headings, as GitHub makes them.
+    pub fn anchors(&self) -> Vec<String> {
+        let mut anchors = Vec::new();
+        let mut heading: Option<String> = None;
+        for event in self.events() {
+            match event {
+                Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+                Event::End(TagEnd::Heading(_)) => {
+                    anchors.extend(heading.take().map(|h| anchor(&h)))
+                }
+                Event::Text(text) | Event::Code(text) => {
+                    if let Some(heading) = &mut heading {
+                        heading.push_str(&text);
+                    }
+                }
+                _ => {}
+            }
+        }
+        anchors
+    }
+}
+
+fn anchor(heading: &str) -> String {
+    heading
+        .to_lowercase()
+        .chars()
+        .filter(|&c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
+}
+
+/// The top of the source tree.
+pub fn top() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// README.md and what is in docs/: the pages with SQL.
+pub fn pages_with_sql() -> Vec<Page> {
+    let mut pages = markdown_in(&top().join("docs"));
+    pages.push(Page::read(top().join("README.md")));
+    pages
+}
+
+/// All of them.
+pub fn pages() -> Vec<Page> {
+    let mut pages = markdown_in(&top().join("docs"));
+    pages.extend(markdown_in(top()));
+    pages
+}
+
+fn markdown_in(dir: &Path) -> Vec<Page> {
+    let entries = std::fs::read_dir(dir).unwrap_or_else(|error| panic!("{dir:?}: {error}"));
+    entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .map(Page::read)
+        .collect()
+}
