@@ -1,6 +1,8 @@
 //! Every SQL block of the documentation runs as it stands, in the order of its page, and what a page shows as
 //! output is what comes out.
 //!
+//! A block with "from=FILE" is a part of that file, which other tests run.
+//!
 //! A block of "sql" is a session of psql of its own. One of "sql session=NAME" is run in a session with the database of
 //! that name, which stays open to the end of the page: for transactions that are open at the same time.
 
