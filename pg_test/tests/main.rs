@@ -23,6 +23,7 @@ mod locks;
 mod orms;
 mod planner;
 mod privileges;
+mod quick_path;
 mod refusals;
 mod regress;
 mod release;

@@ -11,10 +11,12 @@ struct State {
     clock: Clock,
     /// A step that is still to be told.
     untold: Option<Step>,
-    /// The last reading of [`recent`], the cycle counter at that time, and the statement.
+    /// The last reading, the cycle counter at that time, and the statement.
     recent: Now,
     cycles: u64,
     statement: pg_sys::TimestampTz,
+    /// Whether the cycle counter may be gone by; unknown until the first reading.
+    has_steady_cycles: Option<bool>,
 }
 
 static STATE: OfBackend<State> = OfBackend::new(State {
@@ -23,6 +25,7 @@ static STATE: OfBackend<State> = OfBackend::new(State {
     recent: Now { reading_us: 0, high_water_us: 0 },
     cycles: 0,
     statement: 0,
+    has_steady_cycles: None,
 });
 
 /// For so many cycles of the processor a reading is as good as new: 1 to 4 microseconds, no more than may pass
@@ -30,12 +33,37 @@ static STATE: OfBackend<State> = OfBackend::new(State {
 /// cycle counter costs half of that: a CACHE 64 id takes 24 ns instead of 39, and a CACHE 1 id 118 instead of 129.
 const RECENT_CYCLES: u64 = 4096;
 
+impl State {
+    /// Every reading goes through here: none that is used may be older than one that was.
+    fn read(&mut self) -> (Now, Option<Step>) {
+        // Before the clock is read, so that the reading is no older than it seems.
+        self.cycles = self.cycles().unwrap_or_default();
+        // SAFETY: inside a transaction, as every SQL function.
+        self.statement = unsafe { sys::GetCurrentStatementStartTimestamp() };
+        let (now, step) = self.clock.read(sys::unix_us());
+        self.recent = now;
+        (now, step)
+    }
+
+    /// The last reading, if this statement has taken it a moment ago.
+    fn recent(&mut self) -> Option<Now> {
+        let since = self.cycles()?.wrapping_sub(self.cycles);
+        // SAFETY: as in read().
+        let statement = unsafe { sys::GetCurrentStatementStartTimestamp() };
+        (since < RECENT_CYCLES && statement == self.statement).then_some(self.recent)
+    }
+
+    fn cycles(&mut self) -> Option<u64> {
+        self.has_steady_cycles.get_or_insert_with(sys::has_steady_cycles).then(sys::cycles)
+    }
+}
+
 /// Reads the clock, and tells the server log where it has stepped.
 pub fn read() -> Now {
     // SAFETY: reading a clock runs no SQL.
     let (now, steps) = unsafe {
         STATE.with(|state| {
-            let (now, step) = state.clock.read(sys::unix_us());
+            let (now, step) = state.read();
             (now, [state.untold.take(), step])
         })
     };
@@ -49,24 +77,12 @@ pub fn recent() -> Option<Now> {
     // SAFETY: reading a clock runs no SQL.
     unsafe {
         STATE.with(|state| {
-            let statement = sys::GetCurrentStatementStartTimestamp();
-            let cycles = sys::cycles();
-            // A counter that stands still while the processor sleeps does so between statements.
-            if let Some(cycles) = cycles
-                && cycles.wrapping_sub(state.cycles) < RECENT_CYCLES
-                && statement == state.statement
-            {
-                return Some(state.recent);
+            if let Some(now) = state.recent() {
+                return Some(now);
             }
-            let (now, step) = state.clock.read(sys::unix_us());
-            if step.is_some() {
-                state.untold = step;
-                return None;
-            }
-            state.recent = now;
-            state.cycles = cycles.unwrap_or_default();
-            state.statement = statement;
-            Some(now)
+            let (now, step) = state.read();
+            state.untold = step;
+            step.is_none().then_some(now)
         })
     }
 }

@@ -297,13 +297,28 @@ pub fn unix_us() -> i64 {
     unsafe { GetCurrentTimestamp() + UNIX_TO_POSTGRES_US }
 }
 
-/// The processor's cycle counter, where reading it is cheaper than reading the clock.
-pub fn cycles() -> Option<u64> {
+/// Whether the processor has a cycle counter that goes on at one rate while the processor sleeps, and is cheaper to
+/// read than the clock: the invariant TSC of x86_64 (AMD64 manual, volume 3, CPUID function 8000_0007h, EDX bit 8).
+/// Asking takes microseconds in a virtual machine.
+pub fn has_steady_cycles() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::__cpuid;
+        __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// The processor's cycle counter, where [`has_steady_cycles`].
+pub fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: an instruction that every processor of the architecture has.
-    return Some(unsafe { std::arch::x86_64::_rdtsc() });
+    unsafe {
+        std::arch::x86_64::_rdtsc()
+    }
     #[cfg(not(target_arch = "x86_64"))]
-    None
+    0
 }
 
 /// `START_CRIT_SECTION` (miscadmin.h): from here to [`END_CRIT_SECTION`] any ERROR is a PANIC, so nothing

@@ -1,0 +1,66 @@
+//! The ids of a transaction after its first: taken without opening the sequence, and by a reading of the clock that may
+//! be some microseconds old.
+
+use pg_snowflake_servertest::Cluster;
+use postgres::Client;
+
+fn server() -> (Cluster, Client) {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    (cluster, client)
+}
+
+/// The server counts a look at a sequence's page where it knows the relation.
+#[test]
+fn the_sequence_is_opened_once_a_transaction() {
+    let (_cluster, mut client) = server();
+    for _ in 0..3 {
+        client
+            .batch_execute("SELECT snowflake_nextval('s', 5) FROM generate_series(1, 1000)")
+            .unwrap();
+    }
+    client.batch_execute("SELECT pg_stat_force_next_flush()").unwrap();
+    let visits = "SELECT blks_hit + blks_read FROM pg_statio_user_sequences WHERE relname = 's'";
+    let visits: i64 = client.query_one(visits, &[]).unwrap().get(0);
+    // CREATE SEQUENCE has looked at it too.
+    assert!((3..10).contains(&visits), "{visits}");
+}
+
+#[test]
+fn a_statement_that_sleeps_reads_the_clock_anew() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "DO $$
+             DECLARE
+                 before bigint;
+                 after bigint;
+             BEGIN
+                 FOR i IN 1..3 LOOP before := snowflake_nextval('s', 5); END LOOP;
+                 PERFORM pg_sleep(0.02);
+                 after := snowflake_nextval('s', 5);
+                 ASSERT snowflake_created_at(after) - snowflake_created_at(before) >= '19 ms', 'no new reading';
+             END $$",
+        )
+        .unwrap();
+}
+
+/// A sequence that is set back has nothing but what the session has taken, judged by the clock: one reading that is older
+/// than another that was used would let an id come twice.
+#[test]
+fn no_reading_of_the_clock_is_older_than_one_that_was_used() {
+    let (_cluster, mut client) = server();
+    let next = "snowflake_nextval('s', 5, 'time:48 shard:4 seq:5 epoch:2024-01-01 unit:10us')";
+    client
+        .batch_execute(&format!(
+            "SET pg_snowflake.max_lead = 0;
+             CREATE TABLE given AS
+             SELECT {next} AS one, setval('s', 1), {next} AS other FROM generate_series(1, 300000)"
+        ))
+        .unwrap();
+    let repeats = "SELECT count(*) - count(DISTINCT id)
+                   FROM (SELECT one FROM given UNION ALL SELECT other FROM given) AS ids (id)";
+    let repeats: i64 = client.query_one(repeats, &[]).unwrap().get(0);
+    assert_eq!(repeats, 0);
+}
