@@ -8,8 +8,8 @@ use crate::counter::{Cached, Request};
 use crate::layout::Layout;
 use crate::settings;
 use pgrx::pg_sys;
-use rustc_hash::{FxBuildHasher, FxHashMap};
-use std::ptr::NonNull;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// What a session remembers of a sequence from call to call: core's `SeqTableData`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,33 +53,62 @@ impl Session {
 
 /// The sequences that this backend has used.
 struct Sessions {
-    by_relid: FxHashMap<pg_sys::Oid, Session>,
-    /// The one that was used last, in `by_relid`: core's `last_used_seq`. Nothing is ever taken out, and
-    /// whatever puts one in sets this.
-    last: Option<(pg_sys::Oid, NonNull<Session>)>,
+    /// Where in `sessions` each is. Slim entries beside a dense vector, instead of the sessions as the table's fat
+    /// values, and [`OidHasher`]: 520 -> 258 ns of CPU time an id with 100,000 sequences in the order of their OIDs, where no
+    /// record is written, and 194 -> 168 with 1,000.
+    places: HashMap<u32, u32, BuildHasherDefault<OidHasher>>,
+    /// In the order of their first use. Nothing is ever taken out.
+    sessions: Vec<Session>,
+    /// The one that was used last: core's `last_used_seq`.
+    last: Option<(pg_sys::Oid, usize)>,
 }
 
-static SESSIONS: OfBackend<Sessions> =
-    OfBackend::new(Sessions { by_relid: FxHashMap::with_hasher(FxBuildHasher), last: None });
+static SESSIONS: OfBackend<Sessions> = OfBackend::new(Sessions {
+    places: HashMap::with_hasher(BuildHasherDefault::new()),
+    sessions: Vec::new(),
+    last: None,
+});
 
 impl Sessions {
-    fn get(&mut self, relid: pg_sys::Oid) -> Option<NonNull<Session>> {
-        if let Some((last, session)) = self.last
-            && last == relid
-        {
-            return Some(session);
-        }
-        let session = NonNull::from(self.by_relid.get_mut(&relid)?);
-        self.last = Some((relid, session));
-        Some(session)
+    fn get(&mut self, relid: pg_sys::Oid) -> Option<&mut Session> {
+        let place = match self.last {
+            Some((last, place)) if last == relid => place,
+            _ => {
+                let place = *self.places.get(&relid.to_u32())? as usize;
+                self.last = Some((relid, place));
+                place
+            }
+        };
+        self.sessions.get_mut(place)
     }
 
-    fn get_or_insert(&mut self, relid: pg_sys::Oid) -> NonNull<Session> {
-        self.get(relid).unwrap_or_else(|| {
-            let session = NonNull::from(self.by_relid.entry(relid).or_default());
-            self.last = Some((relid, session));
-            session
-        })
+    fn get_or_insert(&mut self, relid: pg_sys::Oid) -> &mut Session {
+        let place = *self.places.entry(relid.to_u32()).or_insert_with(|| {
+            self.sessions.push(Session::default());
+            self.sessions.len() as u32 - 1
+        }) as usize;
+        self.last = Some((relid, place));
+        &mut self.sessions[place]
+    }
+}
+
+/// Sequences that are made together, and so used together, have OIDs next to each other: hashed to places next to
+/// each other they share cache lines. The upper bits, by which the table tells neighbours apart, are mixed.
+#[derive(Default)]
+struct OidHasher(u64);
+
+impl Hasher for OidHasher {
+    fn write_u32(&mut self, oid: u32) {
+        let mixed = u64::from(oid).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = (mixed & !u64::from(u32::MAX)) | u64::from(oid);
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("an OID is hashed as the u32 that it is");
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -89,7 +118,7 @@ impl Sessions {
 /// As for [`OfBackend::with`]: nothing that `f` calls comes back here.
 pub unsafe fn with_session<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut Session) -> T) -> T {
     // SAFETY: as the caller promises.
-    unsafe { SESSIONS.with(|sessions| f(sessions.get_or_insert(relid).as_mut())) }
+    unsafe { SESSIONS.with(|sessions| f(sessions.get_or_insert(relid))) }
 }
 
 /// As [`with_session`], for a sequence that the session has used; `None` where it has not.
@@ -101,12 +130,37 @@ pub unsafe fn with_known_session<T>(
     f: impl FnOnce(&mut Session) -> Option<T>,
 ) -> Option<T> {
     // SAFETY: as the caller promises.
-    unsafe { SESSIONS.with(|sessions| f(sessions.get(relid)?.as_mut())) }
+    unsafe { SESSIONS.with(|sessions| f(sessions.get(relid)?)) }
 }
 
 /// `ResetSequenceCaches()`: after `DISCARD`. What the session has taken stays known, so that it never repeats
 /// itself.
 pub fn forget_all() {
     // SAFETY: nobody has a session's memory while a utility command runs.
-    unsafe { SESSIONS.with(|sessions| sessions.by_relid.values_mut().for_each(Session::forget)) }
+    unsafe { SESSIONS.with(|sessions| sessions.sessions.iter_mut().for_each(Session::forget)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sequence_keeps_a_session_of_its_own() {
+        let mut sessions =
+            Sessions { places: HashMap::default(), sessions: Vec::new(), last: None };
+        // Neighbours, and OIDs that differ in their high bits only.
+        let oids: Vec<pg_sys::Oid> = (16_384..18_384)
+            .chain((1..2_000).map(|n: u32| n << 20))
+            .map(pg_sys::Oid::from)
+            .collect();
+        for &oid in &oids {
+            assert!(sessions.get(oid).is_none());
+            sessions.get_or_insert(oid).last_id = Some(i64::from(oid.to_u32()));
+        }
+        for &oid in &oids {
+            let expected = Some(i64::from(oid.to_u32()));
+            assert_eq!(sessions.get(oid).and_then(|session| session.last_id), expected);
+            assert_eq!(sessions.get_or_insert(oid).last_id, expected);
+        }
+    }
 }
