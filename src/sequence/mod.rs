@@ -49,6 +49,7 @@ pub unsafe fn next_known_id(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> 
     // SAFETY: neither the clock nor the visit of a page runs SQL.
     unsafe {
         session::with_known_session(relid, |session| {
+            page::prefetch(session);
             if !page::may_revisit(session) {
                 return None;
             }

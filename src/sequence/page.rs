@@ -112,6 +112,12 @@ pub unsafe fn visit(
     }
 }
 
+/// Has the processor fetch what [`revisit`] will touch, while leave is looked up and the clock is read: 258 -> 218 ns of
+/// CPU time an id with 100,000 sequences in turn where no record is written, 168 -> 147 with 1,000.
+pub fn prefetch(session: &Session) {
+    sys::prefetch_sequence(session.place.buffer);
+}
+
 /// Whether [`revisit`] may be called: an earlier visit of this transaction found that the user may take ids, and
 /// nothing has changed since.
 pub fn may_revisit(session: &Session) -> bool {

@@ -321,6 +321,29 @@ pub fn cycles() -> u64 {
     0
 }
 
+/// Has the processor fetch what a visit of the buffer's page will touch: the descriptor, which holds the pin and the
+/// lock, the page's header, and the tuple, which with the special area is the page's last cache line. A hint, whatever
+/// is in the buffer.
+pub fn prefetch_sequence(buffer: pg_sys::Buffer) {
+    let Ok(index) = usize::try_from(buffer - 1) else { return };
+    // SAFETY: globals that are set at server start.
+    let (descriptors, blocks) = unsafe { (pg_sys::BufferDescriptors, pg_sys::BufferBlocks) };
+    let page = blocks.wrapping_add(index * pg_sys::BLCKSZ as usize);
+    prefetch(descriptors.wrapping_add(index));
+    prefetch(page);
+    prefetch(page.wrapping_add(pg_sys::BLCKSZ as usize - 1));
+}
+
+fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which reads nothing and cannot fail, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// `START_CRIT_SECTION` (miscadmin.h): from here to [`END_CRIT_SECTION`] any ERROR is a PANIC, so nothing
 /// in between may fail, panic or allocate.
 pub fn START_CRIT_SECTION() {
