@@ -7,7 +7,7 @@ The ordering of items is not stable, it is driven by a dependency graph.
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/lib.rs:37
+-- src/lib.rs:43
 -- The type of an id that JavaScript cannot break: a bigint in all but its OID. JSON functions write as numbers only
 -- the numeric types that they know by OID, so this one is a string there. Its category is numeric all the same, so
 -- that JOIN USING, UNION and coalesce find a common type with bigint.
@@ -81,26 +81,7 @@ COMMENT ON CAST (integer AS snowflake) IS 'an integer may stand for an id';
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/lib.rs:38
--- What an operator may look at.
-
-CREATE FUNCTION snowflake_clock(
-    OUT reading timestamptz,
-    OUT high_water_mark timestamptz,
-    OUT regressions bigint,
-    OUT largest_regression interval,
-    OUT forward_jumps bigint,
-    OUT largest_forward_jump interval)
-RETURNS record
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'snowflake_clock_wrapper';
-
-COMMENT ON FUNCTION snowflake_clock() IS
-'this backend''s clock: what it reads, the highest it has read, and how often and how far it has stepped';
-/* </end connected objects> */
-
-/* <begin connected objects> */
--- src/lib.rs:34
+-- src/lib.rs:39
 -- The type of a layout, and what follows from one.
 
 CREATE TYPE snowflake_layout;
@@ -241,126 +222,201 @@ GRANT SELECT ON snowflake_layouts TO PUBLIC;
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/lib.rs:36
+-- src/lib.rs:41
 -- requires:
 --   layout
 
--- Reading ids, and making them of what they say. Nothing here depends on a setting, so all of it may stand in an
--- index, a CHECK, a generated column or the bound of a partition.
+-- Turning the columns of live tables into columns that mint.
 
-CREATE FUNCTION snowflake_decode(
-    id bigint,
+-- The search path is core's alone, so that the function finds nothing else; and where row security would hide rows from
+-- the table's owner, a query fails and does not see too few.
+CREATE FUNCTION snowflake_adopt(
+    tab regclass,
+    col name,
+    shard_id integer DEFAULT NULL,
     layout snowflake_layout DEFAULT 'instagram',
-    OUT created_at timestamptz,
-    OUT shard_id integer,
-    OUT seq integer)
-RETURNS record
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_decode_wrapper';
+    check_shard boolean DEFAULT false)
+RETURNS regclass
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS 'MODULE_PATHNAME', 'snowflake_adopt_wrapper';
 
-COMMENT ON FUNCTION snowflake_decode(bigint, snowflake_layout) IS
-'when, on which shard, and with which counter bits an id was minted';
-
-CREATE FUNCTION snowflake_created_at(id bigint, layout snowflake_layout DEFAULT 'instagram')
-RETURNS timestamptz
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_created_at_wrapper';
-
-COMMENT ON FUNCTION snowflake_created_at(bigint, snowflake_layout) IS
-'when an id was minted';
-
-CREATE FUNCTION snowflake_shard_id(id bigint, layout snowflake_layout DEFAULT 'instagram')
-RETURNS integer
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_shard_id_wrapper';
-
-COMMENT ON FUNCTION snowflake_shard_id(bigint, snowflake_layout) IS
-'the shard that an id was minted on';
-
-CREATE FUNCTION snowflake_seq(id bigint, layout snowflake_layout DEFAULT 'instagram')
-RETURNS integer
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_seq_wrapper';
-
-COMMENT ON FUNCTION snowflake_seq(bigint, snowflake_layout) IS
-'the counter bits of an id';
-
-CREATE FUNCTION snowflake_encode(
-    created_at timestamptz,
-    shard_id integer,
-    seq integer,
-    layout snowflake_layout DEFAULT 'instagram')
-RETURNS bigint
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_encode_wrapper';
-
-COMMENT ON FUNCTION snowflake_encode(timestamptz, integer, integer, snowflake_layout) IS
-'the id that has these fields';
-
-CREATE FUNCTION snowflake_min_id(at timestamptz, layout snowflake_layout DEFAULT 'instagram')
-RETURNS bigint
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_min_id_wrapper';
-
-COMMENT ON FUNCTION snowflake_min_id(timestamptz, snowflake_layout) IS
-'the smallest id of that instant or later';
-
--- Not STRICT: the planner inlines a strict function only where every part of it is strict, and AND is not.
-CREATE FUNCTION snowflake_between(
-    id bigint,
-    since timestamptz,
-    until timestamptz,
-    layout snowflake_layout DEFAULT 'instagram')
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN id >= snowflake_min_id(since, layout) AND id < snowflake_min_id(until, layout);
-
-COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz, snowflake_layout) IS
-'whether an id was minted at or after one instant and before another; a range on the id, which an index serves';
-
-CREATE FUNCTION snowflake_explain(id bigint, layout snowflake_layout DEFAULT 'instagram')
-RETURNS text
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_explain_wrapper';
-
-COMMENT ON FUNCTION snowflake_explain(bigint, snowflake_layout) IS
-'the bits of an id drawn with their meaning, for people';
-
-CREATE FUNCTION snowflake_to_base32(id bigint)
-RETURNS text
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_to_base32_wrapper';
-
-COMMENT ON FUNCTION snowflake_to_base32(bigint) IS
-'an id as 13 characters of Crockford''s base 32, which sort as the ids do';
-
-CREATE FUNCTION snowflake_from_base32(text)
-RETURNS bigint
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_from_base32_wrapper';
-
-COMMENT ON FUNCTION snowflake_from_base32(text) IS
-'the id that 13 characters of Crockford''s base 32 stand for';
-
-CREATE FUNCTION snowflake_to_uuid(id bigint, layout snowflake_layout DEFAULT 'instagram')
-RETURNS uuid
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_to_uuid_wrapper';
-
-COMMENT ON FUNCTION snowflake_to_uuid(bigint, snowflake_layout) IS
-'a UUID of version 7 that carries an id: the same time, the same order, and reversible';
-
-CREATE FUNCTION snowflake_from_uuid(uuid, layout snowflake_layout DEFAULT 'instagram')
-RETURNS bigint
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_from_uuid_wrapper';
-
-COMMENT ON FUNCTION snowflake_from_uuid(uuid, snowflake_layout) IS
-'the id that a UUID carries';
+COMMENT ON FUNCTION snowflake_adopt(regclass, name, integer, snowflake_layout, boolean) IS
+'turns a serial, identity or plain integer column into one that mints ids, and gives its sequence';
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/lib.rs:39
+-- src/lib.rs:40
+-- requires:
+--   layout
+
+-- Minting ids. VOLATILE and PARALLEL UNSAFE as core's nextval.
+
+CREATE FUNCTION snowflake_nextval(
+    seq regclass, shard_id integer, layout snowflake_layout DEFAULT 'instagram')
+RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_nextval_wrapper';
+
+COMMENT ON FUNCTION snowflake_nextval(regclass, integer, snowflake_layout) IS
+'the next id of a shard, from a sequence';
+
+CREATE FUNCTION snowflake_nextval(seq regclass)
+RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_nextval_of_this_shard_wrapper';
+
+COMMENT ON FUNCTION snowflake_nextval(regclass) IS
+'the next id of this database''s shard (setting pg_snowflake.shard_id), from a sequence';
+
+CREATE FUNCTION snowflake_nextvals(
+    seq regclass, shard_id integer, count integer, layout snowflake_layout DEFAULT 'instagram')
+RETURNS SETOF bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_nextvals_wrapper';
+
+COMMENT ON FUNCTION snowflake_nextvals(regclass, integer, integer, snowflake_layout) IS
+'a number of ids of a shard in increasing order, from a sequence, at the cost of a batch';
+
+CREATE FUNCTION snowflake_currval(seq regclass)
+RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_currval_wrapper';
+
+COMMENT ON FUNCTION snowflake_currval(regclass) IS
+'the last id that this session got from a sequence';
+
+CREATE FUNCTION snowflake_shard_id()
+RETURNS integer
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_id_of_this_database_wrapper';
+
+COMMENT ON FUNCTION snowflake_shard_id() IS
+'this database''s shard id (setting pg_snowflake.shard_id); an error where it is unset';
+/* </end connected objects> */
+
+/* <begin connected objects> */
+-- src/lib.rs:44
+-- requires:
+--   layout
+--   nextval
+
+-- What an operator may look at.
+
+CREATE FUNCTION snowflake_clock(
+    OUT reading timestamptz,
+    OUT high_water_mark timestamptz,
+    OUT regressions bigint,
+    OUT largest_regression interval,
+    OUT last_regression timestamptz,
+    OUT forward_jumps bigint,
+    OUT largest_forward_jump interval,
+    OUT last_forward_jump timestamptz)
+RETURNS record
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_clock_wrapper';
+
+COMMENT ON FUNCTION snowflake_clock() IS
+'this backend''s clock: what it reads, the highest it has read, and how often, how far and when it has stepped';
+
+CREATE FUNCTION snowflake_sequence_status(
+    seq regclass,
+    layout snowflake_layout DEFAULT 'instagram',
+    OUT last_id_at timestamptz,
+    OUT lead interval,
+    OUT ids_left bigint,
+    OUT ends timestamptz,
+    OUT last_value bigint,
+    OUT is_called boolean,
+    OUT cache bigint,
+    OUT logged boolean,
+    OUT fault text)
+RETURNS record
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_sequence_status_wrapper';
+
+COMMENT ON FUNCTION snowflake_sequence_status(regclass, snowflake_layout) IS
+'where a sequence stands: its last id''s time, its lead over the clock, its ids left, and what a call would be refused with';
+
+-- The argument can be a stored expression only: there is no other value of its type. PARALLEL UNSAFE, as it reads
+-- sequences.
+CREATE FUNCTION snowflake_generator_calls(
+    expression pg_node_tree,
+    OUT function regprocedure,
+    OUT sequence regclass,
+    OUT shard_id integer,
+    OUT shard_from_setting boolean,
+    OUT layout snowflake_layout,
+    OUT last_id_at timestamptz,
+    OUT lead interval,
+    OUT ids_left bigint,
+    OUT ends timestamptz,
+    OUT fault text)
+RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_generator_calls_wrapper';
+
+COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
+'the calls of snowflake_nextval in a stored expression; for the view snowflake_columns';
+
+-- Only expressions that depend on a generator are read: a database may have a hundred thousand other defaults. What
+-- applies where is core's build_column_default(): a column's own default, else its domain's. A view's column may have a
+-- default; its domain's is that of the column below.
+CREATE VIEW snowflake_columns AS
+WITH minting AS (
+    SELECT DISTINCT classid, objid
+    FROM pg_catalog.pg_depend
+    WHERE refclassid = 'pg_catalog.pg_proc'::regclass
+        AND refobjid IN (
+            'snowflake_nextval(regclass)'::regprocedure,
+            'snowflake_nextval(regclass, integer, snowflake_layout)'::regprocedure)
+), minting_columns AS (
+    SELECT d.adrelid AS relid, d.adnum AS attnum, d.adbin AS expression
+    FROM minting
+    JOIN pg_catalog.pg_attrdef AS d
+        ON minting.classid = 'pg_catalog.pg_attrdef'::regclass AND minting.objid = d.oid
+    UNION ALL
+    SELECT a.attrelid, a.attnum, t.typdefaultbin
+    FROM minting
+    JOIN pg_catalog.pg_type AS t
+        ON minting.classid = 'pg_catalog.pg_type'::regclass AND minting.objid = t.oid
+    JOIN pg_catalog.pg_attribute AS a
+        ON a.atttypid = t.oid AND NOT a.atthasdef AND a.attidentity = '' AND NOT a.attisdropped
+    JOIN pg_catalog.pg_class AS c ON a.attrelid = c.oid AND c.relkind IN ('r', 'p', 'f')
+)
+SELECT c.oid::regclass AS tab, a.attname AS col, call.*
+FROM minting_columns AS m
+JOIN pg_catalog.pg_class AS c ON m.relid = c.oid
+JOIN pg_catalog.pg_attribute AS a ON m.relid = a.attrelid AND m.attnum = a.attnum
+CROSS JOIN LATERAL snowflake_generator_calls(m.expression) AS call
+WHERE NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace);
+
+COMMENT ON VIEW snowflake_columns IS
+'the columns whose default mints ids, and where their sequences stand; a row for each call in a default';
+COMMENT ON COLUMN snowflake_columns.tab IS 'the table, partition, foreign table or view';
+COMMENT ON COLUMN snowflake_columns.col IS 'the column';
+COMMENT ON COLUMN snowflake_columns.function IS 'the function that its default, or its domain''s, calls';
+COMMENT ON COLUMN snowflake_columns.sequence IS 'the sequence; null where it is no constant';
+COMMENT ON COLUMN snowflake_columns.shard_id IS
+'the shard; null where it is no constant, or is the setting and that is unset';
+COMMENT ON COLUMN snowflake_columns.shard_from_setting IS
+'whether the shard is this database''s, from pg_snowflake.shard_id, as this session sees it';
+COMMENT ON COLUMN snowflake_columns.layout IS 'the layout; null where it is no constant';
+COMMENT ON COLUMN snowflake_columns.last_id_at IS
+'the time of the sequence''s last id; null where there is none, or where the user may not read the sequence';
+COMMENT ON COLUMN snowflake_columns.lead IS 'how far the sequence is ahead of the clock';
+COMMENT ON COLUMN snowflake_columns.ids_left IS
+'how many ids it can give from now on, up to the end of the layout or its MAXVALUE';
+COMMENT ON COLUMN snowflake_columns.ends IS 'when the layout ends';
+COMMENT ON COLUMN snowflake_columns.fault IS
+'what a call would be refused with now, other than for a missing right, a read-only transaction or a standby';
+
+GRANT SELECT ON snowflake_columns TO PUBLIC;
+/* </end connected objects> */
+
+/* <begin connected objects> */
+-- src/lib.rs:45
 -- requires:
 --   layout
 
@@ -505,57 +561,132 @@ COMMENT ON FUNCTION snowflake_locate(regclass, bigint, snowflake_layout) IS
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/lib.rs:35
+-- src/lib.rs:42
 -- requires:
 --   layout
 
--- Minting ids. VOLATILE and PARALLEL UNSAFE as core's nextval.
+-- Reading ids, and making them of what they say. Nothing here depends on a setting, so all of it may stand in an
+-- index, a CHECK, a generated column or the bound of a partition.
 
-CREATE FUNCTION snowflake_nextval(
-    seq regclass, shard_id integer, layout snowflake_layout DEFAULT 'instagram')
-RETURNS bigint
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'snowflake_nextval_wrapper';
+CREATE FUNCTION snowflake_decode(
+    id bigint,
+    layout snowflake_layout DEFAULT 'instagram',
+    OUT created_at timestamptz,
+    OUT shard_id integer,
+    OUT seq integer)
+RETURNS record
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_decode_wrapper';
 
-COMMENT ON FUNCTION snowflake_nextval(regclass, integer, snowflake_layout) IS
-'the next id of a shard, from a sequence';
+COMMENT ON FUNCTION snowflake_decode(bigint, snowflake_layout) IS
+'when, on which shard, and with which counter bits an id was minted';
 
-CREATE FUNCTION snowflake_nextval(seq regclass)
-RETURNS bigint
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'snowflake_nextval_of_this_shard_wrapper';
+CREATE FUNCTION snowflake_created_at(id bigint, layout snowflake_layout DEFAULT 'instagram')
+RETURNS timestamptz
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_created_at_wrapper';
 
-COMMENT ON FUNCTION snowflake_nextval(regclass) IS
-'the next id of this database''s shard (setting pg_snowflake.shard_id), from a sequence';
+COMMENT ON FUNCTION snowflake_created_at(bigint, snowflake_layout) IS
+'when an id was minted';
 
-CREATE FUNCTION snowflake_nextvals(
-    seq regclass, shard_id integer, count integer, layout snowflake_layout DEFAULT 'instagram')
-RETURNS SETOF bigint
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'snowflake_nextvals_wrapper';
-
-COMMENT ON FUNCTION snowflake_nextvals(regclass, integer, integer, snowflake_layout) IS
-'a number of ids of a shard in increasing order, from a sequence, at the cost of a batch';
-
-CREATE FUNCTION snowflake_currval(seq regclass)
-RETURNS bigint
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'snowflake_currval_wrapper';
-
-COMMENT ON FUNCTION snowflake_currval(regclass) IS
-'the last id that this session got from a sequence';
-
-CREATE FUNCTION snowflake_shard_id()
+CREATE FUNCTION snowflake_shard_id(id bigint, layout snowflake_layout DEFAULT 'instagram')
 RETURNS integer
-LANGUAGE c STABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_shard_id_of_this_database_wrapper';
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_id_wrapper';
 
-COMMENT ON FUNCTION snowflake_shard_id() IS
-'this database''s shard id (setting pg_snowflake.shard_id); an error where it is unset';
+COMMENT ON FUNCTION snowflake_shard_id(bigint, snowflake_layout) IS
+'the shard that an id was minted on';
+
+CREATE FUNCTION snowflake_seq(id bigint, layout snowflake_layout DEFAULT 'instagram')
+RETURNS integer
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_seq_wrapper';
+
+COMMENT ON FUNCTION snowflake_seq(bigint, snowflake_layout) IS
+'the counter bits of an id';
+
+CREATE FUNCTION snowflake_encode(
+    created_at timestamptz,
+    shard_id integer,
+    seq integer,
+    layout snowflake_layout DEFAULT 'instagram')
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_encode_wrapper';
+
+COMMENT ON FUNCTION snowflake_encode(timestamptz, integer, integer, snowflake_layout) IS
+'the id that has these fields';
+
+CREATE FUNCTION snowflake_min_id(at timestamptz, layout snowflake_layout DEFAULT 'instagram')
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_min_id_wrapper';
+
+COMMENT ON FUNCTION snowflake_min_id(timestamptz, snowflake_layout) IS
+'the smallest id of that instant or later';
+
+-- Not STRICT: the planner inlines a strict function only where every part of it is strict, and AND is not.
+CREATE FUNCTION snowflake_between(
+    id bigint,
+    since timestamptz,
+    until timestamptz,
+    layout snowflake_layout DEFAULT 'instagram')
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN id >= snowflake_min_id(since, layout) AND id < snowflake_min_id(until, layout);
+
+COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz, snowflake_layout) IS
+'whether an id was minted at or after one instant and before another; a range on the id, which an index serves';
+
+CREATE FUNCTION snowflake_explain(id bigint, layout snowflake_layout DEFAULT 'instagram')
+RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_explain_wrapper';
+
+COMMENT ON FUNCTION snowflake_explain(bigint, snowflake_layout) IS
+'the bits of an id drawn with their meaning, for people';
+
+CREATE FUNCTION snowflake_to_base32(id bigint)
+RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_to_base32_wrapper';
+
+COMMENT ON FUNCTION snowflake_to_base32(bigint) IS
+'an id as 13 characters of Crockford''s base 32, which sort as the ids do';
+
+CREATE FUNCTION snowflake_from_base32(text)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_from_base32_wrapper';
+
+COMMENT ON FUNCTION snowflake_from_base32(text) IS
+'the id that 13 characters of Crockford''s base 32 stand for';
+
+CREATE FUNCTION snowflake_to_uuid(id bigint, layout snowflake_layout DEFAULT 'instagram')
+RETURNS uuid
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_to_uuid_wrapper';
+
+COMMENT ON FUNCTION snowflake_to_uuid(bigint, snowflake_layout) IS
+'a UUID of version 7 that carries an id: the same time, the same order, and reversible';
+
+CREATE FUNCTION snowflake_from_uuid(uuid, layout snowflake_layout DEFAULT 'instagram')
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_from_uuid_wrapper';
+
+COMMENT ON FUNCTION snowflake_from_uuid(uuid, snowflake_layout) IS
+'the id that a UUID carries';
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/status.rs:10
+-- src/adopt.rs:29
+-- pg_snowflake::adopt::snowflake_adopt
+-- Skipped due to `#[pgrx(sql = false)]`
+/* </end connected objects> */
+
+/* <begin connected objects> */
+-- src/status.rs:16
 -- pg_snowflake::status::snowflake_clock
 -- Skipped due to `#[pgrx(sql = false)]`
 /* </end connected objects> */
@@ -567,7 +698,7 @@ COMMENT ON FUNCTION snowflake_shard_id() IS
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/nextval.rs:45
+-- src/nextval.rs:130
 -- pg_snowflake::nextval::snowflake_currval
 -- Skipped due to `#[pgrx(sql = false)]`
 /* </end connected objects> */
@@ -603,25 +734,31 @@ COMMENT ON FUNCTION snowflake_shard_id() IS
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/layout_type.rs:54
+-- src/columns.rs:17
+-- pg_snowflake::columns::snowflake_generator_calls
+-- Skipped due to `#[pgrx(sql = false)]`
+/* </end connected objects> */
+
+/* <begin connected objects> */
+-- src/layout_type.rs:55
 -- pg_snowflake::layout_type::snowflake_layout_in
 -- Skipped due to `#[pgrx(sql = false)]`
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/layout_type.rs:93
+-- src/layout_type.rs:94
 -- pg_snowflake::layout_type::snowflake_layout_info
 -- Skipped due to `#[pgrx(sql = false)]`
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/layout_type.rs:75
+-- src/layout_type.rs:76
 -- pg_snowflake::layout_type::snowflake_layout_out
 -- Skipped due to `#[pgrx(sql = false)]`
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/layout_type.rs:81
+-- src/layout_type.rs:82
 -- pg_snowflake::layout_type::snowflake_layout_recv
 -- Skipped due to `#[pgrx(sql = false)]`
 /* </end connected objects> */
@@ -639,19 +776,7 @@ COMMENT ON FUNCTION snowflake_shard_id() IS
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/nextval.rs:9
--- pg_snowflake::nextval::snowflake_nextval
--- Skipped due to `#[pgrx(sql = false)]`
-/* </end connected objects> */
-
-/* <begin connected objects> */
--- src/nextval.rs:15
--- pg_snowflake::nextval::snowflake_nextval_of_this_shard
--- Skipped due to `#[pgrx(sql = false)]`
-/* </end connected objects> */
-
-/* <begin connected objects> */
--- src/nextval.rs:27
+-- src/nextval.rs:112
 -- pg_snowflake::nextval::snowflake_nextvals
 -- Skipped due to `#[pgrx(sql = false)]`
 /* </end connected objects> */
@@ -659,6 +784,12 @@ COMMENT ON FUNCTION snowflake_shard_id() IS
 /* <begin connected objects> */
 -- src/decode.rs:33
 -- pg_snowflake::decode::snowflake_seq
+-- Skipped due to `#[pgrx(sql = false)]`
+/* </end connected objects> */
+
+/* <begin connected objects> */
+-- src/status.rs:40
+-- pg_snowflake::status::snowflake_sequence_status
 -- Skipped due to `#[pgrx(sql = false)]`
 /* </end connected objects> */
 
@@ -717,7 +848,7 @@ COMMENT ON FUNCTION snowflake_shard_id() IS
 /* </end connected objects> */
 
 /* <begin connected objects> */
--- src/nextval.rs:51
+-- src/nextval.rs:136
 -- pg_snowflake::nextval::snowflake_shard_id_of_this_database
 -- Skipped due to `#[pgrx(sql = false)]`
 /* </end connected objects> */
