@@ -19,6 +19,8 @@ pub struct Contender {
     pub id_type: &'static str,
     /// How it gives them.
     pub ids: Ids,
+    /// Its ids are known to repeat: a key may refuse them, and that is its result. Of no other may it.
+    pub may_repeat: bool,
 }
 
 /// What not every server has.

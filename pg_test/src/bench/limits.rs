@@ -27,6 +27,8 @@ pub struct Limit {
     under: Option<(Measure, &'static str)>,
     /// What the median has to keep to.
     pub bound: Bound,
+    /// Of how many rounds the median is at least, where all is measured.
+    rounds: usize,
 }
 
 /// What came of a limit.
@@ -34,90 +36,144 @@ pub struct Limit {
 pub enum Verdict {
     Met(Spread),
     NotMet(Spread),
-    /// It was not measured.
+    /// All was to be measured, and this was not often enough.
+    TooFewRounds(Spread),
+    /// All was to be measured, and this was not.
+    Missing,
+    /// It was not measured, nor had to be.
     Unknown,
 }
 
+impl Verdict {
+    /// Whether a run fails for it.
+    pub fn is_miss(&self) -> bool {
+        match self {
+            Verdict::Met(_) | Verdict::Unknown => false,
+            Verdict::NotMet(_) | Verdict::TooFewRounds(_) | Verdict::Missing => true,
+        }
+    }
+}
+
+/// A median of fewer rounds shows nothing.
+const ROUNDS: usize = 9;
+
+/// Of the same statement the same count comes in every round.
+const ONE_COUNT: usize = 1;
+
 /// All that a run has to show.
-pub const LIMITS: [Limit; 11] = [
+pub const LIMITS: [Limit; 14] = [
     Limit {
         title: "one backend: `snowflake_nextval` by core's `nextval`, both `CACHE 1`",
         over: (Measure::IdNs, "ours_cache_1"),
         under: Some((Measure::IdNs, "core_cache_1")),
         bound: Bound::AtMost(0.9),
+        rounds: ROUNDS,
     },
     Limit {
         title: "one backend: `snowflake_nextval` by core's `nextval`, both `CACHE 64`",
         over: (Measure::IdNs, "ours_cache_64"),
         under: Some((Measure::IdNs, "core_cache_64")),
         bound: Bound::AtMost(0.5),
+        rounds: ROUNDS,
     },
     Limit {
         title: "one backend: `snowflake_nextval`, `CACHE 1`, by the PL/pgSQL original",
         over: (Measure::IdNs, "ours_cache_1"),
         under: Some((Measure::IdNs, "copied_plpgsql")),
         bound: Bound::AtMost(0.07),
+        rounds: ROUNDS,
     },
     Limit {
         title: "one backend: `snowflake_nextvals` by core's `nextval`, `CACHE 64`",
         over: (Measure::IdNs, "ours_batch"),
         under: Some((Measure::IdNs, "core_cache_64")),
         bound: Bound::AtMost(0.5),
+        rounds: ROUNDS,
     },
     Limit {
         title: "`INSERT` of 1,000,000 rows: seconds by `bigserial`'s",
         over: (Measure::BulkSeconds, "ours_cache_1"),
         under: Some((Measure::BulkSeconds, "core_cache_1")),
         bound: Bound::AtMost(1.02),
+        rounds: ROUNDS,
     },
     Limit {
         title: "8 clients, 100 ids a transaction, `CACHE 1`: transactions per second by core's",
         over: (Measure::TakingTps(8), "ours_cache_1"),
         under: Some((Measure::TakingTps(8), "core_cache_1")),
         bound: Bound::AtLeast(2.0),
+        rounds: ROUNDS,
     },
     Limit {
         title: "WAL records of 1,000,000 ids at full rate, `CACHE 1`: by core's",
         over: (Measure::WalRecords, "ours_cache_1"),
         under: Some((Measure::WalRecords, "core_cache_1")),
         bound: Bound::AtMost(0.01),
+        rounds: ROUNDS,
     },
     Limit {
         title: "primary key after 1,000,000 inserts: bytes by `bigserial`'s",
         over: (Measure::KeyBytes, "ours_cache_1"),
         under: Some((Measure::KeyBytes, "core_cache_1")),
         bound: Bound::AtMost(1.01),
+        rounds: ROUNDS,
     },
     Limit {
         title: "an id of 100,000 sequences in turn by one of a single sequence, one backend",
         over: (Measure::InTurnNs(100_000), "ours_cache_1"),
         under: Some((Measure::InTurnNs(1), "ours_cache_1")),
         bound: Bound::AtMost(1.5),
+        rounds: ROUNDS,
     },
     Limit {
         title: "ids per second by the limit of `instagram`, 1,024,000: one backend, `CACHE 1`",
         over: (Measure::ShareOfInstagram, "ours_cache_1"),
         under: None,
         bound: Bound::AtLeast(0.99),
+        rounds: ROUNDS,
     },
     Limit {
         title: "ids per second by the limit of `twitter`, 4,096,000: one backend, `snowflake_nextvals`",
         over: (Measure::ShareOfTwitter, "ours_batch"),
         under: None,
         bound: Bound::AtLeast(0.95),
+        rounds: ROUNDS,
+    },
+    Limit {
+        title: "repeats in 1,000,000 ids of one statement: `snowflake_nextval`, `CACHE 1`",
+        over: (Measure::Repeats, "ours_cache_1"),
+        under: None,
+        bound: Bound::AtMost(0.0),
+        rounds: ONE_COUNT,
+    },
+    Limit {
+        title: "repeats in 1,000,000 ids of one statement: `snowflake_nextval`, `CACHE 64`",
+        over: (Measure::Repeats, "ours_cache_64"),
+        under: None,
+        bound: Bound::AtMost(0.0),
+        rounds: ONE_COUNT,
+    },
+    Limit {
+        title: "repeats in 1,000,000 ids of one statement: `snowflake_nextvals`",
+        over: (Measure::Repeats, "ours_batch"),
+        under: None,
+        bound: Bound::AtMost(0.0),
+        rounds: ONE_COUNT,
     },
 ];
 
 impl Limit {
-    /// Whether the run keeps to it.
-    pub fn verdict(&self, samples: &Samples) -> Verdict {
+    /// Whether the run keeps to it. A full run measures everything, and often enough.
+    pub fn verdict(&self, samples: &Samples, is_full: bool) -> Verdict {
         let spread = match self.under {
             Some(under) => samples.ratio(self.over, under),
             None => samples.spread(self.over.0, self.over.1),
         };
         match spread {
-            Some(spread) if self.bound.is_met_by(spread.median) => Verdict::Met(spread),
-            Some(spread) => Verdict::NotMet(spread),
+            Some(spread) if !self.bound.is_met_by(spread.median) => Verdict::NotMet(spread),
+            Some(spread) if is_full && spread.count < self.rounds => Verdict::TooFewRounds(spread),
+            Some(spread) => Verdict::Met(spread),
+            None if is_full => Verdict::Missing,
             None => Verdict::Unknown,
         }
     }
@@ -125,7 +181,7 @@ impl Limit {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bound, Limit, Verdict};
+    use super::{Bound, LIMITS, Limit, ROUNDS, Verdict};
     use crate::bench::samples::{Measure, Samples};
 
     const TWICE: Limit = Limit {
@@ -133,6 +189,7 @@ mod tests {
         over: (Measure::TakingTps(8), "ours"),
         under: Some((Measure::TakingTps(8), "core")),
         bound: Bound::AtLeast(2.0),
+        rounds: ROUNDS,
     };
 
     fn samples(ours: [f64; 3]) -> Samples {
@@ -160,12 +217,34 @@ mod tests {
 
     #[test]
     fn the_median_of_the_ratios_decides() {
-        assert!(matches!(TWICE.verdict(&samples([100.0, 200.0, 900.0])), Verdict::Met(_)));
-        assert!(matches!(TWICE.verdict(&samples([100.0, 199.0, 900.0])), Verdict::NotMet(_)));
+        let verdict = |ours| TWICE.verdict(&samples(ours), false);
+        assert!(matches!(verdict([100.0, 200.0, 900.0]), Verdict::Met(_)));
+        assert!(matches!(verdict([100.0, 199.0, 900.0]), Verdict::NotMet(_)));
     }
 
     #[test]
-    fn what_was_not_measured_is_not_met() {
-        assert_eq!(TWICE.verdict(&Samples::default()), Verdict::Unknown);
+    fn a_full_run_misses_what_it_did_not_measure_often_enough() {
+        let three_rounds = samples([200.0, 200.0, 200.0]);
+        assert!(!TWICE.verdict(&three_rounds, false).is_miss());
+        assert!(matches!(TWICE.verdict(&three_rounds, true), Verdict::TooFewRounds(_)));
+        assert!(TWICE.verdict(&three_rounds, true).is_miss());
+        let often_enough = Limit { rounds: 3, ..TWICE };
+        assert!(!often_enough.verdict(&three_rounds, true).is_miss());
+
+        assert_eq!(TWICE.verdict(&Samples::default(), true), Verdict::Missing);
+        assert!(TWICE.verdict(&Samples::default(), true).is_miss());
+        assert!(!TWICE.verdict(&Samples::default(), false).is_miss());
+    }
+
+    #[test]
+    fn one_repeat_of_ours_is_a_miss() {
+        for name in ["ours_cache_1", "ours_cache_64", "ours_batch"] {
+            let misses = |repeats| {
+                let mut samples = Samples::default();
+                samples.add(0, name, Measure::Repeats, repeats);
+                LIMITS.iter().filter(|limit| limit.verdict(&samples, false).is_miss()).count()
+            };
+            assert_eq!((misses(0.0), misses(1.0)), (0, 1), "{name}");
+        }
     }
 }

@@ -43,6 +43,15 @@ impl Plan {
         ((full as f64 * self.scale) as i64).max(100)
     }
 
+    /// Whether all is measured, at its full size: then each limit has to be shown. Fewer rounds than it takes for that
+    /// make no smaller plan.
+    fn is_full(&self) -> bool {
+        let has_part = |part: &Part| self.parts.iter().any(|planned| planned.name == part.name);
+        self.scale == 1.0
+            && PARTS.iter().all(has_part)
+            && CLIENTS.iter().all(|clients| self.clients.contains(clients))
+    }
+
     fn scaled_time(&self, full: Duration) -> Duration {
         full.mul_f64(self.scale)
     }
@@ -106,5 +115,23 @@ fn interleaved<T>(plan: &Plan, contenders: &mut [T], mut turn: impl FnMut(usize,
         for place in 0..contenders.len() {
             turn(round, &mut contenders[(first + place) % contenders.len()]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CLIENTS, PARTS, Plan};
+
+    fn full() -> Plan {
+        Plan { parts: PARTS.iter().collect(), rounds: 9, clients: CLIENTS.to_vec(), scale: 1.0 }
+    }
+
+    #[test]
+    fn a_plan_that_leaves_something_out_is_not_full() {
+        assert!(full().is_full());
+        assert!(Plan { rounds: 1, ..full() }.is_full());
+        assert!(!Plan { parts: PARTS.iter().skip(1).collect(), ..full() }.is_full());
+        assert!(!Plan { clients: vec![1, 2, 32], ..full() }.is_full());
+        assert!(!Plan { scale: 0.5, ..full() }.is_full());
     }
 }

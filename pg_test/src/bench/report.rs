@@ -20,6 +20,7 @@ pub struct Report {
     notes: Vec<String>,
     rounds: usize,
     scale: f64,
+    is_full: bool,
     took: Duration,
 }
 
@@ -34,7 +35,15 @@ impl Report {
         took: Duration,
     ) -> Self {
         let Findings { samples, notes } = findings;
-        Report { contenders, samples, notes, rounds: plan.rounds, scale: plan.scale, took }
+        Report {
+            contenders,
+            samples,
+            notes,
+            rounds: plan.rounds,
+            scale: plan.scale,
+            is_full: plan.is_full(),
+            took,
+        }
     }
 
     /// Writes every measurement and the chart into a folder.
@@ -45,17 +54,20 @@ impl Report {
             .expect("the file can be written");
     }
 
-    /// Whether nothing that was measured misses its limit.
+    /// Whether nothing that was measured misses its limit, and a full run has measured all that has one.
     pub fn is_met(&self) -> bool {
-        let is_missed = |limit: &Limit| matches!(limit.verdict(&self.samples), Verdict::NotMet(_));
-        !LIMITS.iter().any(is_missed)
+        !LIMITS.iter().any(|limit| self.verdict(limit).is_miss())
+    }
+
+    fn verdict(&self, limit: &Limit) -> Verdict {
+        limit.verdict(&self.samples, self.is_full)
     }
 
     fn limits(&self, f: &mut Formatter) -> fmt::Result {
         writeln!(f, "| what has to be shown | limit | median | quartiles | rounds | |")?;
         writeln!(f, "| --- | --: | --: | --: | --: | --- |")?;
         for limit in &LIMITS {
-            writeln!(f, "{}", limit_row(limit, &limit.verdict(&self.samples)))?;
+            writeln!(f, "{}", limit_row(limit, &self.verdict(limit)))?;
         }
         Ok(())
     }
@@ -183,6 +195,8 @@ fn limit_row(limit: &Limit, verdict: &Verdict) -> String {
     match verdict {
         Verdict::Met(spread) => measured(spread, "met"),
         Verdict::NotMet(spread) => measured(spread, "**not met**"),
+        Verdict::TooFewRounds(spread) => measured(spread, "**too few rounds**"),
+        Verdict::Missing => format!("| {title} | {bound} | | | | **not measured** |"),
         Verdict::Unknown => format!("| {title} | {bound} | | | | not measured |"),
     }
 }
@@ -229,6 +243,7 @@ mod tests {
             notes: vec!["A note.".to_owned()],
             rounds: 9,
             scale: 1.0,
+            is_full: false,
             took: Duration::from_secs(90),
         }
     }
@@ -248,7 +263,16 @@ mod tests {
         assert!(report.is_met());
         let text = report.to_string();
         assert!(text.contains("| ≤ 0.9 | 0.800 | 0.800–0.800 | 9 | met |"), "{text}");
-        assert_eq!(text.matches("| not measured |").count(), 10, "{text}");
+        assert_eq!(text.matches("| not measured |").count(), 13, "{text}");
+    }
+
+    #[test]
+    fn a_full_run_fails_for_what_it_did_not_measure() {
+        let report = Report { is_full: true, ..report(800.0, 1000.0) };
+        assert!(!report.is_met());
+        let text = report.to_string();
+        assert!(text.contains("| ≤ 0.9 | 0.800 | 0.800–0.800 | 9 | met |"), "{text}");
+        assert_eq!(text.matches("| **not measured** |").count(), 13, "{text}");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use pg_snowflake_servertest::record::{circumstances, record};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// All contenders in one run, interleaved. It fails where a figure that was measured misses its limit.
+/// All contenders in one run, interleaved. It fails where a figure misses its limit, and with all parts, clients and
+/// the full size also where a limit has no figure, or one of fewer than 9 rounds.
 #[derive(Parser)]
 struct Options {
     /// How often each contender has its turn.

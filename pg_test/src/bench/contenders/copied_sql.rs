@@ -11,4 +11,5 @@ pub const CONTENDER: Contender = Contender {
     setup: &[copied::EXPRESSION, "CREATE SEQUENCE ids"],
     id_type: "bigint",
     ids: Ids::One(|sequence, _| format!("copied_nextval({sequence}, 5)")),
+    may_repeat: true,
 };

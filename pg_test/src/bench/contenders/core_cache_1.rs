@@ -10,4 +10,5 @@ pub const CONTENDER: Contender = Contender {
     setup: &["CREATE SEQUENCE ids"],
     id_type: "bigint",
     ids: Ids::One(|sequence, _| format!("nextval({sequence})")),
+    may_repeat: false,
 };

@@ -12,4 +12,5 @@ pub const CONTENDER: Contender = Contender {
     ids: Ids::Many(|sequence, count, layout| {
         format!("snowflake_nextvals({sequence}, 5, {count}, '{layout}')")
     }),
+    may_repeat: false,
 };

@@ -10,4 +10,5 @@ pub const CONTENDER: Contender = Contender {
     setup: &["CREATE EXTENSION pg_snowflake", "CREATE SEQUENCE ids CACHE 64"],
     id_type: "bigint",
     ids: Ids::One(|sequence, layout| format!("snowflake_nextval({sequence}, 5, '{layout}')")),
+    may_repeat: false,
 };

@@ -14,4 +14,5 @@ pub const CONTENDER: Contender = Contender {
     setup: &["CREATE EXTENSION snowflake", "CREATE SEQUENCE ids"],
     id_type: "bigint",
     ids: Ids::One(|sequence, _| format!("snowflake.nextval({sequence})")),
+    may_repeat: false,
 };

@@ -10,4 +10,5 @@ pub const CONTENDER: Contender = Contender {
     setup: &[],
     id_type: "uuid",
     ids: Ids::One(|_, _| "gen_random_uuid()".to_owned()),
+    may_repeat: false,
 };

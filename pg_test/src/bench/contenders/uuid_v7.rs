@@ -13,4 +13,5 @@ pub const CONTENDER: Contender = Contender {
     setup: &[],
     id_type: "uuid",
     ids: Ids::One(|_, _| "uuidv7()".to_owned()),
+    may_repeat: false,
 };
