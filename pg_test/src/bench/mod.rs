@@ -108,19 +108,28 @@ pub fn run(plan: &Plan) -> Report {
     Report::new(plan, contenders, findings, started.elapsed())
 }
 
-/// Gives each contender its turn in each round. Who begins changes from round to round.
+/// Gives each contender its turn in each round, in the order of [`turns`].
 fn interleaved<T>(plan: &Plan, contenders: &mut [T], mut turn: impl FnMut(usize, &mut T)) {
     for round in 0..plan.rounds {
-        let first = round % contenders.len();
-        for place in 0..contenders.len() {
-            turn(round, &mut contenders[(first + place) % contenders.len()]);
+        for place in turns(round, contenders.len()) {
+            turn(round, &mut contenders[place]);
         }
     }
 }
 
+/// The order of a round. Who begins changes from round to round, and every other round goes backwards: so each of two
+/// neighbours is as often the one that finds what the other left behind.
+fn turns(round: usize, contenders: usize) -> impl Iterator<Item = usize> {
+    let is_backwards = round % 2 == 1;
+    (0..contenders).map(move |turn| {
+        let place = (round + turn) % contenders;
+        if is_backwards { contenders - 1 - place } else { place }
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{CLIENTS, PARTS, Plan};
+    use super::{CLIENTS, PARTS, Plan, turns};
 
     fn full() -> Plan {
         Plan { parts: PARTS.iter().collect(), rounds: 9, clients: CLIENTS.to_vec(), scale: 1.0 }
@@ -133,5 +142,26 @@ mod tests {
         assert!(!Plan { parts: PARTS.iter().skip(1).collect(), ..full() }.is_full());
         assert!(!Plan { clients: vec![1, 2, 32], ..full() }.is_full());
         assert!(!Plan { scale: 0.5, ..full() }.is_full());
+    }
+
+    #[test]
+    fn each_has_its_turn_in_each_round_and_comes_before_its_neighbour_in_about_half_of_them() {
+        const CONTENDERS: usize = 9;
+        let rounds: Vec<Vec<usize>> =
+            (0..9).map(|round| turns(round, CONTENDERS).collect()).collect();
+        for round in &rounds {
+            let mut sorted = round.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..CONTENDERS).collect::<Vec<_>>());
+        }
+        for one in 0..CONTENDERS - 1 {
+            let place = |round: &[usize], of| round.iter().position(|&other| other == of);
+            let is_first = |round: &&Vec<usize>| place(round, one) < place(round, one + 1);
+            let times = rounds.iter().filter(is_first).count();
+            assert!(
+                (4..=6).contains(&times),
+                "{one} comes first in {times} of 9 rounds: {rounds:?}"
+            );
+        }
     }
 }

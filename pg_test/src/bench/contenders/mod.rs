@@ -13,15 +13,15 @@ mod uuid_v7;
 
 use crate::bench::contender::Contender;
 
-/// All, in the order in which they are measured and shown: those whose ratio counts are next to each other.
+/// All, in the order in which they are measured and shown: of each ratio that counts, both are next to each other.
 pub const ALL: [&Contender; 10] = [
     &core_cache_1::CONTENDER,
     &ours_cache_1::CONTENDER,
-    &core_cache_64::CONTENDER,
-    &ours_cache_64::CONTENDER,
-    &ours_batch::CONTENDER,
     &copied_plpgsql::CONTENDER,
     &copied_sql::CONTENDER,
+    &ours_cache_64::CONTENDER,
+    &core_cache_64::CONTENDER,
+    &ours_batch::CONTENDER,
     &uuid_v4::CONTENDER,
     &uuid_v7::CONTENDER,
     &pgedge::CONTENDER,
