@@ -15,6 +15,15 @@ const IDS: i64 = 100;
 /// How long a turn takes.
 const TIME: Duration = Duration::from_millis(400);
 
+/// How long a turn takes whose ratio counts: one slow flush is not to decide it.
+const LIMITED_TIME: Duration = Duration::from_secs(2);
+
+/// The clients of these turns.
+const LIMITED_CLIENTS: u32 = 8;
+
+/// What the server has used of the processors is known to 10 ms: a figure of less than this is shown nowhere.
+const LEAST_CPU: Duration = Duration::from_millis(500);
+
 /// One more would compete with the server for the processors.
 const THREADS: u32 = 2;
 
@@ -25,7 +34,18 @@ struct Load {
     script: String,
     tps: Measure,
     cpu: Measure,
-    /// For each client, so that a turn takes [`TIME`].
+    /// How long a turn takes.
+    time: Duration,
+    /// For each client, so that it does.
+    transactions: u32,
+    /// All rounds together: a single turn uses too little to be counted.
+    used: Used,
+}
+
+/// What transactions have used of the processors.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    cpu: Duration,
     transactions: u32,
 }
 
@@ -50,19 +70,21 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         loads.extend(contenders.iter().map(|contender| Load::of_ids(contender, clients)));
         loads.extend(defaults().map(|contender| Load::of_inserts(contender, clients)));
     }
-    let time = plan.scaled_time(TIME);
     for load in &mut loads {
-        load.calibrate(&server, time);
+        load.calibrate(&server, plan.scaled_time(load.time));
     }
     interleaved(plan, &mut loads, |round, load| {
         let cpu = server.cpu_time();
         let outcome = load.run(&server, load.transactions);
-        let cpu = (server.cpu_time() - cpu).as_secs_f64() * 1e6;
-        let mut add =
-            |measure, value| findings.samples.add(round, load.contender.name, measure, value);
-        add(load.tps, outcome.tps);
-        add(load.cpu, cpu / f64::from(outcome.transactions));
+        load.used.cpu += server.cpu_time() - cpu;
+        load.used.transactions += outcome.transactions;
+        findings.samples.add(round, load.contender.name, load.tps, outcome.tps);
     });
+    for load in &loads {
+        if let Some(us) = load.used.us_per_transaction() {
+            findings.samples.add(0, load.contender.name, load.cpu, us);
+        }
+    }
 }
 
 impl Load {
@@ -73,7 +95,9 @@ impl Load {
             script: contender.take(IDS, ROOMY),
             tps: Measure::TakingTps(clients),
             cpu: Measure::TakingCpuUs(clients),
+            time: if clients == LIMITED_CLIENTS { LIMITED_TIME } else { TIME },
             transactions: 0,
+            used: Used::default(),
         }
     }
 
@@ -84,7 +108,9 @@ impl Load {
             script: "INSERT INTO posts (body) VALUES ('a post')".to_owned(),
             tps: Measure::InsertingTps(clients),
             cpu: Measure::InsertingCpuUs(clients),
+            time: TIME,
             transactions: 0,
+            used: Used::default(),
         }
     }
 
@@ -110,6 +136,14 @@ impl Load {
     }
 }
 
+impl Used {
+    /// Nothing where it is too little to be told from nothing.
+    fn us_per_transaction(self) -> Option<f64> {
+        let us = self.cpu.as_secs_f64() * 1e6 / f64::from(self.transactions);
+        (self.cpu >= LEAST_CPU).then_some(us)
+    }
+}
+
 impl Outcome {
     fn read(said: &str) -> Option<Self> {
         let after = |label: &str| {
@@ -125,7 +159,18 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::Outcome;
+    use super::{Outcome, Used};
+    use std::time::Duration;
+
+    #[test]
+    fn too_little_use_of_the_processors_gives_no_figure() {
+        let us = |milliseconds| {
+            let cpu = Duration::from_millis(milliseconds);
+            Used { cpu, transactions: 1000 }.us_per_transaction()
+        };
+        assert_eq!(us(500), Some(500.0));
+        assert_eq!(us(490), None);
+    }
 
     #[test]
     fn pgbench_is_understood() {

@@ -21,11 +21,11 @@ pub enum Measure {
     Instructions,
     /// Transactions a second of so many clients that take 100 ids each.
     TakingTps(u32),
-    /// CPU microseconds of the server for each of these.
+    /// CPU microseconds of the server for each of these, all rounds together.
     TakingCpuUs(u32),
     /// Transactions a second of so many clients that insert a row each.
     InsertingTps(u32),
-    /// CPU microseconds of the server for each of these.
+    /// CPU microseconds of the server for each of these, all rounds together.
     InsertingCpuUs(u32),
     /// Seconds of an INSERT of many rows.
     BulkSeconds,
