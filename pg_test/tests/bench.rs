@@ -8,9 +8,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// What each contender is measured by.
-const OF_ALL: [&str; 8] = [
+const OF_ALL: [&str; 10] = [
     "ns_per_id_with_loop",
     "ns_per_id",
+    "ns_per_transaction_with_loop",
+    "ns_per_first_id",
     "cpu_s_per_1000000_ids",
     "wal_records_per_1000000_ids",
     "wal_bytes_per_1000000_ids",
@@ -26,7 +28,7 @@ const OF_DEFAULTS: [&str; 2] = ["tps_of_an_insert_2_clients", "tps_of_an_insert_
 fn the_bench_measures_all_contenders_and_writes_what_it_found() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.md");
-    std::fs::write(&page, "above\n<!-- bench: begin -->\n<!-- bench: end -->\nbelow\n").unwrap();
+    std::fs::write(&page, "above\n<!-- summary: begin -->\n<!-- summary: end -->\n<!-- bench: begin -->\n<!-- bench: end -->\nbelow\n").unwrap();
 
     let output = bench(&page, folder.path());
 
@@ -39,6 +41,8 @@ fn the_bench_measures_all_contenders_and_writes_what_it_found() {
     let page = std::fs::read_to_string(page).unwrap();
     let (above, below) =
         page.split_once("pg_snowflake v0, PostgreSQL ").expect("what was measured");
+    let (_, summary) = above.split_once("<!-- summary: begin -->\n").expect("its place");
+    assert!(summary.starts_with("- Of the limits, "), "{page}");
     assert!(above.starts_with("above\n") && below.ends_with("\nbelow\n"), "{page}");
     assert_eq!(page.contains("**not met**"), misses);
 
@@ -76,7 +80,7 @@ fn the_bench_measures_all_contenders_and_writes_what_it_found() {
 fn bench(page: &Path, folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bench"))
         .args(["--rounds", "1", "--scale", "0.001", "--clients", "2,8", "--revision", "v0"])
-        .args(["--only", "backend,repeats,bulk,sequences,rate,load"])
+        .args(["--only", "backend,first,repeats,bulk,sequences,rate,load"])
         .arg("--record")
         .arg(page)
         .arg("--output")

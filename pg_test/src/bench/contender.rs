@@ -52,7 +52,22 @@ pub fn empty_loop(count: i64) -> String {
     format!("SELECT count(1) FROM (SELECT generate_series(1, {count})) AS series")
 }
 
+/// A statement that evaluates an expression in so many transactions, once in each.
+pub fn in_transactions(count: i64, expression: &str) -> String {
+    format!(
+        "DO $$ BEGIN FOR turn IN 1..{count} LOOP PERFORM {expression}; COMMIT; END LOOP; END $$"
+    )
+}
+
 impl Contender {
+    /// The expression that gives one id.
+    pub fn take_one(&self) -> String {
+        match self.ids {
+            Ids::One(id) => id(SEQUENCE, ROOMY),
+            Ids::Many(ids) => ids(SEQUENCE, 1, ROOMY),
+        }
+    }
+
     /// A statement that takes that many ids and gives their number.
     pub fn take(&self, count: i64, layout: &str) -> String {
         match self.ids {

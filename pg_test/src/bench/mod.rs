@@ -8,6 +8,7 @@ mod bulk;
 mod chart;
 pub mod contender;
 pub mod contenders;
+mod first;
 mod instructions;
 pub mod limits;
 mod load;
@@ -17,6 +18,7 @@ mod report;
 pub mod samples;
 mod sequences;
 mod server;
+mod summary;
 
 pub use load::CLIENTS;
 pub use report::Report;
@@ -40,7 +42,7 @@ pub struct Plan {
 
 impl Plan {
     fn scaled(&self, full: i64) -> i64 {
-        ((full as f64 * self.scale) as i64).max(100)
+        scaled(full, self.scale)
     }
 
     /// Whether all is measured, at its full size: then each limit has to be shown. Fewer rounds than it takes for that
@@ -57,6 +59,10 @@ impl Plan {
     }
 }
 
+fn scaled(full: i64, scale: f64) -> i64 {
+    ((full as f64 * scale) as i64).max(100)
+}
+
 /// Some measures that share a server.
 #[derive(Debug)]
 pub struct Part {
@@ -67,8 +73,9 @@ pub struct Part {
 }
 
 /// All parts, in their order.
-pub static PARTS: [Part; 7] = [
+pub static PARTS: [Part; 8] = [
     Part { name: "backend", what: "ids in one backend", run: backend::run },
+    Part { name: "first", what: "the first id of a transaction", run: first::run },
     Part { name: "repeats", what: "whether ids of one statement repeat", run: repeats::run },
     Part { name: "bulk", what: "an INSERT of many rows", run: bulk::run },
     Part { name: "sequences", what: "many sequences in one backend", run: sequences::run },

@@ -1,12 +1,13 @@
 //! What a run came to, as Markdown, and the files that go with it.
 
 use crate::bench::backend::LOOP;
+use crate::bench::bulk::ROWS;
 use crate::bench::contender::Contender;
 use crate::bench::limits::{Bound, LIMITS, Limit, Verdict};
 use crate::bench::load::CLIENTS;
 use crate::bench::samples::{Measure, Samples, Spread};
 use crate::bench::sequences::COUNTS;
-use crate::bench::{Findings, Plan, chart};
+use crate::bench::{Findings, Plan, chart, scaled, summary};
 use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::fs::write;
@@ -52,6 +53,12 @@ impl Report {
         write(folder.join("results.csv"), self.samples.to_csv()).expect("the file can be written");
         write(folder.join("results.svg"), chart::draw(&self.contenders, &self.samples))
             .expect("the file can be written");
+    }
+
+    /// The few figures that say the most, as Markdown.
+    pub fn summary(&self) -> String {
+        let verdicts: Vec<Verdict> = LIMITS.iter().map(|limit| self.verdict(limit)).collect();
+        summary::of(&verdicts, &self.contenders, &self.samples)
     }
 
     /// Whether nothing that was measured misses its limit, and a full run has measured all that has one.
@@ -114,11 +121,12 @@ impl Display for Report {
             &[
                 column("ns per id above the loop", Measure::IdNs, with_quartiles),
                 column("with the loop", Measure::StatementNs, whole),
+                column("first id of a transaction, ns", Measure::FirstIdNs, with_quartiles),
                 column("instructions", Measure::Instructions, whole),
                 column("CPU s per 1,000,000", Measure::IdCpuSeconds, hundredths),
                 column("WAL records per 1,000,000", Measure::WalRecords, whole),
                 column("WAL bytes per 1,000,000", Measure::WalBytes, whole),
-                column("repeats in 1,000,000", Measure::Repeats, whole),
+                column("repeats per 1,000,000", Measure::Repeats, whole),
             ],
         )?;
         self.table(
@@ -133,7 +141,7 @@ impl Display for Report {
         )?;
         self.table(
             f,
-            "1,000,000 rows by one `INSERT`",
+            &format!("{} rows by one `INSERT`", thousands(scaled(ROWS, self.scale))),
             &[
                 column("s", Measure::BulkSeconds, with_quartiles_in_hundredths),
                 column("CPU s", Measure::BulkCpuSeconds, hundredths),
@@ -279,11 +287,11 @@ mod tests {
     fn a_table_has_the_contenders_that_were_measured() {
         let text = report(1234.4, 2000.0).to_string();
         let table = "### Ids in one backend\n\n\
-            | | ns per id above the loop | with the loop | instructions | CPU s per 1,000,000 | \
-            WAL records per 1,000,000 | WAL bytes per 1,000,000 | repeats in 1,000,000 |\n\
-            | --- | --: | --: | --: | --: | --: | --: | --: |\n\
-            | core `nextval`, `CACHE 1` | 2,000 (2,000–2,000) |  |  |  |  |  |  |\n\
-            | `snowflake_nextval`, `CACHE 1` | 1,234 (1,234–1,234) |  |  |  |  |  |  |\n";
+            | | ns per id above the loop | with the loop | first id of a transaction, ns | instructions | CPU s per 1,000,000 | \
+            WAL records per 1,000,000 | WAL bytes per 1,000,000 | repeats per 1,000,000 |\n\
+            | --- | --: | --: | --: | --: | --: | --: | --: | --: |\n\
+            | core `nextval`, `CACHE 1` | 2,000 (2,000–2,000) |  |  |  |  |  |  |  |\n\
+            | `snowflake_nextval`, `CACHE 1` | 1,234 (1,234–1,234) |  |  |  |  |  |  |  |\n";
         assert!(text.contains(table), "{text}");
         assert!(!text.contains("one row inserted"), "{text}");
         assert!(text.starts_with("9 rounds in 1.5 minutes.\n"), "{text}");

@@ -9,6 +9,10 @@ pub enum Measure {
     StatementNs,
     /// The same without the loop's.
     IdNs,
+    /// Nanoseconds for each transaction of one id, the loop among them.
+    TransactionNs,
+    /// The same without the loop's.
+    FirstIdNs,
     /// CPU seconds of the backend for 1,000,000 ids, the loop's among them.
     IdCpuSeconds,
     /// WAL records for 1,000,000 ids.
@@ -47,6 +51,8 @@ impl Display for Measure {
         match self {
             Measure::StatementNs => write!(f, "ns_per_id_with_loop"),
             Measure::IdNs => write!(f, "ns_per_id"),
+            Measure::TransactionNs => write!(f, "ns_per_transaction_with_loop"),
+            Measure::FirstIdNs => write!(f, "ns_per_first_id"),
             Measure::IdCpuSeconds => write!(f, "cpu_s_per_1000000_ids"),
             Measure::WalRecords => write!(f, "wal_records_per_1000000_ids"),
             Measure::WalBytes => write!(f, "wal_bytes_per_1000000_ids"),

@@ -16,7 +16,7 @@ struct Options {
     /// How large all of it is: 1 as in the documentation, 0.1 a tenth of it; a quick look, no measurement.
     #[arg(long, default_value = "1", value_parser = scale)]
     scale: f64,
-    /// Some parts alone: backend, repeats, bulk, sequences, rate, load or instructions.
+    /// Some parts alone: backend, first, repeats, bulk, sequences, rate, load or instructions.
     #[arg(long, value_delimiter = ',', value_parser = part)]
     only: Vec<&'static Part>,
     /// The numbers of clients of the loads.
@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         report.write_into(&folder);
     }
     if let (Some(page), Some(revision)) = (page, revision) {
+        record(&page, "summary", &report.summary());
         record(&page, "bench", &format!("{} {report}", circumstances(&revision)));
     }
     if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,0 +1,53 @@
+//! Transactions of one id each: what the first id of a transaction takes.
+
+use crate::SUPERUSER;
+use crate::bench::backend::LOOP;
+use crate::bench::contender::{Contender, in_transactions};
+use crate::bench::samples::Measure;
+use crate::bench::{Findings, Plan, interleaved, server};
+use postgres::Client;
+use std::time::Instant;
+
+const TRANSACTIONS: i64 = 20_000;
+
+/// A session that takes an id in each of many transactions.
+struct Session {
+    name: &'static str,
+    client: Client,
+    statement: String,
+}
+
+pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
+    let server = server::builder().start();
+    let count = plan.scaled(TRANSACTIONS);
+    let the_loop = Session {
+        name: LOOP,
+        client: server.connect_to(SUPERUSER, SUPERUSER),
+        statement: in_transactions(count, "1"),
+    };
+    let takers = contenders.iter().map(|contender| Session {
+        name: contender.name,
+        client: server::database_of(&server, contender),
+        statement: in_transactions(count, &contender.take_one()),
+    });
+    let mut sessions: Vec<Session> = std::iter::once(the_loop).chain(takers).collect();
+    // Once unseen: it fills the caches.
+    for session in &mut sessions {
+        session.take();
+    }
+    let samples = &mut findings.samples;
+    interleaved(plan, &mut sessions, |round, session| {
+        let ns = session.take() / count as f64;
+        samples.add(round, session.name, Measure::TransactionNs, ns);
+    });
+    samples.subtract_loop(Measure::TransactionNs, Measure::FirstIdNs, LOOP);
+}
+
+impl Session {
+    /// The nanoseconds of all transactions.
+    fn take(&mut self) -> f64 {
+        let began = Instant::now();
+        self.client.batch_execute(&self.statement).expect("ids are given");
+        began.elapsed().as_nanos() as f64
+    }
+}

@@ -1,0 +1,84 @@
+//! What a run came to in a few lines.
+
+use crate::bench::contender::Contender;
+use crate::bench::limits::Verdict;
+use crate::bench::samples::{Measure, Samples};
+use crate::record::thousands;
+
+/// What is compared in a line, and of which contenders.
+type Line = (&'static str, Measure, &'static [&'static str]);
+
+const LINES: [Line; 5] = [
+    (
+        "Nanoseconds for an id in one backend",
+        Measure::IdNs,
+        &["ours_cache_1", "core_cache_1", "copied_plpgsql", "uuid_v4"],
+    ),
+    (
+        "The same where a session takes many at once",
+        Measure::IdNs,
+        &["ours_cache_64", "core_cache_64", "ours_batch"],
+    ),
+    (
+        "Nanoseconds for the first id of a transaction",
+        Measure::FirstIdNs,
+        &["ours_cache_1", "core_cache_1", "copied_plpgsql"],
+    ),
+    (
+        "Transactions of 100 ids per second, 8 clients",
+        Measure::TakingTps(8),
+        &["ours_cache_1", "core_cache_1", "copied_plpgsql"],
+    ),
+    (
+        "Repeats per 1,000,000 ids",
+        Measure::Repeats,
+        &["ours_cache_1", "core_cache_1", "copied_sql"],
+    ),
+];
+
+/// A line for the limits, and one for each comparison of which something was measured.
+pub(super) fn of(verdicts: &[Verdict], contenders: &[&Contender], samples: &Samples) -> String {
+    let kept = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Met(_))).count();
+    let mut lines = vec![format!("- Of the limits, {kept} of {} are kept.\n", verdicts.len())];
+    lines.extend(LINES.iter().filter_map(|line| comparison(line, contenders, samples)));
+    lines.concat()
+}
+
+fn comparison(
+    (what, measure, names): &Line,
+    contenders: &[&Contender],
+    samples: &Samples,
+) -> Option<String> {
+    let figures: Vec<String> = names
+        .iter()
+        .filter_map(|name| {
+            let contender = contenders.iter().find(|contender| contender.name == *name)?;
+            let median = samples.spread(*measure, name)?.median;
+            Some(format!("{} {}", contender.title, thousands(median.round() as i64)))
+        })
+        .collect();
+    (!figures.is_empty()).then(|| format!("- {what}: {}.\n", figures.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+    use crate::bench::contenders::ALL;
+    use crate::bench::limits::Verdict;
+    use crate::bench::samples::{Measure, Samples};
+
+    #[test]
+    fn it_counts_the_limits_and_has_the_medians_of_what_was_measured() {
+        let mut samples = Samples::default();
+        for (round, ours, core) in [(0, 130.0, 480.0), (1, 150.0, 1480.0), (2, 120.0, 1500.0)] {
+            samples.add(round, "ours_cache_1", Measure::IdNs, ours);
+            samples.add(round, "core_cache_1", Measure::IdNs, core);
+        }
+        let met = Verdict::Met(samples.spread(Measure::IdNs, "ours_cache_1").unwrap());
+        assert_eq!(
+            of(&[met, Verdict::Missing], &ALL, &samples),
+            "- Of the limits, 1 of 2 are kept.\n\
+             - Nanoseconds for an id in one backend: `snowflake_nextval`, `CACHE 1` 130; core `nextval`, `CACHE 1` 1,480.\n"
+        );
+    }
+}
