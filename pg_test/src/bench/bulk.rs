@@ -2,7 +2,7 @@
 
 use crate::bench::contender::Contender;
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, interleaved, server};
+use crate::bench::{Findings, Plan, interleaved, is_due, server};
 use crate::cpu::cpu_time;
 use postgres::Client;
 use postgres::error::SqlState;
@@ -45,6 +45,9 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         table.fill(findings);
     }
     interleaved(plan, &mut tables, |round, table| {
+        if !is_due(round, Measure::BulkSeconds, table.contender) {
+            return;
+        }
         let Some(Filled { seconds, cpu_seconds, key_bytes }) = table.fill(findings) else { return };
         let mut add =
             |measure, value| findings.samples.add(round, table.contender.name, measure, value);

@@ -162,6 +162,14 @@ pub const LIMITS: [Limit; 14] = [
     },
 ];
 
+/// Whether a limit judges this figure of that contender, or holds another one against it.
+pub fn is_judged(measure: Measure, contender: &str) -> bool {
+    LIMITS.iter().any(|limit| {
+        let mut figures = std::iter::once(limit.over).chain(limit.under);
+        figures.any(|figure| figure == (measure, contender))
+    })
+}
+
 impl Limit {
     /// Whether the run keeps to it. A full run measures everything, and often enough.
     pub fn verdict(&self, samples: &Samples, is_full: bool) -> Verdict {
@@ -181,7 +189,7 @@ impl Limit {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bound, LIMITS, Limit, ROUNDS, Verdict};
+    use super::{Bound, LIMITS, Limit, ROUNDS, Verdict, is_judged};
     use crate::bench::samples::{Measure, Samples};
 
     const TWICE: Limit = Limit {
@@ -234,6 +242,15 @@ mod tests {
         assert_eq!(TWICE.verdict(&Samples::default(), true), Verdict::Missing);
         assert!(TWICE.verdict(&Samples::default(), true).is_miss());
         assert!(!TWICE.verdict(&Samples::default(), false).is_miss());
+    }
+
+    #[test]
+    fn both_figures_of_a_ratio_are_judged() {
+        for name in ["ours_cache_1", "core_cache_1"] {
+            assert!(is_judged(Measure::TakingTps(8), name), "{name}");
+        }
+        assert!(!is_judged(Measure::TakingTps(8), "copied_plpgsql"));
+        assert!(!is_judged(Measure::TakingTps(2), "ours_cache_1"));
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use crate::Cluster;
 use crate::bench::contender::{Contender, ROOMY};
+use crate::bench::limits::is_judged;
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, interleaved, server};
+use crate::bench::{Findings, Plan, interleaved, is_due, server};
 use std::time::Duration;
 
 /// How many clients there are where nothing else is asked for.
@@ -13,13 +14,10 @@ pub const CLIENTS: [u32; 4] = [1, 2, 8, 32];
 const IDS: i64 = 100;
 
 /// How long a turn takes.
-const TIME: Duration = Duration::from_millis(400);
+const TIME: Duration = Duration::from_millis(800);
 
-/// How long a turn takes whose ratio counts: one slow flush is not to decide it.
-const LIMITED_TIME: Duration = Duration::from_secs(2);
-
-/// The clients of these turns.
-const LIMITED_CLIENTS: u32 = 8;
+/// How long a turn takes that a limit judges: one slow flush is not to decide it.
+const JUDGED_TIME: Duration = Duration::from_secs(2);
 
 /// What the server has used of the processors is known to 10 ms: a figure of less than this is shown nowhere.
 const LEAST_CPU: Duration = Duration::from_millis(500);
@@ -34,9 +32,7 @@ struct Load {
     script: String,
     tps: Measure,
     cpu: Measure,
-    /// How long a turn takes.
-    time: Duration,
-    /// For each client, so that it does.
+    /// For each client, so that a turn takes as long as it should.
     transactions: u32,
     /// All rounds together: a single turn uses too little to be counted.
     used: Used,
@@ -71,9 +67,12 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         loads.extend(defaults().map(|contender| Load::of_inserts(contender, clients)));
     }
     for load in &mut loads {
-        load.calibrate(&server, plan.scaled_time(load.time));
+        load.calibrate(&server, plan.scaled_time(load.time()));
     }
     interleaved(plan, &mut loads, |round, load| {
+        if !is_due(round, load.tps, load.contender) {
+            return;
+        }
         let cpu = server.cpu_time();
         let outcome = load.run(&server, load.transactions);
         load.used.cpu += server.cpu_time() - cpu;
@@ -95,7 +94,6 @@ impl Load {
             script: contender.take(IDS, ROOMY),
             tps: Measure::TakingTps(clients),
             cpu: Measure::TakingCpuUs(clients),
-            time: if clients == LIMITED_CLIENTS { LIMITED_TIME } else { TIME },
             transactions: 0,
             used: Used::default(),
         }
@@ -108,10 +106,13 @@ impl Load {
             script: "INSERT INTO posts (body) VALUES ('a post')".to_owned(),
             tps: Measure::InsertingTps(clients),
             cpu: Measure::InsertingCpuUs(clients),
-            time: TIME,
             transactions: 0,
             used: Used::default(),
         }
+    }
+
+    fn time(&self) -> Duration {
+        if is_judged(self.tps, self.contender.name) { JUDGED_TIME } else { TIME }
     }
 
     /// Finds out how many transactions take that time.

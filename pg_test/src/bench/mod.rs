@@ -24,7 +24,8 @@ pub use load::CLIENTS;
 pub use report::Report;
 
 use contender::Contender;
-use samples::Samples;
+use limits::is_judged;
+use samples::{Measure, Samples};
 use std::time::{Duration, Instant};
 
 /// What is to be measured, and how thoroughly.
@@ -122,6 +123,11 @@ fn interleaved<T>(plan: &Plan, contenders: &mut [T], mut turn: impl FnMut(usize,
             turn(round, &mut contenders[place]);
         }
     }
+}
+
+/// Whether a turn that takes seconds is due: in each round where a limit judges it, in every third otherwise.
+fn is_due(round: usize, measure: Measure, contender: &Contender) -> bool {
+    round % 3 == 0 || is_judged(measure, contender.name)
 }
 
 /// The order of a round. Who begins changes from round to round, and every other round goes backwards: so each of two
