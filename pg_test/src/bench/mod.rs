@@ -127,7 +127,7 @@ fn interleaved<T>(plan: &Plan, contenders: &mut [T], mut turn: impl FnMut(usize,
 
 /// Whether a turn that takes seconds is due: in each round where a limit judges it, in every third otherwise.
 fn is_due(round: usize, measure: Measure, contender: &Contender) -> bool {
-    round % 3 == 0 || is_judged(measure, contender.name)
+    round.is_multiple_of(3) || is_judged(measure, contender.name)
 }
 
 /// The order of a round. Who begins changes from round to round, and every other round goes backwards: so each of two
