@@ -68,6 +68,20 @@ fn the_changelog_has_a_dated_heading_for_each_release() {
     }
 }
 
+/// Any other builds for servers that this one does not know, or not at all.
+#[test]
+fn the_readme_installs_the_cargo_pgrx_that_is_pinned() {
+    let manifest = read(&top().join("Cargo.toml"));
+    let pinned =
+        manifest.split("\npgrx = \"=").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let readme = read(&top().join("README.md"));
+
+    let commands: Vec<&str> =
+        readme.lines().filter(|line| line.starts_with("cargo install")).collect();
+
+    assert_eq!(commands, [format!("cargo install --locked cargo-pgrx --version {pinned}")]);
+}
+
 /// That it is as PGXN wants it is for PGXN's validator, which `./dev lint` runs.
 #[test]
 fn meta_json_names_the_version_and_files_that_are_here() {
