@@ -4,8 +4,16 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 major=$1
+package=postgresql-$major-pg-snowflake
 bin=/usr/lib/postgresql/$major/bin
 server=/var/tmp/pg_snowflake-smoke
+
+say() { printf '%s\n' "$*"; }
+
+die() {
+    printf 'smoke: %s\n' "$*" >&2
+    exit 1
+}
 
 main() {
     export DEBIAN_FRONTEND=noninteractive
@@ -13,28 +21,44 @@ main() {
     mkdir -p /etc/postgresql-common/createcluster.d
     echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.d/smoke.conf
     apt-get -qq update
-    echo "--> the Debian package"
+    say "--> the Debian package"
     apt-get -qq -y --no-install-recommends install ./*.deb >/tmp/apt.log 2>&1 || { cat /tmp/apt.log; exit 1; }
-    dpkg --verify "postgresql-$major-pg-snowflake"
-    dpkg --listfiles "postgresql-$major-pg-snowflake" | grep -E 'so$|control$|--.*sql$|copyright$|README'
+    expect_files
     start_server
     try_extension
-    apt-get -qq -y purge "postgresql-$major-pg-snowflake" >/dev/null
+    apt-get -qq -y purge "$package" >/dev/null
     expect_nothing_left
-    echo "--> the tarball"
+    say "--> the tarball"
     tar -x -f ./*.tar.gz
     write_pg_config
     PG_CONFIG=/tmp/pg_config sh ./pg_snowflake-*/install.sh
     try_extension
 }
 
+# Each by itself, and as it was packed; dpkg says what is not so, but not by its exit status. A slim image leaves
+# documents out, but for the licence: of the others dpkg is asked whether the package has them.
+expect_files() {
+    local file listed altered version
+    local libraries=/usr/lib/postgresql/$major/lib extensions=/usr/share/postgresql/$major/extension
+    local documents=/usr/share/doc/$package
+    version=$(sed -n "s/^default_version = '\(.*\)'$/\1/p" "$extensions/pg_snowflake.control")
+    for file in "$libraries/pg_snowflake.so" "$extensions/pg_snowflake.control" \
+        "$extensions/pg_snowflake--$version.sql" "$documents/copyright"; do
+        [[ -s $file ]] || die "the package has not put $file there"
+        say "    $file"
+    done
+    listed=$'\n'$(dpkg --listfiles "$package")$'\n'
+    for file in README.md changelog.gz; do
+        [[ $listed == *$'\n'"$documents/$file"$'\n'* ]] || die "the package does not have $documents/$file"
+    done
+    altered=$(dpkg --verify "$package" | sed '\: /usr/share/doc/:d')
+    [[ -z $altered ]] || die "dpkg --verify finds: $altered"
+}
+
 expect_nothing_left() {
     local left
-    left=$(find / -xdev -name '*pg_snowflake*' -not -path '/packages/*' -not -path "$server*")
-    [[ -z $left ]] || {
-        echo "smoke: the package leaves behind: $left" >&2
-        exit 1
-    }
+    left=$(find / -xdev -name '*pg[-_]snowflake*' -not -path '/packages/*' -not -path "$server*")
+    [[ -z $left ]] || die "the package leaves behind: $left"
 }
 
 # pg_config comes with the development files, which users do not have: the two folders are all that is asked of it.
