@@ -1,6 +1,8 @@
-# shellcheck shell=bash disable=SC2154 # ./dev sets what is not set here
+# shellcheck shell=bash disable=SC2153,SC2154 # ./dev sets what is not set here
 # Part of ./dev: packages for users, and a clean system to try them on.
 set -euo pipefail
+
+readonly TRIED_BY_DOCKERFILE="packaging/Dockerfile tries the package of every major, in PostgreSQL's image"
 
 package() {
     local stage
@@ -90,40 +92,52 @@ make_tarball() {
         -C "$run_folder" "$(tarball_name)" | gzip -9 --no-name >"$PACKAGES/$(tarball_name).tar.gz"
 }
 
-# Twice: the Debian package by apt, then the tarball in its place.
-try_package() {
-    local clean
+find_package() {
     [[ -f $PACKAGES/$(debian_package) ]] || die "no $PACKAGES/$(debian_package): ./dev package $major makes it"
-    is_root || die "a clean Debian is made as root: sudo ./dev package-test $major"
-    make_run_folder
-    clean=$run_folder/clean
-    make_clean_debian "$clean"
-    (cd "$PACKAGES" && sha256sum --check --quiet --ignore-missing SHA256SUMS)
-    mkdir "$clean/packages"
-    cp "$PACKAGES/$(debian_package)" "$PACKAGES/$(tarball_name).tar.gz" packaging/smoke.{sh,sql} "$clean/packages"
-    # With nothing of this environment, whose TMPDIR is not there.
-    run env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root chroot "$clean" /packages/smoke.sh "$major"
-    step "the package and the tarball work in a clean Debian $(<"$clean/etc/debian_version")"
+    is_root || have sudo || die "a clean Debian is made as root, and there is no sudo: run this as root"
 }
 
-# The release of Debian that has this major version of the server.
+# Twice: the Debian package by apt, then the tarball in its place.
+try_package() {
+    local suite mirror clean
+    suite=$(suite_with_server)
+    mirror=$(debian_mirror)
+    [[ -n $mirror ]] || die "no Debian mirror is among apt's sources, from which a clean Debian could be made:" \
+        "$TRIED_BY_DOCKERFILE"
+    make_run_folder
+    clean=$run_folder/clean
+    # It is the server user's, and there apt's user has to read.
+    chmod 755 "$run_folder"
+    (cd "$PACKAGES" && sha256sum --check --quiet --ignore-missing SHA256SUMS)
+    mkdir "$run_folder/packages"
+    cp "$PACKAGES/$(debian_package)" "$PACKAGES/$(tarball_name).tar.gz" packaging/smoke.{sh,sql} "$run_folder/packages"
+    step "trying the package and the tarball in a clean Debian $suite"
+    function_as_root try_in_clean_debian "$clean" "$run_folder/packages" "$major" "$suite" "$mirror" "$KEYRING"
+    step "the package and the tarball work in a clean Debian $suite"
+}
+
+# The release of Debian that has this major version of the server by itself.
 suite_with_server() {
-    case $origin in
-        distribution) sed -n 's/^VERSION_CODENAME=//p' /etc/os-release ;;
-        source) say "$SOURCE_SUITE" ;;
-        *) die "no Debian has PostgreSQL $major by itself: try the package where the project's repository (PGDG) is" ;;
+    case $major in
+        15) say bookworm ;;
+        17) say trixie ;;
+        18) say forky ;;
+        *) die "no release of Debian has PostgreSQL $major by itself: $TRIED_BY_DOCKERFILE" ;;
     esac
 }
 
-# From the mirror that apt uses here, and no more than apt needs.
-make_clean_debian() {
-    local mirror suite
-    suite=$(suite_with_server)
-    mirror=$(debian_mirror)
-    [[ -n $mirror ]] || die "there is no Debian mirror among apt's sources"
-    step "making a clean Debian $suite"
-    # It is the server user's, and there apt's user has to read.
-    chmod 755 "$run_folder"
-    run debootstrap --variant=minbase --keyring="$KEYRING" "$suite" "$1" "$mirror" >"$run_folder/debootstrap.log" ||
-        die_with "$run_folder/debootstrap.log" "debootstrap failed"
+# Run as root: no more than apt needs, from the mirror that apt uses here, and gone afterwards.
+try_in_clean_debian() {
+    local clean=$1 packages=$2 major=$3 suite=$4 mirror=$5 keyring=$6 path=/usr/sbin:/usr/bin:/sbin:/bin
+    # shellcheck disable=SC2064 # the value of today, since the trap outlives this function
+    trap "rm -rf --one-file-system '$clean'" EXIT
+    # By the script of all suites, as debootstrap may be older than this one.
+    PATH=$path debootstrap --variant=minbase --keyring="$keyring" "$suite" "$clean" "$mirror" \
+        /usr/share/debootstrap/scripts/sid >"$clean.log" 2>&1 || {
+        tail -n 50 "$clean.log" >&2
+        exit 1
+    }
+    cp -r "$packages" "$clean/packages"
+    # With nothing of this environment, whose TMPDIR is not there.
+    env -i PATH="$path" HOME=/root chroot "$clean" /packages/smoke.sh "$major"
 }
