@@ -44,18 +44,37 @@ make_debian_package() {
     install -D --mode=644 -t "$root/usr/share/postgresql/$major/extension" \
         "$1$("$bin/pg_config" --sharedir)"/extension/*
     install -D --mode=644 -t "$documents" README.md
-    install -D --mode=644 -t "$documents/docs" docs/*.md # where README.md links to them
+    install_docs "$documents" # where README.md links to them
     install --mode=644 LICENSE "$documents/copyright"
+    ln -s copyright "$documents/LICENSE" # as README.md calls it
     gzip -9 --no-name <CHANGELOG.md >"$documents/changelog.gz"
+    debian_changelog | gzip -9 --no-name >"$documents/changelog.Debian.gz"
     mkdir "$root/DEBIAN"
     debian_control "$root" >"$root/DEBIAN/control"
     (cd "$root" && find usr -type f -exec md5sum {} +) >"$root/DEBIAN/md5sums"
     dpkg-deb --root-owner-group -Zxz --build "$root" "$PACKAGES/$(debian_package)" >/dev/null
 }
 
+install_docs() {
+    install -D --mode=644 -t "$1/docs" docs/*.md
+    install -D --mode=644 -t "$1/docs/benchmarks" docs/benchmarks/*
+}
+
+# Of the packaging, which has nothing to tell besides the version: what has changed is in the other one.
+debian_changelog() {
+    cat <<-CHANGELOG
+		pg-snowflake ($(debian_version)) unstable; urgency=medium
+
+		  * pg_snowflake $(crate_version), see changelog.gz.
+
+		 -- the pg_snowflake authors <>  $(LC_ALL=C date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")
+	CHANGELOG
+}
+
 debian_control() {
     cat <<-CONTROL
 		Package: $(package_name)
+		Source: pg-snowflake
 		Version: $(debian_version)
 		Architecture: $(architecture)
 		Section: database
@@ -86,7 +105,7 @@ make_tarball() {
     install -D --mode=755 -t "$folder/lib" "$1$("$bin/pg_config" --pkglibdir)/pg_snowflake.so"
     install -D --mode=644 -t "$folder/extension" "$1$("$bin/pg_config" --sharedir)"/extension/*
     install -D --mode=644 -t "$folder" README.md CHANGELOG.md LICENSE
-    install -D --mode=644 -t "$folder/docs" docs/*.md
+    install_docs "$folder"
     install --mode=755 packaging/install.sh "$folder"
     tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
         -C "$run_folder" "$(tarball_name)" | gzip -9 --no-name >"$PACKAGES/$(tarball_name).tar.gz"

@@ -48,7 +48,7 @@ expect_files() {
         say "    $file"
     done
     listed=$'\n'$(dpkg --listfiles "$package")$'\n'
-    for file in README.md changelog.gz; do
+    for file in README.md changelog.gz changelog.Debian.gz; do
         [[ $listed == *$'\n'"$documents/$file"$'\n'* ]] || die "the package does not have $documents/$file"
     done
     altered=$(dpkg --verify "$package" | sed '\: /usr/share/doc/:d')
