@@ -5,13 +5,16 @@ set -euo pipefail
 readonly TRIED_BY_DOCKERFILE="packaging/Dockerfile tries the package of every major, in PostgreSQL's image"
 
 package() {
-    local stage
+    local stage library
     make_run_folder
     stage=$run_folder/stage
     step "building the package for $(server_version)"
-    run "$CARGO_PGRX" pgrx package --pg-config "$bin/pg_config" --out-dir "$stage" >"$run_folder/package.log" 2>&1 ||
+    run build_without_paths --out-dir "$stage" >"$run_folder/package.log" 2>&1 ||
         die_with "$run_folder/package.log" "the library does not build"
-    strip --strip-unneeded "$stage$("$bin/pg_config" --pkglibdir)/pg_snowflake.so"
+    library=$stage$("$bin/pg_config" --pkglibdir)/pg_snowflake.so
+    strip --strip-unneeded "$library"
+    ! grep --quiet --fixed-strings "${CARGO_HOME:-$HOME/.cargo}/" "$library" ||
+        die "the library for the package names folders of this machine"
     mkdir -p "$PACKAGES"
     # Files are dated by the commit. What keeps two packages from being the same to the byte is the order of the
     # install SQL, which pgrx does not promise.
@@ -22,6 +25,18 @@ package() {
     (cd "$PACKAGES" && sha256sum -- *.deb *.tar.gz >SHA256SUMS)
     step "in $PACKAGES:"
     printf '      %s\n' "$(debian_package)" "$(tarball_name).tar.gz" SHA256SUMS
+}
+
+# The messages of a panic name source files: of this machine's folders they say nothing. In a target folder of its own,
+# since what is built with other flags is built anew.
+build_without_paths() {
+    # These take the place of pgrx's own flag: the linker is to keep the sections that the install SQL is made from.
+    local flags=("-Clink-arg=-Wl,--no-gc-sections")
+    flags+=("--remap-path-prefix=$PACKAGE_BUILD=target" "--remap-path-prefix=$PWD=pg_snowflake"
+        "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo")
+    # Separated as cargo wants it where a path may have a space.
+    CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && say "${flags[*]}") CARGO_TARGET_DIR=$PACKAGE_BUILD \
+        "$CARGO_PGRX" pgrx package --pg-config "$bin/pg_config" "$@"
 }
 
 # Named as the PostgreSQL project's apt repository names extensions.
