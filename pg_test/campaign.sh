@@ -15,31 +15,6 @@ campaign() {
     PG_CONFIG=$bin/pg_config run cargo run --quiet --package pg_snowflake_servertest --bin campaign -- "${options[@]}"
 }
 
-# Has the campaign try upgrades where there is something to upgrade to.
-need_next_major() {
-    local next
-    next=$(next_major)
-    [[ -n $next ]] || return 0
-    step "building for PostgreSQL $next too, to upgrade to"
-    run ./dev pg-config "$next" >"$run_folder/pg_config"
-    PG_CONFIG_NEXT=$(<"$run_folder/pg_config")
-    export PG_CONFIG_NEXT
-}
-
-# The lowest major above ours that is installed, in the system or privately, and of the same origin: minor releases of
-# another day may not know what this one leaves in its catalog.
-next_major() {
-    local candidate
-    for candidate in "${MAJORS[@]}"; do
-        ((candidate > major)) || continue
-        if has_server "$candidate"; then
-            [[ $origin != distribution ]] || say "$candidate"
-        elif [[ -f $PRIVATE/postgresql-$candidate/version && $origin != distribution ]]; then
-            say "$candidate"
-        fi
-    done | tail -n 1
-}
-
 # Each is built in a copy of the tree into a copy of the installation, and has to break the short campaign.
 mutations() {
     local patch name log survivors=() mutant_pg_config

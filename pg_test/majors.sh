@@ -68,6 +68,31 @@ another_major() {
     die "this machine can get no PostgreSQL besides its own: $ADD_PGDG"
 }
 
+# Has the campaign and the real-server tests try upgrades where there is something to upgrade to.
+need_next_major() {
+    local next
+    next=$(next_major)
+    [[ -n $next ]] || return 0
+    step "building for PostgreSQL $next too, to upgrade to"
+    run ./dev pg-config "$next" >"$run_folder/pg_config"
+    PG_CONFIG_NEXT=$(<"$run_folder/pg_config")
+    export PG_CONFIG_NEXT
+}
+
+# The lowest major above ours that is installed, in the system or privately, and of the same origin: minor releases of
+# another day may not know what this one leaves in its catalog.
+next_major() {
+    local candidate
+    for candidate in "${MAJORS[@]}"; do
+        ((candidate > major)) || continue
+        if has_server "$candidate"; then
+            [[ $origin != distribution ]] || say "$candidate"
+        elif [[ -f $PRIVATE/postgresql-$candidate/version && $origin != distribution ]]; then
+            say "$candidate"
+        fi
+    done | tail -n 1
+}
+
 # Behaviour on a real server with the library that users get: what a second major may get wrong. Format, clippy, docs,
 # rates, the campaign and the tests within a server are the business of `./dev test`.
 short_tests() {

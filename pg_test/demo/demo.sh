@@ -73,5 +73,3 @@ check_ids() {
         say "      holds: $claim"
     done <"$claims"
 }
-
-thousands() { sed ':again; s/\B[0-9]\{3\}\>/,&/; t again' <<<"$1"; }

