@@ -99,6 +99,8 @@ fn meta_json_names_the_version_and_files_that_are_here() {
     // Of the specification it follows, of the distribution and of the extension in it.
     let head = release::head();
     assert_eq!(values("version").iter().filter(|&version| *version == head).count(), 2, "{meta}");
+    let status = if head.ends_with("-dev") { "unstable" } else { "stable" };
+    assert_eq!(values("release_status"), [status], "{head}");
     for file in [values("file"), values("docfile")].concat() {
         assert!(top().join(&file).exists(), "{file} is missing");
     }
