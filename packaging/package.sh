@@ -13,7 +13,7 @@ package() {
         die_with "$run_folder/package.log" "the library does not build"
     library=$stage$("$bin/pg_config" --pkglibdir)/pg_snowflake.so
     strip --strip-unneeded "$library"
-    ! grep --quiet --fixed-strings "${CARGO_HOME:-$HOME/.cargo}/" "$library" ||
+    ! grep --quiet --fixed-strings -e "${CARGO_HOME:-$HOME/.cargo}/" -e "$PACKAGE_BUILD/" "$library" ||
         die "the library for the package names folders of this machine"
     mkdir -p "$PACKAGES"
     # Files are dated by the commit. What keeps two packages from being the same to the byte is the order of the
@@ -34,8 +34,9 @@ build_without_paths() {
     local flags=("-Clink-arg=-Wl,--no-gc-sections")
     flags+=("--remap-path-prefix=$PACKAGE_BUILD=target" "--remap-path-prefix=$PWD=pg_snowflake"
         "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo")
-    # Separated as cargo wants it where a path may have a space.
+    # Separated and quoted as cargo and its C compiler want it where a path may have a space.
     CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && say "${flags[*]}") CARGO_TARGET_DIR=$PACKAGE_BUILD \
+        CC_SHELL_ESCAPED_FLAGS=1 CFLAGS="'-ffile-prefix-map=$PACKAGE_BUILD=target'" \
         "$CARGO_PGRX" pgrx package --pg-config "$bin/pg_config" "$@"
 }
 
