@@ -132,7 +132,7 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that has not been read.
-    pub const fn new() -> Self {
+    pub const fn unread() -> Self {
         let none = Steps { count: 0, largest_us: 0, last_at_us: None };
         let guard = Guard { last: None, high_water_us: 0, backward: none, forward: none };
         Clock { guard, started: None }

@@ -20,7 +20,7 @@ struct State {
 }
 
 static STATE: OfBackend<State> = OfBackend::new(State {
-    clock: Clock::new(),
+    clock: Clock::unread(),
     untold: None,
     recent: Now { reading_us: 0, high_water_us: 0 },
     cycles: 0,
