@@ -158,7 +158,9 @@ const CASES: [Case; 25] = [
         "children",
         "CREATE TABLE posts (id serial, body text);
          CREATE TABLE notes (id int DEFAULT 3) INHERITS (posts);
-         CREATE TABLE pages (id int GENERATED ALWAYS AS IDENTITY) INHERITS (posts);
+         -- 18 cannot widen the column where the two NOT NULLs have names of their own.
+         CREATE TABLE pages (id int CONSTRAINT posts_id_not_null NOT NULL GENERATED ALWAYS AS IDENTITY)
+             INHERITS (posts);
          INSERT INTO posts (body) VALUES ('old'); INSERT INTO notes (body) VALUES ('older')",
     ),
     posts(

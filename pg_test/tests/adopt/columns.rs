@@ -250,7 +250,7 @@ fn the_search_path_of_the_caller_does_not_matter() {
     assert_eq!(split(take_one(&mut client, INSERT)).shard, 5);
     let text = printed(
         &mut client,
-        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'posts'::regclass",
+        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'posts'::regclass AND contype = 'c'",
     );
     assert_eq!(text, "CHECK ((snowflake_shard_id(id) = 5))");
 }
