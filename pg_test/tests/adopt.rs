@@ -12,9 +12,7 @@ use postgres::Client;
 
 /// A new database of that name with the extension, what `setup` makes in it, and a session.
 fn database(cluster: &Cluster, name: &str, setup: &str) -> Client {
-    cluster.connect().batch_execute(&format!("CREATE DATABASE {name} TEMPLATE template0")).unwrap();
-    let mut client = cluster.connect_to("postgres", name);
-    client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    let mut client = cluster.fresh_database(name);
     run(&mut client, setup);
     client
 }
