@@ -12,6 +12,12 @@ use crate::layout::Layout;
 /// 10 records a second however busy it is. A crash skips at most this much.
 const LOG_AHEAD_US: i64 = 100_000;
 
+/// The shortest wait, if `max_lead` has room for it 20 times. Callers that wake each millisecond, for as many ids as
+/// a millisecond has, are kept busy waking up and meeting at the page's lock: 4 sessions at the default layout's
+/// limit used 0.26 to 0.58 of a core more than without a wait, and with 5 ms at most 0.16. The rate is the same,
+/// since what is not taken while they sleep is within the lead when they wake.
+const REST_US: i64 = 5_000;
+
 /// The three fields of a sequence's tuple (`FormData_pg_sequence_data`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
@@ -62,7 +68,7 @@ pub enum Decision {
     Issue(Run),
     /// The lead is over the limit: ask again in `us` microseconds.
     Wait {
-        /// Until the lead is within the limit.
+        /// Until the lead is within the limit, or a little longer.
         us: i64,
     },
     /// Nothing can be issued.
@@ -228,7 +234,8 @@ fn hold(first_tick: i64, limit: i64, request: Request) -> Decision {
     let due = layout.instant_of(now_tick.saturating_add(first_tick - limit));
     let wait_us = due.saturating_sub(now.reading_us);
     if wait_us <= policy.max_wait_us {
-        return Decision::Wait { us: wait_us };
+        let rest_us = REST_US.min(policy.max_lead_us / 20).min(policy.max_wait_us);
+        return Decision::Wait { us: wait_us.max(rest_us) };
     }
     let lead_us = layout.instant_of(first_tick).saturating_sub(now.reading_us);
     // Where the counter is hardly above the highest reading, the step that this backend saw is the whole

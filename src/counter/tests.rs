@@ -29,8 +29,12 @@ fn ask(state: State, now: Now) -> Decision {
 }
 
 fn ask_for(count: i64, state: State, now: Now) -> Decision {
+    ask_under(DEFAULTS, count, state, now)
+}
+
+fn ask_under(policy: Policy, count: i64, state: State, now: Now) -> Decision {
     let bounds = Bounds { max_value: i64::MAX, logged_before_redo: false };
-    advance(state, bounds, count, Request { layout: INSTAGRAM, policy: DEFAULTS, now, taken: None })
+    advance(state, bounds, count, Request { layout: INSTAGRAM, policy, now, taken: None })
 }
 
 fn counter(tick: i64, seq: i64) -> i64 {
@@ -80,6 +84,20 @@ fn a_lead_over_the_limit_waits_for_the_tick_that_permits_it() {
     // Within a tick the wait is shorter by what has passed of it.
     assert_eq!(ask(state, at(NOW_US + 300)), Decision::Wait { us: 400 * MS - 300 });
     assert_eq!(issued(ask(state, at(NOW_US + 400 * MS))).first, counter(NOW_TICK + 500, 8));
+}
+
+#[test]
+fn a_wait_leaves_room_for_a_run_of_ids_where_the_lead_permits() {
+    let wait = |max_lead_us, max_wait_us| {
+        let one_tick_too_far = used(counter(NOW_TICK + max_lead_us / MS + 1, 7));
+        ask_under(Policy { max_lead_us, max_wait_us }, 1, one_tick_too_far, at(NOW_US))
+    };
+    assert_eq!(wait(HOUR, HOUR), Decision::Wait { us: 5 * MS });
+    assert_eq!(wait(100 * MS, HOUR), Decision::Wait { us: 5 * MS });
+    assert_eq!(wait(40 * MS, HOUR), Decision::Wait { us: 2 * MS });
+    // Without a lead each millisecond that is slept through is lost.
+    assert_eq!(wait(0, HOUR), Decision::Wait { us: MS });
+    assert_eq!(wait(100 * MS, 3 * MS), Decision::Wait { us: 3 * MS });
 }
 
 #[test]

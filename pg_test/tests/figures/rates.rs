@@ -43,23 +43,28 @@ fn sustained_rate(clients: i64) -> f64 {
 fn waiting_for_the_clock_costs_under_half_a_core() {
     let _machine = machine();
     for clients in [1, 4] {
-        let cluster = Cluster::new();
-        cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
-        let per_client = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64 / clients;
-
-        let waiting = run_together(&cluster, clients, per_client);
-        // The same ids with a lead that nothing waits for.
-        cluster
-            .connect()
-            .batch_execute("ALTER DATABASE postgres SET pg_snowflake.max_lead = '1h'")
-            .unwrap();
-        let working = run_together(&cluster, clients, per_client);
-
-        let spent = waiting.cpu.saturating_sub(working.cpu).as_secs_f64();
-        let cores = spent / waiting.elapsed.as_secs_f64();
-        println!("{clients} clients: {cores:.2} cores spent waiting");
-        assert!(cores < 0.5, "{clients} clients: {cores:.2} cores spent waiting");
+        // Whatever else the machine does raises the one load or the other, so the median of three counts.
+        let mut cores: Vec<f64> = (0..3).map(|_| cores_spent_waiting(clients)).collect();
+        cores.sort_by(f64::total_cmp);
+        println!("{clients} clients: {cores:.2?} cores spent waiting");
+        assert!(cores[1] < 0.5, "{clients} clients: {cores:.2?} cores spent waiting");
     }
+}
+
+/// Processor time over elapsed time of an overloaded sequence, less what the same ids cost without a wait.
+fn cores_spent_waiting(clients: i64) -> f64 {
+    let cluster = Cluster::new();
+    cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+    let per_client = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64 / clients;
+
+    let waiting = run_together(&cluster, clients, per_client);
+    // The same ids with a lead that nothing waits for.
+    cluster
+        .connect()
+        .batch_execute("ALTER DATABASE postgres SET pg_snowflake.max_lead = '1h'")
+        .unwrap();
+    let working = run_together(&cluster, clients, per_client);
+    (waiting.cpu.as_secs_f64() - working.cpu.as_secs_f64()) / waiting.elapsed.as_secs_f64()
 }
 
 #[test]
