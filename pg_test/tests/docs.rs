@@ -13,6 +13,7 @@ use std::collections::HashMap;
 
 mod links;
 mod page;
+mod readme;
 
 use page::{Block, Page, pages_with_sql, top};
 
@@ -49,9 +50,7 @@ fn a_part_of_a_program_on_a_page_is_a_part_of_the_program() {
 fn run_page(page: &Page) {
     let blocks = page.blocks();
     let page = &page.path;
-    let cluster = Cluster::builder().setting("wal_level", "logical").start();
-    // Pages start with it, as their readers do.
-    cluster.connect().batch_execute("DROP EXTENSION pg_snowflake").unwrap();
+    let cluster = fresh_cluster();
     assert!(blocks.iter().any(|block| block.language == "sql"), "{page:?} has no SQL");
 
     let mut sessions: HashMap<&str, Client> = HashMap::new();
@@ -75,6 +74,13 @@ fn run_page(page: &Page) {
             _ => {}
         }
     }
+}
+
+/// A server without the extension: pages start with creating it, as their readers do.
+fn fresh_cluster() -> Cluster {
+    let cluster = Cluster::builder().setting("wal_level", "logical").start();
+    cluster.connect().batch_execute("DROP EXTENSION pg_snowflake").unwrap();
+    cluster
 }
 
 /// Without what differs from run to run: fresh ids, the times in them, and the widths of columns.
