@@ -14,6 +14,7 @@ use std::collections::HashMap;
 mod links;
 mod page;
 mod readme;
+mod reference;
 
 use page::{Block, Page, pages_with_sql, top};
 
