@@ -13,6 +13,7 @@ use std::collections::HashMap;
 
 mod links;
 mod page;
+mod paste;
 mod readme;
 mod reference;
 

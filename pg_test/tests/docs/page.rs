@@ -125,13 +125,8 @@ pub fn top() -> &'static Path {
 /// README.md and what is in docs/: the pages with SQL.
 pub fn pages_with_sql() -> Vec<Page> {
     let mut pages = markdown_in(&top().join("docs"));
-    pages.push(readme());
+    pages.push(page("README.md"));
     pages
-}
-
-/// README.md alone.
-pub fn readme() -> Page {
-    page("README.md")
 }
 
 /// The page of that path, from the top of the source tree.

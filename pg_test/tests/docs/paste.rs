@@ -1,0 +1,41 @@
+//! Pages pasted whole into one psql, as a reader does who tries them.
+
+use super::page::{Page, pages_with_sql};
+use super::{fresh_cluster, normalized};
+use pg_snowflake_servertest::SUPERUSER;
+
+/// A block by itself begins with the defaults of a new session; here each begins with what those before it left behind.
+/// What takes two sessions is left out.
+#[test]
+fn the_sql_of_a_page_runs_in_one_session_of_psql() {
+    let pages: Vec<Page> = pages_with_sql().into_iter().filter(takes_one_session).collect();
+    assert!(pages.iter().any(|page| page.path.ends_with("README.md")));
+    std::thread::scope(|scope| {
+        for page in &pages {
+            scope.spawn(move || paste(page));
+        }
+    });
+}
+
+fn takes_one_session(page: &Page) -> bool {
+    page.blocks().iter().all(|block| block.session.is_none())
+}
+
+fn paste(page: &Page) {
+    let blocks = page.blocks();
+    let of_language = |language: &'static str| {
+        blocks.iter().filter(move |block| block.language == language).map(|block| &*block.text)
+    };
+    let session: String = of_language("sql").collect();
+
+    let printed = normalized(&fresh_cluster().psql(SUPERUSER, &session));
+
+    let mut rest = printed.as_str();
+    for shown in of_language("output").map(normalized) {
+        let found = rest.split_once(&shown);
+        let path = &page.path;
+        rest = found
+            .unwrap_or_else(|| panic!("{path:?} shows\n{shown}\nand this comes out\n{rest}"))
+            .1;
+    }
+}
