@@ -1,11 +1,12 @@
 //! Functions that return one row.
 
+use crate::error::Report;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::datum::Datum;
-use pgrx::pg_sys;
 use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// 2000-01-01 UTC, from which PostgreSQL counts its timestamps, in microseconds since 1970.
 const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
@@ -55,9 +56,9 @@ unsafe impl<const N: usize> BoxRet for NullableRow<N> {
     unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
         let mut nulls = self.0.map(|column| column.is_none());
         let mut values = self.0.map(|column| column.unwrap_or(pg_sys::Datum::null()));
-        // SAFETY: the descriptor has N columns, as the declaration of the function has.
+        // SAFETY: the descriptor has N columns.
         unsafe {
-            let descriptor = result_descriptor(fcinfo.as_mut_ptr());
+            let descriptor = result_descriptor(fcinfo.as_mut_ptr(), N);
             let tuple =
                 pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
             fcinfo.return_raw_datum(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
@@ -65,9 +66,9 @@ unsafe impl<const N: usize> BoxRet for NullableRow<N> {
     }
 }
 
-/// The descriptor of the function's result row, looked up once a query and kept with the call site; once a set, where
-/// the function returns sets.
-unsafe fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::TupleDesc {
+/// The descriptor of the function's result row, of that many columns, looked up once a query and kept with the call site;
+/// once a set, where the function returns sets.
+unsafe fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo, columns: usize) -> pg_sys::TupleDesc {
     // SAFETY: the server passes a valid fcinfo whose flinfo lives as long as its fn_mcxt. Of a function that returns sets
     // pgrx has put the set's FuncCallContext there before the first row.
     unsafe {
@@ -75,12 +76,14 @@ unsafe fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::TupleDe
         if (*call_site).fn_retset {
             let set = (*call_site).fn_extra.cast::<pg_sys::FuncCallContext>();
             if (*set).tuple_desc.is_null() {
-                (*set).tuple_desc = look_up_descriptor(fcinfo, (*set).multi_call_memory_ctx);
+                (*set).tuple_desc =
+                    look_up_descriptor(fcinfo, columns, (*set).multi_call_memory_ctx);
             }
             return (*set).tuple_desc;
         }
         if (*call_site).fn_extra.is_null() {
-            (*call_site).fn_extra = look_up_descriptor(fcinfo, (*call_site).fn_mcxt).cast();
+            (*call_site).fn_extra =
+                look_up_descriptor(fcinfo, columns, (*call_site).fn_mcxt).cast();
         }
         (*call_site).fn_extra.cast()
     }
@@ -89,17 +92,41 @@ unsafe fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::TupleDe
 /// The descriptor, in memory of that context.
 unsafe fn look_up_descriptor(
     fcinfo: pg_sys::FunctionCallInfo,
+    columns: usize,
     context: pg_sys::MemoryContext,
 ) -> pg_sys::TupleDesc {
-    // SAFETY: as for the caller.
+    // SAFETY: as for the caller. A descriptor that was looked up may be null.
     unsafe {
         let caller = pg_sys::MemoryContextSwitchTo(context);
-        let mut descriptor = std::ptr::null_mut();
+        let mut descriptor: pg_sys::TupleDesc = std::ptr::null_mut();
         pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &raw mut descriptor);
+        let declared = descriptor.as_ref().map_or(0, |descriptor| descriptor.natts);
+        if declared as usize != columns {
+            raise_of_two_versions(declared, columns);
+        }
         let blessed = pg_sys::BlessTupleDesc(descriptor);
         pg_sys::MemoryContextSwitchTo(caller);
         blessed
     }
+}
+
+/// Refuses to read beyond the row that the SQL declares. The library serves the SQL objects of older versions; those of a
+/// newer one it may meet where it was put back after an update.
+fn raise_of_two_versions(declared: i32, columns: usize) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        message: "library and SQL objects of pg_snowflake are not of versions that go together".into(),
+        detail: Some(format!(
+            "The function is declared with {declared} result columns, and the library, version {}, gives {columns}.",
+            env!("CARGO_PKG_VERSION")
+        )),
+        hint: Some(
+            "Install the version that SELECT extversion FROM pg_extension WHERE extname = 'pg_snowflake' names, or a \
+             newer one followed by ALTER EXTENSION pg_snowflake UPDATE."
+                .into(),
+        ),
+    }
+    .raise()
 }
 
 /// Tells pgrx that a type is a row, and no more: the SQL declarations are written by hand.

@@ -4,6 +4,7 @@
 use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::id::is_increasing;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::regress::REGRESS;
 use pg_snowflake_servertest::release;
 use pg_snowflake_servertest::sequence::{take, take_one};
@@ -105,6 +106,36 @@ fn a_dump_of_a_release_is_restored_on_the_head_and_ids_go_on_above() {
         assert_eq!(version_of(&mut restored), release::head());
         assert!(take_one(&mut restored, INSERT) > last);
         assert_the_schema_works(&mut restored);
+    }
+}
+
+/// As a library that was put back after an update meets them. A row that it does not know it must not fill.
+#[test]
+fn a_row_that_the_sql_declares_with_other_columns_is_refused() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute(SCHEMA).unwrap();
+    client
+        .batch_execute(
+            "CREATE FUNCTION other_clock(OUT a timestamptz, OUT b timestamptz)
+                 LANGUAGE c AS 'pg_snowflake', 'snowflake_clock_wrapper';
+             CREATE FUNCTION other_calls(pg_node_tree, OUT a oid, OUT b oid) RETURNS SETOF record
+                 LANGUAGE c AS 'pg_snowflake', 'snowflake_generator_calls_wrapper'",
+        )
+        .unwrap();
+
+    for query in ["SELECT * FROM other_clock()", "SELECT other_calls(adbin) FROM pg_attrdef"] {
+        let refusal = assert_refused(
+            &mut client,
+            query,
+            Refusal {
+                sqlstate: "42804",
+                message: "library and SQL objects of pg_snowflake",
+                hint: "ALTER EXTENSION pg_snowflake UPDATE",
+            },
+        );
+        let detail = refusal.detail().unwrap();
+        assert!(detail.contains("declared with 2 result columns, and the library"), "{detail}");
     }
 }
 
