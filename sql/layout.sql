@@ -117,7 +117,7 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_layout_info_wrapper';
 
 COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
-'a layout''s widths, first and last instant, number of shards, and ids per second on each';
+'a layout''s widths, first and last instant, number of shards, and ids per second of a sequence';
 
 CREATE VIEW snowflake_layouts AS
 SELECT preset.layout::text AS name, info.*
