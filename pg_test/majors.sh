@@ -92,14 +92,3 @@ next_major() {
         fi
     done | tail -n 1
 }
-
-# Behaviour on a real server with the library that users get: what a second major may get wrong. Format, clippy, docs,
-# rates, the campaign and the tests within a server are the business of `./dev test`.
-short_tests() {
-    build_release
-    PG_CONFIG=$bin/pg_config run counted cargo test --package pg_snowflake_servertest --test servers --no-fail-fast
-    step "the short suite is green on $(server_version)"
-    list_left_out
-    count_tests
-    printf '\n'
-}
