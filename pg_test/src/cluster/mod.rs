@@ -1,13 +1,21 @@
 //! A private server: started, killed, restarted, copied, and gone at the end of its test.
 
+mod builder;
+mod clients;
+mod copies;
+mod processes;
+
+pub use builder::Builder;
+
 use crate::cpu::usage;
 use crate::memory::{self, Findings};
-use crate::{fake_clock, host_name, installation, release};
+use crate::{fake_clock, host_name, installation};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
-use postgres::{Client, Config, NoTls};
+use postgres::NoTls;
+use processes::{children_of, pid_of, wait_until_gone};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -22,17 +30,6 @@ pub const SUPERUSER: &str = "postgres";
 
 /// Long enough for a crash recovery on a machine that runs other tests at the same time.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The settings of every cluster.
-const SETTINGS: [(&str, &str); 5] = [
-    ("listen_addresses", ""),
-    ("shared_buffers", "32MB"),
-    // The tests kill processes, never the machine, and what a process has written the kernel keeps.
-    ("fsync", "off"),
-    ("log_line_prefix", "%m [%p] "),
-    // The documentation shows times in it.
-    ("timezone", "UTC"),
-];
 
 /// What the log of a sound server never has, whatever a test does to it.
 const SIGNS_OF_A_FAULT: [&str; 4] =
@@ -53,63 +50,6 @@ impl Shutdown {
             Shutdown::Fast => Signal::SIGINT,
             Shutdown::Immediate => Signal::SIGQUIT,
         }
-    }
-}
-
-/// A cluster to be: settings first, then [`Builder::start`].
-#[derive(Default)]
-pub struct Builder {
-    settings: Vec<(String, String)>,
-    has_fake_clock: bool,
-    is_watched: bool,
-    host_name: Option<String>,
-    release: Option<String>,
-}
-
-impl Builder {
-    /// Adds a line to `postgresql.conf`.
-    pub fn setting(mut self, name: &str, value: &str) -> Self {
-        self.settings.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// Gives the server a clock that [`Cluster::set_clock`] sets.
-    pub fn fake_clock(mut self) -> Self {
-        self.has_fake_clock = true;
-        self
-    }
-
-    /// Gives the server a host name of its own; see [`host_name::can_be_given`].
-    pub fn host_name(mut self, name: &str) -> Self {
-        self.host_name = Some(name.to_owned());
-        self
-    }
-
-    /// Runs the server under valgrind, for [`Cluster::memory_errors`].
-    pub fn watch_memory(mut self) -> Self {
-        self.is_watched = true;
-        self
-    }
-
-    /// Has the extension created from the install SQL of that released version; the library is the head's.
-    pub fn release(mut self, version: &str) -> Self {
-        self.release = Some(version.to_owned());
-        self
-    }
-
-    /// Starts the server and creates the extension in the database `postgres`.
-    pub fn start(self) -> Cluster {
-        let mut cluster = Cluster::stopped(self.has_fake_clock);
-        cluster.is_watched = self.is_watched;
-        cluster.host_name = self.host_name;
-        cluster.release = self.release;
-        installation::unpack_data_directory(cluster.dir.path());
-        cluster.configure(SETTINGS);
-        cluster
-            .configure(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        cluster.start();
-        cluster.create_extension(&mut cluster.connect());
-        cluster
     }
 }
 
@@ -154,75 +94,6 @@ impl Cluster {
     /// A server with settings of its own.
     pub fn builder() -> Builder {
         Builder::default()
-    }
-
-    /// A hot standby that streams from this server, with a clock of its own where this server has one.
-    pub fn standby(&self) -> Self {
-        let mut standby = self.base_backup_with(&["--write-recovery-conf"]);
-        standby.start();
-        standby
-    }
-
-    /// A hot standby on a host of that name.
-    pub fn standby_on_host(&self, name: &str) -> Self {
-        let mut standby = self.base_backup_with(&["--write-recovery-conf"]);
-        standby.start_on_host(name);
-        standby
-    }
-
-    /// A base backup of this server, which runs on meanwhile; not started.
-    pub fn base_backup(&self) -> Self {
-        self.base_backup_with(&[])
-    }
-
-    fn base_backup_with(&self, options: &[&str]) -> Self {
-        let copy = Cluster::stopped(self.has_fake_clock);
-        let mut command = copy.command("pg_basebackup");
-        command
-            .arg("--host")
-            .arg(self.dir.path())
-            .args(["--username=postgres", "--pgdata=data", "--checkpoint=fast", "--no-sync"])
-            .args(options);
-        installation::run(&mut command, b"");
-        copy
-    }
-
-    /// Starts a base backup, replays the WAL in `archive` up to that restore point, and opens the server there.
-    pub fn start_at_restore_point(&mut self, archive: &Path, restore_point: &str) {
-        let restore_command = format!("cp {}/%f %p", archive.display());
-        self.configure([
-            ("archive_mode", "off"),
-            ("restore_command", &restore_command),
-            ("recovery_target_name", restore_point),
-            ("recovery_target_action", "promote"),
-        ]);
-        let mut touch = installation::as_server_user("touch", self.dir.path());
-        installation::run(touch.arg("data/recovery.signal"), b"");
-        self.start();
-        self.wait_until_it_writes();
-    }
-
-    /// Makes this standby a primary, and waits until it is one.
-    pub fn promote(&self) {
-        self.connect().execute("SELECT pg_promote(wait => false)", &[]).expect("a standby");
-        self.wait_until_it_writes();
-    }
-
-    /// Stops the server and moves its data to the installation with that `bindir`, by `pg_upgrade`; started.
-    pub fn upgrade(mut self, bindir: &Path) -> Self {
-        self.stop(Shutdown::Fast);
-        let mut new = Cluster::stopped(false);
-        bindir.clone_into(&mut new.bindir);
-        installation::run(&mut installation::initdb(bindir, new.dir.path()), b"");
-        new.configure(SETTINGS);
-        let mut upgrade = new.command("pg_upgrade");
-        upgrade.arg("--old-bindir").arg(&self.bindir).arg("--new-bindir").arg(bindir);
-        upgrade.arg("--old-datadir").arg(self.dir.path().join("data"));
-        upgrade.args(["--new-datadir=data", "--username=postgres", "--socketdir"]);
-        upgrade.arg(new.dir.path());
-        installation::run(&mut upgrade, b"");
-        new.start();
-        new
     }
 
     /// Starts the server and waits until it takes connections, after recovery where there is one to do.
@@ -329,81 +200,6 @@ impl Cluster {
         fake_clock::set(self.dir.path(), seconds_off);
     }
 
-    /// A superuser's connection to the database `postgres`.
-    pub fn connect(&self) -> Client {
-        self.connect_to(SUPERUSER, SUPERUSER)
-    }
-
-    /// A connection of that role to that database.
-    pub fn connect_to(&self, role: &str, database: &str) -> Client {
-        self.config(role, database)
-            .connect(NoTls)
-            .unwrap_or_else(|error| panic!("{role} cannot connect to {database}: {error:?}"))
-    }
-
-    /// A connection of that role to the database `postgres` with these options, as from `PGOPTIONS`.
-    pub fn connect_with_options(
-        &self,
-        role: &str,
-        options: &str,
-    ) -> Result<Client, postgres::Error> {
-        self.config(role, SUPERUSER).options(options).connect(NoTls)
-    }
-
-    /// A superuser's connection to a new database of that name, with the extension; one that is there is dropped.
-    pub fn fresh_database(&self, name: &str) -> Client {
-        let mut client = self.connect();
-        for statement in [
-            format!("DROP DATABASE IF EXISTS {name}"),
-            format!("CREATE DATABASE {name} TEMPLATE template0"),
-        ] {
-            client.batch_execute(&statement).expect("a superuser makes databases");
-        }
-        let mut client = self.connect_to(SUPERUSER, name);
-        self.create_extension(&mut client);
-        client
-    }
-
-    fn create_extension(&self, client: &mut Client) {
-        let create = match &self.release {
-            None => "CREATE EXTENSION pg_snowflake".to_owned(),
-            Some(version) => {
-                release::install_all();
-                format!("CREATE EXTENSION pg_snowflake VERSION '{version}'")
-            }
-        };
-        client.batch_execute(&create).expect("the extension can be created");
-    }
-
-    /// Runs a script with psql in that database, stops at its first error, and gives what it printed.
-    ///
-    /// # Panics
-    /// Where a statement fails.
-    pub fn psql(&self, database: &str, script: &str) -> String {
-        let mut psql = self.client_command("psql", database);
-        psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]);
-        let output = installation::run(&mut psql, script.as_bytes());
-        String::from_utf8(output).expect("psql prints UTF-8")
-    }
-
-    /// What `pg_dump` writes for that database.
-    pub fn dump(&self, database: &str) -> String {
-        let dump = installation::run(&mut self.client_command("pg_dump", database), b"");
-        String::from_utf8(dump).expect("the dump is UTF-8")
-    }
-
-    /// Runs a script with pgbench in that database, and gives what it printed.
-    ///
-    /// # Panics
-    /// Where one of its clients fails.
-    pub fn pgbench(&self, database: &str, options: &[String], script: &str) -> String {
-        let mut pgbench = self.command("pgbench");
-        pgbench.arg("--host").arg(self.dir.path());
-        pgbench.args(["--username", SUPERUSER, "--no-vacuum", "--file=-"]).args(options);
-        let output = installation::run(pgbench.arg(database), script.as_bytes());
-        String::from_utf8(output).expect("pgbench prints UTF-8")
-    }
-
     /// What all processes of the server have used of the processors so far, those too that have ended; to 10 ms each.
     pub fn cpu_time(&self) -> Duration {
         let postmaster = pid_of(self.postmaster.as_ref().expect("the server is running"));
@@ -449,23 +245,6 @@ impl Cluster {
         installation::as_server_user(self.bindir.join(program), self.dir.path())
     }
 
-    fn client_command(&self, program: &str, database: &str) -> Command {
-        let mut command = self.command(program);
-        command.arg("--host").arg(self.dir.path()).args([
-            "--username",
-            SUPERUSER,
-            "--dbname",
-            database,
-        ]);
-        command
-    }
-
-    fn config(&self, role: &str, database: &str) -> Config {
-        let mut config = Config::new();
-        config.host_path(self.dir.path()).user(role).dbname(database);
-        config
-    }
-
     fn configure<'a>(&self, settings: impl IntoIterator<Item = (&'a str, &'a str)>) {
         let path = self.dir.path().join("data/postgresql.conf");
         let mut file =
@@ -485,16 +264,6 @@ impl Cluster {
             .append(true)
             .open(self.log_path())
             .expect("a log file can be made")
-    }
-
-    fn wait_until_it_writes(&self) {
-        let mut client = self.connect();
-        let deadline = Instant::now() + PATIENCE;
-        while client.query_one("SELECT pg_is_in_recovery()", &[]).expect("a server answers").get(0)
-        {
-            assert!(Instant::now() < deadline, "recovery does not end:\n{}", self.log());
-            sleep(Duration::from_millis(5));
-        }
     }
 
     fn wait_until_up(&mut self) {
@@ -528,31 +297,5 @@ impl Drop for Cluster {
             let fault = SIGNS_OF_A_FAULT.iter().find(|&&sign| log.contains(sign));
             assert!(fault.is_none(), "{fault:?} in the log of the server:\n{log}");
         }
-    }
-}
-
-fn pid_of(child: &Child) -> Pid {
-    Pid::from_raw(child.id().try_into().expect("a process id is an i32"))
-}
-
-/// The processes that `parent` started. Each is the leader of its own session, so no group signal finds them.
-fn children_of(parent: Pid) -> Vec<Pid> {
-    std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
-        .expect("the kernel lists a process's children")
-        .split_whitespace()
-        .map(|pid| Pid::from_raw(pid.parse().expect("a process id is a number")))
-        .collect()
-}
-
-/// Waits until the process has let go of its memory. An orphan may stay a zombie where process 1 reaps none.
-fn wait_until_gone(pid: Pid) {
-    let deadline = Instant::now() + PATIENCE;
-    let is_alive = || {
-        std::fs::read_to_string(format!("/proc/{pid}/stat"))
-            .is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
-    };
-    while is_alive() {
-        assert!(Instant::now() < deadline, "process {pid} survives its killing");
-        sleep(Duration::from_millis(1));
     }
 }

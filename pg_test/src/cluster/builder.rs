@@ -1,0 +1,72 @@
+//! A cluster to be.
+
+use super::Cluster;
+use crate::installation;
+
+/// The settings of every cluster.
+pub(super) const SETTINGS: [(&str, &str); 5] = [
+    ("listen_addresses", ""),
+    ("shared_buffers", "32MB"),
+    // The tests kill processes, never the machine, and what a process has written the kernel keeps.
+    ("fsync", "off"),
+    ("log_line_prefix", "%m [%p] "),
+    // The documentation shows times in it.
+    ("timezone", "UTC"),
+];
+
+/// A cluster to be: settings first, then [`Builder::start`].
+#[derive(Default)]
+pub struct Builder {
+    settings: Vec<(String, String)>,
+    has_fake_clock: bool,
+    is_watched: bool,
+    host_name: Option<String>,
+    release: Option<String>,
+}
+
+impl Builder {
+    /// Adds a line to `postgresql.conf`.
+    pub fn setting(mut self, name: &str, value: &str) -> Self {
+        self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Gives the server a clock that [`Cluster::set_clock`] sets.
+    pub fn fake_clock(mut self) -> Self {
+        self.has_fake_clock = true;
+        self
+    }
+
+    /// Gives the server a host name of its own; see [`crate::host_name::can_be_given`].
+    pub fn host_name(mut self, name: &str) -> Self {
+        self.host_name = Some(name.to_owned());
+        self
+    }
+
+    /// Runs the server under valgrind, for [`Cluster::memory_errors`].
+    pub fn watch_memory(mut self) -> Self {
+        self.is_watched = true;
+        self
+    }
+
+    /// Has the extension created from the install SQL of that released version; the library is the head's.
+    pub fn release(mut self, version: &str) -> Self {
+        self.release = Some(version.to_owned());
+        self
+    }
+
+    /// Starts the server and creates the extension in the database `postgres`.
+    pub fn start(self) -> Cluster {
+        let mut cluster = Cluster::stopped(self.has_fake_clock);
+        cluster.is_watched = self.is_watched;
+        cluster.host_name = self.host_name;
+        cluster.release = self.release;
+        installation::unpack_data_directory(cluster.dir.path());
+        cluster.configure(SETTINGS);
+        cluster
+            .configure(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        cluster.start();
+        cluster.create_extension(&mut cluster.connect());
+        cluster
+    }
+}

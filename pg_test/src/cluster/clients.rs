@@ -1,0 +1,100 @@
+//! Connections, databases, and PostgreSQL's own clients.
+
+use super::{Cluster, SUPERUSER};
+use crate::{installation, release};
+use postgres::{Client, Config, NoTls};
+use std::process::Command;
+
+impl Cluster {
+    /// A superuser's connection to the database `postgres`.
+    pub fn connect(&self) -> Client {
+        self.connect_to(SUPERUSER, SUPERUSER)
+    }
+
+    /// A connection of that role to that database.
+    pub fn connect_to(&self, role: &str, database: &str) -> Client {
+        self.config(role, database)
+            .connect(NoTls)
+            .unwrap_or_else(|error| panic!("{role} cannot connect to {database}: {error:?}"))
+    }
+
+    /// A connection of that role to the database `postgres` with these options, as from `PGOPTIONS`.
+    pub fn connect_with_options(
+        &self,
+        role: &str,
+        options: &str,
+    ) -> Result<Client, postgres::Error> {
+        self.config(role, SUPERUSER).options(options).connect(NoTls)
+    }
+
+    /// A superuser's connection to a new database of that name, with the extension; one that is there is dropped.
+    pub fn fresh_database(&self, name: &str) -> Client {
+        let mut client = self.connect();
+        for statement in [
+            format!("DROP DATABASE IF EXISTS {name}"),
+            format!("CREATE DATABASE {name} TEMPLATE template0"),
+        ] {
+            client.batch_execute(&statement).expect("a superuser makes databases");
+        }
+        let mut client = self.connect_to(SUPERUSER, name);
+        self.create_extension(&mut client);
+        client
+    }
+
+    pub(super) fn create_extension(&self, client: &mut Client) {
+        let create = match &self.release {
+            None => "CREATE EXTENSION pg_snowflake".to_owned(),
+            Some(version) => {
+                release::install_all();
+                format!("CREATE EXTENSION pg_snowflake VERSION '{version}'")
+            }
+        };
+        client.batch_execute(&create).expect("the extension can be created");
+    }
+
+    /// Runs a script with psql in that database, stops at its first error, and gives what it printed.
+    ///
+    /// # Panics
+    /// Where a statement fails.
+    pub fn psql(&self, database: &str, script: &str) -> String {
+        let mut psql = self.client_command("psql", database);
+        psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]);
+        let output = installation::run(&mut psql, script.as_bytes());
+        String::from_utf8(output).expect("psql prints UTF-8")
+    }
+
+    /// What `pg_dump` writes for that database.
+    pub fn dump(&self, database: &str) -> String {
+        let dump = installation::run(&mut self.client_command("pg_dump", database), b"");
+        String::from_utf8(dump).expect("the dump is UTF-8")
+    }
+
+    /// Runs a script with pgbench in that database, and gives what it printed.
+    ///
+    /// # Panics
+    /// Where one of its clients fails.
+    pub fn pgbench(&self, database: &str, options: &[String], script: &str) -> String {
+        let mut pgbench = self.command("pgbench");
+        pgbench.arg("--host").arg(self.dir.path());
+        pgbench.args(["--username", SUPERUSER, "--no-vacuum", "--file=-"]).args(options);
+        let output = installation::run(pgbench.arg(database), script.as_bytes());
+        String::from_utf8(output).expect("pgbench prints UTF-8")
+    }
+
+    fn client_command(&self, program: &str, database: &str) -> Command {
+        let mut command = self.command(program);
+        command.arg("--host").arg(self.dir.path()).args([
+            "--username",
+            SUPERUSER,
+            "--dbname",
+            database,
+        ]);
+        command
+    }
+
+    pub(super) fn config(&self, role: &str, database: &str) -> Config {
+        let mut config = Config::new();
+        config.host_path(self.dir.path()).user(role).dbname(database);
+        config
+    }
+}

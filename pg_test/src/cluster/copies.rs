@@ -1,0 +1,89 @@
+//! Other servers with the same data: standbys, base backups, the next major version.
+
+use super::builder::SETTINGS;
+use super::{Cluster, PATIENCE, Shutdown};
+use crate::installation;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+impl Cluster {
+    /// A hot standby that streams from this server, with a clock of its own where this server has one.
+    pub fn standby(&self) -> Self {
+        let mut standby = self.base_backup_with(&["--write-recovery-conf"]);
+        standby.start();
+        standby
+    }
+
+    /// A hot standby on a host of that name.
+    pub fn standby_on_host(&self, name: &str) -> Self {
+        let mut standby = self.base_backup_with(&["--write-recovery-conf"]);
+        standby.start_on_host(name);
+        standby
+    }
+
+    /// A base backup of this server, which runs on meanwhile; not started.
+    pub fn base_backup(&self) -> Self {
+        self.base_backup_with(&[])
+    }
+
+    fn base_backup_with(&self, options: &[&str]) -> Self {
+        let copy = Cluster::stopped(self.has_fake_clock);
+        let mut command = copy.command("pg_basebackup");
+        command
+            .arg("--host")
+            .arg(self.dir.path())
+            .args(["--username=postgres", "--pgdata=data", "--checkpoint=fast", "--no-sync"])
+            .args(options);
+        installation::run(&mut command, b"");
+        copy
+    }
+
+    /// Starts a base backup, replays the WAL in `archive` up to that restore point, and opens the server there.
+    pub fn start_at_restore_point(&mut self, archive: &Path, restore_point: &str) {
+        let restore_command = format!("cp {}/%f %p", archive.display());
+        self.configure([
+            ("archive_mode", "off"),
+            ("restore_command", &restore_command),
+            ("recovery_target_name", restore_point),
+            ("recovery_target_action", "promote"),
+        ]);
+        let mut touch = installation::as_server_user("touch", self.dir.path());
+        installation::run(touch.arg("data/recovery.signal"), b"");
+        self.start();
+        self.wait_until_it_writes();
+    }
+
+    /// Makes this standby a primary, and waits until it is one.
+    pub fn promote(&self) {
+        self.connect().execute("SELECT pg_promote(wait => false)", &[]).expect("a standby");
+        self.wait_until_it_writes();
+    }
+
+    /// Stops the server and moves its data to the installation with that `bindir`, by `pg_upgrade`; started.
+    pub fn upgrade(mut self, bindir: &Path) -> Self {
+        self.stop(Shutdown::Fast);
+        let mut new = Cluster::stopped(false);
+        bindir.clone_into(&mut new.bindir);
+        installation::run(&mut installation::initdb(bindir, new.dir.path()), b"");
+        new.configure(SETTINGS);
+        let mut upgrade = new.command("pg_upgrade");
+        upgrade.arg("--old-bindir").arg(&self.bindir).arg("--new-bindir").arg(bindir);
+        upgrade.arg("--old-datadir").arg(self.dir.path().join("data"));
+        upgrade.args(["--new-datadir=data", "--username=postgres", "--socketdir"]);
+        upgrade.arg(new.dir.path());
+        installation::run(&mut upgrade, b"");
+        new.start();
+        new
+    }
+
+    fn wait_until_it_writes(&self) {
+        let mut client = self.connect();
+        let deadline = Instant::now() + PATIENCE;
+        while client.query_one("SELECT pg_is_in_recovery()", &[]).expect("a server answers").get(0)
+        {
+            assert!(Instant::now() < deadline, "recovery does not end:\n{}", self.log());
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
