@@ -348,9 +348,7 @@ fn a_dump_has_neither_the_view_nor_its_function() {
     let dump = cluster.dump(SUPERUSER);
     assert!(!dump.contains("snowflake_columns") && !dump.contains("snowflake_generator_calls"));
 
-    client.batch_execute("CREATE DATABASE restored TEMPLATE template0").unwrap();
-    cluster.psql("restored", &dump);
-    let mut restored = cluster.connect_to(SUPERUSER, "restored");
+    let mut restored = cluster.restored_database("restored", &dump);
     assert_eq!(
         printed(&mut restored, "SELECT tab, sequence, shard_id FROM public.snowflake_columns"),
         "posts|s|5"

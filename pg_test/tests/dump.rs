@@ -4,7 +4,6 @@ use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::id::split;
 use pg_snowflake_servertest::sequence::take_one;
-use postgres::Client;
 
 #[test]
 fn a_restored_table_goes_on_above_the_dumped_ids() {
@@ -23,18 +22,11 @@ fn a_restored_table_goes_on_above_the_dumped_ids() {
     let last = take_one(&mut client, "SELECT max(id) FROM posts");
 
     let target = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
-    let mut restored = restore(&source, &target);
+    let mut restored = target.restored_database("restored", &source.dump("postgres"));
     restored.batch_execute("INSERT INTO posts (body) VALUES ('new')").unwrap();
 
     let next = take_one(&mut restored, "SELECT id FROM posts WHERE body = 'new'");
     assert!(next > last, "{:?} after {:?}", split(next), split(last));
     assert_eq!(split(next).shard, 5);
     assert_eq!(take_one(&mut restored, "SELECT count(*) FROM posts"), 1001);
-}
-
-/// A connection to the dump of `source` in a new database of `target`.
-fn restore(source: &Cluster, target: &Cluster) -> Client {
-    target.connect().batch_execute("CREATE DATABASE restored TEMPLATE template0").unwrap();
-    target.psql("restored", &source.dump("postgres"));
-    target.connect_to("postgres", "restored")
 }

@@ -420,9 +420,7 @@ fn a_dump_with_layouts_in_default_check_and_index_restores_and_goes_on_above() {
     let last = take_one(&mut client, "SELECT max(id) FROM posts");
 
     let target = Cluster::builder().setting("timezone", "UTC").start();
-    target.connect().batch_execute("CREATE DATABASE restored TEMPLATE template0").unwrap();
-    target.psql("restored", &source.dump("postgres"));
-    let mut restored = target.connect_to("postgres", "restored");
+    let mut restored = target.restored_database("restored", &source.dump("postgres"));
 
     let all = "SELECT id, written, body FROM posts ORDER BY id";
     assert_eq!(printed(&mut restored, all), printed(&mut client, all));

@@ -98,11 +98,9 @@ fn a_dump_of_a_release_is_restored_on_the_head_and_ids_go_on_above() {
         client.batch_execute(SCHEMA).unwrap();
         let last = take_one(&mut client, INSERT);
         let target = Cluster::new();
-        target.connect().batch_execute("CREATE DATABASE restored TEMPLATE template0").unwrap();
 
-        target.psql("restored", &source.dump("postgres"));
+        let mut restored = target.restored_database("restored", &source.dump("postgres"));
 
-        let mut restored = target.connect_to("postgres", "restored");
         assert_eq!(version_of(&mut restored), release::head());
         assert!(take_one(&mut restored, INSERT) > last);
         assert_the_schema_works(&mut restored);

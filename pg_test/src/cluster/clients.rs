@@ -29,6 +29,23 @@ impl Cluster {
 
     /// A superuser's connection to a new database of that name, with the extension; one that is there is dropped.
     pub fn fresh_database(&self, name: &str) -> Client {
+        let mut client = self.empty_database(name);
+        self.create_extension(&mut client);
+        client
+    }
+
+    /// A superuser's connection to a new database of that name, restored from that dump; one that is there is dropped.
+    ///
+    /// # Panics
+    /// Where a statement of the dump fails.
+    pub fn restored_database(&self, name: &str, dump: &str) -> Client {
+        let client = self.empty_database(name);
+        self.psql(name, dump);
+        client
+    }
+
+    /// A superuser's connection to a new database of that name with nothing in it; one that is there is dropped.
+    pub fn empty_database(&self, name: &str) -> Client {
         let mut client = self.connect();
         for statement in [
             format!("DROP DATABASE IF EXISTS {name}"),
@@ -36,9 +53,7 @@ impl Cluster {
         ] {
             client.batch_execute(&statement).expect("a superuser makes databases");
         }
-        let mut client = self.connect_to(SUPERUSER, name);
-        self.create_extension(&mut client);
-        client
+        self.connect_to(SUPERUSER, name)
     }
 
     pub(super) fn create_extension(&self, client: &mut Client) {

@@ -242,7 +242,7 @@ fn every_kind_of_column_moves_in_place_and_can_be_dumped() {
         assert!((now_ms() - split(id).unix_ms).abs() < 5_000, "{}: {:?}", case.name, split(id));
         assert_the_sequence_is_its_own(&case, &mut client);
 
-        let restored = restore(&source, &target, case.name);
+        let restored = target.restored_database(case.name, &source.dump(case.name));
         assert_goes_on(&case, restored, &old_rows, id);
     }
 }
@@ -263,12 +263,6 @@ fn assert_the_sequence_is_its_own(case: &Case, client: &mut Client) {
         ),
     );
     assert!(!unfit.is_empty(), "{}", case.name);
-}
-
-fn restore(source: &Cluster, target: &Cluster, name: &str) -> Client {
-    target.connect().batch_execute(&format!("CREATE DATABASE {name} TEMPLATE template0")).unwrap();
-    target.psql(name, &source.dump(name));
-    target.connect_to("postgres", name)
 }
 
 fn assert_goes_on(case: &Case, mut restored: Client, old_rows: &str, last: i64) {

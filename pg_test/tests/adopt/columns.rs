@@ -281,9 +281,8 @@ fn an_identity_that_was_taken_away_in_the_catalog_is_refused_until_it_is_back() 
     run(&mut client, adopt);
 
     let target = Cluster::new();
-    target.connect().batch_execute("DROP EXTENSION pg_snowflake").unwrap();
-    target.psql("postgres", &source.dump("postgres"));
-    let id = take_one(&mut target.connect(), INSERT);
+    let mut restored = target.restored_database("restored", &source.dump("postgres"));
+    let id = take_one(&mut restored, INSERT);
     assert_eq!(printed(&mut client, &format!("SELECT snowflake_shard_id({id}, 'pgedge')")), "5");
 }
 

@@ -190,12 +190,9 @@ fn a_dump_that_is_restored_on_another_shards_server_mints_nothing_until_its_defa
         )
         .unwrap();
     let target = Cluster::builder().setting("pg_snowflake.owned_shards", "6").start();
-    let mut superuser = target.connect();
-    superuser.batch_execute("CREATE ROLE writer").unwrap();
-    superuser.batch_execute("CREATE DATABASE restored TEMPLATE template0").unwrap();
-    target.psql("restored", &source.dump("postgres"));
+    target.connect().batch_execute("CREATE ROLE writer").unwrap();
+    let mut client = target.restored_database("restored", &source.dump("postgres"));
 
-    let mut client = target.connect_to(SUPERUSER, "restored");
     assert_eq!(printed(&mut client, "SELECT count(*) FROM posts"), "10");
     let insert = "INSERT INTO posts (body) VALUES ('new')";
     let not_owned = Refusal {

@@ -3,7 +3,6 @@
 use super::{id_of_shard, partition_by_shard};
 use crate::ask::{plan, printed, server};
 use pg_snowflake_servertest::Cluster;
-use postgres::Client;
 
 /// An operator class, and where its layouts have the shard: how far from the right, and how many bits.
 struct Class {
@@ -285,10 +284,8 @@ fn a_restored_table_has_each_row_in_its_partition() {
         .unwrap();
 
     let target = Cluster::new();
-    target.connect().batch_execute("CREATE DATABASE restored TEMPLATE template0").unwrap();
-    target.psql("restored", &source.dump("postgres"));
+    let mut restored = target.restored_database("restored", &source.dump("postgres"));
 
-    let mut restored: Client = target.connect_to("postgres", "restored");
     let in_place = "SELECT count(*) FROM posts WHERE tableoid = ('posts_' || snowflake_shard_id(id) % 3)::regclass";
     assert_eq!(printed(&mut restored, in_place), "8192");
 }

@@ -2,6 +2,7 @@
 
 use super::{id_of_shard, partition_by_shard};
 use crate::ask::{Bad, assert_each_refused, printed, server};
+use pg_snowflake_servertest::Cluster;
 use postgres::Client;
 
 /// Checks that every row of a table is where `snowflake_locate` says, and gives how many rows and partitions there are.
@@ -362,9 +363,8 @@ fn a_custom_layout_with_the_shard_at_the_same_place_will_do() {
 
 #[test]
 fn it_finds_the_same_whatever_the_search_path() {
-    let (cluster, mut client) = server();
-    client.batch_execute("CREATE DATABASE bare TEMPLATE template0").unwrap();
-    let mut client = cluster.connect_to("postgres", "bare");
+    let cluster = Cluster::new();
+    let mut client = cluster.empty_database("bare");
     // Whatever was called by its bare name would be caught in the last schema.
     client
         .batch_execute(
