@@ -28,5 +28,7 @@ pub mod refusal;
 pub mod regress;
 pub mod release;
 pub mod sequence;
+pub mod stop;
+pub mod wait;
 
 pub use cluster::{Builder, Cluster, SUPERUSER, Shutdown};

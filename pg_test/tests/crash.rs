@@ -3,6 +3,7 @@
 use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::id::{SEQS, count_repeats, counter, first_counter_at, now_ms};
 use pg_snowflake_servertest::sequence::{State, state, take, take_one};
+use pg_snowflake_servertest::wait::wait_for_more_rows;
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use postgres::Client;
 use std::thread::sleep;
@@ -139,6 +140,8 @@ fn insert_until_killed(cluster: &mut Cluster) -> Vec<i64> {
         })
         .collect();
     sleep(Duration::from_millis(400));
+    // However little the machine has left for it, it is a load.
+    wait_for_more_rows(&mut cluster.connect(), "posts", 1000);
     cluster.kill_9();
     clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
 }

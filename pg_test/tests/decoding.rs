@@ -3,9 +3,8 @@
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::left_out::has_contrib;
 use pg_snowflake_servertest::sequence::{take, take_one};
+use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 #[test]
 fn test_decoding_gives_the_rows_with_their_ids() {
@@ -44,20 +43,10 @@ fn a_subscriber_receives_the_rows_with_their_ids() {
     let mut ids = insert_in_every_way(&mut client);
     ids.sort_unstable();
 
-    assert_eq!(wait_for_rows(&mut there, ids.len()), ids);
+    let has_all = format!("SELECT count(*) >= {} FROM posts", ids.len());
+    wait_for(&mut there, &has_all, "the rows have arrived");
+    assert_eq!(take(&mut there, "SELECT id FROM posts ORDER BY id"), ids);
     there.batch_execute("DROP SUBSCRIPTION sub").unwrap();
-}
-
-/// The ids that have arrived, as soon as they are that many.
-fn wait_for_rows(client: &mut Client, count: usize) -> Vec<i64> {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let ids = take(client, "SELECT id FROM posts ORDER BY id");
-        if ids.len() >= count || Instant::now() > deadline {
-            return ids;
-        }
-        sleep(Duration::from_millis(50));
-    }
 }
 
 fn publisher() -> (Cluster, Client) {

@@ -8,11 +8,11 @@ use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::regress::REGRESS;
 use pg_snowflake_servertest::release;
 use pg_snowflake_servertest::sequence::{take, take_one};
+use pg_snowflake_servertest::stop::{Stop, StopAtEnd};
+use pg_snowflake_servertest::wait::wait_for_more_rows;
 use postgres::Client;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 /// The scripts of `sql/` that ask for nothing that 0.1.0 has not.
 const SCRIPTS_OF_0_1_0: [&str; 2] = ["sequence", "statements"];
@@ -36,9 +36,6 @@ const SCHEMA: &str = "
     INSERT INTO posts (public_id) SELECT n FROM generate_series(1, 100) AS n;
     INSERT INTO comments SELECT id FROM posts";
 
-/// Long enough for some hundred inserts on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 
 /// As far as creating it goes, which also looks for each of its functions in the library, every test here tries it.
@@ -57,14 +54,15 @@ fn a_release_is_updated_while_sessions_insert() {
     for version in release::versions() {
         let (cluster, mut client) = server_of(&version);
         client.batch_execute(SCHEMA).unwrap();
-        let is_updated = AtomicBool::new(false);
+        let stop = Stop::default();
 
         let ids = thread::scope(|scope| {
-            let writers = [(); 3].map(|()| scope.spawn(|| insert_until(&cluster, &is_updated)));
-            wait_for_more_rows(&mut client);
+            let writers = [(); 3].map(|()| scope.spawn(|| insert_until(&cluster, &stop)));
+            let at_the_end = StopAtEnd(&stop);
+            wait_for_more_rows(&mut client, "posts", 100);
             client.batch_execute("ALTER EXTENSION pg_snowflake UPDATE").unwrap();
-            wait_for_more_rows(&mut client);
-            is_updated.store(true, Ordering::Relaxed);
+            wait_for_more_rows(&mut client, "posts", 100);
+            drop(at_the_end);
             writers.map(|writer| writer.join().unwrap())
         });
 
@@ -148,26 +146,13 @@ fn version_of(client: &mut Client) -> String {
     printed(client, "SELECT extversion FROM pg_extension WHERE extname = 'pg_snowflake'")
 }
 
-fn insert_until(cluster: &Cluster, done: &AtomicBool) -> Vec<i64> {
+fn insert_until(cluster: &Cluster, stop: &Stop) -> Vec<i64> {
     let mut client = cluster.connect();
     let mut ids = Vec::new();
-    // Where the test fails meanwhile, nobody says that it is done.
-    let deadline = Instant::now() + 2 * PATIENCE;
-    while !done.load(Ordering::Relaxed) && Instant::now() < deadline {
+    while !stop.is_called() {
         ids.push(take_one(&mut client, INSERT));
     }
     ids
-}
-
-/// Until sessions have put some in. They panic where they cannot, and then none comes.
-fn wait_for_more_rows(client: &mut Client) {
-    let count = "SELECT count(*) FROM posts";
-    let wanted = take_one(client, count) + 100;
-    let deadline = Instant::now() + PATIENCE;
-    while take_one(client, count) < wanted {
-        assert!(Instant::now() < deadline, "the sessions do not insert");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn assert_the_schema_works(client: &mut Client) {

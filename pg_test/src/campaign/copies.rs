@@ -3,10 +3,9 @@
 use crate::campaign::Tally;
 use crate::campaign::episode::{self, Episode};
 use crate::campaign::load::{CREW, Load, permit, prepare};
+use crate::wait::wait_for;
 use crate::{Cluster, installation};
 use postgres::Client;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 const RESTORE_POINT: &str = "here";
 
@@ -45,12 +44,8 @@ fn name_restore_point(client: &mut Client) -> String {
 
 fn wait_until_archived(client: &mut Client, segment: &str) {
     client.execute("SELECT pg_switch_wal()", &[]).expect("a superuser");
-    let query = "SELECT coalesce(last_archived_wal >= $1, false) FROM pg_stat_archiver";
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !client.query_one(query, &[&segment]).expect("a view").get::<_, bool>(0) {
-        assert!(Instant::now() < deadline, "{segment} is not archived");
-        sleep(Duration::from_millis(5));
-    }
+    let is_archived = format!("SELECT last_archived_wal >= '{segment}' FROM pg_stat_archiver");
+    wait_for(client, &is_archived, &format!("{segment} is archived"));
 }
 
 /// Dumps a database under load and restores it on another server, which goes on in its stead.

@@ -5,8 +5,7 @@ use crate::campaign::Tally;
 use crate::campaign::episode::{self, Episode};
 use crate::campaign::ledger::Promise;
 use crate::campaign::load::{CREW, Load, prepare};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use crate::wait::wait_for;
 
 /// A synchronous standby, whose clock is up to 2 seconds apart from the primary's.
 pub fn synchronous(episode: &mut Episode) -> Tally {
@@ -66,10 +65,6 @@ fn wait_for_standby(primary: &Cluster) {
     {
         client.batch_execute(statement).expect("a superuser");
     }
-    let query = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while client.query_one(query, &[]).expect("a view").get::<_, i64>(0) == 0 {
-        assert!(Instant::now() < deadline, "no standby is synchronous");
-        sleep(Duration::from_millis(5));
-    }
+    let is_synchronous = "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'";
+    wait_for(&mut client, is_synchronous, "a standby is synchronous");
 }

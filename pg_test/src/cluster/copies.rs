@@ -1,11 +1,10 @@
 //! Other servers with the same data: standbys, base backups, the next major version.
 
 use super::builder::SETTINGS;
-use super::{Cluster, PATIENCE, Shutdown};
+use super::{Cluster, Shutdown};
 use crate::installation;
+use crate::wait::wait_for;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 impl Cluster {
     /// A hot standby that streams from this server, with a clock of its own where this server has one.
@@ -78,12 +77,6 @@ impl Cluster {
     }
 
     fn wait_until_it_writes(&self) {
-        let mut client = self.connect();
-        let deadline = Instant::now() + PATIENCE;
-        while client.query_one("SELECT pg_is_in_recovery()", &[]).expect("a server answers").get(0)
-        {
-            assert!(Instant::now() < deadline, "recovery does not end:\n{}", self.log());
-            sleep(Duration::from_millis(5));
-        }
+        wait_for(&mut self.connect(), "SELECT NOT pg_is_in_recovery()", "recovery has ended");
     }
 }

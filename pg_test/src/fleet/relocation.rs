@@ -14,6 +14,7 @@
 //! to until 3 is done by hand, and loses nothing.
 
 use super::{Fleet, schema};
+use crate::wait::wait_for;
 use postgres::error::SqlState;
 use postgres::{Client, Error};
 use std::thread::sleep;
@@ -195,17 +196,4 @@ impl Clients {
 
 fn run(client: &mut Client, sql: &str) {
     client.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-}
-
-/// Waits until a query gives true.
-fn wait_for(client: &mut Client, query: &str, what: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    let is_true = |client: &mut Client| {
-        let row = client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}"));
-        row.get::<_, Option<bool>>(0) == Some(true)
-    };
-    while !is_true(client) {
-        assert!(Instant::now() < deadline, "it takes too long until {what}");
-        sleep(Duration::from_millis(1));
-    }
 }

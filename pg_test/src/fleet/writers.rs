@@ -2,9 +2,9 @@
 
 use super::{Fleet, schema};
 use crate::cluster::SUPERUSER;
+use crate::stop::Stop;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How the bodies of these clients' posts begin.
@@ -36,25 +36,6 @@ impl Journal {
     fn add(&mut self, post: Post, took: Duration) {
         self.posts.push(post);
         self.slowest = self.slowest.max(took);
-    }
-}
-
-/// Tells the clients to stop, at the latest when it goes out of scope: a panic beside them would wait for them.
-#[derive(Default)]
-pub struct Stop(AtomicBool);
-
-impl Stop {
-    fn is_called(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// Calls the stop when dropped.
-pub struct StopAtEnd<'a>(pub &'a Stop);
-
-impl Drop for StopAtEnd<'_> {
-    fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -6,16 +6,16 @@ use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::id::split;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::{take, take_one};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{scope, sleep};
-use std::time::Duration;
+use pg_snowflake_servertest::stop::{Stop, StopAtEnd};
+use pg_snowflake_servertest::wait::{wait_for, wait_for_more_rows};
+use std::thread::scope;
 
 /// Inserts by a prepared statement until it is told to stop, and gives the ids that came back.
-fn write(cluster: &Cluster, insert: &str, stop: &AtomicBool) -> Vec<i64> {
+fn write(cluster: &Cluster, insert: &str, stop: &Stop) -> Vec<i64> {
     let mut client = cluster.connect();
     run(&mut client, &format!("PREPARE add AS {insert}"));
     let mut ids = Vec::new();
-    while !stop.load(Ordering::Relaxed) {
+    while !stop.is_called() {
         let rows = client.simple_query("EXECUTE add").expect("no insert fails");
         ids.extend(rows.iter().filter_map(|row| match row {
             postgres::SimpleQueryMessage::Row(row) => Some(row.get(0)?.parse::<i64>().unwrap()),
@@ -44,14 +44,15 @@ fn writers_lose_nothing_and_see_no_error() {
         );
         let posts = format!("INSERT INTO {table} (ref) VALUES (1) RETURNING id::bigint");
         let comments = format!("INSERT INTO of_{table} (ref) VALUES (1) RETURNING id::bigint");
-        let stop = AtomicBool::new(false);
+        let stop = Stop::default();
         let (posts, comments) = scope(|scope| {
             let writers = [&posts, &posts, &posts, &comments]
                 .map(|insert| scope.spawn(|| write(&cluster, insert, &stop)));
-            sleep(Duration::from_millis(200));
+            let at_the_end = StopAtEnd(&stop);
+            wait_for_more_rows(&mut client, table, 1000);
             run(&mut client, &format!("SELECT snowflake_adopt('{table}', 'id', 5)"));
-            sleep(Duration::from_millis(200));
-            stop.store(true, Ordering::Relaxed);
+            wait_for_more_rows(&mut client, table, 1000);
+            drop(at_the_end);
             let mut ids = writers.map(|writer| writer.join().unwrap());
             let comments = std::mem::take(&mut ids[3]);
             (ids.concat(), comments)
@@ -132,9 +133,6 @@ fn lock_timeout_ends_the_wait_and_nothing_has_changed() {
 }
 
 fn wait_for_a_lock(cluster: &Cluster) {
-    let mut client = cluster.connect();
-    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
-    while take_one(&mut client, waiting) == 0 {
-        sleep(Duration::from_millis(5));
-    }
+    let is_waited_for = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted";
+    wait_for(&mut cluster.connect(), is_waited_for, "somebody waits for a lock");
 }

@@ -4,12 +4,14 @@ use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
 use pg_snowflake_servertest::fleet::relocation::{copy, swap};
 use pg_snowflake_servertest::fleet::writers::{
-    Journal, Post, Stop, StopAtEnd, users_of, write_directly, write_through_router,
+    Journal, MARK, Post, users_of, write_directly, write_through_router,
 };
 use pg_snowflake_servertest::fleet::{Fleet, schema};
-use pg_snowflake_servertest::id::{is_increasing, split};
+use pg_snowflake_servertest::id::{counter, is_increasing, split};
 use pg_snowflake_servertest::left_out::has_contrib;
 use pg_snowflake_servertest::refusal::refused;
+use pg_snowflake_servertest::stop::{Stop, StopAtEnd};
+use pg_snowflake_servertest::wait::{wait_for, wait_for_more_rows};
 use postgres::Client;
 use std::thread::{scope, sleep};
 use std::time::Duration;
@@ -66,16 +68,26 @@ fn move_under_load(fleet: &mut Fleet, target: usize) -> [Journal; 3] {
         let staying = scope.spawn(|| write_through_router(second, shards, &others, &stop));
         let direct = scope.spawn(|| write_directly(third, users[0], &stop));
         let at_the_end = StopAtEnd(&stop);
-        sleep(Duration::from_millis(200));
+        wait_until_all_write(fleet);
         let copied = copy(fleet, SHARD, target);
         let busy = scope.spawn(|| keep_busy(fourth));
         sleep(Duration::from_millis(100));
         swap(fleet, copied);
-        sleep(Duration::from_millis(300));
+        wait_until_all_write(fleet);
         drop(at_the_end);
         busy.join().expect("a table can be locked");
         [moving, staying, direct].map(|client| client.join().expect("a client goes on to the end"))
     })
+}
+
+/// Waits until each of the three clients has written some more.
+fn wait_until_all_write(fleet: &Fleet) {
+    for (shard, way) in
+        [(SHARD, "through the router"), (SHARD + 1, "through the router"), (SHARD, "directly")]
+    {
+        let posts = format!("posts WHERE body LIKE '{MARK} % {way} %'");
+        wait_for_more_rows(&mut fleet.connect_to_shard(shard), &posts, 20);
+    }
 }
 
 /// Keeps the new server from applying what it receives, for a while into the swap.
@@ -92,13 +104,16 @@ fn a_swap_gives_way_to_a_transaction_that_is_at_work_on_the_shard() {
     let users = users_of(&fleet, SHARD);
     let target = fleet.add_server();
     let copied = copy(&fleet, SHARD, target);
+    let mut observer = fleet.router.connect();
     let mut client = fleet.router.connect();
     let mut transaction = client.transaction().unwrap();
     // It takes its locks in the other order than the swap does.
     transaction.execute("UPDATE users SET name = 'new' WHERE id = $1", &[&users[0]]).unwrap();
     let swapped = scope(|scope| {
         let swapped = scope.spawn(|| swap(&mut fleet, copied));
-        sleep(Duration::from_millis(500));
+        let log = "pg_read_file(current_setting('data_directory') || '/../log')";
+        let has_given_way = format!("SELECT {log} LIKE '%due to lock timeout%'");
+        wait_for(&mut observer, &has_given_way, "the swap has given way");
         let insert = "INSERT INTO posts SELECT id + 1, id, 'new' FROM users WHERE id = $1";
         transaction.execute(insert, &[&users[0]]).unwrap();
         transaction.commit().unwrap();
@@ -116,13 +131,15 @@ fn nobody_mints_from_the_old_sequence_once_the_new_one_goes_on_from_it() {
     fleet.connect_to_shard(SHARD).batch_execute(&format!("SELECT setval('ids', {ahead})")).unwrap();
     let target = fleet.add_server();
     let copied = copy(&fleet, SHARD, target);
-    let minting = fleet.connect_to_shard(SHARD);
+    let [minting, mut observer] = [(); 2].map(|()| fleet.connect_to_shard(SHARD));
     let last = scope(|scope| {
         let minting = scope.spawn(|| mint_until_refused(minting));
-        sleep(Duration::from_millis(100));
+        let has_minted = format!("SELECT last_value > {ahead} + 100 FROM ids");
+        wait_for(&mut observer, &has_minted, "the client has minted");
         swap(&mut fleet, copied);
         minting.join().unwrap()
     });
+    assert!(counter(last) > ahead, "the old sequence has minted");
     let next = number(&mut fleet.connect_to_shard(SHARD), "SELECT snowflake_nextval('ids', 1)");
     assert!(last < next, "the old sequence has minted {last}, the new one {next}");
 }

@@ -4,11 +4,12 @@ use crate::report::{Claims, milliseconds, say, step};
 use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
 use pg_snowflake_servertest::fleet::relocation::{Swapped, copy, forget, swap};
 use pg_snowflake_servertest::fleet::writers::{
-    Journal, Stop, StopAtEnd, users_of, write_directly, write_through_router,
+    Journal, users_of, write_directly, write_through_router,
 };
 use pg_snowflake_servertest::fleet::{Fleet, schema};
 use pg_snowflake_servertest::id::{first_counter_at, is_increasing, now_ms, split};
 use pg_snowflake_servertest::record::thousands;
+use pg_snowflake_servertest::stop::{Stop, StopAtEnd};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
