@@ -13,11 +13,12 @@ use std::time::{Duration, Instant};
 const CLIENTS: usize = 4;
 const HOUR: f64 = 3600.0;
 
-/// A call that takes this long has waited for the clock, however busy the machine is.
-const STALL: Duration = Duration::from_millis(300);
+/// A call that takes this long has waited for the clock. A step of 500 ms exceeds the lead by 400 ms, less the time since
+/// the last id, and a busy machine may let a session rest as long as the difference.
+const STALL: Duration = Duration::from_millis(200);
 
-/// A step of 500 ms exceeds the lead by 400 ms, less the time since the session's last id.
-const LONGEST_STALL: Duration = Duration::from_millis(500);
+/// After 500 ms the clock is where it was before that step. As long again may be the machine's doing.
+const LONGEST_WAIT: Duration = Duration::from_millis(1000);
 
 /// A step of the clock, and what the clients may see of it.
 struct Step {
@@ -41,8 +42,8 @@ fn a_clock_that_steps_back_is_held_waited_for_or_refused_and_no_id_comes_twice()
     let steps = [
         Step { ms: -2.0, sees: Sees::Nothing, seen_ms: None },
         Step { ms: -50.0, sees: Sees::Nothing, seen_ms: None },
-        Step { ms: -500.0, sees: Sees::OneStall, seen_ms: Some(300.0) },
-        Step { ms: -1000.0 * HOUR, sees: Sees::Errors, seen_ms: Some(1000.0 * HOUR - 200.0) },
+        Step { ms: -500.0, sees: Sees::OneStall, seen_ms: Some(200.0) },
+        Step { ms: -1000.0 * HOUR, sees: Sees::Errors, seen_ms: Some(1000.0 * HOUR - 1000.0) },
     ];
     for Step { ms, sees, seen_ms } in steps {
         let cluster = cluster_with_posts();
@@ -58,7 +59,9 @@ fn a_clock_that_steps_back_is_held_waited_for_or_refused_and_no_id_comes_twice()
         for report in &reports {
             let as_expected = match sees {
                 Sees::Nothing => report.errors.is_empty() && !wait_for_the_clock,
-                Sees::OneStall => report.errors.is_empty() && report.has_waited_once(),
+                Sees::OneStall => {
+                    report.errors.is_empty() && report.has_waited_once() && wait_for_the_clock
+                }
                 Sees::Errors => report.was_refused_at_once() && !wait_for_the_clock,
             };
             assert!(
@@ -298,7 +301,8 @@ fn at_the_end_of_the_layouts_life_ids_end_with_an_error_and_none_is_negative() {
     let _machine = machine();
     let cluster = cluster_with_posts();
     let end_ms = EPOCH_MS + (1 << 40);
-    cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 - 0.5);
+    // Long enough for a session to begin, on any machine.
+    cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 - 3.0);
     let mut client = cluster.connect();
     let mut ids = Vec::new();
     let error = loop {
@@ -385,10 +389,9 @@ struct Report {
 }
 
 impl Report {
-    /// The machine may make a call slow, so only what is too long or too short for it counts.
+    /// The machine may make any call slow, so what counts is all that took long together.
     fn has_waited_once(&self) -> bool {
-        let waits = self.stalls.iter().filter(|&&stall| stall < LONGEST_STALL).count();
-        waits >= 1 && self.stalls.iter().sum::<Duration>() < 2 * LONGEST_STALL
+        !self.stalls.is_empty() && self.stalls.iter().sum::<Duration>() < LONGEST_WAIT
     }
 
     fn was_refused_at_once(&self) -> bool {
