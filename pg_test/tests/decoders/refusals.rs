@@ -1,0 +1,155 @@
+//! What the decoders refuse, and what they say is allowed.
+
+use crate::ask::{Bad, assert_each_refused, server};
+use pg_snowflake_servertest::SUPERUSER;
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+
+#[test]
+fn what_a_layout_does_not_have_is_refused_with_what_it_has() {
+    let (_cluster, mut client) = server();
+    let beyond_the_life = "from 2011-08-24T21:07:01.721Z to 2081-04-30T12:54:37.273Z";
+    let out_of_range = |sql, message, allowed| Bad { sql, sqlstate: "22003", message, allowed };
+    assert_each_refused(
+        &mut client,
+        &[
+            out_of_range(
+                "SELECT snowflake_decode(-1, 'twitter')",
+                "-1 is no id of layout twitter",
+                "0 to 9223372036854775807",
+            ),
+            out_of_range(
+                "SELECT snowflake_created_at(9007199254740992, 'js53')",
+                "9007199254740992 is no id of layout js53",
+                "53 bits: 0 to 9007199254740991",
+            ),
+            out_of_range("SELECT snowflake_shard_id(-1, 'sonyflake')", "-1 is no id", "63 bits"),
+            out_of_range("SELECT snowflake_seq(-1, 'pgedge')", "-1 is no id", "63 bits"),
+            out_of_range("SELECT snowflake_explain(-1, 'js53')", "-1 is no id", "53 bits"),
+            out_of_range("SELECT snowflake_to_uuid(-1, 'twitter')", "-1 is no id", "63 bits"),
+            out_of_range(
+                "SELECT snowflake_decode(2, 'time:1 shard:0 seq:0 epoch:2024-01-01 unit:1s')",
+                "2 is no id of layout time:1 shard:0 seq:0 epoch:2024-01-01 unit:1s",
+                "1 bits: 0 to 1",
+            ),
+            out_of_range(
+                "SELECT snowflake_encode('2011-08-24 21:07:01.720999Z', 5, 1)",
+                "out of range for layout instagram",
+                beyond_the_life,
+            ),
+            out_of_range(
+                "SELECT snowflake_encode('2081-04-30 12:54:37.273Z', 5, 1)",
+                "out of range for layout instagram",
+                beyond_the_life,
+            ),
+            out_of_range(
+                "SELECT snowflake_encode('infinity', 0, 0, 'time:48 shard:0 seq:0 epoch:2024-01-01 unit:1s')",
+                "out of range",
+                "from 2024-01-01T00:00:00Z to after the year 9999",
+            ),
+            out_of_range(
+                "SELECT snowflake_encode('infinity', 5, 1)",
+                "out of range",
+                beyond_the_life,
+            ),
+            out_of_range(
+                "SELECT snowflake_encode('-infinity', 5, 1)",
+                "out of range",
+                beyond_the_life,
+            ),
+            out_of_range(
+                "SELECT snowflake_encode('2024-01-01', 8192, 1)",
+                "shard id 8192 is out of range for layout instagram",
+                "0 to 8191",
+            ),
+            out_of_range(
+                "SELECT snowflake_encode('2024-01-01', -1, 1)",
+                "shard id -1 is out of range",
+                "0 to 8191",
+            ),
+            out_of_range(
+                "SELECT snowflake_encode('2024-01-01', 1, 0, 'mastodon')",
+                "shard id 1 is out of range for layout mastodon",
+                "0 to 0",
+            ),
+            out_of_range(
+                "SELECT snowflake_encode('2024-01-01', 5, 1024)",
+                "seq 1024 is out of range for layout instagram",
+                "0 to 1023",
+            ),
+            out_of_range(
+                "SELECT snowflake_encode('2024-01-01', 5, -1)",
+                "seq -1 is out of range",
+                "0 to 1023",
+            ),
+            out_of_range(
+                "SELECT snowflake_to_uuid(281474976710655, 'time:48 shard:0 seq:0 epoch:1970-01-01 unit:10ms')",
+                "too late for a UUID",
+                "10889",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_text_that_is_no_base_32_is_refused_with_the_alphabet() {
+    let (_cluster, mut client) = server();
+    let cases = [
+        ("", "length is 0,"),
+        ("000000000000", "length is 12,"),
+        ("00000000000000", "length is 14,"),
+        ("000000000000U", "\"U\""),
+        ("000000-000000", "\"-\""),
+        (" 000000000000", "\" \""),
+        ("G000000000000", "more than the 64 bits"),
+    ];
+    for (text, detail) in cases {
+        let sql = format!("SELECT snowflake_from_base32('{text}')");
+        let message = format!("\"{text}\" is no id in base 32");
+        for allowed in [detail, "0 to 9 and A to Z without U"] {
+            let bad = Bad { sql: &sql, sqlstate: "22P02", message: &message, allowed };
+            assert_each_refused(&mut client, &[bad]);
+        }
+    }
+}
+
+#[test]
+fn a_text_beyond_ascii_is_refused_in_every_encoding() {
+    let (cluster, mut client) = server();
+    client.batch_execute("CREATE DATABASE latin TEMPLATE template0 ENCODING LATIN1").unwrap();
+    let mut latin = cluster.connect_to(SUPERUSER, "latin");
+    latin.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    for client in [&mut client, &mut latin] {
+        for (sql, sqlstate, message) in [
+            (
+                "SELECT snowflake_from_base32(chr(233) || '000000000000')",
+                "22P02",
+                "the text is no id in base 32",
+            ),
+            ("SELECT chr(233)::snowflake_layout", "22023", "unknown layout"),
+        ] {
+            assert_refused(client, sql, Refusal { sqlstate, message, hint: "" });
+        }
+    }
+}
+
+#[test]
+fn a_uuid_that_carries_no_id_is_refused() {
+    let (_cluster, mut client) = server();
+    let cases = [
+        ("017f22e2-79b0-7cc3-98c4-dc0c0c07398f", "instagram"), // RFC 9562's own example
+        ("00000000-0000-0000-0000-000000000000", "instagram"),
+        ("ffffffff-ffff-ffff-ffff-ffffffffffff", "instagram"),
+        ("0194d3b8-1c00-4000-8000-000000000000", "instagram"), // version 4
+        ("0194d3b8-1c00-7000-c000-000000000000", "instagram"), // another variant
+        ("0194d3b8-1c00-7000-8000-000000800000", "instagram"), // a bit above the shard
+        ("00000000-0001-7000-8000-000000000000", "instagram"), // before the epoch
+        ("0194d3b8-1c01-7000-8000-000000000000", "sonyflake"), // between two ticks
+    ];
+    for (uuid, layout) in cases {
+        let sql = format!("SELECT snowflake_from_uuid('{uuid}', '{layout}')");
+        let message = format!("{uuid} carries no id of layout {layout}");
+        let allowed = "Only a UUID that snowflake_to_uuid() made";
+        let bad = Bad { sql: &sql, sqlstate: "22023", message: &message, allowed };
+        assert_each_refused(&mut client, &[bad]);
+    }
+}
