@@ -12,6 +12,8 @@ check_clippy() {
     need_rust_component clippy clippy
     make_run_folder
     run cargo clippy --workspace --all-targets --no-default-features --features "pg$major pg_test" -- -D warnings
+    # This one is no target of "all", since nobody should run it unasked.
+    run cargo clippy --package pg_snowflake_servertest --test valgrind -- -D warnings
     # The targets too. Nothing is linked here, so the engine, which wants a C++ compiler, need not be there: a library is
     # only named.
     CUSTOM_LIBFUZZER_PATH=$TARGET/libFuzzer.a run cargo clippy --manifest-path "$FUZZ_CRATE" --target-dir "$TARGET" \
