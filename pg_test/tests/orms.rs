@@ -1,6 +1,6 @@
 //! What the widely used ORMs make of an id that a column's default mints, by the programs in `orms/`.
 //!
-//! Each makes the tables by its own migrations, and writes one row, 200 rows at once, a post with two comments, and a
+//! Each makes the tables by its own migrations or by those in SQL, and writes one row, 200 rows at once, a post with two comments, and a
 //! row that brings its id. The programs check what they get, and the tests here what reached the server.
 
 use pg_snowflake_servertest::client::{
@@ -115,7 +115,7 @@ fn hibernate_gets_its_ids_from_the_insert_or_many_at_once() {
     ]));
 
     let cluster = cluster_that_logs_statements();
-    cluster.psql(SUPERUSER, include_str!("../orms/hibernate/schema.sql"));
+    cluster.psql(SUPERUSER, include_str!("../orms/migrations/1_posts.sql"));
     run(tcp_client(command("java", dir.path()).args(["-cp", &class_path, "Blog"]), &cluster));
     assert_rows_are_written(&cluster);
     assert_eq!(
@@ -134,7 +134,7 @@ fn hibernate_gets_its_ids_from_the_insert_or_many_at_once() {
 fn sqlx_gets_its_ids_from_the_insert() {
     let cluster = cluster_that_logs_statements();
     let options = PgConnectOptions::new_without_pgpass().socket(cluster.dir()).username(SUPERUSER);
-    let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("orms/sqlx/migrations");
+    let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("orms/migrations");
     let program = async {
         let mut connection = PgConnection::connect_with(&options).await?;
         sqlx_program::blog(&mut connection, &migrations).await?;

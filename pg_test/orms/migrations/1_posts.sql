@@ -1,3 +1,5 @@
+-- For those whose migrations are in SQL: sqlx runs it itself; with Hibernate it is Flyway or Liquibase that would.
+
 CREATE SEQUENCE posts_id_seq;
 CREATE TABLE posts (
     id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 5),
