@@ -29,7 +29,7 @@ fn usage_or_update_on_the_sequence_suffices() {
 }
 
 #[test]
-fn without_them_nothing_is_taken() {
+fn without_usage_or_update_on_the_sequence_nothing_is_taken() {
     let cluster = Cluster::new();
     let mut owner = cluster.connect();
     owner

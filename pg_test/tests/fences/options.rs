@@ -45,7 +45,7 @@ fn an_ordinary_user_whose_options_name_a_fence_mints_nothing() {
 }
 
 #[test]
-fn the_fences_of_a_database_are_as_firm() {
+fn an_ordinary_user_whose_options_name_a_databases_fence_mints_nothing() {
     let cluster = Cluster::new();
     cluster
         .connect()

@@ -76,7 +76,7 @@ fn stays_inside(cluster: &Cluster, fence: &str, refusal: Refusal) {
 }
 
 #[test]
-fn nor_does_a_setting_that_is_local_to_the_transaction_help() {
+fn an_ordinary_user_who_changes_the_fence_for_the_transaction_stays_inside() {
     let cluster = owner_of_shard_5();
     let attempts = [
         "SET LOCAL pg_snowflake.owned_shards = '6'",

@@ -41,7 +41,7 @@ fn a_local_partition_has_no_server() {
 }
 
 #[test]
-fn nothing_is_nowhere() {
+fn what_is_null_is_located_nowhere() {
     let (_cluster, mut client) = server();
     partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
     for arguments in ["NULL, 5", "'posts', NULL", "'posts', 5, NULL"] {
