@@ -32,8 +32,8 @@ fn an_empty_table_refuses_every_row_of_another_shard() {
 }
 
 #[test]
-fn old_ids_pass_and_stay_what_can_be_dumped() {
-    let (_cluster, mut client) = server();
+fn old_ids_pass_and_can_be_dumped_and_restored() {
+    let (cluster, mut client) = server();
     run(
         &mut client,
         "CREATE TABLE posts (id int PRIMARY KEY); INSERT INTO posts VALUES (-1), (4711);
@@ -46,6 +46,12 @@ fn old_ids_pass_and_stay_what_can_be_dumped() {
         printed(&mut client, CHECKS),
         "posts_id_shard_check|CHECK (((id < (8388608)::bigint) OR (snowflake_shard_id(id) = 5)))|t"
     );
+    let mut restored = cluster.restored_database("restored", &cluster.dump("postgres"));
+    assert_eq!(
+        printed(&mut restored, "SELECT id FROM posts WHERE id < 5000 ORDER BY id"),
+        "-1\n4711"
+    );
+    assert_fenced(&mut restored);
 }
 
 #[test]
