@@ -30,5 +30,6 @@ pub mod release;
 pub mod sequence;
 pub mod stop;
 pub mod wait;
+pub mod wal;
 
 pub use cluster::{Builder, Cluster, SUPERUSER, Shutdown};

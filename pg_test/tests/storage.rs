@@ -4,6 +4,7 @@
 use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::id::{counter, is_increasing};
 use pg_snowflake_servertest::sequence::{State, state, take, take_one};
+use pg_snowflake_servertest::wal::{insert_lsn, sequence_records_since};
 use pg_snowflake_servertest::{Cluster, Shutdown};
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
@@ -48,15 +49,11 @@ fn sequences_that_need_no_wal_write_none() {
     let mut client = cluster.connect();
     for kind in ["TEMPORARY", "UNLOGGED"] {
         client.batch_execute(&format!("CREATE {kind} SEQUENCE s")).unwrap();
-        let lsn = "SELECT pg_current_wal_insert_lsn()::text";
-        let start: String = client.query_one(lsn, &[]).unwrap().get(0);
+        let start = insert_lsn(&mut client);
 
         take(&mut client, TAKE_100);
 
-        // Flushed, since the message is of a transaction.
-        client.batch_execute("SELECT pg_logical_emit_message(true, 'pg_test', 'end')").unwrap();
-        let end: String = client.query_one(lsn, &[]).unwrap().get(0);
-        assert_eq!(cluster.count_wal_records("Sequence", &start, &end), 0, "{kind}");
+        assert_eq!(sequence_records_since(&cluster, &mut client, &start), 0, "{kind}");
         client.batch_execute("DROP SEQUENCE s").unwrap();
     }
 }

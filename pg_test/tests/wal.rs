@@ -1,6 +1,7 @@
 //! What a sequence writes to the WAL.
 
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::wal::{insert_lsn, sequence_records_since};
 use postgres::Client;
 use std::time::{Duration, Instant};
 
@@ -72,15 +73,4 @@ fn the_first_id_after_a_checkpoint_is_logged() {
 fn take(client: &mut Client, generator: &str, count: i32) {
     let query = format!("SELECT max({generator}) FROM generate_series(1, {count})");
     client.batch_execute(&query).unwrap();
-}
-
-fn insert_lsn(client: &mut Client) -> String {
-    client.query_one("SELECT pg_current_wal_insert_lsn()::text", &[]).unwrap().get(0)
-}
-
-fn sequence_records_since(cluster: &Cluster, client: &mut Client, start: &str) -> usize {
-    // A message in the WAL, flushed because it is transactional, brings everything before it to disk.
-    client.batch_execute("SELECT pg_logical_emit_message(true, 'pg_test', 'end')").unwrap();
-    let end = insert_lsn(client);
-    cluster.count_wal_records("Sequence", start, &end)
 }
