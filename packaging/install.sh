@@ -3,6 +3,13 @@
 set -eu
 cd "$(dirname "$0")"
 pg_config=${PG_CONFIG:-pg_config}
-install -D -m 755 -t "${DESTDIR:-}$("$pg_config" --pkglibdir)" lib/pg_snowflake.so
-install -D -m 644 -t "${DESTDIR:-}$("$pg_config" --sharedir)/extension" extension/*
+command -v "$pg_config" >/dev/null || {
+    echo "install.sh: there is no $pg_config: name one, as in PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config $0" >&2
+    exit 1
+}
+# In variables, so that a pg_config that fails ends this: within an argument it would be a folder without a name.
+libraries=$("$pg_config" --pkglibdir)
+shared=$("$pg_config" --sharedir)
+install -D -m 755 -t "${DESTDIR:-}$libraries" lib/pg_snowflake.so
+install -D -m 644 -t "${DESTDIR:-}$shared/extension" extension/*
 echo "now, in any database: CREATE EXTENSION pg_snowflake;"

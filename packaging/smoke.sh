@@ -30,6 +30,7 @@ main() {
     expect_nothing_left
     say "--> the tarball"
     tar -x -f ./*.tar.gz
+    expect_no_install_without_pg_config
     write_pg_config
     PG_CONFIG=/tmp/pg_config sh ./pg_snowflake-*/install.sh
     try_extension
@@ -59,6 +60,12 @@ expect_nothing_left() {
     local left
     left=$(find / -xdev -name '*pg[-_]snowflake*' -not -path '/packages/*' -not -path "$server*")
     [[ -z $left ]] || die "the package leaves behind: $left"
+}
+
+# Nowhere is not the top of DESTDIR.
+expect_no_install_without_pg_config() {
+    ! DESTDIR=/tmp/destination PG_CONFIG=/nowhere/pg_config sh ./pg_snowflake-*/install.sh >/dev/null 2>&1 ||
+        die "install.sh says that it has installed, and there was no pg_config to say where"
 }
 
 # pg_config comes with the development files, which users do not have: the two folders are all that is asked of it.
