@@ -88,6 +88,9 @@ debian_changelog() {
 }
 
 debian_control() {
+    local libraries
+    # Not within the text, where its failure would end nothing.
+    libraries=$(shared_library_dependencies "$1/usr/lib/postgresql/$major/lib/pg_snowflake.so")
     cat <<-CONTROL
 		Package: $(package_name)
 		Source: pg-snowflake
@@ -97,7 +100,7 @@ debian_control() {
 		Priority: optional
 		Maintainer: the pg_snowflake authors
 		Installed-Size: $(du --summarize --apparent-size --block-size=1K "$1/usr" | cut -f1)
-		Depends: postgresql-$major, $(shared_library_dependencies "$1/usr/lib/postgresql/$major/lib/pg_snowflake.so")
+		Depends: postgresql-$major, $libraries
 		Description: $(sed -n 's/^description = "\(.*\)"$/\1/p' Cargo.toml)
 		 An extension of PostgreSQL $major for sharded databases. The sequence is a hybrid logical
 		 clock: ids sort by time, say which shard their row lives on, and never repeat, whatever
@@ -111,7 +114,8 @@ shared_library_dependencies() (
     cd "$run_folder/shlibdeps"
     printf 'Source: pg-snowflake\n\nPackage: %s\nArchitecture: any\n' "$(package_name)" >debian/control
     # It warns of the server's functions, which are in no library.
-    dpkg-shlibdeps -O "$1" 2>"$run_folder/shlibdeps/warnings" | sed 's/^shlibs:Depends=//'
+    dpkg-shlibdeps -O "$1" 2>warnings | sed 's/^shlibs:Depends=//' ||
+        die_with warnings "dpkg-shlibdeps does not tell what the library depends on"
 )
 
 # For systems without Debian's packages: the files, and a script that puts them where a pg_config says.
