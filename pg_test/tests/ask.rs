@@ -3,6 +3,7 @@
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use postgres::{Client, SimpleQueryMessage};
+use std::io::{Read, Write};
 
 /// A server and a session.
 pub fn server() -> (Cluster, Client) {
@@ -22,6 +23,19 @@ pub fn printed(client: &mut Client, sql: &str) -> String {
         (0..row.len()).map(|i| row.get(i).unwrap_or_default()).collect::<Vec<_>>().join("|")
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Copies rows into a table by way of the client, and gives their number. The source is a table, or a query in parentheses.
+pub fn copy(client: &mut Client, source: &str, target: &str, format: &str) -> u64 {
+    let mut rows = Vec::new();
+    let mut reader =
+        client.copy_out(&format!("COPY {source} TO STDOUT (FORMAT {format})")).unwrap();
+    reader.read_to_end(&mut rows).unwrap();
+    drop(reader);
+    let mut writer =
+        client.copy_in(&format!("COPY {target} FROM STDIN (FORMAT {format})")).unwrap();
+    writer.write_all(&rows).unwrap();
+    writer.finish().unwrap()
 }
 
 /// The plan of a statement without its costs.

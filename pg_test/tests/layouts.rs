@@ -1,12 +1,12 @@
 //! The type of a layout, and minting in every layout.
 
-use crate::ask::{Bad, assert_each_refused, printed, server};
+use crate::ask::{Bad, assert_each_refused, copy, printed, server};
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::id::is_increasing;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
 use pg_snowflake_servertest::sequence::{take, take_one};
 use postgres::Client;
-use std::io::{Read, Write};
+use std::io::Write;
 
 /// Each preset with its number of shards.
 const PRESETS: [(&str, i64); 7] = [
@@ -181,20 +181,6 @@ fn receive(client: &mut Client, layout: &[u8]) -> Result<(), String> {
         Ok(_) => Ok(()),
         Err(error) => Err(error.code().expect("the server refuses").code().to_owned()),
     }
-}
-
-/// Copies a table's rows into another by way of the client.
-fn copy(client: &mut Client, source: &str, target: &str, format: &str) {
-    let mut data = Vec::new();
-    client
-        .copy_out(&format!("COPY {source} TO STDOUT (FORMAT {format})"))
-        .unwrap()
-        .read_to_end(&mut data)
-        .unwrap();
-    let mut writer =
-        client.copy_in(&format!("COPY {target} FROM STDIN (FORMAT {format})")).unwrap();
-    writer.write_all(&data).unwrap();
-    writer.finish().unwrap();
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! The type `snowflake`: a bigint that is a string in JSON.
 
-use crate::ask::{plan, printed, server};
+use crate::ask::{copy, plan, printed, server};
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use postgres::Client;
-use std::io::{Read, Write};
 
 /// Above 2^53, so that a JavaScript number would lose it.
 const ID: &str = "2384288897814875714";
@@ -163,16 +162,8 @@ fn it_comes_back_from_every_format_of_copy() {
         client.batch_execute("CREATE TABLE target (id snowflake, ids snowflake[])").unwrap();
         let select =
             "SELECT id, ARRAY[id, n::bigint::snowflake] FROM posts UNION ALL SELECT NULL, NULL";
-        let mut data = Vec::new();
-        client
-            .copy_out(&format!("COPY ({select}) TO STDOUT (FORMAT {format})"))
-            .unwrap()
-            .read_to_end(&mut data)
-            .unwrap();
-        let mut target =
-            client.copy_in(&format!("COPY target FROM STDIN (FORMAT {format})")).unwrap();
-        target.write_all(&data).unwrap();
-        assert_eq!(target.finish().unwrap(), 10001, "{format}");
+        let copied = copy(&mut client, &format!("({select})"), "target", format);
+        assert_eq!(copied, 10001, "{format}");
         let same = "SELECT count(*) FROM posts JOIN target USING (id) WHERE ids = ARRAY[id, n::bigint::snowflake]";
         assert_eq!(printed(&mut client, same), "10000", "{format}");
         client.batch_execute("DROP TABLE target").unwrap();
@@ -183,15 +174,7 @@ fn it_comes_back_from_every_format_of_copy() {
 fn its_bytes_are_a_bigints() {
     let (_cluster, mut client) = posts();
     client.batch_execute("CREATE TABLE target (id bigint)").unwrap();
-    let mut data = Vec::new();
-    client
-        .copy_out("COPY (SELECT id FROM posts) TO STDOUT (FORMAT binary)")
-        .unwrap()
-        .read_to_end(&mut data)
-        .unwrap();
-    let mut target = client.copy_in("COPY target FROM STDIN (FORMAT binary)").unwrap();
-    target.write_all(&data).unwrap();
-    assert_eq!(target.finish().unwrap(), 10000);
+    assert_eq!(copy(&mut client, "(SELECT id FROM posts)", "target", "binary"), 10000);
     assert_eq!(
         printed(&mut client, "SELECT count(*) FROM posts JOIN target ON posts.id = target.id"),
         "10000"
