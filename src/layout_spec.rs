@@ -150,14 +150,21 @@ impl<'a> Parts<'a> {
 }
 
 fn width(name: &str, value: Option<&str>, least: u8, most: u8) -> Result<u8, SpecError> {
-    let allowed = format!("The {name} field has {least} to {most} bits, as in \"{name}:{most}\".");
+    let allowed = format!(
+        "The {name} field has {least} to {most} bits, in plain digits as in \"{name}:{most}\"."
+    );
     match value {
         None => refuse(format!("a layout without \"{name}\""), allowed),
-        Some(value) => match value.parse() {
-            Ok(bits) if (least..=most).contains(&bits) => Ok(bits),
+        Some(value) => match plain_number(value) {
+            Some(bits) if (least..=most).contains(&bits) => Ok(bits),
             _ => refuse(format!("\"{name}:{value}\" in a layout"), allowed),
         },
     }
+}
+
+/// `None` unless the text is the number as it is printed: `parse()` takes a plus sign and leading zeros too.
+fn plain_number(text: &str) -> Option<u8> {
+    text.parse().ok().filter(|number: &u8| number.to_string() == text)
 }
 
 fn unit(value: Option<&str>) -> Result<Unit, SpecError> {
@@ -251,6 +258,12 @@ pub mod tests {
             ("time:0 shard:0 seq:0 epoch:2024-01-01 unit:1ms", "\"time:0\"", "1 to 48 bits"),
             ("time:30 shard:32 seq:0 epoch:2024-01-01 unit:1ms", "\"shard:32\"", "0 to 31"),
             ("time:30 shard:0 seq:-1 epoch:2024-01-01 unit:1ms", "\"seq:-1\"", "0 to 31"),
+            ("time:+41 shard:13 seq:10 epoch:2024-01-01 unit:1ms", "\"time:+41\"", "plain digits"),
+            ("time:041 shard:13 seq:10 epoch:2024-01-01 unit:1ms", "\"time:041\"", "plain digits"),
+            ("time:41 shard:00 seq:10 epoch:2024-01-01 unit:1ms", "\"shard:00\"", "plain digits"),
+            ("time:41 shard:13 seq: epoch:2024-01-01 unit:1ms", "\"seq:\"", "plain digits"),
+            ("time:41 shard:13 seq:1٣ epoch:2024-01-01 unit:1ms", "\"seq:1٣\"", "plain digits"),
+            ("time:256 shard:0 seq:0 epoch:2024-01-01 unit:1ms", "\"time:256\"", "1 to 48 bits"),
             ("time:41 shard:13 seq:11 epoch:2024-01-01 unit:1ms", "65 bits", "64 bits"),
             ("time:41 shard:13 seq:10 epoch:2200-01-01 unit:1ms", "in the future", "to now"),
             ("time:41 shard:13 seq:10 epoch:1969-12-31 unit:1ms", "epoch:1969-12-31", "1970"),

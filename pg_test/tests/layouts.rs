@@ -208,6 +208,8 @@ fn a_bad_layout_is_refused_with_what_is_allowed() {
         (format!("time:30 shard:0 seq:32 {rest}"), "\"seq:32\"", "0 to 31 bits"),
         (format!("time:30 shard:-1 seq:2 {rest}"), "\"shard:-1\"", "0 to 31 bits"),
         (format!("time:41.5 shard:1 seq:2 {rest}"), "\"time:41.5\"", "1 to 48 bits"),
+        (format!("time:+41 shard:13 seq:10 {rest}"), "\"time:+41\"", "plain digits"),
+        (format!("time:41 shard:013 seq:10 {rest}"), "\"shard:013\"", "plain digits"),
         (format!("time:41 shard:13 seq:11 {rest}"), "65 bits", "64 bits"),
         (
             format!("shard:13 time:41 seq:10 {rest}"),

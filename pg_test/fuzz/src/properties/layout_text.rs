@@ -22,8 +22,8 @@ pub fn check(text: &str) {
     }
 }
 
-/// Whether the text is the layout's name, or has the parts of its spec, but for the order of epoch and unit, zeros
-/// that say nothing, and a midnight that is spelt out.
+/// Whether the text is the layout's name, or has the parts of its spec, but for the order of epoch and unit, zeros of an
+/// epoch's fraction that say nothing, and a midnight that is spelt out.
 fn says(text: &str, layout: &Layout) -> bool {
     let is_name = PRESETS.iter().any(|(name, preset)| *name == text.trim() && preset == layout);
     is_name
@@ -42,10 +42,6 @@ fn parts(text: &str) -> Option<BTreeMap<&str, String>> {
 
 fn plain(name: &str, value: &str) -> String {
     match name {
-        "time" | "shard" | "seq" => {
-            let digits = value.trim_start_matches('+').trim_start_matches('0');
-            if digits.is_empty() { "0".into() } else { digits.into() }
-        }
         "epoch" => {
             let instant = value.trim_end_matches('Z');
             let instant = match instant.split_once('.') {
