@@ -15,7 +15,7 @@ mod session;
 use crate::error::Error;
 use crate::layout::Layout;
 pub use backend::OfBackend;
-pub use now::guarded as clock;
+pub use now::clock;
 use page::{Visit, Want};
 use pgrx::{check_for_interrupts, pg_sys};
 pub use reading::Reading;
@@ -145,7 +145,7 @@ fn take<T>(
                 Err(error) => {
                     // A caller that was refused, for a lost privilege or an unfit sequence, leaves no
                     // counters behind for a later one.
-                    session.drop_cached();
+                    session.cached = None;
                     Err(error)
                 }
             }

@@ -88,7 +88,7 @@ pub fn recent() -> Option<Now> {
 }
 
 /// Reads the clock: what it says, and what this backend has seen of it.
-pub fn guarded() -> (Now, Guard) {
+pub fn clock() -> (Now, Guard) {
     let now = read();
     // SAFETY: nothing is called.
     (now, unsafe { STATE.with(|state| *state.clock.guard()) })

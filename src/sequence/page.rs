@@ -163,7 +163,7 @@ pub unsafe fn revisit(session: &mut Session, layout: &Layout, now: Now) -> Optio
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
 pub unsafe fn may_read(relid: pg_sys::Oid, session: &mut Session) -> Result<(), Error> {
-    // SAFETY: the relation is open from init_sequence() to relation_close().
+    // SAFETY: the relation is open from open_sequence() to relation_close().
     unsafe {
         lock_sequence(relid, sys::current_lxid(), session);
         let relation = open_sequence(relid, session)?;
@@ -207,10 +207,10 @@ unsafe fn open_sequence(
         }
         // Counters cached from a storage that a transaction replaced, or before an ALTER, are void.
         let storage = (*(*relation).rd_rel).relfilenode;
-        let catalog_version = catalog::sequences_version();
-        if (session.storage, session.catalog_version) != (storage, catalog_version) {
+        let sequences_version = catalog::sequences_version();
+        if (session.storage, session.sequences_version) != (storage, sequences_version) {
             session.storage = storage;
-            session.catalog_version = catalog_version;
+            session.sequences_version = sequences_version;
             session.cached = None;
         }
         Ok(relation)
@@ -284,7 +284,7 @@ unsafe fn take(
     {
         return Ok(Visit::Took { first: counter, last: counter });
     }
-    session.drop_cached();
+    session.cached = None;
     // SAFETY: the relation is open.
     match unsafe { nextval_internal(relation, version, session, want, request)? } {
         Decision::Wait { us } => Ok(Visit::Wait { us }),

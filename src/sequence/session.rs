@@ -28,16 +28,11 @@ pub struct Session {
     pub lxid: pg_sys::LocalTransactionId,
     /// The storage that `cached` was taken from: RESTART and TRUNCATE give the sequence a new one.
     pub storage: pg_sys::Oid,
-    /// The state of the catalog that `cached` was taken under: every ALTER SEQUENCE changes it.
-    pub catalog_version: u64,
+    /// The state of `pg_sequence` that `cached` was taken under: every ALTER SEQUENCE changes it.
+    pub sequences_version: u64,
 }
 
 impl Session {
-    /// Forgets what was taken and not used.
-    pub fn drop_cached(&mut self) {
-        self.cached = None;
-    }
-
     /// What the session asks of the sequence at this moment.
     pub fn request(&self, layout: Layout, now: Now) -> Request {
         let taken = self.taken.and_then(|(of, counter)| (of == layout).then_some(counter));
@@ -54,9 +49,9 @@ impl Session {
 /// The sequences that this backend has used.
 struct Sessions {
     /// Where in `sessions` each is. Slim entries beside a dense vector, instead of the sessions as the table's fat
-    /// values, and [`OidHasher`]: 520 -> 258 ns of CPU time an id with 100,000 sequences in the order of their OIDs, where no
-    /// record is written, and 194 -> 168 with 1,000.
-    places: HashMap<u32, u32, BuildHasherDefault<OidHasher>>,
+    /// values, and [`OidHasher`]: 520 -> 258 ns of CPU time an id with 100,000 sequences in the order of their OIDs, where
+    /// no record is written, and 194 -> 168 with 1,000.
+    indexes: HashMap<u32, u32, BuildHasherDefault<OidHasher>>,
     /// In the order of their first use. Nothing is ever taken out.
     sessions: Vec<Session>,
     /// The one that was used last: core's `last_used_seq`.
@@ -64,35 +59,35 @@ struct Sessions {
 }
 
 static SESSIONS: OfBackend<Sessions> = OfBackend::new(Sessions {
-    places: HashMap::with_hasher(BuildHasherDefault::new()),
+    indexes: HashMap::with_hasher(BuildHasherDefault::new()),
     sessions: Vec::new(),
     last: None,
 });
 
 impl Sessions {
     fn get(&mut self, relid: pg_sys::Oid) -> Option<&mut Session> {
-        let place = match self.last {
-            Some((last, place)) if last == relid => place,
+        let index = match self.last {
+            Some((last, index)) if last == relid => index,
             _ => {
-                let place = *self.places.get(&relid.to_u32())? as usize;
-                self.last = Some((relid, place));
-                place
+                let index = *self.indexes.get(&relid.to_u32())? as usize;
+                self.last = Some((relid, index));
+                index
             }
         };
-        self.sessions.get_mut(place)
+        self.sessions.get_mut(index)
     }
 
     fn get_or_insert(&mut self, relid: pg_sys::Oid) -> &mut Session {
-        let place = *self.places.entry(relid.to_u32()).or_insert_with(|| {
+        let index = *self.indexes.entry(relid.to_u32()).or_insert_with(|| {
             self.sessions.push(Session::default());
             self.sessions.len() as u32 - 1
         }) as usize;
-        self.last = Some((relid, place));
-        &mut self.sessions[place]
+        self.last = Some((relid, index));
+        &mut self.sessions[index]
     }
 }
 
-/// Sequences that are made together, and so used together, have OIDs next to each other: hashed to places next to
+/// Sequences that are made together, and so used together, have OIDs next to each other: hashed to slots next to
 /// each other they share cache lines. The upper bits, by which the table tells neighbours apart, are mixed.
 #[derive(Default)]
 struct OidHasher(u64);
@@ -147,7 +142,7 @@ mod tests {
     #[test]
     fn every_sequence_keeps_a_session_of_its_own() {
         let mut sessions =
-            Sessions { places: HashMap::default(), sessions: Vec::new(), last: None };
+            Sessions { indexes: HashMap::default(), sessions: Vec::new(), last: None };
         // Neighbours, and OIDs that differ in their high bits only.
         let oids: Vec<pg_sys::Oid> = (16_384..18_384)
             .chain((1..2_000).map(|n: u32| n << 20))

@@ -2,7 +2,8 @@
 //! functions that a call for an id makes.
 //!
 //! pgrx puts a `sigsetjmp` guard around every server function. Fifteen guards in a row cost more than the
-//! work they guard, so `page.rs` puts one around them all and calls the functions as declared here.
+//! work they guard, so `mod.rs` puts one around a whole visit, or none where an ERROR may pass over all of
+//! Rust's frames, and what it visits calls the functions as declared here.
 
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int, c_void};
