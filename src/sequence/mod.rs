@@ -6,22 +6,24 @@ mod sys;
 
 mod backend;
 mod catalog;
+mod definition;
 mod discard;
 mod now;
 mod page;
 mod reading;
 mod session;
+mod visit;
 
 use crate::error::Error;
 use crate::layout::Layout;
 pub use backend::OfBackend;
 pub use now::clock;
-use page::{Visit, Want};
 use pgrx::{check_for_interrupts, pg_sys};
 pub use reading::Reading;
 use session::Session;
 use std::ffi::{c_int, c_long};
 use std::ops::ControlFlow;
+use visit::{Visit, Want};
 
 /// Has the server tell of what changes sequences behind a session's back. Called once, at library load.
 pub fn watch() {
@@ -49,12 +51,12 @@ pub unsafe fn next_known_id(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> 
     // SAFETY: neither the clock nor the visit of a page runs SQL.
     unsafe {
         session::with_known_session(relid, |session| {
-            page::prefetch(session);
-            if !page::may_revisit(session) {
+            visit::prefetch(session);
+            if !visit::may_revisit(session) {
                 return None;
             }
             let now = now::recent()?;
-            let id = layout.id(page::revisit(session, layout, now)?, shard);
+            let id = layout.id(visit::revisit(session, layout, now)?, shard);
             session.last_id = Some(id);
             Some(id)
         })
@@ -109,15 +111,15 @@ impl Iterator for Ids {
 /// The last id that this session was given from the sequence `relid`.
 pub fn last_id(relid: pg_sys::Oid) -> Result<i64, Error> {
     with_session(relid, |session| {
-        // SAFETY: as for page::visit() in take().
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| page::may_read(relid, session)) }?;
+        // SAFETY: as for visit::visit() in take().
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| visit::may_read(relid, session)) }?;
         session.last_id.ok_or(Error::NoIdYet)
     })
 }
 
 /// What the sequence `relid` is and holds. Takes nothing from it, and the lock is let go.
 pub fn read(relid: pg_sys::Oid) -> Result<Reading, Error> {
-    // SAFETY: as for page::visit() in take().
+    // SAFETY: as for visit::visit() in take().
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| reading::read(relid)) }
 }
 
@@ -132,10 +134,10 @@ fn take<T>(
         let now = now::read();
         let outcome = with_session(relid, |session| {
             let request = session.request(layout, now);
-            // SAFETY: SQL functions run in a transaction on the backend's only thread; page::visit() owns
+            // SAFETY: SQL functions run in a transaction on the backend's only thread; visit::visit() owns
             // nothing that an ERROR could leak.
             let visit = unsafe {
-                pg_sys::ffi::pg_guard_ffi_boundary(|| page::visit(relid, session, want, request))
+                pg_sys::ffi::pg_guard_ffi_boundary(|| visit::visit(relid, session, want, request))
             };
             match visit {
                 Ok(Visit::Took { first, last }) => {

@@ -5,8 +5,10 @@
 //! thousands. Core locks the page exclusively, because its `read_seq_tuple()` mends an old xmax; nothing is mended here,
 //! so a share lock does, and a standby and a read-only transaction may read.
 
-use super::page::{self, Definition};
+use super::definition::{Definition, definition};
+use super::page::check_magic;
 use super::sys;
+use super::visit::has_privilege;
 use crate::counter::State;
 use crate::error::Error;
 use pgrx::pg_sys;
@@ -48,10 +50,10 @@ unsafe fn read_open(relation: pg_sys::Relation) -> Result<Reading, Error> {
         if class.relkind != pg_sys::RELKIND_SEQUENCE as c_char {
             return Err(Error::NotASequence);
         }
-        if !page::has_privilege(relation, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE) {
+        if !has_privilege(relation, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE) {
             return Err(Error::PermissionDenied { either: ["USAGE", "SELECT"] });
         }
-        let definition = page::definition((*relation).rd_id)?;
+        let definition = definition((*relation).rd_id)?;
         let is_logged = class.relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as c_char;
         // RELATION_IS_OTHER_TEMP()
         let is_of_another_session = class.relpersistence == pg_sys::RELPERSISTENCE_TEMP as c_char
@@ -67,7 +69,7 @@ unsafe fn read_page(relation: pg_sys::Relation) -> Result<State, Error> {
     unsafe {
         let buffer = sys::ReadBuffer(relation, 0);
         sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as c_int);
-        let state = page::check_magic(buffer).map(|page| {
+        let state = check_magic(buffer).map(|page| {
             let (tuple, _) = sys::first_tuple(page);
             (*sys::GETSTRUCT::<sys::FormData_pg_sequence_data>(tuple)).state()
         });

@@ -2,7 +2,7 @@
 //! `seqhashtab`.
 
 use super::backend::OfBackend;
-use super::page::{Permit, Place};
+use super::visit::{Permit, Place};
 use crate::clock::Now;
 use crate::counter::{Cached, Request};
 use crate::layout::Layout;

@@ -1,0 +1,57 @@
+//! A sequence's row in the catalog, `pg_sequence`: what a counter may be, and whether it can be one at all.
+
+use super::sys::{self, FormData_pg_sequence};
+use crate::error::{Error, Unfit};
+use pgrx::pg_sys;
+
+/// What `CREATE SEQUENCE` said that matters here.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Definition {
+    typid: pg_sys::Oid,
+    increment: i64,
+    cycle: bool,
+    /// MAXVALUE.
+    pub max_value: i64,
+    /// CACHE.
+    pub cache: i64,
+}
+
+impl Definition {
+    /// Whether such a sequence can hold a counter at all.
+    pub fn fit(self) -> Result<(), Error> {
+        if self.typid != pg_sys::INT8OID {
+            Err(Error::UnfitSequence(Unfit::DataType(self.typid)))
+        } else if self.increment != 1 {
+            Err(Error::UnfitSequence(Unfit::Increment(self.increment)))
+        } else if self.cycle {
+            Err(Error::UnfitSequence(Unfit::Cycle))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Looks the definition of the sequence `relid` up in the catalog.
+///
+/// # Safety
+/// Called inside a `sigsetjmp` guard, in a transaction.
+pub unsafe fn definition(relid: pg_sys::Oid) -> Result<Definition, Error> {
+    // SAFETY: the row is read between look-up and release.
+    unsafe {
+        let tuple = sys::SearchSysCache1(sys::SEQRELID, relid.into());
+        if tuple.is_null() {
+            return Err(Error::NoSuchRelation);
+        }
+        // Read through the pointer: the row ends with seqcycle, without the struct's padding.
+        let form = sys::GETSTRUCT::<FormData_pg_sequence>((*tuple).t_data);
+        let definition = Definition {
+            typid: (*form).seqtypid,
+            increment: (*form).seqincrement,
+            cycle: (*form).seqcycle,
+            max_value: (*form).seqmax,
+            cache: (*form).seqcache,
+        };
+        sys::ReleaseSysCache(tuple);
+        Ok(definition)
+    }
+}
