@@ -1,7 +1,7 @@
 //! What an id says by itself, and ids from what they say. Nothing here reads a setting or a clock.
 
-use crate::error::Report;
 use crate::layout::{Fields, Layout, OutOfRange};
+use crate::report::Report;
 use crate::row::{Row, timestamptz, unix_us_of};
 use crate::{base32, explain, uuid};
 use pgrx::prelude::*;

@@ -1,18 +1,18 @@
-//! What can go wrong, and how it is told: SQLSTATE, message, detail and hint of every error in one place.
+//! What minting an id, and reading a sequence, can be refused with: SQLSTATE, message, detail and hint in one place.
 //!
-//! The enum holds numbers only, so that it can be carried out of the code that runs under a single
-//! `sigsetjmp` guard; names are looked up when the error is raised.
+//! The enum is `Copy`: it is carried out of frames that an ERROR may jump over, which hold nothing with a destructor. Names
+//! are looked up when the error is raised.
 
 use crate::counter::{Ahead, Refusal};
 use crate::fence::Barred;
 use crate::layout::Layout;
+use crate::report::{
+    Report, current_database_name, current_user_name, duration, quoted, relation_name, type_name,
+};
 use crate::settings;
-use pgrx::pg_sys;
-use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use std::ffi::{CStr, c_char, c_int};
 
-/// Everything that the extension refuses.
+/// Why no id is minted, or nothing said of a sequence.
 #[derive(Clone, Copy, Debug)]
 pub enum Error {
     /// The OID names no relation.
@@ -62,33 +62,6 @@ pub enum Unfit {
     Increment(i64),
     /// It cycles.
     Cycle,
-}
-
-/// One error as PostgreSQL reports it.
-pub struct Report {
-    /// The SQLSTATE.
-    pub code: PgSqlErrorCode,
-    /// What is wrong.
-    pub message: String,
-    /// With which figures.
-    pub detail: Option<String>,
-    /// What to do.
-    pub hint: Option<String>,
-}
-
-impl Report {
-    /// Raises the error.
-    pub fn raise(self) -> ! {
-        let mut error = ErrorReport::new(self.code, sendable(self.message), function_name!());
-        if let Some(detail) = self.detail {
-            error = error.set_detail(sendable(detail));
-        }
-        if let Some(hint) = self.hint {
-            error = error.set_hint(sendable(hint));
-        }
-        error.report(PgLogLevel::ERROR);
-        unreachable!("ERROR does not return")
-    }
 }
 
 impl Error {
@@ -278,10 +251,6 @@ fn refused(refusal: Refusal, layout: Layout, function: &str, relid: pg_sys::Oid)
     }
 }
 
-/// The longest lead that `pg_snowflake.max_lead` can be set to bridge, in seconds: the setting is an `int` of
-/// milliseconds, some 24 days.
-const LONGEST_SETTABLE_LEAD_S: i64 = i32::MAX as i64 / 1000;
-
 fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -> Report {
     let sequence = relation_name(relid);
     let message = match ahead {
@@ -295,7 +264,7 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
         }
     };
     let bridge_s = lead_us / 1_000_000 + 1;
-    let (cause, hint) = if bridge_s > LONGEST_SETTABLE_LEAD_S {
+    let (cause, hint) = if bridge_s > settings::LONGEST_LEAD_US / 1_000_000 {
         (
             "So long a lead has another cause than a clock: the sequence was used under another layout, or \
              holds another extension's whole ids.",
@@ -327,88 +296,5 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
             duration(wait_us)
         )),
         hint: Some(hint),
-    }
-}
-
-/// A length of time in the largest unit that leaves a figure of at least 1, for people.
-pub fn duration(us: i64) -> String {
-    const UNITS: [(i64, &str); 5] = [
-        (86_400_000_000, "days"),
-        (3_600_000_000, "hours"),
-        (60_000_000, "minutes"),
-        (1_000_000, "s"),
-        (1_000, "ms"),
-    ];
-    for (unit, name) in UNITS {
-        if us >= unit {
-            return format!("{:.3} {name}", us as f64 / unit as f64);
-        }
-    }
-    format!("{us} us")
-}
-
-/// The name in quotes, unless it has some already.
-pub fn quoted(name: &str) -> String {
-    if name.contains('"') { name.to_owned() } else { format!("\"{name}\"") }
-}
-
-/// The relation's name as `regclass` prints it: quoted and with its schema where that is needed.
-pub fn relation_name(relid: pg_sys::Oid) -> String {
-    // SAFETY: regclassout takes an OID, known or not, and returns a palloc'd C string.
-    unsafe {
-        let out = pgrx::direct_function_call_as_datum(pg_sys::regclassout, &[Some(relid.into())]);
-        out.map_or_else(String::new, |name| text(name.cast_mut_ptr()))
-    }
-}
-
-fn type_name(typid: pg_sys::Oid) -> String {
-    // SAFETY: format_type_be() takes any OID and returns a palloc'd C string.
-    unsafe { text(pg_sys::format_type_be(typid)) }
-}
-
-/// The current role, quoted where SQL needs it.
-pub fn current_user_name() -> String {
-    // SAFETY: the user id is valid inside a transaction, and both functions return C strings.
-    unsafe { quote_identifier(pg_sys::GetUserNameFromId(pg_sys::GetUserId(), true)) }
-}
-
-/// The role that logged in, quoted where SQL needs it.
-pub fn session_user_name() -> String {
-    // SAFETY: as for current_user_name().
-    unsafe { quote_identifier(pg_sys::GetUserNameFromId(pg_sys::GetSessionUserId(), true)) }
-}
-
-/// The session's database, quoted where SQL needs it.
-pub fn current_database_name() -> String {
-    // SAFETY: MyDatabaseId is set in every backend that runs SQL.
-    unsafe { quote_identifier(pg_sys::get_database_name(pg_sys::MyDatabaseId)) }
-}
-
-/// # Safety
-/// `name` is null or a C string.
-unsafe fn quote_identifier(name: *const c_char) -> String {
-    if name.is_null() {
-        return String::new();
-    }
-    // SAFETY: not null, and a C string as the caller promises.
-    unsafe { text(pg_sys::quote_identifier(name)) }
-}
-
-/// A server's C string, fit for a message.
-///
-/// # Safety
-/// `c_string` is a C string.
-pub unsafe fn text(c_string: *const c_char) -> String {
-    // SAFETY: as the caller promises.
-    sendable(unsafe { CStr::from_ptr(c_string) }.to_string_lossy().into_owned())
-}
-
-/// Messages go out as they are, so in a database of another encoding they must be ASCII.
-fn sendable(text: String) -> String {
-    // SAFETY: the encoding is set in every backend that runs SQL.
-    if unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as c_int {
-        text
-    } else {
-        text.replace(|c: char| !c.is_ascii(), "?")
     }
 }

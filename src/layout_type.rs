@@ -1,9 +1,9 @@
 //! The SQL type `snowflake_layout`: a layout in 8 bytes, passed by value, so that an argument of it costs nothing
 //! and a typo fails where it is written and not when the first row comes.
 
-use crate::error::Report;
 use crate::layout::Layout;
 use crate::layout_spec::{self, SpecError};
+use crate::report::Report;
 use crate::row::{Row, interval, timestamptz, unix_us_of};
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::Datum;

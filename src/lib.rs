@@ -24,6 +24,7 @@ mod layout_type;
 mod locate;
 mod nextval;
 mod partition;
+mod report;
 mod row;
 mod sequence;
 mod settings;

@@ -4,9 +4,9 @@ mod inheritance;
 mod route;
 mod server;
 
-use crate::error::{Report, quoted, relation_name};
 use crate::layout::Layout;
 use crate::partition::{Class, place_of_shard};
+use crate::report::{Report, quoted, relation_name};
 use crate::row::{Nullable, NullableRow};
 use pgrx::prelude::*;
 use route::{Key, Partitioned};

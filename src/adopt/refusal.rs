@@ -1,7 +1,7 @@
 //! What `snowflake_adopt` refuses, and how it is told.
 
-use crate::error::Report;
 use crate::layout::Layout;
+use crate::report::Report;
 use pgrx::prelude::*;
 
 /// An argument that must be given.

@@ -2,7 +2,7 @@
 
 use super::shards::{self, Range};
 use super::{Barred, Fault, Fence, hosts, setting::host_name, with};
-use crate::error::{Report, current_database_name, current_user_name, quoted, session_user_name};
+use crate::report::{Report, current_database_name, current_user_name, quoted, session_user_name};
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -5,7 +5,7 @@
 //! lets this server mint anything, so that the usual case is a null pointer.
 
 use super::{Barred, Fault, Fence, hosts, shards};
-use crate::error::text;
+use crate::report::text;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use shards::Range;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 static OWNED_SHARDS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static ALLOWED_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 
-/// The fences in force. A backend has one thread; the atomics are there for want of a static cell, and cost nothing.
+/// The fences in force. A backend has one thread: the atomics are there because a static that changes has to be one to be
+/// safe, and `Relaxed` they cost nothing.
 static OWNED: AtomicPtr<Owned> = AtomicPtr::new(ptr::null_mut());
 static FOREIGN_HOST: AtomicPtr<ForeignHost> = AtomicPtr::new(ptr::null_mut());
 static IS_HIDDEN: AtomicBool = AtomicBool::new(false);

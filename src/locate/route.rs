@@ -1,7 +1,7 @@
 //! Core's choice of a partition, for a table that is partitioned by a single bigint column.
 
-use crate::error::text;
 use crate::partition::Class;
+use crate::report::text;
 use pgrx::PgRelation;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_int};

@@ -3,7 +3,7 @@
 use super::backend::OfBackend;
 use super::sys;
 use crate::clock::{Clock, Guard, Now, Step};
-use crate::error::duration;
+use crate::report::duration;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
 /// What this backend knows of the clock.
