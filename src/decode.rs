@@ -2,7 +2,8 @@
 
 use crate::layout::{Fields, Layout, OutOfRange};
 use crate::report::Report;
-use crate::row::{Row, timestamptz, unix_us_of};
+use crate::row::Row;
+use crate::timestamp::{timestamptz, unix_us_of};
 use crate::{base32, explain, uuid};
 use pgrx::prelude::*;
 

@@ -4,7 +4,8 @@
 use crate::layout::Layout;
 use crate::layout_spec::{self, SpecError};
 use crate::report::Report;
-use crate::row::{Row, interval, timestamptz, unix_us_of};
+use crate::row::Row;
+use crate::timestamp::{interval, timestamptz, unix_us_of};
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::pgrx_sql_entity_graph::metadata::{

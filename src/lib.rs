@@ -31,6 +31,7 @@ mod settings;
 mod shard;
 mod standing;
 mod status;
+mod timestamp;
 mod uuid;
 
 use pgrx::prelude::*;

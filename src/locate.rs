@@ -6,7 +6,7 @@ mod server;
 
 use crate::layout::Layout;
 use crate::partition::{Class, place_of_shard};
-use crate::report::{Report, quoted, relation_name};
+use crate::report::{Report, no_such_table, quoted, relation_name};
 use crate::row::{Nullable, NullableRow};
 use pgrx::prelude::*;
 use route::{Key, Partitioned};
@@ -77,17 +77,6 @@ fn refuse_another_layout(relid: pg_sys::Oid, key: &Key, layout: &Layout) {
              class of this layout."
                 .into(),
         ),
-    }
-    .raise()
-}
-
-/// The OID names no table.
-pub fn no_such_table(relid: pg_sys::Oid) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
-        message: format!("table with OID {} does not exist", relid.to_u32()),
-        detail: None,
-        hint: Some("Pass the table by name: its OID is gone once it is dropped.".into()),
     }
     .raise()
 }

@@ -32,6 +32,17 @@ impl Report {
     }
 }
 
+/// The OID names no table: the error of every function that takes one.
+pub fn no_such_table(relid: pg_sys::Oid) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+        message: format!("table with OID {} does not exist", relid.to_u32()),
+        detail: None,
+        hint: Some("Pass the table by name: its OID is gone once it is dropped.".into()),
+    }
+    .raise()
+}
+
 /// A length of time in the largest unit that leaves a figure of at least 1, for people.
 pub fn duration(us: i64) -> String {
     const UNITS: [(i64, &str); 5] = [

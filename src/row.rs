@@ -1,4 +1,4 @@
-//! Functions that return one row.
+//! Rows that functions return, one or a set of them.
 
 use crate::error::Report;
 use pgrx::callconv::{BoxRet, FcInfo};
@@ -7,31 +7,6 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
 use pgrx::{PgSqlErrorCode, pg_sys};
-
-/// 2000-01-01 UTC, from which PostgreSQL counts its timestamps, in microseconds since 1970.
-const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
-
-/// An instant in microseconds since 1970 as a `timestamptz`; `infinity` where it is the end of `i64`, which stands
-/// for all that is later, from the year 294247 on.
-pub fn timestamptz(unix_us: i64) -> pg_sys::Datum {
-    (if unix_us == i64::MAX { unix_us } else { unix_us - POSTGRES_EPOCH_US }).into()
-}
-
-/// A `timestamptz` in microseconds since 1970. `infinity` and what is later than `i64` holds become its end;
-/// `-infinity` is next to its beginning.
-pub fn unix_us_of(timestamptz: pg_sys::TimestampTz) -> i64 {
-    timestamptz.saturating_add(POSTGRES_EPOCH_US)
-}
-
-/// A length of time in microseconds as an `interval`.
-pub fn interval(us: i64) -> pg_sys::Datum {
-    // SAFETY: palloc() returns memory of the size asked for, or does not return.
-    unsafe {
-        let interval = pg_sys::palloc(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
-        interval.write(pg_sys::Interval { time: us, day: 0, month: 0 });
-        interval.into()
-    }
-}
 
 /// The columns of a row, none of them null, in the order and of the types that the function's SQL
 /// declaration gives.

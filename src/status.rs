@@ -5,10 +5,11 @@ use crate::counter::{self, Bounds, Decision, Request};
 use crate::error::Error;
 use crate::fence;
 use crate::layout::Layout;
-use crate::row::{Nullable, NullableRow, interval, timestamptz};
+use crate::row::{Nullable, NullableRow};
 use crate::sequence::{self, Reading};
 use crate::settings;
 use crate::standing::standing;
+use crate::timestamp::{interval, timestamptz};
 use pgrx::prelude::*;
 
 /// `snowflake_clock() → (reading, high_water_mark timestamptz, regressions bigint, largest_regression interval,

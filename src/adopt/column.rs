@@ -8,7 +8,7 @@ use super::plan::{Facts, Grant, Sequence};
 use super::references::{Holder, Narrows, lock_tree};
 use super::refusal;
 use crate::layout::Layout;
-use crate::locate::no_such_table;
+use crate::report::no_such_table;
 use found::{Found, ROLE, grant};
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char};

@@ -5,6 +5,7 @@
 //! work they guard, so `mod.rs` puts one around a whole visit, or none where an ERROR may pass over all of
 //! Rust's frames, and what it visits calls the functions as declared here.
 
+use crate::timestamp::POSTGRES_EPOCH_US;
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::{align_of, offset_of, size_of};
@@ -286,16 +287,11 @@ pub fn current_lxid() -> pg_sys::LocalTransactionId {
     }
 }
 
-/// Microseconds from 1970 to 2000, where the server's timestamps begin.
-const UNIX_TO_POSTGRES_US: i64 = (pg_sys::POSTGRES_EPOCH_JDATE - pg_sys::UNIX_EPOCH_JDATE) as i64
-    * pg_sys::SECS_PER_DAY as i64
-    * 1_000_000;
-
 /// The wall clock in microseconds since 1970. `GetCurrentTimestamp()`, which makes half as much of it as
 /// `SystemTime` does.
 pub fn unix_us() -> i64 {
     // SAFETY: a plain function of the server.
-    unsafe { GetCurrentTimestamp() + UNIX_TO_POSTGRES_US }
+    unsafe { GetCurrentTimestamp() + POSTGRES_EPOCH_US }
 }
 
 /// Whether the processor has a cycle counter that goes on at one rate while the processor sleeps, and is cheaper to
