@@ -1,7 +1,7 @@
 //! The calls of our generators in a stored expression, and what can be said of their arguments without evaluating
 //! anything: an expression is whatever the owner of a table wrote, and who looks at it may be a superuser.
 
-use crate::layout::Layout;
+use crate::layout::{INSTAGRAM, Layout};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_sys::{self, NodeTag};
 use pgrx::pgrx_sql_entity_graph::metadata::{
@@ -127,7 +127,7 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
                 function: funcid,
                 sequence: oid(sequence),
                 shard: Shard::OfThisDatabase,
-                layout: Some(crate::layout::INSTAGRAM),
+                layout: Some(INSTAGRAM),
             }),
             [sequence, shard_id, layout] => Some(Call {
                 function: funcid,

@@ -1,17 +1,17 @@
 //! The column that is adopted: what it is, under a lock.
 
+mod constraints;
 mod found;
 
-use super::catalog::{Extension, TREE, as_user, lock, rows, run, text};
+use super::catalog::{Extension, TREE, lock, rows, text};
 use super::encoding::{from_server, to_server};
 use super::plan::{Facts, Grant, Sequence};
 use super::references::{Holder, Narrows, lock_tree};
 use super::refusal;
-use crate::layout::Layout;
 use crate::report::no_such_table;
 use found::{Found, ROLE, grant};
 use pgrx::prelude::*;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString};
 
 /// A column that may be adopted, its table locked against everybody else.
 pub struct Column {
@@ -60,6 +60,10 @@ impl Table {
         .pop()
         .unwrap_or_else(|| no_such_table(relid))
     }
+
+    fn column_name(&self, column: &str) -> String {
+        format!("column {column} of table {}", self.name)
+    }
 }
 
 /// What a row of `pg_attribute` says.
@@ -83,8 +87,7 @@ impl Attribute {
                  WHERE i.inhrelid = a.attrelid)
             FROM pg_attribute AS a
             WHERE a.attrelid = $1 AND a.attname = $2::name AND NOT a.attisdropped";
-        let arguments = [holder.table.into(), text(&holder.column)];
-        rows(sql, &arguments, |row| {
+        rows(sql, &holder.arguments(), |row| {
             let attribute = Attribute {
                 number: row.get(1),
                 name: row.get(2),
@@ -106,22 +109,6 @@ impl Attribute {
         .pop()
         .unwrap_or_else(|| refusal::no_such_column(&holder.column, &table.name))
     }
-}
-
-impl Table {
-    fn column_name(&self, column: &str) -> String {
-        format!("column {column} of table {}", self.name)
-    }
-}
-
-/// A CHECK that looks at the column alone.
-pub struct Check {
-    /// Its name, quoted.
-    pub name: String,
-    /// Its table.
-    pub table: String,
-    owner: pg_sys::Oid,
-    expression: String,
 }
 
 impl Column {
@@ -186,7 +173,7 @@ impl Column {
             WHERE a.attidentity <> ''
                 AND NOT (c.relispartition AND current_setting('server_version_num')::int >= 170000)"
         );
-        rows(&sql, &self.arguments(), |row| row.get(1))
+        rows(&sql, &self.holder.arguments(), |row| row.get(1))
     }
 
     /// The sequence that the ids will come from, and the next value of the one that there is.
@@ -298,109 +285,7 @@ impl Column {
         rows(sql, &[self.table.schema.into(), text(&name)], |row| row.get(1)).remove(0)
     }
 
-    /// `TABLE_COLUMN_shard_check`, as core names a CHECK.
-    pub fn free_constraint_name(&self) -> String {
-        let (table, column) = self.c_names();
-        // SAFETY: C strings and a schema in, a C string out.
-        let name = unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                ChooseConstraintName(
-                    table.as_ptr(),
-                    column.as_ptr(),
-                    c"shard_check".as_ptr(),
-                    self.table.schema,
-                    std::ptr::null_mut(),
-                )
-            })
-        };
-        // SAFETY: a C string.
-        pgrx::spi::quote_identifier(from_server(unsafe { CStr::from_ptr(name) }))
-    }
-
     fn c_names(&self) -> (CString, CString) {
         (to_server(&self.table.relname), to_server(&self.holder.column))
     }
-
-    /// The highest value of another shard.
-    pub fn highest_other(&self, layout: Layout, shard: u32, extension: &Extension) -> Option<i64> {
-        let Attribute { name, .. } = &self.attribute;
-        let sql = format!(
-            "SELECT max({name})::int8 FROM {}
-             WHERE {}.snowflake_shard_id({name}::int8, $1::text::{}.snowflake_layout) <> $2::int8",
-            self.table.name, extension.schema, extension.schema
-        );
-        let arguments = [text(&layout.to_string()), i64::from(shard).into()];
-        rows(&sql, &arguments, |row| row.nullable(1))[0]
-    }
-
-    /// Drops the table's constraint of that name (quoted) again, if another says the same.
-    pub fn drop_if_repeated(&self, constraint: &str) {
-        let sql = "SELECT FROM pg_constraint AS made
-            JOIN pg_constraint AS other ON other.conrelid = made.conrelid AND other.oid <> made.oid
-            WHERE made.conrelid = $1 AND quote_ident(made.conname) = $2
-                AND pg_get_constraintdef(other.oid) = pg_get_constraintdef(made.oid)";
-        if !rows(sql, &[self.holder.table.into(), text(constraint)], |_| ()).is_empty() {
-            run(&format!("ALTER TABLE {} DROP CONSTRAINT {constraint}", self.table.name));
-        }
-    }
-
-    /// The CHECKs that look at nothing but the column, on its table and on those that inherit from it.
-    pub fn checks(&self) -> Vec<Check> {
-        let sql = format!(
-            "{TREE}
-            SELECT quote_ident(k.conname), format('%I.%I', n.nspname, c.relname), c.relowner,
-                pg_get_expr(k.conbin, k.conrelid)
-            FROM tree
-            JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
-            JOIN pg_constraint AS k ON k.conrelid = tree.relid AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
-            JOIN pg_class AS c ON c.oid = tree.relid
-            JOIN pg_namespace AS n ON n.oid = c.relnamespace"
-        );
-        rows(&sql, &self.arguments(), |row| Check {
-            name: row.get(1),
-            table: row.get(2),
-            owner: row.get(3),
-            expression: row.get(4),
-        })
-    }
-
-    /// Ends in core's error, where the type is a domain that refuses the id.
-    pub fn refuse_by_type(&self, id: i64) {
-        let sql = format!("SELECT $1::int8::{}", self.new_type());
-        as_user(self.table.owner, || rows(&sql, &[id.into()], |_| ()));
-    }
-
-    /// The type that the column will have.
-    fn new_type(&self) -> &str {
-        match self.attribute.type_name.as_str() {
-            "smallint" | "integer" => "int8",
-            stays => stays,
-        }
-    }
-
-    /// Whether an id satisfies the CHECK, which may call whatever the owner of its table likes.
-    pub fn passes(&self, check: &Check, id: i64) -> bool {
-        let sql = format!(
-            "SELECT ({}) IS NOT FALSE FROM (SELECT $1::int8::{}) AS row ({})",
-            check.expression,
-            self.new_type(),
-            self.attribute.name
-        );
-        as_user(check.owner, || rows(&sql, &[id.into()], |row| row.get(1))[0])
-    }
-
-    fn arguments(&self) -> [pgrx::datum::DatumWithOid<'_>; 2] {
-        [self.holder.table.into(), text(&self.holder.column)]
-    }
-}
-
-unsafe extern "C-unwind" {
-    // catalog/pg_constraint.h
-    fn ChooseConstraintName(
-        name1: *const c_char,
-        name2: *const c_char,
-        label: *const c_char,
-        namespaceid: pg_sys::Oid,
-        others: *mut pg_sys::List,
-    ) -> *mut c_char;
 }

@@ -1,6 +1,6 @@
 //! What is to be done to a column so that it takes snowflakes: statements, decided from facts. No server, no clock.
 
-use crate::layout::Layout;
+use crate::layout::{INSTAGRAM, Layout};
 use std::ops::RangeInclusive;
 
 /// What the catalog and the table say.
@@ -235,14 +235,15 @@ fn minting(extension: &str, sequence: &Sequence, target: &Target) -> String {
 
 /// The layout as a further argument; nothing where it is the default.
 fn layout_argument(extension: &str, layout: Layout) -> String {
-    if layout == crate::layout::INSTAGRAM {
+    if layout == INSTAGRAM {
         return String::new();
     }
     format!(", '{layout}'::{extension}.snowflake_layout")
 }
 
-/// As core's `quote_literal()`, which pgrx calls and this module, without a server in its tests, cannot: right under either setting of `standard_conforming_strings`.
-pub fn quote_literal(text: &str) -> String {
+/// As core's `quote_literal()`, which takes a server, that this module's tests do not have: right under either setting of
+/// `standard_conforming_strings`.
+fn quote_literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
     if text.contains('\\') {
         format!("E'{}'", quoted.replace('\\', "\\\\"))

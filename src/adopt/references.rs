@@ -3,6 +3,7 @@
 use super::catalog::{Extension, TREE, lock, rows, text};
 use super::plan::Narrow;
 use super::refusal;
+use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 
 /// A column, at the top of its inheritance tree.
@@ -14,9 +15,16 @@ pub struct Holder {
     pub column: String,
 }
 
+impl Holder {
+    /// It as `$1` and `$2` of a query, the second to be cast to `name`.
+    pub fn arguments(&self) -> [DatumWithOid<'static>; 2] {
+        [self.table.into(), text(&self.column)]
+    }
+}
+
 /// Whether a type holds ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fit {
+enum Fit {
     /// It does.
     Holds,
     /// It does not, and bigint takes its place.
@@ -29,7 +37,7 @@ pub enum Fit {
 
 impl Fit {
     /// Of a type.
-    pub fn of(type_oid: pg_sys::Oid, extension: &Extension) -> Self {
+    fn of(type_oid: pg_sys::Oid, extension: &Extension) -> Self {
         // SAFETY: the type is one of the catalog.
         let base = unsafe { pg_sys::getBaseType(type_oid) };
         match base {
@@ -79,10 +87,7 @@ fn referencing(holder: &Holder) -> Vec<Holder> {
         WHERE a.attinhcount = 0
         ORDER BY 1, 2"
     );
-    rows(&sql, &[holder.table.into(), text(&holder.column)], |row| Holder {
-        table: row.get(1),
-        column: row.get(2),
-    })
+    rows(&sql, &holder.arguments(), |row| Holder { table: row.get(1), column: row.get(2) })
 }
 
 /// What has to be known of a holder.
@@ -103,7 +108,7 @@ impl Described {
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
             JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = $2::name
             WHERE c.oid = $1";
-        rows(sql, &[holder.table.into(), text(&holder.column)], |row| Described {
+        rows(sql, &holder.arguments(), |row| Described {
             table: row.get(1),
             column: row.get(2),
             is_owned: row.get(3),
@@ -151,8 +156,8 @@ impl Narrows {
         Narrows(narrows)
     }
 
-    /// Locks the tables and what inherits from them against everybody else, a table before those that it references: the
-    /// order in which a statement that inserts into one takes its locks. Returns whether there was any new one.
+    /// Locks the tables and what inherits from them against everybody else, a table before those that it references:
+    /// the order in which a statement that inserts into one takes its locks. Returns whether there was any new one.
     pub fn lock(&self, locked: &mut Vec<pg_sys::Oid>) -> bool {
         let before = locked.len();
         for (holder, _) in self.0.iter().rev() {
@@ -233,5 +238,5 @@ fn in_the_way(holder: &Holder) -> Vec<String> {
             AND held.attnum = ANY (p.partattrs::int2[])
         ORDER BY 1"
     );
-    rows(&sql, &[holder.table.into(), text(&holder.column)], |row| row.get(1))
+    rows(&sql, &holder.arguments(), |row| row.get(1))
 }
