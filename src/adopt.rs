@@ -91,7 +91,7 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
     if !(0..=layout.max_tick()).contains(&now_tick) {
         refusal::not_in_the_time_of(layout);
     }
-    let ahead = |lead_us: i64| layout.max_tick().min(now_tick + lead_us / layout.tick_us());
+    let ahead = |lead_us: i64| layout.max_tick().min(now_tick + layout.ticks_in(lead_us));
     // The tick after the clock's comes by itself, however long it is.
     let last_tick = ahead(settings::policy().max_lead_us.max(layout.tick_us()));
     let first_tick =

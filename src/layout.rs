@@ -299,9 +299,14 @@ impl Layout {
         if unix_us == i64::MAX || !(0..=self.last_tick()).contains(&tick) {
             return Err(OutOfRange::Time);
         }
-        let shard = below(self.shards(), shard).ok_or(OutOfRange::Shard)?;
+        let shard = self.shard(shard).ok_or(OutOfRange::Shard)?;
         let seq = below(self.seqs(), seq).ok_or(OutOfRange::Seq)?;
         Ok(self.compose(Fields { tick, shard, seq }))
+    }
+
+    /// `shard` as a shard id, if the layout has it.
+    pub fn shard(&self, shard: i32) -> Option<u32> {
+        below(self.shards(), shard)
     }
 
     /// `tick` where the time field is, and all else 0.
@@ -403,27 +408,25 @@ mod tests {
 
     #[test]
     fn bounds_outside_of_a_layouts_life_are_below_and_above_all_of_its_ids() {
-        let js53 = PRESETS[6].1;
-        assert_eq!(js53.min_id(js53.instant_of(0) - 1), 0);
-        assert_eq!(js53.min_id(js53.instant_of(-1)), 0);
-        assert_eq!(js53.min_id(i64::MIN), 0);
-        assert_eq!(js53.min_id(i64::MAX), 1 << 53);
+        assert_eq!(JS53.min_id(JS53.instant_of(0) - 1), 0);
+        assert_eq!(JS53.min_id(JS53.instant_of(-1)), 0);
+        assert_eq!(JS53.min_id(i64::MIN), 0);
+        assert_eq!(JS53.min_id(i64::MAX), 1 << 53);
         // Of 48 bits of seconds even the end of i64 is not the end.
         let of_an_eon =
             Layout { time_bits: 48, shard_bits: 0, seq_bits: 0, unit: Unit::S1, ..INSTAGRAM };
         assert_eq!(of_an_eon.min_id(i64::MAX), 1 << 48);
         let of_62_bits = Layout { time_bits: 40, shard_bits: 11, seq_bits: 11, ..INSTAGRAM };
         assert_eq!(of_62_bits.min_id(i64::MAX), 1 << 62);
-        assert_eq!(PRESETS[1].1.min_id(i64::MAX), i64::MAX);
+        assert_eq!(TWITTER.min_id(i64::MAX), i64::MAX);
         assert_eq!(INSTAGRAM.min_id(INSTAGRAM.instant_of(1 << 40)), i64::MAX);
     }
 
     #[test]
     fn a_value_that_a_field_has_no_room_for_is_no_id() {
-        let js53 = PRESETS[6].1;
-        let (first, after) = (js53.instant_of(0), js53.instant_of(js53.last_tick() + 1));
-        assert_eq!(js53.encode(first, 0, 0), Ok(0));
-        assert_eq!(js53.encode(after - 1, 127, 31), Ok((1 << 53) - 1));
+        let (first, after) = (JS53.instant_of(0), JS53.instant_of(JS53.last_tick() + 1));
+        assert_eq!(JS53.encode(first, 0, 0), Ok(0));
+        assert_eq!(JS53.encode(after - 1, 127, 31), Ok((1 << 53) - 1));
         let cases = [
             ((first - 1, 0, 0), OutOfRange::Time),
             ((after, 0, 0), OutOfRange::Time),
@@ -435,7 +438,7 @@ mod tests {
             ((first, 0, 32), OutOfRange::Seq),
         ];
         for ((unix_us, shard, seq), field) in cases {
-            assert_eq!(js53.encode(unix_us, shard, seq), Err(field), "{unix_us} {shard} {seq}");
+            assert_eq!(JS53.encode(unix_us, shard, seq), Err(field), "{unix_us} {shard} {seq}");
         }
     }
 

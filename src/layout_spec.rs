@@ -212,6 +212,7 @@ fn epoch_ms(text: &str) -> Option<i64> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::layout::{INSTAGRAM, SONYFLAKE};
     use proptest::prelude::*;
 
     const NOW_MS: i64 = 1_800_000_000_000;
@@ -238,10 +239,10 @@ pub mod tests {
             assert_eq!(preset.to_string(), name);
         }
         assert_eq!(
-            spec(&PRESETS[0].1),
+            spec(&INSTAGRAM),
             "time:41 shard:13 seq:10 epoch:2011-08-24T21:07:01.721Z unit:1ms"
         );
-        assert_eq!(spec(&PRESETS[4].1), "time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms");
+        assert_eq!(spec(&SONYFLAKE), "time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms");
     }
 
     #[test]
@@ -293,10 +294,10 @@ pub mod tests {
     #[test]
     fn spaces_and_a_full_timestamp_are_read() {
         let text = "  time:41   shard:13 seq:10\tepoch:2011-08-24T21:07:01.721Z unit:1ms ";
-        assert_eq!(parse(text, NOW_MS), Ok(PRESETS[0].1));
+        assert_eq!(parse(text, NOW_MS), Ok(INSTAGRAM));
         for epoch in ["2014-09-01", "2014-09-01T00:00:00Z", "2014-09-01T00:00:00.000Z"] {
             let text = format!("time:39 seq:8 shard:16 epoch:{epoch} unit:10ms");
-            assert_eq!(parse(&text, NOW_MS), Ok(PRESETS[4].1), "{epoch}");
+            assert_eq!(parse(&text, NOW_MS), Ok(SONYFLAKE), "{epoch}");
         }
     }
 

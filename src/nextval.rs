@@ -132,7 +132,8 @@ fn snowflake_currval(seq: pg_sys::Oid) -> i64 {
     sequence::last_id(seq).unwrap_or_else(|error| error.raise("snowflake_currval", seq))
 }
 
-/// `snowflake_shard_id() → int`: the shard of this database.
+/// `snowflake_shard_id() → int`: the shard of this database. Where that is unset, the error's hint is a shard for the
+/// function that takes one.
 #[pg_extern(sql = false)]
 fn snowflake_shard_id_of_this_database() -> i32 {
     shard::of_this_database()

@@ -18,10 +18,7 @@ pub fn mintable(given: Option<i32>, layout: Layout) -> Result<u32, Error> {
         None => of_this_database()?,
     };
     let shards = layout.shards();
-    let shard = u32::try_from(shard)
-        .ok()
-        .filter(|&shard| i64::from(shard) < shards)
-        .ok_or(Error::ShardOutOfRange { shard, shards })?;
+    let shard = layout.shard(shard).ok_or(Error::ShardOutOfRange { shard, shards })?;
     fence::permit(shard, given.is_some()).map_err(Error::Barred)?;
     Ok(shard)
 }

@@ -97,7 +97,7 @@ impl Fence {
 
 /// Defines the settings. Called once, at library load.
 pub fn define() {
-    guarded(Fence::OwnedShards, |name| {
+    define_fence(Fence::OwnedShards, |name| {
         // SAFETY: the hooks are guarded.
         unsafe {
             GucRegistry::define_string_guc_with_hooks(
@@ -113,7 +113,7 @@ pub fn define() {
             );
         }
     });
-    guarded(Fence::AllowedHosts, |name| {
+    define_fence(Fence::AllowedHosts, |name| {
         // SAFETY: the hooks are guarded.
         unsafe {
             GucRegistry::define_string_guc_with_hooks(
@@ -136,7 +136,7 @@ pub fn define() {
 /// Until the library is loaded the server keeps a value for the setting without knowing who may set it. One from
 /// `PGOPTIONS` replaces the value of the configuration file and the database; when the setting is defined, and it
 /// turns out that the role had no right to set it, the server drops it, and the others are lost.
-fn guarded(fence: Fence, define: impl FnOnce(&'static CStr)) {
+fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr)) {
     let was_given_by_the_client = fence.starts_from_the_client();
     IS_DEFINING.store(true, Relaxed);
     define(fence.name());

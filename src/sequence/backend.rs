@@ -10,6 +10,7 @@ pub struct OfBackend<T>(UnsafeCell<T>);
 unsafe impl<T> Sync for OfBackend<T> {}
 
 impl<T> OfBackend<T> {
+    /// The value that the backend begins with.
     pub const fn new(value: T) -> Self {
         OfBackend(UnsafeCell::new(value))
     }

@@ -200,7 +200,7 @@ unsafe fn open_sequence(
     relid: pg_sys::Oid,
     session: &mut Session,
 ) -> Result<pg_sys::Relation, Error> {
-    // SAFETY: as `visit` promises.
+    // SAFETY: the relation is locked, and open until it is closed here or, where it is given, by the caller.
     unsafe {
         let relation = open_relation(relid)?;
         if (*(*relation).rd_rel).relkind != pg_sys::RELKIND_SEQUENCE as c_char {
