@@ -55,6 +55,22 @@ fn old_ids_pass_and_can_be_dumped_and_restored() {
 }
 
 #[test]
+fn negative_values_pass_in_a_layout_that_has_no_shard_for_them() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint); INSERT INTO posts VALUES (-1), (-4711);
+         SELECT snowflake_adopt('posts', 'id', 5, 'js53', check_shard => true);
+         INSERT INTO posts VALUES (DEFAULT)",
+    );
+
+    assert_eq!(
+        printed(&mut client, CHECKS),
+        "posts_id_shard_check|CHECK (((id < (0)::bigint) OR (snowflake_shard_id(id, 'js53'::snowflake_layout) = 5)))|t"
+    );
+}
+
+#[test]
 fn rows_that_are_all_of_the_shard_make_it_strict() {
     let (_cluster, mut client) = server();
     run(

@@ -18,12 +18,13 @@ pub struct Check {
 }
 
 impl Column {
-    /// The highest value of another shard.
+    /// The highest value of another shard. A negative one is no id, and of layouts with fewer than 64 bits has no shard.
     pub fn highest_other(&self, layout: Layout, shard: u32, extension: &Extension) -> Option<i64> {
         let Attribute { name, .. } = &self.attribute;
         let sql = format!(
             "SELECT max({name})::int8 FROM {}
-             WHERE {}.snowflake_shard_id({name}::int8, $1::text::{}.snowflake_layout) <> $2::int8",
+             WHERE CASE WHEN {name}::int8 < 0 THEN true
+                 ELSE {}.snowflake_shard_id({name}::int8, $1::text::{}.snowflake_layout) <> $2::int8 END",
             self.table.name, extension.schema, extension.schema
         );
         let arguments = [text(&layout.to_string()), i64::from(shard).into()];
