@@ -134,8 +134,9 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
         statements.push(format!("{alter} DROP DEFAULT"));
         statements.extend(facts.narrow.iter().map(Narrow::widened));
     }
-    // The second counter of the tick: of a fresh sequence, too, the first id has seq 1.
-    let first = target.layout.at_tick(1, *ticks.start());
+    // The second counter of the tick: of a fresh sequence, too, the first id has seq 1. A layout without seqs has no second
+    // one in tick 0, and MINVALUE is 1.
+    let first = target.layout.at_tick(1, *ticks.start()).max(1);
     let last = target.layout.last_counter_in(*ticks.end());
     let live = facts.next.filter(|next| (first..=last).contains(next));
     statements.extend(sequence.statements(live, first));

@@ -73,6 +73,14 @@ fn a_sequence_that_may_have_been_minting_is_not_set_back() {
 }
 
 #[test]
+fn a_sequence_starts_at_1_or_above_in_a_layout_without_seqs_too() {
+    let layout = Layout { seq_bits: 0, ..INSTAGRAM };
+    let facts = Facts { next: Some(-5), ..facts(kept()) };
+    let statements = statements(&facts, &target(Some(5), layout), 0..=5);
+    assert!(statements[0].ends_with("MINVALUE 1 START WITH 1 RESTART WITH 1"), "{statements:?}");
+}
+
+#[test]
 fn all_columns_of_a_table_are_widened_by_one_statement_after_the_default_is_gone() {
     let mut facts = facts(kept());
     facts.narrow = vec![
