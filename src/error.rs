@@ -135,8 +135,12 @@ impl Error {
                     "bad magic number in sequence {}: {magic:08X}",
                     quoted(&relation_name(relid))
                 ),
-                detail: None,
-                hint: None,
+                detail: Some("Its page is not a sequence's: the file is damaged.".into()),
+                hint: Some(
+                    "Look for the cause in the server log and on the disk. Then point the column's default to a new \
+                     sequence that starts above the highest id."
+                        .into(),
+                ),
             },
             Error::UnfitSequence(unfit) => unfit.report(function, relid),
             Error::ShardOutOfRange { shard, shards } => Report {

@@ -1,11 +1,14 @@
 //! Sequences whose pages the WAL does not cover: temporary, unlogged, and new ones under
-//! `wal_level = minimal`.
+//! `wal_level = minimal`; and pages that are damaged.
 
 use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::id::{counter, is_increasing};
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::{State, state, take, take_one};
 use pg_snowflake_servertest::wal::{insert_lsn, sequence_records_since};
 use pg_snowflake_servertest::{Cluster, Shutdown};
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
 
@@ -116,5 +119,29 @@ fn a_crash_repeats_no_id_of_a_sequence_that_was_not_logged_at_first() {
             client.batch_execute("DROP SEQUENCE s").unwrap();
         }
         assert_eq!(repeats, [""; 0], "with wal_level = {wal_level}");
+    }
+}
+
+/// Without checksums, or past them, the magic number is all that tells.
+#[test]
+fn a_damaged_page_is_named_and_nobody_is_kept_from_it() {
+    let mut cluster = Cluster::builder().setting("ignore_checksum_failure", "on").start();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    take_one(&mut client, TAKE);
+    let file: String = client.query_one("SELECT pg_relation_filepath('s')", &[]).unwrap().get(0);
+    cluster.stop(Shutdown::Fast);
+
+    const MAGIC_AT: u64 = 8192 - 8;
+    let file = OpenOptions::new().write(true).open(cluster.dir().join("data").join(file)).unwrap();
+    file.write_all_at(&0xDEAD_u32.to_ne_bytes(), MAGIC_AT).unwrap();
+    cluster.start();
+
+    let named = "bad magic number in sequence \"s\": 0000DEAD";
+    for sql in [TAKE, "SELECT snowflake_sequence_status('s')"] {
+        for _session in 0..2 {
+            let refusal = Refusal { sqlstate: "XX001", message: named, hint: "a new sequence" };
+            assert_refused(&mut cluster.connect(), sql, refusal);
+        }
     }
 }
