@@ -131,7 +131,7 @@ impl<'a> Parts<'a> {
                 ["time", "seq", "shard"] => true,
                 other => {
                     return refuse(
-                        format!("fields in the order {} in a layout", other.join(", ")),
+                        format!("the fields of a layout stand in the order {}", other.join(", ")),
                         "The order is time, shard, seq or time, seq, shard.",
                     );
                 }
@@ -157,7 +157,9 @@ fn width(name: &str, value: Option<&str>, least: u8, most: u8) -> Result<u8, Spe
         None => refuse(format!("a layout without \"{name}\""), allowed),
         Some(value) => match plain_number(value) {
             Some(bits) if (least..=most).contains(&bits) => Ok(bits),
-            _ => refuse(format!("\"{name}:{value}\" in a layout"), allowed),
+            _ => {
+                refuse(format!("\"{name}:{value}\" in a layout is no width of that field"), allowed)
+            }
         },
     }
 }
@@ -173,7 +175,7 @@ fn unit(value: Option<&str>) -> Result<Unit, SpecError> {
         None => refuse("a layout without \"unit\"".into(), allowed()),
         Some(value) => match Unit::ALL.iter().find(|(_, name)| *name == value) {
             Some(&(unit, _)) => Ok(unit),
-            None => refuse(format!("\"unit:{value}\" in a layout"), allowed()),
+            None => refuse(format!("\"unit:{value}\" in a layout is no unit"), allowed()),
         },
     }
 }
@@ -189,7 +191,7 @@ fn epoch(value: Option<&str>, now_ms: i64) -> Result<i64, SpecError> {
             refuse(format!("\"epoch:{value}\" in a layout is in the future"), allowed)
         }
         Some(epoch_ms) if (0..EPOCH_MS_LIMIT).contains(&epoch_ms) => Ok(epoch_ms),
-        _ => refuse(format!("\"epoch:{value}\" in a layout"), allowed),
+        _ => refuse(format!("\"epoch:{value}\" in a layout is no epoch"), allowed),
     }
 }
 
@@ -255,7 +257,11 @@ pub mod tests {
             ("time:41 seq:10 epoch:2024-01-01 unit:1ms", "without \"shard\"", "0 to 31 bits"),
             ("shard:13 seq:10 epoch:2024-01-01 unit:1ms", "without \"time\"", "1 to 48 bits"),
             ("time:41 time:41 shard:13 seq:10", "\"time\" stands twice", "once"),
-            ("time:49 shard:0 seq:0 epoch:2024-01-01 unit:1ms", "\"time:49\"", "1 to 48 bits"),
+            (
+                "time:49 shard:0 seq:0 epoch:2024-01-01 unit:1ms",
+                "\"time:49\" in a layout is no width",
+                "1 to 48 bits",
+            ),
             ("time:0 shard:0 seq:0 epoch:2024-01-01 unit:1ms", "\"time:0\"", "1 to 48 bits"),
             ("time:30 shard:32 seq:0 epoch:2024-01-01 unit:1ms", "\"shard:32\"", "0 to 31"),
             ("time:30 shard:0 seq:-1 epoch:2024-01-01 unit:1ms", "\"seq:-1\"", "0 to 31"),
@@ -267,7 +273,11 @@ pub mod tests {
             ("time:256 shard:0 seq:0 epoch:2024-01-01 unit:1ms", "\"time:256\"", "1 to 48 bits"),
             ("time:41 shard:13 seq:11 epoch:2024-01-01 unit:1ms", "65 bits", "64 bits"),
             ("time:41 shard:13 seq:10 epoch:2200-01-01 unit:1ms", "in the future", "to now"),
-            ("time:41 shard:13 seq:10 epoch:1969-12-31 unit:1ms", "epoch:1969-12-31", "1970"),
+            (
+                "time:41 shard:13 seq:10 epoch:1969-12-31 unit:1ms",
+                "epoch:1969-12-31\" in a layout is no epoch",
+                "1970",
+            ),
             ("time:41 shard:13 seq:10 epoch:2024-02-30 unit:1ms", "2024-02-30", "as in"),
             (
                 "time:41 shard:13 seq:10 epoch:2024-01-01T00:00:00.0001Z unit:1ms",
@@ -279,8 +289,16 @@ pub mod tests {
             ("time:41 shard:13 seq:10 epoch:2016-12-31T23:59:60Z unit:1ms", "59:60Z", "as in"),
             ("time:41 shard:13 seq:10 epoch:2024-01-01T00:00:00+01 unit:1ms", "+01", "UTC"),
             ("time:41 shard:13 seq:10 epoch:20240101 unit:1ms", "20240101", "as in"),
-            ("time:41 shard:13 seq:10 epoch:2024-01-01 unit:3ms", "unit:3ms", "10us, 100us"),
-            ("shard:13 time:41 seq:10 epoch:2024-01-01 unit:1ms", "order shard, time", "order is"),
+            (
+                "time:41 shard:13 seq:10 epoch:2024-01-01 unit:3ms",
+                "unit:3ms\" in a layout is no unit",
+                "10us, 100us",
+            ),
+            (
+                "shard:13 time:41 seq:10 epoch:2024-01-01 unit:1ms",
+                "stand in the order shard, time",
+                "order is",
+            ),
             ("time:41 worker:5", "unknown part \"worker\"", "time, shard, seq"),
             ("time:41 shard", "has no value", "colon"),
         ];
