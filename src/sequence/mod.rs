@@ -188,12 +188,8 @@ fn wait_event() -> u32 {
     return pg_sys::PG_WAIT_EXTENSION;
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     {
-        thread_local!(static EVENT: std::cell::OnceCell<u32> = const { std::cell::OnceCell::new() });
+        static EVENT: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
         // SAFETY: a C string; the server gives the same number to the same name in every backend.
-        EVENT.with(|event| {
-            *event.get_or_init(|| unsafe {
-                pg_sys::WaitEventExtensionNew(c"SnowflakeClock".as_ptr())
-            })
-        })
+        *EVENT.get_or_init(|| unsafe { pg_sys::WaitEventExtensionNew(c"SnowflakeClock".as_ptr()) })
     }
 }
