@@ -1,6 +1,6 @@
 //! Rows that functions return, one or a set of them.
 
-use crate::error::Report;
+use crate::report::Report;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::pgrx_sql_entity_graph::metadata::{
