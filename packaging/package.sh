@@ -87,6 +87,7 @@ debian_changelog() {
 	CHANGELOG
 }
 
+# The lines of a description are shorter than 80 characters, at which lintian looks.
 debian_control() {
     local libraries
     # Not within the text, where its failure would end nothing.
@@ -101,10 +102,11 @@ debian_control() {
 		Maintainer: the pg_snowflake authors
 		Installed-Size: $(du --summarize --apparent-size --block-size=1K "$1/usr" | cut -f1)
 		Depends: postgresql-$major, $libraries
-		Description: $(sed -n 's/^description = "\(.*\)"$/\1/p' Cargo.toml)
-		 An extension of PostgreSQL $major for sharded databases. The sequence is a hybrid logical
-		 clock: ids sort by time, say which shard their row lives on, and never repeat, whatever
-		 the clock, a crash or a failover does.
+		Description: 64-bit ids of time, shard and counter from a PostgreSQL sequence
+		 An extension of PostgreSQL $major for sharded databases. The sequence is a
+		 hybrid logical clock: ids sort by time, say which shard their row lives on,
+		 and none that was committed repeats, whatever the clock, a crash or a
+		 failover does.
 	CONTROL
 }
 
