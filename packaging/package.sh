@@ -30,9 +30,10 @@ package() {
 # The messages of a panic name source files: of this machine's folders they say nothing. In a target folder of its own,
 # since what is built with other flags is built anew.
 build_without_paths() {
-    # These take the place of pgrx's own flag: the linker is to keep the sections that the install SQL is made from.
-    local flags=("-Clink-arg=-Wl,--no-gc-sections")
-    flags+=("--remap-path-prefix=$PACKAGE_BUILD=target" "--remap-path-prefix=$PWD=pg_snowflake"
+    # These take the place of pgrx's own flag, at which the linker keeps all that nothing calls, for the sake of the
+    # sections that the install SQL is made from. GNU ld and lld keep those by their mark; a linker that does not leaves
+    # nothing to make the SQL from, and pgrx refuses.
+    local flags=("--remap-path-prefix=$PACKAGE_BUILD=target" "--remap-path-prefix=$PWD=pg_snowflake"
         "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo")
     # Separated and quoted as cargo and its C compiler want it where a path may have a space.
     CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && say "${flags[*]}") CARGO_TARGET_DIR=$PACKAGE_BUILD \
