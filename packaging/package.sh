@@ -136,13 +136,28 @@ make_tarball() {
 
 find_package() {
     [[ -f $PACKAGES/$(debian_package) ]] || die "no $PACKAGES/$(debian_package): ./dev package $major makes it"
-    is_root || have sudo || die "a clean Debian is made as root, and there is no sudo: run this as root"
+    (cd "$PACKAGES" && sha256sum --check --quiet --ignore-missing SHA256SUMS)
+}
+
+try_package() {
+    if [[ -n $(suite_with_server) ]]; then try_in_suite; else try_tarball; fi
+}
+
+# The release of Debian that has this major version of the server by itself. None has 16.
+suite_with_server() {
+    case $major in
+        15) say bookworm ;;
+        17) say trixie ;;
+        18) say forky ;;
+    esac
 }
 
 # Twice: the Debian package by apt, then the tarball in its place.
-try_package() {
+try_in_suite() {
     local suite mirror clean
     suite=$(suite_with_server)
+    is_root || have sudo || die "a clean Debian is made as root, and there is no sudo: run this as root"
+    install_missing_packages package-test
     mirror=$(debian_mirror)
     [[ -n $mirror ]] || die "no Debian mirror is among apt's sources, from which a clean Debian could be made:" \
         "$TRIED_BY_DOCKERFILE"
@@ -150,7 +165,6 @@ try_package() {
     clean=$run_folder/clean
     # It is the server user's, and there apt's user has to read.
     chmod 755 "$run_folder"
-    (cd "$PACKAGES" && sha256sum --check --quiet --ignore-missing SHA256SUMS)
     mkdir "$run_folder/packages"
     cp "$PACKAGES/$(debian_package)" "$PACKAGES/$(tarball_name).tar.gz" packaging/smoke.{sh,sql} "$run_folder/packages"
     step "trying the package and the tarball in a clean Debian $suite"
@@ -158,14 +172,34 @@ try_package() {
     step "the package and the tarball work in a clean Debian $suite"
 }
 
-# The release of Debian that has this major version of the server by itself.
-suite_with_server() {
-    case $major in
-        15) say bookworm ;;
-        17) say trixie ;;
-        18) say forky ;;
-        *) die "no release of Debian has PostgreSQL $major by itself: $TRIED_BY_DOCKERFILE" ;;
-    esac
+# On a server that is no package of Debian's, which is whom the tarball is for: a copy of the private one, without what
+# ./dev build put there. The Debian package cannot be installed where apt has no server for it to depend on.
+try_tarball() {
+    local installation tarball bin=$bin
+    setup
+    make_run_folder
+    installation=$run_folder/installation
+    tarball=$run_folder/tarball/$(tarball_name)
+    cp -a "$PRIVATE/postgresql-$major" "$installation"
+    bin=${bin/#"$PRIVATE/postgresql-$major"/$installation}
+    rm -f "$("$bin/pg_config" --pkglibdir)/pg_snowflake.so" "$("$bin/pg_config" --sharedir)"/extension/pg_snowflake*
+    step "trying the tarball on $(server_version), from the $origin"
+    mkdir "$run_folder/tarball"
+    tar -x -f "$PACKAGES/$(tarball_name).tar.gz" -C "$run_folder/tarball"
+    PG_CONFIG=$bin/pg_config sh "$tarball/install.sh"
+    run start_server smoke
+    sql smoke -f packaging/smoke.sql
+    expect_same_files "$tarball"
+    step "the tarball works on $(server_version). The Debian package, which was not installed, has the same files:" \
+        "no release of Debian has PostgreSQL $major, and $TRIED_BY_DOCKERFILE"
+}
+
+# As that folder, the unpacked tarball.
+expect_same_files() {
+    local root=$run_folder/unpacked
+    dpkg-deb --extract "$PACKAGES/$(debian_package)" "$root"
+    diff --recursive "$root/usr/lib/postgresql/$major/lib" "$1/lib"
+    diff --recursive "$root/usr/share/postgresql/$major/extension" "$1/extension"
 }
 
 # Run as root: no more than apt needs, from the mirror that apt uses here, and gone afterwards.
