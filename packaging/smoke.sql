@@ -14,6 +14,11 @@ BEGIN
     ASSERT (SELECT bool_and((snowflake_decode(id)).shard_id = 5) FROM posts), 'each says its shard';
     ASSERT (SELECT bool_and(abs(extract(epoch FROM snowflake_created_at(id) - now())) < 60) FROM posts),
         'each says its time';
+    ASSERT EXISTS (
+        SELECT FROM pg_extension_update_paths('pg_snowflake')
+        JOIN pg_available_extensions ON name = 'pg_snowflake' AND default_version = target
+        WHERE source = '0.1.0' AND path IS NOT NULL
+    ), 'the first release can be updated to this one';
 END
 $$;
 SELECT * FROM snowflake_decode((SELECT max(id) FROM posts));
