@@ -15,6 +15,9 @@ die() {
     exit 1
 }
 
+# What apt and the scripts of its packages say, is shown where they fail.
+quietly() { "$@" >/tmp/apt.log 2>&1 || { cat /tmp/apt.log; exit 1; }; }
+
 main() {
     export DEBIAN_FRONTEND=noninteractive
     # Another program made the servers' data directory; the system's own cluster is not wanted.
@@ -22,11 +25,11 @@ main() {
     echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.d/smoke.conf
     apt-get -qq update
     say "--> the Debian package"
-    apt-get -qq -y --no-install-recommends install ./*.deb >/tmp/apt.log 2>&1 || { cat /tmp/apt.log; exit 1; }
+    quietly apt-get -qq -y --no-install-recommends install ./*.deb
     expect_files
     start_server
     try_extension
-    apt-get -qq -y purge "$package" >/dev/null
+    quietly apt-get -qq -y purge "$package"
     expect_nothing_left
     say "--> the tarball"
     tar -x -f ./*.tar.gz
