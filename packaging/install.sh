@@ -12,4 +12,6 @@ libraries=$("$pg_config" --pkglibdir)
 shared=$("$pg_config" --sharedir)
 install -D -m 755 -t "${DESTDIR:-}$libraries" lib/pg_snowflake.so
 install -D -m 644 -t "${DESTDIR:-}$shared/extension" extension/*
+# There may be more than one, and the first on PATH is not always the one that is meant.
+echo "installed into ${DESTDIR:-}$libraries and ${DESTDIR:-}$shared/extension"
 echo "now, in any database: CREATE EXTENSION pg_snowflake;"
