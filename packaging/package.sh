@@ -216,6 +216,9 @@ try_in_clean_debian() {
     # debootstrap asks for no date either: a mirror that has stood still is good enough here.
     echo 'Acquire::Check-Valid-Until "false";' >"$clean/etc/apt/apt.conf.d/any-date"
     cp -r "$packages" "$clean/packages"
-    # With nothing of this environment, whose TMPDIR is not there.
-    env -i PATH="$path" HOME=/root chroot "$clean" /packages/smoke.sh "$major"
+    # With nothing of this environment, whose TMPDIR is not there, and with /proc, without which forky's
+    # postgresql-common is not installed. That is mounted for this command alone, and goes with it.
+    # shellcheck disable=SC2016 # the inner shell fills it in
+    env -i PATH="$path" HOME=/root unshare --mount bash -c \
+        'mount -t proc proc "$1/proc" && exec chroot "$1" /packages/smoke.sh "$2"' proc "$clean" "$major"
 }
