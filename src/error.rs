@@ -137,8 +137,8 @@ impl Error {
                 ),
                 detail: Some("Its page is not a sequence's: the file is damaged.".into()),
                 hint: Some(
-                    "Look for the cause in the server log and on the disk. Then point the column's default to a new \
-                     sequence that starts above the highest id."
+                    "Look for the cause in the server log and on the disk. Then drop the column's default and the \
+                     sequence: snowflake_adopt() gives the column another one, which starts above all its ids."
                         .into(),
                 ),
             },

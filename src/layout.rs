@@ -117,7 +117,7 @@ const fn high_shard(time_bits: u8, shard_bits: u8, seq_bits: u8, epoch_ms: i64) 
     Layout { time_bits, shard_bits, seq_bits, shard_is_lowest: false, unit: Unit::Ms1, epoch_ms }
 }
 
-/// The layout that Instagram published in 2012, and the default: milliseconds since
+/// The layout that Instagram published, and the default: milliseconds since
 /// 2011-08-24 21:07:01.721 UTC, 8192 shards, 1024 ids a millisecond on each.
 pub const INSTAGRAM: Layout = high_shard(41, 13, 10, 1_314_220_021_721);
 

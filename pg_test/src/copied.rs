@@ -1,4 +1,4 @@
-//! What pg_snowflake replaces: the formula of 2012, as it was published and copied.
+//! What pg_snowflake replaces: the formula as Instagram published it and others copied it.
 //!
 //! Each makes a function `copied_nextval(seq regclass, shard_id int)`.
 

@@ -1,4 +1,4 @@
-//! What processes have used of the processors.
+//! What processes have used of the processors, and how often they slept.
 
 use std::time::Duration;
 
@@ -8,6 +8,16 @@ use std::time::Duration;
 /// Where there is no such process.
 pub fn cpu_time(pid: i32) -> Duration {
     usage(pid).expect("the process lives").own
+}
+
+/// How often a process has gone to sleep so far, waiting for something.
+///
+/// # Panics
+/// Where there is no such process.
+pub fn sleeps(pid: i32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process lives");
+    let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    count.expect("proc(5) has it").trim().parse().expect("a number")
 }
 
 /// What a process has used so far, to 10 ms each.

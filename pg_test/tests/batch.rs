@@ -113,23 +113,25 @@ fn ten_million_ids_take_little_memory() {
 
 #[test]
 fn a_batch_can_be_cancelled() {
-    for form in FORMS {
+    for form in FORMS.map(|form| form.replace("10000000", "50000000")) {
         let (cluster, mut client) = unhurried();
         let mut other = cluster.connect();
         let pid = pid_of(&mut client);
         let first = counter(take_one(&mut client, "SELECT snowflake_nextval('s', 5)"));
-        let query = std::thread::spawn(move || client.query_one(form, &[]).map(|_| ()));
+        let query = std::thread::spawn(move || client.query_one(&form, &[]).map(|_| ()));
         let has_begun = format!("SELECT last_value > {first} FROM s");
         wait_for(&mut other, &has_begun, "the batch has begun");
 
         other.execute("SELECT pg_cancel_backend($1)", &[&pid]).unwrap();
         let error = query.join().unwrap().expect_err("the query was cancelled");
 
-        assert_eq!(error.code().map(|code| code.code()), Some("57014"), "{form}: {error:?}");
-        let last = state(&mut other, "s").last_value;
-        assert!(last - first < TEN_MILLION, "{form} went on to its end");
+        assert_eq!(error.code().map(|code| code.code()), Some("57014"), "{error:?}");
+        // Some take a second or more, on a machine that is slow for the cancel as well.
+        let taken = state(&mut other, "s").last_value - first;
+        assert!(taken < TEN_MILLION, "went on for {taken} ids");
         // What it had taken is used up, and the sequence goes on.
-        assert!(counter(take_one(&mut other, "SELECT snowflake_nextval('s', 5)")) > last);
+        let next = counter(take_one(&mut other, "SELECT snowflake_nextval('s', 5)"));
+        assert!(next > first + taken);
     }
 }
 

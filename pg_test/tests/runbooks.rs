@@ -4,8 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The sources with messages, and how many there are at least: fewer would be a fault of the search.
-const SOURCES: [(&str, usize); 3] =
-    [("src/error.rs", 16), ("src/fence/report.rs", 4), ("src/sequence/now.rs", 2)];
+const SOURCES: [(&str, usize); 4] = [
+    ("src/error.rs", 16),
+    ("src/fence/report.rs", 4),
+    ("src/row.rs", 1),
+    ("src/sequence/now.rs", 2),
+];
 
 #[test]
 fn every_message_has_a_runbook_and_every_runbook_a_message() {

@@ -12,6 +12,8 @@ use std::os::unix::fs::FileExt;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
 
+const INSERT: &str = "INSERT INTO t DEFAULT VALUES RETURNING id";
+
 const TAKE_100: &str = "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 100)";
 
 /// Core resets such a sequence after a crash; the clock has gone on.
@@ -127,8 +129,14 @@ fn a_crash_repeats_no_id_of_a_sequence_that_was_not_logged_at_first() {
 fn a_damaged_page_is_named_and_nobody_is_kept_from_it() {
     let mut cluster = Cluster::builder().setting("ignore_checksum_failure", "on").start();
     let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
-    take_one(&mut client, TAKE);
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s;
+             CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
+             ALTER SEQUENCE s OWNED BY t.id",
+        )
+        .unwrap();
+    let last = take_one(&mut client, INSERT);
     let file: String = client.query_one("SELECT pg_relation_filepath('s')", &[]).unwrap().get(0);
     cluster.stop(Shutdown::Fast);
 
@@ -140,8 +148,17 @@ fn a_damaged_page_is_named_and_nobody_is_kept_from_it() {
     let named = "bad magic number in sequence \"s\": 0000DEAD";
     for sql in [TAKE, "SELECT snowflake_sequence_status('s')"] {
         for _session in 0..2 {
-            let refusal = Refusal { sqlstate: "XX001", message: named, hint: "a new sequence" };
+            let refusal = Refusal { sqlstate: "XX001", message: named, hint: "snowflake_adopt()" };
             assert_refused(&mut cluster.connect(), sql, refusal);
         }
     }
+
+    // What the hint says.
+    let mut client = cluster.connect();
+    client
+        .batch_execute(
+            "ALTER TABLE t ALTER id DROP DEFAULT; DROP SEQUENCE s; SELECT snowflake_adopt('t', 'id', 5)",
+        )
+        .unwrap();
+    assert!(take_one(&mut client, INSERT) > last);
 }

@@ -19,8 +19,8 @@ const fn posts(name: &'static str, setup: &'static str) -> Case {
     Case { name, setup, table: "posts", column: "id" }
 }
 
-/// The function as it was published in 2012, and its table.
-const INSTAGRAM_2012: &str = "
+/// The function as Instagram published it, and its table.
+const INSTAGRAM: &str = "
     CREATE SCHEMA insta5;
     CREATE SEQUENCE insta5.table_id_seq;
     CREATE FUNCTION insta5.next_id(OUT result bigint) AS $$
@@ -75,7 +75,7 @@ const CASES: [Case; 25] = [
         "an_expression",
         "CREATE TABLE posts (id int DEFAULT (random() * 1000)::int, body text); INSERT INTO posts (body) VALUES ('old')",
     ),
-    posts("plpgsql", INSTAGRAM_2012),
+    posts("plpgsql", INSTAGRAM),
     posts(
         "snowflake_type",
         "CREATE TABLE posts (id snowflake PRIMARY KEY, body text); INSERT INTO posts VALUES (5, 'old')",

@@ -32,7 +32,7 @@ struct Step {
 #[derive(Clone, Copy, Debug)]
 enum Sees {
     Nothing,
-    OneStall,
+    AWait,
     Errors,
 }
 
@@ -42,7 +42,7 @@ fn a_clock_that_steps_back_is_held_waited_for_or_refused_and_no_id_comes_twice()
     let steps = [
         Step { ms: -2.0, sees: Sees::Nothing, seen_ms: None },
         Step { ms: -50.0, sees: Sees::Nothing, seen_ms: None },
-        Step { ms: -500.0, sees: Sees::OneStall, seen_ms: Some(200.0) },
+        Step { ms: -500.0, sees: Sees::AWait, seen_ms: Some(200.0) },
         Step { ms: -1000.0 * HOUR, sees: Sees::Errors, seen_ms: Some(1000.0 * HOUR - 1000.0) },
     ];
     for Step { ms, sees, seen_ms } in steps {
@@ -59,8 +59,8 @@ fn a_clock_that_steps_back_is_held_waited_for_or_refused_and_no_id_comes_twice()
         for report in &reports {
             let as_expected = match sees {
                 Sees::Nothing => report.errors.is_empty() && !wait_for_the_clock,
-                Sees::OneStall => {
-                    report.errors.is_empty() && report.has_waited_once() && wait_for_the_clock
+                Sees::AWait => {
+                    report.errors.is_empty() && report.has_waited_briefly() && wait_for_the_clock
                 }
                 Sees::Errors => report.was_refused_at_once() && !wait_for_the_clock,
             };
@@ -390,7 +390,7 @@ struct Report {
 
 impl Report {
     /// The machine may make any call slow, so what counts is all that took long together.
-    fn has_waited_once(&self) -> bool {
+    fn has_waited_briefly(&self) -> bool {
         !self.stalls.is_empty() && self.stalls.iter().sum::<Duration>() < LONGEST_WAIT
     }
 

@@ -2,7 +2,7 @@
 
 use crate::machine;
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::cpu::cpu_time;
+use pg_snowflake_servertest::cpu::{cpu_time, sleeps};
 use pg_snowflake_servertest::id::{SEQS, first_counter_at, now_ms};
 use pg_snowflake_servertest::sequence::state;
 use postgres::Client;
@@ -49,6 +49,31 @@ fn waiting_for_the_clock_costs_under_half_a_core() {
         println!("{clients} clients: {cores:.2?} cores spent waiting");
         assert!(cores[1] < 0.5, "{clients} clients: {cores:.2?} cores spent waiting");
     }
+}
+
+/// Many sessions that wake each millisecond meet at the page, and that is what costs.
+#[test]
+fn a_waiting_session_sleeps_5_ms_at_a_time() {
+    let _machine = machine();
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    let ids = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64;
+
+    let sleeps_before = sleeps(pid);
+    let started = Instant::now();
+    client
+        .query_one(
+            &format!("SELECT count(*) FROM (SELECT snowflake_nextvals('s', 5, {ids}::int)) AS ids"),
+            &[],
+        )
+        .unwrap();
+    let per_second = (sleeps(pid) - sleeps_before) as f64 / started.elapsed().as_secs_f64();
+
+    println!("{per_second:.0} sleeps a second");
+    assert!(per_second > 50.0, "{per_second:.0} sleeps a second: the sequence was not overloaded");
+    assert!(per_second < 300.0, "{per_second:.0} sleeps a second");
 }
 
 /// Processor time over elapsed time of an overloaded sequence, less what the same ids cost without a wait.

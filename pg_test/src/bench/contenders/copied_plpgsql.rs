@@ -1,4 +1,4 @@
-//! The function of 2012 that pg_snowflake replaces.
+//! The function that pg_snowflake replaces, as Instagram published it.
 
 use crate::bench::contender::{Contender, Ids};
 use crate::copied;
