@@ -1,21 +1,18 @@
 //! Databases that were made by a released version: the head's library serves them as they are, `ALTER EXTENSION`
 //! brings them to the head while they are in use, and their dumps can be restored there.
 
+mod behaviour;
+
 use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::id::is_increasing;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
-use pg_snowflake_servertest::regress::REGRESS;
 use pg_snowflake_servertest::release;
 use pg_snowflake_servertest::sequence::{take, take_one};
 use pg_snowflake_servertest::stop::{Stop, StopAtEnd};
 use pg_snowflake_servertest::wait::wait_for_more_rows;
 use postgres::Client;
-use std::path::Path;
 use std::thread;
-
-/// The scripts of `sql/` that ask for nothing that 0.1.0 has not.
-const SCRIPTS_OF_0_1_0: [&str; 2] = ["sequence", "statements"];
 
 /// A table with everything that holds on to the extension: defaults, a column type, a check, an index, a view,
 /// partitions and a function.
@@ -37,17 +34,6 @@ const SCHEMA: &str = "
     INSERT INTO comments SELECT id FROM posts";
 
 const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
-
-/// As far as creating it goes, which also looks for each of its functions in the library, every test here tries it.
-#[test]
-fn the_sql_of_0_1_0_does_with_this_library_what_the_expected_files_say() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let cluster = Cluster::builder().release("0.1.0").start();
-
-    for script in SCRIPTS_OF_0_1_0 {
-        REGRESS.run(&cluster, here, script);
-    }
-}
 
 #[test]
 fn a_release_is_updated_while_sessions_insert() {

@@ -22,6 +22,7 @@ pub struct Builder {
     is_watched: bool,
     host_name: Option<String>,
     release: Option<String>,
+    is_updated: bool,
 }
 
 impl Builder {
@@ -55,12 +56,19 @@ impl Builder {
         self
     }
 
+    /// Has what [`Builder::release`] creates updated to the head at once.
+    pub fn updated(mut self) -> Self {
+        self.is_updated = true;
+        self
+    }
+
     /// Starts the server and creates the extension in the database `postgres`.
     pub fn start(self) -> Cluster {
         let mut cluster = Cluster::stopped(self.has_fake_clock);
         cluster.is_watched = self.is_watched;
         cluster.host_name = self.host_name;
         cluster.release = self.release;
+        cluster.is_updated = self.is_updated;
         installation::unpack_data_directory(cluster.dir.path());
         cluster.configure(SETTINGS);
         cluster

@@ -65,6 +65,10 @@ impl Cluster {
             }
         };
         client.batch_execute(&create).expect("the extension can be created");
+        if self.is_updated {
+            let update = "ALTER EXTENSION pg_snowflake UPDATE";
+            client.batch_execute(update).expect("the extension can be updated");
+        }
     }
 
     /// Runs a script with psql in that database, stops at its first error, and gives what it printed.

@@ -68,6 +68,8 @@ pub struct Cluster {
     host_name: Option<String>,
     /// The released version of the extension's SQL; none is the head's.
     release: Option<String>,
+    /// That SQL is brought to the head's by its upgrade scripts.
+    is_updated: bool,
 }
 
 impl Cluster {
@@ -82,6 +84,7 @@ impl Cluster {
             is_watched: false,
             host_name: None,
             release: None,
+            is_updated: false,
         }
     }
 

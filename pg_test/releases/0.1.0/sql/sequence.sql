@@ -1,0 +1,254 @@
+-- PostgreSQL's regression file for sequences, as far as it speaks of nextval(), restated for ours.
+--
+-- An id depends on the time, but its seq does not: it counts from the sequence's START by one, modulo 1024.
+-- So seq stands here where core's file prints the value.
+--
+-- Of an error the SQLSTATE is promised and the words are not.
+\set VERBOSITY sqlstate
+
+CREATE FUNCTION next_seq(seq regclass) RETURNS int
+LANGUAGE sql AS $$ SELECT d.seq FROM snowflake_decode(snowflake_nextval($1, 5)) AS d $$;
+
+CREATE FUNCTION current_seq(seq regclass) RETURNS int
+LANGUAGE sql AS $$ SELECT d.seq FROM snowflake_decode(snowflake_currval($1)) AS d $$;
+
+-- A session goes on above what it took within the same tick, even where its sequence was set back.
+CREATE PROCEDURE wait_for_the_next_tick() LANGUAGE sql AS $$ SELECT pg_sleep(0.002) $$;
+
+--
+-- Data types: only bigint can hold the counter
+--
+CREATE SEQUENCE of_integer AS integer;
+CREATE SEQUENCE of_smallint AS smallint;
+CREATE SEQUENCE of_bigint AS bigint;
+
+SELECT snowflake_nextval('of_integer', 5);
+SELECT snowflake_nextval('of_smallint', 5);
+SELECT next_seq('of_bigint');
+
+-- it is mended, and MAXVALUE follows the type
+ALTER SEQUENCE of_smallint AS bigint;
+SELECT next_seq('of_smallint');
+
+-- a MAXVALUE that was given stays
+ALTER SEQUENCE of_integer AS bigint MAXVALUE 20000;
+SELECT snowflake_nextval('of_integer', 5);
+ALTER SEQUENCE of_integer NO MAXVALUE;
+SELECT next_seq('of_integer');
+
+DROP SEQUENCE of_integer, of_smallint, of_bigint;
+
+--
+-- Columns
+--
+CREATE TABLE posts (body text, id bigserial);
+ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5);
+
+INSERT INTO posts VALUES ('foo');
+INSERT INTO posts VALUES ('bar');
+INSERT INTO posts VALUES ('force', 100);
+INSERT INTO posts VALUES ('wrong', NULL);
+
+SELECT body, snowflake_shard_id(id), (snowflake_decode(id)).seq FROM posts WHERE id <> 100;
+SELECT pg_get_serial_sequence('posts', 'id');
+
+-- the default follows a renamed sequence
+ALTER TABLE posts_id_seq RENAME TO posts_id_foo;
+INSERT INTO posts VALUES ('more');
+SELECT body, (snowflake_decode(id)).seq FROM posts WHERE id <> 100;
+
+-- the column depends on its sequence, and the sequence goes with it
+DROP SEQUENCE posts_id_foo;
+DROP TABLE posts;
+SELECT snowflake_nextval('posts_id_foo', 5);
+
+-- a default holds on to a sequence that is not its own
+CREATE TEMP SEQUENCE myseq2;
+CREATE TEMP TABLE t1 (f2 bigint DEFAULT snowflake_nextval('myseq2', 5));
+DROP SEQUENCE myseq2;
+DROP TABLE t1;
+DROP SEQUENCE myseq2;
+
+--
+-- Basic operations
+--
+CREATE SEQUENCE sequence_test;
+
+SELECT snowflake_currval('sequence_test');  -- not yet
+SELECT next_seq('sequence_test');
+SELECT next_seq('sequence_test');
+SELECT current_seq('sequence_test');
+SELECT setval('sequence_test', 32);
+SELECT next_seq('sequence_test');
+SELECT setval('sequence_test', 99, false);
+SELECT next_seq('sequence_test');
+SELECT setval('sequence_test', 32);
+SELECT current_seq('sequence_test');        -- setval() does not touch it
+CALL wait_for_the_next_tick();
+SELECT nextval('sequence_test');
+SELECT current_seq('sequence_test');        -- nor does core's nextval()
+SELECT count(*) FROM snowflake_nextvals('sequence_test', 5, 10);
+SELECT current_seq('sequence_test');        -- a batch moves it to its last id
+DISCARD SEQUENCES;
+SELECT snowflake_currval('sequence_test');
+
+DROP SEQUENCE sequence_test;
+
+-- a renamed sequence goes on
+CREATE SEQUENCE foo_seq;
+ALTER TABLE foo_seq RENAME TO foo_seq_new;
+SELECT last_value, log_cnt, is_called FROM foo_seq_new;
+SELECT next_seq('foo_seq_new');
+SELECT next_seq('foo_seq_new');
+-- last_value is the id without its shard, and log_cnt what the last WAL record still covers
+SELECT last_value = (snowflake_currval('foo_seq_new') >> 23 << 10) + 2 AS is_the_counter,
+       log_cnt BETWEEN 1 AND 102400 AS log_cnt_ok,
+       is_called
+FROM foo_seq_new;
+DROP SEQUENCE foo_seq_new;
+
+--
+-- ALTER SEQUENCE
+--
+CREATE SEQUENCE sequence_test2 START WITH 32;
+CREATE SEQUENCE sequence_test4 INCREMENT BY -1;
+
+SELECT next_seq('sequence_test2');
+SELECT snowflake_nextval('sequence_test4', 5);
+
+ALTER SEQUENCE sequence_test2 RESTART;
+CALL wait_for_the_next_tick();
+SELECT next_seq('sequence_test2');
+ALTER SEQUENCE sequence_test2 RESTART WITH 24;
+CALL wait_for_the_next_tick();
+SELECT next_seq('sequence_test2');
+SELECT next_seq('sequence_test2');
+
+-- what core's file cycles through is refused
+ALTER SEQUENCE sequence_test2 CYCLE;
+SELECT snowflake_nextval('sequence_test2', 5);
+ALTER SEQUENCE sequence_test2 NO CYCLE INCREMENT BY 4;
+SELECT snowflake_nextval('sequence_test2', 5);
+ALTER SEQUENCE sequence_test2 INCREMENT BY 1;
+SELECT next_seq('sequence_test2');
+
+-- the views tell of the counter
+SELECT last_value = (snowflake_currval('sequence_test2') >> 23 << 10) + 26 AS is_the_counter
+FROM pg_sequences WHERE sequencename = 'sequence_test2';
+
+DROP SEQUENCE sequence_test4;
+
+-- lastval() is core's, and speaks of nextval() alone
+CREATE SEQUENCE seq;
+SELECT nextval('seq');
+SELECT next_seq('sequence_test2');
+SELECT lastval();
+SELECT snowflake_currval('seq');
+DROP SEQUENCE seq;
+
+--
+-- Unlogged
+--
+CREATE UNLOGGED SEQUENCE sequence_test_unlogged;
+SELECT next_seq('sequence_test_unlogged');
+ALTER SEQUENCE sequence_test_unlogged SET LOGGED;
+SELECT next_seq('sequence_test_unlogged');
+ALTER SEQUENCE sequence_test_unlogged SET UNLOGGED;
+SELECT next_seq('sequence_test_unlogged');
+DROP SEQUENCE sequence_test_unlogged;
+
+--
+-- Read-only transactions
+--
+CREATE TEMPORARY SEQUENCE sequence_test_temp1;
+START TRANSACTION READ ONLY;
+SELECT next_seq('sequence_test_temp1');            -- ok
+SELECT snowflake_nextval('sequence_test2', 5);     -- error
+ROLLBACK;
+START TRANSACTION READ ONLY;
+SELECT count(*) FROM snowflake_nextvals('sequence_test_temp1', 5, 3);
+SELECT snowflake_nextvals('sequence_test2', 5, 1); -- error
+ROLLBACK;
+
+--
+-- Privileges
+--
+CREATE USER regress_snowflake_user;
+GRANT CREATE ON SCHEMA public TO regress_snowflake_user;
+
+-- snowflake_nextval
+BEGIN;
+SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+CREATE SEQUENCE seq3;
+REVOKE ALL ON seq3 FROM regress_snowflake_user;
+GRANT SELECT ON seq3 TO regress_snowflake_user;
+SELECT snowflake_nextval('seq3', 5);
+ROLLBACK;
+
+BEGIN;
+SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+CREATE SEQUENCE seq3;
+REVOKE ALL ON seq3 FROM regress_snowflake_user;
+GRANT UPDATE ON seq3 TO regress_snowflake_user;
+SELECT next_seq('seq3');
+ROLLBACK;
+
+BEGIN;
+SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+CREATE SEQUENCE seq3;
+REVOKE ALL ON seq3 FROM regress_snowflake_user;
+GRANT USAGE ON seq3 TO regress_snowflake_user;
+SELECT next_seq('seq3');
+ROLLBACK;
+
+-- snowflake_nextvals
+BEGIN;
+SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+CREATE SEQUENCE seq3;
+REVOKE ALL ON seq3 FROM regress_snowflake_user;
+GRANT SELECT ON seq3 TO regress_snowflake_user;
+SELECT snowflake_nextvals('seq3', 5, 2);
+ROLLBACK;
+
+-- snowflake_currval
+BEGIN;
+SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+CREATE SEQUENCE seq3;
+SELECT next_seq('seq3');
+REVOKE ALL ON seq3 FROM regress_snowflake_user;
+GRANT SELECT ON seq3 TO regress_snowflake_user;
+SELECT current_seq('seq3');
+ROLLBACK;
+
+BEGIN;
+SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+CREATE SEQUENCE seq3;
+SELECT next_seq('seq3');
+REVOKE ALL ON seq3 FROM regress_snowflake_user;
+GRANT UPDATE ON seq3 TO regress_snowflake_user;
+SELECT snowflake_currval('seq3');
+ROLLBACK;
+
+BEGIN;
+SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+CREATE SEQUENCE seq3;
+SELECT next_seq('seq3');
+REVOKE ALL ON seq3 FROM regress_snowflake_user;
+GRANT USAGE ON seq3 TO regress_snowflake_user;
+SELECT current_seq('seq3');
+ROLLBACK;
+
+REVOKE CREATE ON SCHEMA public FROM regress_snowflake_user;
+DROP USER regress_snowflake_user;
+DROP SEQUENCE sequence_test2;
+
+--
+-- CACHE
+--
+CREATE SEQUENCE test_seq1 CACHE 10;
+SELECT next_seq('test_seq1');
+SELECT last_value & 1023 AS taken FROM test_seq1;
+-- by now the clock may have left the other nine behind
+SELECT next_seq('test_seq1') IN (2, 11) AS goes_on;
+
+DROP SEQUENCE test_seq1;

@@ -1,0 +1,80 @@
+//! What a release did is kept as scripts and what they printed with its own library, in `pg_test/releases`. Neither
+//! follows the head, so a change of behaviour cannot change its own expectation.
+
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::regress::REGRESS;
+use pg_snowflake_servertest::release;
+use postgres::Client;
+use std::collections::BTreeSet;
+use std::fs;
+
+/// As far as creating them goes, which also looks for each of their functions in the library, every test of updates
+/// tries it.
+#[test]
+fn the_library_of_the_head_serves_the_sql_of_a_release_as_that_release_did() {
+    for version in release::versions() {
+        let cluster = Cluster::builder().release(&version).start();
+
+        REGRESS.run_all(&cluster, &release::behaviour(&version));
+    }
+}
+
+#[test]
+fn what_is_updated_does_what_the_release_did() {
+    for version in release::versions() {
+        let cluster = Cluster::builder().release(&version).updated().start();
+
+        REGRESS.run_all(&cluster, &release::behaviour(&version));
+    }
+}
+
+/// What they leave out could change and nobody would see it.
+#[test]
+fn the_scripts_of_a_release_use_all_that_it_has() {
+    for version in release::versions() {
+        let cluster = Cluster::builder().release(&version).start();
+        let names = names(&mut cluster.connect());
+        let used = words_of_the_scripts(&version);
+
+        let forgotten: Vec<_> = names.difference(&used).collect();
+
+        assert!(!names.is_empty());
+        assert!(forgotten.is_empty(), "no script of {version} has {forgotten:?}");
+    }
+}
+
+/// Everything of the extension that has a name, and its settings. What takes `internal` nobody can call; binary `COPY`
+/// does.
+fn names(client: &mut Client) -> BTreeSet<String> {
+    let names = "
+        LOAD 'pg_snowflake';
+        CREATE TEMP TABLE member AS
+        SELECT classid, objid FROM pg_depend
+        WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
+          AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_snowflake');
+        CREATE TEMP VIEW names AS
+        SELECT proname::text AS name FROM pg_proc JOIN member ON classid = 'pg_proc'::regclass AND objid = oid
+        WHERE NOT 'internal'::regtype = ANY (proargtypes)
+        UNION SELECT relname FROM pg_class JOIN member ON classid = 'pg_class'::regclass AND objid = oid
+        UNION SELECT typname FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = oid
+        UNION SELECT opcname FROM pg_opclass JOIN member ON classid = 'pg_opclass'::regclass AND objid = oid
+        UNION SELECT name FROM pg_settings WHERE name LIKE 'pg_snowflake.%'";
+    client.batch_execute(names).unwrap();
+    let rows = client.query("SELECT name FROM names", &[]).unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// The words of their statements; a comment uses nothing.
+fn words_of_the_scripts(version: &str) -> BTreeSet<String> {
+    let scripts = fs::read_dir(release::behaviour(version).join("sql")).unwrap();
+    let texts = scripts.map(|script| fs::read_to_string(script.unwrap().path()).unwrap());
+    let is_of_a_name = |letter: char| letter.is_ascii_alphanumeric() || "_.".contains(letter);
+    let words_of = |text: &str| -> Vec<String> {
+        let statements = text.lines().map(|line| line.split("--").next().unwrap());
+        statements
+            .flat_map(|line| line.split(|letter| !is_of_a_name(letter)))
+            .map(str::to_owned)
+            .collect()
+    };
+    texts.flat_map(|text| words_of(&text)).collect()
+}
