@@ -86,7 +86,8 @@ unsafe fn look_up_descriptor(
 }
 
 /// Refuses to read beyond the row that the SQL declares. The library serves the SQL objects of older versions; those of a
-/// newer one it may meet where it was put back after an update.
+/// newer one it may meet where it was put back after an update. So a function whose row changes in a later version gets a
+/// new C symbol, and the old symbol stays, for the SQL objects that were made before.
 fn raise_of_two_versions(declared: i32, columns: usize) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
