@@ -43,8 +43,8 @@ fn the_scripts_of_a_release_use_all_that_it_has() {
     }
 }
 
-/// Everything of the extension that has a name, and its settings. What takes `internal` nobody can call; binary `COPY`
-/// does.
+/// Everything of the extension that has a name, and its settings. What takes `internal` nobody can call: binary `COPY`
+/// does. The array types that come with the others are members from PostgreSQL 17 on.
 fn names(client: &mut Client) -> BTreeSet<String> {
     let names = "
         LOAD 'pg_snowflake';
@@ -57,6 +57,7 @@ fn names(client: &mut Client) -> BTreeSet<String> {
         WHERE NOT 'internal'::regtype = ANY (proargtypes)
         UNION SELECT relname FROM pg_class JOIN member ON classid = 'pg_class'::regclass AND objid = oid
         UNION SELECT typname FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = oid
+        WHERE typcategory <> 'A'
         UNION SELECT opcname FROM pg_opclass JOIN member ON classid = 'pg_opclass'::regclass AND objid = oid
         UNION SELECT name FROM pg_settings WHERE name LIKE 'pg_snowflake.%'";
     client.batch_execute(names).unwrap();
