@@ -43,11 +43,11 @@ fn the_scripts_of_a_release_use_all_that_it_has() {
     }
 }
 
-/// Everything of the extension that has a name, and its settings. What takes `internal` nobody can call: binary `COPY`
-/// does. The array types that come with the others are members from PostgreSQL 17 on.
+/// Everything of the extension that has a name, but for its settings: those that are there are the head's. What takes
+/// `internal` nobody can call: binary `COPY` does. The array types that come with the others are members from PostgreSQL
+/// 17 on.
 fn names(client: &mut Client) -> BTreeSet<String> {
     let names = "
-        LOAD 'pg_snowflake';
         CREATE TEMP TABLE member AS
         SELECT classid, objid FROM pg_depend
         WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
@@ -58,8 +58,7 @@ fn names(client: &mut Client) -> BTreeSet<String> {
         UNION SELECT relname FROM pg_class JOIN member ON classid = 'pg_class'::regclass AND objid = oid
         UNION SELECT typname FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = oid
         WHERE typcategory <> 'A'
-        UNION SELECT opcname FROM pg_opclass JOIN member ON classid = 'pg_opclass'::regclass AND objid = oid
-        UNION SELECT name FROM pg_settings WHERE name LIKE 'pg_snowflake.%'";
+        UNION SELECT opcname FROM pg_opclass JOIN member ON classid = 'pg_opclass'::regclass AND objid = oid";
     client.batch_execute(names).unwrap();
     let rows = client.query("SELECT name FROM names", &[]).unwrap();
     rows.iter().map(|row| row.get(0)).collect()
@@ -69,7 +68,7 @@ fn names(client: &mut Client) -> BTreeSet<String> {
 fn words_of_the_scripts(version: &str) -> BTreeSet<String> {
     let scripts = fs::read_dir(release::behaviour(version).join("sql")).unwrap();
     let texts = scripts.map(|script| fs::read_to_string(script.unwrap().path()).unwrap());
-    let is_of_a_name = |letter: char| letter.is_ascii_alphanumeric() || "_.".contains(letter);
+    let is_of_a_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let words_of = |text: &str| -> Vec<String> {
         let statements = text.lines().map(|line| line.split("--").next().unwrap());
         statements
