@@ -24,6 +24,9 @@ pub fn watched_postgres(dir: &Path) -> Command {
     let mut valgrind = installation::as_server_user("valgrind", dir);
     valgrind
         .args(["--vgdb=no", "--error-limit=no", "--num-callers=50"])
+        // Not what is "possibly" lost: Rust's hash tables are held by a pointer to their middle, and the one of the
+        // sessions lives as long as its process.
+        .arg("--show-leak-kinds=definite")
         .args(["--xml=yes", &option("--xml-file", &dir.join("memcheck.%p.xml"))])
         .arg(option("--suppressions", &suppressions))
         .arg(installation::bindir().join("postgres"));
