@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts the extension into the PostgreSQL whose pg_config is named by PG_CONFIG, or is on PATH. DESTDIR is honoured.
 set -eu
-cd "$(dirname "$0")"
+here=$(dirname "$0")
 pg_config=${PG_CONFIG:-pg_config}
 command -v "$pg_config" >/dev/null || {
     echo "install.sh: there is no $pg_config: name one, as in PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config $0" >&2
@@ -10,8 +10,8 @@ command -v "$pg_config" >/dev/null || {
 # In variables, so that a pg_config that fails ends this: within an argument it would be a folder without a name.
 libraries=$("$pg_config" --pkglibdir)
 shared=$("$pg_config" --sharedir)
-install -D -m 755 -t "${DESTDIR:-}$libraries" lib/pg_snowflake.so
-install -D -m 644 -t "${DESTDIR:-}$shared/extension" extension/*
+install -D -m 755 -t "${DESTDIR:-}$libraries" "$here/lib/pg_snowflake.so"
+install -D -m 644 -t "${DESTDIR:-}$shared/extension" "$here"/extension/*
 # There may be more than one, and the first on PATH is not always the one that is meant.
 echo "installed into ${DESTDIR:-}$libraries and ${DESTDIR:-}$shared/extension"
 echo "now, in any database: CREATE EXTENSION pg_snowflake;"

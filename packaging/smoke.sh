@@ -15,7 +15,7 @@ die() {
     exit 1
 }
 
-# What apt and the scripts of its packages say, is shown where they fail.
+# What apt and the scripts of its packages say is shown where they fail.
 quietly() { "$@" >/tmp/apt.log 2>&1 || { cat /tmp/apt.log; exit 1; }; }
 
 main() {
@@ -35,7 +35,7 @@ main() {
     tar -x -f ./*.tar.gz
     expect_no_install_without_pg_config
     write_pg_config
-    PG_CONFIG=/tmp/pg_config sh ./pg_snowflake-*/install.sh
+    (cd /tmp && PG_CONFIG=./pg_config sh "$OLDPWD"/pg_snowflake-*/install.sh)
     try_extension
 }
 

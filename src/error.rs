@@ -137,8 +137,9 @@ impl Error {
                 ),
                 detail: Some("Its page is not a sequence's: the file is damaged.".into()),
                 hint: Some(
-                    "Look for the cause in the server log and on the disk. Then drop the column's default and the \
-                     sequence: snowflake_adopt() gives the column another one, which starts above all its ids."
+                    "Look for the cause in the server log and on the disk. Then, in one transaction, drop the column's \
+                     default and the sequence, and give the column another by snowflake_adopt() with the default's \
+                     shard and layout."
                         .into(),
                 ),
             },

@@ -24,8 +24,8 @@ pub fn watched_postgres(dir: &Path) -> Command {
     let mut valgrind = installation::as_server_user("valgrind", dir);
     valgrind
         .args(["--vgdb=no", "--error-limit=no", "--num-callers=50"])
-        // Not what is "possibly" lost: Rust's hash tables are held by a pointer to their middle, and the one of the
-        // sessions lives as long as its process.
+        // Not what is "possibly" lost: Rust's hash tables are held by a pointer to their middle, and that of what a
+        // session knows of its sequences lives as long as the process.
         .arg("--show-leak-kinds=definite")
         .args(["--xml=yes", &option("--xml-file", &dir.join("memcheck.%p.xml"))])
         .arg(option("--suppressions", &suppressions))

@@ -55,7 +55,7 @@ impl Driver {
     ///
     /// # Panics
     /// Where it fails, with the differences; where the driver is not installed.
-    pub fn run(self, cluster: &Cluster, input: &Path, test: &str) {
+    fn run(self, cluster: &Cluster, input: &Path, test: &str) {
         let driver = self.installed();
         // The folder of the tests may be closed to the servers' OS user, and before PostgreSQL 16 the
         // expected output has to be beside them: so each test runs in a folder with its own files.
@@ -73,7 +73,7 @@ impl Driver {
             .output()
             .unwrap_or_else(|error| panic!("{} cannot be run: {error}", self.program));
         if !output.status.success() {
-            keep_differences(test, &output_dir);
+            keep_differences(input, test, &output_dir);
         }
         let has_run = output_dir.join("results").join(format!("{test}.out")).exists();
         assert!(
@@ -130,9 +130,10 @@ fn names_in(dir: &Path, extension: &str) -> BTreeSet<String> {
 }
 
 /// Where `REGRESS_OUTPUT` names a folder, as CI does, puts the differences and the results there.
-fn keep_differences(test: &str, output_dir: &Path) {
+fn keep_differences(input: &Path, test: &str, output_dir: &Path) {
     let Some(folder) = std::env::var_os("REGRESS_OUTPUT") else { return };
-    let kept = Path::new(&folder).join(test);
+    // Releases have tests of the same name.
+    let kept = Path::new(&folder).join(input.file_name().expect("a folder has a name")).join(test);
     fs::create_dir_all(&kept).expect("the folder that REGRESS_OUTPUT names can be written");
     let files = ["regression.diffs".into(), PathBuf::from(format!("results/{test}.out"))];
     for file in files.iter().filter(|file| output_dir.join(file).exists()) {

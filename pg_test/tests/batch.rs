@@ -3,6 +3,7 @@
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ahead::Ahead;
 use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing};
+use pg_snowflake_servertest::process::{backend_pid, private_memory_kb};
 use pg_snowflake_servertest::sequence::{state, take, take_one};
 use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;
@@ -90,7 +91,7 @@ fn concurrent_batches_and_single_ids_never_repeat() {
 fn ten_million_ids_take_little_memory() {
     for form in FORMS {
         let (cluster, mut client) = unhurried();
-        let pid = pid_of(&mut client);
+        let pid = backend_pid(&mut client);
         take(&mut client, "SELECT snowflake_nextvals('s', 5, 5000)");
         let before = private_memory_kb(pid);
 
@@ -116,7 +117,7 @@ fn a_batch_can_be_cancelled() {
     for form in FORMS.map(|form| form.replace("10000000", "50000000")) {
         let (cluster, mut client) = unhurried();
         let mut other = cluster.connect();
-        let pid = pid_of(&mut client);
+        let pid = backend_pid(&mut client);
         let first = counter(take_one(&mut client, "SELECT snowflake_nextval('s', 5)"));
         let query = std::thread::spawn(move || client.query_one(&form, &[]).map(|_| ()));
         let has_begun = format!("SELECT last_value > {first} FROM s");
@@ -144,15 +145,4 @@ fn unhurried() -> (Cluster, Client) {
     let mut client = cluster.connect();
     client.batch_execute("CREATE SEQUENCE s").unwrap();
     (cluster, client)
-}
-
-fn pid_of(client: &mut Client) -> i32 {
-    client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0)
-}
-
-/// What the process has for itself; the server's shared memory is counted to every process that touched it.
-fn private_memory_kb(pid: i32) -> i64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
 }

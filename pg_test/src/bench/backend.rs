@@ -4,7 +4,7 @@ use crate::SUPERUSER;
 use crate::bench::contender::{Contender, ROOMY, empty_loop};
 use crate::bench::samples::Measure;
 use crate::bench::{Findings, Plan, interleaved, server};
-use crate::cpu::cpu_time;
+use crate::process::{backend_pid, cpu_time};
 use postgres::{Client, Statement};
 use std::time::{Duration, Instant};
 
@@ -60,8 +60,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
 
 impl Backend {
     fn new(name: &'static str, mut client: Client, statement: &str) -> Self {
-        let pid =
-            client.query_one("SELECT pg_backend_pid()", &[]).expect("a server answers").get(0);
+        let pid = backend_pid(&mut client);
         let statement = client.prepare(statement).expect("the statement is sound");
         Backend { name, client, pid, statement }
     }

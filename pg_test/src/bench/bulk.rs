@@ -3,7 +3,7 @@
 use crate::bench::contender::Contender;
 use crate::bench::samples::Measure;
 use crate::bench::{Findings, Plan, interleaved, is_due, server};
-use crate::cpu::cpu_time;
+use crate::process::{backend_pid, cpu_time};
 use postgres::Client;
 use postgres::error::SqlState;
 use std::time::Instant;
@@ -35,8 +35,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         .map(|contender| {
             let mut client = server::database_of(&server, contender);
             client.batch_execute(&contender.create_table()).expect("a table can be created");
-            let pid =
-                client.query_one("SELECT pg_backend_pid()", &[]).expect("a server answers").get(0);
+            let pid = backend_pid(&mut client);
             Table { contender, client, pid, insert: contender.insert(rows), is_refused: false }
         })
         .collect();

@@ -7,8 +7,8 @@ mod processes;
 
 pub use builder::Builder;
 
-use crate::cpu::usage;
 use crate::memory::{self, Findings};
+use crate::process::usage;
 use crate::{fake_clock, host_name, installation};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};

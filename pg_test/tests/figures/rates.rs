@@ -2,8 +2,8 @@
 
 use crate::machine;
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::cpu::{cpu_time, sleeps};
 use pg_snowflake_servertest::id::{SEQS, first_counter_at, now_ms};
+use pg_snowflake_servertest::process::{backend_pid, cpu_time, sleeps};
 use pg_snowflake_servertest::sequence::state;
 use postgres::Client;
 use std::thread::{sleep, spawn};
@@ -58,7 +58,7 @@ fn a_waiting_session_sleeps_5_ms_at_a_time() {
     let cluster = Cluster::new();
     let mut client = cluster.connect();
     client.batch_execute("CREATE SEQUENCE s").unwrap();
-    let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    let pid = backend_pid(&mut client);
     let ids = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64;
 
     let sleeps_before = sleeps(pid);
@@ -116,7 +116,7 @@ fn end_a_waiting_call(cluster: &Cluster, how: &str, sqlstate: &str) -> Duration 
         ))
         .unwrap();
     waiting.batch_execute("SET pg_snowflake.max_wait = '1min'").unwrap();
-    let pid: i32 = waiting.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    let pid = backend_pid(&mut waiting);
     let call = spawn(move || {
         let error = waiting.query_one("SELECT snowflake_nextval('s', 5)", &[]).unwrap_err();
         (Instant::now(), error.code().map(|code| code.code().to_owned()))
@@ -165,10 +165,7 @@ struct Load {
 /// Takes ids from the sequence `s` in that many sessions at once.
 fn run_together(cluster: &Cluster, clients: i64, per_client: i64) -> Load {
     let mut sessions: Vec<Client> = (0..clients).map(|_| cluster.connect()).collect();
-    let pids: Vec<i32> = sessions
-        .iter_mut()
-        .map(|session| session.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0))
-        .collect();
+    let pids: Vec<i32> = sessions.iter_mut().map(backend_pid).collect();
     let cpu_before: Duration = pids.iter().copied().map(cpu_time).sum();
     let started = Instant::now();
     // In a sub-select the series streams; in FROM it would fill a tuplestore before the first id.

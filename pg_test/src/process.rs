@@ -1,6 +1,15 @@
-//! What processes have used of the processors, and how often they slept.
+//! What processes have used: of the processors, of memory, and how often they slept.
 
+use postgres::Client;
 use std::time::Duration;
+
+/// The process that serves a session.
+///
+/// # Panics
+/// Where the session has ended.
+pub fn backend_pid(client: &mut Client) -> i32 {
+    client.query_one("SELECT pg_backend_pid()", &[]).expect("a server answers").get(0)
+}
 
 /// User and system time of a process so far, to 10 ms.
 ///
@@ -15,9 +24,23 @@ pub fn cpu_time(pid: i32) -> Duration {
 /// # Panics
 /// Where there is no such process.
 pub fn sleeps(pid: i32) -> u64 {
+    status(pid, "voluntary_ctxt_switches:")
+}
+
+/// What a process has of memory for itself, in kB; the server's shared memory is counted to every process that touched
+/// it.
+///
+/// # Panics
+/// Where there is no such process.
+pub fn private_memory_kb(pid: i32) -> u64 {
+    status(pid, "RssAnon:")
+}
+
+/// A field of the process's status, in proc(5).
+fn status(pid: i32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process lives");
-    let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-    count.expect("proc(5) has it").trim().parse().expect("a number")
+    let value = status.lines().find_map(|line| line.strip_prefix(field)).expect("proc(5) has it");
+    value.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
 /// What a process has used so far, to 10 ms each.
