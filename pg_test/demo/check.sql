@@ -36,6 +36,7 @@ SELECT out_of_order = 0,
        format('ORDER BY id is creation order on each shard (%s rows out of order by the clock around each insert)', out_of_order)
 FROM measured;
 
-SELECT strays_ms < 1 + late_ms,
+-- As far as the time in the one id may be early and that in the other late.
+SELECT strays_ms < 1.004 + late_ms,
        format('ORDER BY id over both shards together is creation order, off by %s ms at most', strays_ms)
 FROM measured;
