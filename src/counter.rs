@@ -177,8 +177,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
     // A sequence that stands at the end of bigint has no next value; saturating leaves it there, where it
     // is far ahead of the clock, or used up.
     let next = state.last_value.saturating_add(i64::from(state.is_called));
-    let first =
-        if floor_tick > layout.tick_of(next) { layout.at_tick(next, floor_tick) } else { next };
+    let first = layout.not_before(next, floor_tick);
     // At or below what this session has taken, the sequence was reset within a tick. The session goes on
     // above; unless what it took is so far in the future that setting the sequence back was the remedy.
     let is_within_lead =

@@ -268,6 +268,11 @@ impl Layout {
         (tick << self.seq_bits) | (counter & self.seq_mask())
     }
 
+    /// `counter`, at `tick` where that is ahead of it.
+    pub const fn not_before(&self, counter: i64, tick: i64) -> i64 {
+        if tick > self.tick_of(counter) { self.at_tick(counter, tick) } else { counter }
+    }
+
     /// How many counters pass in `duration_us` at full rate; at least 1.
     pub const fn counters_in(&self, duration_us: i64) -> i64 {
         let counters = (duration_us as i128 * (1 << self.seq_bits)) / self.tick_us() as i128;

@@ -34,7 +34,7 @@ fn ids_left(state: State, max_value: i64, layout: Layout, now_us: i64) -> i64 {
     if now_tick > layout.max_tick() {
         return 0;
     }
-    let first = if now_tick > layout.tick_of(next) { layout.at_tick(next, now_tick) } else { next };
+    let first = layout.not_before(next, now_tick);
     max_value.min(layout.max_counter()).saturating_sub(first).saturating_add(1).max(0)
 }
 
