@@ -52,6 +52,7 @@ missing_packages_of_servers() {
     has_libclang || say "libclang-dev: reads the server's headers for Rust"
     [[ $1 != valgrind ]] || have valgrind || say "valgrind: watches a server's memory"
     [[ $1 != bench ]] || have valgrind || say "valgrind: counts instructions"
+    [[ $1 != tests ]] || have gdb || say "gdb: stops a process of a server between two steps"
     [[ $1 != tests ]] || has_files '/usr/lib/*/faketime/libfaketime.so.1' ||
         say "libfaketime: moves a server's clock in tests"
     [[ $1 != tests ]] || ! is_root || have sudo ||

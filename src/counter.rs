@@ -51,16 +51,6 @@ pub struct Request {
     pub taken: Option<i64>,
 }
 
-/// What is known of the sequence besides its tuple.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// The sequence's MAXVALUE.
-    pub max_value: i64,
-    /// Whether the page was last logged before the redo pointer of the last checkpoint: replay would
-    /// then start after that record, so a new one is due whatever it covers.
-    pub logged_before_redo: bool,
-}
-
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -75,14 +65,19 @@ pub enum Decision {
     Refuse(Refusal),
 }
 
-/// A run of counters, and what the sequence's tuple becomes.
+/// A run of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The first counter.
     pub first: i64,
     /// The last counter, and the tuple's new `last_value`.
     pub last: i64,
-    /// The `last_value` to log first, where the logged record does not cover the run.
+}
+
+/// How the WAL covers a run of counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    /// The `last_value` to log first, where no earlier record covers the run.
     pub log_value: Option<i64>,
     /// The tuple's new `log_cnt`.
     pub log_cnt: i64,
@@ -190,8 +185,9 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 
 /// Moves the counter forward: to the clock where the clock is ahead, else by one.
 ///
-/// `count` is how many counters are wanted, at least 1; fewer are given where the lead or an end is near.
-pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> Decision {
+/// `max_value` is the sequence's MAXVALUE, and `count` how many counters are wanted, at least 1; fewer are issued where
+/// the lead or an end is near.
+pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> Decision {
     let Request { layout, policy, now, taken } = request;
     let now_tick = layout.tick_at(now.reading_us);
     if now_tick < 0 {
@@ -203,11 +199,8 @@ pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> De
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
     let first = first_counter(state, floor_tick, request);
-    if first > bounds.max_value {
-        return Decision::Refuse(Refusal::AboveMaxValue {
-            counter: first,
-            max_value: bounds.max_value,
-        });
+    if first > max_value {
+        return Decision::Refuse(Refusal::AboveMaxValue { counter: first, max_value });
     }
 
     let lead_limit = now_tick + layout.ticks_in(policy.max_lead_us);
@@ -216,14 +209,14 @@ pub fn advance(state: State, bounds: Bounds, count: i64, request: Request) -> De
         return hold(first_tick, lead_limit, request);
     }
 
-    let end = bounds.max_value.min(layout.max_counter());
+    let end = max_value.min(layout.max_counter());
     // At the end of bigint there is no next counter, and saturating makes `first` the last one again.
     let has_no_next = (state.is_called && first <= state.last_value) || taken == Some(first);
     if first > end || has_no_next {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
     let last = first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end);
-    Decision::Issue(log(state, bounds, layout, first, last))
+    Decision::Issue(Run { first, last })
 }
 
 /// The lead is over the limit: wait where that is short, else refuse.
@@ -248,18 +241,25 @@ fn hold(first_tick: i64, limit: i64, request: Request) -> Decision {
     Decision::Refuse(Refusal::TooFarAhead { lead_us, wait_us, ahead })
 }
 
-/// Decides whether the run needs a new WAL record, as `nextval_internal()` does: when the old one does
-/// not reach, when the sequence is fresh, and when the old one lies before the redo pointer.
-fn log(state: State, bounds: Bounds, layout: Layout, first: i64, last: i64) -> Run {
+/// Decides whether the run needs a new WAL record, as `nextval_internal()` does: when the sequence is fresh, when the
+/// record that `log_cnt` counts on does not reach, and when replay would not see that record (`is_replayed`).
+pub fn cover(
+    run: Run,
+    state: State,
+    max_value: i64,
+    layout: Layout,
+    is_replayed: bool,
+) -> Coverage {
     let covered = state.last_value.saturating_add(state.log_cnt);
-    if state.is_called && last <= covered && !bounds.logged_before_redo {
-        return Run { first, last, log_value: None, log_cnt: covered - last };
+    if state.is_called && run.last <= covered && is_replayed {
+        return Coverage { log_value: None, log_cnt: covered - run.last };
     }
-    let logged = last
+    let logged = run
+        .last
         .saturating_add(layout.counters_in(LOG_AHEAD_US))
-        .min(bounds.max_value)
+        .min(max_value)
         .min(layout.max_counter());
-    Run { first, last, log_value: Some(logged), log_cnt: logged - last }
+    Coverage { log_value: Some(logged), log_cnt: logged - run.last }
 }
 
 // The path is the ordinary one, spelt out for pg_test/fuzz, which takes this file by its path.

@@ -1,7 +1,7 @@
 //! What an operator may look at: the clock of a backend, and where a sequence stands.
 
 use crate::clock::{Guard, Now, Steps};
-use crate::counter::{self, Bounds, Decision, Request};
+use crate::counter::{self, Decision, Request};
 use crate::error::Error;
 use crate::fence;
 use crate::layout::Layout;
@@ -94,9 +94,9 @@ fn fault(reading: &Reading, layout: Layout, now: Now) -> Option<Error> {
     if let Err(unfit) = reading.definition.fit() {
         return Some(unfit);
     }
-    let bounds = Bounds { max_value: reading.definition.max_value, logged_before_redo: false };
+    let max_value = reading.definition.max_value;
     let request = Request { layout, policy: settings::policy(), now, taken: None };
-    match counter::advance(reading.state?, bounds, 1, request) {
+    match counter::advance(reading.state?, max_value, 1, request) {
         Decision::Refuse(refusal) => Some(Error::Refused(refusal, layout)),
         Decision::Issue(_) | Decision::Wait { .. } => None,
     }

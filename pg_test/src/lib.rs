@@ -15,6 +15,7 @@ pub mod campaign;
 pub mod client;
 mod cluster;
 pub mod copied;
+pub mod debugger;
 mod fake_clock;
 pub mod fleet;
 pub mod host_name;

@@ -6,6 +6,7 @@ mod ask;
 mod batch;
 mod bench;
 mod cache;
+mod checkpoint;
 mod clients;
 mod columns;
 mod core_nextval;

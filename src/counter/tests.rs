@@ -33,8 +33,11 @@ fn ask_for(count: i64, state: State, now: Now) -> Decision {
 }
 
 fn ask_under(policy: Policy, count: i64, state: State, now: Now) -> Decision {
-    let bounds = Bounds { max_value: i64::MAX, logged_before_redo: false };
-    advance(state, bounds, count, Request { layout: INSTAGRAM, policy, now, taken: None })
+    advance(state, i64::MAX, count, Request { layout: INSTAGRAM, policy, now, taken: None })
+}
+
+fn covered(run: Run, state: State, is_replayed: bool) -> Coverage {
+    cover(run, state, i64::MAX, INSTAGRAM, is_replayed)
 }
 
 fn counter(tick: i64, seq: i64) -> i64 {
@@ -125,10 +128,9 @@ fn after_a_step_back_a_reset_sequence_starts_above_the_highest_tick_that_was_see
 #[test]
 fn a_sequence_that_was_reset_within_a_tick_goes_on_above_what_the_session_took() {
     let ask = |taken| {
-        let bounds = Bounds { max_value: i64::MAX, logged_before_redo: false };
         let now = at(NOW_US);
         let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now, taken };
-        issued(advance(used(1), bounds, 1, request)).first
+        issued(advance(used(1), i64::MAX, 1, request)).first
     };
     let clock = counter(NOW_TICK, 2);
     assert_eq!(ask(Some(counter(NOW_TICK, 500))), counter(NOW_TICK, 501));
@@ -142,10 +144,9 @@ fn a_sequence_that_was_reset_within_a_tick_goes_on_above_what_the_session_took()
 fn a_step_that_the_backend_saw_is_named_as_the_cause_and_another_lead_is_not() {
     let stepped_back = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
     let cause = |tick, now| {
-        let bounds = Bounds { max_value: i64::MAX, logged_before_redo: false };
         let policy = Policy { max_wait_us: 0, ..DEFAULTS };
         let request = Request { layout: INSTAGRAM, policy, now, taken: None };
-        match advance(used(counter(tick, 7)), bounds, 1, request) {
+        match advance(used(counter(tick, 7)), i64::MAX, 1, request) {
             Decision::Refuse(Refusal::TooFarAhead { ahead, .. }) => ahead,
             other => panic!("{other:?}"),
         }
@@ -178,7 +179,8 @@ fn the_layouts_last_counter_is_issued_and_none_after_it() {
     let end_us = INSTAGRAM.instant_of(INSTAGRAM.max_tick());
     let last = INSTAGRAM.max_counter();
     let run = issued(ask_for(64, used(last - 1), at(end_us)));
-    assert_eq!((run.first, run.last, run.log_value), (last, last, Some(last)));
+    assert_eq!(run, Run { first: last, last });
+    assert_eq!(covered(run, used(last - 1), true), Coverage { log_value: Some(last), log_cnt: 0 });
     assert_eq!(ask(used(last), at(end_us)), Decision::Refuse(Refusal::LayoutUsedUp));
     assert_eq!(ask(used(1), at(end_us + MS)), Decision::Refuse(Refusal::LayoutUsedUp));
 }
@@ -189,9 +191,8 @@ fn the_end_of_bigint_is_issued_once() {
     let layout = Layout { time_bits: 48, shard_bits: 0, seq_bits: 16, ..INSTAGRAM };
     assert_eq!(layout.max_counter(), i64::MAX);
     let ask = |last_value, taken| {
-        let bounds = Bounds { max_value: i64::MAX, logged_before_redo: false };
         let now = at(layout.instant_of(layout.max_tick()));
-        advance(used(last_value), bounds, 1, Request { layout, policy: DEFAULTS, now, taken })
+        advance(used(last_value), i64::MAX, 1, Request { layout, policy: DEFAULTS, now, taken })
     };
     assert_eq!(issued(ask(i64::MAX - 1, None)).first, i64::MAX);
     assert_eq!(ask(i64::MAX, None), Decision::Refuse(Refusal::LayoutUsedUp));
@@ -211,10 +212,9 @@ fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
 
 #[test]
 fn a_maxvalue_below_the_counter_is_refused_with_both() {
-    let bounds = Bounds { max_value: 1000, logged_before_redo: false };
     let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now: at(NOW_US), taken: None };
     assert_eq!(
-        advance(used(1), bounds, 1, request),
+        advance(used(1), 1000, 1, request),
         Decision::Refuse(Refusal::AboveMaxValue { counter: counter(NOW_TICK, 2), max_value: 1000 })
     );
 }
@@ -222,24 +222,25 @@ fn a_maxvalue_below_the_counter_is_refused_with_both() {
 #[test]
 fn a_record_covers_100_ms_and_is_written_when_it_no_longer_does() {
     let first = issued(ask(used(1), at(NOW_US)));
-    assert_eq!(first.log_value, Some(first.last + 102_400));
-    assert_eq!(first.log_cnt, 102_400);
+    let coverage = covered(first, used(1), true);
+    assert_eq!(coverage, Coverage { log_value: Some(first.last + 102_400), log_cnt: 102_400 });
 
-    let covered = State { last_value: first.last, log_cnt: first.log_cnt, is_called: true };
-    let second = issued(ask(covered, at(NOW_US + 99 * MS)));
-    assert_eq!(second.log_value, None);
-    assert_eq!(second.last + second.log_cnt, first.last + 102_400);
+    let state = State { last_value: first.last, log_cnt: coverage.log_cnt, is_called: true };
+    let second = issued(ask(state, at(NOW_US + 99 * MS)));
+    let coverage = covered(second, state, true);
+    assert_eq!(coverage.log_value, None);
+    assert_eq!(second.last + coverage.log_cnt, first.last + 102_400);
 
-    let third = issued(ask(covered, at(NOW_US + 101 * MS)));
-    assert_eq!(third.log_value, Some(third.last + 102_400));
+    let third = issued(ask(state, at(NOW_US + 101 * MS)));
+    assert_eq!(covered(third, state, true).log_value, Some(third.last + 102_400));
 }
 
 #[test]
-fn a_checkpoint_makes_the_next_counter_log_anew() {
-    let covered = State { last_value: counter(NOW_TICK, 1), log_cnt: 1000, is_called: true };
-    let bounds = Bounds { max_value: i64::MAX, logged_before_redo: true };
-    let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now: at(NOW_US), taken: None };
-    assert!(issued(advance(covered, bounds, 1, request)).log_value.is_some());
+fn a_run_is_logged_anew_where_replay_would_not_see_the_record_that_covers_it() {
+    let state = State { last_value: counter(NOW_TICK, 1), log_cnt: 1000, is_called: true };
+    let run = issued(ask(state, at(NOW_US)));
+    assert_eq!(covered(run, state, true).log_value, None);
+    assert!(covered(run, state, false).log_value.is_some());
 }
 
 #[test]
@@ -275,6 +276,8 @@ enum Event {
     Clock { us: i64 },
     /// A checkpoint completes.
     Checkpoint,
+    /// A command copies the tuple, `log_cnt` too, into storage whose WAL holds the tuple as it is.
+    Copy,
     /// The server is killed and recovers; all backends are new.
     Crash,
     /// Somebody sets the sequence back to 1, and cached counters are void.
@@ -294,6 +297,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (-300 * MS..300 * MS).prop_map(|us| Event::Clock { us }),
         1 => (-24 * HOUR..24 * HOUR).prop_map(|us| Event::Clock { us }),
         1 => Just(Event::Checkpoint),
+        1 => Just(Event::Copy),
         1 => Just(Event::Crash),
         1 => Just(Event::Discard),
     ]
@@ -308,6 +312,10 @@ struct Model {
     page_on_disk: State,
     /// The last record that replay would find, if there is one after the redo pointer.
     record_after_redo: Option<State>,
+    /// Whether the page is marked as covered by that record.
+    is_marked: bool,
+    /// Whether the page's `log_cnt` came with a copy, and no record covers what it counts.
+    is_copied: bool,
     guards: [Guard; BACKENDS],
     caches: [Option<Cached>; BACKENDS],
     taken: [Option<i64>; BACKENDS],
@@ -326,6 +334,8 @@ impl Model {
             page: fresh,
             page_on_disk: fresh,
             record_after_redo: None,
+            is_marked: false,
+            is_copied: false,
             guards: Default::default(),
             caches: Default::default(),
             taken: Default::default(),
@@ -343,8 +353,14 @@ impl Model {
                 self.page_on_disk = self.page;
                 self.record_after_redo = None;
             }
+            Event::Copy => {
+                self.record_after_redo = Some(self.page);
+                self.is_marked = false;
+                self.is_copied = true;
+            }
             Event::Crash => {
                 self.page = self.record_after_redo.unwrap_or(self.page_on_disk);
+                self.is_marked = false;
                 self.guards = Default::default();
                 self.caches = Default::default();
                 self.taken = Default::default();
@@ -375,16 +391,17 @@ impl Model {
             return self.give(counter);
         }
 
-        let bounds =
-            Bounds { max_value: i64::MAX, logged_before_redo: self.record_after_redo.is_none() };
-        match advance(self.page, bounds, count, request) {
+        match advance(self.page, i64::MAX, count, request) {
             Decision::Issue(run) => {
                 prop_assert!(run.first <= run.last && run.last - run.first < count);
                 self.is_within_the_lead(run.last)?;
-                if let Some(last_value) = run.log_value {
+                let is_replayed = self.is_marked && self.record_after_redo.is_some();
+                let Coverage { log_value, log_cnt } = covered(run, self.page, is_replayed);
+                if let Some(last_value) = log_value {
                     self.log(last_value);
+                    self.is_marked = true;
                 }
-                self.page = State { last_value: run.last, log_cnt: run.log_cnt, is_called: true };
+                self.page = State { last_value: run.last, log_cnt, is_called: true };
                 let run_taken = Cached { layout: INSTAGRAM, next: run.first, last: run.last };
                 self.caches[backend] = run_taken.rest();
                 self.taken[backend] = Some(run.last);
@@ -395,7 +412,7 @@ impl Model {
                 // Long enough, and no longer than the policy lets a call wait.
                 prop_assert!(us > 0 && us <= self.policy.max_wait_us);
                 let later = Now { reading_us: now.reading_us + us, ..now };
-                let issued = advance(self.page, bounds, count, Request { now: later, ..request });
+                let issued = advance(self.page, i64::MAX, count, Request { now: later, ..request });
                 prop_assert!(matches!(issued, Decision::Issue(_)), "{:?}", issued);
                 Ok(())
             }
@@ -414,6 +431,10 @@ impl Model {
     /// `nextval_internal()` with CACHE 1, INCREMENT 1, and its own 32 values of prefetch.
     fn core_nextval(&mut self) -> Result<(), TestCaseError> {
         let State { last_value, log_cnt, is_called } = self.page;
+        // Core believes a log_cnt that was copied, and may repeat the values that it counts.
+        if self.is_copied {
+            return Ok(());
+        }
         let next = last_value + i64::from(is_called);
         let log_now = !is_called || log_cnt < 1 || self.record_after_redo.is_none();
         self.page = if log_now {
@@ -426,8 +447,11 @@ impl Model {
         self.give(next)
     }
 
+    /// Writes a record, which the page is not marked with unless the caller does.
     fn log(&mut self, last_value: i64) {
         self.record_after_redo = Some(State { last_value, log_cnt: 0, is_called: true });
+        self.is_marked = false;
+        self.is_copied = false;
     }
 
     fn take(&mut self, first: i64, last: i64) -> Result<(), TestCaseError> {
@@ -455,7 +479,7 @@ impl Model {
             prop_assert!(recovered.is_called && recovered.last_value >= highest);
         }
         prop_assert!(self.page.log_cnt >= 0);
-        if let Some(record) = self.record_after_redo {
+        if let Some(record) = self.record_after_redo.filter(|_| !self.is_copied) {
             prop_assert!(self.page.last_value + self.page.log_cnt <= record.last_value);
         }
         Ok(())
@@ -504,7 +528,7 @@ proptest! {
     #[test]
     fn no_numbers_make_it_panic(
         layout in any_layout(),
-        last_value: i64, log_cnt in 0..i64::MAX, is_called: bool, logged_before_redo: bool,
+        last_value: i64, log_cnt in 0..i64::MAX, is_called: bool, is_replayed: bool,
         max_value: i64, reading_us: i64, high_water_us: i64, count in 1..i64::MAX,
         max_lead_ms in 0..=i32::MAX, max_wait_ms in 0..=i32::MAX, taken: Option<i64>,
     ) {
@@ -514,12 +538,10 @@ proptest! {
         };
         let now = Now { reading_us, high_water_us: high_water_us.max(reading_us) };
         let request = Request { layout, policy, now, taken };
-        advance(
-            State { last_value, log_cnt, is_called },
-            Bounds { max_value, logged_before_redo },
-            count,
-            request,
-        );
+        let state = State { last_value, log_cnt, is_called };
+        if let Decision::Issue(run) = advance(state, max_value, count, request) {
+            cover(run, state, max_value, layout, is_replayed);
+        }
         Cached { layout, next: last_value, last: last_value }.is_usable(&layout, policy, now);
     }
 }

@@ -4,8 +4,9 @@
 //! `visit.rs`, an ERROR passes over these frames, so nothing here holds anything with a destructor.
 
 use super::sys::{self, FormData_pg_sequence_data};
-use crate::counter::{Run, State};
+use crate::counter::{self, Coverage, Run, State};
 use crate::error::Error;
+use crate::layout::Layout;
 use pgrx::pg_sys;
 use std::ffi::c_int;
 
@@ -37,13 +38,28 @@ impl LockedPage {
         unsafe { (*self.data).state() }
     }
 
-    /// Whether replay would start after the page's last record, so that a new one is due whatever that covers.
+    /// Where the page keeps the LSN of the record that covers its `log_cnt`: in the last eight bytes of its free space,
+    /// below the tuple. Core neither reads nor moves them, and every page that it makes or replays has zeros there.
+    fn covering_lsn(self) -> *mut pg_sys::XLogRecPtr {
+        self.tuple.cast::<pg_sys::XLogRecPtr>().wrapping_sub(1)
+    }
+
+    /// Whether replay would find the record that `log_cnt` counts on.
+    ///
+    /// `log_cnt` alone does not say so. `ALTER SEQUENCE`, `SET LOGGED` and `CREATE DATABASE` copy it into storage whose
+    /// WAL holds the tuple as it is, and a full-page image of the page would do the same. Each of them gives the page
+    /// another LSN, or leaves out what lies in the free space, so that the two LSNs differ.
     ///
     /// # Safety
-    /// The page is still locked.
-    pub unsafe fn is_logged_before_redo(self) -> bool {
+    /// The page is still locked, and marked dirty. A checkpoint that begins after the redo pointer has been read here
+    /// finds it dirty then, and waits for the lock to write what the caller does to it. A page that is marked later could
+    /// be passed over as clean, and replay would start after its record.
+    unsafe fn is_replayed(self) -> bool {
         // SAFETY: as the caller promises.
-        unsafe { sys::PageGetLSN(self.page) <= sys::GetRedoRecPtr() }
+        unsafe {
+            let lsn = sys::PageGetLSN(self.page);
+            lsn == *self.covering_lsn() && lsn > sys::GetRedoRecPtr()
+        }
     }
 
     /// Lets go of lock and pin.
@@ -126,38 +142,47 @@ unsafe fn clear_xmax(buffer: pg_sys::Buffer, tuple: pg_sys::HeapTupleHeader) {
     }
 }
 
-/// Logs where the counter may get to, where that is due, and writes where it is. `logged_as` is the storage that
-/// the record names; none where the sequence is not logged.
+/// Writes where the counter is after the run, and before that logs where it may get to, where that is due. `logged_as`
+/// is the storage that the record names; `None` where the sequence is not logged.
 ///
 /// # Safety
 /// The page is still locked.
 pub unsafe fn write_seq_tuple(
     locked: LockedPage,
     run: Run,
+    max_value: i64,
+    layout: Layout,
     logged_as: Option<sys::RelFileLocator>,
 ) {
     // SAFETY: the page is locked exclusively; nothing in the critical section can fail but XLogInsert(),
     // which PANICs by itself.
     unsafe {
-        let log = logged_as.zip(run.log_value);
+        // Before the redo pointer is read, see is_replayed(), and before XLogInsert(), see SyncOneBuffer(). The lock keeps
+        // others from what is half done.
+        sys::MarkBufferDirty(locked.buffer);
+        let log = logged_as.map(|locator| {
+            let is_replayed = locked.is_replayed();
+            (locator, counter::cover(run, locked.state(), max_value, layout, is_replayed))
+        });
         // Where nothing is logged nothing is covered. Core counts log_cnt all the same; but a sequence that
         // becomes logged later (SET LOGGED, or commit under wal_level minimal) must not believe it.
-        let log_cnt = if logged_as.is_some() { run.log_cnt } else { 0 };
+        let log_cnt = log.map_or(0, |(_, Coverage { log_cnt, .. })| log_cnt);
+        let record = log.and_then(|(locator, coverage)| Some((locator, coverage.log_value?)));
         // With a transaction id this transaction's commit flushes the record and waits for the
         // synchronous standby. It may fail, so it comes before the critical section.
-        if log.is_some() {
+        if record.is_some() {
             sys::GetTopTransactionId();
         }
 
         sys::START_CRIT_SECTION();
-        // Before XLogInsert(), see SyncOneBuffer(). The lock keeps others from what is half done.
-        sys::MarkBufferDirty(locked.buffer);
-        if let Some((locator, last_value)) = log {
+        if let Some((locator, last_value)) = record {
             // The record holds the state after all the counters it covers have been used, so that a
-            // crash skips them.
+            // crash skips them. The page is what replay makes of it, for wal_consistency_checking.
             locked.set_state(State { last_value, log_cnt: 0, is_called: true });
+            *locked.covering_lsn() = 0;
             let lsn = log_seq_tuple(locator, locked);
             sys::PageSetLSN(locked.page, lsn);
+            *locked.covering_lsn() = lsn;
         }
         locked.set_state(State { last_value: run.last, log_cnt, is_called: true });
         sys::END_CRIT_SECTION();

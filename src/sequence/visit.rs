@@ -11,7 +11,7 @@ use super::page::{LockedPage, lock_seq_tuple, read_seq_tuple, write_seq_tuple};
 use super::session::Session;
 use super::sys;
 use crate::clock::Now;
-use crate::counter::{self, Bounds, Cached, Decision, Request, Run};
+use crate::counter::{self, Cached, Decision, Request, Run};
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::settings;
@@ -150,7 +150,7 @@ pub unsafe fn revisit(session: &mut Session, layout: &Layout, now: Now) -> Optio
         let taken = match decide(locked, definition, Want::Next, &request) {
             Decision::Issue(run) => {
                 // A permit is for a sequence that is logged, whatever transaction made it.
-                write_seq_tuple(locked, run, Some(locator));
+                write_seq_tuple(locked, run, definition.max_value, *layout, Some(locator));
                 Some(keep(session, run, *layout))
             }
             _ => None,
@@ -339,7 +339,7 @@ unsafe fn nextval_internal(
         let decision = decide(locked, definition, want, &request);
         if let Decision::Issue(run) = decision {
             let logged_as = sys::RelationNeedsWAL(relation).then_some(locator);
-            write_seq_tuple(locked, run, logged_as);
+            write_seq_tuple(locked, run, definition.max_value, request.layout, logged_as);
         }
         locked.release();
         Ok(decision)
@@ -358,13 +358,7 @@ unsafe fn decide(
         Want::Run(count) => count,
     };
     // SAFETY: the page is locked.
-    unsafe {
-        let bounds = Bounds {
-            max_value: definition.max_value,
-            logged_before_redo: locked.is_logged_before_redo(),
-        };
-        counter::advance(locked.state(), bounds, count, *request)
-    }
+    unsafe { counter::advance(locked.state(), definition.max_value, count, *request) }
 }
 
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;

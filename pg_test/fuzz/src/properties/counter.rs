@@ -3,7 +3,7 @@
 
 use crate::any::{AnyInstant, AnyLayout, tick_at};
 use crate::clock::Now;
-use crate::counter::{Bounds, Decision, Policy, Refusal, Request, Run, State, advance};
+use crate::counter::{Decision, Policy, Refusal, Request, Run, State, advance, cover};
 use crate::layout::Layout;
 use arbitrary::Arbitrary;
 
@@ -14,7 +14,7 @@ pub struct Input {
     last_value: AnyCounter,
     log_cnt: u32,
     is_called: bool,
-    logged_before_redo: bool,
+    is_replayed: bool,
     max_value: Option<i64>,
     count: u32,
     max_lead_ms: u32,
@@ -57,10 +57,7 @@ pub fn check(input: Input) {
         log_cnt: input.log_cnt.into(),
         is_called: input.is_called,
     };
-    let bounds = Bounds {
-        max_value: input.max_value.unwrap_or(i64::MAX),
-        logged_before_redo: input.logged_before_redo,
-    };
+    let max_value = input.max_value.unwrap_or(i64::MAX);
     let request = Request {
         layout,
         policy: Policy {
@@ -72,23 +69,23 @@ pub fn check(input: Input) {
     };
     let count = i64::from(input.count) + 1;
 
-    match advance(state, bounds, count, request) {
+    match advance(state, max_value, count, request) {
         Decision::Issue(run) => {
             is_above_what_was(run, state, request);
-            is_within_what_is_permitted(run, bounds, count, request);
-            is_covered(run, state, bounds);
+            is_within_what_is_permitted(run, max_value, count, request);
+            is_covered(run, state, max_value, layout, input.is_replayed);
         }
         Decision::Wait { us } => {
             assert!(us > 0 && us <= request.policy.max_wait_us, "{us}");
             let later = Now { reading_us: reading_us.saturating_add(us), high_water_us };
-            let decision = advance(state, bounds, count, Request { now: later, ..request });
+            let decision = advance(state, max_value, count, Request { now: later, ..request });
             let is_held = matches!(
                 decision,
                 Decision::Wait { .. } | Decision::Refuse(Refusal::TooFarAhead { .. })
             );
             assert!(!is_held, "after {us} us: {decision:?}");
         }
-        Decision::Refuse(refusal) => has_cause(refusal, state, bounds, request),
+        Decision::Refuse(refusal) => has_cause(refusal, state, max_value, request),
     }
 }
 
@@ -119,24 +116,25 @@ fn is_above_what_was(run: Run, state: State, request: Request) {
     }
 }
 
-fn is_within_what_is_permitted(run: Run, bounds: Bounds, count: i64, request: Request) {
+fn is_within_what_is_permitted(run: Run, max_value: i64, count: i64, request: Request) {
     let layout = request.layout;
     assert!(run.first <= run.last && run.last - run.first < count, "{run:?} of {count}");
-    assert!(run.last <= bounds.max_value && run.last <= layout.max_counter());
+    assert!(run.last <= max_value && run.last <= layout.max_counter());
     assert!(i128::from(layout.tick_of(run.last)) <= lead_limit(request), "{run:?}");
     assert!(layout.id(run.first, 0) >= 0 && layout.id(run.last, 0) >= 0);
 }
 
-fn is_covered(run: Run, state: State, bounds: Bounds) {
-    let logged = run.log_value.unwrap_or(state.last_value.saturating_add(state.log_cnt));
-    assert!(logged >= run.last && logged - run.last == run.log_cnt, "{run:?} {logged}");
-    assert!(run.log_value.is_none_or(|logged| logged <= bounds.max_value));
-    if !state.is_called || bounds.logged_before_redo {
-        assert!(run.log_value.is_some(), "replay would not find it");
+fn is_covered(run: Run, state: State, max_value: i64, layout: Layout, is_replayed: bool) {
+    let coverage = cover(run, state, max_value, layout, is_replayed);
+    let logged = coverage.log_value.unwrap_or(state.last_value.saturating_add(state.log_cnt));
+    assert!(logged >= run.last && logged - run.last == coverage.log_cnt, "{run:?} {coverage:?}");
+    assert!(coverage.log_value.is_none_or(|logged| logged <= max_value));
+    if !state.is_called || !is_replayed {
+        assert!(coverage.log_value.is_some(), "replay would not find it");
     }
 }
 
-fn has_cause(refusal: Refusal, state: State, bounds: Bounds, request: Request) {
+fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request) {
     let Request { layout, policy, now, taken } = request;
     let now_tick = tick_at(&layout, now.reading_us);
     let highest = state.last_value.max(taken.unwrap_or(i64::MIN));
@@ -146,7 +144,7 @@ fn has_cause(refusal: Refusal, state: State, bounds: Bounds, request: Request) {
             assert!(wait_us > policy.max_wait_us && lead_us >= wait_us, "{refusal:?}");
         }
         Refusal::AboveMaxValue { counter, max_value } => {
-            assert!(counter > max_value && max_value == bounds.max_value);
+            assert!(counter > max_value && max_value == limit);
         }
         Refusal::LayoutUsedUp => {
             let after_end = tick_at(&layout, now.high_water_us) >= layout.max_tick().into();

@@ -1,0 +1,90 @@
+//! A checkpoint that completes while a session takes an id does not cost the server that id.
+
+use pg_snowflake_servertest::ahead::counter_in_an_hour;
+use pg_snowflake_servertest::debugger::{self, Debugger};
+use pg_snowflake_servertest::id::counter;
+use pg_snowflake_servertest::left_out::left_out;
+use pg_snowflake_servertest::process::backend_pid;
+use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_servertest::{Cluster, Shutdown};
+use postgres::Client;
+use std::thread;
+
+const NEXT: &str = "SELECT snowflake_nextval('s', 5)";
+
+/// Where `last_value` stands in the file of a sequence: the tuple's header of 24 bytes begins at 8136.
+const OFFSET: i32 = 8160;
+
+/// The session has read the redo pointer, and decided that the last record covers the id. Then a checkpoint moves the
+/// redo pointer past that record. The checkpoint must write the page with the id on it.
+#[test]
+fn a_checkpoint_between_the_decision_and_the_write_loses_no_id() {
+    if let Some(need) = debugger::what_is_missing() {
+        return left_out("a session stopped while a checkpoint completes", need);
+    }
+    // So few buffers that the page is soon written and forgotten.
+    let mut cluster = Cluster::builder()
+        .setting("pg_snowflake.max_lead", "2h")
+        .setting("shared_buffers", "128kB")
+        .setting("max_connections", "10")
+        .setting("autovacuum", "off")
+        .start();
+    let mut client = cluster.connect();
+    let start = counter_in_an_hour();
+    client
+        .batch_execute(&format!("CREATE SEQUENCE s START {start}; CREATE TABLE t (id bigint)"))
+        .unwrap();
+    // The checkpoint comes before the record, which is then above the redo pointer.
+    client.batch_execute("CHECKPOINT").unwrap();
+    take_one(&mut client, NEXT);
+    let before = counter(take_one(&mut client, NEXT));
+    let mut other = cluster.connect();
+    evict(&mut other, before);
+
+    let mut debugger = Debugger::stop_at_return_of("GetRedoRecPtr", backend_pid(&mut client));
+    let committed = thread::scope(|scope| {
+        let insert = scope.spawn(|| {
+            let insert = format!("INSERT INTO t {NEXT} RETURNING id");
+            take_one(&mut client, &insert)
+        });
+        debugger.wait_until_stopped();
+        let mut checkpointing = cluster.connect();
+        let checkpoint = scope.spawn(move || checkpointing.batch_execute("CHECKPOINT").unwrap());
+        // It either passes the page over, or waits for the session that has it locked.
+        let is_waiting = "SELECT wait_event = 'BufferContent' FROM pg_stat_activity
+            WHERE backend_type = 'checkpointer'";
+        while !checkpoint.is_finished() && !is_true(&mut other, is_waiting) {
+            thread::yield_now();
+        }
+        drop(debugger);
+        checkpoint.join().unwrap();
+        insert.join().unwrap()
+    });
+    cluster.stop(Shutdown::Immediate);
+    cluster.start();
+
+    let next = take_one(&mut cluster.connect(), NEXT);
+    assert!(counter(next) > counter(committed), "{committed} was committed, then {next} returned");
+}
+
+/// Has the page written, and its buffer used for something else.
+fn evict(client: &mut Client, last_value: i64) {
+    let is_written = format!(
+        "SELECT pg_read_binary_file(pg_relation_filepath('s'), {OFFSET}, 8) = decode('{}', 'hex')",
+        last_value.to_le_bytes().map(|byte| format!("{byte:02x}")).concat()
+    );
+    wait_for(
+        client,
+        &format!("SELECT count(*) > 0 AND ({is_written}) FROM pg_depend, pg_attribute"),
+        "the page is written",
+    );
+    // Its neighbours in the pool have all been taken since.
+    client
+        .batch_execute("SELECT count(*) FROM pg_proc; SELECT count(*) FROM pg_description")
+        .unwrap();
+}
+
+fn is_true(client: &mut Client, query: &str) -> bool {
+    client.query_one(query, &[]).unwrap().get::<_, Option<bool>>(0) == Some(true)
+}
