@@ -20,7 +20,7 @@ mod fake_clock;
 pub mod fleet;
 pub mod host_name;
 pub mod id;
-mod installation;
+pub mod installation;
 pub mod left_out;
 pub mod memory;
 pub mod process;

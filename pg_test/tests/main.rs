@@ -11,6 +11,7 @@ mod clients;
 mod columns;
 mod core_nextval;
 mod crash;
+mod declarations;
 mod decoders;
 mod decoding;
 mod docs;

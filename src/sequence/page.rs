@@ -194,11 +194,11 @@ unsafe fn log_seq_tuple(locator: sys::RelFileLocator, locked: LockedPage) -> pg_
     // SAFETY: called in a critical section with the page locked exclusively; the data registered here
     // outlives XLogInsert().
     unsafe {
-        let record = sys::xl_seq_rec { locator };
+        let mut record = sys::xl_seq_rec { locator };
         sys::XLogBeginInsert();
         sys::XLogRegisterBuffer(0, locked.buffer, pg_sys::REGBUF_WILL_INIT as u8);
-        sys::XLogRegisterData((&raw const record).cast(), size_of::<sys::xl_seq_rec>() as u32);
-        sys::XLogRegisterData(locked.tuple.cast(), locked.tuple_len);
+        sys::XLogRegisterData((&raw mut record).cast(), size_of::<sys::xl_seq_rec>() as _);
+        sys::XLogRegisterData(locked.tuple.cast(), locked.tuple_len as _);
         sys::XLogInsert(pg_sys::RmgrIds::RM_SEQ_ID as pg_sys::RmgrId, sys::XLOG_SEQ_LOG)
     }
 }

@@ -75,8 +75,8 @@ pub const XLOG_SEQ_LOG: u8 = 0x00;
 /// `InvalidSubTransactionId` (c.h).
 const INVALID_SUBTRANSACTION_ID: pg_sys::SubTransactionId = 0;
 
-/// `FirstOffsetNumber` (storage/off.h), as an index into the line pointers.
-const FIRST_LINE_POINTER: usize = 0;
+/// `FirstOffsetNumber` (storage/off.h).
+const FIRST_OFFSET_NUMBER: usize = 1;
 
 // The server's own functions. An ERROR in one of them jumps to the innermost `sigsetjmp`, over the frames
 // in between; those must hold nothing with a destructor.
@@ -108,7 +108,11 @@ unsafe extern "C-unwind" {
     pub fn XLogBeginInsert();
     pub fn XLogInsert(rmid: pg_sys::RmgrId, info: u8) -> pg_sys::XLogRecPtr;
     pub fn XLogRegisterBuffer(block_id: u8, buffer: pg_sys::Buffer, flags: u8);
-    /// `char *` and `int` until 15, `const void *` and `uint32` in 18: the same to the ABI.
+    #[cfg(feature = "pg15")]
+    pub fn XLogRegisterData(data: *mut c_char, len: c_int);
+    #[cfg(any(feature = "pg16", feature = "pg17"))]
+    pub fn XLogRegisterData(data: *mut c_char, len: u32);
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
     pub fn XLogRegisterData(data: *const c_void, len: u32);
     pub fn pg_class_aclcheck(
         table: pg_sys::Oid,
@@ -211,7 +215,7 @@ pub unsafe fn first_tuple(page: pg_sys::Page) -> (pg_sys::HeapTupleHeader, u32) 
     unsafe {
         let header = page.cast::<pg_sys::PageHeaderData>();
         let line_pointers = (&raw const (*header).pd_linp).cast::<pg_sys::ItemIdData>();
-        let item = &*line_pointers.add(FIRST_LINE_POINTER);
+        let item = &*line_pointers.add(FIRST_OFFSET_NUMBER - 1);
         (page.add(item.lp_off() as usize).cast(), item.lp_len())
     }
 }
