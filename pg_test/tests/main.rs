@@ -9,6 +9,7 @@ mod cache;
 mod checkpoint;
 mod clients;
 mod columns;
+mod copied_storage;
 mod core_nextval;
 mod crash;
 mod declarations;

@@ -1,0 +1,225 @@
+//! Commands that copy a sequence's tuple into other storage. They copy its `log_cnt` too, and the WAL of that storage
+//! knows nothing of the values that `log_cnt` counts.
+
+use pg_snowflake_servertest::ahead::counter_in_an_hour;
+use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
+use postgres::Client;
+
+/// What happens to a sequence `{s}` and to its table `{s}_ids`; `{later}` is a counter that is not taken yet. The
+/// statements are sent one by one.
+const COMMANDS: [&str; 19] = [
+    "ALTER SEQUENCE {s} START WITH 7",
+    "ALTER TABLE {s}_ids ALTER id SET START WITH 7",
+    "ALTER SEQUENCE {s} START WITH 7; ALTER SEQUENCE {s} START WITH 8",
+    "BEGIN; ALTER SEQUENCE {s} START WITH 7; COMMIT",
+    "BEGIN; ALTER SEQUENCE {s} START WITH 7; SELECT snowflake_nextval('{s}', 5); COMMIT",
+    "BEGIN; ALTER SEQUENCE {s} START WITH 7; ROLLBACK",
+    // Copies log_cnt where MAXVALUE is not the type's own.
+    "ALTER SEQUENCE {s} AS bigint",
+    "ALTER SEQUENCE {s} MINVALUE 2",
+    "ALTER SEQUENCE {s} MAXVALUE 9100000000000000000",
+    "ALTER SEQUENCE {s} CACHE 32",
+    "ALTER SEQUENCE {s} SET UNLOGGED; ALTER SEQUENCE {s} SET LOGGED",
+    "BEGIN; ALTER SEQUENCE {s} SET UNLOGGED; ALTER SEQUENCE {s} SET LOGGED; COMMIT",
+    "ALTER SEQUENCE {s} SET UNLOGGED; SELECT snowflake_nextval('{s}', 5); ALTER SEQUENCE {s} SET LOGGED",
+    // Core counts log_cnt for a sequence that is not logged, too.
+    "ALTER SEQUENCE {s} SET UNLOGGED; SELECT nextval('{s}'); ALTER SEQUENCE {s} SET LOGGED",
+    "ALTER TABLE {s}_ids SET UNLOGGED; ALTER TABLE {s}_ids SET LOGGED",
+    "ALTER SEQUENCE {s} RESTART",
+    "ALTER SEQUENCE {s} RESTART WITH {later}",
+    "TRUNCATE {s}_ids RESTART IDENTITY",
+    "BEGIN; TRUNCATE {s}_ids RESTART IDENTITY; SELECT snowflake_nextval('{s}', 5); COMMIT",
+];
+
+/// What happens to a database `{d}`, and the database in which its sequences go on. The first two make checkpoints,
+/// after which ids are logged again; the last makes none, and comes after them.
+const DATABASE_COMMANDS: [(&str, &str); 3] = [
+    ("CREATE DATABASE {d}_copy TEMPLATE {d} STRATEGY FILE_COPY", "{d}_copy"),
+    ("ALTER DATABASE {d} SET TABLESPACE elsewhere", "{d}"),
+    ("CREATE DATABASE {d}_copy TEMPLATE {d} STRATEGY WAL_LOG", "{d}_copy"),
+];
+
+/// Which session takes ids after the command.
+#[derive(Clone, Copy, Debug)]
+enum Taker {
+    /// The one that took an id before the command, and ran it.
+    Itself,
+    /// One that took an id before the command, and did not run it.
+    Other,
+    /// One that is new.
+    New,
+}
+
+/// How ids are taken.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// So few that what core's own `nextval` logs ahead would cover them.
+    Few,
+    /// With CACHE 64.
+    Cached,
+    /// With `snowflake_nextvals`.
+    Batch,
+}
+
+const WAYS: [Way; 3] = [Way::Few, Way::Cached, Way::Batch];
+
+#[test]
+fn a_crash_repeats_no_id_of_a_sequence_whose_tuple_was_copied() {
+    try_commands("replica");
+}
+
+/// There it is not WAL that covers the copy but the file itself, which is synced when its transaction commits.
+#[test]
+fn a_crash_repeats_no_id_of_a_sequence_whose_tuple_was_copied_without_wal() {
+    try_commands("minimal");
+}
+
+#[test]
+fn a_crash_repeats_no_id_of_a_database_that_was_copied_or_moved() {
+    let mut cluster = cluster("replica");
+    let mut admin = cluster.connect();
+    run(&mut admin, "SET allow_in_place_tablespaces = on; CREATE TABLESPACE elsewhere LOCATION ''");
+    let mut databases = Vec::new();
+    for has_checkpoint in [true, false] {
+        for (command, goes_on_in) in DATABASE_COMMANDS {
+            let name = format!("d{}", databases.len());
+            let mut client = cluster.fresh_database(&name);
+            let sequences = WAYS.map(|way| Sequence::create(&mut client, &format!("{way:?}"), way));
+            for sequence in &sequences {
+                sequence.take(&mut client, 1);
+            }
+            drop(client);
+            run(&mut admin, &command.replace("{d}", &name));
+            let case = format!("{command}; {}New", checkpoint(has_checkpoint));
+            databases.push((goes_on_in.replace("{d}", &name), sequences, case));
+        }
+        if has_checkpoint {
+            run(&mut admin, "CHECKPOINT");
+        }
+    }
+    for (database, sequences, _) in &databases {
+        let mut client = cluster.connect_to(SUPERUSER, database);
+        for sequence in sequences {
+            sequence.take_many(&mut client);
+        }
+    }
+
+    cluster.stop(Shutdown::Immediate);
+    cluster.start();
+
+    let mut repeats = Vec::new();
+    for (database, sequences, case) in &databases {
+        let mut client = cluster.connect_to(SUPERUSER, database);
+        repeats.extend(sequences.iter().filter_map(|sequence| sequence.repeats(&mut client, case)));
+    }
+    assert_eq!(repeats, [""; 0]);
+}
+
+fn try_commands(wal_level: &str) {
+    let mut cluster = cluster(wal_level);
+    let [mut one, mut other] = [cluster.connect(), cluster.connect()];
+    let mut sequences = Vec::new();
+    for has_checkpoint in [true, false] {
+        for command in COMMANDS {
+            for taker in [Taker::Itself, Taker::Other, Taker::New] {
+                for way in WAYS {
+                    let name = format!("s{}", sequences.len());
+                    let sequence = Sequence::create(&mut one, &name, way);
+                    let first = if let Taker::Other = taker { &mut other } else { &mut one };
+                    sequence.take(first, 1);
+                    let later = (counter_in_an_hour() + 1_000_000).to_string();
+                    let statements = command.replace("{s}", &name).replace("{later}", &later);
+                    run(&mut one, &statements);
+                    let case = format!("{command}; {}{taker:?}", checkpoint(has_checkpoint));
+                    sequences.push((sequence, taker, case));
+                }
+            }
+        }
+        if has_checkpoint {
+            run(&mut one, "CHECKPOINT");
+        }
+    }
+    let mut new = cluster.connect();
+    for (sequence, taker, _) in &sequences {
+        let client = match taker {
+            Taker::Itself => &mut one,
+            Taker::Other => &mut other,
+            Taker::New => &mut new,
+        };
+        sequence.take_many(client);
+    }
+
+    cluster.stop(Shutdown::Immediate);
+    cluster.start();
+
+    let mut client = cluster.connect();
+    let repeats: Vec<String> = sequences
+        .iter()
+        .filter_map(|(sequence, _, case)| sequence.repeats(&mut client, case))
+        .collect();
+    assert_eq!(repeats, [""; 0]);
+}
+
+/// As a part of a case's description.
+fn checkpoint(has_checkpoint: bool) -> &'static str {
+    if has_checkpoint { "CHECKPOINT; " } else { "" }
+}
+
+fn cluster(wal_level: &str) -> Cluster {
+    Cluster::builder()
+        .setting("pg_snowflake.max_lead", "2h")
+        .setting("wal_level", wal_level)
+        .setting("max_wal_senders", "0")
+        .start()
+}
+
+/// Statements sent together would be one transaction.
+fn run(client: &mut Client, statements: &str) {
+    for statement in statements.split("; ") {
+        client.batch_execute(statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    }
+}
+
+/// A sequence an hour ahead of the clock, and a table of what was taken from it. The ids have no unique index, which
+/// would refuse a repeat before the tests could see it.
+struct Sequence {
+    name: String,
+    way: Way,
+}
+
+impl Sequence {
+    fn create(client: &mut Client, name: &str, way: Way) -> Self {
+        let cache = if let Way::Cached = way { 64 } else { 1 };
+        let start = counter_in_an_hour();
+        let create = format!(
+            "CREATE TABLE {name}_ids (id bigint GENERATED BY DEFAULT AS IDENTITY \
+             (SEQUENCE NAME {name} CACHE {cache} START {start} MAXVALUE 9000000000000000000))"
+        );
+        run(client, &create);
+        Sequence { name: name.to_lowercase(), way }
+    }
+
+    /// Takes ids after the command.
+    fn take_many(&self, client: &mut Client) {
+        self.take(client, if let Way::Few = self.way { 10 } else { 2000 });
+    }
+
+    /// Takes that many ids and commits them.
+    fn take(&self, client: &mut Client, count: i32) {
+        let Sequence { name, way } = self;
+        let ids = match way {
+            Way::Batch => format!("snowflake_nextvals('{name}', 5, {count})"),
+            _ => format!("snowflake_nextval('{name}', 5) FROM generate_series(1, {count})"),
+        };
+        run(client, &format!("INSERT INTO {name}_ids SELECT {ids}"));
+    }
+
+    /// The next id, where it is not above all that are committed.
+    fn repeats(&self, client: &mut Client, case: &str) -> Option<String> {
+        let name = &self.name;
+        let last = take_one(client, &format!("SELECT max(id) FROM {name}_ids"));
+        let next = take_one(client, &format!("SELECT snowflake_nextval('{name}', 5)"));
+        (next <= last).then(|| format!("{next} after {last}: {case}, {:?}", self.way))
+    }
+}
