@@ -67,6 +67,16 @@ fn upgraded_servers_repeat_no_id() {
 }
 
 #[test]
+fn altered_sequences_repeat_no_id_after_a_crash() {
+    short_form("alter");
+}
+
+#[test]
+fn copied_databases_repeat_no_id_after_a_crash() {
+    short_form("template");
+}
+
+#[test]
 fn sixty_four_clients_share_no_id() {
     short_form("clients");
 }

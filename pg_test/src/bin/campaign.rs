@@ -16,7 +16,7 @@ struct Options {
     /// Where every choice comes from; random unless given.
     #[arg(long)]
     seed: Option<u64>,
-    /// One fault alone: kill, checkpoint, steps, behind, failover, async, restore, dump, upgrade or clients.
+    /// One fault alone: kill, checkpoint, steps, behind, failover, async, restore, dump, upgrade, alter, template or clients.
     #[arg(long, value_parser = fault)]
     fault: Option<&'static Fault>,
     /// The number of the first episode, to repeat one that failed.

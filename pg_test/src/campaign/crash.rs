@@ -113,7 +113,7 @@ pub fn clock_behind_after_crash(episode: &mut Episode) -> Tally {
 }
 
 /// Takes note of what was given until the fault, and checks that the server kept what it had acknowledged.
-fn close_era(cluster: &Cluster, ledger: &mut Ledger, journals: &[Journal], promise: Promise) {
+pub fn close_era(cluster: &Cluster, ledger: &mut Ledger, journals: &[Journal], promise: Promise) {
     episode::assert_kept(cluster, journals);
     ledger.close_era(journals, promise);
     if promise == Promise::Given {

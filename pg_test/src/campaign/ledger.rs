@@ -10,6 +10,8 @@ pub enum Promise {
     Given,
     /// No others.
     Committed,
+    /// No others, and of what is committed nothing that plain `nextval` gave.
+    CommittedIds,
 }
 
 /// All that was given on one history of a server, over all of its faults.
@@ -39,8 +41,9 @@ impl Ledger {
         for journal in journals {
             self.refused += journal.refused as u64;
             self.out_of_order += out_of_order(&journal.given);
-            for (place, &Entry { sequence, counter, .. }) in journal.given.iter().enumerate() {
-                let is_committed = place < journal.committed;
+            for (place, &Entry { sequence, counter, giver }) in journal.given.iter().enumerate() {
+                let is_committed = place < journal.committed
+                    && (promise != Promise::CommittedIds || giver == Giver::Extension);
                 let is_promised = is_committed || promise == Promise::Given;
                 let number = sequence as usize;
                 if counter <= self.highest_committed[number] {
@@ -147,6 +150,17 @@ mod tests {
         assert_eq!((committed.repeats, committed.repeats_unpromised), (0, 1));
         let given = tally(&eras, Promise::Given);
         assert_eq!((given.repeats, given.repeats_unpromised), (1, 0));
+    }
+
+    #[test]
+    fn what_plain_nextval_gave_counts_only_where_all_that_is_committed_does() {
+        let mut first = journal(1, &[1, 2], 2);
+        first.given[1].giver = Giver::Core;
+        let eras: [&[Journal]; 2] = [&[first], &[journal(2, &[2, 3], 0)]];
+        let ids = tally(&eras, Promise::CommittedIds);
+        assert_eq!((ids.promised, ids.repeats, ids.out_of_order), (1, 0, 0));
+        let all = tally(&eras, Promise::Committed);
+        assert_eq!((all.promised, all.repeats, all.out_of_order), (2, 1, 1));
     }
 
     #[test]

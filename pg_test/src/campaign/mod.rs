@@ -2,8 +2,8 @@
 //! of them. Nothing may come twice.
 //!
 //! The load (`load`) takes ids in every way and writes down each one that reaches a client (`journal`), committed
-//! or not; the ledger finds what came twice. The faults are in a module each for crashes, clocks, standbys, copies
-//! and crowds. The campaign runs them side by side within a time budget ([`run()`]).
+//! or not; the ledger finds what came twice. The faults are in a module each for crashes, clocks, standbys, copies,
+//! storage and crowds. The campaign runs them side by side within a time budget ([`run()`]).
 
 mod clients;
 mod clock;
@@ -16,6 +16,7 @@ mod load;
 mod report;
 mod run;
 mod standby;
+mod storage;
 
 pub use report::Report;
 pub use run::{Plan, run, short_form};
@@ -43,7 +44,7 @@ pub struct Fault {
 }
 
 /// The faults of the campaign.
-pub const FAULTS: [Fault; 10] = [
+pub const FAULTS: [Fault; 12] = [
     Fault {
         name: "kill",
         title: "`kill -9` of the whole server, the postmaster or a backend, restart at once",
@@ -115,6 +116,22 @@ pub const FAULTS: [Fault; 10] = [
         short: 2,
         per_episode: 1,
         episode: copies::upgrade,
+    },
+    Fault {
+        name: "alter",
+        title: "`ALTER SEQUENCE` under load: `START WITH`, `SET UNLOGGED` and `SET LOGGED`; then `kill -9`",
+        long: 60,
+        short: 6,
+        per_episode: 3,
+        episode: storage::alter,
+    },
+    Fault {
+        name: "template",
+        title: "`CREATE DATABASE … TEMPLATE`, the load goes on in the copy; then `kill -9`",
+        long: 50,
+        short: 4,
+        per_episode: 2,
+        episode: storage::template,
     },
     Fault {
         name: "clients",
