@@ -1,5 +1,5 @@
-//! Commands that copy a sequence's tuple, with its `log_cnt`, into storage whose WAL does not cover what that counts;
-//! then the server is killed.
+//! Commands that copy a sequence's tuple, with its `log_cnt`, into other storage, whose WAL does not cover the values
+//! that `log_cnt` counts; then the server is killed.
 
 use crate::campaign::Tally;
 use crate::campaign::crash::close_era;
@@ -8,12 +8,11 @@ use crate::campaign::ledger::{Ledger, Promise};
 use crate::campaign::load::{CREW, Lead, Load, permit, prepare};
 use crate::{Cluster, SUPERUSER};
 
-/// What happens to a sequence; core's `nextval` may still count on what was copied. The statements of each are one
-/// transaction.
+/// What happens to a sequence. Statements in one string are one transaction.
 const ALTERATIONS: [&[&str]; 3] = [
     &["ALTER SEQUENCE {s} START WITH 7"],
     &["ALTER SEQUENCE {s} SET UNLOGGED; ALTER SEQUENCE {s} SET LOGGED"],
-    // Ids are taken in between. The server is not killed then, which would reset the sequence.
+    // Ids are taken in between. The server is not killed in between, since that would reset the sequence.
     &["ALTER SEQUENCE {s} SET UNLOGGED", "ALTER SEQUENCE {s} SET LOGGED"],
 ];
 
@@ -34,7 +33,7 @@ pub fn alter(episode: &mut Episode) -> Tally {
             let statements = statements.replace("{s}", sequence);
             client.batch_execute(&statements).expect("a superuser");
         }
-        // Not for long: what was copied soon is used up.
+        // Not for long: the copied log_cnt is soon used up.
         episode.sleep_ms(1..20);
         cluster.kill_9();
         cluster.start();
@@ -78,7 +77,8 @@ fn put_a_copy_in_place(cluster: &Cluster, round: i32) {
     }
 }
 
-/// As for other faults; but nothing covers what plain `nextval` takes from a copy before an id of ours is logged.
+/// As for other faults, but without the values of plain `nextval`: until an id of ours is logged, nothing covers what it
+/// takes from a copy.
 fn lead_and_promise(episode: &mut Episode) -> (Lead, Promise) {
     episode.alternate((Lead::AnHour, Promise::CommittedIds), (Lead::None, Promise::Given))
 }
