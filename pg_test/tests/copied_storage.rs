@@ -69,7 +69,7 @@ fn a_crash_repeats_no_id_of_a_sequence_whose_tuple_was_copied() {
     try_commands("replica");
 }
 
-/// There it is not WAL that covers the copy but the file itself, which is synced when its transaction commits.
+/// With `wal_level = minimal` the new storage is synced at commit instead of logged.
 #[test]
 fn a_crash_repeats_no_id_of_a_sequence_whose_tuple_was_copied_without_wal() {
     try_commands("minimal");

@@ -1,9 +1,9 @@
 //! Core's own `nextval()` on the same sequence does no harm.
 
-use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing};
 use pg_snowflake_servertest::sequence::{state, take, take_one};
+use pg_snowflake_servertest::{Cluster, Shutdown};
 
 #[test]
 fn core_nextval_takes_the_next_counter() {
@@ -81,6 +81,43 @@ fn a_killed_server_resumes_above_what_both_took() {
         assert!(taken.iter().all(|&value| value <= resumed), "resumed at {resumed}");
     }
     assert_eq!(count_repeats(taken), 0);
+}
+
+/// What docs/proof.md says of plain `nextval` on a copied sequence.
+#[test]
+fn a_crash_repeats_what_core_nextval_took_from_a_copy_that_has_logged_nothing() {
+    let cores = "SELECT nextval('s')";
+    let ours = "SELECT snowflake_nextval('s', 5)";
+    // Before the copy, after it, how many values are taken then, and how many of them come again.
+    let cases = [
+        (cores, "SELECT 1", 32, 32),
+        (cores, "SELECT 1", 33, 0),
+        (ours, "SELECT 1", 102_400, 102_400),
+        (ours, "SELECT 1", 102_401, 0),
+        (ours, "CHECKPOINT", 1000, 0),
+        (ours, ours, 1000, 0),
+    ];
+    let mut cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    for (before, after, taken, repeated) in cases {
+        let mut client = cluster.connect();
+        let create = format!("CREATE SEQUENCE s START WITH {}", counter_in_an_hour());
+        let copy = "ALTER SEQUENCE s START WITH 7";
+        let insert = format!(
+            "CREATE TABLE t AS SELECT nextval('s') AS value FROM generate_series(1, {taken})"
+        );
+        for sql in [&create, before, copy, after, &insert] {
+            client.batch_execute(sql).unwrap();
+        }
+
+        cluster.stop(Shutdown::Immediate);
+        cluster.start();
+
+        let mut client = cluster.connect();
+        let next = take_one(&mut client, cores);
+        let count = format!("SELECT count(*) FROM t WHERE value >= {next}");
+        assert_eq!(take_one(&mut client, &count), repeated, "{before}; {after}; {taken} values");
+        client.batch_execute("DROP TABLE t; DROP SEQUENCE s").unwrap();
+    }
 }
 
 /// The counters that two clients of each function get at the same time.
