@@ -18,13 +18,14 @@ const LOG_AHEAD_US: i64 = 100_000;
 /// since what is not taken while they sleep is within the lead when they wake.
 const REST_US: i64 = 5_000;
 
-/// The three fields of a sequence's tuple (`FormData_pg_sequence_data`).
+/// How many values core's `nextval()` logs ahead: `SEQ_LOG_VALS` (commands/sequence.c).
+const SEQ_LOG_VALS: i64 = 32;
+
+/// Where a sequence stands, as its tuple says (`FormData_pg_sequence_data`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// The last counter that was taken; the next one, where `is_called` is false.
     pub last_value: i64,
-    /// How many counters above `last_value` the logged record still covers.
-    pub log_cnt: i64,
     /// Whether `last_value` has been taken.
     pub is_called: bool,
 }
@@ -74,13 +75,23 @@ pub struct Run {
     pub last: i64,
 }
 
-/// How the WAL covers a run of counters.
+/// How far the WAL covers a sequence once a run has been taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coverage {
-    /// The `last_value` to log first, where no earlier record covers the run.
-    pub log_value: Option<i64>,
-    /// The tuple's new `log_cnt`.
-    pub log_cnt: i64,
+    /// The last counter that is covered: where replay leaves the sequence.
+    pub last: i64,
+    /// Whether a record has to be written for that.
+    pub is_new: bool,
+}
+
+impl Coverage {
+    /// The tuple's new `log_cnt`: how many values plain `nextval` may take before it writes a record.
+    ///
+    /// At most as many as core would let it take. Commands that rewrite a sequence may copy `log_cnt` into storage that no
+    /// record covers, and plain `nextval` believes it there.
+    pub fn log_cnt(self, run: Run) -> i64 {
+        (self.last - run.last).min(SEQ_LOG_VALS)
+    }
 }
 
 /// Why nothing can be issued.
@@ -241,25 +252,14 @@ fn hold(first_tick: i64, limit: i64, request: Request) -> Decision {
     Decision::Refuse(Refusal::TooFarAhead { lead_us, wait_us, ahead })
 }
 
-/// Decides whether the run needs a new WAL record, as `nextval_internal()` does: when the sequence is fresh, when the
-/// record that `log_cnt` counts on does not reach, and when replay would not see that record (`is_replayed`).
-pub fn cover(
-    run: Run,
-    state: State,
-    max_value: i64,
-    layout: Layout,
-    is_replayed: bool,
-) -> Coverage {
-    let covered = state.last_value.saturating_add(state.log_cnt);
-    if state.is_called && run.last <= covered && is_replayed {
-        return Coverage { log_value: None, log_cnt: covered - run.last };
+/// Decides whether the run needs a WAL record, as `nextval_internal()` does. `covered` is the last counter that a record
+/// covers already; `None` where replay would find no such record.
+pub fn cover(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) -> Coverage {
+    if let Some(last) = covered.filter(|&last| run.last <= last) {
+        return Coverage { last, is_new: false };
     }
-    let logged = run
-        .last
-        .saturating_add(layout.counters_in(LOG_AHEAD_US))
-        .min(max_value)
-        .min(layout.max_counter());
-    Coverage { log_value: Some(logged), log_cnt: logged - run.last }
+    let ahead = run.last.saturating_add(layout.counters_in(LOG_AHEAD_US));
+    Coverage { last: ahead.min(max_value).min(layout.max_counter()), is_new: true }
 }
 
 // The path is the ordinary one, spelt out for pg_test/fuzz, which takes this file by its path.

@@ -46,7 +46,7 @@ mod tests {
     const NOW_US: i64 = 1_800_000_000_000_000;
 
     fn at(last_value: i64, is_called: bool) -> State {
-        State { last_value, log_cnt: 0, is_called }
+        State { last_value, is_called }
     }
 
     fn in_instagram(state: State, max_value: i64) -> Standing {

@@ -1,9 +1,9 @@
-//! Commands that copy a sequence's tuple into other storage. They copy its `log_cnt` too, and the WAL of that storage
-//! knows nothing of the values that `log_cnt` counts.
+//! Commands that copy a sequence's tuple or page into other storage, whose WAL holds nothing of the ids that the WAL of
+//! the first covers.
 
 use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER, Shutdown};
 use postgres::Client;
 
 /// What happens to a sequence `{s}` and to its table `{s}_ids`; `{later}` is a counter that is not taken yet. The
@@ -66,18 +66,28 @@ const WAYS: [Way; 3] = [Way::Few, Way::Cached, Way::Batch];
 
 #[test]
 fn a_crash_repeats_no_id_of_a_sequence_whose_tuple_was_copied() {
-    try_commands("replica");
+    try_commands(cluster("replica"));
 }
 
 /// With `wal_level = minimal` the new storage is synced at commit instead of logged.
 #[test]
 fn a_crash_repeats_no_id_of_a_sequence_whose_tuple_was_copied_without_wal() {
-    try_commands("minimal");
+    try_commands(cluster("minimal"));
 }
 
 #[test]
 fn a_crash_repeats_no_id_of_a_database_that_was_copied_or_moved() {
-    let mut cluster = cluster("replica");
+    try_database_commands(cluster("replica"));
+}
+
+/// The pages of the copy are those of the original to the last byte, their LSNs too.
+#[test]
+fn a_crash_repeats_no_id_of_a_database_that_was_copied_without_wal() {
+    try_database_commands(cluster("minimal").setting("wal_skip_threshold", "0"));
+}
+
+fn try_database_commands(cluster: Builder) {
+    let mut cluster = cluster.start();
     let mut admin = cluster.connect();
     run(&mut admin, "SET allow_in_place_tablespaces = on; CREATE TABLESPACE elsewhere LOCATION ''");
     let mut databases = Vec::new();
@@ -116,8 +126,8 @@ fn a_crash_repeats_no_id_of_a_database_that_was_copied_or_moved() {
     assert_eq!(repeats, [""; 0]);
 }
 
-fn try_commands(wal_level: &str) {
-    let mut cluster = cluster(wal_level);
+fn try_commands(cluster: Builder) {
+    let mut cluster = cluster.start();
     let [mut one, mut other] = [cluster.connect(), cluster.connect()];
     let mut sequences = Vec::new();
     for has_checkpoint in [true, false] {
@@ -166,12 +176,11 @@ fn checkpoint(has_checkpoint: bool) -> &'static str {
     if has_checkpoint { "CHECKPOINT; " } else { "" }
 }
 
-fn cluster(wal_level: &str) -> Cluster {
+fn cluster(wal_level: &str) -> Builder {
     Cluster::builder()
         .setting("pg_snowflake.max_lead", "2h")
         .setting("wal_level", wal_level)
         .setting("max_wal_senders", "0")
-        .start()
 }
 
 /// Statements sent together would be one transaction.

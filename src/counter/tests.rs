@@ -17,7 +17,7 @@ const NOW_TICK: i64 = INSTAGRAM.tick_at(NOW_US);
 const DEFAULTS: Policy = Policy { max_lead_us: 100 * MS, max_wait_us: 1_000 * MS };
 
 fn used(last_value: i64) -> State {
-    State { last_value, log_cnt: 0, is_called: true }
+    State { last_value, is_called: true }
 }
 
 fn at(reading_us: i64) -> Now {
@@ -36,8 +36,8 @@ fn ask_under(policy: Policy, count: i64, state: State, now: Now) -> Decision {
     advance(state, i64::MAX, count, Request { layout: INSTAGRAM, policy, now, taken: None })
 }
 
-fn covered(run: Run, state: State, is_replayed: bool) -> Coverage {
-    cover(run, state, i64::MAX, INSTAGRAM, is_replayed)
+fn coverage(run: Run, covered: Option<i64>) -> Coverage {
+    cover(run, covered, i64::MAX, INSTAGRAM)
 }
 
 fn counter(tick: i64, seq: i64) -> i64 {
@@ -53,7 +53,7 @@ fn issued(decision: Decision) -> Run {
 
 #[test]
 fn the_first_counter_of_a_fresh_sequence_has_seq_1() {
-    let fresh = State { last_value: 1, log_cnt: 0, is_called: false };
+    let fresh = State { last_value: 1, is_called: false };
     assert_eq!(issued(ask(fresh, at(NOW_US))).first, counter(NOW_TICK, 1));
 }
 
@@ -180,7 +180,8 @@ fn the_layouts_last_counter_is_issued_and_none_after_it() {
     let last = INSTAGRAM.max_counter();
     let run = issued(ask_for(64, used(last - 1), at(end_us)));
     assert_eq!(run, Run { first: last, last });
-    assert_eq!(covered(run, used(last - 1), true), Coverage { log_value: Some(last), log_cnt: 0 });
+    assert_eq!(coverage(run, None), Coverage { last, is_new: true });
+    assert_eq!(coverage(run, None).log_cnt(run), 0);
     assert_eq!(ask(used(last), at(end_us)), Decision::Refuse(Refusal::LayoutUsedUp));
     assert_eq!(ask(used(1), at(end_us + MS)), Decision::Refuse(Refusal::LayoutUsedUp));
 }
@@ -222,25 +223,23 @@ fn a_maxvalue_below_the_counter_is_refused_with_both() {
 #[test]
 fn a_record_covers_100_ms_and_is_written_when_it_no_longer_does() {
     let first = issued(ask(used(1), at(NOW_US)));
-    let coverage = covered(first, used(1), true);
-    assert_eq!(coverage, Coverage { log_value: Some(first.last + 102_400), log_cnt: 102_400 });
+    let covered = first.last + 102_400;
+    assert_eq!(coverage(first, None), Coverage { last: covered, is_new: true });
 
-    let state = State { last_value: first.last, log_cnt: coverage.log_cnt, is_called: true };
-    let second = issued(ask(state, at(NOW_US + 99 * MS)));
-    let coverage = covered(second, state, true);
-    assert_eq!(coverage.log_value, None);
-    assert_eq!(second.last + coverage.log_cnt, first.last + 102_400);
+    let second = issued(ask(used(first.last), at(NOW_US + 99 * MS)));
+    assert_eq!(coverage(second, Some(covered)), Coverage { last: covered, is_new: false });
 
-    let third = issued(ask(state, at(NOW_US + 101 * MS)));
-    assert_eq!(covered(third, state, true).log_value, Some(third.last + 102_400));
+    let third = issued(ask(used(first.last), at(NOW_US + 101 * MS)));
+    let anew = Coverage { last: third.last + 102_400, is_new: true };
+    assert_eq!(coverage(third, Some(covered)), anew);
 }
 
 #[test]
-fn a_run_is_logged_anew_where_replay_would_not_see_the_record_that_covers_it() {
-    let state = State { last_value: counter(NOW_TICK, 1), log_cnt: 1000, is_called: true };
-    let run = issued(ask(state, at(NOW_US)));
-    assert_eq!(covered(run, state, true).log_value, None);
-    assert!(covered(run, state, false).log_value.is_some());
+fn plain_nextval_may_take_what_is_covered_but_no_more_than_core_would_log() {
+    for (covered, log_cnt) in [(7, 0), (8, 1), (39, 32), (40, 32), (102_407, 32)] {
+        let coverage = Coverage { last: covered, is_new: false };
+        assert_eq!(coverage.log_cnt(Run { first: 5, last: 7 }), log_cnt, "{covered}");
+    }
 }
 
 #[test]
@@ -303,17 +302,24 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// A sequence's page.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    state: State,
+    log_cnt: i64,
+    /// What the page says beside the tuple: the last counter that its last record covers.
+    covered: Option<i64>,
+}
+
 /// A server with one sequence, reduced to what uniqueness depends on.
 struct Model {
     clock_us: i64,
     policy: Policy,
-    page: State,
+    page: Page,
     /// The page as the last checkpoint wrote it.
-    page_on_disk: State,
-    /// The last record that replay would find, if there is one after the redo pointer.
-    record_after_redo: Option<State>,
-    /// Whether the page is marked as covered by that record.
-    is_marked: bool,
+    page_on_disk: Page,
+    /// What replay makes of the page by the last record after the redo pointer, if there is one.
+    replayed: Option<Page>,
     /// Whether the page's `log_cnt` came with a copy, and no record covers what it counts.
     is_copied: bool,
     guards: [Guard; BACKENDS],
@@ -327,14 +333,14 @@ struct Model {
 
 impl Model {
     fn new(policy: Policy) -> Self {
-        let fresh = State { last_value: 1, log_cnt: 0, is_called: false };
+        let fresh =
+            Page { state: State { last_value: 1, is_called: false }, log_cnt: 0, covered: None };
         Model {
             clock_us: NOW_US,
             policy,
             page: fresh,
             page_on_disk: fresh,
-            record_after_redo: None,
-            is_marked: false,
+            replayed: None,
             is_copied: false,
             guards: Default::default(),
             caches: Default::default(),
@@ -351,16 +357,15 @@ impl Model {
             Event::Clock { us } => self.clock_us += us,
             Event::Checkpoint => {
                 self.page_on_disk = self.page;
-                self.record_after_redo = None;
+                self.replayed = None;
             }
             Event::Copy => {
-                self.record_after_redo = Some(self.page);
-                self.is_marked = false;
+                self.page.covered = None;
+                self.replayed = Some(self.page);
                 self.is_copied = true;
             }
             Event::Crash => {
-                self.page = self.record_after_redo.unwrap_or(self.page_on_disk);
-                self.is_marked = false;
+                self.page = self.replayed.unwrap_or(self.page_on_disk);
                 self.guards = Default::default();
                 self.caches = Default::default();
                 self.taken = Default::default();
@@ -368,7 +373,6 @@ impl Model {
             Event::Discard => self.caches = Default::default(),
             Event::Reset => {
                 self.log(1);
-                self.page = State { last_value: 1, log_cnt: 0, is_called: true };
                 self.caches = Default::default();
                 self.highest = None;
             }
@@ -391,17 +395,18 @@ impl Model {
             return self.give(counter);
         }
 
-        match advance(self.page, i64::MAX, count, request) {
+        match advance(self.page.state, i64::MAX, count, request) {
             Decision::Issue(run) => {
                 prop_assert!(run.first <= run.last && run.last - run.first < count);
                 self.is_within_the_lead(run.last)?;
-                let is_replayed = self.is_marked && self.record_after_redo.is_some();
-                let Coverage { log_value, log_cnt } = covered(run, self.page, is_replayed);
-                if let Some(last_value) = log_value {
-                    self.log(last_value);
-                    self.is_marked = true;
+                let covered = self.page.covered.filter(|_| self.replayed.is_some());
+                let coverage = coverage(run, covered);
+                if coverage.is_new {
+                    self.log(coverage.last);
+                    self.page.covered = Some(coverage.last);
                 }
-                self.page = State { last_value: run.last, log_cnt, is_called: true };
+                self.page.state = used(run.last);
+                self.page.log_cnt = coverage.log_cnt(run);
                 let run_taken = Cached { layout: INSTAGRAM, next: run.first, last: run.last };
                 self.caches[backend] = run_taken.rest();
                 self.taken[backend] = Some(run.last);
@@ -412,7 +417,8 @@ impl Model {
                 // Long enough, and no longer than the policy lets a call wait.
                 prop_assert!(us > 0 && us <= self.policy.max_wait_us);
                 let later = Now { reading_us: now.reading_us + us, ..now };
-                let issued = advance(self.page, i64::MAX, count, Request { now: later, ..request });
+                let issued =
+                    advance(self.page.state, i64::MAX, count, Request { now: later, ..request });
                 prop_assert!(matches!(issued, Decision::Issue(_)), "{:?}", issued);
                 Ok(())
             }
@@ -430,27 +436,27 @@ impl Model {
 
     /// `nextval_internal()` with CACHE 1, INCREMENT 1, and its own 32 values of prefetch.
     fn core_nextval(&mut self) -> Result<(), TestCaseError> {
-        let State { last_value, log_cnt, is_called } = self.page;
         // Core believes a log_cnt that was copied, and may repeat the values that it counts.
         if self.is_copied {
             return Ok(());
         }
+        let Page { state: State { last_value, is_called }, log_cnt, .. } = self.page;
         let next = last_value + i64::from(is_called);
-        let log_now = !is_called || log_cnt < 1 || self.record_after_redo.is_none();
-        self.page = if log_now {
+        if !is_called || log_cnt < 1 || self.replayed.is_none() {
             self.log(next + 32);
-            State { last_value: next, log_cnt: 32, is_called: true }
+            self.page.log_cnt = 32;
         } else {
-            State { last_value: next, log_cnt: log_cnt - 1, is_called: true }
-        };
+            self.page.log_cnt -= 1;
+        }
+        self.page.state = used(next);
         self.take(next, next)?;
         self.give(next)
     }
 
-    /// Writes a record, which the page is not marked with unless the caller does.
+    /// Writes a record, and leaves the page as replay does.
     fn log(&mut self, last_value: i64) {
-        self.record_after_redo = Some(State { last_value, log_cnt: 0, is_called: true });
-        self.is_marked = false;
+        self.page = Page { state: used(last_value), log_cnt: 0, covered: None };
+        self.replayed = Some(self.page);
         self.is_copied = false;
     }
 
@@ -474,13 +480,14 @@ impl Model {
     /// Whatever happens now, recovery finds a page at or above everything issued, and what `log_cnt`
     /// says is covered is covered.
     fn wal_covers_what_was_issued(&self) -> Result<(), TestCaseError> {
-        let recovered = self.record_after_redo.unwrap_or(self.page_on_disk);
+        let recovered = self.replayed.unwrap_or(self.page_on_disk).state;
         if let Some(highest) = self.highest {
             prop_assert!(recovered.is_called && recovered.last_value >= highest);
         }
-        prop_assert!(self.page.log_cnt >= 0);
-        if let Some(record) = self.record_after_redo.filter(|_| !self.is_copied) {
-            prop_assert!(self.page.last_value + self.page.log_cnt <= record.last_value);
+        let Page { state, log_cnt, .. } = self.page;
+        prop_assert!((0..=32).contains(&log_cnt));
+        if self.replayed.is_some() && !self.is_copied {
+            prop_assert!(state.last_value + log_cnt <= recovered.last_value);
         }
         Ok(())
     }
@@ -528,7 +535,7 @@ proptest! {
     #[test]
     fn no_numbers_make_it_panic(
         layout in any_layout(),
-        last_value: i64, log_cnt in 0..i64::MAX, is_called: bool, is_replayed: bool,
+        last_value: i64, is_called: bool, covered: Option<i64>,
         max_value: i64, reading_us: i64, high_water_us: i64, count in 1..i64::MAX,
         max_lead_ms in 0..=i32::MAX, max_wait_ms in 0..=i32::MAX, taken: Option<i64>,
     ) {
@@ -538,9 +545,9 @@ proptest! {
         };
         let now = Now { reading_us, high_water_us: high_water_us.max(reading_us) };
         let request = Request { layout, policy, now, taken };
-        let state = State { last_value, log_cnt, is_called };
+        let state = State { last_value, is_called };
         if let Decision::Issue(run) = advance(state, max_value, count, request) {
-            cover(run, state, max_value, layout, is_replayed);
+            cover(run, covered, max_value, layout).log_cnt(run);
         }
         Cached { layout, next: last_value, last: last_value }.is_usable(&layout, policy, now);
     }

@@ -4,7 +4,7 @@
 //! `visit.rs`, an ERROR passes over these frames, so nothing here holds anything with a destructor.
 
 use super::sys::{self, FormData_pg_sequence_data};
-use crate::counter::{self, Coverage, Run, State};
+use crate::counter::{self, Run, State};
 use crate::error::Error;
 use crate::layout::Layout;
 use pgrx::pg_sys;
@@ -24,7 +24,7 @@ pub struct LockedPage {
 impl FormData_pg_sequence_data {
     /// The tuple as the policy takes it.
     pub fn state(&self) -> State {
-        State { last_value: self.last_value, log_cnt: self.log_cnt, is_called: self.is_called }
+        State { last_value: self.last_value, is_called: self.is_called }
     }
 }
 
@@ -38,27 +38,23 @@ impl LockedPage {
         unsafe { (*self.data).state() }
     }
 
-    /// Where the page keeps the LSN of the record that covers its `log_cnt`: in the last eight bytes of its free space,
-    /// below the tuple. Core neither reads nor moves them, and every page that it makes or replays has zeros there.
-    fn covering_lsn(self) -> *mut pg_sys::XLogRecPtr {
-        self.tuple.cast::<pg_sys::XLogRecPtr>().wrapping_sub(1)
+    fn record(self) -> *mut Record {
+        self.tuple.cast::<Record>().wrapping_sub(1)
     }
 
-    /// Whether replay would find the record that `log_cnt` counts on.
-    ///
-    /// `log_cnt` alone does not say so. `ALTER SEQUENCE`, `SET LOGGED` and `CREATE DATABASE` copy it into storage whose
-    /// WAL holds the tuple as it is, and a full-page image of the page would do the same. Each of them gives the page
-    /// another LSN, or leaves out what lies in the free space, so that the two LSNs differ.
+    /// The last counter that is covered by a record of ours which replay would find.
     ///
     /// # Safety
     /// The page is still locked, and marked dirty. A checkpoint that begins after the redo pointer has been read here
     /// finds it dirty then, and waits for the lock to write what the caller does to it. A page that is marked later could
     /// be passed over as clean, and replay would start after its record.
-    unsafe fn is_replayed(self) -> bool {
+    unsafe fn covered(self, storage: Storage) -> Option<i64> {
         // SAFETY: as the caller promises.
         unsafe {
             let lsn = sys::PageGetLSN(self.page);
-            lsn == *self.covering_lsn() && lsn > sys::GetRedoRecPtr()
+            let record = *self.record();
+            let is_of_this_page = record.lsn == lsn && record.storage == storage;
+            (is_of_this_page && lsn > sys::GetRedoRecPtr()).then_some(record.last_value)
         }
     }
 
@@ -71,14 +67,40 @@ impl LockedPage {
         unsafe { sys::UnlockReleaseBuffer(self.buffer) }
     }
 
-    unsafe fn set_state(self, state: State) {
+    unsafe fn set_tuple(self, last_value: i64, log_cnt: i64) {
         // SAFETY: the page is locked exclusively.
         unsafe {
-            (*self.data).last_value = state.last_value;
-            (*self.data).log_cnt = state.log_cnt;
-            (*self.data).is_called = state.is_called;
+            (*self.data).last_value = last_value;
+            (*self.data).log_cnt = log_cnt;
+            (*self.data).is_called = true;
         }
     }
+}
+
+/// The storage of a sequence, `RelFileLocator` as numbers: tablespace, database, file.
+type Storage = [u32; 3];
+
+/// The record that covers a sequence, as its page remembers it: in the last bytes of the page's free space, below the
+/// tuple. Core neither reads nor moves them, and where it makes or replays a page they are zero.
+///
+/// The tuple's `log_cnt` would not do. `ALTER SEQUENCE`, `SET LOGGED` and others copy it with the tuple into new storage,
+/// whose WAL holds the tuple as it is, and `CREATE DATABASE` copies the page as a whole. A record is of this page only if
+/// it names the page's LSN and its storage: what was copied, or logged by anybody else, has another.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Record {
+    /// The last counter that it covers.
+    last_value: i64,
+    /// The page's LSN when it was written.
+    lsn: pg_sys::XLogRecPtr,
+    /// The storage that it names.
+    storage: Storage,
+}
+
+const _: () = assert!(size_of::<Record>() == 32 && align_of::<Record>() == 8);
+
+impl Record {
+    const NONE: Record = Record { last_value: 0, lsn: 0, storage: [0; 3] };
 }
 
 /// Reads and locks the page. `read_seq_tuple()`.
@@ -157,34 +179,34 @@ pub unsafe fn write_seq_tuple(
     // SAFETY: the page is locked exclusively; nothing in the critical section can fail but XLogInsert(),
     // which PANICs by itself.
     unsafe {
-        // Before the redo pointer is read, see is_replayed(), and before XLogInsert(), see SyncOneBuffer(). The lock keeps
+        // Before the redo pointer is read, see covered(), and before XLogInsert(), see SyncOneBuffer(). The lock keeps
         // others from what is half done.
         sys::MarkBufferDirty(locked.buffer);
-        let log = logged_as.map(|locator| {
-            let is_replayed = locked.is_replayed();
-            (locator, counter::cover(run, locked.state(), max_value, layout, is_replayed))
-        });
-        // Where nothing is logged nothing is covered. Core counts log_cnt all the same; but a sequence that
-        // becomes logged later (SET LOGGED, or commit under wal_level minimal) must not believe it.
-        let log_cnt = log.map_or(0, |(_, Coverage { log_cnt, .. })| log_cnt);
-        let record = log.and_then(|(locator, coverage)| Some((locator, coverage.log_value?)));
+        let Some(locator) = logged_as else {
+            // Core counts log_cnt all the same; but nothing covers it once the sequence is logged (SET LOGGED, or commit
+            // under wal_level minimal).
+            locked.set_tuple(run.last, 0);
+            return;
+        };
+        let storage = sys::storage_numbers(locator);
+        let coverage = counter::cover(run, locked.covered(storage), max_value, layout);
         // With a transaction id this transaction's commit flushes the record and waits for the
         // synchronous standby. It may fail, so it comes before the critical section.
-        if record.is_some() {
+        if coverage.is_new {
             sys::GetTopTransactionId();
         }
 
         sys::START_CRIT_SECTION();
-        if let Some((locator, last_value)) = record {
+        if coverage.is_new {
             // The record holds the state after all the counters it covers have been used, so that a
-            // crash skips them. The page is what replay makes of it, for wal_consistency_checking.
-            locked.set_state(State { last_value, log_cnt: 0, is_called: true });
-            *locked.covering_lsn() = 0;
+            // crash skips them. The page is as replay will make it, for wal_consistency_checking.
+            locked.set_tuple(coverage.last, 0);
+            *locked.record() = Record::NONE;
             let lsn = log_seq_tuple(locator, locked);
             sys::PageSetLSN(locked.page, lsn);
-            *locked.covering_lsn() = lsn;
+            *locked.record() = Record { last_value: coverage.last, lsn, storage };
         }
-        locked.set_state(State { last_value: run.last, log_cnt, is_called: true });
+        locked.set_tuple(run.last, coverage.log_cnt(run));
         sys::END_CRIT_SECTION();
     }
 }

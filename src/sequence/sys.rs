@@ -7,7 +7,7 @@
 
 use crate::timestamp::POSTGRES_EPOCH_US;
 use pgrx::pg_sys;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 use std::mem::{align_of, offset_of, size_of};
 
 /// `FormData_pg_sequence_data` (commands/sequence.h): the tuple on a sequence's page.
@@ -113,7 +113,7 @@ unsafe extern "C-unwind" {
     #[cfg(any(feature = "pg16", feature = "pg17"))]
     pub fn XLogRegisterData(data: *mut c_char, len: u32);
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
-    pub fn XLogRegisterData(data: *const c_void, len: u32);
+    pub fn XLogRegisterData(data: *const std::ffi::c_void, len: u32);
     pub fn pg_class_aclcheck(
         table: pg_sys::Oid,
         role: pg_sys::Oid,
@@ -277,6 +277,15 @@ pub unsafe fn relation_locator(relation: pg_sys::Relation) -> RelFileLocator {
         #[cfg(not(feature = "pg15"))]
         return (*relation).rd_locator;
     }
+}
+
+/// The tablespace, the database and the file number of a storage.
+pub fn storage_numbers(locator: RelFileLocator) -> [u32; 3] {
+    #[cfg(feature = "pg15")]
+    let RelFileLocator { spcNode: tablespace, dbNode: database, relNode: file } = locator;
+    #[cfg(not(feature = "pg15"))]
+    let RelFileLocator { spcOid: tablespace, dbOid: database, relNumber: file } = locator;
+    [tablespace.into(), database.into(), file.into()]
 }
 
 /// `MyProc->lxid` until 16, `MyProc->vxid.lxid` from 17 on: the current transaction's number in this

@@ -12,9 +12,8 @@ use arbitrary::Arbitrary;
 pub struct Input {
     layout: AnyLayout,
     last_value: AnyCounter,
-    log_cnt: u32,
     is_called: bool,
-    is_replayed: bool,
+    covered: Option<AnyCounter>,
     max_value: Option<i64>,
     count: u32,
     max_lead_ms: u32,
@@ -54,7 +53,6 @@ pub fn check(input: Input) {
     let high_water_us = reading_us.saturating_add(input.stepped_back_us.into());
     let state = State {
         last_value: input.last_value.value(&layout, high_water_us),
-        log_cnt: input.log_cnt.into(),
         is_called: input.is_called,
     };
     let max_value = input.max_value.unwrap_or(i64::MAX);
@@ -73,7 +71,8 @@ pub fn check(input: Input) {
         Decision::Issue(run) => {
             is_above_what_was(run, state, request);
             is_within_what_is_permitted(run, max_value, count, request);
-            is_covered(run, state, max_value, layout, input.is_replayed);
+            let covered = input.covered.map(|counter| counter.value(&layout, high_water_us));
+            is_covered(run, covered, max_value, layout);
         }
         Decision::Wait { us } => {
             assert!(us > 0 && us <= request.policy.max_wait_us, "{us}");
@@ -124,13 +123,15 @@ fn is_within_what_is_permitted(run: Run, max_value: i64, count: i64, request: Re
     assert!(layout.id(run.first, 0) >= 0 && layout.id(run.last, 0) >= 0);
 }
 
-fn is_covered(run: Run, state: State, max_value: i64, layout: Layout, is_replayed: bool) {
-    let coverage = cover(run, state, max_value, layout, is_replayed);
-    let logged = coverage.log_value.unwrap_or(state.last_value.saturating_add(state.log_cnt));
-    assert!(logged >= run.last && logged - run.last == coverage.log_cnt, "{run:?} {coverage:?}");
-    assert!(coverage.log_value.is_none_or(|logged| logged <= max_value));
-    if !state.is_called || !is_replayed {
-        assert!(coverage.log_value.is_some(), "replay would not find it");
+fn is_covered(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) {
+    let coverage = cover(run, covered, max_value, layout);
+    assert!(coverage.last >= run.last, "{run:?} {coverage:?}");
+    assert!((0..=32).contains(&coverage.log_cnt(run)), "{run:?} {coverage:?}");
+    if coverage.is_new {
+        assert!(coverage.last <= max_value, "{coverage:?}");
+        assert!(covered.is_none_or(|covered| run.last > covered), "it was covered");
+    } else {
+        assert_eq!(covered, Some(coverage.last), "replay would not find it");
     }
 }
 
