@@ -10,7 +10,7 @@ use crate::report::{Report, no_such_table, quoted, relation_name};
 use crate::row::{Nullable, NullableRow};
 use pgrx::prelude::*;
 use route::{Key, Partitioned};
-use std::ffi::CStr;
+use std::ffi::CString;
 
 /// `snowflake_locate(tab regclass, id bigint, layout)
 /// → (shard_id int, partition regclass, server name, host text, port int, dbname text)`
@@ -20,7 +20,7 @@ use std::ffi::CStr;
 #[pg_extern(sql = false)]
 fn snowflake_locate(tab: pg_sys::Oid, id: i64, layout: Layout) -> NullableRow<6> {
     let shard = layout.split(id).shard as i32;
-    let [partition, server, host, port, dbname] = place_of(tab, id, &layout, None);
+    let [partition, server, host, port, dbname] = place_of(tab, id, &layout);
     NullableRow([Some(shard.into()), partition, server, host, port, dbname])
 }
 
@@ -28,8 +28,33 @@ fn snowflake_locate(tab: pg_sys::Oid, id: i64, layout: Layout) -> NullableRow<6>
 type Place = [Nullable; 5];
 
 /// The place of `id` in a table: its partition, or itself where it has none; nowhere where it lacks that partition.
-/// `key_column` is the column by which the table above is partitioned.
-fn place_of(relid: pg_sys::Oid, id: i64, layout: &Layout, key_column: Option<&CStr>) -> Place {
+///
+/// A loop and not a recursion: users nest partitions as deep as they like. Each table stays locked until its partition is
+/// locked, so that nobody drops that in between, and no longer, so that thousands of levels do not fill the lock table.
+fn place_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Place {
+    // The table above, and the column by which it is partitioned.
+    let mut above: Option<(Partitioned, CString)> = None;
+    loop {
+        pgrx::check_for_interrupts!();
+        if let Some(place) = place_of_whole(relid) {
+            return place;
+        }
+        let table = Partitioned::open(relid);
+        let key = table.key();
+        let same_as_above =
+            |column: &CString| above.as_ref().is_none_or(|(_, above)| above == column);
+        let Some(column) = key.id_column().filter(same_as_above) else { not_by_id_alone(relid) };
+        refuse_another_layout(relid, &key, layout);
+        let Some(partition) = table.partition_of(id) else { return [None; 5] };
+        // Closes the one above.
+        above = Some((table, column));
+        relid = partition;
+    }
+}
+
+/// The place of all rows of a table that is not partitioned; `None` where it is. The table above is locked, if there is
+/// one.
+fn place_of_whole(relid: pg_sys::Oid) -> Option<Place> {
     // SAFETY: takes any OID.
     match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {
         pg_sys::RELKIND_RELATION | pg_sys::RELKIND_FOREIGN_TABLE
@@ -37,25 +62,15 @@ fn place_of(relid: pg_sys::Oid, id: i64, layout: &Layout, key_column: Option<&CS
         {
             inherited(relid)
         }
-        pg_sys::RELKIND_RELATION => return [Some(relid.into()), None, None, None, None],
+        pg_sys::RELKIND_RELATION => Some([Some(relid.into()), None, None, None, None]),
         pg_sys::RELKIND_FOREIGN_TABLE => {
             let [server, host, port, dbname] = server::of_foreign_table(relid);
-            return [Some(relid.into()), server, host, port, dbname];
+            Some([Some(relid.into()), server, host, port, dbname])
         }
-        pg_sys::RELKIND_PARTITIONED_TABLE => {}
+        pg_sys::RELKIND_PARTITIONED_TABLE => None,
         0 => no_such_table(relid),
         _ => not_a_table(relid),
     }
-    // Open until its partition is done with, so that nobody drops that in between.
-    let table = Partitioned::open(relid);
-    let key = table.key();
-    let column =
-        key.id_column().filter(|column| key_column.is_none_or(|above| above == column.as_c_str()));
-    let Some(column) = column else { not_by_id_alone(relid) };
-    refuse_another_layout(relid, &key, layout);
-    table
-        .partition_of(id)
-        .map_or([None; 5], |partition| place_of(partition, id, layout, Some(&column)))
 }
 
 fn refuse_another_layout(relid: pg_sys::Oid, key: &Key, layout: &Layout) {

@@ -20,6 +20,7 @@ pub struct Builder {
     settings: Vec<(String, String)>,
     has_fake_clock: bool,
     is_watched: bool,
+    stack_bytes: Option<u64>,
     host_name: Option<String>,
     release: Option<String>,
     is_updated: bool,
@@ -41,6 +42,13 @@ impl Builder {
     /// Gives the server a host name of its own; see [`crate::host_name::can_be_given`].
     pub fn host_name(mut self, name: &str) -> Self {
         self.host_name = Some(name.to_owned());
+        self
+    }
+
+    /// Limits the stack of the server's processes, as `ulimit -s` does, to see at a small depth whether a recursion ends
+    /// in an error or in a crash.
+    pub fn stack(mut self, bytes: u64) -> Self {
+        self.stack_bytes = Some(bytes);
         self
     }
 
@@ -66,6 +74,7 @@ impl Builder {
     pub fn start(self) -> Cluster {
         let mut cluster = Cluster::stopped(self.has_fake_clock);
         cluster.is_watched = self.is_watched;
+        cluster.stack_bytes = self.stack_bytes;
         cluster.host_name = self.host_name;
         cluster.release = self.release;
         cluster.is_updated = self.is_updated;

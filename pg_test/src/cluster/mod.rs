@@ -11,6 +11,7 @@ use crate::memory::{self, Findings};
 use crate::process::usage;
 use crate::{fake_clock, host_name, installation};
 use nix::sys::prctl::set_pdeathsig;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
@@ -65,6 +66,7 @@ pub struct Cluster {
     /// The log tells of a backend that was killed, and it was the test that killed it.
     has_killed_a_backend: bool,
     is_watched: bool,
+    stack_bytes: Option<u64>,
     host_name: Option<String>,
     /// The released version of the extension's SQL; none is the head's.
     release: Option<String>,
@@ -82,6 +84,7 @@ impl Cluster {
             has_fake_clock,
             has_killed_a_backend: false,
             is_watched: false,
+            stack_bytes: None,
             host_name: None,
             release: None,
             is_updated: false,
@@ -120,11 +123,17 @@ impl Cluster {
         if let Some(name) = &self.host_name {
             host_name::give(&mut postgres, name);
         }
-        // SAFETY: the closure makes one system call and touches no memory of this process.
+        let stack_bytes = self.stack_bytes;
+        // SAFETY: the closure makes system calls only and touches no memory of this process.
         unsafe {
             // Rust changes the user id before it calls this, and the host name is given by then; the other way
             // round the kernel would forget it.
-            postgres.pre_exec(|| Ok(set_pdeathsig(Shutdown::Immediate.signal())?));
+            postgres.pre_exec(move || {
+                if let Some(bytes) = stack_bytes {
+                    setrlimit(Resource::RLIMIT_STACK, bytes, bytes)?;
+                }
+                Ok(set_pdeathsig(Shutdown::Immediate.signal())?)
+            });
         }
         self.postmaster = Some(postgres.spawn().expect("postgres can be run"));
         self.wait_until_up();

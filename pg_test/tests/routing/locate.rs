@@ -3,7 +3,9 @@
 use super::{id_of_shard, partition_by_shard};
 use crate::ask::{Bad, assert_each_refused, printed, server};
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;
+use std::thread;
 
 /// Checks that every row of a table is where `snowflake_locate` says, and gives how many rows and partitions there are.
 fn assert_agreement(client: &mut Client, table: &str, key: &str, layout: &str) -> String {
@@ -452,4 +454,68 @@ fn a_parallel_query_may_ask_for_many_ids() {
     let executed = printed(&mut client, &format!("EXPLAIN (ANALYZE, COSTS OFF) {query}"));
     assert!(executed.contains("Workers Launched: 2"), "{executed}");
     assert_eq!(printed(&mut client, query), "8192");
+}
+
+/// Tables `t0`, `t1`, … of which each is the only partition of the one before, and a leaf at the end.
+fn nest(client: &mut Client, depth: i32) {
+    client.batch_execute("CREATE TABLE t0 (id bigint) PARTITION BY LIST (id)").unwrap();
+    // A transaction each, or their locks would fill the lock table.
+    client
+        .batch_execute(&format!(
+            "DO $$ BEGIN
+                 FOR i IN 1 .. {depth} LOOP
+                     EXECUTE format('CREATE TABLE t%s PARTITION OF t%s DEFAULT PARTITION BY LIST (id)', i, i - 1);
+                     COMMIT;
+                 END LOOP;
+             END $$"
+        ))
+        .unwrap();
+    client.batch_execute(&format!("CREATE TABLE leaf PARTITION OF t{depth} DEFAULT")).unwrap();
+}
+
+#[test]
+fn a_user_who_nests_partitions_deeply_does_not_crash_the_server() {
+    // As 16,000 levels with the usual 8 MB.
+    let cluster = Cluster::builder().stack(1 << 20).start();
+    let mut client = cluster.connect();
+    nest(&mut client, 2000);
+    // From below, so that what core knows of the lower levels is in its cache: looking it up on a full stack is an error.
+    let located = "SELECT count(*), min(partition::text) FROM generate_series(2000, 0, -10) AS level,
+                   snowflake_locate(('t' || level)::regclass, 5)";
+    assert_eq!(printed(&mut client, located), "201|leaf");
+}
+
+#[test]
+fn thousands_of_levels_do_not_fill_the_lock_table() {
+    let cluster = Cluster::builder()
+        .setting("max_connections", "10")
+        .setting("max_locks_per_transaction", "10")
+        .start();
+    let mut client = cluster.connect();
+    nest(&mut client, 2000);
+    let located = "SELECT partition FROM snowflake_locate('t0', 5)";
+    assert_eq!(printed(&mut client, located), "leaf");
+}
+
+#[test]
+fn a_table_is_locked_until_its_partition_is() {
+    let (cluster, mut client) = server();
+    nest(&mut client, 2);
+    for (barred, held) in [("t0", ""), ("t1", "t0"), ("t2", "t1")] {
+        client.batch_execute(&format!("BEGIN; LOCK TABLE ONLY {barred}")).unwrap();
+        let mut other = cluster.connect();
+        let pid = printed(&mut other, "SELECT pg_backend_pid()");
+        let locating = thread::spawn(move || {
+            printed(&mut other, "SELECT partition FROM snowflake_locate('t0', 5)")
+        });
+        let locks = format!(
+            "FROM pg_locks WHERE pid = {pid} AND relation::regclass::text ~ '^t[0-9]$' AND granted"
+        );
+        let waits = format!("SELECT count(*) = 1 {locks} = false");
+        wait_for(&mut client, &waits, "a lock is waited for");
+        let granted = printed(&mut client, &format!("SELECT relation::regclass {locks}"));
+        assert_eq!(granted, held, "while {barred} is waited for");
+        client.batch_execute("COMMIT").unwrap();
+        assert_eq!(locating.join().unwrap(), "leaf");
+    }
 }
