@@ -1,7 +1,7 @@
 //! What the view `snowflake_columns` shows of a column whose default mints.
 
 use crate::error::Error;
-use crate::expression::{Call, Expression, Shard};
+use crate::expression::{Call, Expression, LONGEST_TEXT, Shard, Unreadable};
 use crate::fence;
 use crate::layout::Layout;
 use crate::row::NullableRow;
@@ -13,10 +13,30 @@ use pgrx::prelude::*;
 /// shard_from_setting boolean, layout snowflake_layout, last_id_at timestamptz, lead interval, ids_left bigint, ends
 /// timestamptz, fault text)`
 ///
-/// Never fails over a sequence that is gone, is none, or may not be read: a view over all columns must not.
+/// Never fails over a sequence that is gone, is none, or may not be read, nor over a default that is beyond reading: a
+/// view over all columns must not.
 #[pg_extern(sql = false)]
 fn snowflake_generator_calls(expression: Expression) -> SetOfIterator<'static, NullableRow<10>> {
-    SetOfIterator::new(expression.calls().into_iter().map(row))
+    let calls = match expression.calls() {
+        Ok(calls) => calls.into_iter().map(Ok).collect(),
+        Err(unreadable) => vec![Err(unreadable)],
+    };
+    SetOfIterator::new(calls.into_iter().map(|call| call.map_or_else(unread, row)))
+}
+
+/// The row of a default of which nothing is known but that it depends on a generator.
+fn unread(unreadable: Unreadable) -> NullableRow<10> {
+    let error = match unreadable {
+        Unreadable::TooDeep => {
+            "default is nested too deeply to be read: simplify it, or raise max_stack_depth".to_owned()
+        }
+        Unreadable::TooLong(length) => format!(
+            "default is too long to be read: simplify it; it is stored in {length} bytes, and at most {LONGEST_TEXT} are read"
+        ),
+    };
+    let mut row = [None; 10];
+    row[9] = error.into_datum();
+    NullableRow(row)
 }
 
 fn row(call: Call) -> NullableRow<10> {
@@ -43,12 +63,22 @@ fn row(call: Call) -> NullableRow<10> {
 fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
     let unknown = |fault| Status { last_id_at: None, lead: None, ids_left: None, fault };
     let (Some(relid), Some(layout)) = (sequence, layout) else { return unknown(None) };
+    // Not opened first: to open a view is to read its query, which may be nested too deeply for that.
+    if is_something_else(relid) {
+        return unknown(Some(Error::NotASequence));
+    }
     match sequence::read(relid) {
         Ok(reading) => status(&reading, layout),
         // Whether the sequence is sound is not for this user to know.
         Err(Error::PermissionDenied { .. }) => unknown(None),
         Err(error) => unknown(Some(error)),
     }
+}
+
+/// Whether that is a relation, and not a sequence.
+fn is_something_else(relid: pg_sys::Oid) -> bool {
+    // SAFETY: takes any OID.
+    !matches!(unsafe { pg_sys::get_rel_relkind(relid) } as u8, 0 | pg_sys::RELKIND_SEQUENCE)
 }
 
 fn shard_id(shard: Shard) -> Option<i32> {

@@ -3,11 +3,14 @@
 
 use crate::layout::{INSTAGRAM, Layout};
 use pgrx::callconv::{Arg, ArgAbi};
+use pgrx::PgTryBuilder;
+use pgrx::pg_sys::errcodes::PgSqlErrorCode;
 use pgrx::pg_sys::{self, NodeTag};
 use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
 use std::ffi::{CStr, c_void};
+use std::panic::AssertUnwindSafe;
 
 /// A call of a generator, with the arguments that are constants.
 #[derive(Clone, Copy, Debug)]
@@ -33,18 +36,29 @@ pub enum Shard {
     Unknown,
 }
 
+/// Why a stored expression is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// It is nested too deeply for this session's `max_stack_depth`.
+    TooDeep,
+    /// Its text has that many bytes, more than [`LONGEST_TEXT`].
+    TooLong(usize),
+}
+
+/// The most bytes that an expression may have as a text. Reading takes some hundred times the memory and cannot be
+/// cancelled, and users may write expressions of up to 1 GB; one with a thousand calls has half of this.
+pub const LONGEST_TEXT: usize = 1 << 20;
+
 /// A stored expression, of SQL type `pg_node_tree`. Nobody but the server can make a value of that type.
-pub struct Expression(*mut pg_sys::Node);
+pub struct Expression(pg_sys::Datum);
 
 // SAFETY: the SQL declaration gives `pg_node_tree` for it, which is a text that nodeToString() wrote.
 unsafe impl<'fcx> ArgAbi<'fcx> for Expression {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: the datum of a text is a pointer, as wide as an i64; the function is strict.
-        unsafe {
-            let datum: i64 = arg.unbox_arg_using_from_datum().expect("a strict function");
-            let text = pg_sys::text_to_cstring(pg_sys::Datum::from(datum).cast_mut_ptr());
-            Expression::parse(CStr::from_ptr(text))
-        }
+        let datum: i64 =
+            unsafe { arg.unbox_arg_using_from_datum() }.expect("a strict function");
+        Expression(datum.into())
     }
 }
 
@@ -58,28 +72,50 @@ unsafe impl SqlTranslatable for Expression {
 }
 
 impl Expression {
-    /// The expression that nodeToString() wrote as this text.
-    ///
-    /// # Safety
-    /// The text is one that the server keeps as a `pg_node_tree`.
-    unsafe fn parse(text: &CStr) -> Self {
-        // SAFETY: as the caller promises.
-        unsafe { Expression(pg_sys::stringToNode(text.as_ptr()).cast()) }
+    /// The calls of generators in the expression, from the outermost to the innermost.
+    pub fn calls(&self) -> Result<Vec<Call>, Unreadable> {
+        let functions = self.functions()?;
+        let extension = this_extension();
+        // SAFETY: the functions are of the server's own tree.
+        Ok(unsafe {
+            functions.into_iter().filter_map(|function| call(function, extension)).collect()
+        })
     }
 
-    /// The calls of generators in the expression, from the outermost to the innermost.
-    pub fn calls(&self) -> Vec<Call> {
-        let extension = this_extension();
-        let mut functions: Vec<*mut pg_sys::FuncExpr> = Vec::new();
-        // SAFETY: the tree is the server's own. An ERROR, of a tree that is too deep, jumps over the walker's frames,
-        // which own nothing.
-        unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                collect_functions(self.0, (&raw mut functions).cast())
-            });
-            functions.into_iter().filter_map(|function| call(function, extension)).collect()
+    /// All calls of functions in the expression.
+    fn functions(&self) -> Result<Vec<*mut pg_sys::FuncExpr>, Unreadable> {
+        // SAFETY: a text that the server keeps as a pg_node_tree. Its size is known before it is read from the disk.
+        let length = unsafe { pg_sys::toast_raw_datum_size(self.0) } - pg_sys::VARHDRSZ;
+        if length > LONGEST_TEXT {
+            return Err(Unreadable::TooLong(length));
         }
+        // SAFETY: as above.
+        let text = unsafe { pg_sys::text_to_cstring(self.0.cast_mut_ptr()) };
+        unless_too_deep(|| {
+            let mut functions = Vec::new();
+            // SAFETY: nodeToString() wrote the text, and the tree is the server's own. An ERROR, of a tree that is too
+            // deep, jumps over the walker's frames, which own nothing.
+            unsafe {
+                let tree = pg_sys::stringToNode(text).cast();
+                pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                    collect_functions(tree, (&raw mut functions).cast())
+                });
+            }
+            functions
+        })
     }
+}
+
+/// Runs what reads a tree, and catches the error that it is too deep for the stack.
+///
+/// Core has no way to ask beforehand: how deep a tree may be depends on the frames of its own functions. To catch an
+/// ERROR without rolling back a subtransaction is sound because of what is run here: it computes in memory that goes
+/// with the query, and takes no lock, pin or reference that a rollback would have to let go of. check_stack_depth()
+/// alone raises this SQLSTATE there. All other errors, a cancellation among them, go on.
+fn unless_too_deep<T>(read: impl FnOnce() -> T) -> Result<T, Unreadable> {
+    PgTryBuilder::new(AssertUnwindSafe(|| Ok(read())))
+        .catch_when(PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX, |_| Err(Unreadable::TooDeep))
+        .execute()
 }
 
 type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;
@@ -197,20 +233,28 @@ const INTEGER_CASTS: [u32; 6] = [
     pg_sys::F_INT8_INT4,
 ];
 
-/// An integer constant of any width, under casts to others.
-unsafe fn integer(node: *mut pg_sys::Node) -> Option<i64> {
+/// An integer constant of any width, under casts to others. A loop, since users nest casts as deep as they like.
+unsafe fn integer(mut node: *mut pg_sys::Node) -> Option<i64> {
     // SAFETY: a constant has a value of its type, and a cast has one argument.
     unsafe {
-        if let Some(function) = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr) {
-            if !INTEGER_CASTS.contains(&(*function).funcid.to_u32()) {
+        // Of a value that every cast leaves as it is the order of the casts does not matter.
+        let mut smallest = pg_sys::INT8OID;
+        while let Some(cast) = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr) {
+            if !INTEGER_CASTS.contains(&(*cast).funcid.to_u32()) {
                 return None;
             }
-            let argument = integer((*(*(*function).args).elements).ptr_value.cast())?;
-            return narrowed(argument, (*function).funcresulttype);
+            smallest = smaller(smallest, (*cast).funcresulttype);
+            node = (*(*(*cast).args).elements).ptr_value.cast();
         }
         let value = constant(node)?.value() as i64;
-        narrowed(value, pg_sys::exprType(node))
+        narrowed(narrowed(value, pg_sys::exprType(node))?, smallest)
     }
+}
+
+/// The smaller of two integer types.
+fn smaller(a: pg_sys::Oid, b: pg_sys::Oid) -> pg_sys::Oid {
+    let by_size = [pg_sys::INT2OID, pg_sys::INT4OID];
+    by_size.into_iter().find(|&typid| typid == a || typid == b).unwrap_or(pg_sys::INT8OID)
 }
 
 /// The value, if it is one of that integer type.

@@ -3,6 +3,7 @@
 use crate::ask::{printed, server};
 use pg_snowflake_servertest::SUPERUSER;
 use postgres::Client;
+use postgres::error::SqlState;
 
 /// What is said of a column without its sequence's standing.
 const CALL: &str = "SELECT tab, col, sequence, shard_id, shard_from_setting, layout FROM snowflake_columns \
@@ -353,4 +354,90 @@ fn a_dump_has_neither_the_view_nor_its_function() {
         printed(&mut restored, "SELECT tab, sequence, shard_id FROM public.snowflake_columns"),
         "posts|s|5"
     );
+}
+
+/// A default with that many casts around its shard.
+fn nested(casts: usize) -> String {
+    format!("snowflake_nextval('s', 5{})", "::bigint::int".repeat(casts / 2))
+}
+
+#[test]
+fn a_default_that_is_nested_too_deeply_has_a_row_that_says_so() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(&format!(
+            "CREATE SEQUENCE s; CREATE TABLE deep (id bigint DEFAULT {});
+             CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 6))",
+            nested(2000)
+        ))
+        .unwrap();
+    let seen = "SELECT c.* FROM snowflake_columns AS c ORDER BY tab::text";
+    let whole = printed(&mut client, "SELECT tab, shard_id, fault FROM snowflake_columns ORDER BY tab::text");
+    assert_eq!(whole, "deep|5|\nposts|6|");
+
+    client.batch_execute("SET max_stack_depth = '200kB'").unwrap();
+    let seen = printed(&mut client, seen);
+    let (deep, posts) = seen.split_once('\n').unwrap();
+    assert_eq!(
+        deep,
+        "deep|id||||||||||default is nested too deeply to be read: simplify it, or raise max_stack_depth"
+    );
+    assert!(posts.starts_with("posts|id|snowflake_nextval(regclass,integer,snowflake_layout)|s|6|"), "{posts}");
+    // The session goes on, and in the same transaction.
+    client.batch_execute("BEGIN; SELECT FROM snowflake_columns; SELECT FROM snowflake_columns; COMMIT").unwrap();
+}
+
+#[test]
+fn whatever_default_the_server_accepts_has_a_row() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let mut accepted = 0;
+    for casts in (500..).step_by(500) {
+        let create = format!("CREATE TABLE t{casts} (id bigint DEFAULT {})", nested(casts));
+        match client.batch_execute(&create) {
+            Ok(()) => accepted += 1,
+            Err(error) => {
+                assert_eq!(error.code(), Some(&SqlState::STATEMENT_TOO_COMPLEX), "{casts}");
+                break;
+            }
+        }
+    }
+    let rows = "SELECT count(DISTINCT tab), count(*) FROM snowflake_columns WHERE (shard_id IS NOT NULL) <> (fault IS NOT NULL)";
+    assert_eq!(printed(&mut client, rows), format!("{accepted}|{accepted}"));
+}
+
+#[test]
+fn a_default_that_is_too_long_has_a_row_that_says_so() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s;
+             DO $$ BEGIN EXECUTE format('CREATE TABLE long (id bigint DEFAULT snowflake_nextval(''s'', length(%L)))',
+                 repeat('x', 300000)); END $$;
+             CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 6))",
+        )
+        .unwrap();
+    let seen = "SELECT tab, col, sequence, shard_id, left(fault, 30), right(fault, 24) FROM snowflake_columns \
+                ORDER BY tab::text";
+    assert_eq!(
+        printed(&mut client, seen),
+        "long|id|||default is too long to be read|at most 1048576 are read\nposts|id|s|6||"
+    );
+}
+
+/// To open a view is to read its query.
+#[test]
+fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
+    let (cluster, mut client) = server();
+    client
+        .batch_execute(&format!(
+            "CREATE VIEW deep AS SELECT 5{} AS id;
+             CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('deep', 5))",
+            "::bigint::int".repeat(1000)
+        ))
+        .unwrap();
+    let mut client = cluster.connect();
+    client.batch_execute("SET max_stack_depth = '200kB'").unwrap();
+    let seen = "SELECT tab, sequence, shard_id, fault FROM snowflake_columns";
+    assert_eq!(printed(&mut client, seen), "posts|deep|5|\"deep\" is not a sequence");
 }
