@@ -2,6 +2,7 @@
 
 mod cases;
 mod columns;
+mod postgres_18;
 mod refusals;
 mod roles;
 mod shard_check;

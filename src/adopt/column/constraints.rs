@@ -7,6 +7,9 @@ use crate::layout::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};
 
+/// Whether `k`, a row of `pg_constraint`, is enforced: from 18 on a CHECK may be `NOT ENFORCED`.
+const IS_ENFORCED: &str = if cfg!(feature = "pg18") { "AND k.conenforced" } else { "" };
+
 /// A CHECK that looks at the column alone.
 pub struct Check {
     /// Its name, quoted.
@@ -42,7 +45,8 @@ impl Column {
         }
     }
 
-    /// The CHECKs that look at nothing but the column, on its table and on those that inherit from it.
+    /// The CHECKs that look at nothing but the column, on its table and on those that inherit from it, without those that
+    /// refuse nothing.
     pub fn checks(&self) -> Vec<Check> {
         let sql = format!(
             "{TREE}
@@ -51,6 +55,7 @@ impl Column {
             FROM tree
             JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
             JOIN pg_constraint AS k ON k.conrelid = tree.relid AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
+                {IS_ENFORCED}
             JOIN pg_class AS c ON c.oid = tree.relid
             JOIN pg_namespace AS n ON n.oid = c.relnamespace"
         );

@@ -1,0 +1,124 @@
+//! What only PostgreSQL 18 and later have: constraints that are not enforced, and virtual generated columns.
+
+use super::run;
+use crate::ask::{Bad, assert_each_refused, printed, server};
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::left_out::left_out;
+use postgres::Client;
+
+/// A server and a session, where the major version is 18 or later.
+fn server_18(what: &str) -> Option<(Cluster, Client)> {
+    let (cluster, mut client) = server();
+    let version: i32 = printed(&mut client, "SHOW server_version_num").parse().unwrap();
+    if version < 18_00_00 {
+        left_out(what, "PostgreSQL 18");
+        return None;
+    }
+    Some((cluster, client))
+}
+
+/// The foreign keys and CHECKs, and whether they are enforced.
+const CONSTRAINTS: &str = "SELECT conrelid::regclass, conname, conenforced, convalidated FROM pg_constraint
+                           WHERE contype IN ('c', 'f') AND connamespace = 'public'::regnamespace ORDER BY 1, 2";
+
+#[test]
+fn a_check_that_is_not_enforced_is_not_in_the_way() {
+    let Some((_cluster, mut client)) = server_18("CHECKs that are not enforced") else { return };
+    run(
+        &mut client,
+        "CREATE TABLE posts (id serial PRIMARY KEY, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED);
+         CREATE TABLE parted (id serial, n int, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED) PARTITION BY LIST (n);
+         CREATE TABLE part PARTITION OF parted DEFAULT;
+         CREATE TABLE parent (id serial, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED);
+         CREATE TABLE child (CONSTRAINT small CHECK (id < 1000)) INHERITS (parent);
+         INSERT INTO posts DEFAULT VALUES",
+    );
+    let constraints = printed(&mut client, CONSTRAINTS);
+    for table in ["posts", "parted"] {
+        run(&mut client, &format!("SELECT snowflake_adopt('{table}', 'id', 5)"));
+        run(&mut client, &format!("INSERT INTO {table} DEFAULT VALUES"));
+    }
+    assert_eq!(printed(&mut client, CONSTRAINTS), constraints);
+
+    let enforced = Bad {
+        sql: "SELECT snowflake_adopt('parent', 'id', 5)",
+        sqlstate: "55000",
+        message: "constraint small of table public.child would refuse new ids",
+        allowed: "ALTER TABLE public.child DROP CONSTRAINT small",
+    };
+    assert_each_refused(&mut client, &[enforced]);
+}
+
+#[test]
+fn a_shard_check_that_is_not_enforced_does_not_replace_ours() {
+    let Some((_cluster, mut client)) = server_18("shard checks that are not enforced") else { return };
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint CONSTRAINT theirs CHECK (snowflake_shard_id(id) = 5) NOT ENFORCED);
+         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
+    );
+    let other_shard = Bad {
+        sql: "INSERT INTO posts VALUES (snowflake_nextval('posts_id_seq', 6))",
+        sqlstate: "23514",
+        message: "posts_id_shard_check",
+        allowed: "",
+    };
+    assert_each_refused(&mut client, &[other_shard]);
+}
+
+#[test]
+fn a_column_whose_foreign_key_is_not_enforced_is_widened_too() {
+    let Some((_cluster, mut client)) = server_18("foreign keys that are not enforced") else { return };
+    run(
+        &mut client,
+        "CREATE TABLE posts (id serial PRIMARY KEY);
+         CREATE TABLE comments (post_id int REFERENCES posts NOT ENFORCED, n int) PARTITION BY LIST (n);
+         CREATE TABLE comments_any PARTITION OF comments DEFAULT;
+         CREATE TABLE likes (post_id smallint REFERENCES posts ON DELETE CASCADE NOT ENFORCED);
+         INSERT INTO likes VALUES (77)",
+    );
+    let constraints = printed(&mut client, CONSTRAINTS);
+    run(&mut client, "SELECT snowflake_adopt('posts', 'id', 5)");
+    assert_eq!(printed(&mut client, CONSTRAINTS), constraints);
+    run(
+        &mut client,
+        "INSERT INTO posts DEFAULT VALUES;
+         INSERT INTO comments SELECT id FROM posts; INSERT INTO likes SELECT id FROM posts",
+    );
+}
+
+#[test]
+fn a_virtual_generated_column_stays_as_its_columns_type_does() {
+    let Some((_cluster, mut client)) = server_18("virtual generated columns") else { return };
+    run(
+        &mut client,
+        "CREATE TABLE narrow (id serial PRIMARY KEY, next bigint GENERATED ALWAYS AS (id + 1) VIRTUAL);
+         CREATE TABLE wide (id bigserial PRIMARY KEY, next bigint GENERATED ALWAYS AS (id + 1));
+         CREATE TABLE referred (id bigserial PRIMARY KEY);
+         CREATE TABLE referring (referred_id int REFERENCES referred, next int GENERATED ALWAYS AS (referred_id + 1))",
+    );
+    let in_the_way = |sql, message, allowed| Bad { sql, sqlstate: "0A000", message, allowed };
+    assert_each_refused(
+        &mut client,
+        &[
+            in_the_way(
+                "SELECT snowflake_adopt('narrow', 'id', 5)",
+                "column id of table public.narrow has to become bigint",
+                "column next of table public.narrow",
+            ),
+            in_the_way(
+                "SELECT snowflake_adopt('referred', 'id', 5)",
+                "column referred_id of table public.referring has to become bigint",
+                "column next of table public.referring",
+            ),
+            Bad {
+                sql: "SELECT snowflake_adopt('wide', 'next', 5)",
+                sqlstate: "42809",
+                message: "generated column",
+                allowed: "",
+            },
+        ],
+    );
+    run(&mut client, "SELECT snowflake_adopt('wide', 'id', 5); INSERT INTO wide DEFAULT VALUES");
+    assert_eq!(printed(&mut client, "SELECT next = id + 1, id > 1000 FROM wide"), "t|t");
+}
