@@ -106,6 +106,6 @@ COMMENT ON COLUMN snowflake_columns.ids_left IS
 'how many ids it can give from now on, up to the end of the layout or its MAXVALUE';
 COMMENT ON COLUMN snowflake_columns.ends IS 'when the layout ends';
 COMMENT ON COLUMN snowflake_columns.fault IS
-'what a call would be refused with now, other than for a missing right, a read-only transaction or a standby';
+'what a call would be refused with now, other than for a missing right, a read-only transaction or a standby; or why the row is incomplete';
 
 GRANT SELECT ON snowflake_columns TO PUBLIC;

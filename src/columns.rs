@@ -28,7 +28,8 @@ fn snowflake_generator_calls(expression: Expression) -> SetOfIterator<'static, N
 fn unread(unreadable: Unreadable) -> NullableRow<10> {
     let error = match unreadable {
         Unreadable::TooDeep => {
-            "default is nested too deeply to be read: simplify it, or raise max_stack_depth".to_owned()
+            "default is nested too deeply to be read: simplify it, or raise max_stack_depth"
+                .to_owned()
         }
         Unreadable::TooLong(length) => format!(
             "default is too long to be read: simplify it; it is stored in {length} bytes, and at most {LONGEST_TEXT} are read"
@@ -41,9 +42,22 @@ fn unread(unreadable: Unreadable) -> NullableRow<10> {
 
 fn row(call: Call) -> NullableRow<10> {
     let Call { function, sequence, shard, layout } = call;
-    let Status { last_id_at, lead, ids_left, fault } = status_of(sequence, layout);
+    let (Status { last_id_at, lead, ids_left, fault }, is_locked) =
+        match status_of(sequence, layout) {
+            Ok(status) => (status, false),
+            Err(Locked) => (unknown(None), true),
+        };
     // The shard is checked first by a call, too.
-    let fault = layout.and_then(|layout| shard_fault(shard, layout)).or(fault);
+    let refusal = layout
+        .and_then(|layout| shard_fault(shard, layout))
+        .or(fault)
+        .map(|fault| fault.summary(GENERATOR, sequence.unwrap_or(pg_sys::InvalidOid)));
+    let lock = || {
+        is_locked.then(|| {
+            "sequence is locked by another transaction: wait for that to end, or see pg_locks"
+                .into()
+        })
+    };
     NullableRow([
         Some(function.into()),
         sequence.map(Into::into),
@@ -54,25 +68,38 @@ fn row(call: Call) -> NullableRow<10> {
         lead,
         ids_left,
         layout.map(end_of),
-        fault.and_then(|fault| {
-            fault.summary(GENERATOR, sequence.unwrap_or(pg_sys::InvalidOid)).into_datum()
-        }),
+        refusal.or_else(lock).and_then(String::into_datum),
     ])
 }
 
-fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
-    let unknown = |fault| Status { last_id_at: None, lead: None, ids_left: None, fault };
-    let (Some(relid), Some(layout)) = (sequence, layout) else { return unknown(None) };
+/// Another transaction has a lock that reading the sequence would wait for.
+struct Locked;
+
+/// Where the sequence stands. Waits for nobody: one transaction that is left open must not hold up the whole view.
+fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Result<Status, Locked> {
+    let (Some(relid), Some(layout)) = (sequence, layout) else { return Ok(unknown(None)) };
     // Not opened first: to open a view is to read its query, which may be nested too deeply for that.
     if is_something_else(relid) {
-        return unknown(Some(Error::NotASequence));
+        return Ok(unknown(Some(Error::NotASequence)));
     }
-    match sequence::read(relid) {
+    const MODE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+    // SAFETY: takes any OID.
+    if !unsafe { pg_sys::ConditionalLockRelationOid(relid, MODE) } {
+        return Err(Locked);
+    }
+    let reading = sequence::read(relid);
+    // SAFETY: locked above. An ERROR lets go of it with the transaction.
+    unsafe { pg_sys::UnlockRelationOid(relid, MODE) };
+    Ok(match reading {
         Ok(reading) => status(&reading, layout),
         // Whether the sequence is sound is not for this user to know.
         Err(Error::PermissionDenied { .. }) => unknown(None),
         Err(error) => unknown(Some(error)),
-    }
+    })
+}
+
+fn unknown(fault: Option<Error>) -> Status {
+    Status { last_id_at: None, lead: None, ids_left: None, fault }
 }
 
 /// Whether that is a relation, and not a sequence.

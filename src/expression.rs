@@ -2,8 +2,8 @@
 //! anything: an expression is whatever the owner of a table wrote, and who looks at it may be a superuser.
 
 use crate::layout::{INSTAGRAM, Layout};
-use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::PgTryBuilder;
+use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
 use pgrx::pg_sys::{self, NodeTag};
 use pgrx::pgrx_sql_entity_graph::metadata::{
@@ -45,8 +45,8 @@ pub enum Unreadable {
     TooLong(usize),
 }
 
-/// The most bytes that an expression may have as a text. Reading takes some hundred times the memory and cannot be
-/// cancelled, and users may write expressions of up to 1 GB; one with a thousand calls has half of this.
+/// The most bytes that an expression may have as a text. Users may write expressions of up to 1 GB; to read one takes
+/// memory and time in proportion, and cannot be cancelled. An array of a thousand calls has 0.45 MB.
 pub const LONGEST_TEXT: usize = 1 << 20;
 
 /// A stored expression, of SQL type `pg_node_tree`. Nobody but the server can make a value of that type.
@@ -56,8 +56,7 @@ pub struct Expression(pg_sys::Datum);
 unsafe impl<'fcx> ArgAbi<'fcx> for Expression {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: the datum of a text is a pointer, as wide as an i64; the function is strict.
-        let datum: i64 =
-            unsafe { arg.unbox_arg_using_from_datum() }.expect("a strict function");
+        let datum: i64 = unsafe { arg.unbox_arg_using_from_datum() }.expect("a strict function");
         Expression(datum.into())
     }
 }

@@ -372,7 +372,10 @@ fn a_default_that_is_nested_too_deeply_has_a_row_that_says_so() {
         ))
         .unwrap();
     let seen = "SELECT c.* FROM snowflake_columns AS c ORDER BY tab::text";
-    let whole = printed(&mut client, "SELECT tab, shard_id, fault FROM snowflake_columns ORDER BY tab::text");
+    let whole = printed(
+        &mut client,
+        "SELECT tab, shard_id, fault FROM snowflake_columns ORDER BY tab::text",
+    );
     assert_eq!(whole, "deep|5|\nposts|6|");
 
     client.batch_execute("SET max_stack_depth = '200kB'").unwrap();
@@ -382,9 +385,16 @@ fn a_default_that_is_nested_too_deeply_has_a_row_that_says_so() {
         deep,
         "deep|id||||||||||default is nested too deeply to be read: simplify it, or raise max_stack_depth"
     );
-    assert!(posts.starts_with("posts|id|snowflake_nextval(regclass,integer,snowflake_layout)|s|6|"), "{posts}");
+    assert!(
+        posts.starts_with("posts|id|snowflake_nextval(regclass,integer,snowflake_layout)|s|6|"),
+        "{posts}"
+    );
     // The session goes on, and in the same transaction.
-    client.batch_execute("BEGIN; SELECT FROM snowflake_columns; SELECT FROM snowflake_columns; COMMIT").unwrap();
+    client
+        .batch_execute(
+            "BEGIN; SELECT FROM snowflake_columns; SELECT FROM snowflake_columns; COMMIT",
+        )
+        .unwrap();
 }
 
 #[test]
@@ -440,4 +450,31 @@ fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
     client.batch_execute("SET max_stack_depth = '200kB'").unwrap();
     let seen = "SELECT tab, sequence, shard_id, fault FROM snowflake_columns";
     assert_eq!(printed(&mut client, seen), "posts|deep|5|\"deep\" is not a sequence");
+}
+
+#[test]
+fn a_transaction_that_locks_its_sequence_does_not_hold_up_the_view() {
+    let (cluster, mut owner) = server();
+    owner
+        .batch_execute(
+            "CREATE TABLE posts (id bigserial); SELECT snowflake_adopt('posts', 'id', 5);
+             CREATE SEQUENCE s; CREATE TABLE notes (id bigint DEFAULT snowflake_nextval('s', 6));
+             INSERT INTO notes DEFAULT VALUES",
+        )
+        .unwrap();
+    owner.batch_execute("BEGIN; TRUNCATE posts RESTART IDENTITY").unwrap();
+    let mut client = cluster.connect();
+    client.batch_execute("SET lock_timeout = '10s'").unwrap();
+    let seen = "SELECT tab, sequence, shard_id, last_id_at IS NOT NULL, fault FROM snowflake_columns ORDER BY tab::text";
+    assert_eq!(
+        printed(&mut client, seen),
+        "notes|s|6|t|\nposts|posts_id_seq|5|f|sequence is locked by another transaction: wait for that to end, or see pg_locks"
+    );
+    owner.batch_execute("COMMIT").unwrap();
+    assert_eq!(printed(&mut client, seen), "notes|s|6|t|\nposts|posts_id_seq|5|f|");
+    let left =
+        "SELECT count(*) FROM pg_locks WHERE relation IN ('s'::regclass, 'posts_id_seq'::regclass)";
+    client.batch_execute("BEGIN").unwrap();
+    printed(&mut client, seen);
+    assert_eq!(printed(&mut client, left), "0");
 }

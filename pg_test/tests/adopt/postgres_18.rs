@@ -51,7 +51,9 @@ fn a_check_that_is_not_enforced_is_not_in_the_way() {
 
 #[test]
 fn a_shard_check_that_is_not_enforced_does_not_replace_ours() {
-    let Some((_cluster, mut client)) = server_18("shard checks that are not enforced") else { return };
+    let Some((_cluster, mut client)) = server_18("shard checks that are not enforced") else {
+        return;
+    };
     run(
         &mut client,
         "CREATE TABLE posts (id bigint CONSTRAINT theirs CHECK (snowflake_shard_id(id) = 5) NOT ENFORCED);
@@ -68,7 +70,9 @@ fn a_shard_check_that_is_not_enforced_does_not_replace_ours() {
 
 #[test]
 fn a_column_whose_foreign_key_is_not_enforced_is_widened_too() {
-    let Some((_cluster, mut client)) = server_18("foreign keys that are not enforced") else { return };
+    let Some((_cluster, mut client)) = server_18("foreign keys that are not enforced") else {
+        return;
+    };
     run(
         &mut client,
         "CREATE TABLE posts (id serial PRIMARY KEY);

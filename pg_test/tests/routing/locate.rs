@@ -480,7 +480,8 @@ fn a_user_who_nests_partitions_deeply_does_not_crash_the_server() {
     let mut client = cluster.connect();
     nest(&mut client, 2000);
     // From below, so that what core knows of the lower levels is in its cache: looking it up on a full stack is an error.
-    let located = "SELECT count(*), min(partition::text) FROM generate_series(2000, 0, -10) AS level,
+    let located =
+        "SELECT count(*), min(partition::text) FROM generate_series(2000, 0, -10) AS level,
                    snowflake_locate(('t' || level)::regclass, 5)";
     assert_eq!(printed(&mut client, located), "201|leaf");
 }
