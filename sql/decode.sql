@@ -66,7 +66,8 @@ CREATE FUNCTION snowflake_between(
     layout snowflake_layout DEFAULT 'instagram')
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN id >= snowflake_min_id(since, layout) AND id < snowflake_min_id(until, layout);
+RETURN id OPERATOR(pg_catalog.>=) snowflake_min_id(since, layout)
+    AND id OPERATOR(pg_catalog.<) snowflake_min_id(until, layout);
 
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz, snowflake_layout) IS
 'whether an id was minted at or after one instant and before another; a range on the id, which an index serves';

@@ -74,8 +74,8 @@ CREATE OPERATOR = (
     RIGHTARG = snowflake_layout,
     COMMUTATOR = =,
     NEGATOR = <>,
-    RESTRICT = eqsel,
-    JOIN = eqjoinsel,
+    RESTRICT = pg_catalog.eqsel,
+    JOIN = pg_catalog.eqjoinsel,
     HASHES
 );
 
@@ -87,15 +87,15 @@ CREATE OPERATOR <> (
     RIGHTARG = snowflake_layout,
     COMMUTATOR = <>,
     NEGATOR = =,
-    RESTRICT = neqsel,
-    JOIN = neqjoinsel
+    RESTRICT = pg_catalog.neqsel,
+    JOIN = pg_catalog.neqjoinsel
 );
 
 COMMENT ON OPERATOR <> (snowflake_layout, snowflake_layout) IS 'another layout';
 
 CREATE OPERATOR CLASS snowflake_layout_ops
 DEFAULT FOR TYPE snowflake_layout USING hash AS
-    OPERATOR 1 =,
+    OPERATOR 1 = (snowflake_layout, snowflake_layout),
     FUNCTION 1 snowflake_layout_hash(snowflake_layout);
 
 COMMENT ON OPERATOR CLASS snowflake_layout_ops USING hash IS 'equality of layouts';
@@ -120,15 +120,15 @@ COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
 'a layout''s widths, first and last instant, number of shards, and ids per second of a sequence';
 
 CREATE VIEW snowflake_layouts AS
-SELECT preset.layout::text AS name, info.*
+SELECT preset.layout::pg_catalog.text AS name, info.*
 FROM (VALUES
         ('instagram'::snowflake_layout),
-        ('twitter'),
-        ('discord'),
-        ('mastodon'),
-        ('sonyflake'),
-        ('pgedge'),
-        ('js53')
+        ('twitter'::snowflake_layout),
+        ('discord'::snowflake_layout),
+        ('mastodon'::snowflake_layout),
+        ('sonyflake'::snowflake_layout),
+        ('pgedge'::snowflake_layout),
+        ('js53'::snowflake_layout)
     ) AS preset (layout),
     snowflake_layout_info(preset.layout) AS info;
 

@@ -19,13 +19,13 @@ COMMENT ON FUNCTION snowflake_shard_hash(integer, bigint) IS 'hash';
 
 CREATE OPERATOR CLASS snowflake_shard_ops
 FOR TYPE bigint USING hash AS
-    OPERATOR 1 =,
-    OPERATOR 1 = (bigint, integer),
-    OPERATOR 1 = (integer, bigint),
-    OPERATOR 1 = (integer, integer),
-    FUNCTION 1 hashint8(bigint),
+    OPERATOR 1 pg_catalog.= (bigint, bigint),
+    OPERATOR 1 pg_catalog.= (bigint, integer),
+    OPERATOR 1 pg_catalog.= (integer, bigint),
+    OPERATOR 1 pg_catalog.= (integer, integer),
+    FUNCTION 1 pg_catalog.hashint8(bigint),
     FUNCTION 2 snowflake_shard_hash(bigint, bigint),
-    FUNCTION 1 (integer, integer) hashint4(integer),
+    FUNCTION 1 (integer, integer) pg_catalog.hashint4(integer),
     FUNCTION 2 (integer, integer) snowflake_shard_hash(integer, bigint);
 
 COMMENT ON OPERATOR CLASS snowflake_shard_ops USING hash IS
@@ -48,13 +48,13 @@ COMMENT ON FUNCTION snowflake_shard_hash_twitter(integer, bigint) IS 'hash';
 
 CREATE OPERATOR CLASS snowflake_shard_ops_twitter
 FOR TYPE bigint USING hash AS
-    OPERATOR 1 =,
-    OPERATOR 1 = (bigint, integer),
-    OPERATOR 1 = (integer, bigint),
-    OPERATOR 1 = (integer, integer),
-    FUNCTION 1 hashint8(bigint),
+    OPERATOR 1 pg_catalog.= (bigint, bigint),
+    OPERATOR 1 pg_catalog.= (bigint, integer),
+    OPERATOR 1 pg_catalog.= (integer, bigint),
+    OPERATOR 1 pg_catalog.= (integer, integer),
+    FUNCTION 1 pg_catalog.hashint8(bigint),
     FUNCTION 2 snowflake_shard_hash_twitter(bigint, bigint),
-    FUNCTION 1 (integer, integer) hashint4(integer),
+    FUNCTION 1 (integer, integer) pg_catalog.hashint4(integer),
     FUNCTION 2 (integer, integer) snowflake_shard_hash_twitter(integer, bigint);
 
 COMMENT ON OPERATOR CLASS snowflake_shard_ops_twitter USING hash IS
@@ -77,13 +77,13 @@ COMMENT ON FUNCTION snowflake_shard_hash_sonyflake(integer, bigint) IS 'hash';
 
 CREATE OPERATOR CLASS snowflake_shard_ops_sonyflake
 FOR TYPE bigint USING hash AS
-    OPERATOR 1 =,
-    OPERATOR 1 = (bigint, integer),
-    OPERATOR 1 = (integer, bigint),
-    OPERATOR 1 = (integer, integer),
-    FUNCTION 1 hashint8(bigint),
+    OPERATOR 1 pg_catalog.= (bigint, bigint),
+    OPERATOR 1 pg_catalog.= (bigint, integer),
+    OPERATOR 1 pg_catalog.= (integer, bigint),
+    OPERATOR 1 pg_catalog.= (integer, integer),
+    FUNCTION 1 pg_catalog.hashint8(bigint),
     FUNCTION 2 snowflake_shard_hash_sonyflake(bigint, bigint),
-    FUNCTION 1 (integer, integer) hashint4(integer),
+    FUNCTION 1 (integer, integer) pg_catalog.hashint4(integer),
     FUNCTION 2 (integer, integer) snowflake_shard_hash_sonyflake(integer, bigint);
 
 COMMENT ON OPERATOR CLASS snowflake_shard_ops_sonyflake USING hash IS
@@ -106,13 +106,13 @@ COMMENT ON FUNCTION snowflake_shard_hash_js53(integer, bigint) IS 'hash';
 
 CREATE OPERATOR CLASS snowflake_shard_ops_js53
 FOR TYPE bigint USING hash AS
-    OPERATOR 1 =,
-    OPERATOR 1 = (bigint, integer),
-    OPERATOR 1 = (integer, bigint),
-    OPERATOR 1 = (integer, integer),
-    FUNCTION 1 hashint8(bigint),
+    OPERATOR 1 pg_catalog.= (bigint, bigint),
+    OPERATOR 1 pg_catalog.= (bigint, integer),
+    OPERATOR 1 pg_catalog.= (integer, bigint),
+    OPERATOR 1 pg_catalog.= (integer, integer),
+    FUNCTION 1 pg_catalog.hashint8(bigint),
     FUNCTION 2 snowflake_shard_hash_js53(bigint, bigint),
-    FUNCTION 1 (integer, integer) hashint4(integer),
+    FUNCTION 1 (integer, integer) pg_catalog.hashint4(integer),
     FUNCTION 2 (integer, integer) snowflake_shard_hash_js53(integer, bigint);
 
 COMMENT ON OPERATOR CLASS snowflake_shard_ops_js53 USING hash IS

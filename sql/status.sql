@@ -56,6 +56,9 @@ AS 'MODULE_PATHNAME', 'snowflake_generator_calls_wrapper';
 COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
 'the calls of snowflake_nextval in a stored expression; for the view snowflake_columns';
 
+-- Every operator names its schema, and every operand has exactly its type: an operator in the schema of the extension that
+-- fitted better would be called by whoever looks at the view.
+--
 -- Only expressions that depend on a generator are read: a database may have a hundred thousand other defaults. What
 -- applies where is core's build_column_default(): a column's own default, else its domain's. A view's column may have a
 -- default; its domain's is that of the column below.
@@ -63,28 +66,36 @@ CREATE VIEW snowflake_columns AS
 WITH minting AS (
     SELECT DISTINCT classid, objid
     FROM pg_catalog.pg_depend
-    WHERE refclassid = 'pg_catalog.pg_proc'::regclass
-        AND refobjid IN (
-            'snowflake_nextval(regclass)'::regprocedure,
-            'snowflake_nextval(regclass, integer, snowflake_layout)'::regprocedure)
+    WHERE refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
+        AND refobjid OPERATOR(pg_catalog.=) ANY (ARRAY[
+            'snowflake_nextval(pg_catalog.regclass)'::pg_catalog.regprocedure::pg_catalog.oid,
+            'snowflake_nextval(pg_catalog.regclass, pg_catalog.int4, snowflake_layout)'::pg_catalog.regprocedure::pg_catalog.oid])
 ), minting_columns AS (
     SELECT d.adrelid AS relid, d.adnum AS attnum, d.adbin AS expression
     FROM minting
     JOIN pg_catalog.pg_attrdef AS d
-        ON minting.classid = 'pg_catalog.pg_attrdef'::regclass AND minting.objid = d.oid
+        ON minting.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid
+            AND minting.objid OPERATOR(pg_catalog.=) d.oid
     UNION ALL
     SELECT a.attrelid, a.attnum, t.typdefaultbin
     FROM minting
     JOIN pg_catalog.pg_type AS t
-        ON minting.classid = 'pg_catalog.pg_type'::regclass AND minting.objid = t.oid
+        ON minting.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid
+            AND minting.objid OPERATOR(pg_catalog.=) t.oid
     JOIN pg_catalog.pg_attribute AS a
-        ON a.atttypid = t.oid AND NOT a.atthasdef AND a.attidentity = '' AND NOT a.attisdropped
-    JOIN pg_catalog.pg_class AS c ON a.attrelid = c.oid AND c.relkind IN ('r', 'p', 'f')
+        ON a.atttypid OPERATOR(pg_catalog.=) t.oid
+            AND NOT a.atthasdef
+            AND a.attidentity OPERATOR(pg_catalog.=) ''::pg_catalog."char"
+            AND NOT a.attisdropped
+    JOIN pg_catalog.pg_class AS c
+        ON a.attrelid OPERATOR(pg_catalog.=) c.oid
+            AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,f}'::pg_catalog."char"[])
 )
-SELECT c.oid::regclass AS tab, a.attname AS col, call.*
+SELECT c.oid::pg_catalog.regclass AS tab, a.attname AS col, call.*
 FROM minting_columns AS m
-JOIN pg_catalog.pg_class AS c ON m.relid = c.oid
-JOIN pg_catalog.pg_attribute AS a ON m.relid = a.attrelid AND m.attnum = a.attnum
+JOIN pg_catalog.pg_class AS c ON m.relid OPERATOR(pg_catalog.=) c.oid
+JOIN pg_catalog.pg_attribute AS a
+    ON m.relid OPERATOR(pg_catalog.=) a.attrelid AND m.attnum OPERATOR(pg_catalog.=) a.attnum
 CROSS JOIN LATERAL snowflake_generator_calls(m.expression) AS call
 WHERE NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace);
 

@@ -25,6 +25,7 @@ mod load;
 mod locks;
 mod orms;
 mod planner;
+mod planted;
 mod privileges;
 mod quick_path;
 mod refusals;

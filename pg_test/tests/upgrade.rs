@@ -159,7 +159,7 @@ fn assert_the_schema_works(client: &mut Client) {
 }
 
 /// Every object of the extension, with what it is and its comment, a line each.
-fn members(client: &mut Client) -> Vec<String> {
+pub fn members(client: &mut Client) -> Vec<String> {
     let objects = "
         WITH member AS (
             SELECT classid, objid FROM pg_depend

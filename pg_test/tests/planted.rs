@@ -1,0 +1,298 @@
+//! The owner of a database may create the extension in a schema of their own and put anything else into it. None of that
+//! may be run by the extension: whoever uses it next may be a superuser.
+
+use crate::ask::printed;
+use crate::upgrade::members;
+use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
+use postgres::Client;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+const SOW: &str = include_str!("planted/sow.sql");
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// Tables that refer to the extension in every way, all arguments given: a call that leaves one to its default asks for
+/// whatever overload fits better.
+const SCHEMA: &str = "
+    CREATE SEQUENCE s; CREATE SEQUENCE of_this; CREATE SEQUENCE twitter;
+    CREATE TABLE posts (
+        id bigint PRIMARY KEY DEFAULT evil.snowflake_nextval('s'::regclass, 5, 'instagram'::evil.snowflake_layout),
+        tweet bigint DEFAULT evil.snowflake_nextval('twitter'::regclass, evil.snowflake_shard_id(), 'twitter'::evil.snowflake_layout),
+        public_id evil.snowflake,
+        layout evil.snowflake_layout NOT NULL DEFAULT 'twitter',
+        CHECK (evil.snowflake_shard_id(id, 'instagram'::evil.snowflake_layout) = 5));
+    CREATE DOMAIN this_id AS bigint DEFAULT evil.snowflake_nextval('of_this'::regclass);
+    CREATE TABLE of_domain (id this_id, body text);
+    CREATE TABLE by_shard (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops);
+    CREATE TABLE by_shard_0 PARTITION OF by_shard FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+    CREATE TABLE by_shard_1 PARTITION OF by_shard FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+    CREATE TABLE by_shard_twitter (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops_twitter);
+    CREATE TABLE by_shard_twitter_0 PARTITION OF by_shard_twitter FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+    CREATE TABLE by_shard_sonyflake (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops_sonyflake);
+    CREATE TABLE by_shard_sonyflake_0 PARTITION OF by_shard_sonyflake FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+    CREATE TABLE by_shard_js53 (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops_js53);
+    CREATE TABLE by_shard_js53_0 PARTITION OF by_shard_js53 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+    INSERT INTO posts (public_id) SELECT n FROM generate_series(1, 20) AS n;
+    INSERT INTO of_domain (body) VALUES ('x');
+    INSERT INTO by_shard SELECT id FROM posts;
+    INSERT INTO by_shard_twitter SELECT id FROM posts;
+    INSERT INTO by_shard_sonyflake SELECT id FROM posts;
+    INSERT INTO by_shard_js53 SELECT id FROM posts;
+    CREATE INDEX by_public_id ON posts (public_id);
+    CREATE INDEX by_layout ON posts USING hash (layout);
+    CREATE INDEX by_class ON posts USING hash (id evil.snowflake_shard_ops);
+    ANALYZE";
+
+/// Every object of the extension in use.
+const USES: [&str; 24] = [
+    "TABLE evil.snowflake_columns",
+    "SELECT tab, col, function, sequence, layout FROM evil.snowflake_columns",
+    "TABLE evil.snowflake_layouts",
+    "SELECT evil.snowflake_clock()",
+    "SELECT evil.snowflake_sequence_status('s'::regclass, 'instagram'::evil.snowflake_layout)",
+    "SELECT evil.snowflake_generator_calls(adbin) FROM pg_attrdef",
+    "SELECT evil.snowflake_layout_info('twitter'::evil.snowflake_layout)",
+    "SELECT evil.snowflake_nextval('of_this'::regclass), evil.snowflake_currval('of_this'::regclass), evil.snowflake_shard_id()",
+    "SELECT evil.snowflake_nextval('s'::regclass, 5, 'instagram'::evil.snowflake_layout),
+         evil.snowflake_nextvals('s'::regclass, 5, 3, 'instagram'::evil.snowflake_layout)",
+    "SELECT evil.snowflake_decode(id, layout), evil.snowflake_created_at(id, layout), evil.snowflake_shard_id(id, layout),
+         evil.snowflake_seq(id, layout), evil.snowflake_explain(id, layout), evil.snowflake_to_base32(id),
+         evil.snowflake_from_base32(evil.snowflake_to_base32(id)), evil.snowflake_to_uuid(id, layout),
+         evil.snowflake_from_uuid(evil.snowflake_to_uuid(id, layout), layout) FROM posts",
+    "SELECT evil.snowflake_encode(now(), 5, 6, 'instagram'::evil.snowflake_layout),
+         evil.snowflake_min_id(now(), 'instagram'::evil.snowflake_layout)",
+    "SELECT count(*) FROM posts
+     WHERE evil.snowflake_between(id, now() - interval '1 h', now() + interval '1 h', 'instagram'::evil.snowflake_layout)",
+    "SELECT evil.snowflake_locate('by_shard'::regclass, id, 'instagram'::evil.snowflake_layout) FROM by_shard",
+    "SELECT evil.snowflake_layout_in('twitter'::cstring), evil.snowflake_layout_out(layout), evil.snowflake_layout_send(layout),
+         evil.snowflake_layout_eq(layout, layout), evil.snowflake_layout_ne(layout, layout), evil.snowflake_layout_hash(layout)
+     FROM posts",
+    "SELECT count(*) FROM posts AS a JOIN posts AS b ON a.layout OPERATOR(evil.=) b.layout WHERE a.layout OPERATOR(evil.<>) 'js53'",
+    "SELECT layout, count(*) FROM posts GROUP BY layout UNION SELECT 'js53'::evil.snowflake_layout, 1",
+    "SELECT evil.snowflake_in('5'::cstring), evil.snowflake_out(public_id), evil.snowflake_send(public_id),
+         evil.snowflake(5::smallint), evil.snowflake(5::integer), 5::smallint::evil.snowflake, 5::evil.snowflake,
+         5::bigint::evil.snowflake, public_id::bigint, to_json(public_id), coalesce(public_id, 5), public_id + 1
+     FROM posts WHERE public_id = 5 OR public_id < 3::bigint OR public_id IN (1, 2)",
+    "SELECT * FROM posts ORDER BY public_id, layout::text",
+    "SELECT evil.snowflake_shard_hash(5::bigint, 0::bigint), evil.snowflake_shard_hash(5, 0::bigint),
+         evil.snowflake_shard_hash_twitter(5::bigint, 0::bigint), evil.snowflake_shard_hash_twitter(5, 0::bigint),
+         evil.snowflake_shard_hash_sonyflake(5::bigint, 0::bigint), evil.snowflake_shard_hash_sonyflake(5, 0::bigint),
+         evil.snowflake_shard_hash_js53(5::bigint, 0::bigint), evil.snowflake_shard_hash_js53(5, 0::bigint)",
+    "SELECT count(*) FROM by_shard WHERE id = 5",
+    "SELECT count(*) FROM by_shard JOIN posts USING (id)",
+    "SET enable_seqscan = off; SELECT count(*) FROM posts WHERE id = 5; SELECT count(*) FROM posts WHERE layout OPERATOR(evil.=) 'js53'; RESET ALL",
+    "SELECT pg_get_viewdef('evil.snowflake_columns'::regclass)",
+    "COPY posts TO PROGRAM 'cat >/dev/null' (FORMAT binary)",
+];
+
+#[test]
+fn what_is_planted_in_its_schema_is_no_part_of_the_extension_and_is_not_run() {
+    let mut ground = Ground::new();
+    ground.sow();
+    ground.create("");
+    ground.assert_untouched();
+
+    ground.sow();
+    ground.use_everything();
+}
+
+#[test]
+fn an_update_frees_what_was_caught_and_catches_nothing_itself() {
+    for version in release::versions() {
+        let mut ground = Ground::new();
+        ground.sow();
+        ground.create(&format!("VERSION '{version}'"));
+        ground.sow();
+
+        ground.owner.batch_execute("ALTER EXTENSION pg_snowflake UPDATE").unwrap();
+
+        ground.assert_untouched();
+        ground.use_everything();
+    }
+}
+
+/// A database of an ordinary role, who plants, and a superuser, who uses what is there.
+struct Ground {
+    _cluster: Cluster,
+    owner: Client,
+    superuser: Client,
+    /// The extension's objects as they are in a schema of that name where nothing is planted.
+    clean: Vec<String>,
+}
+
+impl Ground {
+    fn new() -> Self {
+        // The install SQL of all releases comes with the first server that wants one.
+        let oldest = release::versions().remove(0);
+        let cluster =
+            Cluster::builder().release(&oldest).setting("pg_snowflake.shard_id", "5").start();
+        for statement in [
+            "CREATE ROLE owner LOGIN",
+            "CREATE DATABASE clean TEMPLATE template0",
+            "CREATE DATABASE hostile OWNER owner TEMPLATE template0",
+        ] {
+            cluster.connect().batch_execute(statement).unwrap();
+        }
+        let mut clean = cluster.connect_to(SUPERUSER, "clean");
+        clean
+            .batch_execute("CREATE SCHEMA evil; CREATE EXTENSION pg_snowflake SCHEMA evil")
+            .unwrap();
+        let mut owner = cluster.connect_to("owner", "hostile");
+        owner.batch_execute(SOW).unwrap();
+        let superuser = cluster.connect_to(SUPERUSER, "hostile");
+        let mut ground = Ground { owner, superuser, clean: members(&mut clean), _cluster: cluster };
+        ground.choose_seed(&mut clean);
+        ground
+    }
+
+    /// What the extension's SQL names, and its own functions.
+    fn choose_seed(&mut self, clean: &mut Client) {
+        let (sql, conversion) =
+            (text_of(&["sql", "sql/releases"]), text_of(&["src/adopt", "src/adopt/column"]));
+        let words: Vec<&str> = words(&sql).union(&words(&conversion)).copied().collect();
+        let symbols: Vec<&str> = symbols(&sql).into_iter().collect();
+        self.owner
+            .execute(
+                "INSERT INTO plant.operators
+                 SELECT DISTINCT oprname FROM pg_operator WHERE oprname = ANY ($1) AND oprleft <> 0",
+                &[&symbols],
+            )
+            .unwrap();
+        self.owner
+            .execute(
+                "INSERT INTO plant.relations SELECT relname FROM pg_class
+                 WHERE relnamespace = 'pg_catalog'::regnamespace AND relname = ANY ($1) AND relkind IN ('r', 'v')",
+                &[&words],
+            )
+            .unwrap();
+        let functions = "
+            SELECT proname::text, (SELECT coalesce(array_agg(a::regtype::text ORDER BY n), '{}')
+                FROM unnest(proargtypes) WITH ORDINALITY AS u (a, n)), prorettype::regtype::text
+            FROM pg_proc WHERE pronargs <= 5 AND provariadic = 0 AND ";
+        let ours = format!("{functions} pronamespace = 'evil'::regnamespace");
+        let named =
+            format!("{functions} pronamespace = 'pg_catalog'::regnamespace AND proname = ANY ($1)");
+        let ours = clean.query(&ours, &[]).unwrap();
+        let named = self.owner.query(&named, &[&words]).unwrap();
+        assert!(ours.len() > 40 && named.len() > 20, "{} and {}", ours.len(), named.len());
+        let of_ours = ours.iter().map(|row| (row, true));
+        for (row, is_ours) in of_ours.chain(named.iter().map(|row| (row, false))) {
+            let (name, args, result): (&str, Vec<&str>, &str) =
+                (row.get(0), row.get(1), row.get(2));
+            self.owner
+                .execute(
+                    "INSERT INTO plant.functions VALUES ($1, $2, $3, $4)",
+                    &[&name, &args, &result, &is_ours],
+                )
+                .unwrap();
+        }
+    }
+
+    fn sow(&mut self) {
+        let planted = take_one(&mut self.owner, "SELECT plant.sow()");
+        let casts = take_one(&mut self.owner, "SELECT plant.casts()");
+        assert!(planted > 100, "{planted}");
+        assert_eq!(casts, 0, "none is the owner's to make");
+    }
+
+    fn create(&mut self, version: &str) {
+        let create = format!("CREATE EXTENSION pg_snowflake SCHEMA evil {version}");
+        self.owner.batch_execute(&create).unwrap();
+    }
+
+    /// Checks that every object of the extension is what it is where nothing is planted.
+    fn assert_untouched(&mut self) {
+        assert_eq!(self.caught(), "");
+        assert_eq!(members(&mut self.superuser), self.clean, "left: planted; right: clean");
+    }
+
+    fn use_everything(&mut self) {
+        self.run(SCHEMA);
+        for sql in USES {
+            self.run(sql);
+        }
+        self.superuser.batch_execute("SET search_path = evil").unwrap();
+        self.run("TABLE evil.snowflake_columns; TABLE evil.snowflake_layouts");
+        self.superuser.batch_execute("RESET search_path").unwrap();
+        assert_eq!(self.caught(), "");
+        let used: BTreeSet<&str> = USES.iter().flat_map(|sql| words(sql)).collect();
+        let forgotten: Vec<String> =
+            self.own_functions().into_iter().filter(|name| !used.contains(name.as_str())).collect();
+        assert!(forgotten.is_empty(), "{forgotten:?}");
+    }
+
+    fn run(&mut self, sql: &str) {
+        self.superuser.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+
+    /// What depends on anything planted and is not planted itself: that was caught, whether or not it has been run.
+    fn caught(&mut self) -> String {
+        printed(
+            &mut self.superuser,
+            "WITH planted (classid, objid) AS (
+                 SELECT 'pg_proc'::regclass::oid, oid FROM pg_proc
+                 WHERE pronamespace = 'evil'::regnamespace AND proowner = 'owner'::regrole
+                 UNION ALL
+                 SELECT 'pg_operator'::regclass, oid FROM pg_operator
+                 WHERE oprnamespace = 'evil'::regnamespace AND oprowner = 'owner'::regrole
+                 UNION ALL
+                 SELECT 'pg_class'::regclass, oid FROM pg_class
+                 WHERE relnamespace = 'evil'::regnamespace AND relowner = 'owner'::regrole
+                 UNION ALL
+                 SELECT 'pg_type'::regclass, oid FROM pg_type
+                 WHERE typnamespace = 'evil'::regnamespace AND typowner = 'owner'::regrole
+                 UNION ALL
+                 SELECT 'pg_rewrite'::regclass, r.oid FROM pg_rewrite AS r JOIN pg_class AS c ON c.oid = ev_class
+                 WHERE relnamespace = 'evil'::regnamespace AND relowner = 'owner'::regrole
+                 UNION ALL
+                 SELECT 'pg_constraint'::regclass, k.oid FROM pg_constraint AS k JOIN pg_type AS t ON t.oid = contypid
+                 WHERE typnamespace = 'evil'::regnamespace AND typowner = 'owner'::regrole)
+             SELECT pg_describe_object(d.classid, d.objid, d.objsubid), pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
+             FROM pg_depend AS d JOIN planted AS p ON (p.classid, p.objid) = (d.refclassid, d.refobjid)
+             WHERE NOT EXISTS (SELECT FROM planted AS other WHERE (other.classid, other.objid) = (d.classid, d.objid))",
+        )
+    }
+
+    /// The names of the extension's functions that can be called.
+    fn own_functions(&mut self) -> Vec<String> {
+        let rows = self
+            .superuser
+            .query(
+                "SELECT DISTINCT proname::text FROM pg_proc
+                 JOIN pg_depend ON classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'
+                 WHERE NOT 'internal'::regtype = ANY (proargtypes) AND proname <> 'snowflake_adopt'
+                   AND pronamespace = 'evil'::regnamespace",
+                &[],
+            )
+            .unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+}
+
+/// What is in the files of folders of the repository, without the comments of SQL.
+fn text_of(folders: &[&str]) -> String {
+    let mut text = String::new();
+    for folder in folders {
+        for entry in fs::read_dir(Path::new(REPOSITORY).join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|end| end == "sql" || end == "rs") {
+                let lines = fs::read_to_string(path).unwrap();
+                text.extend(
+                    lines.lines().flat_map(|line| [line.split("--").next().unwrap(), "\n"]),
+                );
+            }
+        }
+    }
+    text
+}
+
+fn words(text: &str) -> BTreeSet<&str> {
+    text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).collect()
+}
+
+/// What may be an operator, and whatever else is written with the same characters.
+fn symbols(text: &str) -> BTreeSet<&str> {
+    text.split(|letter: char| !"+-*/<>=~!@#%^&|`?".contains(letter)).collect()
+}
