@@ -32,6 +32,15 @@ pub const ISOLATION: Driver = Driver {
     extension: "spec",
 };
 
+/// A part of an expected output that is printed differently by now.
+#[derive(Clone, Copy, Debug)]
+pub struct Difference {
+    /// As it stands in the output.
+    pub was: &'static str,
+    /// As it is printed.
+    pub is: &'static str,
+}
+
 const DATABASE: &str = "regression";
 
 impl Driver {
@@ -40,10 +49,22 @@ impl Driver {
     /// # Panics
     /// Where a test fails, with the differences; where there is none; where the driver is not installed.
     pub fn run_all(self, cluster: &Cluster, input: &Path) {
+        self.run_all_but(cluster, input, &[]);
+    }
+
+    /// Runs every test in `input`, as [`Driver::run_all`] does, and expects these differences from its output.
+    ///
+    /// # Panics
+    /// As [`Driver::run_all`]; where no output has one of the differences.
+    pub fn run_all_but(self, cluster: &Cluster, input: &Path, differences: &[Difference]) {
         let tests = self.tests_in(input);
         assert!(!tests.is_empty(), "no tests in {}", input.display());
+        for Difference { was, .. } in differences {
+            let has_it = |test: &String| expected(input, test).contains(was);
+            assert!(tests.iter().any(has_it), "no output in {} has {was:?}", input.display());
+        }
         for test in &tests {
-            self.run(cluster, input, test);
+            self.run(cluster, input, test, differences);
         }
     }
 
@@ -55,12 +76,12 @@ impl Driver {
     ///
     /// # Panics
     /// Where it fails, with the differences; where the driver is not installed.
-    fn run(self, cluster: &Cluster, input: &Path, test: &str) {
+    fn run(self, cluster: &Cluster, input: &Path, test: &str, differences: &[Difference]) {
         let driver = self.installed();
         // The folder of the tests may be closed to the servers' OS user, and before PostgreSQL 16 the
         // expected output has to be beside them: so each test runs in a folder with its own files.
         let dir = cluster.dir().join(format!("regress_{test}"));
-        self.copy_test(input, test, &dir);
+        self.copy_test(input, test, differences, &dir);
         cluster.fresh_database(DATABASE);
         let output_dir = dir.join("output");
         let output = installation::as_server_user(driver, &dir)
@@ -84,13 +105,17 @@ impl Driver {
         );
     }
 
-    fn copy_test(self, input: &Path, test: &str, dir: &Path) {
-        for (folder, extension) in [(self.tests, self.extension), ("expected", "out")] {
-            let name = format!("{test}.{extension}");
+    fn copy_test(self, input: &Path, test: &str, differences: &[Difference], dir: &Path) {
+        for folder in [self.tests, "expected"] {
             fs::create_dir_all(dir.join(folder)).expect("a folder can be made");
-            fs::copy(input.join(folder).join(&name), dir.join(folder).join(&name))
-                .unwrap_or_else(|error| panic!("{folder}/{name}: {error}"));
         }
+        let name = format!("{test}.{}", self.extension);
+        fs::copy(input.join(self.tests).join(&name), dir.join(self.tests).join(&name))
+            .unwrap_or_else(|error| panic!("{}/{name}: {error}", self.tests));
+        let output = differences
+            .iter()
+            .fold(expected(input, test), |output, Difference { was, is }| output.replace(was, is));
+        fs::write(dir.join(format!("expected/{test}.out")), output).expect("a file can be written");
         installation::give_to_server_user(dir);
     }
 
@@ -113,6 +138,12 @@ pub fn assert_complete(input: &Path) {
         names_in(&input.join("expected"), "out"),
         "left the tests, right the outputs"
     );
+}
+
+/// The expected output of a test.
+fn expected(input: &Path, test: &str) -> String {
+    let path = input.join(format!("expected/{test}.out"));
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// The names, without what they end in, of the files in a folder that should hold no others.

@@ -3,6 +3,7 @@
 
 use crate::ask::printed;
 use crate::upgrade::members;
+use pg_snowflake_servertest::refusal::refused;
 use pg_snowflake_servertest::sequence::take_one;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
 use postgres::Client;
@@ -111,6 +112,88 @@ fn an_update_frees_what_was_caught_and_catches_nothing_itself() {
         ground.assert_untouched();
         ground.use_everything();
     }
+}
+
+#[test]
+fn what_is_converted_calls_the_extension_and_not_what_is_planted() {
+    let mut ground = Ground::new();
+    ground.create("");
+    ground.sow();
+    let tables = [
+        ("of_snowflake", "id evil.snowflake PRIMARY KEY DEFAULT 7, n int", "5", "instagram"),
+        ("of_serial", "id serial PRIMARY KEY, n int", "5", "instagram"),
+        ("of_identity", "id bigint GENERATED ALWAYS AS IDENTITY, n int", "NULL::int", "twitter"),
+        ("of_setting", "id bigserial, n int", "NULL::int", "instagram"),
+        ("of_plain", "id int CHECK (id > 0), n int", "6", "twitter"),
+        ("of_domain", "id public.key, n int", "5", "js53"),
+    ];
+    ground
+        .superuser
+        .batch_execute("CREATE DOMAIN key AS bigint DEFAULT 7 CHECK (VALUE > 0)")
+        .unwrap();
+    for (table, columns, shard, layout) in tables {
+        let convert = format!(
+            "CREATE TABLE {table} ({columns}); INSERT INTO {table} (id, n) OVERRIDING SYSTEM VALUE VALUES (7, 1);
+             SELECT evil.snowflake_adopt('{table}'::regclass, 'id'::name, {shard}, '{layout}'::evil.snowflake_layout, true);
+             INSERT INTO {table} (n) VALUES (2);
+             TABLE evil.snowflake_columns"
+        );
+        ground.run(&convert);
+        let shards = format!(
+            "SELECT evil.snowflake_shard_id(id::bigint, '{layout}'::evil.snowflake_layout)::bigint FROM {table} WHERE n = 2"
+        );
+        let shard = shard.parse().unwrap_or(5);
+        assert_eq!(take_one(&mut ground.superuser, &shards), shard, "{table}");
+    }
+    assert_eq!(ground.caught(), "");
+}
+
+/// Each alone: of many that fit a call equally well PostgreSQL runs none.
+#[test]
+fn an_overload_that_fits_a_conversion_better_is_not_run() {
+    let overloads = [
+        ("evil.snowflake", "evil.snowflake_shard_id(evil.snowflake) RETURNS int"),
+        ("public.key", "evil.snowflake_shard_id(public.key) RETURNS int"),
+        ("bigint", "evil.snowflake_shard_id(bigint) RETURNS int"),
+        ("bigint", "evil.snowflake_nextval(regclass, int) RETURNS bigint"),
+    ];
+    let mut ground = Ground::new();
+    ground.create("");
+    ground.superuser.batch_execute("CREATE DOMAIN key AS bigint").unwrap();
+    for (column, overload) in overloads {
+        let planted = format!(
+            "CREATE FUNCTION {overload} LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$"
+        );
+        ground.owner.batch_execute(&planted).unwrap();
+
+        ground.run(&format!(
+            "CREATE TABLE posts (id {column}, n int); INSERT INTO posts VALUES (7, 1);
+             SELECT evil.snowflake_adopt('posts'::regclass, 'id'::name, 5, 'instagram'::evil.snowflake_layout, true);
+             INSERT INTO posts (n) VALUES (2)"
+        ));
+
+        assert_eq!(ground.caught(), "", "{overload}");
+        let (function, _) = overload.split_once(" RETURNS").unwrap();
+        ground.run(&format!("DROP TABLE posts; DROP FUNCTION {function}"));
+    }
+}
+
+/// There is no way to prefer one of two functions whose further arguments have defaults: PostgreSQL runs neither.
+#[test]
+fn an_overload_with_one_more_argument_fails_a_conversion_and_is_not_run() {
+    let mut ground = Ground::new();
+    ground.create("");
+    ground
+        .owner
+        .batch_execute(
+            "CREATE FUNCTION evil.snowflake_nextval(regclass, int, evil.snowflake_layout, int DEFAULT 0)
+             RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;
+             CREATE TABLE posts (id bigserial)",
+        )
+        .unwrap();
+
+    let convert = "SELECT evil.snowflake_adopt('posts', 'id', 5, 'instagram', false)";
+    assert_eq!(refused(&mut ground.superuser, convert).code().code(), "42725");
 }
 
 /// A database of an ordinary role, who plants, and a superuser, who uses what is there.

@@ -211,35 +211,42 @@ impl Sequence {
 impl Fence {
     fn condition(&self, facts: &Facts, layout: Layout) -> String {
         let Facts { extension, column, .. } = facts;
-        let layout_argument = layout_argument(extension, layout);
-        let of_shard = format!(
-            "{extension}.snowflake_shard_id({column}{layout_argument}) OPERATOR(pg_catalog.=) {}",
-            self.shard
-        );
+        let shard = shard_of(extension, column, layout);
+        let of_shard = format!("{shard} OPERATOR(pg_catalog.=) {}", self.shard);
         let Some(highest_other) = self.highest_other else { return of_shard };
         let first = layout.shift_tick(tick_after(highest_other, layout));
-        format!("{column} OPERATOR(pg_catalog.<) {first}::pg_catalog.int8 OR {of_shard}")
+        format!(
+            "{column}::pg_catalog.int8 OPERATOR(pg_catalog.<) {first}::pg_catalog.int8 OR {of_shard}"
+        )
     }
 }
 
 /// The default.
+///
+/// No argument is left to its own default, and none needs a cast that is not written: a function in the extension's
+/// schema that fitted such a call better would take it over.
 fn minting(extension: &str, sequence: &Sequence, target: &Target) -> String {
     let sequence = format!("{}::pg_catalog.regclass", quote_literal(sequence.name()));
-    let layout = layout_argument(extension, target.layout);
-    let shard = match target.shard {
-        Some(shard) => format!(", {shard}"),
-        None if layout.is_empty() => String::new(),
-        None => format!(", {extension}.snowflake_shard_id()"),
+    let Target { shard, layout, .. } = target;
+    let shard = match shard {
+        Some(shard) => shard.to_string(),
+        None if *layout == INSTAGRAM => {
+            return format!("{extension}.snowflake_nextval({sequence})");
+        }
+        None => format!("{extension}.snowflake_shard_id()"),
     };
-    format!("{extension}.snowflake_nextval({sequence}{shard}{layout})")
+    let layout = layout_argument(extension, *layout);
+    format!("{extension}.snowflake_nextval({sequence}, {shard}, {layout})")
 }
 
-/// The layout as a further argument; nothing where it is the default.
+/// The shard of a column's values, every argument given as for the default.
+pub fn shard_of(extension: &str, column: &str, layout: Layout) -> String {
+    let layout = layout_argument(extension, layout);
+    format!("{extension}.snowflake_shard_id({column}::pg_catalog.int8, {layout})")
+}
+
 fn layout_argument(extension: &str, layout: Layout) -> String {
-    if layout == INSTAGRAM {
-        return String::new();
-    }
-    format!(", '{layout}'::{extension}.snowflake_layout")
+    format!("'{layout}'::{extension}.snowflake_layout")
 }
 
 /// As core's `quote_literal()`, which takes a server, that this module's tests do not have: right under either setting of

@@ -252,7 +252,7 @@ fn the_search_path_of_the_caller_does_not_matter() {
         &mut client,
         "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'posts'::regclass AND contype = 'c'",
     );
-    assert_eq!(text, "CHECK ((snowflake_shard_id(id) = 5))");
+    assert_eq!(text, "CHECK ((snowflake_shard_id(id, 'instagram'::snowflake_layout) = 5))");
 }
 
 #[test]

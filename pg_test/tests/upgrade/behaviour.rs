@@ -2,11 +2,21 @@
 //! follows the head, so a change of behaviour cannot change its own expectation.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::regress::REGRESS;
+use pg_snowflake_servertest::regress::{Difference, REGRESS};
 use pg_snowflake_servertest::release;
 use postgres::Client;
 use std::collections::BTreeSet;
 use std::fs;
+
+/// What is meant to be printed differently since a release.
+///
+/// A converted column's default passes the layout instead of leaving it to the function's default, which left the call to
+/// whatever overload fits better. psql pads the column to its widest value, which had its layout all along: the longer
+/// default takes as many spaces.
+const DIFFERENCES: [Difference; 1] = [Difference {
+    was: "'::regclass, 5)                               ",
+    is: "'::regclass, 5, 'instagram'::snowflake_layout)",
+}];
 
 /// That its SQL can be run at all, and that each of its functions is in the library, every test of updates shows.
 #[test]
@@ -14,7 +24,7 @@ fn the_library_of_the_head_serves_the_sql_of_a_release_as_that_release_did() {
     for version in release::versions() {
         let cluster = Cluster::builder().release(&version).start();
 
-        REGRESS.run_all(&cluster, &release::behaviour(&version));
+        REGRESS.run_all_but(&cluster, &release::behaviour(&version), &DIFFERENCES);
     }
 }
 
@@ -23,7 +33,7 @@ fn what_is_updated_does_what_the_release_did() {
     for version in release::versions() {
         let cluster = Cluster::builder().release(&version).updated().start();
 
-        REGRESS.run_all(&cluster, &release::behaviour(&version));
+        REGRESS.run_all_but(&cluster, &release::behaviour(&version), &DIFFERENCES);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Attribute, Column};
 use crate::adopt::catalog::{Extension, TREE, as_user, rows, run, text};
 use crate::adopt::encoding::from_server;
+use crate::adopt::plan;
 use crate::layout::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};
@@ -26,12 +27,11 @@ impl Column {
         let Attribute { name, .. } = &self.attribute;
         let sql = format!(
             "SELECT max({name})::int8 FROM {}
-             WHERE CASE WHEN {name}::int8 < 0 THEN true
-                 ELSE {}.snowflake_shard_id({name}::int8, $1::text::{}.snowflake_layout) <> $2::int8 END",
-            self.table.name, extension.schema, extension.schema
+             WHERE CASE WHEN {name}::int8 < 0 THEN true ELSE {} <> $1::int8 END",
+            self.table.name,
+            plan::shard_of(&extension.schema, name, layout)
         );
-        let arguments = [text(&layout.to_string()), i64::from(shard).into()];
-        rows(&sql, &arguments, |row| row.nullable(1))[0]
+        rows(&sql, &[i64::from(shard).into()], |row| row.nullable(1))[0]
     }
 
     /// Drops the table's constraint of that name (quoted) again, if another says the same.

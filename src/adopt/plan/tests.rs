@@ -56,7 +56,7 @@ fn a_bigserial_takes_its_sequence_along() {
              MINVALUE 1 START WITH 1 RESTART WITH 3073",
             "ALTER SEQUENCE blog.posts_id_seq OWNED BY blog.posts.id",
             "ALTER TABLE blog.posts ALTER COLUMN id SET DEFAULT \
-             public.snowflake_nextval('blog.posts_id_seq'::pg_catalog.regclass, 5)",
+             public.snowflake_nextval('blog.posts_id_seq'::pg_catalog.regclass, 5, 'instagram'::public.snowflake_layout)",
         ]
     );
 }
@@ -134,7 +134,7 @@ fn a_new_sequence_comes_with_its_owner_and_its_users() {
 #[test]
 fn the_default_names_the_shard_or_asks_the_database() {
     let cases = [
-        (Some(5), INSTAGRAM, ", 5"),
+        (Some(5), INSTAGRAM, ", 5, 'instagram'::public.snowflake_layout"),
         (None, INSTAGRAM, ""),
         (Some(5), TWITTER, ", 5, 'twitter'::public.snowflake_layout"),
         (None, TWITTER, ", public.snowflake_shard_id(), 'twitter'::public.snowflake_layout"),
@@ -148,14 +148,19 @@ fn the_default_names_the_shard_or_asks_the_database() {
 
 #[test]
 fn the_fence_lets_pass_what_is_there() {
-    let of_shard = "public.snowflake_shard_id(id) OPERATOR(pg_catalog.=) 5";
+    let of_shard = "public.snowflake_shard_id(id::pg_catalog.int8, 'instagram'::public.snowflake_layout) OPERATOR(pg_catalog.=) 5";
     let cases = [
         (None, of_shard.to_owned()),
         (
             Some(2 << 23 | 7),
-            format!("id OPERATOR(pg_catalog.<) 25165824::pg_catalog.int8 OR {of_shard}"),
+            format!(
+                "id::pg_catalog.int8 OPERATOR(pg_catalog.<) 25165824::pg_catalog.int8 OR {of_shard}"
+            ),
         ),
-        (Some(-1), format!("id OPERATOR(pg_catalog.<) 0::pg_catalog.int8 OR {of_shard}")),
+        (
+            Some(-1),
+            format!("id::pg_catalog.int8 OPERATOR(pg_catalog.<) 0::pg_catalog.int8 OR {of_shard}"),
+        ),
     ];
     for (highest_other, condition) in cases {
         let fence = Some(Fence { name: "posts_id_shard_check".into(), shard: 5, highest_other });
