@@ -18,7 +18,7 @@ use crate::{sequence, shard};
 use catalog::Extension;
 use column::Column;
 use pgrx::prelude::*;
-use plan::{Facts, Fence, Target};
+use plan::{Facts, Fence, Statement, Target};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
@@ -53,11 +53,16 @@ fn snowflake_adopt(
     let fence = check_shard.then(|| Fence {
         name: column.free_constraint_name(),
         shard,
-        highest_other: column.highest_other(layout, shard, &extension),
+        highest_other: column.highest_other(layout, shard),
     });
     let target = Target { shard: shard_id.map(|_| shard), layout, fence };
     for statement in plan::statements(&facts, &target, ticks) {
-        catalog::run(&statement);
+        match statement {
+            Statement::Plain(sql) => catalog::run(&sql),
+            Statement::Rewrite { table, sql } => {
+                catalog::as_owner(catalog::owner(&table), || catalog::run(&sql));
+            }
+        }
     }
     if let Some(fence) = &target.fence {
         column.drop_if_repeated(&fence.name);

@@ -70,6 +70,12 @@ pub fn relation(name: &str) -> pg_sys::Oid {
     rows("SELECT $1::regclass::oid", &[text(name)], |row| row.get(1))[0]
 }
 
+/// The owner of the table of a quoted name.
+pub fn owner(table: &str) -> pg_sys::Oid {
+    let sql = "SELECT relowner FROM pg_class WHERE oid = $1::regclass";
+    rows(sql, &[text(table)], |row| row.get(1))[0]
+}
+
 /// Takes the lock, and keeps it to the end of the transaction.
 pub fn lock(relid: pg_sys::Oid, mode: u32) {
     // SAFETY: takes any OID; whether it still names something is seen afterwards.
@@ -91,6 +97,12 @@ pub fn as_user<T>(user: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
         pg_sys::SetUserIdAndSecContext(caller, context);
         value
     }
+}
+
+/// Runs what evaluates expressions of a table's owner as the owner, if that is another user than the current one.
+pub fn as_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
+    // SAFETY: only looks.
+    if unsafe { pg_sys::GetUserId() } == owner { run() } else { as_user(owner, run) }
 }
 
 /// The extension's own objects.

@@ -3,7 +3,7 @@
 mod constraints;
 mod found;
 
-use super::catalog::{Extension, TREE, lock, rows, text};
+use super::catalog::{Extension, TREE, as_owner, lock, rows, text};
 use super::encoding::{from_server, to_server};
 use super::plan::{Facts, Grant, Sequence};
 use super::references::{Holder, Narrows, lock_tree};
@@ -158,7 +158,12 @@ impl Column {
     /// The highest value. max() takes it from the end of an index, where there is one.
     fn highest(&self) -> Option<i64> {
         let sql = format!("SELECT max({})::int8 FROM {}", self.attribute.name, self.table.name);
-        rows(&sql, &[], |row| row.nullable(1))[0]
+        self.read(&sql)
+    }
+
+    /// A value that a query of the table finds. Planning one evaluates what is constant in the predicates of its indexes.
+    fn read(&self, sql: &str) -> Option<i64> {
+        as_owner(self.table.owner, || rows(sql, &[], |row| row.nullable(1))[0])
     }
 
     /// The tables whose identity has to be dropped: from 17 on that of a partition goes with its parent's.

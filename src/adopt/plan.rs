@@ -95,6 +95,20 @@ pub struct Fence {
     pub highest_other: Option<i64>,
 }
 
+/// A step of the conversion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Statement {
+    /// It evaluates nothing but what is the extension's.
+    Plain(String),
+    /// It writes a table anew, and evaluates the CHECKs of that table: with the rights of the table's owner.
+    Rewrite {
+        /// The table.
+        table: String,
+        /// The statement.
+        sql: String,
+    },
+}
+
 /// Some value is above the ids that are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooHigh {
@@ -121,25 +135,21 @@ fn tick_after(value: i64, layout: Layout) -> i64 {
 /// The first of `ticks` is where the sequence starts, so that new ids are above the old by the counter, and not only for
 /// as long as the clock does not step back. One that stands in `ticks` may have been minting, whatever the default says:
 /// a function or a program may have asked it, and ids that are in no row any more may be anywhere else. So it goes on.
-pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<String> {
+pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<Statement> {
     let Facts { extension, table, column, sequence, .. } = facts;
     let alter = format!("ALTER TABLE {table} ALTER COLUMN {column}");
-    let mut statements: Vec<String> = facts
-        .identities
-        .iter()
-        .map(|of| format!("ALTER TABLE {of} ALTER COLUMN {column} DROP IDENTITY"))
-        .collect();
+    let drop_identity = |of| format!("ALTER TABLE {of} ALTER COLUMN {column} DROP IDENTITY");
+    let mut before: Vec<String> = facts.identities.iter().map(drop_identity).collect();
     if !facts.narrow.is_empty() {
         // Of whatever kind the old default is, it need not be one of the new type.
-        statements.push(format!("{alter} DROP DEFAULT"));
-        statements.extend(facts.narrow.iter().map(Narrow::widened));
+        before.push(format!("{alter} DROP DEFAULT"));
     }
     // The second counter of the tick: of a fresh sequence, too, the first id has seq 1. A layout without seqs has no second
     // one in tick 0, and MINVALUE is 1.
     let first = target.layout.at_tick(1, *ticks.start()).max(1);
     let last = target.layout.last_counter_in(*ticks.end());
     let live = facts.next.filter(|next| (first..=last).contains(next));
-    statements.extend(sequence.statements(live, first));
+    let mut statements = sequence.statements(live, first);
     // pg_get_serial_sequence() would name any of them.
     let release = |other| format!("ALTER SEQUENCE {other} OWNED BY NONE");
     statements.extend(facts.released.iter().map(release));
@@ -150,16 +160,19 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
         statements
             .push(format!("ALTER TABLE {table} ADD CONSTRAINT {} CHECK ({check})", fence.name));
     }
-    statements
+    let plain = |statements: Vec<String>| statements.into_iter().map(Statement::Plain);
+    let widened = facts.narrow.iter().map(Narrow::widened);
+    plain(before).chain(widened).chain(plain(statements)).collect()
 }
 
 impl Narrow {
     /// All columns of a table in one statement, since each rewrites it.
-    fn widened(&self) -> String {
+    fn widened(&self) -> Statement {
         let columns = self.columns.iter();
         let actions: Vec<String> =
             columns.map(|column| format!("ALTER COLUMN {column} TYPE pg_catalog.int8")).collect();
-        format!("ALTER TABLE {} {}", self.table, actions.join(", "))
+        let sql = format!("ALTER TABLE {} {}", self.table, actions.join(", "));
+        Statement::Rewrite { table: self.table.clone(), sql }
     }
 }
 
@@ -240,7 +253,7 @@ fn minting(extension: &str, sequence: &Sequence, target: &Target) -> String {
 }
 
 /// The shard of a column's values, every argument given as for the default.
-pub fn shard_of(extension: &str, column: &str, layout: Layout) -> String {
+fn shard_of(extension: &str, column: &str, layout: Layout) -> String {
     let layout = layout_argument(extension, layout);
     format!("{extension}.snowflake_shard_id({column}::pg_catalog.int8, {layout})")
 }

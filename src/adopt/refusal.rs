@@ -1,5 +1,6 @@
 //! What `snowflake_adopt` refuses, and how it is told.
 
+use super::references::OtherOwner;
 use crate::layout::Layout;
 use crate::report::Report;
 use pgrx::prelude::*;
@@ -160,6 +161,20 @@ pub fn narrow_elsewhere(table: &str, column: &str, foreign: &[String]) -> ! {
         hint: Some(format!(
             "Change the column on those servers, then here: ALTER TABLE {table} ALTER COLUMN {column} TYPE bigint;"
         )),
+    }
+    .raise()
+}
+
+/// A superuser would evaluate the expressions of one owner with the rights of another.
+pub fn other_owner(column: &str, other: &OtherOwner) -> ! {
+    let OtherOwner { table, owner, owner_above } = other;
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        message: format!("cannot change the type of {column} in tables of several owners"),
+        detail: Some(format!(
+            "The tables are rewritten with the rights of role {owner_above}. Table {table} belongs to {owner}."
+        )),
+        hint: Some(format!("ALTER TABLE {table} OWNER TO {owner_above};")),
     }
     .raise()
 }

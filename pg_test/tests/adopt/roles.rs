@@ -83,6 +83,75 @@ fn the_owners_check_gets_none_of_the_rights_of_a_superuser_who_adopts() {
     assert_eq!(printed(&mut client, "SELECT current_user"), "postgres");
 }
 
+/// Widening a column checks every row again, and planning any query evaluates what is constant in the predicates of indexes.
+#[test]
+fn whatever_a_conversion_evaluates_is_evaluated_as_the_owner_of_its_table() {
+    let expressions = [
+        ("id int CHECK (joes.is_joe(id))", "post_id int"),
+        ("id int", "post_id int CHECK (anns.is_ann(post_id))"),
+        ("id bigint", "post_id int CHECK (anns.is_ann(post_id))"),
+        ("id int, EXCLUDE (id WITH =) WHERE (joes.is_joe(1))", "post_id bigint"),
+        ("id bigint, EXCLUDE (id WITH =) WHERE (joes.is_joe(1))", "post_id bigint"),
+    ];
+    for (id, post_id) in expressions {
+        let (_cluster, mut client) = server();
+        for role in ["joe", "ann"] {
+            run(
+                &mut client,
+                &format!(
+                    "CREATE ROLE {role}; CREATE SCHEMA {role}s AUTHORIZATION {role};
+                     GRANT USAGE ON SCHEMA {role}s TO PUBLIC;
+                     CREATE FUNCTION {role}s.is_{role}(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+                     BEGIN
+                         IF current_user <> '{role}' THEN RAISE EXCEPTION 'evaluated as %', current_user; END IF;
+                         RETURN true;
+                     END $$;"
+                ),
+            );
+        }
+        run(
+            &mut client,
+            &format!(
+                "SET ROLE joe; CREATE TABLE joes.posts ({id}, n int, PRIMARY KEY (id)); INSERT INTO joes.posts VALUES (7, 1);
+                 GRANT REFERENCES ON joes.posts TO ann;
+                 SET ROLE ann; CREATE TABLE anns.comments ({post_id} REFERENCES joes.posts); INSERT INTO anns.comments VALUES (7);
+                 RESET ROLE;
+                 SELECT snowflake_adopt('joes.posts', 'id', 5, check_shard => true)"
+            ),
+        );
+
+        let shard = "SELECT snowflake_shard_id(id) FROM joes.posts WHERE n = 2";
+        run(&mut client, "SET ROLE joe; INSERT INTO joes.posts (n) VALUES (2)");
+        assert_eq!(printed(&mut client, shard), "5", "{id} {post_id}");
+    }
+}
+
+#[test]
+fn tables_of_several_owners_are_not_rewritten_with_the_rights_of_one() {
+    let (_cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE ROLE \"Joe\"; CREATE TABLE posts (id int, n int) PARTITION BY LIST (n);
+         CREATE TABLE posts_any PARTITION OF posts DEFAULT; ALTER TABLE posts OWNER TO \"Joe\"",
+    );
+    let adopt = "SELECT snowflake_adopt('posts', 'id', 5)";
+    let mixed = Refusal {
+        sqlstate: "42501",
+        message: "in tables of several owners",
+        hint: "OWNER TO \"Joe\"",
+    };
+
+    let refusal = assert_refused(&mut client, adopt, mixed);
+    run(&mut client, refusal.hint().unwrap());
+    run(&mut client, adopt);
+
+    // Nothing is rewritten.
+    run(
+        &mut client,
+        "ALTER TABLE posts_any OWNER TO postgres; SELECT snowflake_adopt('posts', 'id', 5)",
+    );
+}
+
 #[test]
 fn who_could_insert_into_an_identity_column_still_can() {
     let (cluster, mut owner) = server();

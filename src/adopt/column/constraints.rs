@@ -1,9 +1,8 @@
 //! What constrains a column: its type and the CHECKs, which new ids have to pass, and the CHECK that keeps other shards out.
 
 use super::{Attribute, Column};
-use crate::adopt::catalog::{Extension, TREE, as_user, rows, run, text};
+use crate::adopt::catalog::{TREE, as_user, rows, run, text};
 use crate::adopt::encoding::from_server;
-use crate::adopt::plan;
 use crate::layout::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};
@@ -23,15 +22,18 @@ pub struct Check {
 
 impl Column {
     /// The highest value of another shard. A negative one is no id, and of layouts with fewer than 64 bits has no shard.
-    pub fn highest_other(&self, layout: Layout, shard: u32, extension: &Extension) -> Option<i64> {
+    pub fn highest_other(&self, layout: Layout, shard: u32) -> Option<i64> {
         let Attribute { name, .. } = &self.attribute;
+        // In core's arithmetic: the owner of the table need not be allowed to call the extension by name.
         let sql = format!(
             "SELECT max({name})::int8 FROM {}
-             WHERE CASE WHEN {name}::int8 < 0 THEN true ELSE {} <> $1::int8 END",
+             WHERE CASE WHEN {name}::int8 < 0 THEN true
+                 ELSE {name}::int8 >> {} & {}::int8 <> {shard}::int8 END",
             self.table.name,
-            plan::shard_of(&extension.schema, name, layout)
+            layout.shard_shift(),
+            layout.shards() - 1,
         );
-        rows(&sql, &[i64::from(shard).into()], |row| row.nullable(1))[0]
+        self.read(&sql)
     }
 
     /// Drops the table's constraint of that name (quoted) again, if another says the same.

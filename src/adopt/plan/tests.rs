@@ -23,6 +23,13 @@ fn target(shard: Option<u32>, layout: Layout) -> Target {
     Target { shard, layout, fence: None }
 }
 
+/// The statements, of whichever kind.
+fn sql(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<String> {
+    let statements = statements(facts, target, ticks);
+    let sql = |(Statement::Plain(sql) | Statement::Rewrite { sql, .. })| sql;
+    statements.into_iter().map(sql).collect()
+}
+
 #[test]
 fn new_ids_begin_in_the_tick_after_the_highest_value() {
     let cases = [
@@ -50,7 +57,7 @@ fn what_a_layout_cannot_reach_is_too_high() {
 #[test]
 fn a_bigserial_takes_its_sequence_along() {
     assert_eq!(
-        statements(&facts(kept()), &target(Some(5), INSTAGRAM), 3..=9),
+        sql(&facts(kept()), &target(Some(5), INSTAGRAM), 3..=9),
         [
             "ALTER SEQUENCE blog.posts_id_seq AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE \
              MINVALUE 1 START WITH 1 RESTART WITH 3073",
@@ -67,7 +74,7 @@ fn a_sequence_that_may_have_been_minting_is_not_set_back() {
         [(3072, true), (3073, false), (5 << 10 | 1023, false), (6 << 10, true), (i64::MAX, true)]
     {
         let facts = Facts { next: Some(next), ..facts(kept()) };
-        let statements = statements(&facts, &target(Some(5), INSTAGRAM), 3..=5);
+        let statements = sql(&facts, &target(Some(5), INSTAGRAM), 3..=5);
         assert_eq!(statements[0].contains("RESTART"), restarts, "{next}");
     }
 }
@@ -76,7 +83,7 @@ fn a_sequence_that_may_have_been_minting_is_not_set_back() {
 fn a_sequence_starts_at_1_or_above_in_a_layout_without_seqs_too() {
     let layout = Layout { seq_bits: 0, ..INSTAGRAM };
     let facts = Facts { next: Some(-5), ..facts(kept()) };
-    let statements = statements(&facts, &target(Some(5), layout), 0..=5);
+    let statements = sql(&facts, &target(Some(5), layout), 0..=5);
     assert!(statements[0].ends_with("MINVALUE 1 START WITH 1 RESTART WITH 1"), "{statements:?}");
 }
 
@@ -88,13 +95,30 @@ fn all_columns_of_a_table_are_widened_by_one_statement_after_the_default_is_gone
         Narrow { table: "blog.comments".into(), columns: vec!["post_id".into()] },
     ];
     assert_eq!(
-        statements(&facts, &target(Some(5), INSTAGRAM), 0..=9)[..3],
+        sql(&facts, &target(Some(5), INSTAGRAM), 0..=9)[..3],
         [
             "ALTER TABLE blog.posts ALTER COLUMN id DROP DEFAULT",
             "ALTER TABLE blog.posts ALTER COLUMN id TYPE pg_catalog.int8, \
              ALTER COLUMN reply_to TYPE pg_catalog.int8",
             "ALTER TABLE blog.comments ALTER COLUMN post_id TYPE pg_catalog.int8",
         ]
+    );
+}
+
+#[test]
+fn what_writes_a_table_anew_is_the_business_of_its_owner() {
+    let mut facts = facts(kept());
+    facts.narrow = vec![Narrow { table: "blog.comments".into(), columns: vec!["post_id".into()] }];
+    let rewrites: Vec<Statement> = statements(&facts, &target(Some(5), INSTAGRAM), 0..=9)
+        .into_iter()
+        .filter(|statement| matches!(statement, Statement::Rewrite { .. }))
+        .collect();
+    assert_eq!(
+        rewrites,
+        [Statement::Rewrite {
+            table: "blog.comments".into(),
+            sql: "ALTER TABLE blog.comments ALTER COLUMN post_id TYPE pg_catalog.int8".into(),
+        }]
     );
 }
 
@@ -117,7 +141,7 @@ fn a_new_sequence_comes_with_its_owner_and_its_users() {
     facts.identities = vec!["blog.posts".into()];
     facts.released = vec!["blog.s".into()];
     assert_eq!(
-        statements(&facts, &target(Some(5), INSTAGRAM), 1..=9)[..8],
+        sql(&facts, &target(Some(5), INSTAGRAM), 1..=9)[..8],
         [
             "ALTER TABLE blog.posts ALTER COLUMN id DROP IDENTITY",
             "CREATE UNLOGGED SEQUENCE blog.posts_id_seq CACHE 20",
@@ -140,7 +164,7 @@ fn the_default_names_the_shard_or_asks_the_database() {
         (None, TWITTER, ", public.snowflake_shard_id(), 'twitter'::public.snowflake_layout"),
     ];
     for (shard, layout, arguments) in cases {
-        let statements = statements(&facts(kept()), &target(shard, layout), 0..=9);
+        let statements = sql(&facts(kept()), &target(shard, layout), 0..=9);
         let call = format!("('blog.posts_id_seq'::pg_catalog.regclass{arguments})");
         assert!(statements.last().unwrap().ends_with(&call), "{statements:?}");
     }
@@ -166,7 +190,7 @@ fn the_fence_lets_pass_what_is_there() {
         let fence = Some(Fence { name: "posts_id_shard_check".into(), shard: 5, highest_other });
         let target = Target { shard: None, layout: INSTAGRAM, fence };
         assert_eq!(
-            *statements(&facts(kept()), &target, 3..=9).last().unwrap(),
+            *sql(&facts(kept()), &target, 3..=9).last().unwrap(),
             format!(
                 "ALTER TABLE blog.posts ADD CONSTRAINT posts_id_shard_check CHECK ({condition})"
             )
