@@ -4,6 +4,7 @@
 use crate::layout::{INSTAGRAM, Layout};
 use pgrx::PgTryBuilder;
 use pgrx::callconv::{Arg, ArgAbi};
+use pgrx::pg_catalog::pg_proc::PgProc;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
 use pgrx::pg_sys::{self, NodeTag};
 use pgrx::pgrx_sql_entity_graph::metadata::{
@@ -284,7 +285,13 @@ unsafe fn as_node<T>(node: *mut pg_sys::Node, tag: NodeTag) -> Option<*mut T> {
     unsafe { (!node.is_null() && (*node).type_ == tag).then(|| node.cast()) }
 }
 
+/// `ClanguageId` (catalog/pg_language.dat).
+const C_LANGUAGE: pg_sys::Oid = pg_sys::Oid::from_u32(13);
+
 /// Whether that is a function of this extension with that name, in whatever schema it is.
+///
+/// The owner of the extension may add functions to it, whose arguments are of any type. None of them is in C, which takes a
+/// superuser.
 unsafe fn is_ours(function: pg_sys::Oid, name: &CStr, extension: pg_sys::Oid) -> bool {
     // SAFETY: both take any OID, and the name is null or a C string.
     unsafe {
@@ -292,6 +299,7 @@ unsafe fn is_ours(function: pg_sys::Oid, name: &CStr, extension: pg_sys::Oid) ->
         !found.is_null()
             && CStr::from_ptr(found) == name
             && pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, function) == extension
+            && PgProc::new(function).is_some_and(|function| function.prolang() == C_LANGUAGE)
     }
 }
 

@@ -102,6 +102,33 @@ fn a_function_of_the_same_name_elsewhere_is_not_ours() {
     );
 }
 
+/// Its arguments are of whatever type it declares, and the bits of those would be shown.
+#[test]
+fn an_overload_that_the_extensions_owner_has_added_to_it_is_not_ours() {
+    let (cluster, mut superuser) = server();
+    superuser
+        .batch_execute("DROP EXTENSION pg_snowflake; CREATE ROLE owner LOGIN; GRANT CREATE ON DATABASE postgres TO owner; GRANT CREATE ON SCHEMA public TO owner")
+        .unwrap();
+    cluster
+        .connect_to("owner", "postgres")
+        .batch_execute(
+            "CREATE EXTENSION pg_snowflake;
+             CREATE FUNCTION snowflake_nextval(text) RETURNS bigint LANGUAGE sql RETURN 1;
+             CREATE FUNCTION snowflake_nextval(text, int, text) RETURNS bigint LANGUAGE sql RETURN 1;
+             ALTER EXTENSION pg_snowflake ADD FUNCTION snowflake_nextval(text);
+             ALTER EXTENSION pg_snowflake ADD FUNCTION snowflake_nextval(text, int, text)",
+        )
+        .unwrap();
+    superuser.batch_execute("CREATE SEQUENCE s").unwrap();
+    assert_eq!(
+        shown(
+            &mut superuser,
+            "snowflake_nextval('s'::regclass, 6) + snowflake_nextval('s'::text) + snowflake_nextval('s'::text, 5, 'x'::text)"
+        ),
+        "s|6|f|instagram"
+    );
+}
+
 #[test]
 fn it_follows_the_extension_to_another_schema() {
     let (_cluster, mut client) = server();
