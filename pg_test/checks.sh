@@ -36,8 +36,8 @@ check_scripts() {
 check_spelling() {
     local files
     mapfile -t files < <(git ls-files '*.md' '*.sql')
-    # A misspelt layout, to show what is said to it.
-    run codespell --ignore-words-list twiter "${files[@]}"
+    # A misspelt layout, to show what is said to it; a word of SQL.
+    run codespell --ignore-words-list twiter,inout "${files[@]}"
 }
 
 # By PGXN's own validator.
