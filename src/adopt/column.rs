@@ -6,7 +6,7 @@ mod found;
 use super::catalog::{Extension, TREE, as_owner, lock, rows, text};
 use super::encoding::{from_server, to_server};
 use super::plan::{Facts, Grant, Sequence};
-use super::references::{Holder, Narrows, lock_tree};
+use super::references::{Holder, Narrows, lock_tree, refuse_other_owners};
 use super::refusal;
 use crate::report::no_such_table;
 use found::{Found, ROLE, grant};
@@ -138,6 +138,7 @@ impl Column {
 
     /// All that the plan has to know.
     pub fn facts(&self, extension: &Extension) -> Facts {
+        refuse_other_owners(&self.holder, &self.name());
         let narrow = self.narrows.check();
         let found = Found::of(self);
         let released = self.other_sequences(found.as_ref());

@@ -178,9 +178,7 @@ impl Narrows {
             if !foreign.is_empty() {
                 refusal::narrow_elsewhere(&described.table, &described.column, &foreign);
             }
-            if let Some(other) = OtherOwner::below(holder) {
-                refusal::other_owner(&described.name(), &other);
-            }
+            refuse_other_owners(holder, &described.name());
             let column = described.column.clone();
             match tables.iter_mut().find(|narrow| narrow.table == described.table) {
                 Some(narrow) => narrow.columns.push(column),
@@ -218,37 +216,40 @@ fn foreign_tables(holder: &Holder) -> Vec<String> {
     rows(&sql, &[holder.table.into()], |row| row.get(1))
 }
 
-/// A partition or child whose owner has rights that the owner of its parent lacks.
+/// Refuses where a partition or child belongs to another role than its table.
+///
+/// CHECKs are evaluated with the rights of the table's owner, and a child's were written by the owner of the child, or of the
+/// table above it: whoever wrote one must not get at the rights of the other.
+pub fn refuse_other_owners(holder: &Holder, column: &str) {
+    let sql = format!(
+        "{TREE}
+        SELECT format('%I.%I', n.nspname, c.relname), quote_ident(pg_get_userbyid(c.relowner)),
+            quote_ident(pg_get_userbyid(top.relowner))
+        FROM tree
+        JOIN pg_class AS c ON c.oid = tree.relid
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        JOIN pg_class AS top ON top.oid = $1
+        WHERE c.relowner <> top.relowner
+        ORDER BY 1"
+    );
+    let others = rows(&sql, &[holder.table.into()], |row| OtherOwner {
+        table: row.get(1),
+        owner: row.get(2),
+        owner_above: row.get(3),
+    });
+    if let Some(other) = others.first() {
+        refusal::other_owner(column, other);
+    }
+}
+
+/// A partition or child that belongs to another role than its table.
 pub struct OtherOwner {
-    /// The table.
+    /// The partition or child.
     pub table: String,
     /// Its owner.
     pub owner: String,
     /// The owner of the table that it inherits from.
     pub owner_above: String,
-}
-
-impl OtherOwner {
-    /// The first one, where a table is rewritten with the rights of its owner.
-    fn below(holder: &Holder) -> Option<Self> {
-        let sql = format!(
-            "{TREE}
-            SELECT format('%I.%I', n.nspname, c.relname), quote_ident(pg_get_userbyid(c.relowner)),
-                quote_ident(pg_get_userbyid(top.relowner))
-            FROM tree
-            JOIN pg_class AS c ON c.oid = tree.relid
-            JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            JOIN pg_class AS top ON top.oid = $1
-            WHERE pg_get_userbyid(top.relowner) <> current_user AND NOT pg_has_role(top.relowner, c.relowner, 'USAGE')
-            ORDER BY 1"
-        );
-        let found = rows(&sql, &[holder.table.into()], |row| OtherOwner {
-            table: row.get(1),
-            owner: row.get(2),
-            owner_above: row.get(3),
-        });
-        found.into_iter().next()
-    }
 }
 
 /// What PostgreSQL refuses to change a column's type for.

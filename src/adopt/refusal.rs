@@ -170,9 +170,9 @@ pub fn other_owner(column: &str, other: &OtherOwner) -> ! {
     let OtherOwner { table, owner, owner_above } = other;
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        message: format!("cannot change the type of {column} in tables of several owners"),
+        message: format!("cannot convert {column} in tables of several owners"),
         detail: Some(format!(
-            "The tables are rewritten with the rights of role {owner_above}. Table {table} belongs to {owner}."
+            "Constraints are evaluated with the rights of role {owner_above}. Table {table} belongs to {owner}."
         )),
         hint: Some(format!("ALTER TABLE {table} OWNER TO {owner_above};")),
     }

@@ -127,7 +127,7 @@ fn whatever_a_conversion_evaluates_is_evaluated_as_the_owner_of_its_table() {
 }
 
 #[test]
-fn tables_of_several_owners_are_not_rewritten_with_the_rights_of_one() {
+fn tables_of_several_owners_are_not_converted_with_the_rights_of_one() {
     let (_cluster, mut client) = server();
     run(
         &mut client,
@@ -145,10 +145,56 @@ fn tables_of_several_owners_are_not_rewritten_with_the_rights_of_one() {
     run(&mut client, refusal.hint().unwrap());
     run(&mut client, adopt);
 
-    // Nothing is rewritten.
+    // Not where nothing is rewritten either.
+    run(&mut client, "ALTER TABLE posts_any OWNER TO postgres");
+    assert_refused(&mut client, adopt, mixed);
+}
+
+/// The owner of a table wrote the CHECKs that its children inherit, and perhaps its type: they must not be evaluated with
+/// the rights of a child's owner.
+#[test]
+fn nobody_gets_at_the_rights_of_a_childs_owner() {
+    let (cluster, mut superuser) = server();
+    run(
+        &mut superuser,
+        "CREATE ROLE mallory LOGIN; CREATE SCHEMA mallorys AUTHORIZATION mallory;
+         SET ROLE mallory;
+         CREATE FUNCTION mallorys.ok(bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+             IF current_user = 'postgres' THEN RAISE EXCEPTION 'a stolen superuser'; END IF;
+             RETURN true;
+         END $$;
+         CREATE DOMAIN mallorys.id AS bigint CHECK (mallorys.ok(VALUE));
+         CREATE TABLE mallorys.inherited (id bigint CHECK (mallorys.ok(id)), n int);
+         CREATE TABLE mallorys.parted (id mallorys.id, n int) PARTITION BY RANGE (n);
+         RESET ROLE;
+         CREATE TABLE child () INHERITS (mallorys.inherited);
+         CREATE TABLE part PARTITION OF mallorys.parted (CHECK (id IS NOT NULL)) DEFAULT",
+    );
+    let mixed = Refusal {
+        sqlstate: "42501",
+        message: "in tables of several owners",
+        hint: "OWNER TO mallory",
+    };
+    let mut mallory = cluster.connect_to("mallory", "postgres");
+    for table in ["inherited", "parted"] {
+        let adopt = format!("SELECT snowflake_adopt('mallorys.{table}', 'id', 5)");
+        for client in [&mut mallory, &mut superuser] {
+            assert_refused(client, &adopt, mixed);
+        }
+    }
+}
+
+/// A child has the CHECKs of its table too. One of a table outside of the tree is that table's owner's.
+#[test]
+fn a_check_from_another_parent_is_not_evaluated() {
+    let (_cluster, mut client) = server();
     run(
         &mut client,
-        "ALTER TABLE posts_any OWNER TO postgres; SELECT snowflake_adopt('posts', 'id', 5)",
+        "CREATE FUNCTION fails(bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'run'; END $$;
+         CREATE TABLE posts (id bigint);
+         CREATE TABLE other (id bigint CHECK (fails(id)));
+         CREATE TABLE child () INHERITS (posts, other);
+         SELECT snowflake_adopt('posts', 'id', 5)",
     );
 }
 

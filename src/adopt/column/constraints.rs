@@ -16,7 +16,6 @@ pub struct Check {
     pub name: String,
     /// Its table.
     pub table: String,
-    owner: pg_sys::Oid,
     expression: String,
 }
 
@@ -52,20 +51,18 @@ impl Column {
     pub fn checks(&self) -> Vec<Check> {
         let sql = format!(
             "{TREE}
-            SELECT quote_ident(k.conname), format('%I.%I', n.nspname, c.relname), c.relowner,
-                pg_get_expr(k.conbin, k.conrelid)
+            SELECT quote_ident(k.conname), format('%I.%I', n.nspname, c.relname), pg_get_expr(k.conbin, k.conrelid)
             FROM tree
             JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
             JOIN pg_constraint AS k ON k.conrelid = tree.relid AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
-                {IS_ENFORCED}
+                AND k.coninhcount = 0 {IS_ENFORCED}
             JOIN pg_class AS c ON c.oid = tree.relid
             JOIN pg_namespace AS n ON n.oid = c.relnamespace"
         );
         rows(&sql, &self.holder.arguments(), |row| Check {
             name: row.get(1),
             table: row.get(2),
-            owner: row.get(3),
-            expression: row.get(4),
+            expression: row.get(3),
         })
     }
 
@@ -83,7 +80,7 @@ impl Column {
         }
     }
 
-    /// Whether an id satisfies the CHECK, which may call whatever the owner of its table likes.
+    /// Whether an id satisfies the CHECK, which may call whatever the owner of the tables likes.
     pub fn passes(&self, check: &Check, id: i64) -> bool {
         let sql = format!(
             "SELECT ({}) IS NOT FALSE FROM (SELECT $1::int8::{}) AS row ({})",
@@ -91,7 +88,7 @@ impl Column {
             self.new_type(),
             self.attribute.name
         );
-        as_user(check.owner, || rows(&sql, &[id.into()], |row| row.get(1))[0])
+        as_user(self.table.owner, || rows(&sql, &[id.into()], |row| row.get(1))[0])
     }
 
     /// `TABLE_COLUMN_shard_check`, as core names a CHECK.
