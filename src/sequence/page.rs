@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::layout::Layout;
 use pgrx::pg_sys;
 use std::ffi::c_int;
+use std::mem::offset_of;
 
 /// A sequence's page, pinned and locked exclusively, and its one tuple.
 #[derive(Clone, Copy)]
@@ -39,7 +40,7 @@ impl LockedPage {
     }
 
     fn record(self) -> *mut Record {
-        self.tuple.cast::<Record>().wrapping_sub(1)
+        self.page.wrapping_add(Record::OFFSET).cast()
     }
 
     /// The last counter that is covered by a record of ours which replay would find.
@@ -80,12 +81,13 @@ impl LockedPage {
 /// The storage of a sequence, `RelFileLocator` as numbers: tablespace, database, file.
 type Storage = [u32; 3];
 
-/// The record that covers a sequence, as its page remembers it: in the last bytes of the page's free space, below the
-/// tuple. Core neither reads nor moves them, and where it makes or replays a page they are zero.
+/// The record that covers a sequence, as its page remembers it: at the begin of the page's free space, behind the one line
+/// pointer. Core neither reads nor moves these bytes, and where it makes or replays a page they are zero. They lie in the
+/// cache line of the header, which every visit reads.
 ///
-/// The tuple's `log_cnt` would not do. `ALTER SEQUENCE`, `SET LOGGED` and others copy it with the tuple into new storage,
-/// whose WAL holds the tuple as it is, and `CREATE DATABASE` copies the page as a whole. A record is of this page only if
-/// it names the page's LSN and its storage: what was copied, or logged by anybody else, has another.
+/// `log_cnt` cannot serve here. `ALTER SEQUENCE`, `SET LOGGED` and others copy it with the tuple into new storage, whose WAL
+/// holds the tuple as it is, and `CREATE DATABASE` copies the page as a whole. A record is of this page only if it names
+/// the page's LSN and its storage: what was copied, or logged by anybody else, has another.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Record {
@@ -95,13 +97,19 @@ struct Record {
     lsn: pg_sys::XLogRecPtr,
     /// The storage that it names.
     storage: Storage,
+    /// Without it there were padding, and whatever is in that would be written to the disk.
+    unused: u32,
 }
-
-const _: () = assert!(size_of::<Record>() == 32 && align_of::<Record>() == 8);
 
 impl Record {
-    const NONE: Record = Record { last_value: 0, lsn: 0, storage: [0; 3] };
+    /// Where it stands on the page: the header and one line pointer, MAXALIGNed.
+    const OFFSET: usize = 32;
 }
+
+const _: () = assert!(
+    offset_of!(pg_sys::PageHeaderData, pd_linp) + size_of::<pg_sys::ItemIdData>() <= Record::OFFSET
+);
+const _: () = assert!(size_of::<Record>() == 32 && align_of::<Record>() == 8);
 
 /// Reads and locks the page. `read_seq_tuple()`.
 ///
@@ -190,6 +198,7 @@ pub unsafe fn write_seq_tuple(
         };
         let storage = sys::storage_numbers(locator);
         let coverage = counter::cover(run, locked.covered(storage), max_value, layout);
+        let log_cnt = coverage.log_cnt(run);
         // With a transaction id this transaction's commit flushes the record and waits for the
         // synchronous standby. It may fail, so it comes before the critical section.
         if coverage.is_new {
@@ -199,14 +208,13 @@ pub unsafe fn write_seq_tuple(
         sys::START_CRIT_SECTION();
         if coverage.is_new {
             // The record holds the state after all the counters it covers have been used, so that a
-            // crash skips them. The page is as replay will make it, for wal_consistency_checking.
+            // crash skips them.
             locked.set_tuple(coverage.last, 0);
-            *locked.record() = Record::NONE;
             let lsn = log_seq_tuple(locator, locked);
             sys::PageSetLSN(locked.page, lsn);
-            *locked.record() = Record { last_value: coverage.last, lsn, storage };
+            *locked.record() = Record { last_value: coverage.last, lsn, storage, unused: 0 };
         }
-        locked.set_tuple(run.last, coverage.log_cnt(run));
+        locked.set_tuple(run.last, log_cnt);
         sys::END_CRIT_SECTION();
     }
 }
