@@ -89,7 +89,11 @@ pub fn as_user<T>(user: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     // SAFETY: two places to write to; the user is one of the catalog, and the context is put back as it was.
     unsafe {
         pg_sys::GetUserIdAndSecContext(&mut caller, &mut context);
-        let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+        let mut restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+        // Whoever bypasses row security does so as the owner of the table too, although that one FORCEs it on himself.
+        if pg_sys::has_bypassrls_privilege(caller) {
+            restricted |= pg_sys::SECURITY_NOFORCE_RLS as i32;
+        }
         pg_sys::SetUserIdAndSecContext(user, restricted);
         let level = pg_sys::NewGUCNestLevel();
         let value = run();

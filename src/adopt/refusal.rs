@@ -170,7 +170,7 @@ pub fn other_owner(column: &str, other: &OtherOwner) -> ! {
     let OtherOwner { table, owner, owner_above } = other;
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        message: format!("cannot convert {column} in tables of several owners"),
+        message: format!("cannot convert {column}: its tables have different owners"),
         detail: Some(format!(
             "Constraints are evaluated with the rights of role {owner_above}. Table {table} belongs to {owner}."
         )),

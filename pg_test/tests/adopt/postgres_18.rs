@@ -31,6 +31,10 @@ fn a_check_that_is_not_enforced_is_not_in_the_way() {
          CREATE TABLE part PARTITION OF parted DEFAULT;
          CREATE TABLE parent (id serial, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED);
          CREATE TABLE child (CONSTRAINT small CHECK (id < 1000)) INHERITS (parent);
+         CREATE TABLE strict_parent (id serial, n int, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED)
+             PARTITION BY LIST (n);
+         CREATE TABLE strict (id int NOT NULL, n int, CONSTRAINT small CHECK (id < 1000));
+         ALTER TABLE strict_parent ATTACH PARTITION strict DEFAULT;
          INSERT INTO posts DEFAULT VALUES",
     );
     let constraints = printed(&mut client, CONSTRAINTS);
@@ -40,13 +44,22 @@ fn a_check_that_is_not_enforced_is_not_in_the_way() {
     }
     assert_eq!(printed(&mut client, CONSTRAINTS), constraints);
 
-    let enforced = Bad {
-        sql: "SELECT snowflake_adopt('parent', 'id', 5)",
-        sqlstate: "55000",
-        message: "constraint small of table public.child would refuse new ids",
-        allowed: "ALTER TABLE public.child DROP CONSTRAINT small",
-    };
-    assert_each_refused(&mut client, &[enforced]);
+    // A child's that is enforced, and merged with one that is not.
+    let enforced = [
+        Bad {
+            sql: "SELECT snowflake_adopt('parent', 'id', 5)",
+            sqlstate: "55000",
+            message: "constraint small of table public.child would refuse new ids",
+            allowed: "ALTER TABLE public.child DROP CONSTRAINT small",
+        },
+        Bad {
+            sql: "SELECT snowflake_adopt('strict_parent', 'id', 5)",
+            sqlstate: "55000",
+            message: "constraint small of table public.strict would refuse new ids",
+            allowed: "ALTER TABLE public.strict DROP CONSTRAINT small",
+        },
+    ];
+    assert_each_refused(&mut client, &enforced);
 }
 
 #[test]

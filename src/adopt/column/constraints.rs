@@ -47,7 +47,7 @@ impl Column {
     }
 
     /// The CHECKs that look at nothing but the column, on its table and on those that inherit from it, without those that
-    /// refuse nothing.
+    /// refuse nothing. What a child only inherits may come from a table outside of the tree, whose owner wrote it.
     pub fn checks(&self) -> Vec<Check> {
         let sql = format!(
             "{TREE}
@@ -55,8 +55,8 @@ impl Column {
             FROM tree
             JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
             JOIN pg_constraint AS k ON k.conrelid = tree.relid AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
-                AND k.coninhcount = 0 {IS_ENFORCED}
-            JOIN pg_class AS c ON c.oid = tree.relid
+                {IS_ENFORCED}
+            JOIN pg_class AS c ON c.oid = tree.relid AND (k.conislocal OR c.relispartition)
             JOIN pg_namespace AS n ON n.oid = c.relnamespace"
         );
         rows(&sql, &self.holder.arguments(), |row| Check {
