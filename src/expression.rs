@@ -110,8 +110,8 @@ impl Expression {
 ///
 /// Core has no way to ask beforehand: how deep a tree may be depends on the frames of its own functions. To catch an
 /// ERROR without rolling back a subtransaction is sound because of what is run here: it computes in memory that goes
-/// with the query, and takes no lock, pin or reference that a rollback would have to let go of. check_stack_depth()
-/// alone raises this SQLSTATE there. All other errors, a cancellation among them, go on.
+/// with the query, and takes no lock, pin or reference that a rollback would have to let go of. The place in the text that
+/// stringToNode() keeps in a global is set anew by its next call. check_stack_depth() alone raises this SQLSTATE there. All other errors, a cancellation among them, go on.
 fn unless_too_deep<T>(read: impl FnOnce() -> T) -> Result<T, Unreadable> {
     PgTryBuilder::new(AssertUnwindSafe(|| Ok(read())))
         .catch_when(PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX, |_| Err(Unreadable::TooDeep))
@@ -285,8 +285,8 @@ unsafe fn as_node<T>(node: *mut pg_sys::Node, tag: NodeTag) -> Option<*mut T> {
     unsafe { (!node.is_null() && (*node).type_ == tag).then(|| node.cast()) }
 }
 
-/// `ClanguageId` (catalog/pg_language.dat).
-const C_LANGUAGE: pg_sys::Oid = pg_sys::Oid::from_u32(13);
+/// `ClanguageId` (catalog/pg_language.h).
+const C_LANGUAGE: u32 = 13;
 
 /// Whether that is a function of this extension with that name, in whatever schema it is.
 ///
@@ -299,7 +299,8 @@ unsafe fn is_ours(function: pg_sys::Oid, name: &CStr, extension: pg_sys::Oid) ->
         !found.is_null()
             && CStr::from_ptr(found) == name
             && pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, function) == extension
-            && PgProc::new(function).is_some_and(|function| function.prolang() == C_LANGUAGE)
+            && PgProc::new(function)
+                .is_some_and(|function| function.prolang().to_u32() == C_LANGUAGE)
     }
 }
 

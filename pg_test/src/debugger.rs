@@ -2,29 +2,51 @@
 
 use nix::unistd::Uid;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
 
-/// Why the kernel would not let this user trace the process of a server; `None` where it would.
+/// Longer than gdb takes to read the symbols of a server on a machine that does other things.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What keeps this user from tracing a server's process; `None` where nothing does.
 pub fn what_is_missing() -> Option<&'static str> {
+    let mut try_gdb = gdb();
+    try_gdb.args(["--batch", "--nx"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let works = try_gdb.status().is_ok_and(|status| status.success());
+    (!works).then_some("gdb with the right to trace another process (kernel.yama.ptrace_scope)")
+}
+
+/// gdb; by sudo where the kernel lets nobody but root trace a process that is not a child.
+fn gdb() -> Command {
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let is_open = matches!(scope.trim(), "" | "0");
-    (!is_open && !Uid::effective().is_root())
-        .then_some("right to trace a process that is not a child (kernel.yama.ptrace_scope)")
+    let mut command = if is_open || Uid::effective().is_root() {
+        Command::new("gdb")
+    } else {
+        let mut sudo = Command::new("sudo");
+        sudo.args(["--non-interactive", "gdb"]);
+        sudo
+    };
+    // Its words are looked for.
+    command.env("LC_ALL", "C").stdin(Stdio::null());
+    command
 }
 
 /// A process under gdb. It goes on when this is dropped.
 pub struct Debugger {
     gdb: Child,
-    output: BufReader<ChildStdout>,
+    lines: Receiver<String>,
 }
 
 impl Debugger {
     /// Attaches to the process `pid`, to stop it where it comes back from its next call of a function of the server.
     ///
     /// # Panics
-    /// Where gdb cannot be run.
+    /// Where gdb cannot be run, or does not attach within two minutes.
     pub fn stop_at_return_of(function: &str, pid: i32) -> Self {
-        let mut gdb = Command::new("gdb")
+        let mut gdb = gdb()
             .args(["--quiet", "--nx", "--nh", "--pid", &pid.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -32,7 +54,15 @@ impl Debugger {
             .spawn()
             .expect("gdb can be run: ./dev setup installs it");
         let output = BufReader::new(gdb.stdout.take().expect("it is piped"));
-        let mut debugger = Debugger { gdb, output };
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut debugger = Debugger { gdb, lines };
         debugger.tell(&format!("set confirm off\nbreak {function}\necho armed\\n\n"));
         debugger.wait_for("armed");
         // `finish` runs to the caller.
@@ -43,7 +73,7 @@ impl Debugger {
     /// Waits until the process has come back from the function. It goes no further.
     ///
     /// # Panics
-    /// Where the process ends without a call of the function.
+    /// Where the process does not call the function within two minutes.
     pub fn wait_until_stopped(&mut self) {
         let seen = self.wait_for("stopped");
         assert!(seen.contains("Run till exit"), "the function was not called:\n{seen}");
@@ -54,12 +84,17 @@ impl Debugger {
         input.write_all(commands.as_bytes()).expect("gdb reads its commands");
     }
 
-    /// Reads what gdb prints up to a line that ends so.
+    /// What gdb prints up to a line that ends so.
     fn wait_for(&mut self, end: &str) -> String {
         let mut seen = String::new();
         while !seen.ends_with(&format!("{end}\n")) {
-            let read = self.output.read_line(&mut seen).expect("gdb writes text");
-            assert!(read > 0, "gdb has ended:\n{seen}");
+            let Ok(line) = self.lines.recv_timeout(PATIENCE) else {
+                // It waits for the process, and would read no command.
+                let _ = self.gdb.kill();
+                panic!("gdb has not come to \"{end}\":\n{seen}");
+            };
+            seen += &line;
+            seen.push('\n');
         }
         seen
     }
@@ -68,8 +103,9 @@ impl Debugger {
 impl Drop for Debugger {
     fn drop(&mut self) {
         // Without the breakpoint the process goes on as if nothing had been.
-        let input = self.gdb.stdin.as_mut().expect("it is piped");
-        let _ = input.write_all(b"delete\ndetach\nquit\n");
+        if let Some(input) = self.gdb.stdin.as_mut() {
+            let _ = input.write_all(b"delete\ndetach\nquit\n");
+        }
         let _ = self.gdb.wait();
     }
 }

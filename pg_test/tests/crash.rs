@@ -56,7 +56,7 @@ fn a_crash_resumes_above_ids_that_were_issued_after_a_checkpoint() {
     put_ahead_of_the_clock(&mut client);
     last_counter(&mut client, 1);
     client.batch_execute("CHECKPOINT").unwrap();
-    // Without the checkpoint these would need no record.
+    // Without the checkpoint these would need no record: tests/wal.rs.
     let issued = last_counter(&mut client, 100);
     cluster.kill_9();
     cluster.start();

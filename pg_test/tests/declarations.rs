@@ -1,7 +1,7 @@
 //! What the library declares of the server by hand is what the server's headers say, of the major under test.
 //!
-//! Each foreign function in `src`, and each struct and constant whose comment begins with a C name and its header, is
-//! written as C here, and the C compiler compares it with the headers.
+//! Each foreign function in `src`, each `#[repr(C)]` struct, and each constant whose comment begins with a C name and its
+//! header, is written as C here, and the C compiler compares it with the headers.
 
 use pg_snowflake_servertest::installation::{bindir, major, pg_config};
 use quote::ToTokens;
@@ -33,6 +33,10 @@ const HEADERS: &str = "
 #include \"utils/syscache.h\"
 #include \"utils/timestamp.h\"
 ";
+
+/// The structs that are no mirrors of the server's: of the settings, of the page's free space, and one that the server
+/// keeps in a file that is no header.
+const OWN_STRUCTS: [&str; 5] = ["ForeignHost", "Owned", "Range", "Record", "sequence_magic"];
 
 #[test]
 fn declarations_are_those_of_the_servers_headers() {
@@ -179,6 +183,10 @@ impl C {
                 &format!("type of {c_name}.{c_field}"),
             );
         }
+        if !is_head(&mirrored.attrs) {
+            let sizes = format!("sizeof(struct {name}) == sizeof({c_name})");
+            self.check(&sizes, &format!("size of {c_name}"));
+        }
         writeln!(self.mirrors, "struct {name} {{{fields} }};").unwrap();
         self.structs += 1;
     }
@@ -210,17 +218,8 @@ impl C {
 
     /// The C name and its header, where the comment begins with them; the header is included.
     fn c_name(&mut self, attributes: &[Attribute]) -> Option<String> {
-        let comment = attributes.iter().find_map(|attribute| match &attribute.meta {
-            Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
-                Expr::Lit(literal) => match &literal.lit {
-                    Lit::Str(text) => Some(text.value()),
-                    _ => None,
-                },
-                _ => None,
-            },
-            _ => None,
-        })?;
-        let after = comment.trim_start_matches(" The head of ").trim_start().strip_prefix('`')?;
+        let comment = comment(attributes)?;
+        let after = comment.trim_start_matches(HEAD).trim_start().strip_prefix('`')?;
         let (name, rest) = after.split_once('`')?;
         let (header, _) = rest.strip_prefix(" (")?.split_once(')')?;
         header.ends_with(".h").then(|| {
@@ -242,9 +241,14 @@ impl<'ast> Visit<'ast> for C {
                     }
                 }
             }
-            Item::Struct(mirrored) if self.is_in(&mirrored.attrs) => {
-                if let Some(name) = self.c_name(&mirrored.attrs) {
-                    self.mirrored_struct(mirrored, &name);
+            Item::Struct(mirrored) if self.is_in(&mirrored.attrs) && is_repr_c(&mirrored.attrs) => {
+                match self.c_name(&mirrored.attrs) {
+                    Some(name) => self.mirrored_struct(mirrored, &name),
+                    None => assert!(
+                        OWN_STRUCTS.iter().any(|own| mirrored.ident == own),
+                        "the comment of struct {} names no header",
+                        mirrored.ident
+                    ),
                 }
             }
             Item::Const(constant) if self.is_in(&constant.attrs) => {
@@ -264,6 +268,34 @@ impl<'ast> Visit<'ast> for C {
             _ => visit::visit_item(self, item),
         }
     }
+}
+
+/// How the comment begins of a struct that has the first fields only.
+const HEAD: &str = " The head of ";
+
+fn is_head(attributes: &[Attribute]) -> bool {
+    comment(attributes).is_some_and(|comment| comment.starts_with(HEAD))
+}
+
+/// The first line of the comment.
+fn comment(attributes: &[Attribute]) -> Option<String> {
+    attributes.iter().find_map(|attribute| match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+            Expr::Lit(literal) => match &literal.lit {
+                Lit::Str(text) => Some(text.value()),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+fn is_repr_c(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("repr")
+            && attribute.meta.to_token_stream().to_string().contains("(C)")
+    })
 }
 
 fn metas(list: &syn::MetaList) -> Vec<Meta> {
