@@ -13,8 +13,8 @@ use pgrx::prelude::*;
 /// shard_from_setting boolean, layout snowflake_layout, last_id_at timestamptz, lead interval, ids_left bigint, ends
 /// timestamptz, fault text)`
 ///
-/// Never fails over a sequence that is gone, is none, or may not be read, nor over a default that is beyond reading: a
-/// view over all columns must not.
+/// Never fails over a sequence that is gone, is not one, or may not be read, nor over a default that cannot be read: a view
+/// over all columns must not.
 #[pg_extern(sql = false)]
 fn snowflake_generator_calls(expression: Expression) -> SetOfIterator<'static, NullableRow<10>> {
     let calls = match expression.calls() {
@@ -32,7 +32,7 @@ fn unread(unreadable: Unreadable) -> NullableRow<10> {
                 .to_owned()
         }
         Unreadable::TooLong(length) => format!(
-            "default is too long to be read: simplify it; it is stored in {length} bytes, and at most {LONGEST_TEXT} are read"
+            "default is too long to be read: simplify it; its expression tree has {length} bytes, and the limit is {LONGEST_TEXT}"
         ),
     };
     let mut row = [None; 10];
@@ -52,12 +52,8 @@ fn row(call: Call) -> NullableRow<10> {
         .and_then(|layout| shard_fault(shard, layout))
         .or(fault)
         .map(|fault| fault.summary(GENERATOR, sequence.unwrap_or(pg_sys::InvalidOid)));
-    let lock = || {
-        is_locked.then(|| {
-            "sequence is locked by another transaction: wait for that to end, or see pg_locks"
-                .into()
-        })
-    };
+    let lock =
+        || is_locked.then(|| "sequence is locked by another transaction: see pg_locks".into());
     NullableRow([
         Some(function.into()),
         sequence.map(Into::into),
