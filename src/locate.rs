@@ -43,10 +43,11 @@ fn place_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Place {
         let key = table.key();
         let same_as_above =
             |column: &CString| above.as_ref().is_none_or(|(_, above)| above == column);
-        let Some(column) = key.id_column().filter(same_as_above) else { not_by_id_alone(relid) };
+        let column = key.as_ref().and_then(Key::id_column).filter(same_as_above);
+        let (Some(key), Some(column)) = (key, column) else { not_by_id_alone(relid) };
         refuse_another_layout(relid, &key, layout);
-        let Some(partition) = table.partition_of(id) else { return [None; 5] };
-        // Closes the one above.
+        let Some(partition) = key.partition_of(id) else { return [None; 5] };
+        // The lock on the one above goes here.
         above = Some((table, column));
         relid = partition;
     }

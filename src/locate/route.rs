@@ -4,8 +4,19 @@ use crate::partition::Class;
 use crate::report::text;
 use pgrx::PgRelation;
 use pgrx::prelude::*;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::mem::offset_of;
+
+/// The head of `FormData_pg_partitioned_table` (catalog/pg_partitioned_table.h).
+#[repr(C)]
+#[allow(nonstandard_style, reason = "the name is C's")]
+struct FormData_pg_partitioned_table {
+    partrelid: pg_sys::Oid,
+    partstrat: c_char,
+    partnatts: i16,
+    partdefid: pg_sys::Oid,
+    partattrs: pg_sys::int2vector,
+}
 
 /// The head of `PartitionKeyData` (utils/partcache.h).
 #[repr(C)]
@@ -23,7 +34,7 @@ struct PartitionKeyData {
 
 /// A character until 15, an enum of characters from 16 on.
 #[cfg(feature = "pg15")]
-type Strategy = std::ffi::c_char;
+type Strategy = c_char;
 #[cfg(not(feature = "pg15"))]
 type Strategy = pg_sys::PartitionStrategy::Type;
 
@@ -43,47 +54,52 @@ impl Partitioned {
         Partitioned(unsafe { PgRelation::with_lock(relid, pg_sys::AccessShareLock as i32) })
     }
 
-    /// Its partition key.
-    pub fn key(&self) -> Key<'_> {
+    /// Its partition key, where that is a single column.
+    ///
+    /// Of another it is not even read: core evaluates what is constant in an expression when it builds the key, and the
+    /// expression is whatever the owner of the table wrote.
+    pub fn key(&self) -> Option<Key<'_>> {
+        if !self.is_partitioned_by_one_column() {
+            return None;
+        }
         let relation = self.0.as_ptr();
         // SAFETY: the relation is open, and partitioned, so it has a key, which lives as long as it is open.
         let data =
             unsafe { &*pg_sys::ffi::pg_guard_ffi_boundary(|| RelationGetPartitionKey(relation)) };
-        Key { table: self, data }
+        Some(Key { table: self, data })
     }
 
-    /// The partition that takes a row of this id, `get_partition_for_tuple` (executor/execPartition.c) for a key that
-    /// is one bigint.
-    pub fn partition_of(&self, id: i64) -> Option<pg_sys::Oid> {
-        let key = self.key();
-        // SAFETY: the relation is open and partitioned; what the descriptor points to lives as long as it is open.
+    /// Whether the catalog has a single key, and that is no expression.
+    fn is_partitioned_by_one_column(&self) -> bool {
+        let cache_id = pg_sys::SysCacheIdentifier::PARTRELID as c_int;
+        // SAFETY: the row is read between look-up and release; a key has at least one attribute, 0 for an expression.
         unsafe {
-            let descriptor = &*pg_sys::RelationGetPartitionDesc(self.0.as_ptr(), true);
-            if descriptor.nparts == 0 {
-                return None;
+            let tuple = pg_sys::SearchSysCache1(cache_id, self.0.oid().into());
+            if tuple.is_null() {
+                return false;
             }
-            let found = key.index_of(id, descriptor.boundinfo);
-            let index = if found < 0 { (*descriptor.boundinfo).default_index } else { found };
-            usize::try_from(index).ok().map(|index| *descriptor.oids.add(index))
+            let form = pg_sys::GETSTRUCT(tuple).cast::<FormData_pg_partitioned_table>();
+            let first = (*form).partattrs.values.as_ptr();
+            let is_column = (*form).partnatts == 1 && *first != 0;
+            pg_sys::ReleaseSysCache(tuple);
+            is_column
         }
     }
 }
 
-/// A partition key.
+/// A partition key that is a single column.
 pub struct Key<'a> {
     table: &'a Partitioned,
     data: &'a PartitionKeyData,
 }
 
 impl Key<'_> {
-    /// The name of its column, where it is a single one that can hold ids.
+    /// The name of its column, where that can hold ids.
     pub fn id_column(&self) -> Option<CString> {
-        // SAFETY: the arrays have an element for each column or expression of the key, and the column is there.
+        // SAFETY: the arrays have an element for the column, and the column is there.
         unsafe {
             let attribute = *self.data.partattrs;
-            let is_bigint = self.data.partnatts == 1
-                && attribute != 0
-                && pg_sys::IsBinaryCoercible(*self.data.parttypid, pg_sys::INT8OID);
+            let is_bigint = pg_sys::IsBinaryCoercible(*self.data.parttypid, pg_sys::INT8OID);
             is_bigint.then(|| {
                 CStr::from_ptr(pg_sys::get_attname(self.table.0.oid(), attribute, false)).to_owned()
             })
@@ -94,6 +110,21 @@ impl Key<'_> {
     pub fn class(&self) -> Option<&'static Class> {
         // SAFETY: the array has an element for each column of the key.
         unsafe { Class::of(&*self.data.partsupfunc) }
+    }
+
+    /// The partition that takes a row of this id, `get_partition_for_tuple` (executor/execPartition.c) for a key that
+    /// is one bigint.
+    pub fn partition_of(&self, id: i64) -> Option<pg_sys::Oid> {
+        // SAFETY: the relation is open and partitioned; what the descriptor points to lives as long as it is open.
+        unsafe {
+            let descriptor = &*pg_sys::RelationGetPartitionDesc(self.table.0.as_ptr(), true);
+            if descriptor.nparts == 0 {
+                return None;
+            }
+            let found = self.index_of(id, descriptor.boundinfo);
+            let index = if found < 0 { (*descriptor.boundinfo).default_index } else { found };
+            usize::try_from(index).ok().map(|index| *descriptor.oids.add(index))
+        }
     }
 
     /// The index of the partition in the descriptor, negative where only the default partition is left.

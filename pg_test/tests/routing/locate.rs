@@ -520,3 +520,30 @@ fn a_table_is_locked_until_its_partition_is() {
         assert_eq!(locating.join().unwrap(), "leaf");
     }
 }
+
+/// Core evaluates what is constant in a partition key's expression when it reads the key.
+#[test]
+fn the_expressions_of_a_partition_key_are_not_evaluated() {
+    let (cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE FUNCTION fails() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'evaluated'; END $$;
+             CREATE FUNCTION f(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+                 IF current_setting('test.key', true) IS NOT NULL THEN RETURN fails(); END IF;
+                 RETURN 1;
+             END $$;
+             CREATE TABLE two (id bigint) PARTITION BY RANGE (id, (f(1) + id));
+             CREATE TABLE one (id bigint) PARTITION BY RANGE ((f(1) + id));
+             CREATE TABLE outer_one (id bigint) PARTITION BY RANGE (id);
+             CREATE TABLE inner_one PARTITION OF outer_one DEFAULT PARTITION BY RANGE ((f(1) + id));",
+        )
+        .unwrap();
+    let database = printed(&mut client, "SELECT current_database()");
+    client.batch_execute(&format!("ALTER DATABASE {database} SET test.key = 'set'")).unwrap();
+    let mut client = cluster.connect();
+    for table in ["two", "one", "outer_one"] {
+        let error = client.query(&format!("SELECT snowflake_locate('{table}', 5)"), &[]);
+        let message = error.unwrap_err().as_db_error().unwrap().message().to_owned();
+        assert!(message.contains("an id does not say in which partition"), "{message}");
+    }
+}
