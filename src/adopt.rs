@@ -18,7 +18,7 @@ use crate::{sequence, shard};
 use catalog::Extension;
 use column::Column;
 use pgrx::prelude::*;
-use plan::{Facts, Fence, Statement, Target};
+use plan::{Facts, Fence, Target};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
@@ -47,22 +47,33 @@ fn snowflake_adopt(
 
     let extension = Extension::read();
     let column = Column::open(tab, &encoding::from_server(col), &extension);
-    let facts = column.facts(&extension);
-    let ticks = ticks(&column, &facts, layout, shard);
-    refuse_constraints(&column, layout, *ticks.start(), shard);
+    let wanted = Wanted { shard, is_given: shard_id.is_some(), layout, check_shard };
+    catalog::as_owner(column.owner(), || convert(&column, &wanted, &extension))
+}
+
+/// What the caller wants.
+struct Wanted {
+    shard: u32,
+    /// Whether the caller named the shard.
+    is_given: bool,
+    layout: Layout,
+    check_shard: bool,
+}
+
+/// Decides and carries out, as the owner of the table. Gives the sequence.
+fn convert(column: &Column, wanted: &Wanted, extension: &Extension) -> pg_sys::Oid {
+    let &Wanted { shard, is_given, layout, check_shard } = wanted;
+    let facts = column.facts(extension);
+    let ticks = ticks(column, &facts, layout, shard);
+    refuse_constraints(column, layout, *ticks.start(), shard);
     let fence = check_shard.then(|| Fence {
         name: column.free_constraint_name(),
         shard,
         highest_other: column.highest_other(layout, shard),
     });
-    let target = Target { shard: shard_id.map(|_| shard), layout, fence };
+    let target = Target { shard: is_given.then_some(shard), layout, fence };
     for statement in plan::statements(&facts, &target, ticks) {
-        match statement {
-            Statement::Plain(sql) => catalog::run(&sql),
-            Statement::Rewrite { table, sql } => {
-                catalog::as_owner(catalog::owner(&table), || catalog::run(&sql));
-            }
-        }
+        catalog::run(&statement);
     }
     if let Some(fence) = &target.fence {
         column.drop_if_repeated(&fence.name);

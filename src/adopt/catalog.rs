@@ -70,31 +70,29 @@ pub fn relation(name: &str) -> pg_sys::Oid {
     rows("SELECT $1::regclass::oid", &[text(name)], |row| row.get(1))[0]
 }
 
-/// The owner of the table of a quoted name.
-pub fn owner(table: &str) -> pg_sys::Oid {
-    let sql = "SELECT relowner FROM pg_class WHERE oid = $1::regclass";
-    rows(sql, &[text(table)], |row| row.get(1))[0]
-}
-
 /// Takes the lock, and keeps it to the end of the transaction.
 pub fn lock(relid: pg_sys::Oid, mode: u32) {
     // SAFETY: takes any OID; whether it still names something is seen afterwards.
     unsafe { pg_sys::LockRelationOid(relid, mode as pg_sys::LOCKMODE) }
 }
 
-/// Runs what evaluates expressions of that user's as the user, as core does for those of an index: they must not get at
-/// the rights of whoever adopts, nor leave settings behind. What an ERROR leaves, the end of the transaction takes back.
-pub fn as_user<T>(user: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
+/// Runs it as the owner of the table, if that is not the caller: what the owner wrote, a CHECK or the predicate of an index,
+/// must not get at the rights of whoever adopts, nor leave settings behind. Core builds an index so. What an ERROR leaves,
+/// the end of the transaction or of the savepoint takes back.
+pub fn as_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     let (mut caller, mut context) = (pg_sys::InvalidOid, 0);
-    // SAFETY: two places to write to; the user is one of the catalog, and the context is put back as it was.
+    // SAFETY: two places to write to; the owner is a role of the catalog, and the context is put back as it was.
     unsafe {
         pg_sys::GetUserIdAndSecContext(&mut caller, &mut context);
+        if caller == owner {
+            return run();
+        }
         let mut restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
         // Whoever bypasses row security does so as the owner of the table too, although that one FORCEs it on himself.
         if pg_sys::has_bypassrls_privilege(caller) {
             restricted |= pg_sys::SECURITY_NOFORCE_RLS as i32;
         }
-        pg_sys::SetUserIdAndSecContext(user, restricted);
+        pg_sys::SetUserIdAndSecContext(owner, restricted);
         let level = pg_sys::NewGUCNestLevel();
         let value = run();
         pg_sys::AtEOXact_GUC(false, level);
@@ -103,16 +101,12 @@ pub fn as_user<T>(user: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Runs what evaluates expressions of a table's owner as the owner, if that is another user than the current one.
-pub fn as_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
-    // SAFETY: only looks.
-    if unsafe { pg_sys::GetUserId() } == owner { run() } else { as_user(owner, run) }
-}
-
 /// The extension's own objects.
 pub struct Extension {
     /// Its schema, quoted.
     pub schema: String,
+    /// Its schema.
+    pub namespace: pg_sys::Oid,
     /// The type `snowflake`.
     pub snowflake: pg_sys::Oid,
 }
@@ -120,14 +114,17 @@ pub struct Extension {
 impl Extension {
     /// Looks it up.
     pub fn read() -> Self {
-        let sql = "SELECT quote_ident(n.nspname), t.oid
+        let sql = "SELECT quote_ident(n.nspname), n.oid, t.oid
             FROM pg_extension AS e
             JOIN pg_namespace AS n ON n.oid = e.extnamespace
             JOIN pg_type AS t ON t.typnamespace = n.oid AND t.typname = 'snowflake'
             WHERE e.extname = 'pg_snowflake'";
-        let mut found = rows(sql, &[], |row| (row.get(1), row.get(2)));
-        let (schema, snowflake) = found.pop().expect("the extension is there");
-        Extension { schema, snowflake }
+        let mut found = rows(sql, &[], |row| Extension {
+            schema: row.get(1),
+            namespace: row.get(2),
+            snowflake: row.get(3),
+        });
+        found.pop().expect("the extension is there")
     }
 }
 

@@ -3,10 +3,10 @@
 mod constraints;
 mod found;
 
-use super::catalog::{Extension, TREE, as_owner, lock, rows, text};
+use super::catalog::{Extension, TREE, lock, rows, text};
 use super::encoding::{from_server, to_server};
 use super::plan::{Facts, Grant, Sequence};
-use super::references::{Holder, Narrows, lock_tree, refuse_other_owners};
+use super::references::{Holder, Narrows, Reach, lock_tree, refuse_other_owners};
 use super::refusal;
 use crate::report::no_such_table;
 use found::{Found, ROLE, grant};
@@ -28,16 +28,14 @@ struct Table {
     schema: pg_sys::Oid,
     owner: pg_sys::Oid,
     is_unlogged: bool,
-    /// The owner's name, where that is not the current user.
-    other_owner: Option<String>,
 }
 
 impl Table {
     /// Refuses what has no column of its own, or another owner.
     fn read(relid: pg_sys::Oid) -> Self {
-        let sql = "SELECT c.relkind::text, format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid,
-                c.relowner, nullif(quote_ident(pg_get_userbyid(c.relowner)), quote_ident(current_user)),
-                pg_has_role(c.relowner, 'USAGE'), c.relpersistence = 'u'
+        let sql =
+            "SELECT c.relkind::text, format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid,
+                c.relowner, pg_has_role(c.relowner, 'USAGE'), c.relpersistence = 'u'
             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
             WHERE c.oid = $1";
         rows(sql, &[relid.into()], |row| {
@@ -45,7 +43,7 @@ impl Table {
             if !matches!(relkind.as_str(), "r" | "p") {
                 refusal::not_a_table(&name, &relkind);
             }
-            if !row.get::<bool>(7) {
+            if !row.get::<bool>(6) {
                 refusal::not_owner("table", &name, None);
             }
             Table {
@@ -53,8 +51,7 @@ impl Table {
                 relname: row.get(3),
                 schema: row.get(4),
                 owner: row.get(5),
-                other_owner: row.nullable(6),
-                is_unlogged: row.get(8),
+                is_unlogged: row.get(7),
             }
         })
         .pop()
@@ -111,6 +108,18 @@ impl Attribute {
     }
 }
 
+/// Refuses where the owner of the table lacks a privilege on a schema, which the statements need.
+fn refuse_without(schema: pg_sys::Oid, privilege: &str) {
+    let sql = "SELECT quote_ident(nspname), quote_ident(current_user) FROM pg_namespace
+        WHERE oid = $1 AND NOT has_schema_privilege(oid, $2)";
+    let lacking = rows(sql, &[schema.into(), text(privilege)], |row| {
+        (row.get::<String>(1), row.get::<String>(2))
+    });
+    if let Some((schema, owner)) = lacking.first() {
+        refusal::no_privilege(privilege, schema, owner);
+    }
+}
+
 impl Column {
     /// Looks the column up, and locks its table and those with columns that have to be changed with it.
     pub fn open(relid: pg_sys::Oid, column: &str, extension: &Extension) -> Self {
@@ -136,11 +145,17 @@ impl Column {
         self.table.column_name(&self.attribute.name)
     }
 
+    /// The owner of its table.
+    pub fn owner(&self) -> pg_sys::Oid {
+        self.table.owner
+    }
+
     /// All that the plan has to know.
     pub fn facts(&self, extension: &Extension) -> Facts {
-        refuse_other_owners(&self.holder, &self.name());
-        let narrow = self.narrows.check();
-        let found = Found::of(self);
+        refuse_other_owners(&self.holder, &self.name(), self.table.owner, Reach::Tree);
+        let narrow = self.narrows.check(self.table.owner);
+        refuse_without(extension.namespace, "USAGE");
+        let found = self.locked_sequence();
         let released = self.other_sequences(found.as_ref());
         let (sequence, next) = self.sequence(found);
         Facts {
@@ -159,12 +174,7 @@ impl Column {
     /// The highest value. max() takes it from the end of an index, where there is one.
     fn highest(&self) -> Option<i64> {
         let sql = format!("SELECT max({})::int8 FROM {}", self.attribute.name, self.table.name);
-        self.read(&sql)
-    }
-
-    /// A value that a query of the table finds. Planning one evaluates what is constant in the predicates of its indexes.
-    fn read(&self, sql: &str) -> Option<i64> {
-        as_owner(self.table.owner, || rows(sql, &[], |row| row.nullable(1))[0])
+        rows(&sql, &[], |row| row.nullable(1))[0]
     }
 
     /// The tables whose identity has to be dropped: from 17 on that of a partition goes with its parent's.
@@ -182,19 +192,31 @@ impl Column {
         rows(&sql, &self.holder.arguments(), |row| row.get(1))
     }
 
+    /// The sequence that the column has, locked. Others may have renamed or replaced it until the lock was there.
+    fn locked_sequence(&self) -> Option<Found> {
+        let mut found = Found::of(self)?;
+        loop {
+            if found.is_identity && !self.attribute.is_identity {
+                refusal::half_an_identity(&found.name, &self.name());
+            }
+            if !found.is_identity {
+                found.refuse(self);
+            }
+            lock(found.relid, pg_sys::ShareRowExclusiveLock);
+            let again = Found::of(self)?;
+            if again == found {
+                return Some(found);
+            }
+            found = again;
+        }
+    }
+
     /// The sequence that the ids will come from, and the next value of the one that there is.
     fn sequence(&self, found: Option<Found>) -> (Sequence, Option<i64>) {
         let Some(found) = found else {
             let grants = self.grants(pg_sys::InvalidOid);
             return (self.new_sequence(self.free_sequence_name(), 1, None, grants), None);
         };
-        if found.is_identity && !self.attribute.is_identity {
-            refusal::half_an_identity(&found.name, &self.name());
-        }
-        if !found.is_identity {
-            found.refuse(self);
-        }
-        lock(found.relid, pg_sys::ShareRowExclusiveLock);
         let next = found.next_value();
         let mut grants = self.grants(found.relid);
         let sequence = if found.is_identity {
@@ -203,7 +225,7 @@ impl Column {
         } else {
             Sequence::Kept { name: found.name, grants }
         };
-        (sequence, Some(next))
+        (sequence, next)
     }
 
     fn new_sequence(
@@ -213,15 +235,8 @@ impl Column {
         comment: Option<String>,
         grants: Vec<Grant>,
     ) -> Sequence {
-        let Table { is_unlogged, other_owner: owner, .. } = &self.table;
-        Sequence::New {
-            name,
-            cache,
-            is_unlogged: *is_unlogged,
-            comment,
-            owner: owner.clone(),
-            grants,
-        }
+        refuse_without(self.table.schema, "CREATE");
+        Sequence::New { name, cache, is_unlogged: self.table.is_unlogged, comment, grants }
     }
 
     /// The sequences that the column owns besides the one that it takes its ids from: a serial that was given another.

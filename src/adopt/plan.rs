@@ -55,8 +55,6 @@ pub enum Sequence {
         is_unlogged: bool,
         /// The comment on the one that it replaces.
         comment: Option<String>,
-        /// Whom to give it to, where that is not the user who makes it.
-        owner: Option<String>,
         /// Who may use it.
         grants: Vec<Grant>,
     },
@@ -95,20 +93,6 @@ pub struct Fence {
     pub highest_other: Option<i64>,
 }
 
-/// A step of the conversion.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Statement {
-    /// It evaluates nothing but what is the extension's.
-    Plain(String),
-    /// It writes a table anew, and evaluates the CHECKs of that table: with the rights of the table's owner.
-    Rewrite {
-        /// The table.
-        table: String,
-        /// The statement.
-        sql: String,
-    },
-}
-
 /// Some value is above the ids that are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooHigh {
@@ -135,21 +119,22 @@ fn tick_after(value: i64, layout: Layout) -> i64 {
 /// The first of `ticks` is where the sequence starts, so that new ids are above the old by the counter, and not only for
 /// as long as the clock does not step back. One that stands in `ticks` may have been minting, whatever the default says:
 /// a function or a program may have asked it, and ids that are in no row any more may be anywhere else. So it goes on.
-pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<Statement> {
+pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<String> {
     let Facts { extension, table, column, sequence, .. } = facts;
     let alter = format!("ALTER TABLE {table} ALTER COLUMN {column}");
     let drop_identity = |of| format!("ALTER TABLE {of} ALTER COLUMN {column} DROP IDENTITY");
-    let mut before: Vec<String> = facts.identities.iter().map(drop_identity).collect();
+    let mut statements: Vec<String> = facts.identities.iter().map(drop_identity).collect();
     if !facts.narrow.is_empty() {
         // Of whatever kind the old default is, it need not be one of the new type.
-        before.push(format!("{alter} DROP DEFAULT"));
+        statements.push(format!("{alter} DROP DEFAULT"));
+        statements.extend(facts.narrow.iter().map(Narrow::widened));
     }
     // The second counter of the tick: of a fresh sequence, too, the first id has seq 1. A layout without seqs has no second
     // one in tick 0, and MINVALUE is 1.
     let first = target.layout.at_tick(1, *ticks.start()).max(1);
     let last = target.layout.last_counter_in(*ticks.end());
     let live = facts.next.filter(|next| (first..=last).contains(next));
-    let mut statements = sequence.statements(live, first);
+    statements.extend(sequence.statements(live, first));
     // pg_get_serial_sequence() would name any of them.
     let release = |other| format!("ALTER SEQUENCE {other} OWNED BY NONE");
     statements.extend(facts.released.iter().map(release));
@@ -160,19 +145,16 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
         statements
             .push(format!("ALTER TABLE {table} ADD CONSTRAINT {} CHECK ({check})", fence.name));
     }
-    let plain = |statements: Vec<String>| statements.into_iter().map(Statement::Plain);
-    let widened = facts.narrow.iter().map(Narrow::widened);
-    plain(before).chain(widened).chain(plain(statements)).collect()
+    statements
 }
 
 impl Narrow {
     /// All columns of a table in one statement, since each rewrites it.
-    fn widened(&self) -> Statement {
+    fn widened(&self) -> String {
         let columns = self.columns.iter();
         let actions: Vec<String> =
             columns.map(|column| format!("ALTER COLUMN {column} TYPE pg_catalog.int8")).collect();
-        let sql = format!("ALTER TABLE {} {}", self.table, actions.join(", "));
-        Statement::Rewrite { table: self.table.clone(), sql }
+        format!("ALTER TABLE {} {}", self.table, actions.join(", "))
     }
 }
 
@@ -195,7 +177,7 @@ impl Sequence {
                     None => format!("{fit} MINVALUE 1 START WITH 1 RESTART WITH {first}"),
                 }]
             }
-            Sequence::New { name, cache, is_unlogged, comment, owner, .. } => {
+            Sequence::New { name, cache, is_unlogged, comment, .. } => {
                 let unlogged = if *is_unlogged { "UNLOGGED " } else { "" };
                 let mut statements =
                     vec![format!("CREATE {unlogged}SEQUENCE {name} CACHE {cache}")];
@@ -207,8 +189,6 @@ impl Sequence {
                 if next > 1 {
                     statements.push(format!("ALTER SEQUENCE {name} RESTART WITH {next}"));
                 }
-                let give = |owner| format!("ALTER SEQUENCE {name} OWNER TO {owner}");
-                statements.extend(owner.as_ref().map(give));
                 statements
             }
         };

@@ -166,8 +166,9 @@ impl Narrows {
         locked.len() > before
     }
 
-    /// As the plan takes them. Refuses where something depends on the type of one.
-    pub fn check(&self) -> Vec<Narrow> {
+    /// As the plan takes them. Refuses where something depends on the type of one, or another role than `owner` has a part
+    /// in it.
+    pub fn check(&self, owner: pg_sys::Oid) -> Vec<Narrow> {
         let mut tables: Vec<Narrow> = Vec::new();
         for (holder, described) in &self.0 {
             let objects = in_the_way(holder);
@@ -178,7 +179,7 @@ impl Narrows {
             if !foreign.is_empty() {
                 refusal::narrow_elsewhere(&described.table, &described.column, &foreign);
             }
-            refuse_other_owners(holder, &described.name());
+            refuse_other_owners(holder, &described.name(), owner, Reach::ForeignKeys);
             let column = described.column.clone();
             match tables.iter_mut().find(|narrow| narrow.table == described.table) {
                 Some(narrow) => narrow.columns.push(column),
@@ -216,40 +217,64 @@ fn foreign_tables(holder: &Holder) -> Vec<String> {
     rows(&sql, &[holder.table.into()], |row| row.get(1))
 }
 
-/// Refuses where a partition or child belongs to another role than its table.
+/// Which tables a conversion looks into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The table and what inherits from it.
+    Tree,
+    /// Those on the other side of a foreign key too: where a column's type changes, the foreign key is checked anew.
+    ForeignKeys,
+}
+
+/// Refuses where one of the tables belongs to another role than `owner`.
 ///
-/// CHECKs are evaluated with the rights of the table's owner, and a child's were written by the owner of the child, or of the
-/// table above it: whoever wrote one must not get at the rights of the other.
-pub fn refuse_other_owners(holder: &Holder, column: &str) {
+/// CHECKs, and the predicates of indexes, are evaluated with the rights of `owner`. Whoever wrote them must not get at
+/// these, and a child has those of the table above it.
+pub fn refuse_other_owners(holder: &Holder, column: &str, owner: pg_sys::Oid, reach: Reach) {
     let sql = format!(
-        "{TREE}
+        "{TREE}, held AS (
+            SELECT tree.relid, a.attnum
+            FROM tree JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
+        ), near (relid) AS (
+            SELECT relid FROM tree
+            UNION
+            SELECT k.confrelid
+            FROM held JOIN pg_constraint AS k ON k.contype = 'f' AND k.conrelid = held.relid
+                AND held.attnum = ANY (k.conkey)
+            WHERE $4
+            UNION
+            SELECT k.conrelid
+            FROM held JOIN pg_constraint AS k ON k.contype = 'f' AND k.confrelid = held.relid
+                AND held.attnum = ANY (k.confkey)
+            WHERE $4)
         SELECT format('%I.%I', n.nspname, c.relname), quote_ident(pg_get_userbyid(c.relowner)),
-            quote_ident(pg_get_userbyid(top.relowner))
-        FROM tree
-        JOIN pg_class AS c ON c.oid = tree.relid
+            quote_ident(pg_get_userbyid($3))
+        FROM near
+        JOIN pg_class AS c ON c.oid = near.relid
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        JOIN pg_class AS top ON top.oid = $1
-        WHERE c.relowner <> top.relowner
+        WHERE c.relowner <> $3
         ORDER BY 1"
     );
-    let others = rows(&sql, &[holder.table.into()], |row| OtherOwner {
+    let [table, name] = holder.arguments();
+    let arguments = [table, name, owner.into(), (reach == Reach::ForeignKeys).into()];
+    let others = rows(&sql, &arguments, |row| OtherOwner {
         table: row.get(1),
         owner: row.get(2),
-        owner_above: row.get(3),
+        converting: row.get(3),
     });
     if let Some(other) = others.first() {
         refusal::other_owner(column, other);
     }
 }
 
-/// A partition or child that belongs to another role than its table.
+/// A table that belongs to another role than the one that is converted.
 pub struct OtherOwner {
-    /// The partition or child.
+    /// The table.
     pub table: String,
     /// Its owner.
     pub owner: String,
-    /// The owner of the table that it inherits from.
-    pub owner_above: String,
+    /// The owner of the table that is converted.
+    pub converting: String,
 }
 
 /// What PostgreSQL refuses to change a column's type for.

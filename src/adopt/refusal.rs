@@ -165,16 +165,27 @@ pub fn narrow_elsewhere(table: &str, column: &str, foreign: &[String]) -> ! {
     .raise()
 }
 
-/// A superuser would evaluate the expressions of one owner with the rights of another.
+/// The conversion runs with the rights of the table's owner, who lacks one.
+pub fn no_privilege(privilege: &str, schema: &str, owner: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        message: format!("role {owner} lacks {privilege} on schema {schema}"),
+        detail: Some("A table is converted with the rights of its owner.".into()),
+        hint: Some(format!("GRANT {privilege} ON SCHEMA {schema} TO {owner};")),
+    }
+    .raise()
+}
+
+/// The expressions of one owner would be evaluated with the rights of another.
 pub fn other_owner(column: &str, other: &OtherOwner) -> ! {
-    let OtherOwner { table, owner, owner_above } = other;
+    let OtherOwner { table, owner, converting } = other;
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         message: format!("cannot convert {column}: its tables have different owners"),
         detail: Some(format!(
-            "Constraints are evaluated with the rights of role {owner_above}. Table {table} belongs to {owner}."
+            "Constraints are evaluated with the rights of role {converting}. Table {table} belongs to {owner}."
         )),
-        hint: Some(format!("ALTER TABLE {table} OWNER TO {owner_above};")),
+        hint: Some(format!("ALTER TABLE {table} OWNER TO {converting};")),
     }
     .raise()
 }

@@ -4,6 +4,9 @@ use super::Column;
 use crate::adopt::catalog::{Row, TREE, rows, text};
 use crate::adopt::plan::Grant;
 use crate::adopt::refusal;
+use crate::counter::State;
+use crate::error::Error;
+use crate::sequence;
 use pgrx::prelude::*;
 
 /// The role of `g`, a row of aclexplode().
@@ -16,6 +19,7 @@ pub fn grant(row: &Row) -> Grant {
 }
 
 /// The sequence that a column has.
+#[derive(PartialEq, Eq)]
 pub struct Found {
     /// Its OID.
     pub relid: pg_sys::Oid,
@@ -123,10 +127,12 @@ impl Found {
         rows(&sql, &[self.relid.into(), owner.into()], grant)
     }
 
-    /// The value that nextval() would give.
-    pub fn next_value(&self) -> i64 {
-        let sql = format!("SELECT last_value, is_called FROM {}", self.name);
-        let (last, is_called): (i64, bool) = rows(&sql, &[], |row| (row.get(1), row.get(2)))[0];
-        last.saturating_add(i64::from(is_called))
+    /// The value that nextval() would return; `None` where it is of another session's temporary table. Read by the OID: a
+    /// name may be another relation's by now.
+    pub fn next_value(&self) -> Option<i64> {
+        let raise = |error: Error| error.raise("snowflake_adopt", self.relid);
+        let reading = sequence::read(self.relid).unwrap_or_else(raise);
+        let State { last_value, is_called } = reading.state?;
+        Some(last_value.saturating_add(i64::from(is_called)))
     }
 }

@@ -23,13 +23,6 @@ fn target(shard: Option<u32>, layout: Layout) -> Target {
     Target { shard, layout, fence: None }
 }
 
-/// The statements, of whichever kind.
-fn sql(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<String> {
-    let statements = statements(facts, target, ticks);
-    let sql = |(Statement::Plain(sql) | Statement::Rewrite { sql, .. })| sql;
-    statements.into_iter().map(sql).collect()
-}
-
 #[test]
 fn new_ids_begin_in_the_tick_after_the_highest_value() {
     let cases = [
@@ -57,7 +50,7 @@ fn what_a_layout_cannot_reach_is_too_high() {
 #[test]
 fn a_bigserial_takes_its_sequence_along() {
     assert_eq!(
-        sql(&facts(kept()), &target(Some(5), INSTAGRAM), 3..=9),
+        statements(&facts(kept()), &target(Some(5), INSTAGRAM), 3..=9),
         [
             "ALTER SEQUENCE blog.posts_id_seq AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE \
              MINVALUE 1 START WITH 1 RESTART WITH 3073",
@@ -74,7 +67,7 @@ fn a_sequence_that_may_have_been_minting_is_not_set_back() {
         [(3072, true), (3073, false), (5 << 10 | 1023, false), (6 << 10, true), (i64::MAX, true)]
     {
         let facts = Facts { next: Some(next), ..facts(kept()) };
-        let statements = sql(&facts, &target(Some(5), INSTAGRAM), 3..=5);
+        let statements = statements(&facts, &target(Some(5), INSTAGRAM), 3..=5);
         assert_eq!(statements[0].contains("RESTART"), restarts, "{next}");
     }
 }
@@ -83,7 +76,7 @@ fn a_sequence_that_may_have_been_minting_is_not_set_back() {
 fn a_sequence_starts_at_1_or_above_in_a_layout_without_seqs_too() {
     let layout = Layout { seq_bits: 0, ..INSTAGRAM };
     let facts = Facts { next: Some(-5), ..facts(kept()) };
-    let statements = sql(&facts, &target(Some(5), layout), 0..=5);
+    let statements = statements(&facts, &target(Some(5), layout), 0..=5);
     assert!(statements[0].ends_with("MINVALUE 1 START WITH 1 RESTART WITH 1"), "{statements:?}");
 }
 
@@ -95,7 +88,7 @@ fn all_columns_of_a_table_are_widened_by_one_statement_after_the_default_is_gone
         Narrow { table: "blog.comments".into(), columns: vec!["post_id".into()] },
     ];
     assert_eq!(
-        sql(&facts, &target(Some(5), INSTAGRAM), 0..=9)[..3],
+        statements(&facts, &target(Some(5), INSTAGRAM), 0..=9)[..3],
         [
             "ALTER TABLE blog.posts ALTER COLUMN id DROP DEFAULT",
             "ALTER TABLE blog.posts ALTER COLUMN id TYPE pg_catalog.int8, \
@@ -106,24 +99,7 @@ fn all_columns_of_a_table_are_widened_by_one_statement_after_the_default_is_gone
 }
 
 #[test]
-fn what_writes_a_table_anew_is_the_business_of_its_owner() {
-    let mut facts = facts(kept());
-    facts.narrow = vec![Narrow { table: "blog.comments".into(), columns: vec!["post_id".into()] }];
-    let rewrites: Vec<Statement> = statements(&facts, &target(Some(5), INSTAGRAM), 0..=9)
-        .into_iter()
-        .filter(|statement| matches!(statement, Statement::Rewrite { .. }))
-        .collect();
-    assert_eq!(
-        rewrites,
-        [Statement::Rewrite {
-            table: "blog.comments".into(),
-            sql: "ALTER TABLE blog.comments ALTER COLUMN post_id TYPE pg_catalog.int8".into(),
-        }]
-    );
-}
-
-#[test]
-fn a_new_sequence_comes_with_its_owner_and_its_users() {
+fn a_new_sequence_comes_with_its_users() {
     let grant = |role: &str, is_grantable| Grant {
         privilege: "USAGE".into(),
         role: role.into(),
@@ -134,20 +110,18 @@ fn a_new_sequence_comes_with_its_owner_and_its_users() {
         cache: 20,
         is_unlogged: true,
         comment: Some("bob's".into()),
-        owner: Some("bob".into()),
         grants: vec![grant("PUBLIC", false), grant("eve", true)],
     };
     let mut facts = facts(sequence);
     facts.identities = vec!["blog.posts".into()];
     facts.released = vec!["blog.s".into()];
     assert_eq!(
-        sql(&facts, &target(Some(5), INSTAGRAM), 1..=9)[..8],
+        statements(&facts, &target(Some(5), INSTAGRAM), 1..=9)[..7],
         [
             "ALTER TABLE blog.posts ALTER COLUMN id DROP IDENTITY",
             "CREATE UNLOGGED SEQUENCE blog.posts_id_seq CACHE 20",
             "COMMENT ON SEQUENCE blog.posts_id_seq IS 'bob''s'",
             "ALTER SEQUENCE blog.posts_id_seq RESTART WITH 1025",
-            "ALTER SEQUENCE blog.posts_id_seq OWNER TO bob",
             "GRANT USAGE ON SEQUENCE blog.posts_id_seq TO PUBLIC",
             "GRANT USAGE ON SEQUENCE blog.posts_id_seq TO eve WITH GRANT OPTION",
             "ALTER SEQUENCE blog.s OWNED BY NONE",
@@ -164,7 +138,7 @@ fn the_default_names_the_shard_or_asks_the_database() {
         (None, TWITTER, ", public.snowflake_shard_id(), 'twitter'::public.snowflake_layout"),
     ];
     for (shard, layout, arguments) in cases {
-        let statements = sql(&facts(kept()), &target(shard, layout), 0..=9);
+        let statements = statements(&facts(kept()), &target(shard, layout), 0..=9);
         let call = format!("('blog.posts_id_seq'::pg_catalog.regclass{arguments})");
         assert!(statements.last().unwrap().ends_with(&call), "{statements:?}");
     }
@@ -190,7 +164,7 @@ fn the_fence_lets_pass_what_is_there() {
         let fence = Some(Fence { name: "posts_id_shard_check".into(), shard: 5, highest_other });
         let target = Target { shard: None, layout: INSTAGRAM, fence };
         assert_eq!(
-            *sql(&facts(kept()), &target, 3..=9).last().unwrap(),
+            *statements(&facts(kept()), &target, 3..=9).last().unwrap(),
             format!(
                 "ALTER TABLE blog.posts ADD CONSTRAINT posts_id_shard_check CHECK ({condition})"
             )
