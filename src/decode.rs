@@ -1,10 +1,12 @@
 //! What an id says by itself, and ids from what they say. Nothing here reads a setting or a clock.
 
+use crate::excerpt::ascii_excerpt;
 use crate::layout::{Fields, Layout, OutOfRange};
 use crate::report::Report;
 use crate::row::Row;
 use crate::timestamp::{timestamptz, unix_us_of};
 use crate::{base32, explain, uuid};
+use base32::Base32Error;
 use pgrx::prelude::*;
 
 /// `snowflake_decode(id bigint, layout) → (created_at timestamptz, shard_id int, seq int)`
@@ -67,19 +69,20 @@ fn snowflake_to_base32(id: i64) -> String {
     base32::encode(id)
 }
 
-/// `snowflake_from_base32(text) → bigint`. Takes the bytes, since a text in another encoding is no Rust string.
+/// `snowflake_from_base32(text) → bigint`
 #[pg_extern(sql = false)]
 fn snowflake_from_base32(text: &[u8]) -> i64 {
-    let ascii = str::from_utf8(text).ok().filter(|text| text.is_ascii());
-    let (message, detail) = match ascii.map(|text| (text, base32::decode(text))) {
-        Some((_, Ok(id))) => return id,
-        Some((text, Err(error))) => (format!("\"{text}\" is no id in base 32"), error.to_string()),
-        None => ("the text is no id in base 32".into(), "It is not all ASCII.".into()),
-    };
+    base32::decode(text).unwrap_or_else(|error| not_base32(text, error))
+}
+
+fn not_base32(text: &[u8], error: Base32Error) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
-        message,
-        detail: Some(detail),
+        message: match ascii_excerpt(text) {
+            Some(text) => format!("\"{text}\" is no id in base 32"),
+            None => "the text is no id in base 32".into(),
+        },
+        detail: Some(error.to_string()),
         hint: Some(
             "An id has 13 characters of 0 to 9 and A to Z without U; I and L are read as 1, O as 0."
                 .into(),

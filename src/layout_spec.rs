@@ -5,11 +5,15 @@
 
 #![forbid(unsafe_code)]
 
+use crate::excerpt::excerpt;
 use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, PRESETS, Unit};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::fmt;
+
+/// The longest text that is read as a layout, in bytes. A spec has less than 80 where single spaces separate its parts.
+pub const LONGEST: usize = 1000;
 
 /// What is wrong with a spec, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,22 +59,28 @@ fn epoch_text(epoch_ms: i64) -> String {
 
 /// The layout that `text` names. `now_ms` is the clock in milliseconds since 1970, which no epoch may be after.
 pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
+    if text.len() > LONGEST {
+        return refuse(
+            format!("layout \"{}\" is too long", excerpt(text)),
+            format!("A layout has at most {LONGEST} characters. {}", one_of()),
+        );
+    }
     let text = text.trim();
     if let Some(&(_, preset)) = PRESETS.iter().find(|(name, _)| *name == text) {
         return Ok(preset);
     }
     if !text.contains(':') {
-        return refuse(
-            format!("unknown layout \"{text}\""),
-            format!(
-                "A layout is one of {}, or a spec such as \
-                 \"time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms\".",
-                PRESETS.map(|(name, _)| name).join(", ")
-            ),
-        );
+        return refuse(format!("unknown layout \"{}\"", excerpt(text)), one_of());
     }
     let parts = Parts::read(text)?;
     parts.layout(now_ms)
+}
+
+fn one_of() -> String {
+    format!(
+        "A layout is one of {}, or a spec such as \"time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms\".",
+        PRESETS.map(|(name, _)| name).join(", ")
+    )
 }
 
 /// The parts of a spec, as they were given.
@@ -91,7 +101,7 @@ impl<'a> Parts<'a> {
         for part in text.split_whitespace() {
             let Some((name, value)) = part.split_once(':') else {
                 return refuse(
-                    format!("\"{part}\" in a layout has no value"),
+                    format!("\"{}\" in a layout has no value", excerpt(part)),
                     "Each part of a spec is a name, a colon and a value, such as \"seq:10\".",
                 );
             };
@@ -103,7 +113,7 @@ impl<'a> Parts<'a> {
                 "unit" => &mut parts.unit,
                 _ => {
                     return refuse(
-                        format!("unknown part \"{name}\" in a layout"),
+                        format!("unknown part \"{}\" in a layout", excerpt(name)),
                         "The parts of a spec are time, shard, seq, epoch and unit.",
                     );
                 }
@@ -157,9 +167,10 @@ fn width(name: &str, value: Option<&str>, least: u8, most: u8) -> Result<u8, Spe
         None => refuse(format!("a layout without \"{name}\""), allowed),
         Some(value) => match plain_number(value) {
             Some(bits) if (least..=most).contains(&bits) => Ok(bits),
-            _ => {
-                refuse(format!("\"{name}:{value}\" in a layout is no width of that field"), allowed)
-            }
+            _ => refuse(
+                format!("\"{name}:{}\" in a layout is no width of that field", excerpt(value)),
+                allowed,
+            ),
         },
     }
 }
@@ -175,7 +186,9 @@ fn unit(value: Option<&str>) -> Result<Unit, SpecError> {
         None => refuse("a layout without \"unit\"".into(), allowed()),
         Some(value) => match Unit::ALL.iter().find(|(_, name)| *name == value) {
             Some(&(unit, _)) => Ok(unit),
-            None => refuse(format!("\"unit:{value}\" in a layout is no unit"), allowed()),
+            None => {
+                refuse(format!("\"unit:{}\" in a layout is no unit", excerpt(value)), allowed())
+            }
         },
     }
 }
@@ -188,10 +201,10 @@ fn epoch(value: Option<&str>, now_ms: i64) -> Result<i64, SpecError> {
     };
     match epoch_ms(value) {
         Some(epoch_ms) if epoch_ms > now_ms => {
-            refuse(format!("\"epoch:{value}\" in a layout is in the future"), allowed)
+            refuse(format!("\"epoch:{}\" in a layout is in the future", excerpt(value)), allowed)
         }
         Some(epoch_ms) if (0..EPOCH_MS_LIMIT).contains(&epoch_ms) => Ok(epoch_ms),
-        _ => refuse(format!("\"epoch:{value}\" in a layout is no epoch"), allowed),
+        _ => refuse(format!("\"epoch:{}\" in a layout is no epoch", excerpt(value)), allowed),
     }
 }
 
@@ -306,6 +319,28 @@ pub mod tests {
             let error = parse(text, NOW_MS).expect_err(text);
             assert!(error.message.contains(message), "{text}: {error:?}");
             assert!(error.allowed.contains(allowed), "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_refused_and_only_its_beginning_repeated() {
+        let spec = "time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms";
+        assert!(parse(&format!("{spec:<LONGEST$}"), NOW_MS).is_ok());
+        let error = parse(&format!("{spec} {:<LONGEST$}", ""), NOW_MS).expect_err("too long");
+        assert!(error.message.contains("too long"), "{error:?}");
+        let long = "a".repeat(LONGEST - 60);
+        for text in [
+            long.repeat(2),
+            long.clone(),
+            format!("time:41 {long}"),
+            format!("{long}:5"),
+            format!("time:{long}"),
+            spec.replace("41", &long),
+            spec.replace("2024-01-01", &long),
+            spec.replace("1ms", &long),
+        ] {
+            let error = parse(&text, NOW_MS).expect_err(&text);
+            assert!(error.message.len() < 200, "{error:?}");
         }
     }
 

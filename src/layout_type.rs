@@ -57,8 +57,11 @@ pub fn not_a_layout() -> ! {
 fn snowflake_layout_in(text: &CStr) -> Layout {
     // SAFETY: reads the clock.
     let now_us = unix_us_of(unsafe { pg_sys::GetCurrentTimestamp() });
+    // No more than it takes to see that a text is too long: it can have 1 GB.
+    let text = text.to_bytes();
+    let text = &text[..text.len().min(layout_spec::LONGEST + 1)];
     // No layout has others, and a text in another encoding is no Rust string to repeat.
-    let layout = match text.to_str() {
+    let layout = match str::from_utf8(text) {
         Ok(ascii) if ascii.is_ascii() => layout_spec::parse(ascii, now_us / 1000),
         _ => layout_spec::parse("?", now_us / 1000),
     };

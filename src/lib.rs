@@ -15,6 +15,7 @@ mod columns;
 mod counter;
 mod decode;
 mod error;
+mod excerpt;
 mod explain;
 mod expression;
 mod fence;

@@ -1,5 +1,6 @@
 //! How an error is told: SQLSTATE, message, detail and hint, and the figures and names that stand in them.
 
+use crate::excerpt::clipped;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -17,15 +18,20 @@ pub struct Report {
     pub hint: Option<String>,
 }
 
+/// The most characters that a message, a detail or a hint has. One that the server cannot allocate would end the server
+/// process; what repeats a text cuts it by itself, and this is for what has been overlooked.
+const LONGEST_PART: usize = 10_000;
+
 impl Report {
     /// Raises the error.
     pub fn raise(self) -> ! {
-        let mut error = ErrorReport::new(self.code, sendable(self.message), function_name!());
+        let part = |text: String| sendable(clipped(&text, LONGEST_PART).into_owned());
+        let mut error = ErrorReport::new(self.code, part(self.message), function_name!());
         if let Some(detail) = self.detail {
-            error = error.set_detail(sendable(detail));
+            error = error.set_detail(part(detail));
         }
         if let Some(hint) = self.hint {
-            error = error.set_hint(sendable(hint));
+            error = error.set_hint(part(hint));
         }
         error.report(PgLogLevel::ERROR);
         unreachable!("ERROR does not return")
@@ -124,5 +130,34 @@ fn sendable(text: String) -> String {
         text
     } else {
         text.replace(|c: char| !c.is_ascii(), "?")
+    }
+}
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pg_schema]
+mod tests {
+    use super::{LONGEST_PART, Report};
+    use pgrx::pg_sys::panic::CaughtError;
+    use pgrx::prelude::*;
+
+    #[pg_test]
+    fn every_part_of_a_report_is_cut_where_it_is_too_long() {
+        let part = || "a".repeat(2 * LONGEST_PART);
+        let report = Report {
+            code: PgSqlErrorCode::ERRCODE_DATA_EXCEPTION,
+            message: part(),
+            detail: Some(part()),
+            hint: Some(part()),
+        };
+        let parts = PgTryBuilder::new(|| report.raise())
+            .catch_others(|error| match error {
+                CaughtError::ErrorReport(error) => {
+                    [Some(error.message()), error.detail(), error.hint()]
+                        .map(|part| part.map_or(0, str::len))
+                }
+                other => other.rethrow(),
+            })
+            .execute();
+        assert_eq!(parts, [LONGEST_PART + "...".len(); 3]);
     }
 }

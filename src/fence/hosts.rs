@@ -5,13 +5,15 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Fault, elements};
+use super::{Fault, elements, refuse_length};
+use crate::excerpt::excerpt;
 
 const ALLOWED: &str = "Give host names as the command hostname prints them on each server, separated by commas, \
                        such as \"db-1, db-2\"; the empty string lets all servers pass.";
 
 /// The host names in `text`; none where it is blank.
 pub fn parse(text: &str) -> Result<Vec<&str>, Fault> {
+    refuse_length(text, ALLOWED)?;
     elements(text).map(host).collect()
 }
 
@@ -28,7 +30,9 @@ pub fn host(name: &str) -> Result<&str, Fault> {
     }
     match name.chars().find(|&c| !is_of_a_host_name(c)) {
         None => Ok(name),
-        Some(illegal) => fault(format!("\"{name}\" is no host name: it has \"{illegal}\" in it.")),
+        Some(illegal) => {
+            fault(format!("\"{}\" is no host name: it has \"{illegal}\" in it.", excerpt(name)))
+        }
     }
 }
 

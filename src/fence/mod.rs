@@ -12,6 +12,9 @@ mod shards;
 
 pub use setting::{define, permit, permit_any};
 
+use crate::excerpt::clipped;
+use std::borrow::Cow;
+
 /// One of the two settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fence {
@@ -52,14 +55,38 @@ fn elements(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).skip(usize::from(is_blank))
 }
 
-/// The same setting with one more element.
+/// The longest text of a fence, in bytes: single shards of the largest preset, or host names, by the tens of thousands.
+const LONGEST: usize = 1_000_000;
+
+/// Refuses a text that is longer.
+fn refuse_length(text: &str, allowed: &'static str) -> Result<(), Fault> {
+    match text.len() {
+        0..=LONGEST => Ok(()),
+        length => {
+            Err(Fault { wrong: format!("Its length is {length} bytes, above {LONGEST}."), allowed })
+        }
+    }
+}
+
+/// How many characters of a fence a message repeats. Lists are longer than what a user mistypes.
+const SHOWN: usize = 500;
+
+/// The fence as a message repeats it.
+fn shown(text: &str) -> Cow<'_, str> {
+    clipped(text, SHOWN)
+}
+
+/// The same setting with one more element. A list that is too long to repeat is replaced by words that cannot be set.
 fn with(text: &str, element: &str) -> String {
+    if text.len() > SHOWN {
+        return format!("<the present list>, {element}");
+    }
     elements(text).chain([element]).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{elements, with};
+    use super::{Fault, LONGEST, SHOWN, elements, hosts, shards, with};
 
     #[test]
     fn a_blank_list_has_no_elements() {
@@ -78,5 +105,21 @@ mod tests {
     fn an_element_is_added_at_the_end() {
         assert_eq!(with("db-1,db-2", "db-7"), "db-1, db-2, db-7");
         assert_eq!(with("", "db-7"), "db-7");
+        assert_eq!(with(&"db-1,".repeat(SHOWN), "db-7"), "<the present list>, db-7");
+    }
+
+    #[test]
+    fn a_long_text_is_refused_and_only_its_beginning_repeated() {
+        let parse = |text: &str| (shards::parse(text).err(), hosts::parse(text).err());
+        assert_eq!(parse("5,".repeat(LONGEST / 2).trim_end_matches(',')), (None, None));
+        let long = "5,".repeat(LONGEST);
+        let elements = ["5", "-", "5-", "5 "].map(|part| part.repeat(1000) + "!");
+        for text in elements.iter().chain([&long]) {
+            let (shards, hosts) = parse(text);
+            for Fault { wrong, .. } in [shards, hosts].into_iter().flatten() {
+                assert!(wrong.len() < 200, "{wrong}");
+            }
+        }
+        assert!(shards::parse(&long).is_err() && hosts::parse(&long).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! What the fences say: to somebody who is woken by it.
 
 use super::shards::{self, Range};
-use super::{Barred, Fault, Fence, hosts, setting::host_name, with};
+use super::{Barred, Fault, Fence, hosts, setting::host_name, shown, with};
 use crate::report::{Report, current_database_name, current_user_name, quoted, session_user_name};
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::PgSqlErrorCode::{
@@ -42,8 +42,9 @@ fn foreign_host(host: &str) -> Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("this server, host {}, may not mint ids", quoted(host)),
         detail: Some(format!(
-            "pg_snowflake.allowed_hosts is \"{allowed}\". This server is likely a copy of one of these, from a \
-             snapshot or a base backup; two servers that mint for one shard repeat ids."
+            "pg_snowflake.allowed_hosts is \"{}\". This server is likely a copy of one of these, from a \
+             snapshot or a base backup; two servers that mint for one shard repeat ids.",
+            shown(&allowed)
         )),
         hint: Some(hint),
     }
@@ -74,7 +75,8 @@ fn foreign_shard(shard: u32, is_given: bool, ranges: &[Range]) -> Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("shard {shard} is not one that this server owns"),
         detail: Some(format!(
-            "pg_snowflake.owned_shards is \"{owned}\"; two servers that mint for one shard repeat ids."
+            "pg_snowflake.owned_shards is \"{}\"; two servers that mint for one shard repeat ids.",
+            shown(&owned)
         )),
         hint: Some(hint),
     }
@@ -90,7 +92,7 @@ fn unreadable(fence: Fence, Fault { wrong, allowed }: Fault) -> Report {
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("{name} cannot be read, so this server mints no ids"),
-        detail: Some(format!("It is \"{value}\". {wrong}")),
+        detail: Some(format!("It is \"{}\". {wrong}", shown(&value))),
         hint: Some(format!("{allowed} {}", command(fence, "..."))),
     }
 }

@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Fault, elements};
+use super::{Fault, elements, refuse_length};
+use crate::excerpt::excerpt;
 
 /// The highest shard id that SQL can pass: it is an `int`.
 const MAX_SHARD: u32 = i32::MAX as u32;
@@ -22,6 +23,7 @@ pub struct Range {
 
 /// The shards that `text` names, as ranges in rising order with gaps between them; none where it is blank.
 pub fn parse(text: &str) -> Result<Vec<Range>, Fault> {
+    refuse_length(text, ALLOWED)?;
     let mut ranges = elements(text).map(range).collect::<Result<Vec<Range>, Fault>>()?;
     ranges.sort_unstable();
     ranges.dedup_by(|later, earlier| {
@@ -45,29 +47,35 @@ fn range(element: &str) -> Result<Range, Fault> {
         return fault("A shard is missing: there is a comma too many.".into());
     }
     if element.starts_with('-') {
-        return fault(format!("\"{element}\" is negative, or lacks the first shard of its range."));
+        return fault(format!(
+            "\"{}\" is negative, or lacks the first shard of its range.",
+            excerpt(element)
+        ));
     }
     let Some((first, last)) = element.split_once('-') else {
         let shard = shard(element)?;
         return Ok(Range { first: shard, last: shard });
     };
     if last.trim().is_empty() {
-        return fault(format!("\"{element}\" lacks the last shard of its range."));
+        return fault(format!("\"{}\" lacks the last shard of its range.", excerpt(element)));
     }
     let range = Range { first: shard(first.trim())?, last: shard(last.trim())? };
     if range.first > range.last {
-        return fault(format!("\"{element}\" runs backward."));
+        return fault(format!("\"{}\" runs backward.", excerpt(element)));
     }
     Ok(range)
 }
 
 fn shard(text: &str) -> Result<u32, Fault> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return fault(format!("\"{text}\" is not a shard id."));
+        return fault(format!("\"{}\" is not a shard id.", excerpt(text)));
     }
     match text.parse() {
         Ok(shard) if shard <= MAX_SHARD => Ok(shard),
-        _ => fault(format!("\"{text}\" is too large: the highest shard id is {MAX_SHARD}.")),
+        _ => fault(format!(
+            "\"{}\" is too large: the highest shard id is {MAX_SHARD}.",
+            excerpt(text)
+        )),
     }
 }
 

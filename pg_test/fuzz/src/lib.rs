@@ -17,6 +17,8 @@ pub mod base32;
 pub mod clock;
 #[path = "../../../src/counter.rs"]
 pub mod counter;
+#[path = "../../../src/excerpt.rs"]
+pub mod excerpt;
 #[path = "../../../src/explain.rs"]
 pub mod explain;
 #[path = "../../../src/layout.rs"]

@@ -2,7 +2,7 @@
 
 use crate::ask::{Bad, assert_each_refused, server};
 use pg_snowflake_servertest::SUPERUSER;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
 
 #[test]
 fn what_a_layout_does_not_have_is_refused_with_what_it_has() {
@@ -94,9 +94,9 @@ fn what_a_layout_does_not_have_is_refused_with_what_it_has() {
 fn a_text_that_is_no_base_32_is_refused_with_the_alphabet() {
     let (_cluster, mut client) = server();
     let cases = [
-        ("", "length is 0,"),
-        ("000000000000", "length is 12,"),
-        ("00000000000000", "length is 14,"),
+        ("", "length is 0 bytes,"),
+        ("000000000000", "length is 12 bytes,"),
+        ("00000000000000", "length is 14 bytes,"),
         ("000000000000U", "\"U\""),
         ("000000-000000", "\"-\""),
         (" 000000000000", "\" \""),
@@ -128,6 +128,40 @@ fn a_text_beyond_ascii_is_refused_in_every_encoding() {
             ("SELECT chr(233)::snowflake_layout", "22023", "unknown layout"),
         ] {
             assert_refused(client, sql, Refusal { sqlstate, message, hint: "" });
+        }
+    }
+}
+
+/// Nothing shorter shows whether a message can become longer than the server can allocate. The backend takes 2.1 GB for it: the
+/// text, and the copy that the server makes for a type's input function.
+#[test]
+fn a_text_as_long_as_sql_can_make_is_refused_and_the_server_survives() {
+    // 7 bytes below MaxAllocSize, and 4 below that of a text. Made of large parts it takes the least time, and from a
+    // row that the planner does not see into, no memory for a constant.
+    let text = "repeat(part, 262657)";
+    let from = "(SELECT repeat('a', 4088) AS part OFFSET 0) p";
+    let (_cluster, mut client) = server();
+    for (call, sqlstate, message) in [
+        (format!("snowflake_from_base32({text})"), "22P02", "is no id in base 32"),
+        (format!("{text}::snowflake_layout"), "22023", "is too long"),
+    ] {
+        let refusal = Refusal { sqlstate, message, hint: "" };
+        assert_refused(&mut client, &format!("SELECT {call} FROM {from}"), refusal);
+    }
+}
+
+#[test]
+fn an_error_repeats_only_the_beginning_of_a_long_text() {
+    let (_cluster, mut client) = server();
+    for (part, times) in [("a", 900), ("a", 100_000), ("é", 100_000)] {
+        for call in [
+            format!("snowflake_from_base32(repeat('{part}', {times}))"),
+            format!("repeat('{part}', {times})::snowflake_layout"),
+            format!("(repeat('{part}', {times}) || ':5')::snowflake_layout"),
+            format!("('time:' || repeat('{part}', {times}))::snowflake_layout"),
+        ] {
+            let error = refused(&mut client, &format!("SELECT {call}"));
+            assert!(error.message().len() < 200, "{call}: {} bytes", error.message().len());
         }
     }
 }

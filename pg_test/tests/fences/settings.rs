@@ -3,7 +3,7 @@
 use super::{MINT_FOREIGN, MINT_OWN};
 use crate::ask::{Bad, assert_each_refused, printed, server};
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
 use pg_snowflake_servertest::sequence::take;
 
 const INVALID: &str = "22023";
@@ -39,6 +39,43 @@ fn a_value_that_is_wrong_is_refused_when_it_is_set() {
                 assert_each_refused(&mut client, &[bad]);
             }
         }
+    }
+}
+
+#[test]
+fn an_error_repeats_only_the_beginning_of_a_long_value() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("LOAD 'pg_snowflake'").unwrap();
+    for setting in ["owned_shards", "allowed_hosts"] {
+        for (part, times) in [("a ", 1_000), ("1", 1_000), ("-", 1_000)] {
+            let sql = format!(
+                "SELECT set_config('pg_snowflake.{setting}', repeat('{part}', {times}) || '!', false)"
+            );
+            let error = refused(&mut client, &sql);
+            // The server's own message repeats the value.
+            let detail = error.detail().expect("what is wrong with the value");
+            assert!(detail.len() < 300, "{sql}: {} bytes", detail.len());
+        }
+    }
+}
+
+#[test]
+fn the_error_of_an_id_repeats_only_the_beginning_of_a_long_fence() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("CREATE SEQUENCE s; LOAD 'pg_snowflake'").unwrap();
+    for (setting, element) in [("owned_shards", "5, "), ("allowed_hosts", "db-1, ")] {
+        client
+            .batch_execute(&format!(
+                "SELECT set_config('pg_snowflake.{setting}', rtrim(repeat('{element}', 10000), ', '), false)"
+            ))
+            .unwrap();
+        let error = refused(&mut client, MINT_FOREIGN);
+        for said in [error.detail(), error.hint()].map(Option::unwrap_or_default) {
+            assert!(said.len() < 1000, "{setting}: {} bytes", said.len());
+        }
+        // The list is too long to repeat, and a command without it must not look whole.
+        assert!(error.hint().unwrap().contains("= '<the present list>, "), "{error:?}");
+        client.batch_execute(&format!("RESET pg_snowflake.{setting}")).unwrap();
     }
 }
 

@@ -1,0 +1,63 @@
+//! The beginning of a text that is too long to repeat in a message.
+//!
+//! The server allocates less than 1 GB at a time, and a text can be almost as long. A message that repeated it whole could
+//! not be reported: pgrx copies a message outside of what catches errors, and the server process ended.
+
+#![forbid(unsafe_code)]
+
+use std::borrow::Cow;
+
+/// How many characters of a user's text a message repeats.
+const CHARACTERS: usize = 100;
+
+/// A user's text for a message: whole, or its beginning with an ellipsis. Every message that repeats one calls this before
+/// it formats it.
+pub fn excerpt(text: &str) -> Cow<'_, str> {
+    clipped(text, CHARACTERS)
+}
+
+/// As [`excerpt`], for a text that may be in another encoding; `None` where what would be repeated is not ASCII.
+pub fn ascii_excerpt(text: &[u8]) -> Option<Cow<'_, str>> {
+    let beginning = &text[..text.len().min(CHARACTERS + 1)];
+    str::from_utf8(beginning).ok().filter(|text| text.is_ascii()).map(excerpt)
+}
+
+/// The text, or so many of its characters and an ellipsis.
+pub fn clipped(text: &str, characters: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(characters) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}...", &text[..end])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_only_where_it_is_longer() {
+        for (text, shown) in [("", ""), ("abc", "abc"), ("abcd", "abc..."), ("äöüß", "äöü...")]
+        {
+            assert_eq!(clipped(text, 3), shown);
+        }
+    }
+
+    #[test]
+    fn only_what_would_be_repeated_has_to_be_ascii() {
+        let long = format!("{}é", "a".repeat(CHARACTERS + 1));
+        let shown = format!("{}...", "a".repeat(CHARACTERS));
+        assert_eq!(ascii_excerpt(long.as_bytes()).as_deref(), Some(&*shown));
+        assert_eq!(ascii_excerpt("é".as_bytes()), None);
+        assert_eq!(ascii_excerpt(b"abc").as_deref(), Some("abc"));
+    }
+
+    proptest! {
+        #[test]
+        fn an_excerpt_is_short_and_begins_as_the_text_does(text in "\\PC{0,300}") {
+            let shown = excerpt(&text);
+            prop_assert!(shown.chars().count() <= CHARACTERS + 3);
+            prop_assert!(text.starts_with(shown.trim_end_matches("...")) || shown == text);
+        }
+    }
+}
