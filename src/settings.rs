@@ -1,5 +1,9 @@
 //! The settings. All are superuser-set: who may mint what is the operator's decision, not the session's.
 
+mod setting;
+
+pub use setting::Setting;
+
 use crate::counter::Policy;
 use crate::fence;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
@@ -14,36 +18,42 @@ const LONGEST_LEAD_MS: i32 = i32::MAX;
 
 /// Defines the settings and reserves their prefix, so that a misspelt one is an error.
 pub fn define() {
-    GucRegistry::define_int_guc(
-        c"pg_snowflake.shard_id",
-        c"The shard that this database mints ids for; -1 is unset.",
-        c"Used where snowflake_nextval() is called without a shard. Set it with ALTER DATABASE.",
-        &SHARD_ID,
-        -1,
-        i32::MAX,
-        GucContext::Suset,
-        GucFlags::default(),
-    );
-    GucRegistry::define_int_guc(
-        c"pg_snowflake.max_lead",
-        c"How far ids may run ahead of the clock before a call waits.",
-        c"A busy sequence and a clock that stepped back both put ids ahead of the clock.",
-        &MAX_LEAD,
-        0,
-        LONGEST_LEAD_MS,
-        GucContext::Suset,
-        GucFlags::UNIT_MS,
-    );
-    GucRegistry::define_int_guc(
-        c"pg_snowflake.max_wait",
-        c"The longest that a call waits for the clock; where it would take longer, it fails at once.",
-        c"0 never waits.",
-        &MAX_WAIT,
-        0,
-        i32::MAX,
-        GucContext::Suset,
-        GucFlags::UNIT_MS,
-    );
+    Setting::ShardId.define(|name| {
+        GucRegistry::define_int_guc(
+            name,
+            c"The shard that this database mints ids for; -1 is unset.",
+            c"Used where snowflake_nextval() is called without a shard. Set it with ALTER DATABASE.",
+            &SHARD_ID,
+            -1,
+            i32::MAX,
+            GucContext::Suset,
+            GucFlags::default(),
+        );
+    });
+    Setting::MaxLead.define(|name| {
+        GucRegistry::define_int_guc(
+            name,
+            c"How far ids may run ahead of the clock before a call waits.",
+            c"A busy sequence and a clock that stepped back both put ids ahead of the clock.",
+            &MAX_LEAD,
+            0,
+            LONGEST_LEAD_MS,
+            GucContext::Suset,
+            GucFlags::UNIT_MS,
+        );
+    });
+    Setting::MaxWait.define(|name| {
+        GucRegistry::define_int_guc(
+            name,
+            c"The longest that a call waits for the clock; where it would take longer, it fails at once.",
+            c"0 never waits.",
+            &MAX_WAIT,
+            0,
+            i32::MAX,
+            GucContext::Suset,
+            GucFlags::UNIT_MS,
+        );
+    });
     fence::define();
     // SAFETY: a C string, at library load.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr()) };

@@ -1,13 +1,21 @@
 //! Which shards this server may mint.
 
 use crate::error::Error;
-use crate::fence;
+use crate::fence::{self, Barred};
 use crate::layout::Layout;
-use crate::settings;
+use crate::settings::{self, Setting};
 
 /// The shard of this database, from `pg_snowflake.shard_id`.
 pub fn of_this_database() -> Result<i32, Error> {
-    settings::shard_id().ok_or(Error::ShardUnset)
+    settings::shard_id().ok_or_else(unset)
+}
+
+#[cold]
+fn unset() -> Error {
+    if Setting::ShardId.is_masked() {
+        return Error::Barred(Barred::Masked(Setting::ShardId));
+    }
+    Error::ShardUnset
 }
 
 /// The shard to mint for: the one given, else this database's, if the layout has it and no fence stands in the way.

@@ -2,8 +2,8 @@
 //!
 //! Two servers that mint for one shard repeat ids, and nothing says so. A literal shard in a default travels with a
 //! dump; a setting travels with a snapshot or a base backup. `pg_snowflake.owned_shards` stops the first,
-//! `pg_snowflake.allowed_hosts` the second. A fence that cannot be read, or that a session has hidden from itself,
-//! stops everything: only an absent one lets all pass.
+//! `pg_snowflake.allowed_hosts` the second. A fence that cannot be read stops everything, and so does any setting whose value
+//! the session has masked: only an absent fence lets all pass.
 
 mod hosts;
 mod report;
@@ -13,6 +13,7 @@ mod shards;
 pub use setting::{define, permit, permit_any};
 
 use crate::excerpt::clipped;
+use crate::settings::Setting;
 use std::borrow::Cow;
 
 /// One of the two settings.
@@ -36,8 +37,8 @@ pub enum Barred {
         /// Whether the call named it; else it is `pg_snowflake.shard_id`.
         is_given: bool,
     },
-    /// The session's connection options name the setting without the right to set it, and so hide its value.
-    Hidden(Fence),
+    /// The session's connection options have masked the server's value of the setting, a fence or another.
+    Masked(Setting),
 }
 
 /// What is wrong with the text of a fence, and what is allowed.

@@ -2,7 +2,8 @@
 
 use super::shards::{self, Range};
 use super::{Barred, Fault, Fence, hosts, setting::host_name, shown, with};
-use crate::report::{Report, current_database_name, current_user_name, quoted, session_user_name};
+use crate::report::{Report, current_database_name, quoted, session_user_name};
+use crate::settings::Setting;
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -20,7 +21,7 @@ impl Barred {
                 Ok(owned) => foreign_shard(shard, is_given, &owned),
                 Err(fault) => unreadable(Fence::OwnedShards, fault),
             },
-            Barred::Hidden(fence) => hidden(fence),
+            Barred::Masked(setting) => masked(setting),
         }
     }
 }
@@ -97,20 +98,19 @@ fn unreadable(fence: Fence, Fault { wrong, allowed }: Fault) -> Report {
     }
 }
 
-fn hidden(fence: Fence) -> Report {
-    let name = name(fence);
+fn masked(setting: Setting) -> Report {
+    let name = setting.name().to_str().unwrap_or_default();
     Report {
         code: ERRCODE_INSUFFICIENT_PRIVILEGE,
-        message: format!("this session may not mint ids: its connection options name {name}"),
+        message: format!("cannot generate ids: the connection options of this session name {name}"),
         detail: Some(
-            "Its role was not allowed to set that, and in trying to it has hidden the server's own value from itself."
+            "The role lacks permission to set this parameter, or the value is invalid; the attempt masks the server's \
+             value in this session."
                 .into(),
         ),
-        hint: Some(format!(
-            "Take the setting out of the connection's options (PGOPTIONS, \"options\") and reconnect. Only a \
-             superuser sets it, or who was given: GRANT SET ON PARAMETER {name} TO {};",
-            current_user_name()
-        )),
+        hint: Some(
+            "Remove the setting from the client's connection options (PGOPTIONS, \"options\") and reconnect.".into(),
+        ),
     }
 }
 
@@ -118,7 +118,7 @@ fn hidden(fence: Fence) -> Report {
 fn command(fence: Fence, value: &str) -> String {
     let name = name(fence);
     let (database, user) = (current_database_name(), session_user_name());
-    match fence.source() {
+    match fence.setting().source() {
         GucSource::PGC_S_DATABASE => {
             format!("ALTER DATABASE {database} SET {name} = '{value}'; and reconnect.")
         }
@@ -143,5 +143,5 @@ fn command(fence: Fence, value: &str) -> String {
 }
 
 fn name(fence: Fence) -> &'static str {
-    fence.name().to_str().unwrap_or_default()
+    fence.setting().name().to_str().unwrap_or_default()
 }

@@ -6,6 +6,7 @@
 
 use super::{Barred, Fault, Fence, hosts, shards};
 use crate::report::text;
+use crate::settings::Setting;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use shards::Range;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -19,10 +20,6 @@ static ALLOWED_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>
 /// safe, and `Relaxed` they cost nothing.
 static OWNED: AtomicPtr<Owned> = AtomicPtr::new(ptr::null_mut());
 static FOREIGN_HOST: AtomicPtr<ForeignHost> = AtomicPtr::new(ptr::null_mut());
-static IS_HIDDEN: AtomicBool = AtomicBool::new(false);
-
-/// Which fence is hidden; looked at only where [`IS_HIDDEN`].
-static ARE_SHARDS_HIDDEN: AtomicBool = AtomicBool::new(false);
 
 /// Whether the settings are being defined, and take the values that they were given before the library was there.
 static IS_DEFINING: AtomicBool = AtomicBool::new(false);
@@ -39,11 +36,11 @@ struct Owned {
 struct ForeignHost(u8);
 
 impl Fence {
-    /// The name of the setting.
-    pub fn name(self) -> &'static CStr {
+    /// The setting that it is.
+    pub fn setting(self) -> Setting {
         match self {
-            Fence::OwnedShards => c"pg_snowflake.owned_shards",
-            Fence::AllowedHosts => c"pg_snowflake.allowed_hosts",
+            Fence::OwnedShards => Setting::OwnedShards,
+            Fence::AllowedHosts => Setting::AllowedHosts,
         }
     }
 
@@ -55,43 +52,6 @@ impl Fence {
         };
         // SAFETY: a C string.
         value.map_or_else(String::new, |value| unsafe { text(value.as_ptr()) })
-    }
-
-    /// Where the value comes from.
-    pub fn source(self) -> pg_sys::GucSource::Type {
-        // SAFETY: a variable of the server, which lives as long as the backend.
-        self.variable().map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
-    }
-
-    /// The setting, or before it is defined the placeholder that keeps a value for it.
-    fn variable(self) -> Option<*mut pg_sys::config_generic> {
-        // SAFETY: the server's table of its settings, each with a C string for a name.
-        #[cfg(feature = "pg15")]
-        unsafe {
-            let count = pg_sys::GetNumConfigOptions() as usize;
-            let all = std::slice::from_raw_parts(pg_sys::get_guc_variables(), count);
-            let name = self.name().to_bytes();
-            // As guc_name_compare(): a placeholder is spelt as whoever set it spelt it.
-            let is_it = |found: &*mut pg_sys::config_generic| {
-                CStr::from_ptr((**found).name).to_bytes().eq_ignore_ascii_case(name)
-            };
-            all.iter().copied().find(is_it)
-        }
-        // SAFETY: a C string; nothing is made and nothing is raised where there is no such setting.
-        #[cfg(not(feature = "pg15"))]
-        unsafe {
-            let level = pgrx::PgLogLevel::ERROR as std::ffi::c_int;
-            let found = pg_sys::find_option(self.name().as_ptr(), false, true, level);
-            (!found.is_null()).then_some(found)
-        }
-    }
-
-    /// Whether the value to start from, and to go back to, is one that came with the connection.
-    fn starts_from_the_client(self) -> bool {
-        self.variable().is_some_and(|found| {
-            // SAFETY: as for source().
-            unsafe { (*found).reset_source == pg_sys::GucSource::PGC_S_CLIENT }
-        })
     }
 }
 
@@ -131,20 +91,13 @@ pub fn define() {
     });
 }
 
-/// Defines one fence, and notes where a session has hidden it from itself.
-///
-/// Until the library is loaded the server keeps a value for the setting without knowing who may set it. One from
-/// `PGOPTIONS` replaces the value of the configuration file and the database; when the setting is defined, and it
-/// turns out that the role had no right to set it, the server drops it, and the others are lost.
+/// Defines one fence, whose check hook takes what stood there before.
 fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr)) {
-    let was_given_by_the_client = fence.starts_from_the_client();
-    IS_DEFINING.store(true, Relaxed);
-    define(fence.name());
-    IS_DEFINING.store(false, Relaxed);
-    if was_given_by_the_client && !fence.starts_from_the_client() {
-        IS_HIDDEN.store(true, Relaxed);
-        ARE_SHARDS_HIDDEN.fetch_or(fence == Fence::OwnedShards, Relaxed);
-    }
+    fence.setting().define(|name| {
+        IS_DEFINING.store(true, Relaxed);
+        define(name);
+        IS_DEFINING.store(false, Relaxed);
+    });
 }
 
 /// Whether this server, in this session, may mint for the shard. Raises nothing, and holds nothing with a destructor:
@@ -152,7 +105,7 @@ fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr)) {
 #[inline]
 pub fn permit(shard: u32, is_given: bool) -> Result<(), Barred> {
     let (owned, foreign) = (OWNED.load(Relaxed), FOREIGN_HOST.load(Relaxed));
-    if owned.is_null() && foreign.is_null() && !IS_HIDDEN.load(Relaxed) {
+    if owned.is_null() && foreign.is_null() && !Setting::is_any_masked() {
         return Ok(());
     }
     // SAFETY: not null, so an extra of check_owned_shards(), which lives as long as it is assigned.
@@ -176,11 +129,8 @@ fn examine(
     shard: u32,
     is_given: bool,
 ) -> Result<(), Barred> {
-    if IS_HIDDEN.load(Relaxed) {
-        return Err(Barred::Hidden(match ARE_SHARDS_HIDDEN.load(Relaxed) {
-            true => Fence::OwnedShards,
-            false => Fence::AllowedHosts,
-        }));
+    if let Some(setting) = Setting::masked() {
+        return Err(Barred::Masked(setting));
     }
     if is_foreign {
         return Err(Barred::Host);

@@ -1,16 +1,26 @@
-//! A fence in the options of a connection. PostgreSQL lets them replace what the configuration file says until the
-//! library is loaded, refuses them then, and has lost the file's value: the session must not be without a fence.
+//! A setting in the options of a connection. PostgreSQL lets them replace what the configuration file says until the
+//! library is loaded, refuses them then, and has lost the file's value: the session must not go on with the default.
 
-use super::{MINT_FOREIGN, MINT_OWN, NOT_OWNED, owner_of_shard_5};
+use super::{MINT_FOREIGN, MINT_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
+use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::{state, take};
 
-const HIDDEN: Refusal = Refusal {
+const MASKED: Refusal = Refusal {
     sqlstate: "42501",
-    message: "this session may not mint ids: its connection options name pg_snowflake.",
+    message: "cannot generate ids: the connection options of this session name pg_snowflake.",
     hint: "PGOPTIONS",
 };
+
+/// Every setting, with a value that the server of a test has for it, and one that an ordinary user would rather have.
+const SETTINGS: [(&str, &str, &str); 5] = [
+    ("max_lead", "0", "1h"),
+    ("max_wait", "0", "1h"),
+    ("allowed_hosts", "db-1", ""),
+    ("owned_shards", "5", "6"),
+    ("shard_id", "5", "6"),
+];
 
 #[test]
 fn an_ordinary_user_whose_options_name_a_fence_mints_nothing() {
@@ -34,14 +44,77 @@ fn an_ordinary_user_whose_options_name_a_fence_mints_nothing() {
             // Shown where it fails.
             println!("{options}; {then}");
             for mint in [MINT_FOREIGN, MINT_OWN] {
-                assert_refused(&mut writer, mint, HIDDEN);
+                assert_refused(&mut writer, mint, MASKED);
             }
             // Again after the library was loaded.
             let _ = writer.simple_query(then);
-            assert_refused(&mut writer, MINT_FOREIGN, HIDDEN);
+            assert_refused(&mut writer, MINT_FOREIGN, MASKED);
         }
     }
     assert_eq!(state(&mut cluster.connect(), "s"), before);
+}
+
+#[test]
+fn an_ordinary_user_whose_options_name_any_setting_generates_no_ids() {
+    for (setting, value, other) in SETTINGS {
+        let name = format!("pg_snowflake.{setting}");
+        let builder = Cluster::builder().setting("pg_snowflake.shard_id", "5");
+        let cluster = with_writer(builder.setting(&name, value).start());
+        let message = format!("{}{setting}", MASKED.message);
+        for value in [value, other, "no value"] {
+            let options = format!("-c pg_snowflake.{setting}={}", value.replace(' ', "\\ "));
+            for call in [
+                MINT_OWN,
+                "SELECT snowflake_nextval('s')",
+                "SELECT snowflake_nextvals('s', 5, 2)",
+                "SELECT snowflake_adopt('posts', 'id', 5)",
+            ] {
+                let mut writer = cluster.connect_with_options("writer", &options).unwrap();
+                writer.batch_execute("CREATE TEMP TABLE posts (id bigint)").unwrap();
+                println!("{options}; {call}");
+                assert_refused(&mut writer, call, Refusal { message: &message, ..MASKED });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_status_and_the_shard_of_the_database_say_that_the_setting_is_masked() {
+    let cluster = with_writer(Cluster::builder().setting("pg_snowflake.shard_id", "5").start());
+    let options = "-c pg_snowflake.shard_id=6";
+    let mut writer = cluster.connect_with_options("writer", options).unwrap();
+
+    assert_refused(&mut writer, "SELECT snowflake_shard_id()", MASKED);
+    let fault = printed(&mut writer, "SELECT fault FROM snowflake_sequence_status('s')");
+    assert!(fault.starts_with(MASKED.message), "{fault}");
+
+    let options = "-c pg_snowflake.max_lead=1h";
+    let mut writer = cluster.connect_with_options("writer", options).unwrap();
+    assert_eq!(printed(&mut writer, "SELECT snowflake_shard_id()"), "5");
+}
+
+#[test]
+fn an_ordinary_user_who_was_granted_a_setting_sets_it_by_connection_options() {
+    for (setting, _, _) in SETTINGS {
+        let cluster = with_writer(Cluster::new());
+        cluster
+            .connect()
+            .batch_execute(&format!("GRANT SET ON PARAMETER pg_snowflake.{setting} TO writer"))
+            .unwrap();
+        let value = if setting == "allowed_hosts" { "" } else { "5" };
+        let options = format!("-c pg_snowflake.{setting}={value}");
+        let mut writer = cluster.connect_with_options("writer", &options).unwrap();
+        assert_eq!(take(&mut writer, MINT_OWN).len(), 1, "{options}");
+    }
+}
+
+/// The server drops such a value, too, and with it that of the configuration file.
+#[test]
+fn a_superuser_whose_options_have_a_value_that_no_setting_takes_generates_no_ids() {
+    let cluster = with_writer(Cluster::builder().setting("pg_snowflake.max_lead", "0").start());
+    let options = "-c pg_snowflake.max_lead=soon";
+    let mut superuser = cluster.connect_with_options("postgres", options).unwrap();
+    assert_refused(&mut superuser, MINT_OWN, MASKED);
 }
 
 #[test]
@@ -57,7 +130,7 @@ fn an_ordinary_user_whose_options_name_a_databases_fence_mints_nothing() {
     // However it is spelt: here no line of the configuration file has spelt it before.
     for options in ["-c pg_snowflake.allowed_hosts=", "-c PG_Snowflake.ALLOWED_hosts="] {
         let mut writer = cluster.connect_with_options("writer", options).unwrap();
-        assert_refused(&mut writer, MINT_OWN, HIDDEN);
+        assert_refused(&mut writer, MINT_OWN, MASKED);
     }
 }
 
@@ -95,7 +168,7 @@ fn the_superusers_fence_comes_back_with_the_next_connection() {
     let cluster = owner_of_shard_5();
     let options = "-c pg_snowflake.owned_shards=6";
     let mut writer = cluster.connect_with_options("writer", options).unwrap();
-    assert_refused(&mut writer, MINT_OWN, HIDDEN);
+    assert_refused(&mut writer, MINT_OWN, MASKED);
 
     assert_eq!(take(&mut cluster.connect_to("writer", "postgres"), MINT_OWN).len(), 1);
 }

@@ -1,0 +1,116 @@
+//! One setting as the server keeps it, and whether this session has masked the server's value of it.
+//!
+//! Until the library is loaded the server keeps a value for a setting without knowing who may set it. One from
+//! `PGOPTIONS` replaces the value of the configuration file and the database. When the setting is defined, and the role
+//! lacks the right to set it, or the value is invalid, the server drops the value from `PGOPTIONS`; the others are lost.
+
+use pgrx::pg_sys;
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+/// A bit for each setting that is masked. A backend has one thread: it is an atomic because a static that changes has to
+/// be one to be safe, and `Relaxed` it costs nothing.
+static MASKED: AtomicU8 = AtomicU8::new(0);
+
+/// A setting of the extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// `pg_snowflake.shard_id`
+    ShardId,
+    /// `pg_snowflake.max_lead`
+    MaxLead,
+    /// `pg_snowflake.max_wait`
+    MaxWait,
+    /// `pg_snowflake.owned_shards`
+    OwnedShards,
+    /// `pg_snowflake.allowed_hosts`
+    AllowedHosts,
+}
+
+impl Setting {
+    const ALL: [Setting; 5] = [
+        Setting::OwnedShards,
+        Setting::AllowedHosts,
+        Setting::ShardId,
+        Setting::MaxLead,
+        Setting::MaxWait,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static CStr {
+        match self {
+            Setting::ShardId => c"pg_snowflake.shard_id",
+            Setting::MaxLead => c"pg_snowflake.max_lead",
+            Setting::MaxWait => c"pg_snowflake.max_wait",
+            Setting::OwnedShards => c"pg_snowflake.owned_shards",
+            Setting::AllowedHosts => c"pg_snowflake.allowed_hosts",
+        }
+    }
+
+    /// Defines it by `define`, which is given its name, and notes where this session has masked the server's value.
+    /// Every setting of the extension is defined by this function.
+    pub fn define(self, define: impl FnOnce(&'static CStr)) {
+        let was_given_by_the_client = self.starts_from_the_client();
+        define(self.name());
+        if was_given_by_the_client && !self.starts_from_the_client() {
+            MASKED.fetch_or(self.bit(), Relaxed);
+        }
+    }
+
+    /// Whether this session has masked the server's value.
+    pub fn is_masked(self) -> bool {
+        MASKED.load(Relaxed) & self.bit() != 0
+    }
+
+    /// Whether this session has masked the server's value of any setting.
+    #[inline]
+    pub fn is_any_masked() -> bool {
+        MASKED.load(Relaxed) != 0
+    }
+
+    /// The first setting that this session has masked.
+    pub fn masked() -> Option<Setting> {
+        Setting::ALL.into_iter().find(|setting| setting.is_masked())
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+
+    /// Where the value comes from.
+    pub fn source(self) -> pg_sys::GucSource::Type {
+        // SAFETY: a variable of the server, which lives as long as the backend.
+        self.variable().map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
+    }
+
+    /// Whether the value to start from, and to go back to, is one that came with the connection.
+    fn starts_from_the_client(self) -> bool {
+        self.variable().is_some_and(|found| {
+            // SAFETY: as for source().
+            unsafe { (*found).reset_source == pg_sys::GucSource::PGC_S_CLIENT }
+        })
+    }
+
+    /// The setting, or before it is defined the placeholder that keeps a value for it.
+    fn variable(self) -> Option<*mut pg_sys::config_generic> {
+        // SAFETY: the server's table of its settings, each with a C string for a name.
+        #[cfg(feature = "pg15")]
+        unsafe {
+            let count = pg_sys::GetNumConfigOptions() as usize;
+            let all = std::slice::from_raw_parts(pg_sys::get_guc_variables(), count);
+            let name = self.name().to_bytes();
+            // As guc_name_compare(): a placeholder is spelt as whoever set it spelt it.
+            let is_it = |found: &*mut pg_sys::config_generic| {
+                CStr::from_ptr((**found).name).to_bytes().eq_ignore_ascii_case(name)
+            };
+            all.iter().copied().find(is_it)
+        }
+        // SAFETY: a C string; nothing is made and nothing is raised where there is no such setting.
+        #[cfg(not(feature = "pg15"))]
+        unsafe {
+            let level = pgrx::PgLogLevel::ERROR as std::ffi::c_int;
+            let found = pg_sys::find_option(self.name().as_ptr(), false, true, level);
+            (!found.is_null()).then_some(found)
+        }
+    }
+}
