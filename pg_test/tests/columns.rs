@@ -458,7 +458,7 @@ fn a_default_that_is_too_long_has_a_row_that_says_so() {
                 ORDER BY tab::text";
     assert_eq!(
         printed(&mut client, seen),
-        "long|id|||default is too long to be read|at most 1048576 are read\nposts|id|s|6||"
+        "long|id|||default is too long to be read|and the limit is 1048576\nposts|id|s|6||"
     );
 }
 
@@ -495,7 +495,7 @@ fn a_transaction_that_locks_its_sequence_does_not_hold_up_the_view() {
     let seen = "SELECT tab, sequence, shard_id, last_id_at IS NOT NULL, fault FROM snowflake_columns ORDER BY tab::text";
     assert_eq!(
         printed(&mut client, seen),
-        "notes|s|6|t|\nposts|posts_id_seq|5|f|sequence is locked by another transaction: wait for that to end, or see pg_locks"
+        "notes|s|6|t|\nposts|posts_id_seq|5|f|sequence is locked by another transaction: see pg_locks"
     );
     owner.batch_execute("COMMIT").unwrap();
     assert_eq!(printed(&mut client, seen), "notes|s|6|t|\nposts|posts_id_seq|5|f|");
