@@ -6,7 +6,7 @@ use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::{state, take_one};
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use postgres::Client;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
@@ -108,11 +108,11 @@ fn after_a_clock_that_was_an_hour_fast_the_hints_remedy_goes_on_without_a_repeat
     let _machine = machine();
     let cluster = cluster_with_posts();
     let clients = Clients::start(&cluster);
-    sleep(Duration::from_millis(300));
+    clients.let_each_call(20);
     cluster.set_clock(HOUR);
-    sleep(Duration::from_millis(300));
+    clients.let_each_call(20);
     cluster.set_clock(0.0);
-    sleep(Duration::from_millis(300));
+    clients.let_each_call(20);
     let reports = clients.stop();
     for report in &reports {
         assert!(report.was_refused_at_once());
@@ -357,18 +357,33 @@ fn count_in_log(cluster: &Cluster, what: &str) -> usize {
 struct Clients {
     threads: Vec<JoinHandle<Report>>,
     stop: &'static AtomicBool,
+    /// How many calls each has made.
+    calls: &'static [AtomicU64; CLIENTS],
 }
 
 impl Clients {
     fn start(cluster: &Cluster) -> Self {
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-        let threads = (0..CLIENTS)
-            .map(|_| {
+        let calls: &'static [AtomicU64; CLIENTS] = Box::leak(Box::default());
+        let threads = calls
+            .iter()
+            .map(|calls| {
                 let client = cluster.connect_to(SUPERUSER, SUPERUSER);
-                spawn(move || insert_until(stop, client))
+                spawn(move || insert_until(stop, calls, client))
             })
             .collect();
-        Clients { threads, stop }
+        Clients { threads, stop, calls }
+    }
+
+    /// Waits until each has made so many calls more: a busy machine may let one rest for any time.
+    fn let_each_call(&self, calls: u64) {
+        let made = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let wanted = self.calls.each_ref().map(|count| made(count) + calls);
+        while !self.threads.iter().any(JoinHandle::is_finished)
+            && self.calls.iter().zip(wanted).any(|(count, wanted)| made(count) < wanted)
+        {
+            sleep(Duration::from_millis(1));
+        }
     }
 
     fn stop(self) -> Vec<Report> {
@@ -423,7 +438,7 @@ fn sees_waits(observer: &mut Client, period: Duration) -> bool {
     seen
 }
 
-fn insert_until(stop: &AtomicBool, mut client: Client) -> Report {
+fn insert_until(stop: &AtomicBool, calls: &AtomicU64, mut client: Client) -> Report {
     let statement = client.prepare(INSERT).unwrap();
     let (mut ids, mut errors, mut stalls) = (Vec::new(), Vec::new(), Vec::new());
     let mut last_success = Instant::now();
@@ -436,6 +451,7 @@ fn insert_until(stop: &AtomicBool, mut client: Client) -> Report {
             }
             Err(error) => errors.push(error.as_db_error().expect("the server answers").to_string()),
         }
+        calls.fetch_add(1, Ordering::Relaxed);
         let took = asked.elapsed();
         if took >= STALL {
             stalls.push(took);
