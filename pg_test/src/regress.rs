@@ -32,15 +32,6 @@ pub const ISOLATION: Driver = Driver {
     extension: "spec",
 };
 
-/// A part of an expected output that is printed differently by now.
-#[derive(Clone, Copy, Debug)]
-pub struct Difference {
-    /// As it stands in the output.
-    pub was: &'static str,
-    /// As it is printed.
-    pub is: &'static str,
-}
-
 const DATABASE: &str = "regression";
 
 impl Driver {
@@ -49,22 +40,10 @@ impl Driver {
     /// # Panics
     /// Where a test fails, with the differences; where there is none; where the driver is not installed.
     pub fn run_all(self, cluster: &Cluster, input: &Path) {
-        self.run_all_but(cluster, input, &[]);
-    }
-
-    /// Runs every test in `input`, as [`Driver::run_all`] does, and expects these differences from its output.
-    ///
-    /// # Panics
-    /// As [`Driver::run_all`]; where no output has one of the differences.
-    pub fn run_all_but(self, cluster: &Cluster, input: &Path, differences: &[Difference]) {
         let tests = self.tests_in(input);
         assert!(!tests.is_empty(), "no tests in {}", input.display());
-        for Difference { was, .. } in differences {
-            let has_it = |test: &String| expected(input, test).contains(was);
-            assert!(tests.iter().any(has_it), "no output in {} has {was:?}", input.display());
-        }
         for test in &tests {
-            self.run(cluster, input, test, differences);
+            self.run(cluster, input, test);
         }
     }
 
@@ -76,12 +55,12 @@ impl Driver {
     ///
     /// # Panics
     /// Where it fails, with the differences; where the driver is not installed.
-    fn run(self, cluster: &Cluster, input: &Path, test: &str, differences: &[Difference]) {
+    fn run(self, cluster: &Cluster, input: &Path, test: &str) {
         let driver = self.installed();
         // The folder of the tests may be closed to the servers' OS user, and before PostgreSQL 16 the
         // expected output has to be beside them: so each test runs in a folder with its own files.
         let dir = cluster.dir().join(format!("regress_{test}"));
-        self.copy_test(input, test, differences, &dir);
+        self.copy_test(input, test, &dir);
         cluster.fresh_database(DATABASE);
         let output_dir = dir.join("output");
         let output = installation::as_server_user(driver, &dir)
@@ -94,7 +73,7 @@ impl Driver {
             .output()
             .unwrap_or_else(|error| panic!("{} cannot be run: {error}", self.program));
         if !output.status.success() {
-            keep_differences(input, test, &output_dir);
+            keep_differences(test, &output_dir);
         }
         let has_run = output_dir.join("results").join(format!("{test}.out")).exists();
         assert!(
@@ -105,17 +84,16 @@ impl Driver {
         );
     }
 
-    fn copy_test(self, input: &Path, test: &str, differences: &[Difference], dir: &Path) {
+    fn copy_test(self, input: &Path, test: &str, dir: &Path) {
         for folder in [self.tests, "expected"] {
             fs::create_dir_all(dir.join(folder)).expect("a folder can be made");
         }
-        let name = format!("{test}.{}", self.extension);
-        fs::copy(input.join(self.tests).join(&name), dir.join(self.tests).join(&name))
-            .unwrap_or_else(|error| panic!("{}/{name}: {error}", self.tests));
-        let output = differences
-            .iter()
-            .fold(expected(input, test), |output, Difference { was, is }| output.replace(was, is));
-        fs::write(dir.join(format!("expected/{test}.out")), output).expect("a file can be written");
+        for file in
+            [format!("{}/{test}.{}", self.tests, self.extension), format!("expected/{test}.out")]
+        {
+            fs::copy(input.join(&file), dir.join(&file))
+                .unwrap_or_else(|error| panic!("{file}: {error}"));
+        }
         installation::give_to_server_user(dir);
     }
 
@@ -140,12 +118,6 @@ pub fn assert_complete(input: &Path) {
     );
 }
 
-/// The expected output of a test.
-fn expected(input: &Path, test: &str) -> String {
-    let path = input.join(format!("expected/{test}.out"));
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 /// The names, without what they end in, of the files in a folder that should hold no others.
 fn names_in(dir: &Path, extension: &str) -> BTreeSet<String> {
     let files = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
@@ -161,10 +133,9 @@ fn names_in(dir: &Path, extension: &str) -> BTreeSet<String> {
 }
 
 /// Where `REGRESS_OUTPUT` names a folder, as CI does, puts the differences and the results there.
-fn keep_differences(input: &Path, test: &str, output_dir: &Path) {
+fn keep_differences(test: &str, output_dir: &Path) {
     let Some(folder) = std::env::var_os("REGRESS_OUTPUT") else { return };
-    // Releases have tests of the same name.
-    let kept = Path::new(&folder).join(input.file_name().expect("a folder has a name")).join(test);
+    let kept = Path::new(&folder).join(test);
     fs::create_dir_all(&kept).expect("the folder that REGRESS_OUTPUT names can be written");
     let files = ["regression.diffs".into(), PathBuf::from(format!("results/{test}.out"))];
     for file in files.iter().filter(|file| output_dir.join(file).exists()) {

@@ -2,7 +2,7 @@
 
 use crate::installation;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Once;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/releases");
@@ -11,11 +11,6 @@ const MANIFEST: &str = include_str!("../../Cargo.toml");
 /// Where the install SQL of the releases is.
 pub fn folder() -> &'static Path {
     Path::new(FOLDER)
-}
-
-/// Where the scripts are that use all that a release has, and what they printed with its own library.
-pub fn behaviour(version: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("releases").join(version)
 }
 
 /// The versions that have been released, the oldest first.

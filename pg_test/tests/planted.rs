@@ -371,7 +371,7 @@ fn text_of(folders: &[&str]) -> String {
     text
 }
 
-fn words(text: &str) -> BTreeSet<&str> {
+pub fn words(text: &str) -> BTreeSet<&str> {
     text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).collect()
 }
 

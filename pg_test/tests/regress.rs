@@ -2,6 +2,7 @@
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::regress::{self, ISOLATION, REGRESS};
+use pg_snowflake_servertest::release;
 use std::path::Path;
 
 #[test]
@@ -14,7 +15,17 @@ fn concurrent_sessions_see_what_the_expected_files_say() {
     ISOLATION.run_all(&Cluster::new(), here());
 }
 
-/// The drivers look for the tests they are told of, and nobody else would miss the others.
+#[test]
+fn what_is_updated_does_what_the_expected_files_say() {
+    for version in release::versions() {
+        let cluster = Cluster::builder().release(&version).updated().start();
+
+        REGRESS.run_all(&cluster, here());
+        ISOLATION.run_all(&cluster, here());
+    }
+}
+
+/// The drivers look for the tests that they get by name, and nobody else would miss the others.
 #[test]
 fn every_script_has_its_expected_output() {
     regress::assert_complete(here());

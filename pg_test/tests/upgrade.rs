@@ -1,7 +1,7 @@
 //! Databases that were made by a released version: the head's library serves them as they are, `ALTER EXTENSION`
 //! brings them to the head while they are in use, and their dumps can be restored there.
 
-mod behaviour;
+mod served;
 
 use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
