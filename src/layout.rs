@@ -87,7 +87,7 @@ impl Unit {
 pub struct Fields {
     /// Ticks since the layout's epoch.
     pub tick: i64,
-    /// The shard that minted the id.
+    /// The shard that generated the id.
     pub shard: u32,
     /// The low bits of the counter.
     pub seq: u32,

@@ -9,7 +9,7 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// The columns of a row, none of them null, in the order and of the types that the function's SQL
-/// declaration gives.
+/// declaration names.
 pub struct Row<const N: usize>(pub [pg_sys::Datum; N]);
 
 // SAFETY: as for the row with nulls.
@@ -93,7 +93,7 @@ fn raise_of_two_versions(declared: i32, columns: usize) -> ! {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
         message: "library and SQL objects of pg_snowflake are not of versions that go together".into(),
         detail: Some(format!(
-            "The function is declared with {declared} result columns, and the library, version {}, gives {columns}.",
+            "The function is declared with {declared} result columns, and the library, version {}, returns {columns}.",
             env!("CARGO_PKG_VERSION")
         )),
         hint: Some(

@@ -1,5 +1,5 @@
 //! Ids as UUIDs of version 7 (RFC 9562): the id's time where such a UUID has its time, and the rest of the id
-//! where it has random bits. They sort as the ids do, and give the id back.
+//! where it has random bits. They sort as the ids do, and are turned back into the id.
 //!
 //! ```text
 //! 48 bits  Unix milliseconds

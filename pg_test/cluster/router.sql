@@ -1,8 +1,8 @@
 -- The router: tables without rows of their own.
 CREATE EXTENSION postgres_fdw;
 
--- The router mints too, for what it inserts. Its ids carry the shard number + :shards, which is in the same partition,
--- and no other server mints with that number.
+-- The router generates ids too, for what it inserts. Its ids carry the shard number + :shards, which is in the same partition,
+-- and no other server generates ids with that number.
 CREATE SEQUENCE ids;
 
 CREATE TABLE users (id bigint NOT NULL, name text NOT NULL, posts int NOT NULL DEFAULT 0)

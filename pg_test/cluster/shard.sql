@@ -1,4 +1,4 @@
--- One logical shard on the server that it lives on: a schema with its tables and the sequence that mints its ids.
+-- One logical shard on the server that it lives on: a schema with its tables and the sequence that generates its ids.
 -- psql sets :schema, :shard and :shards.
 CREATE SCHEMA :schema;
 SET search_path = :schema, public;

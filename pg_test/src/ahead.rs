@@ -7,7 +7,7 @@ use postgres::Client;
 const HOUR_MS: i64 = 3_600_000;
 
 /// A sequence `s` that is an hour ahead of the clock, and may be: only calls move its counter, one at a time,
-/// so that every id is known beforehand, and nothing that went wrong is mended by the clock's going on.
+/// so that every id is known beforehand, and nothing that went wrong is fixed by the clock's going on.
 pub struct Ahead {
     /// The server, which permits so long a lead.
     pub cluster: Cluster,

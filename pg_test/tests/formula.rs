@@ -150,9 +150,9 @@ fn decoding_a_fresh_id_gives_the_moment_of_its_issue() {
     let between = client
         .query_one(
             "WITH before AS MATERIALIZED (SELECT clock_timestamp() AS at),
-                  minted AS MATERIALIZED (SELECT at, snowflake_nextval('s', 5) AS id FROM before)
+                  generated AS MATERIALIZED (SELECT at, snowflake_nextval('s', 5) AS id FROM before)
              SELECT created_at BETWEEN date_trunc('milliseconds', at) AND clock_timestamp()
-             FROM minted, snowflake_decode(id)",
+             FROM generated, snowflake_decode(id)",
             &[],
         )
         .unwrap();

@@ -1,4 +1,4 @@
-//! What the widely used ORMs make of an id that a column's default mints, by the programs in `orms/`.
+//! What the widely used ORMs make of an id that a column's default generates, by the programs in `orms/`.
 //!
 //! Each makes the tables by its own migrations, or by those in SQL, and writes one row, 200 rows at once, a post with two
 //! comments, and a row that brings its id. The programs check what they get, and the tests here what reached the server.

@@ -45,7 +45,7 @@ fn without_usage_or_update_on_the_sequence_nothing_is_taken() {
 }
 
 #[test]
-fn the_hint_of_a_denial_mends_it() {
+fn the_hint_of_a_denial_fixes_it() {
     let cluster = Cluster::new();
     let mut owner = cluster.connect();
     owner

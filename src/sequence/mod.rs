@@ -72,7 +72,7 @@ pub struct Ids {
     relid: pg_sys::Oid,
     layout: Layout,
     shard: u32,
-    /// Ids still to give.
+    /// Ids still to return.
     remaining: i64,
     /// The next counter of the run, and its last; an empty run to begin with.
     next: i64,
@@ -108,7 +108,7 @@ impl Iterator for Ids {
     }
 }
 
-/// The last id that this session was given from the sequence `relid`.
+/// The last id that the sequence `relid` returned in this session.
 pub fn last_id(relid: pg_sys::Oid) -> Result<i64, Error> {
     with_session(relid, |session| {
         // SAFETY: as for visit::visit() in take().

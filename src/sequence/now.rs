@@ -9,7 +9,7 @@ use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 /// What this backend knows of the clock.
 struct State {
     clock: Clock,
-    /// A step that is still to be told.
+    /// A step that is still to be reported.
     untold: Option<Step>,
     /// The last reading, the cycle counter at that time, and the statement.
     recent: Now,
@@ -58,7 +58,7 @@ impl State {
     }
 }
 
-/// Reads the clock, and tells the server log where it has stepped.
+/// Reads the clock, and reports in the server log where it has stepped.
 pub fn read() -> Now {
     // SAFETY: reading a clock runs no SQL.
     let (now, steps) = unsafe {
@@ -67,12 +67,12 @@ pub fn read() -> Now {
             (now, [state.untold.take(), step])
         })
     };
-    steps.into_iter().flatten().for_each(tell);
+    steps.into_iter().flatten().for_each(report);
     now
 }
 
 /// Reads the clock, unless this statement has done so a moment ago; `None` where it has stepped, which [`read`]
-/// then tells. Raises nothing.
+/// then reports. Raises nothing.
 pub fn recent() -> Option<Now> {
     // SAFETY: reading a clock runs no SQL.
     unsafe {
@@ -94,7 +94,7 @@ pub fn clock() -> (Now, Guard) {
     (now, unsafe { STATE.with(|state| *state.clock.guard()) })
 }
 
-fn tell(step: Step) {
+fn report(step: Step) {
     match step {
         Step::Backward(us) => ereport!(
             PgLogLevel::LOG,

@@ -2,7 +2,7 @@
 //! `src/backend/commands/sequence.c`: who may read, and what is left unread instead of raising an error.
 //!
 //! As `pg_get_sequence_data()` of 18 does, the lock is the weakest there is and is let go at once, since a view reads
-//! thousands. Core locks the page exclusively, because its `read_seq_tuple()` mends an old xmax; nothing is mended here,
+//! thousands. Core locks the page exclusively, because its `read_seq_tuple()` fixes an old xmax; nothing is fixed here,
 //! so a share lock does, and a standby and a read-only transaction may read.
 
 use super::definition::{Definition, definition};

@@ -20,7 +20,7 @@ pub struct Session {
     pub cached: Option<Cached>,
     /// The highest counter that was taken, and its layout.
     pub taken: Option<(Layout, i64)>,
-    /// The last id that this session was given.
+    /// The last id that was returned in this session.
     pub last_id: Option<i64>,
     /// Where the page is.
     pub place: Place,
@@ -88,7 +88,7 @@ impl Sessions {
 }
 
 /// Sequences that are made together, and so used together, have OIDs next to each other: hashed to slots next to
-/// each other they share cache lines. The upper bits, by which the table tells neighbours apart, are mixed.
+/// each other they share cache lines. The upper bits, which distinguish neighbours in the table, are mixed.
 #[derive(Default)]
 struct OidHasher(u64);
 

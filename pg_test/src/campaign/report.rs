@@ -130,7 +130,7 @@ impl Report {
             .collect();
         let total = self.total();
         format!(
-            "{:4.1} min: {} ids given, {} repeats; {}",
+            "{:4.1} min: {} ids returned, {} repeats; {}",
             self.started.elapsed().as_secs_f64() / 60.0,
             total.given,
             total.repeats,
@@ -156,7 +156,7 @@ impl Display for Report {
         )?;
         writeln!(
             f,
-            "| fault | times | ids given | of these promised | repeats | out of order | not promised, came again | refused for the clock |"
+            "| fault | times | ids returned | of these promised | repeats | out of order | not promised, repeated | refused for the clock |"
         )?;
         writeln!(f, "| --- | --: | --: | --: | --: | --: | --: | --: |")?;
         for row in &self.rows {

@@ -1,6 +1,6 @@
 //! A router and the servers behind it: many logical shards on few servers, with `postgres_fdw` in between.
 //!
-//! A logical shard is a schema: tables, foreign keys between them, and the sequence that mints its ids. The SQL is in
+//! A logical shard is a schema: tables, foreign keys between them, and the sequence that generates its ids. The SQL is in
 //! `pg_test/cluster`.
 
 pub mod audit;

@@ -146,8 +146,8 @@ impl Clients {
     }
 
     /// Locks the tables and the sequence of the old server. LOCK TABLE takes no sequence; CYCLE does, and waits for those
-    /// who have minted and not yet committed. And it refuses those who wait for the sequence: they hold it by its OID, so
-    /// that a new name would not keep them from minting an id that the new server mints as well.
+    /// who have taken an id and not yet committed. And it refuses those who wait for the sequence: they hold it by its OID, so
+    /// that a new name would not keep them from generating an id that the new server generates as well.
     fn hold_the_old_server(&mut self, name: &str) -> Result<(), Error> {
         self.old.batch_execute(&format!(
             "BEGIN; {LOCK_TIMEOUT};

@@ -1,4 +1,4 @@
-//! How long the view over all minting columns takes.
+//! How long the view over all generating columns takes.
 
 use crate::machine;
 use pg_snowflake_servertest::Cluster;
@@ -10,7 +10,7 @@ const COLUMNS: usize = 1000;
 const LIMIT: Duration = Duration::from_millis(200);
 
 #[test]
-fn a_new_session_sees_a_thousand_minting_columns_within_200_ms() {
+fn a_new_session_sees_a_thousand_generating_columns_within_200_ms() {
     let _machine = machine();
     let cluster = Cluster::new();
     // In several transactions: one cannot hold the locks of so many new relations.

@@ -40,7 +40,7 @@ pub fn show(fleet: &mut Fleet, claims: &mut Claims) {
     say(
         "its sequence is a minute ahead of the clock, as after a clock that was fast, so that the clock alone",
     );
-    say("does not keep the new server from minting the same ids");
+    say("does not keep the new server from generating the same ids");
     let count = "SELECT count(*) FROM posts";
     let before = number(&mut fleet.router.connect(), count);
 
@@ -139,7 +139,7 @@ fn check_ids(direct: &Journal, claims: &mut Claims) {
     claims.check(
         before > 0 && after > 0 && on_shard && is_increasing(&ids),
         &format!(
-            "the {} ids that the old server minted and the {} of the new one are of shard {SHARD} and only go up",
+            "the {} ids that the old server generated and the {} of the new one are of shard {SHARD} and only go up",
             thousands(before as i64),
             thousands(after as i64)
         ),
