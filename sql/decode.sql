@@ -12,7 +12,7 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_decode_wrapper';
 
 COMMENT ON FUNCTION snowflake_decode(bigint, snowflake_layout) IS
-'when, on which shard, and with which counter bits an id was minted';
+'when, on which shard, and with which counter bits an id was generated';
 
 CREATE FUNCTION snowflake_created_at(id bigint, layout snowflake_layout DEFAULT 'instagram')
 RETURNS timestamptz
@@ -20,7 +20,7 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_created_at_wrapper';
 
 COMMENT ON FUNCTION snowflake_created_at(bigint, snowflake_layout) IS
-'when an id was minted';
+'when an id was generated';
 
 CREATE FUNCTION snowflake_shard_id(id bigint, layout snowflake_layout DEFAULT 'instagram')
 RETURNS integer
@@ -28,7 +28,7 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_shard_id_wrapper';
 
 COMMENT ON FUNCTION snowflake_shard_id(bigint, snowflake_layout) IS
-'the shard that an id was minted on';
+'the shard that an id was generated on';
 
 CREATE FUNCTION snowflake_seq(id bigint, layout snowflake_layout DEFAULT 'instagram')
 RETURNS integer
@@ -70,7 +70,7 @@ RETURN id OPERATOR(pg_catalog.>=) snowflake_min_id(since, layout)
     AND id OPERATOR(pg_catalog.<) snowflake_min_id(until, layout);
 
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz, snowflake_layout) IS
-'whether an id was minted at or after one instant and before another; a range on the id, which an index serves';
+'whether an id was generated at or after one instant and before another; a range on the id, which an index serves';
 
 CREATE FUNCTION snowflake_explain(id bigint, layout snowflake_layout DEFAULT 'instagram')
 RETURNS text

@@ -109,7 +109,7 @@ CREATE FUNCTION snowflake_layout_info(
     OUT seq_bits integer,
     OUT unit interval,
     OUT epoch timestamptz,
-    OUT ends timestamptz,
+    OUT ends_at timestamptz,
     OUT shards bigint,
     OUT ids_per_second bigint)
 RETURNS record

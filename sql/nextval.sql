@@ -1,4 +1,4 @@
--- Minting ids. VOLATILE and PARALLEL UNSAFE as core's nextval.
+-- Generating ids. VOLATILE and PARALLEL UNSAFE as core's nextval.
 
 CREATE FUNCTION snowflake_nextval(
     seq regclass, shard_id integer, layout snowflake_layout DEFAULT 'instagram')
@@ -34,10 +34,10 @@ AS 'MODULE_PATHNAME', 'snowflake_currval_wrapper';
 COMMENT ON FUNCTION snowflake_currval(regclass) IS
 'the last id that this session got from a sequence';
 
-CREATE FUNCTION snowflake_shard_id()
+CREATE FUNCTION snowflake_current_shard()
 RETURNS integer
 LANGUAGE c STABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_shard_id_of_this_database_wrapper';
+AS 'MODULE_PATHNAME', 'snowflake_current_shard_wrapper';
 
-COMMENT ON FUNCTION snowflake_shard_id() IS
+COMMENT ON FUNCTION snowflake_current_shard() IS
 'this database''s shard id (setting pg_snowflake.shard_id); an error where it is unset';

@@ -121,7 +121,7 @@ COMMENT ON OPERATOR FAMILY snowflake_shard_ops_js53 USING hash IS
 'partitioning by the shard of an id of layout js53';
 
 CREATE FUNCTION snowflake_locate(
-    tab regclass,
+    table_name regclass,
     id bigint,
     layout snowflake_layout DEFAULT 'instagram',
     OUT shard_id integer,

@@ -22,18 +22,18 @@ CREATE FUNCTION snowflake_sequence_status(
     OUT last_id_at timestamptz,
     OUT lead interval,
     OUT ids_left bigint,
-    OUT ends timestamptz,
+    OUT ends_at timestamptz,
     OUT last_value bigint,
     OUT is_called boolean,
     OUT cache bigint,
     OUT logged boolean,
-    OUT fault text)
+    OUT error text)
 RETURNS record
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_sequence_status_wrapper';
 
 COMMENT ON FUNCTION snowflake_sequence_status(regclass, snowflake_layout) IS
-'where a sequence stands: its last id''s time, its lead over the clock, its ids left, and what a call would be refused with';
+'where a sequence stands: its last id''s time, its lead over the clock, its ids left, and the error that a call would raise now';
 
 -- The argument can be a stored expression only: there is no other value of its type. PARALLEL UNSAFE, as it reads
 -- sequences.
@@ -47,8 +47,8 @@ CREATE FUNCTION snowflake_generator_calls(
     OUT last_id_at timestamptz,
     OUT lead interval,
     OUT ids_left bigint,
-    OUT ends timestamptz,
-    OUT fault text)
+    OUT ends_at timestamptz,
+    OUT error text)
 RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_generator_calls_wrapper';
@@ -63,25 +63,25 @@ COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
 -- applies where is core's build_column_default(): a column's own default, else its domain's. A view's column may have a
 -- default; its domain's is that of the column below.
 CREATE VIEW snowflake_columns AS
-WITH minting AS (
+WITH generating AS (
     SELECT DISTINCT classid, objid
     FROM pg_catalog.pg_depend
     WHERE refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
         AND refobjid OPERATOR(pg_catalog.=) ANY (ARRAY[
             'snowflake_nextval(pg_catalog.regclass)'::pg_catalog.regprocedure::pg_catalog.oid,
             'snowflake_nextval(pg_catalog.regclass, pg_catalog.int4, snowflake_layout)'::pg_catalog.regprocedure::pg_catalog.oid])
-), minting_columns AS (
+), generating_columns AS (
     SELECT d.adrelid AS relid, d.adnum AS attnum, d.adbin AS expression
-    FROM minting
+    FROM generating
     JOIN pg_catalog.pg_attrdef AS d
-        ON minting.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid
-            AND minting.objid OPERATOR(pg_catalog.=) d.oid
+        ON generating.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid
+            AND generating.objid OPERATOR(pg_catalog.=) d.oid
     UNION ALL
     SELECT a.attrelid, a.attnum, t.typdefaultbin
-    FROM minting
+    FROM generating
     JOIN pg_catalog.pg_type AS t
-        ON minting.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid
-            AND minting.objid OPERATOR(pg_catalog.=) t.oid
+        ON generating.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid
+            AND generating.objid OPERATOR(pg_catalog.=) t.oid
     JOIN pg_catalog.pg_attribute AS a
         ON a.atttypid OPERATOR(pg_catalog.=) t.oid
             AND NOT a.atthasdef
@@ -91,18 +91,18 @@ WITH minting AS (
         ON a.attrelid OPERATOR(pg_catalog.=) c.oid
             AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,f}'::pg_catalog."char"[])
 )
-SELECT c.oid::pg_catalog.regclass AS tab, a.attname AS col, call.*
-FROM minting_columns AS m
-JOIN pg_catalog.pg_class AS c ON m.relid OPERATOR(pg_catalog.=) c.oid
+SELECT c.oid::pg_catalog.regclass AS table_name, a.attname AS column_name, call.*
+FROM generating_columns AS g
+JOIN pg_catalog.pg_class AS c ON g.relid OPERATOR(pg_catalog.=) c.oid
 JOIN pg_catalog.pg_attribute AS a
-    ON m.relid OPERATOR(pg_catalog.=) a.attrelid AND m.attnum OPERATOR(pg_catalog.=) a.attnum
-CROSS JOIN LATERAL snowflake_generator_calls(m.expression) AS call
+    ON g.relid OPERATOR(pg_catalog.=) a.attrelid AND g.attnum OPERATOR(pg_catalog.=) a.attnum
+CROSS JOIN LATERAL snowflake_generator_calls(g.expression) AS call
 WHERE NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace);
 
 COMMENT ON VIEW snowflake_columns IS
-'the columns whose default mints ids, and where their sequences stand; a row for each call in a default';
-COMMENT ON COLUMN snowflake_columns.tab IS 'the table, partition, foreign table or view';
-COMMENT ON COLUMN snowflake_columns.col IS 'the column';
+'the columns whose default generates ids, and where their sequences stand; a row for each call in a default';
+COMMENT ON COLUMN snowflake_columns.table_name IS 'the table, partition, foreign table or view';
+COMMENT ON COLUMN snowflake_columns.column_name IS 'the column';
 COMMENT ON COLUMN snowflake_columns.function IS 'the function that its default, or its domain''s, calls';
 COMMENT ON COLUMN snowflake_columns.sequence IS 'the sequence; null where it is no constant';
 COMMENT ON COLUMN snowflake_columns.shard_id IS
@@ -114,9 +114,9 @@ COMMENT ON COLUMN snowflake_columns.last_id_at IS
 'the time of the sequence''s last id; null where there is none, or where the user may not read the sequence';
 COMMENT ON COLUMN snowflake_columns.lead IS 'how far the sequence is ahead of the clock';
 COMMENT ON COLUMN snowflake_columns.ids_left IS
-'how many ids it can give from now on, up to the end of the layout or its MAXVALUE';
-COMMENT ON COLUMN snowflake_columns.ends IS 'when the layout ends';
-COMMENT ON COLUMN snowflake_columns.fault IS
-'what a call would be refused with now, other than for a missing right, a read-only transaction or a standby; or why the row is incomplete';
+'how many ids it can return from now on, up to the end of the layout or its MAXVALUE';
+COMMENT ON COLUMN snowflake_columns.ends_at IS 'when the layout ends';
+COMMENT ON COLUMN snowflake_columns.error IS
+'the error that a call would raise now, but for missing privileges, read-only transactions and standbys; or why the row is incomplete';
 
 GRANT SELECT ON snowflake_columns TO PUBLIC;

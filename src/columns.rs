@@ -1,4 +1,4 @@
-//! What the view `snowflake_columns` shows of a column whose default mints.
+//! What the view `snowflake_columns` shows of a column whose default generates ids.
 
 use crate::error::Error;
 use crate::expression::{Call, Expression, LONGEST_TEXT, Shard, Unreadable};
@@ -10,8 +10,8 @@ use crate::{sequence, settings, shard};
 use pgrx::prelude::*;
 
 /// `snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,
-/// shard_from_setting boolean, layout snowflake_layout, last_id_at timestamptz, lead interval, ids_left bigint, ends
-/// timestamptz, fault text)`
+/// shard_from_setting boolean, layout snowflake_layout, last_id_at timestamptz, lead interval, ids_left bigint, ends_at
+/// timestamptz, error text)`
 ///
 /// Never fails over a sequence that is gone, is not one, or may not be read, nor over a default that cannot be read: a view
 /// over all columns must not.
@@ -42,16 +42,16 @@ fn unread(unreadable: Unreadable) -> NullableRow<10> {
 
 fn row(call: Call) -> NullableRow<10> {
     let Call { function, sequence, shard, layout } = call;
-    let (Status { last_id_at, lead, ids_left, fault }, is_locked) =
+    let (Status { last_id_at, lead, ids_left, error }, is_locked) =
         match status_of(sequence, layout) {
             Ok(status) => (status, false),
             Err(Locked) => (unknown(None), true),
         };
     // The shard is checked first by a call, too.
     let refusal = layout
-        .and_then(|layout| shard_fault(shard, layout))
-        .or(fault)
-        .map(|fault| fault.summary(GENERATOR, sequence.unwrap_or(pg_sys::InvalidOid)));
+        .and_then(|layout| shard_error(shard, layout))
+        .or(error)
+        .map(|error| error.summary(GENERATOR, sequence.unwrap_or(pg_sys::InvalidOid)));
     let lock =
         || is_locked.then(|| "sequence is locked by another transaction: see pg_locks".into());
     NullableRow([
@@ -94,8 +94,8 @@ fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Result<St
     })
 }
 
-fn unknown(fault: Option<Error>) -> Status {
-    Status { last_id_at: None, lead: None, ids_left: None, fault }
+fn unknown(error: Option<Error>) -> Status {
+    Status { last_id_at: None, lead: None, ids_left: None, error }
 }
 
 /// Whether that is a relation, and not a sequence.
@@ -112,12 +112,12 @@ fn shard_id(shard: Shard) -> Option<i32> {
     }
 }
 
-/// What a call for that shard would be refused with on this server.
-fn shard_fault(shard: Shard, layout: Layout) -> Option<Error> {
+/// The error that a call for that shard would raise on this server.
+fn shard_error(shard: Shard, layout: Layout) -> Option<Error> {
     let given = match shard {
         Shard::Constant(shard) => Some(shard),
         Shard::OfThisDatabase => None,
         Shard::Unknown => return fence::permit_any().err().map(Error::Barred),
     };
-    shard::mintable(given, layout).err()
+    shard::permitted(given, layout).err()
 }

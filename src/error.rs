@@ -1,4 +1,4 @@
-//! What minting an id, and reading a sequence, can be refused with: SQLSTATE, message, detail and hint in one place.
+//! What generating an id, and reading a sequence, can be refused with: SQLSTATE, message, detail and hint in one place.
 //!
 //! The enum is `Copy`: it is carried out of frames that an ERROR may jump over, which hold nothing with a destructor. Names
 //! are looked up when the error is raised.
@@ -12,7 +12,7 @@ use crate::report::{
 use crate::settings;
 use pgrx::prelude::*;
 
-/// Why no id is minted, or nothing said of a sequence.
+/// Why no id is generated, or nothing said of a sequence.
 #[derive(Clone, Copy, Debug)]
 pub enum Error {
     /// The OID names no relation.
@@ -138,7 +138,7 @@ impl Error {
                 detail: Some("Its page is not a sequence's: the file is damaged.".into()),
                 hint: Some(
                     "Look for the cause in the server log and on the disk. Then, in one transaction, drop the column's \
-                     default and the sequence, and give the column another by snowflake_adopt() with the default's \
+                     default and the sequence, and give the column another by snowflake_convert_column() with the default's \
                      shard and layout."
                         .into(),
                 ),
@@ -174,7 +174,7 @@ impl Error {
                     quoted(&relation_name(relid))
                 ),
                 detail: None,
-                hint: Some("It is the last id that snowflake_nextval() gave this session.".into()),
+                hint: Some("It is the last id that snowflake_nextval() returned in this session.".into()),
             },
             Error::NegativeCount(count) => Report {
                 code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -189,22 +189,22 @@ impl Error {
 
 impl Unfit {
     fn report(self, function: &str, relid: pg_sys::Oid) -> Report {
-        let (fault, mend) = match self {
+        let (detail, fix) = match self {
             Unfit::DataType(typid) => {
                 (format!("Its data type is {}, not bigint.", type_name(typid)), "AS bigint")
             }
             Unfit::Increment(increment) => {
                 (format!("Its increment is {increment}, not 1."), "INCREMENT 1")
             }
-            Unfit::Cycle => ("It cycles, so that ids would come twice.".into(), "NO CYCLE"),
+            Unfit::Cycle => ("It cycles, so that ids would repeat.".into(), "NO CYCLE"),
         };
-        cannot_hold_the_counter(fault, mend, function, relid)
+        cannot_hold_the_counter(detail, fix, function, relid)
     }
 }
 
 fn cannot_hold_the_counter(
-    fault: String,
-    mend: &str,
+    detail: String,
+    fix: &str,
     function: &str,
     relid: pg_sys::Oid,
 ) -> Report {
@@ -215,8 +215,8 @@ fn cannot_hold_the_counter(
             "{function}: sequence {} cannot hold the counter of ids",
             quoted(&sequence)
         ),
-        detail: Some(fault),
-        hint: Some(format!("ALTER SEQUENCE {sequence} {mend};")),
+        detail: Some(detail),
+        hint: Some(format!("ALTER SEQUENCE {sequence} {fix};")),
     }
 }
 

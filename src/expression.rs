@@ -207,13 +207,16 @@ unsafe fn oid(node: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
     unsafe { constant(node).map(|datum| pg_sys::Oid::from(datum.value() as u32)) }
 }
 
+/// The name of the function that returns the setting, and the one that it had in 0.1.0.
+const CURRENT_SHARD: [&CStr; 2] = [c"snowflake_current_shard", c"snowflake_shard_id"];
+
 unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> Shard {
     // SAFETY: the node is an integer expression of a sound tree.
     unsafe {
         let is_setting =
             as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr).is_some_and(|function| {
                 (*function).args.is_null()
-                    && is_ours((*function).funcid, c"snowflake_shard_id", extension)
+                    && CURRENT_SHARD.iter().any(|name| is_ours((*function).funcid, name, extension))
             });
         if is_setting {
             return Shard::OfThisDatabase;

@@ -1,4 +1,4 @@
-//! 64-bit ids that carry time, shard and a counter, minted from a PostgreSQL sequence, never twice.
+//! 64-bit ids that carry time, shard and a counter, generated from a PostgreSQL sequence, never twice.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
@@ -8,10 +8,10 @@ compile_error!(
     "a Rust panic becomes a PostgreSQL ERROR by unwinding; build with panic = \"unwind\""
 );
 
-mod adopt;
 mod base32;
 mod clock;
 mod columns;
+mod convert;
 mod counter;
 mod decode;
 mod error;
@@ -25,6 +25,7 @@ mod layout_type;
 mod locate;
 mod nextval;
 mod partition;
+mod released;
 mod report;
 mod row;
 mod sequence;
@@ -41,7 +42,7 @@ use pgrx::prelude::*;
 
 extension_sql_file!("../sql/layout.sql", name = "layout");
 extension_sql_file!("../sql/nextval.sql", name = "nextval", requires = ["layout"]);
-extension_sql_file!("../sql/adopt.sql", requires = ["layout"]);
+extension_sql_file!("../sql/convert.sql", requires = ["layout"]);
 extension_sql_file!("../sql/decode.sql", requires = ["layout"]);
 extension_sql_file!("../sql/snowflake.sql");
 extension_sql_file!("../sql/status.sql", requires = ["layout", "nextval"]);

@@ -12,15 +12,15 @@ use pgrx::prelude::*;
 use route::{Key, Partitioned};
 use std::ffi::CString;
 
-/// `snowflake_locate(tab regclass, id bigint, layout)
+/// `snowflake_locate(table_name regclass, id bigint, layout)
 /// → (shard_id int, partition regclass, server name, host text, port int, dbname text)`
 ///
 /// The shard is what the bits at its place say, whatever the other bits, as it is for the operator classes: a row
 /// that a table has can be located.
 #[pg_extern(sql = false)]
-fn snowflake_locate(tab: pg_sys::Oid, id: i64, layout: Layout) -> NullableRow<6> {
+fn snowflake_locate(table_name: pg_sys::Oid, id: i64, layout: Layout) -> NullableRow<6> {
     let shard = layout.split(id).shard as i32;
-    let [partition, server, host, port, dbname] = place_of(tab, id, &layout);
+    let [partition, server, host, port, dbname] = place_of(table_name, id, &layout);
     NullableRow([Some(shard.into()), partition, server, host, port, dbname])
 }
 

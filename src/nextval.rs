@@ -70,7 +70,7 @@ fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
 /// are no `pg_extern`: its guard and its reading of the arguments would cost more than the quick way does.
 fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
     let known_id = |layout: &Layout| {
-        let shard = shard::mintable(shard_id, *layout).ok()?;
+        let shard = shard::permitted(shard_id, *layout).ok()?;
         // SAFETY: an SQL function's call, and no frame up to the server's holds anything with a destructor.
         unsafe { sequence::next_known_id(seq, layout, shard) }
     };
@@ -85,7 +85,7 @@ fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datu
 fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 {
     let next_id = || {
         let layout = Layout::unpack(packed).unwrap_or_else(|| not_a_layout());
-        shard::mintable(shard_id, layout)
+        shard::permitted(shard_id, layout)
             .and_then(|shard| sequence::next_id(seq, layout, shard))
             .unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
     };
@@ -97,7 +97,7 @@ fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 
 /// than comparing.
 fn with_layout<T>(packed: u64, f: impl FnOnce(&Layout) -> Option<T>) -> Option<T> {
     static LAST: OfBackend<(u64, Layout)> = OfBackend::new((INSTAGRAM.pack(), INSTAGRAM));
-    // SAFETY: nothing that mints one id mints another.
+    // SAFETY: nothing that generates one id generates another.
     unsafe {
         LAST.with(|last| {
             if last.0 != packed {
@@ -121,7 +121,7 @@ fn snowflake_nextvals(
         Error::NegativeCount(count).raise(name, seq);
     }
     let shard =
-        shard::mintable(Some(shard_id), layout).unwrap_or_else(|error| error.raise(name, seq));
+        shard::permitted(Some(shard_id), layout).unwrap_or_else(|error| error.raise(name, seq));
     let ids = sequence::Ids::new(seq, layout, shard, count.into());
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }
@@ -132,10 +132,10 @@ fn snowflake_currval(seq: pg_sys::Oid) -> i64 {
     sequence::last_id(seq).unwrap_or_else(|error| error.raise("snowflake_currval", seq))
 }
 
-/// `snowflake_shard_id() → int`: the shard of this database. Where that is unset, the error's hint is a shard for the
-/// function that takes one.
+/// `snowflake_current_shard() → int`: the shard of this database. Where that is unset, the error's hint is a shard for
+/// the function that takes one.
 #[pg_extern(sql = false)]
-fn snowflake_shard_id_of_this_database() -> i32 {
+pub fn snowflake_current_shard() -> i32 {
     shard::of_this_database()
         .unwrap_or_else(|error| error.raise("snowflake_nextval", pg_sys::InvalidOid))
 }

@@ -1,4 +1,4 @@
-//! How an error is told: SQLSTATE, message, detail and hint, and the figures and names that stand in them.
+//! How an error is reported: SQLSTATE, message, detail and hint, and the figures and names that stand in them.
 
 use crate::excerpt::clipped;
 use pgrx::pg_sys;

@@ -1,4 +1,4 @@
-//! The settings. All are superuser-set: who may mint what is the operator's decision, not the session's.
+//! The settings. All are superuser-set: who may generate which ids is the operator's decision, not the session's.
 
 mod setting;
 
@@ -21,7 +21,7 @@ pub fn define() {
     Setting::ShardId.define(|name| {
         GucRegistry::define_int_guc(
             name,
-            c"The shard that this database mints ids for; -1 is unset.",
+            c"The shard that this database generates ids for; -1 is unset.",
             c"Used where snowflake_nextval() is called without a shard. Set it with ALTER DATABASE.",
             &SHARD_ID,
             -1,

@@ -1,4 +1,4 @@
-//! Which shards this server may mint.
+//! Which shards this server may generate ids for.
 
 use crate::error::Error;
 use crate::fence::{self, Barred};
@@ -18,9 +18,9 @@ fn unset() -> Error {
     Error::ShardUnset
 }
 
-/// The shard to mint for: the one given, else this database's, if the layout has it and no fence stands in the way.
-/// Every function that mints asks here.
-pub fn mintable(given: Option<i32>, layout: Layout) -> Result<u32, Error> {
+/// The shard to generate ids for: the one given, else this database's, if the layout has it and no fence stands in the way.
+/// Every function that generates ids asks here.
+pub fn permitted(given: Option<i32>, layout: Layout) -> Result<u32, Error> {
     let shard = match given {
         Some(shard) => shard,
         None => of_this_database()?,

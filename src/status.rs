@@ -36,13 +36,13 @@ fn columns_of(steps: Steps) -> [Nullable; 3] {
     [Some(count.into()), Some(interval(largest_us)), last_at_us.map(timestamptz)]
 }
 
-/// `snowflake_sequence_status(seq regclass, layout) → (last_id_at timestamptz, lead interval, ids_left bigint, ends
-/// timestamptz, last_value bigint, is_called boolean, cache bigint, logged boolean, fault text)`
+/// `snowflake_sequence_status(seq regclass, layout) → (last_id_at timestamptz, lead interval, ids_left bigint, ends_at
+/// timestamptz, last_value bigint, is_called boolean, cache bigint, logged boolean, error text)`
 #[pg_extern(sql = false)]
 fn snowflake_sequence_status(seq: pg_sys::Oid, layout: Layout) -> NullableRow<9> {
     let reading =
         sequence::read(seq).unwrap_or_else(|error| error.raise("snowflake_sequence_status", seq));
-    let Status { last_id_at, lead, ids_left, fault } = status(&reading, layout);
+    let Status { last_id_at, lead, ids_left, error } = status(&reading, layout);
     NullableRow([
         last_id_at,
         lead,
@@ -52,11 +52,11 @@ fn snowflake_sequence_status(seq: pg_sys::Oid, layout: Layout) -> NullableRow<9>
         reading.state.map(|state| state.is_called.into()),
         Some(reading.definition.cache.into()),
         Some(reading.is_logged.into()),
-        fault.and_then(|fault| fault.summary(GENERATOR, seq).into_datum()),
+        error.and_then(|error| error.summary(GENERATOR, seq).into_datum()),
     ])
 }
 
-/// The function whose refusal a fault is.
+/// The function that would raise the error.
 pub const GENERATOR: &str = "snowflake_nextval";
 
 /// Where a sequence stands, as columns; null where its page cannot be read.
@@ -67,8 +67,8 @@ pub struct Status {
     pub lead: Nullable,
     /// How many ids it has left.
     pub ids_left: Nullable,
-    /// What a call would be refused with now.
-    pub fault: Option<Error>,
+    /// The error that a call would raise now.
+    pub error: Option<Error>,
 }
 
 /// Where the sequence that was read stands now.
@@ -81,13 +81,13 @@ pub fn status(reading: &Reading, layout: Layout) -> Status {
         last_id_at: standing.and_then(|standing| standing.last_us).map(timestamptz),
         lead: standing.map(|standing| interval(standing.lead_us)),
         ids_left: standing.map(|standing| standing.ids_left.into()),
-        fault: fault(reading, layout, now),
+        error: error(reading, layout, now),
     }
 }
 
-/// What a call for an id would be refused with: the same decision from the same numbers, without what the session that
+/// The error that a call for an id would raise: the same decision from the same numbers, without what the session that
 /// asks has taken itself, and what it may do.
-fn fault(reading: &Reading, layout: Layout, now: Now) -> Option<Error> {
+fn error(reading: &Reading, layout: Layout, now: Now) -> Option<Error> {
     if let Err(barred) = fence::permit_any() {
         return Some(Error::Barred(barred));
     }

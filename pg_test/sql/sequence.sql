@@ -23,7 +23,7 @@ SELECT snowflake_nextval('of_integer', 5);
 SELECT snowflake_nextval('of_smallint', 5);
 SELECT next_seq('of_bigint');
 
--- the hint mends it, and MAXVALUE follows the type
+-- the hint fixes it, and MAXVALUE follows the type
 ALTER SEQUENCE of_smallint AS bigint;
 SELECT next_seq('of_smallint');
 
@@ -131,7 +131,7 @@ SELECT snowflake_nextval('sequence_test2', 5);
 ALTER SEQUENCE sequence_test2 INCREMENT BY 1;
 SELECT next_seq('sequence_test2');
 
--- the views tell of the counter
+-- the views show the counter
 SELECT last_value = (snowflake_currval('sequence_test2') >> 23 << 10) + 26 AS is_the_counter
 FROM pg_sequences WHERE sequencename = 'sequence_test2';
 

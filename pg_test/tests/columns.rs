@@ -1,4 +1,4 @@
-//! What the view `snowflake_columns` shows: every column whose default mints, for whom, and to whom.
+//! What the view `snowflake_columns` shows: every column whose default generates ids, for whom, and to whom.
 
 use crate::ask::{printed, server};
 use pg_snowflake_servertest::SUPERUSER;
@@ -6,8 +6,8 @@ use postgres::Client;
 use postgres::error::SqlState;
 
 /// What is said of a column without its sequence's standing.
-const CALL: &str = "SELECT tab, col, sequence, shard_id, shard_from_setting, layout FROM snowflake_columns \
-                    ORDER BY tab::text, col, shard_id";
+const CALL: &str = "SELECT table_name, column_name, sequence, shard_id, shard_from_setting, layout FROM snowflake_columns \
+                    ORDER BY table_name::text, column_name, shard_id";
 
 /// The sequence, the shard, whether that is the setting, and the layout that are shown for a default.
 fn shown(client: &mut Client, default: &str) -> String {
@@ -47,8 +47,8 @@ fn a_call_is_found_however_its_default_is_written() {
         ("snowflake_nextval('s', -1)", "s|-1|f|instagram"),
         // The setting.
         ("snowflake_nextval('s')", "s|77|t|instagram"),
-        ("snowflake_nextval('s', snowflake_shard_id())", "s|77|t|instagram"),
-        ("snowflake_nextval('s', snowflake_shard_id(), 'twitter')", "s|77|t|twitter"),
+        ("snowflake_nextval('s', snowflake_current_shard())", "s|77|t|instagram"),
+        ("snowflake_nextval('s', snowflake_current_shard(), 'twitter')", "s|77|t|twitter"),
         // What only an evaluation would tell.
         ("snowflake_nextval('s', 2 + 3)", "s||f|instagram"),
         ("snowflake_nextval('s', snowflake_shard_id(42))", "s||f|instagram"),
@@ -61,11 +61,11 @@ fn a_call_is_found_however_its_default_is_written() {
             "snowflake_nextval('s', 5) || '-' || snowflake_nextval('\"S\"', 6)",
             "s|5|f|instagram\n\"S\"|6|f|instagram",
         ),
-        // What does not mint.
+        // What generates no ids.
         ("'snowflake_nextval(''s'', 5)'", ""),
         ("nextval('s')", ""),
         ("snowflake_currval('s')", ""),
-        ("snowflake_shard_id()", ""),
+        ("snowflake_current_shard()", ""),
     ] {
         assert_eq!(shown(&mut client, default), call, "{default}");
     }
@@ -141,7 +141,7 @@ fn it_follows_the_extension_to_another_schema() {
     assert_eq!(
         printed(
             &mut client,
-            "SELECT tab, function, sequence, layout FROM elsewhere.snowflake_columns"
+            "SELECT table_name, function, sequence, layout FROM elsewhere.snowflake_columns"
         ),
         "public.posts|elsewhere.snowflake_nextval(regclass,integer,elsewhere.snowflake_layout)|public.s|instagram"
     );
@@ -225,7 +225,7 @@ fn each_column_shows_where_its_sequence_stands() {
         )
         .unwrap();
     let same = "SELECT c.last_id_at = s.last_id_at, c.last_id_at = snowflake_created_at(id, 'twitter'), c.lead, s.lead,
-                    s.ids_left > 0, abs(c.ids_left - s.ids_left) < 4096 * 1000, c.ends = s.ends, c.fault, s.fault
+                    s.ids_left > 0, abs(c.ids_left - s.ids_left) < 4096 * 1000, c.ends_at = s.ends_at, c.error, s.error
                 FROM posts, snowflake_columns AS c, snowflake_sequence_status('s', 'twitter') AS s";
     client.batch_execute("SELECT pg_sleep(0.1)").unwrap();
     assert_eq!(printed(&mut client, same), "t|t|00:00:00|00:00:00|t|t|t||");
@@ -257,7 +257,7 @@ fn a_fault_is_what_the_insert_is_refused_with() {
         let error = error.as_db_error().unwrap();
         let refusal = [Some(error.message()), error.detail()].into_iter().flatten();
         assert_eq!(
-            without_counter(&printed(&mut client, "SELECT fault FROM snowflake_columns")),
+            without_counter(&printed(&mut client, "SELECT error FROM snowflake_columns")),
             without_counter(&refusal.collect::<Vec<_>>().join(": ")),
             "{default}"
         );
@@ -277,11 +277,11 @@ fn a_fence_is_a_fault_whatever_the_shard() {
         .unwrap();
     for default in ["snowflake_nextval('s', 5)", "snowflake_nextval('s', 2 + 3)"] {
         shown(&mut client, default);
-        let fault = printed(&mut client, "SELECT fault FROM snowflake_columns");
-        assert!(fault.contains("may not mint ids"), "{default}: {fault}");
+        let error = printed(&mut client, "SELECT error FROM snowflake_columns");
+        assert!(error.contains("may not generate ids"), "{default}: {error}");
     }
-    let fault = printed(&mut client, "SELECT fault FROM snowflake_sequence_status('s')");
-    assert!(fault.contains("may not mint ids"), "{fault}");
+    let error = printed(&mut client, "SELECT error FROM snowflake_sequence_status('s')");
+    assert!(error.contains("may not generate ids"), "{error}");
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn the_setting_is_what_this_session_has() {
     client.batch_execute("CREATE SEQUENCE s").unwrap();
     assert_eq!(shown(&mut client, "snowflake_nextval('s')"), "s||t|instagram");
     client.batch_execute("SET pg_snowflake.shard_id = 6").unwrap();
-    assert_eq!(printed(&mut client, "SELECT shard_id, fault FROM snowflake_columns"), "6|");
+    assert_eq!(printed(&mut client, "SELECT shard_id, error FROM snowflake_columns"), "6|");
 }
 
 #[test]
@@ -317,8 +317,8 @@ fn an_ordinary_user_sees_the_columns_and_of_the_sequences_what_core_shows() {
     assert_eq!(
         printed(
             &mut reader,
-            "SELECT col, shard_id, last_id_at IS NOT NULL, lead IS NOT NULL, ids_left IS NOT NULL, fault
-             FROM snowflake_columns ORDER BY col"
+            "SELECT column_name, shard_id, last_id_at IS NOT NULL, lead IS NOT NULL, ids_left IS NOT NULL, error
+             FROM snowflake_columns ORDER BY column_name"
         ),
         "closed|5|f|f|f|\nopen|5|t|t|t|\nunfit|5|f|f|f|\nusable|5|t|t|t|\nwritable|5|f|f|f|"
     );
@@ -343,7 +343,7 @@ fn it_never_fails_over_temporary_tables_of_other_sessions() {
              INSERT INTO posts DEFAULT VALUES",
         )
         .unwrap();
-    let seen = "SELECT tab, last_id_at IS NOT NULL FROM snowflake_columns ORDER BY 1";
+    let seen = "SELECT table_name, last_id_at IS NOT NULL FROM snowflake_columns ORDER BY 1";
     assert_eq!(printed(&mut client, seen), "mine|t\nposts|t");
     assert_eq!(printed(&mut cluster.connect(), seen), "posts|f");
 }
@@ -358,7 +358,7 @@ fn a_standby_and_a_read_only_transaction_show_it() {
              INSERT INTO posts DEFAULT VALUES",
         )
         .unwrap();
-    let seen = "SELECT col, last_id_at IS NOT NULL FROM snowflake_columns ORDER BY 1";
+    let seen = "SELECT column_name, last_id_at IS NOT NULL FROM snowflake_columns ORDER BY 1";
     let standby = primary.standby();
     assert_eq!(printed(&mut standby.connect(), seen), "a|t\nb|f");
     client.batch_execute("BEGIN READ ONLY").unwrap();
@@ -378,7 +378,10 @@ fn a_dump_has_neither_the_view_nor_its_function() {
 
     let mut restored = cluster.restored_database("restored", &dump);
     assert_eq!(
-        printed(&mut restored, "SELECT tab, sequence, shard_id FROM public.snowflake_columns"),
+        printed(
+            &mut restored,
+            "SELECT table_name, sequence, shard_id FROM public.snowflake_columns"
+        ),
         "posts|s|5"
     );
 }
@@ -398,10 +401,10 @@ fn a_default_that_is_nested_too_deeply_has_a_row_that_says_so() {
             nested(2000)
         ))
         .unwrap();
-    let seen = "SELECT c.* FROM snowflake_columns AS c ORDER BY tab::text";
+    let seen = "SELECT c.* FROM snowflake_columns AS c ORDER BY table_name::text";
     let whole = printed(
         &mut client,
-        "SELECT tab, shard_id, fault FROM snowflake_columns ORDER BY tab::text",
+        "SELECT table_name, shard_id, error FROM snowflake_columns ORDER BY table_name::text",
     );
     assert_eq!(whole, "deep|5|\nposts|6|");
 
@@ -439,7 +442,7 @@ fn whatever_default_the_server_accepts_has_a_row() {
             }
         }
     }
-    let rows = "SELECT count(DISTINCT tab), count(*) FROM snowflake_columns WHERE (shard_id IS NOT NULL) <> (fault IS NOT NULL)";
+    let rows = "SELECT count(DISTINCT table_name), count(*) FROM snowflake_columns WHERE (shard_id IS NOT NULL) <> (error IS NOT NULL)";
     assert_eq!(printed(&mut client, rows), format!("{accepted}|{accepted}"));
 }
 
@@ -454,8 +457,8 @@ fn a_default_that_is_too_long_has_a_row_that_says_so() {
              CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 6))",
         )
         .unwrap();
-    let seen = "SELECT tab, col, sequence, shard_id, left(fault, 30), right(fault, 24) FROM snowflake_columns \
-                ORDER BY tab::text";
+    let seen = "SELECT table_name, column_name, sequence, shard_id, left(error, 30), right(error, 24) FROM snowflake_columns \
+                ORDER BY table_name::text";
     assert_eq!(
         printed(&mut client, seen),
         "long|id|||default is too long to be read|and the limit is 1048576\nposts|id|s|6||"
@@ -475,7 +478,7 @@ fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
         .unwrap();
     let mut client = cluster.connect();
     client.batch_execute("SET max_stack_depth = '200kB'").unwrap();
-    let seen = "SELECT tab, sequence, shard_id, fault FROM snowflake_columns";
+    let seen = "SELECT table_name, sequence, shard_id, error FROM snowflake_columns";
     assert_eq!(printed(&mut client, seen), "posts|deep|5|\"deep\" is not a sequence");
 }
 
@@ -484,7 +487,7 @@ fn a_transaction_that_locks_its_sequence_does_not_hold_up_the_view() {
     let (cluster, mut owner) = server();
     owner
         .batch_execute(
-            "CREATE TABLE posts (id bigserial); SELECT snowflake_adopt('posts', 'id', 5);
+            "CREATE TABLE posts (id bigserial); SELECT snowflake_convert_column('posts', 'id', 5);
              CREATE SEQUENCE s; CREATE TABLE notes (id bigint DEFAULT snowflake_nextval('s', 6));
              INSERT INTO notes DEFAULT VALUES",
         )
@@ -492,7 +495,7 @@ fn a_transaction_that_locks_its_sequence_does_not_hold_up_the_view() {
     owner.batch_execute("BEGIN; TRUNCATE posts RESTART IDENTITY").unwrap();
     let mut client = cluster.connect();
     client.batch_execute("SET lock_timeout = '10s'").unwrap();
-    let seen = "SELECT tab, sequence, shard_id, last_id_at IS NOT NULL, fault FROM snowflake_columns ORDER BY tab::text";
+    let seen = "SELECT table_name, sequence, shard_id, last_id_at IS NOT NULL, error FROM snowflake_columns ORDER BY table_name::text";
     assert_eq!(
         printed(&mut client, seen),
         "notes|s|6|t|\nposts|posts_id_seq|5|f|sequence is locked by another transaction: see pg_locks"

@@ -1,4 +1,4 @@
-//! The fences: which shards a server may mint, and which servers may mint at all.
+//! The fences: which shards a server may generate ids for, and which servers may generate ids at all.
 
 mod copies;
 mod options;
@@ -9,8 +9,8 @@ mod shards;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::refusal::Refusal;
 
-const MINT_OWN: &str = "SELECT snowflake_nextval('s', 5)";
-const MINT_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";
+const GENERATE_OWN: &str = "SELECT snowflake_nextval('s', 5)";
+const GENERATE_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";
 
 /// What the answer to a foreign shard is.
 const NOT_OWNED: Refusal = Refusal {

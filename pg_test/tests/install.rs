@@ -94,13 +94,14 @@ fn each_function_is_marked_for_what_it_does() {
     let expected = [
         ("snowflake(integer)", "istrue"),
         ("snowflake(smallint)", "istrue"),
-        ("snowflake_adopt(regclass,name,integer,snowflake_layout,boolean)", "vufalse"),
         (
             "snowflake_between(bigint,timestamp with time zone,timestamp with time zone,snowflake_layout)",
             "isfalse",
         ),
         ("snowflake_clock()", "vutrue"),
+        ("snowflake_convert_column(regclass,name,integer,snowflake_layout,boolean)", "vufalse"),
         ("snowflake_created_at(bigint,snowflake_layout)", "istrue"),
+        ("snowflake_current_shard()", "sstrue"),
         ("snowflake_currval(regclass)", "vutrue"),
         ("snowflake_decode(bigint,snowflake_layout)", "istrue"),
         ("snowflake_encode(timestamp with time zone,integer,integer,snowflake_layout)", "istrue"),
@@ -135,7 +136,6 @@ fn each_function_is_marked_for_what_it_does() {
         ("snowflake_shard_hash_sonyflake(integer,bigint)", "istrue"),
         ("snowflake_shard_hash_twitter(bigint,bigint)", "istrue"),
         ("snowflake_shard_hash_twitter(integer,bigint)", "istrue"),
-        ("snowflake_shard_id()", "sstrue"),
         ("snowflake_shard_id(bigint,snowflake_layout)", "istrue"),
         ("snowflake_to_base32(bigint)", "istrue"),
         ("snowflake_to_uuid(bigint,snowflake_layout)", "istrue"),

@@ -1,4 +1,4 @@
-//! The type of a layout, and minting in every layout.
+//! The type of a layout, and generating ids in every layout.
 
 use crate::ask::{Bad, assert_each_refused, copy, printed, server};
 use pg_snowflake_servertest::Cluster;
@@ -26,7 +26,7 @@ const CUSTOM: &str = "time:40 seq:6 shard:4 epoch:2024-01-01 unit:100us";
 fn the_view_has_every_preset_with_its_figures() {
     let (_cluster, mut client) = server();
     let figures =
-        "SELECT name, time_bits, shard_bits, seq_bits, unit, epoch, ends, shards, ids_per_second
+        "SELECT name, time_bits, shard_bits, seq_bits, unit, epoch, ends_at, shards, ids_per_second
                    FROM snowflake_layouts";
     let expected = [
         "instagram|41|13|10|00:00:00.001|2011-08-24 21:07:01.721+00|2046-06-27 17:00:49.497+00|8192|1024000",
@@ -282,12 +282,12 @@ fn a_typo_in_a_default_fails_when_the_table_is_made() {
 }
 
 #[test]
-fn an_id_minted_in_a_layout_says_now_and_its_shard() {
+fn an_id_generated_in_a_layout_says_now_and_its_shard() {
     let (_cluster, mut client) = server();
     let layouts = PRESETS.iter().copied().chain([(CUSTOM, 16)]);
     for (layout, shards) in layouts {
         for shard in [0, shards / 2, shards - 1] {
-            let minted = format!(
+            let generated = format!(
                 "DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s;
                  SELECT d.shard_id, d.seq,
                      d.created_at BETWEEN before - unit - interval '1 ms' AND clock_timestamp() + interval '150 ms'
@@ -295,7 +295,7 @@ fn an_id_minted_in_a_layout_says_now_and_its_shard() {
                      LATERAL (SELECT clock_timestamp() AS before) AS clock,
                      snowflake_decode(snowflake_nextval('s', {shard}, '{layout}'), '{layout}') AS d"
             );
-            assert_eq!(printed(&mut client, &minted), format!("{shard}|1|t"), "{layout}");
+            assert_eq!(printed(&mut client, &generated), format!("{shard}|1|t"), "{layout}");
         }
     }
 }
@@ -351,7 +351,7 @@ fn a_shard_that_a_layout_does_not_have_is_refused() {
 }
 
 #[test]
-fn a_default_mints_in_its_layout() {
+fn a_default_generates_in_its_layout() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(

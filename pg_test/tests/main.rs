@@ -1,6 +1,5 @@
 //! What pg_snowflake promises, tried on real servers.
 
-mod adopt;
 mod as_core;
 mod ask;
 mod batch;
@@ -9,6 +8,7 @@ mod cache;
 mod checkpoint;
 mod clients;
 mod columns;
+mod convert;
 mod copied_storage;
 mod core_nextval;
 mod crash;

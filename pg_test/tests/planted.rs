@@ -6,7 +6,7 @@ use crate::upgrade::members;
 use pg_snowflake_servertest::refusal::refused;
 use pg_snowflake_servertest::sequence::take_one;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
-use postgres::Client;
+use postgres::{Client, Row};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ const SCHEMA: &str = "
     CREATE SEQUENCE s; CREATE SEQUENCE of_this; CREATE SEQUENCE twitter;
     CREATE TABLE posts (
         id bigint PRIMARY KEY DEFAULT evil.snowflake_nextval('s'::regclass, 5, 'instagram'::evil.snowflake_layout),
-        tweet bigint DEFAULT evil.snowflake_nextval('twitter'::regclass, evil.snowflake_shard_id(), 'twitter'::evil.snowflake_layout),
+        tweet bigint DEFAULT evil.snowflake_nextval('twitter'::regclass, evil.snowflake_current_shard(), 'twitter'::evil.snowflake_layout),
         public_id evil.snowflake,
         layout evil.snowflake_layout NOT NULL DEFAULT 'twitter',
         CHECK (evil.snowflake_shard_id(id, 'instagram'::evil.snowflake_layout) = 5));
@@ -49,13 +49,13 @@ const SCHEMA: &str = "
 /// Every object of the extension in use.
 const USES: [&str; 24] = [
     "TABLE evil.snowflake_columns",
-    "SELECT tab, col, function, sequence, layout FROM evil.snowflake_columns",
+    "SELECT table_name, column_name, function, sequence, layout FROM evil.snowflake_columns",
     "TABLE evil.snowflake_layouts",
     "SELECT evil.snowflake_clock()",
     "SELECT evil.snowflake_sequence_status('s'::regclass, 'instagram'::evil.snowflake_layout)",
     "SELECT evil.snowflake_generator_calls(adbin) FROM pg_attrdef",
     "SELECT evil.snowflake_layout_info('twitter'::evil.snowflake_layout)",
-    "SELECT evil.snowflake_nextval('of_this'::regclass), evil.snowflake_currval('of_this'::regclass), evil.snowflake_shard_id()",
+    "SELECT evil.snowflake_nextval('of_this'::regclass), evil.snowflake_currval('of_this'::regclass), evil.snowflake_current_shard()",
     "SELECT evil.snowflake_nextval('s'::regclass, 5, 'instagram'::evil.snowflake_layout),
          evil.snowflake_nextvals('s'::regclass, 5, 3, 'instagram'::evil.snowflake_layout)",
     "SELECT evil.snowflake_decode(id, layout), evil.snowflake_created_at(id, layout), evil.snowflake_shard_id(id, layout),
@@ -102,7 +102,7 @@ fn what_is_planted_in_its_schema_is_no_part_of_the_extension_and_is_not_run() {
 #[test]
 fn an_update_frees_what_was_caught_and_catches_nothing_itself() {
     for version in release::versions() {
-        let mut ground = Ground::new();
+        let mut ground = Ground::before(&version);
         ground.sow();
         ground.create(&format!("VERSION '{version}'"));
         ground.sow();
@@ -134,7 +134,7 @@ fn what_is_converted_calls_the_extension_and_not_what_is_planted() {
     for (table, columns, shard, layout) in tables {
         let convert = format!(
             "CREATE TABLE {table} ({columns}); INSERT INTO {table} (id, n) OVERRIDING SYSTEM VALUE VALUES (7, 1);
-             SELECT evil.snowflake_adopt('{table}'::regclass, 'id'::name, {shard}, '{layout}'::evil.snowflake_layout, true);
+             SELECT evil.snowflake_convert_column('{table}'::regclass, 'id'::name, {shard}, '{layout}'::evil.snowflake_layout, true);
              INSERT INTO {table} (n) VALUES (2);
              TABLE evil.snowflake_columns"
         );
@@ -168,7 +168,7 @@ fn an_overload_that_fits_a_conversion_better_is_not_run() {
 
         ground.run(&format!(
             "CREATE TABLE posts (id {column}, n int); INSERT INTO posts VALUES (7, 1);
-             SELECT evil.snowflake_adopt('posts'::regclass, 'id'::name, 5, 'instagram'::evil.snowflake_layout, true);
+             SELECT evil.snowflake_convert_column('posts'::regclass, 'id'::name, 5, 'instagram'::evil.snowflake_layout, true);
              INSERT INTO posts (n) VALUES (2)"
         ));
 
@@ -192,8 +192,25 @@ fn an_overload_with_one_more_argument_fails_a_conversion_and_is_not_run() {
         )
         .unwrap();
 
-    let convert = "SELECT evil.snowflake_adopt('posts', 'id', 5, 'instagram', false)";
+    let convert = "SELECT evil.snowflake_convert_column('posts', 'id', 5, 'instagram', false)";
     assert_eq!(refused(&mut ground.superuser, convert).code().code(), "42725");
+}
+
+/// A function: its name, the types of its arguments, and that of its result.
+type Signature = (String, Vec<String>, String);
+
+const SIGNATURES: &str = "
+    SELECT proname::text, (SELECT coalesce(array_agg(a::regtype::text ORDER BY n), '{}')
+        FROM unnest(proargtypes) WITH ORDINALITY AS u (a, n)), prorettype::regtype::text
+    FROM pg_proc WHERE pronargs <= 5 AND provariadic = 0 AND ";
+
+fn signatures(rows: &[Row]) -> BTreeSet<Signature> {
+    rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect()
+}
+
+fn functions_in_evil(client: &mut Client) -> BTreeSet<Signature> {
+    let ours = format!("{SIGNATURES} pronamespace = 'evil'::regnamespace");
+    signatures(&client.query(&ours, &[]).unwrap())
 }
 
 /// A database of an ordinary role, who plants, and a superuser, who uses what is there.
@@ -207,6 +224,15 @@ struct Ground {
 
 impl Ground {
     fn new() -> Self {
+        Self::of(&[])
+    }
+
+    /// A ground on which that release can be created, which has functions that the head does not have.
+    fn before(version: &str) -> Self {
+        Self::of(&[version])
+    }
+
+    fn of(releases: &[&str]) -> Self {
         // The install SQL of all releases comes with the first server that wants one.
         let oldest = release::versions().remove(0);
         let cluster =
@@ -222,18 +248,28 @@ impl Ground {
         clean
             .batch_execute("CREATE SCHEMA evil; CREATE EXTENSION pg_snowflake SCHEMA evil")
             .unwrap();
+        let members_of_head = members(&mut clean);
         let mut owner = cluster.connect_to("owner", "hostile");
         owner.batch_execute(SOW).unwrap();
         let superuser = cluster.connect_to(SUPERUSER, "hostile");
-        let mut ground = Ground { owner, superuser, clean: members(&mut clean), _cluster: cluster };
-        ground.choose_seed(&mut clean);
+        let mut ours = functions_in_evil(&mut clean);
+        for version in releases {
+            clean
+                .batch_execute(&format!(
+                    "DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake SCHEMA evil VERSION '{version}'"
+                ))
+                .unwrap();
+            ours.extend(functions_in_evil(&mut clean));
+        }
+        let mut ground = Ground { owner, superuser, clean: members_of_head, _cluster: cluster };
+        ground.choose_seed(&ours);
         ground
     }
 
     /// What the extension's SQL names, and its own functions.
-    fn choose_seed(&mut self, clean: &mut Client) {
+    fn choose_seed(&mut self, ours: &BTreeSet<Signature>) {
         let (sql, conversion) =
-            (text_of(&["sql", "sql/releases"]), text_of(&["src/adopt", "src/adopt/column"]));
+            (text_of(&["sql", "sql/releases"]), text_of(&["src/convert", "src/convert/column"]));
         let words: Vec<&str> = words(&sql).union(&words(&conversion)).copied().collect();
         let symbols: Vec<&str> = symbols(&sql).into_iter().collect();
         self.owner
@@ -250,24 +286,19 @@ impl Ground {
                 &[&words],
             )
             .unwrap();
-        let functions = "
-            SELECT proname::text, (SELECT coalesce(array_agg(a::regtype::text ORDER BY n), '{}')
-                FROM unnest(proargtypes) WITH ORDINALITY AS u (a, n)), prorettype::regtype::text
-            FROM pg_proc WHERE pronargs <= 5 AND provariadic = 0 AND ";
-        let ours = format!("{functions} pronamespace = 'evil'::regnamespace");
-        let named =
-            format!("{functions} pronamespace = 'pg_catalog'::regnamespace AND proname = ANY ($1)");
-        let ours = clean.query(&ours, &[]).unwrap();
-        let named = self.owner.query(&named, &[&words]).unwrap();
+        let named = format!(
+            "{SIGNATURES} pronamespace = 'pg_catalog'::regnamespace AND proname = ANY ($1)"
+        );
+        let named = signatures(&self.owner.query(&named, &[&words]).unwrap());
         assert!(ours.len() > 40 && named.len() > 20, "{} and {}", ours.len(), named.len());
-        let of_ours = ours.iter().map(|row| (row, true));
-        for (row, is_ours) in of_ours.chain(named.iter().map(|row| (row, false))) {
-            let (name, args, result): (&str, Vec<&str>, &str) =
-                (row.get(0), row.get(1), row.get(2));
+        let of_ours = ours.iter().map(|function| (function, true));
+        for ((name, args, result), is_ours) in
+            of_ours.chain(named.iter().map(|function| (function, false)))
+        {
             self.owner
                 .execute(
                     "INSERT INTO plant.functions VALUES ($1, $2, $3, $4)",
-                    &[&name, &args, &result, &is_ours],
+                    &[name, args, result, &is_ours],
                 )
                 .unwrap();
         }
@@ -345,7 +376,7 @@ impl Ground {
             .query(
                 "SELECT DISTINCT proname::text FROM pg_proc
                  JOIN pg_depend ON classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'
-                 WHERE NOT 'internal'::regtype = ANY (proargtypes) AND proname <> 'snowflake_adopt'
+                 WHERE NOT 'internal'::regtype = ANY (proargtypes) AND proname <> 'snowflake_convert_column'
                    AND pronamespace = 'evil'::regnamespace",
                 &[],
             )

@@ -1,4 +1,4 @@
-//! What is refused, how it is told, and that a refusal consumes nothing.
+//! What is refused, how it is reported, and that a refusal consumes nothing.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
@@ -135,14 +135,14 @@ fn a_standby_refuses() {
 }
 
 #[test]
-fn an_unfit_sequence_is_refused_and_the_hint_mends_it() {
+fn an_unfit_sequence_is_refused_and_the_hint_fixes_it() {
     let (_cluster, mut client) = cluster_with_sequence();
     client
         .batch_execute(
             "CREATE SCHEMA \"Blog\"; CREATE TABLE serials (id serial, small smallserial)",
         )
         .unwrap();
-    // How it is made, its name, and the command that mends it.
+    // How it is made, its name, and the command that fixes it.
     let cases = [
         ("SELECT", "serials_id_seq", "ALTER SEQUENCE serials_id_seq AS bigint"),
         ("SELECT", "serials_small_seq", "ALTER SEQUENCE serials_small_seq AS bigint"),

@@ -30,7 +30,7 @@ fn it_reads_the_counter_in_the_layout_that_is_passed() {
     client.batch_execute("CREATE SEQUENCE s").unwrap();
     let id = take_one(&mut client, "SELECT snowflake_nextval('s', 5, 'sonyflake')");
     let sql = format!(
-        "SELECT last_id_at = snowflake_created_at({id}, 'sonyflake'), status.ends = info.ends
+        "SELECT last_id_at = snowflake_created_at({id}, 'sonyflake'), status.ends_at = info.ends_at
          FROM snowflake_sequence_status('s', 'sonyflake') AS status, snowflake_layout_info('sonyflake') AS info"
     );
     assert_eq!(printed(&mut client, &sql), "t|t");
@@ -43,7 +43,7 @@ fn a_sequence_that_the_clock_has_passed_has_no_lead() {
         .batch_execute("CREATE SEQUENCE s; SELECT snowflake_nextval('s', 5), pg_sleep(0.1)")
         .unwrap();
     assert_eq!(
-        printed(&mut client, "SELECT lead, fault FROM snowflake_sequence_status('s')"),
+        printed(&mut client, "SELECT lead, error FROM snowflake_sequence_status('s')"),
         "00:00:00|"
     );
 }
@@ -54,13 +54,13 @@ fn a_sequence_ahead_of_the_clock_shows_its_lead_and_what_a_call_would_be_refused
     client.batch_execute(&format!("CREATE SEQUENCE s START {}", counter_in_an_hour())).unwrap();
     let lead = printed(
         &mut client,
-        "SELECT lead BETWEEN '59 minutes' AND '61 minutes', fault FROM snowflake_sequence_status('s')",
+        "SELECT lead BETWEEN '59 minutes' AND '61 minutes', error FROM snowflake_sequence_status('s')",
     );
     assert!(lead.starts_with("t|sequence \"s\" is ahead of the server's clock by "), "{lead}");
 
-    // What the session may do, it does not call a fault.
+    // What the session may do, it does not report as an error.
     client.batch_execute("SET pg_snowflake.max_lead = '2h'").unwrap();
-    assert_eq!(printed(&mut client, "SELECT fault FROM snowflake_sequence_status('s')"), "");
+    assert_eq!(printed(&mut client, "SELECT error FROM snowflake_sequence_status('s')"), "");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn whole_ids_of_another_extension_show_as_a_lead_of_years_that_no_clock_explains
     client.batch_execute("CREATE SEQUENCE s; SELECT setval('s', 500000000000000000)").unwrap();
     let shown = printed(
         &mut client,
-        "SELECT lead > interval '1000000 hours', fault FROM snowflake_sequence_status('s')",
+        "SELECT lead > interval '1000000 hours', error FROM snowflake_sequence_status('s')",
     );
     assert!(shown.starts_with("t|") && shown.contains("another layout"), "{shown}");
 }
@@ -111,15 +111,15 @@ fn a_sequence_that_cannot_hold_the_counter_has_no_ids_left_or_says_what_is_wrong
              CREATE SEQUENCE round CYCLE; CREATE SEQUENCE low MAXVALUE 1000000",
         )
         .unwrap();
-    for (name, fault) in [
+    for (name, error) in [
         ("small", "Its data type is integer, not bigint."),
         ("five", "Its increment is 5, not 1."),
-        ("round", "It cycles, so that ids would come twice."),
+        ("round", "It cycles, so that ids would repeat."),
         ("low", "Its MAXVALUE is 1000000, and the counter that is due is "),
     ] {
-        let sql = format!("SELECT fault FROM snowflake_sequence_status('{name}')");
+        let sql = format!("SELECT error FROM snowflake_sequence_status('{name}')");
         let said = printed(&mut client, &sql);
-        let message = format!("sequence \"{name}\" cannot hold the counter of ids: {fault}");
+        let message = format!("sequence \"{name}\" cannot hold the counter of ids: {error}");
         assert!(said.contains(&message), "{said}");
     }
     let left = "SELECT ids_left FROM snowflake_sequence_status('low')";

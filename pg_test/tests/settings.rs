@@ -1,4 +1,4 @@
-//! The shard that a database mints for, as a setting.
+//! The shard that a database generates ids for, as a setting.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::id::split;

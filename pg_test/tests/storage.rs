@@ -148,7 +148,8 @@ fn a_damaged_page_is_named_and_nobody_is_kept_from_it() {
     let named = "bad magic number in sequence \"s\": 0000DEAD";
     for sql in [TAKE, "SELECT snowflake_sequence_status('s')"] {
         for _session in 0..2 {
-            let refusal = Refusal { sqlstate: "XX001", message: named, hint: "snowflake_adopt()" };
+            let refusal =
+                Refusal { sqlstate: "XX001", message: named, hint: "snowflake_convert_column()" };
             assert_refused(&mut cluster.connect(), sql, refusal);
         }
     }
@@ -157,7 +158,7 @@ fn a_damaged_page_is_named_and_nobody_is_kept_from_it() {
     let mut client = cluster.connect();
     client
         .batch_execute(
-            "ALTER TABLE t ALTER id DROP DEFAULT; DROP SEQUENCE s; SELECT snowflake_adopt('t', 'id', 5)",
+            "ALTER TABLE t ALTER id DROP DEFAULT; DROP SEQUENCE s; SELECT snowflake_convert_column('t', 'id', 5)",
         )
         .unwrap();
     assert!(take_one(&mut client, INSERT) > last);

@@ -1,6 +1,7 @@
 //! Databases that were made by a released version: the head's library serves them as they are, `ALTER EXTENSION`
 //! brings them to the head while they are in use, and their dumps can be restored there.
 
+mod renamed;
 mod served;
 
 use crate::ask::printed;
@@ -128,7 +129,7 @@ fn server_of(version: &str) -> (Cluster, Client) {
     (cluster, client)
 }
 
-fn version_of(client: &mut Client) -> String {
+pub fn version_of(client: &mut Client) -> String {
     printed(client, "SELECT extversion FROM pg_extension WHERE extname = 'pg_snowflake'")
 }
 

@@ -5,14 +5,14 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Fault, elements, refuse_length};
+use super::{InvalidSetting, elements, refuse_length};
 use crate::excerpt::excerpt;
 
 const ALLOWED: &str = "Give host names as the command hostname prints them on each server, separated by commas, \
                        such as \"db-1, db-2\"; the empty string lets all servers pass.";
 
 /// The host names in `text`; none where it is blank.
-pub fn parse(text: &str) -> Result<Vec<&str>, Fault> {
+pub fn parse(text: &str) -> Result<Vec<&str>, InvalidSetting> {
     refuse_length(text, ALLOWED)?;
     elements(text).map(host).collect()
 }
@@ -23,15 +23,15 @@ pub fn contains(hosts: &[&str], name: &str) -> bool {
 }
 
 /// The name, if a list can hold it.
-pub fn host(name: &str) -> Result<&str, Fault> {
-    let fault = |wrong| Err(Fault { wrong, allowed: ALLOWED });
+pub fn host(name: &str) -> Result<&str, InvalidSetting> {
+    let invalid = |wrong| Err(InvalidSetting { wrong, allowed: ALLOWED });
     if name.is_empty() {
-        return fault("A host name is missing: there is a comma too many.".into());
+        return invalid("A host name is missing: there is a comma too many.".into());
     }
     match name.chars().find(|&c| !is_of_a_host_name(c)) {
         None => Ok(name),
         Some(illegal) => {
-            fault(format!("\"{}\" is no host name: it has \"{illegal}\" in it.", excerpt(name)))
+            invalid(format!("\"{}\" is no host name: it has \"{illegal}\" in it.", excerpt(name)))
         }
     }
 }
@@ -73,8 +73,8 @@ mod tests {
             ("bücher", "it has \"ü\" in it"),
         ];
         for (text, wrong) in cases {
-            let fault = parse(text).expect_err(text);
-            assert!(fault.wrong.contains(wrong), "{text:?}: {}", fault.wrong);
+            let invalid = parse(text).expect_err(text);
+            assert!(invalid.wrong.contains(wrong), "{text:?}: {}", invalid.wrong);
         }
     }
 

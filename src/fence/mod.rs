@@ -1,6 +1,6 @@
-//! The two fences: which shards this server may mint, and which servers may mint at all.
+//! The two fences: which shards this server may generate ids for, and which servers may generate ids at all.
 //!
-//! Two servers that mint for one shard repeat ids, and nothing says so. A literal shard in a default travels with a
+//! Two servers that generate ids for one shard repeat ids, and nothing says so. A literal shard in a default travels with a
 //! dump; a setting travels with a snapshot or a base backup. `pg_snowflake.owned_shards` stops the first,
 //! `pg_snowflake.allowed_hosts` the second. A fence that cannot be read stops everything, and so does any setting whose value
 //! the session has masked: only an absent fence lets all pass.
@@ -25,7 +25,7 @@ pub enum Fence {
     AllowedHosts,
 }
 
-/// Why an id may not be minted here.
+/// Why an id may not be generated here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Barred {
     /// The server's host name is not among `pg_snowflake.allowed_hosts`, or that cannot be read.
@@ -43,7 +43,7 @@ pub enum Barred {
 
 /// What is wrong with the text of a fence, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct InvalidSetting {
     /// What is wrong: a sentence.
     pub wrong: String,
     /// What is allowed: a sentence.

@@ -1,7 +1,7 @@
 //! What the fences say: to somebody who is woken by it.
 
 use super::shards::{self, Range};
-use super::{Barred, Fault, Fence, hosts, setting::host_name, shown, with};
+use super::{Barred, InvalidSetting, Fence, hosts, setting::host_name, shown, with};
 use crate::report::{Report, current_database_name, quoted, session_user_name};
 use crate::settings::Setting;
 use pgrx::pg_sys::GucSource;
@@ -15,11 +15,11 @@ impl Barred {
         match self {
             Barred::Host => match hosts::parse(&Fence::AllowedHosts.value()) {
                 Ok(_) => foreign_host(&host_name()),
-                Err(fault) => unreadable(Fence::AllowedHosts, fault),
+                Err(invalid) => unreadable(Fence::AllowedHosts, invalid),
             },
             Barred::Shard { shard, is_given } => match shards::parse(&Fence::OwnedShards.value()) {
                 Ok(owned) => foreign_shard(shard, is_given, &owned),
-                Err(fault) => unreadable(Fence::OwnedShards, fault),
+                Err(invalid) => unreadable(Fence::OwnedShards, invalid),
             },
             Barred::Masked(setting) => masked(setting),
         }
@@ -31,20 +31,20 @@ fn foreign_host(host: &str) -> Report {
     let allowed = fence.value();
     let hint = match hosts::host(host) {
         Ok(host) => format!(
-            "If it has been promoted in their place, and they no longer mint: {} If one of them still mints, give \
-             this server shards of its own first.",
+            "If it has been promoted in their place, and they no longer generate ids: {} If one of them still \
+             generates ids, give this server shards of its own first.",
             command(fence, &with(&allowed, host))
         ),
-        Err(Fault { wrong, .. }) => {
+        Err(InvalidSetting { wrong, .. }) => {
             format!("{wrong} Give this server another name, and restart it.")
         }
     };
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("this server, host {}, may not mint ids", quoted(host)),
+        message: format!("this server, host {}, may not generate ids", quoted(host)),
         detail: Some(format!(
             "pg_snowflake.allowed_hosts is \"{}\". This server is likely a copy of one of these, from a \
-             snapshot or a base backup; two servers that mint for one shard repeat ids.",
+             snapshot or a base backup; two servers that generate ids for one shard repeat ids.",
             shown(&allowed)
         )),
         hint: Some(hint),
@@ -55,7 +55,7 @@ fn foreign_shard(shard: u32, is_given: bool, ranges: &[Range]) -> Report {
     let fence = Fence::OwnedShards;
     let owned = fence.value();
     let moved = format!(
-        "If shard {shard} has moved here, and its old server no longer mints for it: {}",
+        "If shard {shard} has moved here, and its old server no longer generates ids for it: {}",
         command(fence, &with(&owned, &shard.to_string()))
     );
     let hint = if is_given {
@@ -76,7 +76,7 @@ fn foreign_shard(shard: u32, is_given: bool, ranges: &[Range]) -> Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("shard {shard} is not one that this server owns"),
         detail: Some(format!(
-            "pg_snowflake.owned_shards is \"{}\"; two servers that mint for one shard repeat ids.",
+            "pg_snowflake.owned_shards is \"{}\"; two servers that generate ids for one shard repeat ids.",
             shown(&owned)
         )),
         hint: Some(hint),
@@ -88,11 +88,11 @@ fn example(ranges: &[Range]) -> String {
     ranges.first().map_or_else(String::new, |range| range.first.to_string())
 }
 
-fn unreadable(fence: Fence, Fault { wrong, allowed }: Fault) -> Report {
+fn unreadable(fence: Fence, InvalidSetting { wrong, allowed }: InvalidSetting) -> Report {
     let (name, value) = (name(fence), fence.value());
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("{name} cannot be read, so this server mints no ids"),
+        message: format!("{name} cannot be read, so this server generates no ids"),
         detail: Some(format!("It is \"{}\". {wrong}", shown(&value))),
         hint: Some(format!("{allowed} {}", command(fence, "..."))),
     }

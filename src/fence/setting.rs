@@ -2,9 +2,9 @@
 //!
 //! PostgreSQL keeps with a setting's value what the check hook made of it, its `extra`, hands it to the assign hook
 //! whenever the value comes into force again, and frees it when the value has gone. A null `extra` is a fence that
-//! lets this server mint anything, so that the usual case is a null pointer.
+//! lets this server generate any id, so that the usual case is a null pointer.
 
-use super::{Barred, Fault, Fence, hosts, shards};
+use super::{Barred, Fence, InvalidSetting, hosts, shards};
 use crate::report::text;
 use crate::settings::Setting;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
@@ -62,7 +62,7 @@ pub fn define() {
         unsafe {
             GucRegistry::define_string_guc_with_hooks(
                 name,
-                c"The shards that this server may mint ids for, such as 0-127,300; empty for any.",
+                c"The shards that this server may generate ids for, such as 0-127,300; empty for any.",
                 c"Stops a default that names another server's shard and came with a dump.",
                 &OWNED_SHARDS,
                 GucContext::Suset,
@@ -78,7 +78,7 @@ pub fn define() {
         unsafe {
             GucRegistry::define_string_guc_with_hooks(
                 name,
-                c"The host names of the servers that may mint ids, such as db-1,db-2; empty for any.",
+                c"The host names of the servers that may generate ids, such as db-1,db-2; empty for any.",
                 c"Stops a copy of the server that was made from a snapshot or a base backup.",
                 &ALLOWED_HOSTS,
                 GucContext::Suset,
@@ -100,7 +100,7 @@ fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr)) {
     });
 }
 
-/// Whether this server, in this session, may mint for the shard. Raises nothing, and holds nothing with a destructor:
+/// Whether this server, in this session, may generate ids for the shard. Raises nothing, and holds nothing with a destructor:
 /// it is asked for each id, where no guard is set.
 #[inline]
 pub fn permit(shard: u32, is_given: bool) -> Result<(), Barred> {
@@ -113,7 +113,7 @@ pub fn permit(shard: u32, is_given: bool) -> Result<(), Barred> {
     examine(ranges, !foreign.is_null(), shard, is_given)
 }
 
-/// Whether this server, in this session, may mint for any shard at all.
+/// Whether this server, in this session, may generate ids for any shard at all.
 pub fn permit_any() -> Result<(), Barred> {
     let (owned, foreign) = (OWNED.load(Relaxed), FOREIGN_HOST.load(Relaxed));
     // SAFETY: as in permit().
@@ -160,7 +160,7 @@ unsafe extern "C-unwind" fn check_owned_shards(
             Ok(ranges) if ranges.is_empty() => return true,
             Ok(ranges) => ranges,
             Err(_) if is_in_force_already(source) => Vec::new(),
-            Err(fault) => return reject(&fault),
+            Err(invalid) => return reject(&invalid),
         };
         let owned = allocate(size_of::<Owned>() + size_of_val(&*ranges)).cast::<Owned>();
         if owned.is_null() {
@@ -183,7 +183,7 @@ unsafe extern "C-unwind" fn check_allowed_hosts(
     unsafe {
         match hosts::parse(&given(*value)) {
             Ok(hosts) if hosts.is_empty() || hosts::contains(&hosts, &host_name()) => return true,
-            Err(fault) if !is_in_force_already(source) => return reject(&fault),
+            Err(invalid) if !is_in_force_already(source) => return reject(&invalid),
             _ => {}
         }
         let foreign = allocate(size_of::<ForeignHost>()).cast::<ForeignHost>();
@@ -207,7 +207,7 @@ unsafe extern "C-unwind" fn assign_allowed_hosts(_value: *const c_char, extra: *
 }
 
 /// Whether the value was set where nobody could check it, so that the server would say so in a warning and go on
-/// without a fence. It is taken, and stops everything until it is mended.
+/// without a fence. It is taken, and stops everything until it is fixed.
 ///
 /// That is so of what stood there before the library was loaded; of what `ALTER DATABASE` and `ALTER ROLE` set
 /// then, which a connection finds; and of a parallel worker, which takes what its leader has.
@@ -228,11 +228,11 @@ unsafe fn given(value: *const c_char) -> String {
 }
 
 /// `GUC_check_errdetail()` and `GUC_check_errhint()` (utils/guc.h), and the answer of a check hook that says no.
-fn reject(fault: &Fault) -> bool {
+fn reject(invalid: &InvalidSetting) -> bool {
     // SAFETY: the server reads the strings right after the hook, and clears the context with the error.
     unsafe {
-        pg_sys::GUC_check_errdetail_string = in_error_context(&fault.wrong);
-        pg_sys::GUC_check_errhint_string = in_error_context(fault.allowed);
+        pg_sys::GUC_check_errdetail_string = in_error_context(&invalid.wrong);
+        pg_sys::GUC_check_errhint_string = in_error_context(invalid.allowed);
     }
     false
 }

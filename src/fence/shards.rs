@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Fault, elements, refuse_length};
+use super::{InvalidSetting, elements, refuse_length};
 use crate::excerpt::excerpt;
 
 /// The highest shard id that SQL can pass: it is an `int`.
@@ -22,9 +22,9 @@ pub struct Range {
 }
 
 /// The shards that `text` names, as ranges in rising order with gaps between them; none where it is blank.
-pub fn parse(text: &str) -> Result<Vec<Range>, Fault> {
+pub fn parse(text: &str) -> Result<Vec<Range>, InvalidSetting> {
     refuse_length(text, ALLOWED)?;
-    let mut ranges = elements(text).map(range).collect::<Result<Vec<Range>, Fault>>()?;
+    let mut ranges = elements(text).map(range).collect::<Result<Vec<Range>, InvalidSetting>>()?;
     ranges.sort_unstable();
     ranges.dedup_by(|later, earlier| {
         let touches = later.first <= earlier.last.saturating_add(1);
@@ -42,12 +42,12 @@ pub fn contains(ranges: &[Range], shard: u32) -> bool {
     after.checked_sub(1).is_some_and(|index| shard <= ranges[index].last)
 }
 
-fn range(element: &str) -> Result<Range, Fault> {
+fn range(element: &str) -> Result<Range, InvalidSetting> {
     if element.is_empty() {
-        return fault("A shard is missing: there is a comma too many.".into());
+        return invalid("A shard is missing: there is a comma too many.".into());
     }
     if element.starts_with('-') {
-        return fault(format!(
+        return invalid(format!(
             "\"{}\" is negative, or lacks the first shard of its range.",
             excerpt(element)
         ));
@@ -57,30 +57,30 @@ fn range(element: &str) -> Result<Range, Fault> {
         return Ok(Range { first: shard, last: shard });
     };
     if last.trim().is_empty() {
-        return fault(format!("\"{}\" lacks the last shard of its range.", excerpt(element)));
+        return invalid(format!("\"{}\" lacks the last shard of its range.", excerpt(element)));
     }
     let range = Range { first: shard(first.trim())?, last: shard(last.trim())? };
     if range.first > range.last {
-        return fault(format!("\"{}\" runs backward.", excerpt(element)));
+        return invalid(format!("\"{}\" runs backward.", excerpt(element)));
     }
     Ok(range)
 }
 
-fn shard(text: &str) -> Result<u32, Fault> {
+fn shard(text: &str) -> Result<u32, InvalidSetting> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return fault(format!("\"{}\" is not a shard id.", excerpt(text)));
+        return invalid(format!("\"{}\" is not a shard id.", excerpt(text)));
     }
     match text.parse() {
         Ok(shard) if shard <= MAX_SHARD => Ok(shard),
-        _ => fault(format!(
+        _ => invalid(format!(
             "\"{}\" is too large: the highest shard id is {MAX_SHARD}.",
             excerpt(text)
         )),
     }
 }
 
-fn fault<T>(wrong: String) -> Result<T, Fault> {
-    Err(Fault { wrong, allowed: ALLOWED })
+fn invalid<T>(wrong: String) -> Result<T, InvalidSetting> {
+    Err(InvalidSetting { wrong, allowed: ALLOWED })
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn parsed(text: &str) -> Vec<(u32, u32)> {
-        let ranges = parse(text).unwrap_or_else(|fault| panic!("{text:?}: {fault:?}"));
+        let ranges = parse(text).unwrap_or_else(|invalid| panic!("{text:?}: {invalid:?}"));
         ranges.iter().map(|range| (range.first, range.last)).collect()
     }
 
@@ -134,8 +134,8 @@ mod tests {
             ("99999999999999999999", "too large"),
         ];
         for (text, wrong) in cases {
-            let fault = parse(text).expect_err(text);
-            assert!(fault.wrong.contains(wrong), "{text:?}: {}", fault.wrong);
+            let invalid = parse(text).expect_err(text);
+            assert!(invalid.wrong.contains(wrong), "{text:?}: {}", invalid.wrong);
         }
     }
 

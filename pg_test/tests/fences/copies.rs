@@ -1,6 +1,6 @@
 //! `pg_snowflake.allowed_hosts`: a copy of a server, on another host.
 
-use super::MINT_OWN;
+use super::GENERATE_OWN;
 use crate::ask::{printed, server};
 use nix::unistd::gethostname;
 use pg_snowflake_servertest::left_out::left_out;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const FOREIGN_HOST: Refusal = Refusal {
     sqlstate: "55000",
-    message: "this server, host \"db-7\", may not mint ids",
+    message: "this server, host \"db-7\", may not generate ids",
     hint: "'db-1, db-2, db-7'",
 };
 
@@ -32,17 +32,17 @@ fn server_on_db_1() -> Option<Cluster> {
              ALTER DATABASE postgres SET pg_snowflake.allowed_hosts = 'db-1, db-2'",
         )
         .unwrap();
-    assert_eq!(take(&mut cluster.connect(), MINT_OWN).len(), 1);
+    assert_eq!(take(&mut cluster.connect(), GENERATE_OWN).len(), 1);
     Some(cluster)
 }
 
 #[test]
-fn a_base_backup_that_is_started_on_another_host_mints_nothing() {
+fn a_base_backup_that_is_started_on_another_host_generates_no_ids() {
     let Some(primary) = server_on_db_1() else { return };
     let mut copy = primary.base_backup();
     copy.start_on_host("db-7");
 
-    let error = assert_refused(&mut copy.connect(), MINT_OWN, FOREIGN_HOST);
+    let error = assert_refused(&mut copy.connect(), GENERATE_OWN, FOREIGN_HOST);
 
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/operate.md");
     let page = std::fs::read_to_string(page).unwrap();
@@ -50,48 +50,48 @@ fn a_base_backup_that_is_started_on_another_host_mints_nothing() {
     for line in lines {
         assert!(page.contains(line), "docs/operate.md does not show: {line}");
     }
-    assert_eq!(take(&mut primary.connect(), MINT_OWN).len(), 1);
+    assert_eq!(take(&mut primary.connect(), GENERATE_OWN).len(), 1);
 }
 
 #[test]
-fn a_backup_that_was_restored_on_purpose_mints_after_what_the_hint_says() {
+fn a_backup_that_was_restored_on_purpose_generates_after_what_the_hint_says() {
     let Some(primary) = server_on_db_1() else { return };
     let mut copy = primary.base_backup();
-    let last = take_one(&mut primary.connect(), MINT_OWN);
+    let last = take_one(&mut primary.connect(), GENERATE_OWN);
     drop(primary);
     copy.start_on_host("db-7");
-    let error = assert_refused(&mut copy.connect(), MINT_OWN, FOREIGN_HOST);
+    let error = assert_refused(&mut copy.connect(), GENERATE_OWN, FOREIGN_HOST);
 
     copy.psql(SUPERUSER, command_in(error.hint().unwrap()));
 
-    assert!(take_one(&mut copy.connect(), MINT_OWN) > last);
+    assert!(take_one(&mut copy.connect(), GENERATE_OWN) > last);
 }
 
 #[test]
-fn a_listed_standby_mints_as_soon_as_it_is_promoted() {
+fn a_listed_standby_generates_as_soon_as_it_is_promoted() {
     let Some(mut primary) = server_on_db_1() else { return };
     let standby = primary.standby_on_host("db-2");
     // A session of before the promotion, with the setting as it was on the standby.
     let mut early = standby.connect();
     let in_recovery = Refusal { sqlstate: "25006", message: "during recovery", hint: "" };
-    assert_refused(&mut early, MINT_OWN, in_recovery);
-    let last = take_one(&mut primary.connect(), MINT_OWN);
+    assert_refused(&mut early, GENERATE_OWN, in_recovery);
+    let last = take_one(&mut primary.connect(), GENERATE_OWN);
     primary.stop(Shutdown::Fast);
 
     standby.promote();
 
-    assert!(take_one(&mut early, MINT_OWN) > last);
-    assert_eq!(take(&mut standby.connect(), MINT_OWN).len(), 1);
+    assert!(take_one(&mut early, GENERATE_OWN) > last);
+    assert_eq!(take(&mut standby.connect(), GENERATE_OWN).len(), 1);
 }
 
 #[test]
-fn a_standby_that_nobody_listed_mints_nothing_after_its_promotion() {
+fn a_standby_that_nobody_listed_generates_no_ids_after_its_promotion() {
     let Some(primary) = server_on_db_1() else { return };
     let standby = primary.standby_on_host("db-7");
 
     standby.promote();
 
-    assert_refused(&mut standby.connect(), MINT_OWN, FOREIGN_HOST);
+    assert_refused(&mut standby.connect(), GENERATE_OWN, FOREIGN_HOST);
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn a_copy_with_its_fence_in_the_configuration_file_is_let_in_by_a_reload() {
         let mut copy = primary.base_backup();
         copy.start_on_host("db-7");
         let mut client = copy.connect();
-        let error = assert_refused(&mut client, MINT_OWN, FOREIGN_HOST);
+        let error = assert_refused(&mut client, GENERATE_OWN, FOREIGN_HOST);
 
         copy.psql(SUPERUSER, command_in(error.hint().unwrap()));
 
-        wait_until_it_mints(&mut client);
+        wait_until_it_generates(&mut client);
     }
 }
 
@@ -122,16 +122,16 @@ fn this_host_is_named_as_hostname_prints_it_in_any_case() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE SEQUENCE s").unwrap();
     let host = gethostname().unwrap().into_string().unwrap();
-    let mint = |client: &mut Client, hosts: &str| {
+    let generate = |client: &mut Client, hosts: &str| {
         client.batch_execute(&format!("SET pg_snowflake.allowed_hosts = '{hosts}'")).unwrap();
-        client.simple_query(MINT_OWN).is_ok()
+        client.simple_query(GENERATE_OWN).is_ok()
     };
 
     for hosts in [&host, &host.to_uppercase(), &format!("other-1, {host} ,other-2"), ""] {
-        assert!(mint(&mut client, hosts), "{hosts}");
+        assert!(generate(&mut client, hosts), "{hosts}");
     }
     for hosts in ["other-1", &format!("{host}x"), &format!("x{host}"), &format!("{host}.other")] {
-        assert!(!mint(&mut client, hosts), "{hosts}");
+        assert!(!generate(&mut client, hosts), "{hosts}");
     }
     assert_eq!(printed(&mut client, "SELECT snowflake_seq(snowflake_currval('s'))"), "4");
 }
@@ -144,9 +144,9 @@ fn command_in(hint: &str) -> &str {
 }
 
 /// A reload reaches a session between two of its statements.
-fn wait_until_it_mints(client: &mut Client) {
+fn wait_until_it_generates(client: &mut Client) {
     let deadline = Instant::now() + Duration::from_secs(30);
-    while client.simple_query(MINT_OWN).is_err() {
+    while client.simple_query(GENERATE_OWN).is_err() {
         assert!(Instant::now() < deadline, "the reload lets nothing pass");
         sleep(Duration::from_millis(5));
     }

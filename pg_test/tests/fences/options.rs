@@ -1,7 +1,7 @@
 //! A setting in the options of a connection. PostgreSQL lets them replace what the configuration file says until the
 //! library is loaded, refuses them then, and has lost the file's value: the session must not go on with the default.
 
-use super::{MINT_FOREIGN, MINT_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
+use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
 use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
@@ -23,7 +23,7 @@ const SETTINGS: [(&str, &str, &str); 5] = [
 ];
 
 #[test]
-fn an_ordinary_user_whose_options_name_a_fence_mints_nothing() {
+fn an_ordinary_user_whose_options_name_a_fence_generates_no_ids() {
     let cluster = owner_of_shard_5();
     let before = state(&mut cluster.connect(), "s");
     let attempts = [
@@ -43,12 +43,12 @@ fn an_ordinary_user_whose_options_name_a_fence_mints_nothing() {
             writer.batch_execute(then).unwrap();
             // Shown where it fails.
             println!("{options}; {then}");
-            for mint in [MINT_FOREIGN, MINT_OWN] {
-                assert_refused(&mut writer, mint, MASKED);
+            for generate in [GENERATE_FOREIGN, GENERATE_OWN] {
+                assert_refused(&mut writer, generate, MASKED);
             }
             // Again after the library was loaded.
             let _ = writer.simple_query(then);
-            assert_refused(&mut writer, MINT_FOREIGN, MASKED);
+            assert_refused(&mut writer, GENERATE_FOREIGN, MASKED);
         }
     }
     assert_eq!(state(&mut cluster.connect(), "s"), before);
@@ -64,10 +64,10 @@ fn an_ordinary_user_whose_options_name_any_setting_generates_no_ids() {
         for value in [value, other, "no value"] {
             let options = format!("-c pg_snowflake.{setting}={}", value.replace(' ', "\\ "));
             for call in [
-                MINT_OWN,
+                GENERATE_OWN,
                 "SELECT snowflake_nextval('s')",
                 "SELECT snowflake_nextvals('s', 5, 2)",
-                "SELECT snowflake_adopt('posts', 'id', 5)",
+                "SELECT snowflake_convert_column('posts', 'id', 5)",
             ] {
                 let mut writer = cluster.connect_with_options("writer", &options).unwrap();
                 writer.batch_execute("CREATE TEMP TABLE posts (id bigint)").unwrap();
@@ -84,13 +84,13 @@ fn a_status_and_the_shard_of_the_database_say_that_the_setting_is_masked() {
     let options = "-c pg_snowflake.shard_id=6";
     let mut writer = cluster.connect_with_options("writer", options).unwrap();
 
-    assert_refused(&mut writer, "SELECT snowflake_shard_id()", MASKED);
-    let fault = printed(&mut writer, "SELECT fault FROM snowflake_sequence_status('s')");
-    assert!(fault.starts_with(MASKED.message), "{fault}");
+    assert_refused(&mut writer, "SELECT snowflake_current_shard()", MASKED);
+    let error = printed(&mut writer, "SELECT error FROM snowflake_sequence_status('s')");
+    assert!(error.starts_with(MASKED.message), "{error}");
 
     let options = "-c pg_snowflake.max_lead=1h";
     let mut writer = cluster.connect_with_options("writer", options).unwrap();
-    assert_eq!(printed(&mut writer, "SELECT snowflake_shard_id()"), "5");
+    assert_eq!(printed(&mut writer, "SELECT snowflake_current_shard()"), "5");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn an_ordinary_user_who_was_granted_a_setting_sets_it_by_connection_options() {
         let value = if setting == "allowed_hosts" { "" } else { "5" };
         let options = format!("-c pg_snowflake.{setting}={value}");
         let mut writer = cluster.connect_with_options("writer", &options).unwrap();
-        assert_eq!(take(&mut writer, MINT_OWN).len(), 1, "{options}");
+        assert_eq!(take(&mut writer, GENERATE_OWN).len(), 1, "{options}");
     }
 }
 
@@ -114,11 +114,11 @@ fn a_superuser_whose_options_have_a_value_that_no_setting_takes_generates_no_ids
     let cluster = with_writer(Cluster::builder().setting("pg_snowflake.max_lead", "0").start());
     let options = "-c pg_snowflake.max_lead=soon";
     let mut superuser = cluster.connect_with_options("postgres", options).unwrap();
-    assert_refused(&mut superuser, MINT_OWN, MASKED);
+    assert_refused(&mut superuser, GENERATE_OWN, MASKED);
 }
 
 #[test]
-fn an_ordinary_user_whose_options_name_a_databases_fence_mints_nothing() {
+fn an_ordinary_user_whose_options_name_a_databases_fence_generates_no_ids() {
     let cluster = Cluster::new();
     cluster
         .connect()
@@ -130,7 +130,7 @@ fn an_ordinary_user_whose_options_name_a_databases_fence_mints_nothing() {
     // However it is spelt: here no line of the configuration file has spelt it before.
     for options in ["-c pg_snowflake.allowed_hosts=", "-c PG_Snowflake.ALLOWED_hosts="] {
         let mut writer = cluster.connect_with_options("writer", options).unwrap();
-        assert_refused(&mut writer, MINT_OWN, MASKED);
+        assert_refused(&mut writer, GENERATE_OWN, MASKED);
     }
 }
 
@@ -140,7 +140,7 @@ fn a_superusers_options_count() {
     let options = "-c pg_snowflake.owned_shards=6";
     let mut superuser = cluster.connect_with_options("postgres", options).unwrap();
 
-    assert_eq!(take(&mut superuser, MINT_FOREIGN).len(), 1);
+    assert_eq!(take(&mut superuser, GENERATE_FOREIGN).len(), 1);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn where_the_server_loads_the_library_at_its_start_such_a_connection_is_refused(
     let error = cluster.connect_with_options("writer", options).err().expect("refused");
     assert_eq!(error.code().map(|code| code.code()), Some("42501"), "{error:?}");
     let mut writer = cluster.connect_to("writer", "postgres");
-    assert_refused(&mut writer, MINT_FOREIGN, NOT_OWNED);
+    assert_refused(&mut writer, GENERATE_FOREIGN, NOT_OWNED);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn the_superusers_fence_comes_back_with_the_next_connection() {
     let cluster = owner_of_shard_5();
     let options = "-c pg_snowflake.owned_shards=6";
     let mut writer = cluster.connect_with_options("writer", options).unwrap();
-    assert_refused(&mut writer, MINT_OWN, MASKED);
+    assert_refused(&mut writer, GENERATE_OWN, MASKED);
 
-    assert_eq!(take(&mut cluster.connect_to("writer", "postgres"), MINT_OWN).len(), 1);
+    assert_eq!(take(&mut cluster.connect_to("writer", "postgres"), GENERATE_OWN).len(), 1);
 }

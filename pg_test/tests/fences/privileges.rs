@@ -1,6 +1,6 @@
-//! An ordinary user can neither change a fence nor mint past it.
+//! An ordinary user can neither change a fence nor generate ids past it.
 
-use super::{MINT_FOREIGN, MINT_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
+use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
 use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
@@ -16,9 +16,9 @@ const EARLY_AND_LATE: [&str; 2] = ["SELECT 1", "SELECT snowflake_decode(0)"];
 
 /// What the answer on a host that is not listed is.
 const NOT_LISTED: Refusal =
-    Refusal { sqlstate: "55000", message: "may not mint ids", hint: "they no longer mint" };
+    Refusal { sqlstate: "55000", message: "may not generate ids", hint: "they no longer generate" };
 
-/// A server whose host is not among those that may mint, as [`owner_of_shard_5`] otherwise.
+/// A server whose host is not among those that may generate ids, as [`owner_of_shard_5`] otherwise.
 fn unlisted_host() -> Cluster {
     with_writer(Cluster::builder().setting("pg_snowflake.allowed_hosts", "elsewhere").start())
 }
@@ -69,7 +69,7 @@ fn stays_inside(cluster: &Cluster, fence: &str, refusal: Refusal) {
             let _ = writer.simple_query("ROLLBACK");
             // Shown where it fails.
             println!("{first}; {attempt}");
-            assert_refused(&mut writer, MINT_FOREIGN, refusal);
+            assert_refused(&mut writer, GENERATE_FOREIGN, refusal);
         }
     }
     assert_eq!(state(&mut cluster.connect(), "s"), before);
@@ -85,7 +85,7 @@ fn an_ordinary_user_who_changes_the_fence_for_the_transaction_stays_inside() {
     for attempt in attempts {
         let mut early = writer(&cluster, EARLY_AND_LATE[0]);
         early.batch_execute(&format!("BEGIN; {attempt}")).unwrap();
-        assert_refused(&mut early, MINT_FOREIGN, NOT_OWNED);
+        assert_refused(&mut early, GENERATE_FOREIGN, NOT_OWNED);
 
         let mut late = writer(&cluster, EARLY_AND_LATE[1]);
         late.batch_execute("BEGIN").unwrap();
@@ -107,7 +107,7 @@ fn an_ordinary_user_can_store_no_fence_for_later() {
         "ALTER ROLE owner SET pg_snowflake.owned_shards = '6'",
         "ALTER ROLE owner IN DATABASE postgres SET pg_snowflake.owned_shards = '6'",
         "ALTER DATABASE postgres SET pg_snowflake.owned_shards = '6'",
-        "CREATE FUNCTION mint() RETURNS bigint LANGUAGE sql SET pg_snowflake.owned_shards = '6' \
+        "CREATE FUNCTION generate() RETURNS bigint LANGUAGE sql SET pg_snowflake.owned_shards = '6' \
          AS 'SELECT snowflake_nextval(''s'', 6)'",
         "ALTER FUNCTION of_the_owner() SET pg_snowflake.owned_shards = '6'",
     ];
@@ -117,7 +117,11 @@ fn an_ordinary_user_can_store_no_fence_for_later() {
             let mut owner = cluster.connect_to("owner", "postgres");
             owner.batch_execute(first).unwrap();
             assert_refused(&mut owner, attempt, DENIED);
-            assert_refused(&mut cluster.connect_to("owner", "postgres"), MINT_FOREIGN, NOT_OWNED);
+            assert_refused(
+                &mut cluster.connect_to("owner", "postgres"),
+                GENERATE_FOREIGN,
+                NOT_OWNED,
+            );
         }
     }
     let mut owner = cluster.connect_to("owner", "postgres");
@@ -128,34 +132,36 @@ fn an_ordinary_user_can_store_no_fence_for_later() {
 #[test]
 fn no_function_leads_an_ordinary_user_past_the_fence() {
     let cluster = owner_of_shard_5();
-    // The superuser's function means to mint, not to open the fence.
+    // The superuser's function means to generate, not to open the fence.
     cluster
         .connect()
         .batch_execute(
-            "CREATE FUNCTION mint_as_superuser() RETURNS bigint LANGUAGE sql SECURITY DEFINER
+            "CREATE FUNCTION generate_as_superuser() RETURNS bigint LANGUAGE sql SECURITY DEFINER
              AS 'SELECT snowflake_nextval(''s'', 6)'",
         )
         .unwrap();
     writer(&cluster, EARLY_AND_LATE[0])
         .batch_execute(
-            "CREATE FUNCTION mint_as_writer() RETURNS bigint LANGUAGE sql SECURITY DEFINER
+            "CREATE FUNCTION generate_as_writer() RETURNS bigint LANGUAGE sql SECURITY DEFINER
              AS 'SELECT snowflake_nextval(''s'', 6)';
-             CREATE FUNCTION set_and_mint() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
+             CREATE FUNCTION set_and_generate() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
              BEGIN
                  PERFORM set_config('pg_snowflake.owned_shards', '6', true);
                  RETURN snowflake_nextval('s', 6);
              END $$;
-             CREATE FUNCTION try_and_mint() RETURNS bigint LANGUAGE plpgsql AS $$
+             CREATE FUNCTION try_and_generate() RETURNS bigint LANGUAGE plpgsql AS $$
              BEGIN
                  BEGIN
                      PERFORM set_config('pg_snowflake.owned_shards', '6', true);
                  EXCEPTION WHEN insufficient_privilege THEN
                  END;
-                 RETURN mint_as_superuser();
+                 RETURN generate_as_superuser();
              END $$",
         )
         .unwrap();
-    for function in ["mint_as_superuser", "mint_as_writer", "set_and_mint", "try_and_mint"] {
+    for function in
+        ["generate_as_superuser", "generate_as_writer", "set_and_generate", "try_and_generate"]
+    {
         for first in ["SELECT 1", "SET pg_snowflake.owned_shards = '6'"] {
             let mut writer = writer(&cluster, first);
             assert_refused(&mut writer, &format!("SELECT {function}()"), NOT_OWNED);
@@ -164,7 +170,7 @@ fn no_function_leads_an_ordinary_user_past_the_fence() {
 }
 
 #[test]
-fn a_parallel_worker_mints_nothing_past_the_fence() {
+fn a_parallel_worker_generates_no_ids_past_the_fence() {
     let cluster = owner_of_shard_5();
     let mut writer = writer(&cluster, EARLY_AND_LATE[0]);
     let force = match printed(&mut writer, "SHOW server_version_num").parse::<i32>().unwrap() {
@@ -173,16 +179,16 @@ fn a_parallel_worker_mints_nothing_past_the_fence() {
     };
     writer
         .batch_execute(&format!(
-            "CREATE FUNCTION mint(shard int) RETURNS bigint LANGUAGE sql PARALLEL SAFE VOLATILE
+            "CREATE FUNCTION generate(shard int) RETURNS bigint LANGUAGE sql PARALLEL SAFE VOLATILE
              AS 'SELECT snowflake_nextval(''s'', shard)';
              SET {force} = on"
         ))
         .unwrap();
 
-    let error = assert_refused(&mut writer, "SELECT mint(6)", NOT_OWNED);
+    let error = assert_refused(&mut writer, "SELECT generate(6)", NOT_OWNED);
     assert!(error.where_().unwrap().contains("parallel worker"), "{error:?}");
     let in_parallel = Refusal { sqlstate: "25000", message: "parallel operation", hint: "" };
-    assert_refused(&mut writer, "SELECT mint(5)", in_parallel);
+    assert_refused(&mut writer, "SELECT generate(5)", in_parallel);
 }
 
 #[test]
@@ -193,14 +199,14 @@ fn who_was_given_the_setting_sets_it() {
     for first in EARLY_AND_LATE {
         let mut writer = writer(&cluster, first);
         writer.batch_execute("SET pg_snowflake.owned_shards = '6'").unwrap();
-        assert_eq!(take(&mut writer, MINT_FOREIGN).len(), 1);
+        assert_eq!(take(&mut writer, GENERATE_FOREIGN).len(), 1);
         assert_refused(
             &mut writer,
-            MINT_OWN,
+            GENERATE_OWN,
             Refusal { message: "shard 5 is not", hint: "", ..NOT_OWNED },
         );
     }
     let options = "-c pg_snowflake.owned_shards=6";
     let mut writer = cluster.connect_with_options("writer", options).unwrap();
-    assert_eq!(take(&mut writer, MINT_FOREIGN).len(), 1);
+    assert_eq!(take(&mut writer, GENERATE_FOREIGN).len(), 1);
 }

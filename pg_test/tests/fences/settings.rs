@@ -1,6 +1,6 @@
 //! What the fences can be set to. What is wrong is said when it is set; what could not be checked then stops all.
 
-use super::{MINT_FOREIGN, MINT_OWN};
+use super::{GENERATE_FOREIGN, GENERATE_OWN};
 use crate::ask::{Bad, assert_each_refused, printed, server};
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
@@ -130,15 +130,15 @@ fn a_value_that_was_set_before_it_could_be_checked_stops_everything() {
                 hint: &format!("ALTER DATABASE postgres SET pg_snowflake.{setting} = '...'"),
             };
             let mut client = cluster.connect();
-            for mint in [MINT_OWN, MINT_FOREIGN] {
-                let error = assert_refused(&mut client, mint, unreadable);
+            for generate in [GENERATE_OWN, GENERATE_FOREIGN] {
+                let error = assert_refused(&mut client, generate, unreadable);
                 assert!(error.detail().unwrap().contains(wrong), "{error:?}");
             }
 
             superuser
                 .batch_execute(&format!("ALTER DATABASE postgres RESET pg_snowflake.{setting}"))
                 .unwrap();
-            assert_eq!(take(&mut cluster.connect(), MINT_OWN).len(), 1);
+            assert_eq!(take(&mut cluster.connect(), GENERATE_OWN).len(), 1);
         }
     }
 }
@@ -158,12 +158,12 @@ fn a_broken_line_in_the_configuration_file_stops_everything() {
             message: "pg_snowflake.owned_shards cannot be read",
             hint: "ALTER SYSTEM SET pg_snowflake.owned_shards",
         };
-        assert_refused(&mut client, MINT_OWN, unreadable);
+        assert_refused(&mut client, GENERATE_OWN, unreadable);
     }
 }
 
 #[test]
-fn a_session_that_cannot_mint_can_do_all_else_in_parallel() {
+fn a_session_that_cannot_generate_can_do_all_else_in_parallel() {
     let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", "5-").start();
     let mut client = cluster.connect();
     client

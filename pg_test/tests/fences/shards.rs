@@ -1,6 +1,6 @@
 //! `pg_snowflake.owned_shards`.
 
-use super::{MINT_FOREIGN, MINT_OWN, NOT_OWNED, owner_of_shard_5};
+use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5};
 use crate::ask::{printed, server};
 use pg_snowflake_servertest::id::split;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
@@ -9,7 +9,7 @@ use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use postgres::Client;
 
 #[test]
-fn exactly_the_owned_shards_are_minted() {
+fn exactly_the_owned_shards_are_generated() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE SEQUENCE s").unwrap();
     let cases: [(&str, &[i32], &[i32]); 6] = [
@@ -23,14 +23,14 @@ fn exactly_the_owned_shards_are_minted() {
     for (owned, own, foreign) in cases {
         client.batch_execute(&format!("SET pg_snowflake.owned_shards = '{owned}'")).unwrap();
         for &shard in own {
-            for query in ways_to_mint(&mut client, shard) {
+            for query in ways_to_generate(&mut client, shard) {
                 let id = take_one(&mut client, &query);
                 assert_eq!(split(id).shard, i64::from(shard), "{owned:?}: {query}");
             }
         }
         for &shard in foreign {
             let message = &format!("shard {shard} is not one that this server owns");
-            for query in ways_to_mint(&mut client, shard) {
+            for query in ways_to_generate(&mut client, shard) {
                 let not_owned = Refusal { sqlstate: "55000", message, hint: "" };
                 assert_refused(&mut client, &query, not_owned);
             }
@@ -38,8 +38,8 @@ fn exactly_the_owned_shards_are_minted() {
     }
 }
 
-/// The calls that mint one id for the shard: by a literal, by the setting, and as a batch.
-fn ways_to_mint(client: &mut Client, shard: i32) -> [String; 3] {
+/// The calls that generate one id for the shard: by a literal, by the setting, and as a batch.
+fn ways_to_generate(client: &mut Client, shard: i32) -> [String; 3] {
     client.batch_execute(&format!("SET pg_snowflake.shard_id = {shard}")).unwrap();
     [
         format!("SELECT snowflake_nextval('s', {shard})"),
@@ -49,17 +49,17 @@ fn ways_to_mint(client: &mut Client, shard: i32) -> [String; 3] {
 }
 
 #[test]
-fn a_column_is_not_adopted_for_a_shard_that_is_not_owned() {
+fn a_column_is_not_converted_for_a_shard_that_is_not_owned() {
     let (_cluster, mut client) = server();
     client
         .batch_execute("CREATE TABLE t (id serial); SET pg_snowflake.owned_shards = '5'")
         .unwrap();
 
-    assert_refused(&mut client, "SELECT snowflake_adopt('t', 'id', 6)", NOT_OWNED);
+    assert_refused(&mut client, "SELECT snowflake_convert_column('t', 'id', 6)", NOT_OWNED);
     client.batch_execute("SET pg_snowflake.shard_id = 6").unwrap();
-    assert_refused(&mut client, "SELECT snowflake_adopt('t', 'id')", NOT_OWNED);
+    assert_refused(&mut client, "SELECT snowflake_convert_column('t', 'id')", NOT_OWNED);
 
-    client.batch_execute("SELECT snowflake_adopt('t', 'id', 5)").unwrap();
+    client.batch_execute("SELECT snowflake_convert_column('t', 'id', 5)").unwrap();
     let id = take_one(&mut client, "INSERT INTO t DEFAULT VALUES RETURNING id");
     assert_eq!(split(id).shard, 5);
 }
@@ -72,7 +72,7 @@ fn the_fence_holds_in_every_layout() {
         let foreign = format!("SELECT snowflake_nextval('s', 6, '{layout}')");
         assert_refused(&mut client, &foreign, NOT_OWNED);
     }
-    // A layout without a shard field mints for shard 0.
+    // A layout without a shard field generates ids for shard 0.
     let foreign = Refusal { message: "shard 0 is not one", hint: "", ..NOT_OWNED };
     assert_refused(&mut client, "SELECT snowflake_nextval('s', 0, 'mastodon')", foreign);
 }
@@ -83,7 +83,7 @@ fn a_refusal_takes_nothing() {
     let mut client = cluster.connect();
     let before = state(&mut client, "s");
 
-    assert_refused(&mut client, MINT_FOREIGN, NOT_OWNED);
+    assert_refused(&mut client, GENERATE_FOREIGN, NOT_OWNED);
     assert_refused(&mut client, "SELECT snowflake_nextvals('s', 6, 10)", NOT_OWNED);
 
     assert_eq!(state(&mut client, "s"), before);
@@ -93,11 +93,11 @@ fn a_refusal_takes_nothing() {
 fn ids_that_a_session_has_cached_stop_at_the_fence_too() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE SEQUENCE s CACHE 1000").unwrap();
-    take_one(&mut client, MINT_FOREIGN);
+    take_one(&mut client, GENERATE_FOREIGN);
 
     client.batch_execute("SET pg_snowflake.owned_shards = '5'").unwrap();
 
-    assert_refused(&mut client, MINT_FOREIGN, NOT_OWNED);
+    assert_refused(&mut client, GENERATE_FOREIGN, NOT_OWNED);
 }
 
 #[test]
@@ -106,14 +106,14 @@ fn the_fence_in_force_is_the_one_that_is_shown() {
     let mut client = cluster.connect();
     let sound = |client: &mut Client, owned: &str| {
         assert_eq!(printed(client, "SHOW pg_snowflake.owned_shards"), owned);
-        let (mint, foreign) = match owned {
-            "5" => (MINT_OWN, MINT_FOREIGN),
-            _ => (MINT_FOREIGN, MINT_OWN),
+        let (generate, foreign) = match owned {
+            "5" => (GENERATE_OWN, GENERATE_FOREIGN),
+            _ => (GENERATE_FOREIGN, GENERATE_OWN),
         };
         client.batch_execute("SAVEPOINT here").unwrap();
         refused(client, foreign);
         client.batch_execute("ROLLBACK TO here").unwrap();
-        take_one(client, mint);
+        take_one(client, generate);
     };
     client.batch_execute("SELECT snowflake_decode(0); BEGIN").unwrap();
     sound(&mut client, "5");
@@ -136,7 +136,7 @@ fn the_error_names_the_shard_the_fence_and_what_to_do() {
     let cluster = owner_of_shard_5();
     let mut client = cluster.connect();
 
-    let literal = assert_refused(&mut client, MINT_FOREIGN, NOT_OWNED);
+    let literal = assert_refused(&mut client, GENERATE_FOREIGN, NOT_OWNED);
     assert!(literal.detail().unwrap().contains("pg_snowflake.owned_shards is \"5\""));
     for part in [
         "came with a dump",
@@ -169,16 +169,17 @@ fn the_hint_sets_the_fence_where_it_is_set() {
         client.batch_execute(&format!("{set} pg_snowflake.owned_shards = '5'")).unwrap();
         let command = format!("{set} pg_snowflake.owned_shards = '5, 6'; and reconnect");
         let mut writer = cluster.connect_to("Writer", SUPERUSER);
-        assert_refused(&mut writer, MINT_FOREIGN, Refusal { hint: &command, ..NOT_OWNED });
+        assert_refused(&mut writer, GENERATE_FOREIGN, Refusal { hint: &command, ..NOT_OWNED });
 
         client.batch_execute(command.strip_suffix("; and reconnect").unwrap()).unwrap();
-        assert_eq!(take(&mut cluster.connect_to("Writer", SUPERUSER), MINT_FOREIGN).len(), 1);
+        assert_eq!(take(&mut cluster.connect_to("Writer", SUPERUSER), GENERATE_FOREIGN).len(), 1);
         client.batch_execute(reset).unwrap();
     }
 }
 
 #[test]
-fn a_dump_that_is_restored_on_another_shards_server_mints_nothing_until_its_default_is_changed() {
+fn a_dump_that_is_restored_on_another_shards_server_generates_no_ids_until_its_default_is_changed()
+{
     let source = owner_of_shard_5();
     source
         .connect()

@@ -125,27 +125,27 @@ fn a_swap_gives_way_to_a_transaction_that_is_at_work_on_the_shard() {
 }
 
 #[test]
-fn nobody_mints_from_the_old_sequence_once_the_new_one_goes_on_from_it() {
+fn nobody_generates_from_the_old_sequence_once_the_new_one_goes_on_from_it() {
     let Some(mut fleet) = small_fleet() else { return };
     let ahead = counter_in_an_hour();
     fleet.connect_to_shard(SHARD).batch_execute(&format!("SELECT setval('ids', {ahead})")).unwrap();
     let target = fleet.add_server();
     let copied = copy(&fleet, SHARD, target);
-    let [minting, mut observer] = [(); 2].map(|()| fleet.connect_to_shard(SHARD));
+    let [generating, mut observer] = [(); 2].map(|()| fleet.connect_to_shard(SHARD));
     let last = scope(|scope| {
-        let minting = scope.spawn(|| mint_until_refused(minting));
-        let has_minted = format!("SELECT last_value > {ahead} + 100 FROM ids");
-        wait_for(&mut observer, &has_minted, "the client has minted");
+        let generating = scope.spawn(|| generate_until_refused(generating));
+        let has_generated = format!("SELECT last_value > {ahead} + 100 FROM ids");
+        wait_for(&mut observer, &has_generated, "the client has generated");
         swap(&mut fleet, copied);
-        minting.join().unwrap()
+        generating.join().unwrap()
     });
-    assert!(counter(last) > ahead, "the old sequence has minted");
+    assert!(counter(last) > ahead, "the old sequence has generated");
     let next = number(&mut fleet.connect_to_shard(SHARD), "SELECT snowflake_nextval('ids', 1)");
-    assert!(last < next, "the old sequence has minted {last}, the new one {next}");
+    assert!(last < next, "the old sequence has generated {last}, the new one {next}");
 }
 
 /// Takes ids without inserting rows, so that it holds no table while it waits for the sequence. Gives the last.
-fn mint_until_refused(mut client: Client) -> i64 {
+fn generate_until_refused(mut client: Client) -> i64 {
     let mut last = 0;
     while let Ok(row) = client.query_one("SELECT snowflake_nextval('ids', 1)", &[]) {
         last = row.get(0);

@@ -42,7 +42,7 @@ fn a_users_posts_are_found_on_the_users_server_by_the_second_name() {
 }
 
 #[test]
-fn what_the_router_and_the_shard_mint_is_of_different_numbers_and_of_one_partition() {
+fn what_the_router_and_the_shard_generate_is_of_different_numbers_and_of_one_partition() {
     let Some((fleet, mut client, user)) = router() else { return };
     post(&mut client, user);
     let mut shard = fleet.connect_to_shard(1);

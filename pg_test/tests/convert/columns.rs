@@ -1,4 +1,4 @@
-//! What an adopted column does, and what adopting it again does.
+//! What a converted column does, and what converting it again does.
 
 use super::{database, run};
 use crate::ask::{printed, server};
@@ -17,7 +17,10 @@ fn the_shard_is_the_databases_own_where_none_is_given() {
         let cluster = Cluster::builder().setting("pg_snowflake.shard_id", "9").start();
         let mut client = cluster.connect();
         run(&mut client, "CREATE TABLE posts (id serial)");
-        run(&mut client, &format!("SELECT snowflake_adopt('posts', 'id', layout => '{layout}')"));
+        run(
+            &mut client,
+            &format!("SELECT snowflake_convert_column('posts', 'id', layout => '{layout}')"),
+        );
 
         run(
             &mut client,
@@ -43,7 +46,7 @@ fn a_prepared_insert_of_another_session_takes_the_new_default() {
     );
     assert_eq!(printed(&mut writer, "EXECUTE add"), "1");
 
-    run(&mut owner, "SELECT snowflake_adopt('posts', 'id', 5)");
+    run(&mut owner, "SELECT snowflake_convert_column('posts', 'id', 5)");
 
     let id: i64 = printed(&mut writer, "EXECUTE add").parse().unwrap();
     assert_eq!(split(id).shard, 5);
@@ -56,7 +59,7 @@ fn a_prepared_statement_that_returned_an_integer_has_to_be_prepared_again() {
     let mut writer = cluster.connect();
     run(&mut writer, "PREPARE add AS INSERT INTO posts DEFAULT VALUES RETURNING id; EXECUTE add");
 
-    run(&mut owner, "SELECT snowflake_adopt('posts', 'id', 5)");
+    run(&mut owner, "SELECT snowflake_convert_column('posts', 'id', 5)");
 
     let changed = Refusal { sqlstate: "0A000", message: "cached plan must not change", hint: "" };
     assert_refused(&mut writer, "EXECUTE add", changed);
@@ -72,10 +75,10 @@ fn it_gives_the_sequence_which_keeps_its_name_and_cache() {
          CREATE TABLE c (id bigint); CREATE SEQUENCE c_id_seq",
     );
     for (table, sequence) in [("a", "a_id_seq|30"), ("b", "ids_of_b|40"), ("c", "c_id_seq1|1")] {
-        let adopt = format!("SELECT snowflake_adopt('{table}', 'id', 5)::oid");
-        let adopted = printed(&mut client, &adopt);
+        let convert = format!("SELECT snowflake_convert_column('{table}', 'id', 5)::oid");
+        let converted = printed(&mut client, &convert);
         let sql = format!(
-            "SELECT seqrelid::regclass, seqcache FROM pg_sequence WHERE seqrelid = {adopted}"
+            "SELECT seqrelid::regclass, seqcache FROM pg_sequence WHERE seqrelid = {converted}"
         );
         assert_eq!(printed(&mut client, &sql), sequence);
     }
@@ -94,7 +97,7 @@ fn the_sequence_that_replaces_an_identitys_is_like_it() {
         FROM pg_class JOIN pg_sequence ON oid = seqrelid";
     let before = printed(&mut client, like);
 
-    run(&mut client, "SELECT snowflake_adopt('posts', 'id', 5)");
+    run(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5)");
 
     assert_eq!(printed(&mut client, like), before);
 }
@@ -105,7 +108,7 @@ fn a_serials_sequence_is_let_go_where_the_default_names_another() {
     run(
         &mut client,
         "CREATE TABLE posts (id bigserial); CREATE SEQUENCE s; ALTER TABLE posts ALTER COLUMN id SET DEFAULT nextval('s');
-         SELECT snowflake_adopt('posts', 'id', 5)",
+         SELECT snowflake_convert_column('posts', 'id', 5)",
     );
 
     assert_eq!(printed(&mut client, "SELECT pg_get_serial_sequence('posts', 'id')"), "public.s");
@@ -120,21 +123,21 @@ fn a_serials_sequence_is_let_go_where_the_default_names_another() {
 fn an_id_of_the_present_tick_is_not_too_high_however_long_the_tick_is() {
     let (_cluster, mut client) = server();
     run(&mut client, "CREATE TABLE posts (id bigint)");
-    let adopt = "SELECT snowflake_adopt('posts', 'id', 5, 'time:40 shard:13 seq:10 epoch:2020-01-01 unit:1s')";
+    let convert = "SELECT snowflake_convert_column('posts', 'id', 5, 'time:40 shard:13 seq:10 epoch:2020-01-01 unit:1s')";
     for _ in 0..3 {
-        run(&mut client, &format!("{adopt}; INSERT INTO posts DEFAULT VALUES"));
+        run(&mut client, &format!("{convert}; INSERT INTO posts DEFAULT VALUES"));
     }
 
     assert_eq!(take_one(&mut client, "SELECT count(DISTINCT id) FROM posts"), 3);
 }
 
 #[test]
-fn adopted_again_it_goes_on_above_whatever_shard_and_layout_it_gets() {
+fn converted_again_it_goes_on_above_whatever_shard_and_layout_it_gets() {
     let (_cluster, mut client) = server();
     run(&mut client, "CREATE TABLE posts (id bigserial PRIMARY KEY)");
     let mut last = 0;
     for arguments in ["9, 'js53'", "9, 'pgedge'", "5, 'pgedge'", "7, 'twitter'", "9", "5"] {
-        run(&mut client, &format!("SELECT snowflake_adopt('posts', 'id', {arguments})"));
+        run(&mut client, &format!("SELECT snowflake_convert_column('posts', 'id', {arguments})"));
         for _ in 0..3 {
             let id = take_one(&mut client, INSERT);
             assert!(id > last, "{arguments}: {id} after {last}");
@@ -144,7 +147,7 @@ fn adopted_again_it_goes_on_above_whatever_shard_and_layout_it_gets() {
 }
 
 #[test]
-fn adopted_again_in_its_layout_it_keeps_its_counter() {
+fn converted_again_in_its_layout_it_keeps_its_counter() {
     let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
     for cast in ["bigint", "snowflake", "key"] {
         let name = format!("of_{cast}");
@@ -152,27 +155,27 @@ fn adopted_again_in_its_layout_it_keeps_its_counter() {
         run(
             &mut client,
             &format!(
-                "CREATE TABLE posts (id {cast}); SELECT snowflake_adopt('posts', 'id', 9, 'twitter')"
+                "CREATE TABLE posts (id {cast}); SELECT snowflake_convert_column('posts', 'id', 9, 'twitter')"
             ),
         );
         // Ids that are in no row any more may be anywhere else.
         let in_an_hour = (now_ms() + 3_600_000 - 1_288_834_974_657) << 12;
         run(&mut client, &format!("SELECT setval('posts_id_seq', {in_an_hour})"));
 
-        run(&mut client, "SELECT snowflake_adopt('posts', 'id', 5, 'twitter')");
+        run(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5, 'twitter')");
 
         assert_eq!(state(&mut client, "posts_id_seq").last_value, in_an_hour, "{cast}");
     }
 }
 
 #[test]
-fn a_sequence_that_mints_is_not_set_back_whoever_asks_it() {
+fn a_sequence_that_generates_is_not_set_back_whoever_asks_it() {
     let cluster = Cluster::new();
     let owned = "CREATE SEQUENCE s;
-        CREATE FUNCTION mint() RETURNS bigint LANGUAGE sql AS $$ SELECT snowflake_nextval('s', 5) $$;
+        CREATE FUNCTION generate() RETURNS bigint LANGUAGE sql AS $$ SELECT snowflake_nextval('s', 5) $$;
         CREATE TABLE posts (id bigint); ALTER SEQUENCE s OWNED BY posts.id; ALTER TABLE posts ALTER COLUMN id";
     let columns = [
-        ("wrapper", "SET DEFAULT mint()"),
+        ("wrapper", "SET DEFAULT generate()"),
         ("named", "SET DEFAULT snowflake_nextval(shard_id => 5, seq => 's')"),
         ("coalesced", "SET DEFAULT coalesce(NULL, snowflake_nextval('s', 5))"),
         ("asked_by_a_program", "DROP DEFAULT"),
@@ -191,7 +194,10 @@ fn a_sequence_that_mints_is_not_set_back_whoever_asks_it() {
         run(&mut client, &format!("SELECT setval('s', {in_an_hour})"));
         let given = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
 
-        run(&mut client, "RESET pg_snowflake.max_lead; SELECT snowflake_adopt('posts', 'id', 5)");
+        run(
+            &mut client,
+            "RESET pg_snowflake.max_lead; SELECT snowflake_convert_column('posts', 'id', 5)",
+        );
 
         // Another session, since one never goes back below what it has taken itself.
         let mut writer = cluster.connect_to("postgres", name);
@@ -213,7 +219,7 @@ fn new_ids_are_above_the_old_by_the_counter_and_not_by_the_clock() {
         ),
     );
 
-    run(&mut client, "SELECT snowflake_adopt('posts', 'id', 0)");
+    run(&mut client, "SELECT snowflake_convert_column('posts', 'id', 0)");
 
     assert!(take_one(&mut client, INSERT) > take_one(&mut client, "SELECT min(id) FROM posts"));
 }
@@ -224,7 +230,7 @@ fn truncate_with_restart_begins_again_at_the_clock() {
     run(
         &mut client,
         "CREATE SEQUENCE s START 4000000000000000000;
-         CREATE TABLE posts (id bigint DEFAULT nextval('s')); SELECT snowflake_adopt('posts', 'id', 5);
+         CREATE TABLE posts (id bigint DEFAULT nextval('s')); SELECT snowflake_convert_column('posts', 'id', 5);
          TRUNCATE posts RESTART IDENTITY",
     );
 
@@ -243,7 +249,7 @@ fn the_search_path_of_the_caller_does_not_matter() {
          CREATE OPERATOR trap.= (FUNCTION = trap.differ, LEFTARG = int, RIGHTARG = int);
          CREATE TABLE trap.pg_class (); CREATE TABLE trap.posts (id int); CREATE TABLE posts (id serial);
          SET search_path = trap, public, pg_catalog;
-         SELECT public.snowflake_adopt('public.posts', 'id', 5, 'instagram', true)",
+         SELECT public.snowflake_convert_column('public.posts', 'id', 5, 'instagram', true)",
     );
 
     run(&mut client, "RESET search_path");
@@ -265,20 +271,20 @@ fn an_identity_that_was_taken_away_in_the_catalog_is_refused_until_it_is_back() 
          UPDATE pg_attribute SET attidentity = '' WHERE attrelid = 'posts'::regclass AND attname = 'id';
          ALTER TABLE posts ALTER COLUMN id SET DEFAULT nextval('posts_id_seq')",
     );
-    let adopt = "SELECT snowflake_adopt('posts', 'id', 5, 'pgedge')";
+    let convert = "SELECT snowflake_convert_column('posts', 'id', 5, 'pgedge')";
     let half = Refusal {
         sqlstate: "55000",
         message: "is that of an identity column",
-        hint: "docs/adopt.md",
+        hint: "docs/migrate.md",
     };
-    assert_refused(&mut client, adopt, half);
+    assert_refused(&mut client, convert, half);
 
     run(
         &mut client,
         "ALTER TABLE posts ALTER COLUMN id DROP DEFAULT;
          UPDATE pg_attribute SET attidentity = 'd' WHERE attrelid = 'posts'::regclass AND attname = 'id'",
     );
-    run(&mut client, adopt);
+    run(&mut client, convert);
 
     let target = Cluster::new();
     let mut restored = target.restored_database("restored", &source.dump("postgres"));
@@ -297,8 +303,8 @@ fn names_of_another_encoding_are_what_they_were() {
         "CREATE EXTENSION pg_snowflake;
          CREATE SCHEMA größe; CREATE TABLE größe.bücher (größe int, körper text CONSTRAINT prüfung CHECK (körper <> ''));
          CREATE TABLE größe.éditions (\"É\" serial PRIMARY KEY); CREATE TABLE prêts (édition int REFERENCES größe.éditions);
-         SELECT snowflake_adopt('größe.bücher', 'größe', 5, check_shard => true);
-         SELECT snowflake_adopt('größe.éditions', 'É', 5);
+         SELECT snowflake_convert_column('größe.bücher', 'größe', 5, check_shard => true);
+         SELECT snowflake_convert_column('größe.éditions', 'É', 5);
          ALTER TABLE größe.éditions ADD CONSTRAINT étroit CHECK (\"É\" < 7)",
     );
 
@@ -315,5 +321,9 @@ fn names_of_another_encoding_are_what_they_were() {
         message: "constraint \"?troit\" of table",
         hint: "DROP CONSTRAINT",
     };
-    assert_refused(&mut client, "SELECT snowflake_adopt('größe.éditions', 'É', 5)", refusal);
+    assert_refused(
+        &mut client,
+        "SELECT snowflake_convert_column('größe.éditions', 'É', 5)",
+        refusal,
+    );
 }

@@ -1,4 +1,4 @@
-//! `snowflake_adopt`: live tables move to ids that mint.
+//! `snowflake_convert_column`: the columns of live tables begin to generate ids.
 
 mod cases;
 mod columns;

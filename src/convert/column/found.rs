@@ -1,9 +1,9 @@
 //! The sequence that a column has already.
 
 use super::Column;
-use crate::adopt::catalog::{Row, TREE, rows, text};
-use crate::adopt::plan::Grant;
-use crate::adopt::refusal;
+use crate::convert::catalog::{Row, TREE, rows, text};
+use crate::convert::plan::Grant;
+use crate::convert::refusal;
 use crate::counter::State;
 use crate::error::Error;
 use crate::sequence;
@@ -130,7 +130,7 @@ impl Found {
     /// The value that nextval() would return; `None` where it is of another session's temporary table. Read by the OID: a
     /// name may be another relation's by now.
     pub fn next_value(&self) -> Option<i64> {
-        let raise = |error: Error| error.raise("snowflake_adopt", self.relid);
+        let raise = |error: Error| error.raise("snowflake_convert_column", self.relid);
         let reading = sequence::read(self.relid).unwrap_or_else(raise);
         let State { last_value, is_called } = reading.state?;
         Some(last_value.saturating_add(i64::from(is_called)))

@@ -1,4 +1,4 @@
-//! The column that is adopted: what it is, under a lock.
+//! The column that is converted: what it is, under a lock.
 
 mod constraints;
 mod found;
@@ -13,7 +13,7 @@ use found::{Found, ROLE, grant};
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 
-/// A column that may be adopted, its table locked against everybody else.
+/// A column that may be converted, its table locked against everybody else.
 pub struct Column {
     holder: Holder,
     table: Table,
@@ -160,6 +160,7 @@ impl Column {
         let (sequence, next) = self.sequence(found);
         Facts {
             extension: extension.schema.clone(),
+            current_shard: extension.current_shard.clone(),
             table: self.table.name.clone(),
             column: self.attribute.name.clone(),
             identities: self.identities(),

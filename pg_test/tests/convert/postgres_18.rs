@@ -39,7 +39,7 @@ fn a_check_that_is_not_enforced_is_not_in_the_way() {
     );
     let constraints = printed(&mut client, CONSTRAINTS);
     for table in ["posts", "parted"] {
-        run(&mut client, &format!("SELECT snowflake_adopt('{table}', 'id', 5)"));
+        run(&mut client, &format!("SELECT snowflake_convert_column('{table}', 'id', 5)"));
         run(&mut client, &format!("INSERT INTO {table} DEFAULT VALUES"));
     }
     assert_eq!(printed(&mut client, CONSTRAINTS), constraints);
@@ -47,13 +47,13 @@ fn a_check_that_is_not_enforced_is_not_in_the_way() {
     // A child's that is enforced, and merged with one that is not.
     let enforced = [
         Bad {
-            sql: "SELECT snowflake_adopt('parent', 'id', 5)",
+            sql: "SELECT snowflake_convert_column('parent', 'id', 5)",
             sqlstate: "55000",
             message: "constraint small of table public.child would refuse new ids",
             allowed: "ALTER TABLE public.child DROP CONSTRAINT small",
         },
         Bad {
-            sql: "SELECT snowflake_adopt('strict_parent', 'id', 5)",
+            sql: "SELECT snowflake_convert_column('strict_parent', 'id', 5)",
             sqlstate: "55000",
             message: "constraint small of table public.strict would refuse new ids",
             allowed: "ALTER TABLE public.strict DROP CONSTRAINT small",
@@ -70,7 +70,7 @@ fn a_shard_check_that_is_not_enforced_does_not_replace_ours() {
     run(
         &mut client,
         "CREATE TABLE posts (id bigint CONSTRAINT theirs CHECK (snowflake_shard_id(id) = 5) NOT ENFORCED);
-         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
+         SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true)",
     );
     let other_shard = Bad {
         sql: "INSERT INTO posts VALUES (snowflake_nextval('posts_id_seq', 6))",
@@ -95,7 +95,7 @@ fn a_column_whose_foreign_key_is_not_enforced_is_widened_too() {
          INSERT INTO likes VALUES (77)",
     );
     let constraints = printed(&mut client, CONSTRAINTS);
-    run(&mut client, "SELECT snowflake_adopt('posts', 'id', 5)");
+    run(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5)");
     assert_eq!(printed(&mut client, CONSTRAINTS), constraints);
     run(
         &mut client,
@@ -119,23 +119,26 @@ fn a_virtual_generated_column_stays_as_its_columns_type_does() {
         &mut client,
         &[
             in_the_way(
-                "SELECT snowflake_adopt('narrow', 'id', 5)",
+                "SELECT snowflake_convert_column('narrow', 'id', 5)",
                 "column id of table public.narrow has to become bigint",
                 "column next of table public.narrow",
             ),
             in_the_way(
-                "SELECT snowflake_adopt('referred', 'id', 5)",
+                "SELECT snowflake_convert_column('referred', 'id', 5)",
                 "column referred_id of table public.referring has to become bigint",
                 "column next of table public.referring",
             ),
             Bad {
-                sql: "SELECT snowflake_adopt('wide', 'next', 5)",
+                sql: "SELECT snowflake_convert_column('wide', 'next', 5)",
                 sqlstate: "42809",
                 message: "generated column",
                 allowed: "",
             },
         ],
     );
-    run(&mut client, "SELECT snowflake_adopt('wide', 'id', 5); INSERT INTO wide DEFAULT VALUES");
+    run(
+        &mut client,
+        "SELECT snowflake_convert_column('wide', 'id', 5); INSERT INTO wide DEFAULT VALUES",
+    );
     assert_eq!(printed(&mut client, "SELECT next = id + 1, id > 1000 FROM wide"), "t|t");
 }

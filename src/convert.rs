@@ -1,5 +1,5 @@
-//! `snowflake_adopt`: a serial, identity or plain integer column becomes one that mints ids, by ordinary commands in
-//! the caller's transaction.
+//! `snowflake_convert_column`: a serial, identity or plain integer column becomes one that generates ids, by ordinary
+//! commands in the caller's transaction.
 //!
 //! Lock, read the catalog, decide, carry out: everything that can refuse comes before the first change, and what fails
 //! after it takes the whole statement back.
@@ -22,31 +22,31 @@ use plan::{Facts, Fence, Target};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
-/// `snowflake_adopt(tab regclass, col name, shard_id int, layout, check_shard boolean) → regclass`
+/// `snowflake_convert_column(table_name regclass, column_name name, shard_id int, layout, check_shard boolean) → regclass`
 ///
 /// The SQL declaration sets `search_path` and `row_security`, so that every name here is core's or qualified, and
 /// every row is seen.
 #[pg_extern(sql = false)]
-fn snowflake_adopt(
-    tab: Option<pg_sys::Oid>,
-    col: Option<&CStr>,
+pub fn snowflake_convert_column(
+    table_name: Option<pg_sys::Oid>,
+    column_name: Option<&CStr>,
     shard_id: Option<i32>,
     layout: Option<Layout>,
     check_shard: Option<bool>,
 ) -> pg_sys::Oid {
-    let tab = tab.unwrap_or_else(|| refusal::null_argument("tab"));
-    let col = col.unwrap_or_else(|| refusal::null_argument("col"));
+    let table = table_name.unwrap_or_else(|| refusal::null_argument("table_name"));
+    let name = column_name.unwrap_or_else(|| refusal::null_argument("column_name"));
     let layout = layout.unwrap_or_else(|| refusal::null_argument("layout"));
     let check_shard = check_shard.unwrap_or_else(|| refusal::null_argument("check_shard"));
     refuse_transaction();
-    let shard = shard::mintable(shard_id, layout)
-        .unwrap_or_else(|error| error.raise("snowflake_adopt", pg_sys::InvalidOid));
+    let shard = shard::permitted(shard_id, layout)
+        .unwrap_or_else(|error| error.raise("snowflake_convert_column", pg_sys::InvalidOid));
     if check_shard && layout.shards() == 1 {
         refusal::no_shard_field(layout);
     }
 
     let extension = Extension::read();
-    let column = Column::open(tab, &encoding::from_server(col), &extension);
+    let column = Column::open(table, &encoding::from_server(name), &extension);
     let wanted = Wanted { shard, is_given: shard_id.is_some(), layout, check_shard };
     catalog::as_owner(column.owner(), || convert(&column, &wanted, &extension))
 }
@@ -60,7 +60,7 @@ struct Wanted {
     check_shard: bool,
 }
 
-/// Decides and carries out, as the owner of the table. Gives the sequence.
+/// Decides and carries out, as the owner of the table. Returns the sequence.
 fn convert(column: &Column, wanted: &Wanted, extension: &Extension) -> pg_sys::Oid {
     let &Wanted { shard, is_given, layout, check_shard } = wanted;
     let facts = column.facts(extension);
@@ -89,10 +89,10 @@ fn refuse_transaction() {
         (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly, pg_sys::XactIsoLevel as u32)
     };
     if is_standby {
-        Error::DuringRecovery.raise("snowflake_adopt", pg_sys::InvalidOid);
+        Error::DuringRecovery.raise("snowflake_convert_column", pg_sys::InvalidOid);
     }
     if is_read_only {
-        Error::ReadOnlyTransaction.raise("snowflake_adopt", pg_sys::InvalidOid);
+        Error::ReadOnlyTransaction.raise("snowflake_convert_column", pg_sys::InvalidOid);
     }
     if isolation >= pg_sys::XACT_REPEATABLE_READ {
         refusal::old_snapshot();

@@ -20,7 +20,7 @@ fn an_empty_table_refuses_every_row_of_another_shard() {
     let (_cluster, mut client) = server();
     run(
         &mut client,
-        "CREATE TABLE posts (id bigint); SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
+        "CREATE TABLE posts (id bigint); SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true)",
     );
 
     assert_eq!(
@@ -37,7 +37,7 @@ fn old_ids_pass_and_can_be_dumped_and_restored() {
     run(
         &mut client,
         "CREATE TABLE posts (id int PRIMARY KEY); INSERT INTO posts VALUES (-1), (4711);
-         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
+         SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true)",
     );
 
     assert_fenced(&mut client);
@@ -60,7 +60,7 @@ fn negative_values_pass_in_a_layout_that_has_no_shard_for_them() {
     run(
         &mut client,
         "CREATE TABLE posts (id bigint); INSERT INTO posts VALUES (-1), (-4711);
-         SELECT snowflake_adopt('posts', 'id', 5, 'js53', check_shard => true);
+         SELECT snowflake_convert_column('posts', 'id', 5, 'js53', check_shard => true);
          INSERT INTO posts VALUES (DEFAULT)",
     );
 
@@ -76,7 +76,7 @@ fn rows_that_are_all_of_the_shard_make_it_strict() {
     run(
         &mut client,
         "CREATE TABLE posts (id bigint); INSERT INTO posts VALUES (snowflake_encode('2020-01-01', 5, 7));
-         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
+         SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true)",
     );
 
     assert_eq!(
@@ -92,7 +92,7 @@ fn a_partitioned_table_has_it_for_all_partitions() {
         &mut client,
         "CREATE TABLE posts (id bigint) PARTITION BY HASH (id snowflake_shard_ops);
          CREATE TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-         SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)",
+         SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true)",
     );
 
     assert_fenced(&mut client);
@@ -114,9 +114,9 @@ fn its_name_is_a_free_one_and_it_is_made_once() {
             &mut client,
             &format!(
                 "CREATE TABLE posts (id bigint, body text CONSTRAINT posts_id_shard_check CHECK (body <> '')); {rows}
-                 SELECT snowflake_adopt('posts', 'id', 5, check_shard => true);
+                 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
                  INSERT INTO posts DEFAULT VALUES;
-                 SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)"
+                 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true)"
             ),
         );
 
@@ -142,8 +142,8 @@ fn another_check_on_the_column_does_not_take_its_place() {
     ];
     for table in tables {
         let (_cluster, mut client) = server();
-        let adopt = "SELECT snowflake_adopt('posts', 'id', 5, check_shard => true)";
-        run(&mut client, &format!("{table}; {adopt}"));
+        let convert = "SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true)";
+        run(&mut client, &format!("{table}; {convert}"));
 
         assert!(printed(&mut client, CHECKS).contains("posts_id_shard_check|"), "{table}");
         // Ids of one tick, which fall into both partitions.
@@ -160,7 +160,7 @@ fn the_shard_of_the_setting_is_written_into_it() {
     run(
         &mut client,
         "SET pg_snowflake.shard_id = 5; CREATE TABLE posts (id bigint);
-         SELECT snowflake_adopt('posts', 'id', check_shard => true)",
+         SELECT snowflake_convert_column('posts', 'id', check_shard => true)",
     );
 
     assert_fenced(&mut client);

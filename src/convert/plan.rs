@@ -8,13 +8,15 @@ use std::ops::RangeInclusive;
 pub struct Facts {
     /// The extension's schema. This and all other names are quoted, those of relations with their schema.
     pub extension: String,
+    /// The function that returns the setting `pg_snowflake.shard_id`, without its parentheses.
+    pub current_shard: String,
     /// The table.
     pub table: String,
     /// The column.
     pub column: String,
     /// The tables whose column is an identity column: this one, or partitions of it.
     pub identities: Vec<String>,
-    /// The columns that bigint must replace, the adopted one and those that reference it.
+    /// The columns that bigint must replace, the converted one and those that reference it.
     pub narrow: Vec<Narrow>,
     /// The sequence that the ids will come from.
     pub sequence: Sequence,
@@ -114,13 +116,13 @@ fn tick_after(value: i64, layout: Layout) -> i64 {
     (value.max(-1) >> layout.low_bits()) + 1
 }
 
-/// The statements that make the column one that mints, in their order.
+/// The statements that make the column one that generates ids, in their order.
 ///
 /// The first of `ticks` is where the sequence starts, so that new ids are above the old by the counter, and not only for
-/// as long as the clock does not step back. One that stands in `ticks` may have been minting, whatever the default says:
+/// as long as the clock does not step back. One that stands in `ticks` may have been generating ids, whatever the default says:
 /// a function or a program may have asked it, and ids that are in no row any more may be anywhere else. So it goes on.
 pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<String> {
-    let Facts { extension, table, column, sequence, .. } = facts;
+    let Facts { table, column, sequence, .. } = facts;
     let alter = format!("ALTER TABLE {table} ALTER COLUMN {column}");
     let drop_identity = |of| format!("ALTER TABLE {of} ALTER COLUMN {column} DROP IDENTITY");
     let mut statements: Vec<String> = facts.identities.iter().map(drop_identity).collect();
@@ -139,7 +141,7 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
     let release = |other| format!("ALTER SEQUENCE {other} OWNED BY NONE");
     statements.extend(facts.released.iter().map(release));
     statements.push(format!("ALTER SEQUENCE {} OWNED BY {table}.{column}", sequence.name()));
-    statements.push(format!("{alter} SET DEFAULT {}", minting(extension, sequence, target)));
+    statements.push(format!("{alter} SET DEFAULT {}", generating(facts, target)));
     if let Some(fence) = &target.fence {
         let check = fence.condition(facts, target.layout);
         statements
@@ -218,7 +220,8 @@ impl Fence {
 ///
 /// No argument is left to its own default, and none needs a cast that is not written: a function in the extension's
 /// schema that fitted such a call better would take it over.
-fn minting(extension: &str, sequence: &Sequence, target: &Target) -> String {
+fn generating(facts: &Facts, target: &Target) -> String {
+    let Facts { extension, current_shard, sequence, .. } = facts;
     let sequence = format!("{}::pg_catalog.regclass", quote_literal(sequence.name()));
     let Target { shard, layout, .. } = target;
     let shard = match shard {
@@ -226,7 +229,7 @@ fn minting(extension: &str, sequence: &Sequence, target: &Target) -> String {
         None if *layout == INSTAGRAM => {
             return format!("{extension}.snowflake_nextval({sequence})");
         }
-        None => format!("{extension}.snowflake_shard_id()"),
+        None => format!("{current_shard}()"),
     };
     let layout = layout_argument(extension, *layout);
     format!("{extension}.snowflake_nextval({sequence}, {shard}, {layout})")

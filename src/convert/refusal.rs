@@ -1,4 +1,4 @@
-//! What `snowflake_adopt` refuses, and how it is told.
+//! What `snowflake_convert_column` refuses, and how it is reported.
 
 use super::references::OtherOwner;
 use crate::layout::Layout;
@@ -9,7 +9,7 @@ use pgrx::prelude::*;
 pub fn null_argument(name: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-        message: format!("snowflake_adopt: {name} is null"),
+        message: format!("snowflake_convert_column: {name} is null"),
         detail: None,
         hint: Some("Only shard_id may be: it is then the setting pg_snowflake.shard_id.".into()),
     }
@@ -20,7 +20,7 @@ pub fn null_argument(name: &str) -> ! {
 pub fn old_snapshot() -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
-        message: "cannot execute snowflake_adopt() in a transaction that keeps its snapshot".into(),
+        message: "cannot execute snowflake_convert_column() in a transaction that keeps its snapshot".into(),
         detail: Some(
             "It has to see the rows that others have committed by the time that the table is locked.".into(),
         ),
@@ -47,37 +47,39 @@ pub fn not_in_the_time_of(layout: Layout) -> ! {
         message: format!("layout {layout} has no ids for the present time"),
         detail: Some("The server's clock is before the layout's epoch, or after its end.".into()),
         hint: Some(
-            "snowflake_layout_info() tells both. Set the clock right, or pass another layout."
+            "snowflake_layout_info() returns both. Set the clock right, or pass another layout."
                 .into(),
         ),
     }
     .raise()
 }
 
-/// The relation has no column of its own that mints.
+/// The relation has no column of its own that generates ids.
 pub fn not_a_table(name: &str, relkind: &str) -> ! {
     let (kind, hint) = match relkind {
         "v" | "m" => ("a view", "Pass the table that the view selects from."),
-        "f" => ("a foreign table", "Call snowflake_adopt() on the server that has the table."),
+        "f" => {
+            ("a foreign table", "Call snowflake_convert_column() on the server that has the table.")
+        }
         "S" => ("a sequence", "Pass the table whose column takes its values."),
         _ => ("no table", "Pass a table, partitioned or not."),
     };
-    wrong_object(format!("cannot adopt a column of {name}: it is {kind}"), None, hint.into())
+    wrong_object(format!("cannot convert a column of {name}: it is {kind}"), None, hint.into())
 }
 
 /// The column is its parent's.
 pub fn inherited(column: &str, parent: &str) -> ! {
     wrong_object(
-        format!("cannot adopt {column} alone"),
+        format!("cannot convert {column} alone"),
         Some(format!("It is inherited from {parent}.")),
-        format!("Pass {parent}: its partitions and children are adopted with it."),
+        format!("Pass {parent}: its partitions and children are converted with it."),
     )
 }
 
 /// The column is computed.
 pub fn generated(column: &str) -> ! {
     wrong_object(
-        format!("cannot adopt {column}: it is a generated column"),
+        format!("cannot convert {column}: it is a generated column"),
         None,
         "ALTER TABLE … ALTER COLUMN … DROP EXPRESSION makes a stored one an ordinary column."
             .into(),
@@ -95,7 +97,7 @@ pub fn no_such_column(column: &str, table: &str) -> ! {
         code: PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
         message: format!("column {column} of table {table} does not exist"),
         detail: None,
-        hint: Some("The name is taken as it stands, upper and lower case told apart.".into()),
+        hint: Some("The name is taken as it stands, and case matters.".into()),
     }
     .raise()
 }
@@ -104,7 +106,7 @@ pub fn no_such_column(column: &str, table: &str) -> ! {
 pub fn system_column(column: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        message: format!("cannot adopt system column {column}"),
+        message: format!("cannot convert system column {column}"),
         detail: None,
         hint: Some("Pass a column that the table was made with.".into()),
     }
@@ -117,7 +119,7 @@ pub fn not_owner(kind: &str, name: &str, why: Option<String>) -> ! {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         message: format!("must be owner of {kind} {name}"),
         detail: why,
-        hint: Some("Call snowflake_adopt() as its owner, or as a superuser.".into()),
+        hint: Some("Call snowflake_convert_column() as its owner, or as a superuser.".into()),
     }
     .raise()
 }
@@ -127,10 +129,10 @@ pub fn unfit_type(column: &str, type_name: &str, references: Option<&str>) -> ! 
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
         message: format!("{column} of type {type_name} cannot hold ids"),
-        detail: references.map(|adopted| format!("It references {adopted}, and has to hold its ids.")),
+        detail: references.map(|converted| format!("It references {converted}, and has to hold its ids.")),
         hint: Some(
             "Ids are bigint. Only smallint and integer columns are changed to it; change this one first, or a domain to \
-             one over bigint. For UUIDs see docs/adopt.md."
+             one over bigint. For UUIDs see docs/migrate.md."
                 .into(),
         ),
     }
@@ -144,7 +146,7 @@ pub fn in_the_way(column: &str, objects: &[String]) -> ! {
         message: format!("{column} has to become bigint, and {} in the way", of_them(objects.len())),
         detail: Some(format!("They depend on its type: {}.", objects.join("; "))),
         hint: Some(
-            "Drop them, call snowflake_adopt(), and make them again, all in one transaction. A partition key of a \
+            "Drop them, call snowflake_convert_column(), and make them again, all in one transaction. A partition key of a \
              narrower type needs a new table."
                 .into(),
         ),
@@ -202,7 +204,7 @@ pub fn shared_sequence(sequence: &str, column: &str, users: &[String]) -> ! {
         detail: Some(format!("It also serves: {}. Its values would no longer be what they expect.", users.join("; "))),
         hint: Some(format!(
             "Drop the column's default, and where the column owns the sequence ALTER SEQUENCE {sequence} OWNED BY NONE; \
-             snowflake_adopt() then makes one for it."
+             snowflake_convert_column() then makes one for it."
         )),
     }
     .raise()
@@ -216,7 +218,7 @@ pub fn foreign_sequence(sequence: &str, table: &str) -> ! {
         detail: Some("A column's sequence has the schema and the owner of its table.".into()),
         hint: Some(format!(
             "ALTER SEQUENCE {sequence} SET SCHEMA or OWNER TO those of the table; or drop the column's default, and \
-             snowflake_adopt() makes a sequence for it."
+             snowflake_convert_column() makes a sequence for it."
         )),
     }
     .raise()
@@ -232,7 +234,7 @@ pub fn half_an_identity(sequence: &str, column: &str) -> ! {
              altered or dumped like this."
                 .into(),
         ),
-        hint: Some("docs/adopt.md, under pgEdge, has the statement that takes the change back.".into()),
+        hint: Some("docs/migrate.md, under pgEdge, has the statement that takes the change back.".into()),
     }
     .raise()
 }
@@ -252,7 +254,7 @@ pub fn too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
     .raise()
 }
 
-/// A CHECK would refuse what is minted.
+/// A CHECK would refuse what is generated.
 pub fn constraint_in_the_way(constraint: &str, table: &str, id: i64) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

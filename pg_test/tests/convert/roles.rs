@@ -1,4 +1,4 @@
-//! Who may adopt, and who may insert afterwards.
+//! Who may convert, and who may insert afterwards.
 
 use super::run;
 use crate::ask::{printed, server};
@@ -15,16 +15,16 @@ fn the_owner_of_the_table_may_and_nobody_else() {
          GRANT USAGE ON SCHEMA blog TO other;
          SET ROLE owner; CREATE TABLE blog.posts (id bigint); GRANT ALL ON blog.posts TO other",
     );
-    let adopt = "SELECT snowflake_adopt('blog.posts', 'id', 5)";
+    let convert = "SELECT snowflake_convert_column('blog.posts', 'id', 5)";
 
     let denied = Refusal {
         sqlstate: "42501",
         message: "must be owner of table blog.posts",
         hint: "as its owner",
     };
-    assert_refused(&mut cluster.connect_to("other", "postgres"), adopt, denied);
+    assert_refused(&mut cluster.connect_to("other", "postgres"), convert, denied);
 
-    run(&mut cluster.connect_to("owner", "postgres"), adopt);
+    run(&mut cluster.connect_to("owner", "postgres"), convert);
 }
 
 #[test]
@@ -43,17 +43,17 @@ fn the_owner_of_a_referencing_table_has_a_say() {
         message: "must be owner of table public.comments",
         hint: "superuser",
     };
-    assert_refused(&mut owner, "SELECT snowflake_adopt('blog.posts', 'id', 5)", denied);
+    assert_refused(&mut owner, "SELECT snowflake_convert_column('blog.posts', 'id', 5)", denied);
 }
 
 #[test]
-fn what_a_superuser_adopts_stays_the_owners() {
+fn what_a_superuser_converts_stays_the_owners() {
     let (_cluster, mut client) = server();
     run(
         &mut client,
         "CREATE ROLE owner; CREATE TABLE posts (id int GENERATED ALWAYS AS IDENTITY);
          ALTER TABLE posts OWNER TO owner; GRANT CREATE ON SCHEMA public TO owner;
-         SELECT snowflake_adopt('posts', 'id', 5)",
+         SELECT snowflake_convert_column('posts', 'id', 5)",
     );
 
     let owner = "SELECT pg_get_userbyid(relowner) FROM pg_class WHERE relname = 'posts_id_seq'";
@@ -61,7 +61,7 @@ fn what_a_superuser_adopts_stays_the_owners() {
 }
 
 #[test]
-fn the_owners_check_gets_none_of_the_rights_of_a_superuser_who_adopts() {
+fn the_owners_check_gets_none_of_the_rights_of_a_superuser_who_converts() {
     let (_cluster, mut client) = server();
     run(
         &mut client,
@@ -77,7 +77,7 @@ fn the_owners_check_gets_none_of_the_rights_of_a_superuser_who_adopts() {
          END $$;
          CREATE TABLE joes.posts (id bigint CONSTRAINT climbs CHECK (joes.climb(id)), body text) PARTITION BY LIST (body);
          CREATE TABLE joes.posts_any PARTITION OF joes.posts (CHECK (joes.climb(id + 1))) DEFAULT; RESET ROLE;
-         SELECT snowflake_adopt('joes.posts', 'id', 5, check_shard => true)",
+         SELECT snowflake_convert_column('joes.posts', 'id', 5, check_shard => true)",
     );
 
     assert_eq!(printed(&mut client, "SELECT rolsuper FROM pg_roles WHERE rolname = 'joe'"), "f");
@@ -106,7 +106,7 @@ fn whatever_a_conversion_evaluates_is_evaluated_as_the_owner_of_its_table() {
                  CREATE TABLE joes.comments ({post_id}, FOREIGN KEY (post_id) REFERENCES joes.posts);
                  INSERT INTO joes.comments VALUES (7);
                  RESET ROLE;
-                 SELECT snowflake_adopt('joes.posts', 'id', 5, check_shard => true)"
+                 SELECT snowflake_convert_column('joes.posts', 'id', 5, check_shard => true)"
             ),
         );
 
@@ -208,20 +208,20 @@ fn tables_of_several_owners_are_not_converted_with_the_rights_of_one() {
          CREATE TABLE posts_any PARTITION OF posts DEFAULT; ALTER TABLE posts OWNER TO \"Joe\";
          GRANT CREATE ON SCHEMA public TO \"Joe\"",
     );
-    let adopt = "SELECT snowflake_adopt('posts', 'id', 5)";
+    let convert = "SELECT snowflake_convert_column('posts', 'id', 5)";
     let mixed = Refusal {
         sqlstate: "42501",
         message: "its tables have different owners",
         hint: "OWNER TO \"Joe\"",
     };
 
-    let refusal = assert_refused(&mut client, adopt, mixed);
+    let refusal = assert_refused(&mut client, convert, mixed);
     run(&mut client, refusal.hint().unwrap());
-    run(&mut client, adopt);
+    run(&mut client, convert);
 
     // Not where nothing is rewritten either.
     run(&mut client, "ALTER TABLE posts_any OWNER TO postgres");
-    assert_refused(&mut client, adopt, mixed);
+    assert_refused(&mut client, convert, mixed);
 }
 
 /// The owner of a table wrote the CHECKs that its children inherit, and perhaps its type: they must not be evaluated with
@@ -251,9 +251,9 @@ fn nobody_gets_at_the_rights_of_a_childs_owner() {
     };
     let mut mallory = cluster.connect_to("mallory", "postgres");
     for table in ["inherited", "parted"] {
-        let adopt = format!("SELECT snowflake_adopt('mallorys.{table}', 'id', 5)");
+        let convert = format!("SELECT snowflake_convert_column('mallorys.{table}', 'id', 5)");
         for client in [&mut mallory, &mut superuser] {
-            assert_refused(client, &adopt, mixed);
+            assert_refused(client, &convert, mixed);
         }
     }
 }
@@ -268,7 +268,7 @@ fn a_check_from_another_parent_is_not_evaluated() {
          CREATE TABLE posts (id bigint);
          CREATE TABLE other (id bigint CHECK (fails(id)));
          CREATE TABLE child () INHERITS (posts, other);
-         SELECT snowflake_adopt('posts', 'id', 5)",
+         SELECT snowflake_convert_column('posts', 'id', 5)",
     );
 }
 
@@ -282,7 +282,7 @@ fn who_could_insert_into_an_identity_column_still_can() {
          CREATE TABLE posts_any PARTITION OF posts DEFAULT;
          GRANT INSERT ON posts TO writer; GRANT INSERT (body) ON posts TO \"some Columns\"; GRANT SELECT ON posts TO reader;
          GRANT INSERT ON posts_any TO child; GRANT SELECT ON SEQUENCE posts_id_seq TO reader;
-         SELECT snowflake_adopt('posts', 'id', 5)",
+         SELECT snowflake_convert_column('posts', 'id', 5)",
     );
 
     for (role, table) in [("writer", "posts"), ("some Columns", "posts"), ("child", "posts_any")] {
@@ -322,7 +322,7 @@ fn who_could_insert_by_a_default_that_named_another_sequence_or_none_still_can()
                  CREATE FUNCTION next_id() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT nextval('posts_id_seq') $$;
                  ALTER TABLE posts ALTER COLUMN id {default}; {of_partition}
                  GRANT INSERT ON posts_any TO writer;
-                 SELECT snowflake_adopt('posts', 'id', 5)"
+                 SELECT snowflake_convert_column('posts', 'id', 5)"
             ),
         );
 
@@ -339,7 +339,7 @@ fn who_could_not_use_a_serials_sequence_still_cannot() {
     run(
         &mut owner,
         "CREATE ROLE writer LOGIN; CREATE TABLE posts (id bigserial, body text); GRANT INSERT ON posts TO writer;
-         SELECT snowflake_adopt('posts', 'id', 5)",
+         SELECT snowflake_convert_column('posts', 'id', 5)",
     );
 
     let mut writer = cluster.connect_to("writer", "postgres");
@@ -359,7 +359,7 @@ fn forced_row_security_hides_no_value_from_it() {
     );
     let mut owner = cluster.connect_to("owner", "postgres");
 
-    let error = refused(&mut owner, "SELECT snowflake_adopt('blog.posts', 'id', 5)");
+    let error = refused(&mut owner, "SELECT snowflake_convert_column('blog.posts', 'id', 5)");
     assert!(error.message().contains("row-level security"), "{}", error.message());
 
     // Whoever bypasses it sees the value, as the owner too.

@@ -49,7 +49,7 @@ pub fn text(text: &str) -> DatumWithOid<'static> {
     Text(text.to_owned()).into()
 }
 
-/// What a query gives, seen with a snapshot of this moment.
+/// What a query returns, seen with a snapshot of this moment.
 pub fn rows<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
     Spi::connect_mut(|client| {
         // By update(): a query that only selects would see the caller's snapshot, which is older than the locks.
@@ -77,7 +77,7 @@ pub fn lock(relid: pg_sys::Oid, mode: u32) {
 }
 
 /// Runs it as the owner of the table, if that is not the caller: what the owner wrote, a CHECK or the predicate of an index,
-/// must not get at the rights of whoever adopts, nor leave settings behind. Core builds an index so. What an ERROR leaves,
+/// must not get at the rights of whoever converts, nor leave settings behind. Core builds an index so. What an ERROR leaves,
 /// the end of the transaction or of the savepoint takes back.
 pub fn as_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     let (mut caller, mut context) = (pg_sys::InvalidOid, 0);
@@ -109,20 +109,29 @@ pub struct Extension {
     pub namespace: pg_sys::Oid,
     /// The type `snowflake`.
     pub snowflake: pg_sys::Oid,
+    /// The function that returns the setting `pg_snowflake.shard_id`: its name with the schema, quoted.
+    pub current_shard: String,
 }
 
 impl Extension {
     /// Looks it up.
     pub fn read() -> Self {
-        let sql = "SELECT quote_ident(n.nspname), n.oid, t.oid
+        // The function has its former name as long as the SQL objects are those of 0.1.0.
+        let sql = "SELECT quote_ident(n.nspname), n.oid, t.oid, format('%I.%I', n.nspname, p.proname)
             FROM pg_extension AS e
             JOIN pg_namespace AS n ON n.oid = e.extnamespace
             JOIN pg_type AS t ON t.typnamespace = n.oid AND t.typname = 'snowflake'
+            JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+                AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
+            JOIN pg_proc AS p ON p.oid = d.objid AND p.pronargs = 0
+                AND p.proname IN ('snowflake_current_shard', 'snowflake_shard_id')
+            JOIN pg_language AS l ON l.oid = p.prolang AND l.lanname = 'c'
             WHERE e.extname = 'pg_snowflake'";
         let mut found = rows(sql, &[], |row| Extension {
             schema: row.get(1),
             namespace: row.get(2),
             snowflake: row.get(3),
+            current_shard: row.get(4),
         });
         found.pop().expect("the extension is there")
     }

@@ -1,4 +1,4 @@
-//! What is refused, how it is told, and that nothing has changed then.
+//! What is refused, how it is reported, and that nothing has changed then.
 
 use super::{database, dump, run};
 use crate::ask::{Bad, assert_each_refused, printed, server};
@@ -47,8 +47,8 @@ const TABLES: &str = "
     CREATE TABLE of_near (near_id int REFERENCES near); CREATE FOREIGN TABLE of_near_too () INHERITS (of_near) SERVER elsewhere;";
 
 const BADS: [Bad; 37] = [
-    bad("NULL, 'id', 5", "22004", "tab is null", "pg_snowflake.shard_id"),
-    bad("'posts', NULL, 5", "22004", "col is null", "pg_snowflake.shard_id"),
+    bad("NULL, 'id', 5", "22004", "table_name is null", "pg_snowflake.shard_id"),
+    bad("'posts', NULL, 5", "22004", "column_name is null", "pg_snowflake.shard_id"),
     bad("'posts', 'id', 5, NULL", "22004", "layout is null", "pg_snowflake.shard_id"),
     bad(
         "'posts', 'id', 5, 'twitter', NULL",
@@ -61,8 +61,8 @@ const BADS: [Bad; 37] = [
     bad("'posts', 'id', -1", "22023", "shard id -1 is out of range", "0 to 8191"),
     bad("'posts', 'id', 0, 'mastodon', true", "22023", "carry no shard", "check_shard"),
     bad("99999::oid, 'id', 5", "42P01", "OID 99999 does not exist", "by name"),
-    bad("'posts', 'nope', 5", "42703", "nope", "upper and lower case"),
-    bad("'posts', 'ID', 5", "42703", "ID", "upper and lower case"),
+    bad("'posts', 'nope', 5", "42703", "nope", "case matters"),
+    bad("'posts', 'ID', 5", "42703", "ID", "case matters"),
     bad("'posts', '........pg.dropped.3........', 5", "42703", "dropped", "case"),
     bad("'posts', 'ctid', 5", "0A000", "system column ctid", "made with"),
     bad("'posts', 'body', 5", "42804", "of type text cannot hold ids", "bigint"),
@@ -81,7 +81,7 @@ const BADS: [Bad; 37] = [
         "1 object is in the way",
         "partition key of table public.by_id",
     ),
-    bad("'uuids', 'id', 5", "42804", "of type uuid", "docs/adopt.md"),
+    bad("'uuids', 'id', 5", "42804", "of type uuid", "docs/migrate.md"),
     bad("'smalls', 'id', 5", "42804", "of type public.small cannot hold ids", "domain"),
     bad(
         "'referred', 'id', 5",
@@ -138,7 +138,7 @@ fn a_refusal_says_why_and_leaves_all_as_it_was() {
     let before = dump(&cluster, "refusals");
 
     for case in BADS {
-        let sql = format!("SELECT snowflake_adopt({})", case.sql);
+        let sql = format!("SELECT snowflake_convert_column({})", case.sql);
         assert_each_refused(&mut client, &[Bad { sql: &sql, ..case }]);
     }
 
@@ -149,10 +149,10 @@ fn a_refusal_says_why_and_leaves_all_as_it_was() {
 fn all_that_is_in_the_way_is_named_and_the_way_is_free_without_it() {
     let (_cluster, mut client) = server();
     run(&mut client, TABLES);
-    let adopt = "SELECT snowflake_adopt('blocked', 'id', 5)";
+    let convert = "SELECT snowflake_convert_column('blocked', 'id', 5)";
     let error = assert_refused(
         &mut client,
-        adopt,
+        convert,
         Refusal {
             sqlstate: "0A000",
             message: "4 objects are in the way",
@@ -168,7 +168,7 @@ fn all_that_is_in_the_way_is_named_and_the_way_is_free_without_it() {
         &mut client,
         &format!(
             "BEGIN; DROP VIEW on_blocked; DROP FUNCTION count_blocked(); DROP TRIGGER on_id ON blocked;
-             DROP POLICY by_id ON blocked; {adopt}; CREATE VIEW on_blocked AS SELECT id FROM blocked; COMMIT"
+             DROP POLICY by_id ON blocked; {convert}; CREATE VIEW on_blocked AS SELECT id FROM blocked; COMMIT"
         ),
     );
 }
@@ -187,7 +187,8 @@ fn a_shared_sequence_can_be_left_to_the_others() {
     ];
     for (table, way) in ways {
         run(&mut client, way);
-        let sequence = printed(&mut client, &format!("SELECT snowflake_adopt('{table}', 'id', 5)"));
+        let sequence =
+            printed(&mut client, &format!("SELECT snowflake_convert_column('{table}', 'id', 5)"));
         assert_ne!(sequence, "shared_id_seq", "{table}");
     }
 }
@@ -196,7 +197,7 @@ fn a_shared_sequence_can_be_left_to_the_others() {
 fn a_transaction_that_cannot_see_or_write_is_refused() {
     let (cluster, mut client) = server();
     run(&mut client, "CREATE TABLE posts (id serial)");
-    let adopt = "SELECT snowflake_adopt('posts', 'id', 5)";
+    let convert = "SELECT snowflake_convert_column('posts', 'id', 5)";
     let modes = [
         ("READ ONLY", "25006", "BEGIN READ WRITE"),
         ("ISOLATION LEVEL REPEATABLE READ", "25000", "READ COMMITTED"),
@@ -206,17 +207,17 @@ fn a_transaction_that_cannot_see_or_write_is_refused() {
         run(&mut client, &format!("BEGIN {mode}"));
         assert_refused(
             &mut client,
-            adopt,
-            Refusal { sqlstate, message: "snowflake_adopt()", hint },
+            convert,
+            Refusal { sqlstate, message: "snowflake_convert_column()", hint },
         );
         run(&mut client, "ROLLBACK");
     }
     let standby = Refusal {
         sqlstate: "25006",
-        message: "snowflake_adopt() during recovery",
+        message: "snowflake_convert_column() during recovery",
         hint: "primary",
     };
-    assert_refused(&mut cluster.standby().connect(), adopt, standby);
+    assert_refused(&mut cluster.standby().connect(), convert, standby);
 }
 
 #[test]
@@ -228,5 +229,5 @@ fn a_table_in_use_by_its_own_transaction_is_refused_by_core() {
     );
 
     let in_use = Refusal { sqlstate: "55006", message: "being used by active queries", hint: "" };
-    assert_refused(&mut client, "SELECT snowflake_adopt('posts', 'id', 5)", in_use);
+    assert_refused(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5)", in_use);
 }

@@ -51,8 +51,8 @@ impl Fit {
 }
 
 /// The column and those that reference it, each after one that it references.
-fn holders(adopted: &Holder) -> Vec<Holder> {
-    let mut found = vec![adopted.clone()];
+fn holders(converted: &Holder) -> Vec<Holder> {
+    let mut found = vec![converted.clone()];
     let mut next = 0;
     while next < found.len() {
         for referencing in referencing(&found[next]) {
@@ -128,25 +128,25 @@ pub struct Narrows(Vec<(Holder, Described)>);
 
 impl Narrows {
     /// Finds them.
-    pub fn of(adopted: &Holder, adopted_name: &str, extension: &Extension) -> Self {
+    pub fn of(converted: &Holder, converted_name: &str, extension: &Extension) -> Self {
         let mut narrows = Vec::new();
-        for holder in holders(adopted) {
+        for holder in holders(converted) {
             let Some(described) = Described::of(&holder) else { continue };
-            let is_adopted = holder == *adopted;
+            let is_converted = holder == *converted;
             match Fit::of(described.type_oid, extension) {
                 Fit::Holds => continue,
                 // A numeric that references a bigint, say, takes what it takes.
-                Fit::Other if !is_adopted => continue,
+                Fit::Other if !is_converted => continue,
                 Fit::Domain | Fit::Other => refusal::unfit_type(
                     &described.name(),
                     &described.type_name,
-                    (!is_adopted).then_some(adopted_name),
+                    (!is_converted).then_some(converted_name),
                 ),
                 Fit::Narrow => {}
             }
             if !described.is_owned {
                 let why = format!(
-                    "Its {} references {adopted_name} and has to become bigint.",
+                    "Its {} references {converted_name} and has to become bigint.",
                     described.column
                 );
                 refusal::not_owner("table", &described.table, Some(why));

@@ -1,8 +1,8 @@
 //! What constrains a column: its type and the CHECKs, which new ids have to pass, and the CHECK that keeps other shards out.
 
 use super::{Attribute, Column};
-use crate::adopt::catalog::{TREE, rows, run, text};
-use crate::adopt::encoding::from_server;
+use crate::convert::catalog::{TREE, rows, run, text};
+use crate::convert::encoding::from_server;
 use crate::layout::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};

@@ -1,4 +1,4 @@
-//! Every kind of column that can be adopted, and what holds for each of them.
+//! Every kind of column that can be converted, and what holds for each of them.
 
 use super::{database, dump, run};
 use crate::ask::printed;
@@ -86,7 +86,7 @@ const CASES: [Case; 25] = [
          CREATE TABLE posts (id key PRIMARY KEY, body text); INSERT INTO posts VALUES (5, 'old')",
     ),
     posts(
-        "minting",
+        "generating",
         "CREATE SEQUENCE s CACHE 10;
          CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 8000), body text);
          INSERT INTO posts (body) VALUES ('old'), ('older')",
@@ -184,11 +184,11 @@ const CASES: [Case; 25] = [
 ];
 
 impl Case {
-    fn adopt(&self) -> String {
+    fn convert(&self) -> String {
         let literal = |name: &str| name.replace('\'', "''");
         let (table, column) = (literal(self.table), literal(self.column));
         format!(
-            "SELECT snowflake_adopt('{table}', (parse_ident('{column}'))[1]::name, 5, check_shard => true)::text"
+            "SELECT snowflake_convert_column('{table}', (parse_ident('{column}'))[1]::name, 5, check_shard => true)::text"
         )
     }
 
@@ -231,7 +231,7 @@ fn every_kind_of_column_moves_in_place_and_can_be_dumped() {
         let (old_rows, highest) = (case.rows(&mut client), case.highest(&mut client));
         let keys = printed(&mut client, FOREIGN_KEYS);
 
-        run(&mut client, &case.adopt());
+        run(&mut client, &case.convert());
 
         assert_eq!(case.rows(&mut client), old_rows, "{}", case.name);
         assert_eq!(printed(&mut client, FOREIGN_KEYS), keys, "{}", case.name);
@@ -279,14 +279,14 @@ fn a_rollback_leaves_all_as_it_was() {
         let mut client = database(&cluster, case.name, case.setup);
         let before = dump(&cluster, case.name);
 
-        run(&mut client, &format!("BEGIN; {}; ROLLBACK", case.adopt()));
+        run(&mut client, &format!("BEGIN; {}; ROLLBACK", case.convert()));
 
         assert_eq!(dump(&cluster, case.name), before, "{}", case.name);
     }
 }
 
 #[test]
-fn each_partition_and_child_mints_when_it_is_asked_itself() {
+fn each_partition_and_child_generates_when_it_is_asked_itself() {
     let cluster = Cluster::new();
     let tables = [
         (
@@ -306,7 +306,7 @@ fn each_partition_and_child_mints_when_it_is_asked_itself() {
     for (name, inserts) in tables {
         let case = CASES.iter().find(|case| case.name == name).unwrap();
         let mut client = database(&cluster, name, case.setup);
-        run(&mut client, &case.adopt());
+        run(&mut client, &case.convert());
         for insert in inserts {
             let sql = format!("INSERT INTO {insert} RETURNING id");
             assert_eq!(split(take(&mut client, &sql)[0]).shard, 5, "{name}: {insert}");

@@ -1,4 +1,4 @@
-//! Adopting while others write.
+//! Converting while others write.
 
 use super::{dump, run};
 use crate::ask::server;
@@ -50,7 +50,7 @@ fn writers_lose_nothing_and_see_no_error() {
                 .map(|insert| scope.spawn(|| write(&cluster, insert, &stop)));
             let at_the_end = StopAtEnd(&stop);
             wait_for_more_rows(&mut client, table, 1000);
-            run(&mut client, &format!("SELECT snowflake_adopt('{table}', 'id', 5)"));
+            run(&mut client, &format!("SELECT snowflake_convert_column('{table}', 'id', 5)"));
             wait_for_more_rows(&mut client, table, 1000);
             drop(at_the_end);
             let mut ids = writers.map(|writer| writer.join().unwrap());
@@ -87,7 +87,7 @@ fn a_value_that_is_committed_while_it_waits_for_the_lock_counts() {
         let refused = scope.spawn(|| {
             let too_high =
                 Refusal { sqlstate: "55000", message: "above the next id", hint: "layout" };
-            let sql = "SELECT snowflake_adopt('posts', 'id', 5)";
+            let sql = "SELECT snowflake_convert_column('posts', 'id', 5)";
             assert_refused(&mut cluster.connect(), sql, too_high)
         });
         wait_for_a_lock(&cluster);
@@ -104,11 +104,11 @@ fn a_foreign_key_that_is_committed_while_it_waits_for_the_lock_counts() {
     run(&mut writer, "BEGIN; CREATE TABLE comments (post_id int REFERENCES posts)");
 
     scope(|scope| {
-        let adopt = "SELECT snowflake_adopt('posts', 'id', 5)";
-        let adopted = scope.spawn(|| run(&mut cluster.connect(), adopt));
+        let convert = "SELECT snowflake_convert_column('posts', 'id', 5)";
+        let converted = scope.spawn(|| run(&mut cluster.connect(), convert));
         wait_for_a_lock(&cluster);
         run(&mut writer, "COMMIT");
-        adopted.join().unwrap();
+        converted.join().unwrap();
     });
 
     let comment =
@@ -126,7 +126,7 @@ fn lock_timeout_ends_the_wait_and_nothing_has_changed() {
     run(&mut writer, "BEGIN; INSERT INTO posts DEFAULT VALUES");
 
     let timeout = Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" };
-    assert_refused(&mut owner, "SELECT snowflake_adopt('posts', 'id', 5)", timeout);
+    assert_refused(&mut owner, "SELECT snowflake_convert_column('posts', 'id', 5)", timeout);
 
     run(&mut writer, "ROLLBACK; SELECT setval('posts_id_seq', 1, false)");
     assert_eq!(dump(&cluster, "postgres"), before);

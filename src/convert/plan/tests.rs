@@ -4,6 +4,7 @@ use crate::layout::{INSTAGRAM, JS53, TWITTER};
 fn facts(sequence: Sequence) -> Facts {
     Facts {
         extension: "public".into(),
+        current_shard: "public.snowflake_current_shard".into(),
         table: "blog.posts".into(),
         column: "id".into(),
         identities: vec![],
@@ -62,7 +63,7 @@ fn a_bigserial_takes_its_sequence_along() {
 }
 
 #[test]
-fn a_sequence_that_may_have_been_minting_is_not_set_back() {
+fn a_sequence_that_may_have_been_generating_is_not_set_back() {
     for (next, restarts) in
         [(3072, true), (3073, false), (5 << 10 | 1023, false), (6 << 10, true), (i64::MAX, true)]
     {
@@ -135,7 +136,7 @@ fn the_default_names_the_shard_or_asks_the_database() {
         (Some(5), INSTAGRAM, ", 5, 'instagram'::public.snowflake_layout"),
         (None, INSTAGRAM, ""),
         (Some(5), TWITTER, ", 5, 'twitter'::public.snowflake_layout"),
-        (None, TWITTER, ", public.snowflake_shard_id(), 'twitter'::public.snowflake_layout"),
+        (None, TWITTER, ", public.snowflake_current_shard(), 'twitter'::public.snowflake_layout"),
     ];
     for (shard, layout, arguments) in cases {
         let statements = statements(&facts(kept()), &target(shard, layout), 0..=9);

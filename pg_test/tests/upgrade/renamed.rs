@@ -1,0 +1,63 @@
+//! What users made of the names of 0.1.0: `ALTER EXTENSION … UPDATE` renames the objects in place, so it goes on working.
+
+use super::version_of;
+use crate::ask::printed;
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::release;
+
+/// Everything that depends on a name which the update changes, and privileges that it has to keep.
+const SCHEMA: &str = "
+    CREATE ROLE monitor;
+    CREATE SEQUENCE s;
+    CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', snowflake_shard_id()));
+    CREATE VIEW columns AS SELECT tab, col, ends, fault, shard_id FROM snowflake_columns;
+    CREATE VIEW layouts AS SELECT name, ends FROM snowflake_layouts;
+    CREATE VIEW infos AS SELECT info.ends, (snowflake_layout_info('js53')).ends AS last FROM snowflake_layout_info() AS info;
+    CREATE VIEW status AS SELECT ends, fault FROM snowflake_sequence_status('s');
+    CREATE VIEW calls AS SELECT call.ends, call.fault FROM pg_attrdef, snowflake_generator_calls(adbin) AS call;
+    CREATE VIEW places AS SELECT partition FROM snowflake_locate('posts', 7);
+    CREATE FUNCTION shard() RETURNS int LANGUAGE sql RETURN snowflake_shard_id();
+    REVOKE SELECT ON snowflake_columns FROM PUBLIC;
+    REVOKE EXECUTE ON FUNCTION snowflake_adopt, snowflake_sequence_status, snowflake_shard_id() FROM PUBLIC;
+    GRANT SELECT ON snowflake_columns TO monitor;
+    GRANT EXECUTE ON FUNCTION snowflake_sequence_status TO monitor";
+
+/// What is asked after the update, and after the updated database was dumped and restored.
+const QUERIES: [(&str, &str); 9] = [
+    ("INSERT INTO posts DEFAULT VALUES RETURNING snowflake_shard_id(id)", "5"),
+    ("SELECT tab, col, ends, fault, shard_id FROM columns", "posts|id|2046-06-27 17:00:49.497+00||5"),
+    ("SELECT ends FROM layouts WHERE name = 'twitter'", "2080-07-10 17:30:30.209+00"),
+    ("TABLE infos", "2046-06-27 17:00:49.497+00|2089-09-06 15:47:35.552+00"),
+    ("TABLE status", "2046-06-27 17:00:49.497+00|"),
+    ("TABLE calls", "2046-06-27 17:00:49.497+00|"),
+    ("TABLE places", "posts"),
+    ("SELECT shard()", "5"),
+    (
+        "SELECT has_table_privilege('monitor', 'snowflake_columns', 'SELECT'),
+             has_function_privilege('monitor', 'snowflake_sequence_status(regclass, snowflake_layout)', 'EXECUTE'),
+             has_function_privilege('monitor', 'snowflake_current_shard()', 'EXECUTE'),
+             has_function_privilege('monitor',
+                 'snowflake_convert_column(regclass, name, int, snowflake_layout, boolean)', 'EXECUTE')",
+        "t|t|f|f",
+    ),
+];
+
+#[test]
+fn what_depends_on_the_names_of_0_1_0_goes_on_after_an_update_and_is_dumped_with_the_new_ones() {
+    let cluster = Cluster::builder().release("0.1.0").setting("pg_snowflake.shard_id", "5").start();
+    let mut client = cluster.connect();
+    client.batch_execute(SCHEMA).unwrap();
+
+    client.batch_execute("ALTER EXTENSION pg_snowflake UPDATE").unwrap();
+
+    for (query, answer) in QUERIES {
+        assert_eq!(printed(&mut client, query), answer, "updated: {query}");
+    }
+    let target = Cluster::builder().setting("pg_snowflake.shard_id", "5").start();
+    target.connect().batch_execute("CREATE ROLE monitor").unwrap();
+    let mut restored = target.restored_database("restored", &cluster.dump("postgres"));
+    assert_eq!(version_of(&mut restored), release::head());
+    for (query, answer) in QUERIES {
+        assert_eq!(printed(&mut restored, query), answer, "restored: {query}");
+    }
+}

@@ -1,0 +1,18 @@
+-- Converting the columns of live tables into columns that generate ids.
+
+-- The search path is core's alone, so that the function finds nothing else; and where row security would hide rows from
+-- the table's owner, a query fails and does not see too few.
+CREATE FUNCTION snowflake_convert_column(
+    table_name regclass,
+    column_name name,
+    shard_id integer DEFAULT NULL,
+    layout snowflake_layout DEFAULT 'instagram',
+    check_shard boolean DEFAULT false)
+RETURNS regclass
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS 'MODULE_PATHNAME', 'snowflake_convert_column_wrapper';
+
+COMMENT ON FUNCTION snowflake_convert_column(regclass, name, integer, snowflake_layout, boolean) IS
+'turns a serial, identity or plain integer column into one that generates ids, and returns its sequence';

@@ -1,0 +1,25 @@
+//! The C symbols that only the SQL of a released version names. A database keeps that SQL until somebody runs
+//! `ALTER EXTENSION pg_snowflake UPDATE`, and this library serves it until then.
+
+use crate::layout::Layout;
+use crate::{convert, nextval};
+use pgrx::prelude::*;
+use std::ffi::CStr;
+
+/// `snowflake_adopt` of 0.1.0.
+#[pg_extern(sql = false)]
+fn snowflake_adopt(
+    tab: Option<pg_sys::Oid>,
+    col: Option<&CStr>,
+    shard_id: Option<i32>,
+    layout: Option<Layout>,
+    check_shard: Option<bool>,
+) -> pg_sys::Oid {
+    convert::snowflake_convert_column(tab, col, shard_id, layout, check_shard)
+}
+
+/// `snowflake_shard_id()` of 0.1.0.
+#[pg_extern(sql = false)]
+fn snowflake_shard_id_of_this_database() -> i32 {
+    nextval::snowflake_current_shard()
+}
