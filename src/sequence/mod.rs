@@ -123,7 +123,7 @@ pub fn read(relid: pg_sys::Oid) -> Result<Reading, Error> {
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| reading::read(relid)) }
 }
 
-/// Takes counters, and gives what `issue` makes of the first and the last of them.
+/// Takes counters, and returns what `issue` makes of the first and the last of them.
 fn take<T>(
     relid: pg_sys::Oid,
     layout: Layout,

@@ -10,7 +10,7 @@ use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 struct State {
     clock: Clock,
     /// A step that is still to be reported.
-    untold: Option<Step>,
+    unreported: Option<Step>,
     /// The last reading, the cycle counter at that time, and the statement.
     recent: Now,
     cycles: u64,
@@ -21,7 +21,7 @@ struct State {
 
 static STATE: OfBackend<State> = OfBackend::new(State {
     clock: Clock::unread(),
-    untold: None,
+    unreported: None,
     recent: Now { reading_us: 0, high_water_us: 0 },
     cycles: 0,
     statement: 0,
@@ -64,7 +64,7 @@ pub fn read() -> Now {
     let (now, steps) = unsafe {
         STATE.with(|state| {
             let (now, step) = state.read();
-            (now, [state.untold.take(), step])
+            (now, [state.unreported.take(), step])
         })
     };
     steps.into_iter().flatten().for_each(report);
@@ -81,7 +81,7 @@ pub fn recent() -> Option<Now> {
                 return Some(now);
             }
             let (now, step) = state.read();
-            state.untold = step;
+            state.unreported = step;
             step.is_none().then_some(now)
         })
     }

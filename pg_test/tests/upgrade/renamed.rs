@@ -16,6 +16,7 @@ const SCHEMA: &str = "
     CREATE VIEW status AS SELECT ends, fault FROM snowflake_sequence_status('s');
     CREATE VIEW calls AS SELECT call.ends, call.fault FROM pg_attrdef, snowflake_generator_calls(adbin) AS call;
     CREATE VIEW places AS SELECT partition FROM snowflake_locate('posts', 7);
+    CREATE VIEW places_by_name AS SELECT partition FROM snowflake_locate(tab => 'posts', id => 7);
     CREATE FUNCTION shard() RETURNS int LANGUAGE sql RETURN snowflake_shard_id();
     REVOKE SELECT ON snowflake_columns FROM PUBLIC;
     REVOKE EXECUTE ON FUNCTION snowflake_adopt, snowflake_sequence_status, snowflake_shard_id() FROM PUBLIC;
@@ -23,7 +24,7 @@ const SCHEMA: &str = "
     GRANT EXECUTE ON FUNCTION snowflake_sequence_status TO monitor";
 
 /// What is asked after the update, and after the updated database was dumped and restored.
-const QUERIES: [(&str, &str); 9] = [
+const QUERIES: [(&str, &str); 10] = [
     ("INSERT INTO posts DEFAULT VALUES RETURNING snowflake_shard_id(id)", "5"),
     ("SELECT tab, col, ends, fault, shard_id FROM columns", "posts|id|2046-06-27 17:00:49.497+00||5"),
     ("SELECT ends FROM layouts WHERE name = 'twitter'", "2080-07-10 17:30:30.209+00"),
@@ -31,6 +32,7 @@ const QUERIES: [(&str, &str); 9] = [
     ("TABLE status", "2046-06-27 17:00:49.497+00|"),
     ("TABLE calls", "2046-06-27 17:00:49.497+00|"),
     ("TABLE places", "posts"),
+    ("TABLE places_by_name", "posts"),
     ("SELECT shard()", "5"),
     (
         "SELECT has_table_privilege('monitor', 'snowflake_columns', 'SELECT'),
@@ -53,6 +55,9 @@ fn what_depends_on_the_names_of_0_1_0_goes_on_after_an_update_and_is_dumped_with
     for (query, answer) in QUERIES {
         assert_eq!(printed(&mut client, query), answer, "updated: {query}");
     }
+    // As docs/install.md says: the view has kept the argument's name.
+    let by_name = "CREATE OR REPLACE VIEW places_by_name AS SELECT partition FROM snowflake_locate(table_name => 'posts', id => 7)";
+    client.batch_execute(by_name).unwrap();
     let target = Cluster::builder().setting("pg_snowflake.shard_id", "5").start();
     target.connect().batch_execute("CREATE ROLE monitor").unwrap();
     let mut restored = target.restored_database("restored", &cluster.dump("postgres"));
