@@ -117,7 +117,8 @@ impl Extension {
     /// Looks it up.
     pub fn read() -> Self {
         // The function has its former name as long as the SQL objects are those of 0.1.0.
-        let sql = "SELECT quote_ident(n.nspname), n.oid, t.oid, format('%I.%I', n.nspname, p.proname)
+        let sql =
+            "SELECT quote_ident(n.nspname), n.oid, t.oid, format('%I.%I', n.nspname, p.proname)
             FROM pg_extension AS e
             JOIN pg_namespace AS n ON n.oid = e.extnamespace
             JOIN pg_type AS t ON t.typnamespace = n.oid AND t.typname = 'snowflake'

@@ -60,12 +60,13 @@ fn elements(text: &str) -> impl Iterator<Item = &str> {
 const LONGEST: usize = 1_000_000;
 
 /// Refuses a text that is longer.
-fn refuse_length(text: &str, allowed: &'static str) -> Result<(), Fault> {
+fn refuse_length(text: &str, allowed: &'static str) -> Result<(), InvalidSetting> {
     match text.len() {
         0..=LONGEST => Ok(()),
-        length => {
-            Err(Fault { wrong: format!("Its length is {length} bytes, above {LONGEST}."), allowed })
-        }
+        length => Err(InvalidSetting {
+            wrong: format!("Its length is {length} bytes, above {LONGEST}."),
+            allowed,
+        }),
     }
 }
 
@@ -87,7 +88,7 @@ fn with(text: &str, element: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, LONGEST, SHOWN, elements, hosts, shards, with};
+    use super::{InvalidSetting, LONGEST, SHOWN, elements, hosts, shards, with};
 
     #[test]
     fn a_blank_list_has_no_elements() {
@@ -117,7 +118,7 @@ mod tests {
         let elements = ["5", "-", "5-", "5 "].map(|part| part.repeat(1000) + "!");
         for text in elements.iter().chain([&long]) {
             let (shards, hosts) = parse(text);
-            for Fault { wrong, .. } in [shards, hosts].into_iter().flatten() {
+            for InvalidSetting { wrong, .. } in [shards, hosts].into_iter().flatten() {
                 assert!(wrong.len() < 200, "{wrong}");
             }
         }

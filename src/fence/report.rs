@@ -1,7 +1,7 @@
 //! What the fences say: to somebody who is woken by it.
 
 use super::shards::{self, Range};
-use super::{Barred, InvalidSetting, Fence, hosts, setting::host_name, shown, with};
+use super::{Barred, Fence, InvalidSetting, hosts, setting::host_name, shown, with};
 use crate::report::{Report, current_database_name, quoted, session_user_name};
 use crate::settings::Setting;
 use pgrx::pg_sys::GucSource;

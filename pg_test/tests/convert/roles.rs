@@ -139,7 +139,7 @@ fn a_foreign_key_between_tables_of_two_owners_is_not_checked_as_either() {
             message: "its tables have different owners",
             hint: "ALTER TABLE joes.comments OWNER TO postgres",
         };
-        assert_refused(&mut client, "SELECT snowflake_adopt('posts', 'id', 5)", mixed);
+        assert_refused(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5)", mixed);
     }
 }
 
@@ -166,7 +166,10 @@ fn a_check_that_renames_its_table_gains_nothing() {
          END $$;
          ALTER TABLE m.t ADD CHECK (m.swap(id)); RESET ROLE",
     );
-    let error = refused(&mut client, "SELECT snowflake_adopt('m.t', 'id', 5, check_shard => true)");
+    let error = refused(
+        &mut client,
+        "SELECT snowflake_convert_column('m.t', 'id', 5, check_shard => true)",
+    );
     assert!(!error.message().contains("stolen"), "{}", error.message());
 }
 
@@ -177,15 +180,15 @@ fn an_owner_who_lacks_a_right_on_a_schema_is_told_which() {
         &mut client,
         "CREATE ROLE joe; CREATE TABLE posts (id int); ALTER TABLE posts OWNER TO joe; REVOKE CREATE ON SCHEMA public FROM PUBLIC",
     );
-    let adopt = "SELECT snowflake_adopt('posts', 'id', 5)";
+    let convert = "SELECT snowflake_convert_column('posts', 'id', 5)";
     let lacking = Refusal {
         sqlstate: "42501",
         message: "role joe lacks CREATE on schema public",
         hint: "GRANT CREATE ON SCHEMA public TO joe;",
     };
-    let refusal = assert_refused(&mut client, adopt, lacking);
+    let refusal = assert_refused(&mut client, convert, lacking);
     run(&mut client, refusal.hint().unwrap());
-    run(&mut client, adopt);
+    run(&mut client, convert);
 }
 
 fn with_joe(client: &mut Client) {
@@ -363,7 +366,9 @@ fn forced_row_security_hides_no_value_from_it() {
     assert!(error.message().contains("row-level security"), "{}", error.message());
 
     // Whoever bypasses it sees the value, as the owner too.
-    let error =
-        refused(&mut superuser, "RESET ROLE; SELECT snowflake_adopt('blog.posts', 'id', 5)");
+    let error = refused(
+        &mut superuser,
+        "RESET ROLE; SELECT snowflake_convert_column('blog.posts', 'id', 5)",
+    );
     assert!(error.message().contains("a value above the next id"), "{}", error.message());
 }

@@ -69,7 +69,7 @@ fn the_error_of_an_id_repeats_only_the_beginning_of_a_long_fence() {
                 "SELECT set_config('pg_snowflake.{setting}', rtrim(repeat('{element}', 10000), ', '), false)"
             ))
             .unwrap();
-        let error = refused(&mut client, MINT_FOREIGN);
+        let error = refused(&mut client, GENERATE_FOREIGN);
         for said in [error.detail(), error.hint()].map(Option::unwrap_or_default) {
             assert!(said.len() < 1000, "{setting}: {} bytes", said.len());
         }
