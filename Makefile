@@ -34,7 +34,7 @@ export PGRX_HOME := $(abspath $(build))/pgrx
 # What is made stands in folders whose names make cannot hold where they have a space: this file says when it was made.
 built := $(build)/built
 library := $(stage)$(pkglibdir)/pg_snowflake.so
-sources := Cargo.toml Cargo.lock pg_snowflake.control $(shell find src sql -type f)
+sources := Cargo.toml Cargo.lock core/Cargo.toml pg_snowflake.control $(shell find core/src src sql -type f)
 
 pgrx_version := $(shell sed -n 's/^pgrx *=.*"=\([0-9.]*\)".*/\1/p' Cargo.toml)
 # Another version would stop halfway, or build for a server that it does not know.

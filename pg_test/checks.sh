@@ -56,9 +56,10 @@ audit_dependencies() {
     done
 }
 
-# Unit and property tests, and those that pgrx-tests runs inside a server. It installs a debug library in the
-# same place as the release library.
+# Unit and property tests, the examples in the core crate's documentation, and the tests that pgrx-tests runs inside a
+# server. It installs a debug library in the same place as the release library.
 crate_tests() {
+    run counted cargo test --package pg_snowflake_core
     local arguments=(test "pg$major" --pgdata "$run_folder/pgrx")
     ! is_root || arguments+=(--runas postgres)
     run counted "$CARGO_PGRX" pgrx "${arguments[@]}"

@@ -3,10 +3,11 @@
 use crate::error::Error;
 use crate::expression::{Call, Expression, LONGEST_TEXT, Shard, Unreadable};
 use crate::fence;
-use crate::layout::Layout;
+use crate::layout_type::SqlLayout;
 use crate::row::NullableRow;
 use crate::status::{GENERATOR, Status, end_of, status};
 use crate::{sequence, settings, shard};
+use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 
 /// `snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,
@@ -59,7 +60,7 @@ fn row(call: Call) -> NullableRow<10> {
         sequence.map(Into::into),
         shard_id(shard).map(Into::into),
         Some((shard == Shard::OfThisDatabase).into()),
-        layout.map(|layout| (layout.pack() as i64).into()),
+        layout.map(|layout| SqlLayout(layout).into()),
         last_id_at,
         lead,
         ids_left,

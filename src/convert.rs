@@ -12,11 +12,12 @@ mod references;
 mod refusal;
 
 use crate::error::Error;
-use crate::layout::Layout;
+use crate::layout_type::SqlLayout;
 use crate::settings;
 use crate::{sequence, shard};
 use catalog::Extension;
 use column::Column;
+use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 use plan::{Facts, Fence, Target};
 use std::ffi::CStr;
@@ -31,12 +32,12 @@ pub fn snowflake_convert_column(
     table_name: Option<pg_sys::Oid>,
     column_name: Option<&CStr>,
     shard_id: Option<i32>,
-    layout: Option<Layout>,
+    layout: Option<SqlLayout>,
     check_shard: Option<bool>,
 ) -> pg_sys::Oid {
     let table = table_name.unwrap_or_else(|| refusal::null_argument("table_name"));
     let name = column_name.unwrap_or_else(|| refusal::null_argument("column_name"));
-    let layout = layout.unwrap_or_else(|| refusal::null_argument("layout"));
+    let SqlLayout(layout) = layout.unwrap_or_else(|| refusal::null_argument("layout"));
     let check_shard = check_shard.unwrap_or_else(|| refusal::null_argument("check_shard"));
     refuse_transaction();
     let shard = shard::permitted(shard_id, layout)

@@ -1,17 +1,19 @@
 //! What an id says by itself, and ids from what they say. Nothing here reads a setting or a clock.
 
-use crate::excerpt::ascii_excerpt;
-use crate::layout::{Fields, Layout, OutOfRange};
+use crate::layout_type::SqlLayout;
 use crate::report::Report;
 use crate::row::Row;
 use crate::timestamp::{timestamptz, unix_us_of};
-use crate::{base32, explain, uuid};
-use base32::Base32Error;
+use pg_snowflake_core::base32::{self, Base32Error};
+use pg_snowflake_core::excerpt::ascii_excerpt;
+use pg_snowflake_core::{Fields, Layout, OutOfRange};
+use pg_snowflake_core::{explain, uuid};
 use pgrx::prelude::*;
 
 /// `snowflake_decode(id bigint, layout) → (created_at timestamptz, shard_id int, seq int)`
 #[pg_extern(sql = false)]
-fn snowflake_decode(id: i64, layout: Layout) -> Row<3> {
+fn snowflake_decode(id: i64, layout: SqlLayout) -> Row<3> {
+    let SqlLayout(layout) = layout;
     let fields = split(id, layout);
     Row([
         timestamptz(layout.instant_of(fields.tick)),
@@ -22,20 +24,21 @@ fn snowflake_decode(id: i64, layout: Layout) -> Row<3> {
 
 /// `snowflake_created_at(id bigint, layout) → timestamptz`
 #[pg_extern(sql = false)]
-fn snowflake_created_at(id: i64, layout: Layout) -> pg_sys::TimestampTz {
+fn snowflake_created_at(id: i64, layout: SqlLayout) -> pg_sys::TimestampTz {
+    let SqlLayout(layout) = layout;
     timestamptz(layout.instant_of(split(id, layout).tick)).value() as pg_sys::TimestampTz
 }
 
 /// `snowflake_shard_id(id bigint, layout) → int`
 #[pg_extern(sql = false)]
-fn snowflake_shard_id(id: i64, layout: Layout) -> i32 {
-    split(id, layout).shard as i32
+fn snowflake_shard_id(id: i64, layout: SqlLayout) -> i32 {
+    split(id, layout.0).shard as i32
 }
 
 /// `snowflake_seq(id bigint, layout) → int`
 #[pg_extern(sql = false)]
-fn snowflake_seq(id: i64, layout: Layout) -> i32 {
-    split(id, layout).seq as i32
+fn snowflake_seq(id: i64, layout: SqlLayout) -> i32 {
+    split(id, layout.0).seq as i32
 }
 
 /// `snowflake_encode(created_at timestamptz, shard_id int, seq int, layout) → bigint`
@@ -44,8 +47,9 @@ fn snowflake_encode(
     created_at: pg_sys::TimestampTz,
     shard_id: i32,
     seq: i32,
-    layout: Layout,
+    layout: SqlLayout,
 ) -> i64 {
+    let SqlLayout(layout) = layout;
     layout
         .encode(unix_us_of(created_at), shard_id, seq)
         .unwrap_or_else(|field| out_of_range(field, shard_id, seq, layout))
@@ -53,13 +57,14 @@ fn snowflake_encode(
 
 /// `snowflake_min_id(at timestamptz, layout) → bigint`
 #[pg_extern(sql = false)]
-fn snowflake_min_id(at: pg_sys::TimestampTz, layout: Layout) -> i64 {
-    layout.min_id(unix_us_of(at))
+fn snowflake_min_id(at: pg_sys::TimestampTz, layout: SqlLayout) -> i64 {
+    layout.0.min_id(unix_us_of(at))
 }
 
 /// `snowflake_explain(id bigint, layout) → text`
 #[pg_extern(sql = false)]
-fn snowflake_explain(id: i64, layout: Layout) -> String {
+fn snowflake_explain(id: i64, layout: SqlLayout) -> String {
+    let SqlLayout(layout) = layout;
     explain::explain(id, split(id, layout), &layout)
 }
 
@@ -93,7 +98,8 @@ fn not_base32(text: &[u8], error: Base32Error) -> ! {
 
 /// `snowflake_to_uuid(id bigint, layout) → uuid`
 #[pg_extern(sql = false)]
-fn snowflake_to_uuid(id: i64, layout: Layout) -> pgrx::Uuid {
+fn snowflake_to_uuid(id: i64, layout: SqlLayout) -> pgrx::Uuid {
+    let SqlLayout(layout) = layout;
     split(id, layout);
     let uuid = uuid::from_id(id, &layout).unwrap_or_else(|| {
         Report {
@@ -109,7 +115,8 @@ fn snowflake_to_uuid(id: i64, layout: Layout) -> pgrx::Uuid {
 
 /// `snowflake_from_uuid(uuid, layout) → bigint`
 #[pg_extern(sql = false)]
-fn snowflake_from_uuid(uuid: pgrx::Uuid, layout: Layout) -> i64 {
+fn snowflake_from_uuid(uuid: pgrx::Uuid, layout: SqlLayout) -> i64 {
+    let SqlLayout(layout) = layout;
     uuid::to_id(u128::from_be_bytes(*uuid.as_bytes()), &layout).unwrap_or_else(|| {
         Report {
             code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,

@@ -3,13 +3,13 @@
 //! The enum is `Copy`: it is carried out of frames that an ERROR may jump over, which hold nothing with a destructor. Names
 //! are looked up when the error is raised.
 
-use crate::counter::{Ahead, Refusal};
 use crate::fence::Barred;
-use crate::layout::Layout;
 use crate::report::{
     Report, current_database_name, current_user_name, duration, quoted, relation_name, type_name,
 };
 use crate::settings;
+use pg_snowflake_core::Layout;
+use pg_snowflake_core::counter::{Ahead, Refusal};
 use pgrx::prelude::*;
 
 /// Why no id is generated, or nothing said of a sequence.

@@ -1,7 +1,8 @@
 //! The calls of our generators in a stored expression, and what can be said of their arguments without evaluating
 //! anything: an expression is whatever the owner of a table wrote, and who looks at it may be a superuser.
 
-use crate::layout::{INSTAGRAM, Layout};
+use crate::layout_type::SqlLayout;
+use pg_snowflake_core::{Layout, presets::INSTAGRAM};
 use pgrx::PgTryBuilder;
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_catalog::pg_proc::PgProc;
@@ -169,7 +170,7 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
                 function: funcid,
                 sequence: oid(sequence),
                 shard: shard(shard_id, extension),
-                layout: constant(layout).and_then(|layout| Layout::unpack(layout.value() as u64)),
+                layout: constant(layout).and_then(SqlLayout::of_datum).map(|layout| layout.0),
             }),
             _ => None,
         }

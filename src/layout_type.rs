@@ -1,11 +1,11 @@
 //! The SQL type `snowflake_layout`: a layout in 8 bytes, passed by value, so that an argument of it costs nothing
 //! and a typo fails where it is written and not when the first row comes.
 
-use crate::layout::Layout;
-use crate::layout_spec::{self, SpecError};
 use crate::report::Report;
 use crate::row::Row;
 use crate::timestamp::{interval, timestamptz, unix_us_of};
+use pg_snowflake_core::Layout;
+use pg_snowflake_core::layout_spec::{self, SpecError};
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::pgrx_sql_entity_graph::metadata::{
@@ -14,26 +14,46 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 
+/// A layout as an argument, a result or a column in SQL. The traits that make it one are pgrx's, and [`Layout`] is the core
+/// crate's, so neither could be implemented for the other here.
+#[derive(Clone, Copy)]
+pub struct SqlLayout(pub Layout);
+
+impl SqlLayout {
+    /// The layout of a datum of type `snowflake_layout`; `None` where no layout packs to it.
+    pub fn of_datum(datum: pg_sys::Datum) -> Option<SqlLayout> {
+        Layout::unpack(datum.value() as u64).map(SqlLayout)
+    }
+}
+
+impl From<SqlLayout> for pg_sys::Datum {
+    fn from(SqlLayout(layout): SqlLayout) -> Self {
+        (layout.pack() as i64).into()
+    }
+}
+
 // SAFETY: the SQL declarations give `snowflake_layout` for it, whose datum is the packed layout.
-unsafe impl<'fcx> ArgAbi<'fcx> for Layout {
+unsafe impl<'fcx> ArgAbi<'fcx> for SqlLayout {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: the datum is 8 bytes by value, as an i64's is.
         let packed = unsafe { arg.unbox_arg_using_from_datum::<i64>() };
-        packed.and_then(|packed| Layout::unpack(packed as u64)).unwrap_or_else(|| not_a_layout())
+        packed
+            .and_then(|packed| SqlLayout::of_datum(packed.into()))
+            .unwrap_or_else(|| not_a_layout())
     }
 }
 
 // SAFETY: as for the argument.
-unsafe impl BoxRet for Layout {
+unsafe impl BoxRet for SqlLayout {
     unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
         // SAFETY: the function is declared to return `snowflake_layout`.
-        unsafe { fcinfo.return_raw_datum((self.pack() as i64).into()) }
+        unsafe { fcinfo.return_raw_datum(self.into()) }
     }
 }
 
 // SAFETY: the SQL declarations are written by hand; this tells pgrx no more than the type's name.
-unsafe impl SqlTranslatable for Layout {
-    const TYPE_IDENT: &'static str = "pg_snowflake::layout::Layout";
+unsafe impl SqlTranslatable for SqlLayout {
+    const TYPE_IDENT: &'static str = "pg_snowflake::layout_type::SqlLayout";
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
     const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
         Ok(SqlMappingRef::literal("snowflake_layout"));
@@ -54,7 +74,7 @@ pub fn not_a_layout() -> ! {
 
 /// Text to layout. STABLE, since no epoch may be after the clock.
 #[pg_extern(sql = false)]
-fn snowflake_layout_in(text: &CStr) -> Layout {
+fn snowflake_layout_in(text: &CStr) -> SqlLayout {
     // SAFETY: reads the clock.
     let now_us = unix_us_of(unsafe { pg_sys::GetCurrentTimestamp() });
     // No more than it takes to see that a text is too long: it can have 1 GB.
@@ -65,7 +85,7 @@ fn snowflake_layout_in(text: &CStr) -> Layout {
         Ok(ascii) if ascii.is_ascii() => layout_spec::parse(ascii, now_us / 1000),
         _ => layout_spec::parse("?", now_us / 1000),
     };
-    layout.unwrap_or_else(|SpecError { message, allowed }| {
+    layout.map(SqlLayout).unwrap_or_else(|SpecError { message, allowed }| {
         Report {
             code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             message,
@@ -78,25 +98,26 @@ fn snowflake_layout_in(text: &CStr) -> Layout {
 
 /// Layout to text: the preset's name, or the spec.
 #[pg_extern(sql = false)]
-fn snowflake_layout_out(layout: Layout) -> CString {
-    CString::new(layout.to_string()).expect("a spec has no zero byte")
+fn snowflake_layout_out(layout: SqlLayout) -> CString {
+    CString::new(layout.0.to_string()).expect("a spec has no zero byte")
 }
 
 /// A packed layout, for what arrives in the binary protocol.
 #[pg_extern(sql = false)]
-fn snowflake_layout_recv(mut buffer: pgrx::Internal) -> Layout {
+fn snowflake_layout_recv(mut buffer: pgrx::Internal) -> SqlLayout {
     // SAFETY: the server passes the message's buffer.
     let packed = unsafe {
         let buffer =
             buffer.get_mut::<pg_sys::StringInfoData>().expect("a receive function's buffer");
         pg_sys::pq_getmsgint64(buffer)
     };
-    Layout::unpack(packed as u64).unwrap_or_else(|| not_a_layout())
+    SqlLayout::of_datum(packed.into()).unwrap_or_else(|| not_a_layout())
 }
 
 /// The layout's spec, and what follows from it; one row.
 #[pg_extern(sql = false)]
-fn snowflake_layout_info(layout: Layout) -> Row<9> {
+fn snowflake_layout_info(layout: SqlLayout) -> Row<9> {
+    let SqlLayout(layout) = layout;
     let spec = layout_spec::spec(&layout);
     let ids_per_second = i128::from(layout.seqs()) * 1_000_000 / i128::from(layout.tick_us());
     Row([
@@ -115,12 +136,13 @@ fn snowflake_layout_info(layout: Layout) -> Row<9> {
 #[cfg(any(test, feature = "pg_test"))]
 #[pg_schema]
 mod tests {
-    use crate::layout::PRESETS;
+    use pg_snowflake_core::PRESETS;
     use pgrx::prelude::*;
 
     #[pg_test]
     fn the_view_has_every_preset_in_its_order() {
         let names = Spi::get_one::<String>("SELECT string_agg(name, ' ') FROM snowflake_layouts");
-        assert_eq!(names, Ok(Some(PRESETS.map(|(name, _)| name).join(" "))));
+        let expected: Vec<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
+        assert_eq!(names, Ok(Some(expected.join(" "))));
     }
 }

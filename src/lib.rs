@@ -8,19 +8,12 @@ compile_error!(
     "a Rust panic becomes a PostgreSQL ERROR by unwinding; build with panic = \"unwind\""
 );
 
-mod base32;
-mod clock;
 mod columns;
 mod convert;
-mod counter;
 mod decode;
 mod error;
-mod excerpt;
-mod explain;
 mod expression;
 mod fence;
-mod layout;
-mod layout_spec;
 mod layout_type;
 mod locate;
 mod nextval;
@@ -31,10 +24,8 @@ mod row;
 mod sequence;
 mod settings;
 mod shard;
-mod standing;
 mod status;
 mod timestamp;
-mod uuid;
 
 use pgrx::prelude::*;
 

@@ -4,10 +4,11 @@ mod inheritance;
 mod route;
 mod server;
 
-use crate::layout::Layout;
+use crate::layout_type::SqlLayout;
 use crate::partition::{Class, place_of_shard};
 use crate::report::{Report, no_such_table, quoted, relation_name};
 use crate::row::{Nullable, NullableRow};
+use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 use route::{Key, Partitioned};
 use std::ffi::CString;
@@ -18,7 +19,8 @@ use std::ffi::CString;
 /// The shard is what the bits at its place say, whatever the other bits, as it is for the operator classes: a row
 /// that a table has can be located.
 #[pg_extern(sql = false)]
-fn snowflake_locate(table_name: pg_sys::Oid, id: i64, layout: Layout) -> NullableRow<6> {
+fn snowflake_locate(table_name: pg_sys::Oid, id: i64, layout: SqlLayout) -> NullableRow<6> {
+    let SqlLayout(layout) = layout;
     let shard = layout.split(id).shard as i32;
     let [partition, server, host, port, dbname] = place_of(table_name, id, &layout);
     NullableRow([Some(shard.into()), partition, server, host, port, dbname])

@@ -1,10 +1,10 @@
 //! The SQL generators: arguments in, ids or errors out.
 
 use crate::error::Error;
-use crate::layout::{INSTAGRAM, Layout};
-use crate::layout_type::not_a_layout;
+use crate::layout_type::{SqlLayout, not_a_layout};
 use crate::sequence::{self, OfBackend};
 use crate::shard;
+use pg_snowflake_core::{Layout, presets::INSTAGRAM};
 use pgrx::prelude::*;
 
 /// `snowflake_nextval(seq regclass, shard_id int, layout snowflake_layout) → bigint`
@@ -114,8 +114,9 @@ fn snowflake_nextvals(
     seq: pg_sys::Oid,
     shard_id: i32,
     count: i32,
-    layout: Layout,
+    layout: SqlLayout,
 ) -> SetOfIterator<'static, i64> {
+    let SqlLayout(layout) = layout;
     let name = "snowflake_nextvals";
     if count < 0 {
         Error::NegativeCount(count).raise(name, seq);
@@ -143,7 +144,7 @@ pub fn snowflake_current_shard() -> i32 {
 #[cfg(any(test, feature = "pg_test"))]
 #[pg_schema]
 mod tests {
-    use crate::layout::INSTAGRAM;
+    use pg_snowflake_core::presets::INSTAGRAM;
     use pgrx::prelude::*;
 
     fn next_id() -> i64 {

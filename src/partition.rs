@@ -13,7 +13,10 @@
 //! partitioning; with any other seed it is core's too, so that it keeps the contract of the access method: with seed
 //! 0 its low half is support function 1.
 
-use crate::layout::{INSTAGRAM, JS53, Layout, SONYFLAKE, TWITTER};
+use pg_snowflake_core::{
+    Layout,
+    presets::{INSTAGRAM, JS53, SONYFLAKE, TWITTER},
+};
 use pgrx::prelude::*;
 
 /// `HASH_PARTITION_SEED` (catalog/partition.h). Frozen, like the next: `pg_upgrade` keeps rows where they are.

@@ -1,7 +1,7 @@
 //! The C symbols that only the SQL of a released version names. A database keeps that SQL until somebody runs
 //! `ALTER EXTENSION pg_snowflake UPDATE`, and this library serves it until then.
 
-use crate::layout::Layout;
+use crate::layout_type::SqlLayout;
 use crate::{convert, nextval};
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -12,7 +12,7 @@ fn snowflake_adopt(
     tab: Option<pg_sys::Oid>,
     col: Option<&CStr>,
     shard_id: Option<i32>,
-    layout: Option<Layout>,
+    layout: Option<SqlLayout>,
     check_shard: Option<bool>,
 ) -> pg_sys::Oid {
     convert::snowflake_convert_column(tab, col, shard_id, layout, check_shard)

@@ -1,6 +1,6 @@
 //! How an error is reported: SQLSTATE, message, detail and hint, and the figures and names that stand in them.
 
-use crate::excerpt::clipped;
+use pg_snowflake_core::excerpt::clipped;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;

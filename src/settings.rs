@@ -4,8 +4,8 @@ mod setting;
 
 pub use setting::Setting;
 
-use crate::counter::Policy;
 use crate::fence;
+use pg_snowflake_core::counter::Policy;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
 
 static SHARD_ID: GucSetting<i32> = GucSetting::<i32>::new(-1);

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::fence::{self, Barred};
-use crate::layout::Layout;
 use crate::settings::{self, Setting};
+use pg_snowflake_core::Layout;
 
 /// The shard of this database, from `pg_snowflake.shard_id`.
 pub fn of_this_database() -> Result<i32, Error> {

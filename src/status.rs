@@ -1,15 +1,16 @@
 //! What an operator may look at: the clock of a backend, and where a sequence stands.
 
-use crate::clock::{Guard, Now, Steps};
-use crate::counter::{self, Decision, Request};
 use crate::error::Error;
 use crate::fence;
-use crate::layout::Layout;
+use crate::layout_type::SqlLayout;
 use crate::row::{Nullable, NullableRow};
 use crate::sequence::{self, Reading};
 use crate::settings;
-use crate::standing::standing;
 use crate::timestamp::{interval, timestamptz};
+use pg_snowflake_core::Layout;
+use pg_snowflake_core::clock::{Guard, Now, Steps};
+use pg_snowflake_core::counter::{self, Decision, Request};
+use pg_snowflake_core::headroom::Headroom;
 use pgrx::prelude::*;
 
 /// `snowflake_clock() → (reading, high_water_mark timestamptz, regressions bigint, largest_regression interval,
@@ -39,7 +40,8 @@ fn columns_of(steps: Steps) -> [Nullable; 3] {
 /// `snowflake_sequence_status(seq regclass, layout) → (last_id_at timestamptz, lead interval, ids_left bigint, ends_at
 /// timestamptz, last_value bigint, is_called boolean, cache bigint, logged boolean, error text)`
 #[pg_extern(sql = false)]
-fn snowflake_sequence_status(seq: pg_sys::Oid, layout: Layout) -> NullableRow<9> {
+fn snowflake_sequence_status(seq: pg_sys::Oid, layout: SqlLayout) -> NullableRow<9> {
+    let SqlLayout(layout) = layout;
     let reading =
         sequence::read(seq).unwrap_or_else(|error| error.raise("snowflake_sequence_status", seq));
     let Status { last_id_at, lead, ids_left, error } = status(&reading, layout);
@@ -74,13 +76,13 @@ pub struct Status {
 /// Where the sequence that was read stands now.
 pub fn status(reading: &Reading, layout: Layout) -> Status {
     let (now, _) = sequence::clock();
-    let standing = reading
+    let headroom = reading
         .state
-        .map(|state| standing(state, reading.definition.max_value, layout, now.reading_us));
+        .map(|state| Headroom::of(state, reading.definition.max_value, layout, now.reading_us));
     Status {
-        last_id_at: standing.and_then(|standing| standing.last_us).map(timestamptz),
-        lead: standing.map(|standing| interval(standing.lead_us)),
-        ids_left: standing.map(|standing| standing.ids_left.into()),
+        last_id_at: headroom.and_then(|headroom| headroom.last_us).map(timestamptz),
+        lead: headroom.map(|headroom| interval(headroom.lead_us)),
+        ids_left: headroom.map(|headroom| headroom.ids_left.into()),
         error: error(reading, layout, now),
     }
 }

@@ -1,6 +1,6 @@
 //! What is to be done to a column so that it takes snowflakes: statements, decided from facts. No server, no clock.
 
-use crate::layout::{INSTAGRAM, Layout};
+use pg_snowflake_core::{Layout, presets::INSTAGRAM};
 use std::ops::RangeInclusive;
 
 /// What the catalog and the table say.

@@ -1,8 +1,8 @@
 //! What `snowflake_convert_column` refuses, and how it is reported.
 
 use super::references::OtherOwner;
-use crate::layout::Layout;
 use crate::report::Report;
+use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 
 /// An argument that must be given.

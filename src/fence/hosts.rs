@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::{InvalidSetting, elements, refuse_length};
-use crate::excerpt::excerpt;
+use pg_snowflake_core::excerpt::excerpt;
 
 const ALLOWED: &str = "Give host names as the command hostname prints them on each server, separated by commas, \
                        such as \"db-1, db-2\"; the empty string lets all servers pass.";

@@ -12,8 +12,8 @@ mod shards;
 
 pub use setting::{define, permit, permit_any};
 
-use crate::excerpt::clipped;
 use crate::settings::Setting;
+use pg_snowflake_core::excerpt::clipped;
 use std::borrow::Cow;
 
 /// One of the two settings.

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::{InvalidSetting, elements, refuse_length};
-use crate::excerpt::excerpt;
+use pg_snowflake_core::excerpt::excerpt;
 
 /// The highest shard id that SQL can pass: it is an `int`.
 const MAX_SHARD: u32 = i32::MAX as u32;

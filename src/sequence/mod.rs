@@ -15,9 +15,9 @@ mod session;
 mod visit;
 
 use crate::error::Error;
-use crate::layout::Layout;
 pub use backend::OfBackend;
 pub use now::clock;
+use pg_snowflake_core::Layout;
 use pgrx::{check_for_interrupts, pg_sys};
 pub use reading::Reading;
 use session::Session;

@@ -2,8 +2,8 @@
 
 use super::backend::OfBackend;
 use super::sys;
-use crate::clock::{Clock, Guard, Now, Step};
 use crate::report::duration;
+use pg_snowflake_core::clock::{Clock, Guard, Now, Step};
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
 /// What this backend knows of the clock.

@@ -4,9 +4,9 @@
 //! `visit.rs`, an ERROR passes over these frames, so nothing here holds anything with a destructor.
 
 use super::sys::{self, FormData_pg_sequence_data};
-use crate::counter::{self, Run, State};
 use crate::error::Error;
-use crate::layout::Layout;
+use pg_snowflake_core::Layout;
+use pg_snowflake_core::counter::{self, Run, State};
 use pgrx::pg_sys;
 use std::ffi::c_int;
 use std::mem::offset_of;

@@ -9,8 +9,8 @@ use super::definition::{Definition, definition};
 use super::page::check_magic;
 use super::sys;
 use super::visit::has_privilege;
-use crate::counter::State;
 use crate::error::Error;
+use pg_snowflake_core::counter::State;
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
 

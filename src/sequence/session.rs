@@ -3,10 +3,10 @@
 
 use super::backend::OfBackend;
 use super::visit::{Permit, Place};
-use crate::clock::Now;
-use crate::counter::{Cached, Request};
-use crate::layout::Layout;
 use crate::settings;
+use pg_snowflake_core::Layout;
+use pg_snowflake_core::clock::Now;
+use pg_snowflake_core::counter::{Cached, Request};
 use pgrx::pg_sys;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

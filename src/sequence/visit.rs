@@ -10,11 +10,11 @@ use super::definition::{Definition, definition};
 use super::page::{LockedPage, lock_seq_tuple, read_seq_tuple, write_seq_tuple};
 use super::session::Session;
 use super::sys;
-use crate::clock::Now;
-use crate::counter::{self, Cached, Decision, Request, Run};
 use crate::error::Error;
-use crate::layout::Layout;
 use crate::settings;
+use pg_snowflake_core::Layout;
+use pg_snowflake_core::clock::Now;
+use pg_snowflake_core::counter::{self, Cached, Decision, Request, Run};
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
 

@@ -1,7 +1,8 @@
 //! Inputs that the fuzzer could hardly make of raw bytes.
 
-use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, PRESETS, Unit};
 use arbitrary::{Arbitrary, Result, Unstructured};
+use pg_snowflake_core::layout::{EPOCH_MS_LIMIT, MAX_OTHER_BITS, MAX_TIME_BITS};
+use pg_snowflake_core::{Layout, PRESETS, Unit};
 
 /// Any layout that there may be; often a preset.
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +11,7 @@ pub struct AnyLayout(pub Layout);
 impl Arbitrary<'_> for AnyLayout {
     fn arbitrary(u: &mut Unstructured) -> Result<Self> {
         if u.ratio(1, 4)? {
-            return Ok(AnyLayout(u.choose(&PRESETS)?.1));
+            return Ok(AnyLayout(u.choose(PRESETS)?.1));
         }
         let time_bits = u.int_in_range(1..=MAX_TIME_BITS)?;
         let shard_bits = u.int_in_range(0..=MAX_OTHER_BITS.min(64 - time_bits))?;

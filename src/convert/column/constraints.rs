@@ -3,7 +3,7 @@
 use super::{Attribute, Column};
 use crate::convert::catalog::{TREE, rows, run, text};
 use crate::convert::encoding::from_server;
-use crate::layout::Layout;
+use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};
 

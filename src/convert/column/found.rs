@@ -4,9 +4,9 @@ use super::Column;
 use crate::convert::catalog::{Row, TREE, rows, text};
 use crate::convert::plan::Grant;
 use crate::convert::refusal;
-use crate::counter::State;
 use crate::error::Error;
 use crate::sequence;
+use pg_snowflake_core::counter::State;
 use pgrx::prelude::*;
 
 /// The role of `g`, a row of aclexplode().

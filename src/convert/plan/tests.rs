@@ -1,5 +1,5 @@
 use super::*;
-use crate::layout::{INSTAGRAM, JS53, TWITTER};
+use pg_snowflake_core::presets::{INSTAGRAM, JS53, TWITTER};
 
 fn facts(sequence: Sequence) -> Facts {
     Facts {

@@ -1,7 +1,7 @@
 //! A text stands for an id exactly where Crockford's rules say so, and every id comes back from its text.
 
-use crate::base32::{decode, encode};
 use arbitrary::Arbitrary;
+use pg_snowflake_core::base32::{decode, encode};
 
 /// What the target is given.
 #[derive(Debug, Arbitrary)]

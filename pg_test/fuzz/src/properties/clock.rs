@@ -1,7 +1,7 @@
 //! A backend never believes a clock that has gone back, and counts every step back.
 
-use crate::clock::{Guard, Step};
 use arbitrary::Arbitrary;
+use pg_snowflake_core::clock::{Guard, Step};
 
 /// What the target is given: how the clocks go on from reading to reading.
 #[derive(Debug, Arbitrary)]

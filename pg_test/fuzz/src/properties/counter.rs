@@ -2,10 +2,10 @@
 //! a wait ends in time; and a refusal says why.
 
 use crate::any::{AnyInstant, AnyLayout, tick_at};
-use crate::clock::Now;
-use crate::counter::{Decision, Policy, Refusal, Request, Run, State, advance, cover};
-use crate::layout::Layout;
 use arbitrary::Arbitrary;
+use pg_snowflake_core::Layout;
+use pg_snowflake_core::clock::Now;
+use pg_snowflake_core::counter::{Decision, Policy, Refusal, Request, Run, State, advance, cover};
 
 /// What the target is given.
 #[derive(Debug, Arbitrary)]

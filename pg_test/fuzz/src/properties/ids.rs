@@ -2,9 +2,9 @@
 //! instant; and a drawing shows every bit.
 
 use crate::any::{AnyInstant, AnyLayout, id_of, instant_of, tick_at};
-use crate::explain::explain;
-use crate::layout::{Fields, Layout, OutOfRange};
 use arbitrary::Arbitrary;
+use pg_snowflake_core::explain::explain;
+use pg_snowflake_core::{Fields, Layout, OutOfRange};
 
 /// What the target is given.
 #[derive(Debug, Arbitrary)]

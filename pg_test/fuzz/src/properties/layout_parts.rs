@@ -1,8 +1,8 @@
 //! A spec is a layout exactly where each part is within its limits, and then it is that layout.
 
-use crate::layout::{Layout, Unit};
-use crate::layout_spec::parse;
 use arbitrary::{Arbitrary, Result, Unstructured};
+use pg_snowflake_core::layout_spec::parse;
+use pg_snowflake_core::{Layout, Unit};
 
 /// What the target is given: the parts of a spec, within their limits or not.
 #[derive(Debug, Arbitrary)]

@@ -1,7 +1,7 @@
 //! A text that names a layout says what the layout is, and what is printed names the same layout.
 
-use crate::layout::{Layout, PRESETS};
-use crate::layout_spec::{SpecError, parse, spec};
+use pg_snowflake_core::layout_spec::{SpecError, parse, spec};
+use pg_snowflake_core::{Layout, PRESETS};
 use std::collections::BTreeMap;
 
 const NOW_MS: i64 = 1_800_000_000_000;

@@ -1,9 +1,9 @@
 //! A UUID carries its id, is one of version 7 with the id's time, and sorts as the id does.
 
 use crate::any::{AnyLayout, id_of, instant_of};
-use crate::layout::Layout;
-use crate::uuid::{from_id, to_id};
 use arbitrary::Arbitrary;
+use pg_snowflake_core::Layout;
+use pg_snowflake_core::uuid::{from_id, to_id};
 
 /// What the target is given.
 #[derive(Debug, Arbitrary)]

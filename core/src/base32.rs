@@ -3,8 +3,7 @@
 //! Crockford's alphabet leaves out I, L, O and U, and reads I and L as 1 and O as 0, so that a token can be read
 //! aloud and typed again. 13 characters hold 65 bits: the first is at most F.
 
-#![forbid(unsafe_code)]
-
+use std::error::Error;
 use std::fmt;
 
 /// The number of characters of an id.
@@ -39,7 +38,15 @@ impl fmt::Display for Base32Error {
     }
 }
 
+impl Error for Base32Error {}
+
 /// The id in upper case. Ids that are not negative sort as their texts do, byte by byte.
+///
+/// ```
+/// use pg_snowflake_core::base32;
+///
+/// assert_eq!(base32::encode(1_541_815_603_606_036_480), "1ASD13XH1F800");
+/// ```
 pub fn encode(id: i64) -> String {
     let bits = id as u64;
     (0..LENGTH)
@@ -49,6 +56,13 @@ pub fn encode(id: i64) -> String {
 }
 
 /// The id that `text` stands for, in upper or lower case. Bytes, since a text in another encoding is not a Rust string.
+///
+/// ```
+/// use pg_snowflake_core::base32::{self, Base32Error};
+///
+/// assert_eq!(base32::decode(b"1asdl3xhif8oo"), Ok(1_541_815_603_606_036_480));
+/// assert_eq!(base32::decode(b"1ASD13XH1F80U"), Err(Base32Error::Character('U')));
+/// ```
 pub fn decode(text: &[u8]) -> Result<i64, Base32Error> {
     // Before anything is read: a text can have 1 GB.
     if text.len() != LENGTH {

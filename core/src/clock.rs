@@ -6,8 +6,6 @@
 //! since a forward jump is what later leaves a sequence ahead of the clock. The guard is arithmetic on
 //! numbers that the caller reads; only [`Clock`] reads the machine's monotonic clock.
 
-#![forbid(unsafe_code)]
-
 use std::time::{Duration, Instant};
 
 /// A wall clock that runs ahead of the monotonic one by more than this between two looks has jumped.
@@ -34,6 +32,19 @@ pub enum Step {
 }
 
 /// What one backend has seen of its clock.
+///
+/// ```
+/// use pg_snowflake_core::clock::{Guard, Now, Step};
+///
+/// let start = 1_800_000_000_000_000;
+/// let mut guard = Guard::default();
+/// guard.observe(start, || 0);
+///
+/// let (now, step) = guard.observe(start - 300, || 10);
+/// assert_eq!(step, Some(Step::Backward(300)));
+/// assert_eq!(now, Now { reading_us: start - 300, high_water_us: start });
+/// assert_eq!(guard.backward.count, 1);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
     /// The last reading, and the wall and monotonic readings that forward jumps are measured against.
@@ -77,6 +88,7 @@ impl Guard {
     ///
     /// The monotonic clock is asked only when the wall clock has moved by more than a second since the
     /// last time it was asked: no smaller movement can hide a jump of more than a second.
+    #[inline]
     pub fn observe(
         &mut self,
         wall_us: i64,
@@ -112,12 +124,14 @@ impl Guard {
         (self.now(wall_us), step)
     }
 
+    #[inline]
     fn now(&self, reading_us: i64) -> Now {
         Now { reading_us, high_water_us: self.high_water_us }
     }
 }
 
 impl Seen {
+    #[inline]
     fn first(wall_us: i64, monotonic_us: i64) -> Self {
         Seen { wall_us, anchor_wall_us: wall_us, anchor_monotonic_us: monotonic_us }
     }
@@ -139,12 +153,14 @@ impl Clock {
     }
 
     /// Takes note of what the wall clock reads, in microseconds since 1970.
+    #[inline]
     pub fn read(&mut self, wall_us: i64) -> (Now, Option<Step>) {
         let started = &mut self.started;
         self.guard.observe(wall_us, || micros(started.get_or_insert_with(Instant::now).elapsed()))
     }
 
     /// What the guard has seen.
+    #[inline]
     pub fn guard(&self) -> &Guard {
         &self.guard
     }

@@ -1,12 +1,18 @@
 //! An id drawn with its bits and what they mean, for people. Pure text; times are in UTC.
 
-#![forbid(unsafe_code)]
-
 use crate::layout::{Fields, Layout};
 use crate::layout_spec;
 use jiff::Timestamp;
 
-/// The id's bits, field by field from the highest, each with its value.
+/// The id's bits, field by field from the highest, each with its value: `fields` are those of `id` in `layout`.
+///
+/// ```
+/// use pg_snowflake_core::{explain::explain, presets::INSTAGRAM};
+///
+/// let id = 11_637_205_501_278_089;
+/// let drawn = explain(id, INSTAGRAM.split(id), &INSTAGRAM);
+/// assert!(drawn.ends_with("seq   10 bits  1110001001                                        905"));
+/// ```
 pub fn explain(id: i64, fields: Fields, layout: &Layout) -> String {
     let Fields { tick, shard, seq } = fields;
     let time = Field {
@@ -39,6 +45,12 @@ fn title(layout: &Layout) -> String {
 }
 
 /// The instant at which a tick begins, as RFC 3339 has it where the year has four digits.
+///
+/// ```
+/// use pg_snowflake_core::{explain::instant, presets::JS53};
+///
+/// assert_eq!(instant(&JS53, 0), "2020-01-01T00:00:00Z");
+/// ```
 pub fn instant(layout: &Layout, tick: i64) -> String {
     match Timestamp::from_microsecond(layout.instant_of(tick)) {
         Ok(instant) => instant.to_string(),
@@ -66,7 +78,7 @@ impl Field {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::{INSTAGRAM, PRESETS};
+    use crate::presets::INSTAGRAM;
 
     #[test]
     fn the_published_example_is_drawn() {
@@ -85,14 +97,15 @@ mod tests {
 
     #[test]
     fn the_fields_stand_in_their_order_and_an_empty_one_has_no_bits() {
-        for (preset, names) in [(3, ["time", "shard", "seq"]), (4, ["time", "seq", "shard"])] {
-            let layout = PRESETS[preset].1;
+        let [mastodon, sonyflake] =
+            ["mastodon", "sonyflake"].map(|name| Layout::preset(name).unwrap());
+        let cases = [(mastodon, ["time", "shard", "seq"]), (sonyflake, ["time", "seq", "shard"])];
+        for (layout, names) in cases {
             let drawn = explain(1 << 40, layout.split(1 << 40), &layout);
             let found: Vec<&str> =
                 drawn.lines().skip(2).map(|line| line.split(' ').next().unwrap()).collect();
             assert_eq!(found, names);
         }
-        let mastodon = PRESETS[3].1;
         assert!(explain(0, mastodon.split(0), &mastodon).contains("shard  0 bits   "));
     }
 }

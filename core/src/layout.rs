@@ -4,9 +4,31 @@
 //! that only grows: `counter = tick << seq_bits | seq`. That counter is what a sequence holds; an id is the
 //! counter with the shard put back in.
 
-#![forbid(unsafe_code)]
+use std::error::Error;
+use std::fmt;
 
 /// The widths of an id's fields, and what its time counts. The time field is always the highest.
+///
+/// A preset, a layout that [`parse`](crate::layout_spec::parse) returns and one that [`Layout::unpack`] returns are valid. For
+/// one that is put together by hand [`Layout::is_valid`] says so; the arithmetic of one that is not may panic.
+///
+/// ```
+/// use pg_snowflake_core::{Fields, Layout, Unit};
+///
+/// let layout = Layout {
+///     time_bits: 41,
+///     shard_bits: 8,
+///     seq_bits: 14,
+///     shard_is_lowest: false,
+///     unit: Unit::Ms1,
+///     epoch_ms: 1_704_067_200_000, // 2024-01-01
+/// };
+/// assert!(layout.is_valid());
+///
+/// let id = layout.encode(1_704_067_200_123_000, 7, 42).unwrap();
+/// assert_eq!(id, 123 << 22 | 7 << 14 | 42);
+/// assert_eq!(layout.split(id), Fields { tick: 123, shard: 7, seq: 42 });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Bits of the time field, 1..=48.
@@ -24,6 +46,12 @@ pub struct Layout {
 }
 
 /// The lengths that a tick may have.
+///
+/// ```
+/// use pg_snowflake_core::Unit;
+///
+/// assert_eq!((Unit::Ms10.us(), Unit::Ms10.name()), (10_000, "10ms"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// 10 microseconds.
@@ -52,6 +80,7 @@ impl Unit {
     ];
 
     /// Its length in microseconds.
+    #[inline]
     pub const fn us(self) -> i64 {
         match self {
             Unit::Us10 => 10,
@@ -65,6 +94,7 @@ impl Unit {
 
     /// How many whole units are in `us` microseconds, rounded down. The divisors are constants, so that the
     /// compiler multiplies instead of dividing.
+    #[inline]
     const fn count_in(self, us: i64) -> i64 {
         match self {
             Unit::Us10 => us.div_euclid(10),
@@ -77,6 +107,7 @@ impl Unit {
     }
 
     /// Its name in a layout's spec.
+    #[inline]
     pub const fn name(self) -> &'static str {
         Unit::ALL[self as usize].1
     }
@@ -104,6 +135,18 @@ pub enum OutOfRange {
     Seq,
 }
 
+impl fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OutOfRange::Time => "the time is out of the layout's range",
+            OutOfRange::Shard => "the shard is out of the layout's range",
+            OutOfRange::Seq => "the seq is out of the layout's range",
+        })
+    }
+}
+
+impl Error for OutOfRange {}
+
 /// The most bits that a time field may have.
 pub const MAX_TIME_BITS: u8 = 48;
 
@@ -113,43 +156,16 @@ pub const MAX_OTHER_BITS: u8 = 31;
 /// Epochs are below this many milliseconds after 1970, in the year 2527, so that they fit in 44 bits.
 pub const EPOCH_MS_LIMIT: i64 = 1 << 44;
 
-const fn high_shard(time_bits: u8, shard_bits: u8, seq_bits: u8, epoch_ms: i64) -> Layout {
-    Layout { time_bits, shard_bits, seq_bits, shard_is_lowest: false, unit: Unit::Ms1, epoch_ms }
-}
-
-/// The layout that Instagram published, and the default: milliseconds since
-/// 2011-08-24 21:07:01.721 UTC, 8192 shards, 1024 ids a millisecond on each.
-pub const INSTAGRAM: Layout = high_shard(41, 13, 10, 1_314_220_021_721);
-
-/// The layout of Twitter's snowflakes; those of Discord and pgEdge have the shard at the same place.
-pub const TWITTER: Layout = high_shard(41, 10, 12, 1_288_834_974_657);
-
-/// The layout of Sony's sonyflake, with the shard in the low bits.
-pub const SONYFLAKE: Layout = Layout {
-    time_bits: 39,
-    shard_bits: 16,
-    seq_bits: 8,
-    shard_is_lowest: true,
-    unit: Unit::Ms10,
-    epoch_ms: 1_409_529_600_000,
-};
-
-/// A layout whose ids are exact as JavaScript numbers.
-pub const JS53: Layout = high_shard(41, 7, 5, 1_577_836_800_000);
-
-/// The layouts that have a name. A released preset never changes.
-pub const PRESETS: [(&str, Layout); 7] = [
-    ("instagram", INSTAGRAM),
-    ("twitter", TWITTER),
-    ("discord", high_shard(42, 10, 12, 1_420_070_400_000)),
-    ("mastodon", high_shard(48, 0, 16, 0)),
-    ("sonyflake", SONYFLAKE),
-    ("pgedge", high_shard(41, 10, 12, 1_672_531_200_000)),
-    ("js53", JS53),
-];
-
 impl Layout {
     /// The layout in 64 bits, as it is stored: epoch 44 | unit 3 | order 1 | seq 5 | shard 5 | time 6.
+    ///
+    /// ```
+    /// use pg_snowflake_core::{Layout, presets::TWITTER};
+    ///
+    /// assert_eq!(Layout::unpack(TWITTER.pack()), Some(TWITTER));
+    /// assert_eq!(Layout::unpack(0), None);
+    /// ```
+    #[inline]
     pub const fn pack(&self) -> u64 {
         (self.epoch_ms as u64) << 20
             | (self.unit as u64) << 17
@@ -187,58 +203,70 @@ impl Layout {
             && self.epoch_ms < EPOCH_MS_LIMIT
     }
 
-    /// The name of the preset that the layout is.
-    pub fn preset_name(&self) -> Option<&'static str> {
-        PRESETS.iter().find(|(_, preset)| preset == self).map(|&(name, _)| name)
-    }
-
     /// Bits of all fields together.
+    #[inline]
     pub const fn bits(&self) -> u8 {
         self.time_bits + self.shard_bits + self.seq_bits
     }
 
     /// Whether `id` has no bit above the layout's.
+    ///
+    /// ```
+    /// use pg_snowflake_core::presets::JS53;
+    ///
+    /// assert!(JS53.has((1 << 53) - 1));
+    /// assert!(!JS53.has(1 << 53));
+    /// ```
+    #[inline]
     pub const fn has(&self, id: i64) -> bool {
         self.bits() == 64 || id as u64 >> self.bits() == 0
     }
 
     /// The number of shards; a shard id is below it.
+    #[inline]
     pub const fn shards(&self) -> i64 {
         1 << self.shard_bits
     }
 
     /// The number of ids that a shard has in a tick; a seq is below it.
+    #[inline]
     pub const fn seqs(&self) -> i64 {
         1 << self.seq_bits
     }
 
     /// Length of a tick in microseconds.
+    #[inline]
     pub const fn tick_us(&self) -> i64 {
         self.unit.us()
     }
 
     /// The tick that `unix_us` falls in; negative before the layout's epoch.
+    #[inline]
     pub const fn tick_at(&self, unix_us: i64) -> i64 {
         self.ticks_in(unix_us.saturating_sub(self.epoch_us()))
     }
 
     /// How many whole ticks a duration has.
+    #[inline]
     pub const fn ticks_in(&self, duration_us: i64) -> i64 {
         self.unit.count_in(duration_us)
     }
 
     /// The instant at which `tick` begins, in microseconds since 1970, saturating at the ends of `i64`.
+    #[inline]
     pub const fn instant_of(&self, tick: i64) -> i64 {
         tick.saturating_mul(self.tick_us()).saturating_add(self.epoch_us())
     }
 
     /// The highest tick that the time field holds.
+    #[inline]
     pub const fn last_tick(&self) -> i64 {
         (1 << self.time_bits) - 1
     }
 
     /// The highest tick that generation may use: above it the id's sign bit would be set, and a
     /// negative id sorts before all others.
+    #[inline]
     pub const fn max_tick(&self) -> i64 {
         let sign_free = 63 - self.low_bits();
         let bits = if self.time_bits < sign_free { self.time_bits } else { sign_free };
@@ -246,16 +274,19 @@ impl Layout {
     }
 
     /// The highest counter that generation may use: the last one in [`Layout::max_tick`].
+    #[inline]
     pub const fn max_counter(&self) -> i64 {
         self.last_counter_in(self.max_tick())
     }
 
     /// The tick of a counter.
+    #[inline]
     pub const fn tick_of(&self, counter: i64) -> i64 {
         counter >> self.seq_bits
     }
 
     /// The last counter whose tick is `tick`, saturating at the end of `i64`.
+    #[inline]
     pub const fn last_counter_in(&self, tick: i64) -> i64 {
         if tick >= i64::MAX >> self.seq_bits {
             return i64::MAX;
@@ -264,16 +295,19 @@ impl Layout {
     }
 
     /// `counter` moved to `tick`, its seq kept: the jump to the clock.
+    #[inline]
     pub const fn at_tick(&self, counter: i64, tick: i64) -> i64 {
         (tick << self.seq_bits) | (counter & self.seq_mask())
     }
 
     /// `counter`, at `tick` where that is ahead of it.
+    #[inline]
     pub const fn not_before(&self, counter: i64, tick: i64) -> i64 {
         if tick > self.tick_of(counter) { self.at_tick(counter, tick) } else { counter }
     }
 
     /// How many counters pass in `duration_us` at full rate; at least 1.
+    #[inline]
     pub const fn counters_in(&self, duration_us: i64) -> i64 {
         let counters = (duration_us as i128 * (1 << self.seq_bits)) / self.tick_us() as i128;
         if counters < 1 { 1 } else { counters as i64 }
@@ -282,6 +316,15 @@ impl Layout {
     /// The id of `counter` on `shard`.
     ///
     /// The caller keeps `counter` within `0..=max_counter()` and `shard` below [`Layout::shards`].
+    ///
+    /// ```
+    /// use pg_snowflake_core::presets::TWITTER;
+    ///
+    /// let counter = TWITTER.at_tick(42, 1000); // tick 1000, seq 42
+    /// assert_eq!(counter, 1000 << 12 | 42);
+    /// assert_eq!(TWITTER.id(counter, 5), 1000 << 22 | 5 << 12 | 42);
+    /// ```
+    #[inline]
     pub const fn id(&self, counter: i64, shard: u32) -> i64 {
         self.compose(Fields {
             tick: self.tick_of(counter),
@@ -291,6 +334,7 @@ impl Layout {
     }
 
     /// The id of these fields, each of which the caller keeps within its width.
+    #[inline]
     pub const fn compose(&self, fields: Fields) -> i64 {
         let Fields { tick, shard, seq } = fields;
         self.shift_tick(tick)
@@ -299,6 +343,17 @@ impl Layout {
     }
 
     /// The id of the tick that `unix_us` falls in, on that shard, with that seq. `i64::MAX` is after every tick.
+    ///
+    /// Fails where the layout has no room for one of the three.
+    ///
+    /// ```
+    /// use pg_snowflake_core::{OutOfRange, presets::TWITTER};
+    ///
+    /// assert_eq!(TWITTER.encode(TWITTER.instant_of(1000), 5, 42), Ok(1000 << 22 | 5 << 12 | 42));
+    /// assert_eq!(TWITTER.encode(0, 5, 42), Err(OutOfRange::Time));
+    /// assert_eq!(TWITTER.encode(TWITTER.instant_of(1000), 1024, 42), Err(OutOfRange::Shard));
+    /// ```
+    #[inline]
     pub fn encode(&self, unix_us: i64, shard: i32, seq: i32) -> Result<i64, OutOfRange> {
         let tick = self.tick_at(unix_us);
         if unix_us == i64::MAX || !(0..=self.last_tick()).contains(&tick) {
@@ -310,17 +365,30 @@ impl Layout {
     }
 
     /// `shard` as a shard id, if the layout has it.
+    #[inline]
     pub fn shard(&self, shard: i32) -> Option<u32> {
         below(self.shards(), shard)
     }
 
     /// `tick` where the time field is, and all else 0.
+    #[inline]
     pub const fn shift_tick(&self, tick: i64) -> i64 {
         tick << self.low_bits()
     }
 
     /// The fields of `id`, read as this layout. The time field is unsigned, so an id whose sign bit is
     /// set still shows its true time.
+    ///
+    /// Bits above the layout's are ignored: ask [`Layout::has`] first.
+    ///
+    /// ```
+    /// use pg_snowflake_core::{Fields, presets::TWITTER};
+    ///
+    /// let fields = TWITTER.split(1_541_815_603_606_036_480);
+    /// assert_eq!(fields, Fields { tick: 367_597_485_448, shard: 378, seq: 0 });
+    /// assert_eq!(TWITTER.instant_of(fields.tick), 1_656_432_460_105_000);
+    /// ```
+    #[inline]
     pub const fn split(&self, id: i64) -> Fields {
         let bits = id as u64;
         Fields {
@@ -333,6 +401,16 @@ impl Layout {
     /// The smallest id whose time is `unix_us` or later. Before the layout's epoch that is 0; after the
     /// layout's last tick it is above every id, or `i64::MAX` where the ids fill 63 bits. `i64::MAX` is
     /// after every tick.
+    ///
+    /// ```
+    /// use pg_snowflake_core::presets::TWITTER;
+    ///
+    /// let noon_us = 1_656_417_600_000_000; // 2022-06-28 12:00
+    /// let id = 1_541_815_603_606_036_480; // of the same day, 16:07
+    /// assert!(id >= TWITTER.min_id(noon_us));
+    /// assert!(id < TWITTER.min_id(noon_us + 5 * 3_600_000_000));
+    /// ```
+    #[inline]
     pub const fn min_id(&self, unix_us: i64) -> i64 {
         // Rounded up: an id's time is the beginning of its tick.
         let tick = self.tick_at(unix_us.saturating_sub(1)).saturating_add(1);
@@ -347,31 +425,37 @@ impl Layout {
         }
     }
 
+    #[inline]
     const fn epoch_us(&self) -> i64 {
         self.epoch_ms * 1_000
     }
 
     /// Bits below the time field.
+    #[inline]
     pub const fn low_bits(&self) -> u8 {
         self.shard_bits + self.seq_bits
     }
 
     /// How far the shard field is from the right.
+    #[inline]
     pub const fn shard_shift(&self) -> u8 {
         if self.shard_is_lowest { 0 } else { self.seq_bits }
     }
 
     /// How far the seq field is from the right.
+    #[inline]
     pub const fn seq_shift(&self) -> u8 {
         if self.shard_is_lowest { self.shard_bits } else { 0 }
     }
 
+    #[inline]
     const fn seq_mask(&self) -> i64 {
         (1 << self.seq_bits) - 1
     }
 }
 
 /// `value`, if it is not negative and below `limit`.
+#[inline]
 fn below(limit: i64, value: i32) -> Option<u32> {
     u32::try_from(value).ok().filter(|&value| i64::from(value) < limit)
 }
@@ -379,7 +463,8 @@ fn below(limit: i64, value: i32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout_spec::tests::any_layout;
+    use crate::any::any_layout;
+    use crate::presets::{INSTAGRAM, JS53, TWITTER};
     use proptest::prelude::*;
 
     #[test]

@@ -3,19 +3,27 @@
 //! Pure text and numbers. The fields stand in their order in the id, high bits first, so that
 //! `time:39 seq:8 shard:16` puts the shard lowest.
 
-#![forbid(unsafe_code)]
-
 use crate::excerpt::excerpt;
-use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, PRESETS, Unit};
+use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, Unit};
+use crate::presets::PRESETS;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use std::error::Error;
 use std::fmt;
 
 /// The longest text that is read as a layout, in bytes. A spec has less than 80 where single spaces separate its parts.
 pub const LONGEST: usize = 1000;
 
 /// What is wrong with a spec, and what is allowed.
+///
+/// ```
+/// use pg_snowflake_core::layout_spec::parse;
+///
+/// let error = parse("time:49 shard:5 seq:5 epoch:2024-01-01 unit:1ms", 1_800_000_000_000).unwrap_err();
+/// assert_eq!(error.message, "\"time:49\" in a layout is no width of that field");
+/// assert_eq!(error.allowed, "The time field has 1 to 48 bits, in plain digits as in \"time:48\".");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     /// What is wrong.
@@ -23,6 +31,15 @@ pub struct SpecError {
     /// What is allowed.
     pub allowed: String,
 }
+
+impl fmt::Display for SpecError {
+    /// Both, in one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}. {}", self.message, self.allowed)
+    }
+}
+
+impl Error for SpecError {}
 
 fn refuse<T>(message: String, allowed: impl Into<String>) -> Result<T, SpecError> {
     Err(SpecError { message, allowed: allowed.into() })
@@ -39,6 +56,13 @@ impl fmt::Display for Layout {
 }
 
 /// The spec of a layout, also where it is a preset: all parts in a fixed order.
+///
+/// ```
+/// use pg_snowflake_core::{layout_spec::spec, presets::SONYFLAKE};
+///
+/// assert_eq!(spec(&SONYFLAKE), "time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms");
+/// assert_eq!(SONYFLAKE.to_string(), "sonyflake");
+/// ```
 pub fn spec(layout: &Layout) -> String {
     let Layout { time_bits, shard_bits, seq_bits, .. } = layout;
     let (shard, seq) = (format!("shard:{shard_bits}"), format!("seq:{seq_bits}"));
@@ -58,6 +82,15 @@ fn epoch_text(epoch_ms: i64) -> String {
 }
 
 /// The layout that `text` names. `now_ms` is the clock in milliseconds since 1970, which no epoch may be after.
+///
+/// ```
+/// use pg_snowflake_core::{layout_spec::parse, presets::SONYFLAKE};
+///
+/// let now_ms = 1_800_000_000_000;
+/// assert_eq!(parse("sonyflake", now_ms), Ok(SONYFLAKE));
+/// assert_eq!(parse("time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms", now_ms), Ok(SONYFLAKE));
+/// assert!(parse("sunnyflake", now_ms).is_err());
+/// ```
 pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
     if text.len() > LONGEST {
         return refuse(
@@ -66,7 +99,7 @@ pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
         );
     }
     let text = text.trim();
-    if let Some(&(_, preset)) = PRESETS.iter().find(|(name, _)| *name == text) {
+    if let Some(preset) = Layout::preset(text) {
         return Ok(preset);
     }
     if !text.contains(':') {
@@ -77,9 +110,10 @@ pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
 }
 
 fn one_of() -> String {
+    let names: Vec<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
     format!(
         "A layout is one of {}, or a spec such as \"time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms\".",
-        PRESETS.map(|(name, _)| name).join(", ")
+        names.join(", ")
     )
 }
 
@@ -225,30 +259,15 @@ fn epoch_ms(text: &str) -> Option<i64> {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
-    use crate::layout::{INSTAGRAM, SONYFLAKE};
+    use crate::any::{NOW_MS, any_layout};
+    use crate::presets::{INSTAGRAM, SONYFLAKE};
     use proptest::prelude::*;
-
-    const NOW_MS: i64 = 1_800_000_000_000;
-
-    /// Any layout that a spec can name.
-    pub fn any_layout() -> impl Strategy<Value = Layout> {
-        (1..=48_u8, 0..=31_u8, 0..=31_u8, any::<bool>(), 0..6_usize, 0..=NOW_MS)
-            .prop_map(|(time_bits, shard_bits, seq_bits, shard_is_lowest, unit, epoch_ms)| Layout {
-                time_bits,
-                shard_bits,
-                seq_bits,
-                shard_is_lowest,
-                unit: Unit::ALL[unit].0,
-                epoch_ms,
-            })
-            .prop_filter("64 bits at most", |layout| layout.bits() <= 64)
-    }
 
     #[test]
     fn a_presets_name_and_its_spec_are_the_same_layout() {
-        for (name, preset) in PRESETS {
+        for &(name, preset) in PRESETS {
             assert_eq!(parse(name, NOW_MS), Ok(preset));
             assert_eq!(parse(&spec(&preset), NOW_MS), Ok(preset));
             assert_eq!(preset.to_string(), name);

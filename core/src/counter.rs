@@ -3,8 +3,6 @@
 //! [`advance`] is the whole policy, as a function of numbers: no page, no lock, no clock of its own.
 //! Uniqueness rests on one rule, that a counter is only ever moved up; the clock decides how far.
 
-#![forbid(unsafe_code)]
-
 use crate::clock::Now;
 use crate::layout::Layout;
 
@@ -89,6 +87,7 @@ impl Coverage {
     ///
     /// At most as many as core would let it take. Commands that rewrite a sequence may copy `log_cnt` into storage that no
     /// record covers, and plain `nextval` believes it there.
+    #[inline]
     pub fn log_cnt(self, run: Run) -> i64 {
         (self.last - run.last).min(SEQ_LOG_VALS)
     }
@@ -149,6 +148,7 @@ impl Cached {
     /// Whether the next cached counter may be used: it is of the same layout, its tick is not behind the clock
     /// (then ids would carry a time that has passed, and sort below other sessions'), and not further ahead of
     /// it than the policy permits.
+    #[inline]
     pub fn is_usable(&self, layout: &Layout, policy: Policy, now: Now) -> bool {
         let tick = layout.tick_of(self.next);
         self.layout == *layout
@@ -157,18 +157,21 @@ impl Cached {
     }
 
     /// What is left after the next counter has been used.
+    #[inline]
     pub fn rest(self) -> Option<Cached> {
         (self.next < self.last).then_some(Cached { next: self.next + 1, ..self })
     }
 }
 
 /// The last tick that a counter may have when the clock reads `unix_us`.
+#[inline]
 fn lead_limit(layout: Layout, policy: Policy, unix_us: i64) -> i64 {
     layout.tick_at(unix_us) + layout.ticks_in(policy.max_lead_us)
 }
 
 /// The first tick that may be used: the clock's; after a step back the one after the highest that was seen, in
 /// which ids may have been issued.
+#[inline]
 fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
     if now.high_water_us > now.reading_us {
         layout.tick_at(now.high_water_us) + 1
@@ -178,6 +181,7 @@ fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
 }
 
 /// The counter that is due.
+#[inline]
 fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
     let Request { layout, policy, now, taken } = request;
     // A sequence that stands at the end of bigint has no next value; saturating leaves it there, where it
@@ -198,6 +202,31 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 ///
 /// `max_value` is the sequence's MAXVALUE, and `count` how many counters are wanted, at least 1; fewer are issued where
 /// the lead or an end is near.
+///
+/// ```
+/// use pg_snowflake_core::clock::Now;
+/// use pg_snowflake_core::counter::{Decision, Policy, Request, Run, State, advance};
+/// use pg_snowflake_core::presets::TWITTER;
+///
+/// let reading_us = 1_800_000_000_000_000;
+/// let request = Request {
+///     layout: TWITTER,
+///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
+///     now: Now { reading_us, high_water_us: reading_us },
+///     taken: None,
+/// };
+/// let now_tick = TWITTER.tick_at(reading_us);
+///
+/// // Behind the clock: to its tick, and the seq goes on.
+/// let behind = State { last_value: TWITTER.at_tick(6, now_tick - 1000), is_called: true };
+/// let first = TWITTER.at_tick(7, now_tick);
+/// assert_eq!(advance(behind, i64::MAX, 1, request), Decision::Issue(Run { first, last: first }));
+///
+/// // 100 ms and a tick ahead: the clock comes within the limit in a millisecond, and a wait is 5 ms or more.
+/// let ahead = State { last_value: TWITTER.at_tick(0, now_tick + 101), is_called: true };
+/// assert_eq!(advance(ahead, i64::MAX, 1, request), Decision::Wait { us: 5_000 });
+/// ```
+#[inline]
 pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> Decision {
     let Request { layout, policy, now, taken } = request;
     let now_tick = layout.tick_at(now.reading_us);
@@ -254,6 +283,7 @@ fn hold(first_tick: i64, limit: i64, request: Request) -> Decision {
 
 /// Decides whether the run needs a WAL record, as `nextval_internal()` does. `covered` is the last counter that a record
 /// covers already; `None` where replay would find no such record.
+#[inline]
 pub fn cover(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) -> Coverage {
     if let Some(last) = covered.filter(|&last| run.last <= last) {
         return Coverage { last, is_new: false };
@@ -262,7 +292,5 @@ pub fn cover(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) -> 
     Coverage { last: ahead.min(max_value).min(layout.max_counter()), is_new: true }
 }
 
-// The path is the ordinary one, spelt out for pg_test/fuzz, which takes this file by its path.
 #[cfg(test)]
-#[path = "counter/tests.rs"]
 mod tests;

@@ -1,9 +1,9 @@
 //! The policy by cases, and against a model of a server that crashes under clocks that step.
 
 use super::*;
+use crate::any::any_layout;
 use crate::clock::Guard;
-use crate::layout::INSTAGRAM;
-use crate::layout_spec::tests::any_layout;
+use crate::presets::INSTAGRAM;
 use proptest::prelude::*;
 use std::collections::HashSet;
 

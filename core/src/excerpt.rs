@@ -3,8 +3,6 @@
 //! The server allocates less than 1 GB at a time, and a text can be almost as long. A message that repeated it whole could
 //! not be reported: pgrx copies a message outside of what catches errors, and the server process ended.
 
-#![forbid(unsafe_code)]
-
 use std::borrow::Cow;
 
 /// How many characters of a user's text a message repeats.
@@ -23,6 +21,13 @@ pub fn ascii_excerpt(text: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 /// The text, or so many of its characters and an ellipsis.
+///
+/// ```
+/// use pg_snowflake_core::excerpt::clipped;
+///
+/// assert_eq!(clipped("äöü", 3), "äöü");
+/// assert_eq!(clipped("äöüß", 3), "äöü...");
+/// ```
 pub fn clipped(text: &str, characters: usize) -> Cow<'_, str> {
     match text.char_indices().nth(characters) {
         None => Cow::Borrowed(text),

@@ -1,13 +1,24 @@
-//! Where a sequence stands between the clock and the end of its layout, as arithmetic on numbers that the caller reads.
-
-#![forbid(unsafe_code)]
+//! How far a sequence is from the clock, and from the end of its layout.
 
 use crate::counter::State;
 use crate::layout::Layout;
 
-/// Where a sequence stands.
+/// The room that a sequence has: behind the clock, and before its end.
+///
+/// ```
+/// use pg_snowflake_core::counter::State;
+/// use pg_snowflake_core::headroom::Headroom;
+/// use pg_snowflake_core::presets::TWITTER;
+///
+/// let now_us = 1_800_000_000_000_000;
+/// let last_value = TWITTER.at_tick(0, TWITTER.tick_at(now_us) + 80); // 80 ms ahead of the clock
+/// let headroom = Headroom::of(State { last_value, is_called: true }, i64::MAX, TWITTER, now_us);
+///
+/// assert_eq!(headroom.lead_us, 80_000);
+/// assert_eq!(headroom.ids_left, TWITTER.max_counter() - last_value);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct Headroom {
     /// The time of the last id, in microseconds since 1970; `None` where none can have been taken: the sequence was
     /// never called, or holds a negative number, which no id has.
     pub last_us: Option<i64>,
@@ -18,13 +29,15 @@ pub struct Standing {
     pub ids_left: i64,
 }
 
-/// Where a sequence with this state and MAXVALUE stands in `layout` when the clock reads `now_us`.
-pub fn standing(state: State, max_value: i64, layout: Layout, now_us: i64) -> Standing {
-    let tick = layout.tick_of(state.last_value);
-    Standing {
-        last_us: (state.is_called && state.last_value >= 0).then(|| layout.instant_of(tick)),
-        lead_us: layout.instant_of(tick).saturating_sub(now_us).max(0),
-        ids_left: ids_left(state, max_value, layout, now_us),
+impl Headroom {
+    /// That of a sequence with this state and MAXVALUE in `layout` when the clock reads `now_us`.
+    pub fn of(state: State, max_value: i64, layout: Layout, now_us: i64) -> Headroom {
+        let tick = layout.tick_of(state.last_value);
+        Headroom {
+            last_us: (state.is_called && state.last_value >= 0).then(|| layout.instant_of(tick)),
+            lead_us: layout.instant_of(tick).saturating_sub(now_us).max(0),
+            ids_left: ids_left(state, max_value, layout, now_us),
+        }
     }
 }
 
@@ -41,7 +54,7 @@ fn ids_left(state: State, max_value: i64, layout: Layout, now_us: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::{INSTAGRAM, JS53, PRESETS};
+    use crate::presets::{INSTAGRAM, JS53, PRESETS};
 
     const NOW_US: i64 = 1_800_000_000_000_000;
 
@@ -49,8 +62,8 @@ mod tests {
         State { last_value, is_called }
     }
 
-    fn in_instagram(state: State, max_value: i64) -> Standing {
-        standing(state, max_value, INSTAGRAM, NOW_US)
+    fn in_instagram(state: State, max_value: i64) -> Headroom {
+        Headroom::of(state, max_value, INSTAGRAM, NOW_US)
     }
 
     /// The first counter of the clock's tick and so many milliseconds.
@@ -66,9 +79,9 @@ mod tests {
 
     #[test]
     fn the_last_id_has_the_time_of_its_tick() {
-        let standing = in_instagram(at(counter_in(-2500) + 3, true), i64::MAX);
-        assert_eq!(standing.last_us, Some(NOW_US - 2_500_000));
-        assert_eq!(standing.lead_us, 0);
+        let headroom = in_instagram(at(counter_in(-2500) + 3, true), i64::MAX);
+        assert_eq!(headroom.last_us, Some(NOW_US - 2_500_000));
+        assert_eq!(headroom.lead_us, 0);
     }
 
     #[test]
@@ -97,16 +110,16 @@ mod tests {
     #[test]
     fn after_the_end_of_the_layout_nothing_is_left() {
         let after = JS53.instant_of(JS53.max_tick() + 1);
-        assert_eq!(standing(at(1, false), i64::MAX, JS53, after).ids_left, 0);
+        assert_eq!(Headroom::of(at(1, false), i64::MAX, JS53, after).ids_left, 0);
     }
 
     #[test]
     fn the_ends_of_bigint_are_no_overflow() {
-        for (_, layout) in PRESETS {
+        for &(_, layout) in PRESETS {
             for last_value in [i64::MIN, 0, i64::MAX] {
                 for now_us in [i64::MIN, 0, NOW_US, i64::MAX] {
-                    let standing = standing(at(last_value, true), i64::MAX, layout, now_us);
-                    assert!(standing.lead_us >= 0 && standing.ids_left >= 0, "{standing:?}");
+                    let headroom = Headroom::of(at(last_value, true), i64::MAX, layout, now_us);
+                    assert!(headroom.lead_us >= 0 && headroom.ids_left >= 0, "{headroom:?}");
                 }
             }
         }

@@ -9,8 +9,6 @@
 //! 62 bits  the fields below time, as they stand in the id
 //! ```
 
-#![forbid(unsafe_code)]
-
 use crate::layout::Layout;
 
 const VERSION: u128 = 7;
@@ -18,6 +16,14 @@ const VARIANT: u128 = 2;
 
 /// The UUID that carries `id`; `None` where the id's time is later than a UUID's 48 bits of milliseconds hold,
 /// in the year 10889.
+///
+/// ```
+/// use pg_snowflake_core::{presets::INSTAGRAM, uuid};
+///
+/// let uuid = uuid::from_id(11_637_205_501_278_089, &INSTAGRAM).unwrap();
+/// assert_eq!(format!("{uuid:032x}"), "0132504e0bf17000800000000014f789");
+/// assert_eq!(uuid::to_id(uuid, &INSTAGRAM), Some(11_637_205_501_278_089));
+/// ```
 pub fn from_id(id: i64, layout: &Layout) -> Option<u128> {
     let (low_bits, ticks_per_ms) = (layout.low_bits(), ticks_per_ms(layout));
     let tick = layout.split(id).tick;
@@ -55,8 +61,8 @@ const fn low_mask(bits: u8) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::{INSTAGRAM, PRESETS};
-    use crate::layout_spec::tests::any_layout;
+    use crate::any::any_layout;
+    use crate::presets::{INSTAGRAM, PRESETS};
     use proptest::prelude::*;
 
     /// An id of that layout, of which `bits` chooses one.

@@ -1,0 +1,106 @@
+//! Snowflake ids without a server: what the PostgreSQL extension pg_snowflake computes, as functions of numbers.
+//!
+//! An id is a 64-bit integer with three fields, `time | shard | seq`. A [`Layout`] says how wide each of them is, how long
+//! a tick of the time is, and when it begins to count. Without its shard field an id is one integer that only grows, the
+//! *counter* `tick << seq_bits | seq`, which a PostgreSQL sequence holds as its `last_value`.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | [`layout`] | the fields of an id, and ids from fields, counters and times |
+//! | [`presets`] | the layouts that have a name |
+//! | [`layout_spec`] | layouts from text, and their text |
+//! | [`base32`], [`uuid`], [`explain`] | ids as 13 characters, as UUIDs of version 7, as a drawing of their bits |
+//! | [`counter`] | which counter comes next, given the last one and the clock |
+//! | [`clock`] | a clock that may step |
+//! | [`headroom`] | how far a counter is from the clock and from the end of its layout |
+//! | [`excerpt`] | the beginning of a text, for a message |
+//!
+//! Nothing here reads the wall clock, and only [`clock::Clock`] reads the monotonic one: times are arguments. They are
+//! microseconds since 1970-01-01 UTC where a name ends in `_us`, and milliseconds where it ends in `_ms`.
+//!
+//! # Decode an id
+//!
+//! ```
+//! use pg_snowflake_core::{Fields, Layout, explain};
+//!
+//! let layout = Layout::preset("instagram").expect("a preset");
+//! let id = 11_637_205_501_278_089;
+//!
+//! assert!(layout.has(id)); // false for a number that no id of this layout is
+//! let Fields { tick, shard, seq } = layout.split(id);
+//! assert_eq!((shard, seq), (1341, 905));
+//! assert_eq!(layout.instant_of(tick), 1_315_607_284_721_000);
+//! assert_eq!(explain::instant(&layout, tick), "2011-09-09T22:28:04.721Z");
+//! ```
+//!
+//! # Parse a layout
+//!
+//! ```
+//! use pg_snowflake_core::layout_spec;
+//!
+//! let now_ms = 1_800_000_000_000; // no epoch may be after the clock
+//! let layout = layout_spec::parse("time:41 shard:8 seq:14 epoch:2024-01-01 unit:1ms", now_ms)?;
+//!
+//! assert_eq!(layout.shards(), 256);
+//! assert_eq!(layout.min_id(1_704_067_201_000_000), 1000 << 22); // the lowest id of 2024-01-01 00:00:01
+//! assert_eq!(layout.to_string(), "time:41 shard:8 seq:14 epoch:2024-01-01 unit:1ms");
+//! # Ok::<(), layout_spec::SpecError>(())
+//! ```
+//!
+//! # Generate ids
+//!
+//! [`counter::advance`] decides; its caller keeps the counter. To move the counter under a lock and to log it before an id
+//! is used is up to the caller, as the extension does in a sequence.
+//!
+//! ```
+//! use pg_snowflake_core::clock::Now;
+//! use pg_snowflake_core::counter::{self, Decision, Policy, Request, State};
+//! use pg_snowflake_core::presets::INSTAGRAM;
+//!
+//! let reading_us = 1_800_000_000_000_000;
+//! let request = Request {
+//!     layout: INSTAGRAM,
+//!     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
+//!     now: Now { reading_us, high_water_us: reading_us },
+//!     taken: None,
+//! };
+//! let mut state = State { last_value: 1, is_called: false };
+//! let mut ids = Vec::new();
+//! for _ in 0..3 {
+//!     match counter::advance(state, i64::MAX, 1, request) {
+//!         Decision::Issue(run) => {
+//!             state = State { last_value: run.last, is_called: true };
+//!             ids.push(INSTAGRAM.id(run.first, 5)); // on shard 5
+//!         }
+//!         Decision::Wait { us } => std::thread::sleep(std::time::Duration::from_micros(us as u64)),
+//!         Decision::Refuse(refusal) => panic!("{refusal:?}"),
+//!     }
+//! }
+//! assert!(ids.is_sorted());
+//! assert_eq!(INSTAGRAM.split(ids[2]).seq, 3);
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod base32;
+pub mod clock;
+pub mod counter;
+pub mod excerpt;
+pub mod explain;
+pub mod headroom;
+pub mod layout;
+pub mod layout_spec;
+pub mod presets;
+pub mod uuid;
+
+pub use layout::{Fields, Layout, OutOfRange, Unit};
+pub use presets::PRESETS;
+
+#[cfg(test)]
+mod any;
+
+/// The examples of README.md, which run with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,78 @@
+//! The layouts that have a name.
+
+use crate::layout::{Layout, Unit};
+
+/// The layout that Instagram published, and the default: milliseconds since
+/// 2011-08-24 21:07:01.721 UTC, 8192 shards, 1024 ids a millisecond on each.
+pub const INSTAGRAM: Layout = high_shard(41, 13, 10, 1_314_220_021_721);
+
+/// The layout of Twitter's snowflakes; those of Discord, pgEdge and PgDog have the shard at the same place.
+pub const TWITTER: Layout = high_shard(41, 10, 12, 1_288_834_974_657);
+
+/// The layout of Sony's sonyflake, with the shard in the low bits.
+pub const SONYFLAKE: Layout = Layout {
+    time_bits: 39,
+    shard_bits: 16,
+    seq_bits: 8,
+    shard_is_lowest: true,
+    unit: Unit::Ms10,
+    epoch_ms: 1_409_529_600_000,
+};
+
+/// A layout whose ids are exact as JavaScript numbers.
+pub const JS53: Layout = high_shard(41, 7, 5, 1_577_836_800_000);
+
+/// Every preset with its name, in the order in which the extension's view `snowflake_layouts` shows them. Parsing and
+/// printing a layout, the view and the checks of the documentation read this table.
+///
+/// A released preset never changes. CONTRIBUTING.md says how to add one.
+///
+/// ```
+/// use pg_snowflake_core::{Layout, PRESETS, presets::TWITTER};
+///
+/// assert!(PRESETS.contains(&("twitter", TWITTER)));
+/// assert_eq!(Layout::preset("twitter"), Some(TWITTER));
+/// assert_eq!(TWITTER.preset_name(), Some("twitter"));
+/// ```
+pub const PRESETS: &[(&str, Layout)] = &[
+    ("instagram", INSTAGRAM),
+    ("twitter", TWITTER),
+    ("discord", high_shard(42, 10, 12, 1_420_070_400_000)),
+    ("mastodon", high_shard(48, 0, 16, 0)),
+    ("sonyflake", SONYFLAKE),
+    ("pgedge", high_shard(41, 10, 12, 1_672_531_200_000)),
+    ("js53", JS53),
+];
+
+impl Layout {
+    /// The preset of that name.
+    pub fn preset(name: &str) -> Option<Layout> {
+        PRESETS.iter().find(|(of_preset, _)| *of_preset == name).map(|&(_, layout)| layout)
+    }
+
+    /// The name of the preset that the layout is.
+    pub fn preset_name(&self) -> Option<&'static str> {
+        PRESETS.iter().find(|(_, preset)| preset == self).map(|&(name, _)| name)
+    }
+}
+
+const fn high_shard(time_bits: u8, shard_bits: u8, seq_bits: u8, epoch_ms: i64) -> Layout {
+    Layout { time_bits, shard_bits, seq_bits, shard_is_lowest: false, unit: Unit::Ms1, epoch_ms }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_preset_is_a_layout_of_its_own_under_a_name_of_its_own() {
+        let names: HashSet<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
+        let layouts: HashSet<Layout> = PRESETS.iter().map(|&(_, layout)| layout).collect();
+        assert_eq!((names.len(), layouts.len()), (PRESETS.len(), PRESETS.len()));
+        for (name, layout) in PRESETS {
+            assert!(layout.is_valid(), "{name}");
+            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()), "{name}");
+        }
+    }
+}
