@@ -2,7 +2,7 @@
 
 use crate::layout_type::SqlLayout;
 use crate::report::Report;
-use crate::row::Row;
+use crate::result_row::Row;
 use crate::timestamp::{timestamptz, unix_us_of};
 use pg_snowflake_core::base32::{self, Base32Error};
 use pg_snowflake_core::excerpt::ascii_excerpt;

@@ -2,7 +2,7 @@
 //! and a typo fails where it is written and not when the first row comes.
 
 use crate::report::Report;
-use crate::row::Row;
+use crate::result_row::Row;
 use crate::timestamp::{interval, timestamptz, unix_us_of};
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::layout_spec::{self, SpecError};

@@ -2,29 +2,27 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
+#![warn(clippy::mod_module_files)]
 
 #[cfg(not(panic = "unwind"))]
 compile_error!(
     "a Rust panic becomes a PostgreSQL ERROR by unwinding; build with panic = \"unwind\""
 );
 
-mod columns;
 mod convert;
 mod decode;
 mod error;
-mod expression;
 mod fence;
+mod generate;
 mod layout_type;
-mod locate;
-mod nextval;
-mod partition;
+mod monitor;
 mod released;
 mod report;
-mod row;
+mod result_row;
+mod routing;
 mod sequence;
 mod settings;
 mod shard;
-mod status;
 mod timestamp;
 
 use pgrx::prelude::*;

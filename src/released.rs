@@ -2,7 +2,7 @@
 //! `ALTER EXTENSION pg_snowflake UPDATE`, and this library serves it until then.
 
 use crate::layout_type::SqlLayout;
-use crate::{convert, nextval};
+use crate::{convert, generate};
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
@@ -21,5 +21,5 @@ fn snowflake_adopt(
 /// `snowflake_shard_id()` of 0.1.0.
 #[pg_extern(sql = false)]
 fn snowflake_shard_id_of_this_database() -> i32 {
-    nextval::snowflake_current_shard()
+    generate::snowflake_current_shard()
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 const SOURCES: [(&str, usize); 4] = [
     ("src/error.rs", 16),
     ("src/fence/report.rs", 4),
-    ("src/row.rs", 1),
-    ("src/sequence/now.rs", 2),
+    ("src/result_row.rs", 1),
+    ("src/sequence/backend_clock.rs", 2),
 ];
 
 #[test]

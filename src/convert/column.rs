@@ -1,7 +1,7 @@
 //! The column that is converted: what it is, under a lock.
 
 mod constraints;
-mod found;
+mod existing_sequence;
 
 use super::catalog::{Extension, TREE, lock, rows, text};
 use super::encoding::{from_server, to_server};
@@ -9,7 +9,7 @@ use super::plan::{Facts, Grant, Sequence};
 use super::references::{Holder, Narrows, Reach, lock_tree, refuse_other_owners};
 use super::refusal;
 use crate::report::no_such_table;
-use found::{Found, ROLE, grant};
+use existing_sequence::{Found, ROLE, grant};
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 

@@ -48,7 +48,7 @@ unsafe extern "C-unwind" fn process_utility(
             completion,
         );
         if discards {
-            super::session::forget_all();
+            super::seq_table::forget_all();
         }
     }
 }

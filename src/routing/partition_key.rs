@@ -1,6 +1,6 @@
 //! Core's choice of a partition, for a table that is partitioned by a single bigint column.
 
-use crate::partition::Class;
+use super::operator_class::Class;
 use crate::report::text;
 use pgrx::PgRelation;
 use pgrx::prelude::*;

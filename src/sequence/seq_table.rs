@@ -1,8 +1,8 @@
 //! What a session remembers of each sequence it has used, for the backend's life or until DISCARD, as core's
 //! `seqhashtab`.
 
-use super::backend::OfBackend;
-use super::visit::{Permit, Place};
+use super::backend_local::OfBackend;
+use super::nextval::{Permit, Place};
 use crate::settings;
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::clock::Now;

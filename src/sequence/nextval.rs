@@ -5,10 +5,10 @@
 //! the server's own. So nothing here holds anything with a destructor, every value is `Copy`, and what we
 //! refuse ourselves is returned, after the page has been let go.
 
-use super::catalog;
 use super::definition::{Definition, definition};
+use super::invalidation;
 use super::page::{LockedPage, lock_seq_tuple, read_seq_tuple, write_seq_tuple};
-use super::session::Session;
+use super::seq_table::Session;
 use super::sys;
 use crate::error::Error;
 use crate::settings;
@@ -37,7 +37,7 @@ impl Permit {
         // SAFETY: plain functions and globals of the server.
         unsafe {
             self.lxid == sys::current_lxid()
-                && self.version == catalog::version()
+                && self.version == invalidation::version()
                 && self.user == sys::GetUserId()
                 && !pg_sys::XactReadOnly
                 && !sys::IsInParallelMode()
@@ -97,7 +97,7 @@ pub unsafe fn visit(
         let lxid = sys::current_lxid();
         lock_sequence(relid, lxid, session);
         // Before anything is looked up: what changes meanwhile voids what is found.
-        let version = catalog::version();
+        let version = invalidation::version();
         let relation = open_sequence(relid, session)?;
         let visit = match may_execute(relation) {
             Ok(()) => {
@@ -209,7 +209,7 @@ unsafe fn open_sequence(
         }
         // Counters cached from a storage that a transaction replaced, or before an ALTER, are void.
         let storage = (*(*relation).rd_rel).relfilenode;
-        let sequences_version = catalog::sequences_version();
+        let sequences_version = invalidation::sequences_version();
         if (session.storage, session.sequences_version) != (storage, sequences_version) {
             session.storage = storage;
             session.sequences_version = sequences_version;

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
-use crate::row::{Nullable, NullableRow};
+use crate::result_row::{Nullable, NullableRow};
 use crate::sequence::{self, Reading};
 use crate::settings;
 use crate::timestamp::{interval, timestamptz};

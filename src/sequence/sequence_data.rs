@@ -6,9 +6,9 @@
 //! so a share lock does, and a standby and a read-only transaction may read.
 
 use super::definition::{Definition, definition};
+use super::nextval::has_privilege;
 use super::page::check_magic;
 use super::sys;
-use super::visit::has_privilege;
 use crate::error::Error;
 use pg_snowflake_core::counter::State;
 use pgrx::pg_sys;

@@ -1,6 +1,6 @@
 //! The server of a foreign table, and what its options say of how to reach it.
 
-use crate::row::Nullable;
+use crate::result_row::Nullable;
 use pgrx::list::List;
 use pgrx::prelude::*;
 use std::ffi::CStr;

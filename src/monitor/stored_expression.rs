@@ -65,7 +65,7 @@ unsafe impl<'fcx> ArgAbi<'fcx> for Expression {
 
 // SAFETY: the SQL declarations are written by hand; this tells pgrx no more than the type's name.
 unsafe impl SqlTranslatable for Expression {
-    const TYPE_IDENT: &'static str = "pg_snowflake::expression::Expression";
+    const TYPE_IDENT: &'static str = "pg_snowflake::monitor::stored_expression::Expression";
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
     const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
         Ok(SqlMappingRef::literal("pg_node_tree"));

@@ -1,11 +1,11 @@
 //! What the view `snowflake_columns` shows of a column whose default generates ids.
 
+use super::status::{GENERATOR, Status, end_of, status};
+use super::stored_expression::{Call, Expression, LONGEST_TEXT, Shard, Unreadable};
 use crate::error::Error;
-use crate::expression::{Call, Expression, LONGEST_TEXT, Shard, Unreadable};
 use crate::fence;
 use crate::layout_type::SqlLayout;
-use crate::row::NullableRow;
-use crate::status::{GENERATOR, Status, end_of, status};
+use crate::result_row::NullableRow;
 use crate::{sequence, settings, shard};
 use pg_snowflake_core::Layout;
 use pgrx::prelude::*;

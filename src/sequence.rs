@@ -4,30 +4,30 @@
 #[allow(nonstandard_style)]
 mod sys;
 
-mod backend;
-mod catalog;
+mod backend_clock;
+mod backend_local;
 mod definition;
 mod discard;
-mod now;
+mod invalidation;
+mod nextval;
 mod page;
-mod reading;
-mod session;
-mod visit;
+mod seq_table;
+mod sequence_data;
 
 use crate::error::Error;
-pub use backend::OfBackend;
-pub use now::clock;
+pub use backend_clock::clock;
+pub use backend_local::OfBackend;
+use nextval::{Visit, Want};
 use pg_snowflake_core::Layout;
 use pgrx::{check_for_interrupts, pg_sys};
-pub use reading::Reading;
-use session::Session;
+use seq_table::Session;
+pub use sequence_data::Reading;
 use std::ffi::{c_int, c_long};
 use std::ops::ControlFlow;
-use visit::{Visit, Want};
 
 /// Has the server tell of what changes sequences behind a session's back. Called once, at library load.
 pub fn watch() {
-    catalog::watch();
+    invalidation::watch();
     discard::watch();
 }
 
@@ -50,13 +50,13 @@ pub fn next_id(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Er
 pub unsafe fn next_known_id(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> Option<i64> {
     // SAFETY: neither the clock nor the visit of a page runs SQL.
     unsafe {
-        session::with_known_session(relid, |session| {
-            visit::prefetch(session);
-            if !visit::may_revisit(session) {
+        seq_table::with_known_session(relid, |session| {
+            nextval::prefetch(session);
+            if !nextval::may_revisit(session) {
                 return None;
             }
-            let now = now::recent()?;
-            let id = layout.id(visit::revisit(session, layout, now)?, shard);
+            let now = backend_clock::recent()?;
+            let id = layout.id(nextval::revisit(session, layout, now)?, shard);
             session.last_id = Some(id);
             Some(id)
         })
@@ -111,16 +111,16 @@ impl Iterator for Ids {
 /// The last id that the sequence `relid` returned in this session.
 pub fn last_id(relid: pg_sys::Oid) -> Result<i64, Error> {
     with_session(relid, |session| {
-        // SAFETY: as for visit::visit() in take().
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| visit::may_read(relid, session)) }?;
+        // SAFETY: as for nextval::visit() in take().
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval::may_read(relid, session)) }?;
         session.last_id.ok_or(Error::NoIdYet)
     })
 }
 
 /// What the sequence `relid` is and holds. Takes nothing from it, and the lock is let go.
 pub fn read(relid: pg_sys::Oid) -> Result<Reading, Error> {
-    // SAFETY: as for visit::visit() in take().
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| reading::read(relid)) }
+    // SAFETY: as for nextval::visit() in take().
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| sequence_data::read(relid)) }
 }
 
 /// Takes counters, and returns what `issue` makes of the first and the last of them.
@@ -131,13 +131,13 @@ fn take<T>(
     issue: impl Fn(&mut Session, i64, i64) -> T,
 ) -> Result<T, Error> {
     loop {
-        let now = now::read();
+        let now = backend_clock::read();
         let outcome = with_session(relid, |session| {
             let request = session.request(layout, now);
-            // SAFETY: SQL functions run in a transaction on the backend's only thread; visit::visit() owns
+            // SAFETY: SQL functions run in a transaction on the backend's only thread; nextval::visit() owns
             // nothing that an ERROR could leak.
             let visit = unsafe {
-                pg_sys::ffi::pg_guard_ffi_boundary(|| visit::visit(relid, session, want, request))
+                pg_sys::ffi::pg_guard_ffi_boundary(|| nextval::visit(relid, session, want, request))
             };
             match visit {
                 Ok(Visit::Took { first, last }) => {
@@ -162,7 +162,7 @@ fn take<T>(
 /// Looks the session up once a call: with 100,000 sequences in a backend the look-up is a cache miss.
 fn with_session<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut Session) -> T) -> T {
     // SAFETY: what is done with a session is to visit its page, which runs no SQL.
-    unsafe { session::with_session(relid, f) }
+    unsafe { seq_table::with_session(relid, f) }
 }
 
 /// The longest sleep at a time, so that a clock that is set right meanwhile is seen.

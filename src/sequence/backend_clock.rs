@@ -1,6 +1,6 @@
 //! This backend's reading of the clock.
 
-use super::backend::OfBackend;
+use super::backend_local::OfBackend;
 use super::sys;
 use crate::report::duration;
 use pg_snowflake_core::clock::{Clock, Guard, Now, Step};

@@ -1,16 +1,12 @@
 //! `snowflake_locate`: where the row of an id is, from the catalog alone.
 
-mod inheritance;
-mod route;
-mod server;
-
+use super::operator_class::{Class, place_of_shard};
+use super::partition_key::{Key, Partitioned};
 use crate::layout_type::SqlLayout;
-use crate::partition::{Class, place_of_shard};
 use crate::report::{Report, no_such_table, quoted, relation_name};
-use crate::row::{Nullable, NullableRow};
+use crate::result_row::{Nullable, NullableRow};
 use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
-use route::{Key, Partitioned};
 use std::ffi::CString;
 
 /// `snowflake_locate(table_name regclass, id bigint, layout)
@@ -61,13 +57,13 @@ fn place_of_whole(relid: pg_sys::Oid) -> Option<Place> {
     // SAFETY: takes any OID.
     match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {
         pg_sys::RELKIND_RELATION | pg_sys::RELKIND_FOREIGN_TABLE
-            if inheritance::has_children(relid) =>
+            if super::inheritance::has_children(relid) =>
         {
             inherited(relid)
         }
         pg_sys::RELKIND_RELATION => Some([Some(relid.into()), None, None, None, None]),
         pg_sys::RELKIND_FOREIGN_TABLE => {
-            let [server, host, port, dbname] = server::of_foreign_table(relid);
+            let [server, host, port, dbname] = super::foreign_server::of_foreign_table(relid);
             Some([Some(relid.into()), server, host, port, dbname])
         }
         pg_sys::RELKIND_PARTITIONED_TABLE => None,
@@ -129,7 +125,7 @@ fn not_by_id_alone(relid: pg_sys::Oid) -> ! {
             "an id does not say in which partition of {} it is",
             quoted(&relation_name(relid))
         ),
-        detail: Some(format!("Its partition key is ({}).", route::key_of(relid))),
+        detail: Some(format!("Its partition key is ({}).", super::partition_key::key_of(relid))),
         hint: Some(
             "Every level must be partitioned by one and the same column of type bigint or snowflake."
                 .into(),

@@ -110,7 +110,8 @@ macro_rules! declare_row {
     ($row:ident) => {
         // SAFETY: no SQL is made of it.
         unsafe impl<const N: usize> SqlTranslatable for $row<N> {
-            const TYPE_IDENT: &'static str = concat!("pg_snowflake::row::", stringify!($row));
+            const TYPE_IDENT: &'static str =
+                concat!("pg_snowflake::result_row::", stringify!($row));
             const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
             const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
                 Err(ArgumentError::NotValidAsArgument(stringify!($row)));

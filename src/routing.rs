@@ -1,0 +1,7 @@
+//! Where the row of an id is: operator classes that partition a table by the shard in its ids, and `snowflake_locate`.
+
+mod foreign_server;
+mod inheritance;
+mod locate;
+mod operator_class;
+mod partition_key;
