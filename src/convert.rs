@@ -103,8 +103,7 @@ fn refuse_transaction() {
 /// From the tick at which the column's ids begin, above every value that is there and no further ahead of the clock than
 /// a call may be, to the last that any sequence of the layout can have come to.
 fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInclusive<i64> {
-    let (now, _) = sequence::clock();
-    let now_tick = layout.tick_at(now.reading_us);
+    let now_tick = layout.tick_at(sequence::read_clock().reading_us);
     if !(0..=layout.max_tick()).contains(&now_tick) {
         refusal::not_in_the_time_of(layout);
     }
@@ -121,7 +120,7 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
 
 /// Refuses where a constraint on the column, or on its type, would refuse the new ids.
 fn refuse_constraints(column: &Column, layout: Layout, first_tick: i64, shard: u32) {
-    let tick = layout.tick_at(sequence::clock().0.reading_us).max(first_tick);
+    let tick = layout.tick_at(sequence::read_clock().reading_us).max(first_tick);
     let id = layout.id(layout.at_tick(1, tick), shard);
     column.refuse_by_type(id);
     for constraint in column.checks() {

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, not_a_layout};
-use crate::sequence::{self, OfBackend};
+use crate::sequence::{self, BackendLocal};
 use crate::shard;
 use pg_snowflake_core::{Layout, presets::INSTAGRAM};
 use pgrx::prelude::*;
@@ -66,37 +66,37 @@ fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
     pg_sys::Oid::from(datum.value() as u32)
 }
 
-/// The quick way where it leads to an id, else the guarded one, whose errors are the server's. These two functions
-/// are no `pg_extern`: its guard and its reading of the arguments would cost more than the quick way does.
+/// The fast path where it leads to an id, else the guarded one, whose errors are the server's. These two functions
+/// are no `pg_extern`: its guard and its reading of the arguments would cost more than the fast path does.
 fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
-    let known_id = |layout: &Layout| {
+    let fast = |layout: &Layout| {
         let shard = shard::permitted(shard_id, *layout).ok()?;
         // SAFETY: an SQL function's call, and no frame up to the server's holds anything with a destructor.
-        unsafe { sequence::next_known_id(seq, layout, shard) }
+        unsafe { sequence::nextval_fast(seq, layout, shard) }
     };
-    match with_layout(packed, known_id) {
+    match with_layout(packed, fast) {
         Some(id) => id.into(),
         None => guarded_next_id(seq, shard_id, packed).into(),
     }
 }
 
-/// As the first id of a transaction is taken, and every one that takes more than a counter at hand.
+/// The slow path: the first id of a transaction, and every id for which the fast path does not do.
 #[cold]
 fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 {
     let next_id = || {
         let layout = Layout::unpack(packed).unwrap_or_else(|| not_a_layout());
         shard::permitted(shard_id, layout)
-            .and_then(|shard| sequence::next_id(seq, layout, shard))
+            .and_then(|shard| sequence::nextval(seq, layout, shard))
             .unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
     };
     // SAFETY: called by the server, at the bottom of Rust's frames.
     unsafe { pg_sys::panic::pgrx_extern_c_guard(next_id) }
 }
 
-/// Lets `f` have the layout of an argument. It is that of the call before, as a rule, and unpacking it costs more
-/// than comparing.
+/// Calls `f` with the layout of an argument. It is that of the call before, as a rule, and unpacking it costs more than
+/// comparing.
 fn with_layout<T>(packed: u64, f: impl FnOnce(&Layout) -> Option<T>) -> Option<T> {
-    static LAST: OfBackend<(u64, Layout)> = OfBackend::new((INSTAGRAM.pack(), INSTAGRAM));
+    static LAST: BackendLocal<(u64, Layout)> = BackendLocal::new((INSTAGRAM.pack(), INSTAGRAM));
     // SAFETY: nothing that generates one id generates another.
     unsafe {
         LAST.with(|last| {
@@ -123,14 +123,14 @@ fn snowflake_nextvals(
     }
     let shard =
         shard::permitted(Some(shard_id), layout).unwrap_or_else(|error| error.raise(name, seq));
-    let ids = sequence::Ids::new(seq, layout, shard, count.into());
+    let ids = sequence::IdBatch::new(seq, layout, shard, count.into());
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }
 
 /// `snowflake_currval(seq regclass) → bigint`
 #[pg_extern(sql = false)]
 fn snowflake_currval(seq: pg_sys::Oid) -> i64 {
-    sequence::last_id(seq).unwrap_or_else(|error| error.raise("snowflake_currval", seq))
+    sequence::currval(seq).unwrap_or_else(|error| error.raise("snowflake_currval", seq))
 }
 
 /// `snowflake_current_shard() → int`: the shard of this database. Where that is unset, the error's hint is a shard for

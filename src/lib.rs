@@ -41,7 +41,7 @@ extension_sql_file!("../sql/routing.sql", requires = ["layout"]);
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     settings::define();
-    sequence::watch();
+    sequence::register_hooks();
 }
 
 /// What pgrx's test framework looks for.

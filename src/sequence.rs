@@ -1,4 +1,4 @@
-//! Counters from a sequence: the safe face of the only place that touches pages and WAL.
+//! Ids from a sequence: the safe interface of the only place that touches pages and WAL.
 
 // The names of what is mirrored and ported from C are C's.
 #[allow(nonstandard_style)]
@@ -15,139 +15,133 @@ mod seq_table;
 mod sequence_data;
 
 use crate::error::Error;
-pub use backend_clock::clock;
-pub use backend_local::OfBackend;
-use nextval::{Visit, Want};
+pub use backend_clock::{read as read_clock, read_with_steps as read_clock_with_steps};
+pub use backend_local::BackendLocal;
+use nextval::{Fetch, Outcome};
 use pg_snowflake_core::Layout;
+use pg_snowflake_core::counter::Run;
 use pgrx::{check_for_interrupts, pg_sys};
-use seq_table::Session;
-pub use sequence_data::Reading;
+use seq_table::SeqTableData;
+pub use sequence_data::SequenceData;
 use std::ffi::{c_int, c_long};
 use std::ops::ControlFlow;
 
-/// Has the server tell of what changes sequences behind a session's back. Called once, at library load.
-pub fn watch() {
-    invalidation::watch();
-    discard::watch();
+/// Registers what resets a session's memory of sequences. Called once, at library load.
+pub fn register_hooks() {
+    invalidation::register_callbacks();
+    discard::install_hook();
 }
 
 /// The next id from the sequence `relid`. Waits for the clock where the id would be too far ahead of it and
 /// `pg_snowflake.max_wait` allows.
-pub fn next_id(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Error> {
-    take(relid, layout, Want::Next, |session, counter, _| {
-        let id = layout.id(counter, shard);
-        session.last_id = Some(id);
+pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Error> {
+    fetch_counters(relid, layout, Fetch::One, |elm, run| {
+        let id = layout.id(run.first, shard);
+        elm.set_last(id);
         id
     })
 }
 
-/// The next id, where that takes nothing but a cached counter or the page, as for all but the first id of a
-/// transaction. `None` where [`next_id`] has to see to it: nothing is taken then.
+/// The fast path: the next id of a transaction after its first, from the session's cache or from the page, without
+/// opening the sequence. `None` where [`nextval()`] has to be called; nothing is fetched then.
 ///
 /// # Safety
 /// SQL functions run in a transaction on the backend's only thread. No guard is needed: an ERROR of the server
 /// passes over frames that hold nothing with a destructor, as those of the callers must.
-pub unsafe fn next_known_id(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> Option<i64> {
-    // SAFETY: neither the clock nor the visit of a page runs SQL.
+pub unsafe fn nextval_fast(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> Option<i64> {
+    // SAFETY: neither reading the clock nor fetching from a page runs SQL.
     unsafe {
-        seq_table::with_known_session(relid, |session| {
-            nextval::prefetch(session);
-            if !nextval::may_revisit(session) {
-                return None;
-            }
-            let now = backend_clock::recent()?;
-            let id = layout.id(nextval::revisit(session, layout, now)?, shard);
-            session.last_id = Some(id);
+        seq_table::with_found_entry(relid, |elm| {
+            let id = layout.id(nextval::nextval_fast(elm, layout)?, shard);
+            elm.set_last(id);
             Some(id)
         })
     }
 }
 
-/// The most counters that [`Ids`] takes from the page at once. A visit costs a few hundred nanoseconds, which
+/// The most counters that [`IdBatch`] fetches from the page at once. To fetch costs a few hundred nanoseconds, which
 /// over 1024 counters is nothing, and a run that waits in an open cursor is soon used.
 const LONGEST_RUN: i64 = 1024;
 
-/// A number of ids from one sequence, in increasing order, taken in runs: one visit of the page for each.
-pub struct Ids {
+/// A number of ids from one sequence, in increasing order, fetched in runs.
+pub struct IdBatch {
     relid: pg_sys::Oid,
     layout: Layout,
     shard: u32,
     /// Ids still to return.
     remaining: i64,
-    /// The next counter of the run, and its last; an empty run to begin with.
-    next: i64,
-    last: i64,
+    /// The counters still to use; an empty run to begin with.
+    run: Run,
 }
 
-impl Ids {
+impl IdBatch {
     /// `count` ids; none where it is 0.
     pub fn new(relid: pg_sys::Oid, layout: Layout, shard: u32, count: i64) -> Self {
-        Ids { relid, layout, shard, remaining: count, next: 0, last: -1 }
+        IdBatch { relid, layout, shard, remaining: count, run: Run { first: 0, last: -1 } }
     }
 }
 
-impl Iterator for Ids {
+impl Iterator for IdBatch {
     type Item = Result<i64, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.remaining == 0 {
             return None;
         }
-        if self.next > self.last {
-            let want = Want::Run(self.remaining.min(LONGEST_RUN));
-            match take(self.relid, self.layout, want, |_, first, last| (first, last)) {
-                Ok(run) => (self.next, self.last) = run,
+        if self.run.first > self.run.last {
+            let batch = Fetch::Batch(self.remaining.min(LONGEST_RUN));
+            match fetch_counters(self.relid, self.layout, batch, |_, run| run) {
+                Ok(run) => self.run = run,
                 Err(error) => return Some(Err(error)),
             }
         }
-        let id = self.layout.id(self.next, self.shard);
-        self.next += 1;
+        let id = self.layout.id(self.run.first, self.shard);
+        self.run.first += 1;
         self.remaining -= 1;
-        with_session(self.relid, |session| session.last_id = Some(id));
+        with_entry(self.relid, |elm| elm.set_last(id));
         Some(Ok(id))
     }
 }
 
 /// The last id that the sequence `relid` returned in this session.
-pub fn last_id(relid: pg_sys::Oid) -> Result<i64, Error> {
-    with_session(relid, |session| {
-        // SAFETY: as for nextval::visit() in take().
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval::may_read(relid, session)) }?;
-        session.last_id.ok_or(Error::NoIdYet)
+pub fn currval(relid: pg_sys::Oid) -> Result<i64, Error> {
+    with_entry(relid, |elm| {
+        // SAFETY: as for nextval_internal() in fetch_counters().
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval::currval_oid(elm)) }
     })
 }
 
-/// What the sequence `relid` is and holds. Takes nothing from it, and the lock is let go.
-pub fn read(relid: pg_sys::Oid) -> Result<Reading, Error> {
-    // SAFETY: as for nextval::visit() in take().
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| sequence_data::read(relid)) }
+/// What the sequence `relid` is and holds. Fetches nothing from it, and lets go of the lock.
+pub fn read_data(relid: pg_sys::Oid) -> Result<SequenceData, Error> {
+    // SAFETY: as for nextval_internal() in fetch_counters().
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| sequence_data::read_sequence_data(relid)) }
 }
 
-/// Takes counters, and returns what `issue` makes of the first and the last of them.
-fn take<T>(
+/// Fetches counters, waiting for the clock where that is due, and returns what `issue` makes of them.
+fn fetch_counters<T>(
     relid: pg_sys::Oid,
     layout: Layout,
-    want: Want,
-    issue: impl Fn(&mut Session, i64, i64) -> T,
+    fetch: Fetch,
+    issue: impl Fn(&mut SeqTableData, Run) -> T,
 ) -> Result<T, Error> {
     loop {
-        let now = backend_clock::read();
-        let outcome = with_session(relid, |session| {
-            let request = session.request(layout, now);
-            // SAFETY: SQL functions run in a transaction on the backend's only thread; nextval::visit() owns
+        let now = read_clock();
+        let outcome = with_entry(relid, |elm| {
+            let request = elm.request(layout, now);
+            // SAFETY: SQL functions run in a transaction on the backend's only thread; nextval_internal() owns
             // nothing that an ERROR could leak.
-            let visit = unsafe {
-                pg_sys::ffi::pg_guard_ffi_boundary(|| nextval::visit(relid, session, want, request))
+            let outcome = unsafe {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                    nextval::nextval_internal(elm, fetch, request)
+                })
             };
-            match visit {
-                Ok(Visit::Took { first, last }) => {
-                    Ok(ControlFlow::Break(issue(session, first, last)))
-                }
-                Ok(Visit::Wait { us }) => Ok(ControlFlow::Continue(us)),
+            match outcome {
+                Ok(Outcome::Fetched(run)) => Ok(ControlFlow::Break(issue(elm, run))),
+                Ok(Outcome::Wait { us }) => Ok(ControlFlow::Continue(us)),
                 Err(error) => {
                     // A caller that was refused, for a lost privilege or an unfit sequence, leaves no
                     // counters behind for a later one.
-                    session.cached = None;
+                    elm.cached = None;
                     Err(error)
                 }
             }
@@ -159,10 +153,10 @@ fn take<T>(
     }
 }
 
-/// Looks the session up once a call: with 100,000 sequences in a backend the look-up is a cache miss.
-fn with_session<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut Session) -> T) -> T {
-    // SAFETY: what is done with a session is to visit its page, which runs no SQL.
-    unsafe { seq_table::with_session(relid, f) }
+/// Looks the entry up once a call: with 100,000 sequences in a backend the look-up is a cache miss.
+fn with_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData) -> T) -> T {
+    // SAFETY: what is done with an entry is to fetch from its page, which runs no SQL.
+    unsafe { seq_table::with_entry(relid, f) }
 }
 
 /// The longest sleep at a time, so that a clock that is set right meanwhile is seen.

@@ -84,7 +84,7 @@ fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Result<St
     if !unsafe { pg_sys::ConditionalLockRelationOid(relid, MODE) } {
         return Err(Locked);
     }
-    let reading = sequence::read(relid);
+    let reading = sequence::read_data(relid);
     // SAFETY: locked above. An ERROR lets go of it with the transaction.
     unsafe { pg_sys::UnlockRelationOid(relid, MODE) };
     Ok(match reading {

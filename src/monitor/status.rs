@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
 use crate::result_row::{Nullable, NullableRow};
-use crate::sequence::{self, Reading};
+use crate::sequence::{self, SequenceData};
 use crate::settings;
 use crate::timestamp::{interval, timestamptz};
 use pg_snowflake_core::Layout;
@@ -17,7 +17,7 @@ use pgrx::prelude::*;
 /// last_regression timestamptz, forward_jumps bigint, largest_forward_jump interval, last_forward_jump timestamptz)`
 #[pg_extern(sql = false)]
 fn snowflake_clock() -> NullableRow<8> {
-    let (now, Guard { backward, forward, .. }) = sequence::clock();
+    let (now, Guard { backward, forward, .. }) = sequence::read_clock_with_steps();
     let [regressions, largest_regression, last_regression] = columns_of(backward);
     let [forward_jumps, largest_forward_jump, last_forward_jump] = columns_of(forward);
     NullableRow([
@@ -42,8 +42,8 @@ fn columns_of(steps: Steps) -> [Nullable; 3] {
 #[pg_extern(sql = false)]
 fn snowflake_sequence_status(seq: pg_sys::Oid, layout: SqlLayout) -> NullableRow<9> {
     let SqlLayout(layout) = layout;
-    let reading =
-        sequence::read(seq).unwrap_or_else(|error| error.raise("snowflake_sequence_status", seq));
+    let reading = sequence::read_data(seq)
+        .unwrap_or_else(|error| error.raise("snowflake_sequence_status", seq));
     let Status { last_id_at, lead, ids_left, error } = status(&reading, layout);
     NullableRow([
         last_id_at,
@@ -74,8 +74,8 @@ pub struct Status {
 }
 
 /// Where the sequence that was read stands now.
-pub fn status(reading: &Reading, layout: Layout) -> Status {
-    let (now, _) = sequence::clock();
+pub fn status(reading: &SequenceData, layout: Layout) -> Status {
+    let now = sequence::read_clock();
     let headroom = reading
         .state
         .map(|state| Headroom::of(state, reading.definition.max_value, layout, now.reading_us));
@@ -89,11 +89,11 @@ pub fn status(reading: &Reading, layout: Layout) -> Status {
 
 /// The error that a call for an id would raise: the same decision from the same numbers, without what the session that
 /// asks has taken itself, and what it may do.
-fn error(reading: &Reading, layout: Layout, now: Now) -> Option<Error> {
+fn error(reading: &SequenceData, layout: Layout, now: Now) -> Option<Error> {
     if let Err(barred) = fence::permit_any() {
         return Some(Error::Barred(barred));
     }
-    if let Err(unfit) = reading.definition.fit() {
+    if let Err(unfit) = reading.definition.check() {
         return Some(unfit);
     }
     let max_value = reading.definition.max_value;

@@ -1,13 +1,13 @@
-//! This backend's reading of the clock.
+//! The clock as this backend reads it: each reading goes through its guard, and steps go to the server log.
 
-use super::backend_local::OfBackend;
+use super::backend_local::BackendLocal;
 use super::sys;
 use crate::report::duration;
 use pg_snowflake_core::clock::{Clock, Guard, Now, Step};
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
-/// What this backend knows of the clock.
-struct State {
+/// The clock of this backend.
+struct BackendClock {
     clock: Clock,
     /// A step that is still to be reported.
     unreported: Option<Step>,
@@ -15,11 +15,11 @@ struct State {
     recent: Now,
     cycles: u64,
     statement: pg_sys::TimestampTz,
-    /// Whether the cycle counter may be gone by; unknown until the first reading.
+    /// Whether the cycle counter can be relied on; unknown until the first reading.
     has_steady_cycles: Option<bool>,
 }
 
-static STATE: OfBackend<State> = OfBackend::new(State {
+static BACKEND_CLOCK: BackendLocal<BackendClock> = BackendLocal::new(BackendClock {
     clock: Clock::unread(),
     unreported: None,
     recent: Now { reading_us: 0, high_water_us: 0 },
@@ -28,12 +28,12 @@ static STATE: OfBackend<State> = OfBackend::new(State {
     has_steady_cycles: None,
 });
 
-/// For so many cycles of the processor a reading is as good as new: 1 to 4 microseconds, no more than may pass
-/// between any reading and its use. Reading the clock is the better half of the cost of a cached id, and reading the
-/// cycle counter costs half of that: a CACHE 64 id takes 24 ns instead of 39, and a CACHE 1 id 118 instead of 129.
+/// Reuse a clock reading for this many CPU cycles: 1 to 4 microseconds, no more than may pass between any reading and
+/// its use. Reading the clock is the better half of the cost of a cached id, and reading the cycle counter costs half of
+/// that: a CACHE 64 id takes 24 ns instead of 39, and a CACHE 1 id 118 instead of 129.
 const RECENT_CYCLES: u64 = 4096;
 
-impl State {
+impl BackendClock {
     /// Every reading goes through here: none that is used may be older than one that was.
     fn read(&mut self) -> (Now, Option<Step>) {
         // Before the clock is read, so that the reading is no older than it seems.
@@ -58,13 +58,13 @@ impl State {
     }
 }
 
-/// Reads the clock, and reports in the server log where it has stepped.
+/// Reads the clock of this backend, and reports in the server log where it has stepped.
 pub fn read() -> Now {
     // SAFETY: reading a clock runs no SQL.
     let (now, steps) = unsafe {
-        STATE.with(|state| {
-            let (now, step) = state.read();
-            (now, [state.unreported.take(), step])
+        BACKEND_CLOCK.with(|clock| {
+            let (now, step) = clock.read();
+            (now, [clock.unreported.take(), step])
         })
     };
     steps.into_iter().flatten().for_each(report);
@@ -76,22 +76,22 @@ pub fn read() -> Now {
 pub fn recent() -> Option<Now> {
     // SAFETY: reading a clock runs no SQL.
     unsafe {
-        STATE.with(|state| {
-            if let Some(now) = state.recent() {
+        BACKEND_CLOCK.with(|clock| {
+            if let Some(now) = clock.recent() {
                 return Some(now);
             }
-            let (now, step) = state.read();
-            state.unreported = step;
+            let (now, step) = clock.read();
+            clock.unreported = step;
             step.is_none().then_some(now)
         })
     }
 }
 
-/// Reads the clock: what it says, and what this backend has seen of it.
-pub fn clock() -> (Now, Guard) {
+/// Reads the clock of this backend, and returns with the reading the steps that the backend has seen.
+pub fn read_with_steps() -> (Now, Guard) {
     let now = read();
     // SAFETY: nothing is called.
-    (now, unsafe { STATE.with(|state| *state.clock.guard()) })
+    (now, unsafe { BACKEND_CLOCK.with(|clock| *clock.clock.guard()) })
 }
 
 fn report(step: Step) {

@@ -1,21 +1,21 @@
-//! What belongs to one backend, and lives as long.
+//! Variables of a backend: what is a `static` variable in C.
 
 use std::cell::UnsafeCell;
 
-/// A value of this backend. Thread-local storage would do as well, but a library that is loaded later asks for its
+/// A variable of this backend. Thread-local storage would do as well, but a library that is loaded later asks for its
 /// address by a function call each time, and a `RefCell` in it keeps a count that an ERROR would leave wrong.
-pub struct OfBackend<T>(UnsafeCell<T>);
+pub struct BackendLocal<T>(UnsafeCell<T>);
 
 // SAFETY: a backend has one thread.
-unsafe impl<T> Sync for OfBackend<T> {}
+unsafe impl<T> Sync for BackendLocal<T> {}
 
-impl<T> OfBackend<T> {
-    /// The value that the backend begins with.
+impl<T> BackendLocal<T> {
+    /// A variable with the value that each backend begins with.
     pub const fn new(value: T) -> Self {
-        OfBackend(UnsafeCell::new(value))
+        BackendLocal(UnsafeCell::new(value))
     }
 
-    /// Lets `f` have the value.
+    /// Calls `f` with the value.
     ///
     /// # Safety
     /// Nothing that `f` calls comes back for the same value. A server function may be called that runs no SQL.

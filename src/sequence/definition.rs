@@ -1,10 +1,10 @@
-//! A sequence's row in the catalog, `pg_sequence`: what a counter may be, and whether it can be one at all.
+//! A sequence's row in `pg_sequence`, and whether such a sequence can hold a counter.
 
 use super::sys::{self, FormData_pg_sequence};
 use crate::error::{Error, Unfit};
 use pgrx::pg_sys;
 
-/// What `CREATE SEQUENCE` said that matters here.
+/// The options of CREATE SEQUENCE that matter here.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Definition {
     typid: pg_sys::Oid,
@@ -17,8 +17,8 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Whether such a sequence can hold a counter at all.
-    pub fn fit(self) -> Result<(), Error> {
+    /// Refuses options under which a sequence cannot hold a counter.
+    pub fn check(self) -> Result<(), Error> {
         if self.typid != pg_sys::INT8OID {
             Err(Error::UnfitSequence(Unfit::DataType(self.typid)))
         } else if self.increment != 1 {
@@ -29,29 +29,29 @@ impl Definition {
             Ok(())
         }
     }
-}
 
-/// Looks the definition of the sequence `relid` up in the catalog.
-///
-/// # Safety
-/// Called inside a `sigsetjmp` guard, in a transaction.
-pub unsafe fn definition(relid: pg_sys::Oid) -> Result<Definition, Error> {
-    // SAFETY: the row is read between look-up and release.
-    unsafe {
-        let tuple = sys::SearchSysCache1(sys::SEQRELID, relid.into());
-        if tuple.is_null() {
-            return Err(Error::NoSuchRelation);
+    /// Looks the row of the sequence `relid` up.
+    ///
+    /// # Safety
+    /// Called inside a `sigsetjmp` guard, in a transaction.
+    pub unsafe fn look_up(relid: pg_sys::Oid) -> Result<Self, Error> {
+        // SAFETY: the row is read between look-up and release.
+        unsafe {
+            let tuple = sys::SearchSysCache1(sys::SEQRELID, relid.into());
+            if tuple.is_null() {
+                return Err(Error::NoSuchRelation);
+            }
+            // Read through the pointer: the row ends with seqcycle, without the struct's padding.
+            let form = sys::GETSTRUCT::<FormData_pg_sequence>((*tuple).t_data);
+            let definition = Definition {
+                typid: (*form).seqtypid,
+                increment: (*form).seqincrement,
+                cycle: (*form).seqcycle,
+                max_value: (*form).seqmax,
+                cache: (*form).seqcache,
+            };
+            sys::ReleaseSysCache(tuple);
+            Ok(definition)
         }
-        // Read through the pointer: the row ends with seqcycle, without the struct's padding.
-        let form = sys::GETSTRUCT::<FormData_pg_sequence>((*tuple).t_data);
-        let definition = Definition {
-            typid: (*form).seqtypid,
-            increment: (*form).seqincrement,
-            cycle: (*form).seqcycle,
-            max_value: (*form).seqmax,
-            cache: (*form).seqcache,
-        };
-        sys::ReleaseSysCache(tuple);
-        Ok(definition)
     }
 }

@@ -1,5 +1,5 @@
-//! `DISCARD SEQUENCES` and `DISCARD ALL` forget what the session knows of sequences, as core's
-//! `ResetSequenceCaches()` does for its own: a pooled connection starts afresh for its next user.
+//! DISCARD SEQUENCES and DISCARD ALL reset what the session keeps of sequences, as core's `ResetSequenceCaches()` does:
+//! a pooled connection starts afresh for its next user.
 
 use super::sys;
 use pgrx::pg_sys;
@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 /// The hook that was there before ours.
 static PREVIOUS: OnceLock<pg_sys::ProcessUtility_hook_type> = OnceLock::new();
 
-/// Sets the hook. Called once, at library load.
-pub fn watch() {
+/// Installs the hook. Called once, at library load.
+pub fn install_hook() {
     // SAFETY: hooks are chained at library load, on the backend's only thread.
     unsafe {
         PREVIOUS.get_or_init(|| pg_sys::ProcessUtility_hook);
@@ -18,7 +18,7 @@ pub fn watch() {
     }
 }
 
-/// Carries the command out, and forgets after a `DISCARD` that says so.
+/// Runs the command, and resets after a DISCARD that asks for it.
 ///
 /// No guard stands around the call: an ERROR passes over this frame, which holds nothing, on to the caller's
 /// handler and keeps its position, context and object names, which a pgrx guard would lose.
@@ -48,7 +48,7 @@ unsafe extern "C-unwind" fn process_utility(
             completion,
         );
         if discards {
-            super::seq_table::forget_all();
+            super::seq_table::reset_sequence_caches();
         }
     }
 }

@@ -1,15 +1,40 @@
-//! The visit to a sequence: open it, check, lock its page, decide, write. Follows `nextval_internal()` in PostgreSQL's
-//! `src/backend/commands/sequence.c` step by step, and its helpers under their names.
+//! `nextval` and `currval`, a port of PostgreSQL's `src/backend/commands/sequence.c` (15 to 18) in its order and under its
+//! names.
 //!
-//! An ERROR from the server jumps out over these frames, to a `sigsetjmp` guard that the caller has set or to
-//! the server's own. So nothing here holds anything with a destructor, every value is `Copy`, and what we
-//! refuse ourselves is returned, after the page has been let go.
+//! | C | file | here |
+//! | --- | --- | --- |
+//! | `nextval_oid` | `sequence.c` | `snowflake_nextval_wrapper` in `generate.rs` |
+//! | `SeqTableData`, `seqhashtab`, `last_used_seq` | `sequence.c` | `seq_table.rs`; a `SeqTable` is a `&mut SeqTableData` |
+//! | `nextval_internal` | `sequence.c` | [`nextval_internal`]; how far to fetch, the `while` loop, is [`counter::advance`] |
+//! | – its change of the tuple, and its WAL record | `sequence.c` | `write_seq_tuple`, `log_seq_tuple` in `page.rs`; how far to log is [`counter::cover`] |
+//! | `currval_oid` | `sequence.c` | [`currval_oid`] |
+//! | `lastval`, `do_setval` | `sequence.c` | not ported |
+//! | `lock_and_open_sequence` | `sequence.c` | [`lock_and_open_sequence`] |
+//! | `create_seq_hashtable` | `sequence.c` | the initial value of `SEQHASHTAB` in `seq_table.rs` |
+//! | `init_sequence` | `sequence.c` | [`init_sequence`]; the look-up in the hash table is `with_entry` in `seq_table.rs` |
+//! | `read_seq_tuple` | `sequence.c` | `read_seq_tuple` in `page.rs` |
+//! | `ResetSequenceCaches` | `sequence.c` | `reset_sequence_caches` in `seq_table.rs`, called in `discard.rs` |
+//! | `pg_sequence_last_value` | `sequence.c` | `read_sequence_data` in `sequence_data.rs` |
+//! | the look-up of `pg_sequence` | `sequence.c` | `Definition::look_up` in `definition.rs` |
+//! | `sequence_open` | `access/sequence/sequence.c` from 17 on, `relation_open` before | [`sequence_open`] |
+//! | `PreventCommandIfReadOnly`, `PreventCommandIfParallelMode` | `tcop/utility.c` | [`prevent_command_if_read_only`], [`prevent_command_if_parallel_mode`] |
+//!
+//! Where it differs:
+//!
+//! - [`nextval_fast`] returns the ids of a transaction after its first without opening the sequence.
+//! - An ERROR from the server jumps out over these frames, to a `sigsetjmp` guard that the caller has set or to the server's
+//!   own. So nothing here holds anything with a destructor, every value is `Copy`, and our own errors are returned, after
+//!   page and relation have been let go.
+//! - Values carry a time. So a call may have to wait for the clock ([`Outcome::Wait`]), and cached values are dropped once
+//!   the clock has passed them. They are also dropped where `pg_sequence` has changed, not only where the storage is new.
+//! - A session remembers the highest value that it has fetched, so that it repeats none after `setval` or RESTART.
+//! - How far the WAL record reaches is kept on the page, see `page.rs`, and not taken from `log_cnt`. The page is marked
+//!   dirty before the redo pointer is read.
 
-use super::definition::{Definition, definition};
-use super::invalidation;
+use super::definition::Definition;
 use super::page::{LockedPage, lock_seq_tuple, read_seq_tuple, write_seq_tuple};
-use super::seq_table::Session;
-use super::sys;
+use super::seq_table::{PassedChecks, RecentPage, SeqTableData};
+use super::{backend_clock, invalidation, sys};
 use crate::error::Error;
 use crate::settings;
 use pg_snowflake_core::Layout;
@@ -18,210 +43,263 @@ use pg_snowflake_core::counter::{self, Cached, Decision, Request, Run};
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
 
-/// Leave to take ids without asking again: the checks that a visit made, and what their results rest on. It saves
-/// opening and closing the relation and looking up privileges: with the guard that is then not needed either, 1,800
-/// of 3,200 instructions an id, and 1,200 of 1,600 of a cached one.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Permit {
-    /// The transaction, which holds the lock that keeps the sequence as it is.
-    lxid: pg_sys::LocalTransactionId,
-    /// Who may.
-    user: pg_sys::Oid,
-    /// The state of the catalog: what a sequence is, and who may use it. 0 is none.
-    version: u64,
-}
-
-impl Permit {
-    /// Whether a visit would find the same again.
-    fn holds(self) -> bool {
-        // SAFETY: plain functions and globals of the server.
-        unsafe {
-            self.lxid == sys::current_lxid()
-                && self.version == invalidation::version()
-                && self.user == sys::GetUserId()
-                && !pg_sys::XactReadOnly
-                && !sys::IsInParallelMode()
-        }
-    }
-}
-
-/// Where a sequence's page is, and what its counters are bounded by: what a visit needs besides leave.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
-    /// The state of the catalog that this holds for. 0 is none.
-    version: u64,
-    locator: sys::RelFileLocator,
-    /// Where the page was last seen; it may have been evicted since.
-    buffer: pg_sys::Buffer,
-    definition: Definition,
-}
-
-/// What is wanted of a sequence.
+/// How many counters a call asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// The next counter, from what the session has cached or, with the sequence's CACHE, from the page.
-    Next,
-    /// This many counters at once from the page, or fewer where the lead or an end is near.
-    Run(i64),
+pub enum Fetch {
+    /// One: a cached one where there is one, else as many from the page as the sequence's CACHE, the rest to be cached.
+    One,
+    /// This many from the page, or fewer where the lead or an end is near.
+    Batch(i64),
 }
 
-/// What a visit came to.
+/// What a call came to, unless it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Visit {
+pub enum Outcome {
     /// The caller may use these counters.
-    Took {
-        /// The first.
-        first: i64,
-        /// The last.
-        last: i64,
-    },
-    /// The clock has to catch up first; nothing was taken.
+    Fetched(Run),
+    /// The clock has to catch up first; nothing was fetched.
     Wait {
         /// For how long, in microseconds.
         us: i64,
     },
 }
 
-/// Asks the sequence `relid` for counters, with the checks that core's `nextval` makes, in its order.
+/// Fetches counters from a sequence, with core's checks in core's order.
 ///
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
-pub unsafe fn visit(
-    relid: pg_sys::Oid,
-    session: &mut Session,
-    want: Want,
+pub unsafe fn nextval_internal(
+    elm: &mut SeqTableData,
+    fetch: Fetch,
     request: Request,
-) -> Result<Visit, Error> {
-    // SAFETY: the relation stays open and locked until it is closed below.
+) -> Result<Outcome, Error> {
+    // SAFETY: the transaction holds the lock on the relation, which is open until relation_close().
     unsafe {
-        let lxid = sys::current_lxid();
-        lock_sequence(relid, lxid, session);
-        // Before anything is looked up: what changes meanwhile voids what is found.
-        let version = invalidation::version();
-        let relation = open_sequence(relid, session)?;
-        let visit = match may_execute(relation) {
-            Ok(()) => {
-                // Of others it takes the relation to know whether they are logged.
-                if sys::is_logged_always(relation) {
-                    session.permit = Permit { lxid, user: sys::GetUserId(), version };
-                }
-                take(relation, version, session, want, request)
-            }
-            Err(error) => Err(error),
-        };
-        sys::relation_close(relation, NO_LOCK);
-        visit
+        let sequence = init_sequence(elm)?;
+        let outcome = nextval_of_open_sequence(sequence, elm, fetch, request);
+        sys::relation_close(sequence.rel, NO_LOCK);
+        outcome
     }
 }
 
-/// Has the processor fetch what [`revisit`] will touch, while leave is looked up and the clock is read: 258 -> 218 ns of
-/// CPU time an id with 100,000 sequences in turn where no record is written, 168 -> 147 with 1,000.
-pub fn prefetch(session: &Session) {
-    sys::prefetch_sequence(session.place.buffer);
+/// What `nextval_internal()` does between opening and closing the sequence.
+unsafe fn nextval_of_open_sequence(
+    sequence: OpenSequence,
+    elm: &mut SeqTableData,
+    fetch: Fetch,
+    request: Request,
+) -> Result<Outcome, Error> {
+    let OpenSequence { rel: seqrel, catalog_version } = sequence;
+    // SAFETY: the relation is open and locked; the buffer is pinned and locked exclusively from read_seq_tuple() to
+    // release().
+    unsafe {
+        if !has_privilege(seqrel, pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE) {
+            return Err(Error::PermissionDenied { either: ["UPDATE", "USAGE"] });
+        }
+        // Read-only transactions may only modify temporary sequences.
+        if !(*seqrel).rd_islocaltemp {
+            prevent_command_if_read_only()?;
+        }
+        // Backends that work together would have to share what this one has cached.
+        prevent_command_if_parallel_mode()?;
+        // Of an unlogged or temporary sequence, or one that skips WAL, it takes the relation to know whether to log.
+        if sys::is_logged_always(seqrel) {
+            elm.passed_checks =
+                PassedChecks { lxid: elm.lxid, user: sys::GetUserId(), catalog_version };
+        }
+
+        if fetch == Fetch::One
+            && let Some(counter) = next_cached(elm, &request.layout, request.now)
+        {
+            return Ok(Outcome::Fetched(Run { first: counter, last: counter }));
+        }
+        elm.cached = None;
+
+        let definition = Definition::look_up(elm.relid)?;
+        definition.check()?;
+        let locked = read_seq_tuple(seqrel)?;
+        let locator = sys::relation_locator(seqrel);
+        elm.recent_page =
+            RecentPage { catalog_version, locator, buffer: locked.buffer, definition };
+        let decision = decide(locked, definition, fetch, &request);
+        if let Decision::Issue(run) = decision {
+            let logged_as = sys::RelationNeedsWAL(seqrel).then_some(locator);
+            write_seq_tuple(locked, run, definition.max_value, request.layout, logged_as);
+        }
+        locked.release();
+
+        match decision {
+            Decision::Wait { us } => Ok(Outcome::Wait { us }),
+            Decision::Refuse(refusal) => Err(Error::Refused(refusal, request.layout)),
+            Decision::Issue(run) if fetch == Fetch::One => {
+                let first = save_in_cache(elm, run, request.layout);
+                Ok(Outcome::Fetched(Run { first, last: first }))
+            }
+            Decision::Issue(run) => {
+                elm.taken = Some((request.layout, run.last));
+                Ok(Outcome::Fetched(run))
+            }
+        }
+    }
 }
 
-/// Whether [`revisit`] may be called: an earlier visit of this transaction found that the user may take ids, and
-/// nothing has changed since.
-pub fn may_revisit(session: &Session) -> bool {
-    session.permit.holds()
-}
-
-/// The next counter, without opening the sequence. `None` where its page is not at hand, or there is no counter to
-/// be had: [`visit`] has to see to it then, and nothing is taken.
+/// The next counter without opening the sequence, as long as the checks that [`nextval_internal`] made in this
+/// transaction still hold: a cached one, or one from the page where that is still in its buffer. `None` where
+/// [`nextval_internal`] has to be called; nothing is fetched then.
 ///
 /// # Safety
-/// Called after [`may_revisit`] has said so, in the same call of an SQL function. An ERROR passes over the callers'
-/// frames, which hold nothing with a destructor.
-pub unsafe fn revisit(session: &mut Session, layout: &Layout, now: Now) -> Option<i64> {
-    if let Some(counter) = next_cached(session, layout, now) {
+/// Called in a transaction. An ERROR passes over the callers' frames, which hold nothing with a destructor.
+pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i64> {
+    // The processor fetches the page while the checks are looked at and the clock is read: 258 -> 218 ns of CPU time an id
+    // with 100,000 sequences in turn where no record is written, 168 -> 147 with 1,000.
+    sys::prefetch_sequence(elm.recent_page.buffer);
+    if !elm.passed_checks.still_hold() {
+        return None;
+    }
+    let now = backend_clock::recent()?;
+    if let Some(counter) = next_cached(elm, layout, now) {
         return Some(counter);
     }
-    let Place { version, locator, buffer, definition } = session.place;
+    let RecentPage { catalog_version, locator, buffer, definition } = elm.recent_page;
     // SAFETY: the transaction holds the lock on the relation, so that its storage is there; the buffer is pinned
     // and locked exclusively between ReadRecentBuffer() and release().
     unsafe {
-        if version != session.permit.version
+        if catalog_version != elm.passed_checks.catalog_version
             || !sys::ReadRecentBuffer(locator, pg_sys::ForkNumber::MAIN_FORKNUM, 0, buffer)
         {
             return None;
         }
         let locked = lock_seq_tuple(buffer).ok()?;
-        let request = session.request(*layout, now);
-        let taken = match decide(locked, definition, Want::Next, &request) {
+        let request = elm.request(*layout, now);
+        let counter = match decide(locked, definition, Fetch::One, &request) {
             Decision::Issue(run) => {
-                // A permit is for a sequence that is logged, whatever transaction made it.
+                // Checks are only kept of a sequence that is logged, whatever transaction made it.
                 write_seq_tuple(locked, run, definition.max_value, *layout, Some(locator));
-                Some(keep(session, run, *layout))
+                Some(save_in_cache(elm, run, *layout))
             }
             _ => None,
         };
         locked.release();
-        taken
+        counter
     }
 }
 
-/// Checks that the current user may ask for the session's last id. `currval_oid()`.
+/// The next cached counter, if it may be used; else the cached ones are dropped.
+fn next_cached(elm: &mut SeqTableData, layout: &Layout, now: Now) -> Option<i64> {
+    let cached = elm.cached?;
+    if !cached.is_usable(layout, settings::policy(), now) {
+        elm.cached = None;
+        return None;
+    }
+    elm.cached = cached.rest();
+    Some(cached.next)
+}
+
+/// Returns the first counter of a run that was fetched, and caches the rest for later calls.
+fn save_in_cache(elm: &mut SeqTableData, run: Run, layout: Layout) -> i64 {
+    let Run { first, last, .. } = run;
+    elm.taken = Some((layout, last));
+    elm.cached = Cached { layout, next: first, last }.rest();
+    first
+}
+
+/// What is to be done, by what the page says.
+///
+/// # Safety
+/// The page is locked.
+unsafe fn decide(
+    locked: LockedPage,
+    definition: Definition,
+    fetch: Fetch,
+    request: &Request,
+) -> Decision {
+    let count = match fetch {
+        Fetch::One => definition.cache,
+        Fetch::Batch(count) => count,
+    };
+    // SAFETY: the page is locked.
+    unsafe { counter::advance(locked.state(), definition.max_value, count, *request) }
+}
+
+/// The last id of the sequence in this session, with core's checks.
 ///
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
-pub unsafe fn may_read(relid: pg_sys::Oid, session: &mut Session) -> Result<(), Error> {
-    // SAFETY: the relation is open from open_sequence() to relation_close().
+pub unsafe fn currval_oid(elm: &mut SeqTableData) -> Result<i64, Error> {
+    // SAFETY: the relation is locked, and open from init_sequence() to relation_close().
     unsafe {
-        lock_sequence(relid, sys::current_lxid(), session);
-        let relation = open_sequence(relid, session)?;
-        let allowed = has_privilege(relation, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE);
-        sys::relation_close(relation, NO_LOCK);
-        if allowed { Ok(()) } else { Err(Error::PermissionDenied { either: ["USAGE", "SELECT"] }) }
+        let OpenSequence { rel: seqrel, .. } = init_sequence(elm)?;
+        let may_read = has_privilege(seqrel, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE);
+        sys::relation_close(seqrel, NO_LOCK);
+        if !may_read {
+            return Err(Error::PermissionDenied { either: ["USAGE", "SELECT"] });
+        }
     }
+    if elm.last_valid { Ok(elm.last) } else { Err(Error::NoIdYet) }
 }
 
-/// Takes the lock once a transaction, owned by the transaction and not by the (sub)statement, so that
-/// neither a rolled-back savepoint nor the end of a portal lets it go. `lock_and_open_sequence()`.
-unsafe fn lock_sequence(
-    relid: pg_sys::Oid,
-    lxid: pg_sys::LocalTransactionId,
-    session: &mut Session,
-) {
+/// A sequence that is locked and open.
+#[derive(Clone, Copy)]
+struct OpenSequence {
+    rel: pg_sys::Relation,
+    /// [`invalidation::catalog_version`] once the lock was taken and before anything was looked up: what changes
+    /// meanwhile voids what is found.
+    catalog_version: u64,
+}
+
+/// Locks the sequence, once a transaction, and opens it. The lock is owned by the transaction and not by the
+/// (sub)statement, so that neither a rolled-back savepoint nor the end of a portal lets it go.
+unsafe fn lock_and_open_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, Error> {
     // SAFETY: the resource owner is put back before anything else can run; should the lock fail, the
     // transaction aborts and puts it back itself, as in core.
     unsafe {
-        if session.lxid != lxid {
-            let current = pg_sys::CurrentResourceOwner;
+        let lxid = sys::current_lxid();
+        if elm.lxid != lxid {
+            let current_owner = pg_sys::CurrentResourceOwner;
             pg_sys::CurrentResourceOwner = pg_sys::TopTransactionResourceOwner;
-            sys::LockRelationOid(relid, ROW_EXCLUSIVE_LOCK);
-            pg_sys::CurrentResourceOwner = current;
-            session.lxid = lxid;
+            sys::LockRelationOid(elm.relid, ROW_EXCLUSIVE_LOCK);
+            pg_sys::CurrentResourceOwner = current_owner;
+            elm.lxid = lxid;
         }
+        let catalog_version = invalidation::catalog_version();
+        Ok(OpenSequence { rel: sequence_open(elm.relid)?, catalog_version })
     }
 }
 
-/// Opens the sequence, which is locked. `init_sequence()`.
-unsafe fn open_sequence(
-    relid: pg_sys::Oid,
-    session: &mut Session,
-) -> Result<pg_sys::Relation, Error> {
-    // SAFETY: the relation is locked, and open until it is closed here or, where it is given, by the caller.
+/// Locks and opens the sequence of an entry of the hash table.
+unsafe fn init_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, Error> {
+    // SAFETY: the relation is locked and open.
     unsafe {
-        let relation = open_relation(relid)?;
+        let sequence = lock_and_open_sequence(elm)?;
+        // Counters cached from a storage that a transaction replaced, or before an ALTER, are void.
+        let filenumber = (*(*sequence.rel).rd_rel).relfilenode;
+        let pg_sequence_version = invalidation::pg_sequence_version();
+        if (elm.filenumber, elm.pg_sequence_version) != (filenumber, pg_sequence_version) {
+            elm.filenumber = filenumber;
+            elm.pg_sequence_version = pg_sequence_version;
+            elm.cached = None;
+        }
+        Ok(sequence)
+    }
+}
+
+/// Opens a sequence that is locked already. Returns our own error where there is no such relation, or it is not a
+/// sequence.
+unsafe fn sequence_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
+    // SAFETY: the relation is locked, and open until it is closed here or, where it is returned, by the caller.
+    unsafe {
+        let relation = relation_open(relid)?;
         if (*(*relation).rd_rel).relkind != pg_sys::RELKIND_SEQUENCE as c_char {
             sys::relation_close(relation, NO_LOCK);
             return Err(Error::NotASequence);
-        }
-        // Counters cached from a storage that a transaction replaced, or before an ALTER, are void.
-        let storage = (*(*relation).rd_rel).relfilenode;
-        let sequences_version = invalidation::sequences_version();
-        if (session.storage, session.sequences_version) != (storage, sequences_version) {
-            session.storage = storage;
-            session.sequences_version = sequences_version;
-            session.cached = None;
         }
         Ok(relation)
     }
 }
 
-/// Opens a relation that is locked already. `relation_open()`, but for a relation that does not exist, which
-/// is an internal error there: an OID may be stale, and the transaction itself may have dropped the sequence.
-unsafe fn open_relation(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
+/// `relation_open()` (`access/common/relation.c`), but for a relation that does not exist, which is an internal error
+/// there: an OID may be stale, and the transaction itself may have dropped the sequence.
+unsafe fn relation_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
     // SAFETY: the lock keeps the relation from going away.
     unsafe {
         let relation = sys::RelationIdGetRelation(relid);
@@ -236,28 +314,23 @@ unsafe fn open_relation(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
     }
 }
 
-/// Permission, read-only and parallel checks, in the order of `nextval_internal()`.
-unsafe fn may_execute(relation: pg_sys::Relation) -> Result<(), Error> {
-    // SAFETY: the relation is open.
+unsafe fn prevent_command_if_read_only() -> Result<(), Error> {
+    // SAFETY: a global and a plain function of the server.
     unsafe {
-        if !has_privilege(relation, pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE) {
-            return Err(Error::PermissionDenied { either: ["UPDATE", "USAGE"] });
+        if !pg_sys::XactReadOnly {
+            Ok(())
+        } else if sys::RecoveryInProgress() {
+            // PreventCommandDuringRecovery(): a transaction on a standby is always read-only.
+            Err(Error::DuringRecovery)
+        } else {
+            Err(Error::ReadOnlyTransaction)
         }
-        // Read-only transactions may modify temporary sequences. PreventCommandIfReadOnly().
-        if pg_sys::XactReadOnly && !(*relation).rd_islocaltemp {
-            return Err(if sys::RecoveryInProgress() {
-                Error::DuringRecovery
-            } else {
-                Error::ReadOnlyTransaction
-            });
-        }
-        // PreventCommandIfParallelMode(): backends that work together would have to share the session's
-        // state.
-        if sys::IsInParallelMode() {
-            return Err(Error::ParallelMode);
-        }
-        Ok(())
     }
+}
+
+unsafe fn prevent_command_if_parallel_mode() -> Result<(), Error> {
+    // SAFETY: a plain function of the server.
+    if unsafe { sys::IsInParallelMode() } { Err(Error::ParallelMode) } else { Ok(()) }
 }
 
 /// Whether the current user has one of the privileges.
@@ -271,94 +344,6 @@ pub unsafe fn has_privilege(relation: pg_sys::Relation, one_of: u32) -> bool {
         sys::pg_class_aclcheck((*relation).rd_id, sys::GetUserId(), mode)
             == pg_sys::AclResult::ACLCHECK_OK
     }
-}
-
-/// Uses a cached counter where there is one, else takes counters from the page.
-unsafe fn take(
-    relation: pg_sys::Relation,
-    version: u64,
-    session: &mut Session,
-    want: Want,
-    request: Request,
-) -> Result<Visit, Error> {
-    if want == Want::Next
-        && let Some(counter) = next_cached(session, &request.layout, request.now)
-    {
-        return Ok(Visit::Took { first: counter, last: counter });
-    }
-    session.cached = None;
-    // SAFETY: the relation is open.
-    match unsafe { nextval_internal(relation, version, session, want, request)? } {
-        Decision::Wait { us } => Ok(Visit::Wait { us }),
-        Decision::Refuse(refusal) => Err(Error::Refused(refusal, request.layout)),
-        Decision::Issue(run) if want == Want::Next => {
-            let first = keep(session, run, request.layout);
-            Ok(Visit::Took { first, last: first })
-        }
-        Decision::Issue(Run { first, last, .. }) => {
-            session.taken = Some((request.layout, last));
-            Ok(Visit::Took { first, last })
-        }
-    }
-}
-
-/// The next cached counter, if it may be used; else the cached ones are dropped.
-fn next_cached(session: &mut Session, layout: &Layout, now: Now) -> Option<i64> {
-    let cached = session.cached?;
-    if !cached.is_usable(layout, settings::policy(), now) {
-        session.cached = None;
-        return None;
-    }
-    session.cached = cached.rest();
-    Some(cached.next)
-}
-
-/// Gives the first counter of a run that was taken, and keeps the rest for later calls.
-fn keep(session: &mut Session, run: Run, layout: Layout) -> i64 {
-    let Run { first, last, .. } = run;
-    session.taken = Some((layout, last));
-    session.cached = Cached { layout, next: first, last }.rest();
-    first
-}
-
-/// Reads the catalog row and the page, decides, and carries the decision out.
-unsafe fn nextval_internal(
-    relation: pg_sys::Relation,
-    version: u64,
-    session: &mut Session,
-    want: Want,
-    request: Request,
-) -> Result<Decision, Error> {
-    // SAFETY: the buffer is pinned and locked exclusively from read_seq_tuple() to release().
-    unsafe {
-        let definition = definition((*relation).rd_id)?;
-        definition.fit()?;
-        let locked = read_seq_tuple(relation)?;
-        let locator = sys::relation_locator(relation);
-        session.place = Place { version, locator, buffer: locked.buffer, definition };
-        let decision = decide(locked, definition, want, &request);
-        if let Decision::Issue(run) = decision {
-            let logged_as = sys::RelationNeedsWAL(relation).then_some(locator);
-            write_seq_tuple(locked, run, definition.max_value, request.layout, logged_as);
-        }
-        locked.release();
-        Ok(decision)
-    }
-}
-
-/// Decides from what the page says.
-unsafe fn decide(
-    locked: LockedPage,
-    definition: Definition,
-    want: Want,
-    request: &Request,
-) -> Decision {
-    let count = match want {
-        Want::Next => definition.cache,
-        Want::Run(count) => count,
-    };
-    // SAFETY: the page is locked.
-    unsafe { counter::advance(locked.state(), definition.max_value, count, *request) }
 }
 
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;

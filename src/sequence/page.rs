@@ -1,7 +1,7 @@
 //! The page of a sequence: lock, read, log, write. All that changes a page or writes WAL is here.
 //!
 //! Follows the helpers of `nextval_internal()` in PostgreSQL's `src/backend/commands/sequence.c` under their names. As in
-//! `visit.rs`, an ERROR passes over these frames, so nothing here holds anything with a destructor.
+//! `nextval.rs`, an ERROR passes over these frames, so nothing here holds anything with a destructor.
 
 use super::sys::{self, FormData_pg_sequence_data};
 use crate::error::Error;
@@ -83,7 +83,7 @@ type Storage = [u32; 3];
 
 /// The record that covers a sequence, as its page remembers it: at the begin of the page's free space, behind the one line
 /// pointer. Core neither reads nor moves these bytes, and where it makes or replays a page they are zero. They lie in the
-/// cache line of the header, which every visit reads.
+/// cache line of the header, which every call reads.
 ///
 /// `log_cnt` cannot serve here. `ALTER SEQUENCE`, `SET LOGGED` and others copy it with the tuple into new storage, whose WAL
 /// holds the tuple as it is, and `CREATE DATABASE` copies the page as a whole. A record is of this page only if it names

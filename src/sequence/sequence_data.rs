@@ -1,11 +1,11 @@
-//! What a sequence holds, read without taking anything from it. Follows `pg_sequence_last_value()` in PostgreSQL's
+//! What a sequence is and holds, read without fetching from it. Follows `pg_sequence_last_value()` in PostgreSQL's
 //! `src/backend/commands/sequence.c`: who may read, and what is left unread instead of raising an error.
 //!
 //! As `pg_get_sequence_data()` of 18 does, the lock is the weakest there is and is let go at once, since a view reads
 //! thousands. Core locks the page exclusively, because its `read_seq_tuple()` fixes an old xmax; nothing is fixed here,
 //! so a share lock does, and a standby and a read-only transaction may read.
 
-use super::definition::{Definition, definition};
+use super::definition::Definition;
 use super::nextval::has_privilege;
 use super::page::check_magic;
 use super::sys;
@@ -16,8 +16,8 @@ use std::ffi::{c_char, c_int};
 
 /// What a sequence is and holds.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
-    /// What `CREATE SEQUENCE` said.
+pub struct SequenceData {
+    /// Its row in `pg_sequence`.
     pub definition: Definition,
     /// What its page holds; `None` for another session's temporary sequence, and for an unlogged one on a standby,
     /// whose pages cannot be read.
@@ -30,20 +30,20 @@ pub struct Reading {
 ///
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
-pub unsafe fn read(relid: pg_sys::Oid) -> Result<Reading, Error> {
+pub unsafe fn read_sequence_data(relid: pg_sys::Oid) -> Result<SequenceData, Error> {
     // SAFETY: the relation is open and locked from try_relation_open() to relation_close().
     unsafe {
         let relation = sys::try_relation_open(relid, ACCESS_SHARE_LOCK);
         if relation.is_null() {
             return Err(Error::NoSuchRelation);
         }
-        let reading = read_open(relation);
+        let data = read_open_sequence(relation);
         sys::relation_close(relation, ACCESS_SHARE_LOCK);
-        reading
+        data
     }
 }
 
-unsafe fn read_open(relation: pg_sys::Relation) -> Result<Reading, Error> {
+unsafe fn read_open_sequence(relation: pg_sys::Relation) -> Result<SequenceData, Error> {
     // SAFETY: the relation is open.
     unsafe {
         let class = &*(*relation).rd_rel;
@@ -53,14 +53,14 @@ unsafe fn read_open(relation: pg_sys::Relation) -> Result<Reading, Error> {
         if !has_privilege(relation, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE) {
             return Err(Error::PermissionDenied { either: ["USAGE", "SELECT"] });
         }
-        let definition = definition((*relation).rd_id)?;
+        let definition = Definition::look_up((*relation).rd_id)?;
         let is_logged = class.relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as c_char;
         // RELATION_IS_OTHER_TEMP()
         let is_of_another_session = class.relpersistence == pg_sys::RELPERSISTENCE_TEMP as c_char
             && !(*relation).rd_islocaltemp;
         let is_readable = !is_of_another_session && (is_logged || !sys::RecoveryInProgress());
         let state = if is_readable { Some(read_page(relation)?) } else { None };
-        Ok(Reading { definition, state, is_logged })
+        Ok(SequenceData { definition, state, is_logged })
     }
 }
 

@@ -2,8 +2,8 @@
 //! functions that a call for an id makes.
 //!
 //! pgrx puts a `sigsetjmp` guard around every server function. Fifteen guards in a row cost more than the
-//! work they guard, so `mod.rs` puts one around a whole visit, or none where an ERROR may pass over all of
-//! Rust's frames, and what it visits calls the functions as declared here.
+//! work they guard, so `sequence.rs` puts one around all of them, or none where an ERROR may pass over all of
+//! Rust's frames, and the port calls the functions as declared here.
 
 use crate::timestamp::POSTGRES_EPOCH_US;
 use pgrx::pg_sys;
@@ -331,7 +331,7 @@ pub fn cycles() -> u64 {
     0
 }
 
-/// Has the processor fetch what a visit of the buffer's page will touch: the descriptor, which holds the pin and the
+/// Has the processor fetch what a call for an id touches of the buffer: the descriptor, which holds the pin and the
 /// lock, the page's header, and the tuple, which with the special area is the page's last cache line. A hint, whatever
 /// is in the buffer.
 pub fn prefetch_sequence(buffer: pg_sys::Buffer) {

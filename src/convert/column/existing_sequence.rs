@@ -131,8 +131,8 @@ impl Found {
     /// name may be another relation's by now.
     pub fn next_value(&self) -> Option<i64> {
         let raise = |error: Error| error.raise("snowflake_convert_column", self.relid);
-        let reading = sequence::read(self.relid).unwrap_or_else(raise);
-        let State { last_value, is_called } = reading.state?;
+        let data = sequence::read_data(self.relid).unwrap_or_else(raise);
+        let State { last_value, is_called } = data.state?;
         Some(last_value.saturating_add(i64::from(is_called)))
     }
 }
