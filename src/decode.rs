@@ -2,7 +2,7 @@
 
 use crate::layout_type::SqlLayout;
 use crate::report::Report;
-use crate::result_row::Row;
+use crate::result_row::ResultRow;
 use crate::timestamp::{timestamptz, unix_us_of};
 use pg_snowflake_core::base32::{self, Base32Error};
 use pg_snowflake_core::excerpt::ascii_excerpt;
@@ -12,10 +12,10 @@ use pgrx::prelude::*;
 
 /// `snowflake_decode(id bigint, layout) → (created_at timestamptz, shard_id int, seq int)`
 #[pg_extern(sql = false)]
-fn snowflake_decode(id: i64, layout: SqlLayout) -> Row<3> {
+fn snowflake_decode(id: i64, layout: SqlLayout) -> ResultRow<3> {
     let SqlLayout(layout) = layout;
     let fields = split(id, layout);
-    Row([
+    ResultRow([
         timestamptz(layout.instant_of(fields.tick)),
         (fields.shard as i32).into(),
         (fields.seq as i32).into(),

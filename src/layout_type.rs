@@ -2,7 +2,7 @@
 //! and a typo fails where it is written and not when the first row comes.
 
 use crate::report::Report;
-use crate::result_row::Row;
+use crate::result_row::ResultRow;
 use crate::timestamp::{interval, timestamptz, unix_us_of};
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::layout_spec::{self, SpecError};
@@ -116,11 +116,11 @@ fn snowflake_layout_recv(mut buffer: pgrx::Internal) -> SqlLayout {
 
 /// The layout's spec, and what follows from it; one row.
 #[pg_extern(sql = false)]
-fn snowflake_layout_info(layout: SqlLayout) -> Row<9> {
+fn snowflake_layout_info(layout: SqlLayout) -> ResultRow<9> {
     let SqlLayout(layout) = layout;
     let spec = layout_spec::spec(&layout);
     let ids_per_second = i128::from(layout.seqs()) * 1_000_000 / i128::from(layout.tick_us());
-    Row([
+    ResultRow([
         spec.into_datum().expect("a text is a datum"),
         i32::from(layout.time_bits).into(),
         i32::from(layout.shard_bits).into(),

@@ -10,13 +10,13 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// The columns of a row, none of them null, in the order and of the types that the function's SQL
 /// declaration names.
-pub struct Row<const N: usize>(pub [pg_sys::Datum; N]);
+pub struct ResultRow<const N: usize>(pub [pg_sys::Datum; N]);
 
 // SAFETY: as for the row with nulls.
-unsafe impl<const N: usize> BoxRet for Row<N> {
+unsafe impl<const N: usize> BoxRet for ResultRow<N> {
     unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
         // SAFETY: as the caller promises.
-        unsafe { NullableRow(self.0.map(Some)).box_into(fcinfo) }
+        unsafe { NullableResultRow(self.0.map(Some)).box_into(fcinfo) }
     }
 }
 
@@ -24,10 +24,10 @@ unsafe impl<const N: usize> BoxRet for Row<N> {
 pub type Nullable = Option<pg_sys::Datum>;
 
 /// The columns of a row of which some may be null.
-pub struct NullableRow<const N: usize>(pub [Nullable; N]);
+pub struct NullableResultRow<const N: usize>(pub [Nullable; N]);
 
 // SAFETY: the row becomes a datum of the composite type that the function is declared to return.
-unsafe impl<const N: usize> BoxRet for NullableRow<N> {
+unsafe impl<const N: usize> BoxRet for NullableResultRow<N> {
     unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
         let mut nulls = self.0.map(|column| column.is_none());
         let mut values = self.0.map(|column| column.unwrap_or(pg_sys::Datum::null()));
@@ -121,5 +121,5 @@ macro_rules! declare_row {
     };
 }
 
-declare_row!(Row);
-declare_row!(NullableRow);
+declare_row!(ResultRow);
+declare_row!(NullableResultRow);

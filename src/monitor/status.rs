@@ -1,9 +1,9 @@
-//! What an operator may look at: the clock of a backend, and where a sequence stands.
+//! The clock of a backend, and the state of a sequence.
 
 use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
-use crate::result_row::{Nullable, NullableRow};
+use crate::result_row::{Nullable, NullableResultRow};
 use crate::sequence::{self, SequenceData};
 use crate::settings;
 use crate::timestamp::{interval, timestamptz};
@@ -16,11 +16,11 @@ use pgrx::prelude::*;
 /// `snowflake_clock() → (reading, high_water_mark timestamptz, regressions bigint, largest_regression interval,
 /// last_regression timestamptz, forward_jumps bigint, largest_forward_jump interval, last_forward_jump timestamptz)`
 #[pg_extern(sql = false)]
-fn snowflake_clock() -> NullableRow<8> {
+fn snowflake_clock() -> NullableResultRow<8> {
     let (now, Guard { backward, forward, .. }) = sequence::read_clock_with_steps();
     let [regressions, largest_regression, last_regression] = columns_of(backward);
     let [forward_jumps, largest_forward_jump, last_forward_jump] = columns_of(forward);
-    NullableRow([
+    NullableResultRow([
         Some(timestamptz(now.reading_us)),
         Some(timestamptz(now.high_water_us)),
         regressions,
@@ -40,28 +40,25 @@ fn columns_of(steps: Steps) -> [Nullable; 3] {
 /// `snowflake_sequence_status(seq regclass, layout) → (last_id_at timestamptz, lead interval, ids_left bigint, ends_at
 /// timestamptz, last_value bigint, is_called boolean, cache bigint, logged boolean, error text)`
 #[pg_extern(sql = false)]
-fn snowflake_sequence_status(seq: pg_sys::Oid, layout: SqlLayout) -> NullableRow<9> {
+fn snowflake_sequence_status(seq: pg_sys::Oid, layout: SqlLayout) -> NullableResultRow<9> {
     let SqlLayout(layout) = layout;
-    let reading = sequence::read_data(seq)
+    let data = sequence::read_data(seq)
         .unwrap_or_else(|error| error.raise("snowflake_sequence_status", seq));
-    let Status { last_id_at, lead, ids_left, error } = status(&reading, layout);
-    NullableRow([
+    let Status { last_id_at, lead, ids_left, error } = status(seq, &data, layout);
+    NullableResultRow([
         last_id_at,
         lead,
         ids_left,
         Some(end_of(layout)),
-        reading.state.map(|state| state.last_value.into()),
-        reading.state.map(|state| state.is_called.into()),
-        Some(reading.definition.cache.into()),
-        Some(reading.is_logged.into()),
-        error.and_then(|error| error.summary(GENERATOR, seq).into_datum()),
+        data.state.map(|state| state.last_value.into()),
+        data.state.map(|state| state.is_called.into()),
+        Some(data.definition.cache.into()),
+        Some(data.is_logged.into()),
+        error.and_then(String::into_datum),
     ])
 }
 
-/// The function that would raise the error.
-pub const GENERATOR: &str = "snowflake_nextval";
-
-/// Where a sequence stands, as columns; null where its page cannot be read.
+/// The state of a sequence, as columns; null where its page cannot be read.
 pub struct Status {
     /// The time of its last id.
     pub last_id_at: Nullable,
@@ -69,39 +66,51 @@ pub struct Status {
     pub lead: Nullable,
     /// How many ids it has left.
     pub ids_left: Nullable,
-    /// The error that a call would raise now.
-    pub error: Option<Error>,
+    /// The error that a call would raise now, in one line.
+    pub error: Option<String>,
 }
 
-/// Where the sequence that was read stands now.
-pub fn status(reading: &SequenceData, layout: Layout) -> Status {
+impl Status {
+    /// The state of a sequence that could not be read.
+    pub fn unknown(error: Option<String>) -> Self {
+        Status { last_id_at: None, lead: None, ids_left: None, error }
+    }
+}
+
+/// The state of the sequence `relid` now, by the data that was read from it.
+pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status {
     let now = sequence::read_clock();
-    let headroom = reading
+    let headroom = data
         .state
-        .map(|state| Headroom::of(state, reading.definition.max_value, layout, now.reading_us));
+        .map(|state| Headroom::of(state, data.definition.max_value, layout, now.reading_us));
     Status {
         last_id_at: headroom.and_then(|headroom| headroom.last_us).map(timestamptz),
         lead: headroom.map(|headroom| interval(headroom.lead_us)),
         ids_left: headroom.map(|headroom| headroom.ids_left.into()),
-        error: error(reading, layout, now),
+        error: error(data, layout, now).map(|error| summary(error, relid)),
     }
 }
 
 /// The error that a call for an id would raise: the same decision from the same numbers, without what the session that
 /// asks has taken itself, and what it may do.
-fn error(reading: &SequenceData, layout: Layout, now: Now) -> Option<Error> {
+fn error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error> {
     if let Err(barred) = fence::permit_any() {
         return Some(Error::Barred(barred));
     }
-    if let Err(unfit) = reading.definition.check() {
+    if let Err(unfit) = data.definition.check() {
         return Some(unfit);
     }
-    let max_value = reading.definition.max_value;
+    let max_value = data.definition.max_value;
     let request = Request { layout, policy: settings::policy(), now, taken: None };
-    match counter::advance(reading.state?, max_value, 1, request) {
+    match counter::advance(data.state?, max_value, 1, request) {
         Decision::Refuse(refusal) => Some(Error::Refused(refusal, layout)),
         Decision::Issue(_) | Decision::Wait { .. } => None,
     }
+}
+
+/// The error in one line, as `snowflake_nextval()` raises it for the sequence `relid`.
+pub fn summary(error: Error, relid: pg_sys::Oid) -> String {
+    error.summary("snowflake_nextval", relid)
 }
 
 /// The instant at which a layout ends.

@@ -16,24 +16,24 @@ use std::panic::AssertUnwindSafe;
 
 /// A call of a generator, with the arguments that are constants.
 #[derive(Clone, Copy, Debug)]
-pub struct Call {
+pub struct GeneratorCall {
     /// Which generator.
     pub function: pg_sys::Oid,
     /// What is passed as the sequence, be it one or not.
     pub sequence: Option<pg_sys::Oid>,
     /// For which shard.
-    pub shard: Shard,
+    pub shard: ShardArgument,
     /// In which layout.
     pub layout: Option<Layout>,
 }
 
 /// The shard that a call names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shard {
+pub enum ShardArgument {
     /// A constant.
     Constant(i32),
     /// Whatever `pg_snowflake.shard_id` says when the call is made.
-    OfThisDatabase,
+    CurrentShard,
     /// Only an evaluation would tell.
     Unknown,
 }
@@ -52,29 +52,29 @@ pub enum Unreadable {
 pub const LONGEST_TEXT: usize = 1 << 20;
 
 /// A stored expression, of SQL type `pg_node_tree`. Nobody but the server can make a value of that type.
-pub struct Expression(pg_sys::Datum);
+pub struct StoredExpression(pg_sys::Datum);
 
 // SAFETY: the SQL declaration gives `pg_node_tree` for it, which is a text that nodeToString() wrote.
-unsafe impl<'fcx> ArgAbi<'fcx> for Expression {
+unsafe impl<'fcx> ArgAbi<'fcx> for StoredExpression {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: the datum of a text is a pointer, as wide as an i64; the function is strict.
         let datum: i64 = unsafe { arg.unbox_arg_using_from_datum() }.expect("a strict function");
-        Expression(datum.into())
+        StoredExpression(datum.into())
     }
 }
 
 // SAFETY: the SQL declarations are written by hand; this tells pgrx no more than the type's name.
-unsafe impl SqlTranslatable for Expression {
-    const TYPE_IDENT: &'static str = "pg_snowflake::monitor::stored_expression::Expression";
+unsafe impl SqlTranslatable for StoredExpression {
+    const TYPE_IDENT: &'static str = "pg_snowflake::monitor::stored_expression::StoredExpression";
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
     const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
         Ok(SqlMappingRef::literal("pg_node_tree"));
     const RETURN_SQL: Result<ReturnsRef, ReturnsError> = Err(ReturnsError::Datum);
 }
 
-impl Expression {
+impl StoredExpression {
     /// The calls of generators in the expression, from the outermost to the innermost.
-    pub fn calls(&self) -> Result<Vec<Call>, Unreadable> {
+    pub fn calls(&self) -> Result<Vec<GeneratorCall>, Unreadable> {
         let functions = self.functions()?;
         let extension = this_extension();
         // SAFETY: the functions are of the server's own tree.
@@ -152,7 +152,7 @@ unsafe extern "C-unwind" fn collect_functions(
 ///
 /// # Safety
 /// `function` is of a sound tree.
-unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Option<Call> {
+unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Option<GeneratorCall> {
     // SAFETY: as the caller promises; the arguments are of the types that the generators are declared with.
     unsafe {
         let funcid = (*function).funcid;
@@ -160,13 +160,13 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
             return None;
         }
         match *arguments(function).as_slice() {
-            [sequence] => Some(Call {
+            [sequence] => Some(GeneratorCall {
                 function: funcid,
                 sequence: oid(sequence),
-                shard: Shard::OfThisDatabase,
+                shard: ShardArgument::CurrentShard,
                 layout: Some(INSTAGRAM),
             }),
-            [sequence, shard_id, layout] => Some(Call {
+            [sequence, shard_id, layout] => Some(GeneratorCall {
                 function: funcid,
                 sequence: oid(sequence),
                 shard: shard(shard_id, extension),
@@ -211,7 +211,7 @@ unsafe fn oid(node: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
 /// The name of the function that returns the setting, and the one that it had in 0.1.0.
 const CURRENT_SHARD: [&CStr; 2] = [c"snowflake_current_shard", c"snowflake_shard_id"];
 
-unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> Shard {
+unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> ShardArgument {
     // SAFETY: the node is an integer expression of a sound tree.
     unsafe {
         let is_setting =
@@ -220,10 +220,10 @@ unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> Shard {
                     && CURRENT_SHARD.iter().any(|name| is_ours((*function).funcid, name, extension))
             });
         if is_setting {
-            return Shard::OfThisDatabase;
+            return ShardArgument::CurrentShard;
         }
         let shard = integer(node).and_then(|shard| i32::try_from(shard).ok());
-        shard.map_or(Shard::Unknown, Shard::Constant)
+        shard.map_or(ShardArgument::Unknown, ShardArgument::Constant)
     }
 }
 

@@ -4,7 +4,7 @@ use super::operator_class::{Class, place_of_shard};
 use super::partition_key::{Key, Partitioned};
 use crate::layout_type::SqlLayout;
 use crate::report::{Report, no_such_table, quoted, relation_name};
-use crate::result_row::{Nullable, NullableRow};
+use crate::result_row::{Nullable, NullableResultRow};
 use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -15,11 +15,11 @@ use std::ffi::CString;
 /// The shard is what the bits at its place say, whatever the other bits, as it is for the operator classes: a row
 /// that a table has can be located.
 #[pg_extern(sql = false)]
-fn snowflake_locate(table_name: pg_sys::Oid, id: i64, layout: SqlLayout) -> NullableRow<6> {
+fn snowflake_locate(table_name: pg_sys::Oid, id: i64, layout: SqlLayout) -> NullableResultRow<6> {
     let SqlLayout(layout) = layout;
     let shard = layout.split(id).shard as i32;
     let [partition, server, host, port, dbname] = place_of(table_name, id, &layout);
-    NullableRow([Some(shard.into()), partition, server, host, port, dbname])
+    NullableResultRow([Some(shard.into()), partition, server, host, port, dbname])
 }
 
 /// A partition, and the columns of its server; nulls where there is none.
