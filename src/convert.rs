@@ -48,12 +48,12 @@ pub fn snowflake_convert_column(
 
     let extension = Extension::read();
     let column = Column::open(table, &encoding::from_server(name), &extension);
-    let wanted = Wanted { shard, is_given: shard_id.is_some(), layout, check_shard };
-    catalog::as_owner(column.owner(), || convert(&column, &wanted, &extension))
+    let options = Options { shard, is_given: shard_id.is_some(), layout, check_shard };
+    catalog::as_owner(column.owner(), || convert(&column, &options, &extension))
 }
 
-/// What the caller wants.
-struct Wanted {
+/// The arguments besides the column.
+struct Options {
     shard: u32,
     /// Whether the caller named the shard.
     is_given: bool,
@@ -62,8 +62,8 @@ struct Wanted {
 }
 
 /// Decides and carries out, as the owner of the table. Returns the sequence.
-fn convert(column: &Column, wanted: &Wanted, extension: &Extension) -> pg_sys::Oid {
-    let &Wanted { shard, is_given, layout, check_shard } = wanted;
+fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys::Oid {
+    let &Options { shard, is_given, layout, check_shard } = options;
     let facts = column.facts(extension);
     let ticks = ticks(column, &facts, layout, shard);
     refuse_constraints(column, layout, *ticks.start(), shard);

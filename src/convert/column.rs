@@ -6,19 +6,19 @@ mod existing_sequence;
 use super::catalog::{Extension, TREE, lock, rows, text};
 use super::encoding::{from_server, to_server};
 use super::plan::{Facts, Grant, Sequence};
-use super::references::{Holder, Narrows, Reach, lock_tree, refuse_other_owners};
+use super::references::{IdColumn, NarrowColumns, Reach, lock_tree, refuse_other_owners};
 use super::refusal;
 use crate::report::no_such_table;
-use existing_sequence::{Found, ROLE, grant};
+use existing_sequence::{ExistingSequence, ROLE, grant};
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 
 /// A column that may be converted, its table locked against everybody else.
 pub struct Column {
-    holder: Holder,
+    id_column: IdColumn,
     table: Table,
     attribute: Attribute,
-    narrows: Narrows,
+    narrow_columns: NarrowColumns,
 }
 
 /// What a row of `pg_class` says.
@@ -73,7 +73,7 @@ struct Attribute {
 
 impl Attribute {
     /// Refuses what takes no default.
-    fn read(holder: &Holder, table: &Table) -> Self {
+    fn read(id_column: &IdColumn, table: &Table) -> Self {
         let sql = "SELECT a.attnum, quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
                 a.attidentity <> '', a.attgenerated <> '',
                 (SELECT min(format('%I.%I', n.nspname, c.relname))
@@ -84,7 +84,7 @@ impl Attribute {
                  WHERE i.inhrelid = a.attrelid)
             FROM pg_attribute AS a
             WHERE a.attrelid = $1 AND a.attname = $2::name AND NOT a.attisdropped";
-        rows(sql, &holder.arguments(), |row| {
+        rows(sql, &id_column.arguments(), |row| {
             let attribute = Attribute {
                 number: row.get(1),
                 name: row.get(2),
@@ -104,7 +104,7 @@ impl Attribute {
             attribute
         })
         .pop()
-        .unwrap_or_else(|| refusal::no_such_column(&holder.column, &table.name))
+        .unwrap_or_else(|| refusal::no_such_column(&id_column.column, &table.name))
     }
 }
 
@@ -123,19 +123,19 @@ fn refuse_without(schema: pg_sys::Oid, privilege: &str) {
 impl Column {
     /// Looks the column up, and locks its table and those with columns that have to be changed with it.
     pub fn open(relid: pg_sys::Oid, column: &str, extension: &Extension) -> Self {
-        let holder = Holder { table: relid, column: column.to_owned() };
+        let id_column = IdColumn { table: relid, column: column.to_owned() };
         let mut locked = Vec::new();
         loop {
             let table = Table::read(relid);
-            let attribute = Attribute::read(&holder, &table);
+            let attribute = Attribute::read(&id_column, &table);
             let name = table.column_name(&attribute.name);
-            let narrows = Narrows::of(&holder, &name, extension);
+            let narrow_columns = NarrowColumns::of(&id_column, &name, extension);
             // What was read before the locks were there may have changed meanwhile.
-            let has_locked = narrows.lock(&mut locked);
+            let has_locked = narrow_columns.lock(&mut locked);
             let before = locked.len();
             lock_tree(relid, &mut locked);
             if !has_locked && locked.len() == before {
-                return Column { holder, table, attribute, narrows };
+                return Column { id_column, table, attribute, narrow_columns };
             }
         }
     }
@@ -152,19 +152,19 @@ impl Column {
 
     /// All that the plan has to know.
     pub fn facts(&self, extension: &Extension) -> Facts {
-        refuse_other_owners(&self.holder, &self.name(), self.table.owner, Reach::Tree);
-        let narrow = self.narrows.check(self.table.owner);
+        refuse_other_owners(&self.id_column, &self.name(), self.table.owner, Reach::Tree);
+        let narrow_tables = self.narrow_columns.check(self.table.owner);
         refuse_without(extension.namespace, "USAGE");
-        let found = self.locked_sequence();
-        let released = self.other_sequences(found.as_ref());
-        let (sequence, next) = self.sequence(found);
+        let existing = self.locked_sequence();
+        let released = self.other_sequences(existing.as_ref());
+        let (sequence, next) = self.sequence(existing);
         Facts {
             extension: extension.schema.clone(),
             current_shard: extension.current_shard.clone(),
             table: self.table.name.clone(),
             column: self.attribute.name.clone(),
             identities: self.identities(),
-            narrow,
+            narrow_tables,
             sequence,
             released,
             next,
@@ -190,41 +190,41 @@ impl Column {
             WHERE a.attidentity <> ''
                 AND NOT (c.relispartition AND current_setting('server_version_num')::int >= 170000)"
         );
-        rows(&sql, &self.holder.arguments(), |row| row.get(1))
+        rows(&sql, &self.id_column.arguments(), |row| row.get(1))
     }
 
     /// The sequence that the column has, locked. Others may have renamed or replaced it until the lock was there.
-    fn locked_sequence(&self) -> Option<Found> {
-        let mut found = Found::of(self)?;
+    fn locked_sequence(&self) -> Option<ExistingSequence> {
+        let mut existing = ExistingSequence::of(self)?;
         loop {
-            if found.is_identity && !self.attribute.is_identity {
-                refusal::half_an_identity(&found.name, &self.name());
+            if existing.is_identity && !self.attribute.is_identity {
+                refusal::half_an_identity(&existing.name, &self.name());
             }
-            if !found.is_identity {
-                found.refuse(self);
+            if !existing.is_identity {
+                existing.refuse(self);
             }
-            lock(found.relid, pg_sys::ShareRowExclusiveLock);
-            let again = Found::of(self)?;
-            if again == found {
-                return Some(found);
+            lock(existing.relid, pg_sys::ShareRowExclusiveLock);
+            let again = ExistingSequence::of(self)?;
+            if again == existing {
+                return Some(existing);
             }
-            found = again;
+            existing = again;
         }
     }
 
     /// The sequence that the ids will come from, and the next value of the one that there is.
-    fn sequence(&self, found: Option<Found>) -> (Sequence, Option<i64>) {
-        let Some(found) = found else {
+    fn sequence(&self, existing: Option<ExistingSequence>) -> (Sequence, Option<i64>) {
+        let Some(existing) = existing else {
             let grants = self.grants(pg_sys::InvalidOid);
             return (self.new_sequence(self.free_sequence_name(), 1, None, grants), None);
         };
-        let next = found.next_value();
-        let mut grants = self.grants(found.relid);
-        let sequence = if found.is_identity {
-            grants.extend(found.grants(self.table.owner));
-            self.new_sequence(found.name, found.cache, found.comment, grants)
+        let next = existing.next_value();
+        let mut grants = self.grants(existing.relid);
+        let sequence = if existing.is_identity {
+            grants.extend(existing.grants(self.table.owner));
+            self.new_sequence(existing.name, existing.cache, existing.comment, grants)
         } else {
-            Sequence::Kept { name: found.name, grants }
+            Sequence::Kept { name: existing.name, grants }
         };
         (sequence, next)
     }
@@ -241,7 +241,7 @@ impl Column {
     }
 
     /// The sequences that the column owns besides the one that it takes its ids from: a serial that was given another.
-    fn other_sequences(&self, found: Option<&Found>) -> Vec<String> {
+    fn other_sequences(&self, existing: Option<&ExistingSequence>) -> Vec<String> {
         let sql = "SELECT format('%I.%I', n.nspname, s.relname)
             FROM pg_depend AS d
             JOIN pg_class AS s ON s.oid = d.objid AND s.relkind = 'S'
@@ -249,9 +249,9 @@ impl Column {
             WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
                 AND d.refobjid = $1 AND d.refobjsubid = $2 AND d.deptype = 'a' AND s.oid <> $3
             ORDER BY 1";
-        let Some(found) = found else { return Vec::new() };
+        let Some(existing) = existing else { return Vec::new() };
         let arguments =
-            [self.holder.table.into(), self.attribute.number.into(), found.relid.into()];
+            [self.id_column.table.into(), self.attribute.number.into(), existing.relid.into()];
         rows(sql, &arguments, |row| row.get(1))
     }
 
@@ -281,8 +281,8 @@ impl Column {
         );
         // As an integer, since an OID of 0 would be a null.
         let arguments = [
-            self.holder.table.into(),
-            text(&self.holder.column),
+            self.id_column.table.into(),
+            text(&self.id_column.column),
             i64::from(sequence.to_u32()).into(),
             self.table.owner.into(),
         ];
@@ -308,6 +308,6 @@ impl Column {
     }
 
     fn c_names(&self) -> (CString, CString) {
-        (to_server(&self.table.relname), to_server(&self.holder.column))
+        (to_server(&self.table.relname), to_server(&self.id_column.column))
     }
 }

@@ -17,7 +17,7 @@ pub struct Facts {
     /// The tables whose column is an identity column: this one, or partitions of it.
     pub identities: Vec<String>,
     /// The columns that bigint must replace, the converted one and those that reference it.
-    pub narrow: Vec<Narrow>,
+    pub narrow_tables: Vec<NarrowTable>,
     /// The sequence that the ids will come from.
     pub sequence: Sequence,
     /// The sequences that the column owns besides.
@@ -30,7 +30,7 @@ pub struct Facts {
 
 /// A table with columns that are too narrow for an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Narrow {
+pub struct NarrowTable {
     /// The table.
     pub table: String,
     /// The columns.
@@ -73,7 +73,7 @@ pub struct Grant {
     pub is_grantable: bool,
 }
 
-/// What is wanted.
+/// The ids that the column is to have.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The shard, where the default is to name one.
@@ -126,10 +126,10 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
     let alter = format!("ALTER TABLE {table} ALTER COLUMN {column}");
     let drop_identity = |of| format!("ALTER TABLE {of} ALTER COLUMN {column} DROP IDENTITY");
     let mut statements: Vec<String> = facts.identities.iter().map(drop_identity).collect();
-    if !facts.narrow.is_empty() {
+    if !facts.narrow_tables.is_empty() {
         // Of whatever kind the old default is, it need not be one of the new type.
         statements.push(format!("{alter} DROP DEFAULT"));
-        statements.extend(facts.narrow.iter().map(Narrow::widened));
+        statements.extend(facts.narrow_tables.iter().map(NarrowTable::widened));
     }
     // The second counter of the tick: of a fresh sequence, too, the first id has seq 1. A layout without seqs has no second
     // one in tick 0, and MINVALUE is 1.
@@ -150,7 +150,7 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
     statements
 }
 
-impl Narrow {
+impl NarrowTable {
     /// All columns of a table in one statement, since each rewrites it.
     fn widened(&self) -> String {
         let columns = self.columns.iter();

@@ -1,57 +1,57 @@
 //! The columns that have to hold a column's ids: itself and those that reference it, at any remove.
 
 use super::catalog::{Extension, TREE, lock, rows, text};
-use super::plan::Narrow;
+use super::plan::NarrowTable;
 use super::refusal;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 
-/// A column, at the top of its inheritance tree.
+/// A column that has to hold ids, at the top of its inheritance tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct IdColumn {
     /// Its table.
     pub table: pg_sys::Oid,
     /// Its name as the catalog has it.
     pub column: String,
 }
 
-impl Holder {
+impl IdColumn {
     /// It as `$1` and `$2` of a query, the second to be cast to `name`.
     pub fn arguments(&self) -> [DatumWithOid<'static>; 2] {
         [self.table.into(), text(&self.column)]
     }
 }
 
-/// Whether a type holds ids.
+/// Whether a column's type holds ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fit {
+enum TypeFit {
     /// It does.
     Holds,
     /// It does not, and bigint takes its place.
     Narrow,
     /// It does not, and stays.
     Domain,
-    /// It is none of an integer's.
+    /// It is not an integer.
     Other,
 }
 
-impl Fit {
+impl TypeFit {
     /// Of a type.
     fn of(type_oid: pg_sys::Oid, extension: &Extension) -> Self {
         // SAFETY: the type is one of the catalog.
         let base = unsafe { pg_sys::getBaseType(type_oid) };
         match base {
-            pg_sys::INT8OID => Fit::Holds,
-            base if base == extension.snowflake => Fit::Holds,
-            pg_sys::INT2OID | pg_sys::INT4OID if base == type_oid => Fit::Narrow,
-            pg_sys::INT2OID | pg_sys::INT4OID => Fit::Domain,
-            _ => Fit::Other,
+            pg_sys::INT8OID => TypeFit::Holds,
+            base if base == extension.snowflake => TypeFit::Holds,
+            pg_sys::INT2OID | pg_sys::INT4OID if base == type_oid => TypeFit::Narrow,
+            pg_sys::INT2OID | pg_sys::INT4OID => TypeFit::Domain,
+            _ => TypeFit::Other,
         }
     }
 }
 
 /// The column and those that reference it, each after one that it references.
-fn holders(converted: &Holder) -> Vec<Holder> {
+fn id_columns(converted: &IdColumn) -> Vec<IdColumn> {
     let mut found = vec![converted.clone()];
     let mut next = 0;
     while next < found.len() {
@@ -66,7 +66,7 @@ fn holders(converted: &Holder) -> Vec<Holder> {
 }
 
 /// The columns whose foreign keys name the column; where they are inherited, those that they are inherited from.
-fn referencing(holder: &Holder) -> Vec<Holder> {
+fn referencing(id_column: &IdColumn) -> Vec<IdColumn> {
     let sql = format!(
         "{TREE},
         up (relid, attname) AS (
@@ -87,11 +87,11 @@ fn referencing(holder: &Holder) -> Vec<Holder> {
         WHERE a.attinhcount = 0
         ORDER BY 1, 2"
     );
-    rows(&sql, &holder.arguments(), |row| Holder { table: row.get(1), column: row.get(2) })
+    rows(&sql, &id_column.arguments(), |row| IdColumn { table: row.get(1), column: row.get(2) })
 }
 
-/// What has to be known of a holder.
-struct Described {
+/// What the catalog says of such a column.
+struct ColumnDescription {
     table: String,
     column: String,
     is_owned: bool,
@@ -99,16 +99,16 @@ struct Described {
     type_name: String,
 }
 
-impl Described {
+impl ColumnDescription {
     /// `None` where it is gone.
-    fn of(holder: &Holder) -> Option<Self> {
+    fn of(id_column: &IdColumn) -> Option<Self> {
         let sql = "SELECT format('%I.%I', n.nspname, c.relname), quote_ident(a.attname),
                 pg_has_role(c.relowner, 'USAGE'), a.atttypid, format_type(a.atttypid, a.atttypmod)
             FROM pg_class AS c
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
             JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = $2::name
             WHERE c.oid = $1";
-        rows(sql, &holder.arguments(), |row| Described {
+        rows(sql, &id_column.arguments(), |row| ColumnDescription {
             table: row.get(1),
             column: row.get(2),
             is_owned: row.get(3),
@@ -124,68 +124,67 @@ impl Described {
 }
 
 /// The columns that bigint must replace, with their tables, which the caller must own.
-pub struct Narrows(Vec<(Holder, Described)>);
+pub struct NarrowColumns(Vec<(IdColumn, ColumnDescription)>);
 
-impl Narrows {
+impl NarrowColumns {
     /// Finds them.
-    pub fn of(converted: &Holder, converted_name: &str, extension: &Extension) -> Self {
-        let mut narrows = Vec::new();
-        for holder in holders(converted) {
-            let Some(described) = Described::of(&holder) else { continue };
-            let is_converted = holder == *converted;
-            match Fit::of(described.type_oid, extension) {
-                Fit::Holds => continue,
+    pub fn of(converted: &IdColumn, converted_name: &str, extension: &Extension) -> Self {
+        let mut narrow_columns = Vec::new();
+        for id_column in id_columns(converted) {
+            let Some(description) = ColumnDescription::of(&id_column) else { continue };
+            let is_converted = id_column == *converted;
+            match TypeFit::of(description.type_oid, extension) {
+                TypeFit::Holds => continue,
                 // A numeric that references a bigint, say, takes what it takes.
-                Fit::Other if !is_converted => continue,
-                Fit::Domain | Fit::Other => refusal::unfit_type(
-                    &described.name(),
-                    &described.type_name,
+                TypeFit::Other if !is_converted => continue,
+                TypeFit::Domain | TypeFit::Other => refusal::unfit_type(
+                    &description.name(),
+                    &description.type_name,
                     (!is_converted).then_some(converted_name),
                 ),
-                Fit::Narrow => {}
+                TypeFit::Narrow => {}
             }
-            if !described.is_owned {
+            if !description.is_owned {
                 let why = format!(
                     "Its {} references {converted_name} and has to become bigint.",
-                    described.column
+                    description.column
                 );
-                refusal::not_owner("table", &described.table, Some(why));
+                refusal::not_owner("table", &description.table, Some(why));
             }
-            narrows.push((holder, described));
+            narrow_columns.push((id_column, description));
         }
-        Narrows(narrows)
+        NarrowColumns(narrow_columns)
     }
 
     /// Locks the tables and what inherits from them against everybody else, a table before those that it references:
     /// the order in which a statement that inserts into one takes its locks. Returns whether there was any new one.
     pub fn lock(&self, locked: &mut Vec<pg_sys::Oid>) -> bool {
         let before = locked.len();
-        for (holder, _) in self.0.iter().rev() {
-            lock_tree(holder.table, locked);
+        for (id_column, _) in self.0.iter().rev() {
+            lock_tree(id_column.table, locked);
         }
         locked.len() > before
     }
 
     /// As the plan takes them. Refuses where something depends on the type of one, or another role than `owner` has a part
     /// in it.
-    pub fn check(&self, owner: pg_sys::Oid) -> Vec<Narrow> {
-        let mut tables: Vec<Narrow> = Vec::new();
-        for (holder, described) in &self.0 {
-            let objects = in_the_way(holder);
+    pub fn check(&self, owner: pg_sys::Oid) -> Vec<NarrowTable> {
+        let mut tables: Vec<NarrowTable> = Vec::new();
+        for (id_column, description) in &self.0 {
+            let objects = in_the_way(id_column);
             if !objects.is_empty() {
-                refusal::in_the_way(&described.name(), &objects);
+                refusal::in_the_way(&description.name(), &objects);
             }
-            let foreign = foreign_tables(holder);
+            let foreign = foreign_tables(id_column);
             if !foreign.is_empty() {
-                refusal::narrow_elsewhere(&described.table, &described.column, &foreign);
+                refusal::narrow_elsewhere(&description.table, &description.column, &foreign);
             }
-            refuse_other_owners(holder, &described.name(), owner, Reach::ForeignKeys);
-            let column = described.column.clone();
-            match tables.iter_mut().find(|narrow| narrow.table == described.table) {
+            refuse_other_owners(id_column, &description.name(), owner, Reach::ForeignKeys);
+            let column = description.column.clone();
+            match tables.iter_mut().find(|narrow| narrow.table == description.table) {
                 Some(narrow) => narrow.columns.push(column),
-                None => {
-                    tables.push(Narrow { table: described.table.clone(), columns: vec![column] })
-                }
+                None => tables
+                    .push(NarrowTable { table: description.table.clone(), columns: vec![column] }),
             }
         }
         tables
@@ -204,7 +203,7 @@ pub fn lock_tree(table: pg_sys::Oid, locked: &mut Vec<pg_sys::Oid>) {
 }
 
 /// The partitions and children whose rows are on other servers.
-fn foreign_tables(holder: &Holder) -> Vec<String> {
+fn foreign_tables(id_column: &IdColumn) -> Vec<String> {
     let sql = format!(
         "{TREE}
         SELECT format('%I.%I', n.nspname, c.relname)
@@ -214,7 +213,7 @@ fn foreign_tables(holder: &Holder) -> Vec<String> {
         WHERE c.relkind = 'f'
         ORDER BY 1"
     );
-    rows(&sql, &[holder.table.into()], |row| row.get(1))
+    rows(&sql, &[id_column.table.into()], |row| row.get(1))
 }
 
 /// Which tables a conversion looks into.
@@ -230,7 +229,7 @@ pub enum Reach {
 ///
 /// CHECKs, and the predicates of indexes, are evaluated with the rights of `owner`. Whoever wrote them must not get at
 /// these, and a child has those of the table above it.
-pub fn refuse_other_owners(holder: &Holder, column: &str, owner: pg_sys::Oid, reach: Reach) {
+pub fn refuse_other_owners(id_column: &IdColumn, column: &str, owner: pg_sys::Oid, reach: Reach) {
     let sql = format!(
         "{TREE}, held AS (
             SELECT tree.relid, a.attnum
@@ -255,7 +254,7 @@ pub fn refuse_other_owners(holder: &Holder, column: &str, owner: pg_sys::Oid, re
         WHERE c.relowner <> $3
         ORDER BY 1"
     );
-    let [table, name] = holder.arguments();
+    let [table, name] = id_column.arguments();
     let arguments = [table, name, owner.into(), (reach == Reach::ForeignKeys).into()];
     let others = rows(&sql, &arguments, |row| OtherOwner {
         table: row.get(1),
@@ -278,7 +277,7 @@ pub struct OtherOwner {
 }
 
 /// What PostgreSQL refuses to change a column's type for.
-fn in_the_way(holder: &Holder) -> Vec<String> {
+fn in_the_way(id_column: &IdColumn) -> Vec<String> {
     let sql = format!(
         "{TREE}, held AS (
             SELECT tree.relid, a.attnum
@@ -300,5 +299,5 @@ fn in_the_way(holder: &Holder) -> Vec<String> {
             AND held.attnum = ANY (p.partattrs::int2[])
         ORDER BY 1"
     );
-    rows(&sql, &holder.arguments(), |row| row.get(1))
+    rows(&sql, &id_column.arguments(), |row| row.get(1))
 }

@@ -1,7 +1,7 @@
 //! `snowflake_locate`: where the row of an id is, from the catalog alone.
 
-use super::operator_class::{Class, place_of_shard};
-use super::partition_key::{Key, Partitioned};
+use super::operator_class::{OperatorClass, place_of_shard};
+use super::partition_key::{PartitionKey, PartitionedTable, partition_key_sql};
 use crate::layout_type::SqlLayout;
 use crate::report::{Report, no_such_table, quoted, relation_name};
 use crate::result_row::{Nullable, NullableResultRow};
@@ -18,30 +18,30 @@ use std::ffi::CString;
 fn snowflake_locate(table_name: pg_sys::Oid, id: i64, layout: SqlLayout) -> NullableResultRow<6> {
     let SqlLayout(layout) = layout;
     let shard = layout.split(id).shard as i32;
-    let [partition, server, host, port, dbname] = place_of(table_name, id, &layout);
+    let [partition, server, host, port, dbname] = location_of(table_name, id, &layout);
     NullableResultRow([Some(shard.into()), partition, server, host, port, dbname])
 }
 
-/// A partition, and the columns of its server; nulls where there is none.
-type Place = [Nullable; 5];
+/// The columns of the result after the shard: a partition and its server; nulls where there is none.
+type Location = [Nullable; 5];
 
-/// The place of `id` in a table: its partition, or itself where it has none; nowhere where it lacks that partition.
+/// The location of `id` in a table: its partition, or itself where it has none; nowhere where it lacks that partition.
 ///
 /// A loop and not a recursion: users nest partitions as deep as they like. Each table stays locked until its partition is
 /// locked, so that nobody drops that in between, and no longer, so that thousands of levels do not fill the lock table.
-fn place_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Place {
+fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
     // The table above, and the column by which it is partitioned.
-    let mut above: Option<(Partitioned, CString)> = None;
+    let mut above: Option<(PartitionedTable, CString)> = None;
     loop {
         pgrx::check_for_interrupts!();
-        if let Some(place) = place_of_whole(relid) {
-            return place;
+        if let Some(location) = location_of_unpartitioned(relid) {
+            return location;
         }
-        let table = Partitioned::open(relid);
+        let table = PartitionedTable::open(relid);
         let key = table.key();
         let same_as_above =
             |column: &CString| above.as_ref().is_none_or(|(_, above)| above == column);
-        let column = key.as_ref().and_then(Key::id_column).filter(same_as_above);
+        let column = key.as_ref().and_then(PartitionKey::id_column).filter(same_as_above);
         let (Some(key), Some(column)) = (key, column) else { not_by_id_alone(relid) };
         refuse_another_layout(relid, &key, layout);
         let Some(partition) = key.partition_of(id) else { return [None; 5] };
@@ -51,9 +51,9 @@ fn place_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Place {
     }
 }
 
-/// The place of all rows of a table that is not partitioned; `None` where it is. The table above is locked, if there is
+/// The location of all rows of a table that is not partitioned; `None` where it is. The table above is locked, if there is
 /// one.
-fn place_of_whole(relid: pg_sys::Oid) -> Option<Place> {
+fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
     // SAFETY: takes any OID.
     match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {
         pg_sys::RELKIND_RELATION | pg_sys::RELKIND_FOREIGN_TABLE
@@ -72,9 +72,9 @@ fn place_of_whole(relid: pg_sys::Oid) -> Option<Place> {
     }
 }
 
-fn refuse_another_layout(relid: pg_sys::Oid, key: &Key, layout: &Layout) {
+fn refuse_another_layout(relid: pg_sys::Oid, key: &PartitionKey, layout: &Layout) {
     let Some(class) = key.class().filter(|class| !class.reads(layout)) else { return };
-    let Class { name, .. } = class;
+    let OperatorClass { name, .. } = class;
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         message: format!(
@@ -125,7 +125,7 @@ fn not_by_id_alone(relid: pg_sys::Oid) -> ! {
             "an id does not say in which partition of {} it is",
             quoted(&relation_name(relid))
         ),
-        detail: Some(format!("Its partition key is ({}).", super::partition_key::key_of(relid))),
+        detail: Some(format!("Its partition key is ({}).", partition_key_sql(relid))),
         hint: Some(
             "Every level must be partitioned by one and the same column of type bigint or snowflake."
                 .into(),

@@ -26,7 +26,7 @@ const HASH_PARTITION_SEED: u64 = 0x7A5B_2236_7996_DCFD;
 const COMBINED_WITH_NOTHING: u64 = 0x49A0_F4DD_15E5_A8E3;
 
 /// An operator class: where it finds the shard in an id.
-pub struct Class {
+pub struct OperatorClass {
     /// Its name in SQL.
     pub name: &'static str,
     /// A layout with the shard at that place.
@@ -35,11 +35,11 @@ pub struct Class {
     hash: unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> pg_sys::Datum,
 }
 
-impl Class {
+impl OperatorClass {
     /// The class whose support function 2 that is.
-    pub fn of(support_function: &pg_sys::FmgrInfo) -> Option<&'static Class> {
+    pub fn of(support_function: &pg_sys::FmgrInfo) -> Option<&'static OperatorClass> {
         let hash = support_function.fn_addr?;
-        CLASSES.iter().find(|class| std::ptr::fn_addr_eq(class.hash, hash))
+        OPERATOR_CLASSES.iter().find(|class| std::ptr::fn_addr_eq(class.hash, hash))
     }
 
     /// Whether it finds the shard where this layout has it.
@@ -74,8 +74,8 @@ fn shard_hash(layout: &Layout, id: i64, seed: i64) -> i64 {
 /// The classes, with their support functions for a bigint and for an integer, which is what a small literal is.
 macro_rules! classes {
     ($($name:literal, $layout:expr, $hash:ident, $wrapper:ident, $hash_of_integer:ident;)*) => {
-        static CLASSES: [Class; [$($name),*].len()] =
-            [$(Class { name: $name, layout: $layout, hash: $wrapper }),*];
+        static OPERATOR_CLASSES: [OperatorClass; [$($name),*].len()] =
+            [$(OperatorClass { name: $name, layout: $layout, hash: $wrapper }),*];
 
         $(
             #[pg_extern(sql = false)]

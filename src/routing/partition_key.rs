@@ -1,6 +1,6 @@
 //! Core's choice of a partition, for a table that is partitioned by a single bigint column.
 
-use super::operator_class::Class;
+use super::operator_class::OperatorClass;
 use crate::report::text;
 use pgrx::PgRelation;
 use pgrx::prelude::*;
@@ -45,20 +45,20 @@ unsafe extern "C-unwind" {
 }
 
 /// A partitioned table, open and locked against a change of its partitions.
-pub struct Partitioned(PgRelation);
+pub struct PartitionedTable(PgRelation);
 
-impl Partitioned {
+impl PartitionedTable {
     /// Opens it. Raises core's error where it is gone by now.
     pub fn open(relid: pg_sys::Oid) -> Self {
         // SAFETY: locked, as with_lock() wants it.
-        Partitioned(unsafe { PgRelation::with_lock(relid, pg_sys::AccessShareLock as i32) })
+        PartitionedTable(unsafe { PgRelation::with_lock(relid, pg_sys::AccessShareLock as i32) })
     }
 
     /// Its partition key, where that is a single column.
     ///
     /// Of another it is not even read: core evaluates what is constant in an expression when it builds the key, and the
     /// expression is whatever the owner of the table wrote.
-    pub fn key(&self) -> Option<Key<'_>> {
+    pub fn key(&self) -> Option<PartitionKey<'_>> {
         if !self.is_partitioned_by_one_column() {
             return None;
         }
@@ -66,7 +66,7 @@ impl Partitioned {
         // SAFETY: the relation is open, and partitioned, so it has a key, which lives as long as it is open.
         let data =
             unsafe { &*pg_sys::ffi::pg_guard_ffi_boundary(|| RelationGetPartitionKey(relation)) };
-        Some(Key { table: self, data })
+        Some(PartitionKey { table: self, data })
     }
 
     /// Whether the catalog has a single key, and that is no expression.
@@ -88,12 +88,12 @@ impl Partitioned {
 }
 
 /// A partition key that is a single column.
-pub struct Key<'a> {
-    table: &'a Partitioned,
+pub struct PartitionKey<'a> {
+    table: &'a PartitionedTable,
     data: &'a PartitionKeyData,
 }
 
-impl Key<'_> {
+impl PartitionKey<'_> {
     /// The name of its column, where that can hold ids.
     pub fn id_column(&self) -> Option<CString> {
         // SAFETY: the arrays have an element for the column, and the column is there.
@@ -107,9 +107,9 @@ impl Key<'_> {
     }
 
     /// Its operator class, where that is one of ours.
-    pub fn class(&self) -> Option<&'static Class> {
+    pub fn class(&self) -> Option<&'static OperatorClass> {
         // SAFETY: the array has an element for each column of the key.
-        unsafe { Class::of(&*self.data.partsupfunc) }
+        unsafe { OperatorClass::of(&*self.data.partsupfunc) }
     }
 
     /// The partition that takes a row of this id, `get_partition_for_tuple` (executor/execPartition.c) for a key that
@@ -177,7 +177,7 @@ impl Key<'_> {
 }
 
 /// The columns and expressions of a partition key as SQL.
-pub fn key_of(relid: pg_sys::Oid) -> String {
+pub fn partition_key_sql(relid: pg_sys::Oid) -> String {
     // SAFETY: the table is partitioned; the function returns a C string.
     unsafe { text(pg_sys::pg_get_partkeydef_columns(relid, true)) }
 }

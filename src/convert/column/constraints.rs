@@ -40,7 +40,7 @@ impl Column {
             JOIN pg_constraint AS other ON other.conrelid = made.conrelid AND other.oid <> made.oid
             WHERE made.conrelid = $1 AND quote_ident(made.conname) = $2
                 AND pg_get_constraintdef(other.oid) = pg_get_constraintdef(made.oid)";
-        if !rows(sql, &[self.holder.table.into(), text(constraint)], |_| ()).is_empty() {
+        if !rows(sql, &[self.id_column.table.into(), text(constraint)], |_| ()).is_empty() {
             run(&format!("ALTER TABLE {} DROP CONSTRAINT {constraint}", self.table.name));
         }
     }
@@ -58,7 +58,7 @@ impl Column {
             JOIN pg_class AS c ON c.oid = tree.relid AND (k.conislocal OR c.relispartition)
             JOIN pg_namespace AS n ON n.oid = c.relnamespace"
         );
-        rows(&sql, &self.holder.arguments(), |row| Check {
+        rows(&sql, &self.id_column.arguments(), |row| Check {
             name: row.get(1),
             table: row.get(2),
             expression: row.get(3),

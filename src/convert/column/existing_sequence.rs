@@ -20,7 +20,7 @@ pub fn grant(row: &Row) -> Grant {
 
 /// The sequence that a column has.
 #[derive(PartialEq, Eq)]
-pub struct Found {
+pub struct ExistingSequence {
     /// Its OID.
     pub relid: pg_sys::Oid,
     /// Its name, quoted, with its schema.
@@ -33,7 +33,7 @@ pub struct Found {
     pub comment: Option<String>,
 }
 
-impl Found {
+impl ExistingSequence {
     /// An identity's; else the one that the default names, if it is one alone; else the one that the column owns.
     pub fn of(column: &Column) -> Option<Self> {
         let sql = "
@@ -60,8 +60,8 @@ impl Found {
             JOIN pg_sequence AS q ON q.seqrelid = s.oid
             ORDER BY candidate.rank, s.oid
             LIMIT 1";
-        let arguments = [column.holder.table.into(), column.attribute.number.into()];
-        rows(sql, &arguments, |row| Found {
+        let arguments = [column.id_column.table.into(), column.attribute.number.into()];
+        rows(sql, &arguments, |row| ExistingSequence {
             relid: row.get(1),
             name: row.get(2),
             cache: row.get(3),
@@ -112,11 +112,11 @@ impl Found {
             ORDER BY 1"
         );
         let arguments =
-            [column.holder.table.into(), text(&column.holder.column), self.relid.into()];
+            [column.id_column.table.into(), text(&column.id_column.column), self.relid.into()];
         rows(&sql, &arguments, |row| row.get(1))
     }
 
-    /// Those that others than the owner have.
+    /// The privileges that others than the owner have.
     pub fn grants(&self, owner: pg_sys::Oid) -> Vec<Grant> {
         let sql = format!(
             "SELECT g.privilege_type, {ROLE}, g.is_grantable

@@ -8,7 +8,7 @@ fn facts(sequence: Sequence) -> Facts {
         table: "blog.posts".into(),
         column: "id".into(),
         identities: vec![],
-        narrow: vec![],
+        narrow_tables: vec![],
         sequence,
         released: vec![],
         next: None,
@@ -84,9 +84,9 @@ fn a_sequence_starts_at_1_or_above_in_a_layout_without_seqs_too() {
 #[test]
 fn all_columns_of_a_table_are_widened_by_one_statement_after_the_default_is_gone() {
     let mut facts = facts(kept());
-    facts.narrow = vec![
-        Narrow { table: "blog.posts".into(), columns: vec!["id".into(), "reply_to".into()] },
-        Narrow { table: "blog.comments".into(), columns: vec!["post_id".into()] },
+    facts.narrow_tables = vec![
+        NarrowTable { table: "blog.posts".into(), columns: vec!["id".into(), "reply_to".into()] },
+        NarrowTable { table: "blog.comments".into(), columns: vec!["post_id".into()] },
     ];
     assert_eq!(
         statements(&facts, &target(Some(5), INSTAGRAM), 0..=9)[..3],
