@@ -43,7 +43,7 @@ fn no_ids_leave_the_sequence_as_it_was() {
 }
 
 #[test]
-fn a_batch_takes_a_run_of_counters_at_each_visit_of_the_page() {
+fn a_batch_fetches_a_run_of_counters_from_the_page_at_a_time() {
     let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(1);
     client
         .batch_execute(

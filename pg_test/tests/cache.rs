@@ -11,11 +11,11 @@ use std::time::Duration;
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
 
 #[test]
-fn a_session_takes_its_counters_at_one_visit_of_the_page() {
+fn a_session_fetches_as_many_counters_as_the_cache_at_a_time() {
     let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(10);
 
-    for visit in 0..3 {
-        let first = start + visit * 10;
+    for fetch in 0..3 {
+        let first = start + fetch * 10;
         let taken: Vec<i64> = (0..10)
             .map(|_| {
                 let taken = counter(take_one(&mut client, TAKE));

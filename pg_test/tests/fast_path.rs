@@ -1,5 +1,5 @@
-//! The ids of a transaction after its first: taken without opening the sequence, and by a reading of the clock that may
-//! be some microseconds old.
+//! The fast path: the ids of a transaction after its first, taken without opening the sequence, and by a reading of the clock
+//! that may be some microseconds old.
 
 use pg_snowflake_servertest::Cluster;
 use postgres::Client;
@@ -21,10 +21,10 @@ fn the_sequence_is_opened_once_a_transaction() {
             .unwrap();
     }
     client.batch_execute("SELECT pg_stat_force_next_flush()").unwrap();
-    let visits = "SELECT blks_hit + blks_read FROM pg_statio_user_sequences WHERE relname = 's'";
-    let visits: i64 = client.query_one(visits, &[]).unwrap().get(0);
+    let reads = "SELECT blks_hit + blks_read FROM pg_statio_user_sequences WHERE relname = 's'";
+    let reads: i64 = client.query_one(reads, &[]).unwrap().get(0);
     // CREATE SEQUENCE has looked at it too.
-    assert!((3..10).contains(&visits), "{visits}");
+    assert!((3..10).contains(&reads), "{reads}");
 }
 
 #[test]
