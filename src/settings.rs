@@ -21,8 +21,8 @@ pub fn define() {
     Setting::ShardId.define(|name| {
         GucRegistry::define_int_guc(
             name,
-            c"The shard that this database generates ids for; -1 is unset.",
-            c"Used where snowflake_nextval() is called without a shard. Set it with ALTER DATABASE.",
+            c"Sets the shard that this database generates IDs for.",
+            c"It applies where snowflake_nextval() is called without a shard. Set it with ALTER DATABASE; -1 means unset.",
             &SHARD_ID,
             -1,
             i32::MAX,
@@ -33,8 +33,8 @@ pub fn define() {
     Setting::MaxLead.define(|name| {
         GucRegistry::define_int_guc(
             name,
-            c"How far ids may run ahead of the clock before a call waits.",
-            c"A busy sequence and a clock that stepped back both put ids ahead of the clock.",
+            c"Sets how far IDs can run ahead of the clock before a call waits.",
+            c"IDs run ahead of the clock on a busy sequence, and after the clock has stepped back.",
             &MAX_LEAD,
             0,
             LONGEST_LEAD_MS,
@@ -45,8 +45,8 @@ pub fn define() {
     Setting::MaxWait.define(|name| {
         GucRegistry::define_int_guc(
             name,
-            c"The longest that a call waits for the clock; where it would take longer, it fails at once.",
-            c"0 never waits.",
+            c"Sets the maximum time that a call waits for the clock.",
+            c"A call that would have to wait longer fails at once. 0 disables waiting.",
             &MAX_WAIT,
             0,
             i32::MAX,

@@ -62,8 +62,8 @@ pub fn define() {
         unsafe {
             GucRegistry::define_string_guc_with_hooks(
                 name,
-                c"The shards that this server may generate ids for, such as 0-127,300; empty for any.",
-                c"Stops a default that names another server's shard and came with a dump.",
+                c"Sets the shards that this server generates IDs for.",
+                c"A list of shard IDs and ranges, such as 0-127, 300; an empty string allows any shard. It stops column defaults of another server that were restored from a dump.",
                 &OWNED_SHARDS,
                 GucContext::Suset,
                 GucFlags::default(),
@@ -78,8 +78,8 @@ pub fn define() {
         unsafe {
             GucRegistry::define_string_guc_with_hooks(
                 name,
-                c"The host names of the servers that may generate ids, such as db-1,db-2; empty for any.",
-                c"Stops a copy of the server that was made from a snapshot or a base backup.",
+                c"Sets the host names of the servers that generate IDs.",
+                c"A list of names, such as db-1, db-2; an empty string allows any host. It stops a copy of a server that was made from a snapshot or a base backup.",
                 &ALLOWED_HOSTS,
                 GucContext::Suset,
                 GucFlags::default(),
