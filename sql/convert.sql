@@ -15,4 +15,4 @@ SET row_security = off
 AS 'MODULE_PATHNAME', 'snowflake_convert_column_wrapper';
 
 COMMENT ON FUNCTION snowflake_convert_column(regclass, name, integer, snowflake_layout, boolean) IS
-'turns a serial, identity or plain integer column into one that generates ids, and returns its sequence';
+'converts a serial, identity or plain integer column to one that generates IDs, and returns its sequence';

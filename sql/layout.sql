@@ -43,7 +43,7 @@ CREATE TYPE snowflake_layout (
 );
 
 COMMENT ON TYPE snowflake_layout IS
-'how the 64 bits of an id are divided: the name of a preset, or ''time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms''';
+'layout of the bits of an ID: the name of a preset, or ''time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms''';
 
 CREATE FUNCTION snowflake_layout_eq(snowflake_layout, snowflake_layout)
 RETURNS boolean
@@ -79,7 +79,7 @@ CREATE OPERATOR = (
     HASHES
 );
 
-COMMENT ON OPERATOR = (snowflake_layout, snowflake_layout) IS 'the same layout';
+COMMENT ON OPERATOR = (snowflake_layout, snowflake_layout) IS 'equal';
 
 CREATE OPERATOR <> (
     FUNCTION = snowflake_layout_ne,
@@ -91,7 +91,7 @@ CREATE OPERATOR <> (
     JOIN = pg_catalog.neqjoinsel
 );
 
-COMMENT ON OPERATOR <> (snowflake_layout, snowflake_layout) IS 'another layout';
+COMMENT ON OPERATOR <> (snowflake_layout, snowflake_layout) IS 'not equal';
 
 CREATE OPERATOR CLASS snowflake_layout_ops
 DEFAULT FOR TYPE snowflake_layout USING hash AS
@@ -117,7 +117,7 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_layout_info_wrapper';
 
 COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
-'a layout''s widths, first and last instant, number of shards, and ids per second of a sequence';
+'field widths, time range, number of shards, and IDs per second and sequence of a layout';
 
 CREATE VIEW snowflake_layouts AS
 SELECT preset.layout::pg_catalog.text AS name, info.*
@@ -132,6 +132,6 @@ FROM (VALUES
     ) AS preset (layout),
     snowflake_layout_info(preset.layout) AS info;
 
-COMMENT ON VIEW snowflake_layouts IS 'the layouts that have a name';
+COMMENT ON VIEW snowflake_layouts IS 'preset layouts';
 
 GRANT SELECT ON snowflake_layouts TO PUBLIC;

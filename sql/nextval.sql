@@ -6,8 +6,7 @@ RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_wrapper';
 
-COMMENT ON FUNCTION snowflake_nextval(regclass, integer, snowflake_layout) IS
-'the next id of a shard, from a sequence';
+COMMENT ON FUNCTION snowflake_nextval(regclass, integer, snowflake_layout) IS 'next ID of a shard from a sequence';
 
 CREATE FUNCTION snowflake_nextval(seq regclass)
 RETURNS bigint
@@ -15,7 +14,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_of_this_shard_wrapper';
 
 COMMENT ON FUNCTION snowflake_nextval(regclass) IS
-'the next id of this database''s shard (setting pg_snowflake.shard_id), from a sequence';
+'next ID of this database''s shard, pg_snowflake.shard_id, from a sequence';
 
 CREATE FUNCTION snowflake_nextvals(
     seq regclass, shard_id integer, count integer, layout snowflake_layout DEFAULT 'instagram')
@@ -24,15 +23,14 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextvals_wrapper';
 
 COMMENT ON FUNCTION snowflake_nextvals(regclass, integer, integer, snowflake_layout) IS
-'a number of ids of a shard in increasing order, from a sequence, at the cost of a batch';
+'next IDs of a shard from a sequence, in increasing order';
 
 CREATE FUNCTION snowflake_currval(seq regclass)
 RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_currval_wrapper';
 
-COMMENT ON FUNCTION snowflake_currval(regclass) IS
-'the last id that this session got from a sequence';
+COMMENT ON FUNCTION snowflake_currval(regclass) IS 'last ID that this session got from a sequence';
 
 CREATE FUNCTION snowflake_current_shard()
 RETURNS integer
@@ -40,4 +38,4 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_current_shard_wrapper';
 
 COMMENT ON FUNCTION snowflake_current_shard() IS
-'this database''s shard id (setting pg_snowflake.shard_id); an error where it is unset';
+'shard ID of this database, pg_snowflake.shard_id; raises an error if it is not set';

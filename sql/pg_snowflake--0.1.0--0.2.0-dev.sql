@@ -4,10 +4,6 @@
 -- complain where the script is sourced in psql instead of run by ALTER EXTENSION
 \echo Use "ALTER EXTENSION pg_snowflake UPDATE TO '0.2.0-dev'" to load this file. \quit
 
--- The rate is that of a sequence, of which a shard may have many.
-COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
-'a layout''s widths, first and last instant, number of shards, and ids per second of a sequence';
-
 -- Functions and views are renamed in place: so they keep their privileges, and what depends on them.
 ALTER FUNCTION snowflake_shard_id() RENAME TO snowflake_current_shard;
 
@@ -56,9 +52,6 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS 'MODULE_PATHNAME', 'snowflake_convert_column_wrapper';
-
-COMMENT ON FUNCTION snowflake_convert_column(regclass, name, integer, snowflake_layout, boolean) IS
-'turns a serial, identity or plain integer column into one that generates ids, and returns its sequence';
 
 ALTER VIEW snowflake_layouts RENAME COLUMN ends TO ends_at;
 
@@ -118,22 +111,83 @@ JOIN pg_catalog.pg_attribute AS a
 CROSS JOIN LATERAL snowflake_generator_calls(g.expression) AS call
 WHERE NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace);
 
--- Ids are generated and returned, and what goes wrong is an error.
-COMMENT ON FUNCTION snowflake_decode(bigint, snowflake_layout) IS
-'when, on which shard, and with which counter bits an id was generated';
-COMMENT ON FUNCTION snowflake_created_at(bigint, snowflake_layout) IS
-'when an id was generated';
-COMMENT ON FUNCTION snowflake_shard_id(bigint, snowflake_layout) IS
-'the shard that an id was generated on';
+-- The descriptions in the words of this version.
+COMMENT ON FUNCTION snowflake_convert_column(regclass, name, integer, snowflake_layout, boolean) IS
+'converts a serial, identity or plain integer column to one that generates IDs, and returns its sequence';
+COMMENT ON FUNCTION snowflake_decode(bigint, snowflake_layout) IS 'time, shard and counter bits of an ID';
+COMMENT ON FUNCTION snowflake_created_at(bigint, snowflake_layout) IS 'time at which an ID was generated';
+COMMENT ON FUNCTION snowflake_shard_id(bigint, snowflake_layout) IS 'shard that an ID was generated for';
+COMMENT ON FUNCTION snowflake_seq(bigint, snowflake_layout) IS 'counter bits of an ID';
+COMMENT ON FUNCTION snowflake_encode(timestamptz, integer, integer, snowflake_layout) IS
+'ID composed of a time, a shard and counter bits';
+COMMENT ON FUNCTION snowflake_min_id(timestamptz, snowflake_layout) IS 'smallest ID at or after a time';
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz, snowflake_layout) IS
-'whether an id was generated at or after one instant and before another; a range on the id, which an index serves';
+'whether an ID was generated at or after one time and before another; can use an index on the ID';
+COMMENT ON FUNCTION snowflake_explain(bigint, snowflake_layout) IS 'diagram of the bits of an ID';
+COMMENT ON FUNCTION snowflake_to_base32(bigint) IS
+'encodes an ID as 13 characters of Crockford''s base 32, which sort as the IDs do';
+COMMENT ON FUNCTION snowflake_from_base32(text) IS 'decodes an ID from 13 characters of Crockford''s base 32';
+COMMENT ON FUNCTION snowflake_to_uuid(bigint, snowflake_layout) IS
+'converts an ID to a version 7 UUID of the same time and order';
+COMMENT ON FUNCTION snowflake_from_uuid(uuid, snowflake_layout) IS 'ID contained in a UUID of snowflake_to_uuid()';
+COMMENT ON TYPE snowflake_layout IS
+'layout of the bits of an ID: the name of a preset, or ''time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms''';
+COMMENT ON OPERATOR = (snowflake_layout, snowflake_layout) IS 'equal';
+COMMENT ON OPERATOR <> (snowflake_layout, snowflake_layout) IS 'not equal';
+COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
+'field widths, time range, number of shards, and IDs per second and sequence of a layout';
+COMMENT ON VIEW snowflake_layouts IS 'preset layouts';
+COMMENT ON FUNCTION snowflake_nextval(regclass, integer, snowflake_layout) IS 'next ID of a shard from a sequence';
+COMMENT ON FUNCTION snowflake_nextval(regclass) IS
+'next ID of this database''s shard, pg_snowflake.shard_id, from a sequence';
+COMMENT ON FUNCTION snowflake_nextvals(regclass, integer, integer, snowflake_layout) IS
+'next IDs of a shard from a sequence, in increasing order';
+COMMENT ON FUNCTION snowflake_currval(regclass) IS 'last ID that this session got from a sequence';
+COMMENT ON FUNCTION snowflake_current_shard() IS
+'shard ID of this database, pg_snowflake.shard_id; raises an error if it is not set';
+COMMENT ON TYPE snowflake IS 'ID: a bigint in storage, order, indexes and arithmetic, and a string in JSON';
+COMMENT ON CAST (snowflake AS bigint) IS 'converts an ID to bigint';
+COMMENT ON CAST (bigint AS snowflake) IS 'converts a bigint to an ID';
+COMMENT ON FUNCTION snowflake(smallint) IS 'converts a smallint to an ID';
+COMMENT ON CAST (smallint AS snowflake) IS 'converts a smallint to an ID';
+COMMENT ON FUNCTION snowflake(integer) IS 'converts an integer to an ID';
+COMMENT ON CAST (integer AS snowflake) IS 'converts an integer to an ID';
+COMMENT ON FUNCTION snowflake_clock() IS
+'clock of this session: current and highest reading, and the steps that it has seen';
 COMMENT ON FUNCTION snowflake_sequence_status(regclass, snowflake_layout) IS
-'where a sequence stands: its last id''s time, its lead over the clock, its ids left, and the error that a call would raise now';
+'time of the last ID, lead over the clock, IDs left, and current error of a sequence';
+COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
+'calls of snowflake_nextval() in a stored expression; used by snowflake_columns';
 COMMENT ON VIEW snowflake_columns IS
-'the columns whose default generates ids, and where their sequences stand; a row for each call in a default';
+'columns whose default generates IDs, and the status of their sequences; one row for each call in a default';
+COMMENT ON COLUMN snowflake_columns.table_name IS 'table, partition, foreign table or view';
+COMMENT ON COLUMN snowflake_columns.column_name IS 'column';
+COMMENT ON COLUMN snowflake_columns.function IS 'function called by the default of the column or its domain';
+COMMENT ON COLUMN snowflake_columns.sequence IS 'sequence; null if it is not a constant';
+COMMENT ON COLUMN snowflake_columns.shard_id IS
+'shard; null if it is not a constant, or if it is pg_snowflake.shard_id and that is not set';
+COMMENT ON COLUMN snowflake_columns.shard_from_setting IS 'whether the shard is pg_snowflake.shard_id of this session';
+COMMENT ON COLUMN snowflake_columns.layout IS 'layout; null if it is not a constant';
+COMMENT ON COLUMN snowflake_columns.last_id_at IS
+'time of the last ID of the sequence; null if it has none, or without the privilege to read the sequence';
 COMMENT ON COLUMN snowflake_columns.ids_left IS
-'how many ids it can return from now on, up to the end of the layout or its MAXVALUE';
-
--- It also says that a default could not be read, or that its sequence is locked.
+'number of IDs up to the end of the layout or the MAXVALUE of the sequence';
+COMMENT ON COLUMN snowflake_columns.ends_at IS 'time at which the layout ends';
 COMMENT ON COLUMN snowflake_columns.error IS
-'the error that a call would raise now, but for missing privileges, read-only transactions and standbys; or why the row is incomplete';
+'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or the reason why the row is incomplete';
+COMMENT ON FUNCTION snowflake_locate(regclass, bigint, snowflake_layout) IS
+'partition of a table that contains an ID, and the server of a foreign one';
+COMMENT ON OPERATOR CLASS snowflake_shard_ops USING hash IS
+'partitioning by the shard of an ID in layout instagram: remainder = shard mod modulus';
+COMMENT ON OPERATOR CLASS snowflake_shard_ops_twitter USING hash IS
+'partitioning by the shard of an ID in layout twitter, discord or pgedge: remainder = shard mod modulus';
+COMMENT ON OPERATOR CLASS snowflake_shard_ops_sonyflake USING hash IS
+'partitioning by the shard of an ID in layout sonyflake: remainder = shard mod modulus';
+COMMENT ON OPERATOR CLASS snowflake_shard_ops_js53 USING hash IS
+'partitioning by the shard of an ID in layout js53: remainder = shard mod modulus';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops USING hash IS 'partitioning by the shard of an ID in layout instagram';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops_twitter USING hash IS
+'partitioning by the shard of an ID in layout twitter, discord or pgedge';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops_sonyflake USING hash IS
+'partitioning by the shard of an ID in layout sonyflake';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops_js53 USING hash IS 'partitioning by the shard of an ID in layout js53';

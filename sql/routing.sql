@@ -29,9 +29,8 @@ FOR TYPE bigint USING hash AS
     FUNCTION 2 (integer, integer) snowflake_shard_hash(integer, bigint);
 
 COMMENT ON OPERATOR CLASS snowflake_shard_ops USING hash IS
-'partitioning by the shard of an id of layout instagram: remainder = shard mod modulus';
-COMMENT ON OPERATOR FAMILY snowflake_shard_ops USING hash IS
-'partitioning by the shard of an id of layout instagram';
+'partitioning by the shard of an ID in layout instagram: remainder = shard mod modulus';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops USING hash IS 'partitioning by the shard of an ID in layout instagram';
 
 CREATE FUNCTION snowflake_shard_hash_twitter(id bigint, seed bigint)
 RETURNS bigint
@@ -58,9 +57,9 @@ FOR TYPE bigint USING hash AS
     FUNCTION 2 (integer, integer) snowflake_shard_hash_twitter(integer, bigint);
 
 COMMENT ON OPERATOR CLASS snowflake_shard_ops_twitter USING hash IS
-'partitioning by the shard of an id of layout twitter, discord or pgedge: remainder = shard mod modulus';
+'partitioning by the shard of an ID in layout twitter, discord or pgedge: remainder = shard mod modulus';
 COMMENT ON OPERATOR FAMILY snowflake_shard_ops_twitter USING hash IS
-'partitioning by the shard of an id of layout twitter, discord or pgedge';
+'partitioning by the shard of an ID in layout twitter, discord or pgedge';
 
 CREATE FUNCTION snowflake_shard_hash_sonyflake(id bigint, seed bigint)
 RETURNS bigint
@@ -87,9 +86,9 @@ FOR TYPE bigint USING hash AS
     FUNCTION 2 (integer, integer) snowflake_shard_hash_sonyflake(integer, bigint);
 
 COMMENT ON OPERATOR CLASS snowflake_shard_ops_sonyflake USING hash IS
-'partitioning by the shard of an id of layout sonyflake: remainder = shard mod modulus';
+'partitioning by the shard of an ID in layout sonyflake: remainder = shard mod modulus';
 COMMENT ON OPERATOR FAMILY snowflake_shard_ops_sonyflake USING hash IS
-'partitioning by the shard of an id of layout sonyflake';
+'partitioning by the shard of an ID in layout sonyflake';
 
 CREATE FUNCTION snowflake_shard_hash_js53(id bigint, seed bigint)
 RETURNS bigint
@@ -116,9 +115,8 @@ FOR TYPE bigint USING hash AS
     FUNCTION 2 (integer, integer) snowflake_shard_hash_js53(integer, bigint);
 
 COMMENT ON OPERATOR CLASS snowflake_shard_ops_js53 USING hash IS
-'partitioning by the shard of an id of layout js53: remainder = shard mod modulus';
-COMMENT ON OPERATOR FAMILY snowflake_shard_ops_js53 USING hash IS
-'partitioning by the shard of an id of layout js53';
+'partitioning by the shard of an ID in layout js53: remainder = shard mod modulus';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops_js53 USING hash IS 'partitioning by the shard of an ID in layout js53';
 
 CREATE FUNCTION snowflake_locate(
     table_name regclass,
@@ -135,4 +133,4 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_locate_wrapper';
 
 COMMENT ON FUNCTION snowflake_locate(regclass, bigint, snowflake_layout) IS
-'the partition of a table that a row with this id is in, and the server of a foreign one';
+'partition of a table that contains an ID, and the server of a foreign one';

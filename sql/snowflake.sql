@@ -38,14 +38,13 @@ CREATE TYPE snowflake (
     CATEGORY = 'N'
 );
 
-COMMENT ON TYPE snowflake IS
-'an id: a bigint in storage, order, indexes and arithmetic, and a string in JSON';
+COMMENT ON TYPE snowflake IS 'ID: a bigint in storage, order, indexes and arithmetic, and a string in JSON';
 
 CREATE CAST (snowflake AS bigint) WITHOUT FUNCTION AS IMPLICIT;
-COMMENT ON CAST (snowflake AS bigint) IS 'an id is a bigint';
+COMMENT ON CAST (snowflake AS bigint) IS 'converts an ID to bigint';
 
 CREATE CAST (bigint AS snowflake) WITHOUT FUNCTION AS ASSIGNMENT;
-COMMENT ON CAST (bigint AS snowflake) IS 'a bigint may be stored as an id';
+COMMENT ON CAST (bigint AS snowflake) IS 'converts a bigint to an ID';
 
 -- So that a small literal, which is an integer, goes where a bigint literal would: coalesce(id, 0), ARRAY[id, 5]; and
 -- so does what a client sends as a smallint.
@@ -54,17 +53,17 @@ RETURNS snowflake
 LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE
 AS 'int28';
 
-COMMENT ON FUNCTION snowflake(smallint) IS 'a smallint as an id';
+COMMENT ON FUNCTION snowflake(smallint) IS 'converts a smallint to an ID';
 
 CREATE CAST (smallint AS snowflake) WITH FUNCTION snowflake(smallint) AS IMPLICIT;
-COMMENT ON CAST (smallint AS snowflake) IS 'a smallint may stand for an id';
+COMMENT ON CAST (smallint AS snowflake) IS 'converts a smallint to an ID';
 
 CREATE FUNCTION snowflake(integer)
 RETURNS snowflake
 LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE
 AS 'int48';
 
-COMMENT ON FUNCTION snowflake(integer) IS 'an integer as an id';
+COMMENT ON FUNCTION snowflake(integer) IS 'converts an integer to an ID';
 
 CREATE CAST (integer AS snowflake) WITH FUNCTION snowflake(integer) AS IMPLICIT;
-COMMENT ON CAST (integer AS snowflake) IS 'an integer may stand for an id';
+COMMENT ON CAST (integer AS snowflake) IS 'converts an integer to an ID';

@@ -14,7 +14,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_clock_wrapper';
 
 COMMENT ON FUNCTION snowflake_clock() IS
-'this backend''s clock: what it reads, the highest it has read, and how often, how far and when it has stepped';
+'clock of this session: current and highest reading, and the steps that it has seen';
 
 CREATE FUNCTION snowflake_sequence_status(
     seq regclass,
@@ -33,7 +33,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_sequence_status_wrapper';
 
 COMMENT ON FUNCTION snowflake_sequence_status(regclass, snowflake_layout) IS
-'where a sequence stands: its last id''s time, its lead over the clock, its ids left, and the error that a call would raise now';
+'time of the last ID, lead over the clock, IDs left, and current error of a sequence';
 
 -- The argument can be a stored expression only: there is no other value of its type. PARALLEL UNSAFE, as it reads
 -- sequences.
@@ -54,7 +54,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_generator_calls_wrapper';
 
 COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
-'the calls of snowflake_nextval in a stored expression; for the view snowflake_columns';
+'calls of snowflake_nextval() in a stored expression; used by snowflake_columns';
 
 -- Every operator names its schema, and every operand has exactly its type: an operator in the schema of the extension that
 -- fitted better would be called by whoever looks at the view.
@@ -100,23 +100,22 @@ CROSS JOIN LATERAL snowflake_generator_calls(g.expression) AS call
 WHERE NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace);
 
 COMMENT ON VIEW snowflake_columns IS
-'the columns whose default generates ids, and where their sequences stand; a row for each call in a default';
-COMMENT ON COLUMN snowflake_columns.table_name IS 'the table, partition, foreign table or view';
-COMMENT ON COLUMN snowflake_columns.column_name IS 'the column';
-COMMENT ON COLUMN snowflake_columns.function IS 'the function that its default, or its domain''s, calls';
-COMMENT ON COLUMN snowflake_columns.sequence IS 'the sequence; null where it is no constant';
+'columns whose default generates IDs, and the status of their sequences; one row for each call in a default';
+COMMENT ON COLUMN snowflake_columns.table_name IS 'table, partition, foreign table or view';
+COMMENT ON COLUMN snowflake_columns.column_name IS 'column';
+COMMENT ON COLUMN snowflake_columns.function IS 'function called by the default of the column or its domain';
+COMMENT ON COLUMN snowflake_columns.sequence IS 'sequence; null if it is not a constant';
 COMMENT ON COLUMN snowflake_columns.shard_id IS
-'the shard; null where it is no constant, or is the setting and that is unset';
-COMMENT ON COLUMN snowflake_columns.shard_from_setting IS
-'whether the shard is this database''s, from pg_snowflake.shard_id, as this session sees it';
-COMMENT ON COLUMN snowflake_columns.layout IS 'the layout; null where it is no constant';
+'shard; null if it is not a constant, or if it is pg_snowflake.shard_id and that is not set';
+COMMENT ON COLUMN snowflake_columns.shard_from_setting IS 'whether the shard is pg_snowflake.shard_id of this session';
+COMMENT ON COLUMN snowflake_columns.layout IS 'layout; null if it is not a constant';
 COMMENT ON COLUMN snowflake_columns.last_id_at IS
-'the time of the sequence''s last id; null where there is none, or where the user may not read the sequence';
+'time of the last ID of the sequence; null if it has none, or without the privilege to read the sequence';
 COMMENT ON COLUMN snowflake_columns.lead IS 'how far the sequence is ahead of the clock';
 COMMENT ON COLUMN snowflake_columns.ids_left IS
-'how many ids it can return from now on, up to the end of the layout or its MAXVALUE';
-COMMENT ON COLUMN snowflake_columns.ends_at IS 'when the layout ends';
+'number of IDs up to the end of the layout or the MAXVALUE of the sequence';
+COMMENT ON COLUMN snowflake_columns.ends_at IS 'time at which the layout ends';
 COMMENT ON COLUMN snowflake_columns.error IS
-'the error that a call would raise now, but for missing privileges, read-only transactions and standbys; or why the row is incomplete';
+'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or the reason why the row is incomplete';
 
 GRANT SELECT ON snowflake_columns TO PUBLIC;
