@@ -84,12 +84,12 @@ fn not_base32(text: &[u8], error: Base32Error) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
         message: match ascii_excerpt(text) {
-            Some(text) => format!("\"{text}\" is no id in base 32"),
-            None => "the text is no id in base 32".into(),
+            Some(text) => format!("invalid base32 ID: \"{text}\""),
+            None => "invalid base32 ID".into(),
         },
         detail: Some(error.to_string()),
         hint: Some(
-            "An id has 13 characters of 0 to 9 and A to Z without U; I and L are read as 1, O as 0."
+            "An ID has 13 characters from 0 to 9 and A to Z without U; I and L are read as 1, O as 0."
                 .into(),
         ),
     }
@@ -104,9 +104,9 @@ fn snowflake_to_uuid(id: i64, layout: SqlLayout) -> pgrx::Uuid {
     let uuid = uuid::from_id(id, &layout).unwrap_or_else(|| {
         Report {
             code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            message: format!("the time of id {id} is too late for a UUID"),
-            detail: Some("The time of a UUID of version 7 ends in the year 10889.".into()),
-            hint: Some("Pass the layout that the id was made with.".into()),
+            message: format!("time of ID {id} is out of range for a UUID"),
+            detail: Some("The time range of a version 7 UUID ends in the year 10889.".into()),
+            hint: Some("Pass the layout that the ID was generated with.".into()),
         }
         .raise()
     });
@@ -120,12 +120,12 @@ fn snowflake_from_uuid(uuid: pgrx::Uuid, layout: SqlLayout) -> i64 {
     uuid::to_id(u128::from_be_bytes(*uuid.as_bytes()), &layout).unwrap_or_else(|| {
         Report {
             code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            message: format!("{uuid} carries no id of layout {layout}"),
+            message: format!("UUID {uuid} does not contain an ID of layout \"{layout}\""),
             detail: Some(
-                "Only a UUID that snowflake_to_uuid() made of an id, with the same layout, can be turned back."
+                "Only a UUID that snowflake_to_uuid() returned for the same layout can be converted back."
                     .into(),
             ),
-            hint: Some("Pass the layout that the UUID was made with.".into()),
+            hint: Some("Pass the layout that was passed to snowflake_to_uuid().".into()),
         }
         .raise()
     })
@@ -136,13 +136,13 @@ fn split(id: i64, layout: Layout) -> Fields {
     if !layout.has(id) {
         Report {
             code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            message: format!("{id} is no id of layout {layout}"),
+            message: format!("{id} is not an ID of layout \"{layout}\""),
             detail: Some(format!(
-                "Its ids have {} bits: 0 to {}.",
+                "The layout has IDs of {} bits, from 0 to {}.",
                 layout.bits(),
                 (1_u64 << layout.bits()) - 1
             )),
-            hint: Some("Pass the layout that the id was made with.".into()),
+            hint: Some("Pass the layout that the ID was generated with.".into()),
         }
         .raise();
     }
@@ -150,29 +150,32 @@ fn split(id: i64, layout: Layout) -> Fields {
 }
 
 fn out_of_range(field: OutOfRange, shard_id: i32, seq: i32, layout: Layout) -> ! {
-    let (message, hint) = match field {
+    let (message, detail, hint) = match field {
         OutOfRange::Time => (
-            "the time is out of range".into(),
+            "timestamp is out of range".into(),
             format!(
-                "The layout's time field holds times from {} to {}.",
+                "The layout has timestamps from {} to {}.",
                 explain::instant(&layout, 0),
                 explain::instant(&layout, layout.last_tick() + 1)
             ),
+            "Pass a timestamp in that range.",
         ),
         OutOfRange::Shard => (
-            format!("shard id {shard_id} is out of range"),
-            format!("The layout has shard ids from 0 to {}.", layout.shards() - 1),
+            format!("shard ID {shard_id} is out of range"),
+            format!("The layout has shard IDs from 0 to {}.", layout.shards() - 1),
+            "Pass a shard ID in that range.",
         ),
         OutOfRange::Seq => (
             format!("seq {seq} is out of range"),
             format!("The layout has seqs from 0 to {}.", layout.seqs() - 1),
+            "Pass a seq in that range.",
         ),
     };
     Report {
         code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-        message: format!("{message} for layout {layout}"),
-        detail: None,
-        hint: Some(hint),
+        message: format!("{message} for layout \"{layout}\""),
+        detail: Some(detail),
+        hint: Some(hint.into()),
     }
     .raise()
 }

@@ -38,8 +38,8 @@ pub enum Error {
     ShardOutOfRange {
         /// The shard id that was given.
         shard: i32,
-        /// The layout's number of shards.
-        shards: i64,
+        /// The layout.
+        layout: Layout,
     },
     /// `pg_snowflake.shard_id` is unset.
     ShardUnset,
@@ -86,15 +86,15 @@ impl Error {
                 code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
                 message: format!("sequence with OID {} does not exist", relid.to_u32()),
                 detail: None,
-                hint: Some("Pass the sequence by name: its OID is gone once it is dropped.".into()),
+                hint: Some("Pass the sequence by name. Dropping a sequence invalidates its OID.".into()),
             },
             Error::NotASequence => Report {
                 code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
                 message: format!("{} is not a sequence", quoted(&relation_name(relid))),
                 detail: None,
                 hint: Some(format!(
-                    "Pass a sequence to {function}(); CREATE SEQUENCE makes one, and \
-                     pg_get_serial_sequence() names the one behind a column."
+                    "Pass a sequence to {function}(). CREATE SEQUENCE creates one, and \
+                     pg_get_serial_sequence() returns the one that a column owns."
                 )),
             },
             Error::PermissionDenied { either: [other, grant] } => {
@@ -102,9 +102,9 @@ impl Error {
                 Report {
                     code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
                     message: format!("permission denied for sequence {sequence}"),
-                    detail: Some(format!("{function}() needs {grant} or {other} on the sequence.")),
+                    detail: Some(format!("{function}() requires the privilege {grant} or {other} on the sequence.")),
                     hint: Some(format!(
-                        "GRANT {grant} ON SEQUENCE {sequence} TO {};",
+                        "Run: GRANT {grant} ON SEQUENCE {sequence} TO {};",
                         current_user_name()
                     )),
                 }
@@ -118,15 +118,15 @@ impl Error {
             Error::DuringRecovery => Report {
                 code: PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
                 message: format!("cannot execute {function}() during recovery"),
-                detail: Some("This server is a standby; only the primary issues ids.".into()),
-                hint: Some("Connect to the primary, or promote this server first.".into()),
+                detail: Some("This server is a standby. Only the primary generates IDs.".into()),
+                hint: Some("Connect to the primary. If it is lost, promote this server.".into()),
             },
             Error::ParallelMode => Report {
                 code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
                 message: format!("cannot execute {function}() during a parallel operation"),
                 detail: None,
                 hint: Some(format!(
-                    "Mark the functions that call {function}() PARALLEL UNSAFE, as {function}() is."
+                    "Mark every function that calls {function}() as PARALLEL UNSAFE."
                 )),
             },
             Error::BadMagic(magic) => Report {
@@ -135,34 +135,37 @@ impl Error {
                     "bad magic number in sequence {}: {magic:08X}",
                     quoted(&relation_name(relid))
                 ),
-                detail: Some("Its page is not a sequence's: the file is damaged.".into()),
+                detail: Some("The file of the sequence is damaged.".into()),
                 hint: Some(
                     "Look for the cause in the server log and on the disk. Then, in one transaction, drop the column's \
-                     default and the sequence, and give the column another by snowflake_convert_column() with the default's \
-                     shard and layout."
+                     default and the sequence, and call snowflake_convert_column() with the shard and the layout of that \
+                     default."
                         .into(),
                 ),
             },
-            Error::UnfitSequence(unfit) => unfit.report(function, relid),
-            Error::ShardOutOfRange { shard, shards } => Report {
+            Error::UnfitSequence(unfit) => unfit.report(relid),
+            Error::ShardOutOfRange { shard, layout } => Report {
                 code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                message: format!("shard id {shard} is out of range"),
-                detail: Some(format!("The layout has shards 0 to {}.", shards - 1)),
+                message: format!(
+                    "shard ID {shard} is out of range for layout {}",
+                    quoted(&layout.to_string())
+                ),
+                detail: Some(format!("The layout has shard IDs from 0 to {}.", layout.shards() - 1)),
                 hint: Some(match settings::shard_id() {
                     Some(set) if set == shard => format!(
-                        "Set pg_snowflake.shard_id of database {} to a shard in that range.",
+                        "Set pg_snowflake.shard_id of database {} to a shard ID in that range.",
                         current_database_name()
                     ),
-                    _ => "Pass a shard in that range.".into(),
+                    _ => "Pass a shard ID in that range.".into(),
                 }),
             },
             Error::ShardUnset => Report {
                 code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                message: "this database has no shard id".into(),
-                detail: Some("The setting pg_snowflake.shard_id is -1, which means unset.".into()),
+                message: "pg_snowflake.shard_id is not set".into(),
+                detail: Some("The call names no shard, and this database has no shard ID.".into()),
                 hint: Some(format!(
-                    "Set it as a superuser and reconnect: ALTER DATABASE {} SET \
-                     pg_snowflake.shard_id = 5; or pass the shard to {function}().",
+                    "Pass a shard ID to {function}(), or have a superuser run this command and reconnect: ALTER \
+                     DATABASE {} SET pg_snowflake.shard_id = 5;",
                     current_database_name()
                 )),
             },
@@ -174,21 +177,21 @@ impl Error {
                     quoted(&relation_name(relid))
                 ),
                 detail: None,
-                hint: Some("It is the last id that snowflake_nextval() returned in this session.".into()),
+                hint: Some("Call snowflake_nextval() in this session first, or use INSERT ... RETURNING.".into()),
             },
             Error::NegativeCount(count) => Report {
                 code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                message: format!("cannot issue {count} ids"),
-                detail: None,
+                message: "number of IDs must not be negative".into(),
+                detail: Some(format!("The number requested is {count}.")),
                 hint: Some("Pass a count of 0 or more.".into()),
             },
-            Error::Refused(refusal, layout) => refused(refusal, layout, function, relid),
+            Error::Refused(refusal, layout) => refused(refusal, layout, relid),
         }
     }
 }
 
 impl Unfit {
-    fn report(self, function: &str, relid: pg_sys::Oid) -> Report {
+    fn report(self, relid: pg_sys::Oid) -> Report {
         let (detail, fix) = match self {
             Unfit::DataType(typid) => {
                 (format!("Its data type is {}, not bigint.", type_name(typid)), "AS bigint")
@@ -196,60 +199,56 @@ impl Unfit {
             Unfit::Increment(increment) => {
                 (format!("Its increment is {increment}, not 1."), "INCREMENT 1")
             }
-            Unfit::Cycle => ("It cycles, so that ids would repeat.".into(), "NO CYCLE"),
+            Unfit::Cycle => {
+                ("It is defined with CYCLE, which would repeat IDs.".into(), "NO CYCLE")
+            }
         };
-        cannot_hold_the_counter(detail, fix, function, relid)
+        cannot_hold_the_counter(detail, fix, relid)
     }
 }
 
-fn cannot_hold_the_counter(
-    detail: String,
-    fix: &str,
-    function: &str,
-    relid: pg_sys::Oid,
-) -> Report {
+fn cannot_hold_the_counter(detail: String, fix: &str, relid: pg_sys::Oid) -> Report {
     let sequence = relation_name(relid);
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!(
-            "{function}: sequence {} cannot hold the counter of ids",
-            quoted(&sequence)
-        ),
+        message: format!("sequence {} cannot be used to generate IDs", quoted(&sequence)),
         detail: Some(detail),
-        hint: Some(format!("ALTER SEQUENCE {sequence} {fix};")),
+        hint: Some(format!("Run: ALTER SEQUENCE {sequence} {fix};")),
     }
 }
 
-fn refused(refusal: Refusal, layout: Layout, function: &str, relid: pg_sys::Oid) -> Report {
+fn refused(refusal: Refusal, layout: Layout, relid: pg_sys::Oid) -> Report {
     match refusal {
         Refusal::ClockBeforeEpoch { us } => Report {
             code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            message: "the server's clock is before the layout's epoch".into(),
-            detail: Some(format!("It is {} too early.", duration(us))),
-            hint: Some("Set the server's clock right.".into()),
+            message: format!(
+                "server clock is before the epoch of layout {}",
+                quoted(&layout.to_string())
+            ),
+            detail: Some(format!("The clock is {} behind the epoch.", duration(us))),
+            hint: Some("Correct the server's clock.".into()),
         },
         Refusal::TooFarAhead { lead_us, wait_us, ahead } => {
             too_far_ahead(relid, lead_us, wait_us, ahead)
         }
         Refusal::AboveMaxValue { counter, max_value } => cannot_hold_the_counter(
-            format!("Its MAXVALUE is {max_value}, and the counter that is due is {counter}."),
+            format!("Its MAXVALUE is {max_value}, below the next counter, {counter}."),
             "NO MAXVALUE",
-            function,
             relid,
         ),
         Refusal::LayoutUsedUp => Report {
             code: PgSqlErrorCode::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
             message: format!(
-                "{function}: the layout's time field is used up for sequence {}",
-                quoted(&relation_name(relid))
+                "sequence {} has reached the end of layout {}",
+                quoted(&relation_name(relid)),
+                quoted(&layout.to_string())
             ),
             detail: Some(format!(
-                "The last id that is not negative has tick {}; a negative id would sort before \
-                 all others.",
+                "The last tick of the layout is {}. A later ID would be negative or would not fit.",
                 layout.max_tick()
             )),
             hint: Some(
-                "If the server's clock is right, move the column to a layout with a later end."
+                "If the server's clock is right, convert the column to a layout that ends later."
                     .into(),
             ),
         },
@@ -259,36 +258,37 @@ fn refused(refusal: Refusal, layout: Layout, function: &str, relid: pg_sys::Oid)
 fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -> Report {
     let sequence = relation_name(relid);
     let message = match ahead {
-        Ahead::Sequence => format!(
-            "sequence {} is ahead of the server's clock by {}",
-            quoted(&sequence),
-            duration(lead_us)
-        ),
-        Ahead::HighWater { step_us } => {
-            format!("the server's clock stepped back by {}", duration(step_us))
+        Ahead::Sequence => {
+            format!("sequence {} is too far ahead of the server clock", quoted(&sequence))
         }
+        Ahead::HighWater { .. } => "server clock stepped back too far".to_owned(),
     };
     let bridge_s = lead_us / 1_000_000 + 1;
     let (cause, hint) = if bridge_s > settings::LONGEST_LEAD_US / 1_000_000 {
         (
-            "So long a lead has another cause than a clock: the sequence was used under another layout, or \
-             holds another extension's whole ids.",
+            format!(
+                "It is {} ahead. No clock explains such a lead: the sequence was used with another layout, or holds \
+                 another extension's IDs.",
+                duration(lead_us)
+            ),
             "Give the column a new sequence, or set this one to its counter with setval()."
                 .to_owned(),
         )
     } else {
         let cause = match ahead {
-            Ahead::Sequence => {
-                "Its last ids were taken when the clock stood higher, or faster than the clock runs."
-            }
-            Ahead::HighWater { .. } => {
-                "This session saw it higher, and issues no id below what it saw."
-            }
+            Ahead::Sequence => format!(
+                "It is {} ahead: its last IDs were generated before the clock stepped back, or faster than the layout \
+                 allows.",
+                duration(lead_us)
+            ),
+            Ahead::HighWater { step_us } => format!(
+                "It is {} behind the highest reading of this session, which generates no IDs below that reading.",
+                duration(step_us)
+            ),
         };
         let hint = format!(
-            "If the clock is wrong, set it right, and ids go on by themselves. If it is right, have a \
-             superuser let new sessions run ahead until it has caught up, where ids stay unique: ALTER \
-             DATABASE {} SET pg_snowflake.max_lead = '{bridge_s}s';",
+            "If the clock is wrong, correct it; no other action is needed. If it is right, have a superuser let new \
+             sessions run ahead of it, with IDs still unique: ALTER DATABASE {} SET pg_snowflake.max_lead = '{bridge_s}s';",
             current_database_name()
         );
         (cause, hint)
@@ -297,7 +297,7 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message,
         detail: Some(format!(
-            "{cause} The next id is due in {}, which is longer than pg_snowflake.max_wait.",
+            "{cause} The next ID is due in {}, which is longer than pg_snowflake.max_wait.",
             duration(wait_us)
         )),
         hint: Some(hint),

@@ -64,7 +64,7 @@ fn refuse_length(text: &str, allowed: &'static str) -> Result<(), InvalidSetting
     match text.len() {
         0..=LONGEST => Ok(()),
         length => Err(InvalidSetting {
-            wrong: format!("Its length is {length} bytes, above {LONGEST}."),
+            wrong: format!("The value has {length} bytes; the limit is {LONGEST}."),
             allowed,
         }),
     }
@@ -81,7 +81,7 @@ fn shown(text: &str) -> Cow<'_, str> {
 /// The same setting with one more element. A list that is too long to repeat is replaced by words that cannot be set.
 fn with(text: &str, element: &str) -> String {
     if text.len() > SHOWN {
-        return format!("<the present list>, {element}");
+        return format!("<the current list>, {element}");
     }
     elements(text).chain([element]).collect::<Vec<_>>().join(", ")
 }
@@ -107,7 +107,7 @@ mod tests {
     fn an_element_is_added_at_the_end() {
         assert_eq!(with("db-1,db-2", "db-7"), "db-1, db-2, db-7");
         assert_eq!(with("", "db-7"), "db-7");
-        assert_eq!(with(&"db-1,".repeat(SHOWN), "db-7"), "<the present list>, db-7");
+        assert_eq!(with(&"db-1,".repeat(SHOWN), "db-7"), "<the current list>, db-7");
     }
 
     #[test]

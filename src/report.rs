@@ -44,7 +44,7 @@ pub fn no_such_table(relid: pg_sys::Oid) -> ! {
         code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
         message: format!("table with OID {} does not exist", relid.to_u32()),
         detail: None,
-        hint: Some("Pass the table by name: its OID is gone once it is dropped.".into()),
+        hint: Some("Pass the table by name. Dropping a table invalidates its OID.".into()),
     }
     .raise()
 }

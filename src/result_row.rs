@@ -91,14 +91,14 @@ unsafe fn look_up_descriptor(
 fn raise_of_two_versions(declared: i32, columns: usize) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-        message: "library and SQL objects of pg_snowflake are not of versions that go together".into(),
+        message: "pg_snowflake library is incompatible with the installed extension version".into(),
         detail: Some(format!(
-            "The function is declared with {declared} result columns, and the library, version {}, returns {columns}.",
+            "The function is declared with {declared} result columns, but library version {} returns {columns}.",
             env!("CARGO_PKG_VERSION")
         )),
         hint: Some(
-            "Install the version that SELECT extversion FROM pg_extension WHERE extname = 'pg_snowflake' names, or a \
-             newer one followed by ALTER EXTENSION pg_snowflake UPDATE."
+            "Install the library of the version in pg_extension.extversion. Or install a newer one and run: ALTER \
+             EXTENSION pg_snowflake UPDATE;"
                 .into(),
         ),
     }

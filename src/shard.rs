@@ -25,8 +25,7 @@ pub fn permitted(given: Option<i32>, layout: Layout) -> Result<u32, Error> {
         Some(shard) => shard,
         None => of_this_database()?,
     };
-    let shards = layout.shards();
-    let shard = layout.shard(shard).ok_or(Error::ShardOutOfRange { shard, shards })?;
+    let shard = layout.shard(shard).ok_or(Error::ShardOutOfRange { shard, layout })?;
     fence::permit(shard, given.is_some()).map_err(Error::Barred)?;
     Ok(shard)
 }

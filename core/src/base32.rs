@@ -27,13 +27,14 @@ pub enum Base32Error {
 impl fmt::Display for Base32Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Base32Error::Length(length) => write!(f, "Its length is {length} bytes, not {LENGTH}."),
-            Base32Error::NotAscii => f.write_str("It is not all ASCII."),
-            Base32Error::Character(c) => write!(f, "It has the character \"{c}\"."),
-            Base32Error::TooLarge(c) => write!(
-                f,
-                "It begins with \"{c}\"; above F the value has more than the 64 bits of an id."
-            ),
+            Base32Error::Length(length) => write!(f, "The text has {length} bytes, not {LENGTH}."),
+            Base32Error::NotAscii => {
+                f.write_str("The text contains a character that is not ASCII.")
+            }
+            Base32Error::Character(c) => write!(f, "The text contains the character \"{c}\"."),
+            Base32Error::TooLarge(c) => {
+                write!(f, "The text begins with \"{c}\". Above F, the value has more than 64 bits.")
+            }
         }
     }
 }

@@ -103,7 +103,7 @@ pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
         return Ok(preset);
     }
     if !text.contains(':') {
-        return refuse(format!("unknown layout \"{}\"", excerpt(text)), one_of());
+        return refuse(format!("unrecognized layout \"{}\"", excerpt(text)), one_of());
     }
     let parts = Parts::read(text)?;
     parts.layout(now_ms)
@@ -135,7 +135,7 @@ impl<'a> Parts<'a> {
         for part in text.split_whitespace() {
             let Some((name, value)) = part.split_once(':') else {
                 return refuse(
-                    format!("\"{}\" in a layout has no value", excerpt(part)),
+                    format!("layout part \"{}\" has no value", excerpt(part)),
                     "Each part of a spec is a name, a colon and a value, such as \"seq:10\".",
                 );
             };
@@ -147,15 +147,15 @@ impl<'a> Parts<'a> {
                 "unit" => &mut parts.unit,
                 _ => {
                     return refuse(
-                        format!("unknown part \"{}\" in a layout", excerpt(name)),
+                        format!("unrecognized layout part \"{}\"", excerpt(name)),
                         "The parts of a spec are time, shard, seq, epoch and unit.",
                     );
                 }
             };
             if place.replace(value).is_some() {
                 return refuse(
-                    format!("\"{name}\" stands twice in a layout"),
-                    "Each part of a spec stands once.",
+                    format!("layout part \"{name}\" is specified more than once"),
+                    "Specify each part once.",
                 );
             }
             if matches!(name, "time" | "shard" | "seq") {
@@ -175,8 +175,8 @@ impl<'a> Parts<'a> {
                 ["time", "seq", "shard"] => true,
                 other => {
                     return refuse(
-                        format!("the fields of a layout stand in the order {}", other.join(", ")),
-                        "The order is time, shard, seq or time, seq, shard.",
+                        format!("invalid order of layout fields: {}", other.join(", ")),
+                        "The order must be time, shard, seq or time, seq, shard.",
                     );
                 }
             },
@@ -185,8 +185,8 @@ impl<'a> Parts<'a> {
         };
         if layout.bits() > 64 {
             return refuse(
-                format!("the fields of a layout have {} bits in all", layout.bits()),
-                "An id has 64 bits.",
+                format!("layout fields have {} bits in total", layout.bits()),
+                "An ID has 64 bits.",
             );
         }
         Ok(layout)
@@ -195,16 +195,13 @@ impl<'a> Parts<'a> {
 
 fn width(name: &str, value: Option<&str>, least: u8, most: u8) -> Result<u8, SpecError> {
     let allowed = format!(
-        "The {name} field has {least} to {most} bits, in plain digits as in \"{name}:{most}\"."
+        "The {name} field has {least} to {most} bits, in plain digits, as in \"{name}:{most}\"."
     );
     match value {
-        None => refuse(format!("a layout without \"{name}\""), allowed),
+        None => refuse(format!("layout part \"{name}\" is missing"), allowed),
         Some(value) => match plain_number(value) {
             Some(bits) if (least..=most).contains(&bits) => Ok(bits),
-            _ => refuse(
-                format!("\"{name}:{}\" in a layout is no width of that field", excerpt(value)),
-                allowed,
-            ),
+            _ => refuse(format!("invalid layout part \"{name}:{}\"", excerpt(value)), allowed),
         },
     }
 }
@@ -217,12 +214,10 @@ fn plain_number(text: &str) -> Option<u8> {
 fn unit(value: Option<&str>) -> Result<Unit, SpecError> {
     let allowed = || format!("The unit is one of {}.", Unit::ALL.map(|(_, name)| name).join(", "));
     match value {
-        None => refuse("a layout without \"unit\"".into(), allowed()),
+        None => refuse("layout part \"unit\" is missing".into(), allowed()),
         Some(value) => match Unit::ALL.iter().find(|(_, name)| *name == value) {
             Some(&(unit, _)) => Ok(unit),
-            None => {
-                refuse(format!("\"unit:{}\" in a layout is no unit", excerpt(value)), allowed())
-            }
+            None => refuse(format!("invalid layout part \"unit:{}\"", excerpt(value)), allowed()),
         },
     }
 }
@@ -231,14 +226,14 @@ fn epoch(value: Option<&str>, now_ms: i64) -> Result<i64, SpecError> {
     let allowed = "The epoch is a date or a UTC timestamp to the millisecond, from 1970 to now, as in \
                    \"epoch:2024-01-01\" or \"epoch:2024-01-01T00:00:00.123Z\".";
     let Some(value) = value else {
-        return refuse("a layout without \"epoch\"".into(), allowed);
+        return refuse("layout part \"epoch\" is missing".into(), allowed);
     };
     match epoch_ms(value) {
         Some(epoch_ms) if epoch_ms > now_ms => {
-            refuse(format!("\"epoch:{}\" in a layout is in the future", excerpt(value)), allowed)
+            refuse(format!("layout part \"epoch:{}\" is in the future", excerpt(value)), allowed)
         }
         Some(epoch_ms) if (0..EPOCH_MS_LIMIT).contains(&epoch_ms) => Ok(epoch_ms),
-        _ => refuse(format!("\"epoch:{}\" in a layout is no epoch", excerpt(value)), allowed),
+        _ => refuse(format!("invalid layout part \"epoch:{}\"", excerpt(value)), allowed),
     }
 }
 
@@ -282,16 +277,16 @@ mod tests {
     #[test]
     fn what_is_wrong_is_refused_with_what_is_allowed() {
         let cases = [
-            ("instagramm", "unknown layout", "instagram, twitter"),
-            ("", "unknown layout", "instagram, twitter"),
-            ("time:41 shard:13 seq:10 unit:1ms", "without \"epoch\"", "1970 to now"),
-            ("time:41 shard:13 seq:10 epoch:2024-01-01", "without \"unit\"", "10us, 100us"),
-            ("time:41 seq:10 epoch:2024-01-01 unit:1ms", "without \"shard\"", "0 to 31 bits"),
-            ("shard:13 seq:10 epoch:2024-01-01 unit:1ms", "without \"time\"", "1 to 48 bits"),
-            ("time:41 time:41 shard:13 seq:10", "\"time\" stands twice", "once"),
+            ("instagramm", "unrecognized layout", "instagram, twitter"),
+            ("", "unrecognized layout", "instagram, twitter"),
+            ("time:41 shard:13 seq:10 unit:1ms", "\"epoch\" is missing", "1970 to now"),
+            ("time:41 shard:13 seq:10 epoch:2024-01-01", "\"unit\" is missing", "10us, 100us"),
+            ("time:41 seq:10 epoch:2024-01-01 unit:1ms", "\"shard\" is missing", "0 to 31 bits"),
+            ("shard:13 seq:10 epoch:2024-01-01 unit:1ms", "\"time\" is missing", "1 to 48 bits"),
+            ("time:41 time:41 shard:13 seq:10", "\"time\" is specified more than once", "once"),
             (
                 "time:49 shard:0 seq:0 epoch:2024-01-01 unit:1ms",
-                "\"time:49\" in a layout is no width",
+                "invalid layout part \"time:49\"",
                 "1 to 48 bits",
             ),
             ("time:0 shard:0 seq:0 epoch:2024-01-01 unit:1ms", "\"time:0\"", "1 to 48 bits"),
@@ -307,7 +302,7 @@ mod tests {
             ("time:41 shard:13 seq:10 epoch:2200-01-01 unit:1ms", "in the future", "to now"),
             (
                 "time:41 shard:13 seq:10 epoch:1969-12-31 unit:1ms",
-                "epoch:1969-12-31\" in a layout is no epoch",
+                "invalid layout part \"epoch:1969-12-31\"",
                 "1970",
             ),
             ("time:41 shard:13 seq:10 epoch:2024-02-30 unit:1ms", "2024-02-30", "as in"),
@@ -323,15 +318,15 @@ mod tests {
             ("time:41 shard:13 seq:10 epoch:20240101 unit:1ms", "20240101", "as in"),
             (
                 "time:41 shard:13 seq:10 epoch:2024-01-01 unit:3ms",
-                "unit:3ms\" in a layout is no unit",
+                "invalid layout part \"unit:3ms\"",
                 "10us, 100us",
             ),
             (
                 "shard:13 time:41 seq:10 epoch:2024-01-01 unit:1ms",
-                "stand in the order shard, time",
-                "order is",
+                "order of layout fields: shard, time",
+                "order must be",
             ),
-            ("time:41 worker:5", "unknown part \"worker\"", "time, shard, seq"),
+            ("time:41 worker:5", "unrecognized layout part \"worker\"", "time, shard, seq"),
             ("time:41 shard", "has no value", "colon"),
         ];
         for (text, message, allowed) in cases {

@@ -9,7 +9,7 @@ LANGUAGE sql AS $$ SELECT d.seq FROM snowflake_decode(snowflake_nextval($1, 5)) 
 CREATE FUNCTION current_seq(seq regclass) RETURNS int
 LANGUAGE sql AS $$ SELECT d.seq FROM snowflake_decode(snowflake_currval($1)) AS d $$;
 
--- A session goes on above what it took within the same tick, even where its sequence was set back.
+-- A session goes on above what it took within the same tick, even where its sequence was reset.
 CREATE PROCEDURE wait_for_the_next_tick() LANGUAGE sql AS $$ SELECT pg_sleep(0.002) $$;
 
 --

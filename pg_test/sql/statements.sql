@@ -8,7 +8,7 @@ LANGUAGE sql AS $$ SELECT seq FROM snowflake_decode($1) $$;
 CREATE SEQUENCE s;
 CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5), body text UNIQUE);
 
--- A session goes on above what it took within the same tick, even where its sequence was set back.
+-- A session goes on above what it took within the same tick, even where its sequence was reset.
 CREATE PROCEDURE wait_for_the_next_tick() LANGUAGE sql AS $$ SELECT pg_sleep(0.002) $$;
 
 --

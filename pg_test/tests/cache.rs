@@ -154,7 +154,8 @@ fn ddl_drops_what_a_session_has_cached_whoever_runs_it() {
 #[test]
 fn a_definition_that_changes_within_a_transaction_counts_at_once() {
     let Ahead { cluster: _cluster, mut client, .. } = Ahead::caching(1);
-    let unfit = Refusal { sqlstate: "55000", message: "cannot hold the counter", hint: "ALTER" };
+    let unfit =
+        Refusal { sqlstate: "55000", message: "cannot be used to generate IDs", hint: "ALTER" };
     for change in ["INCREMENT 2", "CYCLE", "MAXVALUE 7 START 7 RESTART 7"] {
         client
             .batch_execute(&format!(
@@ -277,7 +278,7 @@ fn a_cached_counter_obeys_the_limit_on_the_lead() {
 
     client.batch_execute("SET pg_snowflake.max_lead = '100ms'").unwrap();
 
-    let too_far = Refusal { sqlstate: "55000", message: "ahead of the server's clock", hint: "" };
+    let too_far = Refusal { sqlstate: "55000", message: "ahead of the server clock", hint: "" };
     assert_refused(&mut client, TAKE, too_far);
 }
 

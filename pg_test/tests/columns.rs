@@ -264,9 +264,9 @@ fn a_fault_is_what_the_insert_is_refused_with() {
     }
 }
 
-/// The text without the counter that is due, which is a time.
+/// The text without the next counter, which is a time.
 fn without_counter(text: &str) -> &str {
-    text.split_once(" that is due is").map_or(text, |(before, _)| before)
+    text.split_once(" below the next counter").map_or(text, |(before, _)| before)
 }
 
 #[test]
@@ -278,10 +278,10 @@ fn a_fence_is_a_fault_whatever_the_shard() {
     for default in ["snowflake_nextval('s', 5)", "snowflake_nextval('s', 2 + 3)"] {
         shown(&mut client, default);
         let error = printed(&mut client, "SELECT error FROM snowflake_columns");
-        assert!(error.contains("may not generate ids"), "{default}: {error}");
+        assert!(error.contains("is not allowed to generate IDs"), "{default}: {error}");
     }
     let error = printed(&mut client, "SELECT error FROM snowflake_sequence_status('s')");
-    assert!(error.contains("may not generate ids"), "{error}");
+    assert!(error.contains("is not allowed to generate IDs"), "{error}");
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn a_default_that_is_nested_too_deeply_has_a_row_that_says_so() {
     let (deep, posts) = seen.split_once('\n').unwrap();
     assert_eq!(
         deep,
-        "deep|id||||||||||default is nested too deeply to be read: simplify it, or raise max_stack_depth"
+        "deep|id||||||||||default is nested too deeply to read: Simplify it, or raise max_stack_depth."
     );
     assert!(
         posts.starts_with("posts|id|snowflake_nextval(regclass,integer,snowflake_layout)|s|6|"),
@@ -461,7 +461,7 @@ fn a_default_that_is_too_long_has_a_row_that_says_so() {
                 ORDER BY table_name::text";
     assert_eq!(
         printed(&mut client, seen),
-        "long|id|||default is too long to be read|and the limit is 1048576\nposts|id|s|6||"
+        "long|id|||default is too long to read: I|s; the limit is 1048576.\nposts|id|s|6||"
     );
 }
 
@@ -498,7 +498,7 @@ fn a_transaction_that_locks_its_sequence_does_not_hold_up_the_view() {
     let seen = "SELECT table_name, sequence, shard_id, last_id_at IS NOT NULL, error FROM snowflake_columns ORDER BY table_name::text";
     assert_eq!(
         printed(&mut client, seen),
-        "notes|s|6|t|\nposts|posts_id_seq|5|f|sequence is locked by another transaction: see pg_locks"
+        "notes|s|6|t|\nposts|posts_id_seq|5|f|sequence is locked by another transaction: See pg_locks."
     );
     owner.batch_execute("COMMIT").unwrap();
     assert_eq!(printed(&mut client, seen), "notes|s|6|t|\nposts|posts_id_seq|5|f|");

@@ -15,7 +15,7 @@ const GENERATE_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";
 /// What the answer to a foreign shard is.
 const NOT_OWNED: Refusal = Refusal {
     sqlstate: "55000",
-    message: "shard 6 is not one that this server owns",
+    message: "shard 6 is not owned by this server",
     hint: "owned_shards = '5, 6'",
 };
 

@@ -190,18 +190,30 @@ fn a_bad_layout_is_refused_with_what_is_allowed() {
     let cases = [
         (
             "instagramm".into(),
-            "unknown layout \"instagramm\"",
+            "unrecognized layout \"instagramm\"",
             "instagram, twitter, discord, mastodon",
         ),
-        ("Twitter".into(), "unknown layout \"Twitter\"", "twitter"),
-        (String::new(), "unknown layout", "instagram"),
-        (format!("shard:13 seq:10 {rest}"), "without \"time\"", "1 to 48 bits"),
-        (format!("time:41 seq:10 {rest}"), "without \"shard\"", "0 to 31 bits"),
-        (format!("time:41 shard:13 {rest}"), "without \"seq\"", "0 to 31 bits"),
-        ("time:41 shard:13 seq:10 unit:1ms".into(), "without \"epoch\"", "from 1970 to now"),
-        ("time:41 shard:13 seq:10 epoch:2024-01-01".into(), "without \"unit\"", "10us, 100us, 1ms"),
-        (format!("time:41 time:41 shard:13 seq:10 {rest}"), "\"time\" stands twice", "once"),
-        (format!("time:41 shard:13 seq:10 unit:1s {rest}"), "\"unit\" stands twice", "once"),
+        ("Twitter".into(), "unrecognized layout \"Twitter\"", "twitter"),
+        (String::new(), "unrecognized layout", "instagram"),
+        (format!("shard:13 seq:10 {rest}"), "\"time\" is missing", "1 to 48 bits"),
+        (format!("time:41 seq:10 {rest}"), "\"shard\" is missing", "0 to 31 bits"),
+        (format!("time:41 shard:13 {rest}"), "\"seq\" is missing", "0 to 31 bits"),
+        ("time:41 shard:13 seq:10 unit:1ms".into(), "\"epoch\" is missing", "from 1970 to now"),
+        (
+            "time:41 shard:13 seq:10 epoch:2024-01-01".into(),
+            "\"unit\" is missing",
+            "10us, 100us, 1ms",
+        ),
+        (
+            format!("time:41 time:41 shard:13 seq:10 {rest}"),
+            "\"time\" is specified more than once",
+            "once",
+        ),
+        (
+            format!("time:41 shard:13 seq:10 unit:1s {rest}"),
+            "\"unit\" is specified more than once",
+            "once",
+        ),
         (format!("time:0 shard:13 seq:10 {rest}"), "\"time:0\"", "1 to 48 bits"),
         (format!("time:49 shard:5 seq:10 {rest}"), "\"time:49\"", "1 to 48 bits"),
         (format!("time:30 shard:32 seq:0 {rest}"), "\"shard:32\"", "0 to 31 bits"),
@@ -239,10 +251,10 @@ fn a_bad_layout_is_refused_with_what_is_allowed() {
         ),
         (
             format!("time:41 shard:13 seq:10 worker:1 {rest}"),
-            "unknown part \"worker\"",
+            "unrecognized layout part \"worker\"",
             "time, shard, seq, epoch and unit",
         ),
-        (format!("time:41 shard seq:10 {rest}"), "\"shard\" in a layout has no value", "colon"),
+        (format!("time:41 shard seq:10 {rest}"), "layout part \"shard\" has no value", "colon"),
     ];
     for (layout, message, allowed) in &cases {
         let sql = format!("SELECT '{layout}'::snowflake_layout");
@@ -275,8 +287,11 @@ fn a_typo_in_a_default_fails_when_the_table_is_made() {
         "ALTER TABLE posts ADD CHECK (snowflake_shard_id(id, 'twiter') = 5)".into(),
         "CREATE INDEX ON posts (snowflake_created_at(id, 'twiter'))".into(),
     ] {
-        let unknown =
-            Refusal { sqlstate: "22023", message: "unknown layout \"twiter\"", hint: "twitter" };
+        let unknown = Refusal {
+            sqlstate: "22023",
+            message: "unrecognized layout \"twiter\"",
+            hint: "twitter",
+        };
         assert_refused(&mut client, &sql, unknown);
     }
 }
@@ -335,7 +350,7 @@ fn a_shard_that_a_layout_does_not_have_is_refused() {
     let layouts = PRESETS.iter().copied().chain([(CUSTOM, 16)]);
     for (layout, shards) in layouts {
         for shard in [-1, shards] {
-            let message = format!("shard id {shard} is out of range");
+            let message = format!("shard ID {shard} is out of range");
             let allowed = format!("0 to {}", shards - 1);
             for call in [
                 format!("snowflake_nextval('s', {shard}, '{layout}')"),
@@ -377,11 +392,11 @@ fn a_sequence_that_was_used_under_another_layout_is_refused_and_the_error_says_s
             ))
             .unwrap();
         let sql = format!("SELECT snowflake_nextval('s', 0, '{then}')");
-        let message = "ahead of the server's clock by";
+        let message = "is too far ahead of the server clock";
         let (sqlstate, allowed) = ("55000", "another layout");
         assert_each_refused(&mut client, &[Bad { sql: &sql, sqlstate, message, allowed }]);
-        let message = refused(&mut client, &sql).message().to_owned();
-        assert!(message.ends_with(" days"), "{message}");
+        let detail = refused(&mut client, &sql).detail().unwrap().to_owned();
+        assert!(detail.contains(" days ahead"), "{detail}");
         let again = take(&mut client, &format!("SELECT snowflake_nextval('s', 0, '{first}')"));
         assert_eq!(again.len(), 1, "{first} goes on");
     }

@@ -59,7 +59,7 @@ fn the_hint_of_a_denial_fixes_it() {
 
     let denied = Refusal { sqlstate: "42501", message: "", hint: "GRANT" };
     let denial = assert_refused(&mut writer, take_quoted, denied);
-    owner.batch_execute(denial.hint().unwrap()).unwrap();
+    owner.batch_execute(denial.hint().unwrap().strip_prefix("Run: ").unwrap()).unwrap();
 
     assert_eq!(take(&mut writer, take_quoted).len(), 1);
 }

@@ -61,7 +61,7 @@ fn a_sequence_that_the_transaction_itself_used_and_dropped_is_refused() {
 fn a_shard_outside_the_layout_is_refused() {
     let (_cluster, mut client) = cluster_with_sequence();
     for shard in [-1, 8192, i32::MIN, i32::MAX] {
-        let message = format!("shard id {shard} is out of range");
+        let message = format!("shard ID {shard} is out of range");
         let expected = Refusal { sqlstate: "22023", message: &message, hint: "shard" };
         let sql = format!("SELECT snowflake_nextval('s', {shard})");
         assert_refused_and_unconsumed(&mut client, &sql, expected);
@@ -74,7 +74,7 @@ fn a_shard_outside_the_layout_is_refused_from_the_setting_too() {
     assert_refused_and_unconsumed(
         &mut client,
         "SET pg_snowflake.shard_id = 8192; SELECT snowflake_nextval('s')",
-        Refusal { sqlstate: "22023", message: "shard id 8192 is out of range", hint: "shard" },
+        Refusal { sqlstate: "22023", message: "shard ID 8192 is out of range", hint: "shard" },
     );
 }
 
@@ -84,7 +84,7 @@ fn an_unset_shard_is_refused_and_the_hint_sets_it() {
     let before = state(&mut client, "s");
     let unset = Refusal {
         sqlstate: "55000",
-        message: "no shard id",
+        message: "pg_snowflake.shard_id is not set",
         hint: "ALTER DATABASE postgres SET pg_snowflake.shard_id",
     };
 
@@ -169,7 +169,7 @@ fn an_unfit_sequence_is_refused_and_the_hint_fixes_it() {
         client.batch_execute(make).unwrap();
         let before = state(&mut client, name);
         let take_one = format!("SELECT snowflake_nextval('{name}', 5)");
-        let unfit = Refusal { sqlstate: "55000", message: "cannot hold the counter", hint };
+        let unfit = Refusal { sqlstate: "55000", message: "cannot be used to generate IDs", hint };
 
         assert_refused(&mut client, &take_one, unfit);
         assert_eq!(state(&mut client, name), before, "{name}");
@@ -237,7 +237,9 @@ fn follow_hints_until_accepted(client: &mut Client, sql: &str) {
             .as_db_error()
             .and_then(|error| error.hint())
             .unwrap_or_else(|| panic!("{error:?}"));
-        client.batch_execute(hint).unwrap_or_else(|error| panic!("{hint}: {error:?}"));
+        client
+            .batch_execute(command_in(hint, "ALTER SEQUENCE"))
+            .unwrap_or_else(|error| panic!("{hint}: {error:?}"));
     }
     panic!("still refused after five hints: {sql}");
 }

@@ -56,7 +56,10 @@ fn a_sequence_ahead_of_the_clock_shows_its_lead_and_what_a_call_would_be_refused
         &mut client,
         "SELECT lead BETWEEN '59 minutes' AND '61 minutes', error FROM snowflake_sequence_status('s')",
     );
-    assert!(lead.starts_with("t|sequence \"s\" is ahead of the server's clock by "), "{lead}");
+    assert!(
+        lead.starts_with("t|sequence \"s\" is too far ahead of the server clock: It is "),
+        "{lead}"
+    );
 
     // What the session may do, it does not report as an error.
     client.batch_execute("SET pg_snowflake.max_lead = '2h'").unwrap();
@@ -114,12 +117,12 @@ fn a_sequence_that_cannot_hold_the_counter_has_no_ids_left_or_says_what_is_wrong
     for (name, error) in [
         ("small", "Its data type is integer, not bigint."),
         ("five", "Its increment is 5, not 1."),
-        ("round", "It cycles, so that ids would repeat."),
-        ("low", "Its MAXVALUE is 1000000, and the counter that is due is "),
+        ("round", "It is defined with CYCLE, which would repeat IDs."),
+        ("low", "Its MAXVALUE is 1000000, below the next counter, "),
     ] {
         let sql = format!("SELECT error FROM snowflake_sequence_status('{name}')");
         let said = printed(&mut client, &sql);
-        let message = format!("sequence \"{name}\" cannot hold the counter of ids: {error}");
+        let message = format!("sequence \"{name}\" cannot be used to generate IDs: {error}");
         assert!(said.contains(&message), "{said}");
     }
     let left = "SELECT ids_left FROM snowflake_sequence_status('low')";

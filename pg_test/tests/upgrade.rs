@@ -113,12 +113,12 @@ fn a_row_that_the_sql_declares_with_other_columns_is_refused() {
             query,
             Refusal {
                 sqlstate: "42804",
-                message: "library and SQL objects of pg_snowflake",
+                message: "pg_snowflake library is incompatible with the installed extension version",
                 hint: "ALTER EXTENSION pg_snowflake UPDATE",
             },
         );
         let detail = refusal.detail().unwrap();
-        assert!(detail.contains("declared with 2 result columns, and the library"), "{detail}");
+        assert!(detail.contains("declared with 2 result columns, but library version"), "{detail}");
     }
 }
 

@@ -9,9 +9,9 @@ use pgrx::prelude::*;
 pub fn null_argument(name: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-        message: format!("snowflake_convert_column: {name} is null"),
+        message: format!("argument \"{name}\" must not be null"),
         detail: None,
-        hint: Some("Only shard_id may be: it is then the setting pg_snowflake.shard_id.".into()),
+        hint: Some("Only shard_id can be null, which selects pg_snowflake.shard_id.".into()),
     }
     .raise()
 }
@@ -20,9 +20,9 @@ pub fn null_argument(name: &str) -> ! {
 pub fn old_snapshot() -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
-        message: "cannot execute snowflake_convert_column() in a transaction that keeps its snapshot".into(),
+        message: "cannot execute snowflake_convert_column() in a REPEATABLE READ or SERIALIZABLE transaction".into(),
         detail: Some(
-            "It has to see the rows that others have committed by the time that the table is locked.".into(),
+            "A conversion must see every row that is committed before it locks the table.".into(),
         ),
         hint: Some("Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.".into()),
     }
@@ -33,9 +33,9 @@ pub fn old_snapshot() -> ! {
 pub fn no_shard_field(layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        message: format!("ids of layout {layout} carry no shard to check"),
+        message: format!("layout \"{layout}\" has no shard field"),
         detail: None,
-        hint: Some("Leave check_shard out, or pass a layout with a shard field.".into()),
+        hint: Some("Omit check_shard, or pass a layout with a shard field.".into()),
     }
     .raise()
 }
@@ -44,10 +44,10 @@ pub fn no_shard_field(layout: Layout) -> ! {
 pub fn not_in_the_time_of(layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("layout {layout} has no ids for the present time"),
-        detail: Some("The server's clock is before the layout's epoch, or after its end.".into()),
+        message: format!("server clock is outside the time range of layout \"{layout}\""),
+        detail: Some("The clock is before the layout's epoch or after its end. snowflake_layout_info() returns both.".into()),
         hint: Some(
-            "snowflake_layout_info() returns both. Set the clock right, or pass another layout."
+            "Correct the server's clock, or pass another layout."
                 .into(),
         ),
     }
@@ -57,31 +57,31 @@ pub fn not_in_the_time_of(layout: Layout) -> ! {
 /// The relation has no column of its own that generates ids.
 pub fn not_a_table(name: &str, relkind: &str) -> ! {
     let (kind, hint) = match relkind {
-        "v" | "m" => ("a view", "Pass the table that the view selects from."),
+        "v" | "m" => ("view", "Pass the table that the view selects from."),
         "f" => {
-            ("a foreign table", "Call snowflake_convert_column() on the server that has the table.")
+            ("foreign table", "Call snowflake_convert_column() on the server that has the table.")
         }
-        "S" => ("a sequence", "Pass the table whose column takes its values."),
-        _ => ("no table", "Pass a table, partitioned or not."),
+        "S" => ("sequence", "Pass the table whose column uses the sequence."),
+        _ => ("relation", "Pass a table or a partitioned table."),
     };
-    wrong_object(format!("cannot convert a column of {name}: it is {kind}"), None, hint.into())
+    wrong_object(format!("cannot convert a column of {kind} {name}"), None, hint.into())
 }
 
 /// The column is its parent's.
 pub fn inherited(column: &str, parent: &str) -> ! {
     wrong_object(
-        format!("cannot convert {column} alone"),
-        Some(format!("It is inherited from {parent}.")),
-        format!("Pass {parent}: its partitions and children are converted with it."),
+        format!("cannot convert inherited {column}"),
+        Some(format!("The column is inherited from {parent}.")),
+        format!("Pass {parent}. Its partitions and children are converted with it."),
     )
 }
 
 /// The column is computed.
 pub fn generated(column: &str) -> ! {
     wrong_object(
-        format!("cannot convert {column}: it is a generated column"),
+        format!("cannot convert generated {column}"),
         None,
-        "ALTER TABLE … ALTER COLUMN … DROP EXPRESSION makes a stored one an ordinary column."
+        "ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION turns a stored generated column into an ordinary one."
             .into(),
     )
 }
@@ -97,7 +97,7 @@ pub fn no_such_column(column: &str, table: &str) -> ! {
         code: PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
         message: format!("column {column} of table {table} does not exist"),
         detail: None,
-        hint: Some("The name is taken as it stands, and case matters.".into()),
+        hint: Some("The column name is case-sensitive.".into()),
     }
     .raise()
 }
@@ -108,7 +108,7 @@ pub fn system_column(column: &str) -> ! {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         message: format!("cannot convert system column {column}"),
         detail: None,
-        hint: Some("Pass a column that the table was made with.".into()),
+        hint: Some("Pass a user-defined column.".into()),
     }
     .raise()
 }
@@ -128,11 +128,11 @@ pub fn not_owner(kind: &str, name: &str, why: Option<String>) -> ! {
 pub fn unfit_type(column: &str, type_name: &str, references: Option<&str>) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-        message: format!("{column} of type {type_name} cannot hold ids"),
-        detail: references.map(|converted| format!("It references {converted}, and has to hold its ids.")),
+        message: format!("type {type_name} of {column} cannot hold IDs"),
+        detail: references.map(|converted| format!("The column references {converted} and must hold its IDs.")),
         hint: Some(
-            "Ids are bigint. Only smallint and integer columns are changed to it; change this one first, or a domain to \
-             one over bigint. For UUIDs see docs/migrate.md."
+            "Change the column to bigint first, or its domain to one over bigint. Only smallint and integer are changed \
+             automatically. For UUIDs, see docs/migrate.md."
                 .into(),
         ),
     }
@@ -143,10 +143,10 @@ pub fn unfit_type(column: &str, type_name: &str, references: Option<&str>) -> ! 
 pub fn in_the_way(column: &str, objects: &[String]) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        message: format!("{column} has to become bigint, and {} in the way", of_them(objects.len())),
-        detail: Some(format!("They depend on its type: {}.", objects.join("; "))),
+        message: format!("cannot change {column} to bigint because other objects depend on it"),
+        detail: Some(format!("These objects depend on its type: {}.", objects.join("; "))),
         hint: Some(
-            "Drop them, call snowflake_convert_column(), and make them again, all in one transaction. A partition key of a \
+            "Drop them, call snowflake_convert_column(), and create them again, all in one transaction. A partition key of a \
              narrower type needs a new table."
                 .into(),
         ),
@@ -158,10 +158,10 @@ pub fn in_the_way(column: &str, objects: &[String]) -> ! {
 pub fn narrow_elsewhere(table: &str, column: &str, foreign: &[String]) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        message: format!("column {column} of table {table} has to become bigint, on other servers too"),
-        detail: Some(format!("Foreign tables inherit it: {}.", foreign.join(", "))),
+        message: format!("cannot change column {column} of table {table} to bigint on other servers"),
+        detail: Some(format!("These foreign tables inherit the column: {}.", foreign.join(", "))),
         hint: Some(format!(
-            "Change the column on those servers, then here: ALTER TABLE {table} ALTER COLUMN {column} TYPE bigint;"
+            "Change the column on those servers first, then on this one: ALTER TABLE {table} ALTER COLUMN {column} TYPE bigint;"
         )),
     }
     .raise()
@@ -172,8 +172,8 @@ pub fn no_privilege(privilege: &str, schema: &str, owner: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         message: format!("role {owner} lacks {privilege} on schema {schema}"),
-        detail: Some("A table is converted with the rights of its owner.".into()),
-        hint: Some(format!("GRANT {privilege} ON SCHEMA {schema} TO {owner};")),
+        detail: Some("A table is converted with the privileges of its owner.".into()),
+        hint: Some(format!("Run: GRANT {privilege} ON SCHEMA {schema} TO {owner};")),
     }
     .raise()
 }
@@ -183,28 +183,24 @@ pub fn other_owner(column: &str, other: &OtherOwner) -> ! {
     let OtherOwner { table, owner, converting } = other;
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        message: format!("cannot convert {column}: its tables have different owners"),
+        message: format!("cannot convert {column} because its tables have different owners"),
         detail: Some(format!(
-            "Constraints are evaluated with the rights of role {converting}. Table {table} belongs to {owner}."
+            "Constraints are evaluated with the privileges of role {converting}, but table {table} belongs to role {owner}."
         )),
-        hint: Some(format!("ALTER TABLE {table} OWNER TO {converting};")),
+        hint: Some(format!("Run: ALTER TABLE {table} OWNER TO {converting};")),
     }
     .raise()
-}
-
-fn of_them(count: usize) -> String {
-    if count == 1 { "1 object is".into() } else { format!("{count} objects are") }
 }
 
 /// The sequence is not the column's alone.
 pub fn shared_sequence(sequence: &str, column: &str, users: &[String]) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("sequence {sequence} does not serve {column} alone"),
-        detail: Some(format!("It also serves: {}. Its values would no longer be what they expect.", users.join("; "))),
+        message: format!("sequence {sequence} of {column} is also used by other objects"),
+        detail: Some(format!("The conversion would change the values that these objects get: {}.", users.join("; "))),
         hint: Some(format!(
-            "Drop the column's default, and where the column owns the sequence ALTER SEQUENCE {sequence} OWNED BY NONE; \
-             snowflake_convert_column() then makes one for it."
+            "Drop the column's default, so that snowflake_convert_column() creates a sequence. If the column owns this \
+             one, also run: ALTER SEQUENCE {sequence} OWNED BY NONE;"
         )),
     }
     .raise()
@@ -214,11 +210,11 @@ pub fn shared_sequence(sequence: &str, column: &str, users: &[String]) -> ! {
 pub fn foreign_sequence(sequence: &str, table: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("sequence {sequence} cannot belong to a column of {table}"),
-        detail: Some("A column's sequence has the schema and the owner of its table.".into()),
+        message: format!("sequence {sequence} must have the same owner and schema as table {table}"),
+        detail: Some("A table can own only sequences of its own owner and schema.".into()),
         hint: Some(format!(
-            "ALTER SEQUENCE {sequence} SET SCHEMA or OWNER TO those of the table; or drop the column's default, and \
-             snowflake_convert_column() makes a sequence for it."
+            "Run ALTER SEQUENCE {sequence} with SET SCHEMA or OWNER TO. Or drop the column's default, so that \
+             snowflake_convert_column() creates a sequence."
         )),
     }
     .raise()
@@ -228,13 +224,13 @@ pub fn foreign_sequence(sequence: &str, table: &str) -> ! {
 pub fn half_an_identity(sequence: &str, column: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("sequence {sequence} is that of an identity column, and {column} is none"),
+        message: format!("sequence {sequence} belongs to an identity column, but {column} is not one"),
         detail: Some(
-            "The column's pg_attribute.attidentity was changed by hand, as pgEdge's extension does; neither can be \
-             altered or dumped like this."
+            "The column's pg_attribute.attidentity was changed by hand, as pgEdge's extension does. The column and the \
+             sequence can be neither altered nor dumped in this state."
                 .into(),
         ),
-        hint: Some("docs/migrate.md, under pgEdge, has the statement that takes the change back.".into()),
+        hint: Some("See the section about pgEdge in docs/migrate.md for the statement that undoes the change.".into()),
     }
     .raise()
 }
@@ -243,11 +239,11 @@ pub fn half_an_identity(sequence: &str, column: &str) -> ! {
 pub fn too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("{column} has a value above the next id"),
-        detail: Some(format!("The highest value is {highest}; the next id in layout {layout} would be about {next}.")),
+        message: format!("{column} has a value above the next ID"),
+        detail: Some(format!("The highest value is {highest}. The next ID of layout \"{layout}\" would be about {next}.")),
         hint: Some(
-            "If the values are ids of another layout, pass that one. If they are ids from the future, set \
-             pg_snowflake.max_lead to how far they are ahead. Else give those rows lower values."
+            "If the values are IDs of another layout, pass that layout. If they are IDs from the future, set \
+             pg_snowflake.max_lead to how far they are ahead. Otherwise, lower the values of those rows."
                 .into(),
         ),
     }
@@ -258,9 +254,9 @@ pub fn too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
 pub fn constraint_in_the_way(constraint: &str, table: &str, id: i64) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("constraint {constraint} of table {table} would refuse new ids"),
-        detail: Some(format!("The next id would be about {id}.")),
-        hint: Some(format!("ALTER TABLE {table} DROP CONSTRAINT {constraint};")),
+        message: format!("new IDs would violate constraint {constraint} of table {table}"),
+        detail: Some(format!("The next ID would be about {id}.")),
+        hint: Some(format!("Run: ALTER TABLE {table} DROP CONSTRAINT {constraint};")),
     }
     .raise()
 }

@@ -8,8 +8,8 @@
 use super::{InvalidSetting, elements, refuse_length};
 use pg_snowflake_core::excerpt::excerpt;
 
-const ALLOWED: &str = "Give host names as the command hostname prints them on each server, separated by commas, \
-                       such as \"db-1, db-2\"; the empty string lets all servers pass.";
+const ALLOWED: &str = "Specify host names as the command hostname prints them on each server, separated by commas, \
+                       such as \"db-1, db-2\". An empty string allows all servers.";
 
 /// The host names in `text`; none where it is blank.
 pub fn parse(text: &str) -> Result<Vec<&str>, InvalidSetting> {
@@ -26,12 +26,12 @@ pub fn contains(hosts: &[&str], name: &str) -> bool {
 pub fn host(name: &str) -> Result<&str, InvalidSetting> {
     let invalid = |wrong| Err(InvalidSetting { wrong, allowed: ALLOWED });
     if name.is_empty() {
-        return invalid("A host name is missing: there is a comma too many.".into());
+        return invalid("The list has an empty element.".into());
     }
     match name.chars().find(|&c| !is_of_a_host_name(c)) {
         None => Ok(name),
         Some(illegal) => {
-            invalid(format!("\"{}\" is no host name: it has \"{illegal}\" in it.", excerpt(name)))
+            invalid(format!("\"{}\" is not a host name: it contains \"{illegal}\".", excerpt(name)))
         }
     }
 }
@@ -63,14 +63,14 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let cases = [
-            (",", "a comma too many"),
-            ("db-1,", "a comma too many"),
-            ("db-1,,db-2", "a comma too many"),
-            ("db-1 db-2", "it has \" \" in it"),
-            ("db-1;db-2", "it has \";\" in it"),
-            ("db-*", "it has \"*\" in it"),
-            ("db-1:5432", "it has \":\" in it"),
-            ("bücher", "it has \"ü\" in it"),
+            (",", "an empty element"),
+            ("db-1,", "an empty element"),
+            ("db-1,,db-2", "an empty element"),
+            ("db-1 db-2", "it contains \" \""),
+            ("db-1;db-2", "it contains \";\""),
+            ("db-*", "it contains \"*\""),
+            ("db-1:5432", "it contains \":\""),
+            ("bücher", "it contains \"ü\""),
         ];
         for (text, wrong) in cases {
             let invalid = parse(text).expect_err(text);

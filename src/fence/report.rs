@@ -1,4 +1,4 @@
-//! What the fences say: to somebody who is woken by it.
+//! How the fences report an error.
 
 use super::shards::{self, Range};
 use super::{Barred, Fence, InvalidSetting, hosts, setting::host_name, shown, with};
@@ -8,6 +8,8 @@ use pgrx::pg_sys::GucSource;
 use pgrx::prelude::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 };
+
+const DUPLICATES: &str = "Two servers that generate IDs for the same shard return duplicates.";
 
 impl Barred {
     /// The error that it is.
@@ -31,8 +33,8 @@ fn foreign_host(host: &str) -> Report {
     let allowed = fence.value();
     let hint = match hosts::host(host) {
         Ok(host) => format!(
-            "If it has been promoted in their place, and they no longer generate ids: {} If one of them still \
-             generates ids, give this server shards of its own first.",
+            "If this server has replaced them, and they no longer generate IDs: {} If one of them still generates IDs, \
+             assign this server its own shards first.",
             command(fence, &with(&allowed, host))
         ),
         Err(InvalidSetting { wrong, .. }) => {
@@ -41,10 +43,10 @@ fn foreign_host(host: &str) -> Report {
     };
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("this server, host {}, may not generate ids", quoted(host)),
+        message: format!("host {} is not allowed to generate IDs", quoted(host)),
         detail: Some(format!(
-            "pg_snowflake.allowed_hosts is \"{}\". This server is likely a copy of one of these, from a \
-             snapshot or a base backup; two servers that generate ids for one shard repeat ids.",
+            "pg_snowflake.allowed_hosts is \"{}\". This server is likely a copy of one of these hosts, from a snapshot \
+             or a base backup. {DUPLICATES}",
             shown(&allowed)
         )),
         hint: Some(hint),
@@ -55,18 +57,18 @@ fn foreign_shard(shard: u32, is_given: bool, ranges: &[Range]) -> Report {
     let fence = Fence::OwnedShards;
     let owned = fence.value();
     let moved = format!(
-        "If shard {shard} has moved here, and its old server no longer generates ids for it: {}",
+        "If shard {shard} has moved to this server, and its old server no longer generates IDs for it: {}",
         command(fence, &with(&owned, &shard.to_string()))
     );
     let hint = if is_given {
         format!(
-            "If the call is a column's default that came with a dump, change the shard in it: ALTER TABLE ... ALTER \
+            "If the call is a column default that was restored from a dump, change its shard: ALTER TABLE ... ALTER \
              COLUMN ... SET DEFAULT snowflake_nextval(..., {}); {moved}",
             example(ranges)
         )
     } else {
         format!(
-            "The shard is that of pg_snowflake.shard_id. If it is wrong: ALTER DATABASE {} SET \
+            "The shard is the value of pg_snowflake.shard_id. If it is wrong: ALTER DATABASE {} SET \
              pg_snowflake.shard_id = {}; and reconnect. {moved}",
             current_database_name(),
             example(ranges)
@@ -74,11 +76,8 @@ fn foreign_shard(shard: u32, is_given: bool, ranges: &[Range]) -> Report {
     };
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("shard {shard} is not one that this server owns"),
-        detail: Some(format!(
-            "pg_snowflake.owned_shards is \"{}\"; two servers that generate ids for one shard repeat ids.",
-            shown(&owned)
-        )),
+        message: format!("shard {shard} is not owned by this server"),
+        detail: Some(format!("pg_snowflake.owned_shards is \"{}\". {DUPLICATES}", shown(&owned))),
         hint: Some(hint),
     }
 }
@@ -92,8 +91,8 @@ fn unreadable(fence: Fence, InvalidSetting { wrong, allowed }: InvalidSetting) -
     let (name, value) = (name(fence), fence.value());
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("{name} cannot be read, so this server generates no ids"),
-        detail: Some(format!("It is \"{}\". {wrong}", shown(&value))),
+        message: format!("cannot generate IDs because {name} has an invalid value"),
+        detail: Some(format!("The value is \"{}\". {wrong}", shown(&value))),
         hint: Some(format!("{allowed} {}", command(fence, "..."))),
     }
 }
@@ -102,9 +101,9 @@ fn masked(setting: Setting) -> Report {
     let name = setting.name().to_str().unwrap_or_default();
     Report {
         code: ERRCODE_INSUFFICIENT_PRIVILEGE,
-        message: format!("cannot generate ids: the connection options of this session name {name}"),
+        message: format!("cannot generate IDs because connection options set {name}"),
         detail: Some(
-            "The role lacks permission to set this parameter, or the value is invalid; the attempt masks the server's \
+            "The role lacks permission to set this parameter, or the value is invalid. The attempt masks the server's \
              value in this session."
                 .into(),
         ),

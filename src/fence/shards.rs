@@ -8,8 +8,8 @@ use pg_snowflake_core::excerpt::excerpt;
 /// The highest shard id that SQL can pass: it is an `int`.
 const MAX_SHARD: u32 = i32::MAX as u32;
 
-const ALLOWED: &str = "Give shard ids and ranges of them, separated by commas, such as \"5\" or \"0-127, 300\"; \
-                       the empty string lets all shards pass.";
+const ALLOWED: &str = "Specify shard IDs and ranges, separated by commas, such as \"5\" or \"0-127, 300\". \
+                       An empty string allows all shards.";
 
 /// Shards from `first` to `last`, both of them included.
 #[repr(C)]
@@ -44,7 +44,7 @@ pub fn contains(ranges: &[Range], shard: u32) -> bool {
 
 fn range(element: &str) -> Result<Range, InvalidSetting> {
     if element.is_empty() {
-        return invalid("A shard is missing: there is a comma too many.".into());
+        return invalid("The list has an empty element.".into());
     }
     if element.starts_with('-') {
         return invalid(format!(
@@ -61,19 +61,19 @@ fn range(element: &str) -> Result<Range, InvalidSetting> {
     }
     let range = Range { first: shard(first.trim())?, last: shard(last.trim())? };
     if range.first > range.last {
-        return invalid(format!("\"{}\" runs backward.", excerpt(element)));
+        return invalid(format!("\"{}\" ends before it begins.", excerpt(element)));
     }
     Ok(range)
 }
 
 fn shard(text: &str) -> Result<u32, InvalidSetting> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return invalid(format!("\"{}\" is not a shard id.", excerpt(text)));
+        return invalid(format!("\"{}\" is not a shard ID.", excerpt(text)));
     }
     match text.parse() {
         Ok(shard) if shard <= MAX_SHARD => Ok(shard),
         _ => invalid(format!(
-            "\"{}\" is too large: the highest shard id is {MAX_SHARD}.",
+            "\"{}\" is too large: the highest shard ID is {MAX_SHARD}.",
             excerpt(text)
         )),
     }
@@ -115,21 +115,21 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let cases = [
-            (",", "a comma too many"),
-            ("5,", "a comma too many"),
-            (",5", "a comma too many"),
-            ("5,,6", "a comma too many"),
+            (",", "an empty element"),
+            ("5,", "an empty element"),
+            (",5", "an empty element"),
+            ("5,,6", "an empty element"),
             ("-5", "negative"),
             ("-", "negative"),
             ("5-", "lacks the last"),
-            ("6-5", "runs backward"),
-            ("1-2-3", "\"2-3\" is not a shard id"),
-            ("5 6", "\"5 6\" is not a shard id"),
-            ("+5", "\"+5\" is not a shard id"),
-            ("five", "\"five\" is not a shard id"),
-            ("5;6", "\"5;6\" is not a shard id"),
-            ("5--6", "\"-6\" is not a shard id"),
-            ("２", "\"２\" is not a shard id"),
+            ("6-5", "ends before it begins"),
+            ("1-2-3", "\"2-3\" is not a shard ID"),
+            ("5 6", "\"5 6\" is not a shard ID"),
+            ("+5", "\"+5\" is not a shard ID"),
+            ("five", "\"five\" is not a shard ID"),
+            ("5;6", "\"5;6\" is not a shard ID"),
+            ("5--6", "\"-6\" is not a shard ID"),
+            ("２", "\"２\" is not a shard ID"),
             ("2147483648", "too large"),
             ("99999999999999999999", "too large"),
         ];

@@ -33,11 +33,11 @@ fn snowflake_generator_calls(
 fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<10> {
     let error = match unreadable {
         Unreadable::TooDeep => {
-            "default is nested too deeply to be read: simplify it, or raise max_stack_depth"
+            "default is nested too deeply to read: Simplify it, or raise max_stack_depth."
                 .to_owned()
         }
         Unreadable::TooLong(length) => format!(
-            "default is too long to be read: simplify it; its expression tree has {length} bytes, and the limit is {LONGEST_TEXT}"
+            "default is too long to read: Its expression tree has {length} bytes; the limit is {LONGEST_TEXT}."
         ),
     };
     let mut row = [None; 10];
@@ -77,7 +77,7 @@ fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
     const MODE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
     // SAFETY: takes any OID.
     if !unsafe { pg_sys::ConditionalLockRelationOid(relid, MODE) } {
-        let locked = "sequence is locked by another transaction: see pg_locks";
+        let locked = "sequence is locked by another transaction: See pg_locks.";
         return Status::unknown(Some(locked.into()));
     }
     let data = sequence::read_data(relid);

@@ -78,17 +78,17 @@ fn refuse_another_layout(relid: pg_sys::Oid, key: &PartitionKey, layout: &Layout
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         message: format!(
-            "table {} is not partitioned by the shards of layout {layout}",
+            "table {} is not partitioned by shards of layout \"{layout}\"",
             quoted(&relation_name(relid))
         ),
         detail: Some(format!(
-            "{name} reads a shard of {}; layout {layout} has {}.",
+            "Operator class {name} reads {}. The shard of the layout is {}.",
             class.place(),
             place_of_shard(layout)
         )),
         hint: Some(
-            "Pass the layout of the ids in the table. If that is what you did, make the table with the operator \
-             class of this layout."
+            "Pass the layout of the IDs in the table. If this is that layout, create the table with the operator class \
+             of the layout."
                 .into(),
         ),
     }
@@ -100,7 +100,7 @@ fn not_a_table(relid: pg_sys::Oid) -> ! {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
         message: format!("{} is not a table", quoted(&relation_name(relid))),
         detail: None,
-        hint: Some("Pass a table, partitioned or not, or a foreign table.".into()),
+        hint: Some("Pass a table, a partitioned table or a foreign table.".into()),
     }
     .raise()
 }
@@ -109,11 +109,11 @@ fn inherited(relid: pg_sys::Oid) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
         message: format!(
-            "an id does not say in which child of {} it is",
+            "cannot locate IDs in table {} because other tables inherit from it",
             quoted(&relation_name(relid))
         ),
-        detail: Some("Other tables inherit from it, and its rows may be in any of them.".into()),
-        hint: Some("Make it a partitioned table, or pass one of the children.".into()),
+        detail: Some("An ID does not determine which of these tables has its row.".into()),
+        hint: Some("Use a partitioned table, or pass one of the children.".into()),
     }
     .raise()
 }
@@ -122,13 +122,12 @@ fn not_by_id_alone(relid: pg_sys::Oid) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
         message: format!(
-            "an id does not say in which partition of {} it is",
+            "cannot locate IDs in table {} because it is not partitioned by the ID alone",
             quoted(&relation_name(relid))
         ),
         detail: Some(format!("Its partition key is ({}).", partition_key_sql(relid))),
         hint: Some(
-            "Every level must be partitioned by one and the same column of type bigint or snowflake."
-                .into(),
+            "Partition every level by the same single column, of type bigint or snowflake.".into(),
         ),
     }
     .raise()

@@ -100,13 +100,13 @@ fn report(step: Step) {
             PgLogLevel::LOG,
             PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
             format!("pg_snowflake: the clock stepped back by {}", duration(us)),
-            "Ids stay unique: this session issues none below the highest reading it has seen."
+            "IDs stay unique: this session generates none below its highest reading."
         ),
         Step::Forward(us) => ereport!(
             PgLogLevel::LOG,
             PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
             format!("pg_snowflake: the clock jumped forward by {}", duration(us)),
-            "If it is set back, sequences that were used meanwhile will be ahead of it."
+            "If the clock steps back again, sequences that were used in the meantime are ahead of it."
         ),
     }
 }

@@ -300,7 +300,7 @@ impl Worker {
 /// Whether a call was refused because ids would run too far ahead of the clock.
 pub fn is_too_far_ahead(error: &Error) -> bool {
     error.as_db_error().is_some_and(|error| {
-        ["is ahead of the server's clock by", "the server's clock stepped back by"]
+        ["is too far ahead of the server clock", "server clock stepped back too far"]
             .iter()
             .any(|text| error.message().contains(text))
     })

@@ -274,7 +274,7 @@ fn an_identity_that_was_taken_away_in_the_catalog_is_refused_until_it_is_back() 
     let convert = "SELECT snowflake_convert_column('posts', 'id', 5, 'pgedge')";
     let half = Refusal {
         sqlstate: "55000",
-        message: "is that of an identity column",
+        message: "belongs to an identity column",
         hint: "docs/migrate.md",
     };
     assert_refused(&mut client, convert, half);
@@ -318,7 +318,7 @@ fn names_of_another_encoding_are_what_they_were() {
     assert_eq!(split(id).shard, 5);
     let refusal = Refusal {
         sqlstate: "55000",
-        message: "constraint \"?troit\" of table",
+        message: "violate constraint \"?troit\" of table",
         hint: "DROP CONSTRAINT",
     };
     assert_refused(

@@ -49,13 +49,13 @@ fn a_check_that_is_not_enforced_is_not_in_the_way() {
         Bad {
             sql: "SELECT snowflake_convert_column('parent', 'id', 5)",
             sqlstate: "55000",
-            message: "constraint small of table public.child would refuse new ids",
+            message: "new IDs would violate constraint small of table public.child",
             allowed: "ALTER TABLE public.child DROP CONSTRAINT small",
         },
         Bad {
             sql: "SELECT snowflake_convert_column('strict_parent', 'id', 5)",
             sqlstate: "55000",
-            message: "constraint small of table public.strict would refuse new ids",
+            message: "new IDs would violate constraint small of table public.strict",
             allowed: "ALTER TABLE public.strict DROP CONSTRAINT small",
         },
     ];
@@ -120,12 +120,12 @@ fn a_virtual_generated_column_stays_as_its_columns_type_does() {
         &[
             in_the_way(
                 "SELECT snowflake_convert_column('narrow', 'id', 5)",
-                "column id of table public.narrow has to become bigint",
+                "cannot change column id of table public.narrow to bigint",
                 "column next of table public.narrow",
             ),
             in_the_way(
                 "SELECT snowflake_convert_column('referred', 'id', 5)",
-                "column referred_id of table public.referring has to become bigint",
+                "cannot change column referred_id of table public.referring to bigint",
                 "column next of table public.referring",
             ),
             Bad {

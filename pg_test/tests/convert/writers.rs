@@ -86,7 +86,7 @@ fn a_value_that_is_committed_while_it_waits_for_the_lock_counts() {
     scope(|scope| {
         let refused = scope.spawn(|| {
             let too_high =
-                Refusal { sqlstate: "55000", message: "above the next id", hint: "layout" };
+                Refusal { sqlstate: "55000", message: "above the next ID", hint: "layout" };
             let sql = "SELECT snowflake_convert_column('posts', 'id', 5)";
             assert_refused(&mut cluster.connect(), sql, too_high)
         });

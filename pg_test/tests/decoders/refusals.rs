@@ -14,31 +14,35 @@ fn what_a_layout_does_not_have_is_refused_with_what_it_has() {
         &[
             out_of_range(
                 "SELECT snowflake_decode(-1, 'twitter')",
-                "-1 is no id of layout twitter",
+                "-1 is not an ID of layout \"twitter\"",
                 "0 to 9223372036854775807",
             ),
             out_of_range(
                 "SELECT snowflake_created_at(9007199254740992, 'js53')",
-                "9007199254740992 is no id of layout js53",
-                "53 bits: 0 to 9007199254740991",
+                "9007199254740992 is not an ID of layout \"js53\"",
+                "53 bits, from 0 to 9007199254740991",
             ),
-            out_of_range("SELECT snowflake_shard_id(-1, 'sonyflake')", "-1 is no id", "63 bits"),
-            out_of_range("SELECT snowflake_seq(-1, 'pgedge')", "-1 is no id", "63 bits"),
-            out_of_range("SELECT snowflake_explain(-1, 'js53')", "-1 is no id", "53 bits"),
-            out_of_range("SELECT snowflake_to_uuid(-1, 'twitter')", "-1 is no id", "63 bits"),
+            out_of_range(
+                "SELECT snowflake_shard_id(-1, 'sonyflake')",
+                "-1 is not an ID",
+                "63 bits",
+            ),
+            out_of_range("SELECT snowflake_seq(-1, 'pgedge')", "-1 is not an ID", "63 bits"),
+            out_of_range("SELECT snowflake_explain(-1, 'js53')", "-1 is not an ID", "53 bits"),
+            out_of_range("SELECT snowflake_to_uuid(-1, 'twitter')", "-1 is not an ID", "63 bits"),
             out_of_range(
                 "SELECT snowflake_decode(2, 'time:1 shard:0 seq:0 epoch:2024-01-01 unit:1s')",
-                "2 is no id of layout time:1 shard:0 seq:0 epoch:2024-01-01 unit:1s",
-                "1 bits: 0 to 1",
+                "2 is not an ID of layout \"time:1 shard:0 seq:0 epoch:2024-01-01 unit:1s\"",
+                "1 bits, from 0 to 1",
             ),
             out_of_range(
                 "SELECT snowflake_encode('2011-08-24 21:07:01.720999Z', 5, 1)",
-                "out of range for layout instagram",
+                "timestamp is out of range for layout \"instagram\"",
                 beyond_the_life,
             ),
             out_of_range(
                 "SELECT snowflake_encode('2081-04-30 12:54:37.273Z', 5, 1)",
-                "out of range for layout instagram",
+                "timestamp is out of range for layout \"instagram\"",
                 beyond_the_life,
             ),
             out_of_range(
@@ -58,22 +62,22 @@ fn what_a_layout_does_not_have_is_refused_with_what_it_has() {
             ),
             out_of_range(
                 "SELECT snowflake_encode('2024-01-01', 8192, 1)",
-                "shard id 8192 is out of range for layout instagram",
+                "shard ID 8192 is out of range for layout \"instagram\"",
                 "0 to 8191",
             ),
             out_of_range(
                 "SELECT snowflake_encode('2024-01-01', -1, 1)",
-                "shard id -1 is out of range",
+                "shard ID -1 is out of range",
                 "0 to 8191",
             ),
             out_of_range(
                 "SELECT snowflake_encode('2024-01-01', 1, 0, 'mastodon')",
-                "shard id 1 is out of range for layout mastodon",
+                "shard ID 1 is out of range for layout \"mastodon\"",
                 "0 to 0",
             ),
             out_of_range(
                 "SELECT snowflake_encode('2024-01-01', 5, 1024)",
-                "seq 1024 is out of range for layout instagram",
+                "seq 1024 is out of range for layout \"instagram\"",
                 "0 to 1023",
             ),
             out_of_range(
@@ -83,7 +87,7 @@ fn what_a_layout_does_not_have_is_refused_with_what_it_has() {
             ),
             out_of_range(
                 "SELECT snowflake_to_uuid(281474976710655, 'time:48 shard:0 seq:0 epoch:1970-01-01 unit:10ms')",
-                "too late for a UUID",
+                "out of range for a UUID",
                 "10889",
             ),
         ],
@@ -94,17 +98,17 @@ fn what_a_layout_does_not_have_is_refused_with_what_it_has() {
 fn a_text_that_is_no_base_32_is_refused_with_the_alphabet() {
     let (_cluster, mut client) = server();
     let cases = [
-        ("", "length is 0 bytes,"),
-        ("000000000000", "length is 12 bytes,"),
-        ("00000000000000", "length is 14 bytes,"),
+        ("", "text has 0 bytes,"),
+        ("000000000000", "text has 12 bytes,"),
+        ("00000000000000", "text has 14 bytes,"),
         ("000000000000U", "\"U\""),
         ("000000-000000", "\"-\""),
         (" 000000000000", "\" \""),
-        ("G000000000000", "more than the 64 bits"),
+        ("G000000000000", "more than 64 bits"),
     ];
     for (text, detail) in cases {
         let sql = format!("SELECT snowflake_from_base32('{text}')");
-        let message = format!("\"{text}\" is no id in base 32");
+        let message = format!("invalid base32 ID: \"{text}\"");
         for allowed in [detail, "0 to 9 and A to Z without U"] {
             let bad = Bad { sql: &sql, sqlstate: "22P02", message: &message, allowed };
             assert_each_refused(&mut client, &[bad]);
@@ -123,9 +127,9 @@ fn a_text_beyond_ascii_is_refused_in_every_encoding() {
             (
                 "SELECT snowflake_from_base32(chr(233) || '000000000000')",
                 "22P02",
-                "the text is no id in base 32",
+                "invalid base32 ID",
             ),
-            ("SELECT chr(233)::snowflake_layout", "22023", "unknown layout"),
+            ("SELECT chr(233)::snowflake_layout", "22023", "unrecognized layout"),
         ] {
             assert_refused(client, sql, Refusal { sqlstate, message, hint: "" });
         }
@@ -142,7 +146,7 @@ fn a_text_as_long_as_sql_can_make_is_refused_and_the_server_survives() {
     let from = "(SELECT repeat('a', 4088) AS part OFFSET 0) p";
     let (_cluster, mut client) = server();
     for (call, sqlstate, message) in [
-        (format!("snowflake_from_base32({text})"), "22P02", "is no id in base 32"),
+        (format!("snowflake_from_base32({text})"), "22P02", "invalid base32 ID"),
         (format!("{text}::snowflake_layout"), "22023", "is too long"),
     ] {
         let refusal = Refusal { sqlstate, message, hint: "" };
@@ -181,8 +185,8 @@ fn a_uuid_that_carries_no_id_is_refused() {
     ];
     for (uuid, layout) in cases {
         let sql = format!("SELECT snowflake_from_uuid('{uuid}', '{layout}')");
-        let message = format!("{uuid} carries no id of layout {layout}");
-        let allowed = "Only a UUID that snowflake_to_uuid() made";
+        let message = format!("UUID {uuid} does not contain an ID of layout \"{layout}\"");
+        let allowed = "Only a UUID that snowflake_to_uuid() returned";
         let bad = Bad { sql: &sql, sqlstate: "22023", message: &message, allowed };
         assert_each_refused(&mut client, &[bad]);
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const FOREIGN_HOST: Refusal = Refusal {
     sqlstate: "55000",
-    message: "this server, host \"db-7\", may not generate ids",
+    message: "host \"db-7\" is not allowed to generate IDs",
     hint: "'db-1, db-2, db-7'",
 };
 

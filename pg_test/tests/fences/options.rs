@@ -9,7 +9,7 @@ use pg_snowflake_servertest::sequence::{state, take};
 
 const MASKED: Refusal = Refusal {
     sqlstate: "42501",
-    message: "cannot generate ids: the connection options of this session name pg_snowflake.",
+    message: "cannot generate IDs because connection options set pg_snowflake.",
     hint: "PGOPTIONS",
 };
 

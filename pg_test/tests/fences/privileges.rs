@@ -15,8 +15,11 @@ const DENIED: Refusal =
 const EARLY_AND_LATE: [&str; 2] = ["SELECT 1", "SELECT snowflake_decode(0)"];
 
 /// What the answer on a host that is not listed is.
-const NOT_LISTED: Refusal =
-    Refusal { sqlstate: "55000", message: "may not generate ids", hint: "they no longer generate" };
+const NOT_LISTED: Refusal = Refusal {
+    sqlstate: "55000",
+    message: "is not allowed to generate IDs",
+    hint: "they no longer generate",
+};
 
 /// A server whose host is not among those that may generate ids, as [`owner_of_shard_5`] otherwise.
 fn unlisted_host() -> Cluster {
@@ -203,7 +206,7 @@ fn who_was_given_the_setting_sets_it() {
         assert_refused(
             &mut writer,
             GENERATE_OWN,
-            Refusal { message: "shard 5 is not", hint: "", ..NOT_OWNED },
+            Refusal { message: "shard 5 is not owned", hint: "", ..NOT_OWNED },
         );
     }
     let options = "-c pg_snowflake.owned_shards=6";

@@ -13,20 +13,20 @@ fn a_value_that_is_wrong_is_refused_when_it_is_set() {
     let (_cluster, mut client) = server();
     client.batch_execute("SELECT snowflake_decode(0)").unwrap();
     let shards = [
-        ("five", "is not a shard id"),
-        ("5;6", "is not a shard id"),
+        ("five", "is not a shard ID"),
+        ("5;6", "is not a shard ID"),
         ("-5", "is negative"),
         ("5-", "lacks the last shard"),
-        ("6-5", "runs backward"),
+        ("6-5", "ends before it begins"),
         ("2147483648", "is too large"),
-        ("5,", "a comma too many"),
-        ("5,,6", "a comma too many"),
+        ("5,", "an empty element"),
+        ("5,,6", "an empty element"),
     ];
     let hosts = [
-        ("db 7", "has \" \" in it"),
-        ("db-1;db-2", "has \";\" in it"),
-        ("*", "has \"*\" in it"),
-        (",db-1", "a comma too many"),
+        ("db 7", "contains \" \""),
+        ("db-1;db-2", "contains \";\""),
+        ("*", "contains \"*\""),
+        (",db-1", "an empty element"),
     ];
     let shards = shards.map(|(value, wrong)| ("owned_shards", value, wrong));
     let hosts = hosts.map(|(value, wrong)| ("allowed_hosts", value, wrong));
@@ -74,7 +74,7 @@ fn the_error_of_an_id_repeats_only_the_beginning_of_a_long_fence() {
             assert!(said.len() < 1000, "{setting}: {} bytes", said.len());
         }
         // The list is too long to repeat, and a command without it must not look whole.
-        assert!(error.hint().unwrap().contains("= '<the present list>, "), "{error:?}");
+        assert!(error.hint().unwrap().contains("= '<the current list>, "), "{error:?}");
         client.batch_execute(&format!("RESET pg_snowflake.{setting}")).unwrap();
     }
 }
@@ -101,7 +101,7 @@ fn a_value_that_is_right_is_shown_as_it_was_given() {
 fn a_value_that_was_set_before_it_could_be_checked_stops_everything() {
     let cases = [
         ("owned_shards", "5-", "\"5-\" lacks the last shard"),
-        ("allowed_hosts", "db 1", "\"db 1\" is no host name"),
+        ("allowed_hosts", "db 1", "\"db 1\" is not a host name"),
     ];
     // Loaded by the first call of a session, at a session's start, and with the server: after or before the session
     // finds the value.
@@ -123,7 +123,7 @@ fn a_value_that_was_set_before_it_could_be_checked_stops_everything() {
                 ))
                 .unwrap();
 
-            let message = format!("pg_snowflake.{setting} cannot be read");
+            let message = format!("pg_snowflake.{setting} has an invalid value");
             let unreadable = Refusal {
                 sqlstate: "55000",
                 message: &message,
@@ -155,7 +155,7 @@ fn a_broken_line_in_the_configuration_file_stops_everything() {
 
         let unreadable = Refusal {
             sqlstate: "55000",
-            message: "pg_snowflake.owned_shards cannot be read",
+            message: "pg_snowflake.owned_shards has an invalid value",
             hint: "ALTER SYSTEM SET pg_snowflake.owned_shards",
         };
         assert_refused(&mut client, GENERATE_OWN, unreadable);

@@ -29,7 +29,7 @@ fn exactly_the_owned_shards_are_generated() {
             }
         }
         for &shard in foreign {
-            let message = &format!("shard {shard} is not one that this server owns");
+            let message = &format!("shard {shard} is not owned by this server");
             for query in ways_to_generate(&mut client, shard) {
                 let not_owned = Refusal { sqlstate: "55000", message, hint: "" };
                 assert_refused(&mut client, &query, not_owned);
@@ -73,7 +73,7 @@ fn the_fence_holds_in_every_layout() {
         assert_refused(&mut client, &foreign, NOT_OWNED);
     }
     // A layout without a shard field generates ids for shard 0.
-    let foreign = Refusal { message: "shard 0 is not one", hint: "", ..NOT_OWNED };
+    let foreign = Refusal { message: "shard 0 is not owned", hint: "", ..NOT_OWNED };
     assert_refused(&mut client, "SELECT snowflake_nextval('s', 0, 'mastodon')", foreign);
 }
 
@@ -139,7 +139,7 @@ fn the_error_names_the_shard_the_fence_and_what_to_do() {
     let literal = assert_refused(&mut client, GENERATE_FOREIGN, NOT_OWNED);
     assert!(literal.detail().unwrap().contains("pg_snowflake.owned_shards is \"5\""));
     for part in [
-        "came with a dump",
+        "was restored from a dump",
         "SET DEFAULT snowflake_nextval(..., 5)",
         "LOAD 'pg_snowflake'; ALTER SYSTEM SET pg_snowflake.owned_shards = '5, 6'; SELECT pg_reload_conf();",
     ] {
@@ -198,8 +198,8 @@ fn a_dump_that_is_restored_on_another_shards_server_generates_no_ids_until_its_d
     let insert = "INSERT INTO posts (body) VALUES ('new')";
     let not_owned = Refusal {
         sqlstate: "55000",
-        message: "shard 5 is not one that this server owns",
-        hint: "came with a dump, change the shard in it",
+        message: "shard 5 is not owned by this server",
+        hint: "was restored from a dump, change its shard",
     };
     assert_refused(&mut client, insert, not_owned);
     assert_refused(&mut target.connect_to(SUPERUSER, "restored"), insert, not_owned);

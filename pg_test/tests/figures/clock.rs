@@ -128,7 +128,7 @@ fn after_a_clock_that_was_an_hour_fast_the_hints_remedy_goes_on_without_a_repeat
         INSERT,
         Refusal {
             sqlstate: "55000",
-            message: "is ahead of the server's clock by",
+            message: "is too far ahead of the server clock",
             hint: "ALTER DATABASE postgres SET pg_snowflake.max_lead = '",
         },
     );
@@ -157,8 +157,8 @@ fn the_error_names_the_step_that_the_session_saw() {
         INSERT,
         Refusal {
             sqlstate: "55000",
-            message: "the server's clock stepped back by ",
-            hint: "If the clock is wrong, set it right",
+            message: "server clock stepped back too far",
+            hint: "If the clock is wrong, correct it",
         },
     );
 
@@ -191,7 +191,7 @@ fn a_sequence_that_is_reset_in_the_same_breath_as_the_clock_steps_back_repeats_n
         assert_refused(
             &mut client,
             INSERT,
-            Refusal { sqlstate: "55000", message: "the server's clock stepped back", hint: "" },
+            Refusal { sqlstate: "55000", message: "server clock stepped back", hint: "" },
         );
     }
 }
@@ -288,8 +288,8 @@ fn a_clock_before_the_epoch_is_refused_and_takes_nothing() {
         INSERT,
         Refusal {
             sqlstate: "55000",
-            message: "before the layout's epoch",
-            hint: "Set the server's clock right.",
+            message: "server clock is before the epoch of layout \"instagram\"",
+            hint: "Correct the server's clock.",
         },
     );
 
@@ -328,7 +328,7 @@ fn at_the_end_of_the_layouts_life_ids_end_with_an_error_and_none_is_negative() {
         .unwrap();
     let last = take_one(&mut client, "SELECT snowflake_nextval('posts_id_seq', 8191)");
     assert_eq!(last, i64::MAX);
-    let used_up = Refusal { sqlstate: "2200H", message: "used up", hint: "" };
+    let used_up = Refusal { sqlstate: "2200H", message: "has reached the end of layout", hint: "" };
     assert_refused(&mut client, INSERT, used_up);
     cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 + 60.0);
     assert_refused(&mut cluster.connect(), INSERT, used_up);
@@ -411,8 +411,8 @@ impl Report {
 
     fn was_refused_at_once(&self) -> bool {
         let names_the_cause = |error: &String| {
-            error.contains("stepped back by ")
-                || error.contains("is ahead of the server's clock by ")
+            error.contains("stepped back too far")
+                || error.contains("is too far ahead of the server clock")
         };
         // In the time of one wait many were refused.
         self.errors.len() > 10 && self.errors.iter().all(names_the_cause)

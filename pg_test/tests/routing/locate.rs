@@ -281,8 +281,8 @@ fn what_an_id_cannot_be_located_in_is_refused() {
     let cases = [
         not_by_id(
             "SELECT snowflake_locate('two', 5)",
-            "an id does not say in which partition of \"two\" it is",
-            "Its partition key is (id, tenant). Every level must be partitioned by one and the same column",
+            "cannot locate IDs in table \"two\" because it is not partitioned by the ID alone",
+            "Its partition key is (id, tenant). Partition every level by the same single column",
         ),
         not_by_id("SELECT snowflake_locate('by_time', 5)", "\"by_time\"", "(at)"),
         not_by_id("SELECT snowflake_locate('by_int', 5)", "\"by_int\"", "(id)"),
@@ -291,7 +291,7 @@ fn what_an_id_cannot_be_located_in_is_refused() {
         Bad {
             sql: "SELECT snowflake_locate('parent', 5)",
             sqlstate: "42809",
-            message: "an id does not say in which child of \"parent\" it is",
+            message: "cannot locate IDs in table \"parent\" because other tables inherit from it",
             allowed: "pass one of the children",
         },
         not_a_table("SELECT snowflake_locate('v', 5)", "\"v\" is not a table"),
@@ -306,14 +306,14 @@ fn what_an_id_cannot_be_located_in_is_refused() {
         },
         wrong_layout(
             "SELECT snowflake_locate('tweets', 5)",
-            "table \"tweets\" is not partitioned by the shards of layout instagram",
-            "snowflake_shard_ops_twitter reads a shard of 10 bits above the lowest 12; layout instagram has 13 bits \
-             above the lowest 10. Pass the layout of the ids in the table.",
+            "table \"tweets\" is not partitioned by shards of layout \"instagram\"",
+            "snowflake_shard_ops_twitter reads 10 bits above the lowest 12. The shard of the layout is 13 bits \
+             above the lowest 10. Pass the layout of the IDs in the table.",
         ),
-        wrong_layout("SELECT snowflake_locate('tweets', 5, 'js53')", "layout js53", "7 bits"),
+        wrong_layout("SELECT snowflake_locate('tweets', 5, 'js53')", "layout \"js53\"", "7 bits"),
         wrong_layout(
             "SELECT snowflake_locate('tweets', 5, 'mastodon')",
-            "layout mastodon",
+            "layout \"mastodon\"",
             "0 bits",
         ),
         wrong_layout("SELECT snowflake_locate('posts', 5, 'twitter')", "\"posts_all\"", "10 bits"),
@@ -544,6 +544,6 @@ fn the_expressions_of_a_partition_key_are_not_evaluated() {
     for table in ["two", "one", "outer_one"] {
         let error = client.query(&format!("SELECT snowflake_locate('{table}', 5)"), &[]);
         let message = error.unwrap_err().as_db_error().unwrap().message().to_owned();
-        assert!(message.contains("an id does not say in which partition"), "{message}");
+        assert!(message.contains("because it is not partitioned by the ID alone"), "{message}");
     }
 }
