@@ -119,18 +119,17 @@ AS 'MODULE_PATHNAME', 'snowflake_layout_info_wrapper';
 COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
 'field widths, time range, number of shards, and IDs per second and sequence of a layout';
 
+-- STABLE: a newer library may have more of them.
+CREATE FUNCTION snowflake_presets()
+RETURNS SETOF snowflake_layout
+LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 10
+AS 'MODULE_PATHNAME', 'snowflake_presets_wrapper';
+
+COMMENT ON FUNCTION snowflake_presets() IS 'preset layouts of the library; used by snowflake_layouts';
+
 CREATE VIEW snowflake_layouts AS
 SELECT preset.layout::pg_catalog.text AS name, info.*
-FROM (VALUES
-        ('instagram'::snowflake_layout),
-        ('twitter'::snowflake_layout),
-        ('discord'::snowflake_layout),
-        ('mastodon'::snowflake_layout),
-        ('sonyflake'::snowflake_layout),
-        ('pgedge'::snowflake_layout),
-        ('js53'::snowflake_layout)
-    ) AS preset (layout),
-    snowflake_layout_info(preset.layout) AS info;
+FROM snowflake_presets() AS preset (layout), snowflake_layout_info(preset.layout) AS info;
 
 COMMENT ON VIEW snowflake_layouts IS 'preset layouts';
 

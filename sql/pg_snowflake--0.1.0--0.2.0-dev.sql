@@ -55,18 +55,17 @@ AS 'MODULE_PATHNAME', 'snowflake_convert_column_wrapper';
 
 ALTER VIEW snowflake_layouts RENAME COLUMN ends TO ends_at;
 
+-- The view reads the presets from the library, so that a new one needs no change of SQL.
+CREATE FUNCTION snowflake_presets()
+RETURNS SETOF snowflake_layout
+LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 10
+AS 'MODULE_PATHNAME', 'snowflake_presets_wrapper';
+
+COMMENT ON FUNCTION snowflake_presets() IS 'preset layouts of the library; used by snowflake_layouts';
+
 CREATE OR REPLACE VIEW snowflake_layouts AS
 SELECT preset.layout::pg_catalog.text AS name, info.*
-FROM (VALUES
-        ('instagram'::snowflake_layout),
-        ('twitter'::snowflake_layout),
-        ('discord'::snowflake_layout),
-        ('mastodon'::snowflake_layout),
-        ('sonyflake'::snowflake_layout),
-        ('pgedge'::snowflake_layout),
-        ('js53'::snowflake_layout)
-    ) AS preset (layout),
-    snowflake_layout_info(preset.layout) AS info;
+FROM snowflake_presets() AS preset (layout), snowflake_layout_info(preset.layout) AS info;
 
 ALTER VIEW snowflake_columns RENAME COLUMN tab TO table_name;
 ALTER VIEW snowflake_columns RENAME COLUMN col TO column_name;
@@ -180,14 +179,14 @@ COMMENT ON FUNCTION snowflake_locate(regclass, bigint, snowflake_layout) IS
 COMMENT ON OPERATOR CLASS snowflake_shard_ops USING hash IS
 'partitioning by the shard of an ID in layout instagram: remainder = shard mod modulus';
 COMMENT ON OPERATOR CLASS snowflake_shard_ops_twitter USING hash IS
-'partitioning by the shard of an ID in layout twitter, discord or pgedge: remainder = shard mod modulus';
+'partitioning by the shard of an ID in layout twitter, or another with 10 shard bits above 12: remainder = shard mod modulus';
 COMMENT ON OPERATOR CLASS snowflake_shard_ops_sonyflake USING hash IS
 'partitioning by the shard of an ID in layout sonyflake: remainder = shard mod modulus';
 COMMENT ON OPERATOR CLASS snowflake_shard_ops_js53 USING hash IS
 'partitioning by the shard of an ID in layout js53: remainder = shard mod modulus';
 COMMENT ON OPERATOR FAMILY snowflake_shard_ops USING hash IS 'partitioning by the shard of an ID in layout instagram';
 COMMENT ON OPERATOR FAMILY snowflake_shard_ops_twitter USING hash IS
-'partitioning by the shard of an ID in layout twitter, discord or pgedge';
+'partitioning by the shard of an ID in layout twitter, or another with 10 shard bits above 12';
 COMMENT ON OPERATOR FAMILY snowflake_shard_ops_sonyflake USING hash IS
 'partitioning by the shard of an ID in layout sonyflake';
 COMMENT ON OPERATOR FAMILY snowflake_shard_ops_js53 USING hash IS 'partitioning by the shard of an ID in layout js53';

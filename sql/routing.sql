@@ -57,9 +57,9 @@ FOR TYPE bigint USING hash AS
     FUNCTION 2 (integer, integer) snowflake_shard_hash_twitter(integer, bigint);
 
 COMMENT ON OPERATOR CLASS snowflake_shard_ops_twitter USING hash IS
-'partitioning by the shard of an ID in layout twitter, discord or pgedge: remainder = shard mod modulus';
+'partitioning by the shard of an ID in layout twitter, or another with 10 shard bits above 12: remainder = shard mod modulus';
 COMMENT ON OPERATOR FAMILY snowflake_shard_ops_twitter USING hash IS
-'partitioning by the shard of an ID in layout twitter, discord or pgedge';
+'partitioning by the shard of an ID in layout twitter, or another with 10 shard bits above 12';
 
 CREATE FUNCTION snowflake_shard_hash_sonyflake(id bigint, seed bigint)
 RETURNS bigint

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 mod links;
 mod page;
 mod paste;
+mod presets;
 mod readme;
 mod reference;
 

@@ -124,6 +124,7 @@ fn each_function_is_marked_for_what_it_does() {
         ("snowflake_nextval(regclass,integer,snowflake_layout)", "vutrue"),
         ("snowflake_nextvals(regclass,integer,integer,snowflake_layout)", "vutrue"),
         ("snowflake_out(snowflake)", "istrue"),
+        ("snowflake_presets()", "sstrue"),
         ("snowflake_recv(internal)", "istrue"),
         ("snowflake_send(snowflake)", "istrue"),
         ("snowflake_seq(bigint,snowflake_layout)", "istrue"),

@@ -54,7 +54,7 @@ const USES: [&str; 24] = [
     "SELECT evil.snowflake_clock()",
     "SELECT evil.snowflake_sequence_status('s'::regclass, 'instagram'::evil.snowflake_layout)",
     "SELECT evil.snowflake_generator_calls(adbin) FROM pg_attrdef",
-    "SELECT evil.snowflake_layout_info('twitter'::evil.snowflake_layout)",
+    "SELECT evil.snowflake_layout_info('twitter'::evil.snowflake_layout), evil.snowflake_presets()",
     "SELECT evil.snowflake_nextval('of_this'::regclass), evil.snowflake_currval('of_this'::regclass), evil.snowflake_current_shard()",
     "SELECT evil.snowflake_nextval('s'::regclass, 5, 'instagram'::evil.snowflake_layout),
          evil.snowflake_nextvals('s'::regclass, 5, 3, 'instagram'::evil.snowflake_layout)",

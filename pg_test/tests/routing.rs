@@ -1,6 +1,6 @@
 //! Routing: the shard in an id names the partition of its row, and the server.
 
-mod classes;
+pub mod classes;
 mod locate;
 mod misuse;
 mod plans;

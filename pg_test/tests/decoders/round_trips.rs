@@ -1,12 +1,13 @@
 //! Ids in every layout: from their fields and back, to texts and UUIDs and back, and their order.
 
 use crate::ask::{printed, server};
+use pg_snowflake_core::PRESETS;
 use postgres::Client;
 
 /// How many rows each statement about a layout is tried with.
 const ROWS: i64 = 10_000;
 
-/// A layout, its figures stated a second time.
+/// A layout and its figures: those of the custom ones are stated a second time.
 struct Dialect {
     layout: String,
     time_bits: i64,
@@ -66,15 +67,11 @@ fn dialect(
 }
 
 fn presets() -> Vec<Dialect> {
-    vec![
-        dialect("instagram", [41, 13, 10], false, 1_314_220_021_721, 1000),
-        dialect("twitter", [41, 10, 12], false, 1_288_834_974_657, 1000),
-        dialect("discord", [42, 10, 12], false, 1_420_070_400_000, 1000),
-        dialect("mastodon", [48, 0, 16], false, 0, 1000),
-        dialect("sonyflake", [39, 16, 8], true, 1_409_529_600_000, 10_000),
-        dialect("pgedge", [41, 10, 12], false, 1_672_531_200_000, 1000),
-        dialect("js53", [41, 7, 5], false, 1_577_836_800_000, 1000),
-    ]
+    let presets = PRESETS.iter().map(|(name, layout)| {
+        let widths = [layout.time_bits, layout.shard_bits, layout.seq_bits].map(i64::from);
+        dialect(name, widths, layout.shard_is_lowest, layout.epoch_ms, layout.unit.us())
+    });
+    presets.collect()
 }
 
 fn custom() -> Vec<Dialect> {

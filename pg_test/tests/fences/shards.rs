@@ -2,6 +2,7 @@
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5};
 use crate::ask::{printed, server};
+use pg_snowflake_core::PRESETS;
 use pg_snowflake_servertest::id::split;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
 use pg_snowflake_servertest::sequence::{state, take, take_one};
@@ -68,7 +69,7 @@ fn a_column_is_not_converted_for_a_shard_that_is_not_owned() {
 fn the_fence_holds_in_every_layout() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE SEQUENCE s; SET pg_snowflake.owned_shards = '5'").unwrap();
-    for layout in ["instagram", "twitter", "discord", "sonyflake", "pgedge", "js53"] {
+    for (layout, _) in PRESETS.iter().filter(|(_, layout)| layout.shards() > 6) {
         let foreign = format!("SELECT snowflake_nextval('s', 6, '{layout}')");
         assert_refused(&mut client, &foreign, NOT_OWNED);
     }

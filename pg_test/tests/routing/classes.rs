@@ -2,16 +2,17 @@
 
 use super::{id_of_shard, partition_by_shard};
 use crate::ask::{plan, printed, server};
+use pg_snowflake_core::PRESETS;
 use pg_snowflake_servertest::Cluster;
 
 /// An operator class, and where its layouts have the shard: how far from the right, and how many bits.
-struct Class {
-    name: &'static str,
-    shift: i32,
-    bits: i32,
+pub struct Class {
+    pub name: &'static str,
+    shift: u8,
+    bits: u8,
 }
 
-const CLASSES: [Class; 4] = [
+pub const CLASSES: [Class; 4] = [
     Class { name: "snowflake_shard_ops", shift: 10, bits: 13 },
     Class { name: "snowflake_shard_ops_twitter", shift: 12, bits: 10 },
     Class { name: "snowflake_shard_ops_sonyflake", shift: 0, bits: 16 },
@@ -19,6 +20,14 @@ const CLASSES: [Class; 4] = [
 ];
 
 impl Class {
+    /// The presets whose shard is at this place.
+    pub fn presets(&self) -> Vec<&'static str> {
+        let place = (self.shift, self.bits);
+        let own =
+            PRESETS.iter().filter(|(_, layout)| (layout.shard_shift(), layout.shard_bits) == place);
+        own.map(|&(name, _)| name).collect()
+    }
+
     /// A query for every shard and ids of it: all other bits 0, all 1, and two others; two of four are negative.
     fn ids(&self) -> String {
         let Class { shift, bits, .. } = self;

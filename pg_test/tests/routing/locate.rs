@@ -1,7 +1,9 @@
 //! `snowflake_locate`: where a row is, from the catalog alone, and never another answer than the planner's.
 
+use super::classes::CLASSES;
 use super::{id_of_shard, partition_by_shard};
 use crate::ask::{Bad, assert_each_refused, printed, server};
+use pg_snowflake_core::PRESETS;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;
@@ -56,16 +58,12 @@ fn what_is_null_is_located_nowhere() {
 #[test]
 fn it_agrees_with_the_place_of_each_row_for_each_class() {
     let (_cluster, mut client) = server();
-    for (class, layouts) in [
-        ("", vec!["instagram"]),
-        ("_twitter", vec!["twitter", "discord", "pgedge"]),
-        ("_sonyflake", vec!["sonyflake"]),
-        ("_js53", vec!["js53"]),
-    ] {
+    for class in CLASSES {
         client
             .batch_execute(&format!(
                 "DROP TABLE IF EXISTS posts;
-                 CREATE TABLE posts (id bigint) PARTITION BY HASH (id snowflake_shard_ops{class})"
+                 CREATE TABLE posts (id bigint) PARTITION BY HASH (id {})",
+                class.name
             ))
             .unwrap();
         for remainder in 0..7 {
@@ -82,7 +80,7 @@ fn it_agrees_with_the_place_of_each_row_for_each_class() {
                  INSERT INTO posts VALUES (9223372036854775807), (-9223372036854775808), (-1), (0)",
             )
             .unwrap();
-        for layout in layouts {
+        for layout in class.presets() {
             assert_eq!(assert_agreement(&mut client, "posts", "id", layout), "5004|7", "{layout}");
         }
     }
@@ -324,23 +322,17 @@ fn what_an_id_cannot_be_located_in_is_refused() {
 #[test]
 fn each_class_takes_its_own_layouts_and_no_other() {
     let (_cluster, mut client) = server();
-    let classes: [(&str, &[&str]); 4] = [
-        ("snowflake_shard_ops", &["instagram"]),
-        ("snowflake_shard_ops_twitter", &["twitter", "discord", "pgedge"]),
-        ("snowflake_shard_ops_sonyflake", &["sonyflake"]),
-        ("snowflake_shard_ops_js53", &["js53"]),
-    ];
-    for (class, own) in classes {
+    for class in CLASSES {
+        let (class, own) = (class.name, class.presets());
         client
             .batch_execute(&format!(
                 "DROP TABLE IF EXISTS posts; CREATE TABLE posts (id bigint) PARTITION BY HASH (id {class})"
             ))
             .unwrap();
-        let names = printed(&mut client, "SELECT name FROM snowflake_layouts");
-        for layout in names.lines() {
+        for (layout, _) in PRESETS {
             let located =
                 client.simple_query(&format!("SELECT snowflake_locate('posts', 5, '{layout}')"));
-            assert_eq!(located.is_ok(), own.contains(&layout), "{class} {layout}: {located:?}");
+            assert_eq!(located.is_ok(), own.contains(layout), "{class} {layout}: {located:?}");
         }
     }
 }

@@ -1,0 +1,75 @@
+//! The pages that list the presets have each of them, as the table in the core crate has it. What `snowflake_layouts`
+//! prints is on docs/layouts.md too, where it is run as every other block.
+
+use super::page::page;
+use crate::routing::classes::CLASSES;
+use pg_snowflake_core::layout_spec::spec;
+use pg_snowflake_core::{Layout, PRESETS};
+
+#[test]
+fn the_drawing_of_the_presets_has_each_with_its_fields() {
+    let page = page("docs/layouts.md");
+    let blocks = page.blocks();
+    let mut drawings =
+        blocks.iter().filter(|block| block.language == "text" && block.text.contains("| time "));
+    let drawing = &drawings.next().expect("a drawing").text;
+
+    let drawn: Vec<(&str, Vec<&str>)> = drawing
+        .lines()
+        .map(|line| {
+            let mut cells = line.split('|').map(str::trim).filter(|cell| !cell.is_empty());
+            let name = cells.next().and_then(|cell| cell.split(' ').next()).unwrap_or_default();
+            (name, cells.collect())
+        })
+        .collect();
+
+    let presets: Vec<(&str, Vec<String>)> =
+        PRESETS.iter().map(|(name, layout)| (*name, fields(layout))).collect();
+    assert_eq!(format!("{drawn:?}"), format!("{presets:?}"));
+}
+
+/// As the drawing has them: from the highest, those that have bits.
+fn fields(layout: &Layout) -> Vec<String> {
+    let spec = spec(layout);
+    let part = |name: &str| {
+        let value = spec.split(' ').find_map(|part| part.strip_prefix(name)?.strip_prefix(':'));
+        value.expect("a part of every spec").to_owned()
+    };
+    let unit = part("unit");
+    let digits = unit.chars().take_while(char::is_ascii_digit).count();
+    let (length, unit) = unit.split_at(digits);
+    let epoch = part("epoch").replace('T', " ").replace('Z', "");
+    let time = format!("time {}, {length} {unit} since {epoch}", part("time"));
+
+    let mut below = [("shard", layout.shard_bits), ("seq", layout.seq_bits)];
+    if layout.shard_is_lowest {
+        below.reverse();
+    }
+    let below = below.into_iter().filter(|&(_, bits)| bits > 0);
+    [time].into_iter().chain(below.map(|(name, bits)| format!("{name} {bits}"))).collect()
+}
+
+#[test]
+fn every_preset_is_explained() {
+    let page = page("docs/layouts.md");
+    let explained: Vec<&str> = page
+        .text()
+        .lines()
+        .filter_map(|line| line.strip_prefix("- **`")?.split('`').next())
+        .filter(|name| Layout::preset(name).is_some())
+        .collect();
+    let presets: Vec<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
+    assert_eq!(explained, presets);
+}
+
+#[test]
+fn every_operator_class_is_listed_with_its_presets() {
+    let page = page("docs/routing.md");
+    for class in CLASSES {
+        let end = format!("| `{}` |", class.name);
+        let mut rows = page.text().lines().filter_map(|line| line.strip_suffix(&end));
+        let row = rows.next().unwrap_or_else(|| panic!("no row for {}", class.name));
+        let listed: Vec<&str> = row.split('`').skip(1).step_by(2).collect();
+        assert_eq!(listed, class.presets(), "{}", class.name);
+    }
+}
