@@ -41,6 +41,7 @@ pub const PRESETS: &[(&str, Layout)] = &[
     ("mastodon", high_shard(48, 0, 16, 0)),
     ("sonyflake", SONYFLAKE),
     ("pgedge", high_shard(41, 10, 12, 1_672_531_200_000)),
+    ("pgdog", high_shard(41, 10, 12, 1_764_184_395_000)),
     ("js53", JS53),
 ];
 

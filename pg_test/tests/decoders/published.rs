@@ -18,7 +18,7 @@ struct Published {
 /// documentation are of the first order.
 const PGEDGE_BEFORE_1_2: &str = "time:41 seq:12 shard:10 epoch:2023-01-01 unit:1ms";
 
-const PUBLISHED: [Published; 14] = [
+const PUBLISHED: &[Published] = &[
     Published {
         source: "X Developer Platform, Tweet object, https://developer.x.com/overview/api/tweets",
         id: 1_050_118_621_198_921_728,
@@ -137,12 +137,21 @@ const PUBLISHED: [Published; 14] = [
         shard: None,
         seq: None,
     },
+    Published {
+        // 11405873126 ms after the epoch 1764184395000; node 42, the second id of the millisecond.
+        source: "PgDog, test_regression_fixed_clock_ids, https://github.com/pgdogdev/pgdog, pgdog/src/unique_id.rs",
+        id: 47_839_699_276_046_337,
+        layout: "pgdog",
+        at: "2026-04-07 19:31:08.126",
+        shard: Some(42),
+        seq: Some(1),
+    },
 ];
 
 #[test]
 fn a_published_id_decodes_to_what_was_published() {
     let (_cluster, mut client) = server();
-    for Published { source, id, layout, at, shard, seq } in &PUBLISHED {
+    for Published { source, id, layout, at, shard, seq } in PUBLISHED {
         let sql = format!("SELECT * FROM snowflake_decode({id}, '{layout}')");
         let row = printed(&mut client, &sql);
         let found: Vec<&str> = row.split('|').collect();
