@@ -36,8 +36,8 @@ check_scripts() {
 check_spelling() {
     local files
     mapfile -t files < <(git ls-files '*.md' '*.sql')
-    # A misspelt layout, to show what is said to it; a word of SQL.
-    run codespell --ignore-words-list twiter,inout "${files[@]}"
+    # A misspelt layout, to show what is said to it; a word of SQL, and one of Rust.
+    run codespell --ignore-words-list twiter,inout,crate "${files[@]}"
 }
 
 # By PGXN's own validator.
