@@ -1,14 +1,11 @@
 //! Stops a server's process between two steps of its code, by gdb.
 
+use crate::wait::PATIENCE;
 use nix::unistd::Uid;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
-
-/// Longer than gdb takes to read the symbols of a server on a machine that does other things.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What keeps this user from tracing a server's process; `None` where nothing does.
 pub fn what_is_missing() -> Option<&'static str> {
@@ -44,7 +41,7 @@ impl Debugger {
     /// Attaches to the process `pid`, to stop it where it comes back from its next call of a function of the server.
     ///
     /// # Panics
-    /// Where gdb cannot be run, or does not attach within two minutes.
+    /// Where gdb cannot be run, or does not attach within [`PATIENCE`].
     pub fn stop_at_return_of(function: &str, pid: i32) -> Self {
         let mut gdb = gdb()
             .args(["--quiet", "--nx", "--nh", "--pid", &pid.to_string()])
@@ -73,7 +70,7 @@ impl Debugger {
     /// Waits until the process has come back from the function. It goes no further.
     ///
     /// # Panics
-    /// Where the process does not call the function within two minutes.
+    /// Where the process does not call the function within [`PATIENCE`].
     pub fn wait_until_stopped(&mut self) {
         let seen = self.wait_for("stopped");
         assert!(seen.contains("Run till exit"), "the function was not called:\n{seen}");

@@ -29,7 +29,6 @@ pub mod refusal;
 pub mod regress;
 pub mod release;
 pub mod sequence;
-pub mod stop;
 pub mod wait;
 pub mod wal;
 

@@ -10,8 +10,7 @@ use pg_snowflake_servertest::id::is_increasing;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::release;
 use pg_snowflake_servertest::sequence::{take, take_one};
-use pg_snowflake_servertest::stop::{Stop, StopAtEnd};
-use pg_snowflake_servertest::wait::wait_for_more_rows;
+use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for_more_rows};
 use postgres::Client;
 use std::thread;
 

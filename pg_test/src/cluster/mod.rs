@@ -9,6 +9,7 @@ pub use builder::Builder;
 
 use crate::memory::{self, Findings};
 use crate::process::usage;
+use crate::wait::comes_true;
 use crate::{fake_clock, host_name, installation};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};
@@ -22,15 +23,11 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The superuser of every cluster, and the database that [`Cluster::connect`] goes to.
 pub const SUPERUSER: &str = "postgres";
-
-/// Long enough for a crash recovery on a machine that runs other tests at the same time.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the log of a sound server never has, whatever a test does to it.
 const SIGNS_OF_A_FAULT: [&str; 4] =
@@ -187,11 +184,8 @@ impl Cluster {
         self.has_killed_a_backend = true;
         let restarts = self.restarts_in_log();
         kill(Pid::from_raw(pid), Signal::SIGKILL).expect("the backend can be killed");
-        let deadline = Instant::now() + PATIENCE;
-        while self.restarts_in_log() == restarts {
-            assert!(Instant::now() < deadline, "the server does not restart:\n{}", self.log());
-            sleep(Duration::from_millis(5));
-        }
+        let restarts_again = comes_true(|| self.restarts_in_log() > restarts);
+        assert!(restarts_again, "the server does not restart:\n{}", self.log());
         self.wait_until_up();
     }
 
@@ -279,16 +273,15 @@ impl Cluster {
     }
 
     fn wait_until_up(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
-        while self.config(SUPERUSER, SUPERUSER).connect(NoTls).is_err() {
+        let takes_connections = comes_true(|| {
             let postmaster = self.postmaster.as_mut().expect("the server was started");
             if let Some(exit) = postmaster.try_wait().expect("a child") {
                 self.postmaster = None;
                 panic!("the server ended with {exit:?}:\n{}", self.log());
             }
-            assert!(Instant::now() < deadline, "the server does not come up:\n{}", self.log());
-            sleep(Duration::from_millis(10));
-        }
+            self.config(SUPERUSER, SUPERUSER).connect(NoTls).is_ok()
+        });
+        assert!(takes_connections, "the server does not come up:\n{}", self.log());
     }
 }
 

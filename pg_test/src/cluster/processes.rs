@@ -1,10 +1,8 @@
 //! The processes of a server, as the kernel shows them.
 
-use super::PATIENCE;
+use crate::wait::comes_true;
 use nix::unistd::Pid;
 use std::process::Child;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 pub fn pid_of(child: &Child) -> Pid {
     Pid::from_raw(child.id().try_into().expect("a process id is an i32"))
@@ -21,13 +19,9 @@ pub fn children_of(parent: Pid) -> Vec<Pid> {
 
 /// Waits until the process has let go of its memory. An orphan may stay a zombie where process 1 reaps none.
 pub fn wait_until_gone(pid: Pid) {
-    let deadline = Instant::now() + PATIENCE;
     let is_alive = || {
         std::fs::read_to_string(format!("/proc/{pid}/stat"))
             .is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
     };
-    while is_alive() {
-        assert!(Instant::now() < deadline, "process {pid} survives its killing");
-        sleep(Duration::from_millis(1));
-    }
+    assert!(comes_true(|| !is_alive()), "process {pid} survives its killing");
 }

@@ -100,5 +100,7 @@ fn server() -> Cluster {
     Cluster::builder()
         .setting("wal_level", "logical")
         .setting("pg_snowflake.max_lead", "2h")
+        // Far above what the swap of a shard waits for a lock: it gives way, and no client is ended.
+        .setting("deadlock_timeout", "10min")
         .start()
 }

@@ -14,18 +14,19 @@
 //! to until 3 is done by hand, and loses nothing.
 
 use super::{Fleet, schema};
-use crate::wait::wait_for;
+use crate::wait::{PATIENCE, wait_for};
 use postgres::error::SqlState;
 use postgres::{Client, Error};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Longer than a swap may take on a machine that does other things.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long the first attempt of a swap waits for a lock, in milliseconds. Where a client holds what the swap wants and
+/// wants what the swap holds, the swap gives way, and the client notices nothing but the wait. Each further attempt waits
+/// twice as long, up to [`LONGEST_LOCK_WAIT_MS`], for transactions that take longer than the first had patience for.
+const FIRST_LOCK_WAIT_MS: u64 = 100;
 
-/// Below PostgreSQL's `deadlock_timeout` of a second: where a client holds what the swap wants and wants what the swap
-/// holds, the swap gives way, and the client notices nothing but the wait.
-const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '100ms'";
+/// Far below the `deadlock_timeout` of the servers, after which PostgreSQL might end the client instead.
+const LONGEST_LOCK_WAIT_MS: u64 = 10_000;
 
 /// The foreign tables that lead to a shard. The clients of the router take them in this order more often than in another.
 const FOREIGN_TABLES: [&str; 4] = ["posts", "posts_by_user", "users", "comments"];
@@ -71,13 +72,17 @@ pub fn swap(fleet: &mut Fleet, copied: Copied) -> Swapped {
     let (name, address) = (schema(shard), fleet.servers[to].dir().display().to_string());
     let deadline = Instant::now() + PATIENCE;
     let mut attempts = 0;
+    let mut lock_wait_ms = FIRST_LOCK_WAIT_MS;
     let took = loop {
         attempts += 1;
         assert!(Instant::now() < deadline, "the swap of {name} does not get its locks");
         let began = Instant::now();
-        match clients.swap(&name, &address) {
+        match clients.swap(&name, &address, lock_wait_ms) {
             Ok(()) => break began.elapsed(),
-            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => clients.give_way(),
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                clients.give_way();
+                lock_wait_ms = LONGEST_LOCK_WAIT_MS.min(2 * lock_wait_ms);
+            }
             Err(error) => panic!("the swap of {name} failed: {error:?}"),
         }
     };
@@ -123,9 +128,9 @@ impl Clients {
         self.catch_up(name);
     }
 
-    fn swap(&mut self, name: &str, address: &str) -> Result<(), Error> {
-        self.hold_the_router(name)?;
-        self.hold_the_old_server(name)?;
+    fn swap(&mut self, name: &str, address: &str, lock_wait_ms: u64) -> Result<(), Error> {
+        self.hold_the_router(name, lock_wait_ms)?;
+        self.hold_the_old_server(name, lock_wait_ms)?;
         self.catch_up(name);
         self.carry_the_sequence(name);
         self.old.batch_execute(&format!("ALTER SCHEMA {name} RENAME TO {name}_moved; COMMIT"))?;
@@ -138,19 +143,22 @@ impl Clients {
     }
 
     /// Locks the shard's foreign tables, and those of no other shard. The change itself changes nothing.
-    fn hold_the_router(&mut self, name: &str) -> Result<(), Error> {
+    fn hold_the_router(&mut self, name: &str, lock_wait_ms: u64) -> Result<(), Error> {
         let lock = FOREIGN_TABLES.map(|table| {
             format!("ALTER FOREIGN TABLE {name}.{table} OPTIONS (SET schema_name '{name}')")
         });
-        self.router.batch_execute(&format!("BEGIN; {LOCK_TIMEOUT}; {}", lock.join(";")))
+        self.router.batch_execute(&format!(
+            "BEGIN; SET LOCAL lock_timeout = {lock_wait_ms}; {}",
+            lock.join(";")
+        ))
     }
 
     /// Locks the tables and the sequence of the old server. LOCK TABLE takes no sequence; CYCLE does, and waits for those
     /// who have taken an id and not yet committed. And it refuses those who wait for the sequence: they hold it by its OID, so
     /// that a new name would not keep them from generating an id that the new server generates as well.
-    fn hold_the_old_server(&mut self, name: &str) -> Result<(), Error> {
+    fn hold_the_old_server(&mut self, name: &str, lock_wait_ms: u64) -> Result<(), Error> {
         self.old.batch_execute(&format!(
-            "BEGIN; {LOCK_TIMEOUT};
+            "BEGIN; SET LOCAL lock_timeout = {lock_wait_ms};
              LOCK TABLE {name}.users, {name}.posts, {name}.comments IN EXCLUSIVE MODE;
              ALTER SEQUENCE {name}.ids CYCLE"
         ))

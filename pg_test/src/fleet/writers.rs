@@ -2,7 +2,7 @@
 
 use super::{Fleet, schema};
 use crate::cluster::SUPERUSER;
-use crate::stop::Stop;
+use crate::wait::Stop;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 use std::time::{Duration, Instant};

@@ -6,8 +6,7 @@ use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::id::split;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::{take, take_one};
-use pg_snowflake_servertest::stop::{Stop, StopAtEnd};
-use pg_snowflake_servertest::wait::{wait_for, wait_for_more_rows};
+use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
 use std::thread::scope;
 
 /// Inserts by a prepared statement until it is told to stop, and gives the ids that came back.

@@ -6,11 +6,10 @@ use nix::unistd::gethostname;
 use pg_snowflake_servertest::left_out::left_out;
 use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::{take, take_one};
+use pg_snowflake_servertest::wait::comes_true;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown, host_name};
 use postgres::Client;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 const FOREIGN_HOST: Refusal = Refusal {
     sqlstate: "55000",
@@ -113,7 +112,9 @@ fn a_copy_with_its_fence_in_the_configuration_file_is_let_in_by_a_reload() {
 
         copy.psql(SUPERUSER, command_in(error.hint().unwrap()));
 
-        wait_until_it_generates(&mut client);
+        // A reload reaches a session between two of its statements.
+        let generates = comes_true(|| client.simple_query(GENERATE_OWN).is_ok());
+        assert!(generates, "the reload lets nothing pass");
     }
 }
 
@@ -141,13 +142,4 @@ fn command_in(hint: &str) -> &str {
     let start = hint.find("LOAD").or_else(|| hint.find("ALTER")).expect("a command");
     let end = hint.rfind(';').expect("a command ends in a semicolon");
     &hint[start..=end]
-}
-
-/// A reload reaches a session between two of its statements.
-fn wait_until_it_generates(client: &mut Client) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while client.simple_query(GENERATE_OWN).is_err() {
-        assert!(Instant::now() < deadline, "the reload lets nothing pass");
-        sleep(Duration::from_millis(5));
-    }
 }

@@ -10,11 +10,9 @@ use pg_snowflake_servertest::fleet::{Fleet, schema};
 use pg_snowflake_servertest::id::{counter, is_increasing, split};
 use pg_snowflake_servertest::left_out::has_contrib;
 use pg_snowflake_servertest::refusal::refused;
-use pg_snowflake_servertest::stop::{Stop, StopAtEnd};
-use pg_snowflake_servertest::wait::{wait_for, wait_for_more_rows};
-use postgres::Client;
-use std::thread::{scope, sleep};
-use std::time::Duration;
+use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
+use postgres::{Client, Transaction};
+use std::thread::scope;
 
 /// The shard that moves.
 const SHARD: usize = 1;
@@ -61,7 +59,7 @@ fn move_under_load(fleet: &mut Fleet, target: usize) -> [Journal; 3] {
     let shards = fleet.shards().len();
     let (users, others) = (users_of(fleet, SHARD), users_of(fleet, SHARD + 1));
     let [first, second, third] = [(); 3].map(|()| fleet.router.connect());
-    let fourth = fleet.servers[target].connect();
+    let mut fourth = fleet.servers[target].connect();
     let stop = Stop::default();
     scope(|scope| {
         let moving = scope.spawn(|| write_through_router(first, shards, &users, &stop));
@@ -70,8 +68,9 @@ fn move_under_load(fleet: &mut Fleet, target: usize) -> [Journal; 3] {
         let at_the_end = StopAtEnd(&stop);
         wait_until_all_write(fleet);
         let copied = copy(fleet, SHARD, target);
-        let busy = scope.spawn(|| keep_busy(fourth));
-        sleep(Duration::from_millis(100));
+        let is_held = keep_busy(&mut fourth);
+        let old = fleet.connect_to_shard(SHARD);
+        let busy = scope.spawn(|| let_go_in_the_swap(is_held, old));
         swap(fleet, copied);
         wait_until_all_write(fleet);
         drop(at_the_end);
@@ -90,12 +89,20 @@ fn wait_until_all_write(fleet: &Fleet) {
     }
 }
 
-/// Keeps the new server from applying what it receives, for a while into the swap.
-fn keep_busy(mut client: Client) {
+/// Keeps the new server from applying what it receives.
+fn keep_busy(client: &mut Client) -> Transaction<'_> {
     let mut transaction = client.transaction().unwrap();
     let lock = format!("LOCK TABLE {}.posts IN SHARE MODE", schema(SHARD));
     transaction.batch_execute(&lock).unwrap();
-    sleep(Duration::from_millis(500));
+    transaction
+}
+
+/// Ends that as soon as the swap has closed the old server to writers, and so waits for the new one.
+fn let_go_in_the_swap(busy: Transaction, mut old: Client) {
+    let is_closed = "SELECT EXISTS (SELECT FROM pg_locks WHERE granted
+        AND relation = 'ids'::regclass AND mode = 'ShareRowExclusiveLock')";
+    wait_for(&mut old, is_closed, "the swap holds the old server");
+    busy.commit().unwrap();
 }
 
 #[test]

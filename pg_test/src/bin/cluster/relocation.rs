@@ -9,7 +9,7 @@ use pg_snowflake_servertest::fleet::writers::{
 use pg_snowflake_servertest::fleet::{Fleet, schema};
 use pg_snowflake_servertest::id::{first_counter_at, is_increasing, now_ms, split};
 use pg_snowflake_servertest::record::thousands;
-use pg_snowflake_servertest::stop::{Stop, StopAtEnd};
+use pg_snowflake_servertest::wait::{Stop, StopAtEnd};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
