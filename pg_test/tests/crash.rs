@@ -6,8 +6,6 @@ use pg_snowflake_servertest::sequence::{state, take, take_one};
 use pg_snowflake_servertest::wait::wait_for_more_rows;
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use postgres::Client;
-use std::thread::sleep;
-use std::time::Duration;
 
 /// How far ahead of what is issued the WAL says the counter is: 100 ms at full rate.
 const LOGGED_AHEAD: i64 = 100 * SEQS;
@@ -115,7 +113,7 @@ fn insert_through_kills(cluster: &mut Cluster) {
         cluster.start();
         let committed = take(&mut cluster.connect(), "SELECT id FROM posts");
 
-        assert!(acknowledged.len() > 100, "round {round} is no load: {}", acknowledged.len());
+        assert!(acknowledged.len() > 1000, "round {round} is no load: {}", acknowledged.len());
         assert!(acknowledged.iter().all(|&id| id > highest_before), "round {round} goes on below");
         assert_eq!(count_repeats(committed.clone()), 0, "round {round}");
         assert_eq!(
@@ -137,9 +135,7 @@ fn insert_until_killed(cluster: &mut Cluster) -> Vec<i64> {
             std::thread::spawn(|| insert_until_disconnected(client))
         })
         .collect();
-    sleep(Duration::from_millis(400));
-    // However little the machine has left for it, it is a load.
-    wait_for_more_rows(&mut cluster.connect(), "posts", 1000);
+    wait_for_more_rows(&mut cluster.connect(), "posts", 4000);
     cluster.kill_9();
     clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
 }

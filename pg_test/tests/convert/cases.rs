@@ -236,10 +236,13 @@ fn every_kind_of_column_moves_in_place_and_can_be_dumped() {
         assert_eq!(case.rows(&mut client), old_rows, "{}", case.name);
         assert_eq!(printed(&mut client, FOREIGN_KEYS), keys, "{}", case.name);
         assert_eq!(take_one(&mut client, NARROW_REFERENCES), 0, "{}", case.name);
+        let before = now_ms();
         let id = case.insert(&mut client);
+        // Old ids of this moment may have it begin up to the lead ahead.
+        let latest = now_ms() + 100;
         assert!(id > highest, "{}: {id} after {highest}", case.name);
         assert_eq!(split(id).shard, 5, "{}", case.name);
-        assert!((now_ms() - split(id).unix_ms).abs() < 5_000, "{}: {:?}", case.name, split(id));
+        assert!((before..=latest).contains(&split(id).unix_ms), "{}: {:?}", case.name, split(id));
         assert_the_sequence_is_its_own(&case, &mut client);
 
         let restored = target.restored_database(case.name, &source.dump(case.name));
