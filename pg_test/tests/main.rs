@@ -7,6 +7,7 @@ mod bench;
 mod cache;
 mod checkpoint;
 mod clients;
+mod clock;
 mod columns;
 mod convert;
 mod copied_storage;

@@ -10,7 +10,7 @@ pub use builder::Builder;
 use crate::memory::{self, Findings};
 use crate::process::usage;
 use crate::wait::comes_true;
-use crate::{fake_clock, host_name, installation};
+use crate::{clock, host_name, installation};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, kill};
@@ -115,7 +115,7 @@ impl Cluster {
             .stdout(log.try_clone().expect("a file can be shared"))
             .stderr(log);
         if self.has_fake_clock {
-            fake_clock::preload(&mut postgres, self.dir.path());
+            clock::preload(&mut postgres, self.dir.path());
         }
         if let Some(name) = &self.host_name {
             host_name::give(&mut postgres, name);
@@ -203,7 +203,7 @@ impl Cluster {
     /// Sets the server's clock that many seconds off the true one; see [`Builder::fake_clock`].
     pub fn set_clock(&self, seconds_off: f64) {
         assert!(self.has_fake_clock, "this server has the true clock");
-        fake_clock::set(self.dir.path(), seconds_off);
+        clock::set(self.dir.path(), seconds_off);
     }
 
     /// What all processes of the server have used of the processors so far, those too that have ended; to 10 ms each.

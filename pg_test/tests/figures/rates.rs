@@ -2,11 +2,11 @@
 
 use crate::machine;
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::id::{SEQS, first_counter_at, now_ms};
+use pg_snowflake_servertest::clock::{End, end_a_waiting_call};
+use pg_snowflake_servertest::id::SEQS;
 use pg_snowflake_servertest::process::{backend_pid, cpu_time, sleeps};
-use pg_snowflake_servertest::sequence::state;
 use postgres::Client;
-use std::thread::{sleep, spawn};
+use std::thread::spawn;
 use std::time::{Duration, Instant};
 
 /// What the default layout has room for: 1,024,000 ids a second.
@@ -95,62 +95,12 @@ fn cores_spent_waiting(clients: i64) -> f64 {
 #[test]
 fn a_cancel_and_a_terminate_end_a_waiting_call_within_50_ms() {
     let _machine = machine();
-    for (how, sqlstate) in [("pg_cancel_backend", "57014"), ("pg_terminate_backend", "57P01")] {
-        let cluster = Cluster::new();
-        let mut delays: Vec<Duration> =
-            (0..5).map(|_| end_a_waiting_call(&cluster, how, sqlstate)).collect();
+    let cluster = Cluster::new();
+    for how in [End::Cancel, End::Terminate] {
+        let mut delays: Vec<Duration> = (0..5).map(|_| end_a_waiting_call(&cluster, how)).collect();
         delays.sort();
-        println!("{how}: {delays:?}");
-        assert!(delays[2] < Duration::from_millis(50), "{how}: {delays:?}");
-    }
-}
-
-/// Lets a call wait, ends it, and says how long that took.
-fn end_a_waiting_call(cluster: &Cluster, how: &str, sqlstate: &str) -> Duration {
-    let mut observer = cluster.connect();
-    let mut waiting = cluster.connect();
-    observer
-        .batch_execute(&format!(
-            "DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s; SELECT setval('s', {})",
-            first_counter_at(now_ms() + 20_000)
-        ))
-        .unwrap();
-    waiting.batch_execute("SET pg_snowflake.max_wait = '1min'").unwrap();
-    let pid = backend_pid(&mut waiting);
-    let call = spawn(move || {
-        let error = waiting.query_one("SELECT snowflake_nextval('s', 5)", &[]).unwrap_err();
-        (Instant::now(), error.code().map(|code| code.code().to_owned()))
-    });
-
-    wait_until_it_waits(&mut observer, pid);
-    let before = state(&mut observer, "s");
-    let asked = Instant::now();
-    observer.execute(&format!("SELECT {how}($1)"), &[&pid]).unwrap();
-    let (ended, code) = call.join().unwrap();
-
-    // Of a session that was terminated the client may see no more than the end of the connection.
-    assert!(code.as_deref().is_none_or(|code| code == sqlstate), "{code:?}");
-    assert_eq!(state(&mut observer, "s"), before, "nothing was taken");
-    ended - asked
-}
-
-/// Waits until the server shows that session in a wait of the extension. The page is free meanwhile.
-fn wait_until_it_waits(observer: &mut Client, pid: i32) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    loop {
-        let event: Option<String> = observer
-            .query_one(
-                "SELECT wait_event_type || '/' || wait_event FROM pg_stat_activity WHERE pid = $1",
-                &[&pid],
-            )
-            .unwrap()
-            .get(0);
-        // From 17 on an extension names its waits.
-        if matches!(event.as_deref(), Some("Extension/Extension" | "Extension/SnowflakeClock")) {
-            break;
-        }
-        assert!(Instant::now() < deadline, "the call waits in {event:?}");
-        sleep(Duration::from_millis(1));
+        println!("{how:?}: {delays:?}");
+        assert!(delays[2] < Duration::from_millis(50), "{how:?}: {delays:?}");
     }
 }
 

@@ -1,0 +1,245 @@
+//! A wall clock that a test sets, under a running server, by libfaketime, and what sessions see of it. The product has no
+//! test hook. The monotonic clock stays true.
+
+use crate::Cluster;
+use crate::ahead::counter_in_an_hour;
+use crate::process::backend_pid;
+use crate::sequence::state;
+use crate::wait::{Stop, StopAtEnd, comes_true, wait_until_it_waits_for_the_clock};
+use postgres::Client;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{JoinHandle, spawn};
+use std::time::{Duration, Instant};
+
+/// How many sessions of [`Clients`] insert at a time.
+pub const CLIENTS: usize = 4;
+
+/// The insert of [`Clients`], which gives the new id.
+pub const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
+
+/// A server whose clock a test sets, with a table `posts` of shard 5 and its sequence `posts_id_seq`.
+pub fn cluster_with_posts() -> Cluster {
+    let cluster = Cluster::builder().fake_clock().start();
+    cluster
+        .connect()
+        .batch_execute(
+            "CREATE SEQUENCE posts_id_seq;
+             CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 5));
+             ALTER SEQUENCE posts_id_seq OWNED BY posts.id",
+        )
+        .expect("a new database");
+    cluster
+}
+
+/// Sessions that insert one row after the other until they are told to stop.
+pub struct Clients {
+    threads: Vec<JoinHandle<Report>>,
+    stop: Arc<Stop>,
+    /// How many calls each has made.
+    calls: Arc<[AtomicU64; CLIENTS]>,
+}
+
+impl Clients {
+    /// On a server of [`cluster_with_posts`].
+    pub fn start(cluster: &Cluster) -> Self {
+        let (stop, calls) = (Arc::<Stop>::default(), Arc::<[AtomicU64; CLIENTS]>::default());
+        let threads = (0..CLIENTS)
+            .map(|number| {
+                let (stop, calls) = (Arc::clone(&stop), Arc::clone(&calls));
+                let client = cluster.connect();
+                spawn(move || insert_until_stopped(client, &stop, &calls[number]))
+            })
+            .collect();
+        Clients { threads, stop, calls }
+    }
+
+    /// Waits until each has made so many calls more: a busy machine may let one rest for any time.
+    ///
+    /// # Panics
+    /// Where one does not within [`crate::wait::PATIENCE`].
+    pub fn let_each_call(&self, calls: u64) {
+        let made = || self.calls.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let wanted = made().map(|count| count + calls);
+        let have_called = comes_true(|| {
+            self.threads.iter().any(JoinHandle::is_finished)
+                || made().iter().zip(wanted).all(|(&count, wanted)| count >= wanted)
+        });
+        assert!(have_called, "a client makes no calls: {:?}", made());
+    }
+
+    /// Lets each finish its call, and gives what they saw.
+    pub fn stop(self) -> Vec<Report> {
+        drop(StopAtEnd(&self.stop));
+        self.threads.into_iter().map(|thread| thread.join().expect("a client")).collect()
+    }
+}
+
+/// What one of [`Clients`] saw.
+pub struct Report {
+    /// The ids that it was given, in order.
+    pub ids: Vec<i64>,
+    /// The errors of the calls that were refused.
+    pub errors: Vec<String>,
+    /// How long its slowest call took.
+    pub slowest: Duration,
+    /// When it was given its last id.
+    pub last_success: Instant,
+    /// What its session knows of the clock at its end.
+    pub clock: ClockReport,
+}
+
+impl Report {
+    /// Whether calls were refused, each with the clock named as the cause.
+    pub fn was_refused_for_the_clock(&self) -> bool {
+        let names_the_cause = |error: &String| {
+            error.contains("stepped back by ")
+                || error.contains("is ahead of the server's clock by ")
+        };
+        self.errors.len() > 10 && self.errors.iter().all(names_the_cause)
+    }
+}
+
+fn insert_until_stopped(mut client: Client, stop: &Stop, calls: &AtomicU64) -> Report {
+    let statement = client.prepare(INSERT).expect("a sound statement");
+    let (mut ids, mut errors, mut slowest) = (Vec::new(), Vec::new(), Duration::ZERO);
+    let mut last_success = Instant::now();
+    while !stop.is_called() {
+        let asked = Instant::now();
+        match client.query_one(&statement, &[]) {
+            Ok(row) => {
+                ids.push(row.get(0));
+                last_success = Instant::now();
+            }
+            Err(error) => errors.push(error.as_db_error().expect("the server answers").to_string()),
+        }
+        calls.fetch_add(1, Ordering::Relaxed);
+        slowest = slowest.max(asked.elapsed());
+    }
+    Report { ids, errors, slowest, last_success, clock: ClockReport::read(&mut client) }
+}
+
+/// A row of `snowflake_clock()`.
+#[derive(Debug)]
+pub struct ClockReport {
+    /// How far the high-water mark is above the reading, in milliseconds.
+    pub ahead_ms: f64,
+    /// How many steps back the session has seen.
+    pub regressions: i64,
+    /// The largest of them.
+    pub largest_regression_ms: f64,
+    /// How many jumps forward the session has seen.
+    pub forward_jumps: i64,
+    /// The largest of them.
+    pub largest_forward_jump_ms: f64,
+    /// How long ago the last step back was seen, by that session's clock.
+    pub since_regression_ms: Option<f64>,
+    /// How long ago the last jump forward was seen, by that session's clock.
+    pub since_forward_jump_ms: Option<f64>,
+}
+
+impl ClockReport {
+    /// What the session knows of the clock now.
+    pub fn read(client: &mut Client) -> Self {
+        let row = client
+            .query_one(
+                "SELECT extract(epoch FROM high_water_mark - reading)::float8 * 1000, regressions,
+                        extract(epoch FROM largest_regression)::float8 * 1000, forward_jumps,
+                        extract(epoch FROM largest_forward_jump)::float8 * 1000,
+                        extract(epoch FROM reading - last_regression)::float8 * 1000,
+                        extract(epoch FROM reading - last_forward_jump)::float8 * 1000
+                 FROM snowflake_clock()",
+                &[],
+            )
+            .expect("the extension is there");
+        ClockReport {
+            ahead_ms: row.get(0),
+            regressions: row.get(1),
+            largest_regression_ms: row.get(2),
+            forward_jumps: row.get(3),
+            largest_forward_jump_ms: row.get(4),
+            since_regression_ms: row.get(5),
+            since_forward_jump_ms: row.get(6),
+        }
+    }
+}
+
+/// A way to end another session's call.
+#[derive(Clone, Copy, Debug)]
+pub enum End {
+    /// `pg_cancel_backend`
+    Cancel,
+    /// `pg_terminate_backend`
+    Terminate,
+}
+
+/// Lets a call wait for the clock, ends it, and gives how long that took.
+///
+/// # Panics
+/// Where the call ends in another way, or has taken something from its sequence.
+pub fn end_a_waiting_call(cluster: &Cluster, how: End) -> Duration {
+    let (function, sqlstate) = match how {
+        End::Cancel => ("pg_cancel_backend", "57014"),
+        End::Terminate => ("pg_terminate_backend", "57P01"),
+    };
+    let mut observer = cluster.connect();
+    let mut waiting = cluster.connect();
+    observer
+        .batch_execute(&format!(
+            "DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s; SELECT setval('s', {})",
+            counter_in_an_hour()
+        ))
+        .expect("a superuser");
+    // To wait for an hour less the lead is permitted.
+    waiting.batch_execute("SET pg_snowflake.max_wait = '1h'").expect("a superuser");
+    let pid = backend_pid(&mut waiting);
+    let call = spawn(move || {
+        let error = waiting.query_one("SELECT snowflake_nextval('s', 5)", &[]).unwrap_err();
+        (Instant::now(), error.code().map(|code| code.code().to_owned()))
+    });
+
+    wait_until_it_waits_for_the_clock(&mut observer, pid);
+    let before = state(&mut observer, "s");
+    let asked = Instant::now();
+    observer.execute(&format!("SELECT {function}($1)"), &[&pid]).expect("a superuser");
+    let (ended, code) = call.join().expect("the call ends in an error");
+
+    // Of a session that was terminated the client may see no more than the end of the connection.
+    assert!(code.as_deref().is_none_or(|code| code == sqlstate), "{code:?}");
+    assert_eq!(state(&mut observer, "s"), before, "something was taken");
+    ended - asked
+}
+
+const FILE: &str = "clock";
+
+/// Makes a server that is about to start read its clock from the file in `dir`.
+pub(crate) fn preload(postgres: &mut Command, dir: &Path) {
+    let file = dir.join(FILE);
+    if !file.exists() {
+        set(dir, 0.0);
+    }
+    postgres
+        .env("LD_PRELOAD", library())
+        .env("FAKETIME_TIMESTAMP_FILE", file)
+        .env("FAKETIME_NO_CACHE", "1")
+        .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+}
+
+/// Sets the clock that many seconds off the true one, at once for every process of the server.
+pub(crate) fn set(dir: &Path, seconds_off: f64) {
+    // Under another name first: a process that reads a half-written file would take the true time.
+    let new = dir.join("clock.new");
+    std::fs::write(&new, format!("{seconds_off:+.6}\n")).expect("the clock can be written");
+    std::fs::rename(new, dir.join(FILE)).expect("the clock can be set");
+}
+
+/// Debian's package libfaketime puts the library in a folder named after the architecture.
+fn library() -> PathBuf {
+    std::fs::read_dir("/usr/lib")
+        .expect("there is a /usr/lib")
+        .map(|entry| entry.expect("a folder").path().join("faketime/libfaketime.so.1"))
+        .find(|path| path.exists())
+        .expect("the tests of the clock need the package libfaketime")
+}
