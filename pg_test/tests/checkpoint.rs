@@ -28,7 +28,6 @@ fn a_checkpoint_between_the_decision_and_the_write_loses_no_id() {
         .setting("pg_snowflake.max_lead", "2h")
         .setting("shared_buffers", "128kB")
         .setting("max_connections", "10")
-        .setting("autovacuum", "off")
         .start();
     let mut client = cluster.connect();
     let start = counter_in_an_hour();

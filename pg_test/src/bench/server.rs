@@ -6,14 +6,12 @@ use crate::bench::contenders::ALL;
 use crate::{Builder, Cluster, SUPERUSER};
 use postgres::Client;
 
-/// A server with room for what is measured, and nothing that begins on its own in the middle of it.
+/// A server with room for what is measured.
 pub(super) fn builder() -> Builder {
     Cluster::builder()
         .setting("shared_buffers", "1GB")
         .setting("wal_buffers", "64MB")
         .setting("max_wal_size", "16GB")
-        .setting("checkpoint_timeout", "1d")
-        .setting("autovacuum", "off")
         .setting("jit", "off")
         .setting("max_parallel_workers_per_gather", "0")
         // pgEdge's extension gives no ids without it.

@@ -5,6 +5,7 @@ use crate::campaign::journal::Journal;
 use crate::campaign::ledger::{Ledger, Promise};
 use crate::campaign::load::{CREW, Lead, Load, WORKER, prepare};
 use crate::campaign::{DAY, Tally};
+use crate::wait::comes_true;
 use crate::{Cluster, Shutdown};
 use std::thread::spawn;
 
@@ -65,16 +66,22 @@ pub fn stop_in_checkpoint(episode: &mut Episode) -> Tally {
     let mut cluster = Cluster::new();
     prepare(&cluster, lead);
     let mut ledger = Ledger::default();
+    let fill =
+        "CREATE TABLE filler AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 10000)";
     let mut stopped_in_checkpoint = 0;
     let mut era = 0;
     while stopped_in_checkpoint < episode.rounds {
         assert!(era < 10 * episode.rounds, "most checkpoints are over too soon");
         let load = load_with_a_checkpoint(&cluster, episode, era);
         era += 1;
-        let before = cluster.log().len();
         let mut client = cluster.connect();
-        // A spread checkpoint: it rests after each page, for 100 ms as a rule.
+        client.batch_execute(&format!("DROP TABLE IF EXISTS filler; {fill}")).expect("a superuser");
+        let before = cluster.log().len();
+        let has_begun = || cluster.log()[before..].contains("checkpoint starting");
+        // A spread checkpoint: it rests after each page, for 100 ms as a rule. With these pages it takes minutes, so that it
+        // goes on when it is stopped, however late that is.
         let backup = spawn(move || drop(client.execute("SELECT pg_backup_start('x', false)", &[])));
+        assert!(comes_true(has_begun), "no checkpoint begins");
         episode.sleep_ms(1..150);
         cluster.stop(Shutdown::Immediate);
         backup.join().expect("it only executes");

@@ -4,6 +4,7 @@
 use crate::Cluster;
 use crate::ahead::counter_in_an_hour;
 use crate::campaign::journal::{Journal, SHARD, Sequence};
+use crate::wait::PATIENCE;
 use fastrand::Rng;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
@@ -108,7 +109,7 @@ impl Load {
         journal.committed = journal.given.len();
         let worker = spawn(move || {
             // Until the server is gone, so that there is a backend to kill.
-            while session.client.is_valid(Duration::from_secs(60)).is_ok() {
+            while session.client.is_valid(PATIENCE).is_ok() {
                 sleep(Duration::from_millis(1));
             }
             journal

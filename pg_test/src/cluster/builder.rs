@@ -4,11 +4,14 @@ use super::Cluster;
 use crate::installation;
 
 /// The settings of every cluster.
-pub(super) const SETTINGS: [(&str, &str); 5] = [
+pub(super) const SETTINGS: [(&str, &str); 7] = [
     ("listen_addresses", ""),
     ("shared_buffers", "32MB"),
     // The tests kill processes, never the machine, and what a process has written the kernel keeps.
     ("fsync", "off"),
+    // On a slow machine these would come in the middle of a test, where on a fast one it is long over.
+    ("autovacuum", "off"),
+    ("checkpoint_timeout", "1d"),
     ("log_line_prefix", "%m [%p] "),
     // The documentation shows times in it.
     ("timezone", "UTC"),
