@@ -4,7 +4,7 @@
 //! interpreter or installer for one, that client is left out, and a line of the output says so. One that is there
 //! and does not install is a failure.
 
-use crate::left_out::left_out;
+use crate::installation::left_out;
 use crate::{Cluster, SUPERUSER};
 use std::io;
 use std::net::{Shutdown, TcpListener};

@@ -2,9 +2,8 @@
 //! test hook. The monotonic clock stays true.
 
 use crate::Cluster;
-use crate::ahead::counter_in_an_hour;
 use crate::process::backend_pid;
-use crate::sequence::state;
+use crate::sequence::{counter_in_an_hour, state};
 use crate::wait::{Stop, StopAtEnd, comes_true, wait_until_it_waits_for_the_clock};
 use postgres::Client;
 use std::path::{Path, PathBuf};
@@ -95,8 +94,8 @@ impl Report {
     /// Whether calls were refused, each with the clock named as the cause.
     pub fn was_refused_for_the_clock(&self) -> bool {
         let names_the_cause = |error: &String| {
-            error.contains("stepped back by ")
-                || error.contains("is ahead of the server's clock by ")
+            error.contains("stepped back too far")
+                || error.contains("is too far ahead of the server clock")
         };
         self.errors.len() > 10 && self.errors.iter().all(names_the_cause)
     }

@@ -1,8 +1,9 @@
-//! The PostgreSQL installation under test, and the OS user that its servers run as.
+//! The PostgreSQL installation under test, the OS user that its servers run as, and what is left out of the tests where
+//! the machine has not what it needs.
 
 use nix::unistd::{User, geteuid};
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -142,8 +143,24 @@ pub fn bindir() -> &'static Path {
 }
 
 /// Whether the installation has that module of PostgreSQL's `contrib`.
-pub fn has_contrib(module: &str) -> bool {
+pub fn has_module(module: &str) -> bool {
     pg_config("--pkglibdir").join(format!("{module}.so")).exists()
+}
+
+/// Whether the installation has that module of `contrib`; where it has not, says that `what` is left out.
+pub fn has_contrib(module: &str, what: &str) -> bool {
+    let has = has_module(module);
+    if !has {
+        left_out(what, &format!("{module} in the installation"));
+    }
+    has
+}
+
+/// Says that something is left out of the tests, and for want of what. `./dev test` repeats it at its end.
+pub fn left_out(what: &str, need: &str) {
+    // Not by println!, which shows nothing where the test passes.
+    let line = format!("\nleft out: {what}: no {need}\n");
+    io::stdout().write_all(line.as_bytes()).expect("standard output is open");
 }
 
 /// A folder of the installation, by the option of `pg_config` that names it.

@@ -6,30 +6,47 @@
 //! the extension is never compared with itself.
 //!
 //! The servers come from the installation that `PG_CONFIG` names, with the extension installed. Linux only.
+//!
+//! | module | for |
+//! | --- | --- |
+//! | [`Cluster`] | a private server: started, killed, restarted, copied, on another host |
+//! | [`ask`] | what a query prints, its plan, what a statement is refused with |
+//! | [`sequence`] | ids taken, a sequence's state and its WAL, one that the clock does not touch |
+//! | [`id`] | the formula of an id, and what may be asked of many |
+//! | [`wait`] | waiting for other sessions, and telling them to stop |
+//! | [`clock`] | a server's clock that steps, and the sessions under it |
+//! | [`process`] | what the server's processes use of the machine |
+//! | [`installation`] | the installation under test, and what is left out for want of something |
+//! | [`release`] | the versions that were released |
+//! | [`regress`] | PostgreSQL's own test drivers |
+//! | [`debugger`], [`valgrind`] | a server under gdb, under valgrind |
+//! | [`client`] | programs in other languages |
+//! | [`fleet`] | a router and its shards |
+//! | [`campaign`], [`bench`] | the programs of `./dev campaign` and `./dev bench` |
+//! | [`record`] | figures that go into the documentation |
+//!
+//! The tests are in three binaries. `servers` states what holds at any speed: a busy machine makes it slower, never red.
+//! What measures time, rates or the processor is in `figures`, and wants the machine to itself. `campaign` has the short
+//! form of the campaign.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-pub mod ahead;
+pub mod ask;
 pub mod bench;
 pub mod campaign;
 pub mod client;
 pub mod clock;
 mod cluster;
-pub mod copied;
 pub mod debugger;
 pub mod fleet;
-pub mod host_name;
 pub mod id;
 pub mod installation;
-pub mod left_out;
-pub mod memory;
 pub mod process;
 pub mod record;
-pub mod refusal;
 pub mod regress;
 pub mod release;
 pub mod sequence;
+pub mod valgrind;
 pub mod wait;
-pub mod wal;
 
-pub use cluster::{Builder, Cluster, SUPERUSER, Shutdown};
+pub use cluster::{Builder, Cluster, SUPERUSER, Shutdown, host_name};

@@ -1,6 +1,11 @@
-//! A sequence's state, as core keeps it.
+//! Sequences: their state as core keeps it, ids taken from them, one that the clock does not touch, and what they write
+//! to the WAL.
 
+use crate::Cluster;
+use crate::id::{first_counter_at, now_ms};
 use postgres::Client;
+
+const HOUR_MS: i64 = 3_600_000;
 
 /// The three columns of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,4 +37,48 @@ pub fn take_one(client: &mut Client, query: &str) -> i64 {
     let ids = take(client, query);
     assert_eq!(ids.len(), 1, "{query} gives one row");
     ids[0]
+}
+
+/// A sequence `s` that is an hour ahead of the clock, and may be: only calls move its counter, one at a time,
+/// so that every id is known beforehand, and nothing that went wrong is fixed by the clock's going on.
+pub struct Ahead {
+    /// The server, which permits so long a lead.
+    pub cluster: Cluster,
+    /// A session that has not used the sequence yet.
+    pub client: Client,
+    /// The sequence's START, and its first counter.
+    pub start: i64,
+}
+
+impl Ahead {
+    /// With this `CACHE`.
+    pub fn caching(counters: i64) -> Self {
+        let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+        let mut client = cluster.connect();
+        let start = counter_in_an_hour();
+        client
+            .batch_execute(&format!("CREATE SEQUENCE s CACHE {counters} START {start}"))
+            .expect("a sequence can be made");
+        Ahead { cluster, client, start }
+    }
+}
+
+/// The first counter of a tick an hour from now.
+pub fn counter_in_an_hour() -> i64 {
+    first_counter_at(now_ms() + HOUR_MS)
+}
+
+/// Where the next record goes.
+pub fn insert_lsn(client: &mut Client) -> String {
+    let lsn = "SELECT pg_current_wal_insert_lsn()::text";
+    client.query_one(lsn, &[]).expect("a superuser on a primary").get(0)
+}
+
+/// How many records of sequences have been written since `start`, an LSN.
+pub fn sequence_records_since(cluster: &Cluster, client: &mut Client, start: &str) -> usize {
+    // A message in the WAL, flushed because it is transactional, brings everything before it to disk.
+    let message = "SELECT pg_logical_emit_message(true, 'pg_test', 'end')";
+    client.batch_execute(message).expect("a superuser on a primary");
+    let end = insert_lsn(client);
+    cluster.count_wal_records("Sequence", start, &end)
 }

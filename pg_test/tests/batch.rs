@@ -1,10 +1,9 @@
 //! `snowflake_nextvals()`: many ids at the cost of a few.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ahead::Ahead;
 use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing};
 use pg_snowflake_servertest::process::{backend_pid, private_memory_kb};
-use pg_snowflake_servertest::sequence::{state, take, take_one};
+use pg_snowflake_servertest::sequence::{Ahead, state, take, take_one};
 use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;
 use std::thread::sleep;

@@ -1,10 +1,9 @@
 //! `ALTER SEQUENCE … CACHE n`: a session takes n counters at once, and what becomes of the rest.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ahead::Ahead;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};
 use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing, now_ms, split};
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
-use pg_snowflake_servertest::sequence::{state, take, take_one};
+use pg_snowflake_servertest::sequence::{Ahead, state, take, take_one};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -37,8 +36,7 @@ fn cached_counters_outlast_a_rollback() {
 
 #[test]
 fn a_cached_counter_that_the_clock_has_passed_is_not_used() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (_cluster, mut client) = server();
     client.batch_execute("CREATE SEQUENCE s CACHE 100").unwrap();
     let mut last_of_run = 0;
     for _ in 0..20 {

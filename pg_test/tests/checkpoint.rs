@@ -1,11 +1,10 @@
 //! A checkpoint that completes while a session takes an id does not cost the server that id.
 
-use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::debugger::{self, Debugger};
 use pg_snowflake_servertest::id::counter;
-use pg_snowflake_servertest::left_out::left_out;
+use pg_snowflake_servertest::installation::left_out;
 use pg_snowflake_servertest::process::backend_pid;
-use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::sequence::{counter_in_an_hour, take_one};
 use pg_snowflake_servertest::wait::wait_for;
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use postgres::Client;

@@ -2,11 +2,11 @@
 //! measured in `figures/clock.rs`.
 
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused};
 use pg_snowflake_servertest::clock::{
     CLIENTS, Clients, ClockReport, End, INSERT, cluster_with_posts, end_a_waiting_call,
 };
 use pg_snowflake_servertest::id::{EPOCH_MS, count_repeats, is_increasing, now_ms, split};
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::{state, take_one};
 use std::time::Instant;
 
@@ -93,7 +93,7 @@ fn after_a_clock_that_was_an_hour_fast_the_hints_remedy_goes_on_without_a_repeat
         INSERT,
         Refusal {
             sqlstate: "55000",
-            message: "is ahead of the server's clock by",
+            message: "is too far ahead of the server clock",
             hint: "ALTER DATABASE postgres SET pg_snowflake.max_lead = '",
         },
     );
@@ -121,8 +121,8 @@ fn the_error_names_the_step_that_the_session_saw() {
         INSERT,
         Refusal {
             sqlstate: "55000",
-            message: "the server's clock stepped back by ",
-            hint: "If the clock is wrong, set it right",
+            message: "server clock stepped back too far",
+            hint: "If the clock is wrong, correct it",
         },
     );
 
@@ -154,7 +154,7 @@ fn a_sequence_that_is_reset_in_the_same_breath_as_the_clock_steps_back_repeats_n
         assert_refused(
             &mut client,
             INSERT,
-            Refusal { sqlstate: "55000", message: "the server's clock stepped back", hint: "" },
+            Refusal { sqlstate: "55000", message: "server clock stepped back", hint: "" },
         );
     }
 }
@@ -253,8 +253,8 @@ fn a_clock_before_the_epoch_is_refused_and_takes_nothing() {
         INSERT,
         Refusal {
             sqlstate: "55000",
-            message: "before the layout's epoch",
-            hint: "Set the server's clock right.",
+            message: "server clock is before the epoch of layout \"instagram\"",
+            hint: "Correct the server's clock.",
         },
     );
 
@@ -299,7 +299,7 @@ fn at_the_end_of_the_layouts_life_ids_end_with_an_error_and_none_is_negative() {
         .unwrap();
     let last = take_one(&mut client, next);
     assert_eq!(last, i64::MAX);
-    let used_up = Refusal { sqlstate: "2200H", message: "used up", hint: "" };
+    let used_up = Refusal { sqlstate: "2200H", message: "has reached the end of layout", hint: "" };
     assert_refused(&mut client, INSERT, used_up);
     cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 + 60.0);
     assert_refused(&mut cluster.connect(), INSERT, used_up);

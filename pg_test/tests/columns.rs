@@ -1,7 +1,7 @@
 //! What the view `snowflake_columns` shows: every column whose default generates ids, for whom, and to whom.
 
-use crate::ask::{printed, server};
 use pg_snowflake_servertest::SUPERUSER;
+use pg_snowflake_servertest::ask::{printed, server, server_with_sequence};
 use postgres::Client;
 use postgres::error::SqlState;
 
@@ -287,8 +287,7 @@ fn a_fence_is_a_fault_whatever_the_shard() {
 
 #[test]
 fn the_setting_is_what_this_session_has() {
-    let (_cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     assert_eq!(shown(&mut client, "snowflake_nextval('s')"), "s||t|instagram");
     client.batch_execute("SET pg_snowflake.shard_id = 6").unwrap();
     assert_eq!(printed(&mut client, "SELECT shard_id, error FROM snowflake_columns"), "6|");
@@ -430,8 +429,7 @@ fn a_default_that_is_nested_too_deeply_has_a_row_that_says_so() {
 
 #[test]
 fn whatever_default_the_server_accepts_has_a_row() {
-    let (_cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     let mut accepted = 0;
     for casts in (500..).step_by(500) {
         let create = format!("CREATE TABLE t{casts} (id bigint DEFAULT {})", nested(casts));

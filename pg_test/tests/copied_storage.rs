@@ -1,8 +1,7 @@
 //! Commands that copy a sequence's tuple or page into other storage, whose WAL holds nothing of the ids that the WAL of
 //! the first covers.
 
-use pg_snowflake_servertest::ahead::counter_in_an_hour;
-use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::sequence::{counter_in_an_hour, take_one};
 use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER, Shutdown};
 use postgres::Client;
 

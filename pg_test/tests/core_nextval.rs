@@ -1,15 +1,13 @@
 //! Core's own `nextval()` on the same sequence does no harm.
 
-use pg_snowflake_servertest::ahead::counter_in_an_hour;
+use pg_snowflake_servertest::ask::server_with_sequence;
 use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing};
-use pg_snowflake_servertest::sequence::{state, take, take_one};
+use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take, take_one};
 use pg_snowflake_servertest::{Cluster, Shutdown};
 
 #[test]
 fn core_nextval_takes_the_next_counter() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
 
     let ours = counter(take_one(&mut client, "SELECT snowflake_nextval('s', 5)"));
     let cores = take_one(&mut client, "SELECT nextval('s')");
@@ -19,9 +17,7 @@ fn core_nextval_takes_the_next_counter() {
 
 #[test]
 fn an_id_goes_on_above_what_core_nextval_took() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
 
     // More values than a tick has: core's counter is carried into ticks that the clock has not reached.
@@ -33,9 +29,7 @@ fn an_id_goes_on_above_what_core_nextval_took() {
 
 #[test]
 fn log_cnt_never_falls_below_zero() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
 
     let both = [
         "SELECT max(snowflake_nextval('s', 5)) FROM generate_series(1, 10)",
@@ -56,8 +50,7 @@ fn log_cnt_never_falls_below_zero() {
 
 #[test]
 fn concurrent_callers_of_both_never_share_a_value() {
-    let cluster = Cluster::new();
-    cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+    let (cluster, _) = server_with_sequence();
 
     let by_client = take_from_both(&cluster, 20_000);
 

@@ -1,8 +1,7 @@
 //! No crash makes an id come twice.
 
-use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::id::{SEQS, count_repeats, counter, first_counter_at, now_ms};
-use pg_snowflake_servertest::sequence::{state, take, take_one};
+use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take, take_one};
 use pg_snowflake_servertest::wait::wait_for_more_rows;
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use postgres::Client;

@@ -1,7 +1,7 @@
 //! Logical decoding reads the WAL that the extension writes.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::left_out::has_contrib;
+use pg_snowflake_servertest::installation::has_contrib;
 use pg_snowflake_servertest::sequence::{take, take_one};
 use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;

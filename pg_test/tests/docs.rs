@@ -6,7 +6,7 @@
 //! A block of "sql" is a session of psql of its own. One of "sql session=NAME" is run in a session with the database of
 //! that name, which stays open to the end of the page: for transactions that are open at the same time.
 
-use pg_snowflake_servertest::left_out::has_contrib;
+use pg_snowflake_servertest::installation::has_contrib;
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use postgres::Client;
 use std::collections::HashMap;

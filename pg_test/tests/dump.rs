@@ -1,9 +1,8 @@
 //! A dump carries everything that makes the ids go on.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ahead::counter_in_an_hour;
 use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::sequence::{counter_in_an_hour, take_one};
 
 #[test]
 fn a_restored_table_goes_on_above_the_dumped_ids() {

@@ -1,20 +1,12 @@
 //! The fast path: the ids of a transaction after its first, taken without opening the sequence, and by a reading of the clock
 //! that may be some microseconds old.
 
-use pg_snowflake_servertest::Cluster;
-use postgres::Client;
-
-fn server() -> (Cluster, Client) {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
-    (cluster, client)
-}
+use pg_snowflake_servertest::ask::server_with_sequence;
 
 /// The server counts a look at a sequence's page where it knows the relation.
 #[test]
 fn the_sequence_is_opened_once_a_transaction() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = server_with_sequence();
     for _ in 0..3 {
         client
             .batch_execute("SELECT snowflake_nextval('s', 5) FROM generate_series(1, 1000)")
@@ -29,7 +21,7 @@ fn the_sequence_is_opened_once_a_transaction() {
 
 #[test]
 fn a_statement_that_sleeps_reads_the_clock_anew() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = server_with_sequence();
     client
         .batch_execute(
             "DO $$
@@ -50,7 +42,7 @@ fn a_statement_that_sleeps_reads_the_clock_anew() {
 /// than another that was used would let an id come twice.
 #[test]
 fn no_reading_of_the_clock_is_older_than_one_that_was_used() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = server_with_sequence();
     let next = "snowflake_nextval('s', 5, 'time:48 shard:4 seq:5 epoch:2024-01-01 unit:10us')";
     client
         .batch_execute(&format!(

@@ -7,7 +7,7 @@ mod settings;
 mod shards;
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::refusal::Refusal;
+use pg_snowflake_servertest::ask::Refusal;
 
 const GENERATE_OWN: &str = "SELECT snowflake_nextval('s', 5)";
 const GENERATE_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";

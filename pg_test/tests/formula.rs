@@ -1,14 +1,12 @@
 //! An id is the published formula, bit for bit.
 
-use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{server, server_with_sequence};
 use pg_snowflake_servertest::id::{Fields, compose, counter, now_ms, split};
 use pg_snowflake_servertest::sequence::{state, take, take_one};
 
 #[test]
 fn an_id_is_the_original_formula_of_clock_shard_and_seq() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
 
     for (seq, shard) in [(1, 0), (2, 1), (3, 5), (4, 1341), (5, 8191)] {
         let before = now_ms();
@@ -23,9 +21,7 @@ fn an_id_is_the_original_formula_of_clock_shard_and_seq() {
 
 #[test]
 fn the_first_id_of_a_fresh_sequence_has_seq_1() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
 
     let id = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
 
@@ -34,8 +30,7 @@ fn the_first_id_of_a_fresh_sequence_has_seq_1() {
 
 #[test]
 fn an_existing_sequence_goes_on_with_the_seq_that_is_due() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (_cluster, mut client) = server();
 
     let cases = [
         ("setval('s', 123456)", 123_457 % 1024),
@@ -58,9 +53,7 @@ fn an_existing_sequence_goes_on_with_the_seq_that_is_due() {
 
 #[test]
 fn seq_goes_round_through_all_of_its_values() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
 
     let ids = take(&mut client, "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 3000)");
 
@@ -71,9 +64,7 @@ fn seq_goes_round_through_all_of_its_values() {
 
 #[test]
 fn the_sequence_holds_the_id_without_its_shard() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
 
     for shard in [0, 5, 8191] {
         let id = take_one(&mut client, &format!("SELECT snowflake_nextval('s', {shard})"));
@@ -84,9 +75,7 @@ fn the_sequence_holds_the_id_without_its_shard() {
 
 #[test]
 fn ids_of_several_shards_from_one_sequence_stay_distinct_in_time_and_seq() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
 
     let ids = take(
         &mut client,
@@ -99,8 +88,7 @@ fn ids_of_several_shards_from_one_sequence_stay_distinct_in_time_and_seq() {
 
 #[test]
 fn decoding_gives_back_the_fields() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (_cluster, mut client) = server();
     // The first is the example of the article that published the formula. The last is the end of the ids
     // that are not negative.
     let cases = [
@@ -125,8 +113,7 @@ fn decoding_gives_back_the_fields() {
 
 #[test]
 fn decoding_reads_the_sign_bit_as_the_highest_bit_of_time() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (_cluster, mut client) = server();
 
     let row = client
         .query_one(
@@ -143,9 +130,7 @@ fn decoding_reads_the_sign_bit_as_the_highest_bit_of_time() {
 
 #[test]
 fn decoding_a_fresh_id_gives_the_moment_of_its_issue() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
 
     let between = client
         .query_one(

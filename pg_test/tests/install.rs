@@ -1,5 +1,6 @@
 //! The extension installs anywhere, for anybody who may, and says what it is.
 
+use pg_snowflake_servertest::ask::{server, server_with_sequence};
 use pg_snowflake_servertest::id::split;
 use pg_snowflake_servertest::sequence::{take, take_one};
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
@@ -48,8 +49,7 @@ fn it_works_in_any_schema_whatever_the_search_path() {
 
 #[test]
 fn it_moves_to_another_schema_and_defaults_follow() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (_cluster, mut client) = server();
     client
         .batch_execute(
             "CREATE SEQUENCE s;
@@ -176,9 +176,7 @@ fn everything_that_a_user_can_see_has_a_comment() {
 
 #[test]
 fn created_anew_it_goes_on_above() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     let before = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
 
     client.batch_execute("DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake").unwrap();

@@ -1,11 +1,13 @@
 //! The type of a layout, and generating ids in every layout.
 
-use crate::ask::{Bad, assert_each_refused, copy, printed, server};
 use pg_snowflake_core::PRESETS;
 use pg_snowflake_core::layout_spec::spec;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{
+    Bad, Refusal, assert_each_refused, assert_refused, copy, printed, refused, server,
+    server_with_sequence,
+};
 use pg_snowflake_servertest::id::is_increasing;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
 use pg_snowflake_servertest::sequence::{take, take_one};
 use postgres::Client;
 use std::io::Write;
@@ -352,8 +354,7 @@ fn ids_of_a_layout_increase_one_by_one_and_in_batches() {
 
 #[test]
 fn a_shard_that_a_layout_does_not_have_is_refused() {
-    let (_cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     for (layout, shards) in layouts() {
         for shard in [-1, shards] {
             let message = format!("shard ID {shard} is out of range");

@@ -4,7 +4,8 @@
 //! it repeats on a machine of any speed.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::copied;
+use pg_snowflake_servertest::ask::server_with_sequence;
+use pg_snowflake_servertest::bench::contenders::{copied_plpgsql, copied_sql};
 use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing, now_ms, split};
 use pg_snowflake_servertest::sequence::take_one;
 use postgres::Client;
@@ -14,8 +15,7 @@ const LEAD_MS: i64 = 100;
 
 #[test]
 fn eight_clients_never_share_an_id_and_each_sees_its_ids_increase() {
-    let cluster = Cluster::new();
-    cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+    let (cluster, _) = server_with_sequence();
 
     let by_client = take_from_eight_clients(&cluster, "snowflake_nextval('s', 5)", 250_000);
 
@@ -28,9 +28,8 @@ fn eight_clients_never_share_an_id_and_each_sees_its_ids_increase() {
 
 #[test]
 fn eight_clients_of_the_copied_function_share_ids_within_a_millisecond() {
-    let cluster = Cluster::new();
-    cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
-    cluster.connect().batch_execute(&within_a_millisecond(copied::FUNCTION)).unwrap();
+    let (cluster, _) = server_with_sequence();
+    cluster.connect().batch_execute(&within_a_millisecond(copied_plpgsql::FUNCTION)).unwrap();
 
     let by_client = take_from_eight_clients(&cluster, "copied_nextval('s', 5)", 1000);
 
@@ -39,9 +38,7 @@ fn eight_clients_of_the_copied_function_share_ids_within_a_millisecond() {
 
 #[test]
 fn two_million_ids_from_one_select_are_distinct_and_increase() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
 
     let tally = tally_of_one_select(&mut client, "snowflake_nextval('s', 5)", 2_000_000);
 
@@ -50,10 +47,8 @@ fn two_million_ids_from_one_select_are_distinct_and_increase() {
 
 #[test]
 fn ids_of_the_copied_formula_from_one_select_repeat_within_a_millisecond() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
-    client.batch_execute(&within_a_millisecond(copied::EXPRESSION)).unwrap();
+    let (_cluster, mut client) = server_with_sequence();
+    client.batch_execute(&within_a_millisecond(copied_sql::FUNCTION)).unwrap();
 
     let tally = tally_of_one_select(&mut client, "copied_nextval('s', 5)", 10_000);
 
@@ -89,8 +84,7 @@ fn take_from_eight_clients(
 /// No id is of a time that is further ahead of the clock than the lead, however much is asked for.
 #[test]
 fn an_overloaded_sequence_keeps_within_its_lead() {
-    let cluster = Cluster::new();
-    cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+    let (cluster, _) = server_with_sequence();
     let overload = || {
         let mut client = cluster.connect();
         // Each batch is a fifth of a second at the full rate of the layout.

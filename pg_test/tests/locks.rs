@@ -1,8 +1,8 @@
 //! A transaction that took an id holds the sequence as core's `nextval()` would.
 
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, server_with_sequence};
 use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::{take, take_one};
 use postgres::Client;
 
@@ -79,9 +79,7 @@ fn a_recreated_sequence_starts_anew_in_a_session_that_knew_the_old_one() {
 
 /// A session that has used the sequence `s` in an earlier transaction, whose lock is gone.
 fn cluster_with_sequence() -> (Cluster, Client) {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (cluster, mut client) = server_with_sequence();
     take_one(&mut client, TAKE);
     (cluster, client)
 }

@@ -1,7 +1,6 @@
 //! What pg_snowflake promises, tried on real servers.
 
 mod as_core;
-mod ask;
 mod batch;
 mod bench;
 mod cache;

@@ -1,9 +1,8 @@
 //! What the planner makes of the functions: index ranges, pruned partitions, estimates, and queries for other
 //! servers.
 
-use crate::ask::{plan, printed, server};
-use pg_snowflake_servertest::left_out::has_contrib;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, plan, printed, server};
+use pg_snowflake_servertest::installation::has_contrib;
 use postgres::Client;
 
 /// A table `posts` of that many ids, one every so often from the beginning of 2024, twice as often at the end.

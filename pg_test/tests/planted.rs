@@ -1,9 +1,8 @@
 //! The owner of a database may create the extension in a schema of their own and put anything else into it. None of that
 //! may be run by the extension: whoever uses it next may be a superuser.
 
-use crate::ask::printed;
 use crate::upgrade::members;
-use pg_snowflake_servertest::refusal::refused;
+use pg_snowflake_servertest::ask::{printed, refused};
 use pg_snowflake_servertest::sequence::take_one;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
 use postgres::{Client, Row};

@@ -1,7 +1,7 @@
 //! Who may take ids from a sequence: who may call `nextval()` on it.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::{state, take};
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";

@@ -1,13 +1,12 @@
 //! What is refused, how it is reported, and that a refusal consumes nothing.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, refused, server_with_sequence};
 use pg_snowflake_servertest::sequence::{state, take};
 use postgres::Client;
 
 #[test]
 fn what_is_not_a_sequence_is_refused() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_cluster, mut client) = server_with_sequence();
     client
         .batch_execute(
             "CREATE TABLE posts (id bigint CONSTRAINT posts_index PRIMARY KEY);
@@ -36,7 +35,7 @@ fn what_is_not_a_sequence_is_refused() {
 
 #[test]
 fn an_oid_that_names_nothing_is_refused() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_cluster, mut client) = server_with_sequence();
     let dropped = oid_of_s(&mut client);
     client.batch_execute("DROP SEQUENCE s").unwrap();
 
@@ -49,7 +48,7 @@ fn an_oid_that_names_nothing_is_refused() {
 
 #[test]
 fn a_sequence_that_the_transaction_itself_used_and_dropped_is_refused() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_cluster, mut client) = server_with_sequence();
     let dropped = oid_of_s(&mut client);
     client.batch_execute("BEGIN; SELECT snowflake_nextval('s', 5); DROP SEQUENCE s").unwrap();
 
@@ -59,7 +58,7 @@ fn a_sequence_that_the_transaction_itself_used_and_dropped_is_refused() {
 
 #[test]
 fn a_shard_outside_the_layout_is_refused() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_cluster, mut client) = server_with_sequence();
     for shard in [-1, 8192, i32::MIN, i32::MAX] {
         let message = format!("shard ID {shard} is out of range");
         let expected = Refusal { sqlstate: "22023", message: &message, hint: "shard" };
@@ -70,7 +69,7 @@ fn a_shard_outside_the_layout_is_refused() {
 
 #[test]
 fn a_shard_outside_the_layout_is_refused_from_the_setting_too() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_cluster, mut client) = server_with_sequence();
     assert_refused_and_unconsumed(
         &mut client,
         "SET pg_snowflake.shard_id = 8192; SELECT snowflake_nextval('s')",
@@ -80,7 +79,7 @@ fn a_shard_outside_the_layout_is_refused_from_the_setting_too() {
 
 #[test]
 fn an_unset_shard_is_refused_and_the_hint_sets_it() {
-    let (cluster, mut client) = cluster_with_sequence();
+    let (cluster, mut client) = server_with_sequence();
     let before = state(&mut client, "s");
     let unset = Refusal {
         sqlstate: "55000",
@@ -97,7 +96,7 @@ fn an_unset_shard_is_refused_and_the_hint_sets_it() {
 
 #[test]
 fn a_read_only_transaction_is_refused() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_cluster, mut client) = server_with_sequence();
     let expected = Refusal {
         sqlstate: "25006",
         message: "cannot execute snowflake_nextval() in a read-only transaction",
@@ -112,7 +111,7 @@ fn a_read_only_transaction_is_refused() {
 
 #[test]
 fn a_read_only_transaction_may_take_ids_from_its_own_temporary_sequence() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_cluster, mut client) = server_with_sequence();
     client.batch_execute("CREATE TEMPORARY SEQUENCE t; BEGIN READ ONLY").unwrap();
 
     assert_eq!(take(&mut client, "SELECT snowflake_nextval('t', 5)").len(), 1);
@@ -120,7 +119,7 @@ fn a_read_only_transaction_may_take_ids_from_its_own_temporary_sequence() {
 
 #[test]
 fn a_standby_refuses() {
-    let (primary, mut client) = cluster_with_sequence();
+    let (primary, mut client) = server_with_sequence();
     let standby = primary.standby();
     let before = state(&mut client, "s");
     let expected = Refusal {
@@ -136,7 +135,7 @@ fn a_standby_refuses() {
 
 #[test]
 fn an_unfit_sequence_is_refused_and_the_hint_fixes_it() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_cluster, mut client) = server_with_sequence();
     client
         .batch_execute(
             "CREATE SCHEMA \"Blog\"; CREATE TABLE serials (id serial, small smallserial)",
@@ -179,7 +178,7 @@ fn an_unfit_sequence_is_refused_and_the_hint_fixes_it() {
 
 #[test]
 fn null_gives_null_and_consumes_nothing() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_cluster, mut client) = server_with_sequence();
     let before = state(&mut client, "s");
     let cases = [
         "snowflake_nextval(NULL, 5)",
@@ -199,7 +198,7 @@ fn null_gives_null_and_consumes_nothing() {
 
 #[test]
 fn after_a_refusal_the_session_goes_on() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_cluster, mut client) = server_with_sequence();
     client.batch_execute("CREATE SEQUENCE five INCREMENT 5; BEGIN").unwrap();
     for sql in ["SELECT snowflake_nextval('five', 5)", "SELECT snowflake_nextval('pg_class', 5)"] {
         client.batch_execute("SAVEPOINT p").unwrap();
@@ -208,13 +207,6 @@ fn after_a_refusal_the_session_goes_on() {
         assert_eq!(take(&mut client, "SELECT snowflake_nextval('s', 5)").len(), 1, "after {sql}");
     }
     client.batch_execute("COMMIT").unwrap();
-}
-
-fn cluster_with_sequence() -> (Cluster, Client) {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
-    (cluster, client)
 }
 
 fn oid_of_s(client: &mut Client) -> u32 {

@@ -9,6 +9,7 @@ mod router;
 mod servers;
 
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::server;
 use postgres::Client;
 
 /// The id whose shard is that in the default layout; the first of its millisecond, as all others here.
@@ -36,8 +37,7 @@ fn partition_by_shard(client: &mut Client, name: &str, columns: &str, key: &str,
 /// A server with the tables `posts` and `comments`, partitioned by the shard of the post into four, a post in each of
 /// 64 shards and two comments on each.
 fn posts_and_comments() -> (Cluster, Client) {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (cluster, mut client) = server();
     partition_by_shard(&mut client, "posts", "id bigint PRIMARY KEY, body text", "id", 4);
     partition_by_shard(&mut client, "comments", "post_id bigint NOT NULL, n int", "post_id", 4);
     client

@@ -1,10 +1,10 @@
 //! What `snowflake_sequence_status` says of a sequence, to whom, and that it changes nothing.
 
-use crate::ask::{Bad, assert_each_refused, printed, server};
-use pg_snowflake_servertest::ahead::counter_in_an_hour;
+use pg_snowflake_servertest::ask::{
+    Bad, Refusal, assert_each_refused, assert_refused, printed, server, server_with_sequence,
+};
 use pg_snowflake_servertest::id::{first_counter_at, now_ms};
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
-use pg_snowflake_servertest::sequence::{state, take_one};
+use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take_one};
 use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
 
 /// The last tick before ids of layout `instagram` would be negative, as a Unix time in milliseconds.
@@ -12,8 +12,7 @@ const LAST_MS: i64 = pg_snowflake_servertest::id::EPOCH_MS + (1 << 40) - 1;
 
 #[test]
 fn it_shows_the_time_of_the_last_id() {
-    let (_cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     let last =
         |client: &mut _| printed(client, "SELECT last_id_at FROM snowflake_sequence_status('s')");
     assert_eq!(last(&mut client), "", "never called");
@@ -26,8 +25,7 @@ fn it_shows_the_time_of_the_last_id() {
 
 #[test]
 fn it_reads_the_counter_in_the_layout_that_is_passed() {
-    let (_cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     let id = take_one(&mut client, "SELECT snowflake_nextval('s', 5, 'sonyflake')");
     let sql = format!(
         "SELECT last_id_at = snowflake_created_at({id}, 'sonyflake'), status.ends_at = info.ends_at
@@ -79,8 +77,7 @@ fn whole_ids_of_another_extension_show_as_a_lead_of_years_that_no_clock_explains
 
 #[test]
 fn ids_left_are_what_the_layout_has_room_for_between_the_clock_and_its_end() {
-    let (_cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     let before = now_ms();
     let left = take_one(&mut client, "SELECT ids_left FROM snowflake_sequence_status('s')");
     let after = now_ms();
@@ -170,8 +167,7 @@ fn it_takes_nothing_writes_nothing_and_keeps_no_lock() {
 
 #[test]
 fn a_session_that_holds_the_sequence_is_not_waited_for() {
-    let (cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (cluster, mut client) = server_with_sequence();
     client.batch_execute("BEGIN; SELECT snowflake_nextval('s', 5)").unwrap();
     let mut other = cluster.connect();
     other.batch_execute("SET lock_timeout = '2s'; SELECT snowflake_sequence_status('s')").unwrap();
@@ -274,8 +270,7 @@ fn after_a_crash_it_shows_the_lead_that_the_log_covers() {
 
 #[test]
 fn what_it_calls_the_first_counter_of_now_is_what_a_call_takes() {
-    let (_cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     let left = take_one(&mut client, "SELECT ids_left FROM snowflake_sequence_status('s')");
     let first_counter = first_counter_at(LAST_MS + 1) - left;
     let id = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");

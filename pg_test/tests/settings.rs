@@ -1,8 +1,8 @@
 //! The shard that a database generates ids for, as a setting.
 
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};
 use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::take_one;
 
 const TAKE: &str = "SELECT snowflake_nextval('s')";
@@ -50,8 +50,7 @@ fn an_ordinary_user_cannot_change_the_shard() {
 
 #[test]
 fn a_misspelt_setting_is_an_error() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (_cluster, mut client) = server();
     client.batch_execute("SELECT snowflake_decode(0)").unwrap();
 
     let invalid = Refusal { sqlstate: "42602", message: "pg_snowflake.shard", hint: "" };

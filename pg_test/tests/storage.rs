@@ -1,11 +1,11 @@
 //! Sequences whose pages the WAL does not cover: temporary, unlogged, and new ones under
 //! `wal_level = minimal`; and pages that are damaged.
 
-use pg_snowflake_servertest::ahead::counter_in_an_hour;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};
 use pg_snowflake_servertest::id::{counter, is_increasing};
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
-use pg_snowflake_servertest::sequence::{State, state, take, take_one};
-use pg_snowflake_servertest::wal::{insert_lsn, sequence_records_since};
+use pg_snowflake_servertest::sequence::{
+    State, counter_in_an_hour, insert_lsn, sequence_records_since, state, take, take_one,
+};
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -50,8 +50,7 @@ fn an_unlogged_sequence_skips_nothing_at_a_clean_restart() {
 
 #[test]
 fn sequences_that_need_no_wal_write_none() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (cluster, mut client) = server();
     for kind in ["TEMPORARY", "UNLOGGED"] {
         client.batch_execute(&format!("CREATE {kind} SEQUENCE s")).unwrap();
         let start = insert_lsn(&mut client);

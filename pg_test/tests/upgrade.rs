@@ -4,10 +4,9 @@
 mod renamed;
 mod served;
 
-use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, server};
 use pg_snowflake_servertest::id::is_increasing;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::release;
 use pg_snowflake_servertest::sequence::{take, take_one};
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for_more_rows};
@@ -94,8 +93,7 @@ fn a_dump_of_a_release_is_restored_on_the_head_and_ids_go_on_above() {
 /// As a library that was put back after an update meets them. A row that it does not know it must not fill.
 #[test]
 fn a_row_that_the_sql_declares_with_other_columns_is_refused() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (_cluster, mut client) = server();
     client.batch_execute(SCHEMA).unwrap();
     client
         .batch_execute(

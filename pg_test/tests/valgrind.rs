@@ -3,9 +3,9 @@
 //! under valgrind is some 30 times slower.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::memory::Findings;
-use pg_snowflake_servertest::refusal::refused;
+use pg_snowflake_servertest::ask::refused;
 use pg_snowflake_servertest::regress::{ISOLATION, REGRESS};
+use pg_snowflake_servertest::valgrind::Findings;
 use postgres::Client;
 use std::path::Path;
 use std::process::Command;

@@ -1,9 +1,10 @@
 //! What a sequence writes to the WAL.
 
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::server_with_sequence;
 use pg_snowflake_servertest::id::{SEQS, counter};
 use pg_snowflake_servertest::sequence;
-use pg_snowflake_servertest::wal::{insert_lsn, sequence_records_since};
+use pg_snowflake_servertest::sequence::{insert_lsn, sequence_records_since};
 use postgres::Client;
 
 /// How much of the counter a record covers: 100 ms of the layout's full rate, which is why a busy sequence writes about ten
@@ -12,9 +13,7 @@ const COVERED: i64 = 100 * SEQS;
 
 #[test]
 fn a_busy_sequence_writes_a_record_for_each_100_ms_of_ids() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (cluster, mut client) = server_with_sequence();
 
     let start = insert_lsn(&mut client);
     let mut counters = Vec::new();
@@ -41,9 +40,7 @@ fn a_busy_sequence_writes_a_record_for_each_100_ms_of_ids() {
 
 #[test]
 fn core_nextval_is_seen_to_write_a_record_per_32_values() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (cluster, mut client) = server_with_sequence();
 
     let start = insert_lsn(&mut client);
     take(&mut client, "nextval('s')", 33_000);
@@ -75,9 +72,7 @@ fn ids_within_100_ms_of_a_logged_one_write_nothing() {
 
 #[test]
 fn the_first_id_after_a_checkpoint_is_logged() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (cluster, mut client) = server_with_sequence();
     take(&mut client, "snowflake_nextval('s', 5)", 1);
     client.batch_execute("CHECKPOINT").unwrap();
 

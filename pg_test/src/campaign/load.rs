@@ -2,8 +2,8 @@
 //! the server.
 
 use crate::Cluster;
-use crate::ahead::counter_in_an_hour;
 use crate::campaign::journal::{Journal, SHARD, Sequence};
+use crate::sequence::counter_in_an_hour;
 use crate::wait::PATIENCE;
 use fastrand::Rng;
 use postgres::fallible_iterator::FallibleIterator;

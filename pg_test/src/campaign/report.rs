@@ -2,7 +2,7 @@
 
 use crate::campaign::run::{Outcome, Plan, Turn};
 use crate::campaign::{Fault, Tally};
-use crate::left_out::left_out;
+use crate::installation::left_out;
 use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::time::{Duration, Instant};

@@ -42,7 +42,7 @@ impl Builder {
         self
     }
 
-    /// Gives the server a host name of its own; see [`crate::host_name::can_be_given`].
+    /// Gives the server a host name of its own; see [`super::host_name::can_be_given`].
     pub fn host_name(mut self, name: &str) -> Self {
         self.host_name = Some(name.to_owned());
         self

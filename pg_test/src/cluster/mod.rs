@@ -3,21 +3,20 @@
 mod builder;
 mod clients;
 mod copies;
-mod processes;
+pub mod host_name;
 
 pub use builder::Builder;
 
-use crate::memory::{self, Findings};
-use crate::process::usage;
+use crate::process::{children_of, pid_of, usage, wait_until_gone};
+use crate::valgrind::{self, Findings};
 use crate::wait::comes_true;
-use crate::{clock, host_name, installation};
+use crate::{clock, installation};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use postgres::NoTls;
-use processes::{children_of, pid_of, wait_until_gone};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -104,7 +103,7 @@ impl Cluster {
         assert!(self.postmaster.is_none(), "the server is running");
         let log = self.log_file();
         let mut postgres = if self.is_watched {
-            memory::watched_postgres(self.dir.path())
+            valgrind::watched_postgres(self.dir.path())
         } else {
             self.command("postgres")
         };

@@ -27,7 +27,7 @@ pub struct Fleet {
 
 /// Whether the installation has `postgres_fdw`, without which there is no router.
 pub fn is_available() -> bool {
-    installation::has_contrib("postgres_fdw")
+    installation::has_module("postgres_fdw")
 }
 
 /// The name of a logical shard: its schema, and on the router its foreign server.

@@ -1,8 +1,8 @@
 //! Every kind of column that can be converted, and what holds for each of them.
 
 use super::{database, dump, run};
-use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::printed;
 use pg_snowflake_servertest::id::{now_ms, split};
 use pg_snowflake_servertest::sequence::{take, take_one};
 use postgres::Client;

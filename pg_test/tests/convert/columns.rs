@@ -1,10 +1,9 @@
 //! What a converted column does, and what converting it again does.
 
 use super::{database, run};
-use crate::ask::{printed, server};
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, server};
 use pg_snowflake_servertest::id::{first_counter_at, now_ms, split};
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::{state, take_one};
 
 const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";

@@ -1,9 +1,9 @@
 //! What only PostgreSQL 18 and later have: constraints that are not enforced, and virtual generated columns.
 
 use super::run;
-use crate::ask::{Bad, assert_each_refused, printed, server};
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::left_out::left_out;
+use pg_snowflake_servertest::ask::{Bad, assert_each_refused, printed, server};
+use pg_snowflake_servertest::installation::left_out;
 use postgres::Client;
 
 /// A server and a session, where the major version is 18 or later.

@@ -1,9 +1,10 @@
 //! What is refused, how it is reported, and that nothing has changed then.
 
 use super::{database, dump, run};
-use crate::ask::{Bad, assert_each_refused, printed, server};
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::ask::{
+    Bad, Refusal, assert_each_refused, assert_refused, printed, server,
+};
 
 const fn bad<'a>(sql: &'a str, sqlstate: &'a str, message: &'a str, allowed: &'a str) -> Bad<'a> {
     Bad { sql, sqlstate, message, allowed }

@@ -1,8 +1,7 @@
 //! Who may convert, and who may insert afterwards.
 
 use super::run;
-use crate::ask::{printed, server};
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, refused, server};
 use pg_snowflake_servertest::sequence::take;
 use postgres::Client;
 

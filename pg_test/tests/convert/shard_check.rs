@@ -1,8 +1,7 @@
 //! `check_shard`: a table that refuses the rows of other shards.
 
 use super::run;
-use crate::ask::{printed, server};
-use pg_snowflake_servertest::refusal::refused;
+use pg_snowflake_servertest::ask::{printed, refused, server};
 use postgres::Client;
 
 const CHECKS: &str = "SELECT conname, pg_get_constraintdef(oid), convalidated FROM pg_constraint

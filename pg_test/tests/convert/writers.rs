@@ -1,10 +1,9 @@
 //! Converting while others write.
 
 use super::{dump, run};
-use crate::ask::server;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};
 use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use pg_snowflake_servertest::sequence::{take, take_one};
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
 use std::thread::scope;

@@ -1,6 +1,6 @@
 //! Ids that others have published together with what they say.
 
-use crate::ask::{printed, server};
+use pg_snowflake_servertest::ask::{printed, server};
 
 /// An id that somebody published together with what it says.
 struct Published {

@@ -1,8 +1,9 @@
 //! What the decoders refuse, and what they say is allowed.
 
-use crate::ask::{Bad, assert_each_refused, server};
 use pg_snowflake_servertest::SUPERUSER;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
+use pg_snowflake_servertest::ask::{
+    Bad, Refusal, assert_each_refused, assert_refused, refused, server,
+};
 
 #[test]
 fn what_a_layout_does_not_have_is_refused_with_what_it_has() {

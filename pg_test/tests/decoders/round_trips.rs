@@ -1,7 +1,7 @@
 //! Ids in every layout: from their fields and back, to texts and UUIDs and back, and their order.
 
-use crate::ask::{printed, server};
 use pg_snowflake_core::PRESETS;
+use pg_snowflake_servertest::ask::{printed, server};
 use postgres::Client;
 
 /// How many rows each statement about a layout is tried with.

@@ -2,6 +2,7 @@
 
 use super::page::page;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::server;
 use postgres::Client;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,8 +33,7 @@ fn every_object_has_one_heading_with_its_signature_and_its_columns() {
 #[test]
 fn every_setting_is_in_the_table_with_its_default_and_its_range() {
     let page = page("docs/reference.md");
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (_cluster, mut client) = server();
     client.batch_execute("LOAD 'pg_snowflake'").unwrap();
 
     let settings = client

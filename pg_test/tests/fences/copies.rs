@@ -1,10 +1,9 @@
 //! `pg_snowflake.allowed_hosts`: a copy of a server, on another host.
 
 use super::GENERATE_OWN;
-use crate::ask::{printed, server};
 use nix::unistd::gethostname;
-use pg_snowflake_servertest::left_out::left_out;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, server_with_sequence};
+use pg_snowflake_servertest::installation::left_out;
 use pg_snowflake_servertest::sequence::{take, take_one};
 use pg_snowflake_servertest::wait::comes_true;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown, host_name};
@@ -120,8 +119,7 @@ fn a_copy_with_its_fence_in_the_configuration_file_is_let_in_by_a_reload() {
 
 #[test]
 fn this_host_is_named_as_hostname_prints_it_in_any_case() {
-    let (_cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     let host = gethostname().unwrap().into_string().unwrap();
     let generate = |client: &mut Client, hosts: &str| {
         client.batch_execute(&format!("SET pg_snowflake.allowed_hosts = '{hosts}'")).unwrap();

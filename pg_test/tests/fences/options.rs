@@ -2,9 +2,8 @@
 //! library is loaded, refuses them then, and has lost the file's value: the session must not go on with the default.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
-use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed};
 use pg_snowflake_servertest::sequence::{state, take};
 
 const MASKED: Refusal = Refusal {

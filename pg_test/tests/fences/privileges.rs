@@ -1,9 +1,8 @@
 //! An ordinary user can neither change a fence nor generate ids past it.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
-use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed};
 use pg_snowflake_servertest::sequence::{state, take};
 use postgres::Client;
 

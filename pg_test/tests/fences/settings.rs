@@ -1,9 +1,10 @@
 //! What the fences can be set to. What is wrong is said when it is set; what could not be checked then stops all.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN};
-use crate::ask::{Bad, assert_each_refused, printed, server};
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
+use pg_snowflake_servertest::ask::{
+    Bad, Refusal, assert_each_refused, assert_refused, printed, refused, server,
+};
 use pg_snowflake_servertest::sequence::take;
 
 const INVALID: &str = "22023";

@@ -1,18 +1,18 @@
 //! `pg_snowflake.owned_shards`.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5};
-use crate::ask::{printed, server};
 use pg_snowflake_core::PRESETS;
+use pg_snowflake_servertest::ask::{
+    Refusal, assert_refused, printed, refused, server, server_with_sequence,
+};
 use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused, refused};
 use pg_snowflake_servertest::sequence::{state, take, take_one};
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use postgres::Client;
 
 #[test]
 fn exactly_the_owned_shards_are_generated() {
-    let (_cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     let cases: [(&str, &[i32], &[i32]); 6] = [
         ("", &[0, 5, 8191], &[]),
         ("5", &[5], &[0, 4, 6, 8191]),

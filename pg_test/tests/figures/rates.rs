@@ -2,6 +2,7 @@
 
 use crate::machine;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::server_with_sequence;
 use pg_snowflake_servertest::clock::{End, end_a_waiting_call};
 use pg_snowflake_servertest::id::SEQS;
 use pg_snowflake_servertest::process::{backend_pid, cpu_time, sleeps};
@@ -30,8 +31,7 @@ fn an_overloaded_sequence_gives_99_percent_of_what_the_layout_has_room_for() {
 
 /// Ids a second of an overloaded sequence, as a part of [`IDS_PER_SECOND`].
 fn sustained_rate(clients: i64) -> f64 {
-    let cluster = Cluster::new();
-    cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+    let (cluster, _) = server_with_sequence();
     let per_client = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64 / clients;
     let load = run_together(&cluster, clients, per_client);
     // What comes at first from the lead is no sustained rate.
@@ -55,9 +55,7 @@ fn waiting_for_the_clock_costs_under_half_a_core() {
 #[test]
 fn a_waiting_session_sleeps_5_ms_at_a_time() {
     let _machine = machine();
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    let (_cluster, mut client) = server_with_sequence();
     let pid = backend_pid(&mut client);
     let ids = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64;
 
@@ -78,8 +76,7 @@ fn a_waiting_session_sleeps_5_ms_at_a_time() {
 
 /// Processor time over elapsed time of an overloaded sequence, less what the same ids cost without a wait.
 fn cores_spent_waiting(clients: i64) -> f64 {
-    let cluster = Cluster::new();
-    cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+    let (cluster, _) = server_with_sequence();
     let per_client = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64 / clients;
 
     let waiting = run_together(&cluster, clients, per_client);

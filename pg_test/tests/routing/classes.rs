@@ -1,9 +1,9 @@
 //! The operator classes: remainder = shard mod modulus, and nothing else in the database changes.
 
 use super::{id_of_shard, partition_by_shard};
-use crate::ask::{plan, printed, server};
 use pg_snowflake_core::PRESETS;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{plan, printed, server};
 
 /// An operator class, and where its layouts have the shard: how far from the right, and how many bits.
 pub struct Class {

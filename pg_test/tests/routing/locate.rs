@@ -2,9 +2,9 @@
 
 use super::classes::CLASSES;
 use super::{id_of_shard, partition_by_shard};
-use crate::ask::{Bad, assert_each_refused, printed, server};
 use pg_snowflake_core::PRESETS;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{Bad, assert_each_refused, printed, server};
 use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;
 use std::thread;

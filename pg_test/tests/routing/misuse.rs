@@ -1,7 +1,7 @@
 //! Wrong use costs speed or is refused, and never gives a wrong answer.
 
 use super::{id_of_shard, partition_by_shard, posts_and_comments};
-use crate::ask::{plan, printed, server};
+use pg_snowflake_servertest::ask::{plan, printed, server};
 use postgres::Client;
 
 /// Ids of 64 shards.

@@ -1,7 +1,7 @@
 //! Plans: a statement that names an id touches the partition of its shard and no other.
 
 use super::{id_of_shard, posts_and_comments};
-use crate::ask::{plan, printed};
+use pg_snowflake_servertest::ask::{plan, printed};
 use postgres::Client;
 
 /// The tables that a statement's plan has read when it was run, in alphabetical order.

@@ -1,6 +1,6 @@
 //! A shard that moves to another server while clients write to it.
 
-use pg_snowflake_servertest::ahead::counter_in_an_hour;
+use pg_snowflake_servertest::ask::refused;
 use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
 use pg_snowflake_servertest::fleet::relocation::{copy, swap};
 use pg_snowflake_servertest::fleet::writers::{
@@ -8,8 +8,8 @@ use pg_snowflake_servertest::fleet::writers::{
 };
 use pg_snowflake_servertest::fleet::{Fleet, schema};
 use pg_snowflake_servertest::id::{counter, is_increasing, split};
-use pg_snowflake_servertest::left_out::has_contrib;
-use pg_snowflake_servertest::refusal::refused;
+use pg_snowflake_servertest::installation::has_contrib;
+use pg_snowflake_servertest::sequence::counter_in_an_hour;
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
 use postgres::{Client, Transaction};
 use std::thread::scope;

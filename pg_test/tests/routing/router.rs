@@ -1,10 +1,9 @@
 //! What docs/routing.md says of a router: what it sends where, and what it does not do.
 
 use super::relocation::small_fleet;
-use crate::ask::printed;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed};
 use pg_snowflake_servertest::fleet::Fleet;
 use pg_snowflake_servertest::fleet::writers::users_of;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
 use postgres::Client;
 
 /// A session on the router of a small fleet, and a user of shard 1.

@@ -1,9 +1,8 @@
 //! A router: a table whose partitions are tables of other servers, by `postgres_fdw`.
 
 use super::id_of_shard;
-use crate::ask::printed;
-use pg_snowflake_servertest::left_out::has_contrib;
-use pg_snowflake_servertest::refusal::{Refusal, assert_refused};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed};
+use pg_snowflake_servertest::installation::has_contrib;
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use postgres::Client;
 

@@ -1,8 +1,8 @@
 //! What users made of the names of 0.1.0: `ALTER EXTENSION … UPDATE` renames the objects in place, so it goes on working.
 
 use super::version_of;
-use crate::ask::printed;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::printed;
 use pg_snowflake_servertest::release;
 
 /// Everything that depends on a name which the update changes, and privileges that it has to keep.

@@ -1,8 +1,8 @@
 //! What the SQL objects of a release do with the library of the head, before `ALTER EXTENSION … UPDATE`.
 
-use crate::ask::printed;
 use crate::planted::words;
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::printed;
 use pg_snowflake_servertest::release;
 use postgres::Client;
 use std::collections::BTreeSet;

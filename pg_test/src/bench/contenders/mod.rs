@@ -1,7 +1,7 @@
 //! What is compared, a file each.
 
-mod copied_plpgsql;
-mod copied_sql;
+pub mod copied_plpgsql;
+pub mod copied_sql;
 mod core_cache_1;
 mod core_cache_64;
 mod ours_batch;

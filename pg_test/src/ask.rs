@@ -1,0 +1,115 @@
+//! Asking a server something: what a query prints, what plan it has, and what a statement is refused with.
+
+use crate::Cluster;
+use postgres::error::DbError;
+use postgres::{Client, SimpleQueryMessage};
+use std::io::{Read, Write};
+
+/// A server and a session.
+pub fn server() -> (Cluster, Client) {
+    let cluster = Cluster::new();
+    let client = cluster.connect();
+    (cluster, client)
+}
+
+/// A server with a sequence `s`, and a session that has not used it yet.
+pub fn server_with_sequence() -> (Cluster, Client) {
+    let (cluster, mut client) = server();
+    client.batch_execute("CREATE SEQUENCE s").expect("a new database");
+    (cluster, client)
+}
+
+/// What a query prints: a row a line, with `|` between columns, and nothing where a value is null.
+pub fn printed(client: &mut Client, sql: &str) -> String {
+    let messages = client.simple_query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    let rows = messages.iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    let lines = rows.map(|row| {
+        (0..row.len()).map(|i| row.get(i).unwrap_or_default()).collect::<Vec<_>>().join("|")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Copies rows into a table by way of the client, and gives their number. The source is a table, or a query in parentheses.
+pub fn copy(client: &mut Client, source: &str, target: &str, format: &str) -> u64 {
+    let mut rows = Vec::new();
+    let mut reader = client
+        .copy_out(&format!("COPY {source} TO STDOUT (FORMAT {format})"))
+        .expect("a sound query");
+    reader.read_to_end(&mut rows).expect("a sound query");
+    drop(reader);
+    let mut writer = client
+        .copy_in(&format!("COPY {target} FROM STDIN (FORMAT {format})"))
+        .expect("a sound query");
+    writer.write_all(&rows).expect("a sound query");
+    writer.finish().expect("a sound query")
+}
+
+/// The plan of a statement without its costs.
+pub fn plan(client: &mut Client, sql: &str) -> String {
+    printed(client, &format!("EXPLAIN (COSTS OFF) {sql}"))
+}
+
+/// What is expected of an error.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal<'a> {
+    /// The five characters.
+    pub sqlstate: &'a str,
+    /// A part of the message.
+    pub message: &'a str,
+    /// A part of the hint.
+    pub hint: &'a str,
+}
+
+/// The error that a statement ends in.
+///
+/// # Panics
+/// Where the statement succeeds.
+pub fn refused(client: &mut Client, sql: &str) -> DbError {
+    let error = match client.simple_query(sql) {
+        Ok(_) => panic!("not refused: {sql}"),
+        Err(error) => error,
+    };
+    error.as_db_error().unwrap_or_else(|| panic!("{sql}: {error:?}")).clone()
+}
+
+/// Checks the error that a statement ends in, and gives it.
+pub fn assert_refused(client: &mut Client, sql: &str, expected: Refusal) -> DbError {
+    let error = refused(client, sql);
+    let hint = error.hint().unwrap_or_default();
+    let as_expected = error.code().code() == expected.sqlstate
+        && error.message().contains(expected.message)
+        && hint.contains(expected.hint);
+    assert!(
+        as_expected,
+        "{sql}\nexpected {expected:?}\nfound    {} {:?}, detail {:?}, hint {hint:?}",
+        error.code().code(),
+        error.message(),
+        error.detail()
+    );
+    error
+}
+
+/// A statement that has to be refused, and what the error has to say.
+#[derive(Clone, Copy, Debug)]
+pub struct Bad<'a> {
+    /// The statement.
+    pub sql: &'a str,
+    /// The five characters.
+    pub sqlstate: &'a str,
+    /// A part of the message.
+    pub message: &'a str,
+    /// A part of the detail or the hint: what is allowed.
+    pub allowed: &'a str,
+}
+
+/// Checks that each statement is refused as expected.
+pub fn assert_each_refused(client: &mut Client, cases: &[Bad]) {
+    for &Bad { sql, sqlstate, message, allowed } in cases {
+        let error = assert_refused(client, sql, Refusal { sqlstate, message, hint: "" });
+        let said = [error.detail(), error.hint()].map(Option::unwrap_or_default).join(" ");
+        assert!(said.contains(allowed), "{sql}: {allowed:?} is not in {said:?}");
+    }
+}
