@@ -22,7 +22,7 @@
 //! | [`debugger`], [`valgrind`] | a server under gdb, under valgrind |
 //! | [`client`] | programs in other languages |
 //! | [`fleet`] | a router and its shards |
-//! | [`campaign`], [`bench`] | the programs of `./dev campaign` and `./dev bench` |
+//! | [`campaign`], [`mod@bench`] | the programs of `./dev campaign` and `./dev bench` |
 //! | [`record`] | figures that go into the documentation |
 //!
 //! The tests are in three binaries. `servers` states what holds at any speed: a busy machine makes it slower, never red.

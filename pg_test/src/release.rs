@@ -25,8 +25,8 @@ pub fn versions() -> Vec<String> {
 
 /// The version that the tree builds, from `Cargo.toml`.
 pub fn head() -> String {
-    let line = MANIFEST.lines().find_map(|line| line.strip_prefix("version = \""));
-    line.and_then(|rest| rest.strip_suffix('"')).expect("Cargo.toml has a version").to_owned()
+    let manifest: toml::Table = MANIFEST.parse().expect("Cargo.toml is TOML");
+    manifest["workspace"]["package"]["version"].as_str().expect("Cargo.toml has a version").to_owned()
 }
 
 /// The file that `CREATE EXTENSION` of that version reads.

@@ -36,7 +36,7 @@ fn no_ids_leave_the_sequence_as_it_was() {
     let Ahead { cluster: _cluster, mut client, .. } = Ahead::caching(1);
     let before = state(&mut client, "s");
 
-    assert_eq!(take(&mut client, "SELECT snowflake_nextvals('s', 5, 0)"), []);
+    assert!(take(&mut client, "SELECT snowflake_nextvals('s', 5, 0)").is_empty());
 
     assert_eq!(state(&mut client, "s"), before);
 }

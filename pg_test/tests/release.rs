@@ -1,6 +1,7 @@
 //! What has been released stays as it was, and every place that states the version states the same one.
 
 use pg_snowflake_servertest::release;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -72,9 +73,9 @@ fn the_changelog_has_a_dated_heading_for_each_release() {
 /// Any other builds for servers that this one does not know, or not at all.
 #[test]
 fn the_readme_installs_the_cargo_pgrx_that_is_pinned() {
-    let manifest = read(&top().join("Cargo.toml"));
-    let pinned =
-        manifest.split("\npgrx = \"=").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let manifest: toml::Table = read(&top().join("Cargo.toml")).parse().unwrap();
+    let pgrx = manifest["dependencies"]["pgrx"].as_str().unwrap();
+    let pinned = pgrx.strip_prefix('=').expect("one version and no other");
     let readme = read(&top().join("README.md"));
 
     let commands: Vec<&str> =
@@ -86,24 +87,16 @@ fn the_readme_installs_the_cargo_pgrx_that_is_pinned() {
 /// That it is as PGXN wants it is for PGXN's validator, which `./dev lint` runs.
 #[test]
 fn meta_json_names_the_version_and_files_that_are_here() {
-    let meta = read(&top().join("META.json"));
-    let values = |key: &str| {
-        let key = format!("\"{key}\": \"");
-        let values: Vec<String> = meta
-            .split(key.as_str())
-            .skip(1)
-            .map(|rest| rest.split('"').next().unwrap().to_owned())
-            .collect();
-        values
-    };
-
-    // Of the specification it follows, of the distribution and of the extension in it.
+    let meta: Value = serde_json::from_str(&read(&top().join("META.json"))).unwrap();
     let head = release::head();
-    assert_eq!(values("version").iter().filter(|&version| *version == head).count(), 2, "{meta}");
+    let extension = &meta["provides"]["pg_snowflake"];
+
+    assert_eq!([&meta["version"], &extension["version"]], [&head, &head]);
     let status = if head.ends_with("-dev") { "unstable" } else { "stable" };
-    assert_eq!(values("release_status"), [status], "{head}");
-    for file in [values("file"), values("docfile")].concat() {
-        assert!(top().join(&file).exists(), "{file} is missing");
+    assert_eq!(meta["release_status"], status, "{head}");
+    for file in ["file", "docfile"] {
+        let file = extension[file].as_str().unwrap();
+        assert!(top().join(file).exists(), "{file} is missing");
     }
 }
 

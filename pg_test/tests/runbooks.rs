@@ -1,7 +1,12 @@
 //! Each message that wakes somebody has its runbook in `docs/operate.md`, and no runbook is for a message of the past.
 
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use std::collections::BTreeSet;
 use std::path::Path;
+use syn::punctuated::Punctuated;
+use syn::visit::{self, Visit};
+use syn::{Expr, FieldValue, LitStr, Local, Macro, Token};
 
 /// The sources with messages, and how many there are at least: fewer would be a fault of the search.
 const SOURCES: [(&str, usize); 4] = [
@@ -48,40 +53,62 @@ fn runbooks(page: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The messages of a source: the strings of each `message: …` and `let message = …`, up to the next field or the end of
-/// the statement, and those that go to the log.
+/// The messages of a source: the strings of each field and variable `message`, and those that go to the log.
 fn messages_in(source: &str) -> BTreeSet<String> {
-    let fields = after_each(source, "message: ", &["detail", ";"]);
-    let variables = after_each(source, "let message = ", &["};"]);
-    let log_lines = after_each(source, "SUCCESSFUL_COMPLETION,", &["),"]);
-    [fields, variables, log_lines]
-        .into_iter()
-        .flatten()
-        .flat_map(strings)
-        .map(|text| generalized(&text))
-        .collect()
+    let mut messages = Messages::default();
+    messages.visit_file(&syn::parse_file(source).expect("a source that compiles"));
+    messages.0
 }
 
-/// What follows each `start` up to the first of the `ends`.
-fn after_each<'a>(source: &'a str, start: &str, ends: &[&str]) -> Vec<&'a str> {
-    let up_to_end = |rest: &'a str| {
-        let end = ends.iter().filter_map(|end| rest.find(end)).min();
-        &rest[..end.unwrap_or(rest.len())]
-    };
-    source.split(start).skip(1).map(up_to_end).collect()
+#[derive(Default)]
+struct Messages(BTreeSet<String>);
+
+impl Messages {
+    fn add_strings(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) => self.add_strings(group.stream()),
+                TokenTree::Literal(literal) => {
+                    if let Ok(text) = syn::parse2::<LitStr>(TokenTree::from(literal).into()) {
+                        self.0.insert(generalized(&text.value()));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
-/// The string literals of a piece of Rust.
-fn strings(code: &str) -> Vec<String> {
-    let unquoted: Vec<&str> = code.split('"').collect();
-    let literals = unquoted.iter().skip(1).step_by(2);
-    // A backslash at the end of a line joins the next to it.
-    let join = |literal: &&str| {
-        let mut lines = literal.split("\\\n");
-        let first = lines.next().unwrap_or_default().to_owned();
-        lines.fold(first, |text, line| text + line.trim_start())
-    };
-    literals.map(join).collect()
+impl<'ast> Visit<'ast> for Messages {
+    fn visit_field_value(&mut self, field: &'ast FieldValue) {
+        if field.member.to_token_stream().to_string() == "message" {
+            self.add_strings(field.expr.to_token_stream());
+        }
+        visit::visit_field_value(self, field);
+    }
+
+    fn visit_local(&mut self, local: &'ast Local) {
+        if local.pat.to_token_stream().to_string() == "message"
+            && let Some(value) = &local.init
+        {
+            self.add_strings(value.expr.to_token_stream());
+        }
+        visit::visit_local(self, local);
+    }
+
+    /// A line of the log is reported as a successful completion; the message follows it.
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        let Ok(arguments) = call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated)
+        else {
+            return;
+        };
+        let is_log = |argument: &Expr| {
+            argument.to_token_stream().to_string().ends_with("SUCCESSFUL_COMPLETION")
+        };
+        if let Some(place) = arguments.iter().position(is_log) {
+            self.add_strings(arguments[place + 1].to_token_stream());
+        }
+    }
 }
 
 /// The message with … where it has a name or a figure.
