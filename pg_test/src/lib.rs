@@ -20,7 +20,6 @@
 //! | [`release`] | the versions that were released |
 //! | [`regress`] | PostgreSQL's own test drivers |
 //! | [`debugger`], [`valgrind`] | a server under gdb, under valgrind |
-//! | [`client`] | programs in other languages |
 //! | [`fleet`] | a router and its shards |
 //! | [`campaign`], [`mod@bench`] | the programs of `./dev campaign` and `./dev bench` |
 //! | [`record`] | figures that go into the documentation |
@@ -34,7 +33,6 @@
 pub mod ask;
 pub mod bench;
 pub mod campaign;
-pub mod client;
 pub mod clock;
 mod cluster;
 pub mod debugger;

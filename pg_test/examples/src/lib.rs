@@ -1,16 +1,20 @@
-//! Programs in other languages as clients of a server: brought to this machine, and run against a [`Cluster`].
+//! Programs in other languages as clients of a server: installed on this machine, and run against a [`Cluster`].
 //!
-//! A client is installed into a temporary folder from the registry where its users get it. Where a machine has no
-//! interpreter or installer for one, that client is left out, and a line of the output says so. One that is there
-//! and does not install is a failure.
+//! A client is installed into a temporary folder from the registry where its users get it, in the version that is pinned
+//! beside its program; Java's come from Debian, in the version of its release. Where the machine lacks the interpreter, or
+//! the registry does not answer, the client is left out, and a line of the output says so. Anything else that keeps it
+//! from being installed is a failure.
 
-use crate::installation::left_out;
-use crate::{Cluster, SUPERUSER};
+mod registry;
+
+use pg_snowflake_servertest::installation::left_out;
+use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use registry::{APT, NPM, PYPI};
 use std::io;
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::{fs, thread};
 use tempfile::TempDir;
 
@@ -21,23 +25,17 @@ pub const JDBC_PACKAGE: &str = "libpostgresql-jdbc-java";
 pub const JDBC_JAR: &str = "postgresql.jar";
 
 /// A temporary folder with a copy of that folder of this crate, and the Python packages that its `requirements.txt`
-/// names in a folder `packages`; none, and a line that says so, where there is no Python with pip.
+/// names in a folder `packages`; `None`, and a line that says why, where it is left out.
 pub fn with_pip(client: &str, folder: &str) -> Option<TempDir> {
     if !has(client, "python3 with pip", "python3", &["-m", "pip", "--version"]) {
         return None;
     }
     let dir = copy_of(folder);
-    run(command("python3", dir.path()).args([
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--root-user-action=ignore",
-        "--requirement=requirements.txt",
-        "--target=packages",
-        "--no-compile",
-    ]));
-    Some(dir)
+    let mut pip = command("python3", dir.path());
+    pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--root-user-action=ignore"]);
+    pip.args(["--requirement=requirements.txt", "--target=packages", "--no-compile"]);
+    pip.args(["--retries=2", "--timeout=60"]);
+    PYPI.install(client, &mut pip).then_some(dir)
 }
 
 /// A Python program in a folder of [`with_pip`].
@@ -47,19 +45,21 @@ pub fn python(dir: &TempDir, program: &str) -> Command {
     python
 }
 
-/// A temporary folder with a copy of that folder of this crate, and the packages of its `package-lock.json`; none,
-/// and a line that says so, where there is no npm.
+/// A temporary folder with a copy of that folder of this crate, and the packages of its `package-lock.json`; `None`,
+/// and a line that says why, where it is left out.
 pub fn with_npm(client: &str, folder: &str) -> Option<TempDir> {
     if !has(client, "npm", "npm", &["--version"]) {
         return None;
     }
     let dir = copy_of(folder);
-    run(command("npm", dir.path()).args(["ci", "--prefer-offline", "--no-audit", "--no-fund"]));
-    Some(dir)
+    let mut npm = command("npm", dir.path());
+    npm.args(["ci", "--prefer-offline", "--no-audit", "--no-fund"]);
+    npm.args(["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]);
+    NPM.install(client, &mut npm).then_some(dir)
 }
 
 /// A temporary folder with a copy of that folder of this crate, and these packages of Debian in a folder `package`;
-/// none, and a line that says so, where there is no Java or apt does not know the first, which needs the others.
+/// `None`, and a line that says why, where it is left out, as where apt does not know the first, which needs the others.
 pub fn with_jars(client: &str, folder: &str, packages: &[&str]) -> Option<TempDir> {
     let package = packages[0];
     let is_there = has(client, "Java development kit", "javac", &["-version"])
@@ -68,7 +68,9 @@ pub fn with_jars(client: &str, folder: &str, packages: &[&str]) -> Option<TempDi
         return None;
     }
     let dir = copy_of(folder);
-    run(command("apt-get", dir.path()).arg("download").args(packages));
+    if !APT.install(client, command("apt-get", dir.path()).arg("download").args(packages)) {
+        return None;
+    }
     for entry in fs::read_dir(dir.path()).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "deb") {
@@ -112,13 +114,24 @@ pub fn command(program: &str, dir: &Path) -> Command {
     command
 }
 
-/// Runs a command to its end, and gives its standard output. What it wrote is shown where the test fails.
+/// Runs a command to its end, and returns its standard output. What it wrote is shown where the test fails.
+///
+/// # Panics
+/// Where the command fails.
 pub fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    println!("{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    let output = run_to_end(command);
     assert!(output.status.success(), "{command:?}: {}", output.status);
-    stdout
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn run_to_end(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    println!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
 }
 
 /// Whether a command succeeds that shows what a client needs; where it does not, says that the client is left out.

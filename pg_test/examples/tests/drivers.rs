@@ -1,18 +1,18 @@
 //! What the widely used clients make of an id: each reads and writes a bigint column and a snowflake column, by the
-//! small programs in `clients/`.
+//! small programs in `drivers/`.
 
-use pg_snowflake_servertest::client::{
+use pg_snowflake_examples::{
     JDBC_JAR, JDBC_PACKAGE, class_path, client, command, python, run, tcp_client, with_jars,
     with_npm, with_pip,
 };
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
 
-#[path = "../clients/rust/read_write.rs"]
+#[path = "../drivers/rust/read_write.rs"]
 mod tokio_postgres_program;
 
 #[test]
 fn psycopg_reads_and_writes_both_column_types() {
-    let Some(dir) = with_pip("psycopg", "clients/python") else { return };
+    let Some(dir) = with_pip("psycopg", "drivers/python") else { return };
     let cluster = cluster_with_tables();
     run(client(&mut python(&dir, "read_write.py"), &cluster));
     assert_both_tables_are_written(&cluster);
@@ -20,7 +20,7 @@ fn psycopg_reads_and_writes_both_column_types() {
 
 #[test]
 fn node_postgres_reads_and_writes_both_column_types() {
-    let Some(dir) = with_npm("node-postgres", "clients/node") else { return };
+    let Some(dir) = with_npm("node-postgres", "drivers/node") else { return };
     let cluster = cluster_with_tables();
     run(client(command("node", dir.path()).arg("read_write.js"), &cluster));
     assert_both_tables_are_written(&cluster);
@@ -28,7 +28,7 @@ fn node_postgres_reads_and_writes_both_column_types() {
 
 #[test]
 fn a_snowflake_survives_json_and_javascript_and_a_bigint_does_not() {
-    let Some(dir) = with_npm("node-postgres", "clients/node") else { return };
+    let Some(dir) = with_npm("node-postgres", "drivers/node") else { return };
     let cluster = cluster_with_tables();
     let said = run(client(command("node", dir.path()).arg("json.js"), &cluster));
     // The program has checked it; this is that it got so far.
@@ -37,7 +37,7 @@ fn a_snowflake_survives_json_and_javascript_and_a_bigint_does_not() {
 
 #[test]
 fn jdbc_reads_and_writes_both_column_types() {
-    let Some(dir) = with_jars("JDBC", "clients/java", &[JDBC_PACKAGE]) else { return };
+    let Some(dir) = with_jars("JDBC", "drivers/java", &[JDBC_PACKAGE]) else { return };
     let cluster = cluster_with_tables();
     let mut java = command("java", dir.path());
     java.args(["-cp", &class_path(&[JDBC_JAR]), "ReadWrite.java"]);
@@ -62,7 +62,7 @@ fn tokio_postgres_reads_and_writes_both_column_types() {
 /// A server with the tables that the programs use.
 fn cluster_with_tables() -> Cluster {
     let cluster = Cluster::new();
-    cluster.psql(SUPERUSER, include_str!("../clients/schema.sql"));
+    cluster.psql(SUPERUSER, include_str!("../drivers/schema.sql"));
     cluster
 }
 

@@ -3,7 +3,7 @@
 //! Each makes the tables by its own migrations, or by those in SQL, and writes one row, 200 rows at once, a post with two
 //! comments, and a row that brings its id. The programs check what they get, and the tests here what reached the server.
 
-use pg_snowflake_servertest::client::{
+use pg_snowflake_examples::{
     JDBC_JAR, JDBC_PACKAGE, class_path, client, command, python, run, tcp_client, with_jars,
     with_npm, with_pip,
 };
