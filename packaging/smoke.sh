@@ -8,15 +8,12 @@ package=postgresql-$major-pg-snowflake
 bin=/usr/lib/postgresql/$major/bin
 server=/var/tmp/pg_snowflake-smoke
 
-say() { printf '%s\n' "$*"; }
-
-die() {
-    printf 'smoke: %s\n' "$*" >&2
-    exit 1
-}
+die() { printf 'smoke: %s\n' "$*" >&2 && exit 1; }
 
 # What apt and the scripts of its packages say is shown where they fail.
 quietly() { "$@" >/tmp/apt.log 2>&1 || { cat /tmp/apt.log; exit 1; }; }
+
+as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"; }
 
 main() {
     export DEBIAN_FRONTEND=noninteractive
@@ -24,17 +21,24 @@ main() {
     mkdir -p /etc/postgresql-common/createcluster.d
     echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.d/smoke.conf
     apt-get -qq update
-    say "--> the Debian package"
+    echo "--> the Debian package"
     quietly apt-get -qq -y --no-install-recommends install ./*.deb
     expect_files
     start_server
     try_extension
     quietly apt-get -qq -y purge "$package"
-    expect_nothing_left
-    say "--> the tarball"
+    left=$(find / -xdev -name '*pg[-_]snowflake*' -not -path '/packages/*' -not -path "$server*")
+    [[ -z $left ]] || die "the package leaves behind: $left"
+    echo "--> the tarball"
     tar -x -f ./*.tar.gz
-    expect_no_install_without_pg_config
-    write_pg_config
+    # Nowhere is not the top of DESTDIR.
+    ! DESTDIR=/tmp/destination PG_CONFIG=/nowhere/pg_config sh ./pg_snowflake-*/install.sh >/dev/null 2>&1 ||
+        die "install.sh says that it has installed, and there was no pg_config to say where"
+    # It comes with the development files, which users do not have: the two folders are all that is asked of it.
+    # shellcheck disable=SC2016 # the script fills it in
+    printf '#!/bin/sh\ncase $1 in --pkglibdir) echo %s ;; --sharedir) echo %s ;; esac\n' \
+        "/usr/lib/postgresql/$major/lib" "/usr/share/postgresql/$major" >/tmp/pg_config
+    chmod +x /tmp/pg_config
     (cd /tmp && PG_CONFIG=./pg_config sh "$OLDPWD"/pg_snowflake-*/install.sh)
     try_extension
 }
@@ -42,14 +46,13 @@ main() {
 # Each by itself, and as it was packed; dpkg says what is not so, but not by its exit status. A slim image leaves
 # documents out, but for the licence: of the others dpkg is asked whether the package has them.
 expect_files() {
-    local file listed altered version
+    local file listed altered version documents=/usr/share/doc/$package
     local libraries=/usr/lib/postgresql/$major/lib extensions=/usr/share/postgresql/$major/extension
-    local documents=/usr/share/doc/$package
     version=$(sed -n "s/^default_version = '\(.*\)'$/\1/p" "$extensions/pg_snowflake.control")
     for file in "$libraries/pg_snowflake.so" "$extensions/pg_snowflake.control" \
         "$extensions/pg_snowflake--$version.sql" "$documents/copyright"; do
         [[ -s $file ]] || die "the package has not put $file there"
-        say "    $file"
+        echo "    $file"
     done
     listed=$'\n'$(dpkg --listfiles "$package")$'\n'
     for file in README.md changelog.gz changelog.Debian.gz; do
@@ -59,44 +62,14 @@ expect_files() {
     [[ -z $altered ]] || die "dpkg --verify finds: $altered"
 }
 
-expect_nothing_left() {
-    local left
-    left=$(find / -xdev -name '*pg[-_]snowflake*' -not -path '/packages/*' -not -path "$server*")
-    [[ -z $left ]] || die "the package leaves behind: $left"
-}
-
-# Nowhere is not the top of DESTDIR.
-expect_no_install_without_pg_config() {
-    ! DESTDIR=/tmp/destination PG_CONFIG=/nowhere/pg_config sh ./pg_snowflake-*/install.sh >/dev/null 2>&1 ||
-        die "install.sh says that it has installed, and there was no pg_config to say where"
-}
-
-# pg_config comes with the development files, which users do not have: the two folders are all that is asked of it.
-write_pg_config() {
-    cat >/tmp/pg_config <<-SCRIPT
-		#!/bin/sh
-		case \$1 in
-		    --pkglibdir) echo /usr/lib/postgresql/$major/lib ;;
-		    --sharedir) echo /usr/share/postgresql/$major ;;
-		esac
-	SCRIPT
-    chmod +x /tmp/pg_config
-}
-
-as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"; }
-
 start_server() {
     install -d -o postgres -g postgres "$server"
-    trap stop_server EXIT
+    trap 'as_postgres "$bin/pg_ctl" stop --silent --mode=immediate --pgdata="$server/data" || true' EXIT
     as_postgres "$bin/initdb" --pgdata="$server/data" --auth=trust --no-sync >/dev/null
     as_postgres "$bin/pg_ctl" start --wait --silent --pgdata="$server/data" --log="$server/log" \
         --options="-c listen_addresses='' -c unix_socket_directories='$server'" >/dev/null
 }
 
-stop_server() { as_postgres "$bin/pg_ctl" stop --silent --mode=immediate --pgdata="$server/data" || true; }
-
-try_extension() {
-    as_postgres "$bin/psql" -X -q -v ON_ERROR_STOP=1 -h "$server" -d postgres -f smoke.sql
-}
+try_extension() { as_postgres "$bin/psql" -X -q -v ON_ERROR_STOP=1 -h "$server" -d postgres -f smoke.sql; }
 
 main

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154 # ./dev sets what is not set here, and uses what is not used here
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154 # ./dev sets what is not set here, and uses what is not used here
 # Part of ./dev: what a machine has to have. Packages come from the distribution, as root; Rust's tools are built, and kept
 # in a folder of the user's own.
 set -euo pipefail
@@ -6,6 +6,67 @@ set -euo pipefail
 readonly CARGO_FUZZ_VERSION=0.13.2
 readonly CARGO_DENY_VERSION=0.20.2
 readonly META_VALIDATOR_VERSION=0.7.0
+
+# ---------------------------------------------------------------------------------------------------------------
+# The major version
+
+# Sets `major`, which all that follows is about, and where it comes from.
+choose_major() {
+    (($# < 2)) || die "one major version, not \"$*\": ./dev $command $1"
+    major=${1:-$(installed_major)}
+    if [[ -z $major ]]; then
+        update_package_lists
+        major=$(distribution_major)
+        [[ -n $major ]] || die "no PostgreSQL is installed and apt knows of none; say which: one of ${MAJORS[*]}"
+    fi
+    [[ " ${MAJORS[*]} " == *" $major "* ]] || die "PostgreSQL $major is not supported, only ${MAJORS[*]}; say which:" \
+        "./dev $command 17"
+    readonly major
+    # One for each major: its configuration names one installation, and a change of it is a build from scratch.
+    export PGRX_HOME=$TARGET/pgrx/$major
+    choose_origin
+}
+
+# The newest major that can be built against, else the newest that only lacks its headers.
+installed_major() {
+    local candidate with_headers=() without=()
+    for candidate in "${MAJORS[@]}"; do
+        ! has_server "$candidate" || without+=("$candidate")
+        ! has_server "$candidate" || ! has_headers "$candidate" || with_headers+=("$candidate")
+    done
+    say "${with_headers[0]:-${without[0]:-}}"
+}
+
+# The newest major that this machine can get besides its own.
+another_major() {
+    local own candidate
+    read_package_lists_once >&2
+    own=$(installed_major)
+    for candidate in "${MAJORS[@]}"; do
+        [[ $candidate != "${own:-$(distribution_major)}" && $(origin_of "$candidate") != none ]] || continue
+        say "$candidate"
+        return
+    done
+    die "this machine can get no PostgreSQL besides its own: $ADD_PGDG"
+}
+
+# Every major that this machine can get, one after the other, and a table. Sets all up first, in the terminal's
+# foreground, where sudo may ask for a password.
+test_all_majors() {
+    local candidate majors=()
+    need_cargo
+    read_package_lists_once
+    for candidate in "${MAJORS[@]}"; do
+        if [[ $(origin_of "$candidate") == none ]]; then
+            majors+=("$candidate=$(why_none "$candidate"): $ADD_PGDG")
+        else
+            step "setting up PostgreSQL $candidate"
+            ./dev setup "$candidate" || say "so the tests on PostgreSQL $candidate will be red"
+            majors+=("$candidate")
+        fi
+    done
+    run_program test-all "${majors[@]}"
+}
 
 # ---------------------------------------------------------------------------------------------------------------
 # The distribution's packages
@@ -31,36 +92,38 @@ has_libclang() {
         { has_files '/usr/lib/llvm-*/lib/libclang.so*' && has_files '/usr/lib/llvm-*/lib/clang/*/include/stddef.h'; }
 }
 
-# One line for each missing package: its name, a colon, what it is for.
+# One line for each package that is missing for what the argument names: its name, a colon, what it is for.
 missing_packages() {
-    case $1 in
-        package-test)
-            # An ordinary user's PATH may lack this folder.
-            [[ -x /usr/sbin/debootstrap ]] || say "debootstrap: makes the clean Debian"
-            return
-            ;;
-        fuzz) have c++ || say "g++: compiles the fuzzer's engine" ;;
-        audit) ;;
-        *) missing_packages_of_servers "$1" ;;
-    esac
     have cc || say "gcc: the linker that Rust calls"
     has_files '/usr/include/*/bits/types.h' || say "libc6-dev: the C library's headers"
-}
-
-missing_packages_of_servers() {
-    "packages_for_$origin"
-    has_libclang || say "libclang-dev: reads the server's headers for Rust"
-    [[ $1 != valgrind ]] || have valgrind || say "valgrind: watches a server's memory"
-    [[ $1 != bench ]] || have valgrind || say "valgrind: counts instructions"
-    [[ $1 != tests ]] || have gdb || say "gdb: stops a process of a server between two steps"
-    [[ $1 != tests ]] || has_files '/usr/lib/*/faketime/libfaketime.so.1' ||
-        say "libfaketime: moves a server's clock in tests"
-    [[ $1 != tests ]] || ! is_root || have sudo ||
-        say "sudo: pgrx-tests runs its server through it, since a server refuses to run as root"
-    [[ $1 != tests && $1 != lint ]] || have shellcheck || say "shellcheck: reads the shell scripts"
-    [[ $1 != tests && $1 != lint ]] || have codespell || say "codespell: finds misspelt words"
-    [[ $1 != tests ]] || have make || say "make: tries the Makefile"
-    [[ $1 != package ]] || have dpkg-shlibdeps || say "dpkg-dev: finds what the package depends on"
+    if [[ $1 != fuzz && $1 != audit ]]; then
+        "packages_for_$origin"
+        has_libclang || say "libclang-dev: reads the server's headers for Rust"
+    fi
+    case $1 in
+        tests)
+            have gdb || say "gdb: stops a process of a server between two steps"
+            has_files '/usr/lib/*/faketime/libfaketime.so.1' || say "libfaketime: moves a server's clock in tests"
+            ! is_root || have sudo ||
+                say "sudo: pgrx-tests runs its server through it, since a server refuses to run as root"
+            have make || say "make: tries the Makefile"
+            ;;&
+        tests | lint)
+            have shellcheck || say "shellcheck: reads the shell scripts"
+            have codespell || say "codespell: finds misspelt words"
+            ;;
+        examples)
+            has_pip || say "python3-pip: installs Python's drivers and ORMs"
+            have npm || say "npm: installs those of JavaScript"
+            have javac || say "default-jdk-headless: compiles and runs those of Java"
+            ;;
+        fuzz) have c++ || say "g++: compiles the fuzzer's engine" ;;
+        bench) have valgrind || say "valgrind: counts instructions" ;;
+        valgrind) have valgrind || say "valgrind: watches a server's memory" ;;
+        package) have dpkg-shlibdeps || say "dpkg-dev: finds what the package depends on" ;;
+        # An ordinary user's PATH may lack this folder.
+        package-test) [[ -x /usr/sbin/debootstrap ]] || say "debootstrap: makes the clean Debian" ;;
+    esac
 }
 
 install_missing_packages() {
@@ -122,22 +185,21 @@ need_rust_component() {
 # The version that Cargo.toml pins, the one place where it stands.
 pgrx_version() { sed -n 's/^pgrx *=.*"=\([0-9.]*\)".*/\1/p' Cargo.toml; }
 
-# Sets CARGO_PGRX, which pgrx-tests reads too.
-need_cargo_pgrx() {
-    # Without its default features, which are for downloading PostgreSQL's sources and would want OpenSSL's headers.
-    need_tool CARGO_PGRX cargo-pgrx "$(pgrx_version)" --no-default-features
-    export CARGO_PGRX
-}
-
-# Sets a variable to the path of a tool of that version: the user's own, else one that is built with the options that
-# follow, and kept. Another version that a user has stays as it is.
+# Sets and exports a variable to the path of a tool of that version: the user's own, else one that is built with the options
+# of `cargo install` that follow, and kept. Another version that a user has stays as it is.
 need_tool() {
     local tool=$2 version=$3 folder=$CACHE/$2-$3 candidate
+    export "${1?}"
     for candidate in "$(command -v "$tool" || true)" "$folder/bin/$tool"; do
         printf -v "$1" %s "$candidate"
         ! is_tool_of_version "$candidate" "$tool" "$version" || return 0
     done
-    install_cargo_tool "$tool" "$version" "$folder" "${@:4}"
+    step "building $tool $version into $folder: some minutes, once"
+    make_run_folder
+    # Unoptimized, since that builds in a third of the time and a run is short.
+    PATH=$folder/bin:$PATH CARGO_TARGET_DIR=$folder/build CARGO_PROFILE_DEV_DEBUG=false run cargo install "$tool" \
+        --version "=$version" --locked --debug --root "$folder" "${@:4}"
+    rm -rf "$folder/build"
 }
 
 # A subcommand of cargo is called by its name, also by cargo.
@@ -145,15 +207,4 @@ is_tool_of_version() {
     local call=("$1")
     [[ $2 != cargo-* ]] || call+=("${2#cargo-}")
     [[ -x $1 && $("${call[@]}" --version 2>/dev/null) =~ (^|/)"$2 $3"( |$) ]]
-}
-
-# Builds a tool of that name and version into a folder, with further options of `cargo install`.
-install_cargo_tool() {
-    local tool=$1 version=$2 folder=$3
-    step "building $tool $version into $folder: some minutes, once"
-    make_run_folder
-    # Unoptimized, since that builds in a third of the time and a run is short.
-    PATH=$folder/bin:$PATH CARGO_TARGET_DIR=$folder/build CARGO_PROFILE_DEV_DEBUG=false run cargo install "$tool" \
-        --version "=$version" --locked --debug --root "$folder" "${@:4}"
-    rm -rf "$folder/build"
 }

@@ -1,5 +1,4 @@
--- The table of the demo, on one shard. psql sets :shard.
-CREATE EXTENSION pg_snowflake;
+-- The table of the demo, on one shard of which :shard is the number.
 CREATE SEQUENCE posts_id_seq;
 
 -- Defaults are evaluated in column order, so the call that makes an id lies between the two clock readings

@@ -21,6 +21,7 @@
 //! | [`regress`] | PostgreSQL's own test drivers |
 //! | [`debugger`], [`valgrind`] | a server under gdb, under valgrind |
 //! | [`fleet`] | a router and its shards |
+//! | [`claims`] | what a demonstration claims, checked and printed |
 //! | [`campaign`], [`mod@bench`] | the programs of `./dev campaign` and `./dev bench` |
 //! | [`record`] | figures that go into the documentation |
 //!
@@ -33,6 +34,7 @@
 pub mod ask;
 pub mod bench;
 pub mod campaign;
+pub mod claims;
 pub mod clock;
 mod cluster;
 pub mod debugger;

@@ -4,11 +4,10 @@
 mod load;
 mod plans;
 mod relocation;
-mod report;
 mod timings;
 
+use pg_snowflake_servertest::claims::{Claims, step};
 use pg_snowflake_servertest::fleet::{Fleet, is_available};
-use report::{Claims, step};
 use std::process::ExitCode;
 
 const SERVERS: usize = 4;

@@ -1,6 +1,6 @@
 //! Which servers a statement on the router asks, and what they compute.
 
-use crate::report::{Claims, say, step};
+use pg_snowflake_servertest::claims::{Claims, say, step};
 use pg_snowflake_servertest::fleet::audit::number;
 use pg_snowflake_servertest::fleet::{Fleet, schema};
 use postgres::Client;

@@ -1,6 +1,6 @@
 //! A shard moves to a fifth server while clients write to it.
 
-use crate::report::{Claims, milliseconds, say, step};
+use pg_snowflake_servertest::claims::{Claims, milliseconds, say, step};
 use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
 use pg_snowflake_servertest::fleet::relocation::{Swapped, copy, forget, swap};
 use pg_snowflake_servertest::fleet::writers::{

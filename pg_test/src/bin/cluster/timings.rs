@@ -1,7 +1,7 @@
 //! What a query costs that goes by the router.
 
-use crate::report::{Claims, milliseconds, say, step};
 use pg_snowflake_servertest::SUPERUSER;
+use pg_snowflake_servertest::claims::{Claims, milliseconds, say, step};
 use pg_snowflake_servertest::fleet::{Fleet, schema};
 use postgres::{Client, Statement};
 use std::time::{Duration, Instant};

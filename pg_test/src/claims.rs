@@ -1,4 +1,4 @@
-//! What the program prints.
+//! What the demonstrations print: steps, what belongs to them, and claims that hold or do not.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub fn say(what: &str) {
     }
 }
 
-/// What the program claims, and whether all of it held.
+/// What a program claims, and whether all of it held.
 #[derive(Default)]
 pub struct Claims {
     broken: usize,

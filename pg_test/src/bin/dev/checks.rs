@@ -1,0 +1,383 @@
+//! The checks and tests, in phases, and how they went.
+
+use crate::report::{self, Counts, Report, table};
+use crate::tools::{
+    Result, about, cargo, cargo_pgrx, command, execute, execute_and_read, is_interrupted, major,
+    output, pg_config, run_folder, server_version, survive_interruption, target, tool, top,
+};
+use nix::unistd::geteuid;
+use pg_snowflake_servertest::claims::step;
+use pg_snowflake_servertest::{Cluster, SUPERUSER, installation};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// The tests on real servers.
+const PACKAGE: &str = "pg_snowflake_servertest";
+/// What has dependencies of its own, and is no member of the workspace.
+pub const FUZZ_CRATE: &str = "pg_test/fuzz/Cargo.toml";
+/// Names the file in which a run on several majors wants the report of each.
+const LOG: &str = "TESTS_LOG";
+
+/// A run of the tests, and the file that its report is also written to.
+#[derive(Default)]
+struct Run {
+    report: Report,
+    log: Option<PathBuf>,
+}
+
+impl Run {
+    fn new() -> Self {
+        survive_interruption();
+        Run { report: Report::default(), log: std::env::var_os(LOG).map(PathBuf::from) }
+    }
+
+    fn note(&mut self, line: &str) {
+        self.report.read(line);
+        if let Some(log) = &self.log {
+            append(log, line);
+        }
+    }
+
+    /// Runs a part, and says what it is, that it went well, and how long it took.
+    fn phase(&mut self, title: &str, part: impl FnOnce(&mut Self) -> Result) -> Result {
+        let started = Instant::now();
+        println!();
+        step(title);
+        self.note(&report::begin(title));
+        part(self).map_err(|error| match is_interrupted() {
+            true => format!("interrupted in: {title}"),
+            false => format!(
+                "{error}\n==> RED: {title} (PostgreSQL {}); what comes after it was not run",
+                major()
+            ),
+        })?;
+        let seconds = started.elapsed().as_secs_f64();
+        println!("    {title}: green after {seconds:.1} s");
+        self.note(&report::end(seconds));
+        Ok(())
+    }
+
+    /// Runs a command that runs tests.
+    fn count(&mut self, command: &mut Command) -> Result {
+        execute_and_read(command, |line| self.note(line))
+    }
+
+    fn lint(&mut self) -> Result {
+        self.phase("format", |_| format())?;
+        self.phase("clippy", |_| clippy())?;
+        self.phase("docs", |_| docs())?;
+        self.phase("shell scripts", |_| shell_scripts())?;
+        self.phase("spelling", |_| spelling())?;
+        // By PGXN's own validator.
+        self.phase("META.json", |_| execute(command(tool("META_VALIDATOR")?).arg("META.json")))
+    }
+
+    fn all(&mut self) -> Result {
+        self.lint()?;
+        self.phase("unit, property and in-server tests", Self::tests_of_the_crates)?;
+        // The tests before it have put a debug library in its place.
+        self.phase("release library", |_| {
+            execute(command("./dev").args(["build", &major().to_string()]))
+        })?;
+        self.phase("real-server tests", |run| {
+            let mut test = server_tests(&["--no-fail-fast"]);
+            let_upgrade(&mut test)?;
+            run.count(&mut test)
+        })?;
+        self.phase("Makefile", |_| makefile())
+    }
+
+    /// Unit and property tests, the examples in the core crate's documentation, and the tests that pgrx-tests runs inside a
+    /// server.
+    fn tests_of_the_crates(&mut self) -> Result {
+        self.count(&mut cargo(&["test", "--package", "pg_snowflake_core"]))?;
+        let mut test = cargo_pgrx(&["test", &format!("pg{}", major()), "--pgdata"])?;
+        test.arg(run_folder().join("pgrx"));
+        if geteuid().is_root() {
+            test.args(["--runas", "postgres"]);
+        }
+        self.count(&mut test)
+    }
+
+    fn show_green(&self, what: &str) -> Result {
+        println!();
+        step(&format!("{what} on {}", server_version()?));
+        print!("{}", self.report);
+        Ok(())
+    }
+}
+
+/// Everything.
+pub fn all() -> Result {
+    let mut run = Run::new();
+    run.all()?;
+    run.show_green("all green")
+}
+
+/// What needs no server.
+pub fn lint() -> Result {
+    Run::new().lint()
+}
+
+/// Behaviour with the library that users get: what a second major may get wrong. Format, clippy, docs, the campaign and
+/// the tests within a server are the business of [`all`].
+pub fn short() -> Result {
+    let mut run = Run::new();
+    run.phase("behaviour on real servers", |run| {
+        run.count(&mut server_tests(&["--no-fail-fast", "--test", "servers"]))
+    })?;
+    run.show_green("the short suite is green")
+}
+
+/// Those tests on real servers whose name contains `name`, the timed ones included.
+pub fn named(name: &str) -> Result {
+    let mut run = Run::new();
+    let binaries = ["--test", "servers", "--test", "campaign", "--test", "figures"];
+    run.phase(&format!("tests named {name}"), |run| {
+        run.count(server_tests(&["--no-fail-fast"]).args(binaries).args(["--", name]))
+    })?;
+    if run.report.counts() == Counts::default() {
+        return Err(format!("no test on real servers has \"{name}\" in its name"));
+    }
+    print!("\n{}", run.report);
+    Ok(())
+}
+
+/// Tests of rates and delays, which want the machine to themselves.
+pub fn figures() -> Result {
+    let mut run = Run::new();
+    run.phase("rates and delays", |run| {
+        run.count(&mut server_tests(&["--no-fail-fast", "--test", "figures"]))
+    })?;
+    run.show_green("rates and delays are as they should be")
+}
+
+/// The SQL tests and a load of several sessions, on servers whose memory is watched.
+pub fn under_valgrind() -> Result {
+    let mut run = Run::new();
+    // One at a time, and what they found is shown also where it is nothing.
+    let mut test = server_tests(&["--test", "valgrind", "--", "--test-threads=1", "--nocapture"]);
+    run.phase("servers under valgrind", |run| run.count(&mut test))?;
+    run.show_green("nothing is wrong with the memory")
+}
+
+/// The campaign's program with these options.
+pub fn campaign(options: &[String]) -> Result {
+    let mut campaign = cargo(&["run", "--quiet", "--package", PACKAGE, "--bin", "campaign", "--"]);
+    let_upgrade(&mut campaign)?;
+    step(&format!("the campaign on {}", server_version()?));
+    execute(campaign.args(options).env("PG_CONFIG", pg_config()))
+}
+
+/// Has a command try upgrades where there is a major to upgrade to, for which it builds the extension.
+fn let_upgrade(test: &mut Command) -> Result {
+    let supported = std::env::var("SUPPORTED").unwrap_or_default();
+    let supported: Vec<u32> = supported.split(' ').filter_map(|major| major.parse().ok()).collect();
+    let installation = PathBuf::from(tool("INSTALLATION")?);
+    let is_in_system =
+        |major| Path::new(&format!("/usr/lib/postgresql/{major}/bin/postgres")).exists();
+    let is_private =
+        |major| installation.with_file_name(format!("postgresql-{major}")).join("version").exists();
+    if let Some(next) = next_major(major(), &supported, is_in_system, is_private) {
+        step(&format!("building for PostgreSQL {next} too, to upgrade to"));
+        let mut pg_config = String::new();
+        let mut build = command("./dev");
+        execute_and_read(build.args(["pg-config", &next.to_string()]), |line| {
+            pg_config = line.to_owned()
+        })?;
+        test.env("PG_CONFIG_NEXT", pg_config);
+    }
+    Ok(())
+}
+
+/// The lowest supported major above this one that is installed, in the system or privately, and of the same origin: minor
+/// releases of another day may not know what this one leaves in its catalog.
+fn next_major(
+    major: u32,
+    supported: &[u32],
+    is_in_system: impl Fn(u32) -> bool,
+    is_private: impl Fn(u32) -> bool,
+) -> Option<u32> {
+    let is_of_same_origin = |next: u32| {
+        is_in_system(next) == is_in_system(major) && (is_in_system(next) || is_private(next))
+    };
+    supported.iter().copied().filter(|&next| next > major && is_of_same_origin(next)).min()
+}
+
+/// Drivers and ORMs.
+pub fn examples() -> Result {
+    let mut run = Run::new();
+    let mut test = cargo(&["test", "--package", "pg_snowflake_examples", "--no-fail-fast"]);
+    test.env("PG_CONFIG", pg_config());
+    run.phase("drivers and ORMs", |run| run.count(&mut test))?;
+    run.show_green("the examples are green")
+}
+
+/// Everything on each of these majors, one after the other, whatever becomes of the others. One that comes with "=" and a
+/// reason is left out for that reason.
+pub fn on_all_majors(majors: &[String]) -> Result {
+    survive_interruption();
+    let mut reports = Vec::new();
+    let mut is_green = true;
+    for entry in majors {
+        let (major, reason) = reason_in(entry);
+        println!();
+        step(&format!("PostgreSQL {major}"));
+        let log = run_folder().join(format!("tests-{major}.log"));
+        append(&log, "");
+        if let Some(reason) = reason {
+            println!("left out: {reason}");
+            append(&log, &format!("left out: {reason}"));
+        } else {
+            let tests = execute(command("./dev").args(["test", major]).env(LOG, &log));
+            is_green &= tests.is_ok();
+        }
+        if is_interrupted() {
+            return Err("interrupted".to_owned());
+        }
+        let lines = std::fs::read_to_string(&log).map_err(about(&log))?;
+        let mut report = Report::parse(&lines);
+        if report == Report::default() {
+            // It has not come to the first phase.
+            report.read(&report::begin("setup"));
+        }
+        reports.push((major.to_owned(), report));
+    }
+    print!("\n{}", table(&reports));
+    if is_green { Ok(()) } else { Err("not all majors are green".to_owned()) }
+}
+
+/// A major, and the reason for which it is left out.
+fn reason_in(entry: &str) -> (&str, Option<&str>) {
+    entry.split_once('=').map_or((entry, None), |(major, reason)| (major, Some(reason)))
+}
+
+fn append(log: &Path, line: &str) {
+    let file = OpenOptions::new().create(true).append(true).open(log);
+    file.and_then(|mut file| writeln!(file, "{line}")).expect("the log can be written");
+}
+
+/// Tests of this package; without other arguments all but those that are only run where they are asked for.
+fn server_tests(arguments: &[&str]) -> Command {
+    let mut test = cargo(&["test", "--package", PACKAGE]);
+    test.args(arguments).env("PG_CONFIG", pg_config());
+    test
+}
+
+fn format() -> Result {
+    execute(&mut cargo(&["fmt", "--all", "--check"]))?;
+    execute(&mut cargo(&["fmt", "--manifest-path", FUZZ_CRATE, "--check"]))
+}
+
+fn clippy() -> Result {
+    const REFUSE_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
+    let features = features();
+    execute(
+        cargo(&["clippy", "--workspace", "--all-targets", "--no-default-features"])
+            .args(["--features", &features])
+            .args(REFUSE_WARNINGS),
+    )?;
+    // They are no targets of "all", since nobody should run them unasked.
+    execute(
+        cargo(&["clippy", "--package", PACKAGE, "--test", "valgrind", "--test", "figures"])
+            .args(REFUSE_WARNINGS),
+    )?;
+    // The targets too. Nothing is linked here, so the engine, which wants a C++ compiler, need not be there: a library is
+    // only named.
+    execute(
+        cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets"])
+            .arg("--target-dir")
+            .arg(target())
+            .args(REFUSE_WARNINGS)
+            .env("CUSTOM_LIBFUZZER_PATH", target().join("libFuzzer.a")),
+    )
+}
+
+fn docs() -> Result {
+    execute(
+        cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])
+            .args(["--no-default-features", "--features", &features()])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )
+}
+
+fn features() -> String {
+    format!("pg{} pg_test", major())
+}
+
+fn shell_scripts() -> Result {
+    let scripts = tracked_files(&["*.sh", "dev", ".ci/run"])?;
+    execute(command("shellcheck").arg("--external-sources").args(scripts))
+}
+
+/// What people read: in code, names are joined words.
+fn spelling() -> Result {
+    // A misspelt layout, to show what is said to it; a word of SQL, and one of Rust.
+    let known = ["--ignore-words-list", "twiter,inout,crate"];
+    execute(command("codespell").args(known).args(tracked_files(&["*.md", "*.sql"])?))
+}
+
+fn tracked_files(patterns: &[&str]) -> Result<Vec<String>> {
+    let files = output(command("git").arg("ls-files").args(patterns))?;
+    Ok(files.lines().map(str::to_owned).collect())
+}
+
+/// The targets that PostgreSQL people type, into a folder of their own and against a throwaway server, from nothing on.
+fn makefile() -> Result {
+    let make = || -> Result<Command> {
+        let mut make = command("make");
+        make.args(["--no-print-directory", "--silent"]);
+        make.arg(format!("PG_CONFIG={}", pg_config().display()));
+        let cargo_pgrx = PathBuf::from(tool("CARGO_PGRX")?);
+        let tools = cargo_pgrx.parent().unwrap_or(top()).to_owned();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = [tools].into_iter().chain(std::env::split_paths(&path));
+        make.env("PATH", std::env::join_paths(folders).map_err(|error| error.to_string())?);
+        Ok(make)
+    };
+    let destination = run_folder().join("destination");
+    execute(command("make").args(["--silent", "PG_CONFIG=none", "clean"]))?;
+    let server = Cluster::new();
+    execute(make()?.arg("installcheck").env("PGHOST", server.dir()).env("PGUSER", SUPERUSER))?;
+    output(&mut make()?)?;
+    execute(make()?.arg(format!("DESTDIR={}", destination.display())).arg("install"))?;
+    let library = installation::pg_config("--pkglibdir").join("pg_snowflake.so");
+    // The folder stands below that one by its whole name.
+    let mut installed = destination.into_os_string();
+    installed.push(&library);
+    execute(command("cmp").arg(installed).arg(library))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{next_major, reason_in};
+
+    #[test]
+    fn an_upgrade_goes_to_the_next_major_of_the_same_origin() {
+        let supported = [18, 17, 16, 15];
+        let next = |major, in_system: &[u32], private: &[u32]| {
+            next_major(
+                major,
+                &supported,
+                |major| in_system.contains(&major),
+                |major| private.contains(&major),
+            )
+        };
+        // The private folder has copies of the system's as well.
+        assert_eq!(next(15, &[15], &[15, 16, 18]), None);
+        assert_eq!(next(15, &[15, 17, 18], &[15]), Some(17));
+        assert_eq!(next(16, &[15], &[15, 16, 17, 18]), Some(17));
+        assert_eq!(next(16, &[18], &[16, 17, 18]), Some(17));
+        assert_eq!(next(18, &[], &[15, 18]), None);
+        assert_eq!(next(17, &[17, 19], &[17]), None, "19 is not supported");
+    }
+
+    #[test]
+    fn a_major_may_come_with_the_reason_for_which_it_is_left_out() {
+        assert_eq!(reason_in("18"), ("18", None));
+        assert_eq!(reason_in("16=apt has none: a=b"), ("16", Some("apt has none: a=b")));
+    }
+}

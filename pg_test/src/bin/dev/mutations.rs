@@ -1,0 +1,125 @@
+//! Each safety taken out in turn: built in a copy of the tree into a copy of the installation, it has to break the short
+//! campaign.
+
+use crate::tools::{
+    Result, about, cargo, cargo_pgrx, command, copy_installation, execute, output, run_folder,
+    target, top,
+};
+use pg_snowflake_servertest::claims::{say, step};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// Tries all patches.
+pub fn run() -> Result {
+    let folder = top().join("pg_test/mutations");
+    let entries = fs::read_dir(&folder).map_err(about(&folder))?;
+    let mut patches: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    patches.sort();
+    let mut survivors = Vec::new();
+    for patch in &patches {
+        let name = patch.file_stem().unwrap_or_default().to_string_lossy();
+        let text = fs::read_to_string(patch).map_err(about(patch))?;
+        step(&format!("{name}: {}", text.lines().next().unwrap_or_default()));
+        let pg_config = build(patch)?;
+        match campaign(&pg_config)? {
+            Verdict::Found(rows) => rows.iter().for_each(|row| say(row)),
+            Verdict::NotFound => {
+                say("not found");
+                survivors.push(name.into_owned());
+            }
+            Verdict::FailedOtherwise(said) => {
+                return Err(format!("{said}\nthe campaign failed in another way"));
+            }
+        }
+    }
+    if survivors.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("the campaign did not find: {}", survivors.join(", ")))
+    }
+}
+
+/// What the campaign has to say of a mutation.
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    /// The rows of its table with a broken promise.
+    Found(Vec<String>),
+    NotFound,
+    FailedOtherwise(String),
+}
+
+impl Verdict {
+    fn of(is_sound: bool, said: &str) -> Self {
+        let is_broken = |line: &&str| line.starts_with('|') && line.contains("promise broken");
+        let rows: Vec<String> = said.lines().filter(is_broken).map(str::to_owned).collect();
+        match (is_sound, rows.is_empty()) {
+            (true, _) => Verdict::NotFound,
+            (false, false) => Verdict::Found(rows),
+            (false, true) => Verdict::FailedOtherwise(said.to_owned()),
+        }
+    }
+}
+
+/// The `pg_config` of a copy of the installation that has the extension with that patch.
+fn build(patch: &Path) -> Result<PathBuf> {
+    let (tree, copy) = (run_folder().join("mutant"), run_folder().join("postgresql"));
+    for folder in [&tree, &copy] {
+        if folder.exists() {
+            fs::remove_dir_all(folder).map_err(about(folder))?;
+        }
+    }
+    fs::create_dir(&tree).map_err(about(&tree))?;
+    let files = run_folder().join("files");
+    fs::write(&files, output(command("git").args(["ls-files", "-z"]))?).map_err(about(&files))?;
+    let archive = run_folder().join("tree.tar");
+    execute(
+        command("tar")
+            .arg("--create")
+            .arg("--null")
+            .arg("--files-from")
+            .arg(&files)
+            .arg("--file")
+            .arg(&archive),
+    )?;
+    // The date of now, else cargo takes the patched file for one that it has compiled.
+    execute(
+        command("tar")
+            .args(["--extract", "--touch", "--file"])
+            .arg(&archive)
+            .arg("--directory")
+            .arg(&tree),
+    )?;
+    execute(command("git").arg("-C").arg(&tree).arg("apply").arg(patch))?;
+    let pg_config = copy_installation(&copy)?;
+    let mut install = cargo_pgrx(&["install", "--release", "--pg-config"])?;
+    install.arg(&pg_config).current_dir(&tree);
+    output(install.env("CARGO_TARGET_DIR", target().join("pg_snowflake-mutations")))?;
+    Ok(pg_config)
+}
+
+fn campaign(pg_config: &Path) -> Result<Verdict> {
+    let log = run_folder().join("campaign.log");
+    let file = File::create(&log).map_err(about(&log))?;
+    let stderr = file.try_clone().map_err(about(&log))?;
+    let mut campaign = cargo(&["run", "--quiet", "--package", "pg_snowflake_servertest"]);
+    campaign.args(["--bin", "campaign", "--", "--short"]).env("PG_CONFIG", pg_config);
+    let is_sound = execute(campaign.stdout(Stdio::from(file)).stderr(Stdio::from(stderr))).is_ok();
+    Ok(Verdict::of(is_sound, &fs::read_to_string(&log).map_err(about(&log))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict;
+
+    #[test]
+    fn a_mutation_is_found_by_a_broken_promise_and_by_nothing_else() {
+        let broken = "| kill | 3 ids returned twice: promise broken |";
+        let table = format!("some words\n| fault | ids |\n{broken}\n| steps | 0 |\n");
+
+        assert_eq!(Verdict::of(false, &table), Verdict::Found(vec![broken.to_owned()]));
+        assert_eq!(Verdict::of(true, "| kill | 0 |"), Verdict::NotFound);
+        let panic = "thread 'main' panicked: the server does not come up";
+        assert_eq!(Verdict::of(false, panic), Verdict::FailedOtherwise(panic.to_owned()));
+    }
+}

@@ -1,0 +1,155 @@
+//! Running other programs, and what `./dev` says of this machine.
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use pg_snowflake_servertest::installation;
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// An error is a sentence for the person at the terminal.
+pub type Result<T = ()> = std::result::Result<T, String>;
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// The top of the source tree.
+pub fn top() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the tree")
+}
+
+/// Where cargo builds.
+pub fn target() -> PathBuf {
+    top().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+/// The folder of this run, which `./dev` removes.
+pub fn run_folder() -> PathBuf {
+    std::env::temp_dir()
+}
+
+/// The major version of the PostgreSQL under test.
+pub fn major() -> u32 {
+    installation::major(installation::bindir())
+}
+
+/// As in "PostgreSQL 15.20 (Debian …)".
+pub fn server_version() -> Result<String> {
+    let version = output(command(installation::bindir().join("postgres")).arg("--version"))?;
+    Ok(version.trim().replace("postgres (PostgreSQL)", "PostgreSQL"))
+}
+
+/// What `./dev` has found or built, by the variable that has its path.
+pub fn tool(variable: &str) -> Result<OsString> {
+    std::env::var_os(variable).ok_or_else(|| format!("{variable} is not set: ./dev sets it"))
+}
+
+/// A command in the top of the tree, with nothing to read.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(top()).stdin(Stdio::null());
+    command
+}
+
+/// cargo, with these arguments.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let mut cargo = command("cargo");
+    cargo.args(arguments);
+    cargo
+}
+
+/// `cargo pgrx`, with these arguments.
+pub fn cargo_pgrx(arguments: &[&str]) -> Result<Command> {
+    let mut cargo_pgrx = command(tool("CARGO_PGRX")?);
+    cargo_pgrx.arg("pgrx").args(arguments);
+    Ok(cargo_pgrx)
+}
+
+/// The `pg_config` of the installation under test.
+pub fn pg_config() -> PathBuf {
+    installation::bindir().join("pg_config")
+}
+
+/// Copies the installation under test to a new folder, and returns the `pg_config` of the copy.
+pub fn copy_installation(to: &Path) -> Result<PathBuf> {
+    let from = PathBuf::from(tool("INSTALLATION")?);
+    let below = installation::bindir().strip_prefix(&from);
+    let below =
+        below.map_err(|_| format!("the servers' programs are not in {}", from.display()))?;
+    execute(command("cp").arg("-a").arg(&from).arg(to))?;
+    Ok(to.join(below).join("pg_config"))
+}
+
+/// Runs a command, whose output goes where ours goes.
+pub fn execute(command: &mut Command) -> Result {
+    refuse_if_interrupted()?;
+    let status = command.status().map_err(|error| cannot_run(command, &error))?;
+    if status.success() { Ok(()) } else { Err(format!("{}: {status}", shown(command))) }
+}
+
+/// Runs a command, passes its standard output on as it comes, and shows each line to `read`.
+pub fn execute_and_read(command: &mut Command, mut read: impl FnMut(&str)) -> Result {
+    refuse_if_interrupted()?;
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().map_err(|error| cannot_run(command, &error))?;
+    let mut stdout = BufReader::new(child.stdout.take().expect("standard output is piped"));
+    let mut line = Vec::new();
+    while stdout.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+        // Whoever reads ours may have gone; the command is to be waited for all the same.
+        let _ = std::io::stdout().write_all(&line);
+        read(String::from_utf8_lossy(&line).trim_end());
+        line.clear();
+    }
+    let status = child.wait().map_err(|error| cannot_run(command, &error))?;
+    if status.success() { Ok(()) } else { Err(format!("{}: {status}", shown(command))) }
+}
+
+/// Runs a command, and returns its standard output; the error shows what it wrote.
+pub fn output(command: &mut Command) -> Result<String> {
+    refuse_if_interrupted()?;
+    let output = command.output().map_err(|error| cannot_run(command, &error))?;
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(stdout);
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{}: {}\n{stdout}{stderr}", shown(command), output.status))
+}
+
+/// From now on a signal that ends programs does not end this one. It ends the command that is running, and then nothing
+/// more is run, so that the phase that was under way can be named. Commands get the signals as ever.
+pub fn survive_interruption() {
+    extern "C" fn interrupted(_: i32) {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    let action =
+        SigAction::new(SigHandler::Handler(interrupted), SaFlags::SA_RESTART, SigSet::empty());
+    for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
+        // SAFETY: the handler stores into an atomic and does nothing else.
+        unsafe { sigaction(signal, &action) }.expect("these signals can be handled");
+    }
+}
+
+/// Whether one of those signals came.
+pub fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+fn refuse_if_interrupted() -> Result {
+    if is_interrupted() { Err("interrupted".to_owned()) } else { Ok(()) }
+}
+
+fn cannot_run(command: &Command, error: &std::io::Error) -> String {
+    format!("cannot run {}: {error}", shown(command))
+}
+
+/// The command as somebody would type it, nearly.
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
+/// An error with the name of the file that it is about.
+pub fn about(path: &Path) -> impl Fn(std::io::Error) -> String {
+    move |error| format!("{}: {error}", path.display())
+}
