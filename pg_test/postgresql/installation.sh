@@ -149,7 +149,7 @@ download_source() {
         die "cannot get the source package of PostgreSQL $major from Debian ${SOURCE_SUITES[$major]}: $ADD_PGDG"
 }
 
-# With contrib and without ECPG. Optimized as far as compiles fast: twice as fast as what Debian's package has.
+# With contrib, without ECPG, and at -O1, which is a quarter less work: some two minutes on two cores.
 # Programs and modules look for libpq from where they are, since the whole will be copied.
 compile_postgres() {
     cd "$1" &&
