@@ -2,9 +2,10 @@
 
 use super::{Fleet, schema};
 use crate::cluster::SUPERUSER;
-use crate::wait::Stop;
+use crate::wait::{Stop, StopAtEnd};
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
+use std::thread::scope;
 use std::time::{Duration, Instant};
 
 /// How the bodies of these clients' posts begin.
@@ -39,16 +40,35 @@ impl Journal {
     }
 }
 
+/// Does something to the fleet while three clients write: one to that shard through the router, one to the next shard, and
+/// one to the first directly. Gives what each wrote, in that order, and what `work` gave.
+pub fn while_writing<T>(
+    fleet: &mut Fleet,
+    shard: usize,
+    work: impl FnOnce(&mut Fleet) -> T,
+) -> ([Journal; 3], T) {
+    let shards = fleet.shards().len();
+    let (users, others) = (users_of(fleet, shard), users_of(fleet, shard + 1));
+    let [first, second, third] = [(); 3].map(|()| fleet.router.connect());
+    let stop = Stop::default();
+    scope(|scope| {
+        let moving = scope.spawn(|| write_through_router(first, shards, &users, &stop));
+        let staying = scope.spawn(|| write_through_router(second, shards, &others, &stop));
+        let direct = scope.spawn(|| write_directly(third, users[0], &stop));
+        let at_the_end = StopAtEnd(&stop);
+        let done = work(fleet);
+        drop(at_the_end);
+        let journals = [moving, staying, direct]
+            .map(|client| client.join().expect("a client goes on to the end"));
+        (journals, done)
+    })
+}
+
 /// Posts by these users in turn, through the router, counting each in its user's row in the same transaction.
 ///
 /// # Panics
 /// Where a statement fails: whoever comes by the router notices nothing of a move.
-pub fn write_through_router(
-    mut client: Client,
-    shards: usize,
-    users: &[i64],
-    stop: &Stop,
-) -> Journal {
+fn write_through_router(mut client: Client, shards: usize, users: &[i64], stop: &Stop) -> Journal {
     let insert = client
         .prepare(&format!(
             "INSERT INTO posts VALUES (snowflake_nextval('ids', {shards} + snowflake_shard_id($1) % {shards}), $1, $2)
@@ -80,7 +100,7 @@ pub fn write_through_router(
 ///
 /// # Panics
 /// Where a statement fails in another way.
-pub fn write_directly(mut router: Client, user_id: i64, stop: &Stop) -> Journal {
+fn write_directly(mut router: Client, user_id: i64, stop: &Stop) -> Journal {
     let mut shard = Direct::connect(&mut router, user_id);
     let mut journal = Journal::default();
     while !stop.is_called() {

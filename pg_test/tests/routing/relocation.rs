@@ -3,14 +3,12 @@
 use pg_snowflake_servertest::ask::refused;
 use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
 use pg_snowflake_servertest::fleet::relocation::{copy, swap};
-use pg_snowflake_servertest::fleet::writers::{
-    Journal, MARK, Post, users_of, write_directly, write_through_router,
-};
+use pg_snowflake_servertest::fleet::writers::{Journal, MARK, Post, users_of, while_writing};
 use pg_snowflake_servertest::fleet::{Fleet, schema};
 use pg_snowflake_servertest::id::{counter, is_increasing, split};
 use pg_snowflake_servertest::installation::has_contrib;
 use pg_snowflake_servertest::sequence::counter_in_an_hour;
-use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
+use pg_snowflake_servertest::wait::{wait_for, wait_for_more_rows};
 use postgres::{Client, Transaction};
 use std::thread::scope;
 
@@ -56,27 +54,19 @@ pub fn small_fleet() -> Option<Fleet> {
 
 /// Moves the shard while one client writes to it through the router, one to another shard, and one directly to it.
 fn move_under_load(fleet: &mut Fleet, target: usize) -> [Journal; 3] {
-    let shards = fleet.shards().len();
-    let (users, others) = (users_of(fleet, SHARD), users_of(fleet, SHARD + 1));
-    let [first, second, third] = [(); 3].map(|()| fleet.router.connect());
-    let mut fourth = fleet.servers[target].connect();
-    let stop = Stop::default();
-    scope(|scope| {
-        let moving = scope.spawn(|| write_through_router(first, shards, &users, &stop));
-        let staying = scope.spawn(|| write_through_router(second, shards, &others, &stop));
-        let direct = scope.spawn(|| write_directly(third, users[0], &stop));
-        let at_the_end = StopAtEnd(&stop);
+    let (journals, ()) = while_writing(fleet, SHARD, |fleet| {
         wait_until_all_write(fleet);
         let copied = copy(fleet, SHARD, target);
-        let is_held = keep_busy(&mut fourth);
+        let mut new = fleet.servers[target].connect();
+        let is_held = keep_busy(&mut new);
         let old = fleet.connect_to_shard(SHARD);
-        let busy = scope.spawn(|| let_go_in_the_swap(is_held, old));
-        swap(fleet, copied);
+        scope(|scope| {
+            scope.spawn(|| let_go_in_the_swap(is_held, old));
+            swap(fleet, copied);
+        });
         wait_until_all_write(fleet);
-        drop(at_the_end);
-        busy.join().expect("a table can be locked");
-        [moving, staying, direct].map(|client| client.join().expect("a client goes on to the end"))
-    })
+    });
+    journals
 }
 
 /// Waits until each of the three clients has written some more.

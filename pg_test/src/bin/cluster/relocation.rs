@@ -3,14 +3,11 @@
 use pg_snowflake_servertest::claims::{Claims, milliseconds, say, step};
 use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
 use pg_snowflake_servertest::fleet::relocation::{Swapped, copy, forget, swap};
-use pg_snowflake_servertest::fleet::writers::{
-    Journal, users_of, write_directly, write_through_router,
-};
+use pg_snowflake_servertest::fleet::writers::{Journal, users_of, while_writing};
 use pg_snowflake_servertest::fleet::{Fleet, schema};
 use pg_snowflake_servertest::id::{first_counter_at, is_increasing, now_ms, split};
 use pg_snowflake_servertest::record::thousands;
-use pg_snowflake_servertest::wait::{Stop, StopAtEnd};
-use std::thread::{scope, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// The shard that moves.
@@ -73,15 +70,7 @@ impl Journals {
 }
 
 fn move_under_load(fleet: &mut Fleet, target: usize) -> (Journals, Swapped) {
-    let shards = fleet.shards().len();
-    let (users, others) = (users_of(fleet, SHARD), users_of(fleet, SHARD + 1));
-    let [first, second, third] = [(); 3].map(|()| fleet.router.connect());
-    let stop = Stop::default();
-    scope(|scope| {
-        let moving = scope.spawn(|| write_through_router(first, shards, &users, &stop));
-        let staying = scope.spawn(|| write_through_router(second, shards, &others, &stop));
-        let direct = scope.spawn(|| write_directly(third, users[0], &stop));
-        let at_the_end = StopAtEnd(&stop);
+    let ([moving, staying, direct], swapped) = while_writing(fleet, SHARD, |fleet| {
         sleep(BESIDE);
         let began = Instant::now();
         let copied = copy(fleet, SHARD, target);
@@ -91,11 +80,9 @@ fn move_under_load(fleet: &mut Fleet, target: usize) -> (Journals, Swapped) {
         ));
         let swapped = swap(fleet, copied);
         sleep(BESIDE);
-        drop(at_the_end);
-        let [moving, staying, direct] = [moving, staying, direct]
-            .map(|client| client.join().expect("a client goes on to the end"));
-        (Journals { moving, staying, direct }, swapped)
-    })
+        swapped
+    });
+    (Journals { moving, staying, direct }, swapped)
 }
 
 fn check_rows(findings: &Findings, journals: &Journals, claims: &mut Claims) {
