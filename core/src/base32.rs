@@ -1,7 +1,7 @@
 //! Ids as 13 characters of Crockford's base 32, which sort as the ids do.
 //!
-//! Crockford's alphabet leaves out I, L, O and U, and reads I and L as 1 and O as 0, so that a token can be read
-//! aloud and typed again. 13 characters hold 65 bits: the first is at most F.
+//! Crockford's alphabet omits I, L, O and U. Decoding reads I and L as 1 and O as 0, so an id can be read aloud
+//! and typed. 13 characters hold 65 bits, so the first is at most F.
 
 use std::error::Error;
 use std::fmt;
@@ -11,16 +11,16 @@ const LENGTH: usize = 13;
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// Why a text is no id.
+/// Why a text is not an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base32Error {
-    /// It has this many bytes.
+    /// The text has this many bytes instead of 13.
     Length(usize),
-    /// It has characters beyond ASCII.
+    /// The text contains a character that is not ASCII.
     NotAscii,
-    /// It has this character.
+    /// The text contains this character, which is not in the alphabet.
     Character(char),
-    /// Its first character is this one, above F: the value has more than 64 bits.
+    /// The text begins with this character, above F: the value has more than 64 bits.
     TooLarge(char),
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Base32Error {
 
 impl Error for Base32Error {}
 
-/// The id in upper case. Ids that are not negative sort as their texts do, byte by byte.
+/// The id as upper-case text. The texts of nonnegative ids sort bytewise as the ids do.
 ///
 /// ```
 /// use pg_snowflake_core::base32;
@@ -56,7 +56,8 @@ pub fn encode(id: i64) -> String {
         .collect()
 }
 
-/// The id that `text` stands for, in upper or lower case. Bytes, since a text in another encoding is not a Rust string.
+/// Parses an id, in upper or lower case. It takes bytes, because a text in another encoding is not a Rust
+/// string.
 ///
 /// ```
 /// use pg_snowflake_core::base32::{self, Base32Error};
@@ -65,7 +66,7 @@ pub fn encode(id: i64) -> String {
 /// assert_eq!(base32::decode(b"1ASD13XH1F80U"), Err(Base32Error::Character('U')));
 /// ```
 pub fn decode(text: &[u8]) -> Result<i64, Base32Error> {
-    // Before anything is read: a text can have 1 GB.
+    // Check the length first: a text can have 1 GB.
     if text.len() != LENGTH {
         return Err(Base32Error::Length(text.len()));
     }

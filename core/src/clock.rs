@@ -1,37 +1,37 @@
-//! What a backend may believe of its clock.
+//! The guard against clock steps.
 //!
-//! A wall clock can step: NTP, a resumed virtual machine, an operator. [`Guard`] remembers the highest
-//! reading that this backend has seen, so that a sequence that was reset in the same breath as a backward
-//! step still starts above everything this backend can have issued. It also notices forward jumps,
-//! since a forward jump is what later leaves a sequence ahead of the clock. The guard is arithmetic on
-//! numbers that the caller reads; only [`Clock`] reads the machine's monotonic clock.
+//! A wall clock can step: NTP, a resumed virtual machine, an operator. [`Guard`] remembers the highest reading
+//! of this backend, so that a sequence that is reset just as the clock steps back still starts above every id
+//! that this backend can have issued. It also detects forward jumps, because a clock that jumps forward and is
+//! corrected later leaves sequences ahead of it. The guard works on readings that the caller passes; only
+//! [`Clock`] reads the machine's monotonic clock.
 
 use std::time::{Duration, Instant};
 
-/// A wall clock that runs ahead of the monotonic one by more than this between two looks has jumped.
-/// One second is far above what slewing does (NTP slews at most 500 ppm), and far below what matters
-/// to an operator.
+/// The wall clock has jumped forward if it gains more than this on the monotonic clock between two checks. One
+/// second is far above what slewing does (NTP slews at most 500 ppm), and far below what matters to an
+/// operator.
 const FORWARD_JUMP_US: i64 = 1_000_000;
 
-/// What the clock says, and the floor below which nothing may be issued.
+/// A clock reading, and the floor below which no id may be issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// The wall clock, in microseconds since 1970.
     pub reading_us: i64,
-    /// The highest reading that this backend has seen; at least `reading_us`.
+    /// The highest reading of this backend; at least `reading_us`.
     pub high_water_us: i64,
 }
 
 /// A step of the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The clock reads lower than it did, by this many microseconds.
+    /// The clock reads this many microseconds less than before.
     Backward(i64),
-    /// The clock has gained this many microseconds on the monotonic clock.
+    /// The clock gained this many microseconds on the monotonic clock.
     Forward(i64),
 }
 
-/// What one backend has seen of its clock.
+/// The steps of one backend's clock, and its highest reading.
 ///
 /// ```
 /// use pg_snowflake_core::clock::{Guard, Now, Step};
@@ -47,24 +47,24 @@ pub enum Step {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
-    /// The last reading, and the wall and monotonic readings that forward jumps are measured against.
-    /// `None` until the first reading.
+    /// The last reading, and the wall and monotonic readings that forward jumps are measured from. `None` until
+    /// the first reading.
     last: Option<Seen>,
     high_water_us: i64,
-    /// The steps back that were seen.
+    /// The steps back.
     pub backward: Steps,
-    /// The jumps forward that were seen.
+    /// The jumps forward.
     pub forward: Steps,
 }
 
-/// How often the clock stepped in one direction, and how far at the most.
+/// The number of clock steps in one direction, and the largest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     /// The number of steps.
     pub count: i64,
-    /// The size of the largest, in microseconds.
+    /// The size of the largest step, in microseconds.
     pub largest_us: i64,
-    /// What the wall clock read after the last, in microseconds since 1970.
+    /// The wall clock after the last step, in microseconds since 1970.
     pub last_at_us: Option<i64>,
 }
 
@@ -84,10 +84,11 @@ struct Seen {
 }
 
 impl Guard {
-    /// Takes note of a wall reading, both clocks in microseconds, and says whether the wall clock stepped.
+    /// Records a reading of the wall clock, in microseconds since 1970, and returns the step if the clock
+    /// stepped. `monotonic_us` reads a monotonic clock, in microseconds.
     ///
-    /// The monotonic clock is asked only when the wall clock has moved by more than a second since the
-    /// last time it was asked: no smaller movement can hide a jump of more than a second.
+    /// `monotonic_us` is called for the first reading, after a step back, and when the wall clock has moved by
+    /// more than a second since the last call: a smaller movement cannot hide a jump of more than a second.
     #[inline]
     pub fn observe(
         &mut self,
@@ -137,7 +138,7 @@ impl Seen {
     }
 }
 
-/// The machine's clocks, seen through a [`Guard`]. The wall clock is read by the caller.
+/// The machine's clocks, seen through a [`Guard`]. The caller reads the wall clock.
 #[derive(Debug)]
 pub struct Clock {
     guard: Guard,
@@ -152,14 +153,14 @@ impl Clock {
         Clock { guard, started: None }
     }
 
-    /// Takes note of what the wall clock reads, in microseconds since 1970.
+    /// Records a reading of the wall clock, in microseconds since 1970.
     #[inline]
     pub fn read(&mut self, wall_us: i64) -> (Now, Option<Step>) {
         let started = &mut self.started;
         self.guard.observe(wall_us, || micros(started.get_or_insert_with(Instant::now).elapsed()))
     }
 
-    /// What the guard has seen.
+    /// The guard, with the steps so far.
     #[inline]
     pub fn guard(&self) -> &Guard {
         &self.guard
@@ -228,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_forward_jump_is_seen_through_readings_that_are_close_together() {
-        // Less than a second after the anchor, and the jump itself carries it over.
+        // The second reading is less than a second after the first; the jump itself makes it more.
         assert_eq!(
             steps(&[(0, 0), (900_000, 900_000), (900_000 + SECOND + 2, 900_001)]),
             [None, None, Some(Step::Forward(SECOND + 1))]

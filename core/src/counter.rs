@@ -1,30 +1,31 @@
 //! The logical clock: where a sequence's counter goes next.
 //!
-//! [`advance`] is the whole policy, as a function of numbers: no page, no lock, no clock of its own.
-//! Uniqueness rests on one rule, that a counter is only ever moved up; the clock decides how far.
+//! [`advance`] is the whole policy, a function of numbers: it knows no page, lock or clock. Uniqueness depends
+//! on one rule: the counter only ever moves up. The clock decides how far.
 
 use crate::clock::Now;
 use crate::layout::Layout;
 
-/// How far ahead a WAL record covers the counter: 100 ms at full rate, so that a sequence writes about
-/// 10 records a second however busy it is. A crash skips at most this much.
+/// How far ahead a WAL record covers the counter: 100 ms at full rate. So a sequence writes about 10 records a
+/// second, however busy it is, and a crash skips at most this much.
 const LOG_AHEAD_US: i64 = 100_000;
 
-/// The shortest wait, if `max_lead` has room for it 20 times. Callers that wake each millisecond, for as many ids as
-/// a millisecond has, are kept busy waking up and meeting at the page's lock: 4 sessions at the default layout's
-/// limit used 0.26 to 0.58 of a core more than without a wait, and with 5 ms at most 0.16. The rate is the same,
-/// since what is not taken while they sleep is within the lead when they wake.
+/// The shortest wait, or `max_lead` / 20 or `max_wait` if that is less. Without it, callers that compete for
+/// the ids of one millisecond wake up every millisecond and contend for the page's lock: 4 sessions at the
+/// default layout's limit used 0.26 to 0.58 of a core more than without a wait, and at most 0.16 with 5 ms. The
+/// rate is the same, since ids that are not fetched while callers sleep are still within the lead when they
+/// wake up.
 const REST_US: i64 = 5_000;
 
 /// How many values core's `nextval()` logs ahead: `SEQ_LOG_VALS` (commands/sequence.c).
 const SEQ_LOG_VALS: i64 = 32;
 
-/// Where a sequence stands, as its tuple says (`FormData_pg_sequence_data`).
+/// The state of a sequence, as in its tuple (`FormData_pg_sequence_data`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The last counter that was taken; the next one, where `is_called` is false.
+    /// The last counter issued; the next one if `is_called` is false.
     pub last_value: i64,
-    /// Whether `last_value` has been taken.
+    /// Whether `last_value` has been issued.
     pub is_called: bool,
 }
 
@@ -37,82 +38,82 @@ pub struct Policy {
     pub max_wait_us: i64,
 }
 
-/// What a caller brings to a sequence.
+/// The input of one call, apart from the state of the sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The layout that the counters are for.
+    /// The layout of the counters.
     pub layout: Layout,
     /// The limits on lead and waiting.
     pub policy: Policy,
-    /// The clock.
+    /// The clock reading.
     pub now: Now,
-    /// The highest counter of this layout that the session has taken from the sequence.
+    /// The highest counter of this layout that the session has fetched from the sequence.
     pub taken: Option<i64>,
 }
 
-/// What is to be done.
+/// The decision of [`advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Take these counters.
+    /// Issue these counters.
     Issue(Run),
-    /// The lead is over the limit: ask again in `us` microseconds.
+    /// The lead is above the limit: try again in `us` microseconds.
     Wait {
-        /// Until the lead is within the limit, or a little longer.
+        /// The time until the lead is within the limit, or a little more.
         us: i64,
     },
-    /// Nothing can be issued.
+    /// No counter can be issued.
     Refuse(Refusal),
 }
 
-/// A run of counters.
+/// Consecutive counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The first counter.
     pub first: i64,
-    /// The last counter, and the tuple's new `last_value`.
+    /// The last counter, which becomes the tuple's `last_value`.
     pub last: i64,
 }
 
-/// How far the WAL covers a sequence once a run has been taken.
+/// The WAL coverage of a sequence after a run has been issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coverage {
-    /// The last counter that is covered: where replay leaves the sequence.
+    /// The last counter covered: replay sets the sequence to it.
     pub last: i64,
-    /// Whether a record has to be written for that.
+    /// Whether this needs a new WAL record.
     pub is_new: bool,
 }
 
 impl Coverage {
-    /// The tuple's new `log_cnt`: how many values plain `nextval` may take before it writes a record.
+    /// The tuple's new `log_cnt`: how many values plain `nextval` may fetch before it writes a record.
     ///
-    /// At most as many as core would let it take. Commands that rewrite a sequence may copy `log_cnt` into storage that no
-    /// record covers, and plain `nextval` believes it there.
+    /// At most as many as core itself logs ahead. Commands that rewrite a sequence may copy `log_cnt` to
+    /// storage that no record covers, and plain `nextval` trusts it there.
     #[inline]
     pub fn log_cnt(self, run: Run) -> i64 {
         (self.last - run.last).min(SEQ_LOG_VALS)
     }
 }
 
-/// Why nothing can be issued.
+/// Why no counter can be issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The clock is this many microseconds before the layout's epoch.
+    /// The clock is before the layout's epoch.
     ClockBeforeEpoch {
-        /// Distance to the epoch.
+        /// How far it is before the epoch, in microseconds.
         us: i64,
     },
-    /// The next counter is further ahead of the clock than a call may wait for.
+    /// The next counter is so far ahead of the clock that the wait would exceed `max_wait`.
     TooFarAhead {
         /// How far its tick is ahead of the clock, in microseconds.
         lead_us: i64,
-        /// How long the clock would take to come within the permitted lead, in microseconds.
+        /// How long the clock needs to come within `max_lead` of it, in microseconds.
         wait_us: i64,
-        /// What stands ahead of the clock.
+        /// What is ahead of the clock.
         ahead: Ahead,
     },
     /// The next counter is above the sequence's MAXVALUE.
     AboveMaxValue {
-        /// The counter that was due.
+        /// The next counter.
         counter: i64,
         /// MAXVALUE.
         max_value: i64,
@@ -121,33 +122,33 @@ pub enum Refusal {
     LayoutUsedUp,
 }
 
-/// What stands ahead of the clock.
+/// What is ahead of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// The sequence: its last counter was issued when the clock stood higher, or under another layout.
+    /// The sequence: its last counter was issued before the clock stepped back, or with another layout.
     Sequence,
-    /// This backend's high-water mark: the clock stepped back while the backend watched.
+    /// This backend's high-water mark: the backend has seen the clock step back.
     HighWater {
         /// How far the mark is above the clock, in microseconds.
         step_us: i64,
     },
 }
 
-/// Counters that a session has taken and not yet used: the rest of a run of `CACHE n`.
+/// Counters that a session has fetched and not yet used: the rest of a run of `CACHE n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cached {
-    /// The layout that the counters are for.
+    /// The layout of the counters.
     pub layout: Layout,
     /// The next counter to use.
     pub next: i64,
-    /// The last counter taken.
+    /// The last counter fetched.
     pub last: i64,
 }
 
 impl Cached {
-    /// Whether the next cached counter may be used: it is of the same layout, its tick is not behind the clock
-    /// (then ids would carry a time that has passed, and sort below other sessions'), and not further ahead of
-    /// it than the policy permits.
+    /// Whether the next cached counter may be used. It must be of the same layout, not behind the clock (its id
+    /// would carry a time in the past, and sort below those of other sessions), and not further ahead of the
+    /// clock than the policy allows.
     #[inline]
     pub fn is_usable(&self, layout: &Layout, policy: Policy, now: Now) -> bool {
         let tick = layout.tick_of(self.next);
@@ -156,21 +157,21 @@ impl Cached {
             && tick <= lead_limit(*layout, policy, now.reading_us)
     }
 
-    /// What is left after the next counter has been used.
+    /// The rest after the next counter has been used.
     #[inline]
     pub fn rest(self) -> Option<Cached> {
         (self.next < self.last).then_some(Cached { next: self.next + 1, ..self })
     }
 }
 
-/// The last tick that a counter may have when the clock reads `unix_us`.
+/// The highest tick that may be issued when the clock reads `unix_us`.
 #[inline]
 fn lead_limit(layout: Layout, policy: Policy, unix_us: i64) -> i64 {
     layout.tick_at(unix_us) + layout.ticks_in(policy.max_lead_us)
 }
 
-/// The first tick that may be used: the clock's; after a step back the one after the highest that was seen, in
-/// which ids may have been issued.
+/// The lowest tick that may be issued: the clock's. After a step back, it is the tick after the high-water
+/// mark's, in which ids may have been issued.
 #[inline]
 fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
     if now.high_water_us > now.reading_us {
@@ -180,16 +181,16 @@ fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
     }
 }
 
-/// The counter that is due.
+/// The next counter, before the limits are checked.
 #[inline]
 fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
     let Request { layout, policy, now, taken } = request;
-    // A sequence that stands at the end of bigint has no next value; saturating leaves it there, where it
-    // is far ahead of the clock, or used up.
+    // A sequence at the end of bigint has no next value. Saturating keeps it there, far ahead of the clock or
+    // at the end of the layout.
     let next = state.last_value.saturating_add(i64::from(state.is_called));
     let first = layout.not_before(next, floor_tick);
-    // At or below what this session has taken, the sequence was reset within a tick. The session goes on
-    // above; unless what it took is so far in the future that setting the sequence back was the remedy.
+    // At or below the counters that this session has fetched, the sequence was reset. The session continues above
+    // them, unless they are so far in the future that the reset was meant to undo that.
     let is_within_lead =
         |taken| layout.tick_of(taken) <= lead_limit(layout, policy, now.high_water_us);
     match taken {
@@ -198,10 +199,10 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
     }
 }
 
-/// Moves the counter forward: to the clock where the clock is ahead, else by one.
+/// Moves the counter forward: to the clock's tick if the clock is ahead, else by one.
 ///
-/// `max_value` is the sequence's MAXVALUE, and `count` how many counters are wanted, at least 1; fewer are issued where
-/// the lead or an end is near.
+/// `max_value` is the sequence's MAXVALUE. `count` is the number of counters wanted, at least 1; fewer are
+/// issued near the limit of the lead or an end.
 ///
 /// ```
 /// use pg_snowflake_core::clock::Now;
@@ -217,12 +218,12 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 /// };
 /// let now_tick = TWITTER.tick_at(reading_us);
 ///
-/// // Behind the clock: to its tick, and the seq goes on.
+/// // Behind the clock: the counter jumps to the clock's tick, and seq continues.
 /// let behind = State { last_value: TWITTER.at_tick(6, now_tick - 1000), is_called: true };
 /// let first = TWITTER.at_tick(7, now_tick);
 /// assert_eq!(advance(behind, i64::MAX, 1, request), Decision::Issue(Run { first, last: first }));
 ///
-/// // 100 ms and a tick ahead: the clock comes within the limit in a millisecond, and a wait is 5 ms or more.
+/// // 100 ms and a tick ahead: within the limit in a millisecond, but a wait is at least 5 ms.
 /// let ahead = State { last_value: TWITTER.at_tick(0, now_tick + 101), is_called: true };
 /// assert_eq!(advance(ahead, i64::MAX, 1, request), Decision::Wait { us: 5_000 });
 /// ```
@@ -250,7 +251,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
     }
 
     let end = max_value.min(layout.max_counter());
-    // At the end of bigint there is no next counter, and saturating makes `first` the last one again.
+    // At the end of bigint there is no next counter: saturating would issue the last one again.
     let has_no_next = (state.is_called && first <= state.last_value) || taken == Some(first);
     if first > end || has_no_next {
         return Decision::Refuse(Refusal::LayoutUsedUp);
@@ -259,7 +260,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
     Decision::Issue(Run { first, last })
 }
 
-/// The lead is over the limit: wait where that is short, else refuse.
+/// The lead is above the limit: wait if the wait is short enough, else refuse.
 fn hold(first_tick: i64, limit: i64, request: Request) -> Decision {
     let Request { layout, policy, now, .. } = request;
     let now_tick = layout.tick_at(now.reading_us);
@@ -270,8 +271,8 @@ fn hold(first_tick: i64, limit: i64, request: Request) -> Decision {
         return Decision::Wait { us: wait_us.max(rest_us) };
     }
     let lead_us = layout.instant_of(first_tick).saturating_sub(now.reading_us);
-    // Where the counter is hardly above the highest reading, the step that this backend saw is the whole
-    // cause.
+    // If the counter is hardly above the limit at the high-water mark, the step back that this backend saw is
+    // the only cause.
     let stepped_back = now.high_water_us > now.reading_us;
     let ahead = if stepped_back && first_tick <= lead_limit(layout, policy, now.high_water_us) + 1 {
         Ahead::HighWater { step_us: now.high_water_us.saturating_sub(now.reading_us) }
@@ -281,8 +282,8 @@ fn hold(first_tick: i64, limit: i64, request: Request) -> Decision {
     Decision::Refuse(Refusal::TooFarAhead { lead_us, wait_us, ahead })
 }
 
-/// Decides whether the run needs a WAL record, as `nextval_internal()` does. `covered` is the last counter that a record
-/// covers already; `None` where replay would find no such record.
+/// Decides whether the run needs a WAL record, as `nextval_internal()` does. `covered` is the last counter
+/// covered by a record that replay would find; `None` if there is no such record.
 #[inline]
 pub fn cover(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) -> Coverage {
     if let Some(last) = covered.filter(|&last| run.last <= last) {

@@ -1,26 +1,27 @@
-//! The beginning of a text that is too long to repeat in a message.
+//! Excerpts of texts that are too long to repeat in a message.
 //!
-//! The server allocates less than 1 GB at a time, and a text can be almost as long. A message that repeated it whole could
-//! not be reported: pgrx copies a message outside of what catches errors, and the server process ended.
+//! The server allocates less than 1 GB at a time, and a text can be almost as long. A message that repeated all
+//! of it could not be reported: pgrx copies a message outside of its error handling, and the server process
+//! would exit.
 
 use std::borrow::Cow;
 
-/// How many characters of a user's text a message repeats.
+/// The maximum number of characters of a user's text that a message repeats.
 const CHARACTERS: usize = 100;
 
-/// A user's text for a message: whole, or its beginning with an ellipsis. Every message that repeats one calls this before
-/// it formats it.
+/// A user's text for a message: whole, or shortened with an ellipsis. Every message that repeats such a text
+/// calls this before formatting.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
     clipped(text, CHARACTERS)
 }
 
-/// As [`excerpt`], for a text that may be in another encoding; `None` where what would be repeated is not ASCII.
+/// Like [`excerpt`], for a text that may be in another encoding; `None` if the part to repeat is not ASCII.
 pub fn ascii_excerpt(text: &[u8]) -> Option<Cow<'_, str>> {
     let beginning = &text[..text.len().min(CHARACTERS + 1)];
     str::from_utf8(beginning).ok().filter(|text| text.is_ascii()).map(excerpt)
 }
 
-/// The text, or so many of its characters and an ellipsis.
+/// The text, or its first `characters` characters and an ellipsis.
 ///
 /// ```
 /// use pg_snowflake_core::excerpt::clipped;

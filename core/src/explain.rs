@@ -1,10 +1,11 @@
-//! An id drawn with its bits and what they mean, for people. Pure text; times are in UTC.
+//! A drawing of an id's bits and their meaning, for people. Times are in UTC.
 
 use crate::layout::{Fields, Layout};
 use crate::layout_spec;
 use jiff::Timestamp;
 
-/// The id's bits, field by field from the highest, each with its value: `fields` are those of `id` in `layout`.
+/// Draws the id's bits, field by field from the highest, each with its value. `fields` are those of `id` in
+/// `layout`.
 ///
 /// ```
 /// use pg_snowflake_core::{explain::explain, presets::INSTAGRAM};
@@ -44,7 +45,7 @@ fn title(layout: &Layout) -> String {
     }
 }
 
-/// The instant at which a tick begins, as RFC 3339 has it where the year has four digits.
+/// The instant at which a tick begins, in RFC 3339 format; after the year 9999, a text that says so.
 ///
 /// ```
 /// use pg_snowflake_core::{explain::instant, presets::JS53};
@@ -69,7 +70,7 @@ impl Field {
     fn line(&self) -> String {
         let Field { name, bits, value, meaning } = self;
         let width = usize::from(*bits);
-        // Without bits there is nothing to draw, where format would draw a 0.
+        // format! would print a 0 for a field without bits.
         let drawn = if width == 0 { String::new() } else { format!("{value:0width$b}") };
         format!("{name:<5} {bits:>2} bits  {drawn:<48}  {meaning}")
     }

@@ -3,7 +3,7 @@
 use crate::counter::State;
 use crate::layout::Layout;
 
-/// The room that a sequence has: behind the clock, and before its end.
+/// The distance of a sequence from the clock and from its end.
 ///
 /// ```
 /// use pg_snowflake_core::counter::State;
@@ -19,18 +19,17 @@ use crate::layout::Layout;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headroom {
-    /// The time of the last id, in microseconds since 1970; `None` where none can have been taken: the sequence was
-    /// never called, or holds a negative number, which no id has.
+    /// The time of the last id, in microseconds since 1970. `None` if there is no such id: the sequence was
+    /// never called, or holds a negative number, which is not the counter of an id.
     pub last_us: Option<i64>,
-    /// How far the sequence is ahead of the clock, in microseconds; 0 where the clock has passed it.
+    /// How far the sequence is ahead of the clock, in microseconds; 0 if the clock has passed it.
     pub lead_us: i64,
-    /// How many ids can still be taken if it starts now, up to the end of the layout or to MAXVALUE, saturating at the
-    /// end of `i64`.
+    /// The number of ids left from now to the end of the layout or to MAXVALUE, saturating at the end of `i64`.
     pub ids_left: i64,
 }
 
 impl Headroom {
-    /// That of a sequence with this state and MAXVALUE in `layout` when the clock reads `now_us`.
+    /// The headroom of a sequence with this state and MAXVALUE in `layout` when the clock reads `now_us`.
     pub fn of(state: State, max_value: i64, layout: Layout, now_us: i64) -> Headroom {
         let tick = layout.tick_of(state.last_value);
         Headroom {
@@ -66,7 +65,7 @@ mod tests {
         Headroom::of(state, max_value, INSTAGRAM, NOW_US)
     }
 
-    /// The first counter of the clock's tick and so many milliseconds.
+    /// The first counter in the tick `ms` milliseconds after the clock's.
     fn counter_in(ms: i64) -> i64 {
         (INSTAGRAM.tick_at(NOW_US) + ms) << INSTAGRAM.seq_bits
     }
@@ -94,7 +93,7 @@ mod tests {
     #[test]
     fn what_is_left_is_counted_from_the_clock_or_from_a_sequence_ahead_of_it() {
         let end = INSTAGRAM.max_counter();
-        // The seq goes on rotating where the clock is ahead.
+        // If the clock is ahead, seq continues.
         assert_eq!(in_instagram(at(4, true), i64::MAX).ids_left, end - counter_in(0) - 5 + 1);
         assert_eq!(in_instagram(at(counter_in(80), true), i64::MAX).ids_left, end - counter_in(80));
         assert_eq!(in_instagram(at(end, true), i64::MAX).ids_left, 0);

@@ -1,16 +1,16 @@
-//! How an id's 64 bits are divided, and the arithmetic that follows from it.
+//! How an id's 64 bits are divided, and the arithmetic on them.
 //!
-//! Pure numbers: no server, no clock. With the shard field cut out of an id, what is left is one integer
-//! that only grows: `counter = tick << seq_bits | seq`. That counter is what a sequence holds; an id is the
-//! counter with the shard put back in.
+//! Without its shard field, an id is one integer that only grows: `counter = tick << seq_bits | seq`. A
+//! sequence holds that counter; an id is the counter with the shard inserted.
 
 use std::error::Error;
 use std::fmt;
 
-/// The widths of an id's fields, and what its time counts. The time field is always the highest.
+/// The widths of an id's fields, the length of a tick, and the epoch. The time field is always the highest.
 ///
-/// A preset, a layout that [`parse`](crate::layout_spec::parse) returns and one that [`Layout::unpack`] returns are valid. For
-/// one that is put together by hand [`Layout::is_valid`] says so; the arithmetic of one that is not may panic.
+/// Presets are valid, and so is a layout that [`parse`](crate::layout_spec::parse) or [`Layout::unpack`]
+/// returns. Check a layout that you construct yourself with [`Layout::is_valid`]: the arithmetic of an invalid
+/// one may panic.
 ///
 /// ```
 /// use pg_snowflake_core::{Fields, Layout, Unit};
@@ -41,11 +41,11 @@ pub struct Layout {
     pub shard_is_lowest: bool,
     /// Length of a tick.
     pub unit: Unit,
-    /// The instant of tick 0, in milliseconds since 1970-01-01 UTC, below 2^44.
+    /// The instant of tick 0, in milliseconds since 1970-01-01 UTC; below 2^44.
     pub epoch_ms: i64,
 }
 
-/// The lengths that a tick may have.
+/// The length of a tick.
 ///
 /// ```
 /// use pg_snowflake_core::Unit;
@@ -58,18 +58,18 @@ pub enum Unit {
     Us10,
     /// 100 microseconds.
     Us100,
-    /// A millisecond.
+    /// 1 millisecond.
     Ms1,
     /// 10 milliseconds.
     Ms10,
     /// 100 milliseconds.
     Ms100,
-    /// A second.
+    /// 1 second.
     S1,
 }
 
 impl Unit {
-    /// Every unit with its name in a layout's spec, in the order of their length.
+    /// Every unit with its name in a spec, from the shortest.
     pub const ALL: [(Unit, &str); 6] = [
         (Unit::Us10, "10us"),
         (Unit::Us100, "100us"),
@@ -79,7 +79,7 @@ impl Unit {
         (Unit::S1, "1s"),
     ];
 
-    /// Its length in microseconds.
+    /// The length in microseconds.
     #[inline]
     pub const fn us(self) -> i64 {
         match self {
@@ -92,7 +92,7 @@ impl Unit {
         }
     }
 
-    /// How many whole units are in `us` microseconds, rounded down. The divisors are constants, so that the
+    /// The number of whole units in `us` microseconds, rounded down. The divisors are constants, so that the
     /// compiler multiplies instead of dividing.
     #[inline]
     const fn count_in(self, us: i64) -> i64 {
@@ -106,7 +106,7 @@ impl Unit {
         }
     }
 
-    /// Its name in a layout's spec.
+    /// The name in a spec.
     #[inline]
     pub const fn name(self) -> &'static str {
         Unit::ALL[self as usize].1
@@ -124,7 +124,7 @@ pub struct Fields {
     pub seq: u32,
 }
 
-/// The field whose value an id has no room for.
+/// The field that cannot hold the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutOfRange {
     /// The time is before the layout's epoch or after its last tick.
@@ -147,17 +147,18 @@ impl fmt::Display for OutOfRange {
 
 impl Error for OutOfRange {}
 
-/// The most bits that a time field may have.
+/// The maximum width of the time field.
 pub const MAX_TIME_BITS: u8 = 48;
 
-/// The most bits that a shard or a seq field may have, so that each is an SQL `int` that is not negative.
+/// The maximum width of the shard field and of the seq field, so that a value fits in an SQL `int` without the
+/// sign.
 pub const MAX_OTHER_BITS: u8 = 31;
 
-/// Epochs are below this many milliseconds after 1970, in the year 2527, so that they fit in 44 bits.
+/// The exclusive upper limit of epochs, in milliseconds since 1970: the year 2527. An epoch fits in 44 bits.
 pub const EPOCH_MS_LIMIT: i64 = 1 << 44;
 
 impl Layout {
-    /// The layout in 64 bits, as it is stored: epoch 44 | unit 3 | order 1 | seq 5 | shard 5 | time 6.
+    /// Packs the layout into 64 bits, as it is stored: epoch 44 | unit 3 | order 1 | seq 5 | shard 5 | time 6.
     ///
     /// ```
     /// use pg_snowflake_core::{Layout, presets::TWITTER};
@@ -175,7 +176,7 @@ impl Layout {
             | self.time_bits as u64
     }
 
-    /// The layout that [`Layout::pack`] made `packed` of; `None` where there is none.
+    /// The layout that [`Layout::pack`] packed; `None` if `packed` is not a packed layout.
     pub const fn unpack(packed: u64) -> Option<Layout> {
         let unit = (packed >> 17 & 0b111) as usize;
         if unit >= Unit::ALL.len() {
@@ -192,7 +193,7 @@ impl Layout {
         if layout.is_valid() { Some(layout) } else { None }
     }
 
-    /// Whether the widths are within their limits and 64 at most in all, and the epoch within its own.
+    /// Whether the widths and the epoch are within their limits, and the widths are at most 64 in total.
     pub const fn is_valid(&self) -> bool {
         self.time_bits >= 1
             && self.time_bits <= MAX_TIME_BITS
@@ -203,7 +204,7 @@ impl Layout {
             && self.epoch_ms < EPOCH_MS_LIMIT
     }
 
-    /// Bits of all fields together.
+    /// The total width of the fields.
     #[inline]
     pub const fn bits(&self) -> u8 {
         self.time_bits + self.shard_bits + self.seq_bits
@@ -222,19 +223,19 @@ impl Layout {
         self.bits() == 64 || id as u64 >> self.bits() == 0
     }
 
-    /// The number of shards; a shard id is below it.
+    /// The number of shards. A shard id is below it.
     #[inline]
     pub const fn shards(&self) -> i64 {
         1 << self.shard_bits
     }
 
-    /// The number of ids that a shard has in a tick; a seq is below it.
+    /// The number of ids per shard and tick. A seq is below it.
     #[inline]
     pub const fn seqs(&self) -> i64 {
         1 << self.seq_bits
     }
 
-    /// Length of a tick in microseconds.
+    /// The length of a tick in microseconds.
     #[inline]
     pub const fn tick_us(&self) -> i64 {
         self.unit.us()
@@ -246,7 +247,7 @@ impl Layout {
         self.ticks_in(unix_us.saturating_sub(self.epoch_us()))
     }
 
-    /// How many whole ticks a duration has.
+    /// The number of whole ticks in a duration.
     #[inline]
     pub const fn ticks_in(&self, duration_us: i64) -> i64 {
         self.unit.count_in(duration_us)
@@ -264,8 +265,8 @@ impl Layout {
         (1 << self.time_bits) - 1
     }
 
-    /// The highest tick that generation may use: above it the id's sign bit would be set, and a
-    /// negative id sorts before all others.
+    /// The highest tick that may be issued. In a later one, the id's sign bit would be set, and a negative id
+    /// sorts before all others.
     #[inline]
     pub const fn max_tick(&self) -> i64 {
         let sign_free = 63 - self.low_bits();
@@ -273,7 +274,7 @@ impl Layout {
         (1 << bits) - 1
     }
 
-    /// The highest counter that generation may use: the last one in [`Layout::max_tick`].
+    /// The highest counter that may be issued: the last one in [`Layout::max_tick`].
     #[inline]
     pub const fn max_counter(&self) -> i64 {
         self.last_counter_in(self.max_tick())
@@ -294,19 +295,19 @@ impl Layout {
         (tick << self.seq_bits) | self.seq_mask()
     }
 
-    /// `counter` moved to `tick`, its seq kept: the jump to the clock.
+    /// `counter` moved to `tick` with its seq kept: the jump to the clock.
     #[inline]
     pub const fn at_tick(&self, counter: i64, tick: i64) -> i64 {
         (tick << self.seq_bits) | (counter & self.seq_mask())
     }
 
-    /// `counter`, at `tick` where that is ahead of it.
+    /// `counter`, moved to `tick` if that is ahead of it.
     #[inline]
     pub const fn not_before(&self, counter: i64, tick: i64) -> i64 {
         if tick > self.tick_of(counter) { self.at_tick(counter, tick) } else { counter }
     }
 
-    /// How many counters pass in `duration_us` at full rate; at least 1.
+    /// The number of counters in `duration_us` at full rate; at least 1.
     #[inline]
     pub const fn counters_in(&self, duration_us: i64) -> i64 {
         let counters = (duration_us as i128 * (1 << self.seq_bits)) / self.tick_us() as i128;
@@ -315,7 +316,7 @@ impl Layout {
 
     /// The id of `counter` on `shard`.
     ///
-    /// The caller keeps `counter` within `0..=max_counter()` and `shard` below [`Layout::shards`].
+    /// The caller must keep `counter` within `0..=max_counter()` and `shard` below [`Layout::shards`].
     ///
     /// ```
     /// use pg_snowflake_core::presets::TWITTER;
@@ -333,7 +334,7 @@ impl Layout {
         })
     }
 
-    /// The id of these fields, each of which the caller keeps within its width.
+    /// The id of these fields. The caller must keep each field within its width.
     #[inline]
     pub const fn compose(&self, fields: Fields) -> i64 {
         let Fields { tick, shard, seq } = fields;
@@ -342,9 +343,10 @@ impl Layout {
             | (seq as i64) << self.seq_shift()
     }
 
-    /// The id of the tick that `unix_us` falls in, on that shard, with that seq. `i64::MAX` is after every tick.
+    /// The id in the tick that `unix_us` falls in, with this shard and this seq. `i64::MAX` is after every
+    /// tick.
     ///
-    /// Fails where the layout has no room for one of the three.
+    /// Fails if the layout has no room for one of the three.
     ///
     /// ```
     /// use pg_snowflake_core::{OutOfRange, presets::TWITTER};
@@ -364,22 +366,22 @@ impl Layout {
         Ok(self.compose(Fields { tick, shard, seq }))
     }
 
-    /// `shard` as a shard id, if the layout has it.
+    /// `shard` as a shard id; `None` if the layout does not have it.
     #[inline]
     pub fn shard(&self, shard: i32) -> Option<u32> {
         below(self.shards(), shard)
     }
 
-    /// `tick` where the time field is, and all else 0.
+    /// `tick` in the place of the time field, with all other bits 0.
     #[inline]
     pub const fn shift_tick(&self, tick: i64) -> i64 {
         tick << self.low_bits()
     }
 
-    /// The fields of `id`, read as this layout. The time field is unsigned, so an id whose sign bit is
-    /// set still shows its true time.
+    /// The fields of `id` in this layout. The time field is unsigned, so an id with its sign bit set still
+    /// decodes to its true time.
     ///
-    /// Bits above the layout's are ignored: ask [`Layout::has`] first.
+    /// Bits above the layout's are ignored; check with [`Layout::has`] first.
     ///
     /// ```
     /// use pg_snowflake_core::{Fields, presets::TWITTER};
@@ -398,9 +400,8 @@ impl Layout {
         }
     }
 
-    /// The smallest id whose time is `unix_us` or later. Before the layout's epoch that is 0; after the
-    /// layout's last tick it is above every id, or `i64::MAX` where the ids fill 63 bits. `i64::MAX` is
-    /// after every tick.
+    /// The smallest id whose time is `unix_us` or later. Before the layout's epoch, it is 0. After the layout's
+    /// last tick, it is above every id, or `i64::MAX` if ids use 63 bits. `i64::MAX` is after every tick.
     ///
     /// ```
     /// use pg_snowflake_core::presets::TWITTER;
@@ -412,7 +413,7 @@ impl Layout {
     /// ```
     #[inline]
     pub const fn min_id(&self, unix_us: i64) -> i64 {
-        // Rounded up: an id's time is the beginning of its tick.
+        // Round up: an id's time is the beginning of its tick.
         let tick = self.tick_at(unix_us.saturating_sub(1)).saturating_add(1);
         if tick < 0 {
             0
@@ -430,19 +431,19 @@ impl Layout {
         self.epoch_ms * 1_000
     }
 
-    /// Bits below the time field.
+    /// The number of bits below the time field.
     #[inline]
     pub const fn low_bits(&self) -> u8 {
         self.shard_bits + self.seq_bits
     }
 
-    /// How far the shard field is from the right.
+    /// The number of bits below the shard field.
     #[inline]
     pub const fn shard_shift(&self) -> u8 {
         if self.shard_is_lowest { 0 } else { self.seq_bits }
     }
 
-    /// How far the seq field is from the right.
+    /// The number of bits below the seq field.
     #[inline]
     pub const fn seq_shift(&self) -> u8 {
         if self.shard_is_lowest { self.shard_bits } else { 0 }
@@ -454,7 +455,7 @@ impl Layout {
     }
 }
 
-/// `value`, if it is not negative and below `limit`.
+/// `value`, if it is neither negative nor above the limit.
 #[inline]
 fn below(limit: i64, value: i32) -> Option<u32> {
     u32::try_from(value).ok().filter(|&value| i64::from(value) < limit)
@@ -479,7 +480,7 @@ mod tests {
     fn the_last_counter_of_the_layout_gives_the_largest_id() {
         assert_eq!(INSTAGRAM.id(INSTAGRAM.max_counter(), 8191), i64::MAX);
         assert_eq!(INSTAGRAM.max_tick(), (1 << 40) - 1);
-        // 2046-06-27 17:00:49.497 UTC, from which on the sign bit would be set.
+        // 2046-06-27 17:00:49.497 UTC, from when on the sign bit would be set.
         assert_eq!(INSTAGRAM.instant_of(INSTAGRAM.max_tick() + 1), 2_413_731_649_497_000);
     }
 
@@ -502,7 +503,7 @@ mod tests {
         assert_eq!(JS53.min_id(JS53.instant_of(-1)), 0);
         assert_eq!(JS53.min_id(i64::MIN), 0);
         assert_eq!(JS53.min_id(i64::MAX), 1 << 53);
-        // Of 48 bits of seconds even the end of i64 is not the end.
+        // 48 bits of seconds reach beyond the end of i64 in microseconds.
         let of_an_eon =
             Layout { time_bits: 48, shard_bits: 0, seq_bits: 0, unit: Unit::S1, ..INSTAGRAM };
         assert_eq!(of_an_eon.min_id(i64::MAX), 1 << 48);
@@ -546,7 +547,7 @@ mod tests {
         assert_eq!(Layout::unpack(INSTAGRAM.pack() & !(0b111 << 17) | unit_6), None);
     }
 
-    /// A layout, and fields that it has room for.
+    /// A layout, and fields that fit in it.
     fn layout_and_fields() -> impl Strategy<Value = (Layout, Fields)> {
         any_layout().prop_flat_map(|layout| {
             (0..=layout.last_tick(), 0..layout.shards(), 0..layout.seqs()).prop_map(
@@ -591,7 +592,7 @@ mod tests {
             let id = layout.compose(fields);
             let made_us = layout.instant_of(fields.tick);
             let at_us = made_us.saturating_add(off_us);
-            // The last id of all cannot have a bound above it.
+            // No bound is above the last id of all.
             if (0..i64::MAX).contains(&id) && made_us < i64::MAX / 2 {
                 prop_assert_eq!(id >= layout.min_id(at_us), made_us >= at_us);
             }

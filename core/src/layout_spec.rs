@@ -1,7 +1,7 @@
-//! A layout in words: a preset's name, or `time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms`.
+//! Layouts as text: a preset's name, or a spec such as `time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms`.
 //!
-//! Pure text and numbers. The fields stand in their order in the id, high bits first, so that
-//! `time:39 seq:8 shard:16` puts the shard lowest.
+//! The fields of a spec are in their order in the id, high bits first: `time:39 seq:8 shard:16` puts the shard
+//! lowest.
 
 use crate::excerpt::excerpt;
 use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, Unit};
@@ -12,17 +12,18 @@ use jiff::tz::TimeZone;
 use std::error::Error;
 use std::fmt;
 
-/// The longest text that is read as a layout, in bytes. A spec has less than 80 where single spaces separate its parts.
+/// The maximum length of a layout as text, in bytes. A spec with single spaces between its parts has fewer than
+/// 80.
 pub const LONGEST: usize = 1000;
 
-/// What is wrong with a spec, and what is allowed.
+/// What is wrong with a spec, and what is allowed instead.
 ///
 /// ```
 /// use pg_snowflake_core::layout_spec::parse;
 ///
 /// let error = parse("time:49 shard:5 seq:5 epoch:2024-01-01 unit:1ms", 1_800_000_000_000).unwrap_err();
-/// assert_eq!(error.message, "\"time:49\" in a layout is no width of that field");
-/// assert_eq!(error.allowed, "The time field has 1 to 48 bits, in plain digits as in \"time:48\".");
+/// assert_eq!(error.message, "invalid layout part \"time:49\"");
+/// assert_eq!(error.allowed, "The time field has 1 to 48 bits, in plain digits, as in \"time:48\".");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
@@ -33,7 +34,7 @@ pub struct SpecError {
 }
 
 impl fmt::Display for SpecError {
-    /// Both, in one line.
+    /// Both in one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}. {}", self.message, self.allowed)
     }
@@ -46,7 +47,7 @@ fn refuse<T>(message: String, allowed: impl Into<String>) -> Result<T, SpecError
 }
 
 impl fmt::Display for Layout {
-    /// The preset's name, or the spec with all of its parts in a fixed order.
+    /// The preset's name, or the spec.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(name) = self.preset_name() {
             return f.write_str(name);
@@ -55,7 +56,7 @@ impl fmt::Display for Layout {
     }
 }
 
-/// The spec of a layout, also where it is a preset: all parts in a fixed order.
+/// The spec of a layout, even of a preset: all parts in a fixed order.
 ///
 /// ```
 /// use pg_snowflake_core::{layout_spec::spec, presets::SONYFLAKE};
@@ -71,7 +72,7 @@ pub fn spec(layout: &Layout) -> String {
     format!("time:{time_bits} {middle} {lowest} epoch:{epoch} unit:{}", layout.unit.name())
 }
 
-/// A date where the epoch is a midnight in UTC, else a timestamp.
+/// A date if the epoch is midnight in UTC, else a timestamp.
 fn epoch_text(epoch_ms: i64) -> String {
     let Ok(epoch) = Timestamp::from_millisecond(epoch_ms) else { return epoch_ms.to_string() };
     let text = epoch.to_string();
@@ -81,7 +82,7 @@ fn epoch_text(epoch_ms: i64) -> String {
     }
 }
 
-/// The layout that `text` names. `now_ms` is the clock in milliseconds since 1970, which no epoch may be after.
+/// Parses a layout. `now_ms` is the clock in milliseconds since 1970; an epoch must not be after it.
 ///
 /// ```
 /// use pg_snowflake_core::{layout_spec::parse, presets::SONYFLAKE};
@@ -117,7 +118,7 @@ fn one_of() -> String {
     )
 }
 
-/// The parts of a spec, as they were given.
+/// The parts of a spec, not yet parsed.
 #[derive(Default)]
 struct Parts<'a> {
     time: Option<&'a str>,
@@ -125,7 +126,7 @@ struct Parts<'a> {
     seq: Option<&'a str>,
     epoch: Option<&'a str>,
     unit: Option<&'a str>,
-    /// The names of the bit fields, in the order in which they stand.
+    /// The names of the bit fields, in the order given.
     order: Vec<&'a str>,
 }
 
@@ -206,7 +207,7 @@ fn width(name: &str, value: Option<&str>, least: u8, most: u8) -> Result<u8, Spe
     }
 }
 
-/// `None` unless the text is the number as it is printed: `parse()` takes a plus sign and leading zeros too.
+/// `None` unless the text is how the number prints: `parse()` also accepts a plus sign and leading zeros.
 fn plain_number(text: &str) -> Option<u8> {
     text.parse().ok().filter(|number: &u8| number.to_string() == text)
 }
@@ -237,14 +238,13 @@ fn epoch(value: Option<&str>, now_ms: i64) -> Result<i64, SpecError> {
     }
 }
 
-/// `None` where the text is neither a date nor a UTC timestamp to the millisecond.
+/// `None` unless the text is a date, or a UTC timestamp to the millisecond.
 fn epoch_ms(text: &str) -> Option<i64> {
     let epoch = match text.parse::<Date>() {
         Ok(date) if date.to_string() == text => date.to_zoned(TimeZone::UTC).ok()?.timestamp(),
         _ => text.parse::<Timestamp>().ok()?,
     };
-    // The parsers take more than is meant here: zones, leap seconds, finer fractions. What does not come out
-    // as it went in is none of ours.
+    // The parsers also accept time zones, leap seconds and finer fractions. Accept only what prints the same.
     let epoch_ms = epoch.as_millisecond();
     let epoch = Timestamp::from_millisecond(epoch_ms).ok()?;
     let to_the_ms = epoch.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();

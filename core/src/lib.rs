@@ -1,8 +1,8 @@
-//! Snowflake ids without a server: what the PostgreSQL extension pg_snowflake computes, as functions of numbers.
+//! Snowflake ids without a server: the arithmetic of the PostgreSQL extension pg_snowflake.
 //!
-//! An id is a 64-bit integer with three fields, `time | shard | seq`. A [`Layout`] says how wide each of them is, how long
-//! a tick of the time is, and when it begins to count. Without its shard field an id is one integer that only grows, the
-//! *counter* `tick << seq_bits | seq`, which a PostgreSQL sequence holds as its `last_value`.
+//! An id is a 64-bit integer with three fields, `time | shard | seq`. A [`Layout`] defines the width of each
+//! field, the length of a tick, and the epoch. Without its shard field, an id is one integer that only grows:
+//! the *counter* `tick << seq_bits | seq`, which a PostgreSQL sequence holds as its `last_value`.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -11,12 +11,13 @@
 //! | [`layout_spec`] | layouts from text, and their text |
 //! | [`base32`], [`uuid`], [`explain`] | ids as 13 characters, as UUIDs of version 7, as a drawing of their bits |
 //! | [`counter`] | which counter comes next, given the last one and the clock |
-//! | [`clock`] | a clock that may step |
+//! | [`clock`] | the guard against clock steps |
 //! | [`headroom`] | how far a counter is from the clock and from the end of its layout |
 //! | [`excerpt`] | the beginning of a text, for a message |
 //!
-//! Nothing here reads the wall clock, and only [`clock::Clock`] reads the monotonic one: times are arguments. They are
-//! microseconds since 1970-01-01 UTC where a name ends in `_us`, and milliseconds where it ends in `_ms`.
+//! Nothing here reads the wall clock, and only [`clock::Clock`] reads the monotonic one: times are arguments.
+//! They are in microseconds if a name ends in `_us`, in milliseconds if it ends in `_ms`. Instants count from
+//! 1970-01-01 UTC.
 //!
 //! # Decode an id
 //!
@@ -49,8 +50,8 @@
 //!
 //! # Generate ids
 //!
-//! [`counter::advance`] decides; its caller keeps the counter. To move the counter under a lock and to log it before an id
-//! is used is up to the caller, as the extension does in a sequence.
+//! [`counter::advance`] decides; the caller keeps the counter. The caller must also move the counter under a
+//! lock, and log it before an id is used. The extension does both in a sequence.
 //!
 //! ```
 //! use pg_snowflake_core::clock::Now;
@@ -100,7 +101,7 @@ pub use presets::PRESETS;
 #[cfg(test)]
 mod any;
 
-/// The examples of README.md, which run with the others.
+/// The examples of README.md, run as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,12 +1,12 @@
-//! The layouts that have a name.
+//! The layouts with a name.
 
 use crate::layout::{Layout, Unit};
 
-/// The layout that Instagram published, and the default: milliseconds since
-/// 2011-08-24 21:07:01.721 UTC, 8192 shards, 1024 ids a millisecond on each.
+/// The layout that Instagram published, and the default: milliseconds since 2011-08-24 21:07:01.721 UTC, 8192
+/// shards, 1024 ids per millisecond and shard.
 pub const INSTAGRAM: Layout = high_shard(41, 13, 10, 1_314_220_021_721);
 
-/// The layout of Twitter's snowflakes; those of Discord, pgEdge and PgDog have the shard at the same place.
+/// The layout of Twitter's snowflakes. Those of Discord, pgEdge and PgDog have the shard in the same place.
 pub const TWITTER: Layout = high_shard(41, 10, 12, 1_288_834_974_657);
 
 /// The layout of Sony's sonyflake, with the shard in the low bits.
@@ -22,10 +22,10 @@ pub const SONYFLAKE: Layout = Layout {
 /// A layout whose ids are exact as JavaScript numbers.
 pub const JS53: Layout = high_shard(41, 7, 5, 1_577_836_800_000);
 
-/// Every preset with its name, in the order in which the extension's view `snowflake_layouts` shows them. Parsing and
-/// printing a layout, the view and the checks of the documentation read this table.
+/// Every preset with its name, in the order of the view `snowflake_layouts`. The parser, the view and the
+/// checks of the documentation read this table.
 ///
-/// A released preset never changes. CONTRIBUTING.md says how to add one.
+/// A released preset never changes. CONTRIBUTING.md explains how to add one.
 ///
 /// ```
 /// use pg_snowflake_core::{Layout, PRESETS, presets::TWITTER};
@@ -46,12 +46,12 @@ pub const PRESETS: &[(&str, Layout)] = &[
 ];
 
 impl Layout {
-    /// The preset of that name.
+    /// The preset with this name.
     pub fn preset(name: &str) -> Option<Layout> {
         PRESETS.iter().find(|(of_preset, _)| *of_preset == name).map(|&(_, layout)| layout)
     }
 
-    /// The name of the preset that the layout is.
+    /// The name of the layout, if it is a preset.
     pub fn preset_name(&self) -> Option<&'static str> {
         PRESETS.iter().find(|(_, preset)| preset == self).map(|&(name, _)| name)
     }

@@ -1,5 +1,5 @@
-//! Ids as UUIDs of version 7 (RFC 9562): the id's time where such a UUID has its time, and the rest of the id
-//! where it has random bits. They sort as the ids do, and are turned back into the id.
+//! Ids as version 7 UUIDs (RFC 9562). The id's time is in the UUID's time field, the rest of the id in the
+//! random bits. The UUIDs sort as the ids do, and can be converted back.
 //!
 //! ```text
 //! 48 bits  Unix milliseconds
@@ -14,8 +14,7 @@ use crate::layout::Layout;
 const VERSION: u128 = 7;
 const VARIANT: u128 = 2;
 
-/// The UUID that carries `id`; `None` where the id's time is later than a UUID's 48 bits of milliseconds hold,
-/// in the year 10889.
+/// The UUID of `id`. `None` if the id's time is after the year 10889, where 48 bits of milliseconds end.
 ///
 /// ```
 /// use pg_snowflake_core::{presets::INSTAGRAM, uuid};
@@ -36,7 +35,7 @@ pub fn from_id(id: i64, layout: &Layout) -> Option<u128> {
     Some(unix_ms << 80 | VERSION << 76 | within_ms << 64 | VARIANT << 62 | u128::from(low))
 }
 
-/// The id that `uuid` carries; `None` where [`from_id`] did not make it of an id of that layout.
+/// The id of `uuid`; `None` if [`from_id`] did not make it from an id of this layout.
 pub fn to_id(uuid: u128, layout: &Layout) -> Option<i64> {
     let low = uuid as u64 & low_mask(62);
     let within_ms = (uuid >> 64 & 0xfff) as i64;
@@ -45,7 +44,7 @@ pub fn to_id(uuid: u128, layout: &Layout) -> Option<i64> {
     if !(0..=layout.last_tick()).contains(&tick) {
         return None;
     }
-    // What does not fit, bits between the fields or within the millisecond, does not come back.
+    // Bits that from_id() does not set, between the fields or within the millisecond, are lost here.
     let id = layout.shift_tick(tick) | low as i64;
     (from_id(id, layout) == Some(uuid)).then_some(id)
 }
@@ -65,7 +64,7 @@ mod tests {
     use crate::presets::{INSTAGRAM, PRESETS};
     use proptest::prelude::*;
 
-    /// An id of that layout, of which `bits` chooses one.
+    /// An id of the layout, chosen by `bits`.
     fn id_of(layout: &Layout, bits: u64) -> i64 {
         let id = if layout.bits() == 64 { bits } else { bits & ((1 << layout.bits()) - 1) };
         id as i64

@@ -1,4 +1,4 @@
-//! The policy by cases, and against a model of a server that crashes under clocks that step.
+//! The policy case by case, and against a model of a server that crashes and whose clock steps.
 
 use super::*;
 use crate::any::any_layout;
@@ -84,7 +84,7 @@ fn a_lead_within_the_limit_is_held() {
 fn a_lead_over_the_limit_waits_for_the_tick_that_permits_it() {
     let state = used(counter(NOW_TICK + 500, 7));
     assert_eq!(ask(state, at(NOW_US)), Decision::Wait { us: 400 * MS });
-    // Within a tick the wait is shorter by what has passed of it.
+    // Partway through a tick, the wait is shorter by the part that has passed.
     assert_eq!(ask(state, at(NOW_US + 300)), Decision::Wait { us: 400 * MS - 300 });
     assert_eq!(issued(ask(state, at(NOW_US + 400 * MS))).first, counter(NOW_TICK + 500, 8));
 }
@@ -98,7 +98,7 @@ fn a_wait_leaves_room_for_a_run_of_ids_where_the_lead_permits() {
     assert_eq!(wait(HOUR, HOUR), Decision::Wait { us: 5 * MS });
     assert_eq!(wait(100 * MS, HOUR), Decision::Wait { us: 5 * MS });
     assert_eq!(wait(40 * MS, HOUR), Decision::Wait { us: 2 * MS });
-    // Without a lead each millisecond that is slept through is lost.
+    // Without a lead, every millisecond spent asleep is lost.
     assert_eq!(wait(0, HOUR), Decision::Wait { us: MS });
     assert_eq!(wait(100 * MS, 3 * MS), Decision::Wait { us: 3 * MS });
 }
@@ -135,7 +135,7 @@ fn a_sequence_that_was_reset_within_a_tick_goes_on_above_what_the_session_took()
     let clock = counter(NOW_TICK, 2);
     assert_eq!(ask(Some(counter(NOW_TICK, 500))), counter(NOW_TICK, 501));
     assert_eq!(ask(Some(counter(NOW_TICK + 100, 500))), counter(NOW_TICK + 100, 501));
-    // Long ago, or so far ahead that somebody set the sequence back for it.
+    // Fetched long ago, or so far ahead that the sequence was reset to undo it.
     assert_eq!(ask(Some(counter(NOW_TICK - 1, 500))), clock);
     assert_eq!(ask(Some(counter(NOW_TICK + 101, 500))), clock);
 }
@@ -264,24 +264,24 @@ fn a_cache_ends_with_its_last_counter() {
     assert_eq!(cached.rest().unwrap().rest(), None);
 }
 
-/// What may happen next on the modelled server.
+/// An event on the modelled server.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A backend asks for a counter from its cache or, where that is empty or stale, for `count`.
+    /// A backend asks for one counter from its cache or, if that is empty or stale, for `count` from the page.
     Ask { backend: usize, count: i64 },
-    /// Somebody calls core's `nextval` on the sequence.
+    /// A session calls core's `nextval` on the sequence.
     CoreNextval,
     /// Time passes, or the clock steps.
     Clock { us: i64 },
     /// A checkpoint completes.
     Checkpoint,
-    /// A command copies the tuple, `log_cnt` too, into storage whose WAL holds the tuple as it is.
+    /// A command copies the tuple, including `log_cnt`, to storage whose WAL holds the tuple as it is.
     Copy,
-    /// The server is killed and recovers; all backends are new.
+    /// The server is killed and recovers. All backends are new.
     Crash,
-    /// Somebody sets the sequence back to 1, and cached counters are void.
+    /// The sequence is reset to 1, which voids cached counters.
     Reset,
-    /// The sessions discard what they have cached.
+    /// The sessions discard their caches.
     Discard,
 }
 
@@ -307,7 +307,7 @@ fn event() -> impl Strategy<Value = Event> {
 struct Page {
     state: State,
     log_cnt: i64,
-    /// What the page says beside the tuple: the last counter that its last record covers.
+    /// The last counter that the page's last record covers; stored beside the tuple.
     covered: Option<i64>,
 }
 
@@ -318,16 +318,16 @@ struct Model {
     page: Page,
     /// The page as the last checkpoint wrote it.
     page_on_disk: Page,
-    /// What replay makes of the page by the last record after the redo pointer, if there is one.
+    /// The page after replay of the last record after the redo pointer, if there is such a record.
     replayed: Option<Page>,
-    /// Whether the page's `log_cnt` came with a copy, and no record covers what it counts.
+    /// Whether the page's `log_cnt` was copied, so that no record covers the values that it counts.
     is_copied: bool,
     guards: [Guard; BACKENDS],
     caches: [Option<Cached>; BACKENDS],
     taken: [Option<i64>; BACKENDS],
-    /// The highest counter that was taken from the sequence since it was reset.
+    /// The highest counter issued since the sequence was reset.
     highest: Option<i64>,
-    /// Every counter that was given to anybody.
+    /// Every counter returned to a caller.
     given: HashSet<i64>,
 }
 
@@ -381,7 +381,7 @@ impl Model {
     }
 
     fn ask(&mut self, backend: usize, count: i64) -> Result<(), TestCaseError> {
-        // The monotonic clock matters only to the log; it stands still here.
+        // The monotonic clock matters only to the log, so it stands still here.
         let (now, _) = self.guards[backend].observe(self.clock_us, || 0);
         let request =
             Request { layout: INSTAGRAM, policy: self.policy, now, taken: self.taken[backend] };
@@ -414,7 +414,7 @@ impl Model {
                 self.give(run.first)
             }
             Decision::Wait { us } => {
-                // Long enough, and no longer than the policy lets a call wait.
+                // The wait is long enough, and at most as long as the policy allows.
                 prop_assert!(us > 0 && us <= self.policy.max_wait_us);
                 let later = Now { reading_us: now.reading_us + us, ..now };
                 let issued =
@@ -434,9 +434,9 @@ impl Model {
         }
     }
 
-    /// `nextval_internal()` with CACHE 1, INCREMENT 1, and its own 32 values of prefetch.
+    /// `nextval_internal()` with CACHE 1 and INCREMENT 1, which logs 32 values ahead.
     fn core_nextval(&mut self) -> Result<(), TestCaseError> {
-        // Core believes a log_cnt that was copied, and may repeat the values that it counts.
+        // Core trusts a copied log_cnt, and may repeat the values that it counts.
         if self.is_copied {
             return Ok(());
         }
@@ -477,8 +477,8 @@ impl Model {
         Ok(())
     }
 
-    /// Whatever happens now, recovery finds a page at or above everything issued, and what `log_cnt`
-    /// says is covered is covered.
+    /// If the server crashed now, recovery would restore a page at or above every issued counter; and `log_cnt`
+    /// counts only covered values.
     fn wal_covers_what_was_issued(&self) -> Result<(), TestCaseError> {
         let recovered = self.replayed.unwrap_or(self.page_on_disk).state;
         if let Some(highest) = self.highest {
@@ -493,7 +493,7 @@ impl Model {
     }
 }
 
-/// What may happen to a session that has a sequence to itself, and to the sequence.
+/// Events of a session that uses a sequence alone.
 fn event_in_one_session() -> impl Strategy<Value = Event> {
     prop_oneof![
         6 => prop_oneof![Just(1_i64), 2..64_i64, 64..300_000_i64]
@@ -507,7 +507,7 @@ fn event_in_one_session() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    // Miri takes a minute for what takes a second.
+    // Miri needs a minute for a second's work.
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4096 }))]
 
     #[test]
