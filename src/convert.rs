@@ -1,8 +1,8 @@
-//! `snowflake_convert_column`: a serial, identity or plain integer column becomes one that generates ids, by ordinary
-//! commands in the caller's transaction.
+//! `snowflake_convert_column`: converts a serial, identity or plain integer column to one that generates ids,
+//! with ordinary commands in the caller's transaction.
 //!
-//! Lock, read the catalog, decide, carry out: everything that can refuse comes before the first change, and what fails
-//! after it takes the whole statement back.
+//! It locks, reads the catalog, decides, and then changes. Every check comes before the first change, and an
+//! error after that rolls back the whole statement.
 
 mod catalog;
 mod column;
@@ -25,8 +25,8 @@ use std::ops::RangeInclusive;
 
 /// `snowflake_convert_column(table_name regclass, column_name name, shard_id int, layout, check_shard boolean) → regclass`
 ///
-/// The SQL declaration sets `search_path` and `row_security`, so that every name here is core's or qualified, and
-/// every row is seen.
+/// The SQL declaration sets `search_path` and `row_security`, so that every name here is core's or qualified,
+/// and no row is hidden.
 #[pg_extern(sql = false)]
 pub fn snowflake_convert_column(
     table_name: Option<pg_sys::Oid>,
@@ -52,16 +52,16 @@ pub fn snowflake_convert_column(
     catalog::as_owner(column.owner(), || convert(&column, &options, &extension))
 }
 
-/// The arguments besides the column.
+/// The arguments other than the column.
 struct Options {
     shard: u32,
-    /// Whether the caller named the shard.
+    /// Whether the caller passed the shard.
     is_given: bool,
     layout: Layout,
     check_shard: bool,
 }
 
-/// Decides and carries out, as the owner of the table. Returns the sequence.
+/// Plans and executes the conversion, as the owner of the table. Returns the sequence.
 fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys::Oid {
     let &Options { shard, is_given, layout, check_shard } = options;
     let facts = column.facts(extension);
@@ -82,10 +82,10 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     catalog::relation(facts.sequence.name())
 }
 
-/// Refuses a transaction that cannot change a table, or that cannot see what others have committed by the time that the
+/// Refuses a transaction that cannot change a table, or whose snapshot may miss what others commit before the
 /// table is locked.
 fn refuse_transaction() {
-    // SAFETY: they only look.
+    // SAFETY: these only read the server's state.
     let (is_standby, is_read_only, isolation) = unsafe {
         (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly, pg_sys::XactIsoLevel as u32)
     };
@@ -100,15 +100,15 @@ fn refuse_transaction() {
     }
 }
 
-/// From the tick at which the column's ids begin, above every value that is there and no further ahead of the clock than
-/// a call may be, to the last that any sequence of the layout can have come to.
+/// From the first tick of the column's new ids to the last tick that any sequence of the layout can have
+/// reached. The first is above every existing value, and no further ahead of the clock than a call may be.
 fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInclusive<i64> {
     let now_tick = layout.tick_at(sequence::read_clock().reading_us);
     if !(0..=layout.max_tick()).contains(&now_tick) {
         refusal::not_in_the_time_of(layout);
     }
     let ahead = |lead_us: i64| layout.max_tick().min(now_tick + layout.ticks_in(lead_us));
-    // The tick after the clock's comes by itself, however long it is.
+    // The clock reaches the next tick by itself, however long a tick is.
     let last_tick = ahead(settings::policy().max_lead_us.max(layout.tick_us()));
     let first_tick =
         plan::first_tick(facts.highest, layout, last_tick).unwrap_or_else(|too_high| {
@@ -118,7 +118,7 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
     first_tick..=ahead(settings::LONGEST_LEAD_US)
 }
 
-/// Refuses where a constraint on the column, or on its type, would refuse the new ids.
+/// Refuses if a constraint on the column, or on its type, would reject the new ids.
 fn refuse_constraints(column: &Column, layout: Layout, first_tick: i64, shard: u32) {
     let tick = layout.tick_at(sequence::read_clock().reading_us).max(first_tick);
     let id = layout.id(layout.at_tick(1, tick), shard);

@@ -1,4 +1,4 @@
-//! What an id says by itself, and ids from what they say. Nothing here reads a setting or a clock.
+//! The SQL functions that decode and encode ids. None reads a setting or a clock.
 
 use crate::layout_type::SqlLayout;
 use crate::report::Report;
@@ -131,7 +131,7 @@ fn snowflake_from_uuid(uuid: pgrx::Uuid, layout: SqlLayout) -> i64 {
     })
 }
 
-/// The fields of an id that the layout can have.
+/// The fields of an id. Refuses a value that is not an id of the layout.
 fn split(id: i64, layout: Layout) -> Fields {
     if !layout.has(id) {
         Report {

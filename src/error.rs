@@ -1,7 +1,7 @@
-//! What generating an id, and reading a sequence, can be refused with: SQLSTATE, message, detail and hint in one place.
+//! The errors of generating ids and of reading sequences: SQLSTATE, message, detail and hint in one place.
 //!
-//! The enum is `Copy`: it is carried out of frames that an ERROR may jump over, which hold nothing with a destructor. Names
-//! are looked up when the error is raised.
+//! The enum is `Copy` because it crosses frames that an ERROR may jump over, which hold nothing with a
+//! destructor. Names are looked up when the error is raised.
 
 use crate::fence::Barred;
 use crate::report::{
@@ -12,48 +12,48 @@ use pg_snowflake_core::Layout;
 use pg_snowflake_core::counter::{Ahead, Refusal};
 use pgrx::prelude::*;
 
-/// Why no id is generated, or nothing said of a sequence.
+/// Why an id cannot be generated, or a sequence cannot be read.
 #[derive(Clone, Copy, Debug)]
 pub enum Error {
     /// The OID names no relation.
     NoSuchRelation,
     /// The relation is not a sequence.
     NotASequence,
-    /// The user has none of the privileges that would do.
+    /// The user has neither of two privileges, one of which is needed.
     PermissionDenied {
-        /// The two privileges of which one is needed; the hint grants the second.
+        /// The two privileges; the hint grants the second.
         either: [&'static str; 2],
     },
     /// The transaction is read-only.
     ReadOnlyTransaction,
     /// The server is a standby.
     DuringRecovery,
-    /// The call is made by a parallel worker or its leader in parallel mode.
+    /// The transaction is in parallel mode.
     ParallelMode,
-    /// The sequence's page is not one.
+    /// The page is not a sequence's; it has this magic number.
     BadMagic(u32),
-    /// The sequence is not `bigint INCREMENT 1 NO CYCLE`.
+    /// The sequence cannot hold a counter: it is not `bigint INCREMENT 1 NO CYCLE`.
     UnfitSequence(Unfit),
-    /// The shard id is outside the layout.
+    /// The layout does not have the shard.
     ShardOutOfRange {
-        /// The shard id that was given.
+        /// The shard id.
         shard: i32,
         /// The layout.
         layout: Layout,
     },
     /// `pg_snowflake.shard_id` is unset.
     ShardUnset,
-    /// A fence stands in the way.
+    /// A fence bars the shard or this server.
     Barred(Barred),
-    /// This session has had no id from the sequence.
+    /// The sequence has not returned an id in this session.
     NoIdYet,
-    /// A negative number of ids was asked for.
+    /// The number of ids requested is negative.
     NegativeCount(i32),
     /// The policy refuses to issue a counter of the layout.
     Refused(Refusal, Layout),
 }
 
-/// What is wrong with a sequence.
+/// Why a sequence cannot hold a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// Its data type is not bigint.
@@ -65,13 +65,12 @@ pub enum Unfit {
 }
 
 impl Error {
-    /// Raises the error. `function` is the SQL function that was called and `relid` the sequence that it
-    /// was given.
+    /// Raises the error. `function` is the SQL function called, and `relid` the sequence passed to it.
     pub fn raise(self, function: &str, relid: pg_sys::Oid) -> ! {
         self.report(function, relid).raise()
     }
 
-    /// The error in one line, for a row that shows it instead of raising it.
+    /// The error in one line, for a row that shows it.
     pub fn summary(self, function: &str, relid: pg_sys::Oid) -> String {
         let Report { message, detail, .. } = self.report(function, relid);
         match detail {

@@ -1,9 +1,10 @@
 //! The two fences: which shards this server may generate ids for, and which servers may generate ids at all.
 //!
-//! Two servers that generate ids for one shard repeat ids, and nothing says so. A literal shard in a default travels with a
-//! dump; a setting travels with a snapshot or a base backup. `pg_snowflake.owned_shards` stops the first,
-//! `pg_snowflake.allowed_hosts` the second. A fence that cannot be read stops everything, and so does any setting whose value
-//! the session has masked: only an absent fence lets all pass.
+//! Two servers that generate ids for the same shard return duplicates, and nothing reports it. A column default
+//! with a literal shard is copied with a dump, a setting with a snapshot or a base backup.
+//! `pg_snowflake.owned_shards` guards against the first, `pg_snowflake.allowed_hosts` against the second. A
+//! fence with an invalid value bars everything, and so does any setting whose server value the session has
+//! masked. Only an unset fence allows everything.
 
 mod hosts;
 mod report;
@@ -25,41 +26,42 @@ pub enum Fence {
     AllowedHosts,
 }
 
-/// Why an id may not be generated here.
+/// Why this server may not generate an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Barred {
-    /// The server's host name is not among `pg_snowflake.allowed_hosts`, or that cannot be read.
+    /// The server's host name is not in `pg_snowflake.allowed_hosts`, or the setting is invalid.
     Host,
-    /// The shard is not among `pg_snowflake.owned_shards`, or that cannot be read.
+    /// The shard is not in `pg_snowflake.owned_shards`, or the setting is invalid.
     Shard {
         /// The shard.
         shard: u32,
-        /// Whether the call named it; else it is `pg_snowflake.shard_id`.
+        /// Whether the call passed it; otherwise it is `pg_snowflake.shard_id`.
         is_given: bool,
     },
-    /// The session's connection options have masked the server's value of the setting, a fence or another.
+    /// The session's connection options mask the server's value of the setting, a fence or another.
     Masked(Setting),
 }
 
-/// What is wrong with the text of a fence, and what is allowed.
+/// What is wrong with the value of a fence, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidSetting {
-    /// What is wrong: a sentence.
+    /// What is wrong, as a sentence.
     pub wrong: String,
-    /// What is allowed: a sentence.
+    /// What is allowed, as a sentence.
     pub allowed: &'static str,
 }
 
-/// The elements of a list, without the spaces around them; none where the text is blank.
+/// The trimmed elements of a list; none if the text is blank.
 fn elements(text: &str) -> impl Iterator<Item = &str> {
     let is_blank = text.trim().is_empty();
     text.split(',').map(str::trim).skip(usize::from(is_blank))
 }
 
-/// The longest text of a fence, in bytes: single shards of the largest preset, or host names, by the tens of thousands.
+/// The maximum length of a fence's value, in bytes: enough for every shard of the largest preset, or for tens
+/// of thousands of host names.
 const LONGEST: usize = 1_000_000;
 
-/// Refuses a text that is longer.
+/// Refuses a text that is too long.
 fn refuse_length(text: &str, allowed: &'static str) -> Result<(), InvalidSetting> {
     match text.len() {
         0..=LONGEST => Ok(()),
@@ -70,15 +72,17 @@ fn refuse_length(text: &str, allowed: &'static str) -> Result<(), InvalidSetting
     }
 }
 
-/// How many characters of a fence a message repeats. Lists are longer than what a user mistypes.
+/// The maximum number of characters of a fence's value that a message repeats: more than of other texts, since
+/// lists are longer.
 const SHOWN: usize = 500;
 
-/// The fence as a message repeats it.
+/// The value as a message repeats it.
 fn shown(text: &str) -> Cow<'_, str> {
     clipped(text, SHOWN)
 }
 
-/// The same setting with one more element. A list that is too long to repeat is replaced by words that cannot be set.
+/// The list with one more element. A list that is too long to repeat is replaced by a placeholder that cannot
+/// be set.
 fn with(text: &str, element: &str) -> String {
     if text.len() > SHOWN {
         return format!("<the current list>, {element}");

@@ -1,4 +1,4 @@
-//! The SQL generators: arguments in, ids or errors out.
+//! The SQL functions that generate ids.
 
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, not_a_layout};
@@ -10,7 +10,7 @@ use pgrx::prelude::*;
 /// `snowflake_nextval(seq regclass, shard_id int, layout snowflake_layout) → bigint`
 ///
 /// # Safety
-/// Called by the server as it was declared to it.
+/// Called by the server with the declared arguments.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn snowflake_nextval_wrapper(
     fcinfo: pg_sys::FunctionCallInfo,
@@ -20,10 +20,10 @@ unsafe extern "C-unwind" fn snowflake_nextval_wrapper(
     next_id(oid(seq), Some(shard_id.value() as i32), layout.value() as u64)
 }
 
-/// `snowflake_nextval(seq regclass) → bigint`: the shard from `pg_snowflake.shard_id`, in the default layout.
+/// `snowflake_nextval(seq regclass) → bigint`: the shard is `pg_snowflake.shard_id`, the layout the default.
 ///
 /// # Safety
-/// Called by the server as it was declared to it.
+/// Called by the server with the declared arguments.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn snowflake_nextval_of_this_shard_wrapper(
     fcinfo: pg_sys::FunctionCallInfo,
@@ -33,8 +33,7 @@ unsafe extern "C-unwind" fn snowflake_nextval_of_this_shard_wrapper(
     next_id(oid(seq), None, INSTAGRAM.pack())
 }
 
-/// Tells the server that the functions take their arguments as version 1 of its conventions has them.
-/// `PG_FUNCTION_INFO_V1`.
+/// Declares to the server that the functions use version 1 of its calling convention: `PG_FUNCTION_INFO_V1`.
 macro_rules! function_info_v1 {
     ($($name:ident),+) => {$(
         #[doc(hidden)]
@@ -50,7 +49,7 @@ function_info_v1!(
     pg_finfo_snowflake_nextval_of_this_shard_wrapper
 );
 
-/// The arguments of a call. `PG_GETARG_DATUM()`.
+/// The arguments of a call: `PG_GETARG_DATUM()`.
 ///
 /// # Safety
 /// The call has `N` arguments.
@@ -66,12 +65,13 @@ fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
     pg_sys::Oid::from(datum.value() as u32)
 }
 
-/// The fast path where it leads to an id, else the guarded one, whose errors are the server's. These two functions
-/// are no `pg_extern`: its guard and its reading of the arguments would cost more than the fast path does.
+/// Takes the fast path and, if that returns no id, the guarded one, which raises the errors. The callers of
+/// this function are not `pg_extern`, whose guard and argument handling would cost more than the fast path
+/// does.
 fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
     let fast = |layout: &Layout| {
         let shard = shard::permitted(shard_id, *layout).ok()?;
-        // SAFETY: an SQL function's call, and no frame up to the server's holds anything with a destructor.
+        // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor.
         unsafe { sequence::nextval_fast(seq, layout, shard) }
     };
     match with_layout(packed, fast) {
@@ -80,7 +80,7 @@ fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datu
     }
 }
 
-/// The slow path: the first id of a transaction, and every id for which the fast path does not do.
+/// The slow path: the first id of a transaction, and every id that the fast path cannot return.
 #[cold]
 fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 {
     let next_id = || {
@@ -89,15 +89,15 @@ fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 
             .and_then(|shard| sequence::nextval(seq, layout, shard))
             .unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
     };
-    // SAFETY: called by the server, at the bottom of Rust's frames.
+    // SAFETY: called directly from the server, at the bottom of Rust's frames.
     unsafe { pg_sys::panic::pgrx_extern_c_guard(next_id) }
 }
 
-/// Calls `f` with the layout of an argument. It is that of the call before, as a rule, and unpacking it costs more than
-/// comparing.
+/// Calls `f` with the unpacked layout. It is usually that of the previous call, and comparing costs less than
+/// unpacking.
 fn with_layout<T>(packed: u64, f: impl FnOnce(&Layout) -> Option<T>) -> Option<T> {
     static LAST: BackendLocal<(u64, Layout)> = BackendLocal::new((INSTAGRAM.pack(), INSTAGRAM));
-    // SAFETY: nothing that generates one id generates another.
+    // SAFETY: generating an id does not generate another.
     unsafe {
         LAST.with(|last| {
             if last.0 != packed {
@@ -133,8 +133,8 @@ fn snowflake_currval(seq: pg_sys::Oid) -> i64 {
     sequence::currval(seq).unwrap_or_else(|error| error.raise("snowflake_currval", seq))
 }
 
-/// `snowflake_current_shard() → int`: the shard of this database. Where that is unset, the error's hint is a shard for
-/// the function that takes one.
+/// `snowflake_current_shard() → int`: the shard of this database. The error if it is unset refers to
+/// `snowflake_nextval`, which also accepts a shard as an argument.
 #[pg_extern(sql = false)]
 pub fn snowflake_current_shard() -> i32 {
     shard::of_this_database()

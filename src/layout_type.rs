@@ -1,5 +1,5 @@
-//! The SQL type `snowflake_layout`: a layout in 8 bytes, passed by value, so that an argument of it costs nothing
-//! and a typo fails where it is written and not when the first row comes.
+//! The SQL type `snowflake_layout`: a layout in 8 bytes, passed by value. An argument of it costs nothing, and
+//! a typo raises an error where it is written, not when the first row is inserted.
 
 use crate::report::Report;
 use crate::result_row::ResultRow;
@@ -14,13 +14,13 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 
-/// A layout as an argument, a result or a column in SQL. The traits that make it one are pgrx's, and [`Layout`] is the core
-/// crate's, so neither could be implemented for the other here.
+/// A layout as an argument, a result or a column in SQL. A newtype, because both pgrx's traits and the core
+/// crate's [`Layout`] are foreign to this crate.
 #[derive(Clone, Copy)]
 pub struct SqlLayout(pub Layout);
 
 impl SqlLayout {
-    /// The layout of a datum of type `snowflake_layout`; `None` where no layout packs to it.
+    /// The layout in a datum of type `snowflake_layout`; `None` if the datum is not a packed layout.
     pub fn of_datum(datum: pg_sys::Datum) -> Option<SqlLayout> {
         Layout::unpack(datum.value() as u64).map(SqlLayout)
     }
@@ -32,7 +32,7 @@ impl From<SqlLayout> for pg_sys::Datum {
     }
 }
 
-// SAFETY: the SQL declarations give `snowflake_layout` for it, whose datum is the packed layout.
+// SAFETY: the SQL declarations use `snowflake_layout` for it, whose datum is the packed layout.
 unsafe impl<'fcx> ArgAbi<'fcx> for SqlLayout {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: the datum is 8 bytes by value, as an i64's is.
@@ -51,7 +51,7 @@ unsafe impl BoxRet for SqlLayout {
     }
 }
 
-// SAFETY: the SQL declarations are written by hand; this tells pgrx no more than the type's name.
+// SAFETY: the SQL declarations are written by hand; this only names the type to pgrx.
 unsafe impl SqlTranslatable for SqlLayout {
     const TYPE_IDENT: &'static str = "pg_snowflake::layout_type::SqlLayout";
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
@@ -61,7 +61,7 @@ unsafe impl SqlTranslatable for SqlLayout {
         Ok(ReturnsRef::One(SqlMappingRef::literal("snowflake_layout")));
 }
 
-/// Raises the error for 64 bits that no layout packs to.
+/// Raises the error for 64 bits that are not a packed layout.
 pub fn not_a_layout() -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
@@ -72,15 +72,15 @@ pub fn not_a_layout() -> ! {
     .raise()
 }
 
-/// Text to layout. STABLE, since no epoch may be after the clock.
+/// Text to layout. STABLE, because an epoch must not be after the clock.
 #[pg_extern(sql = false)]
 fn snowflake_layout_in(text: &CStr) -> SqlLayout {
     // SAFETY: reads the clock.
     let now_us = unix_us_of(unsafe { pg_sys::GetCurrentTimestamp() });
-    // No more than it takes to see that a text is too long: it can have 1 GB.
+    // Read only as much as shows that a text is too long: it can have 1 GB.
     let text = text.to_bytes();
     let text = &text[..text.len().min(layout_spec::LONGEST + 1)];
-    // No layout has others, and a text in another encoding is no Rust string to repeat.
+    // A layout is ASCII. Anything else may be in another encoding, and is not repeated in the error.
     let layout = match str::from_utf8(text) {
         Ok(ascii) if ascii.is_ascii() => layout_spec::parse(ascii, now_us / 1000),
         _ => layout_spec::parse("?", now_us / 1000),
@@ -102,7 +102,7 @@ fn snowflake_layout_out(layout: SqlLayout) -> CString {
     CString::new(layout.0.to_string()).expect("a spec has no zero byte")
 }
 
-/// A packed layout, for what arrives in the binary protocol.
+/// A packed layout from the binary protocol.
 #[pg_extern(sql = false)]
 fn snowflake_layout_recv(mut buffer: pgrx::Internal) -> SqlLayout {
     // SAFETY: the server passes the message's buffer.
@@ -120,7 +120,7 @@ fn snowflake_presets() -> SetOfIterator<'static, SqlLayout> {
     SetOfIterator::new(PRESETS.iter().map(|&(_, layout)| SqlLayout(layout)))
 }
 
-/// The layout's spec, and what follows from it; one row.
+/// The layout's spec and the figures that follow from it, as one row.
 #[pg_extern(sql = false)]
 fn snowflake_layout_info(layout: SqlLayout) -> ResultRow<9> {
     let SqlLayout(layout) = layout;

@@ -1,4 +1,5 @@
-//! 64-bit ids that carry time, shard and a counter, generated from a PostgreSQL sequence, never twice.
+//! Snowflake IDs for PostgreSQL: unique, time-ordered 64-bit keys that embed a timestamp and a shard number,
+//! backed by an ordinary sequence.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
@@ -44,7 +45,7 @@ pub extern "C-unwind" fn _PG_init() {
     sequence::register_hooks();
 }
 
-/// What pgrx's test framework looks for.
+/// The interface that pgrx's test framework expects.
 #[cfg(test)]
 pub mod pg_test {
     /// Called once before the test server starts.

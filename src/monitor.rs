@@ -1,4 +1,4 @@
-//! What an operator looks at: a backend's clock, the state of a sequence, and the columns whose defaults generate ids.
+//! Monitoring: a backend's clock, the state of a sequence, and the columns whose defaults generate ids.
 
 mod columns;
 mod status;

@@ -1,5 +1,5 @@
-//! The C symbols that only the SQL of a released version names. A database keeps that SQL until somebody runs
-//! `ALTER EXTENSION pg_snowflake UPDATE`, and this library serves it until then.
+//! C symbols that only the SQL of released versions uses. A database keeps that SQL until someone runs `ALTER
+//! EXTENSION pg_snowflake UPDATE`, and this library must serve it until then.
 
 use crate::layout_type::SqlLayout;
 use crate::{convert, generate};

@@ -1,4 +1,4 @@
-//! How an error is reported: SQLSTATE, message, detail and hint, and the figures and names that stand in them.
+//! Errors as PostgreSQL reports them, and the figures and names in them.
 
 use pg_snowflake_core::excerpt::clipped;
 use pgrx::pg_sys;
@@ -6,20 +6,21 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char, c_int};
 
-/// One error as PostgreSQL reports it.
+/// An error: SQLSTATE, primary message, detail and hint.
 pub struct Report {
     /// The SQLSTATE.
     pub code: PgSqlErrorCode,
-    /// What is wrong.
+    /// The primary message.
     pub message: String,
-    /// With which figures.
+    /// The detail, with figures.
     pub detail: Option<String>,
-    /// What to do.
+    /// The hint.
     pub hint: Option<String>,
 }
 
-/// The most characters that a message, a detail or a hint has. One that the server cannot allocate would end the server
-/// process; what repeats a text cuts it by itself, and this is for what has been overlooked.
+/// The maximum number of characters of a message, a detail or a hint. A text that the server cannot allocate
+/// would end the server process. User texts are shortened where a message repeats them; this limit catches any
+/// that are not.
 const LONGEST_PART: usize = 10_000;
 
 impl Report {
@@ -38,7 +39,7 @@ impl Report {
     }
 }
 
-/// The OID names no table: the error of every function that takes one.
+/// Raises the error for an OID of no table. Shared by the functions that take a table.
 pub fn no_such_table(relid: pg_sys::Oid) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
@@ -49,7 +50,7 @@ pub fn no_such_table(relid: pg_sys::Oid) -> ! {
     .raise()
 }
 
-/// A length of time in the largest unit that leaves a figure of at least 1, for people.
+/// A duration in the largest unit of which it has at least 1, for people.
 pub fn duration(us: i64) -> String {
     const UNITS: [(i64, &str); 5] = [
         (86_400_000_000, "days"),
@@ -66,7 +67,7 @@ pub fn duration(us: i64) -> String {
     format!("{us} us")
 }
 
-/// The name in quotes, unless it has some already.
+/// The name in quotes, unless it already has quotes.
 pub fn quoted(name: &str) -> String {
     if name.contains('"') { name.to_owned() } else { format!("\"{name}\"") }
 }
@@ -114,7 +115,7 @@ unsafe fn quote_identifier(name: *const c_char) -> String {
     unsafe { text(pg_sys::quote_identifier(name)) }
 }
 
-/// A server's C string, fit for a message.
+/// A server's C string, safe for a message.
 ///
 /// # Safety
 /// `c_string` is a C string.
@@ -123,7 +124,7 @@ pub unsafe fn text(c_string: *const c_char) -> String {
     sendable(unsafe { CStr::from_ptr(c_string) }.to_string_lossy().into_owned())
 }
 
-/// Messages go out as they are, so in a database of another encoding they must be ASCII.
+/// A message is sent unconverted, so in a database with another encoding it must be ASCII.
 fn sendable(text: String) -> String {
     // SAFETY: the encoding is set in every backend that runs SQL.
     if unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as c_int {

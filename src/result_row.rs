@@ -1,4 +1,4 @@
-//! Rows that functions return, one or a set of them.
+//! Result rows of functions, single or in sets.
 
 use crate::report::Report;
 use pgrx::callconv::{BoxRet, FcInfo};
@@ -8,8 +8,7 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 };
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-/// The columns of a row, none of them null, in the order and of the types that the function's SQL
-/// declaration names.
+/// A row without nulls. Its columns have the order and the types of the function's SQL declaration.
 pub struct ResultRow<const N: usize>(pub [pg_sys::Datum; N]);
 
 // SAFETY: as for the row with nulls.
@@ -20,10 +19,10 @@ unsafe impl<const N: usize> BoxRet for ResultRow<N> {
     }
 }
 
-/// A column of a row, where it is not null.
+/// A column that may be null.
 pub type Nullable = Option<pg_sys::Datum>;
 
-/// The columns of a row of which some may be null.
+/// A row whose columns may be null.
 pub struct NullableResultRow<const N: usize>(pub [Nullable; N]);
 
 // SAFETY: the row becomes a datum of the composite type that the function is declared to return.
@@ -41,11 +40,11 @@ unsafe impl<const N: usize> BoxRet for NullableResultRow<N> {
     }
 }
 
-/// The descriptor of the function's result row, of that many columns, looked up once a query and kept with the call site;
-/// once a set, where the function returns sets.
+/// The descriptor of the function's result row. It is looked up once per query and kept with the call site, or
+/// once per set if the function returns sets.
 unsafe fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo, columns: usize) -> pg_sys::TupleDesc {
-    // SAFETY: the server passes a valid fcinfo whose flinfo lives as long as its fn_mcxt. Of a function that returns sets
-    // pgrx has put the set's FuncCallContext there before the first row.
+    // SAFETY: the server passes a valid fcinfo whose flinfo lives as long as its fn_mcxt. If the function
+    // returns sets, pgrx has stored the set's FuncCallContext there before the first row.
     unsafe {
         let call_site = (*fcinfo).flinfo;
         if (*call_site).fn_retset {
@@ -64,13 +63,13 @@ unsafe fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo, columns: usize) ->
     }
 }
 
-/// The descriptor, in memory of that context.
+/// The descriptor, allocated in `context`.
 unsafe fn look_up_descriptor(
     fcinfo: pg_sys::FunctionCallInfo,
     columns: usize,
     context: pg_sys::MemoryContext,
 ) -> pg_sys::TupleDesc {
-    // SAFETY: as for the caller. A descriptor that was looked up may be null.
+    // SAFETY: as for the caller. The descriptor returned may be null.
     unsafe {
         let caller = pg_sys::MemoryContextSwitchTo(context);
         let mut descriptor: pg_sys::TupleDesc = std::ptr::null_mut();
@@ -85,9 +84,10 @@ unsafe fn look_up_descriptor(
     }
 }
 
-/// Refuses to read beyond the row that the SQL declares. The library serves the SQL objects of older versions; those of a
-/// newer one it may meet where it was put back after an update. So a function whose row changes in a later version gets a
-/// new C symbol, and the old symbol stays, for the SQL objects that were made before.
+/// Raises an error instead of reading beyond the row that the SQL declares. The library serves the SQL objects
+/// of older versions, but it can meet those of a newer one if it was downgraded after an update. So a function
+/// whose row changes in a later version gets a new C symbol, and the old symbol stays for SQL objects created
+/// before.
 fn raise_of_two_versions(declared: i32, columns: usize) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
@@ -105,10 +105,10 @@ fn raise_of_two_versions(declared: i32, columns: usize) -> ! {
     .raise()
 }
 
-/// Tells pgrx that a type is a row, and no more: the SQL declarations are written by hand.
+/// Declares to pgrx that a type is a row, and nothing else: the SQL declarations are written by hand.
 macro_rules! declare_row {
     ($row:ident) => {
-        // SAFETY: no SQL is made of it.
+        // SAFETY: no SQL is generated from it.
         unsafe impl<const N: usize> SqlTranslatable for $row<N> {
             const TYPE_IDENT: &'static str =
                 concat!("pg_snowflake::result_row::", stringify!($row));

@@ -1,6 +1,6 @@
-//! Ids from a sequence: the safe interface of the only place that touches pages and WAL.
+//! Ids from sequences: the safe interface of `src/sequence/`, the only code that touches pages and WAL.
 
-// The names of what is mirrored and ported from C are C's.
+// Mirrored and ported items keep their C names.
 #[allow(nonstandard_style)]
 mod sys;
 
@@ -26,14 +26,14 @@ pub use sequence_data::SequenceData;
 use std::ffi::{c_int, c_long};
 use std::ops::ControlFlow;
 
-/// Registers what resets a session's memory of sequences. Called once, at library load.
+/// Registers the hooks that reset a session's sequence state. Called once, at library load.
 pub fn register_hooks() {
     invalidation::register_callbacks();
     discard::install_hook();
 }
 
-/// The next id from the sequence `relid`. Waits for the clock where the id would be too far ahead of it and
-/// `pg_snowflake.max_wait` allows.
+/// Returns the next id of the sequence `relid`. Waits for the clock if the id would be too far ahead of it and
+/// `pg_snowflake.max_wait` allows the wait.
 pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Error> {
     fetch_counters(relid, layout, Fetch::One, |elm, run| {
         let id = layout.id(run.first, shard);
@@ -42,12 +42,14 @@ pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Er
     })
 }
 
-/// The fast path: the next id of a transaction after its first, from the session's cache or from the page, without
-/// opening the sequence. `None` where [`nextval()`] has to be called; nothing is fetched then.
+/// The fast path: returns the next id, after the first of a transaction, from the session's cache or from the
+/// page, without opening the sequence. Returns `None`, with nothing fetched, if [`nextval()`] must be called
+/// instead.
 ///
 /// # Safety
-/// SQL functions run in a transaction on the backend's only thread. No guard is needed: an ERROR of the server
-/// passes over frames that hold nothing with a destructor, as those of the callers must.
+/// Called in a transaction on the backend's only thread, as SQL functions are. No guard is needed: an ERROR of
+/// the server passes over frames that hold nothing with a destructor. The callers' frames must not hold any
+/// either.
 pub unsafe fn nextval_fast(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> Option<i64> {
     // SAFETY: neither reading the clock nor fetching from a page runs SQL.
     unsafe {
@@ -59,23 +61,23 @@ pub unsafe fn nextval_fast(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> O
     }
 }
 
-/// The most counters that [`IdBatch`] fetches from the page at once. To fetch costs a few hundred nanoseconds, which
-/// over 1024 counters is nothing, and a run that waits in an open cursor is soon used.
+/// The most counters that [`IdBatch`] fetches from the page at once. A fetch costs a few hundred nanoseconds,
+/// which is negligible over 1024 counters, and the rest of a run in an open cursor is soon used.
 const LONGEST_RUN: i64 = 1024;
 
-/// A number of ids from one sequence, in increasing order, fetched in runs.
+/// Ids from one sequence, in increasing order, fetched in runs.
 pub struct IdBatch {
     relid: pg_sys::Oid,
     layout: Layout,
     shard: u32,
-    /// Ids still to return.
+    /// The number of ids still to return.
     remaining: i64,
-    /// The counters still to use; an empty run to begin with.
+    /// Counters fetched and not yet used; initially empty.
     run: Run,
 }
 
 impl IdBatch {
-    /// `count` ids; none where it is 0.
+    /// An iterator over `count` ids.
     pub fn new(relid: pg_sys::Oid, layout: Layout, shard: u32, count: i64) -> Self {
         IdBatch { relid, layout, shard, remaining: count, run: Run { first: 0, last: -1 } }
     }
@@ -103,7 +105,7 @@ impl Iterator for IdBatch {
     }
 }
 
-/// The last id that the sequence `relid` returned in this session.
+/// Returns the last id that the sequence `relid` returned in this session.
 pub fn currval(relid: pg_sys::Oid) -> Result<i64, Error> {
     with_entry(relid, |elm| {
         // SAFETY: as for nextval_internal() in fetch_counters().
@@ -111,13 +113,13 @@ pub fn currval(relid: pg_sys::Oid) -> Result<i64, Error> {
     })
 }
 
-/// What the sequence `relid` is and holds. Fetches nothing from it, and lets go of the lock.
+/// Reads the definition and the state of the sequence `relid`, without fetching from it, and releases the lock.
 pub fn read_data(relid: pg_sys::Oid) -> Result<SequenceData, Error> {
     // SAFETY: as for nextval_internal() in fetch_counters().
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| sequence_data::read_sequence_data(relid)) }
 }
 
-/// Fetches counters, waiting for the clock where that is due, and returns what `issue` makes of them.
+/// Fetches counters, waits for the clock if necessary, and returns what `issue` makes of the counters.
 fn fetch_counters<T>(
     relid: pg_sys::Oid,
     layout: Layout,
@@ -139,8 +141,8 @@ fn fetch_counters<T>(
                 Ok(Outcome::Fetched(run)) => Ok(ControlFlow::Break(issue(elm, run))),
                 Ok(Outcome::Wait { us }) => Ok(ControlFlow::Continue(us)),
                 Err(error) => {
-                    // A caller that was refused, for a lost privilege or an unfit sequence, leaves no
-                    // counters behind for a later one.
+                    // After an error, such as a lost privilege or an altered sequence, a later call must not
+                    // find cached counters.
                     elm.cached = None;
                     Err(error)
                 }
@@ -153,17 +155,17 @@ fn fetch_counters<T>(
     }
 }
 
-/// Looks the entry up once a call: with 100,000 sequences in a backend the look-up is a cache miss.
+/// Looks the entry up once per call: with 100,000 sequences in a backend, the lookup is a cache miss.
 fn with_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData) -> T) -> T {
-    // SAFETY: what is done with an entry is to fetch from its page, which runs no SQL.
+    // SAFETY: the callers do no more with an entry than fetch from its sequence, which runs no SQL.
     unsafe { seq_table::with_entry(relid, f) }
 }
 
-/// The longest sleep at a time, so that a clock that is set right meanwhile is seen.
+/// The longest single sleep, so that a clock that is corrected meanwhile is noticed.
 const LONGEST_SLEEP_US: i64 = 1_000_000;
 
-/// Sleeps for about `us` microseconds, in whole milliseconds, without the page; a cancel or a terminate
-/// ends it.
+/// Sleeps for about `us` microseconds, rounded up to whole milliseconds, without the page. A cancel or a
+/// terminate ends the sleep.
 fn wait(us: i64) {
     let timeout_ms = (us.clamp(0, LONGEST_SLEEP_US) as u64).div_ceil(1000);
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
@@ -175,7 +177,7 @@ fn wait(us: i64) {
     check_for_interrupts!();
 }
 
-/// What `pg_stat_activity` shows during the wait: `Extension` / `SnowflakeClock`. Before 17 an extension has
+/// The wait event in `pg_stat_activity`: `Extension` / `SnowflakeClock`. Before PostgreSQL 17, an extension has
 /// no wait event of its own, and it is `Extension` / `Extension`.
 fn wait_event() -> u32 {
     #[cfg(any(feature = "pg15", feature = "pg16"))]

@@ -1,4 +1,4 @@
-//! The settings. All are superuser-set: who may generate which ids is the operator's decision, not the session's.
+//! The settings. All are PGC_SUSET: which ids a session may generate is the operator's decision.
 
 mod setting;
 
@@ -12,11 +12,11 @@ static SHARD_ID: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static MAX_LEAD: GucSetting<i32> = GucSetting::<i32>::new(100);
 static MAX_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
 
-/// The most that `pg_snowflake.max_lead` can be set to, for whatever role or session: almost 25 days.
+/// The maximum of `pg_snowflake.max_lead`, for any role or session: almost 25 days.
 pub const LONGEST_LEAD_US: i64 = LONGEST_LEAD_MS as i64 * 1000;
 const LONGEST_LEAD_MS: i32 = i32::MAX;
 
-/// Defines the settings and reserves their prefix, so that a misspelt one is an error.
+/// Defines the settings and reserves their prefix, so that a misspelt setting is an error.
 pub fn define() {
     Setting::ShardId.define(|name| {
         GucRegistry::define_int_guc(
@@ -59,7 +59,7 @@ pub fn define() {
     unsafe { pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr()) };
 }
 
-/// `pg_snowflake.shard_id`, `None` where it is unset.
+/// `pg_snowflake.shard_id`; `None` if it is unset.
 pub fn shard_id() -> Option<i32> {
     Some(SHARD_ID.get()).filter(|&shard| shard >= 0)
 }
@@ -69,8 +69,8 @@ pub fn policy() -> Policy {
     Policy { max_lead_us: microseconds(&MAX_LEAD), max_wait_us: microseconds(&MAX_WAIT) }
 }
 
-/// Reads a setting in milliseconds where the server keeps it: `get()` would first check that this is the thread
-/// it knows, at every id.
+/// Reads a setting in milliseconds from the server's variable: `get()` would first check the thread, for every
+/// id.
 fn microseconds(setting: &GucSetting<i32>) -> i64 {
     // SAFETY: called on the backend's only thread.
     i64::from(unsafe { *setting.as_ptr() }) * 1000

@@ -1,4 +1,4 @@
-//! Which shards this server may generate ids for.
+//! The shards that this server may generate ids for.
 
 use crate::error::Error;
 use crate::fence::{self, Barred};
@@ -18,8 +18,8 @@ fn unset() -> Error {
     Error::ShardUnset
 }
 
-/// The shard to generate ids for: the one given, else this database's, if the layout has it and no fence stands in the way.
-/// Every function that generates ids asks here.
+/// The shard to generate ids for: the given one, else this database's. Fails if the layout does not have it or
+/// a fence bars it. Every function that generates ids calls this.
 pub fn permitted(given: Option<i32>, layout: Layout) -> Result<u32, Error> {
     let shard = match given {
         Some(shard) => shard,

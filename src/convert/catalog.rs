@@ -1,15 +1,15 @@
-//! Questions to the catalog and to tables, and the statements that change them.
+//! Queries of the catalog and of tables, and statements that change them.
 
 use super::encoding::{Text, to_server};
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use pgrx::spi::SpiHeapTupleData;
 
-/// A row of an answer.
+/// A row of a query's result.
 pub struct Row<'a>(SpiHeapTupleData<'a>);
 
 impl Row<'_> {
-    /// A column, by its number from 1 on, where it is not null.
+    /// A column, by its number from 1 on; `None` if it is null.
     pub fn nullable<T: Field>(&self, column: usize) -> Option<T> {
         T::of(self, column)
     }
@@ -20,9 +20,9 @@ impl Row<'_> {
     }
 }
 
-/// What a row can hold.
+/// A type that a row can hold.
 pub trait Field: Sized {
-    /// The column's value, where it is not null.
+    /// The column's value; `None` if it is null.
     fn of(row: &Row, column: usize) -> Option<Self>;
 }
 
@@ -44,15 +44,15 @@ fields!(
     String as Text: |text| text.0
 );
 
-/// A name, or another text, as an argument.
+/// A name or another text as an argument.
 pub fn text(text: &str) -> DatumWithOid<'static> {
     Text(text.to_owned()).into()
 }
 
-/// What a query returns, seen with a snapshot of this moment.
+/// The rows of a query, which sees the database as of now.
 pub fn rows<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
     Spi::connect_mut(|client| {
-        // By update(): a query that only selects would see the caller's snapshot, which is older than the locks.
+        // Use update(): select() would use the caller's snapshot, which is older than the locks.
         let answer = client
             .update(&to_server(sql), None, arguments)
             .unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -60,35 +60,36 @@ pub fn rows<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) 
     })
 }
 
-/// Carries out a statement.
+/// Executes a statement.
 pub fn run(statement: &str) {
     rows(statement, &[], |_| ());
 }
 
-/// The relation of a quoted name.
+/// The relation with this quoted name.
 pub fn relation(name: &str) -> pg_sys::Oid {
     rows("SELECT $1::regclass::oid", &[text(name)], |row| row.get(1))[0]
 }
 
-/// Takes the lock, and keeps it to the end of the transaction.
+/// Locks the relation until the end of the transaction.
 pub fn lock(relid: pg_sys::Oid, mode: u32) {
-    // SAFETY: takes any OID; whether it still names something is seen afterwards.
+    // SAFETY: takes any OID; the callers check afterwards whether the relation still exists.
     unsafe { pg_sys::LockRelationOid(relid, mode as pg_sys::LOCKMODE) }
 }
 
-/// Runs it as the owner of the table, if that is not the caller: what the owner wrote, a CHECK or the predicate of an index,
-/// must not get at the rights of whoever converts, nor leave settings behind. Core builds an index so. What an ERROR leaves,
-/// the end of the transaction or of the savepoint takes back.
+/// Calls `run` as the owner of the table, as core does to build an index. A CHECK or an index predicate that
+/// the owner wrote must not gain the caller's privileges, nor leave settings behind. After an ERROR, the end of
+/// the transaction or of the savepoint restores the caller.
 pub fn as_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     let (mut caller, mut context) = (pg_sys::InvalidOid, 0);
-    // SAFETY: two places to write to; the owner is a role of the catalog, and the context is put back as it was.
+    // SAFETY: writes to two local variables; the owner is a role of the catalog, and the context is restored.
     unsafe {
         pg_sys::GetUserIdAndSecContext(&mut caller, &mut context);
         if caller == owner {
             return run();
         }
         let mut restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
-        // Whoever bypasses row security does so as the owner of the table too, although that one FORCEs it on himself.
+        // A caller who may bypass row security still may as the owner, even of a table that FORCEs it on the
+        // owner.
         if pg_sys::has_bypassrls_privilege(caller) {
             restricted |= pg_sys::SECURITY_NOFORCE_RLS as i32;
         }
@@ -109,14 +110,14 @@ pub struct Extension {
     pub namespace: pg_sys::Oid,
     /// The type `snowflake`.
     pub snowflake: pg_sys::Oid,
-    /// The function that returns the setting `pg_snowflake.shard_id`: its name with the schema, quoted.
+    /// The function that returns the setting `pg_snowflake.shard_id`, quoted, with its schema.
     pub current_shard: String,
 }
 
 impl Extension {
-    /// Looks it up.
+    /// Reads them from the catalog.
     pub fn read() -> Self {
-        // The function has its former name as long as the SQL objects are those of 0.1.0.
+        // The function keeps its former name while the SQL objects are those of 0.1.0.
         let sql =
             "SELECT quote_ident(n.nspname), n.oid, t.oid, format('%I.%I', n.nspname, p.proname)
             FROM pg_extension AS e
@@ -138,7 +139,7 @@ impl Extension {
     }
 }
 
-/// A table and all that inherit from it, as `tree (relid)`; `$1` is the table.
+/// A table, `$1`, and all that inherit from it, as `tree (relid)`.
 pub const TREE: &str = "WITH RECURSIVE tree (relid) AS (
         SELECT $1::oid
         UNION

@@ -1,4 +1,4 @@
-//! The column that is converted: what it is, under a lock.
+//! The column to convert, with its table locked.
 
 mod constraints;
 mod existing_sequence;
@@ -13,7 +13,7 @@ use existing_sequence::{ExistingSequence, ROLE, grant};
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 
-/// A column that may be converted, its table locked against everybody else.
+/// A column that can be converted. Its table is locked exclusively.
 pub struct Column {
     id_column: IdColumn,
     table: Table,
@@ -21,7 +21,7 @@ pub struct Column {
     narrow_columns: NarrowColumns,
 }
 
-/// What a row of `pg_class` says.
+/// The table's row in `pg_class`.
 struct Table {
     name: String,
     relname: String,
@@ -31,7 +31,7 @@ struct Table {
 }
 
 impl Table {
-    /// Refuses what has no column of its own, or another owner.
+    /// Refuses a relation that has no columns of its own, or has another owner.
     fn read(relid: pg_sys::Oid) -> Self {
         let sql =
             "SELECT c.relkind::text, format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid,
@@ -63,7 +63,7 @@ impl Table {
     }
 }
 
-/// What a row of `pg_attribute` says.
+/// The column's row in `pg_attribute`.
 struct Attribute {
     number: i16,
     name: String,
@@ -72,7 +72,7 @@ struct Attribute {
 }
 
 impl Attribute {
-    /// Refuses what takes no default.
+    /// Refuses a column that cannot have a default.
     fn read(id_column: &IdColumn, table: &Table) -> Self {
         let sql = "SELECT a.attnum, quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
                 a.attidentity <> '', a.attgenerated <> '',
@@ -108,7 +108,7 @@ impl Attribute {
     }
 }
 
-/// Refuses where the owner of the table lacks a privilege on a schema, which the statements need.
+/// Refuses if the owner of the table lacks a privilege on a schema that the statements need.
 fn refuse_without(schema: pg_sys::Oid, privilege: &str) {
     let sql = "SELECT quote_ident(nspname), quote_ident(current_user) FROM pg_namespace
         WHERE oid = $1 AND NOT has_schema_privilege(oid, $2)";
@@ -121,7 +121,7 @@ fn refuse_without(schema: pg_sys::Oid, privilege: &str) {
 }
 
 impl Column {
-    /// Looks the column up, and locks its table and those with columns that have to be changed with it.
+    /// Looks the column up, and locks its table and those whose columns must be changed with it.
     pub fn open(relid: pg_sys::Oid, column: &str, extension: &Extension) -> Self {
         let id_column = IdColumn { table: relid, column: column.to_owned() };
         let mut locked = Vec::new();
@@ -130,7 +130,7 @@ impl Column {
             let attribute = Attribute::read(&id_column, &table);
             let name = table.column_name(&attribute.name);
             let narrow_columns = NarrowColumns::of(&id_column, &name, extension);
-            // What was read before the locks were there may have changed meanwhile.
+            // What was read before the locks were taken may have changed.
             let has_locked = narrow_columns.lock(&mut locked);
             let before = locked.len();
             lock_tree(relid, &mut locked);
@@ -140,17 +140,17 @@ impl Column {
         }
     }
 
-    /// Its name for a message.
+    /// The name for a message.
     pub fn name(&self) -> String {
         self.table.column_name(&self.attribute.name)
     }
 
-    /// The owner of its table.
+    /// The owner of the table.
     pub fn owner(&self) -> pg_sys::Oid {
         self.table.owner
     }
 
-    /// All that the plan has to know.
+    /// All facts that the plan needs.
     pub fn facts(&self, extension: &Extension) -> Facts {
         refuse_other_owners(&self.id_column, &self.name(), self.table.owner, Reach::Tree);
         let narrow_tables = self.narrow_columns.check(self.table.owner);
@@ -172,13 +172,14 @@ impl Column {
         }
     }
 
-    /// The highest value. max() takes it from the end of an index, where there is one.
+    /// The highest value. max() reads it from the end of an index, if there is one.
     fn highest(&self) -> Option<i64> {
         let sql = format!("SELECT max({})::int8 FROM {}", self.attribute.name, self.table.name);
         rows(&sql, &[], |row| row.nullable(1))[0]
     }
 
-    /// The tables whose identity has to be dropped: from 17 on that of a partition goes with its parent's.
+    /// The tables whose identity must be dropped. From 17 on, a partition's identity is dropped with its
+    /// parent's.
     fn identities(&self) -> Vec<String> {
         let sql = format!(
             "{TREE}
@@ -193,7 +194,8 @@ impl Column {
         rows(&sql, &self.id_column.arguments(), |row| row.get(1))
     }
 
-    /// The sequence that the column has, locked. Others may have renamed or replaced it until the lock was there.
+    /// The column's current sequence, locked. Read again after locking, because others may have renamed or
+    /// replaced it before.
     fn locked_sequence(&self) -> Option<ExistingSequence> {
         let mut existing = ExistingSequence::of(self)?;
         loop {
@@ -212,7 +214,7 @@ impl Column {
         }
     }
 
-    /// The sequence that the ids will come from, and the next value of the one that there is.
+    /// The sequence that will generate the ids, and the next value of the current one.
     fn sequence(&self, existing: Option<ExistingSequence>) -> (Sequence, Option<i64>) {
         let Some(existing) = existing else {
             let grants = self.grants(pg_sys::InvalidOid);
@@ -240,7 +242,7 @@ impl Column {
         Sequence::New { name, cache, is_unlogged: self.table.is_unlogged, comment, grants }
     }
 
-    /// The sequences that the column owns besides the one that it takes its ids from: a serial that was given another.
+    /// The column's other sequences: those of a serial whose default was changed to another sequence.
     fn other_sequences(&self, existing: Option<&ExistingSequence>) -> Vec<String> {
         let sql = "SELECT format('%I.%I', n.nspname, s.relname)
             FROM pg_depend AS d
@@ -255,8 +257,8 @@ impl Column {
         rows(sql, &arguments, |row| row.get(1))
     }
 
-    /// To those who may insert into a table whose default has not named the sequence: what it was asked for no right on
-    /// one, or on another.
+    /// Privileges for the roles that may insert into a table whose default has not used the sequence. They
+    /// needed no privilege on a sequence before, or one on another sequence.
     fn grants(&self, sequence: pg_sys::Oid) -> Vec<Grant> {
         let sql = format!(
             "{TREE}, held AS (
@@ -279,7 +281,7 @@ impl Column {
             WHERE g.privilege_type = 'INSERT' AND g.grantee <> $4
             ORDER BY 2"
         );
-        // As an integer, since an OID of 0 would be a null.
+        // As an integer, because an OID of 0 would be passed as null.
         let arguments = [
             self.id_column.table.into(),
             text(&self.id_column.column),
@@ -289,7 +291,7 @@ impl Column {
         rows(&sql, &arguments, grant)
     }
 
-    /// `TABLE_COLUMN_seq`, as core names a serial's.
+    /// A free name of the form that core gives a serial's sequence: `TABLE_COLUMN_seq`.
     fn free_sequence_name(&self) -> String {
         let (table, column) = self.c_names();
         // SAFETY: C strings in, a C string out.

@@ -1,4 +1,4 @@
-//! Text on its way from the server and to it: Rust's is UTF-8, whatever the database's encoding is.
+//! Conversion between the server's text and Rust's, which is UTF-8 whatever the database's encoding is.
 
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_int};
@@ -7,16 +7,16 @@ const UTF8: c_int = pg_sys::pg_enc::PG_UTF8 as c_int;
 
 /// The server's text in UTF-8.
 pub fn from_server(text: &CStr) -> String {
-    // SAFETY: a C string and its length; what comes back is one, too, be it the same.
+    // SAFETY: a C string and its length; the result is a C string too, possibly the same one.
     let utf8 = unsafe {
         let length = text.count_bytes() as c_int;
         CStr::from_ptr(pg_sys::pg_server_to_any(text.as_ptr(), length, UTF8))
     };
-    // A database of encoding SQL_ASCII has whatever bytes were sent.
+    // A database with encoding SQL_ASCII holds any bytes.
     utf8.to_string_lossy().into_owned()
 }
 
-/// The text in the server's encoding, where that has all its characters.
+/// The text in the server's encoding. Raises core's error if a character does not exist there.
 pub fn to_server(text: &str) -> CString {
     let utf8 = CString::new(text).expect("a name has no zero byte");
     // SAFETY: as above.

@@ -1,28 +1,28 @@
-//! What is to be done to a column so that it takes snowflakes: statements, decided from facts. No server, no clock.
+//! The plan of a conversion: the statements that it executes, decided from facts. No server, no clock.
 
 use pg_snowflake_core::{Layout, presets::INSTAGRAM};
 use std::ops::RangeInclusive;
 
-/// What the catalog and the table say.
+/// What the catalog and the table contain.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The extension's schema. This and all other names are quoted, those of relations with their schema.
+    /// The extension's schema. All names are quoted; those of relations include the schema.
     pub extension: String,
-    /// The function that returns the setting `pg_snowflake.shard_id`, without its parentheses.
+    /// The function that returns the setting `pg_snowflake.shard_id`, without parentheses.
     pub current_shard: String,
     /// The table.
     pub table: String,
     /// The column.
     pub column: String,
-    /// The tables whose column is an identity column: this one, or partitions of it.
+    /// The tables whose column is an identity column: this one, or its partitions.
     pub identities: Vec<String>,
-    /// The columns that bigint must replace, the converted one and those that reference it.
+    /// The columns that must become bigint: the converted one and those that reference it.
     pub narrow_tables: Vec<NarrowTable>,
-    /// The sequence that the ids will come from.
+    /// The sequence that will generate the ids.
     pub sequence: Sequence,
-    /// The sequences that the column owns besides.
+    /// The column's other sequences.
     pub released: Vec<String>,
-    /// The next value of the sequence that the column has had.
+    /// The next value of the column's current sequence.
     pub next: Option<i64>,
     /// The highest value in the column.
     pub highest: Option<i64>,
@@ -40,24 +40,24 @@ pub struct NarrowTable {
 /// A column's sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sequence {
-    /// The column has one already.
+    /// The column's current sequence.
     Kept {
         /// Its name.
         name: String,
-        /// Who may use it besides those who may already.
+        /// Privileges to add to those that roles already have.
         grants: Vec<Grant>,
     },
-    /// It is to be made.
+    /// A sequence to create.
     New {
         /// Its name.
         name: String,
         /// Its CACHE.
         cache: i64,
-        /// Whether it is of an unlogged table.
+        /// Whether it belongs to an unlogged table.
         is_unlogged: bool,
-        /// The comment on the one that it replaces.
+        /// The comment on the sequence that it replaces.
         comment: Option<String>,
-        /// Who may use it.
+        /// The privileges to grant.
         grants: Vec<Grant>,
     },
 }
@@ -73,71 +73,74 @@ pub struct Grant {
     pub is_grantable: bool,
 }
 
-/// The ids that the column is to have.
+/// The ids that the column will have.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The shard, where the default is to name one.
+    /// The shard, if the default is to name one.
     pub shard: Option<u32>,
     /// The layout of the ids.
     pub layout: Layout,
-    /// The constraint that refuses rows of other shards.
+    /// The constraint that rejects rows of other shards.
     pub fence: Option<Fence>,
 }
 
-/// A constraint that refuses rows of other shards.
+/// A constraint that rejects rows of other shards.
 #[derive(Clone, Debug)]
 pub struct Fence {
     /// Its name.
     pub name: String,
-    /// The shard that it lets pass.
+    /// The shard that it accepts.
     pub shard: u32,
-    /// The highest value that is of another shard, where there is one: it is let pass, with all in its tick and below.
+    /// The highest value of another shard, if there is one. The constraint accepts it and all values up to the
+    /// end of its tick.
     pub highest_other: Option<i64>,
 }
 
-/// Some value is above the ids that are due.
+/// A value is above the next ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooHigh {
     /// The highest value.
     pub highest: i64,
 }
 
-/// The first tick that has ids above every value, where it is not after `last_tick`.
+/// The first tick whose ids are above every value, unless it is after `last_tick`.
 ///
-/// A whole tick is left to what is there: within one, an id of a lower shard is below one of a higher shard.
+/// New ids start in a tick without existing values: within one tick, an id of a lower shard is below one of a
+/// higher shard.
 pub fn first_tick(highest: Option<i64>, layout: Layout, last_tick: i64) -> Result<i64, TooHigh> {
     let Some(highest) = highest else { return Ok(0) };
     let tick = tick_after(highest, layout);
     if tick > last_tick { Err(TooHigh { highest }) } else { Ok(tick) }
 }
 
-/// The tick after a value's.
+/// The tick after the value's.
 fn tick_after(value: i64, layout: Layout) -> i64 {
     (value.max(-1) >> layout.low_bits()) + 1
 }
 
-/// The statements that make the column one that generates ids, in their order.
+/// The statements that convert the column, in order.
 ///
-/// The first of `ticks` is where the sequence starts, so that new ids are above the old by the counter, and not only for
-/// as long as the clock does not step back. One that stands in `ticks` may have been generating ids, whatever the default says:
-/// a function or a program may have asked it, and ids that are in no row any more may be anywhere else. So it goes on.
+/// The sequence starts at the first of `ticks`, so that new ids are above existing ones by the counter, and not
+/// only while the clock does not step back. A sequence that is already within `ticks` is not restarted. It may
+/// have been generating ids, whatever the default says: a function or a program may have called it, and ids
+/// that are in no row may be stored elsewhere.
 pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<String> {
     let Facts { table, column, sequence, .. } = facts;
     let alter = format!("ALTER TABLE {table} ALTER COLUMN {column}");
     let drop_identity = |of| format!("ALTER TABLE {of} ALTER COLUMN {column} DROP IDENTITY");
     let mut statements: Vec<String> = facts.identities.iter().map(drop_identity).collect();
     if !facts.narrow_tables.is_empty() {
-        // Of whatever kind the old default is, it need not be one of the new type.
+        // The old default, whatever it is, need not be of the new type.
         statements.push(format!("{alter} DROP DEFAULT"));
         statements.extend(facts.narrow_tables.iter().map(NarrowTable::widened));
     }
-    // The second counter of the tick: of a fresh sequence, too, the first id has seq 1. A layout without seqs has no second
-    // one in tick 0, and MINVALUE is 1.
+    // The second counter of the tick: the first id of a new sequence also has seq 1. In a layout without seq
+    // bits, tick 0 has no second counter, and MINVALUE is 1.
     let first = target.layout.at_tick(1, *ticks.start()).max(1);
     let last = target.layout.last_counter_in(*ticks.end());
     let live = facts.next.filter(|next| (first..=last).contains(next));
     statements.extend(sequence.statements(live, first));
-    // pg_get_serial_sequence() would name any of them.
+    // pg_get_serial_sequence() could return any of them.
     let release = |other| format!("ALTER SEQUENCE {other} OWNED BY NONE");
     statements.extend(facts.released.iter().map(release));
     statements.push(format!("ALTER SEQUENCE {} OWNED BY {table}.{column}", sequence.name()));
@@ -151,7 +154,7 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
 }
 
 impl NarrowTable {
-    /// All columns of a table in one statement, since each rewrites it.
+    /// Changes all columns of a table in one statement, because each statement rewrites the table.
     fn widened(&self) -> String {
         let columns = self.columns.iter();
         let actions: Vec<String> =
@@ -218,8 +221,8 @@ impl Fence {
 
 /// The default.
 ///
-/// No argument is left to its own default, and none needs a cast that is not written: a function in the extension's
-/// schema that fitted such a call better would take it over.
+/// All arguments are passed, and none needs an implicit cast: otherwise a function in the extension's schema
+/// that fits the call better could be called instead.
 fn generating(facts: &Facts, target: &Target) -> String {
     let Facts { extension, current_shard, sequence, .. } = facts;
     let sequence = format!("{}::pg_catalog.regclass", quote_literal(sequence.name()));
@@ -235,7 +238,7 @@ fn generating(facts: &Facts, target: &Target) -> String {
     format!("{extension}.snowflake_nextval({sequence}, {shard}, {layout})")
 }
 
-/// The shard of a column's values, every argument given as for the default.
+/// The shard of a column's values. All arguments are passed, as in the default.
 fn shard_of(extension: &str, column: &str, layout: Layout) -> String {
     let layout = layout_argument(extension, layout);
     format!("{extension}.snowflake_shard_id({column}::pg_catalog.int8, {layout})")
@@ -245,8 +248,8 @@ fn layout_argument(extension: &str, layout: Layout) -> String {
     format!("'{layout}'::{extension}.snowflake_layout")
 }
 
-/// As core's `quote_literal()`, which takes a server, that this module's tests do not have: right under either setting of
-/// `standard_conforming_strings`.
+/// Core's `quote_literal()`, which needs a server that this module's tests do not have. Correct for both values
+/// of `standard_conforming_strings`.
 fn quote_literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
     if text.contains('\\') {

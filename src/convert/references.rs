@@ -1,4 +1,5 @@
-//! The columns that have to hold a column's ids: itself and those that reference it, at any remove.
+//! The columns that must hold a column's ids: the column itself, and those that reference it directly or
+//! indirectly.
 
 use super::catalog::{Extension, TREE, lock, rows, text};
 use super::plan::NarrowTable;
@@ -6,17 +7,17 @@ use super::refusal;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 
-/// A column that has to hold ids, at the top of its inheritance tree.
+/// A column that must hold ids, at the root of its inheritance tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdColumn {
-    /// Its table.
+    /// The table.
     pub table: pg_sys::Oid,
-    /// Its name as the catalog has it.
+    /// The name, unquoted.
     pub column: String,
 }
 
 impl IdColumn {
-    /// It as `$1` and `$2` of a query, the second to be cast to `name`.
+    /// The table and the name as `$1` and `$2` of a query, which must cast `$2` to `name`.
     pub fn arguments(&self) -> [DatumWithOid<'static>; 2] {
         [self.table.into(), text(&self.column)]
     }
@@ -25,18 +26,18 @@ impl IdColumn {
 /// Whether a column's type holds ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TypeFit {
-    /// It does.
+    /// It holds ids.
     Holds,
-    /// It does not, and bigint takes its place.
+    /// It does not, and is changed to bigint.
     Narrow,
-    /// It does not, and stays.
+    /// It does not, and is not changed.
     Domain,
-    /// It is not an integer.
+    /// It is not an integer type.
     Other,
 }
 
 impl TypeFit {
-    /// Of a type.
+    /// Classifies the type.
     fn of(type_oid: pg_sys::Oid, extension: &Extension) -> Self {
         // SAFETY: the type is one of the catalog.
         let base = unsafe { pg_sys::getBaseType(type_oid) };
@@ -50,7 +51,7 @@ impl TypeFit {
     }
 }
 
-/// The column and those that reference it, each after one that it references.
+/// The column and those that reference it, each after a column that it references.
 fn id_columns(converted: &IdColumn) -> Vec<IdColumn> {
     let mut found = vec![converted.clone()];
     let mut next = 0;
@@ -65,7 +66,7 @@ fn id_columns(converted: &IdColumn) -> Vec<IdColumn> {
     found
 }
 
-/// The columns whose foreign keys name the column; where they are inherited, those that they are inherited from.
+/// The columns with foreign keys to the column; for an inherited one, the column that it is inherited from.
 fn referencing(id_column: &IdColumn) -> Vec<IdColumn> {
     let sql = format!(
         "{TREE},
@@ -90,7 +91,7 @@ fn referencing(id_column: &IdColumn) -> Vec<IdColumn> {
     rows(&sql, &id_column.arguments(), |row| IdColumn { table: row.get(1), column: row.get(2) })
 }
 
-/// What the catalog says of such a column.
+/// A column as the catalog describes it.
 struct ColumnDescription {
     table: String,
     column: String,
@@ -100,7 +101,7 @@ struct ColumnDescription {
 }
 
 impl ColumnDescription {
-    /// `None` where it is gone.
+    /// `None` if the column no longer exists.
     fn of(id_column: &IdColumn) -> Option<Self> {
         let sql = "SELECT format('%I.%I', n.nspname, c.relname), quote_ident(a.attname),
                 pg_has_role(c.relowner, 'USAGE'), a.atttypid, format_type(a.atttypid, a.atttypmod)
@@ -123,11 +124,11 @@ impl ColumnDescription {
     }
 }
 
-/// The columns that bigint must replace, with their tables, which the caller must own.
+/// The columns that must become bigint. The caller must own their tables.
 pub struct NarrowColumns(Vec<(IdColumn, ColumnDescription)>);
 
 impl NarrowColumns {
-    /// Finds them.
+    /// Finds them. Refuses a type that cannot hold ids, and a table of another owner.
     pub fn of(converted: &IdColumn, converted_name: &str, extension: &Extension) -> Self {
         let mut narrow_columns = Vec::new();
         for id_column in id_columns(converted) {
@@ -135,7 +136,7 @@ impl NarrowColumns {
             let is_converted = id_column == *converted;
             match TypeFit::of(description.type_oid, extension) {
                 TypeFit::Holds => continue,
-                // A numeric that references a bigint, say, takes what it takes.
+                // A numeric column, for example, can reference a bigint as it is.
                 TypeFit::Other if !is_converted => continue,
                 TypeFit::Domain | TypeFit::Other => refusal::unfit_type(
                     &description.name(),
@@ -156,8 +157,9 @@ impl NarrowColumns {
         NarrowColumns(narrow_columns)
     }
 
-    /// Locks the tables and what inherits from them against everybody else, a table before those that it references:
-    /// the order in which a statement that inserts into one takes its locks. Returns whether there was any new one.
+    /// Locks the tables, and those that inherit from them, exclusively. A table is locked before the tables
+    /// that it references, which is the order in which an INSERT takes its locks. Returns whether any lock is
+    /// new.
     pub fn lock(&self, locked: &mut Vec<pg_sys::Oid>) -> bool {
         let before = locked.len();
         for (id_column, _) in self.0.iter().rev() {
@@ -166,8 +168,8 @@ impl NarrowColumns {
         locked.len() > before
     }
 
-    /// As the plan takes them. Refuses where something depends on the type of one, or another role than `owner` has a part
-    /// in it.
+    /// The columns as input of the plan. Refuses if an object depends on the type of one, or if a role other
+    /// than `owner` owns one of the tables.
     pub fn check(&self, owner: pg_sys::Oid) -> Vec<NarrowTable> {
         let mut tables: Vec<NarrowTable> = Vec::new();
         for (id_column, description) in &self.0 {
@@ -191,7 +193,7 @@ impl NarrowColumns {
     }
 }
 
-/// Locks a table and what inherits from it, those that are not locked yet.
+/// Locks a table and those that inherit from it, except those locked already.
 pub fn lock_tree(table: pg_sys::Oid, locked: &mut Vec<pg_sys::Oid>) {
     let members = format!("{TREE} SELECT relid FROM tree");
     for relid in rows(&members, &[table.into()], |row| row.get(1)) {
@@ -202,7 +204,7 @@ pub fn lock_tree(table: pg_sys::Oid, locked: &mut Vec<pg_sys::Oid>) {
     }
 }
 
-/// The partitions and children whose rows are on other servers.
+/// The partitions and children that are foreign tables.
 fn foreign_tables(id_column: &IdColumn) -> Vec<String> {
     let sql = format!(
         "{TREE}
@@ -216,19 +218,20 @@ fn foreign_tables(id_column: &IdColumn) -> Vec<String> {
     rows(&sql, &[id_column.table.into()], |row| row.get(1))
 }
 
-/// Which tables a conversion looks into.
+/// The tables whose owner is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// The table and what inherits from it.
+    /// The table and those that inherit from it.
     Tree,
-    /// Those on the other side of a foreign key too: where a column's type changes, the foreign key is checked anew.
+    /// Also those at the other end of a foreign key: when a column's type changes, its foreign keys are checked
+    /// again.
     ForeignKeys,
 }
 
-/// Refuses where one of the tables belongs to another role than `owner`.
+/// Refuses if a role other than `owner` owns one of the tables.
 ///
-/// CHECKs, and the predicates of indexes, are evaluated with the rights of `owner`. Whoever wrote them must not get at
-/// these, and a child has those of the table above it.
+/// CHECKs and index predicates are evaluated with the privileges of `owner`, which the role that wrote them
+/// must not gain. A child inherits those of its parent.
 pub fn refuse_other_owners(id_column: &IdColumn, column: &str, owner: pg_sys::Oid, reach: Reach) {
     let sql = format!(
         "{TREE}, held AS (
@@ -266,17 +269,17 @@ pub fn refuse_other_owners(id_column: &IdColumn, column: &str, owner: pg_sys::Oi
     }
 }
 
-/// A table that belongs to another role than the one that is converted.
+/// A table with another owner than the converted table.
 pub struct OtherOwner {
     /// The table.
     pub table: String,
-    /// Its owner.
+    /// The owner.
     pub owner: String,
-    /// The owner of the table that is converted.
+    /// The owner of the converted table.
     pub converting: String,
 }
 
-/// What PostgreSQL refuses to change a column's type for.
+/// The objects that keep PostgreSQL from changing the column's type.
 fn in_the_way(id_column: &IdColumn) -> Vec<String> {
     let sql = format!(
         "{TREE}, held AS (

@@ -1,11 +1,11 @@
-//! What `snowflake_convert_column` refuses, and how it is reported.
+//! The errors of `snowflake_convert_column`.
 
 use super::references::OtherOwner;
 use crate::report::Report;
 use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 
-/// An argument that must be given.
+/// A required argument is null.
 pub fn null_argument(name: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
@@ -16,7 +16,7 @@ pub fn null_argument(name: &str) -> ! {
     .raise()
 }
 
-/// A transaction whose snapshot may be older than the lock.
+/// The transaction's snapshot may be older than the lock.
 pub fn old_snapshot() -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
@@ -29,7 +29,7 @@ pub fn old_snapshot() -> ! {
     .raise()
 }
 
-/// A layout without shards has none to check.
+/// The layout has no shards to check.
 pub fn no_shard_field(layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -40,7 +40,7 @@ pub fn no_shard_field(layout: Layout) -> ! {
     .raise()
 }
 
-/// The clock is outside the layout's life.
+/// The clock is outside the layout's time range.
 pub fn not_in_the_time_of(layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -54,7 +54,7 @@ pub fn not_in_the_time_of(layout: Layout) -> ! {
     .raise()
 }
 
-/// The relation has no column of its own that generates ids.
+/// The relation has no columns of its own.
 pub fn not_a_table(name: &str, relkind: &str) -> ! {
     let (kind, hint) = match relkind {
         "v" | "m" => ("view", "Pass the table that the view selects from."),
@@ -67,7 +67,7 @@ pub fn not_a_table(name: &str, relkind: &str) -> ! {
     wrong_object(format!("cannot convert a column of {kind} {name}"), None, hint.into())
 }
 
-/// The column is its parent's.
+/// The column is inherited.
 pub fn inherited(column: &str, parent: &str) -> ! {
     wrong_object(
         format!("cannot convert inherited {column}"),
@@ -76,7 +76,7 @@ pub fn inherited(column: &str, parent: &str) -> ! {
     )
 }
 
-/// The column is computed.
+/// The column is generated.
 pub fn generated(column: &str) -> ! {
     wrong_object(
         format!("cannot convert generated {column}"),
@@ -102,7 +102,7 @@ pub fn no_such_column(column: &str, table: &str) -> ! {
     .raise()
 }
 
-/// The column is one that every table has.
+/// The column is a system column.
 pub fn system_column(column: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -113,7 +113,7 @@ pub fn system_column(column: &str) -> ! {
     .raise()
 }
 
-/// The user may not alter a table or a sequence.
+/// The user does not own a table or a sequence.
 pub fn not_owner(kind: &str, name: &str, why: Option<String>) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -124,7 +124,7 @@ pub fn not_owner(kind: &str, name: &str, why: Option<String>) -> ! {
     .raise()
 }
 
-/// The column's type holds no id and does not become one that does.
+/// The column's type cannot hold ids, and is not changed automatically.
 pub fn unfit_type(column: &str, type_name: &str, references: Option<&str>) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
@@ -139,7 +139,7 @@ pub fn unfit_type(column: &str, type_name: &str, references: Option<&str>) -> ! 
     .raise()
 }
 
-/// Something depends on a column whose type has to change.
+/// Objects depend on a column whose type must change.
 pub fn in_the_way(column: &str, objects: &[String]) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -154,7 +154,7 @@ pub fn in_the_way(column: &str, objects: &[String]) -> ! {
     .raise()
 }
 
-/// Some of the rows are on other servers, whose columns cannot be widened from here.
+/// Some rows are on other servers, whose columns cannot be changed from here.
 pub fn narrow_elsewhere(table: &str, column: &str, foreign: &[String]) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -167,7 +167,7 @@ pub fn narrow_elsewhere(table: &str, column: &str, foreign: &[String]) -> ! {
     .raise()
 }
 
-/// The conversion runs with the rights of the table's owner, who lacks one.
+/// The table's owner, with whose privileges the conversion runs, lacks one.
 pub fn no_privilege(privilege: &str, schema: &str, owner: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -178,7 +178,7 @@ pub fn no_privilege(privilege: &str, schema: &str, owner: &str) -> ! {
     .raise()
 }
 
-/// The expressions of one owner would be evaluated with the rights of another.
+/// Expressions of one owner would be evaluated with the privileges of another.
 pub fn other_owner(column: &str, other: &OtherOwner) -> ! {
     let OtherOwner { table, owner, converting } = other;
     Report {
@@ -192,7 +192,7 @@ pub fn other_owner(column: &str, other: &OtherOwner) -> ! {
     .raise()
 }
 
-/// The sequence is not the column's alone.
+/// The column shares the sequence with other objects.
 pub fn shared_sequence(sequence: &str, column: &str, users: &[String]) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -206,7 +206,7 @@ pub fn shared_sequence(sequence: &str, column: &str, users: &[String]) -> ! {
     .raise()
 }
 
-/// The sequence cannot be owned by the column.
+/// The column cannot own the sequence.
 pub fn foreign_sequence(sequence: &str, table: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -220,7 +220,7 @@ pub fn foreign_sequence(sequence: &str, table: &str) -> ! {
     .raise()
 }
 
-/// Somebody took the identity from the column in the catalog, and left its sequence as it was.
+/// The column's identity was removed in the catalog by hand, but its sequence was left as it was.
 pub fn half_an_identity(sequence: &str, column: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -235,7 +235,7 @@ pub fn half_an_identity(sequence: &str, column: &str) -> ! {
     .raise()
 }
 
-/// Some value is above the ids that are due.
+/// A value is above the next ids.
 pub fn too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -250,7 +250,7 @@ pub fn too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
     .raise()
 }
 
-/// A CHECK would refuse what is generated.
+/// A CHECK would reject new ids.
 pub fn constraint_in_the_way(constraint: &str, table: &str, id: i64) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

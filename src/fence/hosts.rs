@@ -1,7 +1,7 @@
-//! A set of host names in words: `db-1, db-2.example.com`. Pure text.
+//! Lists of host names, such as `db-1, db-2.example.com`.
 //!
-//! A name is compared whole, as the command `hostname` prints it. `db-7` and `db-7.example.com` are two names: a
-//! server does not know its domain for certain, and a fence that guesses would let `db-7` of another site pass.
+//! A name is compared whole, as the command `hostname` prints it. `db-7` and `db-7.example.com` are different
+//! names: a server does not know its domain for certain, and a guess could allow `db-7` at another site.
 
 #![forbid(unsafe_code)]
 
@@ -11,18 +11,18 @@ use pg_snowflake_core::excerpt::excerpt;
 const ALLOWED: &str = "Specify host names as the command hostname prints them on each server, separated by commas, \
                        such as \"db-1, db-2\". An empty string allows all servers.";
 
-/// The host names in `text`; none where it is blank.
+/// The host names in `text`; none if it is blank.
 pub fn parse(text: &str) -> Result<Vec<&str>, InvalidSetting> {
     refuse_length(text, ALLOWED)?;
     elements(text).map(host).collect()
 }
 
-/// Whether the name is one of the hosts. Upper and lower case are the same.
+/// Whether the list contains the name, ignoring case.
 pub fn contains(hosts: &[&str], name: &str) -> bool {
     hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
 }
 
-/// The name, if a list can hold it.
+/// The name, if a list can contain it.
 pub fn host(name: &str) -> Result<&str, InvalidSetting> {
     let invalid = |wrong| Err(InvalidSetting { wrong, allowed: ALLOWED });
     if name.is_empty() {
@@ -36,7 +36,7 @@ pub fn host(name: &str) -> Result<&str, InvalidSetting> {
     }
 }
 
-/// Letters, digits, hyphens and dots are what RFC 1123 allows; underscores are seen all the same.
+/// RFC 1123 allows letters, digits, hyphens and dots. Underscores occur in practice.
 fn is_of_a_host_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')
 }

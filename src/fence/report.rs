@@ -1,4 +1,4 @@
-//! How the fences report an error.
+//! The errors of the fences.
 
 use super::shards::{self, Range};
 use super::{Barred, Fence, InvalidSetting, hosts, setting::host_name, shown, with};
@@ -12,7 +12,7 @@ use pgrx::prelude::PgSqlErrorCode::{
 const DUPLICATES: &str = "Two servers that generate IDs for the same shard return duplicates.";
 
 impl Barred {
-    /// The error that it is.
+    /// The error to raise.
     pub fn report(self) -> Report {
         match self {
             Barred::Host => match hosts::parse(&Fence::AllowedHosts.value()) {
@@ -82,7 +82,7 @@ fn foreign_shard(shard: u32, is_given: bool, ranges: &[Range]) -> Report {
     }
 }
 
-/// A shard that is owned.
+/// One of the owned shards.
 fn example(ranges: &[Range]) -> String {
     ranges.first().map_or_else(String::new, |range| range.first.to_string())
 }
@@ -113,7 +113,7 @@ fn masked(setting: Setting) -> Report {
     }
 }
 
-/// What sets the fence to that value in the place where it is set now, and brings it into force.
+/// The command that sets the fence to this value in the place where it is set now, and puts it into effect.
 fn command(fence: Fence, value: &str) -> String {
     let name = name(fence);
     let (database, user) = (current_database_name(), session_user_name());

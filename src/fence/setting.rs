@@ -1,8 +1,9 @@
-//! The settings behind the fences: checked and parsed when set, a load and a comparison for each id.
+//! The settings of the fences. They are checked and parsed when they are set; each id then takes a load and a
+//! comparison.
 //!
-//! PostgreSQL keeps with a setting's value what the check hook made of it, its `extra`, hands it to the assign hook
-//! whenever the value comes into force again, and frees it when the value has gone. A null `extra` is a fence that
-//! lets this server generate any id, so that the usual case is a null pointer.
+//! With a setting's value, PostgreSQL stores what the check hook made of it, its `extra`. It passes the `extra`
+//! to the assign hook whenever the value takes effect, and frees it with the value. A null `extra` stands for a
+//! fence that allows everything, so that the usual check is for a null pointer.
 
 use super::{Barred, Fence, InvalidSetting, hosts, shards};
 use crate::report::text;
@@ -16,27 +17,27 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 static OWNED_SHARDS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static ALLOWED_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 
-/// The fences in force. A backend has one thread: the atomics are there because a static that changes has to be one to be
-/// safe, and `Relaxed` they cost nothing.
+/// The fences in effect. They are atomic because a mutable static must be, to be safe; a backend has one
+/// thread, and `Relaxed` access costs nothing.
 static OWNED: AtomicPtr<Owned> = AtomicPtr::new(ptr::null_mut());
 static FOREIGN_HOST: AtomicPtr<ForeignHost> = AtomicPtr::new(ptr::null_mut());
 
-/// Whether the settings are being defined, and take the values that they were given before the library was there.
+/// Whether the settings are being defined, and take on values that were set before the library was loaded.
 static IS_DEFINING: AtomicBool = AtomicBool::new(false);
 
-/// The `extra` of `pg_snowflake.owned_shards`: the head of a block that goes on with the ranges. No ranges where the
-/// setting cannot be read.
+/// The `extra` of `pg_snowflake.owned_shards`: the header of a block, followed by the ranges. There are no
+/// ranges if the setting is invalid.
 #[repr(C)]
 struct Owned {
     ranges: usize,
 }
 
-/// The `extra` of `pg_snowflake.allowed_hosts` where this server is not among them, or the setting cannot be read.
+/// The `extra` of `pg_snowflake.allowed_hosts` if this server is not in the list, or the setting is invalid.
 #[repr(C)]
 struct ForeignHost(u8);
 
 impl Fence {
-    /// The setting that it is.
+    /// The setting of this fence.
     pub fn setting(self) -> Setting {
         match self {
             Fence::OwnedShards => Setting::OwnedShards,
@@ -44,7 +45,7 @@ impl Fence {
         }
     }
 
-    /// What the setting says, fit for a message.
+    /// The value of the setting, safe for a message.
     pub fn value(self) -> String {
         let value = match self {
             Fence::OwnedShards => OWNED_SHARDS.get(),
@@ -91,7 +92,7 @@ pub fn define() {
     });
 }
 
-/// Defines one fence, whose check hook takes what stood there before.
+/// Defines one fence. Its check hook receives the value that was set before.
 fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr)) {
     fence.setting().define(|name| {
         IS_DEFINING.store(true, Relaxed);
@@ -100,25 +101,25 @@ fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr)) {
     });
 }
 
-/// Whether this server, in this session, may generate ids for the shard. Raises nothing, and holds nothing with a destructor:
-/// it is asked for each id, where no guard is set.
+/// Whether this server, in this session, may generate ids for the shard. Called for each id without a guard, so
+/// it raises no error and holds nothing with a destructor.
 #[inline]
 pub fn permit(shard: u32, is_given: bool) -> Result<(), Barred> {
     let (owned, foreign) = (OWNED.load(Relaxed), FOREIGN_HOST.load(Relaxed));
     if owned.is_null() && foreign.is_null() && !Setting::is_any_masked() {
         return Ok(());
     }
-    // SAFETY: not null, so an extra of check_owned_shards(), which lives as long as it is assigned.
+    // SAFETY: not null, so it is the `extra` of check_owned_shards(), which lives as long as it is assigned.
     let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
     examine(ranges, !foreign.is_null(), shard, is_given)
 }
 
-/// Whether this server, in this session, may generate ids for any shard at all.
+/// Whether this server, in this session, may generate ids for any shard.
 pub fn permit_any() -> Result<(), Barred> {
     let (owned, foreign) = (OWNED.load(Relaxed), FOREIGN_HOST.load(Relaxed));
     // SAFETY: as in permit().
     let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
-    // A setting that cannot be read has no ranges, and permits no shard, this or another.
+    // An invalid setting has no ranges, and bars every shard.
     let shard = ranges.and_then(<[Range]>::first).map_or(0, |range| range.first);
     examine(ranges, !foreign.is_null(), shard, true)
 }
@@ -142,9 +143,9 @@ fn examine(
 }
 
 /// # Safety
-/// `owned` is an extra of [`check_owned_shards`].
+/// `owned` is an `extra` of [`check_owned_shards`].
 unsafe fn owned_ranges<'a>(owned: *const Owned) -> &'a [Range] {
-    // SAFETY: so many ranges follow the head, as check_owned_shards() wrote them.
+    // SAFETY: this many ranges follow the header, as check_owned_shards() wrote them.
     unsafe { std::slice::from_raw_parts(owned.add(1).cast(), (*owned).ranges) }
 }
 
@@ -154,7 +155,7 @@ unsafe extern "C-unwind" fn check_owned_shards(
     extra: *mut *mut c_void,
     source: pg_sys::GucSource::Type,
 ) -> bool {
-    // SAFETY: the server passes a place for the value, a C string or null, and one for the extra.
+    // SAFETY: the server passes pointers to the value, a C string or null, and to the `extra`.
     unsafe {
         let ranges = match shards::parse(&given(*value)) {
             Ok(ranges) if ranges.is_empty() => return true,
@@ -206,11 +207,11 @@ unsafe extern "C-unwind" fn assign_allowed_hosts(_value: *const c_char, extra: *
     FOREIGN_HOST.store(extra.cast(), Relaxed);
 }
 
-/// Whether the value was set where nobody could check it, so that the server would say so in a warning and go on
-/// without a fence. It is taken, and stops everything until it is fixed.
+/// Whether the value was set where it could not be checked, so that rejecting it would only log a warning and
+/// leave the server without a fence. Such a value is accepted, and bars everything until it is corrected.
 ///
-/// That is so of what stood there before the library was loaded; of what `ALTER DATABASE` and `ALTER ROLE` set
-/// then, which a connection finds; and of a parallel worker, which takes what its leader has.
+/// This holds for a value set before the library was loaded; for one that `ALTER DATABASE` or `ALTER ROLE` set
+/// at that time, which a connection finds; and for a parallel worker, which copies its leader's.
 fn is_in_force_already(source: pg_sys::GucSource::Type) -> bool {
     use pg_sys::GucSource::{PGC_S_DATABASE_USER, PGC_S_GLOBAL};
     // SAFETY: a plain global of the backend.
@@ -227,7 +228,8 @@ unsafe fn given(value: *const c_char) -> String {
     if value.is_null() { String::new() } else { unsafe { text(value) } }
 }
 
-/// `GUC_check_errdetail()` and `GUC_check_errhint()` (utils/guc.h), and the answer of a check hook that says no.
+/// `GUC_check_errdetail()` and `GUC_check_errhint()` (utils/guc.h), and the result of a check hook that rejects
+/// the value.
 fn reject(invalid: &InvalidSetting) -> bool {
     // SAFETY: the server reads the strings right after the hook, and clears the context with the error.
     unsafe {
@@ -239,11 +241,11 @@ fn reject(invalid: &InvalidSetting) -> bool {
 
 fn in_error_context(message: &str) -> *mut c_char {
     let message = CString::new(message).unwrap_or_default();
-    // SAFETY: the context is there as long as the process.
+    // SAFETY: the context lives as long as the process.
     unsafe { pg_sys::MemoryContextStrdup(pg_sys::ErrorContext, message.as_ptr()) }
 }
 
-/// A block that the server can free as a setting's `extra`; null where there is no memory left.
+/// A block that the server can free as a setting's `extra`; null if there is no memory left.
 ///
 /// # Safety
 /// As `malloc()`.
@@ -261,10 +263,10 @@ unsafe fn allocate(size: usize) -> *mut c_void {
 pub fn host_name() -> String {
     // Linux has at most 64 bytes, POSIX at least 255.
     let mut buffer: [c_char; 256] = [0; 256];
-    // SAFETY: the last byte is not offered, and stays the end of the string.
+    // SAFETY: the last byte of the buffer is not passed, and remains the terminator.
     let failed = unsafe { libc::gethostname(buffer.as_mut_ptr(), buffer.len() - 1) } != 0;
     if failed {
-        // No list can hold it.
+        // No list can contain it.
         return String::new();
     }
     // SAFETY: a C string.

@@ -1,17 +1,17 @@
-//! A set of shards in words: `5`, or `0-127, 300`. Pure text and numbers.
+//! Lists of shards, such as `5` or `0-127, 300`.
 
 #![forbid(unsafe_code)]
 
 use super::{InvalidSetting, elements, refuse_length};
 use pg_snowflake_core::excerpt::excerpt;
 
-/// The highest shard id that SQL can pass: it is an `int`.
+/// The highest shard id in SQL, where it is an `int`.
 const MAX_SHARD: u32 = i32::MAX as u32;
 
 const ALLOWED: &str = "Specify shard IDs and ranges, separated by commas, such as \"5\" or \"0-127, 300\". \
                        An empty string allows all shards.";
 
-/// Shards from `first` to `last`, both of them included.
+/// The shards from `first` to `last`, inclusive.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Range {
@@ -21,7 +21,7 @@ pub struct Range {
     pub last: u32,
 }
 
-/// The shards that `text` names, as ranges in rising order with gaps between them; none where it is blank.
+/// The shards that `text` lists, as ascending ranges with gaps between them; none if it is blank.
 pub fn parse(text: &str) -> Result<Vec<Range>, InvalidSetting> {
     refuse_length(text, ALLOWED)?;
     let mut ranges = elements(text).map(range).collect::<Result<Vec<Range>, InvalidSetting>>()?;
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Vec<Range>, InvalidSetting> {
     Ok(ranges)
 }
 
-/// Whether one of the ranges, which are in rising order, has the shard.
+/// Whether the ascending ranges contain the shard.
 pub fn contains(ranges: &[Range], shard: u32) -> bool {
     let after = ranges.partition_point(|range| range.first <= shard);
     after.checked_sub(1).is_some_and(|index| shard <= ranges[index].last)
@@ -157,7 +157,7 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic(text in "[-0-9, a]{0,24}|\\PC{0,12}") {
             if let Ok(ranges) = parse(&text) {
-                // What is read is never wider than what stands there: no element, no shard.
+                // No element, no shard: a value never allows more than it lists.
                 prop_assert_eq!(ranges.is_empty(), text.trim().is_empty());
             }
         }

@@ -16,8 +16,8 @@ use pgrx::prelude::*;
 /// shard_from_setting boolean, layout snowflake_layout, last_id_at timestamptz, lead interval, ids_left bigint, ends_at
 /// timestamptz, error text)`
 ///
-/// Never fails over a sequence that is gone, is not one, or may not be read, nor over a default that cannot be read: a view
-/// over all columns must not.
+/// Does not fail if a sequence does not exist, is not one or may not be read, or if a default cannot be read:
+/// one such column must not break a view over all columns.
 #[pg_extern(sql = false)]
 fn snowflake_generator_calls(
     expression: StoredExpression,
@@ -29,7 +29,7 @@ fn snowflake_generator_calls(
     SetOfIterator::new(calls.into_iter().map(|call| call.map_or_else(unreadable_row, call_row)))
 }
 
-/// The row of a default that cannot be read: nothing is known but that it depends on a generator.
+/// The row of a default that cannot be read. Only its dependency on a generator is known.
 fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<10> {
     let error = match unreadable {
         Unreadable::TooDeep => {
@@ -45,11 +45,11 @@ fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<10> {
     NullableResultRow(row)
 }
 
-/// The row of a call.
+/// The row of a generator call.
 fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
     let GeneratorCall { function, sequence, shard, layout } = call;
     let Status { last_id_at, lead, ids_left, error } = status_of(sequence, layout);
-    // The shard is checked first by a call, too.
+    // A call also checks the shard first.
     let shard_error = layout
         .and_then(|layout| shard_error(shard, layout))
         .map(|error| summary(error, sequence.unwrap_or(pg_sys::InvalidOid)));
@@ -67,10 +67,10 @@ fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
     ])
 }
 
-/// The state of the sequence. Waits for nobody: one transaction that is left open must not hold up the whole view.
+/// The state of the sequence. Does not wait for locks: one open transaction must not block the whole view.
 fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
     let (Some(relid), Some(layout)) = (sequence, layout) else { return Status::unknown(None) };
-    // Not opened first: to open a view is to read its query, which may be nested too deeply for that.
+    // Check this without opening the relation: opening a view reads its query, which may be nested too deeply.
     if is_something_else(relid) {
         return Status::unknown(Some(summary(Error::NotASequence, relid)));
     }
@@ -81,17 +81,17 @@ fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
         return Status::unknown(Some(locked.into()));
     }
     let data = sequence::read_data(relid);
-    // SAFETY: locked above. An ERROR lets go of it with the transaction.
+    // SAFETY: locked above. After an ERROR, the end of the transaction releases the lock.
     unsafe { pg_sys::UnlockRelationOid(relid, MODE) };
     match data {
         Ok(data) => status(relid, &data, layout),
-        // Whether the sequence is sound is not for this user to know.
+        // This user may not see whether the sequence has an error.
         Err(Error::PermissionDenied { .. }) => Status::unknown(None),
         Err(error) => Status::unknown(Some(summary(error, relid))),
     }
 }
 
-/// Whether that is a relation, and not a sequence.
+/// Whether this is a relation other than a sequence.
 fn is_something_else(relid: pg_sys::Oid) -> bool {
     // SAFETY: takes any OID.
     !matches!(unsafe { pg_sys::get_rel_relkind(relid) } as u8, 0 | pg_sys::RELKIND_SEQUENCE)

@@ -58,13 +58,13 @@ fn snowflake_sequence_status(seq: pg_sys::Oid, layout: SqlLayout) -> NullableRes
     ])
 }
 
-/// The state of a sequence, as columns; null where its page cannot be read.
+/// The state of a sequence as columns, which are null if its page cannot be read.
 pub struct Status {
-    /// The time of its last id.
+    /// The time of the last id.
     pub last_id_at: Nullable,
-    /// How far it is ahead of the clock.
+    /// How far the sequence is ahead of the clock.
     pub lead: Nullable,
-    /// How many ids it has left.
+    /// The number of ids left.
     pub ids_left: Nullable,
     /// The error that a call would raise now, in one line.
     pub error: Option<String>,
@@ -77,7 +77,7 @@ impl Status {
     }
 }
 
-/// The state of the sequence `relid` now, by the data that was read from it.
+/// The current state of the sequence `relid`, from the data read from it.
 pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status {
     let now = sequence::read_clock();
     let headroom = data
@@ -91,8 +91,8 @@ pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status
     }
 }
 
-/// The error that a call for an id would raise: the same decision from the same numbers, without what the session that
-/// asks has taken itself, and what it may do.
+/// The error that a call for an id would raise. It is the same decision from the same numbers, but ignores what
+/// this session has fetched and which privileges it has.
 fn error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error> {
     if let Err(barred) = fence::permit_any() {
         return Some(Error::Barred(barred));

@@ -1,5 +1,5 @@
-//! The calls of our generators in a stored expression, and what can be said of their arguments without evaluating
-//! anything: an expression is whatever the owner of a table wrote, and who looks at it may be a superuser.
+//! The generator calls in a stored expression, and what is known of their arguments without evaluating
+//! anything: the expression is the work of a table's owner, and may be read by a superuser.
 
 use crate::layout_type::SqlLayout;
 use pg_snowflake_core::{Layout, presets::INSTAGRAM};
@@ -14,47 +14,47 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 use std::ffi::{CStr, c_void};
 use std::panic::AssertUnwindSafe;
 
-/// A call of a generator, with the arguments that are constants.
+/// A generator call, with those of its arguments that are constants.
 #[derive(Clone, Copy, Debug)]
 pub struct GeneratorCall {
-    /// Which generator.
+    /// The generator.
     pub function: pg_sys::Oid,
-    /// What is passed as the sequence, be it one or not.
+    /// The relation passed as the sequence, which need not be one.
     pub sequence: Option<pg_sys::Oid>,
-    /// For which shard.
+    /// The shard.
     pub shard: ShardArgument,
-    /// In which layout.
+    /// The layout.
     pub layout: Option<Layout>,
 }
 
-/// The shard that a call names.
+/// The shard argument of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShardArgument {
     /// A constant.
     Constant(i32),
-    /// Whatever `pg_snowflake.shard_id` says when the call is made.
+    /// The value of `pg_snowflake.shard_id` at the time of the call.
     CurrentShard,
-    /// Only an evaluation would tell.
+    /// Known only by evaluating it.
     Unknown,
 }
 
-/// Why a stored expression is not read.
+/// Why a stored expression cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
     /// It is nested too deeply for this session's `max_stack_depth`.
     TooDeep,
-    /// Its text has that many bytes, more than [`LONGEST_TEXT`].
+    /// Its text has this many bytes, more than [`LONGEST_TEXT`].
     TooLong(usize),
 }
 
-/// The most bytes that an expression may have as a text. Users may write expressions of up to 1 GB; to read one takes
-/// memory and time in proportion, and cannot be cancelled. An array of a thousand calls has 0.45 MB.
+/// The maximum size of an expression, in bytes of text. Users can write expressions of up to 1 GB; reading one
+/// takes memory and time in proportion, and cannot be cancelled. An array of a thousand calls has 0.45 MB.
 pub const LONGEST_TEXT: usize = 1 << 20;
 
-/// A stored expression, of SQL type `pg_node_tree`. Nobody but the server can make a value of that type.
+/// A stored expression, of SQL type `pg_node_tree`. Only the server can make a value of that type.
 pub struct StoredExpression(pg_sys::Datum);
 
-// SAFETY: the SQL declaration gives `pg_node_tree` for it, which is a text that nodeToString() wrote.
+// SAFETY: the SQL declaration uses `pg_node_tree` for it, which is a text that nodeToString() wrote.
 unsafe impl<'fcx> ArgAbi<'fcx> for StoredExpression {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: the datum of a text is a pointer, as wide as an i64; the function is strict.
@@ -63,7 +63,7 @@ unsafe impl<'fcx> ArgAbi<'fcx> for StoredExpression {
     }
 }
 
-// SAFETY: the SQL declarations are written by hand; this tells pgrx no more than the type's name.
+// SAFETY: the SQL declarations are written by hand; this only names the type to pgrx.
 unsafe impl SqlTranslatable for StoredExpression {
     const TYPE_IDENT: &'static str = "pg_snowflake::monitor::stored_expression::StoredExpression";
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
@@ -73,7 +73,7 @@ unsafe impl SqlTranslatable for StoredExpression {
 }
 
 impl StoredExpression {
-    /// The calls of generators in the expression, from the outermost to the innermost.
+    /// The generator calls in the expression, from the outermost to the innermost.
     pub fn calls(&self) -> Result<Vec<GeneratorCall>, Unreadable> {
         let functions = self.functions()?;
         let extension = this_extension();
@@ -83,9 +83,9 @@ impl StoredExpression {
         })
     }
 
-    /// All calls of functions in the expression.
+    /// All function calls in the expression.
     fn functions(&self) -> Result<Vec<*mut pg_sys::FuncExpr>, Unreadable> {
-        // SAFETY: a text that the server keeps as a pg_node_tree. Its size is known before it is read from the disk.
+        // SAFETY: a text that the server stores as a pg_node_tree. Reading its size does not read it from disk.
         let length = unsafe { pg_sys::toast_raw_datum_size(self.0) } - pg_sys::VARHDRSZ;
         if length > LONGEST_TEXT {
             return Err(Unreadable::TooLong(length));
@@ -94,8 +94,8 @@ impl StoredExpression {
         let text = unsafe { pg_sys::text_to_cstring(self.0.cast_mut_ptr()) };
         unless_too_deep(|| {
             let mut functions = Vec::new();
-            // SAFETY: nodeToString() wrote the text, and the tree is the server's own. An ERROR, of a tree that is too
-            // deep, jumps over the walker's frames, which own nothing.
+            // SAFETY: nodeToString() wrote the text, and the tree is the server's own. An ERROR, for a tree
+            // that is too deep, jumps over the walker's frames, which own nothing.
             unsafe {
                 let tree = pg_sys::stringToNode(text).cast();
                 pg_sys::ffi::pg_guard_ffi_boundary(|| {
@@ -107,12 +107,13 @@ impl StoredExpression {
     }
 }
 
-/// Runs what reads a tree, and catches the error that it is too deep for the stack.
+/// Runs a function that reads a tree, and catches the error that the tree is too deep for the stack.
 ///
-/// Core has no way to ask beforehand: how deep a tree may be depends on the frames of its own functions. To catch an
-/// ERROR without rolling back a subtransaction is sound because of what is run here: it computes in memory that goes
-/// with the query, and takes no lock, pin or reference that a rollback would have to let go of. The place in the text that
-/// stringToNode() keeps in a global is set anew by its next call. check_stack_depth() alone raises this SQLSTATE there. All other errors, a cancellation among them, go on.
+/// Core cannot be asked beforehand: how deep a tree may be depends on the frames of its own functions. Catching
+/// an ERROR without rolling back a subtransaction is sound for what is run here: it computes in memory that is
+/// freed with the query, and takes no lock, pin or reference that a rollback would have to release. The
+/// position in the text that stringToNode() keeps in a global is set again by its next call. Only
+/// check_stack_depth() raises this SQLSTATE there. All other errors propagate, including a cancellation.
 fn unless_too_deep<T>(read: impl FnOnce() -> T) -> Result<T, Unreadable> {
     PgTryBuilder::new(AssertUnwindSafe(|| Ok(read())))
         .catch_when(PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX, |_| Err(Unreadable::TooDeep))
@@ -131,12 +132,12 @@ unsafe extern "C-unwind" {
     ) -> bool;
 }
 
-/// Puts each function call below `node` into the `Vec` that `functions` points to.
+/// Appends each function call below `node` to the `Vec` that `functions` points to.
 unsafe extern "C-unwind" fn collect_functions(
     node: *mut pg_sys::Node,
     functions: *mut c_void,
 ) -> bool {
-    // SAFETY: the server's own tree, whose empty places are null; calls() passes the Vec.
+    // SAFETY: the server's own tree, with null for missing children; functions() passes the Vec.
     unsafe {
         if node.is_null() {
             return false;
@@ -148,10 +149,10 @@ unsafe extern "C-unwind" fn collect_functions(
     }
 }
 
-/// The call, if it is one of our generators.
+/// The call, if it is one of a generator.
 ///
 /// # Safety
-/// `function` is of a sound tree.
+/// `function` is part of a valid tree.
 unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Option<GeneratorCall> {
     // SAFETY: as the caller promises; the arguments are of the types that the generators are declared with.
     unsafe {
@@ -177,7 +178,7 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
     }
 }
 
-/// The arguments in the order of the declaration, those by name and those that were left out too, as the planner puts
+/// The arguments in the order of the declaration, including named and default ones, as the planner expands
 /// them.
 unsafe fn arguments(function: *mut pg_sys::FuncExpr) -> Vec<*mut pg_sys::Node> {
     // SAFETY: the function exists, as the expression depends on it; a List has `length` elements.
@@ -202,13 +203,13 @@ unsafe fn arguments(function: *mut pg_sys::FuncExpr) -> Vec<*mut pg_sys::Node> {
     }
 }
 
-/// An OID that is a constant, as regclass or as oid.
+/// A constant OID, of type regclass or oid.
 unsafe fn oid(node: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
     // SAFETY: the node is of a type that is binary-coercible to regclass.
     unsafe { constant(node).map(|datum| pg_sys::Oid::from(datum.value() as u32)) }
 }
 
-/// The name of the function that returns the setting, and the one that it had in 0.1.0.
+/// The function that returns the setting, by its name and by its name in 0.1.0.
 const CURRENT_SHARD: [&CStr; 2] = [c"snowflake_current_shard", c"snowflake_shard_id"];
 
 unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> ShardArgument {
@@ -227,7 +228,8 @@ unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> ShardArgumen
     }
 }
 
-/// Core's casts between the integer types: `3::smallint` is stored as a call of one. One that overflows is an error.
+/// Core's casts between the integer types: `3::smallint` is stored as a function call. A cast that overflows
+/// raises an error.
 const INTEGER_CASTS: [u32; 6] = [
     pg_sys::F_INT2_INT4,
     pg_sys::F_INT2_INT8,
@@ -237,11 +239,12 @@ const INTEGER_CASTS: [u32; 6] = [
     pg_sys::F_INT8_INT4,
 ];
 
-/// An integer constant of any width, under casts to others. A loop, since users nest casts as deep as they like.
+/// An integer constant of any width, possibly cast to others. A loop, because users can nest casts to any
+/// depth.
 unsafe fn integer(mut node: *mut pg_sys::Node) -> Option<i64> {
     // SAFETY: a constant has a value of its type, and a cast has one argument.
     unsafe {
-        // Of a value that every cast leaves as it is the order of the casts does not matter.
+        // Casts that all preserve the value can be applied in any order.
         let mut smallest = pg_sys::INT8OID;
         while let Some(cast) = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr) {
             if !INTEGER_CASTS.contains(&(*cast).funcid.to_u32()) {
@@ -261,7 +264,7 @@ fn smaller(a: pg_sys::Oid, b: pg_sys::Oid) -> pg_sys::Oid {
     by_size.into_iter().find(|&typid| typid == a || typid == b).unwrap_or(pg_sys::INT8OID)
 }
 
-/// The value, if it is one of that integer type.
+/// The value, if it fits the integer type.
 fn narrowed(value: i64, typid: pg_sys::Oid) -> Option<i64> {
     match typid {
         pg_sys::INT2OID => i16::try_from(value).ok().map(Into::into),
@@ -271,7 +274,7 @@ fn narrowed(value: i64, typid: pg_sys::Oid) -> Option<i64> {
     }
 }
 
-/// The value of a constant that is not null, under casts that change nothing but the type.
+/// The value of a constant that is not null, possibly relabeled as another type.
 unsafe fn constant(mut node: *mut pg_sys::Node) -> Option<pg_sys::Datum> {
     // SAFETY: a node is what its tag says.
     unsafe {
@@ -283,7 +286,7 @@ unsafe fn constant(mut node: *mut pg_sys::Node) -> Option<pg_sys::Datum> {
     }
 }
 
-/// The node as the struct of that tag, if it is one. `IsA()`.
+/// The node as the struct with this tag, if it is one: `IsA()`.
 unsafe fn as_node<T>(node: *mut pg_sys::Node, tag: NodeTag) -> Option<*mut T> {
     // SAFETY: a node begins with its tag; the caller names the struct that belongs to it.
     unsafe { (!node.is_null() && (*node).type_ == tag).then(|| node.cast()) }
@@ -292,10 +295,10 @@ unsafe fn as_node<T>(node: *mut pg_sys::Node, tag: NodeTag) -> Option<*mut T> {
 /// `ClanguageId` (catalog/pg_language.h).
 const C_LANGUAGE: u32 = 13;
 
-/// Whether that is a function of this extension with that name, in whatever schema it is.
+/// Whether this is a function of this extension with this name, in any schema.
 ///
-/// The owner of the extension may add functions to it, whose arguments are of any type. None of them is in C, which takes a
-/// superuser.
+/// The extension's owner may add functions to the extension with any arguments. None of them is in C, which
+/// takes a superuser.
 unsafe fn is_ours(function: pg_sys::Oid, name: &CStr, extension: pg_sys::Oid) -> bool {
     // SAFETY: both take any OID, and the name is null or a C string.
     unsafe {

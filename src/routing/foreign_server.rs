@@ -1,12 +1,12 @@
-//! The server of a foreign table, and what its options say of how to reach it.
+//! The server of a foreign table, and its connection options.
 
 use crate::result_row::Nullable;
 use pgrx::list::List;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
-/// The name of the server of a foreign table, and its options host, port and dbname, of those that it has. A port
-/// that is no number, as that of several hosts may be, is left out.
+/// The name of a foreign table's server, and the server's options host, port and dbname; null for an option
+/// that is not set. A port that is not a number, such as the list for several hosts, is null too.
 pub fn of_foreign_table(relid: pg_sys::Oid) -> [Nullable; 4] {
     // SAFETY: a foreign table has a server, and the server's name is a C string.
     unsafe {

@@ -1,4 +1,4 @@
-//! Children by `INHERITS`: tables that a row may be in without a rule that says which.
+//! Children by `INHERITS`: any of them may have a row, and no rule says which.
 
 use pgrx::prelude::*;
 
@@ -11,10 +11,10 @@ unsafe extern "C-unwind" {
     ) -> *mut pg_sys::List;
 }
 
-/// Whether tables inherit from this one.
+/// Whether other tables inherit from this one.
 pub fn has_children(relid: pg_sys::Oid) -> bool {
-    // SAFETY: the relation exists. Nothing is done with the children, so they need no lock. has_subclass() is quick and
-    // may be true of a table whose children are gone; the list is the truth.
+    // SAFETY: the relation exists. The children are not used, so they need no lock. has_subclass() is fast, but
+    // may be true for a table whose children are gone; the list is accurate.
     unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
             has_subclass(relid)

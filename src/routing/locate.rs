@@ -1,4 +1,4 @@
-//! `snowflake_locate`: where the row of an id is, from the catalog alone.
+//! `snowflake_locate`: the partition and the server of an id's row, from the catalog alone.
 
 use super::operator_class::{OperatorClass, place_of_shard};
 use super::partition_key::{PartitionKey, PartitionedTable, partition_key_sql};
@@ -12,8 +12,8 @@ use std::ffi::CString;
 /// `snowflake_locate(table_name regclass, id bigint, layout)
 /// → (shard_id int, partition regclass, server name, host text, port int, dbname text)`
 ///
-/// The shard is what the bits at its place say, whatever the other bits, as it is for the operator classes: a row
-/// that a table has can be located.
+/// The shard is read from its bits whatever the other bits are, as the operator classes do, so that every row
+/// of a table can be located.
 #[pg_extern(sql = false)]
 fn snowflake_locate(table_name: pg_sys::Oid, id: i64, layout: SqlLayout) -> NullableResultRow<6> {
     let SqlLayout(layout) = layout;
@@ -22,15 +22,17 @@ fn snowflake_locate(table_name: pg_sys::Oid, id: i64, layout: SqlLayout) -> Null
     NullableResultRow([Some(shard.into()), partition, server, host, port, dbname])
 }
 
-/// The columns of the result after the shard: a partition and its server; nulls where there is none.
+/// The result's columns after the shard: a partition and its server, null if there is none.
 type Location = [Nullable; 5];
 
-/// The location of `id` in a table: its partition, or itself where it has none; nowhere where it lacks that partition.
+/// The location of `id` in a table: the partition, the table itself if it is not partitioned, or nulls if it
+/// has no partition for the id.
 ///
-/// A loop and not a recursion: users nest partitions as deep as they like. Each table stays locked until its partition is
-/// locked, so that nobody drops that in between, and no longer, so that thousands of levels do not fill the lock table.
+/// A loop and not a recursion, because users can nest partitions to any depth. Each table stays locked until
+/// its partition is locked, so that the partition cannot be dropped in between, and no longer, so that
+/// thousands of levels do not fill the lock table.
 fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
-    // The table above, and the column by which it is partitioned.
+    // The parent, and the column that it is partitioned by.
     let mut above: Option<(PartitionedTable, CString)> = None;
     loop {
         pgrx::check_for_interrupts!();
@@ -45,14 +47,14 @@ fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
         let (Some(key), Some(column)) = (key, column) else { not_by_id_alone(relid) };
         refuse_another_layout(relid, &key, layout);
         let Some(partition) = key.partition_of(id) else { return [None; 5] };
-        // The lock on the one above goes here.
+        // This releases the lock on the parent.
         above = Some((table, column));
         relid = partition;
     }
 }
 
-/// The location of all rows of a table that is not partitioned; `None` where it is. The table above is locked, if there is
-/// one.
+/// The location of all rows of a table that is not partitioned; `None` if it is partitioned. The parent, if
+/// there is one, is locked.
 fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
     // SAFETY: takes any OID.
     match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {

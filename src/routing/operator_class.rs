@@ -1,17 +1,18 @@
 //! The hash support functions of the operator classes that partition a table by the shard in its ids.
 //!
-//! `PARTITION BY HASH (id snowflake_shard_ops)` puts a row into the partition whose remainder is its shard modulo the
-//! partition's modulus. Core computes `hash_combine64(0, f(id, seed)) % modulus` with support function 2 as `f`
-//! (`compute_partition_hash_value`, partitioning/partbounds.c), and for a single key the combination adds a constant;
-//! `f` takes the constant off beforehand.
+//! `PARTITION BY HASH (id snowflake_shard_ops)` puts a row into the partition whose remainder is its shard
+//! modulo the partition's modulus. Core computes `hash_combine64(0, f(id, seed)) % modulus` with support
+//! function 2 as `f` (`compute_partition_hash_value`, partitioning/partbounds.c). For a single key,
+//! `hash_combine64` adds a constant, which `f` subtracts beforehand.
 //!
-//! Support function 1 of every class is core's own hash of an integer. The `=` of two bigints is thereby in several
-//! operator families, and core lets a hash join, a hash aggregate or a Memoize node use whichever comes first
-//! (`get_op_hash_functions`, utils/cache/lsyscache.c). Core's comes first, since it has the lowest OID; but if ours
-//! did, a hash of 13 bits would ruin every such plan of the database, and this one changes none. It is also what a
-//! hash index of such a class uses. Support function 2 is asked with the seed of partitioning by nothing but
-//! partitioning; with any other seed it is core's too, so that it keeps the contract of the access method: with seed
-//! 0 its low half is support function 1.
+//! Support function 1 of every class is core's own integer hash. The `=` of two bigints is a member of several
+//! operator families, and core uses the first one that it finds for a hash join, a hash aggregate or a Memoize
+//! node (`get_op_hash_functions`, utils/cache/lsyscache.c). Core's own comes first, since it has the lowest
+//! OID. If one of ours did, a hash of 13 bits would ruin every such plan of the database; core's hash changes
+//! none. A hash index of such a class uses it too.
+//!
+//! Only partitioning calls support function 2 with the seed of partitioning. With any other seed it is core's
+//! too, as the contract of the access method requires: with seed 0, its low half is support function 1.
 
 use pg_snowflake_core::{
     Layout,
@@ -19,30 +20,31 @@ use pg_snowflake_core::{
 };
 use pgrx::prelude::*;
 
-/// `HASH_PARTITION_SEED` (catalog/partition.h). Frozen, like the next: `pg_upgrade` keeps rows where they are.
+/// `HASH_PARTITION_SEED` (catalog/partition.h). Must never change, nor the next one: `pg_upgrade` leaves rows
+/// where they are.
 const HASH_PARTITION_SEED: u64 = 0x7A5B_2236_7996_DCFD;
 
 /// What `hash_combine64` (common/hashfn.h) adds to the hash of a single key.
 const COMBINED_WITH_NOTHING: u64 = 0x49A0_F4DD_15E5_A8E3;
 
-/// An operator class: where it finds the shard in an id.
+/// An operator class, defined by where it reads the shard of an id.
 pub struct OperatorClass {
-    /// Its name in SQL.
+    /// The name in SQL.
     pub name: &'static str,
-    /// A layout with the shard at that place.
+    /// A layout with the shard in that place.
     layout: &'static Layout,
     /// Support function 2 for a bigint.
     hash: unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> pg_sys::Datum,
 }
 
 impl OperatorClass {
-    /// The class whose support function 2 that is.
+    /// The class that has this support function 2.
     pub fn of(support_function: &pg_sys::FmgrInfo) -> Option<&'static OperatorClass> {
         let hash = support_function.fn_addr?;
         OPERATOR_CLASSES.iter().find(|class| std::ptr::fn_addr_eq(class.hash, hash))
     }
 
-    /// Whether it finds the shard where this layout has it.
+    /// Whether it reads the shard where this layout has it.
     pub const fn reads(&self, layout: &Layout) -> bool {
         self.layout.shard_shift() == layout.shard_shift()
             && self.layout.shard_bits == layout.shard_bits
@@ -71,7 +73,7 @@ fn shard_hash(layout: &Layout, id: i64, seed: i64) -> i64 {
     }
 }
 
-/// The classes, with their support functions for a bigint and for an integer, which is what a small literal is.
+/// The classes, with support functions for a bigint and for an integer, the type of a small literal.
 macro_rules! classes {
     ($($name:literal, $layout:expr, $hash:ident, $wrapper:ident, $hash_of_integer:ident;)*) => {
         static OPERATOR_CLASSES: [OperatorClass; [$($name),*].len()] =

@@ -48,16 +48,16 @@ unsafe extern "C-unwind" {
 pub struct PartitionedTable(PgRelation);
 
 impl PartitionedTable {
-    /// Opens it. Raises core's error where it is gone by now.
+    /// Opens the table. Raises core's error if it no longer exists.
     pub fn open(relid: pg_sys::Oid) -> Self {
         // SAFETY: locked, as with_lock() wants it.
         PartitionedTable(unsafe { PgRelation::with_lock(relid, pg_sys::AccessShareLock as i32) })
     }
 
-    /// Its partition key, where that is a single column.
+    /// The partition key, if it is a single column.
     ///
-    /// Of another it is not even read: core evaluates what is constant in an expression when it builds the key, and the
-    /// expression is whatever the owner of the table wrote.
+    /// Any other key is not even read: core evaluates constant expressions in it when it builds the key, and
+    /// they are the work of the table's owner.
     pub fn key(&self) -> Option<PartitionKey<'_>> {
         if !self.is_partitioned_by_one_column() {
             return None;
@@ -69,10 +69,10 @@ impl PartitionedTable {
         Some(PartitionKey { table: self, data })
     }
 
-    /// Whether the catalog has a single key, and that is no expression.
+    /// Whether the catalog has a key of one column, not an expression.
     fn is_partitioned_by_one_column(&self) -> bool {
         let cache_id = pg_sys::SysCacheIdentifier::PARTRELID as c_int;
-        // SAFETY: the row is read between look-up and release; a key has at least one attribute, 0 for an expression.
+        // SAFETY: the row is read between lookup and release; a key has at least one attribute, 0 for an expression.
         unsafe {
             let tuple = pg_sys::SearchSysCache1(cache_id, self.0.oid().into());
             if tuple.is_null() {
@@ -94,7 +94,7 @@ pub struct PartitionKey<'a> {
 }
 
 impl PartitionKey<'_> {
-    /// The name of its column, where that can hold ids.
+    /// The name of the column, if it can hold ids.
     pub fn id_column(&self) -> Option<CString> {
         // SAFETY: the arrays have an element for the column, and the column is there.
         unsafe {
@@ -106,14 +106,14 @@ impl PartitionKey<'_> {
         }
     }
 
-    /// Its operator class, where that is one of ours.
+    /// The operator class, if it is one of ours.
     pub fn class(&self) -> Option<&'static OperatorClass> {
         // SAFETY: the array has an element for each column of the key.
         unsafe { OperatorClass::of(&*self.data.partsupfunc) }
     }
 
-    /// The partition that takes a row of this id, `get_partition_for_tuple` (executor/execPartition.c) for a key that
-    /// is one bigint.
+    /// The partition for a row with this id: `get_partition_for_tuple` (executor/execPartition.c) for a key
+    /// that is one bigint.
     pub fn partition_of(&self, id: i64) -> Option<pg_sys::Oid> {
         // SAFETY: the relation is open and partitioned; what the descriptor points to lives as long as it is open.
         unsafe {
@@ -127,7 +127,7 @@ impl PartitionKey<'_> {
         }
     }
 
-    /// The index of the partition in the descriptor, negative where only the default partition is left.
+    /// The index of the partition in the descriptor; negative if only the default partition is left.
     ///
     /// # Safety
     /// The key is a single bigint, and the bounds are those of its table.
@@ -159,7 +159,7 @@ impl PartitionKey<'_> {
                     );
                     if offset >= 0 && equal { index_at(offset) } else { -1 }
                 }
-                // The bound at the offset is the last that is not above the id, and the one after it is the upper
+                // The bound at the offset is the last that is not above the id. The next bound is the upper
                 // bound of the partition.
                 _ => index_at(
                     1 + pg_sys::partition_range_datum_bsearch(

@@ -1,4 +1,4 @@
-//! The clock as this backend reads it: each reading goes through its guard, and steps go to the server log.
+//! The clock of this backend. Every reading goes through its guard, and steps go to the server log.
 
 use super::backend_local::BackendLocal;
 use super::sys;
@@ -6,16 +6,15 @@ use crate::report::duration;
 use pg_snowflake_core::clock::{Clock, Guard, Now, Step};
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
-/// The clock of this backend.
 struct BackendClock {
     clock: Clock,
-    /// A step that is still to be reported.
+    /// A step that has not been reported yet.
     unreported: Option<Step>,
-    /// The last reading, the cycle counter at that time, and the statement.
+    /// The last reading, with the cycle counter and the statement at that time.
     recent: Now,
     cycles: u64,
     statement: pg_sys::TimestampTz,
-    /// Whether the cycle counter can be relied on; unknown until the first reading.
+    /// Whether the cycle counter is reliable; `None` until the first reading.
     has_steady_cycles: Option<bool>,
 }
 
@@ -28,15 +27,15 @@ static BACKEND_CLOCK: BackendLocal<BackendClock> = BackendLocal::new(BackendCloc
     has_steady_cycles: None,
 });
 
-/// Reuse a clock reading for this many CPU cycles: 1 to 4 microseconds, no more than may pass between any reading and
-/// its use. Reading the clock is the better half of the cost of a cached id, and reading the cycle counter costs half of
-/// that: a CACHE 64 id takes 24 ns instead of 39, and a CACHE 1 id 118 instead of 129.
+/// Reuse a clock reading for this many CPU cycles: 1 to 4 microseconds, no more than may pass between any
+/// reading and its use. Reading the clock is more than half of the cost of a cached id, and reading the cycle
+/// counter costs half as much: a CACHE 64 id takes 24 ns instead of 39, and a CACHE 1 id 118 instead of 129.
 const RECENT_CYCLES: u64 = 4096;
 
 impl BackendClock {
-    /// Every reading goes through here: none that is used may be older than one that was.
+    /// Reads the clock. Every reading is made here, so that none that is used is older than one used before.
     fn read(&mut self) -> (Now, Option<Step>) {
-        // Before the clock is read, so that the reading is no older than it seems.
+        // Read before the clock, so that the reading is never older than it seems.
         self.cycles = self.cycles().unwrap_or_default();
         // SAFETY: inside a transaction, as every SQL function.
         self.statement = unsafe { sys::GetCurrentStatementStartTimestamp() };
@@ -45,7 +44,7 @@ impl BackendClock {
         (now, step)
     }
 
-    /// The last reading, if this statement has taken it a moment ago.
+    /// The last reading, if this statement made it within [`RECENT_CYCLES`].
     fn recent(&mut self) -> Option<Now> {
         let since = self.cycles()?.wrapping_sub(self.cycles);
         // SAFETY: as in read().
@@ -58,7 +57,7 @@ impl BackendClock {
     }
 }
 
-/// Reads the clock of this backend, and reports in the server log where it has stepped.
+/// Reads the clock of this backend, and reports steps in the server log.
 pub fn read() -> Now {
     // SAFETY: reading a clock runs no SQL.
     let (now, steps) = unsafe {
@@ -71,8 +70,8 @@ pub fn read() -> Now {
     now
 }
 
-/// Reads the clock, unless this statement has done so a moment ago; `None` where it has stepped, which [`read`]
-/// then reports. Raises nothing.
+/// Reads the clock, or reuses a recent reading of this statement. Returns `None` if the clock has stepped;
+/// [`read`] then reports the step. Raises no error.
 pub fn recent() -> Option<Now> {
     // SAFETY: reading a clock runs no SQL.
     unsafe {
@@ -87,10 +86,10 @@ pub fn recent() -> Option<Now> {
     }
 }
 
-/// Reads the clock of this backend, and returns with the reading the steps that the backend has seen.
+/// Reads the clock of this backend. Returns the reading, and the steps that the backend has seen.
 pub fn read_with_steps() -> (Now, Guard) {
     let now = read();
-    // SAFETY: nothing is called.
+    // SAFETY: the closure calls nothing.
     (now, unsafe { BACKEND_CLOCK.with(|clock| *clock.clock.guard()) })
 }
 

@@ -1,4 +1,4 @@
-//! A sequence's row in `pg_sequence`, and whether such a sequence can hold a counter.
+//! The row of a sequence in `pg_sequence`, and whether the sequence can hold a counter.
 
 use super::sys::{self, FormData_pg_sequence};
 use crate::error::{Error, Unfit};
@@ -17,7 +17,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Refuses options under which a sequence cannot hold a counter.
+    /// Returns an error if the sequence cannot hold a counter with these options.
     pub fn check(self) -> Result<(), Error> {
         if self.typid != pg_sys::INT8OID {
             Err(Error::UnfitSequence(Unfit::DataType(self.typid)))
@@ -30,12 +30,12 @@ impl Definition {
         }
     }
 
-    /// Looks the row of the sequence `relid` up.
+    /// Reads the row of the sequence `relid`.
     ///
     /// # Safety
     /// Called inside a `sigsetjmp` guard, in a transaction.
     pub unsafe fn look_up(relid: pg_sys::Oid) -> Result<Self, Error> {
-        // SAFETY: the row is read between look-up and release.
+        // SAFETY: the row is read between lookup and release.
         unsafe {
             let tuple = sys::SearchSysCache1(sys::SEQRELID, relid.into());
             if tuple.is_null() {

@@ -1,12 +1,12 @@
-//! DISCARD SEQUENCES and DISCARD ALL reset what the session keeps of sequences, as core's `ResetSequenceCaches()` does:
-//! a pooled connection starts afresh for its next user.
+//! DISCARD SEQUENCES and DISCARD ALL reset the session's sequence state, as core's `ResetSequenceCaches()`
+//! does, so that a pooled connection starts afresh for its next user.
 
 use super::sys;
 use pgrx::pg_sys;
 use std::ffi::c_char;
 use std::sync::OnceLock;
 
-/// The hook that was there before ours.
+/// The hook that was installed before ours.
 static PREVIOUS: OnceLock<pg_sys::ProcessUtility_hook_type> = OnceLock::new();
 
 /// Installs the hook. Called once, at library load.
@@ -18,10 +18,10 @@ pub fn install_hook() {
     }
 }
 
-/// Runs the command, and resets after a DISCARD that asks for it.
+/// Runs the command, then resets if it was one of these DISCARDs.
 ///
-/// No guard stands around the call: an ERROR passes over this frame, which holds nothing, on to the caller's
-/// handler and keeps its position, context and object names, which a pgrx guard would lose.
+/// The call has no guard: an ERROR passes over this frame, which holds nothing, to the caller's handler. It
+/// keeps its position, context and object names, which a pgrx guard would lose.
 #[allow(clippy::too_many_arguments, reason = "the hook's signature")]
 unsafe extern "C-unwind" fn process_utility(
     statement: *mut pg_sys::PlannedStmt,
@@ -33,7 +33,7 @@ unsafe extern "C-unwind" fn process_utility(
     destination: *mut pg_sys::DestReceiver,
     completion: *mut pg_sys::QueryCompletion,
 ) {
-    // SAFETY: the arguments are passed on as they came.
+    // SAFETY: the arguments are passed on unchanged.
     unsafe {
         let discards = discards_sequences((*statement).utilityStmt);
         let next = PREVIOUS.get().copied().flatten().unwrap_or(sys::standard_ProcessUtility);

@@ -1,16 +1,16 @@
-//! Whether the catalogs have changed since a session last looked: counts of the invalidation messages that it has processed.
+//! Detects catalog changes, by counting the invalidation messages that the session has processed.
 
 use super::sys;
 use pgrx::pg_sys;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Goes up with every invalidation of a row of `pg_sequence`.
+/// Incremented by every invalidation of a row of `pg_sequence`.
 static PG_SEQUENCE_VERSION: AtomicU64 = AtomicU64::new(1);
 
-/// Goes up with every invalidation in the catalogs that say what relations there are, who may use them, and which
-/// sequence they are. Of roles they are those that core's own cache of memberships watches, `initialize_acl()`; what is
-/// granted on a sequence, its owner and its storage are in `pg_class`.
+/// Incremented by every invalidation in the catalogs that define which relations exist, who may use them, and
+/// how they are sequences. For roles, these are the syscaches that core's own cache of memberships watches
+/// (`initialize_acl()`). The privileges on a sequence, its owner and its storage are in `pg_class`.
 static CATALOG_VERSION: AtomicU64 = AtomicU64::new(1);
 
 /// The syscaches behind [`catalog_version`].
@@ -31,15 +31,15 @@ pub fn register_callbacks() {
     }
 }
 
-/// The number of changes of sequences so far. A backend processes the messages about others' changes when it takes the
-/// lock, which keeps further ones out until the transaction ends.
+/// The number of changes of sequences so far. A backend processes the messages of other sessions when it takes
+/// the lock, which prevents further changes until the transaction ends.
 pub fn pg_sequence_version() -> u64 {
     PG_SEQUENCE_VERSION.load(Ordering::Relaxed)
 }
 
-/// The number of changes so far of all that decides whether and how a session may use a sequence; never 0.
-/// A backend processes the messages about its own when a command ends or is rolled back, and those about others' where the
-/// server looks for them: exactly when the caches that core's `nextval()` reads are renewed.
+/// The number of changes so far of anything that decides whether and how a session may use a sequence; never 0.
+/// A backend processes its own messages when a command ends or is rolled back, and those of other sessions
+/// where the server checks for them: exactly when the caches that core's `nextval()` reads are refreshed.
 pub fn catalog_version() -> u64 {
     CATALOG_VERSION.load(Ordering::Relaxed)
 }

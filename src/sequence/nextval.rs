@@ -1,5 +1,5 @@
-//! `nextval` and `currval`, a port of PostgreSQL's `src/backend/commands/sequence.c` (15 to 18) in its order and under its
-//! names.
+//! A port of `nextval` and `currval` from PostgreSQL's `src/backend/commands/sequence.c` (15 to 18), in its
+//! order and with its names.
 //!
 //! | C | file | here |
 //! | --- | --- | --- |
@@ -11,25 +11,27 @@
 //! | `lastval`, `do_setval` | `sequence.c` | not ported |
 //! | `lock_and_open_sequence` | `sequence.c` | [`lock_and_open_sequence`] |
 //! | `create_seq_hashtable` | `sequence.c` | the initial value of `SEQHASHTAB` in `seq_table.rs` |
-//! | `init_sequence` | `sequence.c` | [`init_sequence`]; the look-up in the hash table is `with_entry` in `seq_table.rs` |
+//! | `init_sequence` | `sequence.c` | [`init_sequence`]; the lookup in the hash table is `with_entry` in `seq_table.rs` |
 //! | `read_seq_tuple` | `sequence.c` | `read_seq_tuple` in `page.rs` |
 //! | `ResetSequenceCaches` | `sequence.c` | `reset_sequence_caches` in `seq_table.rs`, called in `discard.rs` |
 //! | `pg_sequence_last_value` | `sequence.c` | `read_sequence_data` in `sequence_data.rs` |
-//! | the look-up of `pg_sequence` | `sequence.c` | `Definition::look_up` in `definition.rs` |
+//! | the lookup of `pg_sequence` | `sequence.c` | `Definition::look_up` in `definition.rs` |
 //! | `sequence_open` | `access/sequence/sequence.c` from 17 on, `relation_open` before | [`sequence_open`] |
 //! | `PreventCommandIfReadOnly`, `PreventCommandIfParallelMode` | `tcop/utility.c` | [`prevent_command_if_read_only`], [`prevent_command_if_parallel_mode`] |
 //!
-//! Where it differs:
+//! The differences:
 //!
 //! - [`nextval_fast`] returns the ids of a transaction after its first without opening the sequence.
-//! - An ERROR from the server jumps out over these frames, to a `sigsetjmp` guard that the caller has set or to the server's
-//!   own. So nothing here holds anything with a destructor, every value is `Copy`, and our own errors are returned, after
-//!   page and relation have been let go.
-//! - Values carry a time. So a call may have to wait for the clock ([`Outcome::Wait`]), and cached values are dropped once
-//!   the clock has passed them. They are also dropped where `pg_sequence` has changed, not only where the storage is new.
-//! - A session remembers the highest value that it has fetched, so that it repeats none after `setval` or RESTART.
-//! - How far the WAL record reaches is kept on the page, see `page.rs`, and not taken from `log_cnt`. The page is marked
-//!   dirty before the redo pointer is read.
+//! - An ERROR from the server jumps over these frames, to a `sigsetjmp` guard that the caller has set or to the
+//!   server's own. So nothing here holds anything with a destructor, every value is `Copy`, and our own errors
+//!   are returned, after the page and the relation have been released.
+//! - Values carry a time. So a call may have to wait for the clock ([`Outcome::Wait`]), and cached values are
+//!   dropped once the clock has passed them. They are also dropped when `pg_sequence` has changed, not only
+//!   when the storage is new.
+//! - A session remembers the highest value that it has fetched, so that it repeats none after `setval` or
+//!   RESTART.
+//! - How far the WAL record reaches is stored on the page (see `page.rs`), not taken from `log_cnt`. The page
+//!   is marked dirty before the redo pointer is read.
 
 use super::definition::Definition;
 use super::page::{LockedPage, lock_seq_tuple, read_seq_tuple, write_seq_tuple};
@@ -43,23 +45,24 @@ use pg_snowflake_core::counter::{self, Cached, Decision, Request, Run};
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
 
-/// How many counters a call asks for.
+/// What a call fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetch {
-    /// One: a cached one where there is one, else as many from the page as the sequence's CACHE, the rest to be cached.
+    /// One counter, from the cache if there is any. If not, as many from the page as the sequence's CACHE; the
+    /// rest are cached.
     One,
-    /// This many from the page, or fewer where the lead or an end is near.
+    /// This many from the page, or fewer near the limit of the lead or an end.
     Batch(i64),
 }
 
-/// What a call came to, unless it is refused.
+/// The result of a call that raises no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The caller may use these counters.
     Fetched(Run),
-    /// The clock has to catch up first; nothing was fetched.
+    /// The clock must catch up first; nothing was fetched.
     Wait {
-        /// For how long, in microseconds.
+        /// The time to wait, in microseconds.
         us: i64,
     },
 }
@@ -82,7 +85,7 @@ pub unsafe fn nextval_internal(
     }
 }
 
-/// What `nextval_internal()` does between opening and closing the sequence.
+/// The part of `nextval_internal()` between opening and closing the sequence.
 unsafe fn nextval_of_open_sequence(
     sequence: OpenSequence,
     elm: &mut SeqTableData,
@@ -100,9 +103,9 @@ unsafe fn nextval_of_open_sequence(
         if !(*seqrel).rd_islocaltemp {
             prevent_command_if_read_only()?;
         }
-        // Backends that work together would have to share what this one has cached.
+        // In parallel mode, the backends would have to share the cached counters.
         prevent_command_if_parallel_mode()?;
-        // Of an unlogged or temporary sequence, or one that skips WAL, it takes the relation to know whether to log.
+        // Only an open relation says whether to log an unlogged or temporary sequence, or one that skips WAL.
         if sys::is_logged_always(seqrel) {
             elm.passed_checks =
                 PassedChecks { lxid: elm.lxid, user: sys::GetUserId(), catalog_version };
@@ -144,14 +147,15 @@ unsafe fn nextval_of_open_sequence(
 }
 
 /// The next counter without opening the sequence, as long as the checks that [`nextval_internal`] made in this
-/// transaction still hold: a cached one, or one from the page where that is still in its buffer. `None` where
-/// [`nextval_internal`] has to be called; nothing is fetched then.
+/// transaction still hold: a cached counter, or one from the page if that is still in its buffer. Returns
+/// `None`, with nothing fetched, if [`nextval_internal`] must be called instead.
 ///
 /// # Safety
-/// Called in a transaction. An ERROR passes over the callers' frames, which hold nothing with a destructor.
+/// Called in a transaction. An ERROR passes over the callers' frames, which must hold nothing with a
+/// destructor.
 pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i64> {
-    // The processor fetches the page while the checks are looked at and the clock is read: 258 -> 218 ns of CPU time an id
-    // with 100,000 sequences in turn where no record is written, 168 -> 147 with 1,000.
+    // Prefetch the page while the checks are made and the clock is read: 258 -> 218 ns of CPU time per id with
+    // 100,000 sequences in turn where no record is written, 168 -> 147 with 1,000.
     sys::prefetch_sequence(elm.recent_page.buffer);
     if !elm.passed_checks.still_hold() {
         return None;
@@ -161,8 +165,8 @@ pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i6
         return Some(counter);
     }
     let RecentPage { catalog_version, locator, buffer, definition } = elm.recent_page;
-    // SAFETY: the transaction holds the lock on the relation, so that its storage is there; the buffer is pinned
-    // and locked exclusively between ReadRecentBuffer() and release().
+    // SAFETY: the transaction holds the lock on the relation, so its storage exists; the buffer is pinned and
+    // locked exclusively between ReadRecentBuffer() and release().
     unsafe {
         if catalog_version != elm.passed_checks.catalog_version
             || !sys::ReadRecentBuffer(locator, pg_sys::ForkNumber::MAIN_FORKNUM, 0, buffer)
@@ -173,7 +177,7 @@ pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i6
         let request = elm.request(*layout, now);
         let counter = match decide(locked, definition, Fetch::One, &request) {
             Decision::Issue(run) => {
-                // Checks are only kept of a sequence that is logged, whatever transaction made it.
+                // Checks are kept only for a sequence that every transaction logs.
                 write_seq_tuple(locked, run, definition.max_value, *layout, Some(locator));
                 Some(save_in_cache(elm, run, *layout))
             }
@@ -184,7 +188,7 @@ pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i6
     }
 }
 
-/// The next cached counter, if it may be used; else the cached ones are dropped.
+/// The next cached counter. Drops the cached counters if they may not be used.
 fn next_cached(elm: &mut SeqTableData, layout: &Layout, now: Now) -> Option<i64> {
     let cached = elm.cached?;
     if !cached.is_usable(layout, settings::policy(), now) {
@@ -195,7 +199,7 @@ fn next_cached(elm: &mut SeqTableData, layout: &Layout, now: Now) -> Option<i64>
     Some(cached.next)
 }
 
-/// Returns the first counter of a run that was fetched, and caches the rest for later calls.
+/// Returns the first counter of the run, and caches the rest for later calls.
 fn save_in_cache(elm: &mut SeqTableData, run: Run, layout: Layout) -> i64 {
     let Run { first, last, .. } = run;
     elm.taken = Some((layout, last));
@@ -203,7 +207,7 @@ fn save_in_cache(elm: &mut SeqTableData, run: Run, layout: Layout) -> i64 {
     first
 }
 
-/// What is to be done, by what the page says.
+/// Decides by the state on the page.
 ///
 /// # Safety
 /// The page is locked.
@@ -238,20 +242,20 @@ pub unsafe fn currval_oid(elm: &mut SeqTableData) -> Result<i64, Error> {
     if elm.last_valid { Ok(elm.last) } else { Err(Error::NoIdYet) }
 }
 
-/// A sequence that is locked and open.
+/// A locked and open sequence.
 #[derive(Clone, Copy)]
 struct OpenSequence {
     rel: pg_sys::Relation,
-    /// [`invalidation::catalog_version`] once the lock was taken and before anything was looked up: what changes
-    /// meanwhile voids what is found.
+    /// [`invalidation::catalog_version`] after the lock was taken and before anything was looked up: a change
+    /// since then invalidates what was found.
     catalog_version: u64,
 }
 
-/// Locks the sequence, once a transaction, and opens it. The lock is owned by the transaction and not by the
-/// (sub)statement, so that neither a rolled-back savepoint nor the end of a portal lets it go.
+/// Locks the sequence, once per transaction, and opens it. The lock is owned by the transaction and not by the
+/// (sub)statement, so that neither a rolled-back savepoint nor the end of a portal releases it.
 unsafe fn lock_and_open_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, Error> {
-    // SAFETY: the resource owner is put back before anything else can run; should the lock fail, the
-    // transaction aborts and puts it back itself, as in core.
+    // SAFETY: the resource owner is restored before anything else can run; if the lock fails, the transaction
+    // aborts and restores it itself, as in core.
     unsafe {
         let lxid = sys::current_lxid();
         if elm.lxid != lxid {
@@ -266,12 +270,12 @@ unsafe fn lock_and_open_sequence(elm: &mut SeqTableData) -> Result<OpenSequence,
     }
 }
 
-/// Locks and opens the sequence of an entry of the hash table.
+/// Locks and opens the sequence of a hash table entry.
 unsafe fn init_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, Error> {
     // SAFETY: the relation is locked and open.
     unsafe {
         let sequence = lock_and_open_sequence(elm)?;
-        // Counters cached from a storage that a transaction replaced, or before an ALTER, are void.
+        // Counters cached before an ALTER, or from storage that a transaction has replaced, are void.
         let filenumber = (*(*sequence.rel).rd_rel).relfilenode;
         let pg_sequence_version = invalidation::pg_sequence_version();
         if (elm.filenumber, elm.pg_sequence_version) != (filenumber, pg_sequence_version) {
@@ -283,7 +287,7 @@ unsafe fn init_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, Error> {
     }
 }
 
-/// Opens a sequence that is locked already. Returns our own error where there is no such relation, or it is not a
+/// Opens a sequence that is already locked. Returns our own error if the relation does not exist or is not a
 /// sequence.
 unsafe fn sequence_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
     // SAFETY: the relation is locked, and open until it is closed here or, where it is returned, by the caller.
@@ -297,10 +301,10 @@ unsafe fn sequence_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
     }
 }
 
-/// `relation_open()` (`access/common/relation.c`), but for a relation that does not exist, which is an internal error
-/// there: an OID may be stale, and the transaction itself may have dropped the sequence.
+/// `relation_open()` (`access/common/relation.c`), except that a missing relation is not an internal error: an
+/// OID may be stale, and the transaction itself may have dropped the sequence.
 unsafe fn relation_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
-    // SAFETY: the lock keeps the relation from going away.
+    // SAFETY: the lock keeps the relation from being dropped.
     unsafe {
         let relation = sys::RelationIdGetRelation(relid);
         if relation.is_null() {
@@ -333,7 +337,7 @@ unsafe fn prevent_command_if_parallel_mode() -> Result<(), Error> {
     if unsafe { sys::IsInParallelMode() } { Err(Error::ParallelMode) } else { Ok(()) }
 }
 
-/// Whether the current user has one of the privileges.
+/// Whether the current user has at least one of the privileges.
 ///
 /// # Safety
 /// `relation` is open, in a transaction.

@@ -1,4 +1,4 @@
-//! The page of a sequence: lock, read, log, write. All that changes a page or writes WAL is here.
+//! The page of a sequence: lock, read, log, write. All code that changes a page or writes WAL is here.
 //!
 //! Follows the helpers of `nextval_internal()` in PostgreSQL's `src/backend/commands/sequence.c` under their names. As in
 //! `nextval.rs`, an ERROR passes over these frames, so nothing here holds anything with a destructor.
@@ -14,7 +14,7 @@ use std::mem::offset_of;
 /// A sequence's page, pinned and locked exclusively, and its one tuple.
 #[derive(Clone, Copy)]
 pub struct LockedPage {
-    /// Where the page is.
+    /// The buffer that holds the page.
     pub buffer: pg_sys::Buffer,
     page: pg_sys::Page,
     tuple: pg_sys::HeapTupleHeader,
@@ -23,14 +23,14 @@ pub struct LockedPage {
 }
 
 impl FormData_pg_sequence_data {
-    /// The tuple as the policy takes it.
+    /// The tuple as input of the policy.
     pub fn state(&self) -> State {
         State { last_value: self.last_value, is_called: self.is_called }
     }
 }
 
 impl LockedPage {
-    /// What the tuple says.
+    /// The state in the tuple.
     ///
     /// # Safety
     /// The page is still locked.
@@ -43,12 +43,12 @@ impl LockedPage {
         self.page.wrapping_add(Record::OFFSET).cast()
     }
 
-    /// The last counter that is covered by a record of ours which replay would find.
+    /// The last counter covered by a record of ours that replay would find.
     ///
     /// # Safety
-    /// The page is still locked, and marked dirty. A checkpoint that begins after the redo pointer has been read here
-    /// finds it dirty then, and waits for the lock to write what the caller does to it. A page that is marked later could
-    /// be passed over as clean, and replay would start after its record.
+    /// The page is still locked, and marked dirty. A checkpoint that begins after the redo pointer is read here
+    /// then finds the page dirty, and waits for the lock before it writes the caller's change. A page that is
+    /// marked dirty later could be skipped as clean, and replay would start after its record.
     unsafe fn covered(self, storage: Storage) -> Option<i64> {
         // SAFETY: as the caller promises.
         unsafe {
@@ -59,7 +59,7 @@ impl LockedPage {
         }
     }
 
-    /// Lets go of lock and pin.
+    /// Releases the lock and the pin.
     ///
     /// # Safety
     /// The page is still locked, and not used afterwards.
@@ -81,28 +81,29 @@ impl LockedPage {
 /// The storage of a sequence, `RelFileLocator` as numbers: tablespace, database, file.
 type Storage = [u32; 3];
 
-/// The record that covers a sequence, as its page remembers it: at the begin of the page's free space, behind the one line
-/// pointer. Core neither reads nor moves these bytes, and where it makes or replays a page they are zero. They lie in the
-/// cache line of the header, which every call reads.
+/// The record that covers a sequence, as remembered on its page: at the start of the page's free space, after
+/// the one line pointer. Core neither reads nor moves these bytes, and they are zero on a page that core
+/// creates or replays. They share a cache line with the header, which every call reads.
 ///
-/// `log_cnt` cannot serve here. `ALTER SEQUENCE`, `SET LOGGED` and others copy it with the tuple into new storage, whose WAL
-/// holds the tuple as it is, and `CREATE DATABASE` copies the page as a whole. A record is of this page only if it names
-/// the page's LSN and its storage: what was copied, or logged by anybody else, has another.
+/// `log_cnt` cannot serve here. `ALTER SEQUENCE`, `SET LOGGED` and others copy it with the tuple to new
+/// storage, whose WAL holds the tuple as it is, and `CREATE DATABASE` copies the whole page. A record belongs
+/// to this page only if it names the page's LSN and its storage. A page that was copied, or logged by anyone
+/// else, has a different LSN or storage.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Record {
-    /// The last counter that it covers.
+    /// The last counter covered.
     last_value: i64,
-    /// The page's LSN when it was written.
+    /// The page's LSN when the record was written.
     lsn: pg_sys::XLogRecPtr,
-    /// The storage that it names.
+    /// The storage that the record names.
     storage: Storage,
-    /// Without it there were padding, and whatever is in that would be written to the disk.
+    /// Explicit padding: implicit padding would be written to disk uninitialized.
     unused: u32,
 }
 
 impl Record {
-    /// Where it stands on the page: the header and one line pointer, MAXALIGNed.
+    /// The offset on the page: the header and one line pointer, MAXALIGNed.
     const OFFSET: usize = 32;
 }
 
@@ -111,7 +112,7 @@ const _: () = assert!(
 );
 const _: () = assert!(size_of::<Record>() == 32 && align_of::<Record>() == 8);
 
-/// Reads and locks the page. `read_seq_tuple()`.
+/// Reads and locks the page: `read_seq_tuple()`.
 ///
 /// # Safety
 /// The relation is open, locked, and a sequence.
@@ -120,10 +121,10 @@ pub unsafe fn read_seq_tuple(relation: pg_sys::Relation) -> Result<LockedPage, E
     unsafe { lock_seq_tuple(sys::ReadBuffer(relation, 0)) }
 }
 
-/// Locks the page, which is pinned, and finds the tuple. Lets go of the page where it is not a sequence's.
+/// Locks the pinned page, and finds the tuple. Releases the page if it is not a sequence's.
 ///
 /// # Safety
-/// The buffer is pinned, and what it holds cannot go away.
+/// The buffer is pinned, and the storage of its page cannot be dropped.
 pub unsafe fn lock_seq_tuple(buffer: pg_sys::Buffer) -> Result<LockedPage, Error> {
     // SAFETY: the buffer is that of a sequence's page: one tuple.
     unsafe {
@@ -142,7 +143,7 @@ pub unsafe fn lock_seq_tuple(buffer: pg_sys::Buffer) -> Result<LockedPage, Error
     }
 }
 
-/// The page in the buffer, if it is a sequence's.
+/// The page in the buffer; an error if it is not a sequence's.
 ///
 /// # Safety
 /// The buffer is pinned and locked.
@@ -157,8 +158,8 @@ pub unsafe fn check_magic(buffer: pg_sys::Buffer) -> Result<pg_sys::Page, Error>
     }
 }
 
-/// Old releases let SELECT FOR UPDATE leave an xmax in the tuple, which would lead to clog look-ups of
-/// long-gone transactions. As core, treat its removal like a hint bit.
+/// Clears an xmax that SELECT FOR UPDATE could leave in the tuple in old releases, and that would lead to clog
+/// lookups of long-gone transactions. As in core, this is treated like a hint bit update.
 unsafe fn clear_xmax(buffer: pg_sys::Buffer, tuple: pg_sys::HeapTupleHeader) {
     // SAFETY: the page is locked exclusively.
     unsafe {
@@ -172,8 +173,8 @@ unsafe fn clear_xmax(buffer: pg_sys::Buffer, tuple: pg_sys::HeapTupleHeader) {
     }
 }
 
-/// Writes where the counter is after the run, and before that logs where it may get to, where that is due. `logged_as`
-/// is the storage that the record names; `None` where the sequence is not logged.
+/// Logs how far the counter may advance, if a record is due, and then writes where it is after the run.
+/// `logged_as` is the storage that the record names; `None` if the sequence is not logged.
 ///
 /// # Safety
 /// The page is still locked.
@@ -184,31 +185,31 @@ pub unsafe fn write_seq_tuple(
     layout: Layout,
     logged_as: Option<sys::RelFileLocator>,
 ) {
-    // SAFETY: the page is locked exclusively; nothing in the critical section can fail but XLogInsert(),
-    // which PANICs by itself.
+    // SAFETY: the page is locked exclusively; nothing in the critical section can fail but XLogInsert(), which
+    // PANICs by itself.
     unsafe {
-        // Before the redo pointer is read, see covered(), and before XLogInsert(), see SyncOneBuffer(). The lock keeps
-        // others from what is half done.
+        // Before the redo pointer is read (see covered()) and before XLogInsert() (see SyncOneBuffer()). The
+        // lock keeps others from seeing a partial change.
         sys::MarkBufferDirty(locked.buffer);
         let Some(locator) = logged_as else {
-            // Core counts log_cnt all the same; but nothing covers it once the sequence is logged (SET LOGGED, or commit
-            // under wal_level minimal).
+            // Core sets log_cnt here too, but no record would cover it once the sequence is logged (SET LOGGED,
+            // or commit under wal_level minimal).
             locked.set_tuple(run.last, 0);
             return;
         };
         let storage = sys::storage_numbers(locator);
         let coverage = counter::cover(run, locked.covered(storage), max_value, layout);
         let log_cnt = coverage.log_cnt(run);
-        // With a transaction id this transaction's commit flushes the record and waits for the
-        // synchronous standby. It may fail, so it comes before the critical section.
+        // The transaction id makes this transaction's commit flush the record and wait for the synchronous
+        // standby. Assigning one may fail, so it comes before the critical section.
         if coverage.is_new {
             sys::GetTopTransactionId();
         }
 
         sys::START_CRIT_SECTION();
         if coverage.is_new {
-            // The record holds the state after all the counters it covers have been used, so that a
-            // crash skips them.
+            // Log the state after all the counters that the record covers have been used, so that a crash
+            // skips them.
             locked.set_tuple(coverage.last, 0);
             let lsn = log_seq_tuple(locator, locked);
             sys::PageSetLSN(locked.page, lsn);

@@ -1,5 +1,5 @@
-//! What a session keeps of each sequence that it has used, for the backend's life or until DISCARD: core's `SeqTableData`
-//! and the hash table of them, `seqhashtab`.
+//! The state that a session keeps of each sequence that it has used, for the backend's life or until DISCARD:
+//! core's `SeqTableData`, and its hash table `seqhashtab`.
 
 use super::backend_local::BackendLocal;
 use super::definition::Definition;
@@ -12,43 +12,43 @@ use pgrx::pg_sys;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// What a session keeps of a sequence from call to call. The fields that core has too have its names; there is no
-/// `increment`, which is always 1.
+/// A session's state of one sequence. The fields that core also has keep its names. There is no `increment`,
+/// which is always 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SeqTableData {
     /// The sequence's OID in `pg_class`; the hash key.
     pub relid: pg_sys::Oid,
-    /// The sequence's storage when it was last opened. RESTART and TRUNCATE give it a new one, which voids `cached`.
+    /// The sequence's storage when it was last opened. RESTART and TRUNCATE replace it, which voids `cached`.
     pub filenumber: pg_sys::Oid,
     /// The transaction that last locked the sequence; 0 is `InvalidLocalTransactionId`.
     pub lxid: pg_sys::LocalTransactionId,
     /// Whether `last` is valid.
     pub last_valid: bool,
-    /// The last id that was returned in this session.
+    /// The last id returned in this session.
     pub last: i64,
-    /// Counters that were fetched and not yet used. Core keeps the last of them alone.
+    /// Counters fetched and not yet used. Core keeps only the last of them.
     pub cached: Option<Cached>,
-    /// [`invalidation::pg_sequence_version`] when the sequence was last opened. Every ALTER SEQUENCE changes it, which voids
-    /// `cached`.
+    /// [`invalidation::pg_sequence_version`] when the sequence was last opened. Every ALTER SEQUENCE changes
+    /// it, which voids `cached`.
     pub pg_sequence_version: u64,
     /// The highest counter that this session has fetched, and its layout.
     pub taken: Option<(Layout, i64)>,
-    /// The checks that need not be made again.
+    /// The checks that have passed and need not be repeated.
     pub passed_checks: PassedChecks,
-    /// Where the page is, and what bounds its counters.
+    /// The buffer of the page, and the limits of its counters.
     pub recent_page: RecentPage,
 }
 
-/// The checks that `nextval_internal()` made, and what their results depend on. To rely on them saves opening and closing
-/// the relation and looking up privileges: with the guard that is then not needed either, 1,800 of 3,200 instructions an id,
-/// and 1,200 of 1,600 of a cached one.
+/// The checks that `nextval_internal()` made, and what their results depend on. Relying on them saves opening
+/// and closing the relation and looking up privileges. Together with the guard, which is then not needed
+/// either, that is 1,800 of 3,200 instructions per id, and 1,200 of 1,600 per cached id.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PassedChecks {
-    /// The transaction, which holds the lock that keeps the sequence as it is.
+    /// The transaction, whose lock protects the sequence against changes.
     pub lxid: pg_sys::LocalTransactionId,
-    /// Whose privileges were checked.
+    /// The user whose privileges were checked.
     pub user: pg_sys::Oid,
-    /// [`invalidation::catalog_version`] before the sequence was opened; 0 where no check has been passed.
+    /// [`invalidation::catalog_version`] before the sequence was opened; 0 if no check has passed.
     pub catalog_version: u64,
 }
 
@@ -66,14 +66,14 @@ impl PassedChecks {
     }
 }
 
-/// What the relation and its row in `pg_sequence` said when the page was last read, and the buffer that held it.
+/// The relation and its row in `pg_sequence` when the page was last read, and the buffer that held the page.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecentPage {
-    /// [`invalidation::catalog_version`] before the sequence was opened; 0 where the page has not been read.
+    /// [`invalidation::catalog_version`] before the sequence was opened; 0 if the page has not been read.
     pub catalog_version: u64,
     /// The sequence's storage.
     pub locator: sys::RelFileLocator,
-    /// For `ReadRecentBuffer()`: it may hold another page by now.
+    /// A hint for `ReadRecentBuffer()`: it may hold another page by now.
     pub buffer: pg_sys::Buffer,
     /// The row in `pg_sequence`.
     pub definition: Definition,
@@ -86,13 +86,13 @@ impl SeqTableData {
         Request { layout, policy: settings::policy(), now, taken }
     }
 
-    /// Takes note of the id that is returned.
+    /// Records the id that is returned.
     pub fn set_last(&mut self, id: i64) {
         self.last = id;
         self.last_valid = true;
     }
 
-    /// Forgets all but what keeps the session from repeating an id.
+    /// Forgets everything but what keeps the session from repeating an id.
     fn reset(&mut self) {
         self.cached = None;
         self.last_valid = false;
@@ -101,13 +101,13 @@ impl SeqTableData {
 
 /// The sequences that this backend has used: core's `seqhashtab`.
 struct SeqHashTab {
-    /// Where in `entries` each is. Slim values beside a dense vector, instead of the entries as the table's fat values, and
-    /// [`OidHasher`]: 520 -> 258 ns of CPU time an id with 100,000 sequences in the order of their OIDs, where no record is
-    /// written, and 194 -> 168 with 1,000.
+    /// The index of each sequence in `entries`. Small values that refer to a dense vector, instead of the
+    /// entries as large values of the table, and [`OidHasher`]: 520 -> 258 ns of CPU time per id with 100,000
+    /// sequences in the order of their OIDs where no record is written, and 194 -> 168 with 1,000.
     indexes: HashMap<u32, u32, BuildHasherDefault<OidHasher>>,
-    /// In the order of their first use. Nothing is ever taken out.
+    /// In the order of first use. Entries are never removed.
     entries: Vec<SeqTableData>,
-    /// The one that was used last: core's `last_used_seq`.
+    /// The entry that was used last: core's `last_used_seq`.
     last_used_seq: Option<(pg_sys::Oid, usize)>,
 }
 
@@ -140,8 +140,8 @@ impl SeqHashTab {
     }
 }
 
-/// Sequences that are made together, and so used together, have OIDs next to each other: hashed to slots next to
-/// each other they share cache lines. The upper bits, which distinguish neighbours in the table, are mixed.
+/// Sequences that are created together, and so used together, have adjacent OIDs. Hashed to adjacent slots,
+/// they share cache lines. The upper bits, which distinguish neighbours in the table, are mixed.
 #[derive(Default)]
 struct OidHasher(u64);
 
@@ -160,16 +160,17 @@ impl Hasher for OidHasher {
     }
 }
 
-/// Calls `f` with the entry of a sequence, a new one where there is none: `hash_search()` with `HASH_ENTER`.
+/// Calls `f` with the entry of a sequence, which is created if there is none: `hash_search()` with
+/// `HASH_ENTER`.
 ///
 /// # Safety
-/// As for [`BackendLocal::with`]: nothing that `f` calls comes back here.
+/// As for [`BackendLocal::with`]: `f` must not access the table again.
 pub unsafe fn with_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData) -> T) -> T {
     // SAFETY: as the caller promises.
     unsafe { SEQHASHTAB.with(|table| f(table.enter(relid))) }
 }
 
-/// As [`with_entry`], for a sequence that the session has used; `None` where it has not: `HASH_FIND`.
+/// Like [`with_entry`], but returns `None` if the session has not used the sequence: `HASH_FIND`.
 ///
 /// # Safety
 /// As for [`with_entry`].

@@ -1,9 +1,11 @@
-//! What a sequence is and holds, read without fetching from it. Follows `pg_sequence_last_value()` in PostgreSQL's
-//! `src/backend/commands/sequence.c`: who may read, and what is left unread instead of raising an error.
+//! Reads the definition and the state of a sequence, without fetching from it. Follows
+//! `pg_sequence_last_value()` in PostgreSQL's `src/backend/commands/sequence.c` in who may read, and in what is
+//! left unread instead of raising an error.
 //!
-//! As `pg_get_sequence_data()` of 18 does, the lock is the weakest there is and is let go at once, since a view reads
-//! thousands. Core locks the page exclusively, because its `read_seq_tuple()` fixes an old xmax; nothing is fixed here,
-//! so a share lock does, and a standby and a read-only transaction may read.
+//! As in `pg_get_sequence_data()` of PostgreSQL 18, the lock is the weakest and is released at once, since a
+//! view reads thousands of sequences. Core locks the page exclusively, because its `read_seq_tuple()` clears an
+//! old xmax. Nothing is changed here, so a share lock is enough, and a standby or a read-only transaction may
+//! read.
 
 use super::definition::Definition;
 use super::nextval::has_privilege;
@@ -14,15 +16,15 @@ use pg_snowflake_core::counter::State;
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
 
-/// What a sequence is and holds.
+/// The definition and the state of a sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct SequenceData {
-    /// Its row in `pg_sequence`.
+    /// The row in `pg_sequence`.
     pub definition: Definition,
-    /// What its page holds; `None` for another session's temporary sequence, and for an unlogged one on a standby,
-    /// whose pages cannot be read.
+    /// The state on the page. `None` for another session's temporary sequence, and for an unlogged one on a
+    /// standby, whose pages cannot be read.
     pub state: Option<State>,
-    /// Whether it survives a crash and reaches a standby: it is neither unlogged nor temporary.
+    /// Whether the sequence survives a crash and reaches a standby: it is neither unlogged nor temporary.
     pub is_logged: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Mirrors of what `sequence.c` keeps to itself, ports of its macros, and plain declarations of the server
-//! functions that a call for an id makes.
+//! Mirrors of what is private to `sequence.c`, ports of its macros, and plain declarations of the server
+//! functions that generating an id calls.
 //!
-//! pgrx puts a `sigsetjmp` guard around every server function. Fifteen guards in a row cost more than the
-//! work they guard, so `sequence.rs` puts one around all of them, or none where an ERROR may pass over all of
+//! pgrx wraps every server function in a `sigsetjmp` guard. Fifteen guards in a row cost more than the work
+//! that they guard. So `sequence.rs` sets one around all calls, or none where an ERROR may pass over all of
 //! Rust's frames, and the port calls the functions as declared here.
 
 use crate::timestamp::POSTGRES_EPOCH_US;
@@ -78,8 +78,8 @@ const INVALID_SUBTRANSACTION_ID: pg_sys::SubTransactionId = 0;
 /// `FirstOffsetNumber` (storage/off.h).
 const FIRST_OFFSET_NUMBER: usize = 1;
 
-// The server's own functions. An ERROR in one of them jumps to the innermost `sigsetjmp`, over the frames
-// in between; those must hold nothing with a destructor.
+// The server's own functions. An ERROR in one of them jumps to the innermost `sigsetjmp`, over the frames in
+// between, which must hold nothing with a destructor.
 unsafe extern "C-unwind" {
     pub fn GetCurrentStatementStartTimestamp() -> pg_sys::TimestampTz;
     fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
@@ -92,7 +92,7 @@ unsafe extern "C-unwind" {
     pub fn MarkBufferDirty(buffer: pg_sys::Buffer);
     pub fn MarkBufferDirtyHint(buffer: pg_sys::Buffer, buffer_std: bool);
     pub fn ReadBuffer(reln: pg_sys::Relation, block: pg_sys::BlockNumber) -> pg_sys::Buffer;
-    /// Pins the block if `recent` still holds it: a pin without the look-up in the buffer table.
+    /// Pins the block if `recent` still holds it, without the lookup in the buffer table.
     pub fn ReadRecentBuffer(
         locator: RelFileLocator,
         fork: pg_sys::ForkNumber::Type,
@@ -100,7 +100,7 @@ unsafe extern "C-unwind" {
         recent: pg_sys::Buffer,
     ) -> bool;
     pub fn RecoveryInProgress() -> bool;
-    /// Null where there is no such relation.
+    /// Null if the relation does not exist.
     pub fn RelationIdGetRelation(relid: pg_sys::Oid) -> pg_sys::Relation;
     pub fn ReleaseSysCache(tuple: pg_sys::HeapTuple);
     pub fn SearchSysCache1(cache_id: c_int, key1: pg_sys::Datum) -> pg_sys::HeapTuple;
@@ -121,7 +121,7 @@ unsafe extern "C-unwind" {
     ) -> pg_sys::AclResult::Type;
     pub fn pgstat_init_relation(relation: pg_sys::Relation);
     pub fn relation_close(relation: pg_sys::Relation, lockmode: pg_sys::LOCKMODE);
-    /// Null where there is no such relation.
+    /// Null if the relation does not exist.
     pub fn try_relation_open(relid: pg_sys::Oid, lockmode: pg_sys::LOCKMODE) -> pg_sys::Relation;
     pub fn standard_ProcessUtility(
         statement: *mut pg_sys::PlannedStmt,
@@ -229,7 +229,7 @@ pub unsafe fn RelationNeedsWAL(relation: pg_sys::Relation) -> bool {
     unsafe { is_permanent(relation) && (XLogIsNeeded() || !is_new_in_transaction(relation)) }
 }
 
-/// Whether the relation's changes are logged whichever transaction made it.
+/// Whether every transaction logs changes of the relation, even the one that created it.
 ///
 /// # Safety
 /// `relation` is open.
@@ -249,7 +249,7 @@ fn XLogIsNeeded() -> bool {
     unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as c_int }
 }
 
-/// Whether the relation, or its storage, was made by the current transaction.
+/// Whether the current transaction created the relation or its storage.
 ///
 /// # Safety
 /// `relation` is open.
@@ -300,16 +300,16 @@ pub fn current_lxid() -> pg_sys::LocalTransactionId {
     }
 }
 
-/// The wall clock in microseconds since 1970. `GetCurrentTimestamp()`, which makes half as much of it as
-/// `SystemTime` does.
+/// The wall clock in microseconds since 1970, from `GetCurrentTimestamp()`, which costs half as much as
+/// `SystemTime`.
 pub fn unix_us() -> i64 {
     // SAFETY: a plain function of the server.
     unsafe { GetCurrentTimestamp() + POSTGRES_EPOCH_US }
 }
 
-/// Whether the processor has a cycle counter that goes on at one rate while the processor sleeps, and is cheaper to
-/// read than the clock: the invariant TSC of x86_64 (AMD64 manual, volume 3, CPUID function 8000_0007h, EDX bit 8).
-/// Asking takes microseconds in a virtual machine.
+/// Whether the processor has a cycle counter that runs at a constant rate, even while the processor sleeps, and
+/// is cheaper to read than the clock: the invariant TSC of x86_64 (AMD64 manual, volume 3, CPUID function
+/// 8000_0007h, EDX bit 8). The check takes microseconds in a virtual machine.
 pub fn has_steady_cycles() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -320,7 +320,7 @@ pub fn has_steady_cycles() -> bool {
     false
 }
 
-/// The processor's cycle counter, where [`has_steady_cycles`].
+/// The processor's cycle counter. Meaningful only if [`has_steady_cycles`].
 pub fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: an instruction that every processor of the architecture has.
@@ -331,9 +331,9 @@ pub fn cycles() -> u64 {
     0
 }
 
-/// Has the processor fetch what a call for an id touches of the buffer: the descriptor, which holds the pin and the
-/// lock, the page's header, and the tuple, which with the special area is the page's last cache line. A hint, whatever
-/// is in the buffer.
+/// Prefetches what generating an id touches of the buffer: the descriptor, which holds the pin and the lock;
+/// the page's header; and the tuple, which shares the page's last cache line with the special area. Only a
+/// hint, so the buffer may hold any page.
 pub fn prefetch_sequence(buffer: pg_sys::Buffer) {
     let Ok(index) = usize::try_from(buffer - 1) else { return };
     // SAFETY: globals that are set at server start.

@@ -1,15 +1,16 @@
-//! One setting as the server keeps it, and whether this session has masked the server's value of it.
+//! One setting as the server stores it, and whether this session masks the server's value.
 //!
-//! Until the library is loaded the server keeps a value for a setting without knowing who may set it. One from
-//! `PGOPTIONS` replaces the value of the configuration file and the database. When the setting is defined, and the role
-//! lacks the right to set it, or the value is invalid, the server drops the value from `PGOPTIONS`; the others are lost.
+//! Until the library is loaded, the server stores values of a setting without knowing who may set it. One from
+//! `PGOPTIONS` replaces those of the configuration file and of the database. When the setting is defined, the
+//! server drops the value from `PGOPTIONS` if the role may not set it or the value is invalid; the replaced
+//! values are lost.
 
 use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// A bit for each setting that is masked. A backend has one thread: it is an atomic because a static that changes has to
-/// be one to be safe, and `Relaxed` it costs nothing.
+/// One bit per masked setting. It is atomic because a mutable static must be, to be safe; a backend has one
+/// thread, and `Relaxed` access costs nothing.
 static MASKED: AtomicU8 = AtomicU8::new(0);
 
 /// A setting of the extension.
@@ -36,7 +37,7 @@ impl Setting {
         Setting::MaxWait,
     ];
 
-    /// Its name.
+    /// The name.
     pub const fn name(self) -> &'static CStr {
         match self {
             Setting::ShardId => c"pg_snowflake.shard_id",
@@ -47,8 +48,8 @@ impl Setting {
         }
     }
 
-    /// Defines it by `define`, which is given its name, and notes where this session has masked the server's value.
-    /// Every setting of the extension is defined by this function.
+    /// Defines the setting by calling `define` with its name, and records whether this session masks the
+    /// server's value. Every setting of the extension is defined by this function.
     pub fn define(self, define: impl FnOnce(&'static CStr)) {
         let was_given_by_the_client = self.starts_from_the_client();
         define(self.name());
@@ -57,18 +58,18 @@ impl Setting {
         }
     }
 
-    /// Whether this session has masked the server's value.
+    /// Whether this session masks the server's value.
     pub fn is_masked(self) -> bool {
         MASKED.load(Relaxed) & self.bit() != 0
     }
 
-    /// Whether this session has masked the server's value of any setting.
+    /// Whether this session masks the server's value of any setting.
     #[inline]
     pub fn is_any_masked() -> bool {
         MASKED.load(Relaxed) != 0
     }
 
-    /// The first setting that this session has masked.
+    /// The first setting that this session masks.
     pub fn masked() -> Option<Setting> {
         Setting::ALL.into_iter().find(|setting| setting.is_masked())
     }
@@ -77,13 +78,13 @@ impl Setting {
         1 << self as u8
     }
 
-    /// Where the value comes from.
+    /// The source of the current value.
     pub fn source(self) -> pg_sys::GucSource::Type {
         // SAFETY: a variable of the server, which lives as long as the backend.
         self.variable().map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
     }
 
-    /// Whether the value to start from, and to go back to, is one that came with the connection.
+    /// Whether the reset value came with the connection.
     fn starts_from_the_client(self) -> bool {
         self.variable().is_some_and(|found| {
             // SAFETY: as for source().
@@ -91,7 +92,7 @@ impl Setting {
         })
     }
 
-    /// The setting, or before it is defined the placeholder that keeps a value for it.
+    /// The setting's variable; before it is defined, the placeholder that stores a value for it.
     fn variable(self) -> Option<*mut pg_sys::config_generic> {
         // SAFETY: the server's table of its settings, each with a C string for a name.
         #[cfg(feature = "pg15")]
@@ -99,13 +100,13 @@ impl Setting {
             let count = pg_sys::GetNumConfigOptions() as usize;
             let all = std::slice::from_raw_parts(pg_sys::get_guc_variables(), count);
             let name = self.name().to_bytes();
-            // As guc_name_compare(): a placeholder is spelt as whoever set it spelt it.
+            // As in guc_name_compare(): a placeholder keeps the spelling with which it was set.
             let is_it = |found: &*mut pg_sys::config_generic| {
                 CStr::from_ptr((**found).name).to_bytes().eq_ignore_ascii_case(name)
             };
             all.iter().copied().find(is_it)
         }
-        // SAFETY: a C string; nothing is made and nothing is raised where there is no such setting.
+        // SAFETY: a C string; nothing is created, and no error is raised if there is no such setting.
         #[cfg(not(feature = "pg15"))]
         unsafe {
             let level = pgrx::PgLogLevel::ERROR as std::ffi::c_int;

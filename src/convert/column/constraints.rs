@@ -1,4 +1,5 @@
-//! What constrains a column: its type and the CHECKs, which new ids have to pass, and the CHECK that keeps other shards out.
+//! The constraints on a column: its type and the CHECKs, which new ids must satisfy, and the CHECK that rejects
+//! other shards.
 
 use super::{Attribute, Column};
 use crate::convert::catalog::{TREE, rows, run, text};
@@ -7,20 +8,21 @@ use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};
 
-/// Whether `k`, a row of `pg_constraint`, is enforced: from 18 on a CHECK may be `NOT ENFORCED`.
+/// The condition that `k`, a row of `pg_constraint`, is enforced: from 18 on, a CHECK may be `NOT ENFORCED`.
 const IS_ENFORCED: &str = if cfg!(feature = "pg18") { "AND k.conenforced" } else { "" };
 
-/// A CHECK that looks at the column alone.
+/// A CHECK on the column alone.
 pub struct Check {
-    /// Its name, quoted.
+    /// The name, quoted.
     pub name: String,
-    /// Its table.
+    /// The table.
     pub table: String,
     expression: String,
 }
 
 impl Column {
-    /// The highest value of another shard. A negative one is no id, and of layouts with fewer than 64 bits has no shard.
+    /// The highest value of another shard. A negative value counts as one: it is not an id, and in a layout of
+    /// fewer than 64 bits it has no shard.
     pub fn highest_other(&self, layout: Layout, shard: u32) -> Option<i64> {
         let Attribute { name, .. } = &self.attribute;
         let sql = format!(
@@ -34,7 +36,7 @@ impl Column {
         rows(&sql, &[], |row| row.nullable(1))[0]
     }
 
-    /// Drops the table's constraint of that name (quoted) again, if another says the same.
+    /// Drops the table's constraint with this quoted name, if another constraint has the same definition.
     pub fn drop_if_repeated(&self, constraint: &str) {
         let sql = "SELECT FROM pg_constraint AS made
             JOIN pg_constraint AS other ON other.conrelid = made.conrelid AND other.oid <> made.oid
@@ -45,8 +47,9 @@ impl Column {
         }
     }
 
-    /// The CHECKs that look at nothing but the column, on its table and on those that inherit from it, without those that
-    /// refuse nothing. What a child only inherits may come from a table outside of the tree, whose owner wrote it.
+    /// The enforced CHECKs on the column alone, of its table and of those that inherit from it. A CHECK that a
+    /// child only inherits is left out, because it may come from a table outside the tree, whose owner wrote
+    /// it.
     pub fn checks(&self) -> Vec<Check> {
         let sql = format!(
             "{TREE}
@@ -65,13 +68,13 @@ impl Column {
         })
     }
 
-    /// Ends in core's error, where the type is a domain that refuses the id.
+    /// Raises core's error if the type is a domain that rejects the id.
     pub fn refuse_by_type(&self, id: i64) {
         let sql = format!("SELECT $1::int8::{}", self.new_type());
         rows(&sql, &[id.into()], |_| ());
     }
 
-    /// The type that the column will have.
+    /// The column's type after the conversion.
     fn new_type(&self) -> &str {
         match self.attribute.type_name.as_str() {
             "smallint" | "integer" => "int8",
@@ -79,7 +82,7 @@ impl Column {
         }
     }
 
-    /// Whether an id satisfies the CHECK, which may call whatever the owner of the tables likes.
+    /// Whether an id satisfies the CHECK, which may call any function that the owner of the tables chose.
     pub fn passes(&self, check: &Check, id: i64) -> bool {
         let sql = format!(
             "SELECT ({}) IS NOT FALSE FROM (SELECT $1::int8::{}) AS row ({})",
@@ -90,7 +93,7 @@ impl Column {
         rows(&sql, &[id.into()], |row| row.get(1))[0]
     }
 
-    /// `TABLE_COLUMN_shard_check`, as core names a CHECK.
+    /// A free name of the form that core gives a CHECK: `TABLE_COLUMN_shard_check`.
     pub fn free_constraint_name(&self) -> String {
         let (table, column) = self.c_names();
         // SAFETY: C strings and a schema in, a C string out.

@@ -1,4 +1,4 @@
-//! The sequence that a column has already.
+//! The column's current sequence.
 
 use super::Column;
 use crate::convert::catalog::{Row, TREE, rows, text};
@@ -9,32 +9,33 @@ use crate::sequence;
 use pg_snowflake_core::counter::State;
 use pgrx::prelude::*;
 
-/// The role of `g`, a row of aclexplode().
+/// The role of `g`, a row of aclexplode(), as SQL.
 pub const ROLE: &str =
     "CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END";
 
-/// A privilege, the role that has it, and whether it can pass it on.
+/// A privilege, its role, and whether the role may grant it to others.
 pub fn grant(row: &Row) -> Grant {
     Grant { privilege: row.get(1), role: row.get(2), is_grantable: row.get(3) }
 }
 
-/// The sequence that a column has.
+/// The column's current sequence.
 #[derive(PartialEq, Eq)]
 pub struct ExistingSequence {
-    /// Its OID.
+    /// The OID.
     pub relid: pg_sys::Oid,
-    /// Its name, quoted, with its schema.
+    /// The name, quoted, with the schema.
     pub name: String,
-    /// Its CACHE.
+    /// The CACHE.
     pub cache: i64,
-    /// Whether it is of an identity column.
+    /// Whether it belongs to an identity column.
     pub is_identity: bool,
     /// The comment on it.
     pub comment: Option<String>,
 }
 
 impl ExistingSequence {
-    /// An identity's; else the one that the default names, if it is one alone; else the one that the column owns.
+    /// The identity's sequence; else the one that the default names, if it names only one; else the one that
+    /// the column owns.
     pub fn of(column: &Column) -> Option<Self> {
         let sql = "
             WITH named AS (
@@ -71,7 +72,7 @@ impl ExistingSequence {
         .pop()
     }
 
-    /// Refuses what cannot become the column's own.
+    /// Refuses a sequence that the column cannot own or does not use alone.
     pub fn refuse(&self, column: &Column) {
         let sql = "SELECT pg_has_role(relowner, 'USAGE'), relowner = $2 AND relnamespace = $3
             FROM pg_class WHERE oid = $1";
@@ -90,7 +91,7 @@ impl ExistingSequence {
         }
     }
 
-    /// What depends on the sequence besides the column's defaults, or owns it besides the column.
+    /// Objects other than the column's defaults that depend on the sequence, and any other column that owns it.
     fn other_users(&self, column: &Column) -> Vec<String> {
         let sql = format!(
             "{TREE}, own AS (
@@ -116,7 +117,7 @@ impl ExistingSequence {
         rows(&sql, &arguments, |row| row.get(1))
     }
 
-    /// The privileges that others than the owner have.
+    /// The privileges of roles other than the owner.
     pub fn grants(&self, owner: pg_sys::Oid) -> Vec<Grant> {
         let sql = format!(
             "SELECT g.privilege_type, {ROLE}, g.is_grantable
@@ -127,8 +128,8 @@ impl ExistingSequence {
         rows(&sql, &[self.relid.into(), owner.into()], grant)
     }
 
-    /// The value that nextval() would return; `None` where it is of another session's temporary table. Read by the OID: a
-    /// name may be another relation's by now.
+    /// The value that nextval() would return; `None` for the sequence of another session's temporary table.
+    /// Read by OID, because the name may belong to another relation by now.
     pub fn next_value(&self) -> Option<i64> {
         let raise = |error: Error| error.raise("snowflake_convert_column", self.relid);
         let data = sequence::read_data(self.relid).unwrap_or_else(raise);
