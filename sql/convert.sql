@@ -1,7 +1,7 @@
--- Converting the columns of live tables into columns that generate ids.
+-- Converting columns of live tables to generate ids.
 
--- The search path is core's alone, so that the function finds nothing else; and where row security would hide rows from
--- the table's owner, a query fails and does not see too few.
+-- With core's search path alone, the function resolves no other names. If row security would hide rows from the
+-- table's owner, a query fails instead of missing rows.
 CREATE FUNCTION snowflake_convert_column(
     table_name regclass,
     column_name name,

@@ -1,5 +1,5 @@
--- Reading ids, and making them of what they say. Nothing here depends on a setting, so all of it may stand in an
--- index, a CHECK, a generated column or the bound of a partition.
+-- Decoding and encoding ids. Nothing here depends on a setting, so all of it can be used in an index, a CHECK,
+-- a generated column or a partition bound.
 
 CREATE FUNCTION snowflake_decode(
     id bigint,
@@ -53,7 +53,7 @@ AS 'MODULE_PATHNAME', 'snowflake_min_id_wrapper';
 
 COMMENT ON FUNCTION snowflake_min_id(timestamptz, snowflake_layout) IS 'smallest ID at or after a time';
 
--- Not STRICT: the planner inlines a strict function only where every part of it is strict, and AND is not.
+-- Not STRICT: the planner inlines a strict function only if every part of it is strict, and AND is not.
 CREATE FUNCTION snowflake_between(
     id bigint,
     since timestamptz,

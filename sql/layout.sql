@@ -1,8 +1,8 @@
--- The type of a layout, and what follows from one.
+-- The type of layouts, and functions and a view on layouts.
 
 CREATE TYPE snowflake_layout;
 
--- STABLE: no epoch may be after the clock.
+-- STABLE: an epoch must not be after the clock.
 CREATE FUNCTION snowflake_layout_in(cstring)
 RETURNS snowflake_layout
 LANGUAGE c STABLE STRICT PARALLEL SAFE
@@ -24,7 +24,7 @@ AS 'MODULE_PATHNAME', 'snowflake_layout_recv_wrapper';
 
 COMMENT ON FUNCTION snowflake_layout_recv(internal) IS 'I/O';
 
--- What is stored is 8 bytes by value, as a bigint's are.
+-- Stored as 8 bytes by value, like a bigint.
 CREATE FUNCTION snowflake_layout_send(snowflake_layout)
 RETURNS bytea
 LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE

@@ -1,10 +1,10 @@
--- From 0.1.0 to what comes next.
--- Whoever changes the SQL brings it here too; a test compares what comes out with a fresh installation.
+-- From 0.1.0 to the next version.
+-- Make every change of the SQL objects here too; a test compares the result with a fresh installation.
 
 -- complain where the script is sourced in psql instead of run by ALTER EXTENSION
 \echo Use "ALTER EXTENSION pg_snowflake UPDATE TO '0.2.0-dev'" to load this file. \quit
 
--- Functions and views are renamed in place: so they keep their privileges, and what depends on them.
+-- Rename functions and views in place, so that they keep their privileges and their dependents.
 ALTER FUNCTION snowflake_shard_id() RENAME TO snowflake_current_shard;
 
 CREATE OR REPLACE FUNCTION snowflake_current_shard()
@@ -14,8 +14,8 @@ AS 'MODULE_PATHNAME', 'snowflake_current_shard_wrapper';
 
 ALTER FUNCTION snowflake_adopt(regclass, name, integer, snowflake_layout, boolean) RENAME TO snowflake_convert_column;
 
--- No command renames an argument. DROP FUNCTION would fail over each view that calls the function. Views list the result
--- columns of a function under names of their own, so theirs stay.
+-- No command renames an argument, and DROP FUNCTION would fail if a view calls the function. Views name the
+-- result columns of a function themselves, so theirs do not change.
 UPDATE pg_catalog.pg_proc
 SET proargnames = '{table_name,column_name,shard_id,layout,check_shard}'::pg_catalog.text[]
 WHERE oid OPERATOR(pg_catalog.=)
@@ -72,7 +72,7 @@ ALTER VIEW snowflake_columns RENAME COLUMN col TO column_name;
 ALTER VIEW snowflake_columns RENAME COLUMN ends TO ends_at;
 ALTER VIEW snowflake_columns RENAME COLUMN fault TO error;
 
--- The view of 0.1.0 left it to the search path of its creation which operators it calls.
+-- Which operators the view of 0.1.0 calls depends on the search path of its creation.
 CREATE OR REPLACE VIEW snowflake_columns AS
 WITH generating AS (
     SELECT DISTINCT classid, objid
@@ -110,7 +110,7 @@ JOIN pg_catalog.pg_attribute AS a
 CROSS JOIN LATERAL snowflake_generator_calls(g.expression) AS call
 WHERE NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace);
 
--- The descriptions in the words of this version.
+-- The descriptions of this version.
 COMMENT ON FUNCTION snowflake_convert_column(regclass, name, integer, snowflake_layout, boolean) IS
 'converts a serial, identity or plain integer column to one that generates IDs, and returns its sequence';
 COMMENT ON FUNCTION snowflake_decode(bigint, snowflake_layout) IS 'time, shard and counter bits of an ID';

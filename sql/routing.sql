@@ -1,8 +1,8 @@
--- Routing by the shard in an id: operator classes for PARTITION BY HASH, and where a row is.
+-- Routing by the shard in an id: operator classes for PARTITION BY HASH, and the location of a row.
 
--- Each class has core's = and core's hash of an integer, and differs from core's class in support function 2 only, which
--- is what partitioning takes. The members for integer are there because a small literal is one: without them
--- WHERE id = 5 would not be pruned.
+-- Each class has core's = and core's hash of an integer. It differs from core's class only in support function
+-- 2, which partitioning uses. The members for integer exist because a small literal is an integer: without
+-- them, WHERE id = 5 would not be pruned.
 
 CREATE FUNCTION snowflake_shard_hash(id bigint, seed bigint)
 RETURNS bigint

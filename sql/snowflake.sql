@@ -1,6 +1,6 @@
--- The type of an id that JavaScript cannot break: a bigint in all but its OID. JSON functions write as numbers only
--- the numeric types that they know by OID, so this one is a string there. Its category is numeric all the same, so
--- that JOIN USING, UNION and coalesce find a common type with bigint.
+-- A type for ids that JavaScript keeps exact: a bigint in all but its OID. JSON functions write a type as a
+-- number only if they know its OID as numeric, so they write this one as a string. Its category is still
+-- numeric, so that JOIN USING, UNION and coalesce find a common type with bigint.
 
 CREATE TYPE snowflake;
 
@@ -46,8 +46,8 @@ COMMENT ON CAST (snowflake AS bigint) IS 'converts an ID to bigint';
 CREATE CAST (bigint AS snowflake) WITHOUT FUNCTION AS ASSIGNMENT;
 COMMENT ON CAST (bigint AS snowflake) IS 'converts a bigint to an ID';
 
--- So that a small literal, which is an integer, goes where a bigint literal would: coalesce(id, 0), ARRAY[id, 5]; and
--- so does what a client sends as a smallint.
+-- These accept a small literal, which is an integer, where a bigint literal would do, as in coalesce(id, 0) and
+-- ARRAY[id, 5], and what a client sends as a smallint.
 CREATE FUNCTION snowflake(smallint)
 RETURNS snowflake
 LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE

@@ -1,4 +1,4 @@
--- What an operator may look at.
+-- Monitoring.
 
 CREATE FUNCTION snowflake_clock(
     OUT reading timestamptz,
@@ -35,7 +35,7 @@ AS 'MODULE_PATHNAME', 'snowflake_sequence_status_wrapper';
 COMMENT ON FUNCTION snowflake_sequence_status(regclass, snowflake_layout) IS
 'time of the last ID, lead over the clock, IDs left, and current error of a sequence';
 
--- The argument can be a stored expression only: there is no other value of its type. PARALLEL UNSAFE, as it reads
+-- The argument can only be a stored expression: its type has no other values. PARALLEL UNSAFE, because it reads
 -- sequences.
 CREATE FUNCTION snowflake_generator_calls(
     expression pg_node_tree,
@@ -56,12 +56,12 @@ AS 'MODULE_PATHNAME', 'snowflake_generator_calls_wrapper';
 COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
 'calls of snowflake_nextval() in a stored expression; used by snowflake_columns';
 
--- Every operator names its schema, and every operand has exactly its type: an operator in the schema of the extension that
--- fitted better would be called by whoever looks at the view.
+-- Every operator names its schema, and every operand has exactly its type. Otherwise an operator in the
+-- extension's schema that fits better would be called by whoever queries the view.
 --
--- Only expressions that depend on a generator are read: a database may have a hundred thousand other defaults. What
--- applies where is core's build_column_default(): a column's own default, else its domain's. A view's column may have a
--- default; its domain's is that of the column below.
+-- Only expressions that depend on a generator are read: a database may have a hundred thousand other defaults.
+-- As in core's build_column_default(), a column's own default applies, else its domain's. A view's column may
+-- have a default; a default of its domain is that of the underlying column.
 CREATE VIEW snowflake_columns AS
 WITH generating AS (
     SELECT DISTINCT classid, objid
