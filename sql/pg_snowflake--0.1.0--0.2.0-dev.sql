@@ -1,7 +1,7 @@
 -- From 0.1.0 to the next version.
 -- Make every change of the SQL objects here too; a test compares the result with a fresh installation.
 
--- complain where the script is sourced in psql instead of run by ALTER EXTENSION
+-- complain if script is sourced in psql, rather than via ALTER EXTENSION
 \echo Use "ALTER EXTENSION pg_snowflake UPDATE TO '0.2.0-dev'" to load this file. \quit
 
 -- Rename functions and views in place, so that they keep their privileges and their dependents.

@@ -12,7 +12,7 @@ const LOG_AHEAD_US: i64 = 100_000;
 
 /// The shortest wait, or `max_lead` / 20 or `max_wait` if that is less. Without it, callers that compete for
 /// the ids of one millisecond wake up every millisecond and contend for the page's lock: 4 sessions at the
-/// default layout's limit used 0.26 to 0.58 of a core more than without a wait, and at most 0.16 with 5 ms. The
+/// default layout's limit used 0.26 to 0.58 of a core more than without waiting, and at most 0.16 with 5 ms. The
 /// rate is the same, since ids that are not fetched while callers sleep are still within the lead when they
 /// wake up.
 const REST_US: i64 = 5_000;

@@ -103,7 +103,7 @@ pub struct TooHigh {
     pub highest: i64,
 }
 
-/// The first tick whose ids are above every value, unless it is after `last_tick`.
+/// The first tick whose ids are above every value; an error if it is after `last_tick`.
 ///
 /// New ids start in a tick without existing values: within one tick, an id of a lower shard is below one of a
 /// higher shard.

@@ -22,7 +22,7 @@ static ALLOWED_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>
 static OWNED: AtomicPtr<Owned> = AtomicPtr::new(ptr::null_mut());
 static FOREIGN_HOST: AtomicPtr<ForeignHost> = AtomicPtr::new(ptr::null_mut());
 
-/// Whether the settings are being defined, and take on values that were set before the library was loaded.
+/// Whether the settings are being defined, and take over values that were set before the library was loaded.
 static IS_DEFINING: AtomicBool = AtomicBool::new(false);
 
 /// The `extra` of `pg_snowflake.owned_shards`: the header of a block, followed by the ranges. There are no
@@ -114,7 +114,7 @@ pub fn permit(shard: u32, is_given: bool) -> Result<(), Barred> {
     examine(ranges, !foreign.is_null(), shard, is_given)
 }
 
-/// Whether this server, in this session, may generate ids for any shard.
+/// Whether this server, in this session, may generate ids for at least one shard.
 pub fn permit_any() -> Result<(), Barred> {
     let (owned, foreign) = (OWNED.load(Relaxed), FOREIGN_HOST.load(Relaxed));
     // SAFETY: as in permit().
@@ -211,7 +211,7 @@ unsafe extern "C-unwind" fn assign_allowed_hosts(_value: *const c_char, extra: *
 /// leave the server without a fence. Such a value is accepted, and bars everything until it is corrected.
 ///
 /// This holds for a value set before the library was loaded; for one that `ALTER DATABASE` or `ALTER ROLE` set
-/// at that time, which a connection finds; and for a parallel worker, which copies its leader's.
+/// while it was not loaded, which a new connection reads; and for a parallel worker, which copies its leader's.
 fn is_in_force_already(source: pg_sys::GucSource::Type) -> bool {
     use pg_sys::GucSource::{PGC_S_DATABASE_USER, PGC_S_GLOBAL};
     // SAFETY: a plain global of the backend.

@@ -92,7 +92,7 @@ pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status
 }
 
 /// The error that a call for an id would raise. It is the same decision from the same numbers, but ignores what
-/// this session has fetched and which privileges it has.
+/// this session has fetched, and whether it may call.
 fn error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error> {
     if let Err(barred) = fence::permit_any() {
         return Some(Error::Barred(barred));

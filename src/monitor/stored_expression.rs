@@ -19,7 +19,7 @@ use std::panic::AssertUnwindSafe;
 pub struct GeneratorCall {
     /// The generator.
     pub function: pg_sys::Oid,
-    /// The relation passed as the sequence, which need not be one.
+    /// The OID passed as the sequence, even if it is not one of a sequence.
     pub sequence: Option<pg_sys::Oid>,
     /// The shard.
     pub shard: ShardArgument,

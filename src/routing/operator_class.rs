@@ -20,8 +20,8 @@ use pg_snowflake_core::{
 };
 use pgrx::prelude::*;
 
-/// `HASH_PARTITION_SEED` (catalog/partition.h). Must never change, nor the next one: `pg_upgrade` leaves rows
-/// where they are.
+/// `HASH_PARTITION_SEED` (catalog/partition.h). This constant and the next must never change: `pg_upgrade` leaves
+/// rows where they are.
 const HASH_PARTITION_SEED: u64 = 0x7A5B_2236_7996_DCFD;
 
 /// What `hash_combine64` (common/hashfn.h) adds to the hash of a single key.
