@@ -26,7 +26,10 @@ pub fn versions() -> Vec<String> {
 /// The version that the tree builds, from `Cargo.toml`.
 pub fn head() -> String {
     let manifest: toml::Table = MANIFEST.parse().expect("Cargo.toml is TOML");
-    manifest["workspace"]["package"]["version"].as_str().expect("Cargo.toml has a version").to_owned()
+    manifest["workspace"]["package"]["version"]
+        .as_str()
+        .expect("Cargo.toml has a version")
+        .to_owned()
 }
 
 /// The file that `CREATE EXTENSION` of that version reads.
