@@ -133,7 +133,7 @@ fn snowflake_from_uuid(uuid: pgrx::Uuid, layout: SqlLayout) -> i64 {
 
 /// The fields of an id. Refuses a value that is not an id of the layout.
 fn split(id: i64, layout: Layout) -> Fields {
-    if !layout.has(id) {
+    if !layout.is_id(id) {
         Report {
             code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
             message: format!("{id} is not an ID of layout \"{layout}\""),
@@ -156,7 +156,7 @@ fn out_of_range(field: OutOfRange, shard_id: i32, seq: i32, layout: Layout) -> !
             format!(
                 "The layout has timestamps from {} to {}.",
                 explain::instant(&layout, 0),
-                explain::instant(&layout, layout.last_tick() + 1)
+                explain::instant(&layout, layout.time_field_max() + 1)
             ),
             "Pass a timestamp in that range.",
         ),

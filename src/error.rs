@@ -3,7 +3,7 @@
 //! The enum is `Copy` because it crosses frames that an ERROR may jump over, which hold nothing with a
 //! destructor. Names are looked up when the error is raised.
 
-use crate::fence::Barred;
+use crate::fence::FenceError;
 use crate::report::{
     Report, current_database_name, current_user_name, duration, quoted, relation_name, type_name,
 };
@@ -33,7 +33,7 @@ pub enum Error {
     /// The page is not a sequence's; it has this magic number.
     BadMagic(u32),
     /// The sequence cannot hold a counter: it is not `bigint INCREMENT 1 NO CYCLE`.
-    UnfitSequence(Unfit),
+    UnusableSequence(UnsupportedOption),
     /// The layout does not have the shard.
     ShardOutOfRange {
         /// The shard id.
@@ -43,19 +43,19 @@ pub enum Error {
     },
     /// `pg_snowflake.shard_id` is unset.
     ShardUnset,
-    /// A fence bars the shard or this server.
-    Barred(Barred),
+    /// A fence refuses the shard or this server.
+    Fence(FenceError),
     /// The sequence has not returned an id in this session.
-    NoIdYet,
+    CurrvalUndefined,
     /// The number of ids requested is negative.
     NegativeCount(i32),
     /// The policy refuses to issue a counter of the layout.
     Refused(Refusal, Layout),
 }
 
-/// Why a sequence cannot hold a counter.
+/// The option of a sequence that keeps it from holding a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum UnsupportedOption {
     /// Its data type is not bigint.
     DataType(pg_sys::Oid),
     /// Its increment is not 1.
@@ -142,7 +142,7 @@ impl Error {
                         .into(),
                 ),
             },
-            Error::UnfitSequence(unfit) => unfit.report(relid),
+            Error::UnusableSequence(option) => option.report(relid),
             Error::ShardOutOfRange { shard, layout } => Report {
                 code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
                 message: format!(
@@ -168,8 +168,8 @@ impl Error {
                     current_database_name()
                 )),
             },
-            Error::Barred(barred) => barred.report(),
-            Error::NoIdYet => Report {
+            Error::Fence(error) => error.report(),
+            Error::CurrvalUndefined => Report {
                 code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 message: format!(
                     "{function} of sequence {} is not yet defined in this session",
@@ -184,29 +184,29 @@ impl Error {
                 detail: Some(format!("The number requested is {count}.")),
                 hint: Some("Pass a count of 0 or more.".into()),
             },
-            Error::Refused(refusal, layout) => refused(refusal, layout, relid),
+            Error::Refused(refusal, layout) => refusal_report(refusal, layout, relid),
         }
     }
 }
 
-impl Unfit {
+impl UnsupportedOption {
     fn report(self, relid: pg_sys::Oid) -> Report {
         let (detail, fix) = match self {
-            Unfit::DataType(typid) => {
+            UnsupportedOption::DataType(typid) => {
                 (format!("Its data type is {}, not bigint.", type_name(typid)), "AS bigint")
             }
-            Unfit::Increment(increment) => {
+            UnsupportedOption::Increment(increment) => {
                 (format!("Its increment is {increment}, not 1."), "INCREMENT 1")
             }
-            Unfit::Cycle => {
+            UnsupportedOption::Cycle => {
                 ("It is defined with CYCLE, which would repeat IDs.".into(), "NO CYCLE")
             }
         };
-        cannot_hold_the_counter(detail, fix, relid)
+        unusable_sequence(detail, fix, relid)
     }
 }
 
-fn cannot_hold_the_counter(detail: String, fix: &str, relid: pg_sys::Oid) -> Report {
+fn unusable_sequence(detail: String, fix: &str, relid: pg_sys::Oid) -> Report {
     let sequence = relation_name(relid);
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -216,7 +216,7 @@ fn cannot_hold_the_counter(detail: String, fix: &str, relid: pg_sys::Oid) -> Rep
     }
 }
 
-fn refused(refusal: Refusal, layout: Layout, relid: pg_sys::Oid) -> Report {
+fn refusal_report(refusal: Refusal, layout: Layout, relid: pg_sys::Oid) -> Report {
     match refusal {
         Refusal::ClockBeforeEpoch { us } => Report {
             code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -230,7 +230,7 @@ fn refused(refusal: Refusal, layout: Layout, relid: pg_sys::Oid) -> Report {
         Refusal::TooFarAhead { lead_us, wait_us, ahead } => {
             too_far_ahead(relid, lead_us, wait_us, ahead)
         }
-        Refusal::AboveMaxValue { counter, max_value } => cannot_hold_the_counter(
+        Refusal::AboveMaxValue { counter, max_value } => unusable_sequence(
             format!("Its MAXVALUE is {max_value}, below the next counter, {counter}."),
             "NO MAXVALUE",
             relid,
@@ -262,8 +262,8 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
         }
         Ahead::HighWater { .. } => "server clock stepped back too far".to_owned(),
     };
-    let bridge_s = lead_us / 1_000_000 + 1;
-    let (cause, hint) = if bridge_s > settings::LONGEST_LEAD_US / 1_000_000 {
+    let needed_lead_s = lead_us / 1_000_000 + 1;
+    let (cause, hint) = if needed_lead_s > settings::LONGEST_LEAD_US / 1_000_000 {
         (
             format!(
                 "It is {} ahead. No clock explains such a lead: the sequence was used with another layout, or holds \
@@ -287,7 +287,7 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
         };
         let hint = format!(
             "If the clock is wrong, correct it; no other action is needed. If it is right, have a superuser let new \
-             sessions run ahead of it, with IDs still unique: ALTER DATABASE {} SET pg_snowflake.max_lead = '{bridge_s}s';",
+             sessions run ahead of it, with IDs still unique: ALTER DATABASE {} SET pg_snowflake.max_lead = '{needed_lead_s}s';",
             current_database_name()
         );
         (cause, hint)

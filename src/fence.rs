@@ -11,10 +11,10 @@ mod report;
 mod setting;
 mod shards;
 
-pub use setting::{define, permit, permit_any};
+pub use setting::{check_any_shard, check_shard, define};
 
 use crate::settings::Setting;
-use pg_snowflake_core::excerpt::clipped;
+use pg_snowflake_core::excerpt::truncated;
 use std::borrow::Cow;
 
 /// One of the two settings.
@@ -28,27 +28,27 @@ pub enum Fence {
 
 /// Why this server may not generate an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Barred {
+pub enum FenceError {
     /// The server's host name is not in `pg_snowflake.allowed_hosts`, or the setting is invalid.
-    Host,
+    HostNotAllowed,
     /// The shard is not in `pg_snowflake.owned_shards`, or the setting is invalid.
-    Shard {
+    ShardNotOwned {
         /// The shard.
         shard: u32,
         /// Whether the call passed it; otherwise it is `pg_snowflake.shard_id`.
-        is_given: bool,
+        is_explicit: bool,
     },
     /// The session's connection options mask the server's value of the setting, a fence or another.
-    Masked(Setting),
+    SettingMasked(Setting),
 }
 
 /// What is wrong with the value of a fence, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidSetting {
     /// What is wrong, as a sentence.
-    pub wrong: String,
+    pub detail: String,
     /// What is allowed, as a sentence.
-    pub allowed: &'static str,
+    pub hint: &'static str,
 }
 
 /// The trimmed elements of a list; none if the text is blank.
@@ -62,29 +62,29 @@ fn elements(text: &str) -> impl Iterator<Item = &str> {
 const LONGEST: usize = 1_000_000;
 
 /// Refuses a text that is too long.
-fn refuse_length(text: &str, allowed: &'static str) -> Result<(), InvalidSetting> {
+fn check_length(text: &str, hint: &'static str) -> Result<(), InvalidSetting> {
     match text.len() {
         0..=LONGEST => Ok(()),
         length => Err(InvalidSetting {
-            wrong: format!("The value has {length} bytes; the limit is {LONGEST}."),
-            allowed,
+            detail: format!("The value has {length} bytes; the limit is {LONGEST}."),
+            hint,
         }),
     }
 }
 
 /// The maximum number of characters of a fence's value that a message repeats: more than of other texts, since
 /// lists are longer.
-const SHOWN: usize = 500;
+const LONGEST_LIST_EXCERPT: usize = 500;
 
-/// The value as a message repeats it.
-fn shown(text: &str) -> Cow<'_, str> {
-    clipped(text, SHOWN)
+/// An excerpt of the value, for a message.
+fn list_excerpt(text: &str) -> Cow<'_, str> {
+    truncated(text, LONGEST_LIST_EXCERPT)
 }
 
 /// The list with one more element. A list that is too long to repeat is replaced by a placeholder that cannot
 /// be set.
-fn with(text: &str, element: &str) -> String {
-    if text.len() > SHOWN {
+fn append(text: &str, element: &str) -> String {
+    if text.len() > LONGEST_LIST_EXCERPT {
         return format!("<the current list>, {element}");
     }
     elements(text).chain([element]).collect::<Vec<_>>().join(", ")
@@ -92,7 +92,7 @@ fn with(text: &str, element: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{InvalidSetting, LONGEST, SHOWN, elements, hosts, shards, with};
+    use super::{InvalidSetting, LONGEST, LONGEST_LIST_EXCERPT, append, elements, hosts, shards};
 
     #[test]
     fn a_blank_list_has_no_elements() {
@@ -108,22 +108,25 @@ mod tests {
     }
 
     #[test]
-    fn an_element_is_added_at_the_end() {
-        assert_eq!(with("db-1,db-2", "db-7"), "db-1, db-2, db-7");
-        assert_eq!(with("", "db-7"), "db-7");
-        assert_eq!(with(&"db-1,".repeat(SHOWN), "db-7"), "<the current list>, db-7");
+    fn an_element_is_appended() {
+        assert_eq!(append("db-1,db-2", "db-7"), "db-1, db-2, db-7");
+        assert_eq!(append("", "db-7"), "db-7");
+        assert_eq!(
+            append(&"db-1,".repeat(LONGEST_LIST_EXCERPT), "db-7"),
+            "<the current list>, db-7"
+        );
     }
 
     #[test]
-    fn a_long_text_is_refused_and_only_its_beginning_repeated() {
+    fn a_long_text_is_refused_and_repeated_only_in_part() {
         let parse = |text: &str| (shards::parse(text).err(), hosts::parse(text).err());
         assert_eq!(parse("5,".repeat(LONGEST / 2).trim_end_matches(',')), (None, None));
         let long = "5,".repeat(LONGEST);
         let elements = ["5", "-", "5-", "5 "].map(|part| part.repeat(1000) + "!");
         for text in elements.iter().chain([&long]) {
             let (shards, hosts) = parse(text);
-            for InvalidSetting { wrong, .. } in [shards, hosts].into_iter().flatten() {
-                assert!(wrong.len() < 200, "{wrong}");
+            for InvalidSetting { detail, .. } in [shards, hosts].into_iter().flatten() {
+                assert!(detail.len() < 200, "{detail}");
             }
         }
         assert!(shards::parse(&long).is_err() && hosts::parse(&long).is_err());

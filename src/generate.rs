@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[pg_test]
-    fn a_rolled_back_savepoint_gives_no_id_back() {
+    fn a_rolled_back_savepoint_does_not_return_ids() {
         Spi::run("CREATE SEQUENCE s").unwrap();
         let before = next_id();
         Spi::run(
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[pg_test]
-    fn a_sequence_that_is_dropped_and_made_again_starts_at_the_clock() {
+    fn a_recreated_sequence_starts_at_the_clock() {
         Spi::run("CREATE SEQUENCE s").unwrap();
         let before = INSTAGRAM.split(next_id());
         Spi::run("DROP SEQUENCE s; CREATE SEQUENCE s").unwrap();

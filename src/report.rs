@@ -1,6 +1,6 @@
 //! Errors as PostgreSQL reports them, and the figures and names in them.
 
-use pg_snowflake_core::excerpt::clipped;
+use pg_snowflake_core::excerpt::truncated;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -26,7 +26,7 @@ const LONGEST_PART: usize = 10_000;
 impl Report {
     /// Raises the error.
     pub fn raise(self) -> ! {
-        let part = |text: String| sendable(clipped(&text, LONGEST_PART).into_owned());
+        let part = |text: String| ascii_unless_utf8(truncated(&text, LONGEST_PART).into_owned());
         let mut error = ErrorReport::new(self.code, part(self.message), function_name!());
         if let Some(detail) = self.detail {
             error = error.set_detail(part(detail));
@@ -121,11 +121,11 @@ unsafe fn quote_identifier(name: *const c_char) -> String {
 /// `c_string` is a C string.
 pub unsafe fn text(c_string: *const c_char) -> String {
     // SAFETY: as the caller promises.
-    sendable(unsafe { CStr::from_ptr(c_string) }.to_string_lossy().into_owned())
+    ascii_unless_utf8(unsafe { CStr::from_ptr(c_string) }.to_string_lossy().into_owned())
 }
 
 /// A message is sent unconverted, so in a database with another encoding it must be ASCII.
-fn sendable(text: String) -> String {
+fn ascii_unless_utf8(text: String) -> String {
     // SAFETY: the encoding is set in every backend that runs SQL.
     if unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as c_int {
         text
@@ -142,7 +142,7 @@ mod tests {
     use pgrx::prelude::*;
 
     #[pg_test]
-    fn every_part_of_a_report_is_cut_where_it_is_too_long() {
+    fn every_part_of_a_report_is_truncated() {
         let part = || "a".repeat(2 * LONGEST_PART);
         let report = Report {
             code: PgSqlErrorCode::ERRCODE_DATA_EXCEPTION,

@@ -76,7 +76,7 @@ unsafe fn look_up_descriptor(
         pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &raw mut descriptor);
         let declared = descriptor.as_ref().map_or(0, |descriptor| descriptor.natts);
         if declared as usize != columns {
-            raise_of_two_versions(declared, columns);
+            raise_version_mismatch(declared, columns);
         }
         let blessed = pg_sys::BlessTupleDesc(descriptor);
         pg_sys::MemoryContextSwitchTo(caller);
@@ -88,7 +88,7 @@ unsafe fn look_up_descriptor(
 /// of older versions, but it can meet those of a newer one if it was downgraded after an update. So a function
 /// whose row changes in a later version gets a new C symbol, and the old symbol stays for SQL objects created
 /// before.
-fn raise_of_two_versions(declared: i32, columns: usize) -> ! {
+fn raise_version_mismatch(declared: i32, columns: usize) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
         message: "pg_snowflake library is incompatible with the installed extension version".into(),

@@ -1,7 +1,7 @@
 //! The shards that this server may generate ids for.
 
 use crate::error::Error;
-use crate::fence::{self, Barred};
+use crate::fence::{self, FenceError};
 use crate::settings::{self, Setting};
 use pg_snowflake_core::Layout;
 
@@ -13,19 +13,19 @@ pub fn of_this_database() -> Result<i32, Error> {
 #[cold]
 fn unset() -> Error {
     if Setting::ShardId.is_masked() {
-        return Error::Barred(Barred::Masked(Setting::ShardId));
+        return Error::Fence(FenceError::SettingMasked(Setting::ShardId));
     }
     Error::ShardUnset
 }
 
-/// The shard to generate ids for: the given one, else this database's. Fails if the layout does not have it or
-/// a fence bars it. Every function that generates ids calls this.
-pub fn permitted(given: Option<i32>, layout: Layout) -> Result<u32, Error> {
-    let shard = match given {
+/// The shard to generate ids for: `shard_id`, else that of this database. Fails if the layout does not have it or
+/// a fence refuses it. Every function that generates ids calls this.
+pub fn permitted(shard_id: Option<i32>, layout: Layout) -> Result<u32, Error> {
+    let shard = match shard_id {
         Some(shard) => shard,
         None => of_this_database()?,
     };
-    let shard = layout.shard(shard).ok_or(Error::ShardOutOfRange { shard, layout })?;
-    fence::permit(shard, given.is_some()).map_err(Error::Barred)?;
+    let shard = layout.checked_shard(shard).ok_or(Error::ShardOutOfRange { shard, layout })?;
+    fence::check_shard(shard, shard_id.is_some()).map_err(Error::Fence)?;
     Ok(shard)
 }

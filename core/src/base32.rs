@@ -115,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_look_like_digits_are_read_as_those() {
+    fn letters_that_look_like_digits_are_read_as_digits() {
         assert_eq!(decode(b"oOiIlL0000000"), decode(b"0011110000000"));
         assert_eq!(decode(b"7zzzzzzzzzzzz"), Ok(i64::MAX));
     }
 
     #[test]
-    fn what_is_no_id_is_refused() {
+    fn an_invalid_text_is_refused() {
         let cases = [
             ("", Base32Error::Length(0)),
             ("000000000000", Base32Error::Length(12)),
@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_id_comes_back(id: i64) {
+        fn an_id_round_trips(id: i64) {
             prop_assert_eq!(decode(encode(id).as_bytes()), Ok(id));
         }
 
@@ -149,7 +149,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in ".{0,20}") {
+        fn decode_never_panics(text in ".{0,20}") {
             let _ = decode(text.as_bytes());
         }
     }

@@ -47,9 +47,8 @@ pub enum Step {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
-    /// The last reading, and the wall and monotonic readings that forward jumps are measured from. `None` until
-    /// the first reading.
-    last: Option<Seen>,
+    /// `None` until the first reading.
+    last: Option<LastReading>,
     high_water_us: i64,
     /// The steps back.
     pub backward: Steps,
@@ -77,8 +76,9 @@ impl Steps {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
+struct LastReading {
     wall_us: i64,
+    /// The wall and monotonic readings that forward jumps are measured from.
     anchor_wall_us: i64,
     anchor_monotonic_us: i64,
 }
@@ -96,20 +96,20 @@ impl Guard {
         monotonic_us: impl FnOnce() -> i64,
     ) -> (Now, Option<Step>) {
         let Some(last) = &mut self.last else {
-            self.last = Some(Seen::first(wall_us, monotonic_us()));
+            self.last = Some(LastReading::new(wall_us, monotonic_us()));
             self.high_water_us = wall_us;
             return (self.now(wall_us), None);
         };
 
         let step = if wall_us < last.wall_us {
             let size = last.wall_us - wall_us;
-            *last = Seen::first(wall_us, monotonic_us());
+            *last = LastReading::new(wall_us, monotonic_us());
             Some(Step::Backward(size))
         } else if wall_us - last.anchor_wall_us > FORWARD_JUMP_US {
             let monotonic_us = monotonic_us();
             let gained =
                 (wall_us - last.anchor_wall_us) - (monotonic_us - last.anchor_monotonic_us);
-            *last = Seen::first(wall_us, monotonic_us);
+            *last = LastReading::new(wall_us, monotonic_us);
             (gained > FORWARD_JUMP_US).then_some(Step::Forward(gained))
         } else {
             last.wall_us = wall_us;
@@ -131,10 +131,10 @@ impl Guard {
     }
 }
 
-impl Seen {
+impl LastReading {
     #[inline]
-    fn first(wall_us: i64, monotonic_us: i64) -> Self {
-        Seen { wall_us, anchor_wall_us: wall_us, anchor_monotonic_us: monotonic_us }
+    fn new(wall_us: i64, monotonic_us: i64) -> Self {
+        LastReading { wall_us, anchor_wall_us: wall_us, anchor_monotonic_us: monotonic_us }
     }
 }
 
@@ -142,7 +142,7 @@ impl Seen {
 #[derive(Debug)]
 pub struct Clock {
     guard: Guard,
-    started: Option<Instant>,
+    monotonic_origin: Option<Instant>,
 }
 
 impl Clock {
@@ -150,14 +150,16 @@ impl Clock {
     pub const fn unread() -> Self {
         let none = Steps { count: 0, largest_us: 0, last_at_us: None };
         let guard = Guard { last: None, high_water_us: 0, backward: none, forward: none };
-        Clock { guard, started: None }
+        Clock { guard, monotonic_origin: None }
     }
 
     /// Records a reading of the wall clock, in microseconds since 1970.
     #[inline]
     pub fn read(&mut self, wall_us: i64) -> (Now, Option<Step>) {
-        let started = &mut self.started;
-        self.guard.observe(wall_us, || micros(started.get_or_insert_with(Instant::now).elapsed()))
+        let monotonic_origin = &mut self.monotonic_origin;
+        self.guard.observe(wall_us, || {
+            micros(monotonic_origin.get_or_insert_with(Instant::now).elapsed())
+        })
     }
 
     /// The guard, with the steps so far.
@@ -189,12 +191,12 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_clock_is_no_event() {
+    fn a_steady_clock_has_no_steps() {
         assert_eq!(steps(&[(0, 0), (1, 1), (1, 1), (5 * SECOND, 5 * SECOND)]), [None; 4]);
     }
 
     #[test]
-    fn a_lower_reading_is_one_event_with_its_size() {
+    fn a_lower_reading_is_a_backward_step_of_the_difference() {
         assert_eq!(
             steps(&[(500, 500), (200, 501), (201, 502), (600, 901)]),
             [None, Some(Step::Backward(300)), None, None]
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_counted_with_the_largest_of_each_direction() {
+    fn steps_are_counted_by_direction_with_the_largest() {
         let mut guard = Guard::default();
         for wall in [0, -300, -200, -900, 5 * SECOND, 8 * SECOND, 7 * SECOND] {
             guard.observe(START + wall, || 0);
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forward_jump_of_more_than_a_second_is_one_event() {
+    fn a_gain_of_more_than_a_second_is_a_forward_step() {
         assert_eq!(
             steps(&[(0, 0), (SECOND * 3600 + 10, 10), (SECOND * 3600 + 20, 20)]),
             [None, Some(Step::Forward(SECOND * 3600)), None]
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forward_jump_is_seen_through_readings_that_are_close_together() {
+    fn a_forward_jump_is_detected_between_close_readings() {
         // The second reading is less than a second after the first; the jump itself makes it more.
         assert_eq!(
             steps(&[(0, 0), (900_000, 900_000), (900_000 + SECOND + 2, 900_001)]),
@@ -237,17 +239,17 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_of_less_than_a_second_is_no_event() {
+    fn a_gain_of_less_than_a_second_is_not_a_step() {
         assert_eq!(steps(&[(0, 0), (SECOND + 500_000, SECOND)]), [None, None]);
     }
 
     #[test]
-    fn a_long_pause_is_no_forward_jump() {
+    fn a_long_pause_is_not_a_step() {
         assert_eq!(steps(&[(0, 0), (86_400 * SECOND, 86_400 * SECOND)]), [None, None]);
     }
 
     #[test]
-    fn a_jump_forward_after_a_step_back_is_measured_from_the_step() {
+    fn a_forward_jump_after_a_backward_step_is_measured_from_that_step() {
         assert_eq!(
             steps(&[(0, 0), (-3600 * SECOND, 1), (0, 2)]),
             [None, Some(Step::Backward(3600 * SECOND)), Some(Step::Forward(3600 * SECOND - 1))]
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_monotonic_clock_is_left_alone_while_the_wall_clock_moves_little() {
+    fn the_monotonic_clock_is_not_read_while_the_wall_clock_moves_little() {
         let mut guard = Guard::default();
         guard.observe(START, || 0);
         guard.observe(START + SECOND, || panic!("not needed"));

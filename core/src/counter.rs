@@ -15,7 +15,7 @@ const LOG_AHEAD_US: i64 = 100_000;
 /// default layout's limit used 0.26 to 0.58 of a core more than without waiting, and at most 0.16 with 5 ms. The
 /// rate is the same, since ids that are not fetched while callers sleep are still within the lead when they
 /// wake up.
-const REST_US: i64 = 5_000;
+const MIN_WAIT_US: i64 = 5_000;
 
 /// How many values core's `nextval()` logs ahead: `SEQ_LOG_VALS` (commands/sequence.c).
 const SEQ_LOG_VALS: i64 = 32;
@@ -48,7 +48,7 @@ pub struct Request {
     /// The clock reading.
     pub now: Now,
     /// The highest counter of this layout that the session has fetched from the sequence.
-    pub taken: Option<i64>,
+    pub highest_fetched: Option<i64>,
 }
 
 /// The decision of [`advance`].
@@ -184,7 +184,7 @@ fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
 /// The next counter, before the limits are checked.
 #[inline]
 fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
-    let Request { layout, policy, now, taken } = request;
+    let Request { layout, policy, now, highest_fetched } = request;
     // A sequence at the end of bigint has no next value. Saturating keeps it there, far ahead of the clock or
     // at the end of the layout.
     let next = state.last_value.saturating_add(i64::from(state.is_called));
@@ -192,9 +192,9 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
     // At or below the counters that this session has fetched, the sequence was reset. The session continues above
     // them, unless they are so far in the future that the reset was meant to undo that.
     let is_within_lead =
-        |taken| layout.tick_of(taken) <= lead_limit(layout, policy, now.high_water_us);
-    match taken {
-        Some(taken) if first <= taken && is_within_lead(taken) => taken.saturating_add(1),
+        |counter| layout.tick_of(counter) <= lead_limit(layout, policy, now.high_water_us);
+    match highest_fetched {
+        Some(fetched) if first <= fetched && is_within_lead(fetched) => fetched.saturating_add(1),
         _ => first,
     }
 }
@@ -214,7 +214,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 ///     layout: TWITTER,
 ///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
 ///     now: Now { reading_us, high_water_us: reading_us },
-///     taken: None,
+///     highest_fetched: None,
 /// };
 /// let now_tick = TWITTER.tick_at(reading_us);
 ///
@@ -229,7 +229,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 /// ```
 #[inline]
 pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> Decision {
-    let Request { layout, policy, now, taken } = request;
+    let Request { layout, policy, now, highest_fetched } = request;
     let now_tick = layout.tick_at(now.reading_us);
     if now_tick < 0 {
         let us = layout.instant_of(0).saturating_sub(now.reading_us);
@@ -247,12 +247,13 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
     let lead_limit = now_tick + layout.ticks_in(policy.max_lead_us);
     let first_tick = layout.tick_of(first);
     if first_tick > lead_limit {
-        return hold(first_tick, lead_limit, request);
+        return wait_or_refuse(first_tick, lead_limit, request);
     }
 
     let end = max_value.min(layout.max_counter());
     // At the end of bigint there is no next counter: saturating would issue the last one again.
-    let has_no_next = (state.is_called && first <= state.last_value) || taken == Some(first);
+    let has_no_next =
+        (state.is_called && first <= state.last_value) || highest_fetched == Some(first);
     if first > end || has_no_next {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
@@ -261,14 +262,14 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
 }
 
 /// The lead is above the limit: wait if the wait is short enough, else refuse.
-fn hold(first_tick: i64, limit: i64, request: Request) -> Decision {
+fn wait_or_refuse(first_tick: i64, limit: i64, request: Request) -> Decision {
     let Request { layout, policy, now, .. } = request;
     let now_tick = layout.tick_at(now.reading_us);
-    let due = layout.instant_of(now_tick.saturating_add(first_tick - limit));
-    let wait_us = due.saturating_sub(now.reading_us);
+    let due_us = layout.instant_of(now_tick.saturating_add(first_tick - limit));
+    let wait_us = due_us.saturating_sub(now.reading_us);
     if wait_us <= policy.max_wait_us {
-        let rest_us = REST_US.min(policy.max_lead_us / 20).min(policy.max_wait_us);
-        return Decision::Wait { us: wait_us.max(rest_us) };
+        let min_wait_us = MIN_WAIT_US.min(policy.max_lead_us / 20).min(policy.max_wait_us);
+        return Decision::Wait { us: wait_us.max(min_wait_us) };
     }
     let lead_us = layout.instant_of(first_tick).saturating_sub(now.reading_us);
     // If the counter is hardly above the limit at the high-water mark, the step back that this backend saw is

@@ -7,29 +7,29 @@
 use std::borrow::Cow;
 
 /// The maximum number of characters of a user's text that a message repeats.
-const CHARACTERS: usize = 100;
+const LONGEST_EXCERPT: usize = 100;
 
 /// A user's text for a message: whole, or shortened with an ellipsis. Every message that repeats such a text
 /// calls this before formatting.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
-    clipped(text, CHARACTERS)
+    truncated(text, LONGEST_EXCERPT)
 }
 
 /// Like [`excerpt`], for a text that may be in another encoding; `None` if the part to repeat is not ASCII.
 pub fn ascii_excerpt(text: &[u8]) -> Option<Cow<'_, str>> {
-    let beginning = &text[..text.len().min(CHARACTERS + 1)];
+    let beginning = &text[..text.len().min(LONGEST_EXCERPT + 1)];
     str::from_utf8(beginning).ok().filter(|text| text.is_ascii()).map(excerpt)
 }
 
 /// The text, or its first `characters` characters and an ellipsis.
 ///
 /// ```
-/// use pg_snowflake_core::excerpt::clipped;
+/// use pg_snowflake_core::excerpt::truncated;
 ///
-/// assert_eq!(clipped("äöü", 3), "äöü");
-/// assert_eq!(clipped("äöüß", 3), "äöü...");
+/// assert_eq!(truncated("äöü", 3), "äöü");
+/// assert_eq!(truncated("äöüß", 3), "äöü...");
 /// ```
-pub fn clipped(text: &str, characters: usize) -> Cow<'_, str> {
+pub fn truncated(text: &str, characters: usize) -> Cow<'_, str> {
     match text.char_indices().nth(characters) {
         None => Cow::Borrowed(text),
         Some((end, _)) => Cow::Owned(format!("{}...", &text[..end])),
@@ -42,17 +42,17 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_text_is_cut_between_characters_and_only_where_it_is_longer() {
+    fn only_a_longer_text_is_truncated_and_between_characters() {
         for (text, shown) in [("", ""), ("abc", "abc"), ("abcd", "abc..."), ("äöüß", "äöü...")]
         {
-            assert_eq!(clipped(text, 3), shown);
+            assert_eq!(truncated(text, 3), shown);
         }
     }
 
     #[test]
-    fn only_what_would_be_repeated_has_to_be_ascii() {
-        let long = format!("{}é", "a".repeat(CHARACTERS + 1));
-        let shown = format!("{}...", "a".repeat(CHARACTERS));
+    fn only_the_repeated_part_must_be_ascii() {
+        let long = format!("{}é", "a".repeat(LONGEST_EXCERPT + 1));
+        let shown = format!("{}...", "a".repeat(LONGEST_EXCERPT));
         assert_eq!(ascii_excerpt(long.as_bytes()).as_deref(), Some(&*shown));
         assert_eq!(ascii_excerpt("é".as_bytes()), None);
         assert_eq!(ascii_excerpt(b"abc").as_deref(), Some("abc"));
@@ -60,9 +60,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_excerpt_is_short_and_begins_as_the_text_does(text in "\\PC{0,300}") {
+        fn an_excerpt_is_a_short_prefix(text in "\\PC{0,300}") {
             let shown = excerpt(&text);
-            prop_assert!(shown.chars().count() <= CHARACTERS + 3);
+            prop_assert!(shown.chars().count() <= LONGEST_EXCERPT + 3);
             prop_assert!(text.starts_with(shown.trim_end_matches("...")) || shown == text);
         }
     }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_stand_in_their_order_and_an_empty_one_has_no_bits() {
+    fn fields_are_drawn_in_order_and_an_empty_one_without_bits() {
         let [mastodon, sonyflake] =
             ["mastodon", "sonyflake"].map(|name| Layout::preset(name).unwrap());
         let cases = [(mastodon, ["time", "shard", "seq"]), (sonyflake, ["time", "seq", "shard"])];

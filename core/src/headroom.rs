@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_counted_from_the_clock_or_from_a_sequence_ahead_of_it() {
+    fn ids_left_counts_from_the_later_of_clock_and_sequence() {
         let end = INSTAGRAM.max_counter();
         // If the clock is ahead, seq continues.
         assert_eq!(in_instagram(at(4, true), i64::MAX).ids_left, end - counter_in(0) - 5 + 1);
@@ -101,19 +101,19 @@ mod tests {
     }
 
     #[test]
-    fn maxvalue_is_an_end_too() {
+    fn ids_left_ends_at_maxvalue() {
         assert_eq!(in_instagram(at(1, true), 2_147_483_647).ids_left, 0);
         assert_eq!(in_instagram(at(counter_in(1), true), counter_in(1) + 10).ids_left, 10);
     }
 
     #[test]
-    fn after_the_end_of_the_layout_nothing_is_left() {
+    fn no_ids_are_left_after_the_end_of_the_layout() {
         let after = JS53.instant_of(JS53.max_tick() + 1);
         assert_eq!(Headroom::of(at(1, false), i64::MAX, JS53, after).ids_left, 0);
     }
 
     #[test]
-    fn the_ends_of_bigint_are_no_overflow() {
+    fn the_ends_of_bigint_do_not_overflow() {
         for &(_, layout) in PRESETS {
             for last_value in [i64::MIN, 0, i64::MAX] {
                 for now_us in [i64::MIN, 0, NOW_US, i64::MAX] {

@@ -215,11 +215,11 @@ impl Layout {
     /// ```
     /// use pg_snowflake_core::presets::JS53;
     ///
-    /// assert!(JS53.has((1 << 53) - 1));
-    /// assert!(!JS53.has(1 << 53));
+    /// assert!(JS53.is_id((1 << 53) - 1));
+    /// assert!(!JS53.is_id(1 << 53));
     /// ```
     #[inline]
-    pub const fn has(&self, id: i64) -> bool {
+    pub const fn is_id(&self, id: i64) -> bool {
         self.bits() == 64 || id as u64 >> self.bits() == 0
     }
 
@@ -259,9 +259,9 @@ impl Layout {
         tick.saturating_mul(self.tick_us()).saturating_add(self.epoch_us())
     }
 
-    /// The highest tick that the time field holds.
+    /// The highest value of the time field. Ids are issued only up to [`Layout::max_tick`].
     #[inline]
-    pub const fn last_tick(&self) -> i64 {
+    pub const fn time_field_max(&self) -> i64 {
         (1 << self.time_bits) - 1
     }
 
@@ -358,18 +358,18 @@ impl Layout {
     #[inline]
     pub fn encode(&self, unix_us: i64, shard: i32, seq: i32) -> Result<i64, OutOfRange> {
         let tick = self.tick_at(unix_us);
-        if unix_us == i64::MAX || !(0..=self.last_tick()).contains(&tick) {
+        if unix_us == i64::MAX || !(0..=self.time_field_max()).contains(&tick) {
             return Err(OutOfRange::Time);
         }
-        let shard = self.shard(shard).ok_or(OutOfRange::Shard)?;
-        let seq = below(self.seqs(), seq).ok_or(OutOfRange::Seq)?;
+        let shard = self.checked_shard(shard).ok_or(OutOfRange::Shard)?;
+        let seq = checked_below(self.seqs(), seq).ok_or(OutOfRange::Seq)?;
         Ok(self.compose(Fields { tick, shard, seq }))
     }
 
     /// `shard` as a shard id; `None` if the layout does not have it.
     #[inline]
-    pub fn shard(&self, shard: i32) -> Option<u32> {
-        below(self.shards(), shard)
+    pub fn checked_shard(&self, shard: i32) -> Option<u32> {
+        checked_below(self.shards(), shard)
     }
 
     /// `tick` in the place of the time field, with all other bits 0.
@@ -381,7 +381,7 @@ impl Layout {
     /// The fields of `id` in this layout. The time field is unsigned, so an id with its sign bit set still
     /// decodes to its true time.
     ///
-    /// Bits above the layout's are ignored; check with [`Layout::has`] first.
+    /// Bits above the layout's are ignored; check with [`Layout::is_id`] first.
     ///
     /// ```
     /// use pg_snowflake_core::{Fields, presets::TWITTER};
@@ -394,7 +394,7 @@ impl Layout {
     pub const fn split(&self, id: i64) -> Fields {
         let bits = id as u64;
         Fields {
-            tick: (bits >> self.low_bits()) as i64 & self.last_tick(),
+            tick: (bits >> self.low_bits()) as i64 & self.time_field_max(),
             shard: (bits >> self.shard_shift() & (self.shards() as u64 - 1)) as u32,
             seq: (bits >> self.seq_shift() & self.seq_mask() as u64) as u32,
         }
@@ -457,7 +457,7 @@ impl Layout {
 
 /// `value`, if it is neither negative nor above the limit.
 #[inline]
-fn below(limit: i64, value: i32) -> Option<u32> {
+fn checked_below(limit: i64, value: i32) -> Option<u32> {
     u32::try_from(value).ok().filter(|&value| i64::from(value) < limit)
 }
 
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_counter_of_the_layout_gives_the_largest_id() {
+    fn the_last_counter_is_the_largest_id() {
         assert_eq!(INSTAGRAM.id(INSTAGRAM.max_counter(), 8191), i64::MAX);
         assert_eq!(INSTAGRAM.max_tick(), (1 << 40) - 1);
         // 2046-06-27 17:00:49.497 UTC, from when on the sign bit would be set.
@@ -498,15 +498,15 @@ mod tests {
     }
 
     #[test]
-    fn bounds_outside_of_a_layouts_life_are_below_and_above_all_of_its_ids() {
+    fn bounds_outside_the_time_range_are_below_and_above_every_id() {
         assert_eq!(JS53.min_id(JS53.instant_of(0) - 1), 0);
         assert_eq!(JS53.min_id(JS53.instant_of(-1)), 0);
         assert_eq!(JS53.min_id(i64::MIN), 0);
         assert_eq!(JS53.min_id(i64::MAX), 1 << 53);
         // 48 bits of seconds reach beyond the end of i64 in microseconds.
-        let of_an_eon =
+        let of_48_bits =
             Layout { time_bits: 48, shard_bits: 0, seq_bits: 0, unit: Unit::S1, ..INSTAGRAM };
-        assert_eq!(of_an_eon.min_id(i64::MAX), 1 << 48);
+        assert_eq!(of_48_bits.min_id(i64::MAX), 1 << 48);
         let of_62_bits = Layout { time_bits: 40, shard_bits: 11, seq_bits: 11, ..INSTAGRAM };
         assert_eq!(of_62_bits.min_id(i64::MAX), 1 << 62);
         assert_eq!(TWITTER.min_id(i64::MAX), i64::MAX);
@@ -514,8 +514,8 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_a_field_has_no_room_for_is_no_id() {
-        let (first, after) = (JS53.instant_of(0), JS53.instant_of(JS53.last_tick() + 1));
+    fn encode_refuses_a_value_that_its_field_cannot_hold() {
+        let (first, after) = (JS53.instant_of(0), JS53.instant_of(JS53.time_field_max() + 1));
         assert_eq!(JS53.encode(first, 0, 0), Ok(0));
         assert_eq!(JS53.encode(after - 1, 127, 31), Ok((1 << 53) - 1));
         let cases = [
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_layout_is_not_unpacked() {
+    fn unpack_refuses_an_invalid_layout() {
         let not_layouts = [
             Layout { time_bits: 0, ..INSTAGRAM },
             Layout { time_bits: 49, shard_bits: 0, ..INSTAGRAM },
@@ -550,7 +550,7 @@ mod tests {
     /// A layout, and fields that fit in it.
     fn layout_and_fields() -> impl Strategy<Value = (Layout, Fields)> {
         any_layout().prop_flat_map(|layout| {
-            (0..=layout.last_tick(), 0..layout.shards(), 0..layout.seqs()).prop_map(
+            (0..=layout.time_field_max(), 0..layout.shards(), 0..layout.seqs()).prop_map(
                 move |(tick, shard, seq)| {
                     (layout, Fields { tick, shard: shard as u32, seq: seq as u32 })
                 },
@@ -560,18 +560,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fields_survive_in_an_id((layout, fields) in layout_and_fields()) {
+        fn split_returns_the_composed_fields((layout, fields) in layout_and_fields()) {
             let id = layout.compose(fields);
-            prop_assert!(layout.has(id));
+            prop_assert!(layout.is_id(id));
             prop_assert_eq!(layout.split(id), fields);
         }
 
         #[test]
-        fn an_id_that_is_not_negative_sorts_by_time_first(
+        fn nonnegative_ids_sort_by_time_first(
             (layout, a) in layout_and_fields(), tick: i64, shard: u32, seq: u32,
         ) {
             let b = Fields {
-                tick: tick & layout.last_tick(),
+                tick: tick & layout.time_field_max(),
                 shard: shard & (layout.shards() - 1) as u32,
                 seq: seq & (layout.seqs() - 1) as u32,
             };
@@ -586,20 +586,20 @@ mod tests {
         }
 
         #[test]
-        fn min_id_parts_the_ids_at_an_instant(
+        fn min_id_separates_ids_by_time(
             (layout, fields) in layout_and_fields(), off_us in -3_000_000..3_000_000_i64,
         ) {
             let id = layout.compose(fields);
-            let made_us = layout.instant_of(fields.tick);
-            let at_us = made_us.saturating_add(off_us);
+            let created_us = layout.instant_of(fields.tick);
+            let at_us = created_us.saturating_add(off_us);
             // No bound is above the last id of all.
-            if (0..i64::MAX).contains(&id) && made_us < i64::MAX / 2 {
-                prop_assert_eq!(id >= layout.min_id(at_us), made_us >= at_us);
+            if (0..i64::MAX).contains(&id) && created_us < i64::MAX / 2 {
+                prop_assert_eq!(id >= layout.min_id(at_us), created_us >= at_us);
             }
         }
 
         #[test]
-        fn a_counter_and_a_shard_survive_in_an_id((layout, fields) in layout_and_fields()) {
+        fn split_returns_the_counter_and_the_shard((layout, fields) in layout_and_fields()) {
             prop_assume!(fields.tick <= layout.max_tick());
             let counter = layout.at_tick(fields.seq.into(), fields.tick);
             let id = layout.id(counter, fields.shard);
@@ -608,7 +608,7 @@ mod tests {
         }
 
         #[test]
-        fn no_instant_makes_min_id_panic(layout in any_layout(), unix_us: i64) {
+        fn min_id_never_panics(layout in any_layout(), unix_us: i64) {
             prop_assert!(layout.min_id(unix_us) >= 0);
         }
 

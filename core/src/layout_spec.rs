@@ -42,7 +42,7 @@ impl fmt::Display for SpecError {
 
 impl Error for SpecError {}
 
-fn refuse<T>(message: String, allowed: impl Into<String>) -> Result<T, SpecError> {
+fn error<T>(message: String, allowed: impl Into<String>) -> Result<T, SpecError> {
     Err(SpecError { message, allowed: allowed.into() })
 }
 
@@ -94,7 +94,7 @@ fn epoch_text(epoch_ms: i64) -> String {
 /// ```
 pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
     if text.len() > LONGEST {
-        return refuse(
+        return error(
             format!("layout \"{}\" is too long", excerpt(text)),
             format!("A layout has at most {LONGEST} characters. {}", one_of()),
         );
@@ -104,7 +104,7 @@ pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
         return Ok(preset);
     }
     if !text.contains(':') {
-        return refuse(format!("unrecognized layout \"{}\"", excerpt(text)), one_of());
+        return error(format!("unrecognized layout \"{}\"", excerpt(text)), one_of());
     }
     let parts = Parts::read(text)?;
     parts.layout(now_ms)
@@ -135,7 +135,7 @@ impl<'a> Parts<'a> {
         let mut parts = Parts::default();
         for part in text.split_whitespace() {
             let Some((name, value)) = part.split_once(':') else {
-                return refuse(
+                return error(
                     format!("layout part \"{}\" has no value", excerpt(part)),
                     "Each part of a spec is a name, a colon and a value, such as \"seq:10\".",
                 );
@@ -147,14 +147,14 @@ impl<'a> Parts<'a> {
                 "epoch" => &mut parts.epoch,
                 "unit" => &mut parts.unit,
                 _ => {
-                    return refuse(
+                    return error(
                         format!("unrecognized layout part \"{}\"", excerpt(name)),
                         "The parts of a spec are time, shard, seq, epoch and unit.",
                     );
                 }
             };
             if place.replace(value).is_some() {
-                return refuse(
+                return error(
                     format!("layout part \"{name}\" is specified more than once"),
                     "Specify each part once.",
                 );
@@ -175,7 +175,7 @@ impl<'a> Parts<'a> {
                 ["time", "shard", "seq"] => false,
                 ["time", "seq", "shard"] => true,
                 other => {
-                    return refuse(
+                    return error(
                         format!("invalid order of layout fields: {}", other.join(", ")),
                         "The order must be time, shard, seq or time, seq, shard.",
                     );
@@ -185,7 +185,7 @@ impl<'a> Parts<'a> {
             unit: unit(self.unit)?,
         };
         if layout.bits() > 64 {
-            return refuse(
+            return error(
                 format!("layout fields have {} bits in total", layout.bits()),
                 "An ID has 64 bits.",
             );
@@ -199,10 +199,10 @@ fn width(name: &str, value: Option<&str>, least: u8, most: u8) -> Result<u8, Spe
         "The {name} field has {least} to {most} bits, in plain digits, as in \"{name}:{most}\"."
     );
     match value {
-        None => refuse(format!("layout part \"{name}\" is missing"), allowed),
+        None => error(format!("layout part \"{name}\" is missing"), allowed),
         Some(value) => match plain_number(value) {
             Some(bits) if (least..=most).contains(&bits) => Ok(bits),
-            _ => refuse(format!("invalid layout part \"{name}:{}\"", excerpt(value)), allowed),
+            _ => error(format!("invalid layout part \"{name}:{}\"", excerpt(value)), allowed),
         },
     }
 }
@@ -215,10 +215,10 @@ fn plain_number(text: &str) -> Option<u8> {
 fn unit(value: Option<&str>) -> Result<Unit, SpecError> {
     let allowed = || format!("The unit is one of {}.", Unit::ALL.map(|(_, name)| name).join(", "));
     match value {
-        None => refuse("layout part \"unit\" is missing".into(), allowed()),
+        None => error("layout part \"unit\" is missing".into(), allowed()),
         Some(value) => match Unit::ALL.iter().find(|(_, name)| *name == value) {
             Some(&(unit, _)) => Ok(unit),
-            None => refuse(format!("invalid layout part \"unit:{}\"", excerpt(value)), allowed()),
+            None => error(format!("invalid layout part \"unit:{}\"", excerpt(value)), allowed()),
         },
     }
 }
@@ -227,14 +227,14 @@ fn epoch(value: Option<&str>, now_ms: i64) -> Result<i64, SpecError> {
     let allowed = "The epoch is a date or a UTC timestamp to the millisecond, from 1970 to now, as in \
                    \"epoch:2024-01-01\" or \"epoch:2024-01-01T00:00:00.123Z\".";
     let Some(value) = value else {
-        return refuse("layout part \"epoch\" is missing".into(), allowed);
+        return error("layout part \"epoch\" is missing".into(), allowed);
     };
     match epoch_ms(value) {
         Some(epoch_ms) if epoch_ms > now_ms => {
-            refuse(format!("layout part \"epoch:{}\" is in the future", excerpt(value)), allowed)
+            error(format!("layout part \"epoch:{}\" is in the future", excerpt(value)), allowed)
         }
         Some(epoch_ms) if (0..EPOCH_MS_LIMIT).contains(&epoch_ms) => Ok(epoch_ms),
-        _ => refuse(format!("invalid layout part \"epoch:{}\"", excerpt(value)), allowed),
+        _ => error(format!("invalid layout part \"epoch:{}\"", excerpt(value)), allowed),
     }
 }
 
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_refused_with_what_is_allowed() {
+    fn an_error_says_what_is_wrong_and_what_is_allowed() {
         let cases = [
             ("instagramm", "unrecognized layout", "instagram, twitter"),
             ("", "unrecognized layout", "instagram, twitter"),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_refused_and_only_its_beginning_repeated() {
+    fn a_long_text_is_refused_and_repeated_only_in_part() {
         let spec = "time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms";
         assert!(parse(&format!("{spec:<LONGEST$}"), NOW_MS).is_ok());
         let error = parse(&format!("{spec} {:<LONGEST$}", ""), NOW_MS).expect_err("too long");
@@ -370,18 +370,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_layout_is_what_its_text_names(layout in any_layout()) {
+        fn a_layout_round_trips_as_text(layout in any_layout()) {
             prop_assert_eq!(parse(&layout.to_string(), NOW_MS), Ok(layout));
             prop_assert_eq!(parse(&spec(&layout), NOW_MS), Ok(layout));
         }
 
         #[test]
-        fn a_layout_survives_packing(layout in any_layout()) {
+        fn a_layout_round_trips_packed(layout in any_layout()) {
             prop_assert_eq!(Layout::unpack(layout.pack()), Some(layout));
         }
 
         #[test]
-        fn no_text_makes_the_parser_panic(text in ".{0,80}") {
+        fn parse_never_panics(text in ".{0,80}") {
             let _ = parse(&text, NOW_MS);
         }
     }

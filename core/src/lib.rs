@@ -27,7 +27,7 @@
 //! let layout = Layout::preset("instagram").expect("a preset");
 //! let id = 11_637_205_501_278_089;
 //!
-//! assert!(layout.has(id)); // false for a number that no id of this layout is
+//! assert!(layout.is_id(id)); // false for a number that no id of this layout is
 //! let Fields { tick, shard, seq } = layout.split(id);
 //! assert_eq!((shard, seq), (1341, 905));
 //! assert_eq!(layout.instant_of(tick), 1_315_607_284_721_000);
@@ -63,7 +63,7 @@
 //!     layout: INSTAGRAM,
 //!     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
 //!     now: Now { reading_us, high_water_us: reading_us },
-//!     taken: None,
+//!     highest_fetched: None,
 //! };
 //! let mut state = State { last_value: 1, is_called: false };
 //! let mut ids = Vec::new();

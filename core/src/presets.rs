@@ -67,7 +67,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn a_preset_is_a_layout_of_its_own_under_a_name_of_its_own() {
+    fn presets_are_valid_and_distinct() {
         let names: HashSet<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
         let layouts: HashSet<Layout> = PRESETS.iter().map(|&(_, layout)| layout).collect();
         assert_eq!((names.len(), layouts.len()), (PRESETS.len(), PRESETS.len()));

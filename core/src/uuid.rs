@@ -41,7 +41,7 @@ pub fn to_id(uuid: u128, layout: &Layout) -> Option<i64> {
     let within_ms = (uuid >> 64 & 0xfff) as i64;
     let unix_us = (uuid >> 80) as i64 * 1_000 + within_ms * layout.tick_us();
     let tick = layout.tick_at(unix_us);
-    if !(0..=layout.last_tick()).contains(&tick) {
+    if !(0..=layout.time_field_max()).contains(&tick) {
         return None;
     }
     // Bits that from_id() does not set, between the fields or within the millisecond, are lost here.
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_stands_where_version_7_has_it() {
+    fn the_time_is_in_the_time_field_of_version_7() {
         let id = INSTAGRAM.id(INSTAGRAM.at_tick(905, 1_387_263_000), 1341);
         let uuid = from_id(id, &INSTAGRAM).unwrap();
         assert_eq!((uuid >> 80) as i64, 1_314_220_021_721 + 1_387_263_000);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uuid_that_carries_no_id_is_none() {
+    fn a_uuid_without_an_id_is_refused() {
         let ours = from_id(1 << 60, &INSTAGRAM).unwrap();
         assert_eq!(to_id(ours, &INSTAGRAM), Some(1 << 60));
         let others = [
@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_id_comes_back(layout in any_layout(), bits: u64) {
+        fn an_id_round_trips(layout in any_layout(), bits: u64) {
             let id = id_of(&layout, bits);
             if let Some(uuid) = from_id(id, &layout) {
                 prop_assert_eq!(to_id(uuid, &layout), Some(id));
@@ -121,7 +121,7 @@ mod tests {
         }
 
         #[test]
-        fn what_gives_an_id_is_what_the_id_gives(layout in any_layout(), uuid: u128) {
+        fn an_id_has_only_one_uuid(layout in any_layout(), uuid: u128) {
             if let Some(id) = to_id(uuid, &layout) {
                 prop_assert_eq!(from_id(id, &layout), Some(uuid));
             }

@@ -36,7 +36,8 @@ const HEADERS: &str = "
 
 /// The structs that are no mirrors of the server's: of the settings, of the page's free space, and one that the server
 /// keeps in a file that is no header.
-const OWN_STRUCTS: [&str; 5] = ["ForeignHost", "Owned", "Range", "Record", "sequence_magic"];
+const OWN_STRUCTS: [&str; 5] =
+    ["CoverageRecord", "ForeignHost", "OwnedRanges", "Range", "sequence_magic"];
 
 #[test]
 fn declarations_are_those_of_the_servers_headers() {

@@ -5,16 +5,16 @@
 
 #![forbid(unsafe_code)]
 
-use super::{InvalidSetting, elements, refuse_length};
+use super::{InvalidSetting, check_length, elements};
 use pg_snowflake_core::excerpt::excerpt;
 
-const ALLOWED: &str = "Specify host names as the command hostname prints them on each server, separated by commas, \
+const HINT: &str = "Specify host names as the command hostname prints them on each server, separated by commas, \
                        such as \"db-1, db-2\". An empty string allows all servers.";
 
 /// The host names in `text`; none if it is blank.
 pub fn parse(text: &str) -> Result<Vec<&str>, InvalidSetting> {
-    refuse_length(text, ALLOWED)?;
-    elements(text).map(host).collect()
+    check_length(text, HINT)?;
+    elements(text).map(parse_host).collect()
 }
 
 /// Whether the list contains the name, ignoring case.
@@ -23,12 +23,12 @@ pub fn contains(hosts: &[&str], name: &str) -> bool {
 }
 
 /// The name, if a list can contain it.
-pub fn host(name: &str) -> Result<&str, InvalidSetting> {
-    let invalid = |wrong| Err(InvalidSetting { wrong, allowed: ALLOWED });
+pub fn parse_host(name: &str) -> Result<&str, InvalidSetting> {
+    let invalid = |detail| Err(InvalidSetting { detail, hint: HINT });
     if name.is_empty() {
         return invalid("The list has an empty element.".into());
     }
-    match name.chars().find(|&c| !is_of_a_host_name(c)) {
+    match name.chars().find(|&c| !is_host_name_character(c)) {
         None => Ok(name),
         Some(illegal) => {
             invalid(format!("\"{}\" is not a host name: it contains \"{illegal}\".", excerpt(name)))
@@ -37,7 +37,7 @@ pub fn host(name: &str) -> Result<&str, InvalidSetting> {
 }
 
 /// RFC 1123 allows letters, digits, hyphens and dots. Underscores occur in practice.
-fn is_of_a_host_name(c: char) -> bool {
+fn is_host_name_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')
 }
 
@@ -47,7 +47,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn names_are_read() {
+    fn host_names_are_parsed() {
         let cases: [(&str, &[&str]); 5] = [
             ("", &[]),
             (" ", &[]),
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn an_error_says_what_is_wrong() {
         let cases = [
             (",", "an empty element"),
             ("db-1,", "an empty element"),
@@ -72,14 +72,14 @@ mod tests {
             ("db-1:5432", "it contains \":\""),
             ("bücher", "it contains \"ü\""),
         ];
-        for (text, wrong) in cases {
+        for (text, detail) in cases {
             let invalid = parse(text).expect_err(text);
-            assert!(invalid.wrong.contains(wrong), "{text:?}: {}", invalid.wrong);
+            assert!(invalid.detail.contains(detail), "{text:?}: {}", invalid.detail);
         }
     }
 
     #[test]
-    fn a_name_is_compared_whole_and_in_any_case() {
+    fn names_are_compared_whole_and_ignoring_case() {
         let hosts = ["db-1", "DB-2.example.com"];
         for name in ["db-1", "DB-1", "db-2.EXAMPLE.com"] {
             assert!(contains(&hosts, name), "{name}");
@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_holds_the_names_that_it_was_made_of(
+        fn a_list_contains_exactly_its_names(
             names in prop::collection::vec("[A-Za-z0-9._-]{1,12}", 1..6),
             other in "[A-Za-z0-9._-]{13}",
         ) {
@@ -102,7 +102,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "\\PC{0,24}") {
+        fn parse_never_panics(text in "\\PC{0,24}") {
             if let Ok(hosts) = parse(&text) {
                 prop_assert_eq!(hosts.is_empty(), text.trim().is_empty());
             }

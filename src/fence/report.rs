@@ -1,7 +1,7 @@
 //! The errors of the fences.
 
 use super::shards::{self, Range};
-use super::{Barred, Fence, InvalidSetting, hosts, setting::host_name, shown, with};
+use super::{Fence, FenceError, InvalidSetting, append, hosts, list_excerpt, setting::host_name};
 use crate::report::{Report, current_database_name, quoted, session_user_name};
 use crate::settings::Setting;
 use pgrx::pg_sys::GucSource;
@@ -11,34 +11,36 @@ use pgrx::prelude::PgSqlErrorCode::{
 
 const DUPLICATES: &str = "Two servers that generate IDs for the same shard return duplicates.";
 
-impl Barred {
+impl FenceError {
     /// The error to raise.
     pub fn report(self) -> Report {
         match self {
-            Barred::Host => match hosts::parse(&Fence::AllowedHosts.value()) {
-                Ok(_) => foreign_host(&host_name()),
-                Err(invalid) => unreadable(Fence::AllowedHosts, invalid),
+            FenceError::HostNotAllowed => match hosts::parse(&Fence::AllowedHosts.value()) {
+                Ok(_) => host_not_allowed(&host_name()),
+                Err(invalid) => invalid_value(Fence::AllowedHosts, invalid),
             },
-            Barred::Shard { shard, is_given } => match shards::parse(&Fence::OwnedShards.value()) {
-                Ok(owned) => foreign_shard(shard, is_given, &owned),
-                Err(invalid) => unreadable(Fence::OwnedShards, invalid),
-            },
-            Barred::Masked(setting) => masked(setting),
+            FenceError::ShardNotOwned { shard, is_explicit } => {
+                match shards::parse(&Fence::OwnedShards.value()) {
+                    Ok(owned) => shard_not_owned(shard, is_explicit, &owned),
+                    Err(invalid) => invalid_value(Fence::OwnedShards, invalid),
+                }
+            }
+            FenceError::SettingMasked(setting) => setting_masked(setting),
         }
     }
 }
 
-fn foreign_host(host: &str) -> Report {
+fn host_not_allowed(host: &str) -> Report {
     let fence = Fence::AllowedHosts;
     let allowed = fence.value();
-    let hint = match hosts::host(host) {
+    let hint = match hosts::parse_host(host) {
         Ok(host) => format!(
             "If this server has replaced them, and they no longer generate IDs: {} If one of them still generates IDs, \
              assign this server its own shards first.",
-            command(fence, &with(&allowed, host))
+            set_command(fence, &append(&allowed, host))
         ),
-        Err(InvalidSetting { wrong, .. }) => {
-            format!("{wrong} Give this server another name, and restart it.")
+        Err(InvalidSetting { detail, .. }) => {
+            format!("{detail} Give this server another name, and restart it.")
         }
     };
     Report {
@@ -47,57 +49,60 @@ fn foreign_host(host: &str) -> Report {
         detail: Some(format!(
             "pg_snowflake.allowed_hosts is \"{}\". This server is likely a copy of one of these hosts, from a snapshot \
              or a base backup. {DUPLICATES}",
-            shown(&allowed)
+            list_excerpt(&allowed)
         )),
         hint: Some(hint),
     }
 }
 
-fn foreign_shard(shard: u32, is_given: bool, ranges: &[Range]) -> Report {
+fn shard_not_owned(shard: u32, is_explicit: bool, ranges: &[Range]) -> Report {
     let fence = Fence::OwnedShards;
     let owned = fence.value();
-    let moved = format!(
+    let if_moved = format!(
         "If shard {shard} has moved to this server, and its old server no longer generates IDs for it: {}",
-        command(fence, &with(&owned, &shard.to_string()))
+        set_command(fence, &append(&owned, &shard.to_string()))
     );
-    let hint = if is_given {
+    let hint = if is_explicit {
         format!(
             "If the call is a column default that was restored from a dump, change its shard: ALTER TABLE ... ALTER \
-             COLUMN ... SET DEFAULT snowflake_nextval(..., {}); {moved}",
-            example(ranges)
+             COLUMN ... SET DEFAULT snowflake_nextval(..., {}); {if_moved}",
+            example_shard(ranges)
         )
     } else {
         format!(
             "The shard is the value of pg_snowflake.shard_id. If it is wrong: ALTER DATABASE {} SET \
-             pg_snowflake.shard_id = {}; and reconnect. {moved}",
+             pg_snowflake.shard_id = {}; and reconnect. {if_moved}",
             current_database_name(),
-            example(ranges)
+            example_shard(ranges)
         )
     };
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("shard {shard} is not owned by this server"),
-        detail: Some(format!("pg_snowflake.owned_shards is \"{}\". {DUPLICATES}", shown(&owned))),
+        detail: Some(format!(
+            "pg_snowflake.owned_shards is \"{}\". {DUPLICATES}",
+            list_excerpt(&owned)
+        )),
         hint: Some(hint),
     }
 }
 
 /// One of the owned shards.
-fn example(ranges: &[Range]) -> String {
+fn example_shard(ranges: &[Range]) -> String {
     ranges.first().map_or_else(String::new, |range| range.first.to_string())
 }
 
-fn unreadable(fence: Fence, InvalidSetting { wrong, allowed }: InvalidSetting) -> Report {
+fn invalid_value(fence: Fence, InvalidSetting { detail, hint }: InvalidSetting) -> Report {
     let (name, value) = (name(fence), fence.value());
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("cannot generate IDs because {name} has an invalid value"),
-        detail: Some(format!("The value is \"{}\". {wrong}", shown(&value))),
-        hint: Some(format!("{allowed} {}", command(fence, "..."))),
+        detail: Some(format!("The value is \"{}\". {detail}", list_excerpt(&value))),
+        hint: Some(format!("{hint} {}", set_command(fence, "..."))),
     }
 }
 
-fn masked(setting: Setting) -> Report {
+fn setting_masked(setting: Setting) -> Report {
     let name = setting.name().to_str().unwrap_or_default();
     Report {
         code: ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -114,7 +119,7 @@ fn masked(setting: Setting) -> Report {
 }
 
 /// The command that sets the fence to this value in the place where it is set now, and puts it into effect.
-fn command(fence: Fence, value: &str) -> String {
+fn set_command(fence: Fence, value: &str) -> String {
     let name = name(fence);
     let (database, user) = (current_database_name(), session_user_name());
     match fence.setting().source() {

@@ -5,7 +5,7 @@
 //! to the assign hook whenever the value takes effect, and frees it with the value. A null `extra` stands for a
 //! fence that allows everything, so that the usual check is for a null pointer.
 
-use super::{Barred, Fence, InvalidSetting, hosts, shards};
+use super::{Fence, FenceError, InvalidSetting, hosts, shards};
 use crate::report::text;
 use crate::settings::Setting;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
@@ -19,7 +19,7 @@ static ALLOWED_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>
 
 /// The fences in effect. They are atomic because a mutable static must be, to be safe; a backend has one
 /// thread, and `Relaxed` access costs nothing.
-static OWNED: AtomicPtr<Owned> = AtomicPtr::new(ptr::null_mut());
+static OWNED_RANGES: AtomicPtr<OwnedRanges> = AtomicPtr::new(ptr::null_mut());
 static FOREIGN_HOST: AtomicPtr<ForeignHost> = AtomicPtr::new(ptr::null_mut());
 
 /// Whether the settings are being defined, and take over values that were set before the library was loaded.
@@ -28,8 +28,8 @@ static IS_DEFINING: AtomicBool = AtomicBool::new(false);
 /// The `extra` of `pg_snowflake.owned_shards`: the header of a block, followed by the ranges. There are no
 /// ranges if the setting is invalid.
 #[repr(C)]
-struct Owned {
-    ranges: usize,
+struct OwnedRanges {
+    count: usize,
 }
 
 /// The `extra` of `pg_snowflake.allowed_hosts` if this server is not in the list, or the setting is invalid.
@@ -104,49 +104,51 @@ fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr)) {
 /// Whether this server, in this session, may generate ids for the shard. Called for each id without a guard, so
 /// it raises no error and holds nothing with a destructor.
 #[inline]
-pub fn permit(shard: u32, is_given: bool) -> Result<(), Barred> {
-    let (owned, foreign) = (OWNED.load(Relaxed), FOREIGN_HOST.load(Relaxed));
+pub fn check_shard(shard: u32, is_explicit: bool) -> Result<(), FenceError> {
+    let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
     if owned.is_null() && foreign.is_null() && !Setting::is_any_masked() {
         return Ok(());
     }
     // SAFETY: not null, so it is the `extra` of check_owned_shards(), which lives as long as it is assigned.
     let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
-    examine(ranges, !foreign.is_null(), shard, is_given)
+    check_fences(ranges, !foreign.is_null(), shard, is_explicit)
 }
 
 /// Whether this server, in this session, may generate ids for at least one shard.
-pub fn permit_any() -> Result<(), Barred> {
-    let (owned, foreign) = (OWNED.load(Relaxed), FOREIGN_HOST.load(Relaxed));
-    // SAFETY: as in permit().
+pub fn check_any_shard() -> Result<(), FenceError> {
+    let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
+    // SAFETY: as in check_shard().
     let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
     // An invalid setting has no ranges, and bars every shard.
     let shard = ranges.and_then(<[Range]>::first).map_or(0, |range| range.first);
-    examine(ranges, !foreign.is_null(), shard, true)
+    check_fences(ranges, !foreign.is_null(), shard, true)
 }
 
-fn examine(
+fn check_fences(
     ranges: Option<&[Range]>,
-    is_foreign: bool,
+    is_foreign_host: bool,
     shard: u32,
-    is_given: bool,
-) -> Result<(), Barred> {
+    is_explicit: bool,
+) -> Result<(), FenceError> {
     if let Some(setting) = Setting::masked() {
-        return Err(Barred::Masked(setting));
+        return Err(FenceError::SettingMasked(setting));
     }
-    if is_foreign {
-        return Err(Barred::Host);
+    if is_foreign_host {
+        return Err(FenceError::HostNotAllowed);
     }
     match ranges {
-        Some(ranges) if !shards::contains(ranges, shard) => Err(Barred::Shard { shard, is_given }),
+        Some(ranges) if !shards::contains(ranges, shard) => {
+            Err(FenceError::ShardNotOwned { shard, is_explicit })
+        }
         _ => Ok(()),
     }
 }
 
 /// # Safety
 /// `owned` is an `extra` of [`check_owned_shards`].
-unsafe fn owned_ranges<'a>(owned: *const Owned) -> &'a [Range] {
+unsafe fn owned_ranges<'a>(owned: *const OwnedRanges) -> &'a [Range] {
     // SAFETY: this many ranges follow the header, as check_owned_shards() wrote them.
-    unsafe { std::slice::from_raw_parts(owned.add(1).cast(), (*owned).ranges) }
+    unsafe { std::slice::from_raw_parts(owned.add(1).cast(), (*owned).count) }
 }
 
 #[pg_guard]
@@ -157,17 +159,18 @@ unsafe extern "C-unwind" fn check_owned_shards(
 ) -> bool {
     // SAFETY: the server passes pointers to the value, a C string or null, and to the `extra`.
     unsafe {
-        let ranges = match shards::parse(&given(*value)) {
+        let ranges = match shards::parse(&text_or_empty(*value)) {
             Ok(ranges) if ranges.is_empty() => return true,
             Ok(ranges) => ranges,
-            Err(_) if is_in_force_already(source) => Vec::new(),
+            Err(_) if cannot_be_rejected(source) => Vec::new(),
             Err(invalid) => return reject(&invalid),
         };
-        let owned = allocate(size_of::<Owned>() + size_of_val(&*ranges)).cast::<Owned>();
+        let owned =
+            guc_malloc(size_of::<OwnedRanges>() + size_of_val(&*ranges)).cast::<OwnedRanges>();
         if owned.is_null() {
             return false;
         }
-        owned.write(Owned { ranges: ranges.len() });
+        owned.write(OwnedRanges { count: ranges.len() });
         ptr::copy_nonoverlapping(ranges.as_ptr(), owned.add(1).cast(), ranges.len());
         *extra = owned.cast();
         true
@@ -182,12 +185,12 @@ unsafe extern "C-unwind" fn check_allowed_hosts(
 ) -> bool {
     // SAFETY: as for check_owned_shards().
     unsafe {
-        match hosts::parse(&given(*value)) {
+        match hosts::parse(&text_or_empty(*value)) {
             Ok(hosts) if hosts.is_empty() || hosts::contains(&hosts, &host_name()) => return true,
-            Err(invalid) if !is_in_force_already(source) => return reject(&invalid),
+            Err(invalid) if !cannot_be_rejected(source) => return reject(&invalid),
             _ => {}
         }
-        let foreign = allocate(size_of::<ForeignHost>()).cast::<ForeignHost>();
+        let foreign = guc_malloc(size_of::<ForeignHost>()).cast::<ForeignHost>();
         if foreign.is_null() {
             return false;
         }
@@ -199,7 +202,7 @@ unsafe extern "C-unwind" fn check_allowed_hosts(
 
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_owned_shards(_value: *const c_char, extra: *mut c_void) {
-    OWNED.store(extra.cast(), Relaxed);
+    OWNED_RANGES.store(extra.cast(), Relaxed);
 }
 
 #[pg_guard]
@@ -212,7 +215,7 @@ unsafe extern "C-unwind" fn assign_allowed_hosts(_value: *const c_char, extra: *
 ///
 /// This holds for a value set before the library was loaded; for one that `ALTER DATABASE` or `ALTER ROLE` set
 /// while it was not loaded, which a new connection reads; and for a parallel worker, which copies its leader's.
-fn is_in_force_already(source: pg_sys::GucSource::Type) -> bool {
+fn cannot_be_rejected(source: pg_sys::GucSource::Type) -> bool {
     use pg_sys::GucSource::{PGC_S_DATABASE_USER, PGC_S_GLOBAL};
     // SAFETY: a plain global of the backend.
     let is_parallel_worker = unsafe { pg_sys::ParallelWorkerNumber >= 0 };
@@ -223,7 +226,7 @@ fn is_in_force_already(source: pg_sys::GucSource::Type) -> bool {
 
 /// # Safety
 /// `value` is null or a C string.
-unsafe fn given(value: *const c_char) -> String {
+unsafe fn text_or_empty(value: *const c_char) -> String {
     // SAFETY: as the caller promises.
     if value.is_null() { String::new() } else { unsafe { text(value) } }
 }
@@ -233,13 +236,13 @@ unsafe fn given(value: *const c_char) -> String {
 fn reject(invalid: &InvalidSetting) -> bool {
     // SAFETY: the server reads the strings right after the hook, and clears the context with the error.
     unsafe {
-        pg_sys::GUC_check_errdetail_string = in_error_context(&invalid.wrong);
-        pg_sys::GUC_check_errhint_string = in_error_context(invalid.allowed);
+        pg_sys::GUC_check_errdetail_string = copy_to_error_context(&invalid.detail);
+        pg_sys::GUC_check_errhint_string = copy_to_error_context(invalid.hint);
     }
     false
 }
 
-fn in_error_context(message: &str) -> *mut c_char {
+fn copy_to_error_context(message: &str) -> *mut c_char {
     let message = CString::new(message).unwrap_or_default();
     // SAFETY: the context lives as long as the process.
     unsafe { pg_sys::MemoryContextStrdup(pg_sys::ErrorContext, message.as_ptr()) }
@@ -249,7 +252,7 @@ fn in_error_context(message: &str) -> *mut c_char {
 ///
 /// # Safety
 /// As `malloc()`.
-unsafe fn allocate(size: usize) -> *mut c_void {
+unsafe fn guc_malloc(size: usize) -> *mut c_void {
     // SAFETY: as the caller promises.
     unsafe {
         #[cfg(feature = "pg15")]

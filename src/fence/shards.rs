@@ -2,13 +2,13 @@
 
 #![forbid(unsafe_code)]
 
-use super::{InvalidSetting, elements, refuse_length};
+use super::{InvalidSetting, check_length, elements};
 use pg_snowflake_core::excerpt::excerpt;
 
 /// The highest shard id in SQL, where it is an `int`.
 const MAX_SHARD: u32 = i32::MAX as u32;
 
-const ALLOWED: &str = "Specify shard IDs and ranges, separated by commas, such as \"5\" or \"0-127, 300\". \
+const HINT: &str = "Specify shard IDs and ranges, separated by commas, such as \"5\" or \"0-127, 300\". \
                        An empty string allows all shards.";
 
 /// The shards from `first` to `last`, inclusive.
@@ -23,8 +23,9 @@ pub struct Range {
 
 /// The shards that `text` lists, as ascending ranges with gaps between them; none if it is blank.
 pub fn parse(text: &str) -> Result<Vec<Range>, InvalidSetting> {
-    refuse_length(text, ALLOWED)?;
-    let mut ranges = elements(text).map(range).collect::<Result<Vec<Range>, InvalidSetting>>()?;
+    check_length(text, HINT)?;
+    let mut ranges =
+        elements(text).map(parse_range).collect::<Result<Vec<Range>, InvalidSetting>>()?;
     ranges.sort_unstable();
     ranges.dedup_by(|later, earlier| {
         let touches = later.first <= earlier.last.saturating_add(1);
@@ -42,7 +43,7 @@ pub fn contains(ranges: &[Range], shard: u32) -> bool {
     after.checked_sub(1).is_some_and(|index| shard <= ranges[index].last)
 }
 
-fn range(element: &str) -> Result<Range, InvalidSetting> {
+fn parse_range(element: &str) -> Result<Range, InvalidSetting> {
     if element.is_empty() {
         return invalid("The list has an empty element.".into());
     }
@@ -53,20 +54,20 @@ fn range(element: &str) -> Result<Range, InvalidSetting> {
         ));
     }
     let Some((first, last)) = element.split_once('-') else {
-        let shard = shard(element)?;
+        let shard = parse_shard(element)?;
         return Ok(Range { first: shard, last: shard });
     };
     if last.trim().is_empty() {
         return invalid(format!("\"{}\" lacks the last shard of its range.", excerpt(element)));
     }
-    let range = Range { first: shard(first.trim())?, last: shard(last.trim())? };
+    let range = Range { first: parse_shard(first.trim())?, last: parse_shard(last.trim())? };
     if range.first > range.last {
         return invalid(format!("\"{}\" ends before it begins.", excerpt(element)));
     }
     Ok(range)
 }
 
-fn shard(text: &str) -> Result<u32, InvalidSetting> {
+fn parse_shard(text: &str) -> Result<u32, InvalidSetting> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return invalid(format!("\"{}\" is not a shard ID.", excerpt(text)));
     }
@@ -79,8 +80,8 @@ fn shard(text: &str) -> Result<u32, InvalidSetting> {
     }
 }
 
-fn invalid<T>(wrong: String) -> Result<T, InvalidSetting> {
-    Err(InvalidSetting { wrong, allowed: ALLOWED })
+fn invalid<T>(detail: String) -> Result<T, InvalidSetting> {
+    Err(InvalidSetting { detail, hint: HINT })
 }
 
 #[cfg(test)]
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_and_ranges_are_read() {
+    fn shards_and_ranges_are_parsed() {
         let cases: [(&str, &[(u32, u32)]); 10] = [
             ("", &[]),
             ("  ", &[]),
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn an_error_says_what_is_wrong() {
         let cases = [
             (",", "an empty element"),
             ("5,", "an empty element"),
@@ -133,29 +134,29 @@ mod tests {
             ("2147483648", "too large"),
             ("99999999999999999999", "too large"),
         ];
-        for (text, wrong) in cases {
+        for (text, detail) in cases {
             let invalid = parse(text).expect_err(text);
-            assert!(invalid.wrong.contains(wrong), "{text:?}: {}", invalid.wrong);
+            assert!(invalid.detail.contains(detail), "{text:?}: {}", invalid.detail);
         }
     }
 
     proptest! {
         #[test]
-        fn exactly_the_named_shards_are_in_the_set(
+        fn a_list_contains_exactly_its_shards(
             ends in prop::collection::vec((0_u32..60, 0_u32..8), 1..8),
             shard in 0_u32..80,
         ) {
             let text: Vec<String> =
                 ends.iter().map(|(first, more)| format!("{first}-{}", first + more)).collect();
             let ranges = parse(&text.join(",")).unwrap();
-            let is_named = ends.iter().any(|&(first, more)| (first..=first + more).contains(&shard));
-            prop_assert_eq!(contains(&ranges, shard), is_named);
+            let is_listed = ends.iter().any(|&(first, more)| (first..=first + more).contains(&shard));
+            prop_assert_eq!(contains(&ranges, shard), is_listed);
             let has_gaps = |pair: &[Range]| pair[0].last + 1 < pair[1].first;
             prop_assert!(ranges.windows(2).all(has_gaps), "{:?}", ranges);
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "[-0-9, a]{0,24}|\\PC{0,12}") {
+        fn parse_never_panics(text in "[-0-9, a]{0,24}|\\PC{0,12}") {
             if let Ok(ranges) = parse(&text) {
                 // No element, no shard: a value never allows more than it lists.
                 prop_assert_eq!(ranges.is_empty(), text.trim().is_empty());

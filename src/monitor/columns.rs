@@ -1,6 +1,6 @@
 //! The view `snowflake_columns`: the columns whose defaults generate ids.
 
-use super::status::{Status, end_of, status, summary};
+use super::status::{Status, layout_end, status, summary};
 use super::stored_expression::{
     GeneratorCall, LONGEST_TEXT, ShardArgument, StoredExpression, Unreadable,
 };
@@ -62,7 +62,7 @@ fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
         last_id_at,
         lead,
         ids_left,
-        layout.map(end_of),
+        layout.map(layout_end),
         shard_error.or(error).and_then(String::into_datum),
     ])
 }
@@ -71,7 +71,7 @@ fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
 fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
     let (Some(relid), Some(layout)) = (sequence, layout) else { return Status::unknown(None) };
     // Check this without opening the relation: opening a view reads its query, which may be nested too deeply.
-    if is_something_else(relid) {
+    if is_non_sequence_relation(relid) {
         return Status::unknown(Some(summary(Error::NotASequence, relid)));
     }
     const MODE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
@@ -92,7 +92,7 @@ fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
 }
 
 /// Whether this is a relation other than a sequence.
-fn is_something_else(relid: pg_sys::Oid) -> bool {
+fn is_non_sequence_relation(relid: pg_sys::Oid) -> bool {
     // SAFETY: takes any OID.
     !matches!(unsafe { pg_sys::get_rel_relkind(relid) } as u8, 0 | pg_sys::RELKIND_SEQUENCE)
 }
@@ -107,10 +107,10 @@ fn shard_id(shard: ShardArgument) -> Option<i32> {
 
 /// The error that a call for that shard would raise on this server.
 fn shard_error(shard: ShardArgument, layout: Layout) -> Option<Error> {
-    let given = match shard {
+    let shard_id = match shard {
         ShardArgument::Constant(shard) => Some(shard),
         ShardArgument::CurrentShard => None,
-        ShardArgument::Unknown => return fence::permit_any().err().map(Error::Barred),
+        ShardArgument::Unknown => return fence::check_any_shard().err().map(Error::Fence),
     };
-    shard::permitted(given, layout).err()
+    shard::permitted(shard_id, layout).err()
 }

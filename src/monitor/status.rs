@@ -49,7 +49,7 @@ fn snowflake_sequence_status(seq: pg_sys::Oid, layout: SqlLayout) -> NullableRes
         last_id_at,
         lead,
         ids_left,
-        Some(end_of(layout)),
+        Some(layout_end(layout)),
         data.state.map(|state| state.last_value.into()),
         data.state.map(|state| state.is_called.into()),
         Some(data.definition.cache.into()),
@@ -87,21 +87,21 @@ pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status
         last_id_at: headroom.and_then(|headroom| headroom.last_us).map(timestamptz),
         lead: headroom.map(|headroom| interval(headroom.lead_us)),
         ids_left: headroom.map(|headroom| headroom.ids_left.into()),
-        error: error(data, layout, now).map(|error| summary(error, relid)),
+        error: nextval_error(data, layout, now).map(|error| summary(error, relid)),
     }
 }
 
 /// The error that a call for an id would raise. It is the same decision from the same numbers, but ignores what
 /// this session has fetched, and whether it may call.
-fn error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error> {
-    if let Err(barred) = fence::permit_any() {
-        return Some(Error::Barred(barred));
+fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error> {
+    if let Err(error) = fence::check_any_shard() {
+        return Some(Error::Fence(error));
     }
-    if let Err(unfit) = data.definition.check() {
-        return Some(unfit);
+    if let Err(error) = data.definition.check() {
+        return Some(error);
     }
     let max_value = data.definition.max_value;
-    let request = Request { layout, policy: settings::policy(), now, taken: None };
+    let request = Request { layout, policy: settings::policy(), now, highest_fetched: None };
     match counter::advance(data.state?, max_value, 1, request) {
         Decision::Refuse(refusal) => Some(Error::Refused(refusal, layout)),
         Decision::Issue(_) | Decision::Wait { .. } => None,
@@ -114,6 +114,6 @@ pub fn summary(error: Error, relid: pg_sys::Oid) -> String {
 }
 
 /// The instant at which a layout ends.
-pub fn end_of(layout: Layout) -> pg_sys::Datum {
+pub fn layout_end(layout: Layout) -> pg_sys::Datum {
     timestamptz(layout.instant_of(layout.max_tick().saturating_add(1)))
 }

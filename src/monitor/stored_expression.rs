@@ -92,7 +92,7 @@ impl StoredExpression {
         }
         // SAFETY: as above.
         let text = unsafe { pg_sys::text_to_cstring(self.0.cast_mut_ptr()) };
-        unless_too_deep(|| {
+        catch_too_deep(|| {
             let mut functions = Vec::new();
             // SAFETY: nodeToString() wrote the text, and the tree is the server's own. An ERROR, for a tree
             // that is too deep, jumps over the walker's frames, which own nothing.
@@ -114,7 +114,7 @@ impl StoredExpression {
 /// freed with the query, and takes no lock, pin or reference that a rollback would have to release. The
 /// position in the text that stringToNode() keeps in a global is set again by its next call. Only
 /// check_stack_depth() raises this SQLSTATE there. All other errors propagate, including a cancellation.
-fn unless_too_deep<T>(read: impl FnOnce() -> T) -> Result<T, Unreadable> {
+fn catch_too_deep<T>(read: impl FnOnce() -> T) -> Result<T, Unreadable> {
     PgTryBuilder::new(AssertUnwindSafe(|| Ok(read())))
         .catch_when(PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX, |_| Err(Unreadable::TooDeep))
         .execute()
@@ -157,7 +157,7 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
     // SAFETY: as the caller promises; the arguments are of the types that the generators are declared with.
     unsafe {
         let funcid = (*function).funcid;
-        if !is_ours(funcid, c"snowflake_nextval", extension) {
+        if !is_extension_function(funcid, c"snowflake_nextval", extension) {
             return None;
         }
         match *arguments(function).as_slice() {
@@ -218,7 +218,9 @@ unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> ShardArgumen
         let is_setting =
             as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr).is_some_and(|function| {
                 (*function).args.is_null()
-                    && CURRENT_SHARD.iter().any(|name| is_ours((*function).funcid, name, extension))
+                    && CURRENT_SHARD
+                        .iter()
+                        .any(|name| is_extension_function((*function).funcid, name, extension))
             });
         if is_setting {
             return ShardArgument::CurrentShard;
@@ -250,22 +252,22 @@ unsafe fn integer(mut node: *mut pg_sys::Node) -> Option<i64> {
             if !INTEGER_CASTS.contains(&(*cast).funcid.to_u32()) {
                 return None;
             }
-            smallest = smaller(smallest, (*cast).funcresulttype);
+            smallest = smaller_type(smallest, (*cast).funcresulttype);
             node = (*(*(*cast).args).elements).ptr_value.cast();
         }
         let value = constant(node)?.value() as i64;
-        narrowed(narrowed(value, pg_sys::exprType(node))?, smallest)
+        checked_cast(checked_cast(value, pg_sys::exprType(node))?, smallest)
     }
 }
 
 /// The smaller of two integer types.
-fn smaller(a: pg_sys::Oid, b: pg_sys::Oid) -> pg_sys::Oid {
+fn smaller_type(a: pg_sys::Oid, b: pg_sys::Oid) -> pg_sys::Oid {
     let by_size = [pg_sys::INT2OID, pg_sys::INT4OID];
     by_size.into_iter().find(|&typid| typid == a || typid == b).unwrap_or(pg_sys::INT8OID)
 }
 
 /// The value, if it fits the integer type.
-fn narrowed(value: i64, typid: pg_sys::Oid) -> Option<i64> {
+fn checked_cast(value: i64, typid: pg_sys::Oid) -> Option<i64> {
     match typid {
         pg_sys::INT2OID => i16::try_from(value).ok().map(Into::into),
         pg_sys::INT4OID => i32::try_from(value).ok().map(Into::into),
@@ -299,7 +301,11 @@ const C_LANGUAGE: u32 = 13;
 ///
 /// The extension's owner may add functions to the extension with any arguments. None of them is in C, which
 /// takes a superuser.
-unsafe fn is_ours(function: pg_sys::Oid, name: &CStr, extension: pg_sys::Oid) -> bool {
+unsafe fn is_extension_function(
+    function: pg_sys::Oid,
+    name: &CStr,
+    extension: pg_sys::Oid,
+) -> bool {
     // SAFETY: both take any OID, and the name is null or a C string.
     unsafe {
         let found = pg_sys::get_func_name(function);

@@ -33,7 +33,7 @@ type Location = [Nullable; 5];
 /// thousands of levels do not fill the lock table.
 fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
     // The parent, and the column that it is partitioned by.
-    let mut above: Option<(PartitionedTable, CString)> = None;
+    let mut parent: Option<(PartitionedTable, CString)> = None;
     loop {
         pgrx::check_for_interrupts!();
         if let Some(location) = location_of_unpartitioned(relid) {
@@ -41,14 +41,14 @@ fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
         }
         let table = PartitionedTable::open(relid);
         let key = table.key();
-        let same_as_above =
-            |column: &CString| above.as_ref().is_none_or(|(_, above)| above == column);
-        let column = key.as_ref().and_then(PartitionKey::id_column).filter(same_as_above);
-        let (Some(key), Some(column)) = (key, column) else { not_by_id_alone(relid) };
-        refuse_another_layout(relid, &key, layout);
+        let is_same_column =
+            |column: &CString| parent.as_ref().is_none_or(|(_, of_parent)| of_parent == column);
+        let column = key.as_ref().and_then(PartitionKey::id_column).filter(is_same_column);
+        let (Some(key), Some(column)) = (key, column) else { not_partitioned_by_id(relid) };
+        check_layout(relid, &key, layout);
         let Some(partition) = key.partition_of(id) else { return [None; 5] };
         // This releases the lock on the parent.
-        above = Some((table, column));
+        parent = Some((table, column));
         relid = partition;
     }
 }
@@ -74,7 +74,7 @@ fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
     }
 }
 
-fn refuse_another_layout(relid: pg_sys::Oid, key: &PartitionKey, layout: &Layout) {
+fn check_layout(relid: pg_sys::Oid, key: &PartitionKey, layout: &Layout) {
     let Some(class) = key.class().filter(|class| !class.reads(layout)) else { return };
     let OperatorClass { name, .. } = class;
     Report {
@@ -120,7 +120,7 @@ fn inherited(relid: pg_sys::Oid) -> ! {
     .raise()
 }
 
-fn not_by_id_alone(relid: pg_sys::Oid) -> ! {
+fn not_partitioned_by_id(relid: pg_sys::Oid) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
         message: format!(

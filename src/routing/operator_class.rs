@@ -25,7 +25,7 @@ use pgrx::prelude::*;
 const HASH_PARTITION_SEED: u64 = 0x7A5B_2236_7996_DCFD;
 
 /// What `hash_combine64` (common/hashfn.h) adds to the hash of a single key.
-const COMBINED_WITH_NOTHING: u64 = 0x49A0_F4DD_15E5_A8E3;
+const HASH_COMBINE_ADDEND: u64 = 0x49A0_F4DD_15E5_A8E3;
 
 /// An operator class, defined by where it reads the shard of an id.
 pub struct OperatorClass {
@@ -64,7 +64,7 @@ pub fn place_of_shard(layout: &Layout) -> String {
 /// `f(id, seed)` such that core's hash of a partition key is the id's shard.
 fn shard_hash(layout: &Layout, id: i64, seed: i64) -> i64 {
     if seed as u64 == HASH_PARTITION_SEED {
-        return u64::from(layout.split(id).shard).wrapping_sub(COMBINED_WITH_NOTHING) as i64;
+        return u64::from(layout.split(id).shard).wrapping_sub(HASH_COMBINE_ADDEND) as i64;
     }
     // SAFETY: two bigints in, one out, as hashint8extended() has it; it returns no null.
     unsafe {

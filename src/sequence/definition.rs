@@ -1,7 +1,7 @@
 //! The row of a sequence in `pg_sequence`, and whether the sequence can hold a counter.
 
 use super::sys::{self, FormData_pg_sequence};
-use crate::error::{Error, Unfit};
+use crate::error::{Error, UnsupportedOption};
 use pgrx::pg_sys;
 
 /// The options of CREATE SEQUENCE that matter here.
@@ -20,11 +20,11 @@ impl Definition {
     /// Returns an error if the sequence cannot hold a counter with these options.
     pub fn check(self) -> Result<(), Error> {
         if self.typid != pg_sys::INT8OID {
-            Err(Error::UnfitSequence(Unfit::DataType(self.typid)))
+            Err(Error::UnusableSequence(UnsupportedOption::DataType(self.typid)))
         } else if self.increment != 1 {
-            Err(Error::UnfitSequence(Unfit::Increment(self.increment)))
+            Err(Error::UnusableSequence(UnsupportedOption::Increment(self.increment)))
         } else if self.cycle {
-            Err(Error::UnfitSequence(Unfit::Cycle))
+            Err(Error::UnusableSequence(UnsupportedOption::Cycle))
         } else {
             Ok(())
         }

@@ -34,7 +34,7 @@
 //!   is marked dirty before the redo pointer is read.
 
 use super::definition::Definition;
-use super::page::{LockedPage, lock_seq_tuple, read_seq_tuple, write_seq_tuple};
+use super::page::{lock_seq_tuple, read_seq_tuple, write_seq_tuple};
 use super::seq_table::{PassedChecks, RecentPage, SeqTableData};
 use super::{backend_clock, invalidation, sys};
 use crate::error::Error;
@@ -124,10 +124,14 @@ unsafe fn nextval_of_open_sequence(
         let locator = sys::relation_locator(seqrel);
         elm.recent_page =
             RecentPage { catalog_version, locator, buffer: locked.buffer, definition };
-        let decision = decide(locked, definition, fetch, &request);
+        let count = match fetch {
+            Fetch::One => definition.cache,
+            Fetch::Batch(count) => count,
+        };
+        let decision = counter::advance(locked.state(), definition.max_value, count, request);
         if let Decision::Issue(run) = decision {
-            let logged_as = sys::RelationNeedsWAL(seqrel).then_some(locator);
-            write_seq_tuple(locked, run, definition.max_value, request.layout, logged_as);
+            let wal_locator = sys::RelationNeedsWAL(seqrel).then_some(locator);
+            write_seq_tuple(locked, run, definition.max_value, request.layout, wal_locator);
         }
         locked.release();
 
@@ -139,7 +143,7 @@ unsafe fn nextval_of_open_sequence(
                 Ok(Outcome::Fetched(Run { first, last: first }))
             }
             Decision::Issue(run) => {
-                elm.taken = Some((request.layout, run.last));
+                elm.highest_fetched = Some((request.layout, run.last));
                 Ok(Outcome::Fetched(run))
             }
         }
@@ -175,10 +179,11 @@ pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i6
         }
         let locked = lock_seq_tuple(buffer).ok()?;
         let request = elm.request(*layout, now);
-        let counter = match decide(locked, definition, Fetch::One, &request) {
+        let Definition { max_value, cache, .. } = definition;
+        let counter = match counter::advance(locked.state(), max_value, cache, request) {
             Decision::Issue(run) => {
                 // Checks are kept only for a sequence that every transaction logs.
-                write_seq_tuple(locked, run, definition.max_value, *layout, Some(locator));
+                write_seq_tuple(locked, run, max_value, *layout, Some(locator));
                 Some(save_in_cache(elm, run, *layout))
             }
             _ => None,
@@ -202,27 +207,9 @@ fn next_cached(elm: &mut SeqTableData, layout: &Layout, now: Now) -> Option<i64>
 /// Returns the first counter of the run, and caches the rest for later calls.
 fn save_in_cache(elm: &mut SeqTableData, run: Run, layout: Layout) -> i64 {
     let Run { first, last, .. } = run;
-    elm.taken = Some((layout, last));
+    elm.highest_fetched = Some((layout, last));
     elm.cached = Cached { layout, next: first, last }.rest();
     first
-}
-
-/// Decides by the state on the page.
-///
-/// # Safety
-/// The page is locked.
-unsafe fn decide(
-    locked: LockedPage,
-    definition: Definition,
-    fetch: Fetch,
-    request: &Request,
-) -> Decision {
-    let count = match fetch {
-        Fetch::One => definition.cache,
-        Fetch::Batch(count) => count,
-    };
-    // SAFETY: the page is locked.
-    unsafe { counter::advance(locked.state(), definition.max_value, count, *request) }
 }
 
 /// The last id of the sequence in this session, with core's checks.
@@ -239,7 +226,7 @@ pub unsafe fn currval_oid(elm: &mut SeqTableData) -> Result<i64, Error> {
             return Err(Error::PermissionDenied { either: ["USAGE", "SELECT"] });
         }
     }
-    if elm.last_valid { Ok(elm.last) } else { Err(Error::NoIdYet) }
+    if elm.last_valid { Ok(elm.last) } else { Err(Error::CurrvalUndefined) }
 }
 
 /// A locked and open sequence.

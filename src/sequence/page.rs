@@ -39,8 +39,8 @@ impl LockedPage {
         unsafe { (*self.data).state() }
     }
 
-    fn record(self) -> *mut Record {
-        self.page.wrapping_add(Record::OFFSET).cast()
+    fn coverage_record(self) -> *mut CoverageRecord {
+        self.page.wrapping_add(CoverageRecord::OFFSET).cast()
     }
 
     /// The last counter covered by a record of ours that replay would find.
@@ -53,7 +53,7 @@ impl LockedPage {
         // SAFETY: as the caller promises.
         unsafe {
             let lsn = sys::PageGetLSN(self.page);
-            let record = *self.record();
+            let record = *self.coverage_record();
             let is_of_this_page = record.lsn == lsn && record.storage == storage;
             (is_of_this_page && lsn > sys::GetRedoRecPtr()).then_some(record.last_value)
         }
@@ -91,7 +91,7 @@ type Storage = [u32; 3];
 /// else, has a different LSN or storage.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Record {
+struct CoverageRecord {
     /// The last counter covered.
     last_value: i64,
     /// The page's LSN when the record was written.
@@ -102,15 +102,16 @@ struct Record {
     unused: u32,
 }
 
-impl Record {
+impl CoverageRecord {
     /// The offset on the page: the header and one line pointer, MAXALIGNed.
     const OFFSET: usize = 32;
 }
 
 const _: () = assert!(
-    offset_of!(pg_sys::PageHeaderData, pd_linp) + size_of::<pg_sys::ItemIdData>() <= Record::OFFSET
+    offset_of!(pg_sys::PageHeaderData, pd_linp) + size_of::<pg_sys::ItemIdData>()
+        <= CoverageRecord::OFFSET
 );
-const _: () = assert!(size_of::<Record>() == 32 && align_of::<Record>() == 8);
+const _: () = assert!(size_of::<CoverageRecord>() == 32 && align_of::<CoverageRecord>() == 8);
 
 /// Reads and locks the page: `read_seq_tuple()`.
 ///
@@ -174,7 +175,7 @@ unsafe fn clear_xmax(buffer: pg_sys::Buffer, tuple: pg_sys::HeapTupleHeader) {
 }
 
 /// Logs how far the counter may advance, if a record is due, and then writes where it is after the run.
-/// `logged_as` is the storage that the record names; `None` if the sequence is not logged.
+/// `wal_locator` is the storage that the record names; `None` if the sequence is not logged.
 ///
 /// # Safety
 /// The page is still locked.
@@ -183,7 +184,7 @@ pub unsafe fn write_seq_tuple(
     run: Run,
     max_value: i64,
     layout: Layout,
-    logged_as: Option<sys::RelFileLocator>,
+    wal_locator: Option<sys::RelFileLocator>,
 ) {
     // SAFETY: the page is locked exclusively; nothing in the critical section can fail but XLogInsert(), which
     // PANICs by itself.
@@ -191,7 +192,7 @@ pub unsafe fn write_seq_tuple(
         // Before the redo pointer is read (see covered()) and before XLogInsert() (see SyncOneBuffer()). The
         // lock keeps others from seeing a partial change.
         sys::MarkBufferDirty(locked.buffer);
-        let Some(locator) = logged_as else {
+        let Some(locator) = wal_locator else {
             // Core sets log_cnt here too, but no record would cover it once the sequence is logged (SET LOGGED,
             // or commit under wal_level minimal).
             locked.set_tuple(run.last, 0);
@@ -213,7 +214,8 @@ pub unsafe fn write_seq_tuple(
             locked.set_tuple(coverage.last, 0);
             let lsn = log_seq_tuple(locator, locked);
             sys::PageSetLSN(locked.page, lsn);
-            *locked.record() = Record { last_value: coverage.last, lsn, storage, unused: 0 };
+            *locked.coverage_record() =
+                CoverageRecord { last_value: coverage.last, lsn, storage, unused: 0 };
         }
         locked.set_tuple(run.last, log_cnt);
         sys::END_CRIT_SECTION();

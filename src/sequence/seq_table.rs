@@ -32,7 +32,7 @@ pub struct SeqTableData {
     /// it, which voids `cached`.
     pub pg_sequence_version: u64,
     /// The highest counter that this session has fetched, and its layout.
-    pub taken: Option<(Layout, i64)>,
+    pub highest_fetched: Option<(Layout, i64)>,
     /// The checks that have passed and need not be repeated.
     pub passed_checks: PassedChecks,
     /// The buffer of the page, and the limits of its counters.
@@ -82,8 +82,11 @@ pub struct RecentPage {
 impl SeqTableData {
     /// The request for a counter of the sequence at this moment.
     pub fn request(&self, layout: Layout, now: Now) -> Request {
-        let taken = self.taken.and_then(|(of, counter)| (of == layout).then_some(counter));
-        Request { layout, policy: settings::policy(), now, taken }
+        let highest_fetched = match self.highest_fetched {
+            Some((of, counter)) if of == layout => Some(counter),
+            _ => None,
+        };
+        Request { layout, policy: settings::policy(), now, highest_fetched }
     }
 
     /// Records the id that is returned.
@@ -182,7 +185,8 @@ pub unsafe fn with_found_entry<T>(
     unsafe { SEQHASHTAB.with(|table| f(table.find(relid)?)) }
 }
 
-/// `ResetSequenceCaches()`, for DISCARD. Unlike core's, it keeps `taken`, so that the session never repeats an id.
+/// `ResetSequenceCaches()`, for DISCARD. Unlike core's, it keeps `highest_fetched`, so that the session never
+/// repeats an id.
 pub fn reset_sequence_caches() {
     // SAFETY: no entry is in use while a utility command runs.
     unsafe { SEQHASHTAB.with(|table| table.entries.iter_mut().for_each(SeqTableData::reset)) }
@@ -193,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sequence_has_an_entry_of_its_own() {
+    fn every_sequence_has_its_own_entry() {
         let mut table =
             SeqHashTab { indexes: HashMap::default(), entries: Vec::new(), last_used_seq: None };
         // Neighbours, and OIDs that differ in their high bits only.

@@ -51,9 +51,9 @@ impl Setting {
     /// Defines the setting by calling `define` with its name, and records whether this session masks the
     /// server's value. Every setting of the extension is defined by this function.
     pub fn define(self, define: impl FnOnce(&'static CStr)) {
-        let was_given_by_the_client = self.starts_from_the_client();
+        let was_set_by_client = self.is_reset_source_client();
         define(self.name());
-        if was_given_by_the_client && !self.starts_from_the_client() {
+        if was_set_by_client && !self.is_reset_source_client() {
             MASKED.fetch_or(self.bit(), Relaxed);
         }
     }
@@ -85,7 +85,7 @@ impl Setting {
     }
 
     /// Whether the reset value came with the connection.
-    fn starts_from_the_client(self) -> bool {
+    fn is_reset_source_client(self) -> bool {
         self.variable().is_some_and(|found| {
             // SAFETY: as for source().
             unsafe { (*found).reset_source == pg_sys::GucSource::PGC_S_CLIENT }
@@ -101,10 +101,10 @@ impl Setting {
             let all = std::slice::from_raw_parts(pg_sys::get_guc_variables(), count);
             let name = self.name().to_bytes();
             // As in guc_name_compare(): a placeholder keeps the spelling with which it was set.
-            let is_it = |found: &*mut pg_sys::config_generic| {
+            let has_this_name = |found: &*mut pg_sys::config_generic| {
                 CStr::from_ptr((**found).name).to_bytes().eq_ignore_ascii_case(name)
             };
-            all.iter().copied().find(is_it)
+            all.iter().copied().find(has_this_name)
         }
         // SAFETY: a C string; nothing is created, and no error is raised if there is no such setting.
         #[cfg(not(feature = "pg15"))]

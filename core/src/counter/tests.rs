@@ -16,7 +16,7 @@ const NOW_TICK: i64 = INSTAGRAM.tick_at(NOW_US);
 
 const DEFAULTS: Policy = Policy { max_lead_us: 100 * MS, max_wait_us: 1_000 * MS };
 
-fn used(last_value: i64) -> State {
+fn called(last_value: i64) -> State {
     State { last_value, is_called: true }
 }
 
@@ -33,7 +33,12 @@ fn ask_for(count: i64, state: State, now: Now) -> Decision {
 }
 
 fn ask_under(policy: Policy, count: i64, state: State, now: Now) -> Decision {
-    advance(state, i64::MAX, count, Request { layout: INSTAGRAM, policy, now, taken: None })
+    advance(
+        state,
+        i64::MAX,
+        count,
+        Request { layout: INSTAGRAM, policy, now, highest_fetched: None },
+    )
 }
 
 fn coverage(run: Run, covered: Option<i64>) -> Coverage {
@@ -58,31 +63,31 @@ fn the_first_counter_of_a_fresh_sequence_has_seq_1() {
 }
 
 #[test]
-fn the_clock_ahead_is_jumped_to_and_seq_goes_on_rotating() {
-    assert_eq!(issued(ask(used(123_456), at(NOW_US))).first, counter(NOW_TICK, 123_457 % 1024));
+fn behind_the_clock_the_counter_jumps_to_its_tick_and_seq_continues() {
+    assert_eq!(issued(ask(called(123_456), at(NOW_US))).first, counter(NOW_TICK, 123_457 % 1024));
 }
 
 #[test]
-fn in_the_same_tick_the_counter_goes_up_by_one() {
-    let state = used(counter(NOW_TICK, 7));
+fn within_a_tick_the_counter_increases_by_one() {
+    let state = called(counter(NOW_TICK, 7));
     assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK, 8));
 }
 
 #[test]
 fn a_full_tick_carries_into_the_next() {
-    let state = used(counter(NOW_TICK, 1023));
+    let state = called(counter(NOW_TICK, 1023));
     assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK + 1, 0));
 }
 
 #[test]
-fn a_lead_within_the_limit_is_held() {
-    let state = used(counter(NOW_TICK + 100, 7));
+fn a_lead_within_the_limit_is_kept() {
+    let state = called(counter(NOW_TICK + 100, 7));
     assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK + 100, 8));
 }
 
 #[test]
-fn a_lead_over_the_limit_waits_for_the_tick_that_permits_it() {
-    let state = used(counter(NOW_TICK + 500, 7));
+fn a_lead_above_the_limit_waits_until_it_is_within_it() {
+    let state = called(counter(NOW_TICK + 500, 7));
     assert_eq!(ask(state, at(NOW_US)), Decision::Wait { us: 400 * MS });
     // Partway through a tick, the wait is shorter by the part that has passed.
     assert_eq!(ask(state, at(NOW_US + 300)), Decision::Wait { us: 400 * MS - 300 });
@@ -90,9 +95,9 @@ fn a_lead_over_the_limit_waits_for_the_tick_that_permits_it() {
 }
 
 #[test]
-fn a_wait_leaves_room_for_a_run_of_ids_where_the_lead_permits() {
+fn a_wait_has_a_minimum_unless_the_limits_are_lower() {
     let wait = |max_lead_us, max_wait_us| {
-        let one_tick_too_far = used(counter(NOW_TICK + max_lead_us / MS + 1, 7));
+        let one_tick_too_far = called(counter(NOW_TICK + max_lead_us / MS + 1, 7));
         ask_under(Policy { max_lead_us, max_wait_us }, 1, one_tick_too_far, at(NOW_US))
     };
     assert_eq!(wait(HOUR, HOUR), Decision::Wait { us: 5 * MS });
@@ -104,17 +109,17 @@ fn a_wait_leaves_room_for_a_run_of_ids_where_the_lead_permits() {
 }
 
 #[test]
-fn a_wait_over_the_limit_is_refused_with_its_figures() {
-    let state = used(counter(NOW_TICK + 3_600_000, 7));
+fn a_wait_above_the_limit_is_refused_with_its_figures() {
+    let state = called(counter(NOW_TICK + 3_600_000, 7));
     let refusal =
         Refusal::TooFarAhead { lead_us: HOUR, wait_us: HOUR - 100 * MS, ahead: Ahead::Sequence };
     assert_eq!(ask(state, at(NOW_US)), Decision::Refuse(refusal));
 }
 
 #[test]
-fn after_a_step_back_a_reset_sequence_starts_above_the_highest_tick_that_was_seen() {
+fn after_a_backward_step_a_reset_sequence_starts_above_the_high_water_mark() {
     let now = Now { reading_us: NOW_US - 50 * MS, high_water_us: NOW_US };
-    assert_eq!(issued(ask(used(1), now)).first, counter(NOW_TICK + 1, 2));
+    assert_eq!(issued(ask(called(1), now)).first, counter(NOW_TICK + 1, 2));
 
     let now = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
     let refusal = Refusal::TooFarAhead {
@@ -122,15 +127,15 @@ fn after_a_step_back_a_reset_sequence_starts_above_the_highest_tick_that_was_see
         wait_us: HOUR + MS - 100 * MS,
         ahead: Ahead::HighWater { step_us: HOUR },
     };
-    assert_eq!(ask(used(1), now), Decision::Refuse(refusal));
+    assert_eq!(ask(called(1), now), Decision::Refuse(refusal));
 }
 
 #[test]
-fn a_sequence_that_was_reset_within_a_tick_goes_on_above_what_the_session_took() {
-    let ask = |taken| {
+fn a_sequence_reset_within_a_tick_continues_above_what_the_session_fetched() {
+    let ask = |highest_fetched| {
         let now = at(NOW_US);
-        let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now, taken };
-        issued(advance(used(1), i64::MAX, 1, request)).first
+        let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now, highest_fetched };
+        issued(advance(called(1), i64::MAX, 1, request)).first
     };
     let clock = counter(NOW_TICK, 2);
     assert_eq!(ask(Some(counter(NOW_TICK, 500))), counter(NOW_TICK, 501));
@@ -141,12 +146,12 @@ fn a_sequence_that_was_reset_within_a_tick_goes_on_above_what_the_session_took()
 }
 
 #[test]
-fn a_step_that_the_backend_saw_is_named_as_the_cause_and_another_lead_is_not() {
+fn only_a_step_that_the_backend_has_seen_is_reported_as_the_cause() {
     let stepped_back = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
     let cause = |tick, now| {
         let policy = Policy { max_wait_us: 0, ..DEFAULTS };
-        let request = Request { layout: INSTAGRAM, policy, now, taken: None };
-        match advance(used(counter(tick, 7)), i64::MAX, 1, request) {
+        let request = Request { layout: INSTAGRAM, policy, now, highest_fetched: None };
+        match advance(called(counter(tick, 7)), i64::MAX, 1, request) {
             Decision::Refuse(Refusal::TooFarAhead { ahead, .. }) => ahead,
             other => panic!("{other:?}"),
         }
@@ -157,8 +162,8 @@ fn a_step_that_the_backend_saw_is_named_as_the_cause_and_another_lead_is_not() {
 }
 
 #[test]
-fn a_run_is_cut_where_the_lead_ends() {
-    let state = used(counter(NOW_TICK + 100, 1000));
+fn a_run_ends_at_the_limit_of_the_lead() {
+    let state = called(counter(NOW_TICK + 100, 1000));
     let run = issued(ask_for(64, state, at(NOW_US)));
     assert_eq!(
         (run.first, run.last),
@@ -170,20 +175,20 @@ fn a_run_is_cut_where_the_lead_ends() {
 fn a_clock_before_the_epoch_is_refused() {
     let epoch_us = INSTAGRAM.instant_of(0);
     let refusal = Refusal::ClockBeforeEpoch { us: 5 };
-    assert_eq!(ask(used(1), at(epoch_us - 5)), Decision::Refuse(refusal));
-    assert_eq!(issued(ask(used(1), at(epoch_us))).first, 2);
+    assert_eq!(ask(called(1), at(epoch_us - 5)), Decision::Refuse(refusal));
+    assert_eq!(issued(ask(called(1), at(epoch_us))).first, 2);
 }
 
 #[test]
-fn the_layouts_last_counter_is_issued_and_none_after_it() {
+fn no_counter_is_issued_after_the_last_of_the_layout() {
     let end_us = INSTAGRAM.instant_of(INSTAGRAM.max_tick());
     let last = INSTAGRAM.max_counter();
-    let run = issued(ask_for(64, used(last - 1), at(end_us)));
+    let run = issued(ask_for(64, called(last - 1), at(end_us)));
     assert_eq!(run, Run { first: last, last });
     assert_eq!(coverage(run, None), Coverage { last, is_new: true });
     assert_eq!(coverage(run, None).log_cnt(run), 0);
-    assert_eq!(ask(used(last), at(end_us)), Decision::Refuse(Refusal::LayoutUsedUp));
-    assert_eq!(ask(used(1), at(end_us + MS)), Decision::Refuse(Refusal::LayoutUsedUp));
+    assert_eq!(ask(called(last), at(end_us)), Decision::Refuse(Refusal::LayoutUsedUp));
+    assert_eq!(ask(called(1), at(end_us + MS)), Decision::Refuse(Refusal::LayoutUsedUp));
 }
 
 #[test]
@@ -191,9 +196,14 @@ fn the_end_of_bigint_is_issued_once() {
     // A layout without a shard whose last counter is the last bigint, as preset mastodon's is.
     let layout = Layout { time_bits: 48, shard_bits: 0, seq_bits: 16, ..INSTAGRAM };
     assert_eq!(layout.max_counter(), i64::MAX);
-    let ask = |last_value, taken| {
+    let ask = |last_value, highest_fetched| {
         let now = at(layout.instant_of(layout.max_tick()));
-        advance(used(last_value), i64::MAX, 1, Request { layout, policy: DEFAULTS, now, taken })
+        advance(
+            called(last_value),
+            i64::MAX,
+            1,
+            Request { layout, policy: DEFAULTS, now, highest_fetched },
+        )
     };
     assert_eq!(issued(ask(i64::MAX - 1, None)).first, i64::MAX);
     assert_eq!(ask(i64::MAX, None), Decision::Refuse(Refusal::LayoutUsedUp));
@@ -203,7 +213,7 @@ fn the_end_of_bigint_is_issued_once() {
 #[test]
 fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
     for last_value in [i64::MAX, i64::MAX - 1, INSTAGRAM.max_counter() + 1] {
-        let decision = ask(used(last_value), at(NOW_US));
+        let decision = ask(called(last_value), at(NOW_US));
         assert!(
             matches!(decision, Decision::Refuse(Refusal::TooFarAhead { .. })),
             "{last_value}: {decision:?}"
@@ -212,30 +222,31 @@ fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
 }
 
 #[test]
-fn a_maxvalue_below_the_counter_is_refused_with_both() {
-    let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now: at(NOW_US), taken: None };
+fn a_counter_above_maxvalue_is_refused_with_both() {
+    let request =
+        Request { layout: INSTAGRAM, policy: DEFAULTS, now: at(NOW_US), highest_fetched: None };
     assert_eq!(
-        advance(used(1), 1000, 1, request),
+        advance(called(1), 1000, 1, request),
         Decision::Refuse(Refusal::AboveMaxValue { counter: counter(NOW_TICK, 2), max_value: 1000 })
     );
 }
 
 #[test]
-fn a_record_covers_100_ms_and_is_written_when_it_no_longer_does() {
-    let first = issued(ask(used(1), at(NOW_US)));
+fn a_record_covers_100_ms() {
+    let first = issued(ask(called(1), at(NOW_US)));
     let covered = first.last + 102_400;
     assert_eq!(coverage(first, None), Coverage { last: covered, is_new: true });
 
-    let second = issued(ask(used(first.last), at(NOW_US + 99 * MS)));
+    let second = issued(ask(called(first.last), at(NOW_US + 99 * MS)));
     assert_eq!(coverage(second, Some(covered)), Coverage { last: covered, is_new: false });
 
-    let third = issued(ask(used(first.last), at(NOW_US + 101 * MS)));
+    let third = issued(ask(called(first.last), at(NOW_US + 101 * MS)));
     let anew = Coverage { last: third.last + 102_400, is_new: true };
     assert_eq!(coverage(third, Some(covered)), anew);
 }
 
 #[test]
-fn plain_nextval_may_take_what_is_covered_but_no_more_than_core_would_log() {
+fn log_cnt_is_what_is_covered_but_at_most_what_core_logs_ahead() {
     for (covered, log_cnt) in [(7, 0), (8, 1), (39, 32), (40, 32), (102_407, 32)] {
         let coverage = Coverage { last: covered, is_new: false };
         assert_eq!(coverage.log_cnt(Run { first: 5, last: 7 }), log_cnt, "{covered}");
@@ -324,11 +335,11 @@ struct Model {
     is_copied: bool,
     guards: [Guard; BACKENDS],
     caches: [Option<Cached>; BACKENDS],
-    taken: [Option<i64>; BACKENDS],
+    highest_fetched: [Option<i64>; BACKENDS],
     /// The highest counter issued since the sequence was reset.
     highest: Option<i64>,
     /// Every counter returned to a caller.
-    given: HashSet<i64>,
+    returned: HashSet<i64>,
 }
 
 impl Model {
@@ -344,9 +355,9 @@ impl Model {
             is_copied: false,
             guards: Default::default(),
             caches: Default::default(),
-            taken: Default::default(),
+            highest_fetched: Default::default(),
             highest: None,
-            given: HashSet::new(),
+            returned: HashSet::new(),
         }
     }
 
@@ -368,7 +379,7 @@ impl Model {
                 self.page = self.replayed.unwrap_or(self.page_on_disk);
                 self.guards = Default::default();
                 self.caches = Default::default();
-                self.taken = Default::default();
+                self.highest_fetched = Default::default();
             }
             Event::Discard => self.caches = Default::default(),
             Event::Reset => {
@@ -383,8 +394,12 @@ impl Model {
     fn ask(&mut self, backend: usize, count: i64) -> Result<(), TestCaseError> {
         // The monotonic clock matters only to the log, so it stands still here.
         let (now, _) = self.guards[backend].observe(self.clock_us, || 0);
-        let request =
-            Request { layout: INSTAGRAM, policy: self.policy, now, taken: self.taken[backend] };
+        let request = Request {
+            layout: INSTAGRAM,
+            policy: self.policy,
+            now,
+            highest_fetched: self.highest_fetched[backend],
+        };
         if let Some(cached) = self.caches[backend].take()
             && cached.is_usable(&INSTAGRAM, self.policy, now)
         {
@@ -392,7 +407,7 @@ impl Model {
             self.caches[backend] = cached.rest();
             self.is_within_the_lead(counter)?;
             prop_assert!(INSTAGRAM.tick_of(counter) >= INSTAGRAM.tick_at(self.clock_us));
-            return self.give(counter);
+            return self.return_to_caller(counter);
         }
 
         match advance(self.page.state, i64::MAX, count, request) {
@@ -405,13 +420,13 @@ impl Model {
                     self.log(coverage.last);
                     self.page.covered = Some(coverage.last);
                 }
-                self.page.state = used(run.last);
+                self.page.state = called(run.last);
                 self.page.log_cnt = coverage.log_cnt(run);
-                let run_taken = Cached { layout: INSTAGRAM, next: run.first, last: run.last };
-                self.caches[backend] = run_taken.rest();
-                self.taken[backend] = Some(run.last);
-                self.take(run.first, run.last)?;
-                self.give(run.first)
+                let fetched = Cached { layout: INSTAGRAM, next: run.first, last: run.last };
+                self.caches[backend] = fetched.rest();
+                self.highest_fetched[backend] = Some(run.last);
+                self.issue(run.first, run.last)?;
+                self.return_to_caller(run.first)
             }
             Decision::Wait { us } => {
                 // The wait is long enough, and at most as long as the policy allows.
@@ -448,26 +463,26 @@ impl Model {
         } else {
             self.page.log_cnt -= 1;
         }
-        self.page.state = used(next);
-        self.take(next, next)?;
-        self.give(next)
+        self.page.state = called(next);
+        self.issue(next, next)?;
+        self.return_to_caller(next)
     }
 
     /// Writes a record, and leaves the page as replay does.
     fn log(&mut self, last_value: i64) {
-        self.page = Page { state: used(last_value), log_cnt: 0, covered: None };
+        self.page = Page { state: called(last_value), log_cnt: 0, covered: None };
         self.replayed = Some(self.page);
         self.is_copied = false;
     }
 
-    fn take(&mut self, first: i64, last: i64) -> Result<(), TestCaseError> {
+    fn issue(&mut self, first: i64, last: i64) -> Result<(), TestCaseError> {
         prop_assert!(self.highest.is_none_or(|highest| first > highest), "repeated or lower");
         self.highest = Some(last);
         Ok(())
     }
 
-    fn give(&mut self, counter: i64) -> Result<(), TestCaseError> {
-        prop_assert!(self.given.insert(counter), "given twice");
+    fn return_to_caller(&mut self, counter: i64) -> Result<(), TestCaseError> {
+        prop_assert!(self.returned.insert(counter), "returned twice");
         Ok(())
     }
 
@@ -523,7 +538,7 @@ proptest! {
     }
 
     #[test]
-    fn a_session_is_given_nothing_twice_however_the_sequence_is_reset(
+    fn a_session_never_repeats_a_counter_however_the_sequence_is_reset(
         events in prop::collection::vec(event_in_one_session(), 1..200),
     ) {
         let mut model = Model::new(DEFAULTS);
@@ -533,18 +548,18 @@ proptest! {
     }
 
     #[test]
-    fn no_numbers_make_it_panic(
+    fn advance_never_panics(
         layout in any_layout(),
         last_value: i64, is_called: bool, covered: Option<i64>,
         max_value: i64, reading_us: i64, high_water_us: i64, count in 1..i64::MAX,
-        max_lead_ms in 0..=i32::MAX, max_wait_ms in 0..=i32::MAX, taken: Option<i64>,
+        max_lead_ms in 0..=i32::MAX, max_wait_ms in 0..=i32::MAX, highest_fetched: Option<i64>,
     ) {
         let policy = Policy {
             max_lead_us: i64::from(max_lead_ms) * MS,
             max_wait_us: i64::from(max_wait_ms) * MS,
         };
         let now = Now { reading_us, high_water_us: high_water_us.max(reading_us) };
-        let request = Request { layout, policy, now, taken };
+        let request = Request { layout, policy, now, highest_fetched };
         let state = State { last_value, is_called };
         if let Decision::Issue(run) = advance(state, max_value, count, request) {
             cover(run, covered, max_value, layout).log_cnt(run);

@@ -49,8 +49,8 @@ impl AnyInstant {
         };
         match self {
             AnyInstant::At(unix_us) => unix_us,
-            AnyInstant::NearTick(tick, off_us) => near(tick & layout.last_tick(), off_us),
-            AnyInstant::NearEnd(off_us) => near(layout.last_tick() + 1, off_us),
+            AnyInstant::NearTick(tick, off_us) => near(tick & layout.time_field_max(), off_us),
+            AnyInstant::NearEnd(off_us) => near(layout.time_field_max() + 1, off_us),
             AnyInstant::NearLastId(off_us) => near(layout.max_tick() + 1, off_us),
         }
     }

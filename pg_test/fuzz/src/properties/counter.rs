@@ -20,7 +20,7 @@ pub struct Input {
     max_wait_ms: u32,
     clock: AnyInstant,
     stepped_back_us: u32,
-    taken: Option<AnyCounter>,
+    highest_fetched: Option<AnyCounter>,
 }
 
 /// A counter anywhere, or near the clock, or near the layout's last.
@@ -63,7 +63,7 @@ pub fn check(input: Input) {
             max_wait_us: setting_us(input.max_wait_ms),
         },
         now: Now { reading_us, high_water_us },
-        taken: input.taken.map(|counter| counter.value(&layout, high_water_us)),
+        highest_fetched: input.highest_fetched.map(|counter| counter.value(&layout, high_water_us)),
     };
     let count = i64::from(input.count) + 1;
 
@@ -100,7 +100,7 @@ fn lead_limit(request: Request) -> i128 {
 }
 
 fn is_above_what_was(run: Run, state: State, request: Request) {
-    let Request { layout, now, taken, .. } = request;
+    let Request { layout, now, highest_fetched, .. } = request;
     let is_next = !state.is_called && run.first == state.last_value;
     assert!(run.first > state.last_value || is_next, "{run:?} after {state:?}");
     let first_tick = i128::from(layout.tick_of(run.first));
@@ -108,10 +108,10 @@ fn is_above_what_was(run: Run, state: State, request: Request) {
     if now.high_water_us > now.reading_us {
         assert!(first_tick > tick_at(&layout, now.high_water_us), "in a tick that was used");
     }
-    if let Some(taken) = taken
-        && i128::from(layout.tick_of(taken)) <= lead_limit(request)
+    if let Some(fetched) = highest_fetched
+        && i128::from(layout.tick_of(fetched)) <= lead_limit(request)
     {
-        assert!(run.first > taken, "{run:?} after {taken}");
+        assert!(run.first > fetched, "{run:?} after {fetched}");
     }
 }
 
@@ -136,9 +136,9 @@ fn is_covered(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) {
 }
 
 fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request) {
-    let Request { layout, policy, now, taken } = request;
+    let Request { layout, policy, now, highest_fetched } = request;
     let now_tick = tick_at(&layout, now.reading_us);
-    let highest = state.last_value.max(taken.unwrap_or(i64::MIN));
+    let highest = state.last_value.max(highest_fetched.unwrap_or(i64::MIN));
     match refusal {
         Refusal::ClockBeforeEpoch { us } => assert!(now_tick < 0 && us > 0),
         Refusal::TooFarAhead { lead_us, wait_us, .. } => {

@@ -33,9 +33,9 @@ pub fn check(Input { layout: AnyLayout(layout), id, other, at, shard, seq }: Inp
 }
 
 fn an_id_is_its_fields(layout: &Layout, id: i64) {
-    assert_eq!(layout.has(id), id_of(layout, id) == id);
+    assert_eq!(layout.is_id(id), id_of(layout, id) == id);
     let fields = layout.split(id);
-    assert!((0..=layout.last_tick()).contains(&fields.tick));
+    assert!((0..=layout.time_field_max()).contains(&fields.tick));
     assert!(i64::from(fields.shard) < layout.shards() && i64::from(fields.seq) < layout.seqs());
     assert_eq!(layout.compose(fields), id_of(layout, id));
 }
@@ -82,12 +82,12 @@ fn encode_refuses_what_is_out_of_range_and_nothing_else(
     };
     let encoded = layout.encode(unix_us, shard, seq);
     assert_eq!(encoded.map(|id| layout.split(id)), expected, "{unix_us} {shard} {seq} {layout:?}");
-    assert!(encoded.is_ok_and(|id| layout.has(id)) == expected.is_ok());
+    assert!(encoded.is_ok_and(|id| layout.is_id(id)) == expected.is_ok());
 }
 
 fn a_bound_parts_the_ids_at_its_instant(layout: &Layout, id: i64, unix_us: i64) {
     // The last id of all cannot have a bound above it.
-    if !layout.has(id) || !(0..i64::MAX).contains(&id) {
+    if !layout.is_id(id) || !(0..i64::MAX).contains(&id) {
         return;
     }
     let is_late = instant_of(layout, layout.split(id).tick) >= unix_us.into() && unix_us < i64::MAX;

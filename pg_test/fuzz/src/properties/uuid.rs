@@ -26,7 +26,7 @@ pub fn check(Input { layout: AnyLayout(layout), id, other, uuid, bit }: Input) {
         assert_eq!(id.cmp(&other), of_id.cmp(&of_other), "{id} {other} {layout:?}");
     }
     if let Some(id) = to_id(uuid, &layout) {
-        assert!(layout.has(id));
+        assert!(layout.is_id(id));
         assert_eq!(from_id(id, &layout), Some(uuid));
     }
 }
