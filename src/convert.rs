@@ -19,7 +19,7 @@ use catalog::Extension;
 use column::Column;
 use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
-use plan::{Facts, Fence, Target};
+use plan::{Facts, ShardCheck, Target};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
@@ -39,7 +39,7 @@ pub fn snowflake_convert_column(
     let name = column_name.unwrap_or_else(|| refusal::null_argument("column_name"));
     let SqlLayout(layout) = layout.unwrap_or_else(|| refusal::null_argument("layout"));
     let check_shard = check_shard.unwrap_or_else(|| refusal::null_argument("check_shard"));
-    refuse_transaction();
+    check_transaction();
     let shard = shard::permitted(shard_id, layout)
         .unwrap_or_else(|error| error.raise("snowflake_convert_column", pg_sys::InvalidOid));
     if check_shard && layout.shards() == 1 {
@@ -48,7 +48,7 @@ pub fn snowflake_convert_column(
 
     let extension = Extension::read();
     let column = Column::open(table, &encoding::from_server(name), &extension);
-    let options = Options { shard, is_given: shard_id.is_some(), layout, check_shard };
+    let options = Options { shard, is_explicit: shard_id.is_some(), layout, check_shard };
     catalog::as_owner(column.owner(), || convert(&column, &options, &extension))
 }
 
@@ -56,35 +56,35 @@ pub fn snowflake_convert_column(
 struct Options {
     shard: u32,
     /// Whether the caller passed the shard.
-    is_given: bool,
+    is_explicit: bool,
     layout: Layout,
     check_shard: bool,
 }
 
 /// Plans and executes the conversion, as the owner of the table. Returns the sequence.
 fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys::Oid {
-    let &Options { shard, is_given, layout, check_shard } = options;
+    let &Options { shard, is_explicit, layout, check_shard } = options;
     let facts = column.facts(extension);
     let ticks = ticks(column, &facts, layout, shard);
-    refuse_constraints(column, layout, *ticks.start(), shard);
-    let fence = check_shard.then(|| Fence {
+    check_constraints(column, layout, *ticks.start(), shard);
+    let shard_check = check_shard.then(|| ShardCheck {
         name: column.free_constraint_name(),
         shard,
-        highest_other: column.highest_other(layout, shard),
+        highest_of_other_shards: column.highest_of_other_shards(layout, shard),
     });
-    let target = Target { shard: is_given.then_some(shard), layout, fence };
+    let target = Target { shard: is_explicit.then_some(shard), layout, shard_check };
     for statement in plan::statements(&facts, &target, ticks) {
-        catalog::run(&statement);
+        catalog::execute(&statement);
     }
-    if let Some(fence) = &target.fence {
-        column.drop_if_repeated(&fence.name);
+    if let Some(check) = &target.shard_check {
+        column.drop_if_duplicate(&check.name);
     }
     catalog::relation(facts.sequence.name())
 }
 
 /// Refuses a transaction that cannot change a table, or whose snapshot may miss what others commit before the
 /// table is locked.
-fn refuse_transaction() {
+fn check_transaction() {
     // SAFETY: these only read the server's state.
     let (is_standby, is_read_only, isolation) = unsafe {
         (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly, pg_sys::XactIsoLevel as u32)
@@ -96,7 +96,7 @@ fn refuse_transaction() {
         Error::ReadOnlyTransaction.raise("snowflake_convert_column", pg_sys::InvalidOid);
     }
     if isolation >= pg_sys::XACT_REPEATABLE_READ {
-        refusal::old_snapshot();
+        refusal::unsupported_isolation_level();
     }
 }
 
@@ -105,7 +105,7 @@ fn refuse_transaction() {
 fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInclusive<i64> {
     let now_tick = layout.tick_at(sequence::read_clock().reading_us);
     if !(0..=layout.max_tick()).contains(&now_tick) {
-        refusal::not_in_the_time_of(layout);
+        refusal::clock_out_of_range(layout);
     }
     let ahead = |lead_us: i64| layout.max_tick().min(now_tick + layout.ticks_in(lead_us));
     // The clock reaches the next tick by itself, however long a tick is.
@@ -113,19 +113,19 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
     let first_tick =
         plan::first_tick(facts.highest, layout, last_tick).unwrap_or_else(|too_high| {
             let next = layout.id(layout.at_tick(0, now_tick), shard);
-            refusal::too_high(&column.name(), too_high.highest, next, layout)
+            refusal::value_too_high(&column.name(), too_high.highest, next, layout)
         });
     first_tick..=ahead(settings::LONGEST_LEAD_US)
 }
 
 /// Refuses if a constraint on the column, or on its type, would reject the new ids.
-fn refuse_constraints(column: &Column, layout: Layout, first_tick: i64, shard: u32) {
+fn check_constraints(column: &Column, layout: Layout, first_tick: i64, shard: u32) {
     let tick = layout.tick_at(sequence::read_clock().reading_us).max(first_tick);
     let id = layout.id(layout.at_tick(1, tick), shard);
-    column.refuse_by_type(id);
+    column.check_type(id);
     for constraint in column.checks() {
         if !column.passes(&constraint, id) {
-            refusal::constraint_in_the_way(&constraint.name, &constraint.table, id);
+            refusal::violates_constraint(&constraint.name, &constraint.table, id);
         }
     }
 }

@@ -61,7 +61,7 @@ pub fn rows<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) 
 }
 
 /// Executes a statement.
-pub fn run(statement: &str) {
+pub fn execute(statement: &str) {
     rows(statement, &[], |_| ());
 }
 
@@ -144,3 +144,7 @@ pub const TREE: &str = "WITH RECURSIVE tree (relid) AS (
         SELECT $1::oid
         UNION
         SELECT i.inhrelid FROM pg_inherits AS i JOIN tree ON i.inhparent = tree.relid)";
+
+/// The row in `pg_attribute` of the column `$2` of each table in [`TREE`], as `tree_column`. It follows [`TREE`].
+pub const TREE_COLUMN: &str = ", tree_column AS (
+        SELECT a.* FROM tree JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name)";

@@ -3,10 +3,10 @@
 mod constraints;
 mod existing_sequence;
 
-use super::catalog::{Extension, TREE, lock, rows, text};
+use super::catalog::{Extension, TREE, TREE_COLUMN, lock, rows, text};
 use super::encoding::{from_server, to_server};
 use super::plan::{Facts, Grant, Sequence};
-use super::references::{IdColumn, NarrowColumns, Reach, lock_tree, refuse_other_owners};
+use super::references::{CheckedTables, IdColumn, NarrowColumns, check_owners, lock_tree};
 use super::refusal;
 use crate::report::no_such_table;
 use existing_sequence::{ExistingSequence, ROLE, grant};
@@ -96,10 +96,10 @@ impl Attribute {
             }
             let name = table.column_name(&attribute.name);
             if row.get(5) {
-                refusal::generated(&name);
+                refusal::generated_column(&name);
             }
             if let Some(parent) = row.nullable::<String>(6) {
-                refusal::inherited(&name, &parent);
+                refusal::inherited_column(&name, &parent);
             }
             attribute
         })
@@ -109,14 +109,14 @@ impl Attribute {
 }
 
 /// Refuses if the owner of the table lacks a privilege on a schema that the statements need.
-fn refuse_without(schema: pg_sys::Oid, privilege: &str) {
+fn check_schema_privilege(schema: pg_sys::Oid, privilege: &str) {
     let sql = "SELECT quote_ident(nspname), quote_ident(current_user) FROM pg_namespace
         WHERE oid = $1 AND NOT has_schema_privilege(oid, $2)";
     let lacking = rows(sql, &[schema.into(), text(privilege)], |row| {
         (row.get::<String>(1), row.get::<String>(2))
     });
     if let Some((schema, owner)) = lacking.first() {
-        refusal::no_privilege(privilege, schema, owner);
+        refusal::lacks_privilege(privilege, schema, owner);
     }
 }
 
@@ -152,21 +152,21 @@ impl Column {
 
     /// All facts that the plan needs.
     pub fn facts(&self, extension: &Extension) -> Facts {
-        refuse_other_owners(&self.id_column, &self.name(), self.table.owner, Reach::Tree);
+        check_owners(&self.id_column, &self.name(), self.table.owner, CheckedTables::Tree);
         let narrow_tables = self.narrow_columns.check(self.table.owner);
-        refuse_without(extension.namespace, "USAGE");
+        check_schema_privilege(extension.namespace, "USAGE");
         let existing = self.locked_sequence();
-        let released = self.other_sequences(existing.as_ref());
+        let other_sequences = self.other_sequences(existing.as_ref());
         let (sequence, next) = self.sequence(existing);
         Facts {
-            extension: extension.schema.clone(),
+            schema: extension.schema.clone(),
             current_shard: extension.current_shard.clone(),
             table: self.table.name.clone(),
             column: self.attribute.name.clone(),
             identities: self.identities(),
             narrow_tables,
             sequence,
-            released,
+            other_sequences,
             next,
             highest: self.highest(),
         }
@@ -182,12 +182,11 @@ impl Column {
     /// parent's.
     fn identities(&self) -> Vec<String> {
         let sql = format!(
-            "{TREE}
+            "{TREE}{TREE_COLUMN}
             SELECT format('%I.%I', n.nspname, c.relname)
-            FROM tree
-            JOIN pg_class AS c ON c.oid = tree.relid
+            FROM tree_column AS a
+            JOIN pg_class AS c ON c.oid = a.attrelid
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = $2::name
             WHERE a.attidentity <> ''
                 AND NOT (c.relispartition AND current_setting('server_version_num')::int >= 170000)"
         );
@@ -200,10 +199,10 @@ impl Column {
         let mut existing = ExistingSequence::of(self)?;
         loop {
             if existing.is_identity && !self.attribute.is_identity {
-                refusal::half_an_identity(&existing.name, &self.name());
+                refusal::detached_identity_sequence(&existing.name, &self.name());
             }
             if !existing.is_identity {
-                existing.refuse(self);
+                existing.check(self);
             }
             lock(existing.relid, pg_sys::ShareRowExclusiveLock);
             let again = ExistingSequence::of(self)?;
@@ -238,7 +237,7 @@ impl Column {
         comment: Option<String>,
         grants: Vec<Grant>,
     ) -> Sequence {
-        refuse_without(self.table.schema, "CREATE");
+        check_schema_privilege(self.table.schema, "CREATE");
         Sequence::New { name, cache, is_unlogged: self.table.is_unlogged, comment, grants }
     }
 
@@ -261,21 +260,19 @@ impl Column {
     /// needed no privilege on a sequence before, or one on another sequence.
     fn grants(&self, sequence: pg_sys::Oid) -> Vec<Grant> {
         let sql = format!(
-            "{TREE}, held AS (
-                SELECT a.* FROM tree JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
-            ), unnamed AS (
-                SELECT held.attrelid AS relid
-                FROM held
+            "{TREE}{TREE_COLUMN}, without_sequence (relid) AS (
+                SELECT attrelid
+                FROM tree_column
                 WHERE NOT EXISTS (
                     SELECT
                     FROM pg_attrdef AS f
                     JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
-                    WHERE f.adrelid = held.attrelid AND f.adnum = held.attnum
+                    WHERE f.adrelid = attrelid AND f.adnum = attnum
                         AND d.refclassid = 'pg_class'::regclass AND d.refobjid::int8 = $3)
             ), acls (acl) AS (
-                SELECT c.relacl FROM unnamed JOIN pg_class AS c ON c.oid = unnamed.relid
+                SELECT c.relacl FROM without_sequence JOIN pg_class AS c ON c.oid = relid
                 UNION ALL
-                SELECT a.attacl FROM unnamed JOIN pg_attribute AS a ON a.attrelid = unnamed.relid)
+                SELECT a.attacl FROM without_sequence JOIN pg_attribute AS a ON a.attrelid = relid)
             SELECT DISTINCT 'USAGE', {ROLE}, false
             FROM acls, aclexplode(acls.acl) AS g
             WHERE g.privilege_type = 'INSERT' AND g.grantee <> $4

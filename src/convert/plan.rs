@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The extension's schema. All names are quoted; those of relations include the schema.
-    pub extension: String,
+    pub schema: String,
     /// The function that returns the setting `pg_snowflake.shard_id`, without parentheses.
     pub current_shard: String,
     /// The table.
@@ -21,7 +21,7 @@ pub struct Facts {
     /// The sequence that will generate the ids.
     pub sequence: Sequence,
     /// The column's other sequences.
-    pub released: Vec<String>,
+    pub other_sequences: Vec<String>,
     /// The next value of the column's current sequence.
     pub next: Option<i64>,
     /// The highest value in the column.
@@ -81,19 +81,19 @@ pub struct Target {
     /// The layout of the ids.
     pub layout: Layout,
     /// The constraint that rejects rows of other shards.
-    pub fence: Option<Fence>,
+    pub shard_check: Option<ShardCheck>,
 }
 
 /// A constraint that rejects rows of other shards.
 #[derive(Clone, Debug)]
-pub struct Fence {
+pub struct ShardCheck {
     /// Its name.
     pub name: String,
     /// The shard that it accepts.
     pub shard: u32,
     /// The highest value of another shard, if there is one. The constraint accepts it and all values up to the
     /// end of its tick.
-    pub highest_other: Option<i64>,
+    pub highest_of_other_shards: Option<i64>,
 }
 
 /// A value is above the next ids.
@@ -132,30 +132,32 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
     if !facts.narrow_tables.is_empty() {
         // The old default, whatever it is, need not be of the new type.
         statements.push(format!("{alter} DROP DEFAULT"));
-        statements.extend(facts.narrow_tables.iter().map(NarrowTable::widened));
+        statements.extend(facts.narrow_tables.iter().map(NarrowTable::widen_statement));
     }
     // The second counter of the tick: the first id of a new sequence also has seq 1. In a layout without seq
     // bits, tick 0 has no second counter, and MINVALUE is 1.
     let first = target.layout.at_tick(1, *ticks.start()).max(1);
     let last = target.layout.last_counter_in(*ticks.end());
-    let live = facts.next.filter(|next| (first..=last).contains(next));
-    statements.extend(sequence.statements(live, first));
+    let resume_at = facts.next.filter(|next| (first..=last).contains(next));
+    statements.extend(sequence.statements(resume_at, first));
     // pg_get_serial_sequence() could return any of them.
     let release = |other| format!("ALTER SEQUENCE {other} OWNED BY NONE");
-    statements.extend(facts.released.iter().map(release));
+    statements.extend(facts.other_sequences.iter().map(release));
     statements.push(format!("ALTER SEQUENCE {} OWNED BY {table}.{column}", sequence.name()));
-    statements.push(format!("{alter} SET DEFAULT {}", generating(facts, target)));
-    if let Some(fence) = &target.fence {
-        let check = fence.condition(facts, target.layout);
-        statements
-            .push(format!("ALTER TABLE {table} ADD CONSTRAINT {} CHECK ({check})", fence.name));
+    statements.push(format!("{alter} SET DEFAULT {}", default_expression(facts, target)));
+    if let Some(shard_check) = &target.shard_check {
+        let condition = shard_check.condition(facts, target.layout);
+        statements.push(format!(
+            "ALTER TABLE {table} ADD CONSTRAINT {} CHECK ({condition})",
+            shard_check.name
+        ));
     }
     statements
 }
 
 impl NarrowTable {
     /// Changes all columns of a table in one statement, because each statement rewrites the table.
-    fn widened(&self) -> String {
+    fn widen_statement(&self) -> String {
         let columns = self.columns.iter();
         let actions: Vec<String> =
             columns.map(|column| format!("ALTER COLUMN {column} TYPE pg_catalog.int8")).collect();
@@ -171,15 +173,15 @@ impl Sequence {
         }
     }
 
-    fn statements(&self, live: Option<i64>, first: i64) -> Vec<String> {
+    fn statements(&self, resume_at: Option<i64>, first: i64) -> Vec<String> {
         let mut statements = match self {
             Sequence::Kept { name, .. } => {
-                let fit = format!(
+                let alter = format!(
                     "ALTER SEQUENCE {name} AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE"
                 );
-                vec![match live {
-                    Some(_) => fit,
-                    None => format!("{fit} MINVALUE 1 START WITH 1 RESTART WITH {first}"),
+                vec![match resume_at {
+                    Some(_) => alter,
+                    None => format!("{alter} MINVALUE 1 START WITH 1 RESTART WITH {first}"),
                 }]
             }
             Sequence::New { name, cache, is_unlogged, comment, .. } => {
@@ -190,7 +192,7 @@ impl Sequence {
                     format!("COMMENT ON SEQUENCE {name} IS {}", quote_literal(comment))
                 };
                 statements.extend(comment.as_ref().map(describe));
-                let next = live.unwrap_or(first);
+                let next = resume_at.unwrap_or(first);
                 if next > 1 {
                     statements.push(format!("ALTER SEQUENCE {name} RESTART WITH {next}"));
                 }
@@ -206,15 +208,17 @@ impl Sequence {
     }
 }
 
-impl Fence {
+impl ShardCheck {
     fn condition(&self, facts: &Facts, layout: Layout) -> String {
-        let Facts { extension, column, .. } = facts;
-        let shard = shard_of(extension, column, layout);
-        let of_shard = format!("{shard} OPERATOR(pg_catalog.=) {}", self.shard);
-        let Some(highest_other) = self.highest_other else { return of_shard };
-        let first = layout.shift_tick(tick_after(highest_other, layout));
+        let Facts { schema, column, .. } = facts;
+        let shard = shard_expression(schema, column, layout);
+        let is_of_shard = format!("{shard} OPERATOR(pg_catalog.=) {}", self.shard);
+        let Some(highest_of_other_shards) = self.highest_of_other_shards else {
+            return is_of_shard;
+        };
+        let first = layout.shift_tick(tick_after(highest_of_other_shards, layout));
         format!(
-            "{column}::pg_catalog.int8 OPERATOR(pg_catalog.<) {first}::pg_catalog.int8 OR {of_shard}"
+            "{column}::pg_catalog.int8 OPERATOR(pg_catalog.<) {first}::pg_catalog.int8 OR {is_of_shard}"
         )
     }
 }
@@ -223,29 +227,29 @@ impl Fence {
 ///
 /// All arguments are passed, and none needs an implicit cast: otherwise a function in the extension's schema
 /// that fits the call better could be called instead.
-fn generating(facts: &Facts, target: &Target) -> String {
-    let Facts { extension, current_shard, sequence, .. } = facts;
+fn default_expression(facts: &Facts, target: &Target) -> String {
+    let Facts { schema, current_shard, sequence, .. } = facts;
     let sequence = format!("{}::pg_catalog.regclass", quote_literal(sequence.name()));
     let Target { shard, layout, .. } = target;
     let shard = match shard {
         Some(shard) => shard.to_string(),
         None if *layout == INSTAGRAM => {
-            return format!("{extension}.snowflake_nextval({sequence})");
+            return format!("{schema}.snowflake_nextval({sequence})");
         }
         None => format!("{current_shard}()"),
     };
-    let layout = layout_argument(extension, *layout);
-    format!("{extension}.snowflake_nextval({sequence}, {shard}, {layout})")
+    let layout = layout_argument(schema, *layout);
+    format!("{schema}.snowflake_nextval({sequence}, {shard}, {layout})")
 }
 
 /// The shard of a column's values. All arguments are passed, as in the default.
-fn shard_of(extension: &str, column: &str, layout: Layout) -> String {
-    let layout = layout_argument(extension, layout);
-    format!("{extension}.snowflake_shard_id({column}::pg_catalog.int8, {layout})")
+fn shard_expression(schema: &str, column: &str, layout: Layout) -> String {
+    let layout = layout_argument(schema, layout);
+    format!("{schema}.snowflake_shard_id({column}::pg_catalog.int8, {layout})")
 }
 
-fn layout_argument(extension: &str, layout: Layout) -> String {
-    format!("'{layout}'::{extension}.snowflake_layout")
+fn layout_argument(schema: &str, layout: Layout) -> String {
+    format!("'{layout}'::{schema}.snowflake_layout")
 }
 
 /// Core's `quote_literal()`, which needs a server that this module's tests do not have. Correct for both values

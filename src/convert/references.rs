@@ -1,7 +1,7 @@
 //! The columns that must hold a column's ids: the column itself, and those that reference it directly or
 //! indirectly.
 
-use super::catalog::{Extension, TREE, lock, rows, text};
+use super::catalog::{Extension, TREE, TREE_COLUMN, lock, rows, text};
 use super::plan::NarrowTable;
 use super::refusal;
 use pgrx::datum::DatumWithOid;
@@ -27,13 +27,13 @@ impl IdColumn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TypeFit {
     /// It holds ids.
-    Holds,
+    HoldsIds,
     /// It does not, and is changed to bigint.
     Narrow,
     /// It does not, and is not changed.
-    Domain,
+    NarrowDomain,
     /// It is not an integer type.
-    Other,
+    NotInteger,
 }
 
 impl TypeFit {
@@ -42,11 +42,11 @@ impl TypeFit {
         // SAFETY: the type is one of the catalog.
         let base = unsafe { pg_sys::getBaseType(type_oid) };
         match base {
-            pg_sys::INT8OID => TypeFit::Holds,
-            base if base == extension.snowflake => TypeFit::Holds,
+            pg_sys::INT8OID => TypeFit::HoldsIds,
+            base if base == extension.snowflake => TypeFit::HoldsIds,
             pg_sys::INT2OID | pg_sys::INT4OID if base == type_oid => TypeFit::Narrow,
-            pg_sys::INT2OID | pg_sys::INT4OID => TypeFit::Domain,
-            _ => TypeFit::Other,
+            pg_sys::INT2OID | pg_sys::INT4OID => TypeFit::NarrowDomain,
+            _ => TypeFit::NotInteger,
         }
     }
 }
@@ -69,22 +69,20 @@ fn id_columns(converted: &IdColumn) -> Vec<IdColumn> {
 /// The columns with foreign keys to the column; for an inherited one, the column that it is inherited from.
 fn referencing(id_column: &IdColumn) -> Vec<IdColumn> {
     let sql = format!(
-        "{TREE},
-        up (relid, attname) AS (
+        "{TREE}{TREE_COLUMN}, referencing (relid, attname) AS (
             SELECT c.conrelid, a.attname
-            FROM tree
-            JOIN pg_attribute AS r ON r.attrelid = tree.relid AND r.attname = $2::name
-            JOIN pg_constraint AS c ON c.contype = 'f' AND c.confrelid = tree.relid
+            FROM tree_column AS r
+            JOIN pg_constraint AS c ON c.contype = 'f' AND c.confrelid = r.attrelid
             CROSS JOIN LATERAL unnest(c.conkey, c.confkey) AS k (con, conf)
             JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.con
             WHERE k.conf = r.attnum
             UNION
-            SELECT i.inhparent, up.attname
-            FROM up
-            JOIN pg_inherits AS i ON i.inhrelid = up.relid
-            JOIN pg_attribute AS a ON a.attrelid = i.inhparent AND a.attname = up.attname)
-        SELECT up.relid, up.attname::text
-        FROM up JOIN pg_attribute AS a ON a.attrelid = up.relid AND a.attname = up.attname
+            SELECT i.inhparent, referencing.attname
+            FROM referencing
+            JOIN pg_inherits AS i ON i.inhrelid = referencing.relid
+            JOIN pg_attribute AS a ON a.attrelid = i.inhparent AND a.attname = referencing.attname)
+        SELECT a.attrelid, a.attname::text
+        FROM referencing AS r JOIN pg_attribute AS a ON a.attrelid = r.relid AND a.attname = r.attname
         WHERE a.attinhcount = 0
         ORDER BY 1, 2"
     );
@@ -135,10 +133,10 @@ impl NarrowColumns {
             let Some(description) = ColumnDescription::of(&id_column) else { continue };
             let is_converted = id_column == *converted;
             match TypeFit::of(description.type_oid, extension) {
-                TypeFit::Holds => continue,
+                TypeFit::HoldsIds => continue,
                 // A numeric column, for example, can reference a bigint as it is.
-                TypeFit::Other if !is_converted => continue,
-                TypeFit::Domain | TypeFit::Other => refusal::unfit_type(
+                TypeFit::NotInteger if !is_converted => continue,
+                TypeFit::NarrowDomain | TypeFit::NotInteger => refusal::unsuitable_type(
                     &description.name(),
                     &description.type_name,
                     (!is_converted).then_some(converted_name),
@@ -173,15 +171,15 @@ impl NarrowColumns {
     pub fn check(&self, owner: pg_sys::Oid) -> Vec<NarrowTable> {
         let mut tables: Vec<NarrowTable> = Vec::new();
         for (id_column, description) in &self.0 {
-            let objects = in_the_way(id_column);
+            let objects = dependent_objects(id_column);
             if !objects.is_empty() {
-                refusal::in_the_way(&description.name(), &objects);
+                refusal::has_dependent_objects(&description.name(), &objects);
             }
             let foreign = foreign_tables(id_column);
             if !foreign.is_empty() {
-                refusal::narrow_elsewhere(&description.table, &description.column, &foreign);
+                refusal::has_foreign_tables(&description.table, &description.column, &foreign);
             }
-            refuse_other_owners(id_column, &description.name(), owner, Reach::ForeignKeys);
+            check_owners(id_column, &description.name(), owner, CheckedTables::ForeignKeys);
             let column = description.column.clone();
             match tables.iter_mut().find(|narrow| narrow.table == description.table) {
                 Some(narrow) => narrow.columns.push(column),
@@ -220,7 +218,7 @@ fn foreign_tables(id_column: &IdColumn) -> Vec<String> {
 
 /// The tables whose owner is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum CheckedTables {
     /// The table and those that inherit from it.
     Tree,
     /// Also those at the other end of a foreign key: when a column's type changes, its foreign keys are checked
@@ -232,33 +230,30 @@ pub enum Reach {
 ///
 /// CHECKs and index predicates are evaluated with the privileges of `owner`, which the role that wrote them
 /// must not gain. A child inherits those of its parent.
-pub fn refuse_other_owners(id_column: &IdColumn, column: &str, owner: pg_sys::Oid, reach: Reach) {
+pub fn check_owners(id_column: &IdColumn, column: &str, owner: pg_sys::Oid, tables: CheckedTables) {
     let sql = format!(
-        "{TREE}, held AS (
-            SELECT tree.relid, a.attnum
-            FROM tree JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
-        ), near (relid) AS (
+        "{TREE}{TREE_COLUMN}, checked (relid) AS (
             SELECT relid FROM tree
             UNION
             SELECT k.confrelid
-            FROM held JOIN pg_constraint AS k ON k.contype = 'f' AND k.conrelid = held.relid
-                AND held.attnum = ANY (k.conkey)
+            FROM tree_column AS a JOIN pg_constraint AS k ON k.contype = 'f' AND k.conrelid = a.attrelid
+                AND a.attnum = ANY (k.conkey)
             WHERE $4
             UNION
             SELECT k.conrelid
-            FROM held JOIN pg_constraint AS k ON k.contype = 'f' AND k.confrelid = held.relid
-                AND held.attnum = ANY (k.confkey)
+            FROM tree_column AS a JOIN pg_constraint AS k ON k.contype = 'f' AND k.confrelid = a.attrelid
+                AND a.attnum = ANY (k.confkey)
             WHERE $4)
         SELECT format('%I.%I', n.nspname, c.relname), quote_ident(pg_get_userbyid(c.relowner)),
             quote_ident(pg_get_userbyid($3))
-        FROM near
-        JOIN pg_class AS c ON c.oid = near.relid
+        FROM checked
+        JOIN pg_class AS c ON c.oid = checked.relid
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
         WHERE c.relowner <> $3
         ORDER BY 1"
     );
     let [table, name] = id_column.arguments();
-    let arguments = [table, name, owner.into(), (reach == Reach::ForeignKeys).into()];
+    let arguments = [table, name, owner.into(), (tables == CheckedTables::ForeignKeys).into()];
     let others = rows(&sql, &arguments, |row| OtherOwner {
         table: row.get(1),
         owner: row.get(2),
@@ -280,26 +275,24 @@ pub struct OtherOwner {
 }
 
 /// The objects that keep PostgreSQL from changing the column's type.
-fn in_the_way(id_column: &IdColumn) -> Vec<String> {
+fn dependent_objects(id_column: &IdColumn) -> Vec<String> {
     let sql = format!(
-        "{TREE}, held AS (
-            SELECT tree.relid, a.attnum
-            FROM tree JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name)
+        "{TREE}{TREE_COLUMN}
         SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
-        FROM held
-        JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = held.relid
-            AND d.refobjsubid = held.attnum
+        FROM tree_column AS a
+        JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
+            AND d.refobjsubid = a.attnum
         LEFT JOIN pg_trigger AS t ON d.classid = 'pg_trigger'::regclass AND t.oid = d.objid
         LEFT JOIN pg_attrdef AS f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
         WHERE d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_proc'::regclass,
                 'pg_publication_rel'::regclass)
             OR NOT t.tgisinternal
-            OR f.adnum <> held.attnum
+            OR f.adnum <> a.attnum
         UNION
         SELECT format('partition key of table %s', p.partrelid::regclass)
-        FROM held
-        JOIN pg_partitioned_table AS p ON p.partrelid = held.relid
-            AND held.attnum = ANY (p.partattrs::int2[])
+        FROM tree_column AS a
+        JOIN pg_partitioned_table AS p ON p.partrelid = a.attrelid
+            AND a.attnum = ANY (p.partattrs::int2[])
         ORDER BY 1"
     );
     rows(&sql, &id_column.arguments(), |row| row.get(1))

@@ -17,7 +17,7 @@ pub fn null_argument(name: &str) -> ! {
 }
 
 /// The transaction's snapshot may be older than the lock.
-pub fn old_snapshot() -> ! {
+pub fn unsupported_isolation_level() -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
         message: "cannot execute snowflake_convert_column() in a REPEATABLE READ or SERIALIZABLE transaction".into(),
@@ -41,7 +41,7 @@ pub fn no_shard_field(layout: Layout) -> ! {
 }
 
 /// The clock is outside the layout's time range.
-pub fn not_in_the_time_of(layout: Layout) -> ! {
+pub fn clock_out_of_range(layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("server clock is outside the time range of layout \"{layout}\""),
@@ -64,12 +64,12 @@ pub fn not_a_table(name: &str, relkind: &str) -> ! {
         "S" => ("sequence", "Pass the table whose column uses the sequence."),
         _ => ("relation", "Pass a table or a partitioned table."),
     };
-    wrong_object(format!("cannot convert a column of {kind} {name}"), None, hint.into())
+    wrong_object_type(format!("cannot convert a column of {kind} {name}"), None, hint.into())
 }
 
 /// The column is inherited.
-pub fn inherited(column: &str, parent: &str) -> ! {
-    wrong_object(
+pub fn inherited_column(column: &str, parent: &str) -> ! {
+    wrong_object_type(
         format!("cannot convert inherited {column}"),
         Some(format!("The column is inherited from {parent}.")),
         format!("Pass {parent}. Its partitions and children are converted with it."),
@@ -77,8 +77,8 @@ pub fn inherited(column: &str, parent: &str) -> ! {
 }
 
 /// The column is generated.
-pub fn generated(column: &str) -> ! {
-    wrong_object(
+pub fn generated_column(column: &str) -> ! {
+    wrong_object_type(
         format!("cannot convert generated {column}"),
         None,
         "ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION turns a stored generated column into an ordinary one."
@@ -86,7 +86,7 @@ pub fn generated(column: &str) -> ! {
     )
 }
 
-fn wrong_object(message: String, detail: Option<String>, hint: String) -> ! {
+fn wrong_object_type(message: String, detail: Option<String>, hint: String) -> ! {
     let code = PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE;
     Report { code, message, detail, hint: Some(hint) }.raise()
 }
@@ -125,7 +125,7 @@ pub fn not_owner(kind: &str, name: &str, why: Option<String>) -> ! {
 }
 
 /// The column's type cannot hold ids, and is not changed automatically.
-pub fn unfit_type(column: &str, type_name: &str, references: Option<&str>) -> ! {
+pub fn unsuitable_type(column: &str, type_name: &str, references: Option<&str>) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
         message: format!("type {type_name} of {column} cannot hold IDs"),
@@ -140,7 +140,7 @@ pub fn unfit_type(column: &str, type_name: &str, references: Option<&str>) -> ! 
 }
 
 /// Objects depend on a column whose type must change.
-pub fn in_the_way(column: &str, objects: &[String]) -> ! {
+pub fn has_dependent_objects(column: &str, objects: &[String]) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         message: format!("cannot change {column} to bigint because other objects depend on it"),
@@ -155,7 +155,7 @@ pub fn in_the_way(column: &str, objects: &[String]) -> ! {
 }
 
 /// Some rows are on other servers, whose columns cannot be changed from here.
-pub fn narrow_elsewhere(table: &str, column: &str, foreign: &[String]) -> ! {
+pub fn has_foreign_tables(table: &str, column: &str, foreign: &[String]) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         message: format!("cannot change column {column} of table {table} to bigint on other servers"),
@@ -168,7 +168,7 @@ pub fn narrow_elsewhere(table: &str, column: &str, foreign: &[String]) -> ! {
 }
 
 /// The table's owner, with whose privileges the conversion runs, lacks one.
-pub fn no_privilege(privilege: &str, schema: &str, owner: &str) -> ! {
+pub fn lacks_privilege(privilege: &str, schema: &str, owner: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         message: format!("role {owner} lacks {privilege} on schema {schema}"),
@@ -207,7 +207,7 @@ pub fn shared_sequence(sequence: &str, column: &str, users: &[String]) -> ! {
 }
 
 /// The column cannot own the sequence.
-pub fn foreign_sequence(sequence: &str, table: &str) -> ! {
+pub fn cannot_own_sequence(sequence: &str, table: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("sequence {sequence} must have the same owner and schema as table {table}"),
@@ -221,7 +221,7 @@ pub fn foreign_sequence(sequence: &str, table: &str) -> ! {
 }
 
 /// The column's identity was removed in the catalog by hand, but its sequence was left as it was.
-pub fn half_an_identity(sequence: &str, column: &str) -> ! {
+pub fn detached_identity_sequence(sequence: &str, column: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("sequence {sequence} belongs to an identity column, but {column} is not one"),
@@ -236,7 +236,7 @@ pub fn half_an_identity(sequence: &str, column: &str) -> ! {
 }
 
 /// A value is above the next ids.
-pub fn too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
+pub fn value_too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("{column} has a value above the next ID"),
@@ -251,7 +251,7 @@ pub fn too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
 }
 
 /// A CHECK would reject new ids.
-pub fn constraint_in_the_way(constraint: &str, table: &str, id: i64) -> ! {
+pub fn violates_constraint(constraint: &str, table: &str, id: i64) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("new IDs would violate constraint {constraint} of table {table}"),

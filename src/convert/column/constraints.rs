@@ -2,7 +2,7 @@
 //! other shards.
 
 use super::{Attribute, Column};
-use crate::convert::catalog::{TREE, rows, run, text};
+use crate::convert::catalog::{TREE, TREE_COLUMN, execute, rows, text};
 use crate::convert::encoding::from_server;
 use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
@@ -23,7 +23,7 @@ pub struct Check {
 impl Column {
     /// The highest value of another shard. A negative value counts as one: it is not an id, and in a layout of
     /// fewer than 64 bits it has no shard.
-    pub fn highest_other(&self, layout: Layout, shard: u32) -> Option<i64> {
+    pub fn highest_of_other_shards(&self, layout: Layout, shard: u32) -> Option<i64> {
         let Attribute { name, .. } = &self.attribute;
         let sql = format!(
             "SELECT max({name})::int8 FROM {}
@@ -37,13 +37,13 @@ impl Column {
     }
 
     /// Drops the table's constraint with this quoted name, if another constraint has the same definition.
-    pub fn drop_if_repeated(&self, constraint: &str) {
-        let sql = "SELECT FROM pg_constraint AS made
-            JOIN pg_constraint AS other ON other.conrelid = made.conrelid AND other.oid <> made.oid
-            WHERE made.conrelid = $1 AND quote_ident(made.conname) = $2
-                AND pg_get_constraintdef(other.oid) = pg_get_constraintdef(made.oid)";
+    pub fn drop_if_duplicate(&self, constraint: &str) {
+        let sql = "SELECT FROM pg_constraint AS added
+            JOIN pg_constraint AS other ON other.conrelid = added.conrelid AND other.oid <> added.oid
+            WHERE added.conrelid = $1 AND quote_ident(added.conname) = $2
+                AND pg_get_constraintdef(other.oid) = pg_get_constraintdef(added.oid)";
         if !rows(sql, &[self.id_column.table.into(), text(constraint)], |_| ()).is_empty() {
-            run(&format!("ALTER TABLE {} DROP CONSTRAINT {constraint}", self.table.name));
+            execute(&format!("ALTER TABLE {} DROP CONSTRAINT {constraint}", self.table.name));
         }
     }
 
@@ -52,13 +52,12 @@ impl Column {
     /// it.
     pub fn checks(&self) -> Vec<Check> {
         let sql = format!(
-            "{TREE}
+            "{TREE}{TREE_COLUMN}
             SELECT quote_ident(k.conname), format('%I.%I', n.nspname, c.relname), pg_get_expr(k.conbin, k.conrelid)
-            FROM tree
-            JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
-            JOIN pg_constraint AS k ON k.conrelid = tree.relid AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
+            FROM tree_column AS a
+            JOIN pg_constraint AS k ON k.conrelid = a.attrelid AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
                 {IS_ENFORCED}
-            JOIN pg_class AS c ON c.oid = tree.relid AND (k.conislocal OR c.relispartition)
+            JOIN pg_class AS c ON c.oid = a.attrelid AND (k.conislocal OR c.relispartition)
             JOIN pg_namespace AS n ON n.oid = c.relnamespace"
         );
         rows(&sql, &self.id_column.arguments(), |row| Check {
@@ -69,7 +68,7 @@ impl Column {
     }
 
     /// Raises core's error if the type is a domain that rejects the id.
-    pub fn refuse_by_type(&self, id: i64) {
+    pub fn check_type(&self, id: i64) {
         let sql = format!("SELECT $1::int8::{}", self.new_type());
         rows(&sql, &[id.into()], |_| ());
     }
@@ -78,7 +77,7 @@ impl Column {
     fn new_type(&self) -> &str {
         match self.attribute.type_name.as_str() {
             "smallint" | "integer" => "int8",
-            stays => stays,
+            other => other,
         }
     }
 

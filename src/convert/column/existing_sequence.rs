@@ -1,7 +1,7 @@
 //! The column's current sequence.
 
 use super::Column;
-use crate::convert::catalog::{Row, TREE, rows, text};
+use crate::convert::catalog::{Row, TREE, TREE_COLUMN, rows, text};
 use crate::convert::plan::Grant;
 use crate::convert::refusal;
 use crate::error::Error;
@@ -73,11 +73,11 @@ impl ExistingSequence {
     }
 
     /// Refuses a sequence that the column cannot own or does not use alone.
-    pub fn refuse(&self, column: &Column) {
+    pub fn check(&self, column: &Column) {
         let sql = "SELECT pg_has_role(relowner, 'USAGE'), relowner = $2 AND relnamespace = $3
             FROM pg_class WHERE oid = $1";
         let arguments = [self.relid.into(), column.table.owner.into(), column.table.schema.into()];
-        let (may_alter, may_belong): (bool, bool) =
+        let (may_alter, can_be_owned): (bool, bool) =
             rows(sql, &arguments, |row| (row.get(1), row.get(2)))[0];
         if !may_alter {
             refusal::not_owner("sequence", &self.name, None);
@@ -86,30 +86,30 @@ impl ExistingSequence {
         if !users.is_empty() {
             refusal::shared_sequence(&self.name, &column.name(), &users);
         }
-        if !may_belong {
-            refusal::foreign_sequence(&self.name, &column.table.name);
+        if !can_be_owned {
+            refusal::cannot_own_sequence(&self.name, &column.table.name);
         }
     }
 
     /// Objects other than the column's defaults that depend on the sequence, and any other column that owns it.
     fn other_users(&self, column: &Column) -> Vec<String> {
         let sql = format!(
-            "{TREE}, own AS (
-                SELECT tree.relid, a.attnum, f.oid AS attrdef
-                FROM tree
-                JOIN pg_attribute AS a ON a.attrelid = tree.relid AND a.attname = $2::name
-                LEFT JOIN pg_attrdef AS f ON f.adrelid = a.attrelid AND f.adnum = a.attnum)
+            "{TREE}{TREE_COLUMN}
             SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
             FROM pg_depend AS d
             WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = $3 AND d.deptype = 'n'
-                AND NOT (d.classid = 'pg_attrdef'::regclass
-                    AND EXISTS (SELECT FROM own WHERE own.attrdef = d.objid))
+                AND NOT (d.classid = 'pg_attrdef'::regclass AND EXISTS (
+                    SELECT
+                    FROM tree_column AS a
+                    JOIN pg_attrdef AS f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+                    WHERE f.oid = d.objid))
             UNION
             SELECT pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
             FROM pg_depend AS d
             WHERE d.classid = 'pg_class'::regclass AND d.objid = $3 AND d.deptype IN ('a', 'i')
                 AND d.refclassid = 'pg_class'::regclass
-                AND NOT EXISTS (SELECT FROM own WHERE (own.relid, own.attnum) = (d.refobjid, d.refobjsubid))
+                AND NOT EXISTS (
+                    SELECT FROM tree_column AS a WHERE (a.attrelid, a.attnum) = (d.refobjid, d.refobjsubid))
             ORDER BY 1"
         );
         let arguments =

@@ -3,14 +3,14 @@ use pg_snowflake_core::presets::{INSTAGRAM, JS53, TWITTER};
 
 fn facts(sequence: Sequence) -> Facts {
     Facts {
-        extension: "public".into(),
+        schema: "public".into(),
         current_shard: "public.snowflake_current_shard".into(),
         table: "blog.posts".into(),
         column: "id".into(),
         identities: vec![],
         narrow_tables: vec![],
         sequence,
-        released: vec![],
+        other_sequences: vec![],
         next: None,
         highest: None,
     }
@@ -21,11 +21,11 @@ fn kept() -> Sequence {
 }
 
 fn target(shard: Option<u32>, layout: Layout) -> Target {
-    Target { shard, layout, fence: None }
+    Target { shard, layout, shard_check: None }
 }
 
 #[test]
-fn new_ids_begin_in_the_tick_after_the_highest_value() {
+fn new_ids_start_in_the_tick_after_the_highest_value() {
     let cases = [
         (None, Ok(0)),
         (Some(-1), Ok(0)),
@@ -42,14 +42,14 @@ fn new_ids_begin_in_the_tick_after_the_highest_value() {
 }
 
 #[test]
-fn what_a_layout_cannot_reach_is_too_high() {
+fn a_value_above_the_layout_is_too_high() {
     let highest = 1 << 53;
     let last_tick = JS53.max_tick();
     assert_eq!(first_tick(Some(highest), JS53, last_tick), Err(TooHigh { highest }));
 }
 
 #[test]
-fn a_bigserial_takes_its_sequence_along() {
+fn a_bigserial_keeps_its_sequence() {
     assert_eq!(
         statements(&facts(kept()), &target(Some(5), INSTAGRAM), 3..=9),
         [
@@ -63,7 +63,7 @@ fn a_bigserial_takes_its_sequence_along() {
 }
 
 #[test]
-fn a_sequence_that_may_have_been_generating_is_not_set_back() {
+fn a_sequence_that_may_have_generated_ids_is_not_restarted() {
     for (next, restarts) in
         [(3072, true), (3073, false), (5 << 10 | 1023, false), (6 << 10, true), (i64::MAX, true)]
     {
@@ -82,7 +82,7 @@ fn a_sequence_starts_at_1_or_above_in_a_layout_without_seqs_too() {
 }
 
 #[test]
-fn all_columns_of_a_table_are_widened_by_one_statement_after_the_default_is_gone() {
+fn one_statement_widens_all_columns_of_a_table_after_the_default_is_dropped() {
     let mut facts = facts(kept());
     facts.narrow_tables = vec![
         NarrowTable { table: "blog.posts".into(), columns: vec!["id".into(), "reply_to".into()] },
@@ -100,7 +100,7 @@ fn all_columns_of_a_table_are_widened_by_one_statement_after_the_default_is_gone
 }
 
 #[test]
-fn a_new_sequence_comes_with_its_users() {
+fn a_new_sequence_gets_the_privileges_and_the_comment_of_the_old_one() {
     let grant = |role: &str, is_grantable| Grant {
         privilege: "USAGE".into(),
         role: role.into(),
@@ -115,7 +115,7 @@ fn a_new_sequence_comes_with_its_users() {
     };
     let mut facts = facts(sequence);
     facts.identities = vec!["blog.posts".into()];
-    facts.released = vec!["blog.s".into()];
+    facts.other_sequences = vec!["blog.s".into()];
     assert_eq!(
         statements(&facts, &target(Some(5), INSTAGRAM), 1..=9)[..7],
         [
@@ -131,7 +131,7 @@ fn a_new_sequence_comes_with_its_users() {
 }
 
 #[test]
-fn the_default_names_the_shard_or_asks_the_database() {
+fn the_default_passes_the_shard_or_reads_the_setting() {
     let cases = [
         (Some(5), INSTAGRAM, ", 5, 'instagram'::public.snowflake_layout"),
         (None, INSTAGRAM, ""),
@@ -146,24 +146,30 @@ fn the_default_names_the_shard_or_asks_the_database() {
 }
 
 #[test]
-fn the_fence_lets_pass_what_is_there() {
-    let of_shard = "public.snowflake_shard_id(id::pg_catalog.int8, 'instagram'::public.snowflake_layout) OPERATOR(pg_catalog.=) 5";
+fn the_shard_check_accepts_existing_values() {
+    let is_of_shard = "public.snowflake_shard_id(id::pg_catalog.int8, 'instagram'::public.snowflake_layout) OPERATOR(pg_catalog.=) 5";
     let cases = [
-        (None, of_shard.to_owned()),
+        (None, is_of_shard.to_owned()),
         (
             Some(2 << 23 | 7),
             format!(
-                "id::pg_catalog.int8 OPERATOR(pg_catalog.<) 25165824::pg_catalog.int8 OR {of_shard}"
+                "id::pg_catalog.int8 OPERATOR(pg_catalog.<) 25165824::pg_catalog.int8 OR {is_of_shard}"
             ),
         ),
         (
             Some(-1),
-            format!("id::pg_catalog.int8 OPERATOR(pg_catalog.<) 0::pg_catalog.int8 OR {of_shard}"),
+            format!(
+                "id::pg_catalog.int8 OPERATOR(pg_catalog.<) 0::pg_catalog.int8 OR {is_of_shard}"
+            ),
         ),
     ];
-    for (highest_other, condition) in cases {
-        let fence = Some(Fence { name: "posts_id_shard_check".into(), shard: 5, highest_other });
-        let target = Target { shard: None, layout: INSTAGRAM, fence };
+    for (highest_of_other_shards, condition) in cases {
+        let shard_check = Some(ShardCheck {
+            name: "posts_id_shard_check".into(),
+            shard: 5,
+            highest_of_other_shards,
+        });
+        let target = Target { shard: None, layout: INSTAGRAM, shard_check };
         assert_eq!(
             *statements(&facts(kept()), &target, 3..=9).last().unwrap(),
             format!(
@@ -174,7 +180,7 @@ fn the_fence_lets_pass_what_is_there() {
 }
 
 #[test]
-fn a_quoted_literal_reads_back_whatever_is_in_it() {
+fn a_quoted_literal_round_trips() {
     let cases = [("a", "'a'"), ("it's", "'it''s'"), (r"a\b'c", r"E'a\\b''c'")];
     for (text, quoted) in cases {
         assert_eq!(quote_literal(text), quoted);
