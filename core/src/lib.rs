@@ -1,25 +1,25 @@
-//! Snowflake ids without a server: the arithmetic of the PostgreSQL extension pg_snowflake.
+//! Decode, encode and generate the Snowflake IDs of the PostgreSQL extension pg_snowflake, without a server.
 //!
-//! An id is a 64-bit integer with three fields, `time | shard | seq`. A [`Layout`] defines the width of each
-//! field, the length of a tick, and the epoch. Without its shard field, an id is one integer that only grows:
-//! the *counter* `tick << seq_bits | seq`, which a PostgreSQL sequence holds as its `last_value`.
+//! An ID is a 64-bit integer with three fields, `time | shard | seq`. A [`Layout`] defines the width of each
+//! field, the length of a tick, and the epoch. Without the shard field, an ID is an integer that only increases:
+//! the *counter* `tick << seq_bits | seq`, which a PostgreSQL sequence stores as its `last_value`.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | [`layout`] | the fields of an id, and ids from fields, counters and times |
-//! | [`presets`] | the layouts that have a name |
-//! | [`layout_spec`] | layouts from text, and their text |
-//! | [`base32`], [`uuid`], [`explain`] | ids as 13 characters, as UUIDs of version 7, as a drawing of their bits |
-//! | [`counter`] | which counter comes next, given the last one and the clock |
-//! | [`clock`] | the guard against clock steps |
-//! | [`headroom`] | how far a counter is from the clock and from the end of its layout |
-//! | [`excerpt`] | the beginning of a text, for a message |
+//! | [`layout`] | splits an ID into its fields; composes it from fields, a counter or a time |
+//! | [`presets`] | the named layouts |
+//! | [`layout_spec`] | parses and prints a layout |
+//! | [`base32`], [`uuid`], [`explain`] | convert an ID to 13 characters, to a version 7 UUID, to a drawing of its bits |
+//! | [`counter`] | computes the next counter from the last one and the clock |
+//! | [`clock`] | detects clock steps |
+//! | [`headroom`] | the distance of a counter from the clock and from the end of its layout |
+//! | [`excerpt`] | truncates a text for a message |
 //!
-//! Nothing here reads the wall clock, and only [`clock::Clock`] reads the monotonic one: times are arguments.
-//! They are in microseconds if a name ends in `_us`, in milliseconds if it ends in `_ms`. Instants count from
+//! Times are arguments: nothing here reads the wall clock, and only [`clock::Clock`] reads the monotonic clock.
+//! Names that end in `_us` are in microseconds, names that end in `_ms` in milliseconds. Instants count from
 //! 1970-01-01 UTC.
 //!
-//! # Decode an id
+//! # Decode an ID
 //!
 //! ```
 //! use pg_snowflake_core::{Fields, Layout, explain};
@@ -27,7 +27,7 @@
 //! let layout = Layout::preset("instagram").expect("a preset");
 //! let id = 11_637_205_501_278_089;
 //!
-//! assert!(layout.is_id(id)); // false for a number that no id of this layout is
+//! assert!(layout.is_id(id)); // false for a number with bits above the layout's
 //! let Fields { tick, shard, seq } = layout.split(id);
 //! assert_eq!((shard, seq), (1341, 905));
 //! assert_eq!(layout.instant_of(tick), 1_315_607_284_721_000);
@@ -39,19 +39,19 @@
 //! ```
 //! use pg_snowflake_core::layout_spec;
 //!
-//! let now_ms = 1_800_000_000_000; // no epoch may be after the clock
+//! let now_ms = 1_800_000_000_000; // an epoch must not be after the clock
 //! let layout = layout_spec::parse("time:41 shard:8 seq:14 epoch:2024-01-01 unit:1ms", now_ms)?;
 //!
 //! assert_eq!(layout.shards(), 256);
-//! assert_eq!(layout.min_id(1_704_067_201_000_000), 1000 << 22); // the lowest id of 2024-01-01 00:00:01
+//! assert_eq!(layout.min_id(1_704_067_201_000_000), 1000 << 22); // the lowest ID of 2024-01-01 00:00:01
 //! assert_eq!(layout.to_string(), "time:41 shard:8 seq:14 epoch:2024-01-01 unit:1ms");
 //! # Ok::<(), layout_spec::SpecError>(())
 //! ```
 //!
-//! # Generate ids
+//! # Generate IDs
 //!
-//! [`counter::advance`] decides; the caller keeps the counter. The caller must also move the counter under a
-//! lock, and log it before an id is used. The extension does both in a sequence.
+//! [`counter::advance`] computes the next counter; the caller stores it. The caller must also hold a lock while it
+//! advances the counter, and log the counter before it uses the ID. The extension does both with a sequence.
 //!
 //! ```
 //! use pg_snowflake_core::clock::Now;
