@@ -1,17 +1,17 @@
-//! Ids as 13 characters of Crockford's base 32, which sort as the ids do.
+//! IDs as 13 characters of Crockford's base 32, which sort as the IDs do.
 //!
-//! Crockford's alphabet omits I, L, O and U. Decoding reads I and L as 1 and O as 0, so an id can be read aloud
+//! Crockford's alphabet omits I, L, O and U. Decoding reads I and L as 1 and O as 0, so an ID can be read aloud
 //! and typed. 13 characters hold 65 bits, so the first is at most F.
 
 use std::error::Error;
 use std::fmt;
 
-/// The number of characters of an id.
+/// The number of characters of an ID.
 const LENGTH: usize = 13;
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// Why a text is not an id.
+/// Why a text is not an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base32Error {
     /// The text has this many bytes instead of 13.
@@ -41,7 +41,7 @@ impl fmt::Display for Base32Error {
 
 impl Error for Base32Error {}
 
-/// The id as upper-case text. The texts of nonnegative ids sort bytewise as the ids do.
+/// The ID as upper-case text. The texts of nonnegative IDs sort bytewise as the IDs do.
 ///
 /// ```
 /// use pg_snowflake_core::base32;
@@ -56,7 +56,7 @@ pub fn encode(id: i64) -> String {
         .collect()
 }
 
-/// Parses an id, in upper or lower case. It takes bytes, because a text in another encoding is not a Rust
+/// Parses an ID, in upper or lower case. It takes bytes, because a text in another encoding is not a Rust
 /// string.
 ///
 /// ```

@@ -1,7 +1,7 @@
 //! The guard against clock steps.
 //!
 //! A wall clock can step: NTP, a resumed virtual machine, an operator. [`Guard`] remembers the highest reading
-//! of this backend, so that a sequence that is reset just as the clock steps back still starts above every id
+//! of this backend, so that a sequence that is reset just as the clock steps back still starts above every ID
 //! that this backend can have issued. It also detects forward jumps, because a clock that jumps forward and is
 //! corrected later leaves sequences ahead of it. The guard works on readings that the caller passes; only
 //! [`Clock`] reads the machine's monotonic clock.
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// operator.
 const FORWARD_JUMP_US: i64 = 1_000_000;
 
-/// A clock reading, and the floor below which no id may be issued.
+/// A clock reading, and the floor below which no ID may be issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// The wall clock, in microseconds since 1970.

@@ -11,9 +11,9 @@ use crate::layout::Layout;
 const LOG_AHEAD_US: i64 = 100_000;
 
 /// The shortest wait, or `max_lead` / 20 or `max_wait` if that is less. Without it, callers that compete for
-/// the ids of one millisecond wake up every millisecond and contend for the page's lock: 4 sessions at the
+/// the IDs of one millisecond wake up every millisecond and contend for the page's lock: 4 sessions at the
 /// default layout's limit used 0.26 to 0.58 of a core more than without waiting, and at most 0.16 with 5 ms. The
-/// rate is the same, since ids that are not fetched while callers sleep are still within the lead when they
+/// rate is the same, since IDs that are not fetched while callers sleep are still within the lead when they
 /// wake up.
 const MIN_WAIT_US: i64 = 5_000;
 
@@ -146,7 +146,7 @@ pub struct Cached {
 }
 
 impl Cached {
-    /// Whether the next cached counter may be used. It must be of the same layout, not behind the clock (its id
+    /// Whether the next cached counter may be used. It must be of the same layout, not behind the clock (its ID
     /// would carry a time in the past, and sort below those of other sessions), and not further ahead of the
     /// clock than the policy allows.
     #[inline]
@@ -171,7 +171,7 @@ fn lead_limit(layout: Layout, policy: Policy, unix_us: i64) -> i64 {
 }
 
 /// The lowest tick that may be issued: the clock's. After a step back, it is the tick after the high-water
-/// mark's, in which ids may have been issued.
+/// mark's, in which IDs may have been issued.
 #[inline]
 fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
     if now.high_water_us > now.reading_us {

@@ -1,10 +1,10 @@
-//! A drawing of an id's bits and their meaning, for people. Times are in UTC.
+//! A drawing of an ID's bits and their meaning, for people. Times are in UTC.
 
 use crate::layout::{Fields, Layout};
 use crate::layout_spec;
 use jiff::Timestamp;
 
-/// Draws the id's bits, field by field from the highest, each with its value. `fields` are those of `id` in
+/// Draws the ID's bits, field by field from the highest, each with its value. `fields` are those of `id` in
 /// `layout`.
 ///
 /// ```

@@ -19,12 +19,12 @@ use crate::layout::Layout;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headroom {
-    /// The time of the last id, in microseconds since 1970. `None` if there is no such id: the sequence was
-    /// never called, or holds a negative number, which is not the counter of an id.
+    /// The time of the last ID, in microseconds since 1970. `None` if there is no such ID: the sequence was
+    /// never called, or holds a negative number, which is not the counter of an ID.
     pub last_us: Option<i64>,
     /// How far the sequence is ahead of the clock, in microseconds; 0 if the clock has passed it.
     pub lead_us: i64,
-    /// The number of ids left from now to the end of the layout or to MAXVALUE, saturating at the end of `i64`.
+    /// The number of IDs left from now to the end of the layout or to MAXVALUE, saturating at the end of `i64`.
     pub ids_left: i64,
 }
 

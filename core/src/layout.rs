@@ -1,12 +1,12 @@
-//! How an id's 64 bits are divided, and the arithmetic on them.
+//! How an ID's 64 bits are divided, and the arithmetic on them.
 //!
-//! Without its shard field, an id is one integer that only grows: `counter = tick << seq_bits | seq`. A
-//! sequence holds that counter; an id is the counter with the shard inserted.
+//! Without its shard field, an ID is one integer that only grows: `counter = tick << seq_bits | seq`. A
+//! sequence holds that counter; an ID is the counter with the shard inserted.
 
 use std::error::Error;
 use std::fmt;
 
-/// The widths of an id's fields, the length of a tick, and the epoch. The time field is always the highest.
+/// The widths of an ID's fields, the length of a tick, and the epoch. The time field is always the highest.
 ///
 /// Presets are valid, and so is a layout that [`parse`](crate::layout_spec::parse) or [`Layout::unpack`]
 /// returns. Check a layout that you construct yourself with [`Layout::is_valid`]: the arithmetic of an invalid
@@ -113,12 +113,12 @@ impl Unit {
     }
 }
 
-/// The fields of one id.
+/// The fields of one ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// Ticks since the layout's epoch.
     pub tick: i64,
-    /// The shard that generated the id.
+    /// The shard that generated the ID.
     pub shard: u32,
     /// The low bits of the counter.
     pub seq: u32,
@@ -223,13 +223,13 @@ impl Layout {
         self.bits() == 64 || id as u64 >> self.bits() == 0
     }
 
-    /// The number of shards. A shard id is below it.
+    /// The number of shards. A shard ID is below it.
     #[inline]
     pub const fn shards(&self) -> i64 {
         1 << self.shard_bits
     }
 
-    /// The number of ids per shard and tick. A seq is below it.
+    /// The number of IDs per shard and tick. A seq is below it.
     #[inline]
     pub const fn seqs(&self) -> i64 {
         1 << self.seq_bits
@@ -259,13 +259,13 @@ impl Layout {
         tick.saturating_mul(self.tick_us()).saturating_add(self.epoch_us())
     }
 
-    /// The highest value of the time field. Ids are issued only up to [`Layout::max_tick`].
+    /// The highest value of the time field. IDs are issued only up to [`Layout::max_tick`].
     #[inline]
     pub const fn time_field_max(&self) -> i64 {
         (1 << self.time_bits) - 1
     }
 
-    /// The highest tick that may be issued. In a later one, the id's sign bit would be set, and a negative id
+    /// The highest tick that may be issued. In a later one, the ID's sign bit would be set, and a negative ID
     /// sorts before all others.
     #[inline]
     pub const fn max_tick(&self) -> i64 {
@@ -314,7 +314,7 @@ impl Layout {
         if counters < 1 { 1 } else { counters as i64 }
     }
 
-    /// The id of `counter` on `shard`.
+    /// The ID of `counter` on `shard`.
     ///
     /// The caller must keep `counter` within `0..=max_counter()` and `shard` below [`Layout::shards`].
     ///
@@ -334,7 +334,7 @@ impl Layout {
         })
     }
 
-    /// The id of these fields. The caller must keep each field within its width.
+    /// The ID of these fields. The caller must keep each field within its width.
     #[inline]
     pub const fn compose(&self, fields: Fields) -> i64 {
         let Fields { tick, shard, seq } = fields;
@@ -343,7 +343,7 @@ impl Layout {
             | (seq as i64) << self.seq_shift()
     }
 
-    /// The id in the tick that `unix_us` falls in, with this shard and this seq. `i64::MAX` is after every
+    /// The ID in the tick that `unix_us` falls in, with this shard and this seq. `i64::MAX` is after every
     /// tick.
     ///
     /// Fails if the layout has no room for one of the three.
@@ -366,7 +366,7 @@ impl Layout {
         Ok(self.compose(Fields { tick, shard, seq }))
     }
 
-    /// `shard` as a shard id; `None` if the layout does not have it.
+    /// `shard` as a shard ID; `None` if the layout does not have it.
     #[inline]
     pub fn checked_shard(&self, shard: i32) -> Option<u32> {
         checked_below(self.shards(), shard)
@@ -378,7 +378,7 @@ impl Layout {
         tick << self.low_bits()
     }
 
-    /// The fields of `id` in this layout. The time field is unsigned, so an id with its sign bit set still
+    /// The fields of `id` in this layout. The time field is unsigned, so an ID with its sign bit set still
     /// decodes to its true time.
     ///
     /// Bits above the layout's are ignored; check with [`Layout::is_id`] first.
@@ -400,8 +400,8 @@ impl Layout {
         }
     }
 
-    /// The smallest id whose time is `unix_us` or later. Before the layout's epoch, it is 0. After the layout's
-    /// last tick, it is above every id, or `i64::MAX` if ids use 63 bits. `i64::MAX` is after every tick.
+    /// The smallest ID whose time is `unix_us` or later. Before the layout's epoch, it is 0. After the layout's
+    /// last tick, it is above every ID, or `i64::MAX` if IDs use 63 bits. `i64::MAX` is after every tick.
     ///
     /// ```
     /// use pg_snowflake_core::presets::TWITTER;
@@ -413,7 +413,7 @@ impl Layout {
     /// ```
     #[inline]
     pub const fn min_id(&self, unix_us: i64) -> i64 {
-        // Round up: an id's time is the beginning of its tick.
+        // Round up: an ID's time is the beginning of its tick.
         let tick = self.tick_at(unix_us.saturating_sub(1)).saturating_add(1);
         if tick < 0 {
             0
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_counter_is_the_largest_id() {
+    fn the_last_counter_yields_the_largest_id() {
         assert_eq!(INSTAGRAM.id(INSTAGRAM.max_counter(), 8191), i64::MAX);
         assert_eq!(INSTAGRAM.max_tick(), (1 << 40) - 1);
         // 2046-06-27 17:00:49.497 UTC, from when on the sign bit would be set.
@@ -592,7 +592,7 @@ mod tests {
             let id = layout.compose(fields);
             let created_us = layout.instant_of(fields.tick);
             let at_us = created_us.saturating_add(off_us);
-            // No bound is above the last id of all.
+            // No bound is above the last ID of all.
             if (0..i64::MAX).contains(&id) && created_us < i64::MAX / 2 {
                 prop_assert_eq!(id >= layout.min_id(at_us), created_us >= at_us);
             }

@@ -1,6 +1,6 @@
 //! Layouts as text: a preset's name, or a spec such as `time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms`.
 //!
-//! The fields of a spec are in their order in the id, high bits first: `time:39 seq:8 shard:16` puts the shard
+//! The fields of a spec are in their order in the ID, high bits first: `time:39 seq:8 shard:16` puts the shard
 //! lowest.
 
 use crate::excerpt::excerpt;
@@ -96,7 +96,7 @@ pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
     if text.len() > LONGEST {
         return error(
             format!("layout \"{}\" is too long", excerpt(text)),
-            format!("A layout has at most {LONGEST} characters. {}", one_of()),
+            format!("A layout has at most {LONGEST} characters. {}", presets_hint()),
         );
     }
     let text = text.trim();
@@ -104,13 +104,13 @@ pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
         return Ok(preset);
     }
     if !text.contains(':') {
-        return error(format!("unrecognized layout \"{}\"", excerpt(text)), one_of());
+        return error(format!("unrecognized layout \"{}\"", excerpt(text)), presets_hint());
     }
     let parts = Parts::read(text)?;
     parts.layout(now_ms)
 }
 
-fn one_of() -> String {
+fn presets_hint() -> String {
     let names: Vec<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
     format!(
         "A layout is one of {}, or a spec such as \"time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms\".",

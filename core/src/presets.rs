@@ -3,7 +3,7 @@
 use crate::layout::{Layout, Unit};
 
 /// The layout that Instagram published, and the default: milliseconds since 2011-08-24 21:07:01.721 UTC, 8192
-/// shards, 1024 ids per millisecond and shard.
+/// shards, 1024 IDs per millisecond and shard.
 pub const INSTAGRAM: Layout = high_shard(41, 13, 10, 1_314_220_021_721);
 
 /// The layout of Twitter's snowflakes. Those of Discord, pgEdge and PgDog have the shard in the same place.
@@ -19,7 +19,7 @@ pub const SONYFLAKE: Layout = Layout {
     epoch_ms: 1_409_529_600_000,
 };
 
-/// A layout whose ids are exact as JavaScript numbers.
+/// A layout whose IDs are exact as JavaScript numbers.
 pub const JS53: Layout = high_shard(41, 7, 5, 1_577_836_800_000);
 
 /// Every preset with its name, in the order of the view `snowflake_layouts`. The parser, the view and the

@@ -1,5 +1,5 @@
-//! Ids as version 7 UUIDs (RFC 9562). The id's time is in the UUID's time field, the rest of the id in the
-//! random bits. The UUIDs sort as the ids do, and can be converted back.
+//! IDs as version 7 UUIDs (RFC 9562). The ID's time is in the UUID's time field, the rest of the ID in the
+//! random bits. The UUIDs sort as the IDs do, and can be converted back.
 //!
 //! ```text
 //! 48 bits  Unix milliseconds
@@ -14,7 +14,7 @@ use crate::layout::Layout;
 const VERSION: u128 = 7;
 const VARIANT: u128 = 2;
 
-/// The UUID of `id`. `None` if the id's time is after the year 10889, where 48 bits of milliseconds end.
+/// The UUID of `id`. `None` if the ID's time is after the year 10889, where 48 bits of milliseconds end.
 ///
 /// ```
 /// use pg_snowflake_core::{presets::INSTAGRAM, uuid};
@@ -35,7 +35,7 @@ pub fn from_id(id: i64, layout: &Layout) -> Option<u128> {
     Some(unix_ms << 80 | VERSION << 76 | within_ms << 64 | VARIANT << 62 | u128::from(low))
 }
 
-/// The id of `uuid`; `None` if [`from_id`] did not make it from an id of this layout.
+/// The ID of `uuid`; `None` if [`from_id`] did not make it from an ID of this layout.
 pub fn to_id(uuid: u128, layout: &Layout) -> Option<i64> {
     let low = uuid as u64 & low_mask(62);
     let within_ms = (uuid >> 64 & 0xfff) as i64;
@@ -64,7 +64,7 @@ mod tests {
     use crate::presets::{INSTAGRAM, PRESETS};
     use proptest::prelude::*;
 
-    /// An id of the layout, chosen by `bits`.
+    /// An ID of the layout, chosen by `bits`.
     fn id_of(layout: &Layout, bits: u64) -> i64 {
         let id = if layout.bits() == 64 { bits } else { bits & ((1 << layout.bits()) - 1) };
         id as i64
