@@ -263,34 +263,33 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
         Ahead::HighWater { .. } => "server clock stepped back too far".to_owned(),
     };
     let needed_lead_s = lead_us / 1_000_000 + 1;
-    let (cause, hint) = if needed_lead_s > settings::LONGEST_LEAD_US / 1_000_000 {
-        (
-            format!(
-                "It is {} ahead. No clock explains such a lead: the sequence was used with another layout, or holds \
-                 another extension's IDs.",
-                duration(lead_us)
-            ),
-            "Give the column a new sequence, or set this one to its counter with setval()."
-                .to_owned(),
-        )
-    } else {
-        let cause = match ahead {
-            Ahead::Sequence => format!(
-                "It is {} ahead: its last IDs were generated before the clock stepped back, or faster than the layout \
-                 allows.",
-                duration(lead_us)
-            ),
-            Ahead::HighWater { step_us } => format!(
-                "It is {} behind the highest reading of this session, which generates no IDs below that reading.",
-                duration(step_us)
-            ),
-        };
-        let hint = format!(
+    let is_within_longest_lead = needed_lead_s <= settings::LONGEST_LEAD_US / 1_000_000;
+    let cause = match ahead {
+        Ahead::Sequence if is_within_longest_lead => format!(
+            "It is {} ahead: its last IDs were generated before the clock stepped back, or faster than the layout \
+             allows.",
+            duration(lead_us)
+        ),
+        Ahead::Sequence => format!(
+            "It is {} ahead: it was used with another layout, holds another extension's IDs, or was used while the \
+             clock was wrong by that much.",
+            duration(lead_us)
+        ),
+        Ahead::HighWater { step_us } => format!(
+            "It is {} behind the highest reading of this session, which generates no IDs below that reading.",
+            duration(step_us)
+        ),
+    };
+    let hint = match ahead {
+        _ if is_within_longest_lead => format!(
             "If the clock is wrong, correct it; no other action is needed. If it is right, have a superuser let new \
              sessions run ahead of it, with IDs still unique: ALTER DATABASE {} SET pg_snowflake.max_lead = '{needed_lead_s}s';",
             current_database_name()
-        );
-        (cause, hint)
+        ),
+        Ahead::Sequence => "Give the column a new sequence, or set this one to its counter with setval().".into(),
+        Ahead::HighWater { .. } => {
+            "If the clock is wrong, correct it; no other action is needed. If it is right, reconnect.".into()
+        }
     };
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -2,8 +2,8 @@
 //!
 //! The tests see the extension only through SQL, over real connections to real servers that can be killed,
 //! restarted and copied. Nothing here is linked into the extension, and nothing of the extension is linked
-//! in here: the arithmetic of an id is stated a second time in [`id`], from the published formula, so that
-//! the extension is never compared with itself.
+//! in here, but for the table of presets: the arithmetic of an id is stated a second time in [`id`], from the published
+//! formula, so that the extension is never compared with itself.
 //!
 //! The servers come from the installation that `PG_CONFIG` names, with the extension installed. Linux only.
 //!
@@ -21,7 +21,7 @@
 //! | [`regress`] | PostgreSQL's own test drivers |
 //! | [`debugger`], [`valgrind`] | a server under gdb, under valgrind |
 //! | [`fleet`] | a router and its shards |
-//! | [`claims`] | what a demonstration claims, checked and printed |
+//! | [`output`] | what the programs print: steps, and claims that hold or do not |
 //! | [`campaign`], [`mod@bench`] | the programs of `./dev campaign` and `./dev bench` |
 //! | [`record`] | figures that go into the documentation |
 //!
@@ -34,13 +34,13 @@
 pub mod ask;
 pub mod bench;
 pub mod campaign;
-pub mod claims;
 pub mod clock;
 mod cluster;
 pub mod debugger;
 pub mod fleet;
 pub mod id;
 pub mod installation;
+pub mod output;
 pub mod process;
 pub mod record;
 pub mod regress;

@@ -156,7 +156,7 @@ fn assert_the_schema_works(client: &mut Client) {
     assert_eq!(refused.code().unwrap().code(), "23514", "{refused:?}");
 }
 
-/// Every object of the extension, with what it is and its comment, a line each.
+/// Every object of the extension, with what it is, its privileges and its comments, a line each.
 pub fn members(client: &mut Client) -> Vec<String> {
     let objects = "
         WITH member AS (
@@ -180,6 +180,18 @@ pub fn members(client: &mut Client) -> Vec<String> {
                     SELECT concat_ws(' ', opcdefault, opckeytype::regtype) FROM pg_opclass WHERE oid = objid)
             END)
         FROM member
+        UNION ALL
+        SELECT concat_ws(' | ', pg_describe_object(classid, objid, attnum), format_type(atttypid, atttypmod),
+            col_description(objid, attnum))
+        FROM member JOIN pg_attribute ON classid = 'pg_class'::regclass AND objid = attrelid AND attnum > 0
+        UNION ALL
+        SELECT concat_ws(' | ', pg_describe_object(classid, objid, 0),
+            coalesce(proacl::text, relacl::text, typacl::text), initprivs::text)
+        FROM member
+        LEFT JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND objid = p.oid
+        LEFT JOIN pg_class AS c ON classid = 'pg_class'::regclass AND objid = c.oid
+        LEFT JOIN pg_type AS t ON classid = 'pg_type'::regclass AND objid = t.oid
+        LEFT JOIN pg_init_privs AS i ON i.classoid = classid AND i.objoid = objid AND i.objsubid = 0
         UNION ALL
         SELECT pg_describe_object('pg_amproc'::regclass, a.oid, 0)
         FROM pg_amproc AS a JOIN member ON classid = 'pg_opfamily'::regclass AND objid = amprocfamily

@@ -1,8 +1,8 @@
 //! A million rows, through the router and directly, with 1 to 1000 rows in each round trip to a server.
 
-use pg_snowflake_servertest::claims::{Claims, say, step};
 use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
 use pg_snowflake_servertest::fleet::{Fleet, schema};
+use pg_snowflake_servertest::output::{Claims, say, step};
 use pg_snowflake_servertest::record::thousands;
 use postgres::Client;
 use postgres::types::ToSql;

@@ -6,8 +6,8 @@ mod plans;
 mod relocation;
 mod timings;
 
-use pg_snowflake_servertest::claims::{Claims, step};
 use pg_snowflake_servertest::fleet::{Fleet, is_available};
+use pg_snowflake_servertest::output::{Claims, step};
 use std::process::ExitCode;
 
 const SERVERS: usize = 4;

@@ -1,8 +1,8 @@
 //! Which servers a statement on the router asks, and what they compute.
 
-use pg_snowflake_servertest::claims::{Claims, say, step};
 use pg_snowflake_servertest::fleet::audit::number;
 use pg_snowflake_servertest::fleet::{Fleet, schema};
+use pg_snowflake_servertest::output::{Claims, say, step};
 use postgres::Client;
 
 /// Shows the plans of some statements, and checks what they ask of whom.

@@ -1,11 +1,11 @@
 //! A shard moves to a fifth server while clients write to it.
 
-use pg_snowflake_servertest::claims::{Claims, milliseconds, say, step};
 use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
 use pg_snowflake_servertest::fleet::relocation::{Swapped, copy, forget, swap};
 use pg_snowflake_servertest::fleet::writers::{Journal, users_of, while_writing};
 use pg_snowflake_servertest::fleet::{Fleet, schema};
 use pg_snowflake_servertest::id::{first_counter_at, is_increasing, now_ms, split};
+use pg_snowflake_servertest::output::{Claims, milliseconds, say, step};
 use pg_snowflake_servertest::record::thousands;
 use std::thread::sleep;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! What a query costs that goes by the router.
 
 use pg_snowflake_servertest::SUPERUSER;
-use pg_snowflake_servertest::claims::{Claims, milliseconds, say, step};
 use pg_snowflake_servertest::fleet::{Fleet, schema};
+use pg_snowflake_servertest::output::{Claims, milliseconds, say, step};
 use postgres::{Client, Statement};
 use std::time::{Duration, Instant};
 

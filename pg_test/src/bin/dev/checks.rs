@@ -6,7 +6,7 @@ use crate::tools::{
     output, pg_config, run_folder, server_version, survive_interruption, target, tool, top,
 };
 use nix::unistd::geteuid;
-use pg_snowflake_servertest::claims::step;
+use pg_snowflake_servertest::output::step;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, installation};
 use std::fs::OpenOptions;
 use std::io::Write;

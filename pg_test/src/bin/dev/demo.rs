@@ -1,7 +1,7 @@
 //! Two shards, a million rows from eight clients, and what their ids are worth. The SQL is in `pg_test/demo`.
 
 use crate::tools::Result;
-use pg_snowflake_servertest::claims::{Claims, say, step};
+use pg_snowflake_servertest::output::{Claims, say, step};
 use pg_snowflake_servertest::record::thousands;
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use std::process::ExitCode;
@@ -51,7 +51,7 @@ fn start() -> Cluster {
         ("max_wal_size", "4GB"),
         ("work_mem", "64MB"),
     ];
-    let builder = Cluster::builder();
+    let builder = Cluster::builder().background_work();
     settings.iter().fold(builder, |builder, (name, value)| builder.setting(name, value)).start()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::checks::FUZZ_CRATE;
 use crate::tools::{Result, about, command, execute, output, run_folder, target, tool, top};
-use pg_snowflake_servertest::claims::{say, step};
+use pg_snowflake_servertest::output::{say, step};
 use pg_snowflake_servertest::record::thousands;
 use std::fs::{self, File};
 use std::path::PathBuf;

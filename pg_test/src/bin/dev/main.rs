@@ -103,7 +103,7 @@ fn release_sql(version: &str) -> Result {
 
 /// A server with the extension and shard 1, for as long as this process lives: it goes with it.
 fn serve() {
-    let server = Cluster::new();
+    let server = Cluster::builder().background_work().start();
     let shard = "ALTER DATABASE postgres SET pg_snowflake.shard_id = 1";
     server.connect_to(SUPERUSER, SUPERUSER).batch_execute(shard).expect("a superuser may set it");
     println!("{}", server.dir().display());

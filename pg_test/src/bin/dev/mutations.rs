@@ -5,7 +5,7 @@ use crate::tools::{
     Result, about, cargo, cargo_pgrx, command, copy_installation, execute, output, run_folder,
     target, top,
 };
-use pg_snowflake_servertest::claims::{say, step};
+use pg_snowflake_servertest::output::{say, step};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

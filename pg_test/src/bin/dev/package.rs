@@ -7,7 +7,7 @@ use crate::tools::{
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use jiff::tz::TimeZone;
-use pg_snowflake_servertest::claims::{say, step};
+use pg_snowflake_servertest::output::{say, step};
 use pg_snowflake_servertest::{Cluster, installation, release};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -119,15 +119,16 @@ pub fn make() -> Result {
 /// Puts both into a folder, once their checksums are found right, with the script that tries them on a clean system.
 pub fn files(folder: &Path) -> Result {
     let package = Package::of_this_tree()?;
-    let check = ["--check", "--quiet", "--ignore-missing", "SHA256SUMS"];
-    for name in [package.debian_file(), package.tarball_file()] {
-        let file = package.folder.join(name);
-        if !file.is_file() {
-            return Err(format!("no {}: ./dev package {} makes it", file.display(), package.major));
-        }
-        put(&file, folder, 0o644)?;
+    let files =
+        [package.debian_file(), package.tarball_file()].map(|name| package.folder.join(name));
+    if let Some(missing) = files.iter().find(|file| !file.is_file()) {
+        return Err(format!("no {}: ./dev package {} makes it", missing.display(), package.major));
     }
+    let check = ["--check", "--quiet", "--ignore-missing", "SHA256SUMS"];
     output(command("sha256sum").args(check).current_dir(&package.folder))?;
+    for file in &files {
+        put(file, folder, 0o644)?;
+    }
     put(&top().join("packaging/smoke.sh"), folder, 0o755)?;
     put(&top().join("packaging/smoke.sql"), folder, 0o644).map(drop)
 }

@@ -2,7 +2,7 @@
 //! it and of the script that upgrades to it. Tests refuse a change to either. CONTRIBUTING.md has the steps of a release.
 
 use crate::tools::{Result, about, command, output, top};
-use pg_snowflake_servertest::claims::step;
+use pg_snowflake_servertest::output::step;
 use pg_snowflake_servertest::{installation, release};
 use std::fs;
 use std::path::Path;

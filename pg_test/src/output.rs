@@ -1,4 +1,4 @@
-//! What the demonstrations print: steps, what belongs to them, and claims that hold or do not.
+//! What the programs print: steps, their details, and claims that hold or do not.
 
 use std::process::ExitCode;
 use std::time::Duration;
