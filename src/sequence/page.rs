@@ -1,7 +1,7 @@
 //! The page of a sequence: lock, read, log, write. All code that changes a page or writes WAL is here.
 //!
-//! Follows the helpers of `nextval_internal()` in PostgreSQL's `src/backend/commands/sequence.c` under their names. As in
-//! `nextval.rs`, an ERROR passes over these frames, so nothing here holds anything with a destructor.
+//! [`read_seq_tuple`] is core's, in PostgreSQL's `src/backend/commands/sequence.c`. The other functions are parts of it and of
+//! `nextval_internal()` that have no name there. As in `nextval.rs`, an ERROR passes over these frames, so nothing here holds anything with a destructor.
 
 use super::sys::{self, FormData_pg_sequence_data};
 use crate::error::Error;
@@ -202,7 +202,8 @@ pub unsafe fn write_seq_tuple(
         let coverage = counter::cover(run, locked.covered(storage), max_value, layout);
         let log_cnt = coverage.log_cnt(run);
         // The transaction id makes this transaction's commit flush the record and wait for the synchronous
-        // standby. Assigning one may fail, so it comes before the critical section.
+        // standby. Assigning one may fail, so it comes before the critical section; the abort then releases the
+        // page, which has not changed.
         if coverage.is_new {
             sys::GetTopTransactionId();
         }

@@ -155,9 +155,12 @@ fn a_published_id_decodes_to_what_was_published() {
         let sql = format!("SELECT * FROM snowflake_decode({id}, '{layout}')");
         let row = printed(&mut client, &sql);
         let found: Vec<&str> = row.split('|').collect();
-        assert!(found[0].starts_with(at), "{source}: {row}");
+        assert!(found[0].starts_with(at), "{source}: {row}, not at {at}");
         for (published, found) in [(shard, found[1]), (seq, found[2])] {
-            assert!(published.is_none_or(|field| field.to_string() == found), "{source}: {row}");
+            assert!(
+                published.is_none_or(|field| field.to_string() == found),
+                "{source}: {row}, not {published:?}"
+            );
         }
     }
 }

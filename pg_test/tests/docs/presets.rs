@@ -25,7 +25,11 @@ fn the_drawing_of_the_presets_has_each_with_its_fields() {
 
     let presets: Vec<(&str, Vec<String>)> =
         PRESETS.iter().map(|(name, layout)| (*name, fields(layout))).collect();
-    assert_eq!(format!("{drawn:?}"), format!("{presets:?}"));
+    assert_eq!(
+        format!("{drawn:?}"),
+        format!("{presets:?}"),
+        "left: docs/layouts.md, right: PRESETS"
+    );
 }
 
 /// As the drawing has them: from the highest, those that have bits.
@@ -59,7 +63,7 @@ fn every_preset_is_explained() {
         .filter(|name| Layout::preset(name).is_some())
         .collect();
     let presets: Vec<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
-    assert_eq!(explained, presets);
+    assert_eq!(explained, presets, "left: docs/layouts.md, right: PRESETS");
 }
 
 #[test]

@@ -49,10 +49,7 @@ impl Run {
         self.note(&report::begin(title));
         part(self).map_err(|error| match is_interrupted() {
             true => format!("interrupted in: {title}"),
-            false => format!(
-                "{error}\n==> RED: {title} (PostgreSQL {}); what comes after it was not run",
-                major()
-            ),
+            false => format!("{error}\n==> RED: {title} (PostgreSQL {})", major()),
         })?;
         let seconds = started.elapsed().as_secs_f64();
         println!("    {title}: green after {seconds:.1} s");
@@ -113,7 +110,7 @@ impl Run {
 /// Everything.
 pub fn all() -> Result {
     let mut run = Run::new();
-    run.all()?;
+    run.all().map_err(|error| format!("{error}; what comes after it was not run"))?;
     run.show_green("all green")
 }
 
