@@ -3,7 +3,7 @@
 //! Two servers that generate ids for the same shard return duplicates, and nothing reports it. A column default
 //! with a literal shard is copied with a dump, a setting with a snapshot or a base backup.
 //! `pg_snowflake.owned_shards` guards against the first, `pg_snowflake.allowed_hosts` against the second. A
-//! fence with an invalid value bars everything, and so does any setting whose server value the session has
+//! fence with an invalid value refuses everything, and so does any setting whose server value the session has
 //! masked. Only an unset fence allows everything.
 
 mod hosts;

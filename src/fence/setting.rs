@@ -119,7 +119,7 @@ pub fn check_any_shard() -> Result<(), FenceError> {
     let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
     // SAFETY: as in check_shard().
     let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
-    // An invalid setting has no ranges, and bars every shard.
+    // An invalid setting has no ranges, and refuses every shard.
     let shard = ranges.and_then(<[Range]>::first).map_or(0, |range| range.first);
     check_fences(ranges, !foreign.is_null(), shard, true)
 }
@@ -211,7 +211,7 @@ unsafe extern "C-unwind" fn assign_allowed_hosts(_value: *const c_char, extra: *
 }
 
 /// Whether the value was set where it could not be checked, so that rejecting it would only log a warning and
-/// leave the server without a fence. Such a value is accepted, and bars everything until it is corrected.
+/// leave the server without a fence. Such a value is accepted, and refuses everything until it is corrected.
 ///
 /// This holds for a value set before the library was loaded; for one that `ALTER DATABASE` or `ALTER ROLE` set
 /// while it was not loaded, which a new connection reads; and for a parallel worker, which copies its leader's.
