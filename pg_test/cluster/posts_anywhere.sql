@@ -1,5 +1,5 @@
--- One server of a router that cannot tell from an id where its row is: its partitions are of another column, by the hash
--- of core, so that WHERE id = … asks every server. Only read here. psql sets :number, :servers and :host.
+-- One server of a router that cannot derive the server from an id: its partitions are by another column, by core's
+-- hash, so that WHERE id = … queries every server. It is only read. psql sets :number, :servers and :host.
 CREATE TABLE IF NOT EXISTS posts_anywhere (id bigint NOT NULL, user_id bigint NOT NULL, body text NOT NULL)
     PARTITION BY HASH (user_id);
 SELECT 'server_' || :number AS server, 'posts_on_' || :number AS name \gset

@@ -1,5 +1,5 @@
--- The way from the router to one logical shard: a foreign server of its own, whatever machine it is on, so that one
--- ALTER SERVER moves all of its tables. psql sets :schema, :shard, :shards and :host.
+-- The route from the router to one logical shard: a separate foreign server, whatever machine the shard is on, so that
+-- one ALTER SERVER moves all of its tables. psql sets :schema, :shard, :shards and :host.
 CREATE SERVER :schema FOREIGN DATA WRAPPER postgres_fdw
     OPTIONS (host :'host', dbname 'postgres', batch_size '100');
 CREATE USER MAPPING FOR CURRENT_USER SERVER :schema OPTIONS (user 'postgres');

@@ -1,8 +1,8 @@
--- The router: tables without rows of their own.
+-- The router: tables without local rows.
 CREATE EXTENSION postgres_fdw;
 
--- The router generates ids too, for what it inserts. Its ids carry the shard number + :shards, which is in the same partition,
--- and no other server generates ids with that number.
+-- The router also generates ids for its own inserts. They carry the shard number + :shards, which is in the same
+-- partition, and no other server generates ids with that number.
 CREATE SEQUENCE ids;
 
 CREATE TABLE users (id bigint NOT NULL, name text NOT NULL, posts int NOT NULL DEFAULT 0)

@@ -1,11 +1,11 @@
--- One logical shard on the server that it lives on: a schema with its tables and the sequence that generates its ids.
+-- One logical shard on its server: a schema with its tables and the sequence that generates its ids.
 -- psql sets :schema, :shard and :shards.
 CREATE SCHEMA :schema;
 SET search_path = :schema, public;
 
 CREATE SEQUENCE ids;
 
--- The checks keep out what another shard's client, or a foreign table that points here by mistake, would put in.
+-- The checks reject rows from a client of another shard, or from a foreign table that points here by mistake.
 CREATE TABLE users (
     id    bigint PRIMARY KEY DEFAULT snowflake_nextval('ids', :shard)
           CHECK (snowflake_shard_id(id) % :shards = :shard),

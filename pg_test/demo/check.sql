@@ -1,4 +1,4 @@
--- What the demo claims of the million ids in posts_of_both: one line each, whether it holds and the claim in words.
+-- The demo's claims about the million ids in posts_of_both. One line each: whether it holds, and the claim in words.
 
 SELECT count(*) = 1000000, format('count(*) is %s', to_char(count(*), 'FM9,999,999')) FROM posts_of_both;
 
@@ -10,8 +10,9 @@ SELECT count(*) FILTER (WHERE snowflake_shard_id(id) <> home) = 0,
        'every id names the shard on which its row was found'
 FROM posts_of_both;
 
--- Sorted by id, a row is out of order if some row before it began only after it had ended: then the larger id
--- was made first. Two rows of which each began before the other ended were made at once and may stand either way.
+-- Sorted by id, a row is out of order if a row before it began only after it had ended: then the larger id was
+-- generated first. Two rows that each began before the other ended were inserted concurrently and may be in either
+-- order.
 CREATE TEMPORARY TABLE measured AS
 SELECT count(*) FILTER (WHERE latest_on_shard > ended) AS out_of_order,
        greatest(0, round(1000 * extract(epoch FROM max(latest_on_both - ended)), 3)) AS strays_ms
@@ -36,7 +37,7 @@ SELECT out_of_order = 0,
        format('ORDER BY id is creation order on each shard (%s rows out of order by the clock around each insert)', out_of_order)
 FROM measured;
 
--- As far as the time in the one id may be early and that in the other late.
+-- The sum of how early the time in one id and how late that in the other may be.
 SELECT strays_ms < 1.004 + late_ms,
        format('ORDER BY id over both shards together is creation order, off by %s ms at most', strays_ms)
 FROM measured;

@@ -1,4 +1,4 @@
-//! Asking a server something: what a query prints, what plan it has, and what a statement is refused with.
+//! Queries a server: what a query prints, its plan, and the error that a statement raises.
 
 use crate::Cluster;
 use postgres::error::DbError;
@@ -19,7 +19,7 @@ pub fn server_with_sequence() -> (Cluster, Client) {
     (cluster, client)
 }
 
-/// What a query prints: a row a line, with `|` between columns, and nothing where a value is null.
+/// What a query prints: one row per line, `|` between columns, nothing for a null.
 pub fn printed(client: &mut Client, sql: &str) -> String {
     let messages = client.simple_query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     let rows = messages.iter().filter_map(|message| match message {
@@ -32,27 +32,27 @@ pub fn printed(client: &mut Client, sql: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Copies rows into a table by way of the client, and gives their number. The source is a table, or a query in parentheses.
+/// Copies rows into a table through the client, and returns their number. The source is a table, or a query in parentheses.
 pub fn copy(client: &mut Client, source: &str, target: &str, format: &str) -> u64 {
     let mut rows = Vec::new();
     let mut reader = client
         .copy_out(&format!("COPY {source} TO STDOUT (FORMAT {format})"))
-        .expect("a sound query");
-    reader.read_to_end(&mut rows).expect("a sound query");
+        .expect("a valid query");
+    reader.read_to_end(&mut rows).expect("a valid query");
     drop(reader);
     let mut writer = client
         .copy_in(&format!("COPY {target} FROM STDIN (FORMAT {format})"))
-        .expect("a sound query");
-    writer.write_all(&rows).expect("a sound query");
-    writer.finish().expect("a sound query")
+        .expect("a valid query");
+    writer.write_all(&rows).expect("a valid query");
+    writer.finish().expect("a valid query")
 }
 
-/// The plan of a statement without its costs.
+/// The plan of a statement, without costs.
 pub fn plan(client: &mut Client, sql: &str) -> String {
     printed(client, &format!("EXPLAIN (COSTS OFF) {sql}"))
 }
 
-/// What is expected of an error.
+/// The error that is expected.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal<'a> {
     /// The five characters.
@@ -63,10 +63,10 @@ pub struct Refusal<'a> {
     pub hint: &'a str,
 }
 
-/// The error that a statement ends in.
+/// The error that a statement raises.
 ///
 /// # Panics
-/// Where the statement succeeds.
+/// If the statement succeeds.
 pub fn refused(client: &mut Client, sql: &str) -> DbError {
     let error = match client.simple_query(sql) {
         Ok(_) => panic!("not refused: {sql}"),
@@ -75,7 +75,7 @@ pub fn refused(client: &mut Client, sql: &str) -> DbError {
     error.as_db_error().unwrap_or_else(|| panic!("{sql}: {error:?}")).clone()
 }
 
-/// Checks the error that a statement ends in, and gives it.
+/// Checks the error that a statement raises, and returns it.
 pub fn assert_refused(client: &mut Client, sql: &str, expected: Refusal) -> DbError {
     let error = refused(client, sql);
     let hint = error.hint().unwrap_or_default();
@@ -92,7 +92,7 @@ pub fn assert_refused(client: &mut Client, sql: &str, expected: Refusal) -> DbEr
     error
 }
 
-/// A statement that has to be refused, and what the error has to say.
+/// A statement that must be refused, and what the error must say.
 #[derive(Clone, Copy, Debug)]
 pub struct Bad<'a> {
     /// The statement.

@@ -1,5 +1,5 @@
-//! A wall clock that a test sets, under a running server, by libfaketime, and what sessions see of it. The product has no
-//! test hook. The monotonic clock stays true.
+//! A wall clock that a test sets under a running server, by libfaketime, and what sessions see of it. The product has no
+//! test hook. The monotonic clock is not changed.
 
 use crate::Cluster;
 use crate::process::backend_pid;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// How many sessions of [`Clients`] insert at a time.
 pub const CLIENTS: usize = 4;
 
-/// The insert of [`Clients`], which gives the new id.
+/// The insert of [`Clients`], which returns the new id.
 pub const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 
 /// A server whose clock a test sets, with a table `posts` of shard 5 and its sequence `posts_id_seq`.
@@ -33,7 +33,7 @@ pub fn cluster_with_posts() -> Cluster {
     cluster
 }
 
-/// Sessions that insert one row after the other until they are told to stop.
+/// Sessions that insert one row after the other until they are stopped.
 pub struct Clients {
     threads: Vec<JoinHandle<Report>>,
     stop: Arc<Stop>,
@@ -55,10 +55,10 @@ impl Clients {
         Clients { threads, stop, calls }
     }
 
-    /// Waits until each has made so many calls more: a busy machine may let one rest for any time.
+    /// Waits until each has made this many more calls: a busy machine may delay one for any time.
     ///
     /// # Panics
-    /// Where one does not within [`crate::wait::PATIENCE`].
+    /// If one does not within [`crate::wait::PATIENCE`].
     pub fn let_each_call(&self, calls: u64) {
         let made = || self.calls.each_ref().map(|count| count.load(Ordering::Relaxed));
         let wanted = made().map(|count| count + calls);
@@ -69,7 +69,7 @@ impl Clients {
         assert!(have_called, "a client makes no calls: {:?}", made());
     }
 
-    /// Lets each finish its call, and gives what they saw.
+    /// Lets each finish its call, and returns what they saw.
     pub fn stop(self) -> Vec<Report> {
         drop(StopAtEnd(&self.stop));
         self.threads.into_iter().map(|thread| thread.join().expect("a client")).collect()
@@ -78,20 +78,20 @@ impl Clients {
 
 /// What one of [`Clients`] saw.
 pub struct Report {
-    /// The ids that it was given, in order.
+    /// The ids that it got, in order.
     pub ids: Vec<i64>,
     /// The errors of the calls that were refused.
     pub errors: Vec<String>,
     /// How long its slowest call took.
     pub slowest: Duration,
-    /// When it was given its last id.
+    /// When it got its last id.
     pub last_success: Instant,
-    /// What its session knows of the clock at its end.
+    /// What its session knows about the clock at its end.
     pub clock: ClockReport,
 }
 
 impl Report {
-    /// Whether calls were refused, each with the clock named as the cause.
+    /// Whether calls were refused, all of them because of the clock.
     pub fn was_refused_for_the_clock(&self) -> bool {
         let names_the_cause = |error: &String| {
             error.contains("stepped back too far")
@@ -140,7 +140,7 @@ pub struct ClockReport {
 }
 
 impl ClockReport {
-    /// What the session knows of the clock now.
+    /// What the session knows about the clock now.
     pub fn read(client: &mut Client) -> Self {
         let row = client
             .query_one(
@@ -174,10 +174,10 @@ pub enum End {
     Terminate,
 }
 
-/// Lets a call wait for the clock, ends it, and gives how long that took.
+/// Lets a call wait for the clock, ends it, and returns how long that took.
 ///
 /// # Panics
-/// Where the call ends in another way, or has taken something from its sequence.
+/// If the call ends in another way, or has taken something from its sequence.
 pub fn end_a_waiting_call(cluster: &Cluster, how: End) -> Duration {
     let (function, sqlstate) = match how {
         End::Cancel => ("pg_cancel_backend", "57014"),
@@ -205,7 +205,7 @@ pub fn end_a_waiting_call(cluster: &Cluster, how: End) -> Duration {
     observer.execute(&format!("SELECT {function}($1)"), &[&pid]).expect("a superuser");
     let (ended, code) = call.join().expect("the call ends in an error");
 
-    // Of a session that was terminated the client may see no more than the end of the connection.
+    // The client of a terminated session may see only the end of the connection.
     assert!(code.as_deref().is_none_or(|code| code == sqlstate), "{code:?}");
     assert_eq!(state(&mut observer, "s"), before, "something was taken");
     ended - asked
@@ -226,9 +226,9 @@ pub(crate) fn preload(postgres: &mut Command, dir: &Path) {
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
 }
 
-/// Sets the clock that many seconds off the true one, at once for every process of the server.
+/// Offsets the clock from the true one by this many seconds, at once for every process of the server.
 pub(crate) fn set(dir: &Path, seconds_off: f64) {
-    // Under another name first: a process that reads a half-written file would take the true time.
+    // Under another name first: a process that reads a half-written file would use the true time.
     let new = dir.join("clock.new");
     std::fs::write(&new, format!("{seconds_off:+.6}\n")).expect("the clock can be written");
     std::fs::rename(new, dir.join(FILE)).expect("the clock can be set");

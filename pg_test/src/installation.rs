@@ -1,5 +1,5 @@
-//! The PostgreSQL installation under test, the OS user that its servers run as, and what is left out of the tests where
-//! the machine has not what it needs.
+//! The PostgreSQL installation under test, the OS user that its servers run as, and tests that are left out because the
+//! machine lacks something.
 
 use nix::unistd::{User, geteuid};
 use std::ffi::{OsStr, OsString};
@@ -11,10 +11,10 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// Runs a command to its end with `input` on its standard input, and gives its standard output.
+/// Runs a command to its end with `input` on its standard input, and returns its standard output.
 ///
 /// # Panics
-/// Where it fails, with what it wrote.
+/// If it fails, with what it wrote.
 pub fn run(command: &mut Command, input: &[u8]) -> Vec<u8> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -24,8 +24,8 @@ pub fn run(command: &mut Command, input: &[u8]) -> Vec<u8> {
         .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
     let mut stdin = child.stdin.take().expect("stdin is piped");
     let output = std::thread::scope(|scope| {
-        // From a thread of its own: a command that stops reading to write would block both sides. One that
-        // exits without reading shows itself by its exit status.
+        // From a separate thread: a command that stops reading in order to write would block both sides. A command that
+        // exits without reading shows in its exit status.
         scope.spawn(move || stdin.write_all(input));
         child.wait_with_output().expect("the command can be waited for")
     });
@@ -41,16 +41,16 @@ pub fn run(command: &mut Command, input: &[u8]) -> Vec<u8> {
 
 /// A temporary folder that the servers' OS user owns.
 ///
-/// Its name is short because a socket lives in it, and a socket's path has at most 107 bytes.
+/// Its name is short because it contains a socket, whose path has at most 107 bytes.
 pub fn temp_dir() -> TempDir {
     let dir =
         tempfile::Builder::new().prefix("sf").tempdir().expect("a temporary folder can be made");
-    give_to_server_user(dir.path());
+    chown_to_server_user(dir.path());
     dir
 }
 
-/// Makes a folder the servers' OS user's own.
-pub fn give_to_server_user(dir: &Path) {
+/// Makes the servers' OS user the owner of a folder.
+pub fn chown_to_server_user(dir: &Path) {
     if let Some(user) = server_user() {
         chown(dir, Some(user.uid.as_raw()), Some(user.gid.as_raw()))
             .expect("root can give the folder away");
@@ -59,8 +59,8 @@ pub fn give_to_server_user(dir: &Path) {
 
 /// Makes `dir/data` a fresh data directory.
 ///
-/// `initdb` takes a second, so it runs once per test binary. Its result is kept as an archive in memory and
-/// not as a folder, since nothing would remove a folder that outlives every test.
+/// `initdb` takes a second, so it runs once per test binary. Its result is kept as an archive in memory, not as a folder,
+/// because nothing would remove a folder after the last test.
 pub fn unpack_data_directory(dir: &Path) {
     static ARCHIVE: OnceLock<Vec<u8>> = OnceLock::new();
     let archive = ARCHIVE.get_or_init(archive_of_data_directory);
@@ -72,7 +72,7 @@ pub fn initdb(bindir: &Path, dir: &Path) -> Command {
     let mut initdb = as_server_user(bindir.join("initdb"), dir);
     initdb.args(["--pgdata=data", "--username=postgres", "--auth=trust", "--encoding=UTF8"]);
     initdb.args(["--locale=C", "--no-sync"]);
-    // From 18 on they are the default, and pg_upgrade wants both sides alike.
+    // From 18 on they are the default, and pg_upgrade needs the same on both sides.
     if major(bindir) >= 18 {
         initdb.arg("--no-data-checksums");
     }
@@ -88,8 +88,7 @@ pub fn major(bindir: &Path) -> u32 {
     digits[..end].parse().expect("a version begins with its major")
 }
 
-/// Where the next installation that `PG_CONFIG_NEXT` names keeps its programs: another major, with the
-/// extension installed, for upgrades.
+/// The programs of the installation that `PG_CONFIG_NEXT` names: another major, with the extension installed, for upgrades.
 pub fn next_bindir() -> Option<&'static Path> {
     static BINDIR: OnceLock<Option<PathBuf>> = OnceLock::new();
     let ask =
@@ -103,10 +102,10 @@ fn archive_of_data_directory() -> Vec<u8> {
     run(as_server_user("tar", dir.path()).args(["-c", "-f", "-", "data"]), b"")
 }
 
-/// A program, to be run in `dir` as the servers' OS user.
+/// A program to run in `dir` as the servers' OS user.
 ///
-/// PostgreSQL's own environment variables are taken out: a `PGHOST` or `PGOPTIONS` of the person who runs
-/// the tests would lead the tools elsewhere.
+/// PostgreSQL's environment variables are removed: a `PGHOST` or `PGOPTIONS` of the person who runs the tests would
+/// lead the tools to another server.
 pub fn as_server_user(program: impl AsRef<OsStr>, dir: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(dir);
@@ -115,7 +114,7 @@ pub fn as_server_user(program: impl AsRef<OsStr>, dir: &Path) -> Command {
     {
         command.env_remove(name);
     }
-    // A server that inherits it appends a backtrace to errors, which takes some 80 ms each.
+    // A server that inherits it appends a backtrace to errors, which takes about 80 ms each.
     command.env_remove("RUST_BACKTRACE");
     if let Some(user) = server_user() {
         command.uid(user.uid.as_raw()).gid(user.gid.as_raw());
@@ -123,7 +122,7 @@ pub fn as_server_user(program: impl AsRef<OsStr>, dir: &Path) -> Command {
     command
 }
 
-/// The user that Debian's package makes, where the tests run as root, as which PostgreSQL refuses to run.
+/// The user that Debian's package creates, if the tests run as root, which PostgreSQL refuses.
 fn server_user() -> Option<&'static User> {
     static USER: OnceLock<Option<User>> = OnceLock::new();
     USER.get_or_init(|| {
@@ -136,7 +135,7 @@ fn server_user() -> Option<&'static User> {
     .as_ref()
 }
 
-/// Where the installation keeps its programs.
+/// The folder of the installation's programs.
 pub fn bindir() -> &'static Path {
     static BINDIR: OnceLock<PathBuf> = OnceLock::new();
     BINDIR.get_or_init(|| pg_config("--bindir"))
@@ -147,7 +146,7 @@ pub fn has_module(module: &str) -> bool {
     pg_config("--pkglibdir").join(format!("{module}.so")).exists()
 }
 
-/// Whether the installation has that module of `contrib`; where it has not, says that `what` is left out.
+/// Whether the installation has that module of `contrib`. If not, reports that `what` is left out.
 pub fn has_contrib(module: &str, what: &str) -> bool {
     let has = has_module(module);
     if !has {
@@ -156,14 +155,14 @@ pub fn has_contrib(module: &str, what: &str) -> bool {
     has
 }
 
-/// Says that something is left out of the tests, and for want of what. `./dev test` repeats it at its end.
+/// Reports that something is left out of the tests, and what is missing for it. `./dev test` repeats it at its end.
 pub fn left_out(what: &str, need: &str) {
-    // Not by println!, which shows nothing where the test passes.
+    // Not by println!, which shows nothing if the test passes.
     let line = format!("\nleft out: {what}: no {need}\n");
     io::stdout().write_all(line.as_bytes()).expect("standard output is open");
 }
 
-/// A folder of the installation, by the option of `pg_config` that names it.
+/// A folder of the installation, by the option of `pg_config` that prints it.
 pub fn pg_config(option: &str) -> PathBuf {
     let pg_config = std::env::var_os("PG_CONFIG")
         .expect("PG_CONFIG names the pg_config of an installation that has the extension");

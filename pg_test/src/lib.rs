@@ -1,33 +1,33 @@
-//! Private PostgreSQL servers for the tests of pg_snowflake, and what the tests ask of them.
+//! Private PostgreSQL servers for the tests of pg_snowflake, and helpers to query them.
 //!
-//! The tests see the extension only through SQL, over real connections to real servers that can be killed,
-//! restarted and copied. Nothing here is linked into the extension, and nothing of the extension is linked
-//! in here, but for the table of presets: the arithmetic of an id is stated a second time in [`id`], from the published
-//! formula, so that the extension is never compared with itself.
+//! The tests see the extension only through SQL, over real connections to real servers that can be killed, restarted and
+//! copied. Nothing here is linked into the extension, and nothing of the extension is linked into this crate, except the
+//! table of presets. The arithmetic of an id is stated independently in [`id`], from the published formula, so that the
+//! extension is never compared with itself.
 //!
 //! The servers come from the installation that `PG_CONFIG` names, with the extension installed. Linux only.
 //!
 //! | module | for |
 //! | --- | --- |
 //! | [`Cluster`] | a private server: started, killed, restarted, copied, on another host |
-//! | [`ask`] | what a query prints, its plan, what a statement is refused with |
-//! | [`sequence`] | ids taken, a sequence's state and its WAL, one that the clock does not touch |
-//! | [`id`] | the formula of an id, and what may be asked of many |
-//! | [`wait`] | waiting for other sessions, and telling them to stop |
+//! | [`ask`] | what a query prints, its plan, the error of a statement |
+//! | [`sequence`] | ids, the state and the WAL of a sequence, one that the clock does not affect |
+//! | [`id`] | the formula of an id, repeats and order of many |
+//! | [`wait`] | waiting for other sessions, and stopping them |
 //! | [`clock`] | a server's clock that steps, and the sessions under it |
-//! | [`process`] | what the server's processes use of the machine |
-//! | [`installation`] | the installation under test, and what is left out for want of something |
-//! | [`release`] | the versions that were released |
+//! | [`process`] | CPU time and memory of the server's processes |
+//! | [`installation`] | the installation under test, and tests that are left out |
+//! | [`release`] | the released versions |
 //! | [`regress`] | PostgreSQL's own test drivers |
 //! | [`debugger`], [`valgrind`] | a server under gdb, under valgrind |
 //! | [`fleet`] | a router and its shards |
-//! | [`output`] | what the programs print: steps, and claims that hold or do not |
+//! | [`output`] | the output of the programs: steps, and claims that hold or do not |
 //! | [`campaign`], [`mod@bench`] | the programs of `./dev campaign` and `./dev bench` |
 //! | [`record`] | figures that go into the documentation |
 //!
 //! The tests are in three binaries. `servers` states what holds at any speed: a busy machine makes it slower, never red.
-//! What measures time, rates or the processor is in `figures`, and wants the machine to itself. `campaign` has the short
-//! form of the campaign.
+//! `figures` measures time, rates and the processor, and needs the machine to itself. `campaign` has the short form of the
+//! campaign.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -1,35 +1,35 @@
-//! What the programs print: steps, their details, and claims that hold or do not.
+//! The output of the programs: steps, their details, and claims that hold or do not.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Says what comes next.
+/// Prints the next step.
 pub fn step(what: &str) {
     println!("==> {what}");
 }
 
-/// Says something about the step, indented below it.
+/// Prints a detail of the step, indented below it.
 pub fn say(what: &str) {
     for line in what.lines() {
         println!("      {line}");
     }
 }
 
-/// What a program claims, and whether all of it held.
+/// The claims of a program, and whether all of them held.
 #[derive(Default)]
 pub struct Claims {
     broken: usize,
 }
 
 impl Claims {
-    /// Says whether a claim holds.
+    /// Prints whether a claim holds.
     pub fn check(&mut self, holds: bool, claim: &str) {
         let verdict = if holds { "holds" } else { "DOES NOT HOLD" };
         say(&format!("{verdict}: {claim}"));
         self.broken += usize::from(!holds);
     }
 
-    /// Success where no claim was broken.
+    /// Success if all claims held.
     pub fn verdict(self) -> ExitCode {
         if self.broken == 0 {
             step("all of it holds; stopping the servers and removing what they wrote");

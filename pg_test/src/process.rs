@@ -1,4 +1,4 @@
-//! Processes as the kernel shows them: whose children they are, and what they have used of the processors and of memory.
+//! Processes as the kernel shows them: their children, CPU time and memory.
 
 use crate::wait::comes_true;
 use nix::unistd::Pid;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The process that serves a session.
 ///
 /// # Panics
-/// Where the session has ended.
+/// If the session has ended.
 pub fn backend_pid(client: &mut Client) -> i32 {
     client.query_one("SELECT pg_backend_pid()", &[]).expect("a server answers").get(0)
 }
@@ -17,24 +17,24 @@ pub fn backend_pid(client: &mut Client) -> i32 {
 /// User and system time of a process so far, to 10 ms.
 ///
 /// # Panics
-/// Where there is no such process.
+/// If there is no such process.
 pub fn cpu_time(pid: i32) -> Duration {
     usage(pid).expect("the process lives").own
 }
 
-/// How often a process has gone to sleep so far, waiting for something.
+/// How often a process has slept so far, waiting for something.
 ///
 /// # Panics
-/// Where there is no such process.
+/// If there is no such process.
 pub fn sleeps(pid: i32) -> u64 {
     status(pid, "voluntary_ctxt_switches:")
 }
 
-/// What a process has of memory for itself, in kB; the server's shared memory is counted to every process that touched
-/// it.
+/// The private memory of a process in kB: the server's shared memory counts for every process that has touched it, and is
+/// left out.
 ///
 /// # Panics
-/// Where there is no such process.
+/// If there is no such process.
 pub fn private_memory_kb(pid: i32) -> u64 {
     status(pid, "RssAnon:")
 }
@@ -46,14 +46,14 @@ fn status(pid: i32, field: &str) -> u64 {
     value.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// What a process has used so far, to 10 ms each.
+/// The CPU time of a process so far, to 10 ms each.
 pub(crate) struct Usage {
     pub own: Duration,
-    /// What those of its children have used that have ended and been waited for.
+    /// The CPU time of its children that have ended and been waited for.
     pub of_ended_children: Duration,
 }
 
-/// Nothing where there is no such process.
+/// `None` if there is no such process.
 pub(crate) fn usage(pid: i32) -> Option<Usage> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // proc(5): fields 14 to 17, in ticks of 10 ms; the name in field 2 may hold spaces.
@@ -72,7 +72,7 @@ pub(crate) fn pid_of(child: &Child) -> Pid {
     Pid::from_raw(child.id().try_into().expect("a process id is an i32"))
 }
 
-/// The processes that `parent` started. Each is the leader of its own session, so no group signal finds them.
+/// The processes that `parent` started. Each is the leader of its own session, so a signal to a group does not reach them.
 pub(crate) fn children_of(parent: Pid) -> Vec<Pid> {
     std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
         .expect("the kernel lists a process's children")
@@ -81,7 +81,7 @@ pub(crate) fn children_of(parent: Pid) -> Vec<Pid> {
         .collect()
 }
 
-/// Waits until the process has let go of its memory. An orphan may stay a zombie where process 1 reaps none.
+/// Waits until the process has released its memory. An orphan may stay a zombie if process 1 does not reap it.
 pub(crate) fn wait_until_gone(pid: Pid) {
     let is_alive = || {
         std::fs::read_to_string(format!("/proc/{pid}/stat"))

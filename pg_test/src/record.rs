@@ -1,4 +1,4 @@
-//! Figures that go into the documentation: where they stand there, what they were measured on, how they are written.
+//! Figures for the documentation: their place, the machine that they were measured on, and their format.
 
 use crate::installation;
 use jiff::Zoned;
@@ -8,12 +8,11 @@ use std::process::Command;
 /// Puts `text` between the two marks of that name in a Markdown file.
 ///
 /// # Panics
-/// Where the file cannot be written, or has no such marks.
+/// If the file cannot be written, or has no such marks.
 pub fn record(file: &Path, name: &str, text: &str) {
     let page = std::fs::read_to_string(file).expect("the file can be read");
-    let page = replaced(&page, name, text).unwrap_or_else(|| {
-        panic!("{} has no place for what comes out of the {name}", file.display())
-    });
+    let page = replaced(&page, name, text)
+        .unwrap_or_else(|| panic!("{} has no place for the results of the {name}", file.display()));
     std::fs::write(file, page).expect("the file can be written");
 }
 
@@ -24,7 +23,7 @@ fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
     Some(format!("{before}{begin}{text}{end}{after}"))
 }
 
-/// When it was measured, what, and on what: the beginning of a paragraph.
+/// The date, the revision and the machine of a measurement: the beginning of a paragraph.
 pub fn circumstances(revision: &str) -> String {
     format!("{}, pg_snowflake {revision}, {}.", Zoned::now().strftime("%Y-%m-%d"), machine())
 }
@@ -48,7 +47,7 @@ fn machine() -> String {
 
 /// The first value of that name in a file of `name : value` lines.
 fn read_field(file: &str, name: &str) -> String {
-    let text = std::fs::read_to_string(file).expect("the kernel tells");
+    let text = std::fs::read_to_string(file).expect("/proc can be read");
     text.lines()
         .filter_map(|line| line.split_once(':'))
         .find(|(field, _)| field.trim() == name)

@@ -1,7 +1,7 @@
 //! PostgreSQL's own test drivers, `pg_regress` and `pg_isolation_regress`, run against a private server.
 //!
-//! They come with the server's development files, and are called directly because the wrappers around them
-//! let a test without an expected file pass in silence.
+//! They come with the server's development files. They are called directly because their wrappers silently pass a test
+//! without an expected file.
 
 use crate::{Cluster, SUPERUSER, installation};
 use std::collections::BTreeSet;
@@ -13,11 +13,11 @@ use std::process::Output;
 /// One of the two drivers.
 #[derive(Clone, Copy, Debug)]
 pub struct Driver {
-    /// Where it is, below `pg_config --pkglibdir`.
+    /// Its path below `pg_config --pkglibdir`.
     program: &'static str,
     /// The folder of its tests.
     tests: &'static str,
-    /// What the names of its tests end in.
+    /// The file extension of its tests.
     extension: &'static str,
 }
 
@@ -35,10 +35,10 @@ pub const ISOLATION: Driver = Driver {
 const DATABASE: &str = "regression";
 
 impl Driver {
-    /// Runs every test in `input`, each for itself in a fresh database with the extension.
+    /// Runs every test in `input`, each in a fresh database with the extension.
     ///
     /// # Panics
-    /// Where a test fails, with the differences; where there is none; where the driver is not installed.
+    /// If a test fails, with the differences; if there is no test; if the driver is not installed.
     pub fn run_all(self, cluster: &Cluster, input: &Path) {
         let tests = self.tests_in(input);
         assert!(!tests.is_empty(), "no tests in {}", input.display());
@@ -54,11 +54,11 @@ impl Driver {
     /// Runs one test, in a fresh database with the extension.
     ///
     /// # Panics
-    /// Where it fails, with the differences; where the driver is not installed.
+    /// If it fails, with the differences; if the driver is not installed.
     fn run(self, cluster: &Cluster, input: &Path, test: &str) {
         let driver = self.installed();
-        // The folder of the tests may be closed to the servers' OS user, and before PostgreSQL 16 the
-        // expected output has to be beside them: so each test runs in a folder with its own files.
+        // The servers' OS user may not be able to read the folder of the tests, and before PostgreSQL 16 the expected output
+        // must be beside them. So each test runs in a folder with its own files.
         let dir = cluster.dir().join(format!("regress_{test}"));
         self.copy_test(input, test, &dir);
         cluster.fresh_database(DATABASE);
@@ -94,7 +94,7 @@ impl Driver {
             fs::copy(input.join(&file), dir.join(&file))
                 .unwrap_or_else(|error| panic!("{file}: {error}"));
         }
-        installation::give_to_server_user(dir);
+        installation::chown_to_server_user(dir);
     }
 
     fn installed(self) -> PathBuf {
@@ -108,31 +108,31 @@ impl Driver {
     }
 }
 
-/// Checks that each test in `input` has expected output, and that no expected output has lost its test.
+/// Checks that each test in `input` has expected output, and each expected output a test.
 pub fn assert_complete(input: &Path) {
     let tests = &REGRESS.tests_in(input) | &ISOLATION.tests_in(input);
     assert_eq!(
         tests,
         names_in(&input.join("expected"), "out"),
-        "left the tests, right the outputs"
+        "left: the tests, right: the outputs"
     );
 }
 
-/// The names, without what they end in, of the files in a folder that should hold no others.
+/// The names of the files in a folder, without their extension. The folder must have no other files.
 fn names_in(dir: &Path, extension: &str) -> BTreeSet<String> {
     let files = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
     files
         .map(|file| {
             let path = file.expect("a folder can be listed").path();
             let is_known = path.extension().is_some_and(|found| found == extension);
-            assert!(is_known, "{} is no .{extension} file", path.display());
+            assert!(is_known, "{} is not a .{extension} file", path.display());
             let name = path.file_stem().expect("a file has a name");
             name.to_str().expect("a name in UTF-8").to_owned()
         })
         .collect()
 }
 
-/// Where `REGRESS_OUTPUT` names a folder, as CI does, puts the differences and the results there.
+/// If `REGRESS_OUTPUT` names a folder, as in CI, copies the differences and the results there.
 fn keep_differences(test: &str, output_dir: &Path) {
     let Some(folder) = std::env::var_os("REGRESS_OUTPUT") else { return };
     let kept = Path::new(&folder).join(test);
@@ -144,7 +144,7 @@ fn keep_differences(test: &str, output_dir: &Path) {
     }
 }
 
-/// What the driver said, and the differences it found.
+/// The output of the driver, and the differences that it found.
 fn report(output: &Output, output_dir: &Path) -> String {
     let diffs = match fs::read_to_string(output_dir.join("regression.diffs")) {
         Err(error) if error.kind() == ErrorKind::NotFound => "no differences written".into(),

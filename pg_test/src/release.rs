@@ -1,4 +1,4 @@
-//! The versions that have been released, whose install SQL is kept in `sql/releases`, and the one at the head.
+//! The released versions, whose install SQL is kept in `sql/releases`, and the version of the head.
 
 use crate::installation;
 use std::fs;
@@ -8,12 +8,12 @@ use std::sync::Once;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/releases");
 const MANIFEST: &str = include_str!("../../Cargo.toml");
 
-/// Where the install SQL of the releases is.
+/// The folder of the install SQL of the releases.
 pub fn folder() -> &'static Path {
     Path::new(FOLDER)
 }
 
-/// The versions that have been released, the oldest first.
+/// The released versions, oldest first.
 pub fn versions() -> Vec<String> {
     let files = fs::read_dir(folder()).expect("sql/releases can be listed");
     let mut versions: Vec<String> = files
@@ -43,14 +43,14 @@ pub fn upgrade_script(from: &str, to: &str) -> String {
 }
 
 /// Puts the install SQL of the releases beside that of the head in the installation under test, so that a test can
-/// begin with one.
+/// start from one.
 pub(crate) fn install_all() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let extensions = installation::pg_config("--sharedir").join("extension");
         for version in versions() {
             let script = install_script(&version);
-            // Another test binary may be doing the same: none sees half of a file.
+            // Another test binary may be doing the same. No one must see half of a file.
             let passing = extensions.join(format!("{script}.{}", std::process::id()));
             fs::copy(folder().join(&script), &passing)
                 .and_then(|_| fs::rename(&passing, extensions.join(&script)))

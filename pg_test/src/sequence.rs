@@ -1,5 +1,5 @@
-//! Sequences: their state as core keeps it, ids taken from them, one that the clock does not touch, and what they write
-//! to the WAL.
+//! Sequences: their state as core keeps it, taking ids from them, a sequence that the clock does not affect, and the WAL
+//! that they write.
 
 use crate::Cluster;
 use crate::id::{first_counter_at, now_ms};
@@ -10,7 +10,7 @@ const HOUR_MS: i64 = 3_600_000;
 /// The three columns of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The last value taken; the next one, where `is_called` is false.
+    /// The last value taken, or the next one if `is_called` is false.
     pub last_value: i64,
     /// How many more values the last WAL record covers.
     pub log_cnt: i64,
@@ -26,7 +26,7 @@ pub fn state(client: &mut Client, sequence: &str) -> State {
     State { last_value: row.get(0), log_cnt: row.get(1), is_called: row.get(2) }
 }
 
-/// Takes ids with a query that gives one bigint a row.
+/// Takes ids with a query that returns one bigint per row.
 pub fn take(client: &mut Client, query: &str) -> Vec<i64> {
     let rows = client.query(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}"));
     rows.iter().map(|row| row.get(0)).collect()
@@ -35,12 +35,12 @@ pub fn take(client: &mut Client, query: &str) -> Vec<i64> {
 /// Takes one id.
 pub fn take_one(client: &mut Client, query: &str) -> i64 {
     let ids = take(client, query);
-    assert_eq!(ids.len(), 1, "{query} gives one row");
+    assert_eq!(ids.len(), 1, "{query} returns one row");
     ids[0]
 }
 
-/// A sequence `s` that is an hour ahead of the clock, and may be: only calls move its counter, one at a time,
-/// so that every id is known beforehand, and nothing that went wrong is fixed by the clock's going on.
+/// A sequence `s` that is an hour ahead of the clock, with permission. Only calls move its counter, one at a time, so
+/// that every id is known in advance, and the advancing clock cannot hide an error.
 pub struct Ahead {
     /// The server, which permits so long a lead.
     pub cluster: Cluster,
@@ -68,7 +68,7 @@ pub fn counter_in_an_hour() -> i64 {
     first_counter_at(now_ms() + HOUR_MS)
 }
 
-/// Where the next record goes.
+/// The LSN at which the next record is inserted.
 pub fn insert_lsn(client: &mut Client) -> String {
     let lsn = "SELECT pg_current_wal_insert_lsn()::text";
     client.query_one(lsn, &[]).expect("a superuser on a primary").get(0)
@@ -76,7 +76,7 @@ pub fn insert_lsn(client: &mut Client) -> String {
 
 /// How many records of sequences have been written since `start`, an LSN.
 pub fn sequence_records_since(cluster: &Cluster, client: &mut Client, start: &str) -> usize {
-    // A message in the WAL, flushed because it is transactional, brings everything before it to disk.
+    // A transactional message in the WAL is flushed, and with it everything before it.
     let message = "SELECT pg_logical_emit_message(true, 'pg_test', 'end')";
     client.batch_execute(message).expect("a superuser on a primary");
     let end = insert_lsn(client);

@@ -1,8 +1,8 @@
-//! A server under valgrind's memcheck, and what that found.
+//! A server under valgrind's memcheck, and its findings.
 //!
-//! It sees every read of memory that is not allocated or was never written, by the server as much as by the
-//! extension. Debian's server is not built for valgrind (`USE_VALGRIND`), so `malloc` is what counts as allocation,
-//! and not each `palloc` within the blocks that come from it.
+//! It sees every read of memory that is not allocated or was never written, by the server as well as by the extension.
+//! Debian's server is not built for valgrind (`USE_VALGRIND`), so `malloc` is what counts as allocation, and not each
+//! `palloc` within the blocks that come from it.
 
 use crate::installation;
 use roxmltree::{Document, Node};
@@ -11,10 +11,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The extension's library, as frames of a stack name it.
+/// The extension's library, as named in the frames of a stack.
 const LIBRARY: &str = "/pg_snowflake.so";
 
-/// What is known of the server's own doings, with a reason for each.
+/// The known errors of the server itself, with a reason for each.
 const SUPPRESSIONS: &str = include_str!("../valgrind.supp");
 
 /// The command that runs `postgres` under valgrind, each of its processes writing what it finds into `dir`.
@@ -24,8 +24,8 @@ pub fn watched_postgres(dir: &Path) -> Command {
     let mut valgrind = installation::as_server_user("valgrind", dir);
     valgrind
         .args(["--vgdb=no", "--error-limit=no", "--num-callers=50"])
-        // Not what is "possibly" lost: Rust's hash tables are held by a pointer to their middle, and that of what a
-        // session knows of its sequences lives as long as the process.
+        // Not what is "possibly" lost: Rust refers to a hash table by a pointer to its middle, and the table of what a
+        // session knows about its sequences lives as long as the process.
         .arg("--show-leak-kinds=definite")
         .args(["--xml=yes", &option("--xml-file", &dir.join("memcheck.%p.xml"))])
         .arg(option("--suppressions", &suppressions))
@@ -40,13 +40,13 @@ pub struct Findings {
     pub processes: usize,
     /// The errors with a frame of the extension's library in one of their stacks.
     pub of_the_extension: Vec<MemoryError>,
-    /// The others, which are not suppressed.
+    /// The other errors that are not suppressed.
     pub of_the_server: Vec<MemoryError>,
-    /// How many of the server's own were left out, by the name of the suppression.
+    /// How many errors of the server were suppressed, by the name of the suppression.
     pub suppressed: BTreeMap<String, usize>,
 }
 
-/// One place in the code at which memory was misused, however often.
+/// A place in the code that misused memory, at least once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryError {
     what: String,
@@ -61,10 +61,10 @@ struct Frame {
 }
 
 impl Findings {
-    /// What the processes of the server in `dir` wrote. All of them must have ended.
+    /// Reads what the processes of the server in `dir` wrote. All of them must have ended.
     ///
     /// # Panics
-    /// Where a file is not whole: its process was killed, and may have found more.
+    /// If a file is incomplete: its process was killed, and may have found more.
     pub fn read(dir: &Path) -> Self {
         let mut findings = Findings::default();
         for file in files_in(dir) {
@@ -79,7 +79,7 @@ impl Findings {
 
     fn add(&mut self, process: Node) {
         for error in process.children().filter(|node| node.has_tag_name("error")) {
-            // What a process has at its end, the server leaves to the kernel.
+            // The server leaves it to the kernel to free what a process still has at its end.
             let is_leak = text_of(error, "kind").starts_with("Leak_");
             let error = MemoryError::read(error);
             if error.is_of_the_extension() {
@@ -120,7 +120,7 @@ impl MemoryError {
                 Some(what) => text_of(what, "text"),
                 None => text_of(error, "what"),
             },
-            // That of the misuse, and where there is one that of the allocation.
+            // The stack of the misuse and, if there is one, that of the allocation.
             frames: error
                 .descendants()
                 .filter(|node| node.has_tag_name("frame"))
@@ -159,7 +159,7 @@ impl fmt::Display for Frame {
     }
 }
 
-/// The text of the node's child of that name; nothing where there is none.
+/// The text of the node's child of that name; empty if there is none.
 fn text_of(node: Node, name: &str) -> String {
     let child = node.children().find(|child| child.has_tag_name(name));
     child.and_then(|child| child.text()).unwrap_or_default().to_owned()

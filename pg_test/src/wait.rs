@@ -1,18 +1,18 @@
-//! Waiting for what servers and sessions do: for the event itself, never for a time in which it ought to have come; and
-//! telling the clients in other threads to stop.
+//! Waiting for servers and sessions: for the event itself, never for a time within which it should happen. And stopping
+//! clients in other threads.
 
 use postgres::Client;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Nothing that a test waits for takes so long, on however busy a machine. It is there so that a test that hangs ends.
+/// Longer than anything that a test waits for, on however busy a machine. It ends a test that hangs.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How long to rest between two looks: a busy machine has better things to do than to answer.
+/// The pause between two checks, which spares a busy machine.
 const REST: Duration = Duration::from_millis(5);
 
-/// Waits until `is_so` gives true. Gives false where that takes longer than [`PATIENCE`].
+/// Waits until `is_so` returns true. Returns false if that takes longer than [`PATIENCE`].
 #[must_use]
 pub fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + PATIENCE;
@@ -25,10 +25,10 @@ pub fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Waits until a query gives true.
+/// Waits until a query returns true.
 ///
 /// # Panics
-/// Where the query fails, or `what` it asks for takes [`PATIENCE`].
+/// If the query fails, or `what` it asks for takes [`PATIENCE`].
 pub fn wait_for(client: &mut Client, query: &str, what: &str) {
     let is_true = || {
         let row = client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}"));
@@ -37,10 +37,10 @@ pub fn wait_for(client: &mut Client, query: &str, what: &str) {
     assert!(comes_true(is_true), "it takes too long until {what}");
 }
 
-/// Waits until other sessions have put that many more rows into the table.
+/// Waits until other sessions have inserted this many more rows into the table.
 ///
 /// # Panics
-/// Where the table cannot be read, or they take [`PATIENCE`].
+/// If the table cannot be read, or they take [`PATIENCE`].
 pub fn wait_for_more_rows(client: &mut Client, table: &str, rows: i64) {
     let count = format!("SELECT count(*) FROM {table}");
     let row = client.query_one(&count, &[]).unwrap_or_else(|error| panic!("{count}: {error:?}"));
@@ -52,7 +52,7 @@ pub fn wait_for_more_rows(client: &mut Client, table: &str, rows: i64) {
 /// Waits until that session waits for the clock. It holds no page meanwhile.
 ///
 /// # Panics
-/// Where it does not within [`PATIENCE`].
+/// If it does not within [`PATIENCE`].
 pub fn wait_until_it_waits_for_the_clock(observer: &mut Client, pid: i32) {
     // From PostgreSQL 17 on an extension names its waits.
     let waits = format!(
@@ -62,19 +62,19 @@ pub fn wait_until_it_waits_for_the_clock(observer: &mut Client, pid: i32) {
     wait_for(observer, &waits, "the call waits for the clock");
 }
 
-/// Tells clients in other threads to stop, at the latest when [`StopAtEnd`] goes out of scope: a panic beside them would
-/// wait for them.
+/// Stops clients in other threads, at the latest when [`StopAtEnd`] goes out of scope: a panic in the test would otherwise
+/// wait for them forever.
 #[derive(Default)]
 pub struct Stop(AtomicBool);
 
 impl Stop {
-    /// Whether they are told to.
+    /// Whether they must stop.
     pub fn is_called(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Calls the stop when dropped.
+/// Stops the clients when dropped.
 pub struct StopAtEnd<'a>(pub &'a Stop);
 
 impl Drop for StopAtEnd<'_> {

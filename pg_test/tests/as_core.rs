@@ -1,12 +1,12 @@
-//! What another session does, and who is asking, act on `snowflake_nextval()` as on core's `nextval()`.
+//! Other sessions and privileges affect `snowflake_nextval()` as they affect core's `nextval()`.
 //!
-//! Each situation is played twice, with the same statements but for the function's name, and each statement
-//! has to end alike: in success, or in an error of the same SQLSTATE.
+//! Each situation is run twice, with the same statements except for the function's name. Each statement must end alike: in
+//! success, or in an error of the same SQLSTATE.
 
 use pg_snowflake_servertest::Cluster;
 use postgres::Client;
 
-/// A statement, whose session runs it, and the SQLSTATE that it ends in.
+/// A statement, the session that runs it, and the SQLSTATE of its result.
 #[derive(Clone, Copy, Debug)]
 struct Step<'a> {
     by: By,
@@ -16,9 +16,9 @@ struct Step<'a> {
 
 #[derive(Clone, Copy, Debug)]
 enum By {
-    /// A superuser, who has made the sequence `s`.
+    /// A superuser, who has created the sequence `s`.
     Owner,
-    /// The role `writer`, with no privilege to begin with.
+    /// The role `writer`, initially without privileges.
     Writer,
 }
 
@@ -66,22 +66,22 @@ fn grants_and_revokes_act_as_on_core_nextval() {
             &[owner("GRANT USAGE ON SEQUENCE s TO PUBLIC"), TAKE],
             &[TAKE.ends(DENIED), GRANT, TAKE],
             &[GRANT, TAKE, REVOKE, TAKE.ends(DENIED)],
-            // Neither hears of it before its transaction ends.
+            // Neither function notices it before its transaction ends.
             &[GRANT, BEGIN, TAKE, REVOKE, TAKE, writer("COMMIT"), TAKE.ends(DENIED)],
-            // An open grant or revoke is nothing yet.
+            // An uncommitted grant or revoke has no effect yet.
             &[owner("BEGIN"), GRANT, TAKE.ends(DENIED)],
             &[GRANT, TAKE, owner("BEGIN"), REVOKE, TAKE],
             &[GRANT, TAKE, owner("BEGIN"), REVOKE, owner("ROLLBACK"), TAKE],
-            // By membership in a role, which comes and goes.
+            // By membership in a role, granted and revoked.
             &[to_other, TAKE, owner("REVOKE other FROM writer"), TAKE.ends(DENIED)],
-            // By ownership, which comes and goes.
+            // By ownership, gained and lost.
             &[give, TAKE, owner("ALTER SEQUENCE s OWNER TO postgres"), TAKE.ends(DENIED)],
             &[owner("ALTER ROLE writer SUPERUSER"), TAKE],
-            // A plan that was made before is no way around.
+            // A plan from before does not bypass it.
             &[GRANT, prepare, execute, REVOKE, execute.ends(DENIED)],
             &[GRANT, prepare, execute, no_schema, execute.ends("42P01")],
             &[GRANT, no_schema, TAKE.ends("42P01")],
-            // A default is run with the rights of the one who inserts.
+            // A default runs with the rights of the inserting role.
             &[
                 owner("CREATE TABLE t (id bigint DEFAULT nextval('s')); GRANT ALL ON t TO writer"),
                 writer("INSERT INTO t DEFAULT VALUES").ends(DENIED),
@@ -144,9 +144,9 @@ fn set_role_and_security_definer_act_as_on_core_nextval() {
     );
 }
 
-/// A session relies on what it found allowed until something changes: each of these is such a change.
+/// A session relies on its permission checks until something changes. Each of these is such a change.
 #[test]
-fn what_changes_within_a_transaction_that_took_a_value_acts_as_on_core_nextval() {
+fn changes_within_a_transaction_that_took_a_value_act_as_on_core_nextval() {
     let take = owner("SELECT nextval('s')");
     let (as_writer, back) = (owner("SET ROLE writer"), owner("RESET ROLE"));
     let begin = owner("BEGIN");
@@ -179,7 +179,7 @@ fn what_changes_within_a_transaction_that_took_a_value_acts_as_on_core_nextval()
                      ALTER DATABASE postgres OWNER TO writer",
                 ),
             ),
-            // What was granted is gone with the savepoint.
+            // The grant is rolled back with the savepoint.
             &[
                 begin,
                 savepoint,
@@ -191,16 +191,16 @@ fn what_changes_within_a_transaction_that_took_a_value_acts_as_on_core_nextval()
                 as_writer,
                 take.ends(DENIED),
             ],
-            // Another session's change is heard of where a lock is taken.
+            // Another session's change is noticed when a lock is taken.
             &[GRANT, BEGIN, TAKE, TAKE, REVOKE, writer("TABLE posts").ends(DENIED)],
             &[GRANT, BEGIN, TAKE, TAKE, REVOKE, writer("TABLE pg_ts_dict"), TAKE.ends(DENIED)],
-            // Who asks changes.
+            // The current role changes.
             &[begin, take, take, owner("SET LOCAL ROLE writer"), take.ends(DENIED)],
             &[begin, take, take, owner("SET SESSION AUTHORIZATION writer"), take.ends(DENIED)],
             &[definer, BEGIN, call, call, TAKE.ends(DENIED)],
-            // What the transaction may do changes.
+            // The transaction becomes read-only.
             &[GRANT, BEGIN, TAKE, TAKE, writer("SET TRANSACTION READ ONLY"), TAKE.ends("25006")],
-            // What the sequence is changes, and it is locked by this transaction alone.
+            // The sequence changes, locked by this transaction alone.
             &[begin, take, take, owner("DROP SEQUENCE s; CREATE SEQUENCE s"), take, take],
             &[begin, take, take, owner("ALTER SEQUENCE s RENAME TO t"), take.ends("42P01")],
         ],
@@ -208,7 +208,7 @@ fn what_changes_within_a_transaction_that_took_a_value_acts_as_on_core_nextval()
 }
 
 #[test]
-fn the_last_value_is_told_to_whom_core_tells_it() {
+fn the_last_value_is_returned_to_whom_core_returns_it() {
     let recreate = owner("DROP SEQUENCE s; CREATE SEQUENCE s");
     let unknown = CURRENT.ends(NO_VALUE_YET);
     check(
@@ -225,10 +225,10 @@ fn the_last_value_is_told_to_whom_core_tells_it() {
                 owner("GRANT UPDATE ON SEQUENCE s TO writer"),
                 CURRENT.ends(DENIED),
             ],
-            // Another session's is not told, nor that of a sequence which was dropped and made again.
+            // Not another session's value, nor that of a sequence which was dropped and created again.
             &[GRANT, owner("SELECT nextval('s')"), unknown],
             &[GRANT, TAKE, recreate, GRANT, unknown],
-            // Whatever else becomes of the sequence.
+            // After any other change of the sequence.
             &[GRANT, TAKE, owner("ALTER SEQUENCE s RESTART"), CURRENT],
             &[GRANT, TAKE, owner("ALTER SEQUENCE s OWNED BY NONE CACHE 10"), CURRENT],
             &[GRANT, BEGIN, TAKE, writer("ROLLBACK"), CURRENT],
@@ -261,13 +261,13 @@ fn open_ddl_of_another_session_acts_as_on_core_nextval() {
     ];
     let cluster = cluster();
     for (ddl, sqlstate) in cases {
-        // TRUNCATE restarts what its table owns; a sequence that is owned cannot be given away.
+        // TRUNCATE restarts the sequences that its table owns; an owned sequence cannot change its owner.
         let own = if ddl.starts_with("TRUNCATE") { "posts.id" } else { "NONE" };
         let own = format!("ALTER SEQUENCE s OWNED BY {own}");
         check(
             &cluster,
             &[
-                // While it is open.
+                // While the DDL is uncommitted.
                 &[GRANT, owner(&own), TAKE, owner("BEGIN"), owner(ddl), TAKE.ends(sqlstate)],
                 // While a transaction is open that took a value.
                 &[GRANT, owner(&own), BEGIN, TAKE, owner(ddl).ends(sqlstate)],
@@ -286,7 +286,7 @@ fn a_transaction_keeps_the_lock_where_core_nextval_keeps_it() {
             &[GRANT, BEGIN, savepoint, TAKE, back, drop.ends(LOCK_TIMEOUT)],
             &[GRANT, TAKE, BEGIN, CURRENT, drop.ends(LOCK_TIMEOUT)],
             &[GRANT, BEGIN, TAKE, writer("COMMIT"), drop],
-            // A call that is refused has taken it too.
+            // A refused call has taken the lock too.
             &[BEGIN, savepoint, TAKE.ends(DENIED), back, drop.ends(LOCK_TIMEOUT)],
             &[BEGIN, TAKE.ends(DENIED), drop],
             // A prepared transaction keeps it, and its session takes its own.
@@ -375,9 +375,9 @@ fn parallel_mode_is_refused_as_by_core_nextval() {
             &[wrong, take, rows, by_workers, count.ends(refused), take],
             &[wrong, take, rows, by_leader, count.ends(refused), take],
             &[wrong, rows, by_leader, owner("BEGIN"), take, take, count.ends(refused)],
-            // A worker has had no value.
+            // A worker has no current value.
             &[wrong_current, take, force, owner("SELECT current()").ends(NO_VALUE_YET)],
-            // Marked as they are, our functions keep the statement out of parallel mode.
+            // Our functions are parallel unsafe, which keeps the statement out of parallel mode.
             &[force, take, owner("SELECT currval('s')")],
             &[rows, by_workers, owner("SELECT count(nextval('s')) FROM many")],
             &[rows, by_workers, owner("INSERT INTO posts SELECT nextval('s') FROM many")],
@@ -394,13 +394,13 @@ fn cluster() -> Cluster {
     cluster
 }
 
-/// Plays each situation with core's functions and with ours.
+/// Runs each situation with core's functions and with ours.
 fn check(cluster: &Cluster, situations: &[&[Step]]) {
     for steps in situations {
         let expected: Vec<_> = steps.iter().map(|step| step.sqlstate).collect();
-        let cores = play(cluster, steps, str::to_owned);
+        let cores = run(cluster, steps, str::to_owned);
         assert_eq!(cores, expected, "with core's functions: {steps:#?}");
-        let ours = play(cluster, steps, of_ours);
+        let ours = run(cluster, steps, of_ours);
         assert_eq!(ours, expected, "with ours: {steps:#?}");
     }
 }
@@ -410,8 +410,8 @@ fn of_ours(sql: &str) -> String {
     sql.replace("nextval(", "snowflake_nextval(").replace("currval(", "snowflake_currval(")
 }
 
-/// Runs the statements in fresh sessions on a fresh sequence, and gives their SQLSTATEs.
-fn play(cluster: &Cluster, steps: &[Step], restate: fn(&str) -> String) -> Vec<String> {
+/// Runs the statements in fresh sessions on a fresh sequence, and returns their SQLSTATEs.
+fn run(cluster: &Cluster, steps: &[Step], restate: fn(&str) -> String) -> Vec<String> {
     prepare(&mut cluster.connect());
     let [mut owner, mut writer] = ["postgres", "writer"].map(|role| {
         let mut client = cluster.connect_to(role, "postgres");
@@ -428,7 +428,7 @@ fn play(cluster: &Cluster, steps: &[Step], restate: fn(&str) -> String) -> Vec<S
     steps.iter().map(play_one).collect()
 }
 
-/// The roles without a privilege, and the schema `app` with the sequence `s` and a table.
+/// Creates the roles without privileges, and the schema `app` with the sequence `s` and a table.
 fn prepare(client: &mut Client) {
     client
         .batch_execute(

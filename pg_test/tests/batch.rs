@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const TEN_MILLION: i64 = 10_000_000;
 
-/// Row by row, and through a tuplestore, which is what a function in FROM goes through.
+/// Row by row, and through a tuplestore, as for a function in FROM.
 const FORMS: [&str; 2] = [
     "SELECT count(*) FROM (SELECT snowflake_nextvals('s', 5, 10000000)) AS ids",
     "SELECT count(*) FROM snowflake_nextvals('s', 5, 10000000)",
@@ -32,7 +32,7 @@ fn a_batch_has_as_many_ids_as_asked_for_and_takes_no_more() {
 }
 
 #[test]
-fn no_ids_leave_the_sequence_as_it_was() {
+fn a_batch_of_no_ids_leaves_the_sequence_unchanged() {
     let Ahead { cluster: _cluster, mut client, .. } = Ahead::caching(1);
     let before = state(&mut client, "s");
 
@@ -94,7 +94,7 @@ fn ten_million_ids_take_little_memory() {
         take(&mut client, "SELECT snowflake_nextvals('s', 5, 5000)");
         let before = private_memory_kb(pid);
 
-        // The session outlives its query, so that there is a process to look at.
+        // The session outlives its query, so that its process can be inspected.
         let query = std::thread::spawn(move || (take_one(&mut client, form), client));
         let mut highest = before;
         while !query.is_finished() {
@@ -113,7 +113,7 @@ fn ten_million_ids_take_little_memory() {
 
 #[test]
 fn a_batch_can_be_cancelled() {
-    // So many that they take minutes: the cancel is in time, however late it comes.
+    // So many that they take minutes: the cancel arrives in time, however late it is.
     for form in FORMS.map(|form| form.replace("10000000", &i32::MAX.to_string())) {
         let (cluster, mut client) = unhurried();
         let mut other = cluster.connect();
@@ -128,8 +128,8 @@ fn a_batch_can_be_cancelled() {
 
         assert_eq!(error.code().map(|code| code.code()), Some("57014"), "{error:?}");
         let taken = state(&mut other, "s").last_value - first;
-        assert!(taken < i64::from(i32::MAX), "went on for {taken} ids");
-        // What it had taken is used up, and the sequence goes on.
+        assert!(taken < i64::from(i32::MAX), "continued for {taken} ids");
+        // What it had taken is used up, and the sequence continues.
         let next = counter(take_one(&mut other, "SELECT snowflake_nextval('s', 5)"));
         assert!(next > first + taken);
     }

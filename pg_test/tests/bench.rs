@@ -1,5 +1,5 @@
-//! The program of `./dev bench`, with sizes at which its figures mean nothing. Counting instructions is a test of
-//! its own, in the tests that need valgrind.
+//! The program of `./dev bench`, at sizes too small for meaningful figures. Counting instructions is a separate test,
+//! among those that need valgrind.
 
 use pg_snowflake_servertest::bench::contender::Ids;
 use pg_snowflake_servertest::bench::contenders::ALL;
@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// What each contender is measured by.
+/// The measures of every contender.
 const OF_ALL: [&str; 10] = [
     "ns_per_id_with_loop",
     "ns_per_id",
@@ -21,11 +21,11 @@ const OF_ALL: [&str; 10] = [
     "tps_of_100_ids_8_clients",
 ];
 
-/// What those are that a column has as its default.
+/// The measures of contenders that can be a column's default.
 const OF_DEFAULTS: [&str; 2] = ["tps_of_an_insert_2_clients", "tps_of_an_insert_8_clients"];
 
 #[test]
-fn the_bench_measures_all_contenders_and_writes_what_it_found() {
+fn the_bench_measures_all_contenders_and_writes_its_results() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.md");
     std::fs::write(&page, "above\n<!-- summary: begin -->\n<!-- summary: end -->\n<!-- bench: begin -->\n<!-- bench: end -->\nbelow\n").unwrap();
@@ -33,8 +33,8 @@ fn the_bench_measures_all_contenders_and_writes_what_it_found() {
     let output = bench(&page, folder.path());
 
     let printed = String::from_utf8(output.stdout).unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(printed.contains("| what has to be shown |"), "{printed}\n{told}");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("| what has to be shown |"), "{printed}\n{errors}");
     let misses = printed.contains("**not met**");
     assert_eq!(output.status.success(), !misses, "{printed}");
 

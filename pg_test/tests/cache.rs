@@ -1,4 +1,4 @@
-//! `ALTER SEQUENCE … CACHE n`: a session takes n counters at once, and what becomes of the rest.
+//! `ALTER SEQUENCE … CACHE n`: a session takes n counters at once. What happens to the rest.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};
@@ -51,9 +51,9 @@ fn a_cached_counter_that_the_clock_has_passed_is_not_used() {
     }
 }
 
-/// In turns, so that each would have counters of an earlier tick than the other has just used.
+/// In turns, so that each would have cached counters of an earlier tick than the other has just used.
 #[test]
-fn sessions_that_cache_in_turns_stay_with_the_clock() {
+fn sessions_that_cache_and_alternate_stay_with_the_clock() {
     let cluster = Cluster::new();
     cluster.connect().batch_execute("CREATE SEQUENCE s CACHE 50").unwrap();
     let mut clients = [cluster.connect(), cluster.connect()];
@@ -72,7 +72,7 @@ fn sessions_that_cache_in_turns_stay_with_the_clock() {
 
 #[test]
 fn sessions_that_cache_never_share_a_counter() {
-    // Three seconds of ids at full rate, so that every way of taking them is well mixed.
+    // Three seconds of ids at full rate, so that all ways of taking them are well mixed.
     let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "1min").start();
     cluster.connect().batch_execute("CREATE SEQUENCE s CACHE 64").unwrap();
     let by_client: Vec<Vec<i64>> = std::thread::scope(|scope| {
@@ -91,7 +91,7 @@ fn sessions_that_cache_never_share_a_counter() {
     assert_eq!(count_repeats(by_client.concat()), 0);
 }
 
-/// Who changes a sequence.
+/// The session that changes a sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum By {
     Session,
@@ -100,20 +100,20 @@ enum By {
 }
 
 #[test]
-fn ddl_drops_what_a_session_has_cached_whoever_runs_it() {
+fn ddl_by_any_session_discards_cached_counters() {
     let Ahead { cluster, mut client, start } = Ahead::caching(10);
     let recreate = format!("DROP SEQUENCE s; CREATE SEQUENCE s CACHE 10 START {}", start + 1000);
-    // What is run after the first of ten counters was used, and the next counter, from the first.
+    // The statement after the first of ten counters was used, and the offset of the next counter from the first.
     let cases = [
         ("ALTER SEQUENCE s CACHE 1", 10),
         ("ALTER SEQUENCE s CACHE 20", 10),
         ("ALTER SEQUENCE s MAXVALUE 9223372036854775806", 10),
         ("ALTER SEQUENCE s START 7", 10),
         ("ALTER SEQUENCE s SET UNLOGGED", 10),
-        // These two leave the sequence's storage as it is.
+        // These two do not change the sequence's storage.
         ("ALTER SEQUENCE s OWNED BY NONE", 10),
         ("ALTER SEQUENCE s OWNED BY posts.id", 10),
-        // Set back, the sequence is behind what the session took, and the session goes on above that.
+        // After a reset the sequence is behind what the session took, and the session continues above that.
         ("ALTER SEQUENCE s RESTART", 10),
         ("TRUNCATE posts RESTART IDENTITY", 10),
         (&format!("ALTER SEQUENCE s RESTART {}", start + 500), 500),
@@ -150,7 +150,7 @@ fn ddl_drops_what_a_session_has_cached_whoever_runs_it() {
 }
 
 #[test]
-fn a_definition_that_changes_within_a_transaction_counts_at_once() {
+fn a_definition_changed_within_a_transaction_applies_at_once() {
     let Ahead { cluster: _cluster, mut client, .. } = Ahead::caching(1);
     let unfit =
         Refusal { sqlstate: "55000", message: "cannot be used to generate IDs", hint: "ALTER" };
@@ -160,7 +160,7 @@ fn a_definition_that_changes_within_a_transaction_counts_at_once() {
                 "BEGIN; {TAKE}; {TAKE}; ALTER SEQUENCE s {change}; SAVEPOINT p"
             ))
             .unwrap();
-        // Again, since a refusal is no reason to believe what was known before.
+        // Again, since a refusal must not restore what was known before.
         for _ in 0..2 {
             assert_refused(&mut client, TAKE, unfit);
             client.batch_execute("ROLLBACK TO p").unwrap();
@@ -171,7 +171,7 @@ fn a_definition_that_changes_within_a_transaction_counts_at_once() {
 }
 
 #[test]
-fn a_sequence_that_is_dropped_within_a_transaction_gives_nothing_more() {
+fn a_sequence_dropped_within_a_transaction_returns_nothing_more() {
     let Ahead { cluster: _cluster, mut client, .. } = Ahead::caching(10);
     let take_by_oid = "SELECT snowflake_nextval(seq, 5) FROM oids";
     client.batch_execute("CREATE TABLE oids AS SELECT 's'::regclass AS seq").unwrap();
@@ -200,7 +200,7 @@ fn a_page_that_was_evicted_within_a_transaction_is_read_again() {
 }
 
 #[test]
-fn a_session_that_sets_a_sequence_back_is_given_nothing_twice() {
+fn a_session_that_resets_a_sequence_gets_no_id_twice() {
     let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(1);
     client
         .batch_execute("CREATE TABLE posts (id bigint); ALTER SEQUENCE s OWNED BY posts.id")
@@ -220,19 +220,19 @@ fn a_session_that_sets_a_sequence_back_is_given_nothing_twice() {
 }
 
 #[test]
-fn counters_cached_under_a_definition_that_was_rolled_back_are_dropped() {
+fn counters_cached_under_a_rolled_back_definition_are_discarded() {
     let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(10);
     client.batch_execute(&format!("BEGIN; ALTER SEQUENCE s RESTART {}", start + 500)).unwrap();
     assert_eq!(counter(take_one(&mut client, TAKE)), start + 500);
 
     client.batch_execute("ROLLBACK").unwrap();
 
-    // Above the whole run, since some of it may have been given out.
+    // Above the whole run, since some of it may have been returned.
     assert_eq!(counter(take_one(&mut client, TAKE)), start + 510);
 }
 
 #[test]
-fn a_lost_privilege_drops_what_a_session_has_cached() {
+fn a_revoked_privilege_discards_cached_counters() {
     let Ahead { cluster, client: mut owner, start } = Ahead::caching(10);
     owner.batch_execute("CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer").unwrap();
     let mut writer = cluster.connect_to("writer", "postgres");
@@ -246,7 +246,7 @@ fn a_lost_privilege_drops_what_a_session_has_cached() {
 }
 
 #[test]
-fn discard_drops_what_a_session_has_cached() {
+fn discard_sequences_discards_cached_counters() {
     for discard in ["DISCARD SEQUENCES", "DISCARD ALL"] {
         let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(10);
         assert_eq!(counter(take_one(&mut client, TAKE)), start);
@@ -258,7 +258,7 @@ fn discard_drops_what_a_session_has_cached() {
 }
 
 #[test]
-fn a_batch_and_what_follows_it_go_on_above_what_is_cached() {
+fn a_batch_and_later_ids_continue_above_cached_counters() {
     let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(10);
     assert_eq!(counter(take_one(&mut client, TAKE)), start);
 
@@ -281,7 +281,7 @@ fn a_cached_counter_obeys_the_limit_on_the_lead() {
 }
 
 #[test]
-fn a_killed_server_goes_on_above_what_was_cached() {
+fn a_killed_server_continues_above_cached_counters() {
     let Ahead { mut cluster, mut client, start } = Ahead::caching(10);
     assert_eq!(counter(take_one(&mut client, TAKE)), start);
     assert_eq!(counter(take_one(&mut client, TAKE)), start + 1);

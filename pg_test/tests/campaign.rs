@@ -1,11 +1,11 @@
-//! The campaign's short form: no id comes twice, whatever happens to the server. The promise for each fault is
-//! stated in docs/proof.md.
+//! The campaign's short form: no id is returned twice, whatever happens to the server. docs/proof.md states the guarantee
+//! for each fault.
 
 use pg_snowflake_servertest::campaign::short_form;
 use std::path::Path;
 use std::process::Command;
 
-/// `./dev mutations` takes too long for every day; that its changes still fit does not.
+/// `./dev mutations` takes too long to run every day; checking that its patches still apply does not.
 #[test]
 fn every_mutation_still_fits_the_source() {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -17,7 +17,7 @@ fn every_mutation_still_fits_the_source() {
     for mutation in mutations {
         let mut apply = Command::new("git");
         apply.current_dir(project).args(["apply", "--check"]).arg(&mutation);
-        assert!(apply.status().unwrap().success(), "{mutation:?} does not apply any more");
+        assert!(apply.status().unwrap().success(), "{mutation:?} no longer applies");
     }
 }
 

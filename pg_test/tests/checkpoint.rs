@@ -1,4 +1,4 @@
-//! A checkpoint that completes while a session takes an id does not cost the server that id.
+//! A checkpoint that completes while a session takes an id does not lose that id.
 
 use pg_snowflake_servertest::debugger::{self, Debugger};
 use pg_snowflake_servertest::id::counter;
@@ -12,17 +12,17 @@ use std::thread;
 
 const NEXT: &str = "SELECT snowflake_nextval('s', 5)";
 
-/// Where `last_value` stands in the file of a sequence: the tuple's header of 24 bytes begins at 8136.
+/// The offset of `last_value` in the file of a sequence: the tuple's header of 24 bytes begins at 8136.
 const OFFSET: i32 = 8160;
 
-/// The session has read the redo pointer, and decided that the last record covers the id. Then a checkpoint moves the
-/// redo pointer past that record. The checkpoint must write the page with the id on it.
+/// The session has read the redo pointer, and decided that the last record covers the id. Then a checkpoint moves the redo
+/// pointer past that record. The checkpoint must write the page with the id.
 #[test]
 fn a_checkpoint_between_the_decision_and_the_write_loses_no_id() {
-    if let Some(need) = debugger::what_is_missing() {
+    if let Some(need) = debugger::missing_requirement() {
         return left_out("a session stopped while a checkpoint completes", need);
     }
-    // So few buffers that the page is soon written and forgotten.
+    // So few buffers that the page is soon written and evicted.
     let mut cluster = Cluster::builder()
         .setting("pg_snowflake.max_lead", "2h")
         .setting("shared_buffers", "128kB")
@@ -49,7 +49,7 @@ fn a_checkpoint_between_the_decision_and_the_write_loses_no_id() {
         debugger.wait_until_stopped();
         let mut checkpointing = cluster.connect();
         let checkpoint = scope.spawn(move || checkpointing.batch_execute("CHECKPOINT").unwrap());
-        // It either passes the page over, or waits for the session that has it locked.
+        // It either skips the page, or waits for the session that has it locked.
         let is_waiting = "SELECT wait_event = 'BufferContent' FROM pg_stat_activity
             WHERE backend_type = 'checkpointer'";
         let mut has_waited = false;
@@ -65,10 +65,10 @@ fn a_checkpoint_between_the_decision_and_the_write_loses_no_id() {
 
     let next = take_one(&mut cluster.connect(), NEXT);
     assert!(counter(next) > counter(committed), "{committed} was committed, then {next} returned");
-    assert!(has_waited, "the checkpoint passed the page over");
+    assert!(has_waited, "the checkpoint skipped the page");
 }
 
-/// Has the page written: what else is read takes its buffer, of which there are 16.
+/// Gets the page written: reading other pages takes its buffer, one of 16.
 fn write_page(client: &mut Client, last_value: i64) {
     let is_written = format!(
         "SELECT count(*) > 0 AND

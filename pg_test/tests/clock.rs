@@ -1,5 +1,5 @@
-//! What sessions see when the server's clock steps under them, and that no id comes twice. How long they wait for it is
-//! measured in `figures/clock.rs`.
+//! What sessions see when the server's clock steps, and that no id is returned twice. `figures/clock.rs` measures how long
+//! they wait.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused};
@@ -16,8 +16,9 @@ const HOUR: f64 = 3600.0;
 const HOUR_MS: f64 = 1000.0 * HOUR;
 
 #[test]
-fn a_clock_that_steps_back_repeats_no_id_and_ids_go_on_by_themselves() {
-    // A step of 500 ms is waited for: the lead and `max_wait` allow it. One of an hour is refused until the clock is right.
+fn a_clock_that_steps_back_repeats_no_id_and_ids_continue() {
+    // Sessions wait for a step of 500 ms, which the lead and `max_wait` allow. They refuse a step of an hour until the
+    // clock is correct.
     for (ms, is_refused) in [(-2.0, false), (-50.0, false), (-500.0, false), (-HOUR_MS, true)] {
         let cluster = cluster_with_posts();
         let clients = Clients::start(&cluster);
@@ -38,14 +39,14 @@ fn a_clock_that_steps_back_repeats_no_id_and_ids_go_on_by_themselves() {
             assert!(is_increasing(&report.ids), "step of {ms} ms");
             assert!(
                 report.last_success > before_it_is_right,
-                "after the step of {ms} ms ids go on by themselves"
+                "after the step of {ms} ms ids continue"
             );
             let seen = report.clock.largest_regression_ms;
             assert!(report.clock.regressions <= 1 && seen <= -ms, "{seen} ms of {ms}");
-            // A session that rests does not see a step that is shorter than its rest.
+            // A session does not see a step that is shorter than its pause.
             assert!(!is_refused || seen > HOUR_MS / 2.0, "{seen} ms of {ms}");
         }
-        // One line in the log for each session that saw it, with the size that the session tells.
+        // One line in the log for each session that saw it, with the size that the session reports.
         let regressions: Vec<String> = reports
             .iter()
             .filter(|report| report.clock.regressions == 1)
@@ -60,7 +61,7 @@ fn a_clock_that_steps_back_repeats_no_id_and_ids_go_on_by_themselves() {
     }
 }
 
-/// As the server's messages have it.
+/// As in the server's messages.
 fn duration(ms: f64) -> String {
     match ms {
         ..1.0 => format!("{:.0} us", ms * 1000.0),
@@ -70,7 +71,7 @@ fn duration(ms: f64) -> String {
 }
 
 #[test]
-fn after_a_clock_that_was_an_hour_fast_the_hints_remedy_goes_on_without_a_repeat() {
+fn the_hint_after_an_hour_fast_clock_continues_without_a_repeat() {
     let cluster = cluster_with_posts();
     let clients = Clients::start(&cluster);
     clients.let_each_call(20);
@@ -87,7 +88,7 @@ fn after_a_clock_that_was_an_hour_fast_the_hints_remedy_goes_on_without_a_repeat
     let mut ids: Vec<i64> = reports.into_iter().flat_map(|report| report.ids).collect();
     let highest = *ids.iter().max().unwrap();
 
-    // A session that did not see the clock step meets the sequence alone.
+    // A session that did not see the clock step sees only the sequence.
     let refusal = assert_refused(
         &mut cluster.connect(),
         INSERT,
@@ -136,7 +137,7 @@ fn the_error_names_the_step_that_the_session_saw() {
     }
 }
 
-/// Ways to reset a sequence that leave it the same sequence.
+/// Ways to reset a sequence without replacing it.
 const RESETS: [&str; 3] = [
     "ALTER SEQUENCE posts_id_seq RESTART",
     "SELECT setval('posts_id_seq', 1, false)",
@@ -144,7 +145,7 @@ const RESETS: [&str; 3] = [
 ];
 
 #[test]
-fn a_sequence_that_is_reset_in_the_same_breath_as_the_clock_steps_back_repeats_nothing() {
+fn a_reset_at_the_moment_of_a_step_back_repeats_no_id() {
     let make_anew = "ALTER TABLE posts ALTER id DROP DEFAULT; DROP SEQUENCE posts_id_seq;
                      CREATE SEQUENCE posts_id_seq;
                      ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5)";
@@ -167,16 +168,16 @@ fn a_sequence_that_is_reset_in_the_same_breath_as_the_clock_steps_back_repeats_n
 }
 
 #[test]
-fn a_session_repeats_nothing_however_often_it_resets_a_sequence_within_a_tick() {
+fn a_session_that_keeps_resetting_a_sequence_within_a_tick_repeats_no_id() {
     for reset in RESETS {
         let cluster = cluster_with_posts();
         let mut client = cluster.connect();
         client
             .batch_execute(&format!(
-                "CREATE TABLE given (id bigint PRIMARY KEY);
+                "CREATE TABLE returned (id bigint PRIMARY KEY);
                  DO $$ BEGIN
                      FOR i IN 1..500 LOOP
-                         INSERT INTO given VALUES (snowflake_nextval('posts_id_seq', 5));
+                         INSERT INTO returned VALUES (snowflake_nextval('posts_id_seq', 5));
                          EXECUTE $reset${reset}$reset$;
                          DISCARD SEQUENCES;
                      END LOOP;
@@ -187,8 +188,8 @@ fn a_session_repeats_nothing_however_often_it_resets_a_sequence_within_a_tick() 
 }
 
 #[test]
-fn no_setting_makes_ids_come_twice() {
-    // With no lead every full tick waits for the next; with no wait it is refused instead.
+fn no_setting_makes_ids_repeat() {
+    // Without a lead every full tick waits for the next one; without a wait it is refused instead.
     for (max_lead, max_wait) in [("0", "1s"), ("0", "0"), ("100ms", "0"), ("1d", "0")] {
         let cluster = cluster_with_posts();
         let mut client = cluster.connect();
@@ -213,7 +214,7 @@ fn no_setting_makes_ids_come_twice() {
 }
 
 #[test]
-fn the_clock_says_what_it_has_seen() {
+fn snowflake_clock_reports_steps_and_jumps() {
     let cluster = cluster_with_posts();
     let mut client = cluster.connect();
     let before = ClockReport::read(&mut client);
@@ -221,7 +222,7 @@ fn the_clock_says_what_it_has_seen() {
     assert_eq!(before.ahead_ms, 0.0);
     assert_eq!((before.since_regression_ms, before.since_forward_jump_ms), (None, None));
 
-    // Less the time that the session had rested, which is no hour.
+    // Less the session's pause, which is less than an hour.
     cluster.set_clock(-10.0 * HOUR);
     let back = ClockReport::read(&mut client);
     let ten_hours = 9.0 * HOUR_MS..=10.0 * HOUR_MS;
@@ -243,7 +244,7 @@ fn the_clock_says_what_it_has_seen() {
         "{forward:?}"
     );
 
-    // Another session has seen nothing of it.
+    // Another session has not seen it.
     assert_eq!(ClockReport::read(&mut cluster.connect()).regressions, 0);
 }
 
@@ -269,11 +270,11 @@ fn a_clock_before_the_epoch_is_refused_and_takes_nothing() {
 }
 
 #[test]
-fn at_the_end_of_the_layouts_life_ids_end_with_an_error_and_none_is_negative() {
+fn ids_end_with_an_error_at_the_end_of_the_layout_and_are_never_negative() {
     let cluster = cluster_with_posts();
     let end_ms = EPOCH_MS + (1 << 40);
     let next = "SELECT snowflake_nextval('posts_id_seq', 8191)";
-    // A machine on which a session needs longer than three seconds to begin gets more of them.
+    // On a machine on which a session needs more than three seconds to begin, try with more.
     let (mut client, first) = (1..=100)
         .find_map(|attempt| {
             cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 - 3.0 * f64::from(attempt));
@@ -295,7 +296,7 @@ fn at_the_end_of_the_layouts_life_ids_end_with_an_error_and_none_is_negative() {
     assert!(is_increasing(&ids) && ids[0] > 0);
     assert!(split(*ids.last().unwrap()).unix_ms < end_ms);
 
-    // The last one is issued; the next does not come by way of the lead, nor once the clock is past the end.
+    // The last id is issued. The next is refused, both within the lead and after the clock has passed the end.
     cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 - HOUR);
     let mut client = cluster.connect();
     client

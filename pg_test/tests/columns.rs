@@ -1,15 +1,15 @@
-//! What the view `snowflake_columns` shows: every column whose default generates ids, for whom, and to whom.
+//! The view `snowflake_columns`: which columns it shows, with which shard, and to which roles.
 
 use pg_snowflake_servertest::SUPERUSER;
 use pg_snowflake_servertest::ask::{printed, server, server_with_sequence};
 use postgres::Client;
 use postgres::error::SqlState;
 
-/// What is said of a column without its sequence's standing.
+/// The columns of the view without the state of the sequence.
 const CALL: &str = "SELECT table_name, column_name, sequence, shard_id, shard_from_setting, layout FROM snowflake_columns \
                     ORDER BY table_name::text, column_name, shard_id";
 
-/// The sequence, the shard, whether that is the setting, and the layout that are shown for a default.
+/// The sequence, the shard, whether it is from the setting, and the layout that are shown for a default.
 fn shown(client: &mut Client, default: &str) -> String {
     client
         .batch_execute(&format!(
@@ -49,7 +49,7 @@ fn a_call_is_found_however_its_default_is_written() {
         ("snowflake_nextval('s')", "s|77|t|instagram"),
         ("snowflake_nextval('s', snowflake_current_shard())", "s|77|t|instagram"),
         ("snowflake_nextval('s', snowflake_current_shard(), 'twitter')", "s|77|t|twitter"),
-        // What only an evaluation would tell.
+        // Values that only an evaluation would show.
         ("snowflake_nextval('s', 2 + 3)", "s||f|instagram"),
         ("snowflake_nextval('s', snowflake_shard_id(42))", "s||f|instagram"),
         ("snowflake_nextval('s', NULL)", "s||f|instagram"),
@@ -61,7 +61,7 @@ fn a_call_is_found_however_its_default_is_written() {
             "snowflake_nextval('s', 5) || '-' || snowflake_nextval('\"S\"', 6)",
             "s|5|f|instagram\n\"S\"|6|f|instagram",
         ),
-        // What generates no ids.
+        // Defaults that generate no ids.
         ("'snowflake_nextval(''s'', 5)'", ""),
         ("nextval('s')", ""),
         ("snowflake_currval('s')", ""),
@@ -72,7 +72,7 @@ fn a_call_is_found_however_its_default_is_written() {
 }
 
 #[test]
-fn nothing_of_a_default_is_evaluated() {
+fn no_part_of_a_default_is_evaluated() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(
@@ -102,9 +102,9 @@ fn a_function_of_the_same_name_elsewhere_is_not_ours() {
     );
 }
 
-/// Its arguments are of whatever type it declares, and the bits of those would be shown.
+/// Its arguments can be of any type, whose bits would be shown.
 #[test]
-fn an_overload_that_the_extensions_owner_has_added_to_it_is_not_ours() {
+fn an_overload_added_to_the_extension_by_its_owner_is_not_ours() {
     let (cluster, mut superuser) = server();
     superuser
         .batch_execute("DROP EXTENSION pg_snowflake; CREATE ROLE owner LOGIN; GRANT CREATE ON DATABASE postgres TO owner; GRANT CREATE ON SCHEMA public TO owner")
@@ -148,7 +148,7 @@ fn it_follows_the_extension_to_another_schema() {
 }
 
 #[test]
-fn every_kind_of_relation_with_a_default_is_there() {
+fn every_kind_of_relation_with_a_default_is_listed() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(
@@ -173,7 +173,7 @@ fn every_kind_of_relation_with_a_default_is_there() {
 }
 
 #[test]
-fn a_domains_default_counts_where_the_column_has_none() {
+fn a_domains_default_counts_if_the_column_has_no_default() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(
@@ -192,7 +192,7 @@ fn a_domains_default_counts_where_the_column_has_none() {
         printed(&mut client, CALL),
         "posts|id|s|5|f|instagram\nposts|special|s|5|f|instagram"
     );
-    // It is what the server itself did.
+    // The same as the server itself did.
     assert_eq!(
         printed(&mut client, "SELECT id > 7, special > 7, other, empty FROM posts"),
         "t|t|7|"
@@ -203,7 +203,7 @@ fn a_domains_default_counts_where_the_column_has_none() {
 }
 
 #[test]
-fn a_default_that_is_dropped_is_gone() {
+fn a_dropped_default_is_not_listed() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(
@@ -228,12 +228,12 @@ fn each_column_shows_where_its_sequence_stands() {
                     s.ids_left > 0, abs(c.ids_left - s.ids_left) < 4096 * 600000::bigint, c.ends_at = s.ends_at, c.error, s.error
                 FROM posts, snowflake_columns AS c, snowflake_sequence_status('s', 'twitter') AS s";
     client.batch_execute("SELECT pg_sleep(0.1)").unwrap();
-    // The two look at the clock one after the other, and need no ten minutes for it.
+    // The two read the clock one after the other, well within ten minutes.
     assert_eq!(printed(&mut client, same), "t|t|00:00:00|00:00:00|t|t|t||");
 }
 
 #[test]
-fn a_fault_is_what_the_insert_is_refused_with() {
+fn the_error_is_the_one_that_an_insert_raises() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(
@@ -271,7 +271,7 @@ fn without_counter(text: &str) -> &str {
 }
 
 #[test]
-fn a_fence_is_a_fault_whatever_the_shard() {
+fn a_fence_is_an_error_for_every_shard() {
     let (_cluster, mut client) = server();
     client
         .batch_execute("CREATE SEQUENCE s; SET pg_snowflake.allowed_hosts = 'elsewhere'")
@@ -286,7 +286,7 @@ fn a_fence_is_a_fault_whatever_the_shard() {
 }
 
 #[test]
-fn the_setting_is_what_this_session_has() {
+fn the_setting_is_that_of_this_session() {
     let (_cluster, mut client) = server_with_sequence();
     assert_eq!(shown(&mut client, "snowflake_nextval('s')"), "s||t|instagram");
     client.batch_execute("SET pg_snowflake.shard_id = 6").unwrap();
@@ -294,7 +294,7 @@ fn the_setting_is_what_this_session_has() {
 }
 
 #[test]
-fn an_ordinary_user_sees_the_columns_and_of_the_sequences_what_core_shows() {
+fn an_ordinary_user_sees_all_columns_and_the_sequences_that_core_shows() {
     let (cluster, mut owner) = server();
     owner
         .batch_execute(
@@ -322,7 +322,7 @@ fn an_ordinary_user_sees_the_columns_and_of_the_sequences_what_core_shows() {
         ),
         "closed|5|f|f|f|\nopen|5|t|t|t|\nunfit|5|f|f|f|\nusable|5|t|t|t|\nwritable|5|f|f|f|"
     );
-    // As core's own view.
+    // As in core's own view.
     assert_eq!(
         printed(
             &mut reader,
@@ -333,7 +333,7 @@ fn an_ordinary_user_sees_the_columns_and_of_the_sequences_what_core_shows() {
 }
 
 #[test]
-fn it_never_fails_over_temporary_tables_of_other_sessions() {
+fn temporary_tables_of_other_sessions_never_make_it_fail() {
     let (cluster, mut client) = server();
     client
         .batch_execute(
@@ -386,13 +386,13 @@ fn a_dump_has_neither_the_view_nor_its_function() {
     );
 }
 
-/// A default with that many casts around its shard.
+/// A default with this many casts around its shard.
 fn nested(casts: usize) -> String {
     format!("snowflake_nextval('s', 5{})", "::bigint::int".repeat(casts / 2))
 }
 
 #[test]
-fn a_default_that_is_nested_too_deeply_has_a_row_that_says_so() {
+fn a_too_deeply_nested_default_has_a_row_with_the_error() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(&format!(
@@ -419,7 +419,7 @@ fn a_default_that_is_nested_too_deeply_has_a_row_that_says_so() {
         posts.starts_with("posts|id|snowflake_nextval(regclass,integer,snowflake_layout)|s|6|"),
         "{posts}"
     );
-    // The session goes on, and in the same transaction.
+    // The session continues, in the same transaction.
     client
         .batch_execute(
             "BEGIN; SELECT FROM snowflake_columns; SELECT FROM snowflake_columns; COMMIT",
@@ -446,7 +446,7 @@ fn whatever_default_the_server_accepts_has_a_row() {
 }
 
 #[test]
-fn a_default_that_is_too_long_has_a_row_that_says_so() {
+fn a_too_long_default_has_a_row_with_the_error() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(
@@ -464,7 +464,7 @@ fn a_default_that_is_too_long_has_a_row_that_says_so() {
     );
 }
 
-/// To open a view is to read its query.
+/// Opening a view reads its query.
 #[test]
 fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
     let (cluster, mut client) = server();
@@ -482,7 +482,7 @@ fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
 }
 
 #[test]
-fn a_transaction_that_locks_its_sequence_does_not_hold_up_the_view() {
+fn a_locked_sequence_does_not_block_the_view() {
     let (cluster, mut owner) = server();
     owner
         .batch_execute(

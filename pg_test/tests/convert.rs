@@ -1,4 +1,4 @@
-//! `snowflake_convert_column`: the columns of live tables begin to generate ids.
+//! `snowflake_convert_column`: converts columns of live tables to generated ids.
 
 mod cases;
 mod columns;
@@ -11,19 +11,19 @@ mod writers;
 use pg_snowflake_servertest::Cluster;
 use postgres::Client;
 
-/// A new database of that name with the extension, what `setup` makes in it, and a session.
+/// Creates a database of that name with the extension, runs `setup` in it, and returns a session.
 fn database(cluster: &Cluster, name: &str, setup: &str) -> Client {
     let mut client = cluster.fresh_database(name);
     run(&mut client, setup);
     client
 }
 
-/// Runs statements that have to succeed.
+/// Runs statements that must succeed.
 fn run(client: &mut Client, sql: &str) {
     client.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
 }
 
-/// What `pg_dump` writes for a database, without the key that newer ones draw anew each time.
+/// The output of `pg_dump` for a database, without the random key that newer versions write.
 fn dump(cluster: &Cluster, database: &str) -> String {
     let dump = cluster.dump(database);
     let is_of_the_database = |line: &&str| !line.contains("restrict ");

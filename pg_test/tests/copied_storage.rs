@@ -1,12 +1,12 @@
-//! Commands that copy a sequence's tuple or page into other storage, whose WAL holds nothing of the ids that the WAL of
-//! the first covers.
+//! Commands that copy a sequence's tuple or page into new storage, whose WAL has no record of the ids that the old
+//! storage's WAL covers.
 
 use pg_snowflake_servertest::sequence::{counter_in_an_hour, take_one};
 use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER, Shutdown};
 use postgres::Client;
 
-/// What happens to a sequence `{s}` and to its table `{s}_ids`; `{later}` is a counter that is not taken yet. The
-/// statements are sent one by one.
+/// Commands on a sequence `{s}` and its table `{s}_ids`; `{later}` is a counter that is not taken yet. The statements are
+/// sent one by one.
 const COMMANDS: [&str; 19] = [
     "ALTER SEQUENCE {s} START WITH 7",
     "ALTER TABLE {s}_ids ALTER id SET START WITH 7",
@@ -14,7 +14,7 @@ const COMMANDS: [&str; 19] = [
     "BEGIN; ALTER SEQUENCE {s} START WITH 7; COMMIT",
     "BEGIN; ALTER SEQUENCE {s} START WITH 7; SELECT snowflake_nextval('{s}', 5); COMMIT",
     "BEGIN; ALTER SEQUENCE {s} START WITH 7; ROLLBACK",
-    // Copies log_cnt where MAXVALUE is not the type's own.
+    // Copies log_cnt if MAXVALUE is not the type's own.
     "ALTER SEQUENCE {s} AS bigint",
     "ALTER SEQUENCE {s} MINVALUE 2",
     "ALTER SEQUENCE {s} MAXVALUE 9100000000000000000",
@@ -22,7 +22,7 @@ const COMMANDS: [&str; 19] = [
     "ALTER SEQUENCE {s} SET UNLOGGED; ALTER SEQUENCE {s} SET LOGGED",
     "BEGIN; ALTER SEQUENCE {s} SET UNLOGGED; ALTER SEQUENCE {s} SET LOGGED; COMMIT",
     "ALTER SEQUENCE {s} SET UNLOGGED; SELECT snowflake_nextval('{s}', 5); ALTER SEQUENCE {s} SET LOGGED",
-    // Core counts log_cnt for a sequence that is not logged, too.
+    // Core also counts log_cnt for an unlogged sequence.
     "ALTER SEQUENCE {s} SET UNLOGGED; SELECT nextval('{s}'); ALTER SEQUENCE {s} SET LOGGED",
     "ALTER TABLE {s}_ids SET UNLOGGED; ALTER TABLE {s}_ids SET LOGGED",
     "ALTER SEQUENCE {s} RESTART",
@@ -31,8 +31,8 @@ const COMMANDS: [&str; 19] = [
     "BEGIN; TRUNCATE {s}_ids RESTART IDENTITY; SELECT snowflake_nextval('{s}', 5); COMMIT",
 ];
 
-/// What happens to a database `{d}`, and the database in which its sequences go on. The first two make checkpoints,
-/// after which ids are logged again; the last makes none, and comes after them.
+/// Commands on a database `{d}`, and the database in which its sequences continue. The first two make checkpoints, after
+/// which ids are logged again. The last makes none, and comes after them.
 const DATABASE_COMMANDS: [(&str, &str); 3] = [
     ("CREATE DATABASE {d}_copy TEMPLATE {d} STRATEGY FILE_COPY", "{d}_copy"),
     ("ALTER DATABASE {d} SET TABLESPACE elsewhere", "{d}"),
@@ -42,18 +42,18 @@ const DATABASE_COMMANDS: [(&str, &str); 3] = [
 /// Which session takes ids after the command.
 #[derive(Clone, Copy, Debug)]
 enum Taker {
-    /// The one that took an id before the command, and ran it.
+    /// A session that took an id before the command, and ran it.
     Itself,
-    /// One that took an id before the command, and did not run it.
+    /// A session that took an id before the command, and did not run it.
     Other,
-    /// One that is new.
+    /// A new session.
     New,
 }
 
 /// How ids are taken.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// So few that what core's own `nextval` logs ahead would cover them.
+    /// So few that the values which core's `nextval` logs ahead would cover them.
     Few,
     /// With CACHE 64.
     Cached,
@@ -170,7 +170,7 @@ fn try_commands(cluster: Builder) {
     assert_eq!(repeats, [""; 0]);
 }
 
-/// As a part of a case's description.
+/// For the description of a case.
 fn checkpoint(has_checkpoint: bool) -> &'static str {
     if has_checkpoint { "CHECKPOINT; " } else { "" }
 }

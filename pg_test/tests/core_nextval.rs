@@ -1,4 +1,4 @@
-//! Core's own `nextval()` on the same sequence does no harm.
+//! Core's own `nextval()` on the same sequence is safe.
 
 use pg_snowflake_servertest::ask::server_with_sequence;
 use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing};
@@ -16,7 +16,7 @@ fn core_nextval_takes_the_next_counter() {
 }
 
 #[test]
-fn an_id_goes_on_above_what_core_nextval_took() {
+fn an_id_continues_above_values_of_core_nextval() {
     let (_cluster, mut client) = server_with_sequence();
     take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
 
@@ -59,7 +59,7 @@ fn concurrent_callers_of_both_never_share_a_value() {
 }
 
 #[test]
-fn a_killed_server_resumes_above_what_both_took() {
+fn a_killed_server_resumes_above_the_values_of_both() {
     let mut cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
     let mut client = cluster.connect();
     // Ahead of the clock, which would otherwise hide a counter that fell back.
@@ -76,12 +76,12 @@ fn a_killed_server_resumes_above_what_both_took() {
     assert_eq!(count_repeats(taken), 0);
 }
 
-/// What docs/proof.md says of plain `nextval` on a copied sequence.
+/// What docs/proof.md says about plain `nextval` on a copied sequence.
 #[test]
-fn a_crash_repeats_what_core_nextval_took_from_a_copy_that_has_logged_nothing() {
+fn a_crash_repeats_core_nextval_values_of_a_copy_without_a_logged_id() {
     let cores = "SELECT nextval('s')";
     let ours = "SELECT snowflake_nextval('s', 5)";
-    // Before the copy, after it, how many values are taken then, and how many of them come again.
+    // Before the copy, after it, how many values are taken then, and how many of them are repeated.
     let cases = [
         (cores, "SELECT 1", 32, 32),
         (cores, "SELECT 1", 33, 0),

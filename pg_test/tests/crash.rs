@@ -1,4 +1,4 @@
-//! No crash makes an id come twice.
+//! No crash causes a duplicate id.
 
 use pg_snowflake_servertest::id::{SEQS, count_repeats, counter, first_counter_at, now_ms};
 use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take, take_one};
@@ -6,7 +6,7 @@ use pg_snowflake_servertest::wait::wait_for_more_rows;
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use postgres::Client;
 
-/// How far ahead of what is issued the WAL says the counter is: 100 ms at full rate.
+/// How far the WAL's counter is ahead of the issued ones: 100 ms at full rate.
 const LOGGED_AHEAD: i64 = 100 * SEQS;
 
 #[test]
@@ -15,15 +15,15 @@ fn a_killed_server_never_repeats_an_id() {
     insert_through_kills(&mut cluster);
 }
 
-/// After a restart the clock alone would hide a counter that fell back. Where the sequence is an hour ahead
-/// of the clock it hides nothing.
+/// After a restart the clock alone would hide a counter that fell back. With the sequence an hour ahead of the clock, it
+/// hides nothing.
 #[test]
-fn a_killed_server_never_repeats_an_id_though_the_clock_is_an_hour_behind() {
+fn a_killed_server_never_repeats_an_id_even_an_hour_ahead_of_the_clock() {
     let mut cluster = cluster_with_posts();
     put_ahead_of_the_clock(&mut cluster.connect());
     insert_through_kills(&mut cluster);
     let last = take_one(&mut cluster.connect(), "SELECT max(id) FROM posts");
-    assert!(counter(last) > first_counter_at(now_ms()), "the clock has played no part");
+    assert!(counter(last) > first_counter_at(now_ms()), "the clock has had no effect");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_clean_restart_skips_nothing() {
     let mut cluster = cluster_with_posts();
     let mut client = cluster.connect();
     put_ahead_of_the_clock(&mut client);
-    // The page is clean after this, so only what the ids do to it can bring it to disk.
+    // The page is clean after this, so only the ids' changes can bring it to disk.
     client.batch_execute("CHECKPOINT").unwrap();
     let issued = last_counter(&mut client, 1000);
 
@@ -77,8 +77,8 @@ fn a_clean_restart_skips_nothing() {
     assert_eq!(last_counter(&mut cluster.connect(), 1), issued + 1);
 }
 
-/// A server with a table whose ids come from the extension. The ids have no unique index, which would
-/// refuse a repeat before the tests could see it.
+/// A server with a table of ids from the extension. They have no unique index, which would reject a repeat before the test
+/// could see it.
 fn cluster_with_posts() -> Cluster {
     let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
     cluster
@@ -96,14 +96,14 @@ fn put_ahead_of_the_clock(client: &mut Client) {
     client.execute("SELECT setval('posts_id_seq', $1)", &[&in_an_hour]).unwrap();
 }
 
-/// Takes that many ids in one transaction, and gives the last one's counter.
+/// Takes this many ids in one transaction, and returns the last one's counter.
 fn last_counter(client: &mut Client, count: i32) -> i64 {
     let query = "SELECT max(snowflake_nextval('posts_id_seq', 5)) FROM generate_series(1, $1)";
     counter(client.query_one(query, &[&count]).unwrap().get(0))
 }
 
-/// Kills the server several times while four clients insert, and checks after each restart that nothing
-/// repeats and that ids go on above every committed one.
+/// Kills the server several times while four clients insert, and checks after each restart that nothing repeats and that
+/// ids continue above every committed one.
 fn insert_through_kills(cluster: &mut Cluster) {
     let mut committed_before = Vec::new();
     for round in 0..5 {
@@ -112,8 +112,15 @@ fn insert_through_kills(cluster: &mut Cluster) {
         cluster.start();
         let committed = take(&mut cluster.connect(), "SELECT id FROM posts");
 
-        assert!(acknowledged.len() > 1000, "round {round} is no load: {}", acknowledged.len());
-        assert!(acknowledged.iter().all(|&id| id > highest_before), "round {round} goes on below");
+        assert!(
+            acknowledged.len() > 1000,
+            "round {round} has too little load: {}",
+            acknowledged.len()
+        );
+        assert!(
+            acknowledged.iter().all(|&id| id > highest_before),
+            "round {round} continues below"
+        );
         assert_eq!(count_repeats(committed.clone()), 0, "round {round}");
         assert_eq!(
             missing_from(&committed, acknowledged),
@@ -126,7 +133,7 @@ fn insert_through_kills(cluster: &mut Cluster) {
     assert!(committed_before.iter().all(|&id| id < next));
 }
 
-/// The ids of all transactions whose commit the four clients heard of, until the server was killed.
+/// The ids of all transactions whose commit was acknowledged to the four clients until the server was killed.
 fn insert_until_killed(cluster: &mut Cluster) -> Vec<i64> {
     let clients: Vec<_> = (0..4)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! What the library declares of the server by hand is what the server's headers say, of the major under test.
+//! The library's own declarations of the server's functions and types match the headers of the major under test.
 //!
 //! Each foreign function in `src`, each `#[repr(C)]` struct, and each constant whose comment begins with a C name and its
 //! header, is written as C here, and the C compiler compares it with the headers.
@@ -12,7 +12,7 @@ use std::process::Command;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, FnArg, ForeignItem, Item, Lit, Meta, ReturnType, Type};
 
-/// Where functions are declared; structs and constants name their headers themselves.
+/// The headers that declare functions. Structs and constants name their headers themselves.
 const HEADERS: &str = "
 #include \"postgres.h\"
 #include \"access/relation.h\"
@@ -34,13 +34,13 @@ const HEADERS: &str = "
 #include \"utils/timestamp.h\"
 ";
 
-/// The structs that are no mirrors of the server's: of the settings, of the page's free space, and one that the server
-/// keeps in a file that is no header.
+/// The structs that do not mirror one in a header: of the settings, of the page's free space, and one that the server
+/// declares outside of its headers.
 const OWN_STRUCTS: [&str; 5] =
     ["CoverageRecord", "ForeignHost", "OwnedRanges", "Range", "sequence_magic"];
 
 #[test]
-fn declarations_are_those_of_the_servers_headers() {
+fn declarations_match_the_servers_headers() {
     let mut c = C { major: major(bindir()), ..C::default() };
     for file in rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../src")) {
         let text = fs::read_to_string(&file).unwrap();
@@ -51,7 +51,7 @@ fn declarations_are_those_of_the_servers_headers() {
     compile(&c.text());
 }
 
-/// The comparison itself: a wrong argument, a wrong field, a wrong value, each is refused.
+/// Tests the comparison itself: a wrong argument, field or value is refused.
 #[test]
 fn a_declaration_that_differs_from_the_header_is_refused() {
     let cases = [
@@ -83,7 +83,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Has the C compiler check the text; nothing is compiled.
+/// Lets the C compiler check the text, without generating code.
 fn compile(text: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("declarations.c");
@@ -143,7 +143,7 @@ impl C {
         self.functions += 1;
     }
 
-    /// The symbol that is linked, where that is not the function's name.
+    /// The linked symbol, if it is not the function's name.
     fn symbol(&self, attributes: &[Attribute]) -> Option<String> {
         let of_meta = |meta: &Meta| match meta {
             Meta::NameValue(pair) if pair.path.is_ident("link_name") => match &pair.value {
@@ -217,7 +217,7 @@ impl C {
         })
     }
 
-    /// The C name and its header, where the comment begins with them; the header is included.
+    /// The C name and its header, if the comment begins with them. The header gets included.
     fn c_name(&mut self, attributes: &[Attribute]) -> Option<String> {
         let comment = comment(attributes)?;
         let after = comment.trim_start_matches(HEAD).trim_start().strip_prefix('`')?;
@@ -271,7 +271,7 @@ impl<'ast> Visit<'ast> for C {
     }
 }
 
-/// How the comment begins of a struct that has the first fields only.
+/// The beginning of the comment of a struct that has only the first fields.
 const HEAD: &str = " The head of ";
 
 fn is_head(attributes: &[Attribute]) -> bool {
@@ -310,12 +310,12 @@ fn renamed(field: &str, major: u32) -> &str {
 }
 
 /// # Panics
-/// Where C has no such type.
+/// If C has no such type.
 fn known_c_type(rust: &Type) -> String {
     c_type(rust).unwrap_or_else(|| panic!("{} is not a type of C", rust.to_token_stream()))
 }
 
-/// The type as C spells it without a name, where C has it.
+/// The type as C spells it without a name, if C has it.
 fn c_type(rust: &Type) -> Option<String> {
     match rust {
         Type::Ptr(pointer) => {

@@ -1,4 +1,4 @@
-//! What an id says by itself, and ids from what they say, in every layout.
+//! The fields of an id, and ids from their fields, in every layout.
 
 mod published;
 mod refusals;
@@ -18,7 +18,7 @@ fn the_smallest_id_of_an_instant_is_rounded_up_to_a_tick_and_clamped_to_the_layo
         ("'2014-09-01 00:00:00.01Z'", "sonyflake", 1 << 24),
         ("'2014-09-01 00:00:00.010001Z'", "sonyflake", 2 << 24),
         ("'1970-01-01 00:00:00.001Z'", "mastodon", 1 << 16),
-        // Before the layout's first instant.
+        // Before the layout's epoch.
         ("'2011-08-24 21:07:01.721Z'", "instagram", 0),
         ("'2011-08-24 21:07:01.720999Z'", "instagram", 0),
         ("'4713-01-01 BC'", "twitter", 0),
@@ -32,7 +32,7 @@ fn the_smallest_id_of_an_instant_is_rounded_up_to_a_tick_and_clamped_to_the_layo
         ("'infinity'", "twitter", i64::MAX),
         ("'2089-09-06 15:47:35.551Z'", "js53", ((1 << 41) - 1) << 12),
         ("'2089-09-06 15:47:35.552Z'", "js53", 1 << 53),
-        // A life that is longer than timestamps are.
+        // A layout that lasts longer than timestamps.
         ("'infinity'", "time:48 shard:0 seq:0 epoch:2024-01-01 unit:1s", 1 << 48),
         ("'infinity'", "js53", 1 << 53),
     ];
@@ -43,7 +43,7 @@ fn the_smallest_id_of_an_instant_is_rounded_up_to_a_tick_and_clamped_to_the_layo
 }
 
 #[test]
-fn a_span_of_time_has_its_beginning_and_not_its_end() {
+fn a_time_range_includes_its_start_and_excludes_its_end() {
     let (_cluster, mut client) = server();
     // The last id of the tick before, the first and the last of the tick, and the first of the next.
     let noon = "'2024-01-01 12:00:00Z'";
@@ -77,7 +77,7 @@ fn a_span_of_time_has_its_beginning_and_not_its_end() {
 }
 
 #[test]
-fn null_gives_null() {
+fn null_returns_null() {
     let (_cluster, mut client) = server();
     let cases = [
         "snowflake_decode(1, NULL)",

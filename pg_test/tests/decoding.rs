@@ -7,7 +7,7 @@ use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;
 
 #[test]
-fn test_decoding_gives_the_rows_with_their_ids() {
+fn test_decoding_outputs_the_rows_with_their_ids() {
     if !has_contrib("test_decoding", "decoding to text") {
         return;
     }
@@ -62,7 +62,7 @@ fn publisher() -> (Cluster, Client) {
     (cluster, client)
 }
 
-/// Inserts ids among everything that changes a sequence, and gives the committed ones in their order.
+/// Inserts ids among everything that changes a sequence, and returns the committed ones in order.
 fn insert_in_every_way(client: &mut Client) -> Vec<i64> {
     let insert = "INSERT INTO posts DEFAULT VALUES RETURNING id";
     let mut ids = vec![take_one(client, insert)];
@@ -70,7 +70,7 @@ fn insert_in_every_way(client: &mut Client) -> Vec<i64> {
         client,
         "INSERT INTO posts SELECT snowflake_nextvals('s', 5, 2000) RETURNING id",
     ));
-    // Transactions that change nothing but a sequence.
+    // Transactions that change only a sequence.
     for sql in
         ["SELECT snowflake_nextval('s', 5)", "CHECKPOINT", "SELECT snowflake_nextval('s', 5)"]
     {
@@ -79,7 +79,7 @@ fn insert_in_every_way(client: &mut Client) -> Vec<i64> {
     client.batch_execute("ALTER SEQUENCE s CACHE 10").unwrap();
     ids.push(take_one(client, insert));
     client.batch_execute(&format!("BEGIN; {insert}; ROLLBACK")).unwrap();
-    // A transaction that rolls a part back, and makes and alters sequences.
+    // A transaction that rolls back a part, and creates and alters sequences.
     client.batch_execute(&format!("BEGIN; SAVEPOINT p; {insert}; ROLLBACK TO p")).unwrap();
     ids.push(take_one(client, insert));
     client

@@ -1,10 +1,10 @@
-//! Every SQL block of the documentation runs as it stands, in the order of its page, and what a page shows as
-//! output is what comes out.
+//! Every SQL block of the documentation runs as it stands, in the order of its page, and prints the output that the page
+//! shows.
 //!
 //! A block with "from=FILE" is a part of that file, which other tests run.
 //!
-//! A block of "sql" is a session of psql of its own. One of "sql session=NAME" is run in a session with the database of
-//! that name, which stays open to the end of the page: for transactions that are open at the same time.
+//! A block of "sql" is a separate session of psql. One of "sql session=NAME" runs in a session with the database of that
+//! name, which stays open to the end of the page: for transactions that are open at the same time.
 
 use pg_snowflake_servertest::installation::has_contrib;
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
@@ -36,7 +36,7 @@ fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
 }
 
 #[test]
-fn a_part_of_a_program_on_a_page_is_a_part_of_the_program() {
+fn code_quoted_from_a_program_is_in_the_program() {
     let mut parts = 0;
     for page in pages_with_sql() {
         for Block { from, text, .. } in page.blocks() {
@@ -79,14 +79,14 @@ fn run_page(page: &Page) {
     }
 }
 
-/// A server without the extension: pages start with creating it, as their readers do.
+/// A server without the extension: pages start by creating it, as their readers do.
 fn fresh_cluster() -> Cluster {
     let cluster = Cluster::builder().setting("wal_level", "logical").start();
     cluster.connect().batch_execute("DROP EXTENSION pg_snowflake").unwrap();
     cluster
 }
 
-/// Without what differs from run to run: fresh ids, the times in them, and the widths of columns.
+/// Removes what differs from run to run: fresh ids, their times, and the widths of columns.
 fn normalized(output: &str) -> String {
     let mut normalized = String::new();
     for line in output.lines().filter(|line| !line.trim().is_empty() && !is_rule(line)) {

@@ -1,4 +1,4 @@
-//! A dump carries everything that makes the ids go on.
+//! A dump contains everything that ids need to continue.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::id::split;

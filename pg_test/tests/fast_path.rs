@@ -1,9 +1,9 @@
-//! The fast path: the ids of a transaction after its first, taken without opening the sequence, and by a reading of the clock
+//! The fast path: ids of a transaction after its first, taken without opening the sequence, and with a reading of the clock
 //! that may be some microseconds old.
 
 use pg_snowflake_servertest::ask::server_with_sequence;
 
-/// The server counts a look at a sequence's page where it knows the relation.
+/// The server counts an access to a sequence's page if it has opened the relation.
 #[test]
 fn the_sequence_is_opened_once_a_transaction() {
     let (_cluster, mut client) = server_with_sequence();
@@ -15,7 +15,7 @@ fn the_sequence_is_opened_once_a_transaction() {
     client.batch_execute("SELECT pg_stat_force_next_flush()").unwrap();
     let reads = "SELECT blks_hit + blks_read FROM pg_statio_user_sequences WHERE relname = 's'";
     let reads: i64 = client.query_one(reads, &[]).unwrap().get(0);
-    // CREATE SEQUENCE has looked at it too.
+    // CREATE SEQUENCE has accessed it too.
     assert!((3..10).contains(&reads), "{reads}");
 }
 
@@ -38,8 +38,8 @@ fn a_statement_that_sleeps_reads_the_clock_anew() {
         .unwrap();
 }
 
-/// A sequence that is set back has nothing but what the session has taken, judged by the clock: one reading that is older
-/// than another that was used would let an id come twice.
+/// After a reset, the only safeguard is what the session has taken, judged by the clock: a reading older than one that was
+/// used before would repeat an id.
 #[test]
 fn no_reading_of_the_clock_is_older_than_one_that_was_used() {
     let (_cluster, mut client) = server_with_sequence();
@@ -47,12 +47,12 @@ fn no_reading_of_the_clock_is_older_than_one_that_was_used() {
     client
         .batch_execute(&format!(
             "SET pg_snowflake.max_lead = 0;
-             CREATE TABLE given AS
+             CREATE TABLE pairs AS
              SELECT {next} AS one, setval('s', 1), {next} AS other FROM generate_series(1, 300000)"
         ))
         .unwrap();
     let repeats = "SELECT count(*) - count(DISTINCT id)
-                   FROM (SELECT one FROM given UNION ALL SELECT other FROM given) AS ids (id)";
+                   FROM (SELECT one FROM pairs UNION ALL SELECT other FROM pairs) AS ids (id)";
     let repeats: i64 = client.query_one(repeats, &[]).unwrap().get(0);
     assert_eq!(repeats, 0);
 }

@@ -1,4 +1,4 @@
-//! The fences: which shards a server may generate ids for, and which servers may generate ids at all.
+//! The fences: for which shards a server may generate ids, and which servers may generate ids at all.
 
 mod copies;
 mod options;
@@ -12,15 +12,15 @@ use pg_snowflake_servertest::ask::Refusal;
 const GENERATE_OWN: &str = "SELECT snowflake_nextval('s', 5)";
 const GENERATE_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";
 
-/// What the answer to a foreign shard is.
+/// The error for a foreign shard.
 const NOT_OWNED: Refusal = Refusal {
     sqlstate: "55000",
     message: "shard 6 is not owned by this server",
     hint: "owned_shards = '5, 6'",
 };
 
-/// A server that owns shard 5, with a sequence `s`, an ordinary user `writer` who may use it and make objects, and no
-/// session that has loaded the library for another to inherit.
+/// A server that owns shard 5, with a sequence `s` and an ordinary user `writer` who may use it and create objects. No
+/// session has loaded the library for another one to inherit.
 fn owner_of_shard_5() -> Cluster {
     with_writer(Cluster::builder().setting("pg_snowflake.owned_shards", "5").start())
 }

@@ -29,7 +29,7 @@ fn the_first_id_of_a_fresh_sequence_has_seq_1() {
 }
 
 #[test]
-fn an_existing_sequence_goes_on_with_the_seq_that_is_due() {
+fn an_existing_sequence_continues_with_the_next_seq() {
     let (_cluster, mut client) = server();
 
     let cases = [
@@ -40,7 +40,7 @@ fn an_existing_sequence_goes_on_with_the_seq_that_is_due() {
         ("setval('s', 1024)", 1),
     ];
     for (existing, seq) in cases {
-        // A new one each time: a session that sets one sequence back within a tick goes on above its ids.
+        // A new one each time: a session that resets a sequence within a tick continues above its ids.
         client
             .batch_execute(&format!(
                 "DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s; SELECT {existing}"
@@ -52,7 +52,7 @@ fn an_existing_sequence_goes_on_with_the_seq_that_is_due() {
 }
 
 #[test]
-fn seq_goes_round_through_all_of_its_values() {
+fn seq_cycles_through_all_of_its_values() {
     let (_cluster, mut client) = server_with_sequence();
 
     let ids = take(&mut client, "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 3000)");
@@ -87,10 +87,9 @@ fn ids_of_several_shards_from_one_sequence_stay_distinct_in_time_and_seq() {
 }
 
 #[test]
-fn decoding_gives_back_the_fields() {
+fn decoding_returns_the_fields() {
     let (_cluster, mut client) = server();
-    // The first is the example of the article that published the formula. The last is the end of the ids
-    // that are not negative.
+    // The first is the example of the article that published the formula. The last is the highest id that is not negative.
     let cases = [
         (1_387_263_000 << 23 | 1341 << 10 | 905, "2011-09-09 22:28:04.721+00", 1341, 905),
         (0, "2011-08-24 21:07:01.721+00", 0, 0),
@@ -129,7 +128,7 @@ fn decoding_reads_the_sign_bit_as_the_highest_bit_of_time() {
 }
 
 #[test]
-fn decoding_a_fresh_id_gives_the_moment_of_its_issue() {
+fn decoding_a_fresh_id_returns_the_time_of_its_issue() {
     let (_cluster, mut client) = server_with_sequence();
 
     let between = client

@@ -1,4 +1,4 @@
-//! The extension installs anywhere, for anybody who may, and says what it is.
+//! The extension installs in any schema, for everybody with the right, and is documented.
 
 use pg_snowflake_servertest::ask::{server, server_with_sequence};
 use pg_snowflake_servertest::id::split;
@@ -10,7 +10,7 @@ use postgres::Client;
 fn it_works_in_any_schema_whatever_the_search_path() {
     let cluster = Cluster::new();
     let mut client = bare_database(&cluster, SUPERUSER);
-    // The functions and operators in the last schema would catch whatever the extension calls by bare name.
+    // The functions and operators in the last schema would catch unqualified calls of the extension.
     client
         .batch_execute(
             r#"CREATE SCHEMA "My Extensions";
@@ -75,7 +75,7 @@ fn an_ordinary_owner_of_the_database_creates_it() {
 }
 
 #[test]
-fn each_function_is_marked_for_what_it_does() {
+fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
     let cluster = Cluster::new();
     let rows = cluster
         .connect()
@@ -184,7 +184,7 @@ fn created_anew_it_goes_on_above() {
     assert!(take_one(&mut client, "SELECT snowflake_nextval('s', 5)") > before);
 }
 
-/// A connection to a new database `bare`, which has no extension, as its owner.
+/// A connection to a new database `bare` without the extension, as its owner.
 fn bare_database(cluster: &Cluster, owner: &str) -> Client {
     cluster
         .connect()

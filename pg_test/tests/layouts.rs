@@ -1,4 +1,4 @@
-//! The type of a layout, and generating ids in every layout.
+//! The layout type, and generating ids in every layout.
 
 use pg_snowflake_core::PRESETS;
 use pg_snowflake_core::layout_spec::spec;
@@ -29,7 +29,7 @@ fn the_view_has_every_preset_in_its_order() {
     assert_eq!(presets, expected.join("\n"));
 }
 
-/// Ids that are stored would be read as others.
+/// Stored ids would be decoded differently.
 #[test]
 fn a_released_preset_never_changes() {
     let (_cluster, mut client) = server();
@@ -80,7 +80,7 @@ fn a_layout_is_printed_as_a_preset_or_in_one_spelling() {
     let cases = [
         ("twitter", "twitter"),
         ("  twitter ", "twitter"),
-        // A spec that is a preset's, its parts in another order.
+        // A preset's spec, with its parts in another order.
         ("unit:1ms epoch:2010-11-04T01:42:54.657Z time:41 shard:10 seq:12", "twitter"),
         ("time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms", "sonyflake"),
         (CUSTOM, CUSTOM),
@@ -103,7 +103,7 @@ fn a_layout_is_printed_as_a_preset_or_in_one_spelling() {
 }
 
 #[test]
-fn layouts_are_equal_by_what_they_say() {
+fn layouts_are_compared_by_value() {
     let (_cluster, mut client) = server();
     let twitter = "time:41 shard:10 seq:12 epoch:2010-11-04T01:42:54.657Z unit:1ms";
     client
@@ -134,7 +134,7 @@ fn layouts_are_equal_by_what_they_say() {
 }
 
 #[test]
-fn a_layout_comes_back_from_every_format_of_copy() {
+fn a_layout_round_trips_through_every_copy_format() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(&format!(
@@ -157,7 +157,7 @@ fn a_layout_comes_back_from_every_format_of_copy() {
 }
 
 #[test]
-fn bytes_that_are_no_layout_are_refused() {
+fn bytes_that_are_not_a_layout_are_refused() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE TABLE received (layout snowflake_layout)").unwrap();
     let twitter = 1_288_834_974_657_u64 << 20 | 2 << 17 | 12 << 11 | 10 << 6 | 41;
@@ -181,7 +181,7 @@ fn bytes_that_are_no_layout_are_refused() {
     }
 }
 
-/// Sends these bytes as a layout in the binary format, and gives the SQLSTATE where they are refused.
+/// Sends these bytes as a layout in the binary format, and returns the SQLSTATE if they are refused.
 fn receive(client: &mut Client, layout: &[u8]) -> Result<(), String> {
     let mut data = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x01".to_vec();
     data.extend(u32::try_from(layout.len()).unwrap().to_be_bytes());
@@ -289,7 +289,7 @@ fn an_epoch_is_in_the_future_until_it_is_past() {
 }
 
 #[test]
-fn a_typo_in_a_default_fails_when_the_table_is_made() {
+fn a_typo_in_a_default_fails_when_the_table_is_created() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE SEQUENCE s; CREATE TABLE posts (id bigint)").unwrap();
     let default = "DEFAULT snowflake_nextval('s', 5, 'twiter')";
@@ -309,7 +309,7 @@ fn a_typo_in_a_default_fails_when_the_table_is_made() {
 }
 
 #[test]
-fn an_id_generated_in_a_layout_says_now_and_its_shard() {
+fn an_id_generated_in_a_layout_carries_now_and_its_shard() {
     let (_cluster, mut client) = server();
     for (layout, shards) in layouts() {
         for shard in [0, shards / 2, shards - 1] {
@@ -405,7 +405,7 @@ fn a_sequence_that_was_used_under_another_layout_is_refused_and_the_error_says_s
         let detail = refused(&mut client, &sql).detail().unwrap().to_owned();
         assert!(detail.contains(" days ahead"), "{detail}");
         let again = take(&mut client, &format!("SELECT snowflake_nextval('s', 0, '{first}')"));
-        assert_eq!(again.len(), 1, "{first} goes on");
+        assert_eq!(again.len(), 1, "{first} is continued");
     }
 }
 

@@ -1,4 +1,4 @@
-//! A transaction that took an id holds the sequence as core's `nextval()` would.
+//! A transaction that took an id locks the sequence as core's `nextval()` would.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, server_with_sequence};
@@ -58,7 +58,7 @@ fn open_transactions_do_not_make_each_other_wait() {
 }
 
 #[test]
-fn a_rolled_back_id_is_not_given_again() {
+fn a_rolled_back_id_is_not_returned_again() {
     let (_cluster, mut client) = cluster_with_sequence();
 
     client.batch_execute("BEGIN").unwrap();
@@ -77,7 +77,7 @@ fn a_recreated_sequence_starts_anew_in_a_session_that_knew_the_old_one() {
     assert_eq!(split(take_one(&mut client, TAKE)).seq, 1);
 }
 
-/// A session that has used the sequence `s` in an earlier transaction, whose lock is gone.
+/// A session that has used the sequence `s` in an earlier transaction, which has released its lock.
 fn cluster_with_sequence() -> (Cluster, Client) {
     let (cluster, mut client) = server_with_sequence();
     take_one(&mut client, TAKE);

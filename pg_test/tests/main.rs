@@ -1,4 +1,4 @@
-//! What pg_snowflake promises, tried on real servers.
+//! The guarantees of pg_snowflake, tested on real servers.
 
 mod as_core;
 mod batch;

@@ -1,11 +1,10 @@
-//! What the planner makes of the functions: index ranges, pruned partitions, estimates, and queries for other
-//! servers.
+//! How the planner uses the functions: index ranges, pruned partitions, estimates, and queries on other servers.
 
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, plan, printed, server};
 use pg_snowflake_servertest::installation::has_contrib;
 use postgres::Client;
 
-/// A table `posts` of that many ids, one every so often from the beginning of 2024, twice as often at the end.
+/// A table `posts` of this many ids at regular intervals from the beginning of 2024, twice as dense at the end.
 fn fill(client: &mut Client, rows: i64, layout: &str) {
     client
         .batch_execute(&format!(
@@ -20,7 +19,7 @@ fn fill(client: &mut Client, rows: i64, layout: &str) {
 }
 
 #[test]
-fn a_span_of_time_is_a_range_of_the_primary_key() {
+fn a_time_range_is_a_range_of_the_primary_key() {
     let (_cluster, mut client) = server();
     for layout in ["instagram", "sonyflake", "js53"] {
         client
@@ -63,7 +62,7 @@ fn a_span_of_time_is_a_range_of_the_primary_key() {
 fn estimates_are_within_a_fifth_of_a_million_rows() {
     let (_cluster, mut client) = server();
     fill(&mut client, 1_000_000, "instagram");
-    // How fine the statistics are that come without asking, and ten times as fine for a day.
+    // The default statistics target, and ten times as much for a day.
     let spans = [
         (100, "'2024-01-10'", "'2024-01-17'"),
         (100, "'2024-07-01'", "'2024-08-01'"),
@@ -251,7 +250,7 @@ fn an_index_on_a_field_is_used() {
 }
 
 #[test]
-fn a_foreign_server_computes_what_is_asked_of_it() {
+fn conditions_are_evaluated_by_the_foreign_server() {
     if !has_contrib("postgres_fdw", "conditions sent to a foreign server") {
         return;
     }

@@ -1,5 +1,5 @@
-//! The owner of a database may create the extension in a schema of their own and put anything else into it. None of that
-//! may be run by the extension: whoever uses it next may be a superuser.
+//! The owner of a database may create the extension in their own schema and put other objects into it. The extension must
+//! not run any of them: its next user may be a superuser.
 
 use crate::upgrade::members;
 use pg_snowflake_servertest::ask::{printed, refused};
@@ -13,8 +13,8 @@ use std::path::Path;
 const SOW: &str = include_str!("planted/sow.sql");
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Tables that refer to the extension in every way, all arguments given: a call that leaves one to its default asks for
-/// whatever overload fits better.
+/// Tables that refer to the extension in every way, with all arguments: a call that omits one may resolve to an overload
+/// that fits better.
 const SCHEMA: &str = "
     CREATE SEQUENCE s; CREATE SEQUENCE of_this; CREATE SEQUENCE twitter;
     CREATE TABLE posts (
@@ -88,7 +88,7 @@ const USES: [&str; 24] = [
 ];
 
 #[test]
-fn what_is_planted_in_its_schema_is_no_part_of_the_extension_and_is_not_run() {
+fn planted_objects_do_not_join_the_extension_and_are_not_run() {
     let mut ground = Ground::new();
     ground.sow();
     ground.create("");
@@ -99,7 +99,7 @@ fn what_is_planted_in_its_schema_is_no_part_of_the_extension_and_is_not_run() {
 }
 
 #[test]
-fn an_update_frees_what_was_caught_and_catches_nothing_itself() {
+fn an_update_frees_caught_objects_and_is_not_caught_itself() {
     for version in release::versions() {
         let mut ground = Ground::before(&version);
         ground.sow();
@@ -114,7 +114,7 @@ fn an_update_frees_what_was_caught_and_catches_nothing_itself() {
 }
 
 #[test]
-fn what_is_converted_calls_the_extension_and_not_what_is_planted() {
+fn a_converted_column_calls_the_extension_and_not_planted_objects() {
     let mut ground = Ground::new();
     ground.create("");
     ground.sow();
@@ -147,7 +147,7 @@ fn what_is_converted_calls_the_extension_and_not_what_is_planted() {
     assert_eq!(ground.caught(), "");
 }
 
-/// Each alone: of many that fit a call equally well PostgreSQL runs none.
+/// Each alone: if several fit a call equally well, PostgreSQL runs none.
 #[test]
 fn an_overload_that_fits_a_conversion_better_is_not_run() {
     let overloads = [
@@ -177,7 +177,7 @@ fn an_overload_that_fits_a_conversion_better_is_not_run() {
     }
 }
 
-/// There is no way to prefer one of two functions whose further arguments have defaults: PostgreSQL runs neither.
+/// PostgreSQL cannot choose between two functions whose further arguments have defaults, and runs neither.
 #[test]
 fn an_overload_with_one_more_argument_fails_a_conversion_and_is_not_run() {
     let mut ground = Ground::new();
@@ -195,7 +195,7 @@ fn an_overload_with_one_more_argument_fails_a_conversion_and_is_not_run() {
     assert_eq!(refused(&mut ground.superuser, convert).code().code(), "42725");
 }
 
-/// A function: its name, the types of its arguments, and that of its result.
+/// A function: its name, the types of its arguments, and its result type.
 type Signature = (String, Vec<String>, String);
 
 const SIGNATURES: &str = "
@@ -212,12 +212,12 @@ fn functions_in_evil(client: &mut Client) -> BTreeSet<Signature> {
     signatures(&client.query(&ours, &[]).unwrap())
 }
 
-/// A database of an ordinary role, who plants, and a superuser, who uses what is there.
+/// A database of an ordinary role, who plants objects, and a superuser, who uses the extension.
 struct Ground {
     _cluster: Cluster,
     owner: Client,
     superuser: Client,
-    /// The extension's objects as they are in a schema of that name where nothing is planted.
+    /// The extension's objects in a schema of the same name without planted objects.
     clean: Vec<String>,
 }
 
@@ -226,13 +226,13 @@ impl Ground {
         Self::of(&[])
     }
 
-    /// A ground on which that release can be created, which has functions that the head does not have.
+    /// A ground for that release, which has functions that the head does not have.
     fn before(version: &str) -> Self {
         Self::of(&[version])
     }
 
     fn of(releases: &[&str]) -> Self {
-        // The install SQL of all releases comes with the first server that wants one.
+        // The first server that needs a release installs the install SQL of all releases.
         let oldest = release::versions().remove(0);
         let cluster =
             Cluster::builder().release(&oldest).setting("pg_snowflake.shard_id", "5").start();
@@ -307,7 +307,7 @@ impl Ground {
         let planted = take_one(&mut self.owner, "SELECT plant.sow()");
         let casts = take_one(&mut self.owner, "SELECT plant.casts()");
         assert!(planted > 100, "{planted}");
-        assert_eq!(casts, 0, "none is the owner's to make");
+        assert_eq!(casts, 0, "the owner can create none");
     }
 
     fn create(&mut self, version: &str) {
@@ -315,7 +315,7 @@ impl Ground {
         self.owner.batch_execute(&create).unwrap();
     }
 
-    /// Checks that every object of the extension is what it is where nothing is planted.
+    /// Checks that every object of the extension equals that without planted objects.
     fn assert_untouched(&mut self) {
         assert_eq!(self.caught(), "");
         assert_eq!(members(&mut self.superuser), self.clean, "left: planted; right: clean");
@@ -340,7 +340,7 @@ impl Ground {
         self.superuser.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }
 
-    /// What depends on anything planted and is not planted itself: that was caught, whether or not it has been run.
+    /// What depends on a planted object and is not planted itself: it was caught, whether or not it has run.
     fn caught(&mut self) -> String {
         printed(
             &mut self.superuser,
@@ -384,7 +384,7 @@ impl Ground {
     }
 }
 
-/// What is in the files of folders of the repository, without the comments of SQL.
+/// The contents of the files in folders of the repository, without SQL comments.
 fn text_of(folders: &[&str]) -> String {
     let mut text = String::new();
     for folder in folders {
@@ -405,7 +405,7 @@ pub fn words(text: &str) -> BTreeSet<&str> {
     text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).collect()
 }
 
-/// What may be an operator, and whatever else is written with the same characters.
+/// Operators, and everything else that consists of the same characters.
 fn symbols(text: &str) -> BTreeSet<&str> {
     text.split(|letter: char| !"+-*/<>=~!@#%^&|`?".contains(letter)).collect()
 }

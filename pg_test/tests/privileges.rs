@@ -1,4 +1,4 @@
-//! Who may take ids from a sequence: who may call `nextval()` on it.
+//! Taking ids from a sequence requires the same privilege as `nextval()`.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused};
@@ -65,7 +65,7 @@ fn the_hint_of_a_denial_fixes_it() {
 }
 
 #[test]
-fn a_session_feels_a_revoke_at_once() {
+fn a_revoke_applies_to_a_running_session_at_once() {
     let cluster = Cluster::new();
     let mut owner = cluster.connect();
     owner

@@ -1,11 +1,11 @@
-//! What is refused, how it is reported, and that a refusal consumes nothing.
+//! What is refused, with which error, and that a refusal consumes nothing.
 
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, refused, server_with_sequence};
 use pg_snowflake_servertest::sequence::{state, take};
 use postgres::Client;
 
 #[test]
-fn what_is_not_a_sequence_is_refused() {
+fn an_object_that_is_not_a_sequence_is_refused() {
     let (_cluster, mut client) = server_with_sequence();
     client
         .batch_execute(
@@ -34,7 +34,7 @@ fn what_is_not_a_sequence_is_refused() {
 }
 
 #[test]
-fn an_oid_that_names_nothing_is_refused() {
+fn an_unknown_oid_is_refused() {
     let (_cluster, mut client) = server_with_sequence();
     let dropped = oid_of_s(&mut client);
     client.batch_execute("DROP SEQUENCE s").unwrap();
@@ -141,7 +141,7 @@ fn an_unfit_sequence_is_refused_and_the_hint_fixes_it() {
             "CREATE SCHEMA \"Blog\"; CREATE TABLE serials (id serial, small smallserial)",
         )
         .unwrap();
-    // How it is made, its name, and the command that fixes it.
+    // How it is created, its name, and the command that fixes it.
     let cases = [
         ("SELECT", "serials_id_seq", "ALTER SEQUENCE serials_id_seq AS bigint"),
         ("SELECT", "serials_small_seq", "ALTER SEQUENCE serials_small_seq AS bigint"),
@@ -177,7 +177,7 @@ fn an_unfit_sequence_is_refused_and_the_hint_fixes_it() {
 }
 
 #[test]
-fn null_gives_null_and_consumes_nothing() {
+fn null_returns_null_and_consumes_nothing() {
     let (_cluster, mut client) = server_with_sequence();
     let before = state(&mut client, "s");
     let cases = [
@@ -197,7 +197,7 @@ fn null_gives_null_and_consumes_nothing() {
 }
 
 #[test]
-fn after_a_refusal_the_session_goes_on() {
+fn a_session_continues_after_a_refusal() {
     let (_cluster, mut client) = server_with_sequence();
     client.batch_execute("CREATE SEQUENCE five INCREMENT 5; BEGIN").unwrap();
     for sql in ["SELECT snowflake_nextval('five', 5)", "SELECT snowflake_nextval('pg_class', 5)"] {
@@ -213,7 +213,7 @@ fn oid_of_s(client: &mut Client) -> u32 {
     client.query_one("SELECT 's'::regclass::oid", &[]).unwrap().get(0)
 }
 
-/// Checks what a statement on the sequence `s` is refused with, and that it leaves the sequence as it was.
+/// Checks the error of a statement on the sequence `s`, and that the sequence does not change.
 fn assert_refused_and_unconsumed(client: &mut Client, sql: &str, expected: Refusal) {
     let before = state(client, "s");
     assert_refused(client, sql, expected);
@@ -221,7 +221,7 @@ fn assert_refused_and_unconsumed(client: &mut Client, sql: &str, expected: Refus
     assert_eq!(state(client, "s"), before, "{sql}");
 }
 
-/// Runs the command of each hint, as a reader would, until the statement is accepted.
+/// Runs the command of each hint, as a reader would, until the statement succeeds.
 fn follow_hints_until_accepted(client: &mut Client, sql: &str) {
     for _ in 0..5 {
         let Err(error) = client.simple_query(sql) else { return };

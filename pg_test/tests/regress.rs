@@ -1,4 +1,5 @@
-//! PostgreSQL's own tests of `nextval()`, restated, and what a script in one or two sessions says best.
+//! PostgreSQL's own tests of `nextval()`, restated, and other tests that are best written as scripts of one or two
+//! sessions.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::regress::{self, ISOLATION, REGRESS};
@@ -6,17 +7,17 @@ use pg_snowflake_servertest::release;
 use std::path::Path;
 
 #[test]
-fn one_session_sees_what_the_expected_files_say() {
+fn scripts_of_one_session_match_their_expected_files() {
     REGRESS.run_all(&Cluster::new(), here());
 }
 
 #[test]
-fn concurrent_sessions_see_what_the_expected_files_say() {
+fn scripts_of_concurrent_sessions_match_their_expected_files() {
     ISOLATION.run_all(&Cluster::new(), here());
 }
 
 #[test]
-fn what_is_updated_does_what_the_expected_files_say() {
+fn an_updated_extension_matches_the_expected_files() {
     for version in release::versions() {
         let cluster = Cluster::builder().release(&version).updated().start();
 
@@ -25,7 +26,7 @@ fn what_is_updated_does_what_the_expected_files_say() {
     }
 }
 
-/// The drivers look for the tests that they get by name, and nobody else would miss the others.
+/// The drivers run only the tests that they are passed by name, so a forgotten one would not be noticed.
 #[test]
 fn every_script_has_its_expected_output() {
     regress::assert_complete(here());

@@ -1,4 +1,4 @@
-//! What has been released stays as it was, and every place that states the version states the same one.
+//! Released files never change, and every place that states the version states the same one.
 
 use pg_snowflake_servertest::release;
 use serde_json::Value;
@@ -7,10 +7,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Databases exist that were made from its SQL: a change would make two that have one version and differ. What is to
-/// change goes into an upgrade script.
+/// Databases have been created from this SQL. A change would give two different databases the same version, so changes go
+/// into an upgrade script.
 #[test]
-fn the_sql_of_a_release_is_as_it_was_released() {
+fn the_sql_of_a_release_never_changes() {
     let check = Command::new("sha256sum")
         .args(["--check", "--strict", "--quiet", "SHA256SUMS"])
         .current_dir(release::folder())
@@ -51,7 +51,7 @@ fn an_upgrade_script_leads_from_each_release_to_the_next_and_from_the_last_to_th
 }
 
 #[test]
-fn the_head_is_no_version_that_is_released() {
+fn the_head_is_not_a_released_version() {
     let head = release::head();
 
     assert!(
@@ -70,7 +70,7 @@ fn the_changelog_has_a_dated_heading_for_each_release() {
     }
 }
 
-/// Any other builds for servers that this one does not know, or not at all.
+/// Another version builds for other servers, or not at all.
 #[test]
 fn the_readme_installs_the_cargo_pgrx_that_is_pinned() {
     let manifest: toml::Table = read(&top().join("Cargo.toml")).parse().unwrap();
@@ -84,7 +84,7 @@ fn the_readme_installs_the_cargo_pgrx_that_is_pinned() {
     assert_eq!(commands, [format!("cargo install --locked cargo-pgrx --version {pinned}")]);
 }
 
-/// That it is as PGXN wants it is for PGXN's validator, which `./dev lint` runs.
+/// PGXN's validator, which `./dev lint` runs, checks the rest.
 #[test]
 fn meta_json_names_the_version_and_files_that_are_here() {
     let meta: Value = serde_json::from_str(&read(&top().join("META.json"))).unwrap();

@@ -1,4 +1,4 @@
-//! Routing: the shard in an id names the partition of its row, and the server.
+//! Routing: the shard in an id determines the partition of its row, and the server.
 
 pub mod classes;
 mod locate;
@@ -12,12 +12,12 @@ use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::server;
 use postgres::Client;
 
-/// The id whose shard is that in the default layout; the first of its millisecond, as all others here.
+/// The id of that shard in the default layout; the first of its millisecond, like all others here.
 fn id_of_shard(shard: i64) -> i64 {
     1_387_263_000 << 23 | shard << 10
 }
 
-/// Makes a table `NAME (KEY bigint PRIMARY KEY, REST)` with a local partition for every remainder.
+/// Creates a table `NAME (KEY bigint PRIMARY KEY, REST)` with a local partition for every remainder.
 fn partition_by_shard(client: &mut Client, name: &str, columns: &str, key: &str, modulus: i32) {
     client
         .batch_execute(&format!(

@@ -1,4 +1,4 @@
-//! Each message that wakes somebody has its runbook in `docs/operate.md`, and no runbook is for a message of the past.
+//! Each message that needs an operator has a runbook in `docs/operate.md`, and each runbook an existing message.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -8,7 +8,7 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Expr, FieldValue, LitStr, Local, Macro, Token};
 
-/// The sources with messages, and how many there are at least: fewer would be a fault of the search.
+/// The sources with messages, and their least number: fewer would mean that the search is wrong.
 const SOURCES: [(&str, usize); 4] = [
     ("src/error.rs", 16),
     ("src/fence/report.rs", 4),
@@ -53,7 +53,7 @@ fn runbooks(page: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The messages of a source: the strings of each field and variable `message`, and those that go to the log.
+/// The messages of a source: the strings of each field and variable `message`, and those for the log.
 fn messages_in(source: &str) -> BTreeSet<String> {
     let mut messages = Messages::default();
     messages.visit_file(&syn::parse_file(source).expect("a source that compiles"));
@@ -96,7 +96,7 @@ impl<'ast> Visit<'ast> for Messages {
         visit::visit_local(self, local);
     }
 
-    /// A line of the log is reported as a successful completion; the message follows it.
+    /// A line of the log is reported as a successful completion, followed by the message.
     fn visit_macro(&mut self, call: &'ast Macro) {
         let Ok(arguments) = call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated)
         else {
@@ -111,7 +111,7 @@ impl<'ast> Visit<'ast> for Messages {
     }
 }
 
-/// The message with … where it has a name or a figure.
+/// The message with … in place of a name or a figure.
 fn generalized(message: &str) -> String {
     let mut parts = message.split('{');
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! What `snowflake_sequence_status` says of a sequence, to whom, and that it changes nothing.
+//! What `snowflake_sequence_status` shows of a sequence, to which roles, and that it changes nothing.
 
 use pg_snowflake_servertest::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, printed, server, server_with_sequence,
@@ -59,13 +59,13 @@ fn a_sequence_ahead_of_the_clock_shows_its_lead_and_what_a_call_would_be_refused
         "{lead}"
     );
 
-    // What the session may do, it does not report as an error.
+    // It does not report an error for what the session may do.
     client.batch_execute("SET pg_snowflake.max_lead = '2h'").unwrap();
     assert_eq!(printed(&mut client, "SELECT error FROM snowflake_sequence_status('s')"), "");
 }
 
 #[test]
-fn whole_ids_of_another_extension_show_as_a_lead_of_years_that_no_clock_explains() {
+fn whole_ids_of_another_extension_show_as_a_lead_of_years() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE SEQUENCE s; SELECT setval('s', 500000000000000000)").unwrap();
     let shown = printed(
@@ -76,7 +76,7 @@ fn whole_ids_of_another_extension_show_as_a_lead_of_years_that_no_clock_explains
 }
 
 #[test]
-fn ids_left_are_what_the_layout_has_room_for_between_the_clock_and_its_end() {
+fn ids_left_counts_the_ids_from_the_clock_to_the_end_of_the_layout() {
     let (_cluster, mut client) = server_with_sequence();
     let before = now_ms();
     let left = take_one(&mut client, "SELECT ids_left FROM snowflake_sequence_status('s')");
@@ -86,7 +86,7 @@ fn ids_left_are_what_the_layout_has_room_for_between_the_clock_and_its_end() {
 }
 
 #[test]
-fn each_id_that_is_taken_ahead_of_the_clock_is_one_less_that_is_left() {
+fn each_id_taken_ahead_of_the_clock_leaves_one_less() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(&format!(
@@ -103,7 +103,7 @@ fn each_id_that_is_taken_ahead_of_the_clock_is_one_less_that_is_left() {
 }
 
 #[test]
-fn a_sequence_that_cannot_hold_the_counter_has_no_ids_left_or_says_what_is_wrong() {
+fn a_sequence_that_cannot_hold_the_counter_has_no_ids_left_or_an_error() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(
@@ -127,7 +127,7 @@ fn a_sequence_that_cannot_hold_the_counter_has_no_ids_left_or_says_what_is_wrong
 }
 
 #[test]
-fn it_shows_what_the_sequence_holds_and_keeps() {
+fn it_shows_the_state_and_the_options_of_the_sequence() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE SEQUENCE s CACHE 64; CREATE UNLOGGED SEQUENCE u").unwrap();
     let sql = |name: &str| {
@@ -152,7 +152,7 @@ fn it_takes_nothing_writes_nothing_and_keeps_no_lock() {
     let before = state(&mut client, "s");
     client.batch_execute("BEGIN READ ONLY").unwrap();
 
-    // The WAL of this session alone: others, such as the background writer, write some at any time.
+    // Only the WAL of this session: other processes, such as the background writer, write some at any time.
     let plan = "EXPLAIN (ANALYZE, WAL, VERBOSE) SELECT snowflake_sequence_status('s')";
     let plan = printed(&mut client, plan);
 
@@ -174,7 +174,7 @@ fn a_session_that_holds_the_sequence_is_not_waited_for() {
 }
 
 #[test]
-fn a_standby_answers_and_leaves_out_what_an_unlogged_sequence_holds() {
+fn a_standby_answers_without_the_state_of_an_unlogged_sequence() {
     let (primary, mut client) = server();
     client
         .batch_execute("CREATE SEQUENCE s; CREATE UNLOGGED SEQUENCE u; SELECT snowflake_nextval('s', 5), snowflake_nextval('u', 5)")
@@ -192,7 +192,7 @@ fn a_standby_answers_and_leaves_out_what_an_unlogged_sequence_holds() {
 }
 
 #[test]
-fn another_sessions_temporary_sequence_keeps_what_it_holds_to_itself() {
+fn the_state_of_another_sessions_temporary_sequence_is_not_shown() {
     let (cluster, mut client) = server();
     client.batch_execute("CREATE TEMPORARY SEQUENCE t; SELECT snowflake_nextval('t', 5)").unwrap();
     let oid = printed(&mut client, "SELECT 't'::regclass::oid");
@@ -228,7 +228,7 @@ fn select_or_usage_on_the_sequence_is_needed() {
 }
 
 #[test]
-fn what_is_no_sequence_is_refused() {
+fn an_object_that_is_not_a_sequence_is_refused() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE TABLE posts (id bigint)").unwrap();
     assert_each_refused(
@@ -262,19 +262,19 @@ fn after_a_crash_it_shows_the_lead_that_the_log_covers() {
     cluster.stop(Shutdown::Immediate);
     cluster.start();
 
-    // At most 100 ms ahead of the last id that was committed.
+    // At most 100 ms ahead of the last committed id.
     let sql = "SELECT last_id_at - (SELECT snowflake_created_at(snowflake_nextval) FROM t) BETWEEN '0' AND '101 ms'
                FROM snowflake_sequence_status('s')";
     assert_eq!(printed(&mut cluster.connect(), sql), "t");
 }
 
 #[test]
-fn what_it_calls_the_first_counter_of_now_is_what_a_call_takes() {
+fn its_first_counter_of_now_is_the_one_that_a_call_takes() {
     let (_cluster, mut client) = server_with_sequence();
     let left = take_one(&mut client, "SELECT ids_left FROM snowflake_sequence_status('s')");
     let first_counter = first_counter_at(LAST_MS + 1) - left;
     let id = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
     let taken = pg_snowflake_servertest::id::counter(id);
-    // A session is no ten minutes away from its next statement.
+    // The next statement of a session follows well within ten minutes.
     assert!((0..600_000 * 1024).contains(&(taken - first_counter)), "{taken} {first_counter}");
 }

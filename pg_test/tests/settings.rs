@@ -1,4 +1,4 @@
-//! The shard that a database generates ids for, as a setting.
+//! The setting with the shard that a database generates ids for.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};
@@ -27,7 +27,7 @@ fn the_databases_setting_names_the_shard() {
 }
 
 #[test]
-fn a_shard_that_is_passed_wins_over_the_setting() {
+fn a_passed_shard_overrides_the_setting() {
     let cluster = Cluster::builder().setting("pg_snowflake.shard_id", "5").start();
     let mut client = cluster.connect();
     client.batch_execute("CREATE SEQUENCE s").unwrap();

@@ -50,11 +50,11 @@ fn it_is_a_bigint_in_all_expressions() {
         ("('{9,10}'::snowflake[])[2]".into(), "10"),
         ("greatest('9'::snowflake, '10'::snowflake)".into(), "10"),
         ("coalesce(NULL::snowflake, 3::bigint::snowflake)".into(), "3"),
-        // With an integer, as a literal is, it stays what it is.
+        // With an integer, such as a literal, it stays a snowflake.
         ("pg_typeof(coalesce('3'::snowflake, 0))".into(), "snowflake"),
         ("greatest('3'::snowflake, 4)".into(), "4"),
         ("ARRAY['3'::snowflake, 5]".into(), "{3,5}"),
-        // With a bigint it finds a common type, which is bigint.
+        // With a bigint the common type is bigint.
         ("coalesce('3'::snowflake, 4::bigint)".into(), "3"),
         ("pg_typeof(greatest('3'::snowflake, 4::bigint))".into(), "bigint"),
         ("(SELECT count(*) FROM (SELECT '3'::snowflake UNION SELECT 3::bigint) AS u)".into(), "1"),
@@ -70,7 +70,7 @@ fn it_is_a_bigint_in_all_expressions() {
 }
 
 #[test]
-fn what_is_no_bigint_is_no_snowflake() {
+fn a_value_that_is_not_a_bigint_is_not_a_snowflake() {
     let (_cluster, mut client) = server();
     for (text, sqlstate) in
         [("x", "22P02"), ("", "22P02"), ("1.5", "22P02"), ("9223372036854775808", "22003")]
@@ -125,7 +125,7 @@ fn it_orders_groups_and_aggregates_as_a_bigint() {
 }
 
 #[test]
-fn json_has_it_as_a_string_and_gives_it_back() {
+fn json_has_it_as_a_string_and_round_trips() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(&format!(
@@ -155,7 +155,7 @@ fn json_has_it_as_a_string_and_gives_it_back() {
 }
 
 #[test]
-fn it_comes_back_from_every_format_of_copy() {
+fn it_round_trips_through_every_copy_format() {
     let (_cluster, mut client) = posts();
     for format in ["text", "csv", "binary"] {
         client.batch_execute("CREATE TABLE target (id snowflake, ids snowflake[])").unwrap();

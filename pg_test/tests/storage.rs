@@ -1,5 +1,5 @@
-//! Sequences whose pages the WAL does not cover: temporary, unlogged, and new ones under
-//! `wal_level = minimal`; and pages that are damaged.
+//! Sequences whose pages the WAL does not cover: temporary, unlogged, and new ones under `wal_level = minimal`. And damaged
+//! pages.
 
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};
 use pg_snowflake_servertest::id::{counter, is_increasing};
@@ -16,7 +16,7 @@ const INSERT: &str = "INSERT INTO t DEFAULT VALUES RETURNING id";
 
 const TAKE_100: &str = "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 100)";
 
-/// Core resets such a sequence after a crash; the clock has gone on.
+/// Core resets such a sequence after a crash, but the clock has advanced.
 #[test]
 fn an_unlogged_sequence_goes_on_above_its_ids_after_a_crash() {
     let mut cluster = Cluster::new();
@@ -77,14 +77,14 @@ fn each_session_has_its_own_temporary_sequence() {
     }
 }
 
-/// Only ids that no WAL covers bring the sequence where the crash finds it, and it is ahead of the clock,
-/// so that the clock cannot hide a counter that fell back.
+/// Before the crash, the sequence advances only by ids that no WAL covers, and it is ahead of the clock, so that the clock
+/// cannot hide a counter that fell back.
 #[test]
 fn a_crash_repeats_no_id_of_a_sequence_that_was_not_logged_at_first() {
     let start = counter_in_an_hour();
     let create = format!("CREATE SEQUENCE s START {start}");
     let restart = format!("ALTER SEQUENCE s RESTART {}", start + 1_000_000);
-    // What leads to a sequence that is logged from then on.
+    // Ways to a sequence that is logged from then on.
     let cases = [
         format!("BEGIN; {create}; COMMIT"),
         format!("BEGIN; {create}; {TAKE}; COMMIT"),
@@ -123,9 +123,9 @@ fn a_crash_repeats_no_id_of_a_sequence_that_was_not_logged_at_first() {
     }
 }
 
-/// Without checksums, or past them, the magic number is all that tells.
+/// Without checksums, or if their failure is ignored, only the magic number shows the damage.
 #[test]
-fn a_damaged_page_is_named_and_nobody_is_kept_from_it() {
+fn a_damaged_page_is_reported_and_not_left_locked() {
     let mut cluster = Cluster::builder().setting("ignore_checksum_failure", "on").start();
     let mut client = cluster.connect();
     client

@@ -1,5 +1,5 @@
-//! Databases that were made by a released version: the head's library serves them as they are, `ALTER EXTENSION`
-//! brings them to the head while they are in use, and their dumps can be restored there.
+//! Databases created by a released version: the head's library serves them unchanged, `ALTER EXTENSION` updates them to the
+//! head while they are in use, and their dumps can be restored there.
 
 mod renamed;
 mod served;
@@ -13,8 +13,8 @@ use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for_more_rows};
 use postgres::Client;
 use std::thread;
 
-/// A table with everything that holds on to the extension: defaults, a column type, a check, an index, a view,
-/// partitions and a function.
+/// A table with everything that depends on the extension: defaults, a column type, a check, an index, a view, partitions
+/// and a function.
 const SCHEMA: &str = "
     CREATE TABLE posts (
         id bigint PRIMARY KEY CHECK (snowflake_shard_id(id) = 5),
@@ -61,9 +61,9 @@ fn a_release_is_updated_while_sessions_insert() {
     }
 }
 
-/// What is forgotten in an upgrade script is missed by those who update and by nobody else.
+/// An omission in an upgrade script affects only databases that are updated.
 #[test]
-fn what_is_updated_is_the_same_as_what_is_created_anew() {
+fn an_updated_extension_equals_a_new_one() {
     let created = members(&mut Cluster::new().connect());
     for version in release::versions() {
         let (_cluster, mut client) = server_of(&version);
@@ -90,7 +90,7 @@ fn a_dump_of_a_release_is_restored_on_the_head_and_ids_go_on_above() {
     }
 }
 
-/// As a library that was put back after an update meets them. A row that it does not know it must not fill.
+/// As after an update with an older library put back. It must not fill a row that it does not know.
 #[test]
 fn a_row_that_the_sql_declares_with_other_columns_is_refused() {
     let (_cluster, mut client) = server();
@@ -156,7 +156,7 @@ fn assert_the_schema_works(client: &mut Client) {
     assert_eq!(refused.code().unwrap().code(), "23514", "{refused:?}");
 }
 
-/// Every object of the extension, with what it is, its privileges and its comments, a line each.
+/// Every object of the extension, with its definition, its privileges and its comments, one per line.
 pub fn members(client: &mut Client) -> Vec<String> {
     let objects = "
         WITH member AS (

@@ -1,6 +1,6 @@
-//! The extension uses no memory that is not its own, and none that was never written: seen by valgrind, over the
-//! SQL tests and under a load. And the bench counts instructions with it. Run by `./dev valgrind` alone, since a server
-//! under valgrind is some 30 times slower.
+//! The extension uses no memory that is not allocated or was never written: checked by valgrind, in the SQL tests and under
+//! load. Also tests that the bench counts instructions with it. Only `./dev valgrind` runs this, since a server under
+//! valgrind is about 30 times slower.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::refused;
@@ -51,7 +51,7 @@ fn the_bench_counts_the_instructions_of_an_id() {
         let line = csv.lines().find(|line| line.contains(&format!(",{name},"))).unwrap();
         line.rsplit(',').next().unwrap().parse().unwrap()
     };
-    // What is the case on any machine: more is done for an id by turns.
+    // True on any machine: each costs more instructions than the one before.
     let fewer_first = ["ours_batch", "core_cache_64", "core_cache_1", "copied_plpgsql"].map(count);
     assert!(fewer_first[0] > 0.0 && fewer_first.is_sorted_by(|one, next| one < next), "{csv}");
 }
@@ -69,7 +69,7 @@ const SCHEMA: &str = "
     CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('plain', 5), body text);
     CREATE ROLE stranger;";
 
-/// What every session does at once with the same sequences.
+/// What every session does concurrently with the same sequences.
 const SHARED: [&str; 10] = [
     "INSERT INTO posts (body) SELECT 'row' FROM generate_series(1, 100)",
     "SELECT snowflake_nextval('cached', g % 8192) FROM generate_series(1, 200) g",
@@ -83,7 +83,7 @@ const SHARED: [&str; 10] = [
     "DISCARD SEQUENCES",
 ];
 
-/// What reads ids, layouts and the clock.
+/// Functions that read ids, layouts and the clock.
 const DECODING: [&str; 6] = [
     "SELECT (snowflake_decode(id)).*, snowflake_created_at(id), snowflake_explain(id) FROM posts LIMIT 200",
     "SELECT snowflake_from_base32(snowflake_to_base32(id)) = id,
@@ -95,7 +95,7 @@ const DECODING: [&str; 6] = [
     "SELECT * FROM snowflake_clock()",
 ];
 
-/// What is refused, wherever in a call that is found.
+/// Calls that are refused, at any point in the call.
 const REFUSED: [&str; 13] = [
     "SELECT snowflake_nextval('of_integer', 5)",
     "SELECT snowflake_nextval('posts', 5)",
@@ -126,7 +126,7 @@ fn work(client: &mut Client, session: usize) {
     client.batch_execute(&own_sequence(session)).unwrap();
 }
 
-/// A sequence that comes and goes, with its memory in the session.
+/// A sequence that is created and dropped, with its memory in the session.
 fn own_sequence(session: usize) -> String {
     format!(
         "CREATE TEMP SEQUENCE of_{session} CACHE 10;
@@ -141,7 +141,7 @@ fn watched() -> Cluster {
 
 fn assert_none_of_the_extension(findings: Findings) {
     println!("{findings}");
-    // The postmaster, its six helpers and this file's sessions: if valgrind had lost them, nothing would be found.
+    // The postmaster, its six helpers and this file's sessions: if valgrind had missed them, it would find nothing.
     assert!(findings.processes > 8, "{} processes", findings.processes);
     assert!(findings.of_the_extension.is_empty(), "the extension misuses memory, see above");
     assert!(findings.of_the_server.is_empty(), "not in valgrind.supp, see above");

@@ -7,8 +7,8 @@ use pg_snowflake_servertest::sequence;
 use pg_snowflake_servertest::sequence::{insert_lsn, sequence_records_since};
 use postgres::Client;
 
-/// How much of the counter a record covers: 100 ms of the layout's full rate, which is why a busy sequence writes about ten
-/// a second.
+/// How many counters a record covers: 100 ms of the layout's full rate, which is why a busy sequence writes about ten per
+/// second.
 const COVERED: i64 = 100 * SEQS;
 
 #[test]
@@ -26,7 +26,7 @@ fn a_busy_sequence_writes_a_record_for_each_100_ms_of_ids() {
         counters.extend(sequence::take(&mut client, thousand).into_iter().map(counter));
     }
 
-    // A machine that rests has the clock pass what was covered, and the next record covers what comes then.
+    // If the machine pauses, the clock passes what was covered, and the next record covers the counters after that.
     let mut due = 0;
     let mut covered = 0;
     for taken in counters {

@@ -1,4 +1,4 @@
-//! Many ids in one statement of one backend: what each takes, and what WAL they write.
+//! Many ids in one statement of one backend: the time for each, and the WAL that they write.
 
 use crate::SUPERUSER;
 use crate::bench::contender::{Contender, ROOMY, empty_loop};
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 const IDS: i64 = 1_000_000;
 
-/// Figures for so many ids are shown.
+/// Figures are shown for this many ids.
 const MILLION: f64 = 1e6;
 
 /// The loop's name among the contenders.
 pub(super) const LOOP: &str = "empty_loop";
 
-/// A session that takes ids by one statement.
+/// A session that takes ids in one statement.
 struct Backend {
     name: &'static str,
     client: Client,
@@ -41,7 +41,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         Backend::new(contender.name, client, &contender.take(ids, ROOMY))
     });
     let mut backends: Vec<Backend> = std::iter::once(the_loop).chain(takers).collect();
-    // Once unseen: it fills the caches.
+    // The first run is not recorded: it fills the caches.
     for backend in &mut backends {
         backend.take();
     }
@@ -61,7 +61,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
 impl Backend {
     fn new(name: &'static str, mut client: Client, statement: &str) -> Self {
         let pid = backend_pid(&mut client);
-        let statement = client.prepare(statement).expect("the statement is sound");
+        let statement = client.prepare(statement).expect("the statement is valid");
         Backend { name, client, pid, statement }
     }
 
@@ -69,7 +69,7 @@ impl Backend {
         let (records, bytes) = wal(&mut self.client);
         let cpu = cpu_time(self.pid);
         let began = Instant::now();
-        self.client.query_one(&self.statement, &[]).expect("ids are given");
+        self.client.query_one(&self.statement, &[]).expect("ids are returned");
         let time = began.elapsed();
         let cpu = cpu_time(self.pid) - cpu;
         let (records_after, bytes_after) = wal(&mut self.client);
@@ -77,7 +77,7 @@ impl Backend {
     }
 }
 
-/// The records and bytes that the server has written to its WAL so far.
+/// The WAL records and bytes that the server has written so far.
 fn wal(client: &mut Client) -> (i64, i64) {
     client.execute("SELECT pg_stat_force_next_flush()", &[]).expect("statistics can be flushed");
     let row = client

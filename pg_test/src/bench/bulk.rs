@@ -1,4 +1,4 @@
-//! Many rows by one INSERT, and the primary key that they leave.
+//! Many rows in one INSERT, and the size of the primary key afterwards.
 
 use crate::bench::contender::Contender;
 use crate::bench::samples::Measure;
@@ -16,7 +16,7 @@ struct Table {
     client: Client,
     pid: i32,
     insert: String,
-    /// The key refused its ids.
+    /// The key rejected its ids.
     is_refused: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
             Table { contender, client, pid, insert: contender.insert(rows), is_refused: false }
         })
         .collect();
-    // Once unseen: it fills the caches, and the WAL's files are made.
+    // The first run is not recorded: it fills the caches and creates the WAL files.
     for table in &mut tables {
         table.fill(findings);
     }
@@ -57,14 +57,14 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
 }
 
 impl Table {
-    /// Nothing where the key refuses its ids.
+    /// `None` if the key rejects its ids.
     fn fill(&mut self, findings: &mut Findings) -> Option<Filled> {
         if self.is_refused {
             return None;
         }
         let Table { contender, client, pid, insert, .. } = self;
         client.batch_execute("TRUNCATE posts").expect("a table can be emptied");
-        // What the last INSERT left to write belongs to it.
+        // Pages that the last INSERT left dirty must not count for the next one.
         client.batch_execute("CHECKPOINT").expect("a checkpoint can be written");
         let cpu = cpu_time(*pid);
         let began = Instant::now();
@@ -79,7 +79,7 @@ impl Table {
                 ));
                 return None;
             }
-            Err(error) => panic!("{}: rows cannot be put in: {error:?}", contender.name),
+            Err(error) => panic!("{}: rows cannot be inserted: {error:?}", contender.name),
             Ok(_) => {}
         }
         let seconds = began.elapsed().as_secs_f64();

@@ -1,4 +1,4 @@
-//! The picture of a run.
+//! The chart of a run.
 
 use crate::bench::contender::Contender;
 use crate::bench::load::CLIENTS;
@@ -43,12 +43,12 @@ fn color_of(contender: &Contender) -> RGBColor {
     RGBColor(red, green, blue)
 }
 
-/// Without the marks of Markdown.
+/// Without Markdown's markup.
 fn plain(title: &str) -> String {
     title.replace('`', "")
 }
 
-/// What an id takes in one backend, a bar each, with its figure.
+/// The time for an id in one backend: one bar for each contender, with its figure.
 fn bars(area: &Area, contenders: &[&Contender], samples: &Samples) -> Drawn {
     let bars: Vec<(&Contender, f64)> = contenders
         .iter()
@@ -83,7 +83,7 @@ fn text(anchor: Pos) -> TextStyle<'static> {
     ("sans-serif", 13).into_text_style(&SIZE).pos(anchor)
 }
 
-/// The medians of a contender, by a number of something.
+/// The medians of a contender for each number of clients or sequences.
 struct Line {
     title: String,
     color: RGBColor,
@@ -108,7 +108,7 @@ fn lines_of(
     contenders.iter().map(line).filter(|line| !line.points.is_empty()).collect()
 }
 
-/// Counts to the right on a logarithmic scale, figures upwards from zero.
+/// Counts on a logarithmic x axis, figures on a y axis from zero.
 fn lines(area: &Area, caption: &str, lines: Vec<Line>) -> Drawn {
     let points = || lines.iter().flat_map(|line| &line.points);
     let widest = points().map(|&(count, _)| count).fold(1.0, f64::max);
@@ -118,7 +118,7 @@ fn lines(area: &Area, caption: &str, lines: Vec<Line>) -> Drawn {
         .margin(15)
         .x_label_area_size(25)
         .y_label_area_size(60)
-        // Room above for the names.
+        // Room above for the legend.
         .build_cartesian_2d((1.0..widest * 1.1).log_scale(), 0.0..highest * 1.6)?;
     chart
         .configure_mesh()
@@ -151,7 +151,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn the_chart_is_an_svg_with_the_names_and_figures_of_what_was_measured() {
+    fn the_chart_is_an_svg_with_the_measured_names_and_figures() {
         let mut samples = Samples::default();
         samples.add(0, "ours_cache_1", Measure::IdNs, 4711.0);
         samples.add(0, "core_cache_1", Measure::TakingTps(8), 8500.0);

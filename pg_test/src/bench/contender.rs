@@ -1,58 +1,58 @@
-//! What a contender is: how it gives ids, and in which statements.
+//! A contender: how it returns ids, and in which statements.
 
 use postgres::Client;
 
-/// A way to get ids. Each has a database of its own, of its name.
+/// A way to get ids. Each has its own database, named after it.
 #[derive(Debug)]
 pub struct Contender {
     /// As in the CSV.
     pub name: &'static str,
-    /// For people, in Markdown.
+    /// The name for people, in Markdown.
     pub title: &'static str,
     /// In the chart: red, green and blue. Core's are greys, ours blues.
     pub color: (u8, u8, u8),
     /// What not every server has.
     pub needs: Option<Need>,
-    /// The statements that make the sequence `ids`, and what else is needed.
+    /// The statements that create the sequence `ids`, and what else is needed.
     pub setup: &'static [&'static str],
     /// The type of its ids.
     pub id_type: &'static str,
-    /// How it gives them.
+    /// How it returns them.
     pub ids: Ids,
-    /// Its ids are known to repeat: a key may refuse them, and that is its result. Of no other may it.
+    /// Its ids are known to repeat. If a key rejects them, that is its result; for every other contender it is an error.
     pub may_repeat: bool,
 }
 
 /// What not every server has.
 #[derive(Debug)]
 pub struct Need {
-    /// Gives true where the server has it.
+    /// A query that returns true if the server has it.
     pub query: &'static str,
-    /// Why it is not compared where the server has not.
+    /// Why the contender is not compared if the server lacks it.
     pub what: &'static str,
 }
 
-/// How a contender gives ids.
+/// How a contender returns ids.
 #[derive(Clone, Copy, Debug)]
 pub enum Ids {
-    /// One a call: the expression for a sequence, itself an expression, and a layout.
+    /// One per call: the expression for a sequence (itself an expression) and a layout.
     One(fn(&str, &str) -> String),
-    /// Many a call: the same for a sequence, a count and a layout.
+    /// Many per call: the same for a sequence, a count and a layout.
     Many(fn(&str, i64, &str) -> String),
 }
 
-/// The sequence that `setup` makes, as an expression.
+/// The sequence that `setup` creates, as an expression.
 const SEQUENCE: &str = "'ids'";
 
 /// 262,144 ids in a millisecond: a layout in which no call waits for the clock.
 pub const ROOMY: &str = "time:41 shard:4 seq:18 epoch:2024-01-01 unit:1ms";
 
-/// What is counted of each contender: the loop that its calls are in.
+/// The cost that every contender includes: the loop around its calls.
 pub fn empty_loop(count: i64) -> String {
     format!("SELECT count(1) FROM (SELECT generate_series(1, {count})) AS series")
 }
 
-/// A statement that evaluates an expression in so many transactions, once in each.
+/// A statement that evaluates an expression in this many transactions, once in each.
 pub fn in_transactions(count: i64, expression: &str) -> String {
     format!(
         "DO $$ BEGIN FOR turn IN 1..{count} LOOP PERFORM {expression}; COMMIT; END LOOP; END $$"
@@ -60,7 +60,7 @@ pub fn in_transactions(count: i64, expression: &str) -> String {
 }
 
 impl Contender {
-    /// The expression that gives one id.
+    /// The expression that returns one id.
     pub fn take_one(&self) -> String {
         match self.ids {
             Ids::One(id) => id(SEQUENCE, ROOMY),
@@ -68,7 +68,7 @@ impl Contender {
         }
     }
 
-    /// A statement that takes that many ids and gives their number.
+    /// A statement that takes this many ids and returns their number.
     pub fn take(&self, count: i64, layout: &str) -> String {
         match self.ids {
             // In a sub-select the series streams; in FROM it would fill a tuplestore before the first id.
@@ -85,7 +85,7 @@ impl Contender {
         }
     }
 
-    /// A query that gives that many ids.
+    /// A query that returns this many ids.
     pub fn series(&self, count: i64) -> String {
         match self.ids {
             Ids::One(id) => format!(
@@ -96,7 +96,7 @@ impl Contender {
         }
     }
 
-    /// The table `posts`, whose key has the contender's ids as its default where a call gives one.
+    /// The table `posts`, whose key defaults to the contender's ids if a call returns one.
     pub fn create_table(&self) -> String {
         let default = match self.ids {
             Ids::One(id) => format!("DEFAULT {}", id(SEQUENCE, ROOMY)),
@@ -108,7 +108,7 @@ impl Contender {
         )
     }
 
-    /// A statement that puts so many rows into `posts`.
+    /// A statement that inserts this many rows into `posts`.
     pub fn insert(&self, count: i64) -> String {
         match self.ids {
             Ids::One(_) => {
@@ -123,8 +123,7 @@ impl Contender {
         }
     }
 
-    /// Takes an id from each of the sequences that `turns` names, a row each; nothing where it is no matter of one call
-    /// for each id.
+    /// Takes an id from each of the sequences that `turns` names, one per row; `None` unless one call returns one id.
     pub fn take_in_turn(&self, turns: &str) -> Option<String> {
         match self.ids {
             Ids::One(id) => Some(format!("SELECT count({}) FROM {turns}", id("sequence", ROOMY))),
@@ -132,12 +131,12 @@ impl Contender {
         }
     }
 
-    /// Whether the rows of single inserts get their ids from it.
+    /// Whether single inserts get their ids from it by default.
     pub fn is_a_default(&self) -> bool {
         matches!(self.ids, Ids::One(_))
     }
 
-    /// Why it is not compared on this server, if it is not.
+    /// The reason if it cannot be compared on this server.
     pub fn is_missing(&self, client: &mut Client) -> Option<&'static str> {
         let need = self.needs.as_ref()?;
         let has: bool = client.query_one(need.query, &[]).expect("the catalog can be read").get(0);

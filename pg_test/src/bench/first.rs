@@ -1,4 +1,4 @@
-//! Transactions of one id each: what the first id of a transaction takes.
+//! Transactions of one id each: the time for the first id of a transaction.
 
 use crate::SUPERUSER;
 use crate::bench::backend::LOOP;
@@ -31,7 +31,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         statement: in_transactions(count, &contender.take_one()),
     });
     let mut sessions: Vec<Session> = std::iter::once(the_loop).chain(takers).collect();
-    // Once unseen: it fills the caches.
+    // The first run is not recorded: it fills the caches.
     for session in &mut sessions {
         session.take();
     }
@@ -44,10 +44,10 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
 }
 
 impl Session {
-    /// The nanoseconds of all transactions.
+    /// The nanoseconds that all transactions take.
     fn take(&mut self) -> f64 {
         let began = Instant::now();
-        self.client.batch_execute(&self.statement).expect("ids are given");
+        self.client.batch_execute(&self.statement).expect("ids are returned");
         began.elapsed().as_nanos() as f64
     }
 }

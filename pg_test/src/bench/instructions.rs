@@ -1,4 +1,4 @@
-//! The processor's instructions for an id, counted by valgrind: they show a change that is lost in the noise of times.
+//! Instructions per id, counted by valgrind. They show changes that the noise of timings hides.
 
 use crate::bench::backend::LOOP;
 use crate::bench::contender::{Contender, ROOMY, empty_loop};
@@ -8,7 +8,7 @@ use crate::installation;
 use crate::{Cluster, SUPERUSER, Shutdown};
 use std::path::Path;
 
-/// Two lengths, so that starting and ending are in both and cancel out.
+/// Two lengths, so that startup and shutdown cancel out.
 const SHORT: i64 = 1_000;
 const LONG: i64 = 11_000;
 
@@ -24,7 +24,7 @@ pub(super) fn run(_: &Plan, contenders: &[&'static Contender], findings: &mut Fi
         let take = |count| contender.take(count, ROOMY);
         let instructions = instructions_per_id(&server, contender.name, take) - of_the_loop;
         println!("      {}: {instructions:.0}", contender.name);
-        // One round: they are the same in the next but for some in a thousand.
+        // One round: the next differs by a few in a thousand.
         findings.samples.add(0, contender.name, Measure::Instructions, instructions);
     }
 }
@@ -34,7 +34,7 @@ fn instructions_per_id(stopped: &Cluster, database: &str, take: impl Fn(i64) -> 
     (long as f64 - short as f64) / (LONG - SHORT) as f64
 }
 
-/// The instructions of a server that starts in single-user mode, runs one statement, and ends.
+/// The instructions of a server that starts in single-user mode, runs one statement and exits.
 fn count(dir: &Path, database: &str, statement: &str) -> u64 {
     let mut valgrind = installation::as_server_user("valgrind", dir);
     valgrind.args([
@@ -62,7 +62,7 @@ mod tests {
     use super::collected;
 
     #[test]
-    fn callgrind_is_understood() {
+    fn callgrinds_total_is_parsed() {
         let log = "==7== Events    : Ir\n==7== Collected : 58205712\n==7== \n==7== I   refs:      58,205,712\n";
         assert_eq!(collected(log), Some(58_205_712));
         assert_eq!(collected("==7== Command: postgres\n"), None);

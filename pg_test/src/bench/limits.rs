@@ -1,8 +1,8 @@
-//! What has to be shown, and whether it was.
+//! The limits that a run must meet, and whether it did.
 
 use crate::bench::samples::{Measure, Samples, Spread};
 
-/// How a figure is bounded.
+/// The bound of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     AtMost(f64),
@@ -21,31 +21,31 @@ impl Bound {
 /// A figure, or the ratio of two figures of one run, and its bound.
 #[derive(Debug)]
 pub struct Limit {
-    /// For people, in Markdown.
+    /// The title for people, in Markdown.
     pub title: &'static str,
     over: (Measure, &'static str),
     under: Option<(Measure, &'static str)>,
-    /// What the median has to keep to.
+    /// What the median must keep to.
     pub bound: Bound,
-    /// Of how many rounds the median is at least, where all is measured.
+    /// The least number of rounds of a full run.
     rounds: usize,
 }
 
-/// What came of a limit.
+/// The result for a limit.
 #[derive(Debug, PartialEq)]
 pub enum Verdict {
     Met(Spread),
     NotMet(Spread),
-    /// All was to be measured, and this was not often enough.
+    /// A full run, in which this had too few rounds.
     TooFewRounds(Spread),
-    /// All was to be measured, and this was not.
+    /// A full run, in which this was not measured.
     Missing,
-    /// It was not measured, nor had to be.
+    /// It was not measured, and did not have to be.
     Unknown,
 }
 
 impl Verdict {
-    /// Whether a run fails for it.
+    /// Whether the run fails because of it.
     pub fn is_miss(&self) -> bool {
         match self {
             Verdict::Met(_) | Verdict::Unknown => false,
@@ -54,13 +54,13 @@ impl Verdict {
     }
 }
 
-/// A median of fewer rounds shows nothing.
+/// The median of fewer rounds is not reliable.
 const ROUNDS: usize = 9;
 
-/// Of the same statement the same count comes in every round.
+/// The same statement has the same count in every round.
 const ONE_COUNT: usize = 1;
 
-/// All that a run has to show.
+/// All limits of a run.
 pub const LIMITS: [Limit; 14] = [
     Limit {
         title: "one backend: `snowflake_nextval` by core's `nextval`, both `CACHE 1`",
@@ -162,7 +162,7 @@ pub const LIMITS: [Limit; 14] = [
     },
 ];
 
-/// Whether a limit judges this figure of that contender, or holds another one against it.
+/// Whether a limit uses this figure of this contender, by itself or in a ratio.
 pub fn is_judged(measure: Measure, contender: &str) -> bool {
     LIMITS.iter().any(|limit| {
         let mut figures = std::iter::once(limit.over).chain(limit.under);
@@ -171,7 +171,7 @@ pub fn is_judged(measure: Measure, contender: &str) -> bool {
 }
 
 impl Limit {
-    /// Whether the run keeps to it. A full run measures everything, and often enough.
+    /// Whether the run meets it. A full run must measure everything often enough.
     pub fn verdict(&self, samples: &Samples, is_full: bool) -> Verdict {
         let spread = match self.under {
             Some(under) => samples.ratio(self.over, under),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_run_misses_what_it_did_not_measure_often_enough() {
+    fn a_full_run_misses_a_limit_with_too_few_rounds() {
         let three_rounds = samples([200.0, 200.0, 200.0]);
         assert!(!TWICE.verdict(&three_rounds, false).is_miss());
         assert!(matches!(TWICE.verdict(&three_rounds, true), Verdict::TooFewRounds(_)));

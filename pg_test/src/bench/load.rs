@@ -1,4 +1,4 @@
-//! Transactions of several clients, by pgbench, on a server that flushes each commit to disk.
+//! Transactions of several clients, run by pgbench, on a server that flushes each commit to disk.
 
 use crate::Cluster;
 use crate::bench::contender::{Contender, ROOMY};
@@ -7,22 +7,22 @@ use crate::bench::samples::Measure;
 use crate::bench::{Findings, Plan, interleaved, is_due, server};
 use std::time::Duration;
 
-/// How many clients there are where nothing else is asked for.
+/// The default numbers of clients.
 pub const CLIENTS: [u32; 4] = [1, 2, 8, 32];
 
-/// How many ids a transaction takes that only takes ids.
+/// How many ids a transaction takes if it only takes ids.
 const IDS: i64 = 100;
 
 /// How long a turn takes.
 const TIME: Duration = Duration::from_millis(800);
 
-/// How long a turn takes that a limit judges: one slow flush is not to decide it.
+/// How long a turn takes if a limit uses its figure: long enough that one slow flush does not decide.
 const JUDGED_TIME: Duration = Duration::from_secs(2);
 
-/// What the server has used of the processors is known to 10 ms: a figure of less than this is shown nowhere.
+/// The server's CPU time is known to 10 ms. A total below this is not shown.
 const LEAST_CPU: Duration = Duration::from_millis(500);
 
-/// One more would compete with the server for the processors.
+/// More pgbench threads would compete with the server for the processors.
 const THREADS: u32 = 2;
 
 /// One contender's transactions with a number of clients.
@@ -32,20 +32,20 @@ struct Load {
     script: String,
     tps: Measure,
     cpu: Measure,
-    /// For each client, so that a turn takes as long as it should.
+    /// Transactions for each client, so that a turn takes as long as it should.
     transactions: u32,
-    /// All rounds together: a single turn uses too little to be counted.
+    /// The total of all rounds, since a single turn uses too little to be measured.
     used: Used,
 }
 
-/// What transactions have used of the processors.
+/// The CPU time that transactions have used.
 #[derive(Clone, Copy, Default)]
 struct Used {
     cpu: Duration,
     transactions: u32,
 }
 
-/// What pgbench says.
+/// The result that pgbench reports.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     tps: f64,
@@ -53,13 +53,13 @@ struct Outcome {
 }
 
 pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
-    // synchronous_commit is on where nothing else is said.
+    // synchronous_commit is on by default.
     let server = server::builder().setting("fsync", "on").start();
     for contender in contenders {
         let mut client = server::database_of(&server, contender);
         client.batch_execute(&contender.create_table()).expect("a table can be created");
     }
-    // The contenders next to each other: what else the machine does changes within seconds.
+    // Contenders take turns, because the machine's other load changes within seconds.
     let defaults = || contenders.iter().filter(|contender| contender.is_a_default());
     let mut loads = Vec::new();
     for &clients in &plan.clients {
@@ -115,7 +115,7 @@ impl Load {
         if is_judged(self.tps, self.contender.name) { JUDGED_TIME } else { TIME }
     }
 
-    /// Finds out how many transactions take that time.
+    /// Finds the number of transactions that take that time.
     fn calibrate(&mut self, server: &Cluster, time: Duration) {
         let each = |tps: f64, time: Duration| {
             ((tps * time.as_secs_f64() / f64::from(self.clients)) as u32).max(10)
@@ -132,13 +132,12 @@ impl Load {
             format!("--transactions={transactions}"),
         ];
         let said = server.pgbench(self.contender.name, &options, &self.script);
-        Outcome::read(&said)
-            .unwrap_or_else(|| panic!("pgbench does not say how fast it was:\n{said}"))
+        Outcome::read(&said).unwrap_or_else(|| panic!("pgbench does not report its rate:\n{said}"))
     }
 }
 
 impl Used {
-    /// Nothing where it is too little to be told from nothing.
+    /// `None` if it is too little to be measured.
     fn us_per_transaction(self) -> Option<f64> {
         let us = self.cpu.as_secs_f64() * 1e6 / f64::from(self.transactions);
         (self.cpu >= LEAST_CPU).then_some(us)
@@ -164,7 +163,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn too_little_use_of_the_processors_gives_no_figure() {
+    fn too_little_cpu_time_yields_no_figure() {
         let us = |milliseconds| {
             let cpu = Duration::from_millis(milliseconds);
             Used { cpu, transactions: 1000 }.us_per_transaction()
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn pgbench_is_understood() {
+    fn pgbenchs_output_is_parsed() {
         let said = "transaction type: -\nnumber of clients: 8\n\
             number of transactions actually processed: 8000/8000\nnumber of failed transactions: 0 (0.000%)\n\
             latency average = 0.386 ms\ninitial connection time = 11.234 ms\n\

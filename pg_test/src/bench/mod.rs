@@ -1,7 +1,7 @@
-//! What an id costs, here and with everything that a user would take instead. `./dev bench` runs it.
+//! The cost of an id, from this extension and from its alternatives. `./dev bench` runs it.
 //!
-//! Each measure starts a server of its own and goes round by round through all contenders, so that what disturbs the
-//! machine disturbs all of them.
+//! Each measure starts its own server and runs all contenders in every round, so that a disturbance of the machine
+//! affects all of them.
 
 mod backend;
 mod bulk;
@@ -28,16 +28,16 @@ use limits::is_judged;
 use samples::{Measure, Samples};
 use std::time::{Duration, Instant};
 
-/// What is to be measured, and how thoroughly.
+/// What to measure, and how thoroughly.
 #[derive(Debug)]
 pub struct Plan {
     /// The measures.
     pub parts: Vec<&'static Part>,
-    /// How often each contender has its turn.
+    /// How many rounds each contender runs.
     pub rounds: usize,
-    /// How many clients a load has, in turn.
+    /// The numbers of clients of the loads.
     pub clients: Vec<u32>,
-    /// How large all of it is: 1 is what the documentation shows, 0.1 a tenth of it.
+    /// The size of everything: 1 as in the documentation, 0.1 for a tenth of it.
     pub scale: f64,
 }
 
@@ -46,8 +46,8 @@ impl Plan {
         scaled(full, self.scale)
     }
 
-    /// Whether all is measured, at its full size: then each limit has to be shown. Fewer rounds than it takes for that
-    /// make no smaller plan.
+    /// Whether everything is measured, at its full size: then every limit must be met. The number of rounds does not matter:
+    /// too few of them miss the limit.
     fn is_full(&self) -> bool {
         let has_part = |part: &Part| self.parts.iter().any(|planned| planned.name == part.name);
         self.scale == 1.0
@@ -64,10 +64,10 @@ fn scaled(full: i64, scale: f64) -> i64 {
     ((full as f64 * scale) as i64).max(100)
 }
 
-/// Some measures that share a server.
+/// Measures that share a server.
 #[derive(Debug)]
 pub struct Part {
-    /// As on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
     what: &'static str,
     run: fn(&Plan, &[&'static Contender], &mut Findings),
@@ -85,7 +85,7 @@ pub static PARTS: [Part; 8] = [
     Part { name: "instructions", what: "instructions under valgrind", run: instructions::run },
 ];
 
-/// What came out.
+/// The results.
 #[derive(Debug, Default)]
 pub struct Findings {
     pub samples: Samples,
@@ -102,7 +102,7 @@ impl Findings {
     }
 }
 
-/// Measures all of the plan.
+/// Runs the plan.
 pub fn run(plan: &Plan) -> Report {
     let started = Instant::now();
     let mut findings = Findings::default();
@@ -116,7 +116,7 @@ pub fn run(plan: &Plan) -> Report {
     Report::new(plan, contenders, findings, started.elapsed())
 }
 
-/// Gives each contender its turn in each round, in the order of [`turns`].
+/// Runs each contender once in each round, in the order of [`turns`].
 fn interleaved<T>(plan: &Plan, contenders: &mut [T], mut turn: impl FnMut(usize, &mut T)) {
     for round in 0..plan.rounds {
         for place in turns(round, contenders.len()) {
@@ -125,13 +125,13 @@ fn interleaved<T>(plan: &Plan, contenders: &mut [T], mut turn: impl FnMut(usize,
     }
 }
 
-/// Whether a turn that takes seconds is due: in each round where a limit judges it, in every third otherwise.
+/// Whether a turn that takes seconds is due: in each round if a limit uses its figure, else in every third.
 fn is_due(round: usize, measure: Measure, contender: &Contender) -> bool {
     round.is_multiple_of(3) || is_judged(measure, contender.name)
 }
 
-/// The order of a round. Who begins changes from round to round, and every other round goes backwards: so each of two
-/// neighbours is as often the one that finds what the other left behind.
+/// The order of a round. The first one changes from round to round, and every other round runs backwards, so that each
+/// of two neighbours follows the other equally often.
 fn turns(round: usize, contenders: usize) -> impl Iterator<Item = usize> {
     let is_backwards = round % 2 == 1;
     (0..contenders).map(move |turn| {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn each_has_its_turn_in_each_round_and_comes_before_its_neighbour_in_about_half_of_them() {
+    fn each_runs_once_a_round_and_before_its_neighbour_in_about_half() {
         const CONTENDERS: usize = 9;
         let rounds: Vec<Vec<usize>> =
             (0..9).map(|round| turns(round, CONTENDERS).collect()).collect();

@@ -1,4 +1,4 @@
-//! Ids that one backend takes without a pause, by what the layout allows.
+//! Ids that one backend takes without a pause, relative to the layout's limit.
 
 use crate::bench::contender::Contender;
 use crate::bench::samples::Measure;
@@ -6,13 +6,13 @@ use crate::bench::{Findings, Plan, interleaved, server};
 use postgres::Client;
 use std::time::{Duration, Instant};
 
-/// Ours: the others have no such limit.
+/// Ours only: the others have no such limit.
 const NAMES: [&str; 3] = ["ours_cache_1", "ours_cache_64", "ours_batch"];
 
-/// How long ids are taken without a pause, where the limit is reached.
+/// How long ids are taken without a pause, at the layout's limit.
 const TIME: Duration = Duration::from_secs(1);
 
-/// A layout with the ids that it allows in a second.
+/// A layout and the ids that it allows per second.
 struct Limited {
     layout: &'static str,
     ids_per_second: f64,
@@ -52,21 +52,21 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
 }
 
 impl Session {
-    /// What comes from the lead is no sustained rate, and does not count: neither what the lead has grown by, nor what
-    /// had been taken of it before.
+    /// Ids from the lead are not a sustained rate and do not count: neither the growth of the lead, nor the part that was
+    /// taken before.
     fn share_of_the_limit(&mut self, time: Duration) -> f64 {
         let Session { contender, limited, client } = self;
         // One sequence serves both layouts, and counters of two layouts do not mix.
-        client.batch_execute("SELECT setval('ids', 1)").expect("a sequence can be set back");
+        client.batch_execute("SELECT setval('ids', 1)").expect("a sequence can be reset");
         let count = (limited.ids_per_second * time.as_secs_f64()) as i64;
         let take = |count| contender.take(count, limited.layout);
-        // Up to the lead, unseen: from then on no tick is entered in its middle, with all of its ids to give.
-        client.batch_execute(&take(count / 5)).expect("ids are given");
+        // Up to the lead, not recorded. After that, no tick is entered in its middle with all of its ids still free.
+        client.batch_execute(&take(count / 5)).expect("ids are returned");
         let lead_before = seconds_ahead(client, limited);
         let began = Instant::now();
-        client.batch_execute(&take(count)).expect("ids are given");
+        client.batch_execute(&take(count)).expect("ids are returned");
         let lead = seconds_ahead(client, limited);
-        // Up to when the lead was read: it falls as time passes, and the two have to be of one moment.
+        // Until the lead is read: it shrinks as time passes, and both must be of the same moment.
         let elapsed = began.elapsed().as_secs_f64();
         (count as f64 / limited.ids_per_second - (lead - lead_before)) / elapsed
     }

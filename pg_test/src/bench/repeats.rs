@@ -1,4 +1,4 @@
-//! How many of the ids of one statement had come before.
+//! How many ids of one statement are duplicates.
 
 use crate::bench::contender::Contender;
 use crate::bench::samples::Measure;
@@ -15,8 +15,8 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
             "WITH taken AS MATERIALIZED ({}) SELECT count(*) - count(DISTINCT id) FROM taken",
             contender.series(ids)
         );
-        // One round: a count, and whether it is 0 is all that matters.
-        let repeats: i64 = client.query_one(&count, &[]).expect("ids are given").get(0);
+        // One round, since all that matters is whether the count is 0.
+        let repeats: i64 = client.query_one(&count, &[]).expect("ids are returned").get(0);
         let of_a_million = repeats as f64 / ids as f64 * 1e6;
         findings.samples.add(0, contender.name, Measure::Repeats, of_a_million);
     }

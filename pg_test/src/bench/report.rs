@@ -1,4 +1,4 @@
-//! What a run came to, as Markdown, and the files that go with it.
+//! The results of a run as Markdown, and the files that go with it.
 
 use crate::bench::backend::LOOP;
 use crate::bench::bulk::ROWS;
@@ -14,7 +14,7 @@ use std::fs::write;
 use std::path::Path;
 use std::time::Duration;
 
-/// What came out of a run.
+/// The results of a run.
 pub struct Report {
     contenders: Vec<&'static Contender>,
     samples: Samples,
@@ -25,7 +25,7 @@ pub struct Report {
     took: Duration,
 }
 
-/// A table with a row for each contender: what to do with a measure to show it, below which heading.
+/// A column of a table with a row for each contender: its heading, its measure and how to show it.
 type Column = (String, Measure, fn(Spread) -> String);
 
 impl Report {
@@ -55,13 +55,13 @@ impl Report {
             .expect("the file can be written");
     }
 
-    /// The few figures that say the most, as Markdown.
+    /// The most important figures, as Markdown.
     pub fn summary(&self) -> String {
         let verdicts: Vec<Verdict> = LIMITS.iter().map(|limit| self.verdict(limit)).collect();
         summary::of(&verdicts, &self.contenders, &self.samples)
     }
 
-    /// Whether nothing that was measured misses its limit, and a full run has measured all that has one.
+    /// Whether every measured figure meets its limit and, in a full run, every figure with a limit was measured.
     pub fn is_met(&self) -> bool {
         !LIMITS.iter().any(|limit| self.verdict(limit).is_miss())
     }
@@ -79,7 +79,7 @@ impl Report {
         Ok(())
     }
 
-    /// A table of the contenders for which any of it was measured; nothing where that is none.
+    /// A table of the contenders that have any of the measures; nothing if no contender has one.
     fn table(&self, f: &mut Formatter, title: &str, columns: &[Column]) -> fmt::Result {
         let cell =
             |&(_, measure, show): &Column, name| self.samples.spread(measure, name).map(show);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missed_limit_is_told_as_missed() {
+    fn a_missed_limit_is_reported_as_missed() {
         let report = report(1000.0, 1000.0);
         assert!(!report.is_met());
         let row = "| one backend: `snowflake_nextval` by core's `nextval`, both `CACHE 1` | ≤ 0.9 | 1.000 | \
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_kept_is_told_as_met_and_what_was_not_measured_as_that() {
+    fn a_met_limit_and_an_unmeasured_one_are_reported_as_such() {
         let report = report(800.0, 1000.0);
         assert!(report.is_met());
         let text = report.to_string();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_run_fails_for_what_it_did_not_measure() {
+    fn a_full_run_without_a_measurement_fails() {
         let report = Report { is_full: true, ..report(800.0, 1000.0) };
         assert!(!report.is_met());
         let text = report.to_string();

@@ -1,51 +1,51 @@
-//! What was measured, and what it comes to: medians, quartiles, ratios.
+//! Measurements and their medians, quartiles and ratios.
 
 use std::fmt::{self, Display, Formatter};
 
-/// What is measured.
+/// A measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Nanoseconds for each id of a statement that takes many, the loop among them.
+    /// Nanoseconds per id of a statement that takes many, with the loop.
     StatementNs,
-    /// The same without the loop's.
+    /// The same without the loop.
     IdNs,
-    /// Nanoseconds for each transaction of one id, the loop among them.
+    /// Nanoseconds per transaction of one id, with the loop.
     TransactionNs,
-    /// The same without the loop's.
+    /// The same without the loop.
     FirstIdNs,
-    /// CPU seconds of the backend for 1,000,000 ids, the loop's among them.
+    /// CPU seconds of the backend for 1,000,000 ids, with the loop.
     IdCpuSeconds,
     /// WAL records for 1,000,000 ids.
     WalRecords,
     /// WAL bytes for 1,000,000 ids.
     WalBytes,
-    /// How many of 1,000,000 ids of one statement had come before.
+    /// Duplicates among 1,000,000 ids of one statement.
     Repeats,
-    /// Instructions for each id, without the loop's.
+    /// Instructions per id, without the loop.
     Instructions,
-    /// Transactions a second of so many clients that take 100 ids each.
+    /// Transactions per second of this many clients, 100 ids each.
     TakingTps(u32),
-    /// CPU microseconds of the server for each of these, all rounds together.
+    /// CPU microseconds of the server for each of these transactions, over all rounds.
     TakingCpuUs(u32),
-    /// Transactions a second of so many clients that insert a row each.
+    /// Transactions per second of this many clients, one inserted row each.
     InsertingTps(u32),
-    /// CPU microseconds of the server for each of these, all rounds together.
+    /// CPU microseconds of the server for each of these transactions, over all rounds.
     InsertingCpuUs(u32),
     /// Seconds of an INSERT of many rows.
     BulkSeconds,
     /// CPU seconds of its backend.
     BulkCpuSeconds,
-    /// The size of the primary key afterwards.
+    /// The bytes of the primary key afterwards.
     KeyBytes,
-    /// Nanoseconds for each id that is taken from so many sequences in turn, without the loop's.
+    /// Nanoseconds per id taken from this many sequences in turn, without the loop.
     InTurnNs(u32),
-    /// Ids a second of one backend that takes them without a pause, as a part of what the layout `instagram` allows.
+    /// Ids per second of one backend without a pause, as a fraction of the limit of layout `instagram`.
     ShareOfInstagram,
-    /// The same with the layout `twitter`.
+    /// The same for layout `twitter`.
     ShareOfTwitter,
 }
 
-/// As in the CSV.
+/// The name in the CSV.
 impl Display for Measure {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         match self {
@@ -91,7 +91,7 @@ impl Samples {
         self.0.push(Sample { measure, contender, round, value });
     }
 
-    /// Adds as another measure what remains of one without the empty loop's in the same round.
+    /// Adds another measure: one less the empty loop's in the same round.
     pub fn subtract_loop(&mut self, with_loop: Measure, without: Measure, the_loop: &str) {
         let of_the_loop: Vec<Sample> = self.of(with_loop, the_loop).copied().collect();
         let remains = |sample: &Sample| {
@@ -112,12 +112,12 @@ impl Samples {
             .filter(move |sample| sample.measure == measure && sample.contender == contender)
     }
 
-    /// What was measured of a contender in all rounds; nothing where it was not.
+    /// The measurements of a contender in all rounds; `None` if there are none.
     pub fn spread(&self, measure: Measure, contender: &str) -> Option<Spread> {
         Spread::of(self.of(measure, contender).map(|sample| sample.value).collect())
     }
 
-    /// One figure by another, round by round, so that what disturbed a round disturbs both.
+    /// One figure divided by another, round by round, so that a disturbance affects both.
     pub fn ratio(&self, over: (Measure, &str), under: (Measure, &str)) -> Option<Spread> {
         let ratio = |over: &Sample| {
             let under = self.of(under.0, under.1).find(|under| under.round == over.round)?;
@@ -126,7 +126,7 @@ impl Samples {
         Spread::of(self.of(over.0, over.1).filter_map(ratio).collect())
     }
 
-    /// One line for each measurement.
+    /// One line per measurement.
     pub fn to_csv(&self) -> String {
         let mut csv = csv::Writer::from_writer(Vec::new());
         csv.write_record(["measure", "contender", "round", "value"])
@@ -145,18 +145,18 @@ impl Samples {
     }
 }
 
-/// A median and what lies around it.
+/// A median and its quartiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     pub lower_quartile: f64,
     pub median: f64,
     pub upper_quartile: f64,
-    /// How many measurements it is of.
+    /// The number of measurements.
     pub count: usize,
 }
 
 impl Spread {
-    /// Nothing of nothing.
+    /// `None` without measurements.
     fn of(mut values: Vec<f64>) -> Option<Self> {
         if values.is_empty() {
             return None;
@@ -171,7 +171,7 @@ impl Spread {
     }
 }
 
-/// Between two of the sorted values by the distance to each, as R and NumPy do where not told otherwise.
+/// Interpolates linearly between two of the sorted values, as R and NumPy do by default.
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = part * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_ratio_is_of_the_same_round() {
-        // The machine was ten times as slow in round 1, and of round 3 there is one figure only.
+        // The machine was ten times as slow in round 1, and round 3 has only one figure.
         let samples = samples(&[
             (0, "ours", 10.0),
             (0, "core", 20.0),

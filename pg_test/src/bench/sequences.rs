@@ -6,19 +6,19 @@ use crate::bench::{Findings, Plan, interleaved, server};
 use postgres::Client;
 use std::time::Instant;
 
-/// Core's and ours: the others that have sequences call core's.
+/// Core's and ours: the other contenders with sequences call core's.
 const NAMES: [&str; 2] = ["core_cache_1", "ours_cache_1"];
 
-/// How many there are. With a smaller scale the larger of them are left out.
+/// The numbers of sequences. A smaller scale leaves out the larger ones.
 pub(super) const COUNTS: [u32; 4] = [1, 10, 1000, 100_000];
 
-/// How many ids a pass takes, whatever the number of sequences.
+/// How many ids a pass takes, for any number of sequences.
 const TURNS: i64 = 100_000;
 
 /// Passes that are timed together.
 const PASSES: u32 = 3;
 
-/// A session of a contender with that many sequences.
+/// A session of a contender with this many sequences.
 struct Session {
     name: &'static str,
     sequences: u32,
@@ -29,7 +29,7 @@ struct Session {
 
 pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
     let turns = plan.scaled(TURNS);
-    // Ids of all in one transaction, which locks each sequence; and all of their pages in memory.
+    // One transaction takes ids from all of them, and so locks each; all of their pages must fit in memory.
     let server = server::builder()
         .setting("max_locks_per_transaction", "2048")
         .setting("shared_buffers", "2GB")
@@ -74,7 +74,7 @@ fn create_sequences(client: &mut Client, count: u32) {
     client.batch_execute(&create).expect("sequences can be created");
 }
 
-/// A table with a row for each turn, which names the sequence that is due.
+/// A table with a row for each turn, naming its sequence.
 fn create_turns(client: &mut Client, table: &str, sequences: u32, turns: i64) {
     let create = format!(
         "CREATE TABLE {table} AS
@@ -87,15 +87,14 @@ fn create_turns(client: &mut Client, table: &str, sequences: u32, turns: i64) {
 }
 
 impl Session {
-    /// Nanoseconds of a pass above those of the empty loop.
+    /// Nanoseconds of a pass, less those of the empty loop.
     ///
-    /// The transaction's first pass is not timed: in it each sequence is locked, once, as in every transaction that
-    /// uses it.
+    /// The transaction's first pass is not timed: it locks each sequence once, as every transaction that uses it does.
     fn ns_per_turn(&mut self) -> f64 {
         let mut transaction = self.client.transaction().expect("a transaction can begin");
         let mut pass = |query: &str| {
             let began = Instant::now();
-            transaction.query_one(query, &[]).expect("ids are given");
+            transaction.query_one(query, &[]).expect("ids are returned");
             began.elapsed().as_nanos() as f64
         };
         pass(&self.take);

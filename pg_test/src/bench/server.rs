@@ -1,4 +1,4 @@
-//! The servers that are measured, and the databases of the contenders in them.
+//! The servers that are measured, and the contenders' databases in them.
 
 use crate::bench::Findings;
 use crate::bench::contender::Contender;
@@ -6,7 +6,7 @@ use crate::bench::contenders::ALL;
 use crate::{Builder, Cluster, SUPERUSER};
 use postgres::Client;
 
-/// A server with room for what is measured.
+/// A server with enough memory and WAL for the measurements.
 pub(super) fn builder() -> Builder {
     Cluster::builder()
         .setting("shared_buffers", "1GB")
@@ -14,7 +14,7 @@ pub(super) fn builder() -> Builder {
         .setting("max_wal_size", "16GB")
         .setting("jit", "off")
         .setting("max_parallel_workers_per_gather", "0")
-        // pgEdge's extension gives no ids without it.
+        // pgEdge's extension generates no ids without it.
         .setting("snowflake.node", "1")
 }
 
@@ -32,7 +32,7 @@ pub(super) fn available(findings: &mut Findings) -> Vec<&'static Contender> {
     ALL.iter().filter(has).copied().collect()
 }
 
-/// Makes a contender's database, and gives a session in it.
+/// Creates a contender's database, and returns a session in it.
 pub(super) fn database_of(server: &Cluster, contender: &Contender) -> Client {
     let create = format!("CREATE DATABASE {}", contender.name);
     server.connect().batch_execute(&create).expect("a database can be created");

@@ -1,11 +1,11 @@
-//! What a run came to in a few lines.
+//! The results of a run in a few lines.
 
 use crate::bench::contender::Contender;
 use crate::bench::limits::Verdict;
 use crate::bench::samples::{Measure, Samples};
 use crate::record::thousands;
 
-/// What is compared in a line, and of which contenders.
+/// The measure that a line compares, and the contenders.
 type Line = (&'static str, Measure, &'static [&'static str]);
 
 const LINES: [Line; 5] = [
@@ -36,7 +36,7 @@ const LINES: [Line; 5] = [
     ),
 ];
 
-/// A line for the limits, and one for each comparison of which something was measured.
+/// A line for the limits, and one for each comparison with a measurement.
 pub(super) fn of(verdicts: &[Verdict], contenders: &[&Contender], samples: &Samples) -> String {
     let kept = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Met(_))).count();
     let mut lines = vec![format!("- Of the limits, {kept} of {} are kept.\n", verdicts.len())];
@@ -68,7 +68,7 @@ mod tests {
     use crate::bench::samples::{Measure, Samples};
 
     #[test]
-    fn it_counts_the_limits_and_has_the_medians_of_what_was_measured() {
+    fn it_counts_the_limits_and_shows_the_medians() {
         let mut samples = Samples::default();
         for (round, ours, core) in [(0, 130.0, 480.0), (1, 150.0, 1480.0), (2, 120.0, 1500.0)] {
             samples.add(round, "ours_cache_1", Measure::IdNs, ours);

@@ -1,4 +1,4 @@
-//! What an id costs, here and elsewhere. `./dev bench` builds what it needs and runs it.
+//! The cost of an id, here and elsewhere. `./dev bench` builds what it needs and runs it.
 
 use clap::Parser;
 use pg_snowflake_servertest::bench::{CLIENTS, PARTS, Part, Plan, run};
@@ -6,29 +6,29 @@ use pg_snowflake_servertest::record::{circumstances, record};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// All contenders in one run, interleaved. It fails where a figure misses its limit, and with all parts, clients and
-/// the full size also where a limit has no figure, or one of fewer than 9 rounds.
+/// Measures all contenders in one run, interleaved. It fails if a figure misses its limit. A run of all parts and clients at
+/// full size also fails if a limit has no figure, or one of fewer than 9 rounds.
 #[derive(Parser)]
 struct Options {
-    /// How often each contender has its turn.
+    /// How many rounds each contender runs.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// How large all of it is: 1 as in the documentation, 0.1 a tenth of it; a quick look, no measurement.
+    /// The size of everything: 1 as in the documentation, 0.1 for a tenth of it. Below 1 the figures are only a quick look.
     #[arg(long, default_value = "1", value_parser = scale)]
     scale: f64,
-    /// Some parts alone: backend, first, repeats, bulk, sequences, rate, load or instructions.
+    /// Only these parts: backend, first, repeats, bulk, sequences, rate, load or instructions.
     #[arg(long, value_delimiter = ',', value_parser = part)]
     only: Vec<&'static Part>,
     /// The numbers of clients of the loads.
     #[arg(long, value_delimiter = ',', default_values_t = CLIENTS, value_parser = clap::value_parser!(u32).range(1..=64))]
     clients: Vec<u32>,
-    /// Where to write every measurement and the chart: a folder.
+    /// The folder for all measurements and the chart.
     #[arg(long)]
     output: Option<PathBuf>,
-    /// Where to write the tables: a Markdown file with a place for them.
+    /// The Markdown file, with a place for the tables, to write them into.
     #[arg(long, requires = "revision")]
     record: Option<PathBuf>,
-    /// What is recorded as measured: a version or a commit of pg_snowflake.
+    /// The version or commit of pg_snowflake to record.
     #[arg(long)]
     revision: Option<String>,
 }
@@ -36,14 +36,14 @@ struct Options {
 fn scale(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(scale) if scale > 0.0 && scale <= 1.0 => Ok(scale),
-        _ => Err("it is above 0, and 1 at most".to_owned()),
+        _ => Err("must be above 0 and at most 1".to_owned()),
     }
 }
 
 fn part(name: &str) -> Result<&'static Part, String> {
     PARTS.iter().find(|part| part.name == name).ok_or_else(|| {
         let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-        format!("there are: {}", names.join(", "))
+        format!("choose from: {}", names.join(", "))
     })
 }
 

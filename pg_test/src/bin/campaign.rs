@@ -1,4 +1,4 @@
-//! The campaign's long form. `./dev campaign` builds what it needs and runs it.
+//! The long form of the campaign. `./dev campaign` builds what it needs and runs it.
 
 use clap::Parser;
 use pg_snowflake_servertest::campaign::{FAULTS, Fault, Plan, run};
@@ -7,44 +7,45 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Faults on real servers under load: nothing that a client was given may come twice.
+/// Injects faults into real servers under load: no returned id may be returned twice.
 #[derive(Parser)]
 struct Options {
-    /// No episode begins after that many minutes.
+    /// Begin no episode after this many minutes.
     #[arg(long, env = "CAMPAIGN_MINUTES", default_value = "30", value_parser = minutes)]
     minutes: Duration,
-    /// Where every choice comes from; random unless given.
+    /// The seed of all choices; random by default.
     #[arg(long)]
     seed: Option<u64>,
-    /// One fault alone: kill, checkpoint, steps, behind, failover, async, restore, dump, upgrade, alter, template or clients.
+    /// Only this fault: kill, checkpoint, steps, behind, failover, async, restore, dump, upgrade, alter, template or
+    /// clients.
     #[arg(long, value_parser = fault)]
     fault: Option<&'static Fault>,
     /// The number of the first episode, to repeat one that failed.
     #[arg(long, default_value_t = 0)]
     episode: u64,
-    /// How often each fault is to happen; the table in docs/proof.md has the usual numbers.
+    /// How many rounds of each fault; the table in docs/proof.md has the defaults.
     #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
     rounds: Option<i32>,
-    /// How often each fault happens in the short form, instead.
+    /// Run as many rounds as the short form.
     #[arg(long, conflicts_with = "rounds")]
     short: bool,
-    /// Where to write the table: a Markdown file with a place for it.
+    /// The Markdown file, with a place for the table, to write it into.
     #[arg(long, requires = "revision")]
     record: Option<PathBuf>,
-    /// What is recorded as tried: a version or a commit of pg_snowflake.
+    /// The version or commit of pg_snowflake to record.
     #[arg(long)]
     revision: Option<String>,
 }
 
 fn minutes(text: &str) -> Result<Duration, String> {
-    let minutes: f64 = text.parse().map_err(|_| "this is no number")?;
+    let minutes: f64 = text.parse().map_err(|_| "not a number")?;
     Duration::try_from_secs_f64(minutes * 60.0).map_err(|error| error.to_string())
 }
 
 fn fault(name: &str) -> Result<&'static Fault, String> {
     Fault::named(name).ok_or_else(|| {
         format!(
-            "there are: {}",
+            "choose from: {}",
             FAULTS.iter().map(|fault| fault.name).collect::<Vec<_>>().join(", ")
         )
     })
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
     });
     println!("\n{report}");
     if !report.is_complete() {
-        println!("Not all of it was done, so it is no record: give it more minutes.");
+        println!("The campaign did not finish, so it is not recorded. Allow more minutes.");
     } else if let (Some(file), Some(revision)) = (&options.record, &options.revision) {
         record(file, "campaign", &format!("{} {report}", circumstances(revision)));
     }

@@ -14,7 +14,7 @@ const IDS_PER_ROUND: u64 = 1_000_000;
 /// 64 clients take ids from sequences with CACHE 1 and CACHE 64, one by one, in batches and with plain
 /// `nextval`.
 pub fn many(episode: &mut Episode) -> Tally {
-    // Twice as many as there are: those of the last round may still be leaving.
+    // Twice as many as there are clients, since those of the last round may still be disconnecting.
     let cluster = Cluster::builder().setting("max_connections", "200").start();
     prepare(&cluster, Lead::None);
     let mut crew = [Role::Sharing; CLIENTS];
@@ -22,8 +22,8 @@ pub fn many(episode: &mut Episode) -> Tally {
     let mut ledger = Ledger::default();
     for round in 0..episode.rounds {
         let load = Load::start(&cluster, &mut episode.rng, round * 100, &crew);
-        load.wait_until_given(IDS_PER_ROUND);
-        ledger.close_era(&load.stop(), Promise::Given);
+        load.wait_until_returned(IDS_PER_ROUND);
+        ledger.close_era(&load.stop(), Promise::Returned);
     }
     ledger.tally()
 }

@@ -13,9 +13,9 @@ const CREW: [Role; 4] = [Role::Sharing, Role::Sharing, Role::Lone, Role::Resetti
 /// How many steps a session sees in its life.
 const STEPS_PER_LOAD: i32 = 5;
 
-/// Steps the clock back and forth under load. No server is lost, so all that is given counts.
+/// Steps the clock back and forth under load. No server is lost, so all returned ids count.
 pub fn steps(episode: &mut Episode) -> Tally {
-    // Where the permitted lead is short, a long step forward would leave nothing to see but refusals.
+    // With a short permitted lead, a long step forward would leave only refusals.
     let (max_lead, furthest_ahead) = episode.alternate(("2d", DAY), ("100ms", 1.0));
     let cluster =
         Cluster::builder().setting("pg_snowflake.max_lead", max_lead).fake_clock().start();
@@ -34,12 +34,12 @@ pub fn steps(episode: &mut Episode) -> Tally {
         episode.sleep_ms(5..40);
         let mut journals = load.stop();
         journals.push(probe.journal);
-        ledger.close_era(&journals, Promise::Given);
+        ledger.close_era(&journals, Promise::Returned);
     }
     ledger.tally()
 }
 
-/// Of three steps one sets the clock right.
+/// One step in three corrects the clock.
 fn random_offset(episode: &mut Episode, furthest_ahead: f64) -> f64 {
     match episode.rng.u8(0..3) {
         0 => 0.0,
@@ -48,8 +48,8 @@ fn random_offset(episode: &mut Episode, furthest_ahead: f64) -> f64 {
     }
 }
 
-/// Takes an id before and after a step. Calls of a sequence are served one after the other, so the first is
-/// above all that was given before it, and the second has to be above the first.
+/// Takes an id before and after a step. Calls on a sequence are served one after the other, so the first is above all
+/// that were returned before it, and the second must be above the first.
 struct Probe {
     client: Client,
     journal: Journal,

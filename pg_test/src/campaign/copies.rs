@@ -1,4 +1,4 @@
-//! A server goes on elsewhere: from a base backup, a dump, or as another major version.
+//! A server that continues elsewhere: from a base backup, a dump, or as another major version.
 
 use crate::campaign::Tally;
 use crate::campaign::episode::{self, Episode};
@@ -48,7 +48,7 @@ fn wait_until_archived(client: &mut Client, segment: &str) {
     wait_for(client, &is_archived, &format!("{segment} is archived"));
 }
 
-/// Dumps a database under load and restores it on another server, which goes on in its stead.
+/// Dumps a database under load and restores it on another server, which continues in its place.
 pub fn dump_and_restore(episode: &mut Episode) -> Tally {
     let mut tally = Tally::default();
     for _ in 0..episode.rounds {

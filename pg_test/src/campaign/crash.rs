@@ -1,4 +1,4 @@
-//! Faults that end the server without a word: killed, stopped in a checkpoint, back with an earlier clock.
+//! Faults that end the server abruptly: killed, stopped in a checkpoint, restarted with an earlier clock.
 
 use crate::campaign::episode::{self, Episode};
 use crate::campaign::journal::Journal;
@@ -18,7 +18,7 @@ pub fn kill(episode: &mut Episode) -> Tally {
     for round in 0..episode.rounds {
         let load = match round % 3 {
             0 => load_with_a_checkpoint(&cluster, episode, round),
-            // Nobody else is there who would flush its WAL.
+            // No other session flushes its WAL.
             1 => Load::of_one_id(&cluster, round * 100),
             _ => {
                 let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
@@ -42,7 +42,7 @@ pub fn kill(episode: &mut Episode) -> Tally {
     episode.last_era(&cluster, ledger, promise)
 }
 
-/// Recovery starts at the last checkpoint: what was logged before it does not cover what is taken after it.
+/// Recovery starts at the last checkpoint: a record before it does not cover ids that are taken after it.
 fn load_with_a_checkpoint(cluster: &Cluster, episode: &mut Episode, round: i32) -> Load {
     let load = Load::start(cluster, &mut episode.rng, round * 100, &CREW);
     episode.sleep_ms(5..100);
@@ -71,15 +71,15 @@ pub fn stop_in_checkpoint(episode: &mut Episode) -> Tally {
     let mut stopped_in_checkpoint = 0;
     let mut era = 0;
     while stopped_in_checkpoint < episode.rounds {
-        assert!(era < 10 * episode.rounds, "most checkpoints are over too soon");
+        assert!(era < 10 * episode.rounds, "most checkpoints end too soon");
         let load = load_with_a_checkpoint(&cluster, episode, era);
         era += 1;
         let mut client = cluster.connect();
         client.batch_execute(&format!("DROP TABLE IF EXISTS filler; {fill}")).expect("a superuser");
         let before = cluster.log().len();
         let has_begun = || cluster.log()[before..].contains("checkpoint starting");
-        // A spread checkpoint: it rests after each page, for 100 ms as a rule. With these pages it takes minutes, so that it
-        // goes on when it is stopped, however late that is.
+        // A spread checkpoint sleeps after each page, usually for 100 ms. With these pages it takes minutes, so it is
+        // still running when the server is stopped, however late that is.
         let backup = spawn(move || drop(client.execute("SELECT pg_backup_start('x', false)", &[])));
         assert!(comes_true(has_begun), "no checkpoint begins");
         episode.sleep_ms(1..150);
@@ -95,9 +95,9 @@ pub fn stop_in_checkpoint(episode: &mut Episode) -> Tally {
     episode.last_era(&cluster, ledger, promise)
 }
 
-/// Kills the server, which comes back with a clock that is behind by up to a day.
+/// Kills the server, which restarts with a clock that is behind by up to a day.
 pub fn clock_behind_after_crash(episode: &mut Episode) -> Tally {
-    // What was given and not committed may be in no WAL, and this clock does not stand above it.
+    // Ids that were returned and not committed may be in no WAL, and this clock may not be above them.
     let promise = Promise::Committed;
     let mut cluster =
         Cluster::builder().setting("pg_snowflake.max_lead", "2d").fake_clock().start();
@@ -111,7 +111,7 @@ pub fn clock_behind_after_crash(episode: &mut Episode) -> Tally {
         cluster.set_clock(-episode.step_seconds(DAY));
         cluster.start();
         close_era(&cluster, &mut ledger, &journals, promise);
-        // Half of the crashes meet a clock that was right again in between.
+        // Half of the crashes happen after the clock was corrected in between.
         if episode.rng.bool() {
             cluster.set_clock(0.0);
         }
@@ -119,11 +119,11 @@ pub fn clock_behind_after_crash(episode: &mut Episode) -> Tally {
     episode.last_era(&cluster, ledger, promise)
 }
 
-/// Takes note of what was given until the fault, and checks that the server kept what it had acknowledged.
+/// Enters what was returned until the fault, and checks that the server kept what it had acknowledged.
 pub fn close_era(cluster: &Cluster, ledger: &mut Ledger, journals: &[Journal], promise: Promise) {
     episode::assert_kept(cluster, journals);
     ledger.close_era(journals, promise);
-    if promise == Promise::Given {
+    if promise == Promise::Returned {
         ledger.close_era(&[episode::let_the_clock_pass(cluster, journals)], promise);
     }
 }

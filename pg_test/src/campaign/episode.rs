@@ -1,4 +1,4 @@
-//! One server's life in the campaign, and the chances that befall it.
+//! One server's life in the campaign, and its random choices.
 
 use crate::Cluster;
 use crate::campaign::Tally;
@@ -12,33 +12,33 @@ use std::ops::Range;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How many ids are taken after the last fault, at least.
+/// The least number of ids that are taken after the last fault.
 const LAST_ERA_IDS: u64 = 1000;
 
 /// Some rounds of one fault on one server, or one set of servers.
 pub struct Episode {
-    /// Where every chance comes from: the same seed gives the same choices, though never the same race.
+    /// The source of all choices: the same seed makes the same choices, but not the same race.
     pub rng: Rng,
-    /// How often the fault is to happen.
+    /// How often the fault happens.
     pub rounds: i32,
-    /// Which of two variants is next. Not left to chance, so that the shortest form has both.
+    /// Which of two variants is next. Not random, so that even the shortest form has both.
     pub is_second: bool,
 }
 
 impl Episode {
-    /// Half of the servers run with the clock, and all that was given counts; in the other half the clock plays
-    /// no part, and what a commit covers counts.
+    /// Half of the servers follow the clock, and all returned ids count. On the other half the clock has no effect, and
+    /// committed ids count.
     pub fn lead_and_promise(&mut self) -> (Lead, Promise) {
-        self.alternate((Lead::AnHour, Promise::Committed), (Lead::None, Promise::Given))
+        self.alternate((Lead::AnHour, Promise::Committed), (Lead::None, Promise::Returned))
     }
 
-    /// Each time the other of the two.
+    /// Alternates between the two.
     pub fn alternate<T>(&mut self, first: T, second: T) -> T {
         self.is_second = !self.is_second;
         if self.is_second { first } else { second }
     }
 
-    /// Load on the server that took over, and what it all comes to.
+    /// Runs the load on the server that took over, and returns the tally of the episode.
     pub fn go_on_elsewhere(
         &mut self,
         server: &Cluster,
@@ -47,19 +47,22 @@ impl Episode {
     ) -> Tally {
         let mut ledger = Ledger::default();
         ledger.close_era(journals, promise);
-        if promise == Promise::Given {
+        if promise == Promise::Returned {
             ledger.close_era(&[let_the_clock_pass(server, journals)], promise);
         }
         self.last_era(server, ledger, promise)
     }
 
-    /// Load after the last fault, and what it all comes to.
+    /// Runs the load after the last fault, and returns the tally of the episode.
     pub fn last_era(&mut self, server: &Cluster, mut ledger: Ledger, promise: Promise) -> Tally {
         let load = Load::start(server, &mut self.rng, i32::MAX - 100, &CREW);
-        load.wait_until_given(LAST_ERA_IDS);
+        load.wait_until_returned(LAST_ERA_IDS);
         let journals = load.stop();
-        let given: usize = journals.iter().map(|journal| journal.given.len()).sum();
-        assert!(given >= LAST_ERA_IDS as usize, "after the last fault there are ids no more");
+        let returned: usize = journals.iter().map(|journal| journal.returned.len()).sum();
+        assert!(
+            returned >= LAST_ERA_IDS as usize,
+            "the server returns no ids after the last fault"
+        );
         ledger.close_era(&journals, promise);
         ledger.tally()
     }
@@ -76,8 +79,8 @@ impl Episode {
     }
 }
 
-/// Asserts that the server has every commit that it acknowledged. Where it has not, the harness or the server
-/// is at fault, and nothing can be said of ids.
+/// Asserts that the server has every commit that it acknowledged. If it has not, the harness or the server is wrong, and
+/// nothing can be concluded about ids.
 pub fn assert_kept(cluster: &Cluster, journals: &[Journal]) {
     let marks = marks(&mut cluster.connect());
     for &Journal { worker, marked, .. } in journals {
@@ -86,11 +89,11 @@ pub fn assert_kept(cluster: &Cluster, journals: &[Journal]) {
     }
 }
 
-/// Waits until the server's clock has passed all that was given, and moves the sequences there: plain `nextval`
-/// counts on from where a sequence stands and does not look at the clock. Gives what it took.
+/// Waits until the server's clock has passed all returned ids, and moves the sequences there: plain `nextval` counts on
+/// from the sequence's position and ignores the clock. Returns what it took.
 pub fn let_the_clock_pass(cluster: &Cluster, journals: &[Journal]) -> Journal {
-    let given = journals.iter().flat_map(|journal| &journal.given);
-    let highest = given.map(|entry| entry.counter).max().unwrap_or(0);
+    let returned = journals.iter().flat_map(|journal| &journal.returned);
+    let highest = returned.map(|entry| entry.counter).max().unwrap_or(0);
     let mut client = cluster.connect();
     while first_counter_at(clock_of(&mut client)) <= highest {
         sleep(Duration::from_millis(5));
@@ -110,7 +113,7 @@ fn clock_of(client: &mut Client) -> i64 {
     client.query_one(query, &[]).expect("a server has a clock").get(0)
 }
 
-/// What the marks of a server that lost some of its history say was committed.
+/// Limits the journals to what is committed according to the marks of a server that lost part of its history.
 pub fn cut_to_marks(cluster: &Cluster, journals: &mut [Journal]) {
     let marks = marks(&mut cluster.connect());
     for journal in journals {

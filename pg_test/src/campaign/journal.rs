@@ -1,4 +1,4 @@
-//! What clients were given, and whether any of it came twice.
+//! The ids that each client got.
 
 use crate::id::{counter, split};
 use postgres::Client;
@@ -7,8 +7,8 @@ use std::collections::HashMap;
 /// The shard of the campaign's ids.
 pub const SHARD: i64 = 5;
 
-/// The sequences of a campaign. A plain `nextval` gives a counter and `snowflake_nextval` an id of the same
-/// sequence, so what is compared are counters.
+/// The sequences of a campaign. Plain `nextval` returns a counter and `snowflake_nextval` an id of the same sequence, so
+/// counters are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sequence {
     /// CACHE 1, used by every worker.
@@ -17,7 +17,7 @@ pub enum Sequence {
     Cached,
     /// CACHE 1, used by one session alone.
     Lone,
-    /// CACHE 1, used by one session alone, which sets it back again and again.
+    /// CACHE 1, used by one session alone, which resets it again and again.
     Reset,
 }
 
@@ -37,9 +37,9 @@ impl Sequence {
     }
 }
 
-/// Whose function a counter came from. Each has a cache of its own.
+/// Whose function returned a counter. Each has its own cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Giver {
+pub enum Source {
     /// One of ours.
     Extension,
     /// Plain `nextval`.
@@ -53,19 +53,19 @@ pub struct Entry {
     pub sequence: Sequence,
     /// The counter.
     pub counter: i64,
-    /// Who gave it.
-    pub giver: Giver,
+    /// Whose function returned it.
+    pub source: Source,
 }
 
-/// What one worker was given between two faults, in the order in which it came.
+/// The ids that one worker got between two faults, in order.
 pub struct Journal {
-    /// Which worker: a number that no other journal of the same server has.
+    /// The number of the worker, unique among the journals of a server.
     pub worker: i32,
-    /// What it was given.
-    pub given: Vec<Entry>,
-    /// How many of the first of `given` are committed: docs/proof.md says what that is.
+    /// What it got.
+    pub returned: Vec<Entry>,
+    /// How many entries of `returned`, from the first, are committed in the sense of docs/proof.md.
     pub committed: usize,
-    /// How many of the first of `given` the worker's last acknowledged mark covers.
+    /// How many entries of `returned`, from the first, the worker's last acknowledged mark covers.
     pub marked: usize,
     /// Calls that were refused because the sequence was too far ahead of the clock.
     pub refused: usize,
@@ -74,29 +74,29 @@ pub struct Journal {
 impl Journal {
     /// An empty journal.
     pub fn new(worker: i32) -> Self {
-        Journal { worker, given: Vec::new(), committed: 0, marked: 0, refused: 0 }
+        Journal { worker, returned: Vec::new(), committed: 0, marked: 0, refused: 0 }
     }
 
     /// Enters an id.
     pub fn enter_id(&mut self, sequence: Sequence, id: i64) {
         assert_eq!(split(id).shard, SHARD, "{id}");
-        self.given.push(Entry { sequence, counter: counter(id), giver: Giver::Extension });
+        self.returned.push(Entry { sequence, counter: counter(id), source: Source::Extension });
     }
 
-    /// Enters what plain `nextval` gave.
+    /// Enters a value of plain `nextval`.
     pub fn enter_counter(&mut self, sequence: Sequence, counter: i64) {
-        self.given.push(Entry { sequence, counter, giver: Giver::Core });
+        self.returned.push(Entry { sequence, counter, source: Source::Core });
     }
 }
 
-/// How many ids of each worker the server's own table says were given before the worker's last commit.
+/// How many ids each worker had got before its last commit, according to the server's own table.
 pub fn marks(client: &mut Client) -> HashMap<i32, usize> {
     let rows = client
-        .query("SELECT worker, max(given) FROM marks GROUP BY worker", &[])
+        .query("SELECT worker, max(returned) FROM marks GROUP BY worker", &[])
         .expect("the marks can be read");
     let mark = |row: &postgres::Row| {
-        let given: i64 = row.get(1);
-        (row.get(0), usize::try_from(given).expect("a number of ids"))
+        let returned: i64 = row.get(1);
+        (row.get(0), usize::try_from(returned).expect("a number of ids"))
     };
     rows.iter().map(mark).collect()
 }

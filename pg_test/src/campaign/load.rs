@@ -1,5 +1,4 @@
-//! Workers that take ids in every way there is, over real connections, until they are told to stop or lose
-//! the server.
+//! Workers that take ids in every possible way, over real connections, until they are stopped or lose the server.
 
 use crate::Cluster;
 use crate::campaign::journal::{Journal, SHARD, Sequence};
@@ -14,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::Duration;
 
-/// What a worker's session calls itself.
+/// The application name of a worker's session.
 pub const WORKER: &str = "worker";
 
 /// Whether the clock can hide a counter that falls back.
@@ -22,11 +21,11 @@ pub const WORKER: &str = "worker";
 pub enum Lead {
     /// The sequences follow the clock, as they do in use.
     None,
-    /// The sequences are an hour ahead of the clock, so that it plays no part.
+    /// The sequences are an hour ahead of the clock, so that it has no effect.
     AnHour,
 }
 
-/// Creates the sequences, and the table in which workers write how many ids they were given.
+/// Creates the sequences, and the table in which workers record how many ids they have got.
 pub fn prepare(cluster: &Cluster, lead: Lead) {
     let mut client = cluster.connect();
     client
@@ -35,7 +34,7 @@ pub fn prepare(cluster: &Cluster, lead: Lead) {
              CREATE SEQUENCE cached CACHE 64;
              CREATE SEQUENCE lone;
              CREATE SEQUENCE reset;
-             CREATE TABLE marks (worker int, given bigint)",
+             CREATE TABLE marks (worker int, returned bigint)",
         )
         .expect("a new database");
     permit(cluster, lead);
@@ -49,7 +48,7 @@ pub fn prepare(cluster: &Cluster, lead: Lead) {
     }
 }
 
-/// Permits that lead to the sessions to come.
+/// Permits that lead for future sessions.
 pub fn permit(cluster: &Cluster, lead: Lead) {
     if lead == Lead::AnHour {
         cluster
@@ -66,18 +65,18 @@ pub enum Role {
     Sharing,
     /// Takes ids from a sequence that nobody else uses, each time in a transaction of its own.
     Lone,
-    /// The same, and sets its sequence back now and then.
+    /// The same, and resets its sequence now and then.
     Resetting,
 }
 
-/// The crew of most faults.
+/// The roles for most faults.
 pub const CREW: [Role; 5] =
     [Role::Sharing, Role::Sharing, Role::Sharing, Role::Sharing, Role::Lone];
 
-/// Workers at work.
+/// Running workers.
 pub struct Load {
     stop: Arc<AtomicBool>,
-    given: Arc<AtomicU64>,
+    returned: Arc<AtomicU64>,
     workers: Vec<JoinHandle<Journal>>,
 }
 
@@ -85,7 +84,7 @@ impl Load {
     /// Starts a worker for each of these roles. `first_worker` is the number of the first; no two workers of a
     /// server's history may have the same.
     pub fn start(cluster: &Cluster, rng: &mut Rng, first_worker: i32, crew: &[Role]) -> Self {
-        let mut load = Load { stop: Arc::default(), given: Arc::default(), workers: Vec::new() };
+        let mut load = Load { stop: Arc::default(), returned: Arc::default(), workers: Vec::new() };
         for (number, &role) in (first_worker..).zip(crew) {
             let worker = Worker {
                 session: Session::new(cluster.connect()),
@@ -93,20 +92,20 @@ impl Load {
                 role,
                 journal: Journal::new(number),
             };
-            let (stop, given) = (Arc::clone(&load.stop), Arc::clone(&load.given));
-            load.workers.push(spawn(move || worker.work(&stop, &given)));
+            let (stop, returned) = (Arc::clone(&load.stop), Arc::clone(&load.returned));
+            load.workers.push(spawn(move || worker.work(&stop, &returned)));
         }
         load
     }
 
-    /// A session that was given its first id just now, and takes no more.
+    /// A session that has just got its first id, and takes no more.
     pub fn of_one_id(cluster: &Cluster, worker: i32) -> Self {
         let mut session = Session::new(cluster.connect());
         let mut journal = Journal::new(worker);
         session
             .take(&mut journal, Sequence::Lone, Way::OneByOne, 1)
             .expect("the sequence is not too far ahead");
-        journal.committed = journal.given.len();
+        journal.committed = journal.returned.len();
         let worker = spawn(move || {
             // Until the server is gone, so that there is a backend to kill.
             while session.client.is_valid(PATIENCE).is_ok() {
@@ -114,25 +113,25 @@ impl Load {
             }
             journal
         });
-        Load { stop: Arc::default(), given: Arc::default(), workers: vec![worker] }
+        Load { stop: Arc::default(), returned: Arc::default(), workers: vec![worker] }
     }
 
-    /// Waits until the workers have been given that many ids, or are gone.
-    pub fn wait_until_given(&self, ids: u64) {
-        while self.given.load(Ordering::Relaxed) < ids
+    /// Waits until the workers have got this many ids, or are gone.
+    pub fn wait_until_returned(&self, ids: u64) {
+        while self.returned.load(Ordering::Relaxed) < ids
             && !self.workers.iter().all(JoinHandle::is_finished)
         {
             sleep(Duration::from_millis(5));
         }
     }
 
-    /// Lets the workers finish what they are at, and gives what they were given.
+    /// Lets the workers finish their current call, and returns what they got.
     pub fn stop(self) -> Vec<Journal> {
         self.stop.store(true, Ordering::Relaxed);
         self.lost()
     }
 
-    /// What the workers were given until they lost the server.
+    /// What the workers got until they lost the server.
     pub fn lost(self) -> Vec<Journal> {
         self.workers.into_iter().map(|worker| worker.join().expect("a worker")).collect()
     }
@@ -147,7 +146,7 @@ struct Lost;
 enum Way {
     OneByOne,
     Batch,
-    /// Core's function gives the counter itself.
+    /// Core's function returns the counter itself.
     Core,
 }
 
@@ -184,7 +183,7 @@ impl Session {
         Session { client, ways, mark }
     }
 
-    /// Enters every id as it arrives, whatever becomes of the statement.
+    /// Enters every id as it arrives, even if the statement then fails.
     fn take(
         &mut self,
         journal: &mut Journal,
@@ -204,10 +203,10 @@ impl Session {
         Ok(())
     }
 
-    /// Writes down how many ids the worker was given, in the current transaction or one of its own.
+    /// Records how many ids the worker has got, in the current transaction or one of its own.
     fn mark(&mut self, journal: &Journal) -> Result<(), Error> {
-        let given = i64::try_from(journal.given.len()).expect("a number of ids");
-        self.client.execute(&self.mark, &[&journal.worker, &given]).map(drop)
+        let returned = i64::try_from(journal.returned.len()).expect("a number of ids");
+        self.client.execute(&self.mark, &[&journal.worker, &returned]).map(drop)
     }
 }
 
@@ -219,15 +218,15 @@ struct Worker {
 }
 
 impl Worker {
-    fn work(mut self, stop: &AtomicBool, given: &AtomicU64) -> Journal {
+    fn work(mut self, stop: &AtomicBool, returned: &AtomicU64) -> Journal {
         while !stop.load(Ordering::Relaxed) {
-            let before = self.journal.given.len();
+            let before = self.journal.returned.len();
             let outcome = match self.role {
                 Role::Sharing => self.transaction(),
                 Role::Lone => self.take_alone(Sequence::Lone),
                 Role::Resetting => self.reset_and_take(),
             };
-            given.fetch_add((self.journal.given.len() - before) as u64, Ordering::Relaxed);
+            returned.fetch_add((self.journal.returned.len() - before) as u64, Ordering::Relaxed);
             if outcome.or_else(|error| self.go_on_after(&error)) == Err(Lost) {
                 break;
             }
@@ -235,7 +234,7 @@ impl Worker {
         self.journal
     }
 
-    /// Some ids in a transaction, which then commits with a mark, commits without having written, or aborts.
+    /// Takes some ids in a transaction, which then commits with a mark, commits without a write, or aborts.
     fn transaction(&mut self) -> Result<(), Error> {
         let Worker { session, rng, journal, .. } = self;
         session.client.batch_execute("BEGIN")?;
@@ -248,7 +247,7 @@ impl Worker {
             0..6 => {
                 session.mark(journal)?;
                 session.client.batch_execute("COMMIT")?;
-                journal.committed = journal.given.len();
+                journal.committed = journal.returned.len();
                 journal.marked = journal.committed;
                 Ok(())
             }
@@ -257,14 +256,14 @@ impl Worker {
         }
     }
 
-    /// Some ids in a statement of its own, from a sequence that nobody else uses. What covers them was logged
-    /// by this very statement or by an earlier one, and is flushed in both cases.
+    /// Takes some ids in a separate statement, from a sequence that nobody else uses. The record that covers them was
+    /// logged by this statement or an earlier one, and is flushed in both cases.
     fn take_alone(&mut self, sequence: Sequence) -> Result<(), Error> {
         let Worker { session, rng, journal, .. } = self;
         let (way, count) = random_take(rng);
         session.take(journal, sequence, way, count)?;
-        journal.committed = journal.given.len();
-        // Seldom: the commit of a row flushes WAL, and this worker is here to show that none is needed.
+        journal.committed = journal.returned.len();
+        // Rarely: the commit of a row flushes WAL, and this worker is here to show that none is needed.
         if rng.u8(0..20) == 0 {
             session.mark(journal)?;
             journal.marked = journal.committed;
@@ -278,12 +277,12 @@ impl Worker {
             1 => self.session.client.batch_execute("SELECT setval('reset', 1)")?,
             _ => {}
         }
-        // Core's nextval knows no guard: it counts on from 1.
+        // Core's nextval has no guard: it counts on from 1.
         let (_, count) = random_take(&mut self.rng);
         self.session.take(&mut self.journal, Sequence::Reset, Way::Batch, count)
     }
 
-    /// Goes on after a refusal for the clock's sake, and ends when the server is gone.
+    /// Continues after a refusal because of the clock, and ends when the server is gone.
     fn go_on_after(&mut self, error: &Error) -> Result<(), Lost> {
         match error.code().map(|code| code.code()) {
             Some("55000") if is_too_far_ahead(error) => {
@@ -307,7 +306,7 @@ pub fn is_too_far_ahead(error: &Error) -> bool {
     })
 }
 
-/// Mostly a few ids; at times so many that the sequence runs ahead of the clock, or past what a WAL record covers.
+/// Usually a few ids; sometimes so many that the sequence runs ahead of the clock, or past what a WAL record covers.
 fn random_take(rng: &mut Rng) -> (Way, i32) {
     let way = Way::ALL[rng.usize(0..Way::ALL.len())];
     let count = match rng.u16(0..1000) {

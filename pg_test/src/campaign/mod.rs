@@ -1,9 +1,8 @@
-//! The campaign: faults, many times each, on real servers under load, and what clients were given through all
-//! of them. Nothing may come twice.
+//! The fault campaign: each fault many times, on real servers under load. No id may be returned twice.
 //!
-//! The load (`load`) takes ids in every way and writes down each one that reaches a client (`journal`), committed
-//! or not; the ledger finds what came twice. The faults are in a module each for crashes, clocks, standbys, copies,
-//! storage and crowds. The campaign runs them side by side within a time budget ([`run()`]).
+//! The load (`load`) takes ids in every way and records each one that reaches a client (`journal`), committed or not. The
+//! ledger finds repeats. The faults have a module each for crashes, clocks, standbys, copies, storage and many clients. The
+//! campaign runs them in parallel within a time budget ([`run()`]).
 
 mod clients;
 mod clock;
@@ -25,10 +24,10 @@ use crate::installation;
 use episode::Episode;
 use std::ops::AddAssign;
 
-/// A day in seconds: the longest step of a clock.
+/// A day in seconds: the longest clock step.
 const DAY: f64 = 86_400.0;
 
-/// Something that happens to a server. docs/proof.md says what is promised of ids all the same.
+/// A fault of a server. docs/proof.md says which ids are guaranteed despite it.
 pub struct Fault {
     /// Its name on the command line.
     pub name: &'static str,
@@ -149,28 +148,28 @@ impl Fault {
         FAULTS.iter().find(|fault| fault.name == name)
     }
 
-    /// What the fault needs and this machine has not, if so.
+    /// What the fault needs and this machine lacks, if anything.
     pub fn left_out(&self) -> Option<&'static str> {
         (self.name == "upgrade" && installation::next_bindir().is_none())
             .then_some("later major version of the same origin")
     }
 }
 
-/// What some rounds of a fault came to.
+/// The result of some rounds of a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Ids that reached a client.
-    pub given: u64,
-    /// Of these, the ones that are promised never to come again.
+    pub returned: u64,
+    /// Of these, the ones that are promised never to be returned again.
     pub promised: u64,
-    /// How often a promised one was given once more. Must be 0.
+    /// How often a promised one was returned again. Must be 0.
     pub repeats: u64,
     /// Ids that are not above what was committed before the fault, or not above the session's last from the
     /// same sequence. Must be 0.
     pub out_of_order: u64,
-    /// How often one that is not promised was given once more.
+    /// How often one that is not promised was returned again.
     pub repeats_unpromised: u64,
-    /// Calls that were refused since the sequence was too far ahead of the clock.
+    /// Calls that were refused because the sequence was too far ahead of the clock.
     pub refused: u64,
 }
 
@@ -183,7 +182,7 @@ impl Tally {
 
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
-        self.given += other.given;
+        self.returned += other.returned;
         self.promised += other.promised;
         self.repeats += other.repeats;
         self.out_of_order += other.out_of_order;

@@ -1,4 +1,4 @@
-//! The campaign's progress, and the table that it ends with.
+//! The campaign's progress and its final table.
 
 use crate::campaign::run::{Outcome, Plan, Turn};
 use crate::campaign::{Fault, Tally};
@@ -7,22 +7,22 @@ use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::time::{Duration, Instant};
 
-/// How often the progress is told.
+/// How often progress is reported.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// What the faults came to so far.
+/// The results of the faults so far.
 pub struct Report {
     seed: u64,
     first_episode: u64,
     rows: Vec<Row>,
     started: Instant,
-    last_told: Instant,
+    last_reported: Instant,
 }
 
 struct Row {
     fault: &'static Fault,
     wanted: i32,
-    /// Rounds that are done or under way.
+    /// Rounds that are done or running.
     begun: i32,
     done: i32,
     episodes: u64,
@@ -34,7 +34,7 @@ struct Row {
 }
 
 impl Row {
-    /// How often the fault happened, and in how many episodes something was wrong.
+    /// How often the fault happened, and how many episodes were wrong.
     fn times(&self) -> String {
         let mut times = self.done.to_string();
         if self.done != self.wanted {
@@ -71,10 +71,10 @@ impl Report {
         println!("seed {}", plan.seed);
         let now = Instant::now();
         let Plan { seed, first_episode, .. } = *plan;
-        Report { seed, first_episode, rows, started: now, last_told: now }
+        Report { seed, first_episode, rows, started: now, last_reported: now }
     }
 
-    /// An episode of the fault that is furthest from its end, so that a short budget serves all alike.
+    /// An episode of the fault with the smallest part done, so that a short budget serves all faults equally.
     pub(super) fn next_turn(&mut self) -> Option<Turn> {
         let share = |row: &Row| f64::from(row.begun) / f64::from(row.wanted);
         let row = self
@@ -106,8 +106,8 @@ impl Report {
                 println!("FAILED, see above\n  again: {}", turn.reproduce(self.seed));
             }
         }
-        if self.last_told.elapsed() > INTERVAL {
-            self.last_told = Instant::now();
+        if self.last_reported.elapsed() > INTERVAL {
+            self.last_reported = Instant::now();
             println!("{}", self.progress());
         }
     }
@@ -117,7 +117,7 @@ impl Report {
         self.rows.iter().all(|row| row.broken == 0 && row.failed == 0)
     }
 
-    /// Whether every fault happened as often as it was to.
+    /// Whether every fault happened as often as planned.
     pub fn is_complete(&self) -> bool {
         self.rows.iter().all(|row| row.done == row.wanted || row.fault.left_out().is_some())
     }
@@ -132,7 +132,7 @@ impl Report {
         format!(
             "{:4.1} min: {} ids returned, {} repeats; {}",
             self.started.elapsed().as_secs_f64() / 60.0,
-            total.given,
+            total.returned,
             total.repeats,
             rounds.join(", ")
         )
@@ -172,7 +172,7 @@ impl Display for Report {
 
 fn line(f: &mut Formatter, title: &str, times: &str, tally: &Tally) -> fmt::Result {
     let figures = [
-        tally.given,
+        tally.returned,
         tally.promised,
         tally.repeats,
         tally.out_of_order,

@@ -1,4 +1,4 @@
-//! Runs episodes of many faults side by side, within a time budget.
+//! Runs episodes of many faults in parallel, within a time budget.
 
 use crate::campaign::episode::Episode;
 use crate::campaign::report::Report;
@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 
 /// What to run.
 pub struct Plan {
-    /// The faults, with how often each is to happen.
+    /// The faults, and how often each happens.
     pub faults: Vec<(&'static Fault, i32)>,
-    /// The seed that every choice comes from.
+    /// The seed of all choices.
     pub seed: u64,
     /// The number of each fault's first episode; above 0 to repeat a later one alone.
     pub first_episode: u64,
-    /// After how long to begin no more.
+    /// After this time, no episode begins.
     pub budget: Option<Duration>,
     /// How many episodes run at a time.
     pub at_a_time: usize,
 }
 
-/// Runs the plan, tells of its progress on standard output, and reports.
+/// Runs the plan, prints its progress to standard output, and returns the report.
 pub fn run(plan: &Plan) -> Report {
     let report = Mutex::new(Report::begin(plan));
     let deadline = plan.budget.map(|budget| Instant::now() + budget);
@@ -43,7 +43,7 @@ pub fn run(plan: &Plan) -> Report {
     report.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets go of the report before the turn is taken.
+/// Releases the report before the turn is taken.
 fn next_turn(report: &Mutex<Report>) -> Option<Turn> {
     lock(report).next_turn()
 }
@@ -55,7 +55,7 @@ fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
 /// The short form of one fault, for a test.
 ///
 /// # Panics
-/// Where a promise is broken. The output has the seed.
+/// If a promise is broken. The output has the seed.
 pub fn short_form(name: &str) {
     let fault = Fault::named(name).expect("a fault of the campaign");
     let report = run(&Plan {
@@ -77,11 +77,11 @@ pub(super) struct Turn {
     pub rounds: i32,
 }
 
-/// What became of an episode: `None` where the harness or a server failed.
+/// The result of an episode: `None` if the harness or a server failed.
 pub(super) type Outcome = Option<Tally>;
 
 impl Turn {
-    /// The command that makes the same choices once more.
+    /// The command that repeats its choices.
     pub fn reproduce(&self, seed: u64) -> String {
         let Turn { fault, episode, rounds } = self;
         format!(
@@ -94,11 +94,11 @@ impl Turn {
     fn take(&self, seed: u64) -> Outcome {
         let place = FAULTS.iter().position(|fault| fault.name == self.fault.name);
         let place = place.expect("a fault of the campaign") as u64;
-        // Apart from each other, so that no two episodes make the same choices.
+        // Different seeds, so that no two episodes make the same choices.
         let seed = seed ^ (place << 48) ^ (self.episode << 32);
         let is_second = self.episode % 2 == 1;
         let mut episode = Episode { rng: Rng::with_seed(seed), rounds: self.rounds, is_second };
-        // A panic has told its reason on standard error, with the server's log.
+        // The panic has printed its reason to standard error, with the server's log.
         catch_unwind(AssertUnwindSafe(|| (self.fault.episode)(&mut episode))).ok()
     }
 }

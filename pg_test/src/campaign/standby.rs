@@ -7,7 +7,7 @@ use crate::campaign::ledger::Promise;
 use crate::campaign::load::{CREW, Load, prepare};
 use crate::wait::wait_for;
 
-/// A synchronous standby, whose clock is up to 2 seconds apart from the primary's.
+/// A synchronous standby, whose clock differs from the primary's by up to 2 seconds.
 pub fn synchronous(episode: &mut Episode) -> Tally {
     let mut tally = Tally::default();
     for _ in 0..episode.rounds {
@@ -25,7 +25,7 @@ pub fn synchronous(episode: &mut Episode) -> Tally {
     tally
 }
 
-/// An asynchronous standby, on a machine whose clock is right.
+/// An asynchronous standby, on a machine with a correct clock.
 pub fn asynchronous(episode: &mut Episode) -> Tally {
     let mut tally = Tally::default();
     for _ in 0..episode.rounds {

@@ -26,14 +26,14 @@ pub fn alter(episode: &mut Episode) -> Tally {
         let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
         let mut client = cluster.connect();
         episode.sleep_ms(5..50);
-        // Not left to chance, so that the shortest form has all of them.
+        // Not random, so that even the shortest form has all of them.
         let alteration = ALTERATIONS[round as usize % ALTERATIONS.len()];
         let sequence = ["shared", "cached", "lone"][episode.rng.usize(0..3)];
         for statements in alteration {
             let statements = statements.replace("{s}", sequence);
             client.batch_execute(&statements).expect("a superuser");
         }
-        // Not for long: the copied log_cnt is soon used up.
+        // Only briefly: the copied log_cnt is soon used up.
         episode.sleep_ms(1..20);
         cluster.kill_9();
         cluster.start();
@@ -42,7 +42,7 @@ pub fn alter(episode: &mut Episode) -> Tally {
     episode.last_era(&cluster, ledger, promise)
 }
 
-/// Copies the database, which nobody may use meanwhile; the load goes on in the copy, and the server is killed.
+/// Copies the database, which nobody may use meanwhile. The load continues in the copy, and the server is killed.
 pub fn template(episode: &mut Episode) -> Tally {
     let (lead, promise) = lead_and_promise(episode);
     let mut cluster = Cluster::new();
@@ -64,8 +64,8 @@ pub fn template(episode: &mut Episode) -> Tally {
     episode.last_era(&cluster, ledger, promise)
 }
 
-/// Copies the database of the load, and gives the copy its name. The original stays: to drop it makes a checkpoint,
-/// after which ids are logged again.
+/// Copies the database of the load, and renames the copy to its name. The original stays, because dropping it makes a
+/// checkpoint, after which ids are logged again.
 fn put_a_copy_in_place(cluster: &Cluster, round: i32) {
     let mut client = cluster.connect_to(SUPERUSER, "template1");
     for statement in [
@@ -80,5 +80,5 @@ fn put_a_copy_in_place(cluster: &Cluster, round: i32) {
 /// As for other faults, but without the values of plain `nextval`: until an id of ours is logged, nothing covers what it
 /// takes from a copy.
 fn lead_and_promise(episode: &mut Episode) -> (Lead, Promise) {
-    episode.alternate((Lead::AnHour, Promise::CommittedIds), (Lead::None, Promise::Given))
+    episode.alternate((Lead::AnHour, Promise::CommittedIds), (Lead::None, Promise::Returned))
 }

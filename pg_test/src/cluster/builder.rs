@@ -1,4 +1,4 @@
-//! A cluster to be.
+//! Building a cluster.
 
 use super::Cluster;
 use crate::installation;
@@ -7,17 +7,17 @@ use crate::installation;
 pub(super) const SETTINGS: [(&str, &str); 7] = [
     ("listen_addresses", ""),
     ("shared_buffers", "32MB"),
-    // The tests kill processes, never the machine, and what a process has written the kernel keeps.
+    // The tests kill processes, never the machine, and the kernel keeps what a process has written.
     ("fsync", "off"),
-    // On a slow machine these would come in the middle of a test, where on a fast one it is long over.
+    // On a slow machine these would happen in the middle of a test that is long over on a fast one.
     ("autovacuum", "off"),
     ("checkpoint_timeout", "1d"),
     ("log_line_prefix", "%m [%p] "),
-    // The documentation shows times in it.
+    // The time zone of the times in the documentation.
     ("timezone", "UTC"),
 ];
 
-/// A cluster to be: settings first, then [`Builder::start`].
+/// Builds a cluster: settings first, then [`Builder::start`].
 #[derive(Default)]
 pub struct Builder {
     settings: Vec<(String, String)>,
@@ -47,14 +47,14 @@ impl Builder {
         self
     }
 
-    /// Gives the server a host name of its own; see [`super::host_name::can_be_given`].
+    /// Gives the server its own host name; see [`super::host_name::can_be_set`].
     pub fn host_name(mut self, name: &str) -> Self {
         self.host_name = Some(name.to_owned());
         self
     }
 
-    /// Limits the stack of the server's processes, as `ulimit -s` does, to see at a small depth whether a recursion ends
-    /// in an error or in a crash.
+    /// Limits the stack of the server's processes, as `ulimit -s` does, so that even a shallow recursion shows whether
+    /// it ends in an error or a crash.
     pub fn stack(mut self, bytes: u64) -> Self {
         self.stack_bytes = Some(bytes);
         self
@@ -66,13 +66,13 @@ impl Builder {
         self
     }
 
-    /// Has the extension created from the install SQL of that released version; the library is the head's.
+    /// Creates the extension from the install SQL of that released version; the library is the head's.
     pub fn release(mut self, version: &str) -> Self {
         self.release = Some(version.to_owned());
         self
     }
 
-    /// Has what [`Builder::release`] creates updated to the head at once.
+    /// Updates what [`Builder::release`] creates to the head at once.
     pub fn updated(mut self) -> Self {
         self.is_updated = true;
         self

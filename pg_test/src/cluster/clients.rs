@@ -27,24 +27,24 @@ impl Cluster {
         self.config(role, SUPERUSER).options(options).connect(NoTls)
     }
 
-    /// A superuser's connection to a new database of that name, with the extension; one that is there is dropped.
+    /// A superuser's connection to a new database of that name, with the extension. An existing one is dropped.
     pub fn fresh_database(&self, name: &str) -> Client {
         let mut client = self.empty_database(name);
         self.create_extension(&mut client);
         client
     }
 
-    /// A superuser's connection to a new database of that name, restored from that dump; one that is there is dropped.
+    /// A superuser's connection to a new database of that name, restored from that dump. An existing one is dropped.
     ///
     /// # Panics
-    /// Where a statement of the dump fails.
+    /// If a statement of the dump fails.
     pub fn restored_database(&self, name: &str, dump: &str) -> Client {
         let client = self.empty_database(name);
         self.psql(name, dump);
         client
     }
 
-    /// A superuser's connection to a new database of that name with nothing in it; one that is there is dropped.
+    /// A superuser's connection to a new, empty database of that name. An existing one is dropped.
     pub fn empty_database(&self, name: &str) -> Client {
         let mut client = self.connect();
         for statement in [
@@ -71,10 +71,10 @@ impl Cluster {
         }
     }
 
-    /// Runs a script with psql in that database, stops at its first error, and gives what it printed.
+    /// Runs a script with psql in that database, stops at its first error, and returns what it printed.
     ///
     /// # Panics
-    /// Where a statement fails.
+    /// If a statement fails.
     pub fn psql(&self, database: &str, script: &str) -> String {
         let mut psql = self.client_command("psql", database);
         psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]);
@@ -82,16 +82,16 @@ impl Cluster {
         String::from_utf8(output).expect("psql prints UTF-8")
     }
 
-    /// What `pg_dump` writes for that database.
+    /// The output of `pg_dump` for that database.
     pub fn dump(&self, database: &str) -> String {
         let dump = installation::run(&mut self.client_command("pg_dump", database), b"");
         String::from_utf8(dump).expect("the dump is UTF-8")
     }
 
-    /// Runs a script with pgbench in that database, and gives what it printed.
+    /// Runs a script with pgbench in that database, and returns what it printed.
     ///
     /// # Panics
-    /// Where one of its clients fails.
+    /// If one of its clients fails.
     pub fn pgbench(&self, database: &str, options: &[String], script: &str) -> String {
         let mut pgbench = self.command("pgbench");
         pgbench.arg("--host").arg(self.dir.path());

@@ -7,7 +7,7 @@ use crate::wait::wait_for;
 use std::path::Path;
 
 impl Cluster {
-    /// A hot standby that streams from this server, with a clock of its own where this server has one.
+    /// A hot standby that streams from this server, with its own fake clock if this server has one.
     pub fn standby(&self) -> Self {
         let mut standby = self.base_backup_with(&["--write-recovery-conf"]);
         standby.start();
@@ -21,7 +21,7 @@ impl Cluster {
         standby
     }
 
-    /// A base backup of this server, which runs on meanwhile; not started.
+    /// A base backup of this server, which keeps running. The copy is not started.
     pub fn base_backup(&self) -> Self {
         self.base_backup_with(&[])
     }
@@ -53,13 +53,13 @@ impl Cluster {
         self.wait_until_it_writes();
     }
 
-    /// Makes this standby a primary, and waits until it is one.
+    /// Promotes this standby, and waits until it is a primary.
     pub fn promote(&self) {
         self.connect().execute("SELECT pg_promote(wait => false)", &[]).expect("a standby");
         self.wait_until_it_writes();
     }
 
-    /// Stops the server and moves its data to the installation with that `bindir`, by `pg_upgrade`; started.
+    /// Stops the server, moves its data to the installation with that `bindir` by `pg_upgrade`, and starts it.
     pub fn upgrade(mut self, bindir: &Path) -> Self {
         self.stop(Shutdown::Fast);
         let mut new = Cluster::stopped(false);

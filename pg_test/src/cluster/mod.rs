@@ -1,4 +1,4 @@
-//! A private server: started, killed, restarted, copied, and gone at the end of its test.
+//! A private server: started, killed, restarted, copied, and removed at the end of its test.
 
 mod builder;
 mod clients;
@@ -25,19 +25,19 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The superuser of every cluster, and the database that [`Cluster::connect`] goes to.
+/// The superuser of every cluster, and the database of [`Cluster::connect`].
 pub const SUPERUSER: &str = "postgres";
 
-/// What the log of a sound server never has, whatever a test does to it.
+/// What the log of a correct server never contains, whatever a test does to it.
 const SIGNS_OF_A_FAULT: [&str; 4] =
     ["PANIC:", "was terminated by signal", " leak: ", "resource was not closed"];
 
-/// How a server is told to stop.
+/// How a server is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
     /// Sessions are ended, and a checkpoint is written.
     Fast,
-    /// No checkpoint: the next start has to recover.
+    /// No checkpoint: the next start must recover.
     Immediate,
 }
 
@@ -52,21 +52,21 @@ impl Shutdown {
 
 /// A server in a temporary folder, reached over a unix socket in that folder.
 ///
-/// It belongs to the thread that starts it. When that thread ends, however it ends, the server stops: the
-/// thread's unwinding drops the cluster, and where the whole process is killed, the kernel tells the server.
+/// It belongs to the thread that starts it. When that thread ends, for any reason, the server stops: unwinding drops the
+/// cluster, and if the whole process is killed, the kernel signals the server.
 pub struct Cluster {
     dir: TempDir,
     bindir: PathBuf,
     postmaster: Option<Child>,
     has_fake_clock: bool,
-    /// The log tells of a backend that was killed, and it was the test that killed it.
+    /// The log reports a killed backend, and the test killed it.
     has_killed_a_backend: bool,
     is_watched: bool,
     stack_bytes: Option<u64>,
     host_name: Option<String>,
-    /// The released version of the extension's SQL; none is the head's.
+    /// The released version of the extension's SQL; `None` for the head's.
     release: Option<String>,
-    /// That SQL is brought to the head's by its upgrade scripts.
+    /// Whether the upgrade scripts bring that SQL to the head's.
     is_updated: bool,
 }
 
@@ -88,17 +88,17 @@ impl Cluster {
     }
 
     /// A running server with the extension in its database `postgres`.
-    #[allow(clippy::new_without_default, reason = "a server is no default value")]
+    #[allow(clippy::new_without_default, reason = "a server is not a default value")]
     pub fn new() -> Self {
         Self::builder().start()
     }
 
-    /// A server with settings of its own.
+    /// Builds a server with other settings.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Starts the server and waits until it takes connections, after recovery where there is one to do.
+    /// Starts the server and waits until it accepts connections, after recovery if needed.
     pub fn start(&mut self) {
         assert!(self.postmaster.is_none(), "the server is running");
         let log = self.log_file();
@@ -117,13 +117,13 @@ impl Cluster {
             clock::preload(&mut postgres, self.dir.path());
         }
         if let Some(name) = &self.host_name {
-            host_name::give(&mut postgres, name);
+            host_name::set(&mut postgres, name);
         }
         let stack_bytes = self.stack_bytes;
         // SAFETY: the closure makes system calls only and touches no memory of this process.
         unsafe {
-            // Rust changes the user id before it calls this, and the host name is given by then; the other way
-            // round the kernel would forget it.
+            // Rust has changed the user id before it calls this, and the host name is set by then. Otherwise the kernel
+            // would clear the parent-death signal.
             postgres.pre_exec(move || {
                 if let Some(bytes) = stack_bytes {
                     setrlimit(Resource::RLIMIT_STACK, bytes, bytes)?;
@@ -144,7 +144,7 @@ impl Cluster {
     /// Stops the server and waits until all of its processes are gone.
     pub fn stop(&mut self, how: Shutdown) {
         let mut postmaster = self.postmaster.take().expect("the server is running");
-        // The postmaster outlives its children, so its end is theirs.
+        // The postmaster outlives its children, so they have ended too.
         kill(pid_of(&postmaster), how.signal()).expect("the server can be signalled");
         postmaster.wait().expect("the server can be waited for");
     }
@@ -153,7 +153,7 @@ impl Cluster {
     pub fn kill_9(&mut self) {
         self.kill_postmaster_after(|children| {
             for &child in children {
-                // One that ended on its own just now is dead all the same.
+                // A process that has just ended by itself is dead too.
                 let _ = kill(child, Signal::SIGKILL);
             }
         });
@@ -167,7 +167,7 @@ impl Cluster {
     fn kill_postmaster_after(&mut self, first: impl FnOnce(&[Pid])) {
         let mut postmaster = self.postmaster.take().expect("the server is running");
         let pid = pid_of(&postmaster);
-        // Stopped first, so that it starts nothing between the listing and the killing.
+        // Stopped first, so that it starts no process between the listing and the killing.
         kill(pid, Signal::SIGSTOP).expect("the server can be stopped");
         waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("the server can be waited for");
         let children = children_of(pid);
@@ -177,8 +177,7 @@ impl Cluster {
         children.into_iter().for_each(wait_until_gone);
     }
 
-    /// Kills one backend, at which the postmaster ends all the others and recovers as after a crash; waits for
-    /// that.
+    /// Kills one backend. The postmaster then ends all the others and recovers as after a crash; waits for that.
     pub fn kill_backend(&mut self, pid: i32) {
         self.has_killed_a_backend = true;
         let restarts = self.restarts_in_log();
@@ -192,20 +191,20 @@ impl Cluster {
         self.log().matches("all server processes terminated; reinitializing").count()
     }
 
-    /// Stops the server, and gives what valgrind found in it since it was made; see [`Builder::watch_memory`].
+    /// Stops the server, and returns what valgrind found in it since it was created; see [`Builder::watch_memory`].
     pub fn memory_errors(mut self) -> Findings {
-        assert!(self.is_watched, "nobody watches the memory of this server");
+        assert!(self.is_watched, "this server does not run under valgrind");
         self.stop(Shutdown::Fast);
         Findings::read(self.dir.path())
     }
 
-    /// Sets the server's clock that many seconds off the true one; see [`Builder::fake_clock`].
+    /// Offsets the server's clock from the true one by this many seconds; see [`Builder::fake_clock`].
     pub fn set_clock(&self, seconds_off: f64) {
         assert!(self.has_fake_clock, "this server has the true clock");
         clock::set(self.dir.path(), seconds_off);
     }
 
-    /// What all processes of the server have used of the processors so far, those too that have ended; to 10 ms each.
+    /// The CPU time of all processes of the server so far, including ended ones, to 10 ms each.
     pub fn cpu_time(&self) -> Duration {
         let postmaster = pid_of(self.postmaster.as_ref().expect("the server is running"));
         loop {
@@ -213,7 +212,7 @@ impl Cluster {
             let of_children: Duration =
                 children.iter().filter_map(|pid| Some(usage(pid.as_raw())?.own)).sum();
             let postmaster_used = usage(postmaster.as_raw()).expect("the server is running");
-            // Else one may have ended meanwhile, and be counted twice or not at all.
+            // Else a process that ends meanwhile could be counted twice or not at all.
             if children_of(postmaster) == children {
                 return of_children + postmaster_used.own + postmaster_used.of_ended_children;
             }
@@ -241,7 +240,7 @@ impl Cluster {
         self.dir.path()
     }
 
-    /// What the server has logged since it was made; nothing where it was never started.
+    /// The log of the server since it was created; empty if it was never started.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_path()).unwrap_or_default()
     }
@@ -285,8 +284,8 @@ impl Cluster {
 }
 
 impl Drop for Cluster {
-    /// Stops the server, and fails the test where the log tells of a fault that no statement of the test
-    /// may have noticed: a backend that crashed, or one that let go of less than it took.
+    /// Stops the server, and fails the test if the log has an error that the statements of the test may have missed: a
+    /// backend that crashed, or one that leaked a resource.
     fn drop(&mut self) {
         if self.postmaster.is_some() {
             self.stop(Shutdown::Immediate);

@@ -1,24 +1,24 @@
-//! What a fleet holds, compared with what its clients were told.
+//! Compares the rows of a fleet with what it acknowledged to its clients.
 
 use super::writers::{Journal, MARK, Post};
 use postgres::Client;
 
-/// What is not as it should be; nothing of all this in a sound fleet.
+/// What is wrong with a fleet. All of it is empty or 0 in a correct one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Acknowledged and not there.
+    /// Acknowledged, but missing.
     pub lost: Vec<Post>,
-    /// There and never acknowledged, or there more often than that.
+    /// Present, but never acknowledged, or more often than acknowledged.
     pub unexpected: Vec<Post>,
-    /// Ids that are there more than once, of any table.
-    pub ids_twice: i64,
-    /// Users whose row counts another number of posts than were acknowledged.
+    /// Ids that are in a table more than once.
+    pub duplicate_ids: i64,
+    /// Users whose row has another count of posts than was acknowledged.
     pub miscounted_users: i64,
-    /// Rows that are on another server than their id says.
+    /// Rows on another server than their id says.
     pub misplaced: i64,
 }
 
-/// Compares what the router shows with the journals of all who wrote.
+/// Compares what the router shows with the journals of all writers.
 pub fn audit(router: &mut Client, journals: &[&Journal]) -> Findings {
     let acknowledged = sorted(journals.iter().flat_map(|journal| journal.posts.clone()).collect());
     let query = format!("SELECT id, user_id, body FROM posts WHERE body LIKE '{MARK} %'");
@@ -29,7 +29,7 @@ pub fn audit(router: &mut Client, journals: &[&Journal]) -> Findings {
     Findings {
         lost: without(&acknowledged, &found),
         unexpected: without(&found, &acknowledged),
-        ids_twice: number(
+        duplicate_ids: number(
             router,
             "SELECT count(*) - count(DISTINCT id)
              FROM (SELECT id FROM users UNION ALL SELECT id FROM posts UNION ALL SELECT id FROM comments) AS ids",
@@ -47,7 +47,7 @@ pub fn audit(router: &mut Client, journals: &[&Journal]) -> Findings {
     }
 }
 
-/// The rows of all tables that are not where `snowflake_locate` says.
+/// The number of rows, in all tables, that are not where `snowflake_locate` says.
 fn count_misplaced(router: &mut Client) -> i64 {
     [("users", "id"), ("posts", "id"), ("posts_by_user", "user_id"), ("comments", "post_id")]
         .iter()
@@ -63,7 +63,7 @@ fn count_misplaced(router: &mut Client) -> i64 {
         .sum()
 }
 
-/// The number that a query gives.
+/// The number that a query returns.
 pub fn number(client: &mut Client, query: &str) -> i64 {
     client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}")).get(0)
 }
@@ -73,7 +73,7 @@ fn sorted(mut posts: Vec<Post>) -> Vec<Post> {
     posts
 }
 
-/// What is in the first and not in the second, both sorted; what is there twice has to be there twice.
+/// The elements of the first that are not in the second, both sorted. Duplicates count separately.
 fn without(first: &[Post], second: &[Post]) -> Vec<Post> {
     let mut rest = second.iter().peekable();
     let mut left = Vec::new();

@@ -15,9 +15,9 @@ const ROUTER: &str = include_str!("../../cluster/router.sql");
 const SHARD: &str = include_str!("../../cluster/shard.sql");
 const ROUTE: &str = include_str!("../../cluster/route.sql");
 
-/// A router, its servers, and which shard is on which.
+/// A router, its servers, and the server of each shard.
 pub struct Fleet {
-    /// The server that clients talk to, with no rows of its own.
+    /// The server that clients connect to, without rows of its own.
     pub router: Cluster,
     /// The servers that have the rows.
     pub servers: Vec<Cluster>,
@@ -36,7 +36,7 @@ pub fn schema(shard: usize) -> String {
 }
 
 impl Fleet {
-    /// A router, and that many servers with the logical shards dealt out to them in turn.
+    /// A router, and this many servers with the logical shards assigned to them in turn.
     pub fn start(servers: usize, shards: usize) -> Fleet {
         let router = server();
         router.psql(SUPERUSER, ROUTER);
@@ -53,7 +53,7 @@ impl Fleet {
         fleet
     }
 
-    /// Starts one more server, with nothing on it, and gives its number.
+    /// Starts another server, without shards, and returns its number.
     pub fn add_server(&mut self) -> usize {
         self.servers.push(server());
         self.servers.len() - 1
@@ -78,13 +78,13 @@ impl Fleet {
         client
     }
 
-    /// Makes the schema of a shard, its tables empty, on that server.
+    /// Creates the schema of a shard on that server, with empty tables.
     fn create_shard(&self, shard: usize, server: usize) {
         let script = format!("{}{SHARD}", self.variables(shard));
         self.servers[server].psql(SUPERUSER, &script);
     }
 
-    /// What psql sets for the scripts of a shard.
+    /// The psql variables for the scripts of a shard.
     fn variables(&self, shard: usize) -> String {
         format!(
             "\\set shard {shard}\n\\set shards {}\n\\set schema {}\n\\set host '{}'\n",
@@ -95,12 +95,12 @@ impl Fleet {
     }
 }
 
-/// A server that others can subscribe to. Its ids may be ahead of the clock, as they are after a clock that was fast.
+/// A server that others can subscribe to. Its ids may be ahead of the clock, as after a clock that was fast.
 fn server() -> Cluster {
     Cluster::builder()
         .setting("wal_level", "logical")
         .setting("pg_snowflake.max_lead", "2h")
-        // Far above what the swap of a shard waits for a lock: it gives way, and no client is ended.
+        // Far above the time that a swap waits for a lock: the swap gives way, and no client is terminated.
         .setting("deadlock_timeout", "10min")
         .start()
 }

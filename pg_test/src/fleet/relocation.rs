@@ -1,17 +1,17 @@
-//! A logical shard goes to another server while clients use it.
+//! Moves a logical shard to another server while clients use it.
 //!
 //! Logical replication copies the tables and follows the changes. The swap then has three transactions, each inside
-//! the one before it, so that at no moment two servers take writes for the shard:
+//! the one before it, so that two servers never accept writes for the shard at the same time:
 //!
-//! 1. on the router: the shard's foreign tables are locked, so that whoever comes by the router waits;
-//! 2. on the old server: its tables and its sequence are locked, so that whoever comes directly waits; the new server
-//!    gets the last changes and the state of the sequence; the schema gets another name, and the transaction commits:
-//!    from here on the old server refuses;
+//! 1. on the router: the shard's foreign tables are locked, so that clients of the router wait;
+//! 2. on the old server: its tables and its sequence are locked, so that direct clients wait; the new server
+//!    gets the last changes and the state of the sequence; the schema is renamed, and the transaction commits:
+//!    from here on the old server refuses writes;
 //! 3. on the router: the foreign server's address is changed, and the transaction commits: from here on the new server
-//!    takes the writes.
+//!    accepts the writes.
 //!
-//! A failure before the commit of 2 leaves all as it was. One between the commits leaves a shard that nobody can write
-//! to until 3 is done by hand, and loses nothing.
+//! A failure before the commit of 2 changes nothing. One between the commits leaves a shard that nobody can write to until
+//! 3 is done by hand, and loses nothing.
 
 use super::{Fleet, schema};
 use crate::wait::{PATIENCE, wait_for};
@@ -20,37 +20,37 @@ use postgres::{Client, Error};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long the first attempt of a swap waits for a lock, in milliseconds. Where a client holds what the swap wants and
-/// wants what the swap holds, the swap gives way, and the client notices nothing but the wait. Each further attempt waits
-/// twice as long, up to [`LONGEST_LOCK_WAIT_MS`], for transactions that take longer than the first had patience for.
+/// How long the first attempt of a swap waits for a lock, in milliseconds. If a client and the swap wait for each other's
+/// locks, the swap gives way, and the client notices only the wait. Each further attempt waits twice as long, up to
+/// [`LONGEST_LOCK_WAIT_MS`], because the client's transactions may take longer than the first attempt waited.
 const FIRST_LOCK_WAIT_MS: u64 = 100;
 
-/// Far below the `deadlock_timeout` of the servers, after which PostgreSQL might end the client instead.
+/// Far below the `deadlock_timeout` of the servers, after which PostgreSQL might cancel the client's statement instead.
 const LONGEST_LOCK_WAIT_MS: u64 = 10_000;
 
-/// The foreign tables that lead to a shard. The clients of the router take them in this order more often than in another.
+/// The foreign tables of a shard, in the order in which clients of the router usually lock them.
 const FOREIGN_TABLES: [&str; 4] = ["posts", "posts_by_user", "users", "comments"];
 
-/// A shard that has been copied to its new server, where replication keeps it up to date.
+/// A shard that was copied to its new server, where replication keeps it up to date.
 pub struct Copied {
     shard: usize,
     to: usize,
     clients: Clients,
 }
 
-/// How a swap went.
+/// The result of a swap.
 #[derive(Clone, Copy, Debug)]
 pub struct Swapped {
-    /// How often it was tried: it gives way to clients that are in its way.
+    /// The number of attempts: it gives way to clients that hold its locks.
     pub attempts: u32,
-    /// From the first lock of the attempt that succeeded to the last commit: how long a client may have waited.
+    /// From the first lock of the successful attempt to the last commit: the longest time that a client may have waited.
     pub took: Duration,
 }
 
-/// Copies a logical shard to the server of that number, which follows its changes from then on.
+/// Copies a logical shard to the server with that number, which follows its changes from then on.
 ///
 /// # Panics
-/// Where a statement fails or replication does not catch up.
+/// If a statement fails or replication does not catch up.
 pub fn copy(fleet: &Fleet, shard: usize, to: usize) -> Copied {
     fleet.create_shard(shard, to);
     let mut clients = Clients {
@@ -63,10 +63,10 @@ pub fn copy(fleet: &Fleet, shard: usize, to: usize) -> Copied {
     Copied { shard, to, clients }
 }
 
-/// Makes the copy the shard. The old tables stay, under another name: see [`forget`].
+/// Puts the copy in the place of the shard. The old tables stay, under another name: see [`forget`].
 ///
 /// # Panics
-/// Where a statement fails or replication does not catch up.
+/// If a statement fails or replication does not catch up.
 pub fn swap(fleet: &mut Fleet, copied: Copied) -> Swapped {
     let Copied { shard, to, mut clients } = copied;
     let (name, address) = (schema(shard), fleet.servers[to].dir().display().to_string());
@@ -91,18 +91,18 @@ pub fn swap(fleet: &mut Fleet, copied: Copied) -> Swapped {
     Swapped { attempts, took }
 }
 
-/// Removes from a server what a shard that moved away has left there.
+/// Removes the tables that a moved shard has left on a server.
 pub fn forget(client: &mut Client, shard: usize) {
     client
         .batch_execute(&format!("DROP SCHEMA {}_moved CASCADE", schema(shard)))
         .expect("the old tables can be dropped");
 }
 
-/// Sessions on the three servers that take part.
+/// Sessions on the three servers involved.
 struct Clients {
     router: Client,
     old: Client,
-    /// Another one on the old server, which can commit while the first holds its locks.
+    /// Another session on the old server, which can commit while the first holds its locks.
     beside: Client,
     new: Client,
 }
@@ -111,7 +111,7 @@ impl Clients {
     /// Copies the tables and waits until replication follows them all.
     fn replicate(&mut self, name: &str, old_host: &str) {
         run(&mut self.old, &format!("CREATE PUBLICATION {name} FOR TABLES IN SCHEMA {name}"));
-        // It confirms what it has on disk, and without synchronous_commit that is up to 200 ms late.
+        // It confirms what it has on disk, which without synchronous_commit is up to 200 ms late.
         run(
             &mut self.new,
             &format!(
@@ -124,7 +124,7 @@ impl Clients {
             "SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel",
             "the copy is complete",
         );
-        // As near as can be before anyone has to wait.
+        // As close as possible before any client must wait.
         self.catch_up(name);
     }
 
@@ -134,7 +134,7 @@ impl Clients {
         self.catch_up(name);
         self.carry_the_sequence(name);
         self.old.batch_execute(&format!("ALTER SCHEMA {name} RENAME TO {name}_moved; COMMIT"))?;
-        // The old server is closed: no giving way any more, whatever the error.
+        // The old server is closed: the swap cannot give way any more, whatever the error.
         run(
             &mut self.router,
             &format!("ALTER SERVER {name} OPTIONS (SET host '{address}'); COMMIT"),
@@ -142,7 +142,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Locks the shard's foreign tables, and those of no other shard. The change itself changes nothing.
+    /// Locks the shard's foreign tables, and those of no other shard, by an ALTER that changes nothing.
     fn hold_the_router(&mut self, name: &str, lock_wait_ms: u64) -> Result<(), Error> {
         let lock = FOREIGN_TABLES.map(|table| {
             format!("ALTER FOREIGN TABLE {name}.{table} OPTIONS (SET schema_name '{name}')")
@@ -153,9 +153,10 @@ impl Clients {
         ))
     }
 
-    /// Locks the tables and the sequence of the old server. LOCK TABLE takes no sequence; CYCLE does, and waits for those
-    /// who have taken an id and not yet committed. And it refuses those who wait for the sequence: they hold it by its OID, so
-    /// that a new name would not keep them from generating an id that the new server generates as well.
+    /// Locks the tables and the sequence of the old server. LOCK TABLE cannot lock a sequence; ALTER SEQUENCE CYCLE
+    /// does, and waits for transactions that have taken an id and not yet committed. CYCLE also makes calls that wait
+    /// for the sequence fail: they have looked up its OID, so a new name would not stop them from generating an id that
+    /// the new server generates as well.
     fn hold_the_old_server(&mut self, name: &str, lock_wait_ms: u64) -> Result<(), Error> {
         self.old.batch_execute(&format!(
             "BEGIN; SET LOCAL lock_timeout = {lock_wait_ms};
@@ -164,10 +165,10 @@ impl Clients {
         ))
     }
 
-    /// Waits until the new server has, and has on disk, all that was committed on the old one before.
+    /// Waits until the new server has, on disk, everything that was committed on the old one before.
     fn catch_up(&mut self, name: &str) {
-        // Its commit flushes the log up to itself. Without that the log's end may stay in memory for a quarter of a
-        // minute on a server with nothing else to do, and replication sends only what is on disk.
+        // Its commit flushes the log. Without that, the end of the log can stay in memory for a quarter of a minute on
+        // an idle server, and replication sends only what is on disk.
         let end: String = self
             .beside
             .query_one("SELECT pg_logical_emit_message(true, 'relocation', $1)::text", &[&name])
@@ -179,8 +180,8 @@ impl Clients {
         wait_for(&mut self.beside, &caught_up, "replication has caught up");
     }
 
-    /// The sequence of the new server goes on where the old one has stopped. Logical replication carries no sequences, and
-    /// the clock alone would not do: the old one may be ahead of it.
+    /// Continues the sequence on the new server where the old one has stopped. Logical replication does not copy
+    /// sequences, and the clock alone is not enough: the old one may be ahead of it.
     fn carry_the_sequence(&mut self, name: &str) {
         let state = self
             .old

@@ -1,4 +1,4 @@
-//! Every kind of column that can be converted, and what holds for each of them.
+//! Every kind of column that can be converted, and what holds for all of them.
 
 use super::{database, dump, run};
 use pg_snowflake_servertest::Cluster;
@@ -7,7 +7,7 @@ use pg_snowflake_servertest::id::{now_ms, split};
 use pg_snowflake_servertest::sequence::{take, take_one};
 use postgres::Client;
 
-/// A table `posts (id, …, body)` with rows, and its name where that is another.
+/// A table with rows, usually `posts (id, …, body)`.
 struct Case {
     name: &'static str,
     setup: &'static str,
@@ -212,8 +212,8 @@ impl Case {
     }
 }
 
-/// The columns of types narrower than bigint whose foreign keys name a bigint; those that are not validated are in the
-/// setup as they are.
+/// The columns of types narrower than bigint whose foreign keys reference a bigint. The ones that are not validated are
+/// already so in the setup.
 const NARROW_REFERENCES: &str = "
     SELECT count(*)
     FROM pg_constraint AS c
@@ -223,7 +223,7 @@ const NARROW_REFERENCES: &str = "
     WHERE c.contype = 'f' AND r.atttypid = 'bigint'::regtype AND a.atttypid <> 'bigint'::regtype";
 
 #[test]
-fn every_kind_of_column_moves_in_place_and_can_be_dumped() {
+fn every_kind_of_column_is_converted_in_place_and_can_be_dumped() {
     let (source, target) = (Cluster::new(), Cluster::new());
     for case in CASES {
         println!("{}", case.name);
@@ -238,7 +238,7 @@ fn every_kind_of_column_moves_in_place_and_can_be_dumped() {
         assert_eq!(take_one(&mut client, NARROW_REFERENCES), 0, "{}", case.name);
         let before = now_ms();
         let id = case.insert(&mut client);
-        // Old ids of this moment may have it begin up to the lead ahead.
+        // Because of old ids of this moment it may start ahead, by up to the lead.
         let latest = now_ms() + 100;
         assert!(id > highest, "{}: {id} after {highest}", case.name);
         assert_eq!(split(id).shard, 5, "{}", case.name);
@@ -276,7 +276,7 @@ fn assert_goes_on(case: &Case, mut restored: Client, old_rows: &str, last: i64) 
 }
 
 #[test]
-fn a_rollback_leaves_all_as_it_was() {
+fn a_rollback_leaves_everything_unchanged() {
     let cluster = Cluster::new();
     for case in CASES {
         let mut client = database(&cluster, case.name, case.setup);
@@ -289,7 +289,7 @@ fn a_rollback_leaves_all_as_it_was() {
 }
 
 #[test]
-fn each_partition_and_child_generates_when_it_is_asked_itself() {
+fn each_partition_and_child_generates_for_a_direct_insert() {
     let cluster = Cluster::new();
     let tables = [
         (

@@ -1,4 +1,4 @@
-//! What a converted column does, and what converting it again does.
+//! The behaviour of a converted column, and of converting it again.
 
 use super::{database, run};
 use pg_snowflake_servertest::Cluster;
@@ -9,7 +9,7 @@ use pg_snowflake_servertest::sequence::{state, take_one};
 const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 
 #[test]
-fn the_shard_is_the_databases_own_where_none_is_given() {
+fn the_shard_defaults_to_that_of_the_database() {
     for (layout, decoded) in
         [("instagram", "snowflake_shard_id(id)"), ("twitter", "snowflake_shard_id(id, 'twitter')")]
     {
@@ -65,7 +65,7 @@ fn a_prepared_statement_that_returned_an_integer_has_to_be_prepared_again() {
 }
 
 #[test]
-fn it_gives_the_sequence_which_keeps_its_name_and_cache() {
+fn it_returns_the_sequence_which_keeps_its_name_and_cache() {
     let (_cluster, mut client) = server();
     run(
         &mut client,
@@ -102,7 +102,7 @@ fn the_sequence_that_replaces_an_identitys_is_like_it() {
 }
 
 #[test]
-fn a_serials_sequence_is_let_go_where_the_default_names_another() {
+fn a_serials_sequence_is_released_if_the_default_names_another() {
     let (_cluster, mut client) = server();
     run(
         &mut client,
@@ -119,7 +119,7 @@ fn a_serials_sequence_is_let_go_where_the_default_names_another() {
 }
 
 #[test]
-fn an_id_of_the_present_tick_is_not_too_high_however_long_the_tick_is() {
+fn an_id_of_the_current_tick_is_not_too_high_even_if_the_tick_is_long() {
     let (_cluster, mut client) = server();
     run(&mut client, "CREATE TABLE posts (id bigint)");
     let convert = "SELECT snowflake_convert_column('posts', 'id', 5, 'time:40 shard:13 seq:10 epoch:2020-01-01 unit:1s')";
@@ -131,7 +131,7 @@ fn an_id_of_the_present_tick_is_not_too_high_however_long_the_tick_is() {
 }
 
 #[test]
-fn converted_again_it_goes_on_above_whatever_shard_and_layout_it_gets() {
+fn converted_again_it_continues_above_in_any_shard_and_layout() {
     let (_cluster, mut client) = server();
     run(&mut client, "CREATE TABLE posts (id bigserial PRIMARY KEY)");
     let mut last = 0;
@@ -157,7 +157,7 @@ fn converted_again_in_its_layout_it_keeps_its_counter() {
                 "CREATE TABLE posts (id {cast}); SELECT snowflake_convert_column('posts', 'id', 9, 'twitter')"
             ),
         );
-        // Ids that are in no row any more may be anywhere else.
+        // Ids that are no longer in a row may still exist elsewhere.
         let in_an_hour = (now_ms() + 3_600_000 - 1_288_834_974_657) << 12;
         run(&mut client, &format!("SELECT setval('posts_id_seq', {in_an_hour})"));
 
@@ -168,7 +168,7 @@ fn converted_again_in_its_layout_it_keeps_its_counter() {
 }
 
 #[test]
-fn a_sequence_that_generates_is_not_set_back_whoever_asks_it() {
+fn a_sequence_that_generates_ids_is_not_reset_whoever_calls_it() {
     let cluster = Cluster::new();
     let owned = "CREATE SEQUENCE s;
         CREATE FUNCTION generate() RETURNS bigint LANGUAGE sql AS $$ SELECT snowflake_nextval('s', 5) $$;
@@ -186,28 +186,28 @@ fn a_sequence_that_generates_is_not_set_back_whoever_asks_it() {
     ];
     for (name, column) in columns {
         let mut client = database(&cluster, name, &format!("{owned} {column}"));
-        // A busy sequence runs ahead of the clock, here of a role that may let it.
+        // A busy sequence runs ahead of the clock, here with permission.
         let far_ahead = "SET pg_snowflake.max_lead = '2h'";
         run(&mut client, far_ahead);
         let in_an_hour = first_counter_at(now_ms() + 3_600_000);
         run(&mut client, &format!("SELECT setval('s', {in_an_hour})"));
-        let given = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
+        let last = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
 
         run(
             &mut client,
             "RESET pg_snowflake.max_lead; SELECT snowflake_convert_column('posts', 'id', 5)",
         );
 
-        // Another session, since one never goes back below what it has taken itself.
+        // Another session, since a session never goes back below what it has taken itself.
         let mut writer = cluster.connect_to("postgres", name);
         run(&mut writer, far_ahead);
         let id = take_one(&mut writer, INSERT);
-        assert!(id > given, "{name}: {id} after {given}");
+        assert!(id > last, "{name}: {id} after {last}");
     }
 }
 
 #[test]
-fn new_ids_are_above_the_old_by_the_counter_and_not_by_the_clock() {
+fn new_ids_are_above_the_old_by_the_counter_not_by_the_clock() {
     let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
     let mut client = cluster.connect();
     let in_an_hour = first_counter_at(now_ms() + 3_600_000) << 13;
@@ -224,7 +224,7 @@ fn new_ids_are_above_the_old_by_the_counter_and_not_by_the_clock() {
 }
 
 #[test]
-fn truncate_with_restart_begins_again_at_the_clock() {
+fn truncate_restart_identity_restarts_at_the_clock() {
     let (_cluster, mut client) = server();
     run(
         &mut client,
@@ -263,7 +263,7 @@ fn the_search_path_of_the_caller_does_not_matter() {
 }
 
 #[test]
-fn an_identity_that_was_taken_away_in_the_catalog_is_refused_until_it_is_back() {
+fn an_identity_removed_in_the_catalog_is_refused_until_it_is_restored() {
     let (source, mut client) = server();
     // What convert_sequence_to_snowflake() of pgEdge's extension does to an identity column.
     run(
@@ -294,7 +294,7 @@ fn an_identity_that_was_taken_away_in_the_catalog_is_refused_until_it_is_back() 
 }
 
 #[test]
-fn names_of_another_encoding_are_what_they_were() {
+fn names_in_another_encoding_are_preserved() {
     let cluster = Cluster::new();
     let latin1 = "CREATE DATABASE latin1 TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'";
     run(&mut cluster.connect(), latin1);

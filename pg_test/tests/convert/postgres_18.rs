@@ -1,4 +1,4 @@
-//! What only PostgreSQL 18 and later have: constraints that are not enforced, and virtual generated columns.
+//! Features of PostgreSQL 18 and later: constraints that are not enforced, and virtual generated columns.
 
 use super::run;
 use pg_snowflake_servertest::Cluster;
@@ -6,7 +6,7 @@ use pg_snowflake_servertest::ask::{Bad, assert_each_refused, printed, server};
 use pg_snowflake_servertest::installation::left_out;
 use postgres::Client;
 
-/// A server and a session, where the major version is 18 or later.
+/// A server and a session, if the major version is 18 or later.
 fn server_18(what: &str) -> Option<(Cluster, Client)> {
     let (cluster, mut client) = server();
     let version: i32 = printed(&mut client, "SHOW server_version_num").parse().unwrap();
@@ -22,7 +22,7 @@ const CONSTRAINTS: &str = "SELECT conrelid::regclass, conname, conenforced, conv
                            WHERE contype IN ('c', 'f') AND connamespace = 'public'::regnamespace ORDER BY 1, 2";
 
 #[test]
-fn a_check_that_is_not_enforced_is_not_in_the_way() {
+fn a_check_that_is_not_enforced_does_not_prevent_conversion() {
     let Some((_cluster, mut client)) = server_18("CHECKs that are not enforced") else { return };
     run(
         &mut client,
@@ -44,7 +44,7 @@ fn a_check_that_is_not_enforced_is_not_in_the_way() {
     }
     assert_eq!(printed(&mut client, CONSTRAINTS), constraints);
 
-    // A child's that is enforced, and merged with one that is not.
+    // A child's constraint that is enforced, and merged with one that is not.
     let enforced = [
         Bad {
             sql: "SELECT snowflake_convert_column('parent', 'id', 5)",
@@ -105,7 +105,7 @@ fn a_column_whose_foreign_key_is_not_enforced_is_widened_too() {
 }
 
 #[test]
-fn a_virtual_generated_column_stays_as_its_columns_type_does() {
+fn a_virtual_generated_column_keeps_the_type_of_its_column() {
     let Some((_cluster, mut client)) = server_18("virtual generated columns") else { return };
     run(
         &mut client,
@@ -114,16 +114,16 @@ fn a_virtual_generated_column_stays_as_its_columns_type_does() {
          CREATE TABLE referred (id bigserial PRIMARY KEY);
          CREATE TABLE referring (referred_id int REFERENCES referred, next int GENERATED ALWAYS AS (referred_id + 1))",
     );
-    let in_the_way = |sql, message, allowed| Bad { sql, sqlstate: "0A000", message, allowed };
+    let blocked = |sql, message, allowed| Bad { sql, sqlstate: "0A000", message, allowed };
     assert_each_refused(
         &mut client,
         &[
-            in_the_way(
+            blocked(
                 "SELECT snowflake_convert_column('narrow', 'id', 5)",
                 "cannot change column id of table public.narrow to bigint",
                 "column next of table public.narrow",
             ),
-            in_the_way(
+            blocked(
                 "SELECT snowflake_convert_column('referred', 'id', 5)",
                 "cannot change column referred_id of table public.referring to bigint",
                 "column next of table public.referring",

@@ -1,4 +1,4 @@
-//! What is refused, how it is reported, and that nothing has changed then.
+//! What is refused, with which error, and that it changes nothing.
 
 use super::{database, dump, run};
 use pg_snowflake_servertest::Cluster;
@@ -173,7 +173,7 @@ const BADS: [Bad; 37] = [
 ];
 
 #[test]
-fn a_refusal_says_why_and_leaves_all_as_it_was() {
+fn a_refusal_states_the_reason_and_changes_nothing() {
     let cluster = Cluster::new();
     let mut client = database(&cluster, "refusals", TABLES);
     let before = dump(&cluster, "refusals");
@@ -187,7 +187,7 @@ fn a_refusal_says_why_and_leaves_all_as_it_was() {
 }
 
 #[test]
-fn all_that_is_in_the_way_is_named_and_the_way_is_free_without_it() {
+fn every_obstacle_is_named_and_conversion_succeeds_without_them() {
     let (_cluster, mut client) = server();
     run(&mut client, TABLES);
     let convert = "SELECT snowflake_convert_column('blocked', 'id', 5)";

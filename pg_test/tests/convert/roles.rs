@@ -1,4 +1,4 @@
-//! Who may convert, and who may insert afterwards.
+//! Which roles may convert, and which may insert afterwards.
 
 use super::run;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, refused, server};
@@ -6,7 +6,7 @@ use pg_snowflake_servertest::sequence::take;
 use postgres::Client;
 
 #[test]
-fn the_owner_of_the_table_may_and_nobody_else() {
+fn only_the_owner_of_the_table_may_convert() {
     let (cluster, mut superuser) = server();
     run(
         &mut superuser,
@@ -27,7 +27,7 @@ fn the_owner_of_the_table_may_and_nobody_else() {
 }
 
 #[test]
-fn the_owner_of_a_referencing_table_has_a_say() {
+fn the_owner_of_a_referencing_table_is_required_too() {
     let (cluster, mut superuser) = server();
     run(
         &mut superuser,
@@ -46,7 +46,7 @@ fn the_owner_of_a_referencing_table_has_a_say() {
 }
 
 #[test]
-fn what_a_superuser_converts_stays_the_owners() {
+fn a_table_converted_by_a_superuser_keeps_its_owner() {
     let (_cluster, mut client) = server();
     run(
         &mut client,
@@ -60,7 +60,7 @@ fn what_a_superuser_converts_stays_the_owners() {
 }
 
 #[test]
-fn the_owners_check_gets_none_of_the_rights_of_a_superuser_who_converts() {
+fn the_owners_check_runs_without_the_rights_of_a_converting_superuser() {
     let (_cluster, mut client) = server();
     run(
         &mut client,
@@ -84,9 +84,9 @@ fn the_owners_check_gets_none_of_the_rights_of_a_superuser_who_converts() {
     assert_eq!(printed(&mut client, "SELECT current_user"), "postgres");
 }
 
-/// Widening a column checks every row again, and planning any query evaluates what is constant in the predicates of indexes.
+/// Widening a column checks every row again, and planning a query evaluates the constants in predicates of indexes.
 #[test]
-fn whatever_a_conversion_evaluates_is_evaluated_as_the_owner_of_its_table() {
+fn a_conversion_evaluates_expressions_as_the_owner_of_their_table() {
     let expressions = [
         ("id int CHECK (joes.is_joe(id))", "post_id int"),
         ("id int", "post_id int CHECK (joes.is_joe(post_id))"),
@@ -115,7 +115,7 @@ fn whatever_a_conversion_evaluates_is_evaluated_as_the_owner_of_its_table() {
     }
 }
 
-/// Where a column is widened its foreign keys are checked again, by one query for the tables on both sides.
+/// Widening a column checks its foreign keys again, by one query on the tables of both sides.
 #[test]
 fn a_foreign_key_between_tables_of_two_owners_is_not_checked_as_either() {
     let tables =
@@ -142,7 +142,8 @@ fn a_foreign_key_between_tables_of_two_owners_is_not_checked_as_either() {
     }
 }
 
-/// The name of a table is looked up again by each statement, and a CHECK that is evaluated in between may give it to another.
+/// Each statement looks up the name of a table again, and a CHECK that is evaluated in between can rename another table to
+/// it.
 #[test]
 fn a_check_that_renames_its_table_gains_nothing() {
     let (_cluster, mut client) = server();
@@ -173,7 +174,7 @@ fn a_check_that_renames_its_table_gains_nothing() {
 }
 
 #[test]
-fn an_owner_who_lacks_a_right_on_a_schema_is_told_which() {
+fn the_error_names_the_right_that_an_owner_lacks_on_a_schema() {
     let (_cluster, mut client) = server();
     run(
         &mut client,
@@ -221,15 +222,15 @@ fn tables_of_several_owners_are_not_converted_with_the_rights_of_one() {
     run(&mut client, refusal.hint().unwrap().strip_prefix("Run: ").unwrap());
     run(&mut client, convert);
 
-    // Not where nothing is rewritten either.
+    // Not even without a rewrite.
     run(&mut client, "ALTER TABLE posts_any OWNER TO postgres");
     assert_refused(&mut client, convert, mixed);
 }
 
-/// The owner of a table wrote the CHECKs that its children inherit, and perhaps its type: they must not be evaluated with
+/// The owner of a table wrote the CHECKs that its children inherit, and perhaps its type. They must not be evaluated with
 /// the rights of a child's owner.
 #[test]
-fn nobody_gets_at_the_rights_of_a_childs_owner() {
+fn nobody_gains_the_rights_of_a_childs_owner() {
     let (cluster, mut superuser) = server();
     run(
         &mut superuser,
@@ -260,7 +261,8 @@ fn nobody_gets_at_the_rights_of_a_childs_owner() {
     }
 }
 
-/// A child has the CHECKs of its table too. One of a table outside of the tree is that table's owner's.
+/// A child also inherits the CHECKs of other parents. A CHECK from a table outside of the tree was written by that table's
+/// owner.
 #[test]
 fn a_check_from_another_parent_is_not_evaluated() {
     let (_cluster, mut client) = server();
@@ -275,7 +277,7 @@ fn a_check_from_another_parent_is_not_evaluated() {
 }
 
 #[test]
-fn who_could_insert_into_an_identity_column_still_can() {
+fn a_role_that_could_insert_into_an_identity_column_still_can() {
     let (cluster, mut owner) = server();
     run(
         &mut owner,
@@ -302,12 +304,12 @@ fn who_could_insert_into_an_identity_column_still_can() {
 }
 
 #[test]
-fn who_could_insert_by_a_default_that_named_another_sequence_or_none_still_can() {
+fn a_role_that_could_insert_by_another_default_still_can() {
     let defaults = [
         ("SET DEFAULT next_id()", ""),
         ("DROP DEFAULT", ""),
         ("SET DEFAULT 7", ""),
-        // Of a partition that had its own.
+        // A partition with its own default.
         (
             "SET DEFAULT nextval('posts_id_seq')",
             "ALTER TABLE posts_any ALTER COLUMN id SET DEFAULT next_id();",
@@ -336,7 +338,7 @@ fn who_could_insert_by_a_default_that_named_another_sequence_or_none_still_can()
 }
 
 #[test]
-fn who_could_not_use_a_serials_sequence_still_cannot() {
+fn a_role_that_could_not_use_a_serials_sequence_still_cannot() {
     let (cluster, mut owner) = server();
     run(
         &mut owner,
@@ -364,7 +366,7 @@ fn forced_row_security_hides_no_value_from_it() {
     let error = refused(&mut owner, "SELECT snowflake_convert_column('blog.posts', 'id', 5)");
     assert!(error.message().contains("row-level security"), "{}", error.message());
 
-    // Whoever bypasses it sees the value, as the owner too.
+    // A role that bypasses it sees the value, even as the owner.
     let error = refused(
         &mut superuser,
         "RESET ROLE; SELECT snowflake_convert_column('blog.posts', 'id', 5)",

@@ -1,4 +1,4 @@
-//! `check_shard`: a table that refuses the rows of other shards.
+//! `check_shard`: a table that refuses rows of other shards.
 
 use super::run;
 use pg_snowflake_servertest::ask::{printed, refused, server};
@@ -100,7 +100,7 @@ fn a_partitioned_table_has_it_for_all_partitions() {
 }
 
 #[test]
-fn its_name_is_a_free_one_and_it_is_made_once() {
+fn it_gets_an_unused_name_and_is_created_once() {
     for (rows, condition) in [
         ("", "CHECK ((snowflake_shard_id(id, 'instagram'::snowflake_layout) = 5))"),
         (
@@ -128,7 +128,7 @@ fn its_name_is_a_free_one_and_it_is_made_once() {
 }
 
 #[test]
-fn another_check_on_the_column_does_not_take_its_place() {
+fn another_check_on_the_column_does_not_replace_it() {
     let tables = [
         "CREATE TABLE posts (id bigint) PARTITION BY HASH (id);
          CREATE TABLE a PARTITION OF posts (CHECK (snowflake_shard_id(id) = 5)) FOR VALUES WITH (MODULUS 2, REMAINDER 0);

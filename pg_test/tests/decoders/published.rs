@@ -1,21 +1,21 @@
-//! Ids that others have published together with what they say.
+//! Ids that others have published together with their fields.
 
 use pg_snowflake_servertest::ask::{printed, server};
 
-/// An id that somebody published together with what it says.
+/// An id that somebody published together with its fields.
 struct Published {
     /// Title and address of the page.
     source: &'static str,
     id: i64,
     layout: &'static str,
-    /// The time in UTC, as exact as the page gives it.
+    /// The time in UTC, as precise as the page states it.
     at: &'static str,
     shard: Option<i32>,
     seq: Option<i32>,
 }
 
-/// pgEdge's first order of the fields, which its version 1.2 changed. The examples in its
-/// documentation are of the first order.
+/// pgEdge's first order of the fields, which its version 1.2 changed. The examples in its documentation have the first
+/// order.
 const PGEDGE_BEFORE_1_2: &str = "time:41 seq:12 shard:10 epoch:2023-01-01 unit:1ms";
 
 const PUBLISHED: &[Published] = &[
@@ -104,7 +104,7 @@ const PUBLISHED: &[Published] = &[
         seq: Some(0),
     },
     Published {
-        // get_epoch() gives 1704996539.845.
+        // get_epoch() returns 1704996539.845.
         source: "pgEdge documentation, Snowflake functions, https://docs.pgedge.com/snowflake/snowflake_functions",
         id: 136_169_504_773_242_881,
         layout: "pgedge",
@@ -118,7 +118,7 @@ const PUBLISHED: &[Published] = &[
         layout: PGEDGE_BEFORE_1_2,
         at: "2024-01-11 18:08:59.845",
         shard: Some(1),
-        seq: None, // the page gives 0 in one place and 3 in another
+        seq: None, // the page states 0 in one place and 3 in another
     },
     Published {
         source: "pgEdge snowflake, Converting a sequence, https://github.com/pgEdge/snowflake, docs/converting.md",
@@ -129,7 +129,7 @@ const PUBLISHED: &[Published] = &[
         seq: Some(0),
     },
     Published {
-        // The page gives no time; it was committed on the day that the id names.
+        // The page states no time; it was committed on the day of the id's time.
         source: "pgEdge snowflake, Hibernate, https://github.com/pgEdge/snowflake, hibernate.md",
         id: 170_505_378_935_607_296,
         layout: "pgedge",
@@ -149,7 +149,7 @@ const PUBLISHED: &[Published] = &[
 ];
 
 #[test]
-fn a_published_id_decodes_to_what_was_published() {
+fn a_published_id_decodes_to_its_published_fields() {
     let (_cluster, mut client) = server();
     for Published { source, id, layout, at, shard, seq } in PUBLISHED {
         let sql = format!("SELECT * FROM snowflake_decode({id}, '{layout}')");

@@ -1,4 +1,4 @@
-//! What the decoders refuse, and what they say is allowed.
+//! What the decoders refuse, and that the error says what is allowed.
 
 use pg_snowflake_servertest::SUPERUSER;
 use pg_snowflake_servertest::ask::{
@@ -6,7 +6,7 @@ use pg_snowflake_servertest::ask::{
 };
 
 #[test]
-fn what_a_layout_does_not_have_is_refused_with_what_it_has() {
+fn a_value_outside_a_layout_is_refused_with_what_is_allowed() {
     let (_cluster, mut client) = server();
     let beyond_the_life = "from 2011-08-24T21:07:01.721Z to 2081-04-30T12:54:37.273Z";
     let out_of_range = |sql, message, allowed| Bad { sql, sqlstate: "22003", message, allowed };
@@ -96,7 +96,7 @@ fn what_a_layout_does_not_have_is_refused_with_what_it_has() {
 }
 
 #[test]
-fn a_text_that_is_no_base_32_is_refused_with_the_alphabet() {
+fn a_text_that_is_not_base_32_is_refused_with_the_alphabet() {
     let (_cluster, mut client) = server();
     let cases = [
         ("", "text has 0 bytes,"),
@@ -137,12 +137,12 @@ fn a_text_beyond_ascii_is_refused_in_every_encoding() {
     }
 }
 
-/// Nothing shorter shows whether a message can become longer than the server can allocate. The backend takes 2.1 GB for it: the
-/// text, and the copy that the server makes for a type's input function.
+/// Only a text this long shows whether a message can exceed what the server can allocate. The backend takes 2.1 GB for it:
+/// the text, and the copy that the server makes for a type's input function.
 #[test]
 fn a_text_as_long_as_sql_can_make_is_refused_and_the_server_survives() {
-    // 7 bytes below MaxAllocSize, and 4 below that of a text. Made of large parts it takes the least time, and from a
-    // row that the planner does not see into, no memory for a constant.
+    // 7 bytes below MaxAllocSize, and 4 below that of a text. Building it from large parts is fastest, and from a row
+    // that is opaque to the planner it takes no memory for a constant.
     let text = "repeat(part, 262657)";
     let from = "(SELECT repeat('a', 4088) AS part OFFSET 0) p";
     let (_cluster, mut client) = server();
@@ -172,7 +172,7 @@ fn an_error_repeats_only_the_beginning_of_a_long_text() {
 }
 
 #[test]
-fn a_uuid_that_carries_no_id_is_refused() {
+fn a_uuid_without_an_id_is_refused() {
     let (_cluster, mut client) = server();
     let cases = [
         ("017f22e2-79b0-7cc3-98c4-dc0c0c07398f", "instagram"), // RFC 9562's own example

@@ -4,10 +4,10 @@ use pg_snowflake_core::PRESETS;
 use pg_snowflake_servertest::ask::{printed, server};
 use postgres::Client;
 
-/// How many rows each statement about a layout is tried with.
+/// How many rows test each statement about a layout.
 const ROWS: i64 = 10_000;
 
-/// A layout and its figures: those of the custom ones are stated a second time.
+/// A layout and its figures, which are stated independently for custom ones.
 struct Dialect {
     layout: String,
     time_bits: i64,
@@ -23,14 +23,14 @@ impl Dialect {
         self.shard_bits + self.seq_bits
     }
 
-    /// The first tick after the year 9000, or the first one that the time field does not hold.
+    /// The first tick after the year 9000, or the first one that the time field cannot hold.
     fn ticks(&self) -> i64 {
         let year_9000_us = 221_845_392_000_000_000;
         (1 << self.time_bits).min((year_9000_us - self.epoch_ms * 1000) / self.unit_us)
     }
 
-    /// Makes a table `drawn` of fields, their id by the formula, and their time. Half of the rows are from a few
-    /// ticks, so that the order below time matters. Ids may be negative where the layout has 64 bits.
+    /// Creates a table `drawn` of random fields, their id by the formula, and their time. Half of the rows are from a
+    /// few ticks, so that the order of the lower fields matters. Ids may be negative if the layout has 64 bits.
     fn draw(&self, client: &mut Client, rows: i64) {
         let Dialect { shard_bits, seq_bits, epoch_ms, unit_us, .. } = self;
         let (shard_shift, seq_shift) =
@@ -104,7 +104,7 @@ fn custom() -> Vec<Dialect> {
             0,
             1_000_000,
         ),
-        // An epoch that is an SQL integer.
+        // An epoch as an SQL integer.
         dialect(
             "time:14 shard:22 seq:9 epoch:1970-01-12T17:03:31.456Z unit:10us",
             [14, 22, 9],
@@ -116,7 +116,7 @@ fn custom() -> Vec<Dialect> {
     ]
 }
 
-/// Layouts that nobody chose.
+/// Random layouts.
 fn random(client: &mut Client, count: usize) -> Vec<Dialect> {
     let sql = format!(
         "SELECT time, shard, seq, shard_is_lowest, epoch_ms, unit,
@@ -141,7 +141,7 @@ fn random(client: &mut Client, count: usize) -> Vec<Dialect> {
 }
 
 #[test]
-fn fields_and_ids_turn_into_each_other() {
+fn fields_and_ids_round_trip() {
     let (_cluster, mut client) = server();
     let chosen = presets().into_iter().chain(custom()).map(|dialect| (dialect, ROWS));
     let random: Vec<(Dialect, i64)> =
@@ -172,7 +172,7 @@ fn ids_sort_by_time_and_then_by_their_lower_fields() {
 }
 
 #[test]
-fn base_32_gives_the_id_back_and_sorts_as_ids_do() {
+fn base_32_round_trips_and_sorts_as_ids_do() {
     let (_cluster, mut client) = server();
     for dialect in presets().into_iter().chain(custom()) {
         dialect.draw(&mut client, ROWS);
@@ -185,7 +185,7 @@ fn base_32_gives_the_id_back_and_sorts_as_ids_do() {
 }
 
 #[test]
-fn a_uuid_gives_the_id_back_sorts_as_ids_do_and_has_its_time() {
+fn a_uuid_round_trips_sorts_as_ids_do_and_has_the_ids_time() {
     let (_cluster, mut client) = server();
     for dialect in presets().into_iter().chain(custom()) {
         dialect.draw(&mut client, ROWS);

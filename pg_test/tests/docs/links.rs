@@ -1,4 +1,4 @@
-//! Links of the documentation.
+//! The links of the documentation.
 
 use super::page::{Page, pages};
 use std::fs;

@@ -1,9 +1,9 @@
-//! The pages of the documentation, taken apart.
+//! Parses the pages of the documentation.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::path::{Path, PathBuf};
 
-/// What fenced blocks are in; a misspelt language would be a block that no test looks at.
+/// The languages of fenced blocks. No test would check a block with a misspelt language.
 const LANGUAGES: [&str; 9] =
     ["java", "js", "output", "python", "ruby", "rust", "sh", "sql", "text"];
 
@@ -16,9 +16,9 @@ pub struct Page {
 /// A fenced block of a page.
 pub struct Block {
     pub language: String,
-    /// The session that it is for, where it says so.
+    /// The session that it names, if any.
     pub session: Option<String>,
-    /// The file of this repository that it is a part of, where it says so.
+    /// The file of this repository that it quotes, if any.
     pub from: Option<String>,
     pub text: String,
 }
@@ -30,7 +30,7 @@ impl Page {
         Page { path, text }
     }
 
-    /// The Markdown as it stands.
+    /// The Markdown source.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -74,7 +74,7 @@ impl Page {
         }
     }
 
-    /// Where its links lead.
+    /// The targets of its links.
     pub fn links(&self) -> Vec<String> {
         self.events()
             .filter_map(|event| match event {
@@ -86,7 +86,7 @@ impl Page {
             .collect()
     }
 
-    /// The names by which a link reaches its headings, as GitHub makes them.
+    /// The anchors of its headings, as GitHub generates them.
     pub fn anchors(&self) -> Vec<String> {
         let mut anchors = Vec::new();
         let mut heading: Option<String> = None;
@@ -122,7 +122,7 @@ pub fn top() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// README.md and what is in docs/: the pages with SQL.
+/// README.md and the pages in docs/: the pages with SQL.
 pub fn pages_with_sql() -> Vec<Page> {
     let mut pages = markdown_in(&top().join("docs"));
     pages.push(page("README.md"));

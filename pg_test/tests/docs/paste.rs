@@ -1,11 +1,11 @@
-//! Pages pasted whole into one psql, as a reader does who tries them.
+//! Whole pages pasted into one psql, as a reader may do.
 
 use super::page::{Page, pages_with_sql};
 use super::{fresh_cluster, normalized};
 use pg_snowflake_servertest::SUPERUSER;
 
-/// A block by itself begins with the defaults of a new session; here each begins with what those before it left behind.
-/// What takes two sessions is left out.
+/// Alone, each block begins with the defaults of a new session. Here each begins with what earlier blocks left behind.
+/// Pages that need two sessions are left out.
 #[test]
 fn the_sql_of_a_page_runs_in_one_session_of_psql() {
     let pages: Vec<Page> = pages_with_sql().into_iter().filter(takes_one_session).collect();

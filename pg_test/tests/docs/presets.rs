@@ -1,5 +1,5 @@
-//! The pages that list the presets have each of them, as the table in the core crate has it. What `snowflake_layouts`
-//! prints is on docs/layouts.md too, where it is run as every other block.
+//! The pages that list the presets have all of them, as in the table of the core crate. docs/layouts.md also has the output
+//! of `snowflake_layouts`, which is tested like every other block.
 
 use super::page::page;
 use crate::routing::classes::CLASSES;
@@ -32,7 +32,7 @@ fn the_drawing_of_the_presets_has_each_with_its_fields() {
     );
 }
 
-/// As the drawing has them: from the highest, those that have bits.
+/// The fields that have bits, highest first, as in the drawing.
 fn fields(layout: &Layout) -> Vec<String> {
     let spec = spec(layout);
     let part = |name: &str| {

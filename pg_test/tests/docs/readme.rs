@@ -1,8 +1,8 @@
-//! What the README takes from other pages.
+//! What the README quotes from other pages.
 
 use super::page::page;
 
-/// `./dev bench` writes the page anew, and would leave the README with what was measured before.
+/// `./dev bench` rewrites the page, and would leave the README with the previous figures.
 #[test]
 fn the_figures_of_the_readme_are_those_of_the_benchmarks() {
     let (readme, benchmarks) = (page("README.md"), page("docs/benchmarks.md"));

@@ -1,4 +1,4 @@
-//! `docs/reference.md` has every object that the extension makes, once, as the catalog has it.
+//! `docs/reference.md` has every object of the extension, once, as in the catalog.
 
 use super::page::page;
 use pg_snowflake_servertest::Cluster;
@@ -6,7 +6,7 @@ use pg_snowflake_servertest::ask::server;
 use postgres::Client;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a heading of the page may name, with the columns that it gives: a name and a type each.
+/// What a heading of the page may name, and the columns that it returns: a name and a type each.
 type Objects = BTreeMap<String, Vec<[String; 2]>>;
 
 #[test]
@@ -19,10 +19,10 @@ fn every_object_has_one_heading_with_its_signature_and_its_columns() {
 
     let mut headings = BTreeSet::new();
     for (heading, chapter) in headings_of(page.text()) {
-        assert!(headings.insert(heading), "{heading} comes twice");
+        assert!(headings.insert(heading), "{heading} is a duplicate");
         let columns = objects.get(heading).unwrap_or_else(|| panic!("there is no {heading}"));
         for [name, typ] in columns {
-            // Of two that have the same columns, one has the table.
+            // If two have the same columns, only one has the table.
             let row = format!("| `{name}` | `{typ}` |");
             assert!(chapter.contains(&row), "{heading}: no {row}");
         }
@@ -100,7 +100,7 @@ fn objects(client: &mut Client) -> Objects {
         .collect()
 }
 
-/// With the names of types as people write them, and a layout as what it is.
+/// With the usual names of types, and `layout` for the type of a layout.
 fn short(signature: &str) -> String {
     signature
         .replace("timestamp with time zone", "timestamptz")
@@ -108,7 +108,7 @@ fn short(signature: &str) -> String {
         .replace("layout snowflake_layout", "layout")
 }
 
-/// Whether the chapter has that function's name, or where it is one of several, its name and argument.
+/// Whether the chapter has that function's name or, if several share it, its name and argument.
 fn is_named(chapter: &str, signature: &str) -> bool {
     let Some((name, _)) = signature.split_once('(') else { return false };
     let call = signature.split(" → ").next().unwrap_or(signature).replace("(int)", "(integer)");
@@ -121,7 +121,7 @@ fn chapter<'a>(text: &'a str, heading: &str) -> &'a str {
     rest.split("\n## ").next().unwrap_or(rest)
 }
 
-/// The headings of the third level, without their backticks, and the chapter that each is in.
+/// The headings of the third level, without backticks, and the chapter of each.
 fn headings_of(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.split("\n## ").flat_map(|chapter| {
         let headings = chapter.lines().filter_map(|line| line.strip_prefix("### "));

@@ -16,9 +16,9 @@ const FOREIGN_HOST: Refusal = Refusal {
     hint: "'db-1, db-2, db-7'",
 };
 
-/// A server on host db-1 that lists itself and db-2; none where the system lets nobody change a host name.
+/// A server on host db-1 that lists itself and db-2; `None` if the system does not let users change a host name.
 fn server_on_db_1() -> Option<Cluster> {
-    if !host_name::can_be_given() {
+    if !host_name::can_be_set() {
         left_out("a copy on another host", "user and UTS namespaces for ordinary users");
         return None;
     }
@@ -52,7 +52,7 @@ fn a_base_backup_that_is_started_on_another_host_generates_no_ids() {
 }
 
 #[test]
-fn a_backup_that_was_restored_on_purpose_generates_after_what_the_hint_says() {
+fn a_backup_restored_on_purpose_generates_after_following_the_hint() {
     let Some(primary) = server_on_db_1() else { return };
     let mut copy = primary.base_backup();
     let last = take_one(&mut primary.connect(), GENERATE_OWN);
@@ -69,7 +69,7 @@ fn a_backup_that_was_restored_on_purpose_generates_after_what_the_hint_says() {
 fn a_listed_standby_generates_as_soon_as_it_is_promoted() {
     let Some(mut primary) = server_on_db_1() else { return };
     let standby = primary.standby_on_host("db-2");
-    // A session of before the promotion, with the setting as it was on the standby.
+    // A session from before the promotion, with the setting of the standby.
     let mut early = standby.connect();
     let in_recovery = Refusal { sqlstate: "25006", message: "during recovery", hint: "" };
     assert_refused(&mut early, GENERATE_OWN, in_recovery);
@@ -83,7 +83,7 @@ fn a_listed_standby_generates_as_soon_as_it_is_promoted() {
 }
 
 #[test]
-fn a_standby_that_nobody_listed_generates_no_ids_after_its_promotion() {
+fn an_unlisted_standby_generates_no_ids_after_its_promotion() {
     let Some(primary) = server_on_db_1() else { return };
     let standby = primary.standby_on_host("db-7");
 
@@ -93,8 +93,8 @@ fn a_standby_that_nobody_listed_generates_no_ids_after_its_promotion() {
 }
 
 #[test]
-fn a_copy_with_its_fence_in_the_configuration_file_is_let_in_by_a_reload() {
-    if !host_name::can_be_given() {
+fn a_reload_opens_a_fence_in_the_configuration_file() {
+    if !host_name::can_be_set() {
         return left_out("a copy on another host", "user and UTS namespaces for ordinary users");
     }
     for preload in ["", "pg_snowflake"] {
@@ -113,12 +113,12 @@ fn a_copy_with_its_fence_in_the_configuration_file_is_let_in_by_a_reload() {
 
         // A reload reaches a session between two of its statements.
         let generates = comes_true(|| client.simple_query(GENERATE_OWN).is_ok());
-        assert!(generates, "the reload lets nothing pass");
+        assert!(generates, "the reload has no effect");
     }
 }
 
 #[test]
-fn this_host_is_named_as_hostname_prints_it_in_any_case() {
+fn this_host_is_recognized_by_its_hostname_in_any_case() {
     let (_cluster, mut client) = server_with_sequence();
     let host = gethostname().unwrap().into_string().unwrap();
     let generate = |client: &mut Client, hosts: &str| {

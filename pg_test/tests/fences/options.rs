@@ -1,5 +1,5 @@
-//! A setting in the options of a connection. PostgreSQL lets them replace what the configuration file says until the
-//! library is loaded, refuses them then, and has lost the file's value: the session must not go on with the default.
+//! Settings in the options of a connection. Until the library is loaded, PostgreSQL lets them replace the value of the
+//! configuration file. Then it refuses them, but has lost the file's value: the session must not continue with the default.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
 use pg_snowflake_servertest::Cluster;
@@ -12,7 +12,7 @@ const MASKED: Refusal = Refusal {
     hint: "PGOPTIONS",
 };
 
-/// Every setting, with a value that the server of a test has for it, and one that an ordinary user would rather have.
+/// Every setting, with its value on the server of a test, and one that an ordinary user would prefer.
 const SETTINGS: [(&str, &str, &str); 5] = [
     ("max_lead", "0", "1h"),
     ("max_wait", "0", "1h"),
@@ -40,7 +40,7 @@ fn an_ordinary_user_whose_options_name_a_fence_generates_no_ids() {
         {
             let mut writer = cluster.connect_with_options("writer", options).unwrap();
             writer.batch_execute(then).unwrap();
-            // Shown where it fails.
+            // Shown if it fails.
             println!("{options}; {then}");
             for generate in [GENERATE_FOREIGN, GENERATE_OWN] {
                 assert_refused(&mut writer, generate, MASKED);
@@ -78,7 +78,7 @@ fn an_ordinary_user_whose_options_name_any_setting_generates_no_ids() {
 }
 
 #[test]
-fn a_status_and_the_shard_of_the_database_say_that_the_setting_is_masked() {
+fn the_status_and_the_current_shard_report_a_masked_setting() {
     let cluster = with_writer(Cluster::builder().setting("pg_snowflake.shard_id", "5").start());
     let options = "-c pg_snowflake.shard_id=6";
     let mut writer = cluster.connect_with_options("writer", options).unwrap();
@@ -107,9 +107,9 @@ fn an_ordinary_user_who_was_granted_a_setting_sets_it_by_connection_options() {
     }
 }
 
-/// The server drops such a value, too, and with it that of the configuration file.
+/// The server also drops such a value, and with it that of the configuration file.
 #[test]
-fn a_superuser_whose_options_have_a_value_that_no_setting_takes_generates_no_ids() {
+fn a_superuser_whose_options_have_an_invalid_value_generates_no_ids() {
     let cluster = with_writer(Cluster::builder().setting("pg_snowflake.max_lead", "0").start());
     let options = "-c pg_snowflake.max_lead=soon";
     let mut superuser = cluster.connect_with_options("postgres", options).unwrap();
@@ -126,7 +126,7 @@ fn an_ordinary_user_whose_options_name_a_databases_fence_generates_no_ids() {
              ALTER DATABASE postgres SET pg_snowflake.allowed_hosts = 'db-1'",
         )
         .unwrap();
-    // However it is spelt: here no line of the configuration file has spelt it before.
+    // In any spelling: here no line of the configuration file has used it before.
     for options in ["-c pg_snowflake.allowed_hosts=", "-c PG_Snowflake.ALLOWED_hosts="] {
         let mut writer = cluster.connect_with_options("writer", options).unwrap();
         assert_refused(&mut writer, GENERATE_OWN, MASKED);
@@ -143,7 +143,7 @@ fn a_superusers_options_count() {
 }
 
 #[test]
-fn where_the_server_loads_the_library_at_its_start_such_a_connection_is_refused() {
+fn a_server_that_preloads_the_library_refuses_such_a_connection() {
     let cluster = Cluster::builder()
         .setting("pg_snowflake.owned_shards", "5")
         .setting("shared_preload_libraries", "pg_snowflake")
@@ -163,7 +163,7 @@ fn where_the_server_loads_the_library_at_its_start_such_a_connection_is_refused(
 }
 
 #[test]
-fn the_superusers_fence_comes_back_with_the_next_connection() {
+fn the_superusers_fence_is_in_force_in_the_next_connection() {
     let cluster = owner_of_shard_5();
     let options = "-c pg_snowflake.owned_shards=6";
     let mut writer = cluster.connect_with_options("writer", options).unwrap();

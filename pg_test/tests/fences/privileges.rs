@@ -9,18 +9,18 @@ use postgres::Client;
 const DENIED: Refusal =
     Refusal { sqlstate: "42501", message: "pg_snowflake.owned_shards", hint: "" };
 
-/// Whether the session has used the extension when it tries. Before that PostgreSQL takes any value from anybody, and
-/// finds out when the library is loaded.
+/// Whether the session has used the extension before the attempt. Before that, PostgreSQL accepts any value from anybody,
+/// and only checks it when the library is loaded.
 const EARLY_AND_LATE: [&str; 2] = ["SELECT 1", "SELECT snowflake_decode(0)"];
 
-/// What the answer on a host that is not listed is.
+/// The error on a host that is not listed.
 const NOT_LISTED: Refusal = Refusal {
     sqlstate: "55000",
     message: "is not allowed to generate IDs",
     hint: "they no longer generate",
 };
 
-/// A server whose host is not among those that may generate ids, as [`owner_of_shard_5`] otherwise.
+/// Like [`owner_of_shard_5`], on a host that may not generate ids.
 fn unlisted_host() -> Cluster {
     with_writer(Cluster::builder().setting("pg_snowflake.allowed_hosts", "elsewhere").start())
 }
@@ -33,7 +33,7 @@ fn writer(cluster: &Cluster, first: &str) -> Client {
 
 #[test]
 fn an_ordinary_user_who_changes_the_fence_for_the_session_stays_inside() {
-    // What each attempt would gain by being let through: shard 6, and a host that is not listed.
+    // What each attempt would gain: shard 6, and a host that is not listed.
     stays_inside(&owner_of_shard_5(), "owned_shards", NOT_OWNED);
     stays_inside(&unlisted_host(), "allowed_hosts", NOT_LISTED);
 }
@@ -69,7 +69,7 @@ fn stays_inside(cluster: &Cluster, fence: &str, refusal: Refusal) {
                 let _ = writer.simple_query(statement);
             }
             let _ = writer.simple_query("ROLLBACK");
-            // Shown where it fails.
+            // Shown if it fails.
             println!("{first}; {attempt}");
             assert_refused(&mut writer, GENERATE_FOREIGN, refusal);
         }
@@ -134,7 +134,7 @@ fn an_ordinary_user_can_store_no_fence_for_later() {
 #[test]
 fn no_function_leads_an_ordinary_user_past_the_fence() {
     let cluster = owner_of_shard_5();
-    // The superuser's function means to generate, not to open the fence.
+    // The superuser's function is meant to generate, not to open the fence.
     cluster
         .connect()
         .batch_execute(
@@ -194,7 +194,7 @@ fn a_parallel_worker_generates_no_ids_past_the_fence() {
 }
 
 #[test]
-fn who_was_given_the_setting_sets_it() {
+fn a_user_who_was_granted_the_setting_can_set_it() {
     let cluster = owner_of_shard_5();
     let grant = "GRANT SET ON PARAMETER pg_snowflake.owned_shards TO writer";
     cluster.connect().batch_execute(grant).unwrap();

@@ -1,4 +1,4 @@
-//! What the fences can be set to. What is wrong is said when it is set; what could not be checked then stops all.
+//! The values of the fences. An invalid one is refused when it is set. If it could not be checked then, it stops all ids.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN};
 use pg_snowflake_servertest::Cluster;
@@ -10,7 +10,7 @@ use pg_snowflake_servertest::sequence::take;
 const INVALID: &str = "22023";
 
 #[test]
-fn a_value_that_is_wrong_is_refused_when_it_is_set() {
+fn an_invalid_value_is_refused_when_it_is_set() {
     let (_cluster, mut client) = server();
     client.batch_execute("SELECT snowflake_decode(0)").unwrap();
     let shards = [
@@ -74,14 +74,14 @@ fn the_error_of_an_id_repeats_only_the_beginning_of_a_long_fence() {
         for said in [error.detail(), error.hint()].map(Option::unwrap_or_default) {
             assert!(said.len() < 1000, "{setting}: {} bytes", said.len());
         }
-        // The list is too long to repeat, and a command without it must not look whole.
+        // The list is too long to repeat, and a command without it must not look complete.
         assert!(error.hint().unwrap().contains("= '<the current list>, "), "{error:?}");
         client.batch_execute(&format!("RESET pg_snowflake.{setting}")).unwrap();
     }
 }
 
 #[test]
-fn a_value_that_is_right_is_shown_as_it_was_given() {
+fn a_valid_value_is_shown_as_it_was_set() {
     let (_cluster, mut client) = server();
     client.batch_execute("SELECT snowflake_decode(0)").unwrap();
     let cases = [
@@ -99,13 +99,13 @@ fn a_value_that_is_right_is_shown_as_it_was_given() {
 }
 
 #[test]
-fn a_value_that_was_set_before_it_could_be_checked_stops_everything() {
+fn an_invalid_value_set_before_it_could_be_checked_stops_everything() {
     let cases = [
         ("owned_shards", "5-", "\"5-\" lacks the last shard"),
         ("allowed_hosts", "db 1", "\"db 1\" is not a host name"),
     ];
-    // Loaded by the first call of a session, at a session's start, and with the server: after or before the session
-    // finds the value.
+    // The library is loaded by the first call of a session, at a session's start, or with the server: after or before the
+    // session reads the value.
     let preloads = [
         ("shared_preload_libraries", ""),
         ("session_preload_libraries", "pg_snowflake"),
@@ -145,7 +145,7 @@ fn a_value_that_was_set_before_it_could_be_checked_stops_everything() {
 }
 
 #[test]
-fn a_broken_line_in_the_configuration_file_stops_everything() {
+fn an_invalid_line_in_the_configuration_file_stops_everything() {
     for preload in ["", "pg_snowflake"] {
         let cluster = Cluster::builder()
             .setting("pg_snowflake.owned_shards", "0-127;300")
@@ -164,7 +164,7 @@ fn a_broken_line_in_the_configuration_file_stops_everything() {
 }
 
 #[test]
-fn a_session_that_cannot_generate_can_do_all_else_in_parallel() {
+fn a_session_that_cannot_generate_can_run_parallel_queries() {
     let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", "5-").start();
     let mut client = cluster.connect();
     client

@@ -91,7 +91,7 @@ fn a_refusal_takes_nothing() {
 }
 
 #[test]
-fn ids_that_a_session_has_cached_stop_at_the_fence_too() {
+fn cached_ids_stop_at_the_fence_too() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE SEQUENCE s CACHE 1000").unwrap();
     take_one(&mut client, GENERATE_FOREIGN);
@@ -213,7 +213,7 @@ fn a_dump_that_is_restored_on_another_shards_server_generates_no_ids_until_its_d
 }
 
 #[test]
-fn a_check_refuses_rows_of_other_shards_and_spares_small_ids_of_before() {
+fn a_check_refuses_rows_of_other_shards_but_not_older_small_ids() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(

@@ -1,4 +1,4 @@
-//! How long sessions wait for a clock that steps back. What holds of their ids at any speed is stated in `tests/clock.rs`.
+//! How long sessions wait for a clock that steps back. `tests/clock.rs` states what holds for their ids at any speed.
 
 use crate::machine;
 use pg_snowflake_servertest::clock::{Clients, cluster_with_posts};
@@ -12,10 +12,10 @@ const HOUR_MS: f64 = 3_600_000.0;
 /// the last id.
 const STALL: Duration = Duration::from_millis(200);
 
-/// After 500 ms the clock is where it was before that step. As long again may be the machine's doing.
+/// After 500 ms the clock is where it was before that step. The machine may add as much again.
 const LONGEST_WAIT: Duration = Duration::from_millis(1000);
 
-/// What the clients may see of a step of the clock.
+/// What the clients may see of a clock step.
 #[derive(Clone, Copy, Debug)]
 enum Sees {
     Nothing,
@@ -49,7 +49,7 @@ fn a_clock_that_steps_back_is_held_waited_for_or_refused_at_once() {
                         && wait_for_the_clock
                         && (STALL..LONGEST_WAIT).contains(&report.slowest)
                 }
-                // In the time of one wait many were refused.
+                // Many were refused within the time of one wait.
                 Sees::Errors => report.was_refused_for_the_clock() && !wait_for_the_clock,
             };
             assert!(
@@ -65,12 +65,12 @@ fn a_clock_that_steps_back_is_held_waited_for_or_refused_at_once() {
     }
 }
 
-/// Whether any session was seen to wait for the clock.
+/// Whether any session was seen waiting for the clock.
 fn sees_waits(observer: &mut Client, period: Duration) -> bool {
     let end = Instant::now() + period;
     let mut seen = false;
     while Instant::now() < end {
-        // From 17 on the wait has a name of its own in this class.
+        // From 17 on the wait has its own name in this class.
         let waiting: bool = observer
             .query_one(
                 "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Extension')",

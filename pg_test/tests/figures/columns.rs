@@ -1,4 +1,4 @@
-//! How long the view over all generating columns takes.
+//! The time to read the view of all generating columns.
 
 use crate::machine;
 use pg_snowflake_servertest::Cluster;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 const COLUMNS: usize = 1000;
 
-/// What an exporter that asks every few seconds may cost.
+/// The time that an exporter may take, which queries every few seconds.
 const LIMIT: Duration = Duration::from_millis(200);
 
 #[test]
@@ -36,7 +36,7 @@ fn a_new_session_sees_a_thousand_generating_columns_within_200_ms() {
     assert!(times[3] < LIMIT, "{times:?}");
 }
 
-/// How long the first statement of a session takes that reads every column of the view.
+/// The time of a session's first statement, which reads every column of the view.
 fn time_to_see_all(cluster: &Cluster) -> Duration {
     let mut session = cluster.connect();
     let asked = Instant::now();

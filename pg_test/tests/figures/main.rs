@@ -1,4 +1,4 @@
-//! Rates and delays, which want the machine to themselves.
+//! Rates and delays, which need the machine to themselves.
 
 mod clock;
 mod columns;
@@ -6,7 +6,7 @@ mod rates;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Held by each test, so that no other disturbs what it measures.
+/// Held by each test, so that no other one disturbs its measurement.
 fn machine() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)

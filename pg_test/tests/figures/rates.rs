@@ -1,4 +1,4 @@
-//! What a busy sequence gives, and how soon a waiting call ends.
+//! The rate of a busy sequence, and how soon a waiting call ends.
 
 use crate::machine;
 use pg_snowflake_servertest::Cluster;
@@ -10,17 +10,17 @@ use postgres::Client;
 use std::thread::spawn;
 use std::time::{Duration, Instant};
 
-/// What the default layout has room for: 1,024,000 ids a second.
+/// The limit of the default layout: 1,024,000 ids per second.
 const IDS_PER_SECOND: f64 = SEQS as f64 * 1000.0;
 
 /// How long an overload lasts. The lead, 100 ms, is used up in its first tenth.
 const OVERLOAD: Duration = Duration::from_secs(3);
 
 #[test]
-fn an_overloaded_sequence_gives_99_percent_of_what_the_layout_has_room_for() {
+fn an_overloaded_sequence_reaches_99_percent_of_the_layouts_rate() {
     let _machine = machine();
     for clients in [1, 4] {
-        // Whatever else the machine does can only lower the rate, so the best of three counts.
+        // Other load of the machine can only lower the rate, so the best of three counts.
         let rates: Vec<f64> = (0..3).map(|_| sustained_rate(clients)).collect();
         println!("{clients} clients: {rates:.4?} of the limit");
         let best = rates.into_iter().fold(0.0, f64::max);
@@ -29,12 +29,12 @@ fn an_overloaded_sequence_gives_99_percent_of_what_the_layout_has_room_for() {
     }
 }
 
-/// Ids a second of an overloaded sequence, as a part of [`IDS_PER_SECOND`].
+/// Ids per second of an overloaded sequence, as a fraction of [`IDS_PER_SECOND`].
 fn sustained_rate(clients: i64) -> f64 {
     let (cluster, _) = server_with_sequence();
     let per_client = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64 / clients;
     let load = run_together(&cluster, clients, per_client);
-    // What comes at first from the lead is no sustained rate.
+    // The first ids come from the lead, and are not a sustained rate.
     let sustained = per_client * clients - 100 * SEQS;
     sustained as f64 / load.elapsed.as_secs_f64() / IDS_PER_SECOND
 }
@@ -43,7 +43,7 @@ fn sustained_rate(clients: i64) -> f64 {
 fn waiting_for_the_clock_costs_under_half_a_core() {
     let _machine = machine();
     for clients in [1, 4] {
-        // Whatever else the machine does raises the one load or the other, so the median of three counts.
+        // Other load of the machine raises one of the two loads, so the median of three counts.
         let mut cores: Vec<f64> = (0..3).map(|_| cores_spent_waiting(clients)).collect();
         cores.sort_by(f64::total_cmp);
         println!("{clients} clients: {cores:.2?} cores spent waiting");
@@ -51,7 +51,7 @@ fn waiting_for_the_clock_costs_under_half_a_core() {
     }
 }
 
-/// Many sessions that wake each millisecond meet at the page, and that is what costs.
+/// Many sessions that wake each millisecond contend for the page, which is what costs.
 #[test]
 fn a_waiting_session_sleeps_5_ms_at_a_time() {
     let _machine = machine();
@@ -74,13 +74,13 @@ fn a_waiting_session_sleeps_5_ms_at_a_time() {
     assert!(per_second < 300.0, "{per_second:.0} sleeps a second");
 }
 
-/// Processor time over elapsed time of an overloaded sequence, less what the same ids cost without a wait.
+/// CPU time over elapsed time of an overloaded sequence, less the cost of the same ids without waiting.
 fn cores_spent_waiting(clients: i64) -> f64 {
     let (cluster, _) = server_with_sequence();
     let per_client = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64 / clients;
 
     let waiting = run_together(&cluster, clients, per_client);
-    // The same ids with a lead that nothing waits for.
+    // The same ids with a lead that avoids all waiting.
     cluster
         .connect()
         .batch_execute("ALTER DATABASE postgres SET pg_snowflake.max_lead = '1h'")
@@ -101,15 +101,15 @@ fn a_cancel_and_a_terminate_end_a_waiting_call_within_50_ms() {
     }
 }
 
-/// What some sessions together came to.
+/// The totals of several sessions.
 struct Load {
     /// From the first call to the end of the last.
     elapsed: Duration,
-    /// What the sessions' processes used.
+    /// The CPU time of the sessions' processes.
     cpu: Duration,
 }
 
-/// Takes ids from the sequence `s` in that many sessions at once.
+/// Takes ids from the sequence `s` in this many sessions at once.
 fn run_together(cluster: &Cluster, clients: i64, per_client: i64) -> Load {
     let mut sessions: Vec<Client> = (0..clients).map(|_| cluster.connect()).collect();
     let pids: Vec<i32> = sessions.iter_mut().map(backend_pid).collect();
@@ -125,8 +125,8 @@ fn run_together(cluster: &Cluster, clients: i64, per_client: i64) -> Load {
         .map(|mut session| {
             let query = query.clone();
             spawn(move || {
-                let given: i64 = session.query_one(&query, &[]).unwrap().get(0);
-                assert_eq!(given, per_client);
+                let returned: i64 = session.query_one(&query, &[]).unwrap().get(0);
+                assert_eq!(returned, per_client);
                 session
             })
         })

@@ -1,6 +1,7 @@
 -- What the owner of a database can put into the schema of the extension to catch its calls: an operator for every pair
--- of types, an overload for every function with other or fewer arguments, and relations and types under core's names.
--- Whatever is called raises an error. Called again after the extension is there, it adds what its types make possible.
+-- of types, an overload for every function with other or fewer arguments, and relations and types with core's names.
+-- All of them raise an error when called. Run again after the extension exists, it adds what the extension's types
+-- allow.
 
 CREATE SCHEMA evil;
 CREATE SCHEMA plant;
@@ -86,7 +87,7 @@ BEGIN
         WHERE NOT EXISTS (
                 SELECT FROM pg_proc AS p
                 WHERE p.pronamespace = 'evil'::regnamespace AND p.proname = r.name AND p.proargtypes::text = r.oids)
-            -- What the extension is about to make, CREATE EXTENSION would fail over.
+            -- CREATE EXTENSION would fail on objects that it is about to create.
             AND NOT EXISTS (
                 SELECT FROM plant.functions AS f
                 WHERE f.is_ours AND f.name = r.name

@@ -5,7 +5,7 @@ use pg_snowflake_core::PRESETS;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{plan, printed, server};
 
-/// An operator class, and where its layouts have the shard: how far from the right, and how many bits.
+/// An operator class, and the place of the shard in its layouts: the bits below it, and its own bits.
 pub struct Class {
     pub name: &'static str,
     shift: u8,
@@ -20,7 +20,7 @@ pub const CLASSES: [Class; 4] = [
 ];
 
 impl Class {
-    /// The presets whose shard is at this place.
+    /// The presets with their shard at this place.
     pub fn presets(&self) -> Vec<&'static str> {
         let place = (self.shift, self.bits);
         let own =
@@ -98,7 +98,7 @@ fn rows_land_in_the_partition_of_their_shard_and_are_found_there() {
 }
 
 #[test]
-fn the_ends_of_bigint_and_null_have_a_place() {
+fn the_ends_of_bigint_and_null_have_a_partition() {
     let (_cluster, mut client) = server();
     partition_by_shard(&mut client, "t", "id bigint", "id", 4);
     client
@@ -185,7 +185,7 @@ fn a_hash_index_of_the_class_serves_equality() {
 }
 
 #[test]
-fn with_another_seed_than_that_of_partitioning_the_hash_is_cores() {
+fn the_hash_with_any_seed_but_that_of_partitioning_is_cores() {
     let (_cluster, mut client) = server();
     for Class { name, .. } in CLASSES {
         let hash = name.replace("_ops", "_hash");
@@ -207,7 +207,7 @@ fn with_another_seed_than_that_of_partitioning_the_hash_is_cores() {
     }
 }
 
-/// Core lets joins and aggregates take the hash of whichever family it finds first; the lowest OID, which is its own.
+/// Joins and aggregates take the hash of the family that core finds first: the one with the lowest OID, which is its own.
 #[test]
 fn hash_joins_of_bigints_stay_good_even_if_core_took_the_hash_from_this_class() {
     let (_cluster, mut client) = server();
@@ -227,8 +227,8 @@ fn hash_joins_of_bigints_stay_good_even_if_core_took_the_hash_from_this_class() 
         .unwrap();
     let join = "SELECT count(*) FROM t AS a JOIN t AS b USING (id)";
     assert!(plan(&mut client, join).contains("Hash Join"));
-    // A hash that is the same for a whole shard would compare every row with every other, which takes half an hour on a
-    // fast machine. With a good one it is a moment on any.
+    // With one hash for a whole shard, every row would be compared with every other one, which takes half an hour on a fast
+    // machine. With a good hash it takes a moment on any.
     assert_eq!(printed(&mut client, join), "500000");
     assert_eq!(
         printed(&mut client, "SELECT count(*) FROM (SELECT id FROM t GROUP BY id) AS g"),
@@ -239,7 +239,7 @@ fn hash_joins_of_bigints_stay_good_even_if_core_took_the_hash_from_this_class() 
 }
 
 #[test]
-fn a_column_of_type_snowflake_or_a_domain_is_a_key_as_a_bigint_is() {
+fn a_snowflake_column_or_a_domain_can_be_a_key_like_a_bigint() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE DOMAIN post_id AS bigint CHECK (VALUE >= 0)").unwrap();
     for key_type in ["snowflake", "post_id"] {

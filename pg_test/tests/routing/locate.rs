@@ -1,4 +1,4 @@
-//! `snowflake_locate`: where a row is, from the catalog alone, and never another answer than the planner's.
+//! `snowflake_locate`: where a row is, from the catalog alone, always with the same answer as the planner.
 
 use super::classes::CLASSES;
 use super::{id_of_shard, partition_by_shard};
@@ -9,14 +9,14 @@ use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;
 use std::thread;
 
-/// Checks that every row of a table is where `snowflake_locate` says, and gives how many rows and partitions there are.
+/// Checks that every row of a table is where `snowflake_locate` says, and returns the numbers of rows and partitions.
 fn assert_agreement(client: &mut Client, table: &str, key: &str, layout: &str) -> String {
     let astray = misplaced(table, key, layout);
     assert_eq!(printed(client, &astray), "", "{table}");
     printed(client, &format!("SELECT count(*), count(DISTINCT tableoid) FROM {table}"))
 }
 
-/// A query for the rows that are not where they belong.
+/// A query for misplaced rows.
 fn misplaced(table: &str, key: &str, layout: &str) -> String {
     format!(
         "SELECT t.tableoid::regclass, {key}, partition
@@ -45,7 +45,7 @@ fn a_local_partition_has_no_server() {
 }
 
 #[test]
-fn what_is_null_is_located_nowhere() {
+fn null_is_located_nowhere() {
     let (_cluster, mut client) = server();
     partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
     for arguments in ["NULL, 5", "'posts', NULL", "'posts', 5, NULL"] {
@@ -73,7 +73,7 @@ fn it_agrees_with_the_place_of_each_row_for_each_class() {
                 ))
                 .unwrap();
         }
-        // Bits of all places, the sign included.
+        // All bits, including the sign.
         client
             .batch_execute(
                 "INSERT INTO posts SELECT hashint8extended(g, 1) FROM generate_series(1, 5000) AS g;
@@ -139,7 +139,7 @@ fn it_follows_partitions_of_partitions() {
     assert_eq!(assert_agreement(&mut client, "by_shard", "id", "instagram"), "8192|4");
     assert_eq!(assert_agreement(&mut client, "by_month", "id", "instagram"), "8192|3");
     assert_eq!(assert_agreement(&mut client, "listed", "id", "instagram"), "3|2");
-    // From a level below, too.
+    // Also from a lower level.
     assert_eq!(assert_agreement(&mut client, "s_0", "id", "instagram"), "4096|3");
 }
 
@@ -158,7 +158,7 @@ fn it_follows_a_table_that_is_partitioned_by_another_class() {
 }
 
 #[test]
-fn without_a_partition_for_it_an_id_is_nowhere() {
+fn an_id_without_a_partition_is_nowhere() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(
@@ -185,7 +185,7 @@ fn without_a_partition_for_it_an_id_is_nowhere() {
 }
 
 #[test]
-fn a_detached_partition_is_one_no_more() {
+fn a_detached_partition_is_no_longer_found() {
     let (_cluster, mut client) = server();
     partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
     let query = format!("SELECT partition FROM snowflake_locate('posts', {})", id_of_shard(5));
@@ -251,7 +251,7 @@ fn a_foreign_partition_names_its_server_and_the_servers_options() {
 }
 
 #[test]
-fn what_an_id_cannot_be_located_in_is_refused() {
+fn a_table_in_which_ids_cannot_be_located_is_refused() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(
@@ -338,7 +338,7 @@ fn each_class_takes_its_own_layouts_and_no_other() {
 }
 
 #[test]
-fn a_custom_layout_with_the_shard_at_the_same_place_will_do() {
+fn a_custom_layout_with_the_shard_at_the_same_place_is_accepted() {
     let (_cluster, mut client) = server();
     partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
     let locate =
@@ -359,7 +359,7 @@ fn a_custom_layout_with_the_shard_at_the_same_place_will_do() {
 fn it_finds_the_same_whatever_the_search_path() {
     let cluster = Cluster::new();
     let mut client = cluster.empty_database("bare");
-    // Whatever was called by its bare name would be caught in the last schema.
+    // The last schema would catch unqualified calls.
     client
         .batch_execute(
             r#"CREATE SCHEMA "My Extensions";
@@ -392,7 +392,7 @@ fn it_finds_the_same_whatever_the_search_path() {
 }
 
 #[test]
-fn whoever_may_not_read_a_table_may_ask_where_its_rows_are() {
+fn a_role_that_cannot_read_a_table_can_ask_where_its_rows_are() {
     let (cluster, mut client) = server();
     partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
     client
@@ -404,9 +404,9 @@ fn whoever_may_not_read_a_table_may_ask_where_its_rows_are() {
     assert_eq!(printed(&mut somebody, located), "posts_3");
 }
 
-/// Core lets everybody read pg_foreign_server, and nobody but its owner and superusers a user mapping.
+/// Core lets everybody read pg_foreign_server, but only its owner and superusers a user mapping.
 #[test]
-fn it_tells_of_a_server_what_the_catalog_tells_everybody() {
+fn it_shows_of_a_server_what_everybody_can_read_in_the_catalog() {
     let (cluster, mut client) = server();
     client
         .batch_execute(
@@ -448,10 +448,10 @@ fn a_parallel_query_may_ask_for_many_ids() {
     assert_eq!(printed(&mut client, query), "8192");
 }
 
-/// Tables `t0`, `t1`, … of which each is the only partition of the one before, and a leaf at the end.
+/// Tables `t0`, `t1`, …, each the only partition of the one before, and a leaf at the end.
 fn nest(client: &mut Client, depth: i32) {
     client.batch_execute("CREATE TABLE t0 (id bigint) PARTITION BY LIST (id)").unwrap();
-    // A transaction each, or their locks would fill the lock table.
+    // In separate transactions, or their locks would fill the lock table.
     client
         .batch_execute(&format!(
             "DO $$ BEGIN
@@ -467,11 +467,11 @@ fn nest(client: &mut Client, depth: i32) {
 
 #[test]
 fn a_user_who_nests_partitions_deeply_does_not_crash_the_server() {
-    // As 16,000 levels with the usual 8 MB.
+    // Corresponds to 16,000 levels with the usual 8 MB.
     let cluster = Cluster::builder().stack(1 << 20).start();
     let mut client = cluster.connect();
     nest(&mut client, 2000);
-    // From below, so that what core knows of the lower levels is in its cache: looking it up on a full stack is an error.
+    // From below, so that core has cached the lower levels: looking them up on a full stack is an error.
     let located =
         "SELECT count(*), min(partition::text) FROM generate_series(2000, 0, -10) AS level,
                    snowflake_locate(('t' || level)::regclass, 5)";
@@ -505,9 +505,9 @@ fn a_table_is_locked_until_its_partition_is() {
             "FROM pg_locks WHERE pid = {pid} AND relation::regclass::text ~ '^t[0-9]$' AND granted"
         );
         let waits = format!("SELECT count(*) = 1 {locks} = false");
-        wait_for(&mut client, &waits, "a lock is waited for");
+        wait_for(&mut client, &waits, "it waits for a lock");
         let granted = printed(&mut client, &format!("SELECT relation::regclass {locks}"));
-        assert_eq!(granted, held, "while {barred} is waited for");
+        assert_eq!(granted, held, "while it waits for {barred}");
         client.batch_execute("COMMIT").unwrap();
         assert_eq!(locating.join().unwrap(), "leaf");
     }

@@ -1,10 +1,10 @@
-//! Plans: a statement that names an id touches the partition of its shard and no other.
+//! Plans: a statement that names an id touches only the partition of its shard.
 
 use super::{id_of_shard, posts_and_comments};
 use pg_snowflake_servertest::ask::{plan, printed};
 use postgres::Client;
 
-/// The tables that a statement's plan has read when it was run, in alphabetical order.
+/// The tables that a statement has read, in alphabetical order.
 fn read_tables(client: &mut Client, sql: &str) -> String {
     let executed = printed(client, &format!("EXPLAIN (ANALYZE, FORMAT JSON) {sql}"));
     let query = format!(
@@ -15,7 +15,7 @@ fn read_tables(client: &mut Client, sql: &str) -> String {
     printed(client, &query)
 }
 
-/// How many partitions a plan has left out when it was run.
+/// How many partitions a plan has pruned at run time.
 fn removed_at_run_time(client: &mut Client, sql: &str) -> String {
     let executed = printed(client, &format!("EXPLAIN (ANALYZE, FORMAT JSON) {sql}"));
     let query = format!(
@@ -41,10 +41,10 @@ fn a_named_id_is_looked_for_in_the_partition_of_its_shard() {
         ("id = 3 << 10".into(), "posts_3"),
         ("id = 3072".into(), "posts_3"),
         ("id IN (1024, 3072)".into(), "posts_1 posts_3"),
-        // Not to be known before the statement runs.
+        // Unknown before the statement runs.
         (format!("id = (SELECT {six})"), "posts_2"),
         (format!("id = {six} + extract(epoch FROM now() - now())::bigint"), "posts_2"),
-        // A range says nothing of the shard.
+        // A range does not determine the shard.
         (format!("id > {five}"), "posts_0 posts_1 posts_2 posts_3"),
     ];
     for (condition, expected) in cases {
@@ -89,7 +89,7 @@ fn parameters_of_a_generic_plan_prune_when_it_runs() {
     }
 }
 
-/// Core prunes by an array where it knows the elements, and not when a generic plan runs; a join does it there.
+/// Core prunes by an array if it knows the elements, but not when a generic plan runs. A join does it there.
 #[test]
 fn an_array_as_a_parameter_prunes_in_a_custom_plan_and_a_join_with_it_in_any() {
     let (_cluster, mut client) = posts_and_comments();
@@ -178,8 +178,8 @@ fn insert_and_upsert_touch_the_partition_of_the_shard() {
     assert_eq!(printed(&mut client, &found), "posts_1|old again\nposts_1|first again");
 }
 
-/// The partitions of `posts` that a statement locks when it is run. Core locks the partitions that are left after
-/// pruning, and of an insert those that rows go to.
+/// The partitions of `posts` that a statement locks when it runs. Core locks the partitions that are left after pruning,
+/// and for an insert those that get rows.
 fn locked_partitions(client: &mut Client, sql: &str) -> String {
     client.batch_execute(&format!("BEGIN; {sql}")).unwrap();
     let locked = "SELECT string_agg(relid::text, ' ' ORDER BY relid) FROM pg_partition_tree('posts')
@@ -200,7 +200,7 @@ fn a_row_whose_id_changes_its_shard_moves() {
 }
 
 #[test]
-fn what_belongs_to_a_post_is_joined_and_grouped_shard_by_shard() {
+fn the_rows_of_a_post_are_joined_and_grouped_shard_by_shard() {
     let (_cluster, mut client) = posts_and_comments();
     client
         .batch_execute(

@@ -16,9 +16,9 @@ use std::thread::scope;
 const SHARD: usize = 1;
 
 #[test]
-fn a_shard_moves_under_load_and_no_row_is_lost_or_comes_twice() {
+fn a_shard_moves_under_load_and_no_row_is_lost_or_duplicated() {
     let Some(mut fleet) = small_fleet() else { return };
-    // So far ahead that the clock cannot stand in for the old sequence.
+    // So far ahead that the clock cannot replace the old sequence.
     let ahead = counter_in_an_hour();
     fleet.connect_to_shard(SHARD).batch_execute(&format!("SELECT setval('ids', {ahead})")).unwrap();
     let target = fleet.add_server();
@@ -31,11 +31,11 @@ fn a_shard_moves_under_load_and_no_row_is_lost_or_comes_twice() {
     let before = direct.redirected_after.expect("the direct client was sent elsewhere");
     assert!(before > 0 && before < direct.posts.len(), "it has written to both servers");
     let ids: Vec<i64> = direct.posts.iter().map(|post| post.id).collect();
-    assert!(is_increasing(&ids), "the new server goes on above the old one's ids");
+    assert!(is_increasing(&ids), "the new server continues above the old one's ids");
     assert!(ids.iter().all(|&id| split(id).shard == SHARD as i64));
 }
 
-/// Two servers with two shards of 20 users each; none where the installation has no `postgres_fdw`.
+/// Two servers with two shards of 20 users each; `None` if the installation has no `postgres_fdw`.
 pub fn small_fleet() -> Option<Fleet> {
     if !has_contrib("postgres_fdw", "the move of a shard") {
         return None;
@@ -69,7 +69,7 @@ fn move_under_load(fleet: &mut Fleet, target: usize) -> [Journal; 3] {
     journals
 }
 
-/// Waits until each of the three clients has written some more.
+/// Waits until each of the three clients has written more posts.
 fn wait_until_all_write(fleet: &Fleet) {
     for (shard, way) in
         [(SHARD, "through the router"), (SHARD + 1, "through the router"), (SHARD, "directly")]
@@ -79,7 +79,7 @@ fn wait_until_all_write(fleet: &Fleet) {
     }
 }
 
-/// Keeps the new server from applying what it receives.
+/// Prevents the new server from applying what it receives.
 fn keep_busy(client: &mut Client) -> Transaction<'_> {
     let mut transaction = client.transaction().unwrap();
     let lock = format!("LOCK TABLE {}.posts IN SHARE MODE", schema(SHARD));
@@ -87,7 +87,7 @@ fn keep_busy(client: &mut Client) -> Transaction<'_> {
     transaction
 }
 
-/// Ends that as soon as the swap has closed the old server to writers, and so waits for the new one.
+/// Stops preventing it as soon as the swap has closed the old server to writers, and so waits for the new one.
 fn let_go_in_the_swap(busy: Transaction, mut old: Client) {
     let is_closed = "SELECT EXISTS (SELECT FROM pg_locks WHERE granted
         AND relation = 'ids'::regclass AND mode = 'ShareRowExclusiveLock')";
@@ -104,7 +104,7 @@ fn a_swap_gives_way_to_a_transaction_that_is_at_work_on_the_shard() {
     let mut observer = fleet.router.connect();
     let mut client = fleet.router.connect();
     let mut transaction = client.transaction().unwrap();
-    // It takes its locks in the other order than the swap does.
+    // It takes its locks in the opposite order of the swap.
     transaction.execute("UPDATE users SET name = 'new' WHERE id = $1", &[&users[0]]).unwrap();
     let swapped = scope(|scope| {
         let swapped = scope.spawn(|| swap(&mut fleet, copied));
@@ -141,7 +141,7 @@ fn nobody_generates_from_the_old_sequence_once_the_new_one_goes_on_from_it() {
     assert!(last < next, "the old sequence has generated {last}, the new one {next}");
 }
 
-/// Takes ids without inserting rows, so that it holds no table while it waits for the sequence. Gives the last.
+/// Takes ids without inserting rows, so that it locks no table while it waits for the sequence. Returns the last one.
 fn generate_until_refused(mut client: Client) -> i64 {
     let mut last = 0;
     while let Ok(row) = client.query_one("SELECT snowflake_nextval('ids', 1)", &[]) {
@@ -172,8 +172,8 @@ fn an_audit_finds_what_is_wrong() {
     assert_eq!(unexpected, Findings { unexpected: vec![post(1000)], ..Findings::default() });
 
     router.batch_execute("INSERT INTO comments SELECT id, id, '' FROM posts").unwrap();
-    let id_twice = audit(&mut router, &[&as_it_is]);
-    assert_eq!(id_twice, Findings { ids_twice: 1, ..Findings::default() });
+    let with_duplicate_id = audit(&mut router, &[&as_it_is]);
+    assert_eq!(with_duplicate_id, Findings { duplicate_ids: 1, ..Findings::default() });
     router.batch_execute("DELETE FROM comments").unwrap();
 
     let recount = |router: &mut Client, to: i32| {

@@ -1,4 +1,4 @@
-//! What docs/routing.md says of a router: what it sends where, and what it does not do.
+//! What docs/routing.md says about a router: what it sends to which server, and what it does not do.
 
 use super::relocation::small_fleet;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed};
@@ -13,7 +13,7 @@ fn router() -> Option<(Fleet, Client, i64)> {
     Some((fleet, client, user))
 }
 
-/// The servers that a session on the router has talked to.
+/// The servers to which a session on the router has connected.
 fn asked(client: &mut Client) -> String {
     let servers = "SELECT string_agg(server_name, ' ' ORDER BY server_name) FROM postgres_fdw_get_connections()";
     printed(client, servers)
@@ -41,7 +41,7 @@ fn a_users_posts_are_found_on_the_users_server_by_the_second_name() {
 }
 
 #[test]
-fn what_the_router_and_the_shard_generate_is_of_different_numbers_and_of_one_partition() {
+fn ids_of_the_router_and_of_the_shard_have_different_numbers_and_one_partition() {
     let Some((fleet, mut client, user)) = router() else { return };
     post(&mut client, user);
     let mut shard = fleet.connect_to_shard(1);
@@ -51,7 +51,7 @@ fn what_the_router_and_the_shard_generate_is_of_different_numbers_and_of_one_par
 }
 
 #[test]
-fn a_row_that_two_transactions_change_at_once_through_the_router_is_refused_to_the_second() {
+fn the_second_of_two_concurrent_updates_through_the_router_is_refused() {
     let Some((fleet, mut first, user)) = router() else { return };
     let mut second = fleet.router.connect();
     let rename = format!("UPDATE users SET name = 'new' WHERE id = {user}");
@@ -93,8 +93,8 @@ fn a_parent_with_foreign_partitions_takes_no_upsert_by_its_key() {
     assert_eq!(client.execute(&skipped, &[]).unwrap(), 0);
 }
 
-/// PostgreSQL looks at a key only where it routes an insert: not where an UPDATE changes it on a foreign table, and not
-/// where an INSERT names the foreign table.
+/// PostgreSQL checks a key only when it routes an insert: not when an UPDATE changes it on a foreign table, and not when an
+/// INSERT names the foreign table.
 #[test]
 fn the_checks_on_a_shard_refuse_a_row_that_the_router_lets_through() {
     let Some((fleet, mut client, user)) = router() else { return };
@@ -111,7 +111,7 @@ fn the_checks_on_a_shard_refuse_a_row_that_the_router_lets_through() {
     }
 }
 
-/// A session that has the tables of shard 1 locked, as the swap of a moving shard has.
+/// A session that has locked the tables of shard 1, as the swap of a moving shard does.
 fn hold_shard_1(fleet: &Fleet) -> Client {
     let mut holding = fleet.router.connect();
     let lock = "BEGIN; ALTER FOREIGN TABLE shard_1.users OPTIONS (SET schema_name 'shard_1')";
@@ -120,7 +120,7 @@ fn hold_shard_1(fleet: &Fleet) -> Client {
 }
 
 #[test]
-fn while_a_shard_is_held_those_wait_whose_plan_names_it() {
+fn statements_whose_plan_names_a_held_shard_wait() {
     let Some((fleet, mut client, _)) = router() else { return };
     let other = users_of(&fleet, 2)[0];
     let prepare = "SET lock_timeout = '200ms'; PREPARE by_id (bigint) AS SELECT name FROM users WHERE id = $1";
@@ -130,7 +130,7 @@ fn while_a_shard_is_held_those_wait_whose_plan_names_it() {
     let _holding = hold_shard_1(&fleet);
 
     client.batch_execute(&format!("{insert}; {}", by_id.repeat(5))).unwrap();
-    // PostgreSQL now makes a plan for any id, to see what it would cost.
+    // PostgreSQL now makes a generic plan, to estimate its cost.
     let refusal = Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" };
     assert_refused(&mut client, &by_id, refusal);
     client.batch_execute("SET plan_cache_mode = force_custom_plan").unwrap();
@@ -141,7 +141,7 @@ fn while_a_shard_is_held_those_wait_whose_plan_names_it() {
 }
 
 #[test]
-fn an_id_that_the_statement_itself_has_to_find_has_all_servers_connected() {
+fn an_id_that_a_subquery_finds_connects_all_servers() {
     let Some((fleet, mut client, user)) = router() else { return };
     client.batch_execute(&format!("CREATE TABLE wanted AS SELECT {user} AS id")).unwrap();
     let all = "shard_0 shard_1 shard_2 shard_3";

@@ -6,14 +6,14 @@ use pg_snowflake_servertest::installation::has_contrib;
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use postgres::Client;
 
-/// Servers with a table `posts` and one `comments` each, and one that routes to them by the shard in the id.
+/// Servers with a table `posts` and a table `comments` each, and one that routes to them by the shard in the id.
 struct Fleet {
     router: Cluster,
     shards: Vec<Cluster>,
 }
 
 impl Fleet {
-    /// A router and that many shards; none where the installation has no `postgres_fdw`.
+    /// A router and this many shards; `None` if the installation has no `postgres_fdw`.
     fn of(shards: usize) -> Option<Fleet> {
         if !has_contrib("postgres_fdw", "routing to other servers") {
             return None;
@@ -48,7 +48,7 @@ impl Fleet {
         Some(Fleet { router, shards })
     }
 
-    /// A fleet with a post in each of 32 shard ids and two comments on each, all put in through the router.
+    /// A fleet with a post in each of 32 shards and two comments on each, all inserted through the router.
     fn with_rows(shards: usize) -> Option<Fleet> {
         let fleet = Fleet::of(shards)?;
         fleet
@@ -63,7 +63,7 @@ impl Fleet {
         Some(fleet)
     }
 
-    /// What a query prints on the router, and the servers that it has talked to for that.
+    /// What a query prints on the router, and the servers to which it has connected.
     fn asked(&self, sql: &str) -> (String, String) {
         let mut fresh = self.router.connect();
         let answer = printed(&mut fresh, sql);
@@ -137,7 +137,7 @@ fn an_array_as_a_parameter_goes_to_its_servers_however_often_the_statement_is_ru
 }
 
 #[test]
-fn the_server_that_a_row_is_said_to_be_on_has_it() {
+fn a_row_is_on_the_server_that_snowflake_locate_names() {
     let Some(fleet) = Fleet::with_rows(2) else { return };
     let mut client = fleet.router.connect();
     for shard_id in [4, 5] {
@@ -162,7 +162,7 @@ fn joins_and_aggregates_are_computed_by_the_shards() {
     let mut client = fleet.router.connect();
     client
         .batch_execute(
-            // Enough for a group to be less to send than its rows.
+            // Enough that sending the groups is less than sending their rows.
             "INSERT INTO comments SELECT id + n, id FROM posts, generate_series(3, 100) AS n;
              ANALYZE posts; ANALYZE comments;
              SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on",
@@ -186,7 +186,7 @@ fn joins_and_aggregates_are_computed_by_the_shards() {
 }
 
 #[test]
-fn a_shard_that_is_down_is_missed_only_by_those_who_need_it() {
+fn a_shard_that_is_down_fails_only_the_statements_that_need_it() {
     let Some(mut fleet) = Fleet::with_rows(2) else { return };
     fleet.shards[1].stop(Shutdown::Fast);
     let mut client = fleet.router.connect();
@@ -206,7 +206,7 @@ fn a_shard_that_is_down_is_missed_only_by_those_who_need_it() {
         format!("UPDATE posts SET body = 'new' WHERE id = {five}"),
         format!("INSERT INTO posts VALUES ({five} + 1, 'first')"),
         "SELECT count(*) FROM posts".into(),
-        // Which id it is, and that it is of the other shard, turns out when all servers are connected.
+        // The id, which is of the other shard, is known only after all servers are connected.
         format!("SELECT body FROM posts WHERE id = (SELECT {four})"),
     ];
     let refusal =
@@ -221,7 +221,7 @@ fn a_shard_that_is_down_is_missed_only_by_those_who_need_it() {
     }
 }
 
-/// The posts that are not where their ids say.
+/// The posts on another server than their id says.
 const MISPLACED: &str = "SELECT p.tableoid::regclass, partition, count(*)
                          FROM posts AS p, snowflake_locate('posts', p.id)
                          WHERE partition IS DISTINCT FROM p.tableoid GROUP BY 1, 2 ORDER BY 1";
@@ -232,7 +232,7 @@ fn rows_on_the_wrong_server_are_found_by_a_query() {
     let mut client: Client = fleet.router.connect();
     assert_eq!(printed(&mut client, MISPLACED), "");
 
-    // Somebody attaches each table to the other's remainder.
+    // Somebody attaches each table to the other one's remainder.
     client
         .batch_execute(
             "ALTER TABLE posts DETACH PARTITION posts_0; ALTER TABLE posts DETACH PARTITION posts_1;
@@ -243,10 +243,10 @@ fn rows_on_the_wrong_server_are_found_by_a_query() {
     assert_eq!(printed(&mut client, MISPLACED), "posts_0|posts_1|16\nposts_1|posts_0|16");
 }
 
-/// Core routes inserts, and checks no row that stays in a foreign table. See what the checks on the shards of
-/// `pg_test/cluster` do about it.
+/// Core routes inserts, but does not check a row that stays in a foreign table. The checks on the shards of
+/// `pg_test/cluster` do.
 #[test]
-fn an_id_that_is_changed_to_another_shards_stays_where_it_was_and_is_found_by_a_query() {
+fn a_row_whose_id_changes_its_shard_stays_and_is_found_by_a_query() {
     let Some(fleet) = Fleet::with_rows(2) else { return };
     let mut client = fleet.router.connect();
     let [four, five] = [id_of_shard(4), id_of_shard(5) + 1];

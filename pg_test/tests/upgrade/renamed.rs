@@ -1,11 +1,12 @@
-//! What users made of the names of 0.1.0: `ALTER EXTENSION … UPDATE` renames the objects in place, so it goes on working.
+//! Users' objects that refer to the names of 0.1.0 keep working: `ALTER EXTENSION … UPDATE` renames the extension's objects
+//! in place.
 
 use super::version_of;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::printed;
 use pg_snowflake_servertest::release;
 
-/// Everything that depends on a name which the update changes, and privileges that it has to keep.
+/// Everything that depends on a name which the update changes, and privileges that it must keep.
 const SCHEMA: &str = "
     CREATE ROLE monitor;
     CREATE SEQUENCE s;
@@ -23,7 +24,7 @@ const SCHEMA: &str = "
     GRANT SELECT ON snowflake_columns TO monitor;
     GRANT EXECUTE ON FUNCTION snowflake_sequence_status TO monitor";
 
-/// What is asked after the update, and after the updated database was dumped and restored.
+/// Queries after the update, and after the updated database was dumped and restored.
 const QUERIES: [(&str, &str); 10] = [
     ("INSERT INTO posts DEFAULT VALUES RETURNING snowflake_shard_id(id)", "5"),
     ("SELECT tab, col, ends, fault, shard_id FROM columns", "posts|id|2046-06-27 17:00:49.497+00||5"),
@@ -45,7 +46,7 @@ const QUERIES: [(&str, &str); 10] = [
 ];
 
 #[test]
-fn what_depends_on_the_names_of_0_1_0_goes_on_after_an_update_and_is_dumped_with_the_new_ones() {
+fn objects_that_use_the_names_of_0_1_0_work_after_an_update_and_are_dumped_with_the_new_ones() {
     let cluster = Cluster::builder().release("0.1.0").setting("pg_snowflake.shard_id", "5").start();
     let mut client = cluster.connect();
     client.batch_execute(SCHEMA).unwrap();

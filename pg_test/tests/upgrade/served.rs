@@ -1,4 +1,4 @@
-//! What the SQL objects of a release do with the library of the head, before `ALTER EXTENSION … UPDATE`.
+//! The SQL objects of a release with the library of the head, before `ALTER EXTENSION … UPDATE`.
 
 use crate::planted::words;
 use pg_snowflake_servertest::Cluster;
@@ -7,7 +7,7 @@ use pg_snowflake_servertest::release;
 use postgres::Client;
 use std::collections::BTreeSet;
 
-/// A release, tables for its functions, and queries with what they print.
+/// A release, tables for its functions, and queries with their output.
 struct Served {
     version: &'static str,
     tables: &'static str,
@@ -121,10 +121,10 @@ fn the_library_of_the_head_serves_the_sql_of_a_release() {
     }
 }
 
-/// What a release has and the head does not, no other test calls. By name: of functions that share one this does not see
-/// whether each is called.
+/// No other test calls what a release has and the head does not. Compares names only: for functions with the same name it
+/// does not check whether each is called.
 #[test]
-fn what_the_head_renames_is_called_by_its_old_name() {
+fn every_renamed_object_is_called_by_its_old_name() {
     let names_of_head = names(&mut Cluster::new().connect());
     for version in release::versions() {
         let names = names(&mut Cluster::builder().release(&version).start().connect());
@@ -144,7 +144,7 @@ fn what_the_head_renames_is_called_by_its_old_name() {
     }
 }
 
-/// The functions and views of the extension, each with its own name, and with those of its arguments or columns.
+/// The functions and views of the extension, with the names of their arguments or columns.
 fn names(client: &mut Client) -> BTreeSet<(String, String)> {
     let names = "
         WITH member AS (

@@ -13,7 +13,7 @@ pub const CONTENDER: Contender = Contender {
     may_repeat: false,
 };
 
-/// Makes `copied_nextval(seq regclass, shard_id int)`.
+/// Creates `copied_nextval(seq regclass, shard_id int)`.
 pub const FUNCTION: &str = "
     CREATE FUNCTION copied_nextval(seq regclass, shard_id int) RETURNS bigint LANGUAGE plpgsql AS $$
     DECLARE

@@ -13,8 +13,8 @@ pub const CONTENDER: Contender = Contender {
     may_repeat: true,
 };
 
-/// Makes `copied_nextval(seq regclass, shard_id int)` with the least that a call can cost in SQL: it is inlined, and reads
-/// the clock without numeric arithmetic.
+/// Creates `copied_nextval(seq regclass, shard_id int)` at the lowest cost that a call can have in SQL: it is inlined,
+/// and reads the clock without numeric arithmetic.
 pub const FUNCTION: &str = "
     CREATE FUNCTION copied_nextval(seq regclass, shard_id int) RETURNS bigint LANGUAGE sql AS $$
         SELECT ((date_part('epoch', clock_timestamp()) * 1000)::bigint - 1314220021721) << 23

@@ -1,4 +1,4 @@
-//! Core's own, as `bigserial` uses it.
+//! Core's `nextval`, as `bigserial` uses it.
 
 use crate::bench::contender::{Contender, Ids};
 

@@ -1,4 +1,4 @@
-//! Core's own where each session takes 64 values at a time.
+//! Core's `nextval` with `CACHE 64`: each session takes 64 values at a time.
 
 use crate::bench::contender::{Contender, Ids};
 

@@ -1,4 +1,4 @@
-//! What is compared, a file each.
+//! The contenders, one file each.
 
 pub mod copied_plpgsql;
 pub mod copied_sql;
@@ -13,7 +13,7 @@ mod uuid_v7;
 
 use crate::bench::contender::Contender;
 
-/// All, in the order in which they are measured and shown: of each ratio that counts, both are next to each other.
+/// All contenders in the order in which they are measured and shown. The two of each ratio that has a limit are neighbours.
 pub const ALL: [&Contender; 10] = [
     &core_cache_1::CONTENDER,
     &ours_cache_1::CONTENDER,

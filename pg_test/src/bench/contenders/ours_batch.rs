@@ -1,4 +1,4 @@
-//! pg_snowflake where a statement takes many ids by one call.
+//! pg_snowflake, many ids in one call.
 
 use crate::bench::contender::{Contender, Ids};
 

@@ -1,4 +1,4 @@
-//! pg_snowflake where each session takes 64 counters at a time.
+//! pg_snowflake with `CACHE 64`: each session takes 64 counters at a time.
 
 use crate::bench::contender::{Contender, Ids};
 

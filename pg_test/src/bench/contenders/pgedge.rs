@@ -1,5 +1,4 @@
-//! pgEdge's extension, where its library has been installed in the server. [`super::super::server`] sets the node that
-//! it wants.
+//! pgEdge's extension, if its library is installed in the server. [`super::super::server`] sets the node that it needs.
 
 use crate::bench::contender::{Contender, Ids, Need};
 

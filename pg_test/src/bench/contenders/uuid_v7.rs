@@ -1,4 +1,4 @@
-//! Core's UUIDs that begin with the time.
+//! Core's time-ordered UUIDs.
 
 use crate::bench::contender::{Contender, Ids, Need};
 

@@ -12,7 +12,7 @@ const USERS: usize = 20_000;
 const POSTS_PER_USER: usize = 9;
 
 /// How many rows go to a server at a time, and how many comments are loaded that way: by one statement on the router,
-/// and by a client each through the router and directly.
+/// by a client through the router, and by a client directly.
 const BATCHES: [Batch; 4] = [
     Batch { rows: 1, at_once: 10_000, by_client: 8_000 },
     Batch { rows: 10, at_once: 50_000, by_client: 32_000 },
@@ -34,7 +34,7 @@ pub fn load(fleet: &Fleet, claims: &mut Claims) {
         let insert = format!(
             "INSERT INTO users (name) SELECT 'user ' || n FROM generate_series(1, {users}) AS n"
         );
-        fleet.connect_to_shard(shard).batch_execute(&insert).expect("users can be put in");
+        fleet.connect_to_shard(shard).batch_execute(&insert).expect("users can be inserted");
     }
 
     step("posts, through the router, each with an id of its user's shard:");
@@ -51,7 +51,7 @@ pub fn load(fleet: &Fleet, claims: &mut Claims) {
          CREATE TEMP TABLE post_ids AS SELECT id FROM posts",
         shards = fleet.shards().len()
     );
-    router.batch_execute(&posts).expect("posts can be put in");
+    router.batch_execute(&posts).expect("posts can be inserted");
 
     step("comments, in rows per second, by the number of rows that a statement sends to a server:");
     say("rows   INSERT … SELECT       a client       the same,");
@@ -78,12 +78,12 @@ fn check(router: &mut Client, claims: &mut Claims) {
         findings == Findings::default(),
         &format!(
             "no id is there twice ({}), and every row is where snowflake_locate says ({} misplaced)",
-            findings.ids_twice, findings.misplaced
+            findings.duplicate_ids, findings.misplaced
         ),
     );
 }
 
-/// One statement of so many rows on the router, which collects them for each shard. Gives rows per second.
+/// One statement of this many rows on the router, which batches them for each shard. Returns rows per second.
 fn by_one_statement(fleet: &Fleet, router: &mut Client, rows: usize) -> i64 {
     let insert = format!(
         "INSERT INTO comments
@@ -92,7 +92,7 @@ fn by_one_statement(fleet: &Fleet, router: &mut Client, rows: usize) -> i64 {
         shards = fleet.shards().len()
     );
     let began = Instant::now();
-    let inserted = router.execute(&insert, &[]).expect("comments can be put in");
+    let inserted = router.execute(&insert, &[]).expect("comments can be inserted");
     assert_eq!(inserted, rows as u64);
     per_second(rows, began)
 }
@@ -104,14 +104,14 @@ fn set_batch_size(fleet: &Fleet, router: &mut Client, batch: usize) {
     }
 }
 
-/// Whom a client talks to.
+/// The server that a client talks to.
 #[derive(Clone, Copy)]
 enum Way {
     Router,
     Shard,
 }
 
-/// A client that sends statements of so many rows of one shard, in one transaction for each shard. Gives rows per second.
+/// A client that sends statements of this many rows of one shard, in one transaction per shard. Returns rows per second.
 fn by_client_of(fleet: &Fleet, way: Way, batch: usize, rows: usize) -> i64 {
     let shards = fleet.shards().len();
     let mut work: Vec<(Client, Vec<i64>)> = fleet
@@ -144,7 +144,7 @@ fn insert_comments(
     statement: impl Fn(usize) -> String,
 ) {
     let mut transaction = client.transaction().expect("a transaction can begin");
-    let full = transaction.prepare(&statement(batch)).expect("the statement is sound");
+    let full = transaction.prepare(&statement(batch)).expect("the statement is valid");
     for chunk in posts.chunks(batch) {
         let values: Vec<&(dyn ToSql + Sync)> = chunk.iter().map(|post| post as _).collect();
         let inserted = if chunk.len() == batch {
@@ -152,12 +152,12 @@ fn insert_comments(
         } else {
             transaction.execute(&statement(chunk.len()), &values)
         };
-        inserted.expect("comments can be put in");
+        inserted.expect("comments can be inserted");
     }
-    transaction.commit().expect("comments can be put in");
+    transaction.commit().expect("comments can be inserted");
 }
 
-/// For the router, which generates ids with shard numbers of its own.
+/// On the router, which generates ids with its own shard numbers.
 fn insert_with_id(rows: usize, shards: usize) -> String {
     let values = values(rows, |n| {
         format!(
@@ -167,7 +167,7 @@ fn insert_with_id(rows: usize, shards: usize) -> String {
     format!("INSERT INTO comments (id, post_id, body) VALUES {values}")
 }
 
-/// For a shard, whose columns have defaults that generate ids.
+/// On a shard, whose columns have defaults that generate ids.
 fn insert_with_default(rows: usize) -> String {
     let values = values(rows, |n| format!("(${n}, 'a comment')"));
     format!("INSERT INTO comments (post_id, body) VALUES {values}")

@@ -1,5 +1,5 @@
-//! A router and four servers with a million rows: what goes where, what it costs, and a shard that moves to a fifth
-//! server while clients write. `./dev cluster` builds what it needs and runs it.
+//! A router and four servers with a million rows: which server a statement goes to, what it costs, and a shard that
+//! moves to a fifth server while clients write. `./dev cluster` builds what it needs and runs it.
 
 mod load;
 mod plans;

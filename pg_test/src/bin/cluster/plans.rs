@@ -1,11 +1,11 @@
-//! Which servers a statement on the router asks, and what they compute.
+//! The servers that a statement on the router queries, and what they compute.
 
 use pg_snowflake_servertest::fleet::audit::number;
 use pg_snowflake_servertest::fleet::{Fleet, schema};
 use pg_snowflake_servertest::output::{Claims, say, step};
 use postgres::Client;
 
-/// Shows the plans of some statements, and checks what they ask of whom.
+/// Shows the plans of some statements, and checks what they send to which servers.
 pub fn show(fleet: &Fleet, claims: &mut Claims) {
     let mut router = fleet.router.connect();
     for shard in fleet.shards() {
@@ -46,8 +46,8 @@ pub fn show(fleet: &Fleet, claims: &mut Claims) {
         ),
     );
 
-    // Without it the router takes a join of many rows for costlier than it is, and joins itself; with it the plan of every
-    // statement costs a question to each server.
+    // Without it, the router overestimates the cost of a remote join of many rows, and joins locally. With it, planning any
+    // statement costs a query on each server.
     estimate_remotely(fleet, &mut router, "ADD use_remote_estimate 'true'");
     let join = "SELECT name, count(*) FROM users AS u JOIN posts_by_user AS p ON user_id = u.id GROUP BY u.id, name";
     all_servers(
@@ -78,11 +78,11 @@ fn estimate_remotely(fleet: &Fleet, router: &mut Client, option: &str) {
 /// Checks that a statement talks to one server.
 fn one_server(fleet: &Fleet, claims: &mut Claims, what: &str, sql: &str) {
     step(&format!("{what}: {sql}"));
-    // A session that has talked to nobody yet.
+    // A session that has no connections to servers yet.
     let mut router = fleet.router.connect();
     let plan = explain(&mut router, sql);
     say(&plan);
-    let rows = router.query(sql, &[]).expect("the statement is sound").len();
+    let rows = router.query(sql, &[]).expect("the statement is valid").len();
     let asked = number(&mut router, "SELECT count(*) FROM postgres_fdw_get_connections()");
     claims.check(asked == 1 && rows > 0, &format!("one shard was asked (rows: {rows})"));
 }

@@ -16,7 +16,7 @@ const SHARD: usize = 5;
 /// How far its sequence is ahead of the clock.
 const LEAD_MS: i64 = 60_000;
 
-/// How long the clients go on before and after the move.
+/// How long the clients write before and after the move.
 const BESIDE: Duration = Duration::from_secs(1);
 
 /// What the three clients wrote: through the router to the shard and to another one, and directly to the shard.
@@ -26,7 +26,7 @@ struct Journals {
     direct: Journal,
 }
 
-/// Moves a shard, and checks what the clients were told against what is there afterwards.
+/// Moves a shard, and compares what was acknowledged to the clients with the rows afterwards.
 pub fn show(fleet: &mut Fleet, claims: &mut Claims) {
     let target = fleet.add_server();
     let name = schema(SHARD);
@@ -97,11 +97,11 @@ fn check_rows(findings: &Findings, journals: &Journals, claims: &mut Claims) {
         ),
     );
     claims.check(
-        findings.unexpected.is_empty() && findings.ids_twice == 0,
+        findings.unexpected.is_empty() && findings.duplicate_ids == 0,
         &format!(
             "no other post is there ({}), and no id twice ({})",
             findings.unexpected.len(),
-            findings.ids_twice
+            findings.duplicate_ids
         ),
     );
     claims.check(
@@ -117,7 +117,7 @@ fn check_rows(findings: &Findings, journals: &Journals, claims: &mut Claims) {
     );
 }
 
-/// The client that went directly has seen the ids of both sequences.
+/// The direct client has seen ids of both sequences.
 fn check_ids(direct: &Journal, claims: &mut Claims) {
     let before = direct.redirected_after.unwrap_or(0);
     let after = direct.posts.len() - before;

@@ -1,4 +1,4 @@
-//! What a query costs that goes by the router.
+//! The cost of a query through the router.
 
 use pg_snowflake_servertest::SUPERUSER;
 use pg_snowflake_servertest::fleet::{Fleet, schema};
@@ -11,7 +11,7 @@ const QUERIES: usize = 1000;
 const POSTS_HERE: &str = include_str!("../../../cluster/posts_here.sql");
 const POSTS_ANYWHERE: &str = include_str!("../../../cluster/posts_anywhere.sql");
 
-/// A way to a post, and how long it took each time.
+/// A way to query a post, and the time of each query.
 struct Way {
     client: Client,
     statement: Statement,
@@ -21,7 +21,7 @@ struct Way {
 impl Way {
     fn new(mut client: Client, table: &str) -> Way {
         let query = format!("SELECT body FROM {table} WHERE id = $1");
-        let statement = client.prepare(&query).expect("the query is sound");
+        let statement = client.prepare(&query).expect("the query is valid");
         Way { client, statement, took: Vec::new() }
     }
 
@@ -32,7 +32,7 @@ impl Way {
     }
 }
 
-/// Compares a post by its id on its server, through the router, and through one that asks all servers.
+/// Times a query of a post by its id: on its server, through the router, and through a router that queries all servers.
 pub fn compare(fleet: &Fleet, claims: &mut Claims) {
     step(&format!("SELECT body FROM posts WHERE id = $1, the median of {QUERIES}:"));
     route_anywhere(fleet);
@@ -72,7 +72,7 @@ pub fn compare(fleet: &Fleet, claims: &mut Claims) {
     );
 }
 
-/// The shard and the id of the posts to look for, from all shards in turn.
+/// The shard and the id of the posts to query, from all shards in turn.
 fn some_posts(fleet: &Fleet) -> Vec<(usize, i64)> {
     let shards = fleet.shards().len();
     let query =
@@ -87,7 +87,7 @@ fn some_posts(fleet: &Fleet) -> Vec<(usize, i64)> {
     (0..QUERIES).map(|n| (n % shards, ids[n % shards][n / shards])).collect()
 }
 
-/// A table on the router whose partitions say nothing of an id.
+/// A table on the router whose partitions do not depend on the id.
 fn route_anywhere(fleet: &Fleet) {
     for (number, server) in fleet.servers.iter().enumerate() {
         server.psql(SUPERUSER, POSTS_HERE);

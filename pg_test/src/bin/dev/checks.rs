@@ -1,4 +1,4 @@
-//! The checks and tests, in phases, and how they went.
+//! The checks and tests, in phases, and their results.
 
 use crate::report::{self, Counts, Report, table};
 use crate::tools::{
@@ -16,12 +16,12 @@ use std::time::Instant;
 
 /// The tests on real servers.
 const PACKAGE: &str = "pg_snowflake_servertest";
-/// What has dependencies of its own, and is no member of the workspace.
+/// The fuzz crate has its own dependencies, and is not a member of the workspace.
 pub const FUZZ_CRATE: &str = "pg_test/fuzz/Cargo.toml";
-/// Names the file in which a run on several majors wants the report of each.
+/// The variable with the file into which a run on several majors collects the report of each.
 const LOG: &str = "TESTS_LOG";
 
-/// A run of the tests, and the file that its report is also written to.
+/// A run of the tests, and a file that also gets its report.
 #[derive(Default)]
 struct Run {
     report: Report,
@@ -41,7 +41,7 @@ impl Run {
         }
     }
 
-    /// Runs a part, and says what it is, that it went well, and how long it took.
+    /// Runs a phase, and prints its name, its success and its time.
     fn phase(&mut self, title: &str, part: impl FnOnce(&mut Self) -> Result) -> Result {
         let started = Instant::now();
         println!();
@@ -75,7 +75,7 @@ impl Run {
     fn all(&mut self) -> Result {
         self.lint()?;
         self.phase("unit, property and in-server tests", Self::tests_of_the_crates)?;
-        // The tests before it have put a debug library in its place.
+        // The tests before it have replaced it by a debug library.
         self.phase("release library", |_| {
             execute(command("./dev").args(["build", &major().to_string()]))
         })?;
@@ -87,8 +87,7 @@ impl Run {
         self.phase("Makefile", |_| makefile())
     }
 
-    /// Unit and property tests, the examples in the core crate's documentation, and the tests that pgrx-tests runs inside a
-    /// server.
+    /// Unit and property tests, the doc tests of the core crate, and the tests that pgrx-tests runs inside a server.
     fn tests_of_the_crates(&mut self) -> Result {
         self.count(&mut cargo(&["test", "--package", "pg_snowflake_core"]))?;
         let mut test = cargo_pgrx(&["test", &format!("pg{}", major()), "--pgdata"])?;
@@ -119,8 +118,8 @@ pub fn lint() -> Result {
     Run::new().lint()
 }
 
-/// Behaviour with the library that users get: what a second major may get wrong. Format, clippy, docs, the campaign and
-/// the tests within a server are the business of [`all`].
+/// Behaviour with the release library: what can differ on a second major. Format, clippy, docs, the campaign and the
+/// tests inside a server are part of [`all`].
 pub fn short() -> Result {
     let mut run = Run::new();
     run.phase("behaviour on real servers", |run| {
@@ -129,7 +128,7 @@ pub fn short() -> Result {
     run.show_green("the short suite is green")
 }
 
-/// Those tests on real servers whose name contains `name`, the timed ones included.
+/// The tests on real servers whose name contains `name`, including the timed ones.
 pub fn named(name: &str) -> Result {
     let mut run = Run::new();
     let binaries = ["--test", "servers", "--test", "campaign", "--test", "figures"];
@@ -143,7 +142,7 @@ pub fn named(name: &str) -> Result {
     Ok(())
 }
 
-/// Tests of rates and delays, which want the machine to themselves.
+/// Tests of rates and delays, which need the machine to themselves.
 pub fn figures() -> Result {
     let mut run = Run::new();
     run.phase("rates and delays", |run| {
@@ -152,10 +151,10 @@ pub fn figures() -> Result {
     run.show_green("rates and delays are as they should be")
 }
 
-/// The SQL tests and a load of several sessions, on servers whose memory is watched.
+/// The SQL tests and a load of several sessions, on servers under valgrind.
 pub fn under_valgrind() -> Result {
     let mut run = Run::new();
-    // One at a time, and what they found is shown also where it is nothing.
+    // One at a time. Their findings are shown even if there are none.
     let mut test = server_tests(&["--test", "valgrind", "--", "--test-threads=1", "--nocapture"]);
     run.phase("servers under valgrind", |run| run.count(&mut test))?;
     run.show_green("nothing is wrong with the memory")
@@ -169,7 +168,7 @@ pub fn campaign(options: &[String]) -> Result {
     execute(campaign.args(options).env("PG_CONFIG", pg_config()))
 }
 
-/// Has a command try upgrades where there is a major to upgrade to, for which it builds the extension.
+/// Makes a command test upgrades if a major to upgrade to is installed, and builds the extension for it.
 fn let_upgrade(test: &mut Command) -> Result {
     let supported = std::env::var("SUPPORTED").unwrap_or_default();
     let supported: Vec<u32> = supported.split(' ').filter_map(|major| major.parse().ok()).collect();
@@ -190,8 +189,8 @@ fn let_upgrade(test: &mut Command) -> Result {
     Ok(())
 }
 
-/// The lowest supported major above this one that is installed, in the system or privately, and of the same origin: minor
-/// releases of another day may not know what this one leaves in its catalog.
+/// The lowest supported major above this one that is installed, in the system or privately, and has the same origin: a
+/// minor release of another day may not understand the catalog of this one.
 fn next_major(
     major: u32,
     supported: &[u32],
@@ -213,8 +212,8 @@ pub fn examples() -> Result {
     run.show_green("the examples are green")
 }
 
-/// Everything on each of these majors, one after the other, whatever becomes of the others. One that comes with "=" and a
-/// reason is left out for that reason.
+/// Runs everything on each of these majors, one after the other, even after a failure. A major with "=" and a reason is
+/// left out.
 pub fn on_all_majors(majors: &[String]) -> Result {
     survive_interruption();
     let mut reports = Vec::new();
@@ -238,7 +237,7 @@ pub fn on_all_majors(majors: &[String]) -> Result {
         let lines = std::fs::read_to_string(&log).map_err(about(&log))?;
         let mut report = Report::parse(&lines);
         if report == Report::default() {
-            // It has not come to the first phase.
+            // It did not reach the first phase.
             report.read(&report::begin("setup"));
         }
         reports.push((major.to_owned(), report));
@@ -247,7 +246,7 @@ pub fn on_all_majors(majors: &[String]) -> Result {
     if is_green { Ok(()) } else { Err("not all majors are green".to_owned()) }
 }
 
-/// A major, and the reason for which it is left out.
+/// A major, and the reason for leaving it out.
 fn reason_in(entry: &str) -> (&str, Option<&str>) {
     entry.split_once('=').map_or((entry, None), |(major, reason)| (major, Some(reason)))
 }
@@ -257,7 +256,7 @@ fn append(log: &Path, line: &str) {
     file.and_then(|mut file| writeln!(file, "{line}")).expect("the log can be written");
 }
 
-/// Tests of this package; without other arguments all but those that are only run where they are asked for.
+/// Tests of this package; without other arguments, all except those that run only on request.
 fn server_tests(arguments: &[&str]) -> Command {
     let mut test = cargo(&["test", "--package", PACKAGE]);
     test.args(arguments).env("PG_CONFIG", pg_config());
@@ -277,13 +276,13 @@ fn clippy() -> Result {
             .args(["--features", &features])
             .args(REFUSE_WARNINGS),
     )?;
-    // They are no targets of "all", since nobody should run them unasked.
+    // They are not targets of "all", since they run only on request.
     execute(
         cargo(&["clippy", "--package", PACKAGE, "--test", "valgrind", "--test", "figures"])
             .args(REFUSE_WARNINGS),
     )?;
-    // The targets too. Nothing is linked here, so the engine, which wants a C++ compiler, need not be there: a library is
-    // only named.
+    // The targets too. Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is
+    // enough.
     execute(
         cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets"])
             .arg("--target-dir")
@@ -310,9 +309,9 @@ fn shell_scripts() -> Result {
     execute(command("shellcheck").arg("--external-sources").args(scripts))
 }
 
-/// What people read: in code, names are joined words.
+/// Checks the spelling of prose: in code, names are joined words.
 fn spelling() -> Result {
-    // A misspelt layout, to show what is said to it; a word of SQL, and one of Rust.
+    // A misspelt layout, which shows the error; a word of SQL, and one of Rust.
     let known = ["--ignore-words-list", "twiter,inout,crate"];
     execute(command("codespell").args(known).args(tracked_files(&["*.md", "*.sql"])?))
 }
@@ -322,7 +321,7 @@ fn tracked_files(patterns: &[&str]) -> Result<Vec<String>> {
     Ok(files.lines().map(str::to_owned).collect())
 }
 
-/// The targets that PostgreSQL people type, into a folder of their own and against a throwaway server, from nothing on.
+/// The make targets that PostgreSQL users know, from scratch, into a separate folder and against a throwaway server.
 fn makefile() -> Result {
     let make = || -> Result<Command> {
         let mut make = command("make");
@@ -342,7 +341,7 @@ fn makefile() -> Result {
     output(&mut make()?)?;
     execute(make()?.arg(format!("DESTDIR={}", destination.display())).arg("install"))?;
     let library = installation::pg_config("--pkglibdir").join("pg_snowflake.so");
-    // The folder stands below that one by its whole name.
+    // DESTDIR is followed by the full path of the folder.
     let mut installed = destination.into_os_string();
     installed.push(&library);
     execute(command("cmp").arg(installed).arg(library))
@@ -363,7 +362,7 @@ mod tests {
                 |major| private.contains(&major),
             )
         };
-        // The private folder has copies of the system's as well.
+        // The private folder also has copies of the system's installations.
         assert_eq!(next(15, &[15], &[15, 16, 18]), None);
         assert_eq!(next(15, &[15, 17, 18], &[15]), Some(17));
         assert_eq!(next(16, &[15], &[15, 16, 17, 18]), Some(17));
@@ -373,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_major_may_come_with_the_reason_for_which_it_is_left_out() {
+    fn a_major_can_carry_the_reason_for_leaving_it_out() {
         assert_eq!(reason_in("18"), ("18", None));
         assert_eq!(reason_in("16=apt has none: a=b"), ("16", Some("apt has none: a=b")));
     }

@@ -1,4 +1,4 @@
-//! Two shards, a million rows from eight clients, and what their ids are worth. The SQL is in `pg_test/demo`.
+//! Two shards, a million rows from eight clients, and checks of their ids. The SQL is in `pg_test/demo`.
 
 use crate::tools::Result;
 use pg_snowflake_servertest::output::{Claims, say, step};
@@ -11,7 +11,7 @@ const ROWS: i64 = 1_000_000;
 const ROWS_PER_INSERT: i64 = 100;
 const CLIENTS_PER_SHARD: i64 = 4;
 
-/// Runs it; failure where a claim does not hold.
+/// Runs the demo; fails if a claim does not hold.
 pub fn run() -> Result<ExitCode> {
     step("starting two private servers: shard 1 and shard 2");
     let shards = [start(), start()];
@@ -43,7 +43,7 @@ pub fn run() -> Result<ExitCode> {
     Ok(claims.verdict())
 }
 
-/// A server that keeps what it commits, as a user's does.
+/// A server that flushes its commits, as a user's does.
 fn start() -> Cluster {
     let settings = [
         ("fsync", "on"),
@@ -77,7 +77,7 @@ fn insert(shards: &[Cluster; 2]) {
         }
     });
     let seconds = started.elapsed().as_secs_f64();
-    // Whole rows: the fraction of one says nothing.
+    // Whole rows: a fraction has no meaning.
     let rate = (ROWS as f64 / seconds) as i64;
     say(&format!("{seconds:.1} s: {} rows per second", thousands(rate)));
 }
@@ -97,7 +97,7 @@ fn gather([first, second]: &[Cluster; 2]) -> Result {
     copy().map_err(|error| format!("the rows of shard 2 cannot be copied to shard 1: {error}"))
 }
 
-/// Whether each claim holds, and the claim, from lines of the form "t|claim".
+/// The claims, and whether each holds, from lines of the form "t|claim".
 fn claims_in(answers: &str) -> Result<Vec<(bool, &str)>> {
     let lines = answers.lines().filter(|line| !line.is_empty());
     let claims: Vec<(bool, &str)> = lines

@@ -1,4 +1,4 @@
-//! Fuzzing: each target for some seconds, from what earlier runs have found to reach new code.
+//! Fuzzing: each target for some seconds, starting from the corpus of earlier runs.
 
 use crate::checks::FUZZ_CRATE;
 use crate::tools::{Result, about, command, execute, output, run_folder, target, tool, top};
@@ -8,10 +8,10 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// How much of a log is shown.
+/// How many lines of a log are shown.
 const LINES: usize = 120;
 
-/// Runs every target for so many seconds.
+/// Runs every target for this many seconds.
 pub fn run(seconds: u32) -> Result {
     let list =
         output(command(tool("CARGO_FUZZ")?).args(["fuzz", "list", "--fuzz-dir"]).arg(folder()))?;
@@ -25,7 +25,7 @@ pub fn run(seconds: u32) -> Result {
         step(&format!("{name}: {seconds} s"));
         fuzz(name, seconds)?;
     }
-    step("no input was found for which something does not hold");
+    step("no failing input was found");
     Ok(())
 }
 
@@ -37,8 +37,8 @@ fn builds() -> PathBuf {
     target().join("pg_snowflake-fuzz")
 }
 
-/// The address sanitizer watches the libraries that the modules call, which may hold unsafe code; its option is a
-/// nightly compiler's, and this variable opens it in a stable one.
+/// The address sanitizer checks the libraries that the modules call, which may contain unsafe code. Its option needs a
+/// nightly compiler; this variable enables it in a stable one.
 fn cargo_fuzz(subcommand: &str) -> Result<Command> {
     let mut cargo_fuzz = command(tool("CARGO_FUZZ")?);
     cargo_fuzz.args(["fuzz", subcommand, "--features", "targets", "--fuzz-dir"]).arg(folder());
@@ -64,7 +64,7 @@ fn fuzz(name: &str, seconds: u32) -> Result {
     let said = fs::read(&log).map_err(about(&log))?;
     let said = String::from_utf8_lossy(&said);
     match outcome {
-        Ok(()) => say(&format!("{} inputs, all as they should be", thousands(inputs(&said)?))),
+        Ok(()) => say(&format!("{} inputs, no failure", thousands(inputs(&said)?))),
         Err(error) => {
             return Err(format!(
                 "{}\n{error}\nThe input is in {folder}/artifacts/{name}. To run it again, alone:\n  \
@@ -80,7 +80,7 @@ fn fuzz(name: &str, seconds: u32) -> Result {
     Ok(())
 }
 
-/// How many inputs were tried, as libFuzzer reports it at its end.
+/// The number of inputs tried, as libFuzzer reports it at the end.
 fn inputs(said: &str) -> Result<i64> {
     let number = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
     number.and_then(|number| number.trim().parse().ok()).ok_or_else(|| {
@@ -88,7 +88,7 @@ fn inputs(said: &str) -> Result<i64> {
     })
 }
 
-/// The end of a log, without its beginning, which is the corpus being read, and without progress.
+/// The end of a log, without progress lines. The beginning is left out: it is the corpus being read.
 fn end_of(said: &str) -> String {
     let is_progress = |line: &str| {
         line.strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -102,14 +102,14 @@ mod tests {
     use super::{end_of, inputs};
 
     #[test]
-    fn the_number_of_inputs_is_that_of_the_final_statistics() {
+    fn the_number_of_inputs_is_read_from_the_final_statistics() {
         let said = "Done 12 runs\nstat::number_of_executed_units: 1234567\nstat::peak_rss_mb: 50\n";
         assert_eq!(inputs(said), Ok(1_234_567));
         assert!(inputs("Done 12 runs").is_err());
     }
 
     #[test]
-    fn of_a_failure_the_end_is_shown_and_no_progress() {
+    fn the_end_of_a_failure_is_shown_without_progress() {
         assert_eq!(end_of("#12 NEW cov: 3\nSUMMARY\n# about\n"), "SUMMARY\n# about");
         let long: Vec<String> = (0..200).map(|i| format!("line {i}")).collect();
         assert!(end_of(&long.join("\n")).starts_with("line 80\n"));

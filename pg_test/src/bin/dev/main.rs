@@ -1,5 +1,5 @@
-//! What `./dev` does once it has found PostgreSQL and the tools, and can be tested. It is no command of its own: `./dev`
-//! builds it and says by variables where all that is, and removes what it leaves behind where it is interrupted.
+//! What `./dev` does once it has found PostgreSQL and the tools, in a form that can be tested. Do not run it directly:
+//! `./dev` builds it, passes the paths in variables, and cleans up if it is interrupted.
 
 mod checks;
 mod demo;
@@ -20,11 +20,11 @@ use tools::{Result, command, execute};
 #[derive(Parser)]
 enum Command {
     Demo,
-    /// Starts the server of `./dev psql`, prints its folder, and stops when it is told to.
+    /// Starts the server of `./dev psql`, prints its folder, and stops on a signal.
     Serve,
     Test,
     TestAll {
-        /// The majors, each with "=" and a reason where it is to be left out.
+        /// The majors, each followed by "=" and a reason if it is left out.
         majors: Vec<String>,
     },
     TestShort,
@@ -42,19 +42,19 @@ enum Command {
     },
     Mutations,
     Fuzz {
-        /// For each target.
+        /// Seconds for each target.
         seconds: u32,
     },
     Package,
-    /// Puts what a clean system tries into a folder.
+    /// Puts the files that a clean system needs for its test into a folder.
     PackageFiles {
         folder: PathBuf,
     },
-    /// Tries the tarball on a copy of the servers' installation.
+    /// Tests the tarball on a copy of the servers' installation.
     PackageTry {
         folder: PathBuf,
     },
-    /// Tries what is installed.
+    /// Tests the installed extension.
     Smoke,
     ReleaseSql {
         version: String,
@@ -101,7 +101,7 @@ fn release_sql(version: &str) -> Result {
     release_sql::keep(version)
 }
 
-/// A server with the extension and shard 1, for as long as this process lives: it goes with it.
+/// A server with the extension and shard 1, which lives as long as this process.
 fn serve() {
     let server = Cluster::builder().background_work().start();
     let shard = "ALTER DATABASE postgres SET pg_snowflake.shard_id = 1";

@@ -1,4 +1,4 @@
-//! Each safety taken out in turn: built in a copy of the tree into a copy of the installation, it has to break the short
+//! Removes each safeguard in turn: the patched tree, built in a copy into a copy of the installation, must fail the short
 //! campaign.
 
 use crate::tools::{
@@ -40,7 +40,7 @@ pub fn run() -> Result {
     }
 }
 
-/// What the campaign has to say of a mutation.
+/// The campaign's verdict on a mutation.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     /// The rows of its table with a broken promise.
@@ -82,7 +82,7 @@ fn build(patch: &Path) -> Result<PathBuf> {
             .arg("--file")
             .arg(&archive),
     )?;
-    // The date of now, else cargo takes the patched file for one that it has compiled.
+    // The current date, else cargo treats the patched file as already compiled.
     execute(
         command("tar")
             .args(["--extract", "--touch", "--file"])

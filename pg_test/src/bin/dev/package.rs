@@ -1,4 +1,4 @@
-//! Packages for users: one of Debian, and a tarball for the servers of others.
+//! Packages for users: a Debian package, and a tarball for other servers.
 
 use crate::tools::{
     Result, about, cargo_pgrx, command, copy_installation, execute, major, output, pg_config,
@@ -15,11 +15,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the packages of a major are called, and in which folder they are.
+/// The names of the packages of a major, and their folder.
 struct Package {
     major: u32,
     version: String,
-    /// As Debian calls it.
+    /// Debian's name of the architecture.
     architecture: String,
     folder: PathBuf,
 }
@@ -39,7 +39,7 @@ impl Package {
         format!("postgresql-{}-pg-snowflake", self.major)
     }
 
-    /// A tilde sorts before everything, as a pre-release should.
+    /// A tilde sorts before everything, as a pre-release must.
     fn debian_version(&self) -> String {
         format!("{}-1", self.version.replace('-', "~"))
     }
@@ -48,7 +48,7 @@ impl Package {
         format!("{}_{}_{}.deb", self.name(), self.debian_version(), self.architecture)
     }
 
-    /// The tarball's top folder, and its name but for `.tar.gz`.
+    /// The tarball's top folder, which is also its name without `.tar.gz`.
     fn tarball_name(&self) -> String {
         format!("pg_snowflake-{}-pg{}-linux-{}", self.version, self.major, self.architecture)
     }
@@ -57,7 +57,7 @@ impl Package {
         format!("{}.tar.gz", self.tarball_name())
     }
 
-    /// Of the packaging, which has nothing to tell besides the version: what has changed is in the other one.
+    /// The changelog of the packaging, which has only the version. The changes are in the other one.
     fn debian_changelog(&self, date: &str) -> String {
         format!(
             "pg-snowflake ({}) unstable; urgency=medium\n\n  * pg_snowflake {}, see changelog.gz.\n\n \
@@ -67,7 +67,7 @@ impl Package {
         )
     }
 
-    /// The lines of a description are shorter than 80 characters, at which lintian looks.
+    /// The lines of the description are shorter than 80 characters, which lintian checks.
     fn debian_control(&self, kilobytes: &str, libraries: &str) -> String {
         let (name, version, major) = (self.name(), self.debian_version(), self.major);
         let architecture = &self.architecture;
@@ -91,7 +91,7 @@ Description: 64-bit ids of time, shard and counter from a PostgreSQL sequence
     }
 }
 
-/// Makes both, and the checksums of all that is in their folder.
+/// Builds both, and the checksums of all files in their folder.
 pub fn make() -> Result {
     let package = Package::of_this_tree()?;
     let stage = run_folder().join("stage");
@@ -101,8 +101,8 @@ pub fn make() -> Result {
     execute(command("strip").arg("--strip-unneeded").arg(&built.library))?;
     refuse_paths_of_this_machine(&built.library)?;
     fs::create_dir_all(&package.folder).map_err(about(&package.folder))?;
-    // Files are dated by the commit. What keeps two packages from being the same to the byte is the order of the
-    // install SQL, which pgrx does not promise.
+    // Files are dated by the commit. Two packages can still differ in the order of the install SQL, which pgrx does not
+    // guarantee.
     let commit = output(command("git").args(["log", "-1", "--format=%ct"]));
     let date = match commit.ok().and_then(|seconds| seconds.trim().parse().ok()) {
         Some(seconds) => Timestamp::from_second(seconds).map_err(|error| error.to_string())?,
@@ -116,7 +116,7 @@ pub fn make() -> Result {
     Ok(())
 }
 
-/// Puts both into a folder, once their checksums are found right, with the script that tries them on a clean system.
+/// Verifies the checksums, and puts both into a folder with the script that tests them on a clean system.
 pub fn files(folder: &Path) -> Result {
     let package = Package::of_this_tree()?;
     let files =
@@ -133,13 +133,13 @@ pub fn files(folder: &Path) -> Result {
     put(&top().join("packaging/smoke.sql"), folder, 0o644).map(drop)
 }
 
-/// Tries the tarball on a server that is no package of Debian's, which is whom it is for: a copy of the one under test,
-/// without what `./dev build` put there. The Debian package cannot be installed where apt has no server for it to depend
-/// on, but it has to have the same files.
+/// Tests the tarball on a server that is not a Debian package, for which it is meant: a copy of the one under test,
+/// without the files of `./dev build`. The Debian package cannot be installed if apt has no server for it to depend on, but
+/// it must have the same files.
 pub fn try_tarball(folder: &Path) -> Result {
     let package = Package::of_this_tree()?;
     files(folder)?;
-    step(&format!("trying the tarball on {}", server_version()?));
+    step(&format!("testing the tarball on {}", server_version()?));
     let pg_config = copy_installation(&run_folder().join("installation"))?;
     let ask = |option| -> Result<PathBuf> {
         Ok(PathBuf::from(output(command(&pg_config).arg(option))?.trim_end()))
@@ -157,7 +157,7 @@ pub fn try_tarball(folder: &Path) -> Result {
     execute(command("tar").arg("-x").arg("-f").arg(tarball).arg("-C").arg(folder))?;
     let unpacked = folder.join(package.tarball_name());
     execute(command("sh").arg(unpacked.join("install.sh")).env("PG_CONFIG", &pg_config))?;
-    // Another process, since this one has asked the other installation where its programs are.
+    // Another process, since this one has already cached the paths of the other installation.
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     execute(command(this).arg("smoke").env("PG_CONFIG", &pg_config))?;
     let root = run_folder().join("root");
@@ -173,14 +173,14 @@ pub fn try_tarball(folder: &Path) -> Result {
     Ok(())
 }
 
-/// Tries what is installed, as on a system that has never seen the extension.
+/// Tests the installed extension, as on a system that has never had it.
 pub fn smoke() {
     let server = Cluster::new();
     server.empty_database("smoke");
     print!("{}", server.psql("smoke", include_str!("../../../../packaging/smoke.sql")));
 }
 
-/// What pgrx has built.
+/// The files that pgrx has built.
 struct Built {
     library: PathBuf,
     /// The folder of the control file and the SQL.
@@ -201,8 +201,8 @@ impl Built {
     }
 }
 
-/// The messages of a panic name source files: of this machine's folders they say nothing. In a target folder of its own,
-/// since what is built with other flags is built anew.
+/// Panic messages name source files; they must not name this machine's folders. Uses a separate target folder, since other
+/// flags cause a full rebuild.
 fn build_without_paths(stage: &Path) -> Result {
     let build = target().join("pg_snowflake-package-build");
     let renamed = |path: &Path, name: &str| {
@@ -211,9 +211,9 @@ fn build_without_paths(stage: &Path) -> Result {
         flag.push(format!("={name}"));
         flag
     };
-    // These take the place of pgrx's own flag, at which the linker keeps all that nothing calls, for the sake of the
-    // sections that the install SQL is made from. GNU ld and lld keep those by their mark; a linker that does not leaves
-    // nothing to make the SQL from, and pgrx refuses.
+    // These replace pgrx's own flag, which makes the linker keep all unused code for the sake of the sections that the
+    // install SQL is made from. GNU ld and lld keep those sections because they are marked. A linker that does not leaves
+    // nothing to make the SQL from, and pgrx fails.
     let flags = [
         renamed(&build, "target"),
         renamed(top(), "pg_snowflake"),
@@ -221,7 +221,7 @@ fn build_without_paths(stage: &Path) -> Result {
     ];
     let mut package = cargo_pgrx(&["package", "--pg-config"])?;
     package.arg(pg_config()).arg("--out-dir").arg(stage);
-    // Separated and quoted as cargo and its C compiler want it where a path may have a space.
+    // Separated and quoted as cargo and its C compiler need it for a path with a space.
     package.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}".as_ref()));
     package.env("CARGO_TARGET_DIR", &build).env("CC_SHELL_ESCAPED_FLAGS", "1");
     package.env("CFLAGS", format!("'-ffile-prefix-map={}=target'", build.display()));
@@ -259,7 +259,7 @@ fn make_debian_package(package: &Package, built: &Built, date: Timestamp) -> Res
     let licence = documents.join("copyright");
     fs::rename(put(&top().join("LICENSE"), &documents, 0o644)?, &licence)
         .map_err(about(&licence))?;
-    // As README.md calls it.
+    // The name that README.md uses.
     symlink("copyright", documents.join("LICENSE")).map_err(about(&documents))?;
     compress(put(&top().join("CHANGELOG.md"), &documents, 0o644)?, &documents.join("changelog"))?;
     let zoned = date.to_zoned(TimeZone::UTC);
@@ -285,7 +285,7 @@ fn make_debian_package(package: &Package, built: &Built, date: Timestamp) -> Res
     output(build.arg(package.folder.join(package.debian_file()))).map(drop)
 }
 
-/// In a folder of its own: dpkg-shlibdeps wants to stand beside a source package's debian/control.
+/// In a separate folder: dpkg-shlibdeps must run beside the debian/control of a source package.
 fn shared_libraries(package: &Package, library: &Path) -> Result<String> {
     let folder = run_folder().join("shlibdeps");
     let debian = folder.join("debian");
@@ -293,13 +293,13 @@ fn shared_libraries(package: &Package, library: &Path) -> Result<String> {
     let control =
         format!("Source: pg-snowflake\n\nPackage: {}\nArchitecture: any\n", package.name());
     write(&debian.join("control"), &control)?;
-    // It warns of the server's functions, which are in no library.
+    // It warns about the server's functions, which no library has.
     let said = output(command("dpkg-shlibdeps").arg("-O").arg(library).current_dir(&folder))?;
     let found = said.lines().find_map(|line| line.strip_prefix("shlibs:Depends="));
     found.map(str::to_owned).ok_or_else(|| format!("{said}\ndpkg-shlibdeps names no library"))
 }
 
-/// For systems without Debian's packages: the files, and a script that puts them where a pg_config says.
+/// For systems without Debian packages: the files, and a script that installs them where a pg_config says.
 fn make_tarball(package: &Package, built: &Built, date: Timestamp) -> Result {
     let name = package.tarball_name();
     let folder = run_folder().join(&name);
@@ -337,7 +337,7 @@ fn write_checksums(folder: &Path) -> Result {
     write(&folder.join("SHA256SUMS"), &sums)
 }
 
-/// Copies a file into a folder, which is made where it is not there, and returns its new path.
+/// Copies a file into a folder, which is created if needed, and returns the new path.
 fn put(file: &Path, folder: &Path, mode: u32) -> Result<PathBuf> {
     fs::create_dir_all(folder).map_err(about(folder))?;
     let to = folder.join(file.file_name().unwrap_or_default());
@@ -346,7 +346,7 @@ fn put(file: &Path, folder: &Path, mode: u32) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// The files of a folder, not those of folders in it.
+/// The files of a folder, without subfolders.
 fn put_all(from: &Path, to: &Path) -> Result {
     for entry in fs::read_dir(from).map_err(about(from))?.flatten() {
         if entry.path().is_file() {
@@ -360,15 +360,15 @@ fn write(file: &Path, text: &str) -> Result {
     fs::write(file, text).map_err(about(file))
 }
 
-/// Puts a compressed file in the place of another, under that name and `.gz`, with no date and no name in it.
+/// Replaces a file by a compressed one under this name and `.gz`, without a date or a name in it.
 fn compress(file: PathBuf, name: &Path) -> Result {
     execute(command("gzip").args(["-9", "--no-name"]).arg(&file))?;
     let (from, to) = (file.with_added_extension("gz"), name.with_added_extension("gz"));
-    // Not by renaming, since one may be on another disk.
+    // Not by renaming, since the folders may be on different disks.
     fs::copy(&from, &to).and_then(|_| fs::remove_file(&from)).map_err(about(&to))
 }
 
-/// Has a command date what it writes by that instant.
+/// Makes a command date its output with this time.
 fn dated(mut command: Command, date: Timestamp) -> Command {
     command.env("SOURCE_DATE_EPOCH", date.as_second().to_string());
     command
@@ -408,7 +408,7 @@ mod tests {
             assert!(control.lines().any(|found| found == line), "{line} in\n{control}");
         }
         assert!(control.lines().all(|line| line.len() < 80), "{control}");
-        // A line that begins without a space is a field, and an empty one ends the paragraph.
+        // A line without a leading space is a field, and an empty line ends the paragraph.
         assert!(
             control.lines().all(|line| line.starts_with(' ') || line.contains(": ")),
             "{control}"

@@ -1,5 +1,5 @@
-//! What a release leaves behind for good: its install SQL, from which databases will have been made, and the checksums of
-//! it and of the script that upgrades to it. Tests refuse a change to either. CONTRIBUTING.md has the steps of a release.
+//! What a release keeps forever: its install SQL, from which databases have been created, and the checksums of it and of
+//! the script that upgrades to it. Tests reject changes to either. CONTRIBUTING.md has the steps of a release.
 
 use crate::tools::{Result, about, command, output, top};
 use pg_snowflake_servertest::output::step;
@@ -7,7 +7,7 @@ use pg_snowflake_servertest::{installation, release};
 use std::fs;
 use std::path::Path;
 
-/// Refuses, where what the tree builds is not the SQL of that version.
+/// Fails if the tree does not build the SQL of that version.
 pub fn check(version: &str) -> Result {
     let upgrade = top().join("sql").join(release::upgrade_script(version, &release::head()));
     Tree {
@@ -22,7 +22,7 @@ pub fn check(version: &str) -> Result {
     .is_of(version)
 }
 
-/// Keeps the install SQL of the release library, which is installed, as that of the version.
+/// Keeps the install SQL of the installed release library as that of the version.
 pub fn keep(version: &str) -> Result {
     let folder = release::folder();
     let script = release::install_script(version);
@@ -53,9 +53,9 @@ fn upgrades_to(version: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What says of which version the SQL in the tree is.
+/// What determines the version of the SQL in the tree.
 struct Tree<'a, IsTagged: Fn() -> bool> {
-    /// The version has its SQL already.
+    /// The SQL of the version is already kept.
     is_kept: bool,
     /// The version that the tree builds.
     head: &'a str,
@@ -65,8 +65,8 @@ struct Tree<'a, IsTagged: Fn() -> bool> {
 }
 
 impl<IsTagged: Fn() -> bool> Tree<'_, IsTagged> {
-    /// The tree builds that version; or it builds the next one, has changed nothing in SQL yet, and nobody can have the
-    /// version, which is not tagged.
+    /// The tree builds that version; or it builds the next one with no SQL change yet, and the version is not tagged,
+    /// so that nobody can have it.
     fn is_of(&self, version: &str) -> Result {
         let script = format!("sql/releases/{}", release::install_script(version));
         let head = self.head;
@@ -99,7 +99,7 @@ impl<IsTagged: Fn() -> bool> Tree<'_, IsTagged> {
     }
 }
 
-/// Anything besides comments and the line that keeps psql from reading it.
+/// Whether there is anything besides comments and the line that stops psql from running it.
 fn has_statements(script: &str) -> bool {
     let is_none =
         |line: &str| line.is_empty() || line.starts_with("--") || line.starts_with("\\echo ");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sql_of_a_version_is_kept_in_its_tree_or_at_the_very_beginning_of_the_next() {
+    fn sql_is_kept_in_the_versions_tree_or_before_the_next_changes_it() {
         assert_eq!(refusal(false, "0.3.0", true, None), None);
         assert_eq!(refusal(false, "0.4.0-dev", false, Some(EMPTY)), None);
     }

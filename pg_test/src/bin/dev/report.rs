@@ -1,4 +1,4 @@
-//! What a run of the tests says of itself, in lines that a run on several majors reads again, and what people are shown.
+//! The report of a test run: the lines that a run on several majors parses, and the text for people.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write};
@@ -11,20 +11,20 @@ pub struct Counts {
     pub ignored: u32,
 }
 
-/// A part of a run. It is red until it ends well.
+/// A phase of a run. It is red until it succeeds.
 #[derive(Debug, PartialEq)]
 struct Phase {
     title: String,
     counts: Counts,
-    /// How long it took, where it ended well.
+    /// How long it took, if it succeeded.
     seconds: Option<f64>,
 }
 
-/// A run of the tests, so far.
+/// A run of the tests so far.
 #[derive(Debug, Default, PartialEq)]
 pub struct Report {
     phases: Vec<Phase>,
-    /// What could not be tested for want of something, and how often that was said.
+    /// What was left out because something is missing, and how often that was reported.
     left_out: BTreeMap<String, u32>,
 }
 
@@ -33,20 +33,20 @@ pub fn begin(title: &str) -> String {
     format!("phase: {title}")
 }
 
-/// The line that ends a phase well.
+/// The line that ends a successful phase.
 pub fn end(seconds: f64) -> String {
     format!("green: {seconds:.1}")
 }
 
 impl Report {
-    /// The report that consists of these lines.
+    /// Parses the lines of a report.
     pub fn parse(lines: &str) -> Self {
         let mut report = Report::default();
         lines.lines().for_each(|line| report.read(line));
         report
     }
 
-    /// Takes in a line: one of [`begin`] or [`end`], a test binary's summary, or what a test says it left out.
+    /// Reads a line: one of [`begin`] or [`end`], the summary of a test binary, or what a test reports as left out.
     pub fn read(&mut self, line: &str) {
         if let Some(title) = line.strip_prefix("phase: ") {
             let (title, counts) = (title.to_owned(), Counts::default());
@@ -69,7 +69,7 @@ impl Report {
         counts
     }
 
-    /// What is shown of that phase in the table of majors: nothing where it was not reached.
+    /// The cell of that phase in the table of majors; empty if it was not reached.
     fn cell(&self, title: &str) -> String {
         let Some(phase) = self.phases.iter().find(|phase| phase.title == title) else {
             return String::new();
@@ -109,7 +109,7 @@ impl Display for Counts {
     }
 }
 
-/// What was left out, the time of each phase where there are several, and the tests of all.
+/// What was left out, the time of each phase if there are several, and the number of tests.
 impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let done = || self.phases.iter().filter_map(|phase| Some((phase, phase.seconds?)));
@@ -130,7 +130,7 @@ impl Display for Report {
     }
 }
 
-/// Phases down and majors across, and below it what was left out on which.
+/// Phases in rows and majors in columns, and below it what was left out on which major.
 pub fn table(majors: &[(String, Report)]) -> String {
     let mut titles: Vec<&str> = Vec::new();
     for phase in majors.iter().flat_map(|(_, report)| &report.phases) {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_shown_once_with_how_often() {
+    fn an_omission_is_shown_once_with_its_count() {
         let left_out = "left out: routing: no postgres_fdw in the installation";
         let lines = [&begin("a"), left_out, GREEN, left_out, &end(2.04)];
 

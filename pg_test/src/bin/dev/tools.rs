@@ -1,4 +1,4 @@
-//! Running other programs, and what `./dev` says of this machine.
+//! Running other programs, and the paths on this machine that `./dev` passes.
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use pg_snowflake_servertest::installation;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// An error is a sentence for the person at the terminal.
+/// An error is a message for the person at the terminal.
 pub type Result<T = ()> = std::result::Result<T, String>;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -18,7 +18,7 @@ pub fn top() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the tree")
 }
 
-/// Where cargo builds.
+/// The target folder of cargo.
 pub fn target() -> PathBuf {
     top().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
@@ -39,12 +39,12 @@ pub fn server_version() -> Result<String> {
     Ok(version.trim().replace("postgres (PostgreSQL)", "PostgreSQL"))
 }
 
-/// What `./dev` has found or built, by the variable that has its path.
+/// A program that `./dev` has found or built, by the variable with its path.
 pub fn tool(variable: &str) -> Result<OsString> {
     std::env::var_os(variable).ok_or_else(|| format!("{variable} is not set: ./dev sets it"))
 }
 
-/// A command in the top of the tree, with nothing to read.
+/// A command in the top of the tree, without standard input.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(top()).stdin(Stdio::null());
@@ -80,14 +80,14 @@ pub fn copy_installation(to: &Path) -> Result<PathBuf> {
     Ok(to.join(below).join("pg_config"))
 }
 
-/// Runs a command, whose output goes where ours goes.
+/// Runs a command, which writes to our output.
 pub fn execute(command: &mut Command) -> Result {
     refuse_if_interrupted()?;
     let status = command.status().map_err(|error| cannot_run(command, &error))?;
     if status.success() { Ok(()) } else { Err(format!("{}: {status}", shown(command))) }
 }
 
-/// Runs a command, passes its standard output on as it comes, and shows each line to `read`.
+/// Runs a command, passes on its standard output as it arrives, and calls `read` for each line.
 pub fn execute_and_read(command: &mut Command, mut read: impl FnMut(&str)) -> Result {
     refuse_if_interrupted()?;
     let mut child =
@@ -95,7 +95,7 @@ pub fn execute_and_read(command: &mut Command, mut read: impl FnMut(&str)) -> Re
     let mut stdout = BufReader::new(child.stdout.take().expect("standard output is piped"));
     let mut line = Vec::new();
     while stdout.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
-        // Whoever reads ours may have gone; the command is to be waited for all the same.
+        // The reader of our output may be gone, but the command must still be waited for.
         let _ = std::io::stdout().write_all(&line);
         read(String::from_utf8_lossy(&line).trim_end());
         line.clear();
@@ -104,7 +104,7 @@ pub fn execute_and_read(command: &mut Command, mut read: impl FnMut(&str)) -> Re
     if status.success() { Ok(()) } else { Err(format!("{}: {status}", shown(command))) }
 }
 
-/// Runs a command, and returns its standard output; the error shows what it wrote.
+/// Runs a command, and returns its standard output. The error contains what it wrote.
 pub fn output(command: &mut Command) -> Result<String> {
     refuse_if_interrupted()?;
     let output = command.output().map_err(|error| cannot_run(command, &error))?;
@@ -116,8 +116,8 @@ pub fn output(command: &mut Command) -> Result<String> {
     Err(format!("{}: {}\n{stdout}{stderr}", shown(command), output.status))
 }
 
-/// From now on a signal that ends programs does not end this one. It ends the command that is running, and then nothing
-/// more is run, so that the phase that was under way can be named. Commands get the signals as ever.
+/// From now on, a termination signal does not end this program. It ends the running command, and no other one is started,
+/// so that the interrupted phase can be named. Commands receive signals as usual.
 pub fn survive_interruption() {
     extern "C" fn interrupted(_: i32) {
         INTERRUPTED.store(true, Ordering::Relaxed);
@@ -130,7 +130,7 @@ pub fn survive_interruption() {
     }
 }
 
-/// Whether one of those signals came.
+/// Whether such a signal was received.
 pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
@@ -143,13 +143,13 @@ fn cannot_run(command: &Command, error: &std::io::Error) -> String {
     format!("cannot run {}: {error}", shown(command))
 }
 
-/// The command as somebody would type it, nearly.
+/// The command, roughly as somebody would type it.
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
-/// An error with the name of the file that it is about.
+/// An error with the name of its file.
 pub fn about(path: &Path) -> impl Fn(std::io::Error) -> String {
     move |error| format!("{}: {error}", path.display())
 }
