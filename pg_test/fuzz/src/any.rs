@@ -1,10 +1,10 @@
-//! Inputs that the fuzzer could hardly make of raw bytes.
+//! Inputs that the fuzzer could hardly derive from raw bytes.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use pg_snowflake_core::layout::{EPOCH_MS_LIMIT, MAX_OTHER_BITS, MAX_TIME_BITS};
 use pg_snowflake_core::{Layout, PRESETS, Unit};
 
-/// Any layout that there may be; often a preset.
+/// Any valid layout, often a preset.
 #[derive(Clone, Copy, Debug)]
 pub struct AnyLayout(pub Layout);
 
@@ -27,16 +27,16 @@ impl Arbitrary<'_> for AnyLayout {
     }
 }
 
-/// An instant anywhere, or near where something happens in a layout.
+/// An instant anywhere, or near a boundary of a layout.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 pub enum AnyInstant {
     /// Microseconds since 1970.
     At(i64),
-    /// Microseconds off the beginning of a tick.
+    /// An offset in microseconds from the beginning of a tick.
     NearTick(i64, i32),
-    /// Microseconds off the end of the layout's last tick.
+    /// An offset in microseconds from the end of the layout's last tick.
     NearEnd(i32),
-    /// Microseconds off the end of the last tick in which ids are not negative.
+    /// An offset in microseconds from the end of the last tick without negative ids.
     NearLastId(i32),
 }
 
@@ -56,12 +56,12 @@ impl AnyInstant {
     }
 }
 
-/// When a tick begins, in microseconds since 1970: stated a second time, in integers that have room for it.
+/// The beginning of a tick, in microseconds since 1970: stated independently, in integers that cannot overflow.
 pub fn instant_of(layout: &Layout, tick: i64) -> i128 {
     i128::from(layout.epoch_ms) * 1_000 + i128::from(tick) * tick_us(layout)
 }
 
-/// Which tick an instant in microseconds since 1970 falls in.
+/// The tick of an instant in microseconds since 1970.
 pub fn tick_at(layout: &Layout, unix_us: i64) -> i128 {
     (i128::from(unix_us) - instant_of(layout, 0)).div_euclid(tick_us(layout))
 }

@@ -1,4 +1,4 @@
-//! What holds for `pg_snowflake_core` whatever it is given. `./dev fuzz` looks for inputs for which it does not.
+//! Properties that hold for `pg_snowflake_core` on any input. `./dev fuzz` searches for inputs that violate them.
 
 #![forbid(unsafe_code)]
 

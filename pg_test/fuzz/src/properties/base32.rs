@@ -1,9 +1,9 @@
-//! A text stands for an id exactly where Crockford's rules say so, and every id comes back from its text.
+//! A text is an id exactly if Crockford's rules say so, and every id round-trips through its text.
 
 use arbitrary::Arbitrary;
 use pg_snowflake_core::base32::{decode, encode};
 
-/// What the target is given.
+/// The input of the target.
 #[derive(Debug, Arbitrary)]
 pub struct Input<'a> {
     text: &'a str,
@@ -11,11 +11,11 @@ pub struct Input<'a> {
     other: i64,
 }
 
-/// Panics where something does not hold.
+/// Panics if a property does not hold.
 pub fn check(Input { text, id, other }: Input<'_>) {
     assert_eq!(decode(text.as_bytes()).ok(), value_of(text), "{text:?}");
     if let Ok(id) = decode(text.as_bytes()) {
-        assert_eq!(encode(id), upper(text), "one text, but for what looks alike");
+        assert_eq!(encode(id), upper(text), "one text, except for characters that look alike");
     }
 
     let token = encode(id);
@@ -26,7 +26,7 @@ pub fn check(Input { text, id, other }: Input<'_>) {
     }
 }
 
-/// The rules, stated a second time.
+/// The rules, stated independently.
 fn value_of(text: &str) -> Option<i64> {
     let upper = upper(text);
     if upper.chars().count() != 13 || upper.as_bytes()[0] > b'F' {

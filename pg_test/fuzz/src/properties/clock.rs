@@ -1,9 +1,9 @@
-//! A backend never believes a clock that has gone back, and counts every step back.
+//! A backend never trusts a clock that stepped back, and counts every step back.
 
 use arbitrary::Arbitrary;
 use pg_snowflake_core::clock::{Guard, Step};
 
-/// What the target is given: how the clocks go on from reading to reading.
+/// The input of the target: how the clocks advance from reading to reading.
 #[derive(Debug, Arbitrary)]
 pub struct Input {
     first_s: u32,
@@ -20,7 +20,7 @@ enum Move {
     Leap(i32),
 }
 
-/// Panics where something does not hold.
+/// Panics if a property does not hold.
 pub fn check(Input { first_s, moves }: Input) {
     let (mut wall_us, mut monotonic_us) = (i64::from(first_s) * 1_000_000, 0_i64);
     let mut guard = Guard::default();
@@ -48,7 +48,7 @@ pub fn check(Input { first_s, moves }: Input) {
             }
             _ => assert!(wall_us >= before, "a step back that was not seen"),
         }
-        // A jump is measured from where the monotonic clock was last asked, so small steps may add up to one.
+        // A jump is measured from the last reading of the monotonic clock, so small steps may add up to one.
         if let Some(Step::Forward(us)) = seen {
             forward += 1;
             assert!(us > 1_000_000);

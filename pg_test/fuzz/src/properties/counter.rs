@@ -1,5 +1,5 @@
-//! A counter that is issued is above every one before it, within what is permitted, and covered by what is logged;
-//! a wait ends in time; and a refusal says why.
+//! An issued counter is above every earlier one, within the permitted lead, and covered by what is logged. A wait ends in
+//! time. A refusal states its reason.
 
 use crate::any::{AnyInstant, AnyLayout, tick_at};
 use arbitrary::Arbitrary;
@@ -7,7 +7,7 @@ use pg_snowflake_core::Layout;
 use pg_snowflake_core::clock::Now;
 use pg_snowflake_core::counter::{Decision, Policy, Refusal, Request, Run, State, advance, cover};
 
-/// What the target is given.
+/// The input of the target.
 #[derive(Debug, Arbitrary)]
 pub struct Input {
     layout: AnyLayout,
@@ -23,7 +23,7 @@ pub struct Input {
     highest_fetched: Option<AnyCounter>,
 }
 
-/// A counter anywhere, or near the clock, or near the layout's last.
+/// A counter anywhere, near the clock, or near the layout's last one.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum AnyCounter {
     At(i64),
@@ -43,10 +43,10 @@ impl AnyCounter {
     }
 }
 
-/// A clock reads no more than this, in the year 148108: an i64 of microseconds has room for what comes soon after.
+/// The highest reading of a clock, in the year 148108: an i64 of microseconds has room for the time soon after it.
 const LATEST_US: i64 = 1 << 62;
 
-/// Panics where something does not hold.
+/// Panics if a property does not hold.
 pub fn check(input: Input) {
     let AnyLayout(layout) = input.layout;
     let reading_us = input.clock.unix_us(&layout).min(LATEST_US);
@@ -69,8 +69,8 @@ pub fn check(input: Input) {
 
     match advance(state, max_value, count, request) {
         Decision::Issue(run) => {
-            is_above_what_was(run, state, request);
-            is_within_what_is_permitted(run, max_value, count, request);
+            is_above_earlier_counters(run, state, request);
+            is_within_the_limits(run, max_value, count, request);
             let covered = input.covered.map(|counter| counter.value(&layout, high_water_us));
             is_covered(run, covered, max_value, layout);
         }
@@ -99,7 +99,7 @@ fn lead_limit(request: Request) -> i128 {
     tick_at(&layout, now.reading_us) + i128::from(policy.max_lead_us / layout.tick_us())
 }
 
-fn is_above_what_was(run: Run, state: State, request: Request) {
+fn is_above_earlier_counters(run: Run, state: State, request: Request) {
     let Request { layout, now, highest_fetched, .. } = request;
     let is_next = !state.is_called && run.first == state.last_value;
     assert!(run.first > state.last_value || is_next, "{run:?} after {state:?}");
@@ -115,7 +115,7 @@ fn is_above_what_was(run: Run, state: State, request: Request) {
     }
 }
 
-fn is_within_what_is_permitted(run: Run, max_value: i64, count: i64, request: Request) {
+fn is_within_the_limits(run: Run, max_value: i64, count: i64, request: Request) {
     let layout = request.layout;
     assert!(run.first <= run.last && run.last - run.first < count, "{run:?} of {count}");
     assert!(run.last <= max_value && run.last <= layout.max_counter());
@@ -129,9 +129,9 @@ fn is_covered(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) {
     assert!((0..=32).contains(&coverage.log_cnt(run)), "{run:?} {coverage:?}");
     if coverage.is_new {
         assert!(coverage.last <= max_value, "{coverage:?}");
-        assert!(covered.is_none_or(|covered| run.last > covered), "it was covered");
+        assert!(covered.is_none_or(|covered| run.last > covered), "already covered");
     } else {
-        assert_eq!(covered, Some(coverage.last), "replay would not find it");
+        assert_eq!(covered, Some(coverage.last), "not covered after replay");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Fields survive in an id; ids sort by time; what has no room in a layout is refused; bounds part the ids at an
+//! Fields survive in an id; ids sort by time; fields that do not fit a layout are refused; bounds divide the ids at an
 //! instant; and a drawing shows every bit.
 
 use crate::any::{AnyInstant, AnyLayout, id_of, instant_of, tick_at};
@@ -6,7 +6,7 @@ use arbitrary::Arbitrary;
 use pg_snowflake_core::explain::explain;
 use pg_snowflake_core::{Fields, Layout, OutOfRange};
 
-/// What the target is given.
+/// The input of the target.
 #[derive(Debug, Arbitrary)]
 pub struct Input {
     layout: AnyLayout,
@@ -17,17 +17,17 @@ pub struct Input {
     seq: i32,
 }
 
-/// Panics where something does not hold.
+/// Panics if a property does not hold.
 pub fn check(Input { layout: AnyLayout(layout), id, other, at, shard, seq }: Input) {
     let unix_us = at.unix_us(&layout);
     an_id_is_its_fields(&layout, id);
     let (id, other) = (id_of(&layout, id), id_of(&layout, other));
     ids_of_one_shard_sort_by_time_and_seq(&layout, id, other);
     a_counter_survives_in_an_id(&layout, id, other);
-    encode_refuses_what_is_out_of_range_and_nothing_else(&layout, unix_us, shard, seq);
+    encode_refuses_exactly_what_is_out_of_range(&layout, unix_us, shard, seq);
     let bound = layout.min_id(unix_us);
     for id in [id, bound, bound.saturating_sub(1), bound.saturating_add(1)] {
-        a_bound_parts_the_ids_at_its_instant(&layout, id, unix_us);
+        a_bound_divides_the_ids_at_its_instant(&layout, id, unix_us);
     }
     a_drawing_shows_every_bit(&layout, id);
 }
@@ -63,7 +63,7 @@ fn a_counter_survives_in_an_id(layout: &Layout, id: i64, counter: i64) {
     }
 }
 
-fn encode_refuses_what_is_out_of_range_and_nothing_else(
+fn encode_refuses_exactly_what_is_out_of_range(
     layout: &Layout,
     unix_us: i64,
     shard: i32,
@@ -85,8 +85,8 @@ fn encode_refuses_what_is_out_of_range_and_nothing_else(
     assert!(encoded.is_ok_and(|id| layout.is_id(id)) == expected.is_ok());
 }
 
-fn a_bound_parts_the_ids_at_its_instant(layout: &Layout, id: i64, unix_us: i64) {
-    // The last id of all cannot have a bound above it.
+fn a_bound_divides_the_ids_at_its_instant(layout: &Layout, id: i64, unix_us: i64) {
+    // No bound can be above the highest id.
     if !layout.is_id(id) || !(0..i64::MAX).contains(&id) {
         return;
     }

@@ -1,10 +1,10 @@
-//! A spec is a layout exactly where each part is within its limits, and then it is that layout.
+//! A spec is a layout exactly if each part is within its limits, and the layout has these parts.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use pg_snowflake_core::layout_spec::parse;
 use pg_snowflake_core::{Layout, Unit};
 
-/// What the target is given: the parts of a spec, within their limits or not.
+/// The input of the target: the parts of a spec, within their limits or not.
 #[derive(Debug, Arbitrary)]
 pub struct Input {
     time_bits: u8,
@@ -52,7 +52,7 @@ impl Arbitrary<'_> for UnitName {
     }
 }
 
-/// Panics where something does not hold.
+/// Panics if a property does not hold.
 pub fn check(input: Input) {
     let texts = [input.text(input.epoch.timestamp()), input.text(input.epoch.date())];
     let expected = [input.layout(), input.layout().filter(|_| input.epoch.is_midnight())];
@@ -97,7 +97,7 @@ impl Input {
         format!("{} epoch:{epoch} unit:{}", fields.join(" "), self.unit.0)
     }
 
-    /// The limits, stated a second time.
+    /// The limits, stated independently.
     fn layout(&self) -> Option<Layout> {
         let Input { time_bits, shard_bits, seq_bits, .. } = *self;
         let bits = u32::from(time_bits) + u32::from(shard_bits) + u32::from(seq_bits);

@@ -1,4 +1,4 @@
-//! A text that names a layout says what the layout is, and what is printed names the same layout.
+//! A text that is parsed as a layout describes that layout, and its printed form is parsed as the same layout.
 
 use pg_snowflake_core::layout_spec::{SpecError, parse, spec};
 use pg_snowflake_core::{Layout, PRESETS};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 const NOW_MS: i64 = 1_800_000_000_000;
 
-/// Panics where something does not hold.
+/// Panics if a property does not hold.
 pub fn check(text: &str) {
     match parse(text, NOW_MS) {
         Ok(layout) => {
@@ -14,7 +14,7 @@ pub fn check(text: &str) {
             assert_eq!(Layout::unpack(layout.pack()), Some(layout));
             assert_eq!(parse(&layout.to_string(), NOW_MS), Ok(layout));
             assert_eq!(parse(&spec(&layout), NOW_MS), Ok(layout));
-            assert!(says(text, &layout), "{text:?} is no {layout}");
+            assert!(says(text, &layout), "{text:?} is not {layout}");
         }
         Err(SpecError { message, allowed }) => {
             assert!(!message.is_empty() && allowed.ends_with('.'), "{message} {allowed}");
@@ -22,8 +22,8 @@ pub fn check(text: &str) {
     }
 }
 
-/// Whether the text is the layout's name, or has the parts of its spec, but for the order of epoch and unit, zeros of an
-/// epoch's fraction that say nothing, and a midnight that is spelt out.
+/// Whether the text is the layout's name, or has the parts of its spec, except for the order of epoch and unit, trailing
+/// zeros in the epoch's fraction, and a midnight that is spelt out.
 fn says(text: &str, layout: &Layout) -> bool {
     let is_name = PRESETS.iter().any(|(name, preset)| *name == text.trim() && preset == layout);
     is_name

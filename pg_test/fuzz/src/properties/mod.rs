@@ -1,4 +1,4 @@
-//! What holds, one module for each target. A `check` panics where it does not.
+//! The properties, one module for each target. A `check` panics if one does not hold.
 
 pub mod base32;
 pub mod clock;

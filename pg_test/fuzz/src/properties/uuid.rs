@@ -1,11 +1,11 @@
-//! A UUID carries its id, is one of version 7 with the id's time, and sorts as the id does.
+//! A UUID carries its id, is of version 7 with the id's time, and sorts as the id does.
 
 use crate::any::{AnyLayout, id_of, instant_of};
 use arbitrary::Arbitrary;
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::uuid::{from_id, to_id};
 
-/// What the target is given.
+/// The input of the target.
 #[derive(Debug, Arbitrary)]
 pub struct Input {
     layout: AnyLayout,
@@ -15,10 +15,10 @@ pub struct Input {
     bit: u8,
 }
 
-/// Panics where something does not hold.
+/// Panics if a property does not hold.
 pub fn check(Input { layout: AnyLayout(layout), id, other, uuid, bit }: Input) {
     let (id, other) = (id_of(&layout, id), id_of(&layout, other));
-    a_uuid_has_the_ids_time_and_gives_it_back(&layout, id, bit);
+    a_uuid_has_the_ids_time_and_round_trips(&layout, id, bit);
     if id >= 0
         && other >= 0
         && let (Some(of_id), Some(of_other)) = (from_id(id, &layout), from_id(other, &layout))
@@ -31,7 +31,7 @@ pub fn check(Input { layout: AnyLayout(layout), id, other, uuid, bit }: Input) {
     }
 }
 
-fn a_uuid_has_the_ids_time_and_gives_it_back(layout: &Layout, id: i64, bit: u8) {
+fn a_uuid_has_the_ids_time_and_round_trips(layout: &Layout, id: i64, bit: u8) {
     let unix_ms = instant_of(layout, layout.split(id).tick) / 1_000;
     let Some(uuid) = from_id(id, layout) else {
         assert!(unix_ms >= 1 << 48, "{id} has no UUID: {layout:?}");
