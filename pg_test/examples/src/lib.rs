@@ -1,9 +1,8 @@
 //! Programs in other languages as clients of a server: installed on this machine, and run against a [`Cluster`].
 //!
-//! A client is installed into a temporary folder from the registry where its users get it, in the version that is pinned
-//! beside its program; Java's come from Debian, in the version of its release. Where the machine lacks the interpreter, or
-//! the registry does not answer, the client is left out, and a line of the output says so. Anything else that keeps it
-//! from being installed is a failure.
+//! A client is installed into a temporary folder from its usual registry, in the version that is pinned beside its program;
+//! Java's come from Debian, in the version of its release. If the machine lacks the interpreter or the registry does not
+//! answer, the client is left out, and a line of the output says so. Any other failure to install it fails the test.
 
 mod registry;
 
@@ -24,8 +23,8 @@ pub const JDBC_PACKAGE: &str = "libpostgresql-jdbc-java";
 /// The JDBC driver in its package.
 pub const JDBC_JAR: &str = "postgresql.jar";
 
-/// A temporary folder with a copy of that folder of this crate, and the Python packages that its `requirements.txt`
-/// names in a folder `packages`; `None`, and a line that says why, where it is left out.
+/// A temporary folder with a copy of that folder of this crate, and the Python packages of its `requirements.txt` in a
+/// folder `packages`. If it is left out, `None` and a line with the reason.
 pub fn with_pip(client: &str, folder: &str) -> Option<TempDir> {
     if !has(client, "python3 with pip", "python3", &["-m", "pip", "--version"]) {
         return None;
@@ -45,8 +44,8 @@ pub fn python(dir: &TempDir, program: &str) -> Command {
     python
 }
 
-/// A temporary folder with a copy of that folder of this crate, and the packages of its `package-lock.json`; `None`,
-/// and a line that says why, where it is left out.
+/// A temporary folder with a copy of that folder of this crate, and the packages of its `package-lock.json`. If it is left
+/// out, `None` and a line with the reason.
 pub fn with_npm(client: &str, folder: &str) -> Option<TempDir> {
     if !has(client, "npm", "npm", &["--version"]) {
         return None;
@@ -58,8 +57,9 @@ pub fn with_npm(client: &str, folder: &str) -> Option<TempDir> {
     NPM.install(client, &mut npm).then_some(dir)
 }
 
-/// A temporary folder with a copy of that folder of this crate, and these packages of Debian in a folder `package`;
-/// `None`, and a line that says why, where it is left out, as where apt does not know the first, which needs the others.
+/// A temporary folder with a copy of that folder of this crate, and these Debian packages in a folder `package`. If it is
+/// left out, `None` and a line with the reason. It is left out if apt does not know the first package, which needs the
+/// others.
 pub fn with_jars(client: &str, folder: &str, packages: &[&str]) -> Option<TempDir> {
     let package = packages[0];
     let is_there = has(client, "Java development kit", "javac", &["-version"])
@@ -86,7 +86,7 @@ pub fn class_path(jars: &[&str]) -> String {
     jars.chain([".".to_owned()]).collect::<Vec<_>>().join(":")
 }
 
-/// Tells a program where the cluster is, as psql would be told, and nothing else about PostgreSQL.
+/// Passes a program the address of the cluster, in the variables that psql reads, and nothing else about PostgreSQL.
 pub fn client<'a>(program: &'a mut Command, cluster: &Cluster) -> &'a mut Command {
     for (name, _) in std::env::vars_os() {
         if name.as_encoded_bytes().starts_with(b"PG") {
@@ -100,24 +100,24 @@ pub fn client<'a>(program: &'a mut Command, cluster: &Cluster) -> &'a mut Comman
         .env("PGDATABASE", SUPERUSER)
 }
 
-/// The same for a program that knows TCP only, and makes one connection.
+/// The same for a program that supports only TCP, and makes one connection.
 pub fn tcp_client<'a>(program: &'a mut Command, cluster: &Cluster) -> &'a mut Command {
     client(program, cluster)
         .env("PGHOST", "127.0.0.1")
         .env("PGPORT", tcp_port_for_one_connection(cluster).to_string())
 }
 
-/// A program to be run in `dir`.
+/// A program to run in `dir`.
 pub fn command(program: &str, dir: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(dir).stdin(Stdio::null());
     command
 }
 
-/// Runs a command to its end, and returns its standard output. What it wrote is shown where the test fails.
+/// Runs a command to its end, and returns its standard output. What it wrote is shown if the test fails.
 ///
 /// # Panics
-/// Where the command fails.
+/// If the command fails.
 pub fn run(command: &mut Command) -> String {
     let output = run_to_end(command);
     assert!(output.status.success(), "{command:?}: {}", output.status);
@@ -134,7 +134,7 @@ fn run_to_end(command: &mut Command) -> Output {
     output
 }
 
-/// Whether a command succeeds that shows what a client needs; where it does not, says that the client is left out.
+/// Whether a command succeeds that checks for what a client needs. If not, reports that the client is left out.
 fn has(client: &str, need: &str, program: &str, arguments: &[&str]) -> bool {
     let has = Command::new(program)
         .args(arguments)
@@ -156,7 +156,7 @@ fn copy_of(folder: &str) -> TempDir {
     dir
 }
 
-/// Copies what a program consists of. What somebody who tried it by hand has installed there stays there.
+/// Copies the files of a program, without what somebody has installed there by hand.
 fn copy_files(from: &Path, to: &Path) {
     const INSTALLED: [&str; 3] = ["node_modules", "packages", "__pycache__"];
     for entry in fs::read_dir(from).unwrap() {
@@ -173,7 +173,7 @@ fn copy_files(from: &Path, to: &Path) {
 
 /// A TCP port of this machine that leads to the cluster's socket.
 ///
-/// For one connection only, because the server trusts whoever reaches it.
+/// For one connection only, because the server trusts everybody who reaches it.
 fn tcp_port_for_one_connection(cluster: &Cluster) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -184,7 +184,7 @@ fn tcp_port_for_one_connection(cluster: &Cluster) -> u16 {
         let server = UnixStream::connect(socket).unwrap();
         thread::scope(|scope| {
             scope.spawn(|| {
-                // Either side may end first, and that is no fault.
+                // Either side may close first, which is not an error.
                 let _ = io::copy(&mut &client, &mut &server);
                 let _ = server.shutdown(Shutdown::Write);
             });

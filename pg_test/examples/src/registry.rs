@@ -4,12 +4,12 @@ use crate::run_to_end;
 use pg_snowflake_servertest::installation::left_out;
 use std::process::Command;
 
-/// Where clients come from.
+/// A registry of clients.
 pub struct Registry {
     name: &'static str,
-    /// What its installer writes where it could not reach the registry, or was sent away by it.
+    /// What its installer writes if it could not reach the registry, or the registry refused to serve it.
     no_answer: &'static [&'static str],
-    /// What it writes where the registry did answer, whatever else stands there.
+    /// What it writes if the registry did answer, even if it also writes one of `no_answer`.
     answer: &'static [&'static str],
 }
 
@@ -17,7 +17,7 @@ pub struct Registry {
 pub const PYPI: Registry = Registry {
     name: "the Python Package Index",
     no_answer: &["connection broken by", "Max retries exceeded", "HTTP error 5"],
-    // It lists what there is besides the version that was asked for.
+    // It lists the versions that exist besides the requested one.
     answer: &["(from versions: 0", "(from versions: 1", "(from versions: 2", "(from versions: 3"],
 };
 
@@ -53,11 +53,11 @@ pub const APT: Registry = Registry {
 };
 
 impl Registry {
-    /// Runs a command that installs a client from here. Where the registry does not answer, returns false, after a line
-    /// that says that the client is left out.
+    /// Runs a command that installs a client from here. If the registry does not answer, reports that the client is left out
+    /// and returns false.
     ///
     /// # Panics
-    /// Where the command fails for another reason: a version that is not there, a checksum that differs, a broken package.
+    /// If the command fails for another reason: a missing version, a wrong checksum, a broken package.
     pub fn install(&self, client: &str, command: &mut Command) -> bool {
         let output = run_to_end(command);
         if output.status.success() {
@@ -80,7 +80,7 @@ mod tests {
     use super::{APT, NPM, PYPI};
 
     #[test]
-    fn a_registry_that_cannot_be_reached_is_told_from_one_that_lacks_a_version() {
+    fn an_unreachable_registry_is_distinguished_from_a_missing_version() {
         let cases = [
             (
                 &PYPI,

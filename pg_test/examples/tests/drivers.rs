@@ -1,5 +1,5 @@
-//! What the widely used clients make of an id: each reads and writes a bigint column and a snowflake column, by the
-//! small programs in `drivers/`.
+//! How widely used drivers handle an id: each reads and writes a bigint column and a snowflake column, by the small
+//! programs in `drivers/`.
 
 use pg_snowflake_examples::{
     JDBC_JAR, JDBC_PACKAGE, class_path, client, command, python, run, tcp_client, with_jars,
@@ -31,7 +31,7 @@ fn a_snowflake_survives_json_and_javascript_and_a_bigint_does_not() {
     let Some(dir) = with_npm("node-postgres", "drivers/node") else { return };
     let cluster = cluster_with_tables();
     let said = run(client(command("node", dir.path()).arg("json.js"), &cluster));
-    // The program has checked it; this is that it got so far.
+    // The program has checked it. This shows that it came this far.
     assert!(said.contains("bigint 4034936746192933889 as 4034936746192934000"), "{said}");
 }
 
@@ -66,7 +66,7 @@ fn cluster_with_tables() -> Cluster {
     cluster
 }
 
-/// Checks that a program did write, whatever it says: one new id, of shard 5, and one that it brought itself.
+/// Checks independently of the program what it wrote: one new id, of shard 5, and one that it passed itself.
 fn assert_both_tables_are_written(cluster: &Cluster) {
     let mut client = cluster.connect();
     for table in ["posts", "notes"] {

@@ -1,7 +1,7 @@
-//! What the widely used ORMs make of an id that a column's default generates, by the programs in `orms/`.
+//! How widely used ORMs handle an id that a column's default generates, by the programs in `orms/`.
 //!
-//! Each makes the tables by its own migrations, or by those in SQL, and writes one row, 200 rows at once, a post with two
-//! comments, and a row that brings its id. The programs check what they get, and the tests here what reached the server.
+//! Each creates the tables by its own migrations, or by those in SQL, and writes one row, 200 rows at once, a post with two
+//! comments, and a row that has its id. The programs check what they get, and the tests here what reached the server.
 
 use pg_snowflake_examples::{
     JDBC_JAR, JDBC_PACKAGE, class_path, client, command, python, run, tcp_client, with_jars,
@@ -15,7 +15,7 @@ use std::path::Path;
 #[path = "../orms/sqlx/blog.rs"]
 mod sqlx_program;
 
-/// Debian's packages of Hibernate and of what it needs.
+/// Debian's packages of Hibernate and of its dependencies.
 const HIBERNATE_PACKAGES: [&str; 10] = [
     "libhibernate3-java",
     "libhibernate-commons-annotations-java",
@@ -29,7 +29,7 @@ const HIBERNATE_PACKAGES: [&str; 10] = [
     JDBC_PACKAGE,
 ];
 
-/// What of these packages is used.
+/// The jars that are used of these packages.
 const HIBERNATE_JARS: [&str; 11] = [
     "hibernate-core.jar",
     "hibernate-commons-annotations.jar",
@@ -75,7 +75,7 @@ fn django_gets_its_ids_from_the_insert() {
             "insert into posts (id, body) values (default, 'bul… returning posts.id",
             "insert into posts (id, body) values (default, 'parent') returning posts.id",
             "insert into comments (id, post_id, body) values (d… returning comments.id",
-            // Of the column that was an identity column; and setval gets no sequence.
+            // The column that was an identity column. No sequence is passed to setval.
             "insert into tags (body) values ('one') returning tags.id",
             "insert into tags (body) select * from unnest(('{two,three}')::text[]) returning tags.id",
             "insert into tags (body) values ('four') returning tags.id",
@@ -121,7 +121,7 @@ fn hibernate_gets_its_ids_from_the_insert_or_many_at_once() {
     assert_eq!(
         statements_with_ids(&cluster),
         [
-            // The first, 200 in a row, and the parent.
+            // The first, 200 in sequence, and the parent.
             "202 times insert into posts (body) values ($1) returning *",
             "select id from snowflake_nextvals($1, 5, $2) as id",
             "2 times insert into comments (body, post_id, id) values ($1, $2, $3)",
@@ -163,8 +163,8 @@ fn cluster_that_logs_statements() -> Cluster {
     Cluster::builder().setting("log_statement", "all").start()
 }
 
-/// Checks that a program did write, whatever it says: all its rows in the order in which it wrote them, with ids that
-/// the tables' defaults made for shard 5.
+/// Checks independently of the program what it wrote: all its rows in the order in which it wrote them, with ids that the
+/// tables' defaults generated for shard 5.
 fn assert_rows_are_written(cluster: &Cluster) {
     let mut client = cluster.connect();
     let bodies = "SELECT array_agg(body ORDER BY id) FROM posts WHERE snowflake_shard_id(id) = 5";
@@ -193,10 +193,9 @@ fn assert_rows_are_written(cluster: &Cluster) {
     );
 }
 
-/// The statements that wrote rows or asked a sequence, as they came, each in short, and those that came several times
-/// in a row once.
+/// The statements that wrote rows or used a sequence, in order and shortened. Consecutive repeats are counted.
 ///
-/// What makes tables is left out, and the ORMs' own tables of migrations.
+/// DDL and the ORMs' own tables of migrations are left out.
 fn statements_with_ids(cluster: &Cluster) -> Vec<String> {
     let log = statements(&cluster.log());
     let statements: Vec<String> = log
@@ -222,7 +221,7 @@ fn writes_rows_or_asks_a_sequence(statement: &str) -> bool {
         && !statement.contains("migrations")
 }
 
-/// The statements that the server has logged, each in one line.
+/// The statements that the server has logged, one per line.
 fn statements(log: &str) -> Vec<String> {
     // The lines of a statement but its first start with a tab.
     let entries = log.replace("\n\t", " ");
@@ -237,7 +236,7 @@ fn statements(log: &str) -> Vec<String> {
         .collect()
 }
 
-/// A statement with its beginning and what it returns, where it is long.
+/// A long statement is cut to its beginning and its RETURNING clause.
 fn in_short(statement: &str) -> String {
     const LONG: usize = 100;
     const BEGINNING: usize = 50;

@@ -11,12 +11,12 @@ import java.util.Objects;
  * JDBC: getLong and setLong serve a bigint column and a snowflake column alike. They differ in getObject.
  *
  * <p>Run with the driver, org.postgresql:postgresql, on the class path. PGHOST, PGPORT, PGUSER and PGDATABASE
- * say where; the driver speaks TCP only.
+ * name the server; the driver supports only TCP.
  */
 class ReadWrite {
     static final long OLD_ID = 4034936746192933889L;
 
-    /** More executions of one statement than the driver takes to change to its binary format. */
+    /** More executions of one statement than the driver needs to switch to its binary format. */
     static final int MANY = 10;
 
     public static void main(String[] arguments) throws SQLException {
@@ -26,7 +26,7 @@ class ReadWrite {
             readAndWrite(connection, "posts");
             readAndWrite(connection, "notes");
 
-            // A bigint column is a Long of itself. A snowflake column is one as bigint.
+            // A bigint column is a Long. A snowflake column is a Long when cast to bigint.
             expect(firstObject(connection, "SELECT id FROM posts WHERE id = " + OLD_ID), OLD_ID);
             expect(firstObject(connection, "SELECT id::bigint FROM notes WHERE id = " + OLD_ID), OLD_ID);
             Object snowflake = firstObject(connection, "SELECT id FROM notes WHERE id = " + OLD_ID);
@@ -66,13 +66,13 @@ class ReadWrite {
             }
         }
 
-        // An id that is a String has to say that it is one, here and in an INSERT.
+        // An id as a String needs a cast, here and in an INSERT.
         try (PreparedStatement statement = connection.prepareStatement(find + "::snowflake")) {
             statement.setString(1, Long.toString(OLD_ID));
             expect(firstRow(statement).getString("body"), "old");
         }
 
-        // The elements of an array of snowflake would be of class PGobject. As bigint they are Long.
+        // The elements of an array of snowflake would be of class PGobject. Cast to bigint they are Long.
         String findAll = "SELECT array_agg(id ORDER BY body)::bigint[] FROM " + table + " WHERE id = ANY(?)";
         try (PreparedStatement statement = connection.prepareStatement(findAll)) {
             statement.setArray(1, connection.createArrayOf("bigint", new Long[] {OLD_ID, newId}));

@@ -1,4 +1,4 @@
-// The way of an id from PostgreSQL through JSON and JavaScript and back: a snowflake survives it, a bigint does not.
+// An id from PostgreSQL through JSON and JavaScript and back: a snowflake survives, a bigint does not.
 'use strict';
 
 const assert = require('node:assert/strict');
@@ -7,7 +7,7 @@ const pg = require('pg');
 const ID = '4034936746192933889';
 
 async function main() {
-  // PGHOST, PGPORT, PGUSER and PGDATABASE say where, as for psql.
+  // PGHOST, PGPORT, PGUSER and PGDATABASE name the server, as for psql.
   const client = new pg.Client();
   await client.connect();
 
@@ -33,7 +33,7 @@ async function main() {
 
 async function thereAndBack(client, table) {
   await client.query(`INSERT INTO ${table} VALUES ($1, $2)`, [ID, 'hello']);
-  // As text, because node-postgres would parse a column of type json by itself, with the same outcome.
+  // As text, because node-postgres would parse a column of type json itself, with the same result.
   const {rows: [{json}]} = await client.query(
     `SELECT row_to_json(${table})::text AS json FROM ${table} WHERE id = $1`, [ID]);
   const parsed = JSON.parse(json);

@@ -7,7 +7,7 @@ const pg = require('pg');
 const OLD_ID = '4034936746192933889';
 
 async function main() {
-  // PGHOST, PGPORT, PGUSER and PGDATABASE say where, as for psql.
+  // PGHOST, PGPORT, PGUSER and PGDATABASE name the server, as for psql.
   const client = new pg.Client();
   await client.connect();
   for (const table of ['posts', 'notes']) {
@@ -31,14 +31,14 @@ async function idsAreStrings(client, table) {
     assert.deepEqual(rows, [{id: String(id), body}]);
   }
 
-  // An array of snowflake would be one string, '{…}'. As bigint it is an array of strings.
+  // An array of snowflake would be one string, '{…}'. Cast to bigint it is an array of strings.
   const {rows: [{ids}]} = await client.query(
     `SELECT array_agg(id ORDER BY body)::bigint[] AS ids FROM ${table} WHERE id = ANY($1)`,
     [[OLD_ID, created.id]]);
   assert.deepEqual(ids, [created.id, OLD_ID]);
 }
 
-// Number has 53 bits: where one is made of an id on the way, the row is not found.
+// Number has 53 bits: if an id is converted to one on the way, the row is not found.
 async function aNumberIsAnotherId(client) {
   for (const table of ['posts', 'notes']) {
     const {rows} = await client.query(`SELECT FROM ${table} WHERE id = $1`, [Number(OLD_ID)]);
@@ -46,7 +46,7 @@ async function aNumberIsAnotherId(client) {
   }
 }
 
-// On request a bigint column is a BigInt. JSON.stringify refuses those, so think twice.
+// A bigint column can be a BigInt on request. JSON.stringify refuses those, so think twice.
 async function bigintAsBigInt(client) {
   const types = {
     getTypeParser: (oid, format) =>

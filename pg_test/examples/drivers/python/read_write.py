@@ -10,7 +10,7 @@ OLD_ID = 4034936746192933889
 
 
 def main():
-    # PGHOST, PGPORT, PGUSER and PGDATABASE say where, as for psql.
+    # PGHOST, PGPORT, PGUSER and PGDATABASE name the server, as for psql.
     with psycopg.connect() as connection:
         bigint_is_int(connection)
         snowflake_is_str(connection)
@@ -41,11 +41,11 @@ def snowflake_is_str(connection):
     )
     expect(new_id, text)
     expect(one_row(connection, "SELECT body FROM notes WHERE id = %s", new_id), ("new",))
-    # An int may be written too.
+    # An int can be written too.
     expect(one_row(connection, "SELECT body FROM notes WHERE id = %s", int(new_id)), ("new",))
 
     connection.execute("INSERT INTO notes VALUES (%s, %s)", (str(OLD_ID), "old"))
-    # As an array the unregistered type is one str, "{…}". As bigint it is a list of int.
+    # An array of the unregistered type is one str, "{…}". Cast to bigint it is a list of int.
     ids = [OLD_ID, int(new_id)]
     expect(
         one_row(

@@ -1,5 +1,5 @@
-//! tokio-postgres: a bigint column is an `i64`. A snowflake column is a type of one's own, for which two short
-//! impls do, or an `i64` where the query says `id::bigint`.
+//! tokio-postgres: a bigint column is an `i64`. A snowflake column is a type of your own with two short impls, or an `i64`
+//! if the query says `id::bigint`.
 
 use bytes::BytesMut;
 use std::error::Error;
@@ -8,7 +8,7 @@ use tokio_postgres::{Client, Config, NoTls};
 
 const OLD_ID: i64 = 4034936746192933889;
 
-/// An id, which on the wire is a bigint under another name.
+/// An id. On the wire it is a bigint under another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snowflake(pub i64);
 
@@ -68,7 +68,7 @@ async fn snowflake_is_a_type_of_our_own(client: &Client) -> Result<(), tokio_pos
     let row = client.query_one(insert, &[]).await?;
     let new_id: Snowflake = row.get(0);
     assert_eq!(new_id.0.to_string(), row.get::<_, String>(1));
-    // It is not an i64 of itself.
+    // It is not an i64 without a cast.
     assert!(row.try_get::<_, i64>(0).is_err());
     assert!(client.execute("INSERT INTO notes VALUES ($1, 'old')", &[&OLD_ID]).await.is_err());
 

@@ -1,4 +1,4 @@
-"""Django: an id arrives with the INSERT that makes it, for one row, for many, and for a parent and its children."""
+"""Django: the INSERT returns the id, for one row, for many, and for a parent and its children."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ import django
 from django.core.management import call_command
 from django.db import transaction
 
-# Of shard 5, made at noon on 2024-05-01.
+# Of shard 5, generated at noon on 2024-05-01.
 OLD_ID = 3358335409829450753
 
 
@@ -16,7 +16,7 @@ def main():
     os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
     django.setup()
     call_command("migrate", verbosity=0)
-    # The migrations make what the models say.
+    # The migrations create what the models declare.
     call_command("makemigrations", "--check", verbosity=0)
     one_row()
     many_rows()
@@ -58,7 +58,7 @@ def a_column_that_was_identity():
 
     tags = [Tag.objects.create(body="one")]
     tags += Tag.objects.bulk_create([Tag(body="two"), Tag(body="three")])
-    # What `loaddata` does to sequences comes between.
+    # In between, `loaddata` does what it does to sequences.
     call_command("dumpdata", "blog.tag", output="tags.json", verbosity=0)
     call_command("loaddata", "tags.json", verbosity=0)
     tags.append(Tag.objects.create(body="four"))

@@ -1,4 +1,4 @@
-"""The least that a project needs."""
+"""The minimal settings of a project."""
 
 import os
 

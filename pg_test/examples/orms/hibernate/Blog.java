@@ -8,13 +8,13 @@ import org.hibernate.Session;
 import org.hibernate.SessionFactory;
 import org.hibernate.cfg.Configuration;
 
-/** Hibernate: an id arrives with the INSERT that makes it, or is taken from a batch of ids before. */
+/** Hibernate: the INSERT returns the id, or the id is taken from a batch before. */
 public class Blog {
-    /** Of shard 5, made at noon on 2024-05-01. */
+    /** Of shard 5, generated at noon on 2024-05-01. */
     static final long OLD_ID = 3358335409829450753L;
 
     public static void main(String[] args) {
-        // The driver knows TCP only.
+        // The driver supports only TCP.
         String url = String.format("jdbc:postgresql://%s:%s/%s?sslmode=disable",
                 env("PGHOST"), env("PGPORT"), env("PGDATABASE"));
         SessionFactory sessions = new Configuration()
@@ -23,7 +23,7 @@ public class Blog {
                 .setProperty("hibernate.connection.pool_size", "1")
                 .setProperty("hibernate.dialect", "org.hibernate.dialect.PostgreSQLDialect")
                 .setProperty("hibernate.jdbc.batch_size", "50")
-                // The tables, which a migration has made, are as the entities say.
+                // A migration has created the tables as the entities declare them.
                 .setProperty("hibernate.hbm2ddl.auto", "validate")
                 .addAnnotatedClass(Post.class)
                 .addAnnotatedClass(Comment.class)
@@ -72,7 +72,7 @@ public class Blog {
         expect(found, List.of("one of parent", "two of parent"));
     }
 
-    /** As many ids, for rows that are yet to be written. */
+    /** This many ids, for rows that are written later. */
     static List<Long> nextIds(Session session, String sequence, int count) {
         List<Long> ids = new ArrayList<>();
         String query = "select id from snowflake_nextvals(:sequence, 5, :count) as id";

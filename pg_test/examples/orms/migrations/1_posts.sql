@@ -1,4 +1,4 @@
--- For those whose migrations are in SQL: sqlx runs it itself; with Hibernate it is Flyway or Liquibase that would.
+-- A migration in SQL: sqlx runs it itself; with Hibernate, Flyway or Liquibase would.
 
 CREATE SEQUENCE posts_id_seq;
 CREATE TABLE posts (

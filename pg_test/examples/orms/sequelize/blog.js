@@ -1,4 +1,4 @@
-// Sequelize: an id arrives with the INSERT that makes it, for one row, for many, and for a parent and its children.
+// Sequelize: the INSERT returns the id, for one row, for many, and for a parent and its children.
 // It is a string, and stays one in JSON.
 'use strict';
 
@@ -9,7 +9,7 @@ const {Comment, Post, sequelize} = require('./models');
 
 const {Op, col, fn, where} = Sequelize;
 
-// Of shard 5, made at noon on 2024-05-01.
+// Of shard 5, generated at noon on 2024-05-01.
 const OLD_ID = '3358335409829450753';
 
 async function main() {
@@ -28,7 +28,7 @@ async function oneRow() {
   assert.deepEqual(JSON.parse(JSON.stringify(post)), {id: post.id, body: 'first'});
   assert.equal((await Post.findByPk(post.id)).body, 'first');
   assert.equal((await Post.findByPk(BigInt(post.id))).body, 'first');
-  // Number has 53 bits: it is another id.
+  // Number has 53 bits: this is a different id.
   assert.equal(await Post.findByPk(Number(post.id)), null);
 }
 

@@ -1,9 +1,9 @@
-// The models: the database makes the ids, and Sequelize gets them from the INSERT that it sends.
+// The models: the database generates the ids, and Sequelize's INSERT returns them.
 'use strict';
 
 const {DataTypes, Sequelize} = require('sequelize');
 
-// PGHOST, PGPORT, PGUSER and PGDATABASE say where, as for psql.
+// PGHOST, PGPORT, PGUSER and PGDATABASE name the server, as for psql.
 const sequelize = new Sequelize({
   dialect: 'postgres',
   host: process.env.PGHOST,

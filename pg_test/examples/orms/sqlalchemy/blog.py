@@ -1,4 +1,4 @@
-"""SQLAlchemy: an id arrives with the INSERT that makes it, for one row, for many, and for a parent and its children."""
+"""SQLAlchemy: the INSERT returns the id, for one row, for many, and for a parent and its children."""
 
 import sys
 from datetime import datetime, timedelta, timezone
@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 import migration
 from models import Comment, Post
 
-# Of shard 5, made at noon on 2024-05-01.
+# Of shard 5, generated at noon on 2024-05-01.
 OLD_ID = 3358335409829450753
 
 
 def main():
-    # PGHOST, PGPORT, PGUSER and PGDATABASE say where, as for psql.
+    # PGHOST, PGPORT, PGUSER and PGDATABASE name the server, as for psql.
     engine = create_engine("postgresql+psycopg://")
     with engine.begin() as connection:
         with Operations.context(MigrationContext.configure(connection)):

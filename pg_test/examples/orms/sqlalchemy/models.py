@@ -1,4 +1,4 @@
-"""The models: the database makes the ids, and SQLAlchemy gets them from the INSERT that it sends."""
+"""The models: the database generates the ids, and SQLAlchemy's INSERT returns them."""
 
 from sqlalchemy import BigInteger, ForeignKey, func
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship

@@ -1,10 +1,10 @@
-//! sqlx: an id arrives with the INSERT that makes it, for one row, for many, and for a parent and its children.
+//! sqlx: the INSERT returns the id, for one row, for many, and for a parent and its children.
 
 use sqlx::migrate::Migrator;
 use sqlx::{FromRow, PgConnection, Type};
 use std::path::Path;
 
-/// Of shard 5, made at noon on 2024-05-01.
+/// Of shard 5, generated at noon on 2024-05-01.
 const OLD_ID: i64 = 3358335409829450753;
 
 #[derive(Debug, PartialEq, FromRow)]
@@ -25,7 +25,7 @@ struct Comment {
     body: String,
 }
 
-/// Makes the tables by the migrations in that folder, and writes and reads rows.
+/// Creates the tables by the migrations in that folder, and writes and reads rows.
 pub async fn blog(connection: &mut PgConnection, migrations: &Path) -> sqlx::Result<()> {
     Migrator::new(migrations).await?.run(&mut *connection).await?;
     one_row(connection).await?;

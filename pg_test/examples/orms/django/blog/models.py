@@ -1,4 +1,4 @@
-"""The models: the database makes the ids, and Django gets them from the INSERT that it sends."""
+"""The models: the database generates the ids, and Django's INSERT returns them."""
 
 from django.db import models
 from django.db.models.expressions import DatabaseDefault
@@ -22,7 +22,7 @@ class SnowflakeBetween(models.Func):
 
 
 class SnowflakeField(models.BigIntegerField):
-    """An id that the database makes: None until the INSERT has returned it.
+    """An id that the database generates: None until the INSERT has returned it.
 
     With `db_default` alone Django 5.2 forgets the ids that bulk_create got.
     """
@@ -38,7 +38,7 @@ class SnowflakeField(models.BigIntegerField):
 
 
 class SnowflakeTypeField(SnowflakeField):
-    """The same in a column of type snowflake, which psycopg gives as a str."""
+    """The same in a column of type snowflake, which psycopg returns as a str."""
 
     def db_type(self, connection):
         return "snowflake"

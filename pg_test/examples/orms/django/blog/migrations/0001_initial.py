@@ -1,4 +1,4 @@
-"""What `makemigrations` wrote, and the sequences, which it does not know of."""
+"""The output of `makemigrations`, and the sequences, which it does not know."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
             ],
             options={"db_table": "comments"},
         ),
-        # Tables that are dropped take their sequences with them.
+        # Dropped tables take their sequences with them.
         migrations.RunSQL(
             "ALTER SEQUENCE posts_id_seq OWNED BY posts.id;"
             "ALTER SEQUENCE comments_id_seq OWNED BY comments.id",

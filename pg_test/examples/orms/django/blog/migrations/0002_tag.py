@@ -1,4 +1,4 @@
-"""A table as every app of today has one, with the identity column of BigAutoField."""
+"""A table as every app has one today, with the identity column of BigAutoField."""
 
 from django.db import migrations, models
 

@@ -1,4 +1,4 @@
-"""The same column with a snowflake's default. The model stays as it is: Django sends no id and asks for it."""
+"""The same column with a snowflake default. The model does not change: Django sends no id and reads the generated one."""
 
 from django.db import migrations
 
