@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154 # ./dev sets what is not set here, and uses what is not used here
-# Part of ./dev: what a machine has to have. Packages come from the distribution, as root; Rust's tools are built, and kept
-# in a folder of the user's own.
+# Part of ./dev: what a machine must have. Packages come from the distribution, as root. Rust's tools are built and kept
+# in a folder of the user.
 set -euo pipefail
 
 readonly CARGO_FUZZ_VERSION=0.13.2
@@ -10,24 +10,24 @@ readonly META_VALIDATOR_VERSION=0.7.0
 # ---------------------------------------------------------------------------------------------------------------
 # The major version
 
-# Sets `major`, which all that follows is about, and where it comes from.
+# Sets `major`, which everything after it uses, and its origin.
 choose_major() {
     (($# < 2)) || die "one major version, not \"$*\": ./dev $command $1"
     major=${1:-$(installed_major)}
     if [[ -z $major ]]; then
         update_package_lists
         major=$(distribution_major)
-        [[ -n $major ]] || die "no PostgreSQL is installed and apt knows of none; say which: one of ${MAJORS[*]}"
+        [[ -n $major ]] || die "no PostgreSQL is installed and apt has none; name a major: one of ${MAJORS[*]}"
     fi
-    [[ " ${MAJORS[*]} " == *" $major "* ]] || die "PostgreSQL $major is not supported, only ${MAJORS[*]}; say which:" \
+    [[ " ${MAJORS[*]} " == *" $major "* ]] || die "PostgreSQL $major is not supported, only ${MAJORS[*]}; name one:" \
         "./dev $command 17"
     readonly major
-    # One for each major: its configuration names one installation, and a change of it is a build from scratch.
+    # One for each major: its configuration names one installation, and changing it causes a full rebuild.
     export PGRX_HOME=$TARGET/pgrx/$major
     choose_origin
 }
 
-# The newest major that can be built against, else the newest that only lacks its headers.
+# The newest major that has its headers, else the newest without them.
 installed_major() {
     local candidate with_headers=() without=()
     for candidate in "${MAJORS[@]}"; do
@@ -50,8 +50,8 @@ another_major() {
     die "this machine can get no PostgreSQL besides its own: $ADD_PGDG"
 }
 
-# Every major that this machine can get, one after the other, and a table. Sets all up first, in the terminal's
-# foreground, where sudo may ask for a password.
+# Tests every major that this machine can get, one after the other, and prints a table. Sets up all of them first, in
+# the terminal's foreground, where sudo may ask for a password.
 test_all_majors() {
     local candidate majors=()
     need_cargo
@@ -61,7 +61,7 @@ test_all_majors() {
             majors+=("$candidate=$(why_none "$candidate"): $ADD_PGDG")
         else
             step "setting up PostgreSQL $candidate"
-            ./dev setup "$candidate" || say "so the tests on PostgreSQL $candidate will be red"
+            ./dev setup "$candidate" || say "so the tests on PostgreSQL $candidate will fail"
             majors+=("$candidate")
         fi
     done
@@ -92,7 +92,7 @@ has_libclang() {
         { has_files '/usr/lib/llvm-*/lib/libclang.so*' && has_files '/usr/lib/llvm-*/lib/clang/*/include/stddef.h'; }
 }
 
-# One line for each package that is missing for what the argument names: its name, a colon, what it is for.
+# One line for each package that is missing for the purpose in the argument: its name, a colon, what it is for.
 missing_packages() {
     have cc || say "gcc: the linker that Rust calls"
     has_files '/usr/include/*/bits/types.h' || say "libc6-dev: the C library's headers"
@@ -106,10 +106,10 @@ missing_packages() {
             has_files '/usr/lib/*/faketime/libfaketime.so.1' || say "libfaketime: moves a server's clock in tests"
             ! is_root || have sudo ||
                 say "sudo: pgrx-tests runs its server through it, since a server refuses to run as root"
-            have make || say "make: tries the Makefile"
+            have make || say "make: tests the Makefile"
             ;;&
         tests | lint)
-            have shellcheck || say "shellcheck: reads the shell scripts"
+            have shellcheck || say "shellcheck: checks the shell scripts"
             have codespell || say "codespell: finds misspelt words"
             ;;
         examples)
@@ -119,10 +119,10 @@ missing_packages() {
             ;;
         fuzz) have c++ || say "g++: compiles the fuzzer's engine" ;;
         bench) have valgrind || say "valgrind: counts instructions" ;;
-        valgrind) have valgrind || say "valgrind: watches a server's memory" ;;
+        valgrind) have valgrind || say "valgrind: checks a server's memory" ;;
         package) have dpkg-shlibdeps || say "dpkg-dev: finds what the package depends on" ;;
         # An ordinary user's PATH may lack this folder.
-        package-test) [[ -x /usr/sbin/debootstrap ]] || say "debootstrap: makes the clean Debian" ;;
+        package-test) [[ -x /usr/sbin/debootstrap ]] || say "debootstrap: creates the clean Debian" ;;
     esac
 }
 
@@ -140,14 +140,14 @@ install_missing_packages() {
 
 update_package_lists() {
     [[ -z ${lists_updated:-} ]] || return 0
-    have apt-get || die "this is no Debian or Ubuntu: install what is missing yourself, PostgreSQL (${MAJORS[*]}) first"
+    have apt-get || die "this is not Debian or Ubuntu: install what is missing yourself, PostgreSQL (${MAJORS[*]}) first"
     step "reading the distribution's package lists"
     as_root apt-get -q -o DPkg::Lock::Timeout=300 update </dev/null
     lists_updated=yes
 }
 
-# Run as root: installs packages, among them perhaps the server's. That one would create a cluster and start it as a
-# system service; a passing setting keeps it from that.
+# Run as root: installs packages, perhaps including the server's, which would create a cluster and start it as a system
+# service. A temporary setting prevents that.
 install_packages() {
     local server=$1 packages=("${@:2}")
     local setting=/etc/postgresql-common/createcluster.d/pg_snowflake-dev.conf
@@ -155,7 +155,7 @@ install_packages() {
     export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 # ask nothing, restart no service
     if [[ " ${packages[*]} " == *" $server "* ]]; then
         "${install[@]}" postgresql-common </dev/null
-        # shellcheck disable=SC2064 # the value of today, since the trap outlives this function
+        # shellcheck disable=SC2064 # the current value, since the trap outlives this function
         trap "rm -f '$setting'; rmdir --ignore-fail-on-non-empty '${setting%/*}'" EXIT
         mkdir -p "${setting%/*}"
         echo "create_main_cluster = false" >"$setting"
@@ -182,11 +182,11 @@ need_rust_component() {
     }
 }
 
-# The version that Cargo.toml pins, the one place where it stands.
+# The version that Cargo.toml pins, the only place that states it.
 pgrx_version() { sed -n 's/^pgrx *=.*"=\([0-9.]*\)".*/\1/p' Cargo.toml; }
 
-# Sets and exports a variable to the path of a tool of that version: the user's own, else one that is built with the options
-# of `cargo install` that follow, and kept. Another version that a user has stays as it is.
+# Sets and exports a variable to the path of a tool of that version: the user's own, else one that is built, with the
+# options of `cargo install` that follow, and kept. A user's other version is not changed.
 need_tool() {
     local tool=$2 version=$3 folder=$CACHE/$2-$3 candidate
     export "${1?}"
@@ -202,7 +202,7 @@ need_tool() {
     rm -rf "$folder/build"
 }
 
-# A subcommand of cargo is called by its name, also by cargo.
+# Cargo calls a subcommand with its name as the first argument.
 is_tool_of_version() {
     local call=("$1")
     [[ $2 != cargo-* ]] || call+=("${2#cargo-}")

