@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tries the packages in /packages on a clean Debian with apt: each is installed, serves a database, and goes again.
+# Tests the packages in /packages on a clean Debian with apt: each is installed, used in a database, and removed.
 # ./dev package-test runs it in one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -10,14 +10,14 @@ server=/var/tmp/pg_snowflake-smoke
 
 die() { printf 'smoke: %s\n' "$*" >&2 && exit 1; }
 
-# What apt and the scripts of its packages say is shown where they fail.
+# Shows the output of apt and of the packages' scripts if they fail.
 quietly() { "$@" >/tmp/apt.log 2>&1 || { cat /tmp/apt.log; exit 1; }; }
 
 as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"; }
 
 main() {
     export DEBIAN_FRONTEND=noninteractive
-    # Another program made the servers' data directory; the system's own cluster is not wanted.
+    # The data directory is created below; the system's own cluster is not needed.
     mkdir -p /etc/postgresql-common/createcluster.d
     echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.d/smoke.conf
     apt-get -qq update
@@ -31,10 +31,10 @@ main() {
     [[ -z $left ]] || die "the package leaves behind: $left"
     echo "--> the tarball"
     tar -x -f ./*.tar.gz
-    # Nowhere is not the top of DESTDIR.
+    # An empty path must not mean the top of DESTDIR.
     ! DESTDIR=/tmp/destination PG_CONFIG=/nowhere/pg_config sh ./pg_snowflake-*/install.sh >/dev/null 2>&1 ||
-        die "install.sh says that it has installed, and there was no pg_config to say where"
-    # It comes with the development files, which users do not have: the two folders are all that is asked of it.
+        die "install.sh reports success without a pg_config"
+    # pg_config comes with the development files, which users may lack. install.sh only asks it for these two folders.
     # shellcheck disable=SC2016 # the script fills it in
     printf '#!/bin/sh\ncase $1 in --pkglibdir) echo %s ;; --sharedir) echo %s ;; esac\n' \
         "/usr/lib/postgresql/$major/lib" "/usr/share/postgresql/$major" >/tmp/pg_config
@@ -43,8 +43,8 @@ main() {
     try_extension
 }
 
-# Each by itself, and as it was packed; dpkg says what is not so, but not by its exit status. A slim image leaves
-# documents out, but for the licence: of the others dpkg is asked whether the package has them.
+# Checks each file, and that it is as packed; dpkg prints what is not, but its exit status does not show it. A slim
+# image leaves out documents other than the licence: for those, dpkg is asked whether the package has them.
 expect_files() {
     local file listed altered version documents=/usr/share/doc/$package
     local libraries=/usr/lib/postgresql/$major/lib extensions=/usr/share/postgresql/$major/extension

@@ -1,4 +1,4 @@
--- What a package has to do on a system that has never seen the extension. It leaves nothing behind.
+-- What a package must do on a system that has never had the extension. It leaves nothing behind.
 \set VERBOSITY terse
 CREATE EXTENSION pg_snowflake;
 SELECT name, default_version, installed_version FROM pg_available_extensions WHERE name = 'pg_snowflake';
@@ -10,10 +10,10 @@ INSERT INTO posts (body) SELECT 'smoke' FROM generate_series(1, 10000);
 
 DO $$
 BEGIN
-    ASSERT (SELECT count(DISTINCT id) FROM posts) = 10000, 'every row has an id of its own';
-    ASSERT (SELECT bool_and((snowflake_decode(id)).shard_id = 5) FROM posts), 'each says its shard';
+    ASSERT (SELECT count(DISTINCT id) FROM posts) = 10000, 'every row has a unique id';
+    ASSERT (SELECT bool_and((snowflake_decode(id)).shard_id = 5) FROM posts), 'each id carries its shard';
     ASSERT (SELECT bool_and(abs(extract(epoch FROM snowflake_created_at(id) - now())) < 60) FROM posts),
-        'each says its time';
+        'each id carries its time';
     ASSERT EXISTS (
         SELECT FROM pg_extension_update_paths('pg_snowflake')
         JOIN pg_available_extensions ON name = 'pg_snowflake' AND default_version = target
