@@ -223,7 +223,7 @@ impl Sequence {
         run(client, &format!("INSERT INTO {name}_ids SELECT {ids}"));
     }
 
-    /// The next id, where it is not above all that are committed.
+    /// The next id, if it is not above all committed ones.
     fn repeats(&self, client: &mut Client, case: &str) -> Option<String> {
         let name = &self.name;
         let last = take_one(client, &format!("SELECT max(id) FROM {name}_ids"));

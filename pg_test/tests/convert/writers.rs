@@ -71,7 +71,7 @@ fn assert_holds(cluster: &Cluster, table: &str, acknowledged: &[i64]) {
     stored.sort_unstable();
     let missing = acknowledged.iter().filter(|id| stored.binary_search(id).is_err()).count();
     assert_eq!(missing, 0, "of {} in {table}", acknowledged.len());
-    assert!(stored.is_sorted_by(|a, b| a < b), "an id twice in {table}");
+    assert!(stored.is_sorted_by(|a, b| a < b), "a duplicate id in {table}");
 }
 
 #[test]

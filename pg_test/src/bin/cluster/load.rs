@@ -77,7 +77,7 @@ fn check(router: &mut Client, claims: &mut Claims) {
     claims.check(
         findings == Findings::default(),
         &format!(
-            "no id is there twice ({}), and every row is where snowflake_locate says ({} misplaced)",
+            "no id is a duplicate ({}), and every row is where snowflake_locate says ({} misplaced)",
             findings.duplicate_ids, findings.misplaced
         ),
     );

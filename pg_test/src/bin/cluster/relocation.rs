@@ -99,7 +99,7 @@ fn check_rows(findings: &Findings, journals: &Journals, claims: &mut Claims) {
     claims.check(
         findings.unexpected.is_empty() && findings.duplicate_ids == 0,
         &format!(
-            "no other post is there ({}), and no id twice ({})",
+            "no other post is there ({}), and no duplicate id ({})",
             findings.unexpected.len(),
             findings.duplicate_ids
         ),
