@@ -54,7 +54,7 @@ another_major() {
 # the terminal's foreground, where sudo may ask for a password.
 test_all_majors() {
     local candidate majors=()
-    need_cargo
+    need_rust
     read_package_lists_once
     for candidate in "${MAJORS[@]}"; do
         if [[ $(origin_of "$candidate") == none ]]; then
@@ -151,7 +151,8 @@ update_package_lists() {
 install_packages() {
     local server=$1 packages=("${@:2}")
     local setting=/etc/postgresql-common/createcluster.d/pg_snowflake-dev.conf
-    local install=(apt-get -qq -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 --no-install-recommends install)
+    local install=(apt-get -qq -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 --no-install-recommends
+        --no-remove install)
     export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 # ask nothing, restart no service
     if [[ " ${packages[*]} " == *" $server "* ]]; then
         "${install[@]}" postgresql-common </dev/null
@@ -170,13 +171,82 @@ install_packages() {
 # ---------------------------------------------------------------------------------------------------------------
 # Rust's tools
 
-need_cargo() {
-    have cargo || die "no Rust toolchain: cargo is neither on PATH nor in ~/.cargo/bin. Install one with rustup."
+# Has cargo, and all that this starts, use a toolchain that is as new as Cargo.toml wants: the active one, else another of
+# rustup's, else another on PATH, else the distribution's, which is then installed.
+need_rust() {
+    local wanted active toolchain folder packages
+    wanted=$(rust_version)
+    active=$(rust_in "")
+    ! is_as_new_as "$wanted" "$active" || return 0
+    toolchain=$(rustup_toolchains | newest_toolchain "$wanted")
+    if [[ -n $toolchain ]]; then
+        step "using rustup's toolchain $toolchain: Rust $wanted or newer is needed, and ${active:-none} is active"
+        # Only rustup's own cargo reads the variable.
+        PATH=$(dirname "$(command -v rustup)"):$PATH
+        export RUSTUP_TOOLCHAIN=$toolchain
+        return
+    fi
+    folder=$(folder_with_rust "$wanted")
+    if [[ -z $folder ]]; then
+        ! have apt-get || read_package_lists_once
+        read -ra packages <<<"$(distribution_rust "$wanted")"
+        ((${#packages[@]} > 0)) || die "Rust $wanted or newer is needed, and ${active:-none} is active:" \
+            "run rustup update, or install Rust with rustup"
+        update_package_lists
+        step "installing Rust from the distribution, since ${active:-none} is active: ${packages[*]}"
+        function_as_root install_packages - "${packages[@]}"
+        folder=$(folder_with_rust "$wanted")
+    fi
+    step "using Rust in $folder: $wanted or newer is needed, and ${active:-none} is active"
+    PATH=$folder:$PATH
+}
+
+# The oldest Rust that Cargo.toml promises to build with.
+rust_version() { sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml; }
+
+# The version of the toolchain in a folder that is named with a slash, or of the first on PATH; nothing where there is none.
+rust_in() { { "$1cargo" --version && "$1rustc" --version; } 2>/dev/null | sed -n 's/^rustc \([^ ]*\).*/\1/p' || true; }
+
+# As cargo compares them: a nightly of a version counts as that version.
+is_as_new_as() { [[ -n $2 && $(printf '%s\n' "$1" "${2%%-*}" | sort --version-sort | sed -n 1p) == "$1" ]]; }
+
+# The toolchains that rustup has, each with its version.
+rustup_toolchains() {
+    local name
+    have rustup || return 0
+    rustup toolchain list 2>/dev/null | while read -r name _; do
+        say "$name $(rustup run "$name" rustc --version 2>/dev/null </dev/null | cut -d' ' -f2)"
+    done
+}
+
+# Reads such lines, and says the name of the newest that is new enough; releases come before betas and nightlies.
+newest_toolchain() {
+    local name version
+    while read -r name version; do
+        ! is_as_new_as "$1" "$version" || say "$([[ $version == *-* ]] || say release) $version $name"
+    done | sort --key=1,1r --key=2,2Vr --field-separator=' ' | sed -n '1s/.* //p'
+}
+
+# The first folder on PATH with a toolchain that is new enough.
+folder_with_rust() {
+    local folder
+    while read -r folder; do
+        ! is_as_new_as "$1" "$(rust_in "$folder/")" || { say "$folder" && return; }
+    done <<<"${PATH//:/$'\n'}"
+}
+
+# The packages of the distribution's Rust, where that is new enough. Debian has a newer one for its browsers.
+distribution_rust() {
+    local packages compiler
+    for packages in "rustc cargo rustfmt rust-clippy" "rustc-web cargo-web rustfmt-web rust-web-clippy"; do
+        compiler=$(apt-cache show --no-all-versions "${packages%% *}" 2>/dev/null | sed -n 's/^Version: \([0-9.]*\).*/\1/p')
+        ! is_as_new_as "$1" "$compiler" || { say "$packages" && return; }
+    done
 }
 
 need_rust_component() {
     cargo "$1" --version >/dev/null 2>&1 || {
-        have rustup || die "cargo $1 is missing; install your toolchain's $2"
+        have rustup || die "cargo $1 is missing: install $2 for the Rust in $(dirname "$(command -v cargo)")"
         step "adding $2 to the Rust toolchain"
         rustup component add "$2"
     }

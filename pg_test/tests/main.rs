@@ -36,4 +36,5 @@ mod settings;
 mod snowflake_type;
 mod storage;
 mod upgrade;
+mod toolchain;
 mod wal;
