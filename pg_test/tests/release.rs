@@ -74,7 +74,7 @@ fn the_changelog_has_a_dated_heading_for_each_release() {
 #[test]
 fn the_readme_installs_the_cargo_pgrx_that_is_pinned() {
     let manifest: toml::Table = read(&top().join("Cargo.toml")).parse().unwrap();
-    let pgrx = manifest["dependencies"]["pgrx"].as_str().unwrap();
+    let pgrx = manifest["dependencies"]["pgrx"]["version"].as_str().unwrap();
     let pinned = pgrx.strip_prefix('=').expect("one version and no other");
     let readme = read(&top().join("README.md"));
 

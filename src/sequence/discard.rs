@@ -20,8 +20,7 @@ pub fn install_hook() {
 
 /// Runs the command, then resets if it was one of these DISCARDs.
 ///
-/// The call has no guard: an ERROR passes over this frame, which holds nothing, to the caller's handler. It
-/// keeps its position, context and object names, which a pgrx guard would lose.
+/// The call has no guard: an ERROR passes over this frame, which holds nothing, to the caller's handler.
 #[allow(clippy::too_many_arguments, reason = "the hook's signature")]
 unsafe extern "C-unwind" fn process_utility(
     statement: *mut pg_sys::PlannedStmt,
