@@ -1,4 +1,4 @@
-//! A port of `nextval` and `currval` from PostgreSQL's `src/backend/commands/sequence.c` (15 to 18), in its
+//! A port of `nextval` and `currval` from PostgreSQL's `src/backend/commands/sequence.c` (15 to 19), in its
 //! order and with its names.
 //!
 //! | C | file | here |

@@ -8,7 +8,6 @@ use crate::error::Error;
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::counter::{self, Run, State};
 use pgrx::pg_sys;
-use std::ffi::c_int;
 use std::mem::offset_of;
 
 /// A sequence's page, pinned and locked exclusively, and its one tuple.
@@ -129,7 +128,7 @@ pub unsafe fn read_seq_tuple(relation: pg_sys::Relation) -> Result<LockedPage, E
 pub unsafe fn lock_seq_tuple(buffer: pg_sys::Buffer) -> Result<LockedPage, Error> {
     // SAFETY: the buffer is that of a sequence's page: one tuple.
     unsafe {
-        sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as c_int);
+        sys::LockBuffer(buffer, sys::BUFFER_LOCK_EXCLUSIVE);
         let page = match check_magic(buffer) {
             Ok(page) => page,
             Err(error) => {

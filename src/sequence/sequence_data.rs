@@ -14,7 +14,7 @@ use super::sys;
 use crate::error::Error;
 use pg_snowflake_core::counter::State;
 use pgrx::pg_sys;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_char;
 
 /// The definition and the state of a sequence.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +70,7 @@ unsafe fn read_page(relation: pg_sys::Relation) -> Result<State, Error> {
     // SAFETY: the relation is open and a sequence; the buffer is pinned and locked until UnlockReleaseBuffer().
     unsafe {
         let buffer = sys::ReadBuffer(relation, 0);
-        sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as c_int);
+        sys::LockBuffer(buffer, sys::BUFFER_LOCK_SHARE);
         let state = check_magic(buffer).map(|page| {
             let (tuple, _) = sys::first_tuple(page);
             (*sys::GETSTRUCT::<sys::FormData_pg_sequence_data>(tuple)).state()

@@ -45,6 +45,24 @@ const _: () = {
     assert!(offset_of!(FormData_pg_sequence, seqcycle) == 48);
 };
 
+/// `int` until 18, `BufferLockMode` from 19 on.
+#[cfg(not(feature = "pg19"))]
+pub type BufferLockMode = c_int;
+#[cfg(feature = "pg19")]
+pub type BufferLockMode = pg_sys::BufferLockMode::Type;
+
+/// `BUFFER_LOCK_SHARE` (storage/bufmgr.h).
+#[cfg(not(feature = "pg19"))]
+pub const BUFFER_LOCK_SHARE: BufferLockMode = pg_sys::BUFFER_LOCK_SHARE as c_int;
+#[cfg(feature = "pg19")]
+pub const BUFFER_LOCK_SHARE: BufferLockMode = pg_sys::BufferLockMode::BUFFER_LOCK_SHARE;
+
+/// `BUFFER_LOCK_EXCLUSIVE` (storage/bufmgr.h).
+#[cfg(not(feature = "pg19"))]
+pub const BUFFER_LOCK_EXCLUSIVE: BufferLockMode = pg_sys::BUFFER_LOCK_EXCLUSIVE as c_int;
+#[cfg(feature = "pg19")]
+pub const BUFFER_LOCK_EXCLUSIVE: BufferLockMode = pg_sys::BufferLockMode::BUFFER_LOCK_EXCLUSIVE;
+
 /// `RelFileNode` until 15, `RelFileLocator` from 16 on.
 #[cfg(feature = "pg15")]
 pub type RelFileLocator = pg_sys::RelFileNode;
@@ -87,7 +105,9 @@ unsafe extern "C-unwind" {
     pub fn GetTopTransactionId() -> pg_sys::TransactionId;
     pub fn GetUserId() -> pg_sys::Oid;
     pub fn IsInParallelMode() -> bool;
-    pub fn LockBuffer(buffer: pg_sys::Buffer, mode: c_int);
+    /// From 19 on an inline function, which for each mode but `BUFFER_LOCK_UNLOCK` calls this one.
+    #[cfg_attr(feature = "pg19", link_name = "LockBufferInternal")]
+    pub fn LockBuffer(buffer: pg_sys::Buffer, mode: BufferLockMode);
     pub fn LockRelationOid(relid: pg_sys::Oid, lockmode: pg_sys::LOCKMODE);
     pub fn MarkBufferDirty(buffer: pg_sys::Buffer);
     pub fn MarkBufferDirtyHint(buffer: pg_sys::Buffer, buffer_std: bool);
@@ -178,8 +198,7 @@ pub unsafe fn BufferGetPage(buffer: pg_sys::Buffer) -> pg_sys::Page {
 /// `page` is a page that the caller has locked.
 pub unsafe fn PageGetLSN(page: pg_sys::Page) -> pg_sys::XLogRecPtr {
     // SAFETY: every page starts with its header.
-    let lsn = unsafe { (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn };
-    (u64::from(lsn.xlogid) << 32) | u64::from(lsn.xrecoff)
+    unsafe { PageXLogRecPtrGet(&raw const (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn) }
 }
 
 /// `PageSetLSN` (storage/bufpage.h).
@@ -187,11 +206,45 @@ pub unsafe fn PageGetLSN(page: pg_sys::Page) -> pg_sys::XLogRecPtr {
 /// # Safety
 /// `page` is a page that the caller has locked exclusively.
 pub unsafe fn PageSetLSN(page: pg_sys::Page, lsn: pg_sys::XLogRecPtr) {
-    // SAFETY: every page starts with its header; the split into halves is the header's own.
+    // SAFETY: every page starts with its header.
     unsafe {
-        (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn =
-            pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 };
+        PageXLogRecPtrSet(&raw mut (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn, lsn);
     }
+}
+
+/// `PageXLogRecPtrGet` (storage/bufpage.h): two halves until 18, one number whose halves are swapped on a little-endian
+/// machine from 19 on. The bytes on the page are the same.
+#[cfg(not(feature = "pg19"))]
+unsafe fn PageXLogRecPtrGet(field: *const pg_sys::PageXLogRecPtr) -> pg_sys::XLogRecPtr {
+    // SAFETY: the field of a page that the caller has locked.
+    let lsn = unsafe { *field };
+    (u64::from(lsn.xlogid) << 32) | u64::from(lsn.xrecoff)
+}
+
+/// `PageXLogRecPtrSet` (storage/bufpage.h).
+#[cfg(not(feature = "pg19"))]
+unsafe fn PageXLogRecPtrSet(field: *mut pg_sys::PageXLogRecPtr, lsn: pg_sys::XLogRecPtr) {
+    // SAFETY: the field of a page that the caller has locked exclusively.
+    unsafe { *field = pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 } };
+}
+
+/// `PageXLogRecPtrGet` (storage/bufpage.h). Volatile, as in C: others read and write the field as a whole.
+#[cfg(feature = "pg19")]
+unsafe fn PageXLogRecPtrGet(field: *const pg_sys::PageXLogRecPtr) -> pg_sys::XLogRecPtr {
+    // SAFETY: the field of a page that the caller has locked.
+    swap_halves(unsafe { field.read_volatile() }.lsn)
+}
+
+/// `PageXLogRecPtrSet` (storage/bufpage.h). Volatile, as in C: others read and write the field as a whole.
+#[cfg(feature = "pg19")]
+unsafe fn PageXLogRecPtrSet(field: *mut pg_sys::PageXLogRecPtr, lsn: pg_sys::XLogRecPtr) {
+    // SAFETY: the field of a page that the caller has locked exclusively.
+    unsafe { field.write_volatile(pg_sys::PageXLogRecPtr { lsn: swap_halves(lsn) }) };
+}
+
+#[cfg(feature = "pg19")]
+fn swap_halves(lsn: u64) -> u64 {
+    if cfg!(target_endian = "big") { lsn } else { lsn.rotate_left(32) }
 }
 
 /// `PageGetSpecialPointer` (storage/bufpage.h) of a sequence's page.

@@ -9,7 +9,11 @@ use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};
 
 /// The condition that `k`, a row of `pg_constraint`, is enforced: from 18 on, a CHECK may be `NOT ENFORCED`.
-const IS_ENFORCED: &str = if cfg!(feature = "pg18") { "AND k.conenforced" } else { "" };
+const IS_ENFORCED: &str = if cfg!(any(feature = "pg15", feature = "pg16", feature = "pg17")) {
+    ""
+} else {
+    "AND k.conenforced"
+};
 
 /// A CHECK on the column alone.
 pub struct Check {
