@@ -49,9 +49,10 @@ fn a_checkpoint_between_the_decision_and_the_write_loses_no_id() {
         debugger.wait_until_stopped();
         let mut checkpointing = cluster.connect();
         let checkpoint = scope.spawn(move || checkpointing.batch_execute("CHECKPOINT").unwrap());
-        // It either skips the page, or waits for the session that has it locked.
-        let is_waiting = "SELECT wait_event = 'BufferContent' FROM pg_stat_activity
-            WHERE backend_type = 'checkpointer'";
+        // It either skips the page, or waits for the session that has it locked. From 19 on, the event is
+        // BufferShareExclusive.
+        let is_waiting = "SELECT wait_event IN ('BufferShareExclusive', 'BufferContent')
+            FROM pg_stat_activity WHERE backend_type = 'checkpointer'";
         let mut has_waited = false;
         while !checkpoint.is_finished() && !has_waited {
             has_waited = is_true(&mut other, is_waiting);

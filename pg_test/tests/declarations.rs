@@ -32,10 +32,13 @@ const HEADERS: &str = "
 #include \"utils/relcache.h\"
 #include \"utils/syscache.h\"
 #include \"utils/timestamp.h\"
+#if __has_include(\"commands/sequence_xlog.h\")
+#include \"commands/sequence_xlog.h\"
+#endif
 ";
 
-/// The structs that do not mirror one in a header: of the settings, of the page's free space, and one that the server
-/// declares outside of its headers.
+/// The structs that do not mirror one in a header: of the settings, of the page's free space, and one that no header declares
+/// before 19.
 const OWN_STRUCTS: [&str; 5] =
     ["CoverageRecord", "ForeignHost", "OwnedRanges", "Range", "sequence_magic"];
 
@@ -217,13 +220,17 @@ impl C {
         })
     }
 
-    /// The C name and its header, if the comment begins with them. The header gets included.
+    /// The C name and its header, if the comment begins with them and this major has the header. The header gets included.
     fn c_name(&mut self, attributes: &[Attribute]) -> Option<String> {
         let comment = comment(attributes)?;
         let after = comment.trim_start_matches(HEAD).trim_start().strip_prefix('`')?;
         let (name, rest) = after.split_once('`')?;
         let (header, _) = rest.strip_prefix(" (")?.split_once(')')?;
-        header.ends_with(".h").then(|| {
+        let (header, first_major) = match header.split_once(" from ") {
+            Some((header, majors)) => (header, majors.strip_suffix(" on")?.parse().ok()?),
+            None => (header, 0),
+        };
+        (header.ends_with(".h") && self.major >= first_major).then(|| {
             writeln!(self.headers, "#include \"{header}\"").unwrap();
             name.to_owned()
         })

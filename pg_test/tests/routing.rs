@@ -37,12 +37,18 @@ fn partition_by_shard(client: &mut Client, name: &str, columns: &str, key: &str,
 /// A server with the tables `posts` and `comments`, partitioned by the shard of the post into four, a post in each of
 /// 64 shards and two comments on each.
 fn posts_and_comments() -> (Cluster, Client) {
+    posts_and_comments_of_each_shard(1)
+}
+
+/// The same with so many posts of each shard. What a plan of a few rows costs differs from major to major.
+fn posts_and_comments_of_each_shard(posts: u32) -> (Cluster, Client) {
     let (cluster, mut client) = server();
     partition_by_shard(&mut client, "posts", "id bigint PRIMARY KEY, body text", "id", 4);
     partition_by_shard(&mut client, "comments", "post_id bigint NOT NULL, n int", "post_id", 4);
     client
         .batch_execute(&format!(
-            "INSERT INTO posts SELECT {} + (shard << 10), 'old' FROM generate_series(0, 63) AS shard;
+            "INSERT INTO posts SELECT {} + (shard << 10) + n, 'old'
+             FROM generate_series(0, 63) AS shard, generate_series(0, {posts} - 1) AS n;
              INSERT INTO comments SELECT id, n FROM posts, generate_series(1, 2) AS n;
              ANALYZE",
             id_of_shard(0)

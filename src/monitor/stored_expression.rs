@@ -11,7 +11,7 @@ use pgrx::pg_sys::{self, NodeTag};
 use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::panic::AssertUnwindSafe;
 
 /// A generator call, with those of its arguments that are constants.
@@ -183,7 +183,7 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
 unsafe fn arguments(function: *mut pg_sys::FuncExpr) -> Vec<*mut pg_sys::Node> {
     // SAFETY: the function exists, as the expression depends on it; a List has `length` elements.
     unsafe {
-        let cache_id = pg_sys::SysCacheIdentifier::PROCOID as i32;
+        let cache_id = pg_sys::SysCacheIdentifier::PROCOID as c_int;
         let procedure = pg_sys::SearchSysCache1(cache_id, (*function).funcid.into());
         if procedure.is_null() {
             return Vec::new();

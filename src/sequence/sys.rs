@@ -78,13 +78,13 @@ pub struct xl_seq_rec {
 const _: () = assert!(size_of::<xl_seq_rec>() == 12);
 const _: () = assert!(align_of::<xl_seq_rec>() == 4);
 
-/// `sequence_magic` (sequence.c): the special area of a sequence's page.
+/// `sequence_magic` (commands/sequence_xlog.h from 19 on): the special area of a sequence's page.
 #[repr(C)]
 pub struct sequence_magic {
     pub magic: u32,
 }
 
-/// `SEQ_MAGIC` (sequence.c).
+/// `SEQ_MAGIC` (commands/sequence_xlog.h from 19 on).
 pub const SEQ_MAGIC: u32 = 0x1717;
 
 /// `XLOG_SEQ_LOG` (commands/sequence.h).
