@@ -2,7 +2,7 @@
 # Part of ./dev: tests the packages of `./dev package` on a clean system.
 set -euo pipefail
 
-# The release of Debian that has this major version of the server. None has 16.
+# The release of Debian that has this major version of the server. None has 16 or 19.
 suite_with_server() {
     case $major in
         15) say bookworm ;;

