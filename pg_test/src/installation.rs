@@ -155,6 +155,15 @@ pub fn has_contrib(module: &str, what: &str) -> bool {
     has
 }
 
+/// Whether the installation is of that major version or a later one. If it is not, reports that `what` is left out.
+pub fn has_major(oldest: u32, what: &str) -> bool {
+    let has = major(bindir()) >= oldest;
+    if !has {
+        left_out(what, &format!("PostgreSQL {oldest}"));
+    }
+    has
+}
+
 /// Reports that something is left out of the tests, and what is missing for it. `./dev test` repeats it at its end.
 pub fn left_out(what: &str, need: &str) {
     // Not by println!, which shows nothing if the test passes.

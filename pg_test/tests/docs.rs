@@ -59,6 +59,9 @@ fn run_page(page: &Page) {
     let mut sessions: HashMap<&str, Client> = HashMap::new();
     let mut printed = String::new();
     for block in &blocks {
+        if block.from.is_some() {
+            continue;
+        }
         match (block.language.as_str(), block.session.as_deref()) {
             ("sql", None) => printed = cluster.psql(SUPERUSER, &block.text),
             ("sql", Some(name)) => {

@@ -2,19 +2,13 @@
 
 use super::run;
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Bad, assert_each_refused, printed, server};
-use pg_snowflake_servertest::installation::left_out;
+use pg_snowflake_servertest::ask::{Bad, assert_each_refused, printed, refused, server};
+use pg_snowflake_servertest::installation::has_major;
 use postgres::Client;
 
 /// A server and a session, if the major version is 18 or later.
 fn server_18(what: &str) -> Option<(Cluster, Client)> {
-    let (cluster, mut client) = server();
-    let version: i32 = printed(&mut client, "SHOW server_version_num").parse().unwrap();
-    if version < 18_00_00 {
-        left_out(what, "PostgreSQL 18");
-        return None;
-    }
-    Some((cluster, client))
+    has_major(18, what).then(server)
 }
 
 /// The foreign keys and CHECKs, and whether they are enforced.
@@ -141,4 +135,17 @@ fn a_virtual_generated_column_keeps_the_type_of_its_column() {
         "SELECT snowflake_convert_column('wide', 'id', 5); INSERT INTO wide DEFAULT VALUES",
     );
     assert_eq!(printed(&mut client, "SELECT next = id + 1, id > 1000 FROM wide"), "t|t");
+}
+
+/// docs/migrate.md says so.
+#[test]
+fn a_generated_column_that_calls_a_function_of_ours_has_to_be_stored() {
+    let what = "virtual generated columns that call our functions";
+    let Some((_cluster, mut client)) = server_18(what) else { return };
+    run(&mut client, "CREATE TABLE posts (id bigint)");
+    let column =
+        "ALTER TABLE posts ADD COLUMN as_uuid uuid GENERATED ALWAYS AS (snowflake_to_uuid(id))";
+    let error = refused(&mut client, column);
+    assert_eq!(error.message(), "generation expression uses user-defined function");
+    run(&mut client, &format!("{column} STORED"));
 }

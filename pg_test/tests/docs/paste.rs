@@ -1,6 +1,6 @@
 //! Whole pages pasted into one psql, as a reader may do.
 
-use super::page::{Page, pages_with_sql};
+use super::page::{Block, Page, pages_with_sql};
 use super::{fresh_cluster, normalized};
 use pg_snowflake_servertest::SUPERUSER;
 
@@ -24,7 +24,8 @@ fn takes_one_session(page: &Page) -> bool {
 fn paste(page: &Page) {
     let blocks = page.blocks();
     let of_language = |language: &'static str| {
-        blocks.iter().filter(move |block| block.language == language).map(|block| &*block.text)
+        let is_shown = move |block: &&Block| block.language == language && block.from.is_none();
+        blocks.iter().filter(is_shown).map(|block| &*block.text)
     };
     let session: String = of_language("sql").collect();
 

@@ -1,0 +1,1 @@
+CREATE SUBSCRIPTION sequences CONNECTION :'publisher' PUBLICATION sequences;
