@@ -37,7 +37,7 @@ installed_major() {
     say "${with_headers[0]:-${without[0]:-}}"
 }
 
-# The newest major that this machine can get besides its own.
+# The newest major that this machine can get besides its own; nothing if there is none.
 another_major() {
     local own candidate
     read_package_lists_once >&2
@@ -47,7 +47,6 @@ another_major() {
         say "$candidate"
         return
     done
-    die "this machine can get no PostgreSQL besides its own: $ADD_PGDG"
 }
 
 # Tests every major that this machine can get, one after the other, and prints a table. Sets up all of them first, in
@@ -101,9 +100,11 @@ missing_packages() {
         has_libclang || say "libclang-dev: reads the server's headers for Rust"
     fi
     case $1 in
-        tests)
+        tests | servers)
             have gdb || say "gdb: stops a process of a server between two steps"
             has_files '/usr/lib/*/faketime/libfaketime.so.1' || say "libfaketime: moves a server's clock in tests"
+            ;;&
+        tests)
             ! is_root || have sudo ||
                 say "sudo: pgrx-tests runs its server through it, since a server refuses to run as root"
             have make || say "make: tests the Makefile"
