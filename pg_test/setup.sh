@@ -194,6 +194,9 @@ need_rust() {
         ((${#packages[@]} > 0)) || die "Rust $wanted or newer is needed, and ${active:-none} is active:" \
             "run rustup update, or install Rust with rustup"
         update_package_lists
+        apt-get -qq --simulate --no-remove --no-install-recommends install "${packages[@]}" >/dev/null 2>&1 ||
+            die "Rust $wanted or newer is needed, and ${active:-none} is active, which conflicts with ${packages[0]}:" \
+                "run rustup update, or install Rust with rustup"
         step "installing Rust from the distribution, since ${active:-none} is active: ${packages[*]}"
         function_as_root install_packages - "${packages[@]}"
         folder=$(folder_with_rust "$wanted")
@@ -206,7 +209,7 @@ need_rust() {
 rust_version() { sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml; }
 
 # The version of the toolchain in a folder that is named with a slash, or of the first on PATH; nothing where there is none.
-rust_in() { { "$1cargo" --version && "$1rustc" --version; } 2>/dev/null | sed -n 's/^rustc \([^ ]*\).*/\1/p' || true; }
+rust_in() { { "$1cargo" --version && "${RUSTC:-$1rustc}" --version; } 2>/dev/null | sed -n 's/^rustc \([^ ]*\).*/\1/p' || true; }
 
 # As cargo compares them: a nightly of a version counts as that version.
 is_as_new_as() { [[ -n $2 && $(printf '%s\n' "$1" "${2%%-*}" | sort --version-sort | sed -n 1p) == "$1" ]]; }

@@ -154,12 +154,15 @@ use_suites() {
     for suite in "${@:3}"; do
         say "$type [signed-by=$KEYRING] $(debian_mirror) $suite main"
     done >"$folder/sources.list"
+    # Without it apt prefers every other suite to experimental, also for libpq.
+    printf 'Package: postgresql-* libpq5\nPin: release a=%s\nPin-Priority: 990\n' "${@: -1}" >"$folder/preferences"
     apt_of_suites "$folder" apt-get update || die "cannot read the package lists of Debian ${*:3}: $ADD_PGDG"
 }
 
 # Runs a command of apt with the sources, state and cache in that folder, so that the system's do not change.
 apt_of_suites() {
-    "$2" -qq -o Dir::Etc::SourceList="$1/sources.list" -o Dir::Etc::SourceParts=- -o Dir::State="$1" -o Dir::Cache="$1" \
+    "$2" -qq -o Dir::Etc::SourceList="$1/sources.list" -o Dir::Etc::SourceParts=- -o Dir::Etc::PreferencesParts=- \
+        -o Dir::Etc::Preferences="$1/preferences" -o Dir::State="$1" -o Dir::State::status=/dev/null -o Dir::Cache="$1" \
         -o APT::Sandbox::User="$USER" "${@:3}"
 }
 
@@ -199,6 +202,7 @@ download_binaries() {
     step "getting the packages of PostgreSQL $major from Debian ${BINARY_SUITES[$major]// / and }"
     mkdir -p "$folder/packages" "$CACHE"
     run download_packages "$folder"
+    has_files "$folder/packages/libc6_*.deb" || die "the packages of PostgreSQL $major came without their libraries"
     # Under another name first: half of a copy would be taken for the whole.
     rm -rf "$1.new"
     mv "$folder/packages" "$1.new"
@@ -224,7 +228,8 @@ download_packages() {
 # Programs name the loader by its whole path, so this is done where they will stay.
 use_own_libraries() {
     local file loader libraries
-    loader=$(find "$1/usr/lib" -name 'ld-linux*.so.*' -print -quit)
+    loader=$(find "$1/usr/lib" -type f -name 'ld-linux*.so.*' -print -quit)
+    [[ -n $loader ]] || die "the packages of PostgreSQL $major have no loader for $(uname -m): $ADD_PGDG"
     libraries=${loader%/*}
     while read -r file; do
         [[ $(head --bytes=4 "$file" | tr -d '\0') == $'\x7fELF' ]] || continue

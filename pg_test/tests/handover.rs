@@ -4,7 +4,7 @@
 
 use pg_snowflake_servertest::id::{count_repeats, counter};
 use pg_snowflake_servertest::installation::has_major;
-use pg_snowflake_servertest::sequence::{counter_in_an_hour, take};
+use pg_snowflake_servertest::sequence::{counter_in_an_hour, take, take_one};
 use pg_snowflake_servertest::wait::wait_for;
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
 
@@ -24,9 +24,15 @@ fn a_sequence_that_is_handed_over_repeats_no_id() {
     };
     let mut ids = take(&mut publisher.connect(), TAKE);
     let last = counter(ids[99]);
+    // A sequence that is newer than the subscription.
+    for cluster in [&publisher, &subscriber] {
+        run(cluster, "CREATE SEQUENCE late");
+    }
+    run(&publisher, "SELECT setval('late', 777)");
 
     run(&subscriber, REFRESH);
     run(&subscriber, UNSUBSCRIBE);
+    assert_eq!(take_one(&mut subscriber.connect(), "SELECT last_value FROM late"), 777);
     ids.extend(take(&mut subscriber.connect(), TAKE));
 
     assert_eq!(counter(ids[100]), last + 1, "the clock has moved the sequence");
