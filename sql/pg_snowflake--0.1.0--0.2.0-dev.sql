@@ -63,6 +63,9 @@ AS 'MODULE_PATHNAME', 'snowflake_presets_wrapper';
 
 COMMENT ON FUNCTION snowflake_presets() IS 'preset layouts of the library; used by snowflake_layouts';
 
+-- Whoever reads the view calls it, also where default privileges withhold EXECUTE on new functions.
+GRANT EXECUTE ON FUNCTION snowflake_presets() TO PUBLIC;
+
 CREATE OR REPLACE VIEW snowflake_layouts AS
 SELECT preset.layout::pg_catalog.text AS name, info.*
 FROM snowflake_presets() AS preset (layout), snowflake_layout_info(preset.layout) AS info;

@@ -75,6 +75,20 @@ fn an_updated_extension_equals_a_new_one() {
 }
 
 #[test]
+fn everybody_can_read_the_presets_after_an_update_under_restrictive_default_privileges() {
+    for version in release::versions() {
+        let (_cluster, mut client) = server_of(&version);
+        client
+            .batch_execute(
+                "CREATE ROLE reader; ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+                 ALTER EXTENSION pg_snowflake UPDATE; SET ROLE reader",
+            )
+            .unwrap();
+        assert!(take_one(&mut client, "SELECT count(*) FROM snowflake_layouts") > 7, "{version}");
+    }
+}
+
+#[test]
 fn a_dump_of_a_release_is_restored_on_the_head_and_ids_go_on_above() {
     for version in release::versions() {
         let (source, mut client) = server_of(&version);
