@@ -70,6 +70,34 @@ CREATE OR REPLACE VIEW snowflake_layouts AS
 SELECT preset.layout::pg_catalog.text AS name, info.*
 FROM snowflake_presets() AS preset (layout), snowflake_layout_info(preset.layout) AS info;
 
+CREATE FUNCTION snowflake_shard_hash_postgres(id bigint, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_postgres_wrapper';
+
+CREATE FUNCTION snowflake_shard_hash_postgres(id integer, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_postgres_of_integer_wrapper';
+
+COMMENT ON FUNCTION snowflake_shard_hash_postgres(bigint, bigint) IS 'hash';
+COMMENT ON FUNCTION snowflake_shard_hash_postgres(integer, bigint) IS 'hash';
+
+CREATE OPERATOR CLASS snowflake_shard_ops_postgres
+FOR TYPE bigint USING hash AS
+    OPERATOR 1 pg_catalog.= (bigint, bigint),
+    OPERATOR 1 pg_catalog.= (bigint, integer),
+    OPERATOR 1 pg_catalog.= (integer, bigint),
+    OPERATOR 1 pg_catalog.= (integer, integer),
+    FUNCTION 1 pg_catalog.hashint8(bigint),
+    FUNCTION 2 snowflake_shard_hash_postgres(bigint, bigint),
+    FUNCTION 1 (integer, integer) pg_catalog.hashint4(integer),
+    FUNCTION 2 (integer, integer) snowflake_shard_hash_postgres(integer, bigint);
+
+COMMENT ON OPERATOR CLASS snowflake_shard_ops_postgres USING hash IS
+'partitioning by the shard of an ID in layout postgres: remainder = shard mod modulus';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops_postgres USING hash IS 'partitioning by the shard of an ID in layout postgres';
+
 ALTER VIEW snowflake_columns RENAME COLUMN tab TO table_name;
 ALTER VIEW snowflake_columns RENAME COLUMN col TO column_name;
 ALTER VIEW snowflake_columns RENAME COLUMN ends TO ends_at;

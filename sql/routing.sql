@@ -118,6 +118,34 @@ COMMENT ON OPERATOR CLASS snowflake_shard_ops_js53 USING hash IS
 'partitioning by the shard of an ID in layout js53: remainder = shard mod modulus';
 COMMENT ON OPERATOR FAMILY snowflake_shard_ops_js53 USING hash IS 'partitioning by the shard of an ID in layout js53';
 
+CREATE FUNCTION snowflake_shard_hash_postgres(id bigint, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_postgres_wrapper';
+
+CREATE FUNCTION snowflake_shard_hash_postgres(id integer, seed bigint)
+RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_shard_hash_postgres_of_integer_wrapper';
+
+COMMENT ON FUNCTION snowflake_shard_hash_postgres(bigint, bigint) IS 'hash';
+COMMENT ON FUNCTION snowflake_shard_hash_postgres(integer, bigint) IS 'hash';
+
+CREATE OPERATOR CLASS snowflake_shard_ops_postgres
+FOR TYPE bigint USING hash AS
+    OPERATOR 1 pg_catalog.= (bigint, bigint),
+    OPERATOR 1 pg_catalog.= (bigint, integer),
+    OPERATOR 1 pg_catalog.= (integer, bigint),
+    OPERATOR 1 pg_catalog.= (integer, integer),
+    FUNCTION 1 pg_catalog.hashint8(bigint),
+    FUNCTION 2 snowflake_shard_hash_postgres(bigint, bigint),
+    FUNCTION 1 (integer, integer) pg_catalog.hashint4(integer),
+    FUNCTION 2 (integer, integer) snowflake_shard_hash_postgres(integer, bigint);
+
+COMMENT ON OPERATOR CLASS snowflake_shard_ops_postgres USING hash IS
+'partitioning by the shard of an ID in layout postgres: remainder = shard mod modulus';
+COMMENT ON OPERATOR FAMILY snowflake_shard_ops_postgres USING hash IS 'partitioning by the shard of an ID in layout postgres';
+
 CREATE FUNCTION snowflake_locate(
     table_name regclass,
     id bigint,

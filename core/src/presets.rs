@@ -22,6 +22,17 @@ pub const SONYFLAKE: Layout = Layout {
 /// A layout whose IDs are exact as JavaScript numbers.
 pub const JS53: Layout = high_shard(41, 7, 5, 1_577_836_800_000);
 
+/// The layout for new tables. PostgreSQL's hash of a bigint XORs its halves. With the shard in the low bits, that puts
+/// the high half of the time on the shard, which is constant, and not on seq, which would lose bits of both.
+pub const POSTGRES: Layout = Layout {
+    time_bits: 41,
+    shard_bits: 12,
+    seq_bits: 10,
+    shard_is_lowest: true,
+    unit: Unit::Ms1,
+    epoch_ms: 1_735_689_600_000,
+};
+
 /// Every preset with its name, in the order of the view `snowflake_layouts`. The parser, the view and the
 /// checks of the documentation read this table.
 ///
@@ -43,6 +54,7 @@ pub const PRESETS: &[(&str, Layout)] = &[
     ("pgedge", high_shard(41, 10, 12, 1_672_531_200_000)),
     ("pgdog", high_shard(41, 10, 12, 1_764_184_395_000)),
     ("js53", JS53),
+    ("postgres", POSTGRES),
 ];
 
 impl Layout {

@@ -133,6 +133,8 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
         ("snowflake_shard_hash(integer,bigint)", "istrue"),
         ("snowflake_shard_hash_js53(bigint,bigint)", "istrue"),
         ("snowflake_shard_hash_js53(integer,bigint)", "istrue"),
+        ("snowflake_shard_hash_postgres(bigint,bigint)", "istrue"),
+        ("snowflake_shard_hash_postgres(integer,bigint)", "istrue"),
         ("snowflake_shard_hash_sonyflake(bigint,bigint)", "istrue"),
         ("snowflake_shard_hash_sonyflake(integer,bigint)", "istrue"),
         ("snowflake_shard_hash_twitter(bigint,bigint)", "istrue"),

@@ -34,12 +34,15 @@ const SCHEMA: &str = "
     CREATE TABLE by_shard_sonyflake_0 PARTITION OF by_shard_sonyflake FOR VALUES WITH (MODULUS 1, REMAINDER 0);
     CREATE TABLE by_shard_js53 (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops_js53);
     CREATE TABLE by_shard_js53_0 PARTITION OF by_shard_js53 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+    CREATE TABLE by_shard_postgres (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops_postgres);
+    CREATE TABLE by_shard_postgres_0 PARTITION OF by_shard_postgres FOR VALUES WITH (MODULUS 1, REMAINDER 0);
     INSERT INTO posts (public_id) SELECT n FROM generate_series(1, 20) AS n;
     INSERT INTO of_domain (body) VALUES ('x');
     INSERT INTO by_shard SELECT id FROM posts;
     INSERT INTO by_shard_twitter SELECT id FROM posts;
     INSERT INTO by_shard_sonyflake SELECT id FROM posts;
     INSERT INTO by_shard_js53 SELECT id FROM posts;
+    INSERT INTO by_shard_postgres SELECT id FROM posts;
     CREATE INDEX by_public_id ON posts (public_id);
     CREATE INDEX by_layout ON posts USING hash (layout);
     CREATE INDEX by_class ON posts USING hash (id evil.snowflake_shard_ops);
@@ -79,7 +82,8 @@ const USES: [&str; 24] = [
     "SELECT evil.snowflake_shard_hash(5::bigint, 0::bigint), evil.snowflake_shard_hash(5, 0::bigint),
          evil.snowflake_shard_hash_twitter(5::bigint, 0::bigint), evil.snowflake_shard_hash_twitter(5, 0::bigint),
          evil.snowflake_shard_hash_sonyflake(5::bigint, 0::bigint), evil.snowflake_shard_hash_sonyflake(5, 0::bigint),
-         evil.snowflake_shard_hash_js53(5::bigint, 0::bigint), evil.snowflake_shard_hash_js53(5, 0::bigint)",
+         evil.snowflake_shard_hash_js53(5::bigint, 0::bigint), evil.snowflake_shard_hash_js53(5, 0::bigint),
+         evil.snowflake_shard_hash_postgres(5::bigint, 0::bigint), evil.snowflake_shard_hash_postgres(5, 0::bigint)",
     "SELECT count(*) FROM by_shard WHERE id = 5",
     "SELECT count(*) FROM by_shard JOIN posts USING (id)",
     "SET enable_seqscan = off; SELECT count(*) FROM posts WHERE id = 5; SELECT count(*) FROM posts WHERE layout OPERATOR(evil.=) 'js53'; RESET ALL",

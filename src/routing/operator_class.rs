@@ -16,7 +16,7 @@
 
 use pg_snowflake_core::{
     Layout,
-    presets::{INSTAGRAM, JS53, SONYFLAKE, TWITTER},
+    presets::{INSTAGRAM, JS53, POSTGRES, SONYFLAKE, TWITTER},
 };
 use pgrx::prelude::*;
 
@@ -105,4 +105,7 @@ classes! {
     "snowflake_shard_ops_js53", &JS53,
         snowflake_shard_hash_js53, snowflake_shard_hash_js53_wrapper,
         snowflake_shard_hash_js53_of_integer;
+    "snowflake_shard_ops_postgres", &POSTGRES,
+        snowflake_shard_hash_postgres, snowflake_shard_hash_postgres_wrapper,
+        snowflake_shard_hash_postgres_of_integer;
 }

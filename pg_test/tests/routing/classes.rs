@@ -12,11 +12,12 @@ pub struct Class {
     bits: u8,
 }
 
-pub const CLASSES: [Class; 4] = [
+pub const CLASSES: [Class; 5] = [
     Class { name: "snowflake_shard_ops", shift: 10, bits: 13 },
     Class { name: "snowflake_shard_ops_twitter", shift: 12, bits: 10 },
     Class { name: "snowflake_shard_ops_sonyflake", shift: 0, bits: 16 },
     Class { name: "snowflake_shard_ops_js53", shift: 5, bits: 7 },
+    Class { name: "snowflake_shard_ops_postgres", shift: 0, bits: 12 },
 ];
 
 impl Class {
@@ -157,7 +158,7 @@ fn the_server_finds_each_class_complete() {
                  FROM pg_opclass AS c JOIN pg_amproc ON amprocfamily = opcfamily
                       JOIN pg_proc AS p ON p.oid = amproc
                  WHERE opcname LIKE 'snowflake_shard_ops%' AND NOT opcdefault GROUP BY c.oid, opcname ORDER BY opcname";
-    let expected = ["", "_js53", "_sonyflake", "_twitter"].map(|suffix| {
+    let expected = ["", "_js53", "_postgres", "_sonyflake", "_twitter"].map(|suffix| {
         let hash = format!("snowflake_shard_hash{suffix}");
         format!(
             "snowflake_shard_ops{suffix}|t|1 bigint hashint8, 1 integer hashint4, 2 bigint {hash}, 2 integer {hash}"

@@ -44,7 +44,7 @@ fn a_key_of_two_columns_is_not_pruned_by_the_id_alone_and_finds_all_rows() {
 #[test]
 fn another_layouts_class_puts_rows_elsewhere_and_finds_them_there() {
     let (_cluster, mut client) = server();
-    for class in ["_twitter", "_sonyflake", "_js53"] {
+    for class in ["_twitter", "_sonyflake", "_js53", "_postgres"] {
         client
             .batch_execute(&format!(
                 "DROP TABLE IF EXISTS t;
