@@ -111,13 +111,14 @@ CREATE FUNCTION snowflake_layout_info(
     OUT epoch timestamptz,
     OUT ends_at timestamptz,
     OUT shards bigint,
-    OUT ids_per_second bigint)
+    OUT ids_per_second bigint,
+    OUT distinct_folds bigint)
 RETURNS record
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_layout_info_wrapper';
+AS 'MODULE_PATHNAME', 'snowflake_layout_info_with_folds_wrapper';
 
 COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
-'field widths, time range, number of shards, and IDs per second and sequence of a layout';
+'field widths, time range, number of shards, IDs per second and sequence, and distinct folds of a layout';
 
 -- STABLE: a newer library may have more of them.
 CREATE FUNCTION snowflake_presets()

@@ -26,8 +26,11 @@ SET proargnames = '{table_name,id,layout,shard_id,partition,server,host,port,dbn
 WHERE oid OPERATOR(pg_catalog.=)
     'snowflake_locate(pg_catalog.regclass, pg_catalog.int8, snowflake_layout)'::pg_catalog.regprocedure::pg_catalog.oid;
 
+-- A view that calls the function has stored its columns by number, so one more at the end does not affect it.
 UPDATE pg_catalog.pg_proc
-SET proargnames = '{layout,spec,time_bits,shard_bits,seq_bits,unit,epoch,ends_at,shards,ids_per_second}'::pg_catalog.text[]
+SET proargnames = '{layout,spec,time_bits,shard_bits,seq_bits,unit,epoch,ends_at,shards,ids_per_second,distinct_folds}'::pg_catalog.text[],
+    proallargtypes = pg_catalog.array_append(proallargtypes, 'pg_catalog.int8'::pg_catalog.regtype::pg_catalog.oid),
+    proargmodes = pg_catalog.array_append(proargmodes, 'o'::pg_catalog."char")
 WHERE oid OPERATOR(pg_catalog.=)
     'snowflake_layout_info(snowflake_layout)'::pg_catalog.regprocedure::pg_catalog.oid;
 
@@ -65,6 +68,22 @@ COMMENT ON FUNCTION snowflake_presets() IS 'preset layouts of the library; used 
 
 -- Whoever reads the view calls it, also where default privileges withhold EXECUTE on new functions.
 GRANT EXECUTE ON FUNCTION snowflake_presets() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION snowflake_layout_info(
+    layout snowflake_layout DEFAULT 'instagram',
+    OUT spec text,
+    OUT time_bits integer,
+    OUT shard_bits integer,
+    OUT seq_bits integer,
+    OUT unit interval,
+    OUT epoch timestamptz,
+    OUT ends_at timestamptz,
+    OUT shards bigint,
+    OUT ids_per_second bigint,
+    OUT distinct_folds bigint)
+RETURNS record
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_layout_info_with_folds_wrapper';
 
 CREATE OR REPLACE VIEW snowflake_layouts AS
 SELECT preset.layout::pg_catalog.text AS name, info.*
@@ -165,7 +184,7 @@ COMMENT ON TYPE snowflake_layout IS
 COMMENT ON OPERATOR = (snowflake_layout, snowflake_layout) IS 'equal';
 COMMENT ON OPERATOR <> (snowflake_layout, snowflake_layout) IS 'not equal';
 COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
-'field widths, time range, number of shards, and IDs per second and sequence of a layout';
+'field widths, time range, number of shards, IDs per second and sequence, and distinct folds of a layout';
 COMMENT ON VIEW snowflake_layouts IS 'preset layouts';
 COMMENT ON FUNCTION snowflake_nextval(regclass, integer, snowflake_layout) IS 'next ID of a shard from a sequence';
 COMMENT ON FUNCTION snowflake_nextval(regclass) IS

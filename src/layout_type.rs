@@ -120,13 +120,33 @@ fn snowflake_presets() -> SetOfIterator<'static, SqlLayout> {
     SetOfIterator::new(PRESETS.iter().map(|&(_, layout)| SqlLayout(layout)))
 }
 
+/// How long IDs are generated whose folds `snowflake_layout_info` counts.
+const FOLDED_US: i64 = 10 * 60 * 1_000_000;
+
 /// The layout's spec and the figures that follow from it, as one row.
 #[pg_extern(sql = false)]
-fn snowflake_layout_info(layout: SqlLayout) -> ResultRow<9> {
-    let SqlLayout(layout) = layout;
-    let spec = layout_spec::spec(&layout);
-    let ids_per_second = i128::from(layout.seqs()) * 1_000_000 / i128::from(layout.tick_us());
+fn snowflake_layout_info_with_folds(layout: SqlLayout) -> ResultRow<10> {
+    let [spec, time, shard, seq, unit, epoch, ends_at, shards, ids_per_second] = figures(&layout.0);
+    let distinct_folds = (layout.0.distinct_folds(FOLDED_US) as i64).into();
     ResultRow([
+        spec,
+        time,
+        shard,
+        seq,
+        unit,
+        epoch,
+        ends_at,
+        shards,
+        ids_per_second,
+        distinct_folds,
+    ])
+}
+
+/// The figures of a layout up to `ids_per_second`, in the order of the result row.
+pub fn figures(layout: &Layout) -> [pg_sys::Datum; 9] {
+    let spec = layout_spec::spec(layout);
+    let ids_per_second = i128::from(layout.seqs()) * 1_000_000 / i128::from(layout.tick_us());
+    [
         spec.into_datum().expect("a text is a datum"),
         i32::from(layout.time_bits).into(),
         i32::from(layout.shard_bits).into(),
@@ -136,5 +156,5 @@ fn snowflake_layout_info(layout: SqlLayout) -> ResultRow<9> {
         timestamptz(layout.instant_of(layout.max_tick().saturating_add(1))),
         layout.shards().into(),
         (ids_per_second as i64).into(),
-    ])
+    ]
 }

@@ -1,7 +1,8 @@
 //! C symbols that only the SQL of released versions uses. A database keeps that SQL until someone runs `ALTER
 //! EXTENSION pg_snowflake UPDATE`, and this library must serve it until then.
 
-use crate::layout_type::SqlLayout;
+use crate::layout_type::{SqlLayout, figures};
+use crate::result_row::ResultRow;
 use crate::{convert, generate};
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -22,4 +23,10 @@ fn snowflake_adopt(
 #[pg_extern(sql = false)]
 fn snowflake_shard_id_of_this_database() -> i32 {
     generate::snowflake_current_shard()
+}
+
+/// `snowflake_layout_info` of 0.1.0, without `distinct_folds`.
+#[pg_extern(sql = false)]
+fn snowflake_layout_info(layout: SqlLayout) -> ResultRow<9> {
+    ResultRow(figures(&layout.0))
 }

@@ -13,6 +13,7 @@
 //! | [`counter`] | computes the next counter from the last one and the clock |
 //! | [`clock`] | detects clock steps |
 //! | [`headroom`] | the distance of a counter from the clock and from the end of its layout |
+//! | [`hashing`] | counts the values that PostgreSQL folds the IDs of a layout onto before it hashes them |
 //! | [`excerpt`] | truncates a text for a message |
 //!
 //! Times are arguments: nothing here reads the wall clock, and only [`clock::Clock`] reads the monotonic clock.
@@ -89,6 +90,7 @@ pub mod clock;
 pub mod counter;
 pub mod excerpt;
 pub mod explain;
+pub mod hashing;
 pub mod headroom;
 pub mod layout;
 pub mod layout_spec;

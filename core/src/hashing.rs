@@ -1,0 +1,161 @@
+//! How many hash values PostgreSQL can have for the IDs of a layout.
+//!
+//! PostgreSQL hashes a `bigint` in two steps (`hashint8`, access/hash/hashfunc.c). The fold XORs the high 32 bits with the
+//! low 32. Then the result is mixed. So IDs with the same fold have the same hash, however well it is mixed.
+
+use crate::layout::Layout;
+
+/// The fold of an ID, which is not negative: its high half XOR its low half.
+///
+/// ```
+/// use pg_snowflake_core::{Fields, hashing, presets::INSTAGRAM};
+///
+/// // Two IDs of a shard, 512 ms apart, in which the time's change is undone by that of seq.
+/// let one = INSTAGRAM.compose(Fields { tick: 0, shard: 5, seq: 1 });
+/// let other = INSTAGRAM.compose(Fields { tick: 512, shard: 5, seq: 0 });
+/// assert_eq!(hashing::fold(one), hashing::fold(other));
+/// ```
+#[inline]
+pub const fn fold(id: i64) -> u32 {
+    id as u32 ^ (id >> 32) as u32
+}
+
+impl Layout {
+    /// The number of distinct [folds](fold) among all IDs of one shard in the layout's first `duration_us`; 0 if that is
+    /// less than a tick. Every shard has the same number. It is at most 2^32, and at most the number of IDs.
+    ///
+    /// ```
+    /// use pg_snowflake_core::presets::{INSTAGRAM, POSTGRES};
+    ///
+    /// let ten_minutes_us = 600_000_000;
+    /// assert_eq!(POSTGRES.counters_in(ten_minutes_us), 614_400_000);
+    /// assert_eq!(POSTGRES.distinct_folds(ten_minutes_us), 614_400_000);
+    /// assert_eq!(INSTAGRAM.counters_in(ten_minutes_us), 614_400_000);
+    /// assert_eq!(INSTAGRAM.distinct_folds(ten_minutes_us), 1_048_576);
+    /// ```
+    pub const fn distinct_folds(&self, duration_us: i64) -> u64 {
+        let ticks = self.ticks_in(duration_us);
+        let ticks = if ticks < 0 {
+            0
+        } else if ticks <= self.max_tick() {
+            ticks
+        } else {
+            self.max_tick() + 1
+        };
+        let seqs = fold((self.seqs() - 1) << self.seq_shift());
+
+        // The ticks 0..ticks are a block of 2^bit ticks for each bit that is set in `ticks`. In a block, the low bits of
+        // the time take all values and the others are constant, and so it is with the bits of the fold: `free` ones take
+        // all values. A larger block has all the free bits of a smaller one. So the smaller one's folds are either all
+        // among the larger one's or none of them.
+        let mut distinct = 0;
+        let mut bit = 0;
+        while bit < i64::BITS {
+            if ticks >> bit & 1 == 1 && !self.is_folded_into_larger(ticks, bit, seqs) {
+                distinct += 1 << self.free_bits(bit, seqs).count_ones();
+            }
+            bit += 1;
+        }
+        distinct
+    }
+
+    /// Whether the folds of the block of 2^bit ticks are among those of a larger block.
+    const fn is_folded_into_larger(&self, ticks: i64, bit: u32, seqs: u32) -> bool {
+        let constant = fold(self.shift_tick(first_of_block(ticks, bit)));
+        let mut larger = bit + 1;
+        while larger < i64::BITS {
+            if ticks >> larger & 1 == 1 {
+                let other = fold(self.shift_tick(first_of_block(ticks, larger)));
+                if (constant ^ other) & !self.free_bits(larger, seqs) == 0 {
+                    return true;
+                }
+            }
+            larger += 1;
+        }
+        false
+    }
+
+    /// The bits of the fold that take all values in a block of 2^bit ticks.
+    const fn free_bits(&self, bit: u32, seqs: u32) -> u32 {
+        let time = self.shift_tick((1 << bit) - 1);
+        // An OR of the halves: a bit of the fold is free if it is in either.
+        seqs | time as u32 | (time >> 32) as u32
+    }
+}
+
+/// The first tick of the block of 2^bit ticks, where the blocks of higher bits come first.
+const fn first_of_block(ticks: i64, bit: u32) -> i64 {
+    ticks & !((2 << bit) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::any::any_layout;
+    use crate::layout::{Fields, Unit};
+    use crate::presets::{INSTAGRAM, JS53, POSTGRES, PRESETS, TWITTER};
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    const TEN_MINUTES_US: i64 = 600_000_000;
+
+    #[test]
+    fn the_presets_folds_follow_from_the_places_of_their_bits() {
+        let expected = [
+            // 600,000 ticks: the low 9 bits of the time are above the shard. Its high bits fall on seq and 1 bit more.
+            ("instagram", 1 << (9 + 10 + 1)),
+            // The low 10 bits of the time are above the shard. Its high bits all fall on seq.
+            ("twitter", 1 << (10 + 12)),
+            ("discord", 1 << (10 + 12)),
+            // More IDs than folds.
+            ("mastodon", 1 << 32),
+            // 60,000 ticks: the high bits of the time fall on the shard, so no two IDs have the same fold.
+            ("sonyflake", 60_000 << 8),
+            ("pgedge", 1 << (10 + 12)),
+            ("pgdog", 1 << (10 + 12)),
+            // All bits of the time are in the low half.
+            ("js53", 600_000 << 5),
+            // The high bits of the time fall on the shard.
+            ("postgres", 600_000 << 10),
+        ];
+        let found =
+            PRESETS.iter().map(|(name, layout)| (*name, layout.distinct_folds(TEN_MINUTES_US)));
+        assert!(found.eq(expected), "{:?}", expected.map(|(name, _)| name));
+    }
+
+    #[test]
+    fn the_folds_of_longer_times_follow_from_the_places_of_the_bits() {
+        let all_us = POSTGRES.tick_us() << 22;
+        assert_eq!(POSTGRES.distinct_folds(all_us), 1 << 32);
+        assert_eq!(POSTGRES.distinct_folds(all_us - 1_000), (1 << 32) - (1 << 10));
+        assert_eq!(INSTAGRAM.distinct_folds(i64::MAX), 1 << 32);
+        // A day has 168,750 times 512 ticks, which seq rounds up to a multiple of 1024.
+        assert_eq!(INSTAGRAM.distinct_folds(86_400_000_000), (165 * 1024) << 9);
+        // 84,375 times 1024 ticks, rounded up to a multiple of 4096.
+        assert_eq!(TWITTER.distinct_folds(86_400_000_000), (21 * 4096) << 10);
+    }
+
+    #[test]
+    fn a_layout_that_has_ended_has_no_further_folds() {
+        let of_two_ticks = Layout { time_bits: 1, unit: Unit::S1, ..JS53 };
+        assert_eq!(of_two_ticks.distinct_folds(-1), 0);
+        assert_eq!(of_two_ticks.distinct_folds(999_999), 0);
+        assert_eq!(of_two_ticks.distinct_folds(1_000_000), 1 << 5);
+        assert_eq!(of_two_ticks.distinct_folds(i64::MAX), 2 << 5);
+    }
+
+    proptest! {
+        #[test]
+        fn distinct_folds_are_as_many_as_are_counted(
+            layout in any_layout(), ticks in 0..700_i64, shard: u32,
+        ) {
+            prop_assume!(layout.seq_bits <= 6);
+            let shard = shard & (layout.shards() - 1) as u32;
+            let folds: HashSet<u32> = (0..ticks.min(layout.max_tick() + 1))
+                .flat_map(|tick| (0..layout.seqs() as u32).map(move |seq| Fields { tick, shard, seq }))
+                .map(|fields| fold(layout.compose(fields)))
+                .collect();
+            prop_assert_eq!(layout.distinct_folds(ticks * layout.tick_us()), folds.len() as u64);
+        }
+    }
+}
