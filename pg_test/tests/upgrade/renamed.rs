@@ -14,6 +14,7 @@ const SCHEMA: &str = "
     CREATE VIEW columns AS SELECT tab, col, ends, fault, shard_id FROM snowflake_columns;
     CREATE VIEW layouts AS SELECT name, ends FROM snowflake_layouts;
     CREATE VIEW infos AS SELECT info.ends, (snowflake_layout_info('js53')).ends AS last FROM snowflake_layout_info() AS info;
+    CREATE VIEW whole_info AS SELECT * FROM snowflake_layout_info('js53');
     CREATE VIEW status AS SELECT ends, fault FROM snowflake_sequence_status('s');
     CREATE VIEW calls AS SELECT call.ends, call.fault FROM pg_attrdef, snowflake_generator_calls(adbin) AS call;
     CREATE VIEW places AS SELECT partition FROM snowflake_locate('posts', 7);
@@ -25,11 +26,15 @@ const SCHEMA: &str = "
     GRANT EXECUTE ON FUNCTION snowflake_sequence_status TO monitor";
 
 /// Queries after the update, and after the updated database was dumped and restored.
-const QUERIES: [(&str, &str); 10] = [
+const QUERIES: [(&str, &str); 11] = [
     ("INSERT INTO posts DEFAULT VALUES RETURNING snowflake_shard_id(id)", "5"),
     ("SELECT tab, col, ends, fault, shard_id FROM columns", "posts|id|2046-06-27 17:00:49.497+00||5"),
     ("SELECT ends FROM layouts WHERE name = 'twitter'", "2080-07-10 17:30:30.209+00"),
     ("TABLE infos", "2046-06-27 17:00:49.497+00|2089-09-06 15:47:35.552+00"),
+    (
+        "TABLE whole_info",
+        "time:41 shard:7 seq:5 epoch:2020-01-01 unit:1ms|41|7|5|00:00:00.001|2020-01-01 00:00:00+00|2089-09-06 15:47:35.552+00|128|32000",
+    ),
     ("TABLE status", "2046-06-27 17:00:49.497+00|"),
     ("TABLE calls", "2046-06-27 17:00:49.497+00|"),
     ("TABLE places", "posts"),
