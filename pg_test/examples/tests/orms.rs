@@ -216,7 +216,7 @@ fn statements_with_ids(cluster: &Cluster) -> Vec<String> {
 fn writes_rows_or_asks_a_sequence(statement: &str) -> bool {
     const WORDS: [&str; 4] = ["insert ", "nextval", "currval", "lastval"];
     WORDS.iter().any(|word| statement.contains(word))
-        && !statement.starts_with("create ")
+        && !statement.contains("create ")
         && !statement.starts_with("alter ")
         && !statement.contains("migrations")
 }
