@@ -153,7 +153,7 @@ pub fn figures(layout: &Layout) -> [pg_sys::Datum; 9] {
         i32::from(layout.seq_bits).into(),
         interval(layout.tick_us()),
         timestamptz(layout.instant_of(0)),
-        timestamptz(layout.instant_of(layout.max_tick().saturating_add(1))),
+        timestamptz(layout.end_us()),
         layout.shards().into(),
         (ids_per_second as i64).into(),
     ]

@@ -33,50 +33,29 @@ impl Layout {
     /// assert_eq!(INSTAGRAM.counters_in(ten_minutes_us), 614_400_000);
     /// assert_eq!(INSTAGRAM.distinct_folds(ten_minutes_us), 1_048_576);
     /// ```
-    pub const fn distinct_folds(&self, duration_us: i64) -> u64 {
-        let ticks = self.ticks_in(duration_us);
-        let ticks = if ticks < 0 {
-            0
-        } else if ticks <= self.max_tick() {
-            ticks
-        } else {
-            self.max_tick() + 1
-        };
+    pub fn distinct_folds(&self, duration_us: i64) -> u64 {
+        let ticks = self.ticks_in(duration_us).clamp(0, self.max_tick() + 1);
         let seqs = fold((self.seqs() - 1) << self.seq_shift());
 
         // The ticks 0..ticks are a block of 2^bit ticks for each bit that is set in `ticks`. In a block, the low bits of
         // the time take all values and the others are constant, and so it is with the bits of the fold: `free` ones take
         // all values. A larger block has all the free bits of a smaller one. So the smaller one's folds are either all
         // among the larger one's or none of them.
-        let mut distinct = 0;
-        let mut bit = 0;
-        while bit < i64::BITS {
-            if ticks >> bit & 1 == 1 && !self.is_folded_into_larger(ticks, bit, seqs) {
-                distinct += 1 << self.free_bits(bit, seqs).count_ones();
-            }
-            bit += 1;
-        }
-        distinct
-    }
-
-    /// Whether the folds of the block of 2^bit ticks are among those of a larger block.
-    const fn is_folded_into_larger(&self, ticks: i64, bit: u32, seqs: u32) -> bool {
-        let constant = fold(self.shift_tick(first_of_block(ticks, bit)));
-        let mut larger = bit + 1;
-        while larger < i64::BITS {
-            if ticks >> larger & 1 == 1 {
-                let other = fold(self.shift_tick(first_of_block(ticks, larger)));
-                if (constant ^ other) & !self.free_bits(larger, seqs) == 0 {
-                    return true;
-                }
-            }
-            larger += 1;
-        }
-        false
+        let is_block = |bit: &u32| ticks >> bit & 1 == 1;
+        let constant = |bit| fold(self.shift_tick(first_of_block(ticks, bit)));
+        let is_within =
+            |bit, larger| (constant(bit) ^ constant(larger)) & !self.free_bits(larger, seqs) == 0;
+        (0..i64::BITS)
+            .filter(is_block)
+            .filter(|&bit| {
+                !(bit + 1..i64::BITS).filter(is_block).any(|larger| is_within(bit, larger))
+            })
+            .map(|bit| 1 << self.free_bits(bit, seqs).count_ones())
+            .sum()
     }
 
     /// The bits of the fold that take all values in a block of 2^bit ticks.
-    const fn free_bits(&self, bit: u32, seqs: u32) -> u32 {
+    fn free_bits(&self, bit: u32, seqs: u32) -> u32 {
         let time = self.shift_tick((1 << bit) - 1);
         // An OR of the halves: a bit of the fold is free if it is in either.
         seqs | time as u32 | (time >> 32) as u32
@@ -84,7 +63,7 @@ impl Layout {
 }
 
 /// The first tick of the block of 2^bit ticks, where the blocks of higher bits come first.
-const fn first_of_block(ticks: i64, bit: u32) -> i64 {
+fn first_of_block(ticks: i64, bit: u32) -> i64 {
     ticks & !((2 << bit) - 1)
 }
 

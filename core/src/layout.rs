@@ -274,6 +274,13 @@ impl Layout {
         (1 << bits) - 1
     }
 
+    /// The instant at which [`Layout::max_tick`] ends, after which no ID is issued, in microseconds since 1970; saturates
+    /// at the end of `i64`.
+    #[inline]
+    pub const fn end_us(&self) -> i64 {
+        self.instant_of(self.max_tick().saturating_add(1))
+    }
+
     /// The highest counter that may be issued: the last one in [`Layout::max_tick`].
     #[inline]
     pub const fn max_counter(&self) -> i64 {

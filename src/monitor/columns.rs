@@ -1,6 +1,6 @@
 //! The view `snowflake_columns`: the columns whose defaults generate ids.
 
-use super::status::{Status, layout_end, status, summary};
+use super::status::{Status, status, summary};
 use super::stored_expression::{
     GeneratorCall, LONGEST_TEXT, ShardArgument, StoredExpression, Unreadable,
 };
@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
 use crate::result_row::NullableResultRow;
+use crate::timestamp::timestamptz;
 use crate::{sequence, settings, shard};
 use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
@@ -62,7 +63,7 @@ fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
         last_id_at,
         lead,
         ids_left,
-        layout.map(layout_end),
+        layout.map(|layout| timestamptz(layout.end_us())),
         shard_error.or(error).and_then(String::into_datum),
     ])
 }

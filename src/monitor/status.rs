@@ -49,7 +49,7 @@ fn snowflake_sequence_status(seq: pg_sys::Oid, layout: SqlLayout) -> NullableRes
         last_id_at,
         lead,
         ids_left,
-        Some(layout_end(layout)),
+        Some(timestamptz(layout.end_us())),
         data.state.map(|state| state.last_value.into()),
         data.state.map(|state| state.is_called.into()),
         Some(data.definition.cache.into()),
@@ -111,9 +111,4 @@ fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error>
 /// The error in one line, as `snowflake_nextval()` raises it for the sequence `relid`.
 pub fn summary(error: Error, relid: pg_sys::Oid) -> String {
     error.summary("snowflake_nextval", relid)
-}
-
-/// The instant at which a layout ends.
-pub fn layout_end(layout: Layout) -> pg_sys::Datum {
-    timestamptz(layout.instant_of(layout.max_tick().saturating_add(1)))
 }
