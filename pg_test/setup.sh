@@ -31,8 +31,9 @@ choose_major() {
 installed_major() {
     local candidate with_headers=() without=()
     for candidate in "${MAJORS[@]}"; do
-        ! has_server "$candidate" || without+=("$candidate")
-        ! has_server "$candidate" || ! has_headers "$candidate" || with_headers+=("$candidate")
+        has_server "$candidate" || continue
+        without+=("$candidate")
+        ! has_headers "$candidate" || with_headers+=("$candidate")
     done
     say "${with_headers[0]:-${without[0]:-}}"
 }

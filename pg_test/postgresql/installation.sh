@@ -154,8 +154,6 @@ use_suites() {
     for suite in "${@:3}"; do
         say "$type [signed-by=$KEYRING] $(debian_mirror) $suite main"
     done >"$folder/sources.list"
-    # Without it apt prefers every other suite to experimental, also for libpq.
-    printf 'Package: postgresql-* libpq5\nPin: release a=%s\nPin-Priority: 990\n' "${@: -1}" >"$folder/preferences"
     apt_of_suites "$folder" apt-get update || die "cannot read the package lists of Debian ${*:3}: $ADD_PGDG"
 }
 
@@ -214,6 +212,9 @@ download_packages() {
     local known=() new=("postgresql-$major" "postgresql-client-$major" "postgresql-server-dev-$major")
     # shellcheck disable=SC2086 # suites are words
     use_suites "$1/apt" deb ${BINARY_SUITES[$major]}
+    # Without it apt prefers every other suite to experimental, also for libpq.
+    printf 'Package: postgresql-* libpq5\nPin: release a=%s\nPin-Priority: 990\n' "${BINARY_SUITES[$major]##* }" \
+        >"$1/apt/preferences"
     while ((${#new[@]} > 0)); do
         known+=("${new[@]}")
         mapfile -t new < <(apt_of_suites "$1/apt" apt-cache depends --important "${new[@]}" |
