@@ -19,6 +19,11 @@ pub fn server_with_sequence() -> (Cluster, Client) {
     (cluster, client)
 }
 
+/// Runs statements that must succeed.
+pub fn run(client: &mut Client, sql: &str) {
+    client.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+}
+
 /// What a query prints: one row per line, `|` between columns, nothing for a null.
 pub fn printed(client: &mut Client, sql: &str) -> String {
     let messages = client.simple_query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));

@@ -102,18 +102,21 @@ fn archive_of_data_directory() -> Vec<u8> {
     run(as_server_user("tar", dir.path()).args(["-c", "-f", "-", "data"]), b"")
 }
 
-/// A program to run in `dir` as the servers' OS user.
-///
-/// PostgreSQL's environment variables are removed: a `PGHOST` or `PGOPTIONS` of the person who runs the tests would
-/// lead the tools to another server.
+/// Keeps PostgreSQL's environment variables from a program: a `PGHOST` or `PGOPTIONS` of the person who runs the tests would
+/// lead it to another server.
+pub fn remove_pg_variables(program: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"PG") {
+            program.env_remove(name);
+        }
+    }
+}
+
+/// A program to run in `dir` as the servers' OS user, without PostgreSQL's environment variables.
 pub fn as_server_user(program: impl AsRef<OsStr>, dir: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(dir);
-    for (name, _) in
-        std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG"))
-    {
-        command.env_remove(name);
-    }
+    remove_pg_variables(&mut command);
     // A server that inherits it appends a backtrace to errors, which takes about 80 ms each.
     command.env_remove("RUST_BACKTRACE");
     if let Some(user) = server_user() {

@@ -50,3 +50,10 @@ pub mod valgrind;
 pub mod wait;
 
 pub use cluster::{Builder, Cluster, SUPERUSER, Shutdown, host_name};
+
+use std::path::Path;
+
+/// The top of the source tree.
+pub fn top() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the tree")
+}

@@ -1,16 +1,15 @@
 //! The released versions, whose install SQL is kept in `sql/releases`, and the version of the head.
 
-use crate::installation;
+use crate::{installation, top};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/releases");
 const MANIFEST: &str = include_str!("../../Cargo.toml");
 
 /// The folder of the install SQL of the releases.
-pub fn folder() -> &'static Path {
-    Path::new(FOLDER)
+pub fn folder() -> PathBuf {
+    top().join("sql/releases")
 }
 
 /// The released versions, oldest first.

@@ -2,21 +2,20 @@
 //! for each fault.
 
 use pg_snowflake_servertest::campaign::short_form;
-use std::path::Path;
+use pg_snowflake_servertest::top;
 use std::process::Command;
 
 /// `./dev mutations` takes too long to run every day; checking that its patches still apply does not.
 #[test]
 fn every_mutation_still_fits_the_source() {
-    let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mutations: Vec<_> = std::fs::read_dir(project.join("pg_test/mutations"))
+    let mutations: Vec<_> = std::fs::read_dir(top().join("pg_test/mutations"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
     assert!(mutations.len() >= 9, "{mutations:?}");
     for mutation in mutations {
         let mut apply = Command::new("git");
-        apply.current_dir(project).args(["apply", "--check"]).arg(&mutation);
+        apply.current_dir(top()).args(["apply", "--check"]).arg(&mutation);
         assert!(apply.status().unwrap().success(), "{mutation:?} no longer applies");
     }
 }

@@ -9,6 +9,7 @@ mod shard_check;
 mod writers;
 
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::run;
 use postgres::Client;
 
 /// Creates a database of that name with the extension, runs `setup` in it, and returns a session.
@@ -16,11 +17,6 @@ fn database(cluster: &Cluster, name: &str, setup: &str) -> Client {
     let mut client = cluster.fresh_database(name);
     run(&mut client, setup);
     client
-}
-
-/// Runs statements that must succeed.
-fn run(client: &mut Client, sql: &str) {
-    client.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
 }
 
 /// The output of `pg_dump` for a database, without the random key that newer versions write.

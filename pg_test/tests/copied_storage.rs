@@ -1,6 +1,7 @@
 //! Commands that copy a sequence's tuple or page into new storage, whose WAL has no record of the ids that the old
 //! storage's WAL covers.
 
+use pg_snowflake_servertest::ask;
 use pg_snowflake_servertest::sequence::{counter_in_an_hour, take_one};
 use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER, Shutdown};
 use postgres::Client;
@@ -185,7 +186,7 @@ fn cluster(wal_level: &str) -> Builder {
 /// Statements sent together would be one transaction.
 fn run(client: &mut Client, statements: &str) {
     for statement in statements.split("; ") {
-        client.batch_execute(statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+        ask::run(client, statement);
     }
 }
 

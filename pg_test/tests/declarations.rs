@@ -4,6 +4,7 @@
 //! header, is written as C here, and the C compiler compares it with the headers.
 
 use pg_snowflake_servertest::installation::{bindir, major, pg_config};
+use pg_snowflake_servertest::top;
 use quote::ToTokens;
 use std::fmt::Write;
 use std::fs;
@@ -45,7 +46,7 @@ const OWN_STRUCTS: [&str; 5] =
 #[test]
 fn declarations_match_the_servers_headers() {
     let mut c = C { major: major(bindir()), ..C::default() };
-    for file in rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../src")) {
+    for file in rust_files(&top().join("src")) {
         let text = fs::read_to_string(&file).unwrap();
         let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{file:?}: {error}"));
         c.visit_file(&parsed);

@@ -18,7 +18,8 @@ mod presets;
 mod readme;
 mod reference;
 
-use page::{Block, Page, pages_with_sql, top};
+use page::{Block, Page, pages_with_sql};
+use pg_snowflake_servertest::top;
 
 #[test]
 fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {

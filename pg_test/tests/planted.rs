@@ -4,14 +4,13 @@
 use crate::upgrade::members;
 use pg_snowflake_servertest::ask::{printed, refused};
 use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::top;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
 use postgres::{Client, Row};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
 const SOW: &str = include_str!("planted/sow.sql");
-const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Tables that refer to the extension in every way, with all arguments: a call that omits one may resolve to an overload
 /// that fits better.
@@ -392,7 +391,7 @@ impl Ground {
 fn text_of(folders: &[&str]) -> String {
     let mut text = String::new();
     for folder in folders {
-        for entry in fs::read_dir(Path::new(REPOSITORY).join(folder)).unwrap() {
+        for entry in fs::read_dir(top().join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|end| end == "sql" || end == "rs") {
                 let lines = fs::read_to_string(path).unwrap();

@@ -1,6 +1,7 @@
 //! Released files never change, and every place that states the version states the same one.
 
 use pg_snowflake_servertest::release;
+use pg_snowflake_servertest::top;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -98,10 +99,6 @@ fn meta_json_names_the_version_and_files_that_are_here() {
         let file = extension[file].as_str().unwrap();
         assert!(top().join(file).exists(), "{file} is missing");
     }
-}
-
-fn top() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
 fn read(path: &Path) -> String {

@@ -1,9 +1,9 @@
 //! Each message that needs an operator has a runbook in `docs/operate.md`, and each runbook an existing message.
 
+use pg_snowflake_servertest::top;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;
-use std::path::Path;
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Expr, FieldValue, LitStr, Local, Macro, Token};
@@ -36,8 +36,7 @@ fn every_runbook_says_what_to_do() {
 }
 
 fn read(path: &str) -> String {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    std::fs::read_to_string(top.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    std::fs::read_to_string(top().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 fn runbook_chapter(page: &str) -> &str {

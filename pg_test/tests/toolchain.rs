@@ -1,9 +1,10 @@
 //! Which Rust `./dev` uses, on machines that are folders of scripts: a PATH of their own, on which rustup, cargo, rustc and apt
 //! say what a test wants.
 
+use pg_snowflake_servertest::top;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -122,7 +123,7 @@ impl Machine {
     /// What `./dev fmt` prints here, standard error last.
     fn dev_fmt(&self) -> String {
         let path: Vec<PathBuf> = ["first", "rustup", "system"].map(|name| self.path(name)).into();
-        let output = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../dev"))
+        let output = Command::new(top().join("dev"))
             .arg("fmt")
             .env_clear()
             .env("PATH", std::env::join_paths(path).unwrap())

@@ -6,7 +6,7 @@
 
 mod registry;
 
-use pg_snowflake_servertest::installation::left_out;
+use pg_snowflake_servertest::installation::{left_out, remove_pg_variables};
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use registry::{APT, NPM, PYPI};
 use std::io;
@@ -88,11 +88,7 @@ pub fn class_path(jars: &[&str]) -> String {
 
 /// Passes a program the address of the cluster, in the variables that psql reads, and nothing else about PostgreSQL.
 pub fn client<'a>(program: &'a mut Command, cluster: &Cluster) -> &'a mut Command {
-    for (name, _) in std::env::vars_os() {
-        if name.as_encoded_bytes().starts_with(b"PG") {
-            program.env_remove(name);
-        }
-    }
+    remove_pg_variables(program);
     program
         .env("PGHOST", cluster.dir())
         .env("PGPORT", "5432")

@@ -14,6 +14,7 @@
 //! 3 is done by hand, and loses nothing.
 
 use super::{Fleet, schema};
+use crate::ask::run;
 use crate::wait::{PATIENCE, wait_for};
 use postgres::error::SqlState;
 use postgres::{Client, Error};
@@ -201,8 +202,4 @@ impl Clients {
         run(&mut self.new, &format!("DROP SUBSCRIPTION {name}"));
         run(&mut self.old, &format!("DROP PUBLICATION {name}"));
     }
-}
-
-fn run(client: &mut Client, sql: &str) {
-    client.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
 }

@@ -1,5 +1,6 @@
 //! Parses the pages of the documentation.
 
+use pg_snowflake_servertest::top;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::path::{Path, PathBuf};
 
@@ -115,11 +116,6 @@ fn anchor(heading: &str) -> String {
         .filter(|&c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
         .map(|c| if c == ' ' { '-' } else { c })
         .collect()
-}
-
-/// The top of the source tree.
-pub fn top() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
 /// README.md and the pages in docs/: the pages with SQL.

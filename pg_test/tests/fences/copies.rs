@@ -5,10 +5,10 @@ use nix::unistd::gethostname;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, server_with_sequence};
 use pg_snowflake_servertest::installation::left_out;
 use pg_snowflake_servertest::sequence::{take, take_one};
+use pg_snowflake_servertest::top;
 use pg_snowflake_servertest::wait::comes_true;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown, host_name};
 use postgres::Client;
-use std::path::Path;
 
 const FOREIGN_HOST: Refusal = Refusal {
     sqlstate: "55000",
@@ -42,7 +42,7 @@ fn a_base_backup_that_is_started_on_another_host_generates_no_ids() {
 
     let error = assert_refused(&mut copy.connect(), GENERATE_OWN, FOREIGN_HOST);
 
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/operate.md");
+    let page = top().join("docs/operate.md");
     let page = std::fs::read_to_string(page).unwrap();
     let lines = [error.message(), error.detail().unwrap(), error.hint().unwrap()];
     for line in lines {

@@ -26,14 +26,14 @@ pub fn check(version: &str) -> Result {
 pub fn keep(version: &str) -> Result {
     let folder = release::folder();
     let script = release::install_script(version);
-    fs::create_dir_all(folder).map_err(about(folder))?;
+    fs::create_dir_all(&folder).map_err(about(&folder))?;
     let installed = installation::pg_config("--sharedir")
         .join("extension")
         .join(release::install_script(&release::head()));
     fs::copy(&installed, folder.join(&script)).map_err(about(&installed))?;
     let mut files = vec![script.clone()];
     files.extend(upgrades_to(version)?.into_iter().map(|name| format!("../{name}")));
-    let sums = output(command("sha256sum").arg("--").args(files).current_dir(folder))?;
+    let sums = output(command("sha256sum").arg("--").args(files).current_dir(&folder))?;
     let kept = folder.join("SHA256SUMS");
     let before = fs::read_to_string(&kept).unwrap_or_default();
     fs::write(&kept, before + &sums).map_err(about(&kept))?;

@@ -2,6 +2,7 @@
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use pg_snowflake_servertest::installation;
+pub use pg_snowflake_servertest::top;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -12,11 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub type Result<T = ()> = std::result::Result<T, String>;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// The top of the source tree.
-pub fn top() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the tree")
-}
 
 /// The target folder of cargo.
 pub fn target() -> PathBuf {
