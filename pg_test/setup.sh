@@ -196,8 +196,8 @@ need_rust() {
             "run rustup update, or install Rust with rustup"
         update_package_lists
         apt-get -qq --simulate --no-remove --no-install-recommends install "${packages[@]}" >/dev/null 2>&1 ||
-            die "Rust $wanted or newer is needed, and ${active:-none} is active, which conflicts with ${packages[0]}:" \
-                "run rustup update, or install Rust with rustup"
+            die "Rust $wanted or newer is needed, and ${active:-none} is active; apt cannot install ${packages[0]} beside what is" \
+                "installed: run rustup update, or install Rust with rustup"
         step "installing Rust from the distribution, since ${active:-none} is active: ${packages[*]}"
         function_as_root install_packages - "${packages[@]}"
         folder=$(folder_with_rust "$wanted")

@@ -109,6 +109,20 @@ impl Machine {
         machine
     }
 
+    /// apt that would have to remove other packages for it.
+    fn with_conflicting_packages_of(self, version: &str) -> Self {
+        let machine = self.with_packages_of(version);
+        let asked = machine.path("asked");
+        machine.script(
+            "system/apt-get",
+            &format!(
+                "echo \"$@\" >>'{}'\ncase \"$*\" in *--simulate*) exit 100 ;; esac",
+                asked.display()
+            ),
+        );
+        machine
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -137,7 +151,8 @@ impl Machine {
     /// What apt-get was asked to install.
     fn installed(&self) -> String {
         let asked = fs::read_to_string(self.path("asked")).unwrap_or_default();
-        asked.lines().filter(|line| line.contains(" install ")).collect()
+        let installs = |line: &&str| line.contains(" install ") && !line.contains("--simulate");
+        asked.lines().filter(installs).collect()
     }
 }
 
@@ -222,4 +237,17 @@ fn dev_installs_nothing_where_no_rust_is_new_enough() {
         );
         assert_eq!(machine.installed(), "");
     }
+}
+
+#[test]
+fn dev_installs_nothing_where_the_rust_of_the_distribution_conflicts() {
+    let machine =
+        Machine::new().with_rust("first", OLD).with_conflicting_packages_of(&format!("{WANTED}.0"));
+    let said = machine.dev_fmt();
+    let reason = format!(
+        "dev: Rust {WANTED} or newer is needed, and {OLD} is active; apt cannot install rustc-web beside what is installed: \
+         run rustup update, or install Rust with rustup\n"
+    );
+    assert!(said.ends_with(&reason), "{said}");
+    assert_eq!(machine.installed(), "");
 }
