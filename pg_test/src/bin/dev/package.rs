@@ -201,10 +201,15 @@ impl Built {
     }
 }
 
+/// Where cargo builds the package.
+fn build_folder() -> PathBuf {
+    target().join("pg_snowflake-package-build")
+}
+
 /// Panic messages name source files; they must not name this machine's folders. Uses a separate target folder, since other
 /// flags cause a full rebuild.
 fn build_without_paths(stage: &Path) -> Result {
-    let build = target().join("pg_snowflake-package-build");
+    let build = build_folder();
     let renamed = |path: &Path, name: &str| {
         let mut flag = OsString::from("--remap-path-prefix=");
         flag.push(path);
@@ -236,7 +241,7 @@ fn cargo_home() -> Result<PathBuf> {
 
 fn refuse_paths_of_this_machine(library: &Path) -> Result {
     let bytes = fs::read(library).map_err(about(library))?;
-    for folder in [cargo_home()?, target().join("pg_snowflake-package-build")] {
+    for folder in [cargo_home()?, build_folder()] {
         let name = format!("{}/", folder.display());
         if bytes.windows(name.len()).any(|window| window == name.as_bytes()) {
             return Err(format!(
@@ -255,7 +260,7 @@ fn make_debian_package(package: &Package, built: &Built, date: Timestamp) -> Res
     let extension = root.join(format!("usr/share/postgresql/{}/extension", package.major));
     put_all(&built.extension, &extension)?;
     put(&top().join("README.md"), &documents, 0o644)?;
-    put_docs(&documents)?;
+    put_all(&top().join("docs"), &documents.join("docs"))?;
     let licence = documents.join("copyright");
     fs::rename(put(&top().join("LICENSE"), &documents, 0o644)?, &licence)
         .map_err(about(&licence))?;
@@ -308,7 +313,7 @@ fn make_tarball(package: &Package, built: &Built, date: Timestamp) -> Result {
     for file in ["README.md", "CHANGELOG.md", "LICENSE"] {
         put(&top().join(file), &folder, 0o644)?;
     }
-    put_docs(&folder)?;
+    put_all(&top().join("docs"), &folder.join("docs"))?;
     put(&top().join("packaging/install.sh"), &folder, 0o755)?;
     let archive = run_folder().join(format!("{name}.tar"));
     let mut tar = command("tar");
@@ -316,11 +321,6 @@ fn make_tarball(package: &Package, built: &Built, date: Timestamp) -> Result {
     tar.arg(format!("--mtime=@{}", date.as_second())).arg("--file").arg(&archive);
     execute(tar.arg("-C").arg(run_folder()).arg(&name))?;
     compress(archive, &package.folder.join(format!("{name}.tar")))
-}
-
-fn put_docs(folder: &Path) -> Result {
-    put_all(&top().join("docs"), &folder.join("docs"))?;
-    put_all(&top().join("docs/benchmarks"), &folder.join("docs/benchmarks"))
 }
 
 fn write_checksums(folder: &Path) -> Result {
@@ -346,11 +346,14 @@ fn put(file: &Path, folder: &Path, mode: u32) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// The files of a folder, without subfolders.
+/// The files of a folder and of its subfolders.
 fn put_all(from: &Path, to: &Path) -> Result {
     for entry in fs::read_dir(from).map_err(about(from))?.flatten() {
-        if entry.path().is_file() {
-            put(&entry.path(), to, 0o644)?;
+        let path = entry.path();
+        if path.is_dir() {
+            put_all(&path, &to.join(entry.file_name()))?;
+        } else {
+            put(&path, to, 0o644)?;
         }
     }
     Ok(())
