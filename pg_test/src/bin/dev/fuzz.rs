@@ -1,12 +1,12 @@
 //! Fuzzing: each target for some seconds, starting from the corpus of earlier runs.
 
 use crate::checks::FUZZ_CRATE;
-use crate::tools::{Result, about, command, execute, output, run_folder, target, tool, top};
+use crate::tools::{Result, about, command, execute, execute_logged, output, target, tool, top};
 use pg_snowflake_servertest::output::{say, step};
 use pg_snowflake_servertest::record::thousands;
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// How many lines of a log are shown.
 const LINES: usize = 120;
@@ -57,12 +57,7 @@ fn fuzz(name: &str, seconds: u32) -> Result {
     if dictionary.is_file() {
         fuzz.arg(format!("-dict={}", dictionary.display()));
     }
-    let log = run_folder().join(format!("{name}.log"));
-    let file = File::create(&log).map_err(about(&log))?;
-    let stderr = file.try_clone().map_err(about(&log))?;
-    let outcome = execute(fuzz.stdout(Stdio::from(file)).stderr(Stdio::from(stderr)));
-    let said = fs::read(&log).map_err(about(&log))?;
-    let said = String::from_utf8_lossy(&said);
+    let (outcome, said) = execute_logged(&mut fuzz)?;
     match outcome {
         Ok(()) => say(&format!("{} inputs, no failure", thousands(inputs(&said)?))),
         Err(error) => {

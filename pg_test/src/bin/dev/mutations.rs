@@ -2,13 +2,12 @@
 //! campaign.
 
 use crate::tools::{
-    Result, about, cargo, cargo_pgrx, command, copy_installation, execute, output, run_folder,
-    target, top,
+    Result, about, cargo, cargo_pgrx, command, copy_installation, execute, execute_logged, output,
+    run_folder, target, top,
 };
 use pg_snowflake_servertest::output::{say, step};
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 /// Tries all patches.
 pub fn run() -> Result {
@@ -99,13 +98,10 @@ fn build(patch: &Path) -> Result<PathBuf> {
 }
 
 fn campaign(pg_config: &Path) -> Result<Verdict> {
-    let log = run_folder().join("campaign.log");
-    let file = File::create(&log).map_err(about(&log))?;
-    let stderr = file.try_clone().map_err(about(&log))?;
     let mut campaign = cargo(&["run", "--quiet", "--package", "pg_snowflake_servertest"]);
     campaign.args(["--bin", "campaign", "--", "--short"]).env("PG_CONFIG", pg_config);
-    let is_sound = execute(campaign.stdout(Stdio::from(file)).stderr(Stdio::from(stderr))).is_ok();
-    Ok(Verdict::of(is_sound, &fs::read_to_string(&log).map_err(about(&log))?))
+    let (outcome, said) = execute_logged(&mut campaign)?;
+    Ok(Verdict::of(outcome.is_ok(), &said))
 }
 
 #[cfg(test)]

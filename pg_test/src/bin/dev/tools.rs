@@ -4,6 +4,7 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 use pg_snowflake_servertest::installation;
 pub use pg_snowflake_servertest::top;
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -98,6 +99,16 @@ pub fn execute_and_read(command: &mut Command, mut read: impl FnMut(&str)) -> Re
     }
     let status = child.wait().map_err(|error| cannot_run(command, &error))?;
     if status.success() { Ok(()) } else { Err(format!("{}: {status}", shown(command))) }
+}
+
+/// Runs a command that may write a lot, and returns how it ended and what it wrote, in order.
+pub fn execute_logged(command: &mut Command) -> Result<(Result, String)> {
+    let log = run_folder().join("command.log");
+    let file = File::create(&log).map_err(about(&log))?;
+    let stderr = file.try_clone().map_err(about(&log))?;
+    let outcome = execute(command.stdout(Stdio::from(file)).stderr(Stdio::from(stderr)));
+    let said = fs::read(&log).map_err(about(&log))?;
+    Ok((outcome, String::from_utf8_lossy(&said).into_owned()))
 }
 
 /// Runs a command, and returns its standard output. The error contains what it wrote.
