@@ -11,9 +11,9 @@ use crate::cluster::{Cluster, SUPERUSER};
 use crate::installation;
 use postgres::Client;
 
-const ROUTER: &str = include_str!("../../cluster/router.sql");
-const SHARD: &str = include_str!("../../cluster/shard.sql");
-const ROUTE: &str = include_str!("../../cluster/route.sql");
+const ROUTER: &str = include_str!("../cluster/router.sql");
+const SHARD: &str = include_str!("../cluster/shard.sql");
+const ROUTE: &str = include_str!("../cluster/route.sql");
 
 /// A router, its servers, and the server of each shard.
 pub struct Fleet {
