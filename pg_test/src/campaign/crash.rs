@@ -105,7 +105,8 @@ pub fn clock_behind_after_crash(episode: &mut Episode) -> Tally {
     let mut ledger = Ledger::default();
     for round in 0..episode.rounds {
         let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
-        episode.sleep_ms(10..100);
+        // Often longer than the 100 ms of counters that a record covers, so that a crash finds more than one record.
+        episode.sleep_ms(10..400);
         cluster.kill_9();
         let journals = load.lost();
         cluster.set_clock(-episode.step_seconds(DAY));
