@@ -124,22 +124,28 @@ impl SeqHashTab {
     fn find(&mut self, relid: pg_sys::Oid) -> Option<&mut SeqTableData> {
         let index = match self.last_used_seq {
             Some((last_used, index)) if last_used == relid => index,
-            _ => {
-                let index = *self.indexes.get(&relid.to_u32())? as usize;
-                self.last_used_seq = Some((relid, index));
-                index
-            }
+            _ => self.remember(relid, *self.indexes.get(&relid.to_u32())?),
         };
         self.entries.get_mut(index)
     }
 
     fn enter(&mut self, relid: pg_sys::Oid) -> &mut SeqTableData {
-        let index = *self.indexes.entry(relid.to_u32()).or_insert_with(|| {
-            self.entries.push(SeqTableData { relid, ..SeqTableData::default() });
-            self.entries.len() as u32 - 1
-        }) as usize;
-        self.last_used_seq = Some((relid, index));
+        let index = match self.last_used_seq {
+            Some((last_used, index)) if last_used == relid => index,
+            _ => {
+                let index = *self.indexes.entry(relid.to_u32()).or_insert_with(|| {
+                    self.entries.push(SeqTableData { relid, ..SeqTableData::default() });
+                    self.entries.len() as u32 - 1
+                });
+                self.remember(relid, index)
+            }
+        };
         &mut self.entries[index]
+    }
+
+    fn remember(&mut self, relid: pg_sys::Oid, index: u32) -> usize {
+        self.last_used_seq = Some((relid, index as usize));
+        index as usize
     }
 }
 
