@@ -154,7 +154,7 @@ fn out_of_range(field: OutOfRange, shard_id: i32, seq: i32, layout: Layout) -> !
         OutOfRange::Time => (
             "timestamp is out of range".into(),
             format!(
-                "The layout has timestamps from {} to {}.",
+                "The layout has timestamps from {} until {}.",
                 explain::instant(&layout, 0),
                 explain::instant(&layout, layout.time_field_max() + 1)
             ),

@@ -95,7 +95,7 @@ fn wrong_object_type(message: String, detail: Option<String>, hint: String) -> !
 pub fn no_such_column(column: &str, table: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
-        message: format!("column {column} of table {table} does not exist"),
+        message: format!("column \"{column}\" of table {table} does not exist"),
         detail: None,
         hint: Some("The column name is case-sensitive.".into()),
     }

@@ -8,7 +8,7 @@ use pg_snowflake_servertest::ask::{
 #[test]
 fn a_value_outside_a_layout_is_refused_with_what_is_allowed() {
     let (_cluster, mut client) = server();
-    let beyond_the_life = "from 2011-08-24T21:07:01.721Z to 2081-04-30T12:54:37.273Z";
+    let beyond_the_life = "from 2011-08-24T21:07:01.721Z until 2081-04-30T12:54:37.273Z";
     let out_of_range = |sql, message, allowed| Bad { sql, sqlstate: "22003", message, allowed };
     assert_each_refused(
         &mut client,
@@ -49,7 +49,7 @@ fn a_value_outside_a_layout_is_refused_with_what_is_allowed() {
             out_of_range(
                 "SELECT snowflake_encode('infinity', 0, 0, 'time:48 shard:0 seq:0 epoch:2024-01-01 unit:1s')",
                 "out of range",
-                "from 2024-01-01T00:00:00Z to after the year 9999",
+                "from 2024-01-01T00:00:00Z until after the year 9999",
             ),
             out_of_range(
                 "SELECT snowflake_encode('infinity', 5, 1)",

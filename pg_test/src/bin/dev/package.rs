@@ -81,11 +81,10 @@ Priority: optional
 Maintainer: the pg_snowflake authors
 Installed-Size: {kilobytes}
 Depends: postgresql-{major}, {libraries}
-Description: 64-bit ids of time, shard and counter from a PostgreSQL sequence
- An extension of PostgreSQL {major} for sharded databases. The sequence is a
- hybrid logical clock: ids sort by time, say which shard their row lives on,
- and none that was committed repeats, whatever the clock, a crash or a
- failover does.
+Description: Snowflake IDs for PostgreSQL {major}
+ Unique, time-ordered 64-bit keys that embed a timestamp and a shard number,
+ backed by an ordinary sequence. A sequence never returns the same ID twice,
+ regardless of concurrency, clock steps, crashes or failover.
 "
         )
     }
