@@ -42,7 +42,7 @@ pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Er
     })
 }
 
-/// The fast path: returns the next id, after the first of a transaction, from the session's cache or from the
+/// The fast path: returns the next id, after the first of a session, from the session's cache or from the
 /// page, without opening the sequence. Returns `None`, with nothing fetched, if [`nextval()`] must be called
 /// instead.
 ///

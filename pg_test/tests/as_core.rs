@@ -207,6 +207,101 @@ fn changes_within_a_transaction_that_took_a_value_act_as_on_core_nextval() {
     );
 }
 
+/// A session relies on its checks in later transactions too. Each of these is a change in between.
+#[test]
+fn changes_between_transactions_that_take_values_act_as_on_core_nextval() {
+    let take = owner("SELECT nextval('s')");
+    let (as_writer, back) = (owner("SET ROLE writer"), owner("RESET ROLE"));
+    let begin = owner("BEGIN");
+    let rollback = owner("ROLLBACK");
+    let lost = |gain, lose| [gain, TAKE, TAKE, lose, TAKE.ends(DENIED), gain, TAKE, TAKE];
+    let rolled_back =
+        |gain| [begin, gain, as_writer, take, take, rollback, as_writer, take.ends(DENIED)];
+    let member = owner("GRANT USAGE ON SEQUENCE s TO other; GRANT other TO writer");
+    let owner_of_database = owner(
+        "GRANT USAGE ON SEQUENCE s TO pg_database_owner; ALTER DATABASE postgres OWNER TO writer",
+    );
+    let superuser = owner("ALTER ROLE writer SUPERUSER");
+    let (prepare, execute) =
+        (writer("PREPARE take AS SELECT nextval('s')"), writer("EXECUTE take"));
+    check(
+        &cluster(),
+        &[
+            &lost(GRANT, REVOKE),
+            &lost(member, owner("REVOKE other FROM writer")),
+            &lost(member, owner("REVOKE USAGE ON SEQUENCE s FROM other")),
+            &lost(superuser, owner("ALTER ROLE writer NOSUPERUSER")),
+            &lost(owner_of_database, owner("ALTER DATABASE postgres OWNER TO postgres")),
+            &rolled_back(GRANT),
+            &rolled_back(member),
+            &rolled_back(superuser),
+            &rolled_back(owner_of_database),
+            // The current role is another one in the next transaction.
+            &[take, take, as_writer, take.ends(DENIED), back, take, take],
+            &[
+                take,
+                take,
+                owner("SET SESSION AUTHORIZATION writer"),
+                take.ends(DENIED),
+                owner("RESET SESSION AUTHORIZATION"),
+                take,
+            ],
+            // The next transaction is read-only.
+            &[GRANT, TAKE, TAKE, writer("BEGIN READ ONLY"), TAKE.ends("25006")],
+            &[
+                GRANT,
+                TAKE,
+                TAKE,
+                writer("SET default_transaction_read_only = on"),
+                TAKE.ends("25006"),
+            ],
+            // The sequence is another one, or none.
+            &[
+                GRANT,
+                TAKE,
+                TAKE,
+                owner("DROP SEQUENCE s; CREATE SEQUENCE s"),
+                TAKE.ends(DENIED),
+                GRANT,
+                TAKE,
+            ],
+            &[GRANT, TAKE, TAKE, owner("ALTER SEQUENCE s RENAME TO t"), TAKE.ends("42P01")],
+            &[GRANT, TAKE, TAKE, owner("ALTER SEQUENCE s RESTART"), TAKE, TAKE],
+            &[
+                GRANT,
+                TAKE,
+                TAKE,
+                owner("ALTER SEQUENCE s CACHE 7 MAXVALUE 9000000000000000000"),
+                TAKE,
+                TAKE,
+            ],
+            &[GRANT, TAKE, TAKE, owner("ALTER SEQUENCE s SET UNLOGGED"), TAKE, TAKE],
+            // The change is made after the transaction began, which then processes it when it takes the lock.
+            &[
+                GRANT,
+                prepare,
+                execute,
+                execute,
+                BEGIN,
+                writer("SELECT 1"),
+                REVOKE,
+                execute.ends(DENIED),
+            ],
+            // A transaction waits for the lock, although an earlier one had it.
+            &[
+                GRANT,
+                TAKE,
+                TAKE,
+                owner("BEGIN; DROP SEQUENCE s"),
+                TAKE.ends(LOCK_TIMEOUT),
+                rollback,
+                TAKE,
+            ],
+            &[GRANT, TAKE, TAKE, BEGIN, TAKE, owner("DROP SEQUENCE s").ends(LOCK_TIMEOUT)],
+        ],
+    );
+}
+
 #[test]
 fn the_last_value_is_returned_to_whom_core_returns_it() {
     let recreate = owner("DROP SEQUENCE s; CREATE SEQUENCE s");

@@ -1,22 +1,62 @@
-//! The fast path: ids of a transaction after its first, taken without opening the sequence, and with a reading of the clock
-//! that may be some microseconds old.
+//! The fast path: ids that a session takes after its first, without opening the sequence, and with a reading of the clock that
+//! may be some microseconds old.
 
 use pg_snowflake_servertest::ask::server_with_sequence;
+use postgres::Client;
+use std::time::Instant;
 
-/// The server counts an access to a sequence's page if it has opened the relation.
 #[test]
-fn the_sequence_is_opened_once_a_transaction() {
+fn a_session_opens_the_sequence_ten_times_a_second_at_most() {
     let (_cluster, mut client) = server_with_sequence();
-    for _ in 0..3 {
-        client
-            .batch_execute("SELECT snowflake_nextval('s', 5) FROM generate_series(1, 1000)")
-            .unwrap();
+    let (before, began) = (openings(&mut client), Instant::now());
+    for _ in 0..500 {
+        client.batch_execute("SELECT snowflake_nextval('s', 5)").unwrap();
     }
+    let (after, most) = (openings(&mut client), 1 + tenths(began));
+    assert!(after - before <= most, "{before}, {after}: more than {most}");
+}
+
+/// `ReadRecentBuffer()` does not raise the usage count of the buffer.
+#[test]
+fn a_session_opens_the_sequence_again_after_a_tenth_of_a_second() {
+    let (_cluster, mut client) = server_with_sequence();
+    let before = openings(&mut client);
+    for _ in 0..3 {
+        client.batch_execute("SELECT snowflake_nextval('s', 5); SELECT pg_sleep(0.11)").unwrap();
+    }
+    let after = openings(&mut client);
+    assert_eq!(after - before, 3);
+}
+
+#[test]
+fn changes_of_other_relations_do_not_make_a_session_open_the_sequence_again() {
+    let (cluster, mut client) = server_with_sequence();
+    let mut other = cluster.connect();
+    let (before, began) = (openings(&mut client), Instant::now());
+    for round in 0..100 {
+        other
+            .batch_execute(&format!(
+                "CREATE TEMP TABLE t{round} (id int PRIMARY KEY);
+                 CREATE SEQUENCE s{round}; ALTER SEQUENCE s{round} CACHE 5"
+            ))
+            .unwrap();
+        client.batch_execute("SELECT snowflake_nextval('s', 5)").unwrap();
+    }
+    // Other relations can share the slot in which the session counts changes of the sequence, one in 1,024.
+    let (after, most) = (openings(&mut client), 1 + tenths(began) + 10);
+    assert!(after - before <= most, "{before}, {after}: more than {most}");
+}
+
+/// The tenths of a second since then.
+fn tenths(began: Instant) -> i64 {
+    i64::try_from(began.elapsed().as_millis() / 100).expect("some seconds")
+}
+
+/// How often sessions have opened the sequence and then accessed its page, which the server counts.
+fn openings(client: &mut Client) -> i64 {
     client.batch_execute("SELECT pg_stat_force_next_flush()").unwrap();
-    let reads = "SELECT blks_hit + blks_read FROM pg_statio_user_sequences WHERE relname = 's'";
-    let reads: i64 = client.query_one(reads, &[]).unwrap().get(0);
-    // CREATE SEQUENCE has accessed it too.
-    assert!((3..10).contains(&reads), "{reads}");
+    let accesses = "SELECT blks_hit + blks_read FROM pg_statio_user_sequences WHERE relname = 's'";
+    client.query_one(accesses, &[]).unwrap().get(0)
 }
 
 #[test]

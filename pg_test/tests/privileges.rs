@@ -2,7 +2,9 @@
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused};
-use pg_snowflake_servertest::sequence::{state, take};
+use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take};
+use pg_snowflake_servertest::wait::wait_for;
+use std::thread::spawn;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
 
@@ -79,4 +81,67 @@ fn a_revoke_applies_to_a_running_session_at_once() {
     owner.batch_execute("REVOKE ALL ON SEQUENCE s FROM writer").unwrap();
 
     assert_refused(&mut writer, TAKE, DENIED);
+}
+
+/// A session that has missed many invalidation messages resets its caches. If a cancel interrupts that, core's own caches are
+/// reset and the extension has not been called.
+#[test]
+fn a_revoke_applies_after_a_reset_of_the_caches_that_was_interrupted() {
+    let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    let mut owner = cluster.connect();
+    // An hour ahead, so that cached counters stay usable.
+    let start = counter_in_an_hour();
+    owner
+        .batch_execute(&format!(
+            "CREATE ROLE writer LOGIN;
+             CREATE TABLE t (id bigint, text text);
+             CREATE SEQUENCE s CACHE 10;
+             SELECT setval('s', {start});
+             CREATE SEQUENCE other;
+             GRANT ALL ON t, s, other TO writer"
+        ))
+        .unwrap();
+    let mut writer = cluster.connect_to("writer", "postgres");
+    take(&mut writer, TAKE);
+    take(&mut writer, TAKE);
+    let pid: i32 = writer.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    let waits_for = |kind| {
+        format!(
+            "SELECT wait_event_type = 'Lock' AND wait_event = '{kind}' FROM pg_stat_activity WHERE pid = {pid}"
+        )
+    };
+    let mut locker = cluster.connect();
+    locker.batch_execute("SELECT pg_advisory_lock(7)").unwrap();
+    let insert =
+        "INSERT INTO t SELECT 1, pg_advisory_lock(7)::text || snowflake_nextval('other', 5)";
+    let interrupted = spawn(move || {
+        let canceled = Refusal { sqlstate: "57014", message: "", hint: "" };
+        assert_refused(&mut writer, insert, canceled);
+        writer
+    });
+    wait_for(&mut locker, &waits_for("advisory"), "the writer has opened the table");
+
+    owner.batch_execute("REVOKE ALL ON SEQUENCE s FROM writer").unwrap();
+    // More messages than the server keeps for a session: 4,096.
+    owner
+        .batch_execute(
+            "DO $$ BEGIN
+                 FOR turn IN 1..1000 LOOP
+                     CREATE TEMP TABLE x (a int, b text);
+                     DROP TABLE x;
+                     COMMIT;
+                 END LOOP;
+             END $$",
+        )
+        .unwrap();
+    // To rebuild the open table, the writer reads this catalog.
+    locker
+        .batch_execute(
+            "BEGIN; LOCK TABLE pg_attribute IN ACCESS EXCLUSIVE MODE; SELECT pg_advisory_unlock(7)",
+        )
+        .unwrap();
+    wait_for(&mut locker, &waits_for("relation"), "the writer resets its caches");
+    locker.batch_execute(&format!("SELECT pg_cancel_backend({pid}); ROLLBACK")).unwrap();
+
+    assert_refused(&mut interrupted.join().unwrap(), TAKE, DENIED);
 }

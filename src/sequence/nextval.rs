@@ -9,7 +9,7 @@
 //! | – its change of the tuple, and its WAL record | `sequence.c` | `write_seq_tuple`, `log_seq_tuple` in `page.rs`; how far to log is [`counter::cover`] |
 //! | `currval_oid` | `sequence.c` | [`currval_oid`] |
 //! | `lastval`, `do_setval` | `sequence.c` | not ported |
-//! | `lock_and_open_sequence` | `sequence.c` | [`lock_and_open_sequence`] |
+//! | `lock_and_open_sequence` | `sequence.c` | [`lock_sequence`], [`lock_and_open_sequence`] |
 //! | `create_seq_hashtable` | `sequence.c` | the initial value of `SEQHASHTAB` in `seq_table.rs` |
 //! | `init_sequence` | `sequence.c` | [`init_sequence`]; the lookup in the hash table is `with_entry` in `seq_table.rs` |
 //! | `read_seq_tuple` | `sequence.c` | `read_seq_tuple` in `page.rs` |
@@ -21,7 +21,8 @@
 //!
 //! The differences:
 //!
-//! - [`nextval_fast`] returns the ids of a transaction after its first without opening the sequence.
+//! - [`nextval_fast`] returns ids without opening the sequence: what its last opening found holds until an
+//!   invalidation message says otherwise.
 //! - An ERROR from the server jumps over these frames, to a `sigsetjmp` guard that the caller has set or to the
 //!   server's own. So nothing here holds anything with a destructor, every value is `Copy`, and our own errors
 //!   are returned, after the page and the relation have been released.
@@ -107,8 +108,7 @@ unsafe fn nextval_of_open_sequence(
         prevent_command_if_parallel_mode()?;
         // Only an open relation says whether to log an unlogged or temporary sequence, or one that skips WAL.
         if sys::is_logged_always(seqrel) {
-            elm.passed_checks =
-                PassedChecks { lxid: elm.lxid, user: sys::GetUserId(), catalog_version };
+            elm.passed_checks = PassedChecks { user: sys::GetUserId(), catalog_version };
         }
 
         if fetch == Fetch::One
@@ -121,9 +121,10 @@ unsafe fn nextval_of_open_sequence(
         let definition = Definition::look_up(elm.relid)?;
         definition.check()?;
         let locked = read_seq_tuple(seqrel)?;
+        let read_at_us = request.now.reading_us;
         let locator = sys::relation_locator(seqrel);
         elm.recent_page =
-            RecentPage { catalog_version, locator, buffer: locked.buffer, definition };
+            RecentPage { catalog_version, read_at_us, locator, buffer: locked.buffer, definition };
         let count = match fetch {
             Fetch::One => definition.cache,
             Fetch::Batch(count) => count,
@@ -151,8 +152,8 @@ unsafe fn nextval_of_open_sequence(
 }
 
 /// The next counter without opening the sequence, as long as the checks that [`nextval_internal`] made in this
-/// transaction still hold: a cached counter, or one from the page if that is still in its buffer. Returns
-/// `None`, with nothing fetched, if [`nextval_internal`] must be called instead.
+/// or an earlier transaction still hold: a cached counter, or one from the page if that is still in its buffer.
+/// Returns `None`, with nothing fetched, if [`nextval_internal`] must be called instead.
 ///
 /// # Safety
 /// Called in a transaction. An ERROR passes over the callers' frames, which must hold nothing with a
@@ -161,14 +162,21 @@ pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i6
     // Prefetch the page while the checks are made and the clock is read: 258 -> 218 ns of CPU time per id with
     // 100,000 sequences in turn where no record is written, 168 -> 147 with 1,000.
     sys::prefetch_sequence(elm.recent_page.buffer);
-    if !elm.passed_checks.still_hold() {
+    if !elm.passes_checks() {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    if unsafe { lock_sequence(elm) } && !elm.passes_checks() {
         return None;
     }
     let now = backend_clock::recent()?;
     if let Some(counter) = next_cached(elm, layout, now) {
         return Some(counter);
     }
-    let RecentPage { catalog_version, locator, buffer, definition } = elm.recent_page;
+    let RecentPage { catalog_version, read_at_us, locator, buffer, definition } = elm.recent_page;
+    if now.reading_us.abs_diff(read_at_us) > RECENT_PAGE_US {
+        return None;
+    }
     // SAFETY: the transaction holds the lock on the relation, so its storage exists; the buffer is pinned and
     // locked exclusively between ReadRecentBuffer() and release().
     unsafe {
@@ -192,6 +200,10 @@ pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i6
         counter
     }
 }
+
+/// Open the sequence and read its page by `ReadBuffer()` this often, in microseconds. `ReadRecentBuffer()` does not raise
+/// the buffer's usage count, so a page that is read by nothing else is evicted while it is in use.
+const RECENT_PAGE_US: u64 = 100_000;
 
 /// The next cached counter. Drops the cached counters if they may not be used.
 fn next_cached(elm: &mut SeqTableData, layout: &Layout, now: Now) -> Option<i64> {
@@ -238,23 +250,35 @@ struct OpenSequence {
     catalog_version: u64,
 }
 
-/// Locks the sequence, once per transaction, and opens it. The lock is owned by the transaction and not by the
-/// (sub)statement, so that neither a rolled-back savepoint nor the end of a portal releases it.
+/// Locks the sequence and opens it.
 unsafe fn lock_and_open_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, Error> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        lock_sequence(elm);
+        elm.hash = invalidation::hash(elm.relid);
+        let catalog_version = elm.catalog_version();
+        Ok(OpenSequence { rel: sequence_open(elm.relid)?, catalog_version })
+    }
+}
+
+/// Locks the sequence if this transaction has not locked it yet, and returns whether it did. Locking processes the
+/// invalidation messages of other sessions. The lock is owned by the transaction and not by the (sub)statement, so
+/// that neither a rolled-back savepoint nor the end of a portal releases it.
+unsafe fn lock_sequence(elm: &mut SeqTableData) -> bool {
+    let lxid = sys::current_lxid();
+    if elm.lxid == lxid {
+        return false;
+    }
     // SAFETY: the resource owner is restored before anything else can run; if the lock fails, the transaction
     // aborts and restores it itself, as in core.
     unsafe {
-        let lxid = sys::current_lxid();
-        if elm.lxid != lxid {
-            let current_owner = pg_sys::CurrentResourceOwner;
-            pg_sys::CurrentResourceOwner = pg_sys::TopTransactionResourceOwner;
-            sys::LockRelationOid(elm.relid, ROW_EXCLUSIVE_LOCK);
-            pg_sys::CurrentResourceOwner = current_owner;
-            elm.lxid = lxid;
-        }
-        let catalog_version = invalidation::catalog_version();
-        Ok(OpenSequence { rel: sequence_open(elm.relid)?, catalog_version })
+        let current_owner = pg_sys::CurrentResourceOwner;
+        pg_sys::CurrentResourceOwner = pg_sys::TopTransactionResourceOwner;
+        sys::LockRelationOid(elm.relid, ROW_EXCLUSIVE_LOCK);
+        pg_sys::CurrentResourceOwner = current_owner;
     }
+    elm.lxid = lxid;
+    true
 }
 
 /// Locks and opens the sequence of a hash table entry.
@@ -264,7 +288,7 @@ unsafe fn init_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, Error> {
         let sequence = lock_and_open_sequence(elm)?;
         // Counters cached before an ALTER, or from storage that a transaction has replaced, are void.
         let filenumber = (*(*sequence.rel).rd_rel).relfilenode;
-        let pg_sequence_version = invalidation::pg_sequence_version();
+        let pg_sequence_version = invalidation::pg_sequence_version(elm.hash);
         if (elm.filenumber, elm.pg_sequence_version) != (filenumber, pg_sequence_version) {
             elm.filenumber = filenumber;
             elm.pg_sequence_version = pg_sequence_version;

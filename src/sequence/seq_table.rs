@@ -20,6 +20,8 @@ pub struct SeqTableData {
     pub relid: pg_sys::Oid,
     /// The sequence's storage when it was last opened. RESTART and TRUNCATE replace it, which voids `cached`.
     pub filenumber: pg_sys::Oid,
+    /// Identifies the sequence in invalidation messages: [`invalidation::hash`]. Set before any version is read.
+    pub hash: u32,
     /// The transaction that last locked the sequence; 0 is `InvalidLocalTransactionId`.
     pub lxid: pg_sys::LocalTransactionId,
     /// Whether `last` is valid.
@@ -39,31 +41,15 @@ pub struct SeqTableData {
     pub recent_page: RecentPage,
 }
 
-/// The checks that `nextval_internal()` made, and what their results depend on. Relying on them saves opening
-/// and closing the relation and looking up privileges. Together with the guard, which is then not needed
-/// either, that is 1,800 of 3,200 instructions per id, and 1,200 of 1,600 per cached id.
+/// What the checks that `nextval_internal()` made depend on. They hold from one transaction to the next: relying on
+/// them saves opening and closing the relation and looking up privileges. Together with the guard, which is then not
+/// needed either, that is 1,800 of 3,200 instructions per id, and 1,200 of 1,600 per cached id.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PassedChecks {
-    /// The transaction, whose lock protects the sequence against changes.
-    pub lxid: pg_sys::LocalTransactionId,
     /// The user whose privileges were checked.
     pub user: pg_sys::Oid,
     /// [`invalidation::catalog_version`] before the sequence was opened; 0 if no check has passed.
     pub catalog_version: u64,
-}
-
-impl PassedChecks {
-    /// Whether the checks would pass again.
-    pub fn still_hold(self) -> bool {
-        // SAFETY: plain functions and globals of the server.
-        unsafe {
-            self.lxid == sys::current_lxid()
-                && self.catalog_version == invalidation::catalog_version()
-                && self.user == sys::GetUserId()
-                && !pg_sys::XactReadOnly
-                && !sys::IsInParallelMode()
-        }
-    }
 }
 
 /// The relation and its row in `pg_sequence` when the page was last read, and the buffer that held the page.
@@ -71,6 +57,8 @@ impl PassedChecks {
 pub struct RecentPage {
     /// [`invalidation::catalog_version`] before the sequence was opened; 0 if the page has not been read.
     pub catalog_version: u64,
+    /// The clock at that time, in microseconds since 1970.
+    pub read_at_us: i64,
     /// The sequence's storage.
     pub locator: sys::RelFileLocator,
     /// A hint for `ReadRecentBuffer()`: it may hold another page by now.
@@ -80,6 +68,24 @@ pub struct RecentPage {
 }
 
 impl SeqTableData {
+    /// Whether the checks that have passed would pass again. In a transaction that has not locked the sequence, a
+    /// change of it may not be known yet.
+    pub fn passes_checks(&self) -> bool {
+        let PassedChecks { user, catalog_version } = self.passed_checks;
+        // SAFETY: plain functions and globals of the server.
+        unsafe {
+            catalog_version == self.catalog_version()
+                && user == sys::GetUserId()
+                && !pg_sys::XactReadOnly
+                && !sys::IsInParallelMode()
+        }
+    }
+
+    /// [`invalidation::catalog_version`] of the sequence.
+    pub fn catalog_version(&self) -> u64 {
+        invalidation::catalog_version(self.hash)
+    }
+
     /// The request for a counter of the sequence at this moment.
     pub fn request(&self, layout: Layout, now: Now) -> Request {
         let highest_fetched = match self.highest_fetched {

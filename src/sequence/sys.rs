@@ -102,6 +102,14 @@ unsafe extern "C-unwind" {
     pub fn GetCurrentStatementStartTimestamp() -> pg_sys::TimestampTz;
     fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
     pub fn GetRedoRecPtr() -> pg_sys::XLogRecPtr;
+    /// The hash of a key in the invalidation messages of that cache.
+    pub fn GetSysCacheHashValue(
+        cache_id: c_int,
+        key1: pg_sys::Datum,
+        key2: pg_sys::Datum,
+        key3: pg_sys::Datum,
+        key4: pg_sys::Datum,
+    ) -> u32;
     pub fn GetTopTransactionId() -> pg_sys::TransactionId;
     pub fn GetUserId() -> pg_sys::Oid;
     pub fn IsInParallelMode() -> bool;
