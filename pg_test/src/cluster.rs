@@ -112,7 +112,9 @@ impl Cluster {
             .arg(self.dir.path())
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a file can be shared"))
-            .stderr(log);
+            .stderr(log)
+            // The terminal's interruption, which cancels a query in `./dev psql`, would shut the server down.
+            .process_group(0);
         if self.has_fake_clock {
             clock::preload(&mut postgres, self.dir.path());
         }

@@ -1,7 +1,9 @@
 //! Fuzzing: each target for some seconds, starting from the corpus of earlier runs.
 
 use crate::checks::FUZZ_CRATE;
-use crate::tools::{Result, about, command, execute, execute_logged, output, target, tool, top};
+use crate::tools::{
+    Result, about, command, execute, execute_logged, last_lines, output, target, tool, top,
+};
 use pg_snowflake_servertest::output::{say, step};
 use pg_snowflake_servertest::record::thousands;
 use std::fs;
@@ -89,7 +91,7 @@ fn end_of(said: &str) -> String {
         line.strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     };
     let lines: Vec<&str> = said.lines().filter(|line| !is_progress(line)).collect();
-    lines[lines.len().saturating_sub(LINES)..].join("\n")
+    last_lines(&lines.join("\n"), LINES)
 }
 
 #[cfg(test)]

@@ -6,22 +6,25 @@ mod demo;
 mod fuzz;
 mod mutations;
 mod package;
+mod private_postgres;
 mod release_sql;
 mod report;
 mod tools;
 
 use clap::Parser;
-use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use pg_snowflake_servertest::{Cluster, SUPERUSER, installation};
+use private_postgres::PrivatePostgres;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
 use tools::{Result, command, execute};
 
 /// The commands are those of `./dev`, or parts of them.
 #[derive(Parser)]
 enum Command {
+    /// Provides the private PostgreSQL, before any of the others.
+    PrivatePostgres(PrivatePostgres),
     Demo,
-    /// Starts the server of `./dev psql`, prints its folder, and stops on a signal.
-    Serve,
+    Psql,
     Test,
     TestAll {
         /// The majors, each followed by "=" and a reason if it is left out.
@@ -73,8 +76,9 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     match command {
+        Command::PrivatePostgres(postgres) => postgres.provide()?,
         Command::Demo => return demo::run(),
-        Command::Serve => serve(),
+        Command::Psql => return psql(),
         Command::Test => checks::all()?,
         Command::TestAll { majors } => checks::on_all_majors(&majors)?,
         Command::TestShort => checks::short()?,
@@ -101,13 +105,16 @@ fn release_sql(version: &str) -> Result {
     release_sql::keep(version)
 }
 
-/// A server with the extension and shard 1, which lives as long as this process.
-fn serve() {
+/// psql on a server that has the extension and shard 1, in the terminal's foreground.
+fn psql() -> Result<ExitCode> {
     let server = Cluster::builder().background_work().start();
     let shard = "ALTER DATABASE postgres SET pg_snowflake.shard_id = 1";
     server.connect_to(SUPERUSER, SUPERUSER).batch_execute(shard).expect("a superuser may set it");
-    println!("{}", server.dir().display());
-    loop {
-        std::thread::park();
-    }
+    // psql uses it to cancel a query.
+    tools::survive_interruption();
+    let mut psql = command(installation::bindir().join("psql"));
+    psql.args(["-U", SUPERUSER, "-d", SUPERUSER, "-h"]).arg(server.dir()).stdin(Stdio::inherit());
+    let status = psql.status().map_err(|error| format!("cannot run psql: {error}"))?;
+    // None if a signal has ended it.
+    Ok(status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)))
 }

@@ -111,6 +111,12 @@ pub fn execute_logged(command: &mut Command) -> Result<(Result, String)> {
     Ok((outcome, String::from_utf8_lossy(&said).into_owned()))
 }
 
+/// The end of what a command wrote.
+pub fn last_lines(said: &str, count: usize) -> String {
+    let lines: Vec<&str> = said.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
 /// Runs a command, and returns its standard output. The error contains what it wrote.
 pub fn output(command: &mut Command) -> Result<String> {
     refuse_if_interrupted()?;
