@@ -316,7 +316,7 @@ impl Apt {
         for setting in [
             &format!("Dir::Etc::SourceList={folder}/sources.list"),
             "Dir::Etc::SourceParts=-",
-            "Dir::Etc::PreferencesParts=-",
+            "Dir::Etc::PreferencesParts=/dev/null",
             &format!("Dir::Etc::Preferences={folder}/preferences"),
             &format!("Dir::State={folder}"),
             "Dir::State::status=/dev/null",
