@@ -3,12 +3,21 @@
 --
 --     createdb hashing && psql -X -f docs/hashing/measure.sql hashing
 --
--- Variables, with -v NAME=VALUE: rows, rounds, memory (work_mem), timeout. A statement that was cancelled is not repeated.
+-- Variables, with -v NAME=VALUE:
+--
+--     rows      IDs in each table. 3,000,000 need 3 GB of disk, 30,000,000 need 30 GB
+--     rounds    how often each query runs; the tables show medians. A query over the timeout is not repeated
+--     memory    work_mem
+--     timeout   statement_timeout
+--     layouts   whose IDs to measure, beside bigserial's
+--     rates     IDs per millisecond; 100/16 are 100 per millisecond over 16 shards
 
 \if :{?rows} \else \set rows 3000000 \endif
-\if :{?rounds} \else \set rounds 3 \endif
+\if :{?rounds} \else \set rounds 5 \endif
 \if :{?memory} \else \set memory 256MB \endif
 \if :{?timeout} \else \set timeout 60s \endif
+\if :{?layouts} \else \set layouts instagram,twitter,pgedge,tsid,sonyflake,postgres,uuidv7 \endif
+\if :{?rates} \else \set rates 1,10,100,1000,100/16 \endif
 
 \set QUIET on
 \set ON_ERROR_STOP on
@@ -19,51 +28,86 @@ SET enable_sort = off;
 SET enable_mergejoin = off;
 SET enable_nestloop = off;
 
--- IDs of shard 5. Time begins in 2026, and seq keeps counting from tick to tick.
+-- The formulas take the number n of an ID, from 0; its millisecond ms; its shard, from 5; and its number in the shard: count
+-- from a start that differs from shard to shard, and count_in_ms from 0 in each millisecond. Time begins in 2026.
+--
+-- instagram, twitter, sonyflake and postgres are pg_snowflake's, whose counter continues from tick to tick. pgEdge's starts
+-- with 0 in each millisecond, and TSID's with a random number. A tick of Sonyflake has 10 ms and at most 256 IDs of a shard.
+CREATE TABLE formulas (place serial, layout text, rates numrange, hash text, formula text);
+INSERT INTO formulas (layout, rates, hash, formula) VALUES
+    ('bigserial', NULL, 'hashint8', 'n'),
+    ('instagram', '[0,1024]', 'hashint8', '(460000000000 + ms) << 23 | (shard << 10) | (count % 1024)'),
+    ('twitter', '[0,4096]', 'hashint8', '(480000000000 + ms) << 22 | (shard << 12) | (count % 4096)'),
+    ('pgedge', '[0,4096]', 'hashint8', '(94694400000 + ms) << 22 | (shard << 12) | count_in_ms'),
+    ('tsid', '[0,4096]', 'hashint8',
+        '(189388800000 + ms) << 22 | (shard << 12) | ((hashint8(ms << 10 | shard) & 4095) + count_in_ms) % 4096'),
+    ('sonyflake', '[0,25.6]', 'hashint8', '(35770000000 + ms / 10) << 24 | (count % 256 << 16) | shard'),
+    ('postgres', '[0,1024]', 'hashint8', '(31536000000 + ms) << 22 | (count % 1024 << 12) | shard'),
+    ('uuidv7', NULL, 'uuid_hash', CASE WHEN current_setting('server_version_num')::int >= 180000 THEN 'uuidv7()'
+        ELSE '(lpad(to_hex(1767225600000 + ms), 12, ''0'') || ''7'' || substr(gen_random_uuid()::text, 16))::uuid' END);
+
+-- The tables, and what is measured with them.
 CREATE TABLE ids AS
-SELECT layout || coalesce('_' || rate, '') AS name, layout, rate, format(formula, rate) AS id
-FROM (VALUES
-    ('bigserial', 'n'),
-    ('instagram', '((460000000000 + n / %s) << 23) | (5 << 10) | (n %% 1024)'),
-    ('twitter', '((480000000000 + n / %s) << 22) | (5 << 12) | (n %% 4096)'),
-    ('postgres', '((31536000000 + n / %s) << 22) | ((n %% 1024) << 12) | 5')
-) AS layouts (layout, formula)
-JOIN (VALUES (NULL), (1), (10), (100), (1000)) AS rates (rate) ON (rate IS NULL) = (layout = 'bigserial');
+SELECT row_number() OVER (ORDER BY place, shards, rate) AS place, layout, rate, shards,
+    concat_ws('_', layout, rate, nullif(shards, 1) || 'shards') AS name, hash,
+    format('SELECT %s AS id FROM (
+            SELECT n, n / %2$s AS ms, 5 + n %% %3$s AS shard,
+                n / %3$s + (hashint8(n %% %3$s) & 65535) AS count, n %% %2$s / %3$s AS count_in_ms
+            FROM generate_series(0::bigint, %4$s - 1) AS n
+        ) AS numbers', formula, coalesce(rate, 100), coalesce(shards, 1), :rows) AS query,
+    NULL::bigint AS hashes, NULL::bigint AS memory, NULL::bigint AS disk
+FROM formulas
+LEFT JOIN (
+    SELECT split_part(item, '/', 1)::int AS rate, coalesce(nullif(split_part(item, '/', 2), ''), '1')::int AS shards
+    FROM string_to_table(:'rates', ',') AS item
+) AS cases ON rate::numeric / shards <@ rates
+WHERE layout = 'bigserial' OR layout = ANY (string_to_array(:'layouts', ',')) AND (rates IS NULL OR rate IS NOT NULL);
 
-SELECT format('CREATE TABLE %I AS SELECT %s AS id FROM generate_series(0::bigint, %s - 1) AS n', name, id, :rows)
-FROM ids \gexec
-SELECT format('ANALYZE %I', name) FROM ids \gexec
+CREATE TABLE timings (name text, query text, round int, began timestamptz DEFAULT clock_timestamp(), took interval);
 
--- Distinct values of the fold, which are as many as those of hashint8().
-CREATE TABLE hashes (name text, hashes bigint);
+SELECT format('CREATE TABLE %I AS %s', name, query), format('ANALYZE %I', name) FROM ids ORDER BY place \gexec
+
+-- The fold has as many distinct values as the hash.
 SET enable_hashagg = off;
 SET enable_sort = on;
-SELECT format('INSERT INTO hashes SELECT %1$L, count(*) FROM (SELECT DISTINCT hashint8(id) FROM %1$I) AS h', name)
-FROM ids \gexec
+SELECT format('UPDATE ids SET hashes = (SELECT count(*) FROM (SELECT DISTINCT %s(id) FROM %I) AS h) WHERE name = %2$L',
+    hash, name)
+FROM ids ORDER BY place \gexec
 SET enable_hashagg = on;
 SET enable_sort = off;
 
-CREATE TABLE timings (name text, query text, began timestamptz DEFAULT clock_timestamp(), took interval);
-
 -- Each round goes through all tables, so that what disturbs the machine disturbs all of them. Three statements for
--- each: the last also runs after a statement that was cancelled.
+-- each: the last also runs after a statement that was cancelled. The first two do nothing if an earlier round was cancelled.
 \set ON_ERROR_STOP off
 SET statement_timeout = :'timeout';
 \o /dev/null
-SELECT format('INSERT INTO timings (name, query) VALUES (%L, %L)', name, query),
-    format(statement, name,
-        format('(SELECT coalesce(max(took), ''0'') < %L FROM timings WHERE name = %L AND query = %L)',
-            :'timeout', name, query)),
+SELECT format('INSERT INTO timings (name, query, round) SELECT %L, %L, %s WHERE %s', name, label, round, in_time),
+    format(statement, name, in_time),
     'UPDATE timings SET took = clock_timestamp() - began WHERE took IS NULL'
 FROM generate_series(1, :rounds) AS round,
     (VALUES ('aggregate', 'SELECT count(*) FROM (SELECT id FROM %1$I WHERE %2$s GROUP BY id OFFSET 0) AS g'),
-            ('join', 'SELECT count(*) FROM %1$I AS a JOIN %1$I AS b USING (id) WHERE %2$s')) AS queries (query, statement),
-    ids
-ORDER BY round, query, layout <> 'bigserial', layout, rate \gexec
+            ('join', 'SELECT count(*) FROM %1$I AS a JOIN %1$I AS b USING (id) WHERE %2$s')) AS queries (label, statement),
+    ids,
+    format('(SELECT coalesce(max(took), ''0'') < %L FROM timings WHERE name = %L AND query = %L)', :'timeout', name, label)
+        AS in_time
+ORDER BY round, label, place \gexec
 \o
 
-SELECT layout, rate AS "IDs per ms", hashes AS "distinct hashes", aggregate AS "HashAggregate", "join" AS "hash join"
-FROM ids JOIN hashes USING (name),
+-- Memory and disk of the aggregate, in kB, unless it was cancelled.
+CREATE FUNCTION explain(query text, OUT plan json) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+END $$;
+SELECT format('UPDATE ids SET memory = (plan->0->''Plan''->>''Peak Memory Usage'')::bigint, '
+    'disk = (plan->0->''Plan''->>''Disk Usage'')::bigint FROM explain(%L) AS plan WHERE name = %L',
+    format('SELECT id FROM %I GROUP BY id', name), name)
+FROM ids
+WHERE name NOT IN (SELECT name FROM timings WHERE query = 'aggregate' AND took >= :'timeout')
+ORDER BY place \gexec
+
+SELECT layout, rate AS "IDs per ms", shards, hashes AS "distinct hashes", aggregate AS "HashAggregate",
+    pg_size_pretty(memory * 1024) AS memory, pg_size_pretty(nullif(disk, 0) * 1024) AS disk, "join" AS "hash join"
+FROM ids,
     LATERAL (
         SELECT max(shown) FILTER (WHERE query = 'aggregate'), max(shown) FILTER (WHERE query = 'join')
         FROM (
@@ -72,4 +116,4 @@ FROM ids JOIN hashes USING (name),
             FROM timings WHERE timings.name = ids.name GROUP BY query
         ) AS medians
     ) AS shown (aggregate, "join")
-ORDER BY layout <> 'bigserial', layout, rate;
+ORDER BY place;
