@@ -29,6 +29,11 @@ impl Class {
         own.map(|&(name, _)| name).collect()
     }
 
+    /// An id of that shard.
+    pub fn id_of_shard(&self, shard: i64) -> i64 {
+        1_387_263_000 << (self.shift + self.bits) | shard << self.shift
+    }
+
     /// A query for every shard and ids of it: all other bits 0, all 1, and two others; two of four are negative.
     fn ids(&self) -> String {
         let Class { shift, bits, .. } = self;
@@ -283,20 +288,35 @@ fn a_column_that_cannot_hold_an_id_is_refused() {
 }
 
 #[test]
-fn a_restored_table_has_each_row_in_its_partition() {
+fn a_restored_table_of_each_class_has_each_row_in_its_partition() {
     let source = Cluster::new();
     let mut client = source.connect();
-    partition_by_shard(&mut client, "posts", "id bigint PRIMARY KEY", "id", 3);
-    client
-        .batch_execute(&format!(
-            "INSERT INTO posts SELECT {} + (shard << 10) FROM generate_series(0, 8191) AS shard",
-            id_of_shard(0)
-        ))
-        .unwrap();
+    for class in CLASSES {
+        let table = class.name.replace("snowflake_shard_ops", "posts");
+        let create = format!(
+            "CREATE TABLE {table} (shard int, id bigint PRIMARY KEY) PARTITION BY HASH (id {})",
+            class.name
+        );
+        client.batch_execute(&create).unwrap();
+        for remainder in 0..3 {
+            client
+                .batch_execute(&format!(
+                    "CREATE TABLE {table}_{remainder} PARTITION OF {table}
+                     FOR VALUES WITH (MODULUS 3, REMAINDER {remainder})"
+                ))
+                .unwrap();
+        }
+        client.batch_execute(&format!("INSERT INTO {table} {}", class.ids())).unwrap();
+    }
 
     let target = Cluster::new();
     let mut restored = target.restored_database("restored", &source.dump("postgres"));
 
-    let in_place = "SELECT count(*) FROM posts WHERE tableoid = ('posts_' || snowflake_shard_id(id) % 3)::regclass";
-    assert_eq!(printed(&mut restored, in_place), "8192");
+    for class in CLASSES {
+        let table = class.name.replace("snowflake_shard_ops", "posts");
+        let in_place = format!(
+            "SELECT count(*) FROM {table} WHERE tableoid = ('{table}_' || shard % 3)::regclass"
+        );
+        assert_eq!(printed(&mut restored, &in_place), (4 << class.bits).to_string(), "{table}");
+    }
 }

@@ -1,7 +1,8 @@
 //! Plans: a statement that names an id touches only the partition of its shard.
 
+use super::classes::CLASSES;
 use super::{id_of_shard, posts_and_comments, posts_and_comments_of_each_shard};
-use pg_snowflake_servertest::ask::{plan, printed};
+use pg_snowflake_servertest::ask::{plan, printed, server};
 use postgres::Client;
 
 /// The tables that a statement has read, in alphabetical order.
@@ -50,6 +51,42 @@ fn a_named_id_is_looked_for_in_the_partition_of_its_shard() {
     for (condition, expected) in cases {
         let found = read_tables(&mut client, &format!("SELECT * FROM posts WHERE {condition}"));
         assert_eq!(found, expected, "{condition}");
+    }
+}
+
+#[test]
+fn each_class_prunes_to_the_partition_of_the_shard() {
+    let (_cluster, mut client) = server();
+    for class in CLASSES {
+        let name = class.name;
+        client
+            .batch_execute(&format!(
+                "DROP TABLE IF EXISTS t; DEALLOCATE ALL;
+                 CREATE TABLE t (id snowflake) PARTITION BY HASH (id {name});
+                 CREATE TABLE t_0 PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 0);
+                 CREATE TABLE t_1 PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 1);
+                 CREATE TABLE t_2 PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 2);
+                 CREATE TABLE t_3 PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 3);
+                 SET plan_cache_mode = force_generic_plan;
+                 PREPARE one (bigint) AS SELECT * FROM t WHERE id = $1;
+                 PREPARE of_integer (int) AS SELECT * FROM t WHERE id = $1"
+            ))
+            .unwrap();
+        let [five, six, nine] = [5, 6, 9].map(|shard| class.id_of_shard(shard));
+        let integer = class.id_of_shard(7) - class.id_of_shard(0);
+        let cases = [
+            (format!("SELECT * FROM t WHERE id = {five}"), "t_1"),
+            (format!("SELECT * FROM t WHERE id = '{six}'::snowflake"), "t_2"),
+            (format!("SELECT * FROM t WHERE id = {integer}"), "t_3"),
+            (format!("SELECT * FROM t WHERE id IN ({five}, {nine})"), "t_1"),
+            (format!("SELECT * FROM t WHERE id = (SELECT {six})"), "t_2"),
+            (format!("DELETE FROM t WHERE id = {six}"), "t_2"),
+            (format!("EXECUTE one ({nine})"), "t_1"),
+            (format!("EXECUTE of_integer ({integer})"), "t_3"),
+        ];
+        for (sql, partitions) in cases {
+            assert_eq!(read_tables(&mut client, &sql), partitions, "{name}: {sql}");
+        }
     }
 }
 
