@@ -3,6 +3,7 @@
 
 use pg_snowflake_servertest::bench::contender::Ids;
 use pg_snowflake_servertest::bench::contenders::ALL;
+use pg_snowflake_servertest::bench::hashing::CASES;
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -75,12 +76,18 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
     for measure in ["share_of_the_limit_instagram", "share_of_the_limit_twitter"] {
         assert!(measured.contains(&(measure, "ours_batch")), "{measure}:\n{csv}");
     }
+    for measure in ["distinct_hashes", "hash_aggregate_s", "hash_aggregate_kb", "hash_join_s"] {
+        for (name, title) in CASES {
+            assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
+            assert!(page.contains(&format!("| {title} | ")), "{title}:\n{page}");
+        }
+    }
 }
 
 fn bench(page: &Path, folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bench"))
         .args(["--rounds", "1", "--scale", "0.001", "--clients", "2,8", "--revision", "v0"])
-        .args(["--only", "backend,first,repeats,bulk,sequences,rate,load"])
+        .args(["--only", "backend,first,repeats,bulk,sequences,rate,load,hashing"])
         .arg("--record")
         .arg(page)
         .arg("--output")

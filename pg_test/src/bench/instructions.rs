@@ -12,10 +12,22 @@ use std::path::Path;
 const SHORT: i64 = 1_000;
 const LONG: i64 = 11_000;
 
+/// The contender whose ids are also counted in these layouts, each in a database of its own: counters of two layouts do
+/// not mix.
+const OURS: &str = "ours_cache_1";
+const LAYOUTS: [(&str, Measure); 2] = [
+    ("instagram", Measure::InstructionsOfInstagram),
+    ("postgres", Measure::InstructionsOfPostgres),
+];
+
 pub(super) fn run(_: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
     let mut server = server::builder().setting("shared_buffers", "32MB").start();
     for contender in contenders {
         drop(server::database_of(&server, contender));
+    }
+    for (layout, _) in LAYOUTS {
+        let copy = format!("CREATE DATABASE {} TEMPLATE {OURS}", database_of(layout));
+        server.connect().batch_execute(&copy).expect("a database without sessions can be copied");
     }
     server.stop(Shutdown::Fast);
     let of_the_loop = instructions_per_id(&server, SUPERUSER, empty_loop);
@@ -27,6 +39,17 @@ pub(super) fn run(_: &Plan, contenders: &[&'static Contender], findings: &mut Fi
         // One round: the next differs by a few in a thousand.
         findings.samples.add(0, contender.name, Measure::Instructions, instructions);
     }
+    let Some(ours) = contenders.iter().find(|contender| contender.name == OURS) else { return };
+    for (layout, measure) in LAYOUTS {
+        let take = |count| ours.take(count, layout);
+        let instructions = instructions_per_id(&server, &database_of(layout), take) - of_the_loop;
+        println!("      {OURS} in layout {layout}: {instructions:.0}");
+        findings.samples.add(0, OURS, measure, instructions);
+    }
+}
+
+fn database_of(layout: &str) -> String {
+    format!("of_{layout}")
 }
 
 fn instructions_per_id(stopped: &Cluster, database: &str, take: impl Fn(i64) -> String) -> f64 {

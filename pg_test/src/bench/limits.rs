@@ -1,5 +1,6 @@
 //! The limits that a run must meet, and whether it did.
 
+use crate::bench::samples::Measure::{AggregateSeconds, JoinSeconds};
 use crate::bench::samples::{Measure, Samples, Spread};
 
 /// The bound of a figure.
@@ -61,7 +62,7 @@ const ROUNDS: usize = 9;
 const ONE_COUNT: usize = 1;
 
 /// All limits of a run.
-pub const LIMITS: [Limit; 14] = [
+pub const LIMITS: [Limit; 25] = [
     Limit {
         title: "one backend: `snowflake_nextval` by core's `nextval`, both `CACHE 1`",
         over: (Measure::IdNs, "ours_cache_1"),
@@ -160,7 +161,63 @@ pub const LIMITS: [Limit; 14] = [
         bound: Bound::AtMost(0.0),
         rounds: ONE_COUNT,
     },
+    as_bigserial(
+        "HashAggregate of `postgres` by `bigserial`, 1 per ms",
+        AggregateSeconds,
+        "postgres_1",
+    ),
+    as_bigserial(
+        "HashAggregate of `postgres` by `bigserial`, 10 per ms",
+        AggregateSeconds,
+        "postgres_10",
+    ),
+    as_bigserial(
+        "HashAggregate of `postgres` by `bigserial`, 100 per ms",
+        AggregateSeconds,
+        "postgres_100",
+    ),
+    as_bigserial(
+        "HashAggregate of `postgres` by `bigserial`, 1,000 per ms",
+        AggregateSeconds,
+        "postgres_1000",
+    ),
+    as_bigserial(
+        "HashAggregate of `postgres` by `bigserial`, 100 per ms of 16 shards",
+        AggregateSeconds,
+        "postgres_100_16shards",
+    ),
+    as_bigserial("hash join of `postgres` by `bigserial`, 1 per ms", JoinSeconds, "postgres_1"),
+    as_bigserial("hash join of `postgres` by `bigserial`, 10 per ms", JoinSeconds, "postgres_10"),
+    as_bigserial("hash join of `postgres` by `bigserial`, 100 per ms", JoinSeconds, "postgres_100"),
+    as_bigserial(
+        "hash join of `postgres` by `bigserial`, 1,000 per ms",
+        JoinSeconds,
+        "postgres_1000",
+    ),
+    as_bigserial(
+        "hash join of `postgres` by `bigserial`, 100 per ms of 16 shards",
+        JoinSeconds,
+        "postgres_100_16shards",
+    ),
+    Limit {
+        title: "instructions of an id in layout `postgres` by `instagram`",
+        over: (Measure::InstructionsOfPostgres, "ours_cache_1"),
+        under: Some((Measure::InstructionsOfInstagram, "ours_cache_1")),
+        bound: Bound::AtMost(1.01),
+        rounds: ONE_COUNT,
+    },
 ];
+
+/// The limit of a hash table, relative to one of sequential numbers.
+const fn as_bigserial(title: &'static str, measure: Measure, case: &'static str) -> Limit {
+    Limit {
+        title,
+        over: (measure, case),
+        under: Some((measure, "bigserial")),
+        bound: Bound::AtMost(1.1),
+        rounds: ROUNDS,
+    }
+}
 
 /// Whether a limit uses this figure of this contender, by itself or in a ratio.
 pub fn is_judged(measure: Measure, contender: &str) -> bool {

@@ -7,7 +7,7 @@ use crate::bench::limits::{Bound, LIMITS, Limit, Verdict};
 use crate::bench::load::CLIENTS;
 use crate::bench::samples::{Measure, Samples, Spread};
 use crate::bench::sequences::COUNTS;
-use crate::bench::{Findings, Plan, chart, scaled, summary};
+use crate::bench::{Findings, Plan, chart, hashing, scaled, summary};
 use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::fs::write;
@@ -81,10 +81,21 @@ impl Report {
 
     /// A table of the contenders that have any of the measures; nothing if no contender has one.
     fn table(&self, f: &mut Formatter, title: &str, columns: &[Column]) -> fmt::Result {
+        let mut rows = vec![(LOOP, "the empty loop")];
+        rows.extend(self.contenders.iter().map(|contender| (contender.name, contender.title)));
+        self.table_of(f, title, rows, columns)
+    }
+
+    /// The same of what is named, each with its title.
+    fn table_of(
+        &self,
+        f: &mut Formatter,
+        title: &str,
+        mut rows: Vec<(&str, &str)>,
+        columns: &[Column],
+    ) -> fmt::Result {
         let cell =
             |&(_, measure, show): &Column, name| self.samples.spread(measure, name).map(show);
-        let mut rows: Vec<(&str, &str)> = vec![(LOOP, "the empty loop")];
-        rows.extend(self.contenders.iter().map(|contender| (contender.name, contender.title)));
         rows.retain(|(name, _)| columns.iter().any(|column| cell(column, name).is_some()));
         if rows.is_empty() {
             return Ok(());
@@ -166,6 +177,17 @@ impl Display for Report {
             &[
                 column("`instagram`, 1,024,000 per s", Measure::ShareOfInstagram, thousandths),
                 column("`twitter`, 4,096,000 per s", Measure::ShareOfTwitter, thousandths),
+            ],
+        )?;
+        self.table_of(
+            f,
+            &format!("Hash tables of {} ids", thousands(scaled(hashing::ROWS, self.scale))),
+            hashing::CASES.to_vec(),
+            &[
+                column("distinct hashes", Measure::DistinctHashes, whole),
+                column("HashAggregate, s", Measure::AggregateSeconds, with_quartiles_in_hundredths),
+                column("its memory, kB", Measure::AggregateKilobytes, whole),
+                column("hash join, s", Measure::JoinSeconds, with_quartiles_in_hundredths),
             ],
         )
     }
@@ -271,7 +293,7 @@ mod tests {
         assert!(report.is_met());
         let text = report.to_string();
         assert!(text.contains("| ≤ 0.9 | 0.800 | 0.800–0.800 | 9 | met |"), "{text}");
-        assert_eq!(text.matches("| not measured |").count(), 13, "{text}");
+        assert_eq!(text.matches("| not measured |").count(), 24, "{text}");
     }
 
     #[test]
@@ -280,7 +302,7 @@ mod tests {
         assert!(!report.is_met());
         let text = report.to_string();
         assert!(text.contains("| ≤ 0.9 | 0.800 | 0.800–0.800 | 9 | met |"), "{text}");
-        assert_eq!(text.matches("| **not measured** |").count(), 13, "{text}");
+        assert_eq!(text.matches("| **not measured** |").count(), 24, "{text}");
     }
 
     #[test]

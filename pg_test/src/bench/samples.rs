@@ -23,6 +23,10 @@ pub enum Measure {
     Repeats,
     /// Instructions per id, without the loop.
     Instructions,
+    /// The same in layout `instagram`.
+    InstructionsOfInstagram,
+    /// The same in layout `postgres`.
+    InstructionsOfPostgres,
     /// Transactions per second of this many clients, 100 ids each.
     TakingTps(u32),
     /// CPU microseconds of the server for each of these transactions, over all rounds.
@@ -43,6 +47,14 @@ pub enum Measure {
     ShareOfInstagram,
     /// The same for layout `twitter`.
     ShareOfTwitter,
+    /// Distinct hashes of many ids.
+    DistinctHashes,
+    /// Seconds of a HashAggregate that groups by them.
+    AggregateSeconds,
+    /// The most kilobytes of memory that it uses.
+    AggregateKilobytes,
+    /// Seconds of a hash join of them with themselves.
+    JoinSeconds,
 }
 
 /// The name in the CSV.
@@ -58,6 +70,8 @@ impl Display for Measure {
             Measure::WalBytes => write!(f, "wal_bytes_per_1000000_ids"),
             Measure::Repeats => write!(f, "repeats_in_1000000_ids"),
             Measure::Instructions => write!(f, "instructions_per_id"),
+            Measure::InstructionsOfInstagram => write!(f, "instructions_per_id_of_instagram"),
+            Measure::InstructionsOfPostgres => write!(f, "instructions_per_id_of_postgres"),
             Measure::TakingTps(clients) => write!(f, "tps_of_100_ids_{clients}_clients"),
             Measure::TakingCpuUs(clients) => write!(f, "cpu_us_of_100_ids_{clients}_clients"),
             Measure::InsertingTps(clients) => write!(f, "tps_of_an_insert_{clients}_clients"),
@@ -68,6 +82,10 @@ impl Display for Measure {
             Measure::InTurnNs(sequences) => write!(f, "ns_per_id_of_{sequences}_sequences"),
             Measure::ShareOfInstagram => write!(f, "share_of_the_limit_instagram"),
             Measure::ShareOfTwitter => write!(f, "share_of_the_limit_twitter"),
+            Measure::DistinctHashes => write!(f, "distinct_hashes"),
+            Measure::AggregateSeconds => write!(f, "hash_aggregate_s"),
+            Measure::AggregateKilobytes => write!(f, "hash_aggregate_kb"),
+            Measure::JoinSeconds => write!(f, "hash_join_s"),
         }
     }
 }
