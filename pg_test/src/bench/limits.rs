@@ -62,7 +62,7 @@ const ROUNDS: usize = 9;
 const ONE_COUNT: usize = 1;
 
 /// All limits of a run.
-pub const LIMITS: [Limit; 25] = [
+pub const LIMITS: [Limit; 26] = [
     Limit {
         title: "one backend: `snowflake_nextval` by core's `nextval`, both `CACHE 1`",
         over: (Measure::IdNs, "ours_cache_1"),
@@ -89,6 +89,13 @@ pub const LIMITS: [Limit; 25] = [
         over: (Measure::IdNs, "ours_batch"),
         under: Some((Measure::IdNs, "core_cache_64")),
         bound: Bound::AtMost(0.5),
+        rounds: ROUNDS,
+    },
+    Limit {
+        title: "the first id of a transaction: `snowflake_nextval` by core's `nextval`, both `CACHE 1`",
+        over: (Measure::FirstIdNs, "ours_cache_1"),
+        under: Some((Measure::FirstIdNs, "core_cache_1")),
+        bound: Bound::AtMost(1.0),
         rounds: ROUNDS,
     },
     Limit {
