@@ -1,4 +1,4 @@
--- What else PostgreSQL's hash of a bigint costs: the table under "What depends on the order of bits" in docs/hashing.md. It needs
+-- What else PostgreSQL's hash of a bigint costs: the second table under "What depends on the order of bits" in docs/hashing.md. It needs
 -- psql, an empty database and no extension:
 --
 --     createdb hashing && psql -X -f docs/hashing/elsewhere.sql hashing
@@ -81,6 +81,9 @@ SELECT format('INSERT INTO %1$s_parted SELECT id FROM %1$I', name),
     format('INSERT INTO results SELECT %1$L, ''rows of 16 hash partitions'', min(rows) || '' to '' || max(rows) '
         'FROM (SELECT count(*) AS rows FROM %1$s_parted GROUP BY tableoid) AS parts', name)
 FROM tables \gexec
+
+INSERT INTO results SELECT tablename, 'correlation', correlation::text
+FROM pg_stats WHERE attname = 'id' AND tablename IN (SELECT name FROM tables);
 
 \o
 SELECT what, name, figure FROM results ORDER BY what, name \crosstabview

@@ -36,6 +36,25 @@ fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
     });
 }
 
+/// The bench runs the other script.
+#[test]
+fn the_script_about_other_uses_of_the_hash_prints_a_figure_for_each() {
+    let cluster = Cluster::new();
+    cluster.empty_database("elsewhere");
+    let script = include_str!("../../docs/hashing/elsewhere.sql");
+    let printed = cluster.psql("elsewhere", &format!("\\set rows 3000\n{script}"));
+    for figure in [
+        "BRIN bloom",
+        "correlation",
+        "hash index",
+        "Memoize",
+        "NOT IN",
+        "rows of 16 hash partitions",
+    ] {
+        assert!(printed.contains(figure), "{figure}:\n{printed}");
+    }
+}
+
 #[test]
 fn code_quoted_from_a_program_is_in_the_program() {
     let mut parts = 0;
