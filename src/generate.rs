@@ -80,7 +80,7 @@ fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datu
     }
 }
 
-/// The slow path: the first id of a session, and every id that the fast path cannot return.
+/// The slow path: a session's first id from a sequence, and every id that the fast path cannot return.
 #[cold]
 fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 {
     let next_id = || {

@@ -42,8 +42,8 @@ pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Er
     })
 }
 
-/// The fast path: returns the next id, after the first of a session, from the session's cache or from the
-/// page, without opening the sequence. Returns `None`, with nothing fetched, if [`nextval()`] must be called
+/// The fast path: returns the next id, after the session's first from the sequence, from the session's cache
+/// or from the page, without opening the sequence. Returns `None`, with nothing fetched, if [`nextval()`] must be called
 /// instead.
 ///
 /// # Safety
@@ -51,7 +51,7 @@ pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Er
 /// the server passes over frames that hold nothing with a destructor. The callers' frames must not hold any
 /// either.
 pub unsafe fn nextval_fast(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> Option<i64> {
-    // SAFETY: neither reading the clock nor fetching from a page runs SQL.
+    // SAFETY: neither reading the clock, locking the sequence nor fetching from a page runs SQL.
     unsafe {
         seq_table::with_found_entry(relid, |elm| {
             let id = layout.id(nextval::nextval_fast(elm, layout)?, shard);

@@ -9,8 +9,8 @@ use pgrx::pg_sys;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The changes of rows that concern every sequence, and the transactions and subtransactions that ended in an
-/// abort. For roles, these are the syscaches that core's own cache of memberships watches (`initialize_acl()`).
+/// The changes of rows that concern every sequence, and the aborts of transactions and subtransactions. The rows
+/// are those of the syscaches that core's own cache of memberships watches (`initialize_acl()`).
 static EVERYWHERE: AtomicU64 = AtomicU64::new(1);
 
 /// The changes of relations in `pg_class`, which has the privileges on a sequence, its owner and its storage.

