@@ -128,30 +128,30 @@ static SEQHASHTAB: BackendLocal<SeqHashTab> = BackendLocal::new(SeqHashTab {
 
 impl SeqHashTab {
     fn find(&mut self, relid: pg_sys::Oid) -> Option<&mut SeqTableData> {
-        let index = match self.last_used_seq {
-            Some((last_used, index)) if last_used == relid => index,
-            _ => self.remember(relid, *self.indexes.get(&relid.to_u32())?),
-        };
+        let index = self.index_of(relid)?;
         self.entries.get_mut(index)
     }
 
     fn enter(&mut self, relid: pg_sys::Oid) -> &mut SeqTableData {
-        let index = match self.last_used_seq {
-            Some((last_used, index)) if last_used == relid => index,
-            _ => {
-                let index = *self.indexes.entry(relid.to_u32()).or_insert_with(|| {
-                    self.entries.push(SeqTableData { relid, ..SeqTableData::default() });
-                    self.entries.len() as u32 - 1
-                });
-                self.remember(relid, index)
-            }
-        };
+        let index = self.index_of(relid).unwrap_or_else(|| {
+            let index = self.entries.len();
+            self.entries.push(SeqTableData { relid, ..SeqTableData::default() });
+            self.indexes.insert(relid.to_u32(), index as u32);
+            self.last_used_seq = Some((relid, index));
+            index
+        });
         &mut self.entries[index]
     }
 
-    fn remember(&mut self, relid: pg_sys::Oid, index: u32) -> usize {
-        self.last_used_seq = Some((relid, index as usize));
-        index as usize
+    fn index_of(&mut self, relid: pg_sys::Oid) -> Option<usize> {
+        match self.last_used_seq {
+            Some((last_used, index)) if last_used == relid => Some(index),
+            _ => {
+                let index = *self.indexes.get(&relid.to_u32())? as usize;
+                self.last_used_seq = Some((relid, index));
+                Some(index)
+            }
+        }
     }
 }
 
