@@ -14,15 +14,18 @@ use postgres::Client;
 
 /// The id of that shard in the default layout; the first of its millisecond, like all others here.
 fn id_of_shard(shard: i64) -> i64 {
-    1_387_263_000 << 23 | shard << 10
+    classes::CLASSES[0].id_of_shard(shard)
 }
 
 /// Creates a table `NAME (KEY bigint PRIMARY KEY, REST)` with a local partition for every remainder.
 fn partition_by_shard(client: &mut Client, name: &str, columns: &str, key: &str, modulus: i32) {
+    partition_by_hash(client, name, columns, &format!("{key} snowflake_shard_ops"), modulus);
+}
+
+/// The same by a key with any operator class.
+fn partition_by_hash(client: &mut Client, name: &str, columns: &str, key: &str, modulus: i32) {
     client
-        .batch_execute(&format!(
-            "CREATE TABLE {name} ({columns}) PARTITION BY HASH ({key} snowflake_shard_ops)"
-        ))
+        .batch_execute(&format!("CREATE TABLE {name} ({columns}) PARTITION BY HASH ({key})"))
         .unwrap();
     for remainder in 0..modulus {
         client

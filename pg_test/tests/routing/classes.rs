@@ -1,6 +1,6 @@
 //! The operator classes: remainder = shard mod modulus, and nothing else in the database changes.
 
-use super::{id_of_shard, partition_by_shard};
+use super::{id_of_shard, partition_by_hash, partition_by_shard};
 use pg_snowflake_core::PRESETS;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{plan, printed, server};
@@ -293,19 +293,8 @@ fn a_restored_table_of_each_class_has_each_row_in_its_partition() {
     let mut client = source.connect();
     for class in CLASSES {
         let table = class.name.replace("snowflake_shard_ops", "posts");
-        let create = format!(
-            "CREATE TABLE {table} (shard int, id bigint PRIMARY KEY) PARTITION BY HASH (id {})",
-            class.name
-        );
-        client.batch_execute(&create).unwrap();
-        for remainder in 0..3 {
-            client
-                .batch_execute(&format!(
-                    "CREATE TABLE {table}_{remainder} PARTITION OF {table}
-                     FOR VALUES WITH (MODULUS 3, REMAINDER {remainder})"
-                ))
-                .unwrap();
-        }
+        let key = format!("id {}", class.name);
+        partition_by_hash(&mut client, &table, "shard int, id bigint PRIMARY KEY", &key, 3);
         client.batch_execute(&format!("INSERT INTO {table} {}", class.ids())).unwrap();
     }
 

@@ -1,7 +1,7 @@
 //! Plans: a statement that names an id touches only the partition of its shard.
 
 use super::classes::CLASSES;
-use super::{id_of_shard, posts_and_comments, posts_and_comments_of_each_shard};
+use super::{id_of_shard, partition_by_hash, posts_and_comments, posts_and_comments_of_each_shard};
 use pg_snowflake_servertest::ask::{plan, printed, server};
 use postgres::Client;
 
@@ -59,18 +59,14 @@ fn each_class_prunes_to_the_partition_of_the_shard() {
     let (_cluster, mut client) = server();
     for class in CLASSES {
         let name = class.name;
+        client.batch_execute("DROP TABLE IF EXISTS t; DEALLOCATE ALL").unwrap();
+        partition_by_hash(&mut client, "t", "id snowflake", &format!("id {name}"), 4);
         client
-            .batch_execute(&format!(
-                "DROP TABLE IF EXISTS t; DEALLOCATE ALL;
-                 CREATE TABLE t (id snowflake) PARTITION BY HASH (id {name});
-                 CREATE TABLE t_0 PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 0);
-                 CREATE TABLE t_1 PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 1);
-                 CREATE TABLE t_2 PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 2);
-                 CREATE TABLE t_3 PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 3);
-                 SET plan_cache_mode = force_generic_plan;
+            .batch_execute(
+                "SET plan_cache_mode = force_generic_plan;
                  PREPARE one (bigint) AS SELECT * FROM t WHERE id = $1;
-                 PREPARE of_integer (int) AS SELECT * FROM t WHERE id = $1"
-            ))
+                 PREPARE of_integer (int) AS SELECT * FROM t WHERE id = $1",
+            )
             .unwrap();
         let [five, six, nine] = [5, 6, 9].map(|shard| class.id_of_shard(shard));
         let integer = class.id_of_shard(7) - class.id_of_shard(0);
