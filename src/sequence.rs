@@ -43,8 +43,8 @@ pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Er
 }
 
 /// The fast path: returns the next id, after the session's first from the sequence, from the session's cache
-/// or from the page, without opening the sequence. Returns `None`, with nothing fetched, if [`nextval()`] must be called
-/// instead.
+/// or from the page, without opening the sequence. Returns `None`, with nothing fetched, if [`nextval()`] must
+/// be called instead.
 ///
 /// # Safety
 /// Called in a transaction on the backend's only thread, as SQL functions are. No guard is needed: an ERROR of

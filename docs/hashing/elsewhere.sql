@@ -1,5 +1,5 @@
--- What else PostgreSQL's hash of a bigint costs: the second table under "What depends on the order of bits" in docs/hashing.md. It needs
--- psql, an empty database and no extension:
+-- What else PostgreSQL's hash of a bigint costs: the second table under "What depends on the order of bits" in
+-- docs/hashing.md. It needs psql, an empty database and no extension:
 --
 --     createdb hashing && psql -X -f docs/hashing/elsewhere.sql hashing
 --
