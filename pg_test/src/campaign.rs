@@ -110,7 +110,7 @@ pub const FAULTS: [Fault; 12] = [
     },
     Fault {
         name: "upgrade",
-        title: "`pg_upgrade` to the next major version that is installed",
+        title: "`pg_upgrade` to a later major version",
         long: 3,
         short: 2,
         per_episode: 1,

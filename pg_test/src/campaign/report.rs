@@ -2,7 +2,7 @@
 
 use crate::campaign::run::{Outcome, Plan, Turn};
 use crate::campaign::{Fault, Tally};
-use crate::installation::left_out;
+use crate::installation::{self, left_out};
 use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::time::{Duration, Instant};
@@ -138,6 +138,14 @@ impl Report {
         )
     }
 
+    /// As in ", upgrades to PostgreSQL 19"; empty if no server is upgraded.
+    fn upgrades(&self) -> String {
+        let is_planned = self.rows.iter().any(|row| row.fault.name == "upgrade");
+        installation::next_bindir().filter(|_| is_planned).map_or_else(String::new, |bindir| {
+            format!(", upgrades to PostgreSQL {}", installation::major(bindir))
+        })
+    }
+
     fn total(&self) -> Tally {
         let mut total = Tally::default();
         self.rows.iter().for_each(|row| total += row.tally);
@@ -150,9 +158,10 @@ impl Display for Report {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         writeln!(
             f,
-            "Seed {}, {:.1} minutes.\n",
+            "Seed {}, {:.1} minutes{}.\n",
             self.seed,
-            self.started.elapsed().as_secs_f64() / 60.0
+            self.started.elapsed().as_secs_f64() / 60.0,
+            self.upgrades()
         )?;
         writeln!(
             f,

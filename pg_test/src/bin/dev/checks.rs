@@ -177,7 +177,11 @@ fn let_upgrade(test: &mut Command) -> Result {
         |major| Path::new(&format!("/usr/lib/postgresql/{major}/bin/postgres")).exists();
     let is_private =
         |major| installation.with_file_name(format!("postgresql-{major}")).join("version").exists();
-    if let Some(next) = next_major(major(), &supported, is_in_system, is_private) {
+    let next = match std::env::var("UPGRADE_TO") {
+        Err(_) => next_major(major(), &supported, is_in_system, is_private),
+        Ok(wanted) => Some(later_major(&wanted, major(), &supported)?),
+    };
+    if let Some(next) = next {
         step(&format!("building for PostgreSQL {next} too, to upgrade to"));
         let mut pg_config = String::new();
         let mut build = command("./dev");
@@ -187,6 +191,14 @@ fn let_upgrade(test: &mut Command) -> Result {
         test.env("PG_CONFIG_NEXT", pg_config);
     }
     Ok(())
+}
+
+/// The major to upgrade to that the caller chose.
+fn later_major(wanted: &str, major: u32, supported: &[u32]) -> Result<u32> {
+    let later: Vec<u32> = supported.iter().copied().filter(|&next| next > major).collect();
+    wanted.parse().ok().filter(|next| later.contains(next)).ok_or_else(|| {
+        format!("PostgreSQL {major} cannot be upgraded to {wanted}, only to {later:?}")
+    })
 }
 
 /// The lowest supported major above this one that is installed, in the system or privately, and has the same origin: a
@@ -349,7 +361,7 @@ fn makefile() -> Result {
 
 #[cfg(test)]
 mod tests {
-    use super::{next_major, reason_in};
+    use super::{later_major, next_major, reason_in};
 
     #[test]
     fn an_upgrade_goes_to_the_next_major_of_the_same_origin() {
@@ -369,6 +381,19 @@ mod tests {
         assert_eq!(next(16, &[18], &[16, 17, 18]), Some(17));
         assert_eq!(next(18, &[], &[15, 18]), None);
         assert_eq!(next(17, &[17, 20], &[17]), None, "20 is not supported");
+    }
+
+    #[test]
+    fn an_upgrade_goes_to_a_supported_later_major() {
+        let to = |wanted, major| later_major(wanted, major, &[19, 18, 17, 16, 15]);
+        assert_eq!(to("19", 16), Ok(19));
+        assert_eq!(
+            to("16", 16).unwrap_err(),
+            "PostgreSQL 16 cannot be upgraded to 16, only to [19, 18, 17]"
+        );
+        for (wanted, major) in [("15", 16), ("20", 16), ("", 16), ("19", 19)] {
+            assert!(to(wanted, major).is_err(), "{wanted} from {major}");
+        }
     }
 
     #[test]
