@@ -76,8 +76,9 @@ FROM ids ORDER BY place \gexec
 SET enable_hashagg = on;
 SET enable_sort = off;
 
--- Each round goes through all tables, so that what disturbs the machine disturbs all of them. Three statements for
--- each: the last also runs after a statement that was cancelled. The first two do nothing if an earlier round was cancelled.
+-- Each round goes through all tables, so that what disturbs the machine disturbs all of them, and begins with another one, so
+-- that none is always the first. Three statements for each: the last also runs after a statement that was cancelled. The
+-- first two do nothing if an earlier round was cancelled.
 \set ON_ERROR_STOP off
 SET statement_timeout = :'timeout';
 \o /dev/null
@@ -90,7 +91,7 @@ FROM generate_series(1, :rounds) AS round,
     ids,
     format('(SELECT coalesce(max(took), ''0'') < %L FROM timings WHERE name = %L AND query = %L)', :'timeout', name, label)
         AS in_time
-ORDER BY round, label, place \gexec
+ORDER BY round, label, (place + round) % (SELECT count(*) FROM ids) \gexec
 \o
 
 -- Memory and disk of the aggregate, in kB, unless it was cancelled.
