@@ -56,13 +56,13 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
         })
         .collect();
     let svg = std::fs::read_to_string(folder.path().join("results.svg")).unwrap();
+    assert!(svg.contains("pg_snowflake, CACHE 64"), "{svg}");
     for contender in ALL {
-        let title = contender.title.replace('`', "");
-        if page.contains(&format!("{} is not compared: ", contender.title)) {
+        let title = contender.title;
+        if page.contains(&format!("{title} is not compared: ")) {
             assert!(contender.needs.is_some(), "{title}");
             continue;
         }
-        assert!(svg.contains(&title), "{title}");
         let of_defaults = OF_DEFAULTS.iter().filter(|_| matches!(contender.ids, Ids::One(_)));
         for measure in OF_ALL.iter().chain(of_defaults) {
             assert!(measured.contains(&(measure, contender.name)), "{measure} of {title}:\n{csv}");

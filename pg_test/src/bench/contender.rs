@@ -9,8 +9,6 @@ pub struct Contender {
     pub name: &'static str,
     /// The name for people, in Markdown.
     pub title: &'static str,
-    /// In the chart: red, green and blue. Core's are greys, ours blues.
-    pub color: (u8, u8, u8),
     /// What not every server has.
     pub needs: Option<Need>,
     /// The statements that create the sequence `ids`, and what else is needed.

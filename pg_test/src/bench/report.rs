@@ -51,7 +51,7 @@ impl Report {
     pub fn write_into(&self, folder: &Path) {
         std::fs::create_dir_all(folder).expect("the folder can be made");
         write(folder.join("results.csv"), self.samples.to_csv()).expect("the file can be written");
-        write(folder.join("results.svg"), chart::draw(&self.contenders, &self.samples))
+        write(folder.join("results.svg"), chart::draw(&self.samples, self.scale))
             .expect("the file can be written");
     }
 

@@ -5,7 +5,6 @@ use crate::bench::contender::{Contender, Ids};
 pub const CONTENDER: Contender = Contender {
     name: "copied_plpgsql",
     title: "the PL/pgSQL original",
-    color: (214, 39, 40),
     needs: None,
     setup: &[FUNCTION, "CREATE SEQUENCE ids"],
     id_type: "bigint",

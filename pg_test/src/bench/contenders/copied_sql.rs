@@ -5,7 +5,6 @@ use crate::bench::contender::{Contender, Ids};
 pub const CONTENDER: Contender = Contender {
     name: "copied_sql",
     title: "its formula in plain SQL",
-    color: (255, 127, 14),
     needs: None,
     setup: &[FUNCTION, "CREATE SEQUENCE ids"],
     id_type: "bigint",

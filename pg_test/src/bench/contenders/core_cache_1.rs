@@ -5,7 +5,6 @@ use crate::bench::contender::{Contender, Ids};
 pub const CONTENDER: Contender = Contender {
     name: "core_cache_1",
     title: "core `nextval`, `CACHE 1`",
-    color: (90, 90, 90),
     needs: None,
     setup: &["CREATE SEQUENCE ids"],
     id_type: "bigint",

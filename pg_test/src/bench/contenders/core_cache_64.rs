@@ -5,7 +5,6 @@ use crate::bench::contender::{Contender, Ids};
 pub const CONTENDER: Contender = Contender {
     name: "core_cache_64",
     title: "core `nextval`, `CACHE 64`",
-    color: (170, 170, 170),
     needs: None,
     setup: &["CREATE SEQUENCE ids CACHE 64"],
     id_type: "bigint",

@@ -5,7 +5,6 @@ use crate::bench::contender::{Contender, Ids};
 pub const CONTENDER: Contender = Contender {
     name: "ours_batch",
     title: "`snowflake_nextvals`",
-    color: (0, 60, 130),
     needs: None,
     setup: &["CREATE EXTENSION pg_snowflake", "CREATE SEQUENCE ids"],
     id_type: "bigint",

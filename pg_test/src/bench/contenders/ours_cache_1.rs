@@ -5,7 +5,6 @@ use crate::bench::contender::{Contender, Ids};
 pub const CONTENDER: Contender = Contender {
     name: "ours_cache_1",
     title: "`snowflake_nextval`, `CACHE 1`",
-    color: (31, 119, 180),
     needs: None,
     setup: &["CREATE EXTENSION pg_snowflake", "CREATE SEQUENCE ids"],
     id_type: "bigint",

@@ -5,7 +5,6 @@ use crate::bench::contender::{Contender, Ids};
 pub const CONTENDER: Contender = Contender {
     name: "ours_cache_64",
     title: "`snowflake_nextval`, `CACHE 64`",
-    color: (23, 190, 207),
     needs: None,
     setup: &["CREATE EXTENSION pg_snowflake", "CREATE SEQUENCE ids CACHE 64"],
     id_type: "bigint",

@@ -5,7 +5,6 @@ use crate::bench::contender::{Contender, Ids, Need};
 pub const CONTENDER: Contender = Contender {
     name: "pgedge",
     title: "pgEdge's `snowflake.nextval`",
-    color: (44, 160, 44),
     needs: Some(Need {
         query: "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'snowflake')",
         what: "its library was not found in this PostgreSQL",

@@ -5,7 +5,6 @@ use crate::bench::contender::{Contender, Ids};
 pub const CONTENDER: Contender = Contender {
     name: "uuid_v4",
     title: "`gen_random_uuid()`",
-    color: (148, 103, 189),
     needs: None,
     setup: &[],
     id_type: "uuid",

@@ -5,7 +5,6 @@ use crate::bench::contender::{Contender, Ids, Need};
 pub const CONTENDER: Contender = Contender {
     name: "uuid_v7",
     title: "`uuidv7()`",
-    color: (227, 119, 194),
     needs: Some(Need {
         query: "SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'uuidv7')",
         what: "this major version has none; 18 is the first that does",
