@@ -173,7 +173,10 @@ missing_packages() {
             have javac || say "default-jdk-headless: compiles and runs those of Java"
             ;;
         fuzz) have c++ || say "g++: compiles the fuzzer's engine" ;;
-        bench) have valgrind || say "valgrind: counts instructions" ;;
+        bench)
+            have valgrind || say "valgrind: counts instructions"
+            have make || say "make: builds pgEdge's extension"
+            ;;
         valgrind) have valgrind || say "valgrind: checks a server's memory" ;;
         package) have dpkg-shlibdeps || say "dpkg-dev: finds what the package depends on" ;;
         # An ordinary user's PATH may lack this folder.

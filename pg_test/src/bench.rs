@@ -13,6 +13,7 @@ pub mod hashing;
 mod instructions;
 pub mod limits;
 mod load;
+pub mod pgedge;
 mod rate;
 mod repeats;
 mod report;
@@ -40,6 +41,8 @@ pub struct Plan {
     pub clients: Vec<u32>,
     /// The size of everything: 1 as in the documentation, 0.1 for a tenth of it.
     pub scale: f64,
+    /// What is already known to be left out, and why.
+    pub notes: Vec<String>,
 }
 
 impl Plan {
@@ -108,6 +111,7 @@ impl Findings {
 pub fn run(plan: &Plan) -> Report {
     let started = Instant::now();
     let mut findings = Findings::default();
+    plan.notes.iter().for_each(|note| findings.note(note.clone()));
     let contenders = server::available(&mut findings);
     for part in &plan.parts {
         println!("==> {}", part.what);
@@ -147,7 +151,13 @@ mod tests {
     use super::{CLIENTS, PARTS, Plan, turns};
 
     fn full() -> Plan {
-        Plan { parts: PARTS.iter().collect(), rounds: 9, clients: CLIENTS.to_vec(), scale: 1.0 }
+        Plan {
+            parts: PARTS.iter().collect(),
+            rounds: 9,
+            clients: CLIENTS.to_vec(),
+            scale: 1.0,
+            notes: Vec::new(),
+        }
     }
 
     #[test]

@@ -138,9 +138,34 @@ fn server_user() -> Option<&'static User> {
     .as_ref()
 }
 
+/// Copies the installation to a new folder, and returns the `pg_config` of the copy.
+///
+/// # Panics
+/// If it cannot be copied, or is not in the folder that `INSTALLATION` names.
+pub fn copy(to: &Path) -> PathBuf {
+    let from = std::env::var_os("INSTALLATION").expect("INSTALLATION names the folder to copy");
+    let bindir = pg_config("--bindir");
+    let below = bindir.strip_prefix(&from).expect("INSTALLATION contains the servers' programs");
+    run(Command::new("cp").arg("-a").arg(&from).arg(to), b"");
+    to.join(below).join("pg_config")
+}
+
+/// The same, and has this program use the copy from then on.
+///
+/// # Panics
+/// Also if the installation is in use already.
+pub fn use_copy(to: &Path) -> PathBuf {
+    assert!(BINDIR.get().is_none(), "the installation is in use");
+    COPY.get_or_init(|| copy(to)).clone()
+}
+
+/// The `pg_config` of the copy that [`use_copy`] made.
+static COPY: OnceLock<PathBuf> = OnceLock::new();
+
+static BINDIR: OnceLock<PathBuf> = OnceLock::new();
+
 /// The folder of the installation's programs.
 pub fn bindir() -> &'static Path {
-    static BINDIR: OnceLock<PathBuf> = OnceLock::new();
     BINDIR.get_or_init(|| pg_config("--bindir"))
 }
 
@@ -176,8 +201,9 @@ pub fn left_out(what: &str, need: &str) {
 
 /// A folder of the installation, by the option of `pg_config` that prints it.
 pub fn pg_config(option: &str) -> PathBuf {
-    let pg_config = std::env::var_os("PG_CONFIG")
-        .expect("PG_CONFIG names the pg_config of an installation that has the extension");
+    let pg_config = COPY.get().map(OsString::from).or_else(|| std::env::var_os("PG_CONFIG"));
+    let pg_config =
+        pg_config.expect("PG_CONFIG names the pg_config of an installation that has the extension");
     ask_pg_config(pg_config, option)
 }
 

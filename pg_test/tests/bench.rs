@@ -4,8 +4,9 @@
 use pg_snowflake_servertest::bench::contender::Ids;
 use pg_snowflake_servertest::bench::contenders::ALL;
 use pg_snowflake_servertest::bench::hashing::CASES;
+use pg_snowflake_servertest::installation;
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The measures of every contender.
@@ -31,7 +32,8 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
     let page = folder.path().join("page.md");
     std::fs::write(&page, "above\n<!-- summary: begin -->\n<!-- summary: end -->\n<!-- bench: begin -->\n<!-- bench: end -->\nbelow\n").unwrap();
 
-    let output = bench(&page, folder.path());
+    let parts = "backend,first,repeats,bulk,sequences,rate,load,hashing";
+    let output = bench(folder.path(), &["--only", parts, "--record", page.to_str().unwrap()]);
 
     let printed = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
@@ -84,14 +86,110 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
     }
 }
 
-fn bench(page: &Path, folder: &Path) -> Output {
+#[test]
+fn pgedges_extension_is_built_for_one_run_and_its_version_is_printed() {
+    if !has_make("comparing pgEdge's extension in the bench") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let tarball = tarball_of_pgedge(folder.path(), "");
+
+    let said = bench_repeats(folder.path(), Some(&tarball));
+
+    assert!(said.contains("pgEdge's `snowflake.nextval` is that of version 0.0.1.\n"), "{said}");
+    assert!(csv_in(folder.path()).contains("\nrepeats_in_1000000_ids,pgedge,0,0\n"), "{said}");
+
+    // Nothing of it is left in the installation that the tests use.
+    let said = bench_repeats(folder.path(), None);
+    assert!(said.contains("pgEdge's `snowflake.nextval` is not compared: "), "{said}");
+    assert!(!csv_in(folder.path()).contains("pgedge"), "{said}");
+}
+
+#[test]
+fn a_pgedge_that_does_not_build_is_left_out_with_its_error() {
+    if !has_make("leaving out an extension of pgEdge that does not build") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let tarball = tarball_of_pgedge(folder.path(), "$(error this server is too new)\n");
+
+    let said = bench_repeats(folder.path(), Some(&tarball));
+
+    let major = installation::major(installation::bindir());
+    let note = format!("pgEdge's extension does not build for PostgreSQL {major}: Makefile:");
+    assert!(said.contains(&note) && said.contains("this server is too new"), "{said}");
+    assert!(said.contains("pgEdge's `snowflake.nextval` is not compared: "), "{said}");
+    assert!(!csv_in(folder.path()).contains("pgedge"), "{said}");
+}
+
+#[test]
+fn a_tarball_that_cannot_be_read_stops_the_bench() {
+    let folder = tempfile::tempdir().unwrap();
+    let tarball = folder.path().join("nothing.tar.xz");
+    let output =
+        bench(folder.path(), &["--only", "repeats", "--pgedge", tarball.to_str().unwrap()]);
+    assert!(!output.status.success());
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("nothing.tar.xz"), "{errors}");
+}
+
+fn bench(folder: &Path, options: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bench"))
         .args(["--rounds", "1", "--scale", "0.001", "--clients", "2,8", "--revision", "v0"])
-        .args(["--only", "backend,first,repeats,bulk,sequences,rate,load,hashing"])
-        .arg("--record")
-        .arg(page)
         .arg("--output")
         .arg(folder)
+        .args(options)
         .output()
         .unwrap()
+}
+
+/// What the shortest part prints.
+fn bench_repeats(folder: &Path, pgedge: Option<&Path>) -> String {
+    let mut options = vec!["--only", "repeats"];
+    options.extend(pgedge.into_iter().flat_map(|tarball| ["--pgedge", tarball.to_str().unwrap()]));
+    let output = bench(folder, &options);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn csv_in(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("results.csv")).unwrap()
+}
+
+/// An extension of pgEdge's name and function, in SQL, with that in its Makefile.
+fn tarball_of_pgedge(folder: &Path, in_makefile: &str) -> PathBuf {
+    let source = folder.join("pgedge-snowflake");
+    std::fs::create_dir(&source).unwrap();
+    let makefile = format!(
+        "EXTENSION = snowflake\nDATA = snowflake--0.0.1.sql\n{in_makefile}\
+         PGXS := $(shell $(PG_CONFIG) --pgxs)\ninclude $(PGXS)\n"
+    );
+    let files = [
+        ("Makefile", makefile.as_str()),
+        (
+            "snowflake.control",
+            "default_version = '0.0.1'\nrelocatable = false\nschema = snowflake\n",
+        ),
+        (
+            "snowflake--0.0.1.sql",
+            "CREATE FUNCTION nextval(regclass) RETURNS bigint AS 'nextval_oid' LANGUAGE internal STRICT;\n",
+        ),
+    ];
+    for (name, text) in files {
+        std::fs::write(source.join(name), text).unwrap();
+    }
+    let tarball = folder.join("pgedge-snowflake.tar");
+    let mut tar = Command::new("tar");
+    tar.arg("-c").arg("-f").arg(&tarball).arg("-C").arg(folder).arg("pgedge-snowflake");
+    installation::run(&mut tar, b"");
+    tarball
+}
+
+/// Whether the machine can build an extension in C. If not, reports that `what` is left out.
+fn has_make(what: &str) -> bool {
+    let has = Command::new("make").arg("--version").output().is_ok();
+    if !has {
+        installation::left_out(what, "make");
+    }
+    has
 }

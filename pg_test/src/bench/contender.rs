@@ -24,7 +24,7 @@ pub struct Contender {
 /// What not every server has.
 #[derive(Debug)]
 pub struct Need {
-    /// A query that returns true if the server has it.
+    /// A query that returns a row if the server has it: its version, or NULL if that is the server's.
     pub query: &'static str,
     /// Why the contender is not compared if the server lacks it.
     pub what: &'static str,
@@ -134,10 +134,13 @@ impl Contender {
         matches!(self.ids, Ids::One(_))
     }
 
-    /// The reason if it cannot be compared on this server.
-    pub fn is_missing(&self, client: &mut Client) -> Option<&'static str> {
-        let need = self.needs.as_ref()?;
-        let has: bool = client.query_one(need.query, &[]).expect("the catalog can be read").get(0);
-        (!has).then_some(need.what)
+    /// Its version, if the server has it and says it.
+    ///
+    /// # Errors
+    /// The reason why it cannot be compared on this server.
+    pub fn version(&self, client: &mut Client) -> Result<Option<String>, &'static str> {
+        let Some(need) = &self.needs else { return Ok(None) };
+        let row = client.query_opt(need.query, &[]).expect("the catalog can be read");
+        row.map(|row| row.get(0)).ok_or(need.what)
     }
 }

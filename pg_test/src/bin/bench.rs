@@ -1,7 +1,7 @@
 //! The cost of an id, here and elsewhere. `./dev bench` builds what it needs and runs it.
 
 use clap::Parser;
-use pg_snowflake_servertest::bench::{CLIENTS, PARTS, Part, Plan, run};
+use pg_snowflake_servertest::bench::{CLIENTS, PARTS, Part, Plan, pgedge, run};
 use pg_snowflake_servertest::record::{circumstances, record};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,6 +22,9 @@ struct Options {
     /// The numbers of clients of the loads.
     #[arg(long, value_delimiter = ',', default_values_t = CLIENTS, value_parser = clap::value_parser!(u32).range(1..=64))]
     clients: Vec<u32>,
+    /// pgEdge's `snowflake` as a tarball of its source. It is built for this run alone, and compared.
+    #[arg(long)]
+    pgedge: Option<PathBuf>,
     /// The folder for all measurements and the chart.
     #[arg(long)]
     output: Option<PathBuf>,
@@ -48,12 +51,21 @@ fn part(name: &str) -> Result<&'static Part, String> {
 }
 
 fn main() -> ExitCode {
-    let Options { rounds, scale, mut only, clients, output, record: page, revision } =
+    let Options { rounds, scale, mut only, clients, pgedge, output, record: page, revision } =
         Options::parse();
     if only.is_empty() {
         only.extend(&PARTS);
     }
-    let report = run(&Plan { parts: only, rounds: rounds.into(), clients, scale });
+    // The first is the folder of the servers' installation.
+    let (_folder, notes) = match pgedge.map(|tarball| pgedge::build(&tarball)).transpose() {
+        Ok(built) => built.unzip(),
+        Err(error) => {
+            eprintln!("bench: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let notes = notes.flatten().into_iter().collect();
+    let report = run(&Plan { parts: only, rounds: rounds.into(), clients, scale, notes });
     println!("\n{report}");
     if let Some(folder) = output {
         report.write_into(&folder);

@@ -1,4 +1,4 @@
-//! pgEdge's extension, if its library is installed in the server. [`super::super::server`] sets the node that it needs.
+//! pgEdge's extension, which [`super::super::pgedge`] builds. [`super::super::server`] sets the node that it needs.
 
 use crate::bench::contender::{Contender, Ids, Need};
 
@@ -6,8 +6,8 @@ pub const CONTENDER: Contender = Contender {
     name: "pgedge",
     title: "pgEdge's `snowflake.nextval`",
     needs: Some(Need {
-        query: "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'snowflake')",
-        what: "its library was not found in this PostgreSQL",
+        query: "SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'",
+        what: "this PostgreSQL lacks the extension `snowflake`, which `--pgedge FILE` builds",
     }),
     setup: &["CREATE EXTENSION snowflake", "CREATE SEQUENCE ids"],
     id_type: "bigint",

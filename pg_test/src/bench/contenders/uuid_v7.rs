@@ -6,7 +6,7 @@ pub const CONTENDER: Contender = Contender {
     name: "uuid_v7",
     title: "`uuidv7()`",
     needs: Some(Need {
-        query: "SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'uuidv7')",
+        query: "SELECT NULL::text FROM pg_proc WHERE oid = to_regprocedure('uuidv7()')",
         what: "this major version has none; 18 is the first that does",
     }),
     setup: &[],

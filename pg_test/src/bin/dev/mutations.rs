@@ -2,9 +2,10 @@
 //! campaign.
 
 use crate::tools::{
-    Result, about, cargo, cargo_pgrx, command, copy_installation, execute, execute_logged, output,
-    run_folder, target, top,
+    Result, about, cargo, cargo_pgrx, command, execute, execute_logged, output, run_folder, target,
+    top,
 };
+use pg_snowflake_servertest::installation;
 use pg_snowflake_servertest::output::{say, step};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -90,7 +91,7 @@ fn build(patch: &Path) -> Result<PathBuf> {
             .arg(&tree),
     )?;
     execute(command("git").arg("-C").arg(&tree).arg("apply").arg(patch))?;
-    let pg_config = copy_installation(&copy)?;
+    let pg_config = installation::copy(&copy);
     let mut install = cargo_pgrx(&["install", "--release", "--pg-config"])?;
     install.arg(&pg_config).current_dir(&tree);
     output(install.env("CARGO_TARGET_DIR", target().join("pg_snowflake-mutations")))?;

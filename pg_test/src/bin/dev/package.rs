@@ -1,8 +1,8 @@
 //! Packages for users: a Debian package, and a tarball for other servers.
 
 use crate::tools::{
-    Result, about, cargo_pgrx, command, copy_installation, execute, major, output, pg_config,
-    run_folder, server_version, target, top,
+    Result, about, cargo_pgrx, command, execute, major, output, pg_config, run_folder,
+    server_version, target, top,
 };
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
@@ -139,7 +139,7 @@ pub fn try_tarball(folder: &Path) -> Result {
     let package = Package::of_this_tree()?;
     files(folder)?;
     step(&format!("testing the tarball on {}", server_version()?));
-    let pg_config = copy_installation(&run_folder().join("installation"))?;
+    let pg_config = installation::copy(&run_folder().join("installation"));
     let ask = |option| -> Result<PathBuf> {
         Ok(PathBuf::from(output(command(&pg_config).arg(option))?.trim_end()))
     };

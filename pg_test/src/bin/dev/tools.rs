@@ -67,16 +67,6 @@ pub fn pg_config() -> PathBuf {
     installation::bindir().join("pg_config")
 }
 
-/// Copies the installation under test to a new folder, and returns the `pg_config` of the copy.
-pub fn copy_installation(to: &Path) -> Result<PathBuf> {
-    let from = PathBuf::from(tool("INSTALLATION")?);
-    let below = installation::bindir().strip_prefix(&from);
-    let below =
-        below.map_err(|_| format!("the servers' programs are not in {}", from.display()))?;
-    execute(command("cp").arg("-a").arg(&from).arg(to))?;
-    Ok(to.join(below).join("pg_config"))
-}
-
 /// Runs a command, which writes to our output.
 pub fn execute(command: &mut Command) -> Result {
     refuse_if_interrupted()?;
