@@ -1,7 +1,6 @@
 //! The program of `./dev bench`, at sizes too small for meaningful figures. Counting instructions is a separate test,
 //! among those that need valgrind.
 
-use pg_snowflake_servertest::bench::contender::Ids;
 use pg_snowflake_servertest::bench::contenders::ALL;
 use pg_snowflake_servertest::bench::hashing::CASES;
 use pg_snowflake_servertest::installation;
@@ -9,8 +8,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The measures of every contender.
-const OF_ALL: [&str; 10] = [
+/// The measures of every contender that is called.
+const OF_CALLED: [&str; 10] = [
     "ns_per_id_with_loop",
     "ns_per_id",
     "ns_per_transaction_with_loop",
@@ -23,8 +22,13 @@ const OF_ALL: [&str; 10] = [
     "tps_of_100_ids_8_clients",
 ];
 
-/// The measures of contenders that can be a column's default.
-const OF_DEFAULTS: [&str; 2] = ["tps_of_an_insert_2_clients", "tps_of_an_insert_8_clients"];
+/// The measures of every contender that supplies the id of a single row.
+const OF_INSERTS: [&str; 4] = [
+    "tps_of_an_insert_2_clients",
+    "tps_of_an_insert_8_clients",
+    "tps_of_an_insert_async_2_clients",
+    "tps_of_an_insert_async_8_clients",
+];
 
 #[test]
 fn the_bench_measures_all_contenders_and_writes_its_results() {
@@ -49,7 +53,7 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
     assert!(above.starts_with("above\n") && below.ends_with("\nbelow\n"), "{page}");
     assert_eq!(page.contains("**not met**"), misses);
 
-    let csv = std::fs::read_to_string(folder.path().join("results.csv")).unwrap();
+    let csv = csv_in(folder.path());
     let measured: HashSet<(&str, &str)> = csv
         .lines()
         .filter_map(|line| {
@@ -65,15 +69,20 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
             assert!(contender.needs.is_some(), "{title}");
             continue;
         }
-        let of_defaults = OF_DEFAULTS.iter().filter(|_| matches!(contender.ids, Ids::One(_)));
-        for measure in OF_ALL.iter().chain(of_defaults) {
+        let of_called = OF_CALLED.iter().filter(|_| contender.take_one().is_some());
+        let of_inserts = OF_INSERTS.iter().filter(|_| contender.fills_single_rows());
+        for measure in of_called.chain(of_inserts) {
             assert!(measured.contains(&(measure, contender.name)), "{measure} of {title}:\n{csv}");
         }
     }
-    for measure in ["bulk_insert_s", "primary_key_bytes", "ns_per_id_of_10_sequences"] {
-        for name in ["core_cache_1", "ours_cache_1"] {
+    for name in ["core_identity", "core_cache_1", "ours_cache_1"] {
+        for measure in ["bulk_insert_s", "primary_key_bytes"] {
             assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
         }
+    }
+    for name in ["core_cache_1", "ours_cache_1"] {
+        let measure = "ns_per_id_of_10_sequences";
+        assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
     }
     for measure in ["share_of_the_limit_instagram", "share_of_the_limit_twitter"] {
         assert!(measured.contains(&(measure, "ours_batch")), "{measure}:\n{csv}");

@@ -36,9 +36,9 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
     let server = server::builder().start();
     let ids = plan.scaled(IDS);
     let the_loop = Backend::new(LOOP, server.connect_to(SUPERUSER, SUPERUSER), &empty_loop(ids));
-    let takers = contenders.iter().map(|contender| {
-        let client = server::database_of(&server, contender);
-        Backend::new(contender.name, client, &contender.take(ids, ROOMY))
+    let takers = contenders.iter().filter_map(|contender| {
+        let take = contender.take(ids, ROOMY)?;
+        Some(Backend::new(contender.name, server::database_of(&server, contender), &take))
     });
     let mut backends: Vec<Backend> = std::iter::once(the_loop).chain(takers).collect();
     // The first run is not recorded: it fills the caches.

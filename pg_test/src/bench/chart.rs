@@ -34,6 +34,7 @@ type Drawn = Result<(), Box<dyn Error>>;
 type Name = (&'static str, &'static str);
 
 const CORE: Name = ("core_cache_1", "bigserial");
+const IDENTITY: Name = ("core_identity", "identity");
 const PGEDGE: Name = ("pgedge", "pgEdge snowflake");
 const PLPGSQL: Name = ("copied_plpgsql", "PL/pgSQL function");
 const UUID_7: Name = ("uuid_v7", "UUID version 7");
@@ -64,7 +65,7 @@ const PANELS: [Panel; 4] = [
         title: "A row of a large INSERT",
         unit: "microseconds, less is better",
         measure: Measure::BulkSeconds,
-        names: &[PG_SNOWFLAKE, CORE, PGEDGE, UUID_7, UUID_4, PLPGSQL],
+        names: &[PG_SNOWFLAKE, CORE, IDENTITY, PGEDGE, UUID_7, UUID_4, PLPGSQL],
         convert: |seconds, rows| seconds / rows * 1e6,
         show: |microseconds| format!("{microseconds:.2}"),
     },
@@ -72,7 +73,7 @@ const PANELS: [Panel; 4] = [
         title: "A row in the primary key",
         unit: "bytes, less is better",
         measure: Measure::KeyBytes,
-        names: &[PG_SNOWFLAKE, CORE, PGEDGE, UUID_7, UUID_4],
+        names: &[PG_SNOWFLAKE, CORE, IDENTITY, PGEDGE, UUID_7, UUID_4],
         convert: |bytes, rows| bytes / rows,
         show: |bytes| format!("{bytes:.1}"),
     },

@@ -37,6 +37,8 @@ pub enum Ids {
     One(fn(&str, &str) -> String),
     /// Many per call: the same for a sequence, a count and a layout.
     Many(fn(&str, i64, &str) -> String),
+    /// To a column that is declared so, in an INSERT. No call returns them.
+    Column(&'static str),
 }
 
 /// The sequence that `setup` creates, as an expression.
@@ -44,6 +46,9 @@ const SEQUENCE: &str = "'ids'";
 
 /// 262,144 ids in a millisecond: a layout in which no call waits for the clock.
 pub const ROOMY: &str = "time:41 shard:4 seq:18 epoch:2024-01-01 unit:1ms";
+
+/// One row, whose id the table supplies.
+pub const INSERT: &str = "INSERT INTO posts (body) VALUES ('a post')";
 
 /// The cost that every contender includes: the loop around its calls.
 pub fn empty_loop(count: i64) -> String {
@@ -58,66 +63,63 @@ pub fn in_transactions(count: i64, expression: &str) -> String {
 }
 
 impl Contender {
-    /// The expression that returns one id.
-    pub fn take_one(&self) -> String {
+    /// The expression that returns one id; `None` if no call returns ids.
+    pub fn take_one(&self) -> Option<String> {
         match self.ids {
-            Ids::One(id) => id(SEQUENCE, ROOMY),
-            Ids::Many(ids) => ids(SEQUENCE, 1, ROOMY),
+            Ids::One(id) => Some(id(SEQUENCE, ROOMY)),
+            Ids::Many(ids) => Some(ids(SEQUENCE, 1, ROOMY)),
+            Ids::Column(_) => None,
         }
     }
 
-    /// A statement that takes this many ids and returns their number.
-    pub fn take(&self, count: i64, layout: &str) -> String {
+    /// A statement that takes this many ids and returns their number; `None` if no call returns ids.
+    pub fn take(&self, count: i64, layout: &str) -> Option<String> {
         match self.ids {
             // In a sub-select the series streams; in FROM it would fill a tuplestore before the first id.
-            Ids::One(id) => format!(
+            Ids::One(id) => Some(format!(
                 "SELECT count({}) FROM (SELECT generate_series(1, {count})) AS series",
                 id(SEQUENCE, layout)
-            ),
-            Ids::Many(ids) => {
-                format!(
-                    "SELECT count(id) FROM (SELECT {} AS id) AS ids",
-                    ids(SEQUENCE, count, layout)
-                )
-            }
+            )),
+            Ids::Many(ids) => Some(format!(
+                "SELECT count(id) FROM (SELECT {} AS id) AS ids",
+                ids(SEQUENCE, count, layout)
+            )),
+            Ids::Column(_) => None,
         }
     }
 
-    /// A query that returns this many ids.
-    pub fn series(&self, count: i64) -> String {
+    /// A query that returns this many ids; `None` if no call returns ids.
+    pub fn series(&self, count: i64) -> Option<String> {
         match self.ids {
-            Ids::One(id) => format!(
+            Ids::One(id) => Some(format!(
                 "SELECT {} AS id FROM (SELECT generate_series(1, {count})) AS series",
                 id(SEQUENCE, ROOMY)
-            ),
-            Ids::Many(ids) => format!("SELECT {} AS id", ids(SEQUENCE, count, ROOMY)),
+            )),
+            Ids::Many(ids) => Some(format!("SELECT {} AS id", ids(SEQUENCE, count, ROOMY))),
+            Ids::Column(_) => None,
         }
     }
 
-    /// The table `posts`, whose key defaults to the contender's ids if a call returns one.
+    /// The table `posts`, whose key gets the contender's ids unless a call returns many.
     pub fn create_table(&self) -> String {
-        let default = match self.ids {
+        let ids = match self.ids {
             Ids::One(id) => format!("DEFAULT {}", id(SEQUENCE, ROOMY)),
             Ids::Many(_) => String::new(),
+            Ids::Column(declared) => declared.to_owned(),
         };
-        format!(
-            "CREATE TABLE posts (id {} PRIMARY KEY {default}, body text NOT NULL)",
-            self.id_type
-        )
+        format!("CREATE TABLE posts (id {} PRIMARY KEY {ids}, body text NOT NULL)", self.id_type)
     }
 
     /// A statement that inserts this many rows into `posts`.
     pub fn insert(&self, count: i64) -> String {
         match self.ids {
-            Ids::One(_) => {
+            Ids::One(_) | Ids::Column(_) => {
                 format!("INSERT INTO posts (body) SELECT 'a post' FROM generate_series(1, {count})")
             }
-            Ids::Many(_) => {
-                format!(
-                    "INSERT INTO posts (id, body) SELECT id, 'a post' FROM ({}) AS ids",
-                    self.series(count)
-                )
-            }
+            Ids::Many(ids) => format!(
+                "INSERT INTO posts (id, body) SELECT id, 'a post' FROM (SELECT {} AS id) AS ids",
+                ids(SEQUENCE, count, ROOMY)
+            ),
         }
     }
 
@@ -125,13 +127,13 @@ impl Contender {
     pub fn take_in_turn(&self, turns: &str) -> Option<String> {
         match self.ids {
             Ids::One(id) => Some(format!("SELECT count({}) FROM {turns}", id("sequence", ROOMY))),
-            Ids::Many(_) => None,
+            Ids::Many(_) | Ids::Column(_) => None,
         }
     }
 
-    /// Whether single inserts get their ids from it by default.
-    pub fn is_a_default(&self) -> bool {
-        matches!(self.ids, Ids::One(_))
+    /// Whether [`INSERT`] gets its id from it.
+    pub fn fills_single_rows(&self) -> bool {
+        !matches!(self.ids, Ids::Many(_))
     }
 
     /// Its version, if the server has it and says it.

@@ -4,6 +4,7 @@ pub mod copied_plpgsql;
 pub mod copied_sql;
 mod core_cache_1;
 mod core_cache_64;
+mod core_identity;
 mod ours_batch;
 mod ours_cache_1;
 mod ours_cache_64;
@@ -13,10 +14,13 @@ mod uuid_v7;
 
 use crate::bench::contender::Contender;
 
-/// All contenders in the order in which they are measured and shown. The two of each ratio that has a limit are neighbours.
-pub const ALL: [&Contender; 10] = [
+/// All contenders in the order in which they are measured and shown. The two of each ratio that has a close limit are
+/// neighbours.
+pub const ALL: [&Contender; 11] = [
+    &core_identity::CONTENDER,
     &core_cache_1::CONTENDER,
     &ours_cache_1::CONTENDER,
+    &pgedge::CONTENDER,
     &copied_plpgsql::CONTENDER,
     &copied_sql::CONTENDER,
     &ours_cache_64::CONTENDER,
@@ -24,5 +28,4 @@ pub const ALL: [&Contender; 10] = [
     &ours_batch::CONTENDER,
     &uuid_v4::CONTENDER,
     &uuid_v7::CONTENDER,
-    &pgedge::CONTENDER,
 ];

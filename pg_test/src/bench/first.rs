@@ -25,10 +25,10 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         client: server.connect_to(SUPERUSER, SUPERUSER),
         statement: in_transactions(count, "1"),
     };
-    let takers = contenders.iter().map(|contender| Session {
-        name: contender.name,
-        client: server::database_of(&server, contender),
-        statement: in_transactions(count, &contender.take_one()),
+    let takers = contenders.iter().filter_map(|contender| {
+        let statement = in_transactions(count, &contender.take_one()?);
+        let client = server::database_of(&server, contender);
+        Some(Session { name: contender.name, client, statement })
     });
     let mut sessions: Vec<Session> = std::iter::once(the_loop).chain(takers).collect();
     // The first run is not recorded: it fills the caches.

@@ -1,7 +1,7 @@
-//! Instructions per id, counted by valgrind. They show changes that the noise of timings hides.
+//! Instructions per id and per inserted row, counted by valgrind. They show changes that the noise of timings hides.
 
 use crate::bench::backend::LOOP;
-use crate::bench::contender::{Contender, ROOMY, empty_loop};
+use crate::bench::contender::{Contender, INSERT, ROOMY, empty_loop};
 use crate::bench::samples::Measure;
 use crate::bench::{Findings, Plan, server};
 use crate::installation;
@@ -9,8 +9,8 @@ use crate::{Cluster, SUPERUSER, Shutdown};
 use std::path::Path;
 
 /// Two lengths, so that startup and shutdown cancel out.
-const SHORT: i64 = 1_000;
-const LONG: i64 = 11_000;
+const IDS: [i64; 2] = [1_000, 11_000];
+const ROWS: [i64; 2] = [500, 2_500];
 
 /// The contender whose ids are also counted in these layouts, each in a database of its own: counters of two layouts do
 /// not mix.
@@ -23,29 +23,44 @@ const LAYOUTS: [(&str, Measure); 2] = [
 pub(super) fn run(_: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
     let mut server = server::builder().setting("shared_buffers", "32MB").start();
     for contender in contenders {
-        drop(server::database_of(&server, contender));
+        let mut client = server::database_of(&server, contender);
+        if contender.fills_single_rows() {
+            client.batch_execute(&contender.create_table()).expect("a table can be created");
+            client.batch_execute(&insert_rows()).expect("a procedure can be created");
+        }
     }
     for (layout, _) in LAYOUTS {
         let copy = format!("CREATE DATABASE {} TEMPLATE {OURS}", database_of(layout));
         server.connect().batch_execute(&copy).expect("a database without sessions can be copied");
     }
     server.stop(Shutdown::Fast);
-    let of_the_loop = instructions_per_id(&server, SUPERUSER, empty_loop);
+    let of_the_loop = instructions_each(&server, SUPERUSER, IDS, empty_loop);
     println!("      {LOOP}: {of_the_loop:.0}");
-    for contender in contenders {
-        let take = |count| contender.take(count, ROOMY);
-        let instructions = instructions_per_id(&server, contender.name, take) - of_the_loop;
-        println!("      {}: {instructions:.0}", contender.name);
+    let mut add = |name, measure, instructions: f64| {
+        println!("      {name}: {measure} {instructions:.0}");
         // One round: the next differs by a few in a thousand.
-        findings.samples.add(0, contender.name, Measure::Instructions, instructions);
+        findings.samples.add(0, name, measure, instructions);
+    };
+    for contender in contenders {
+        let name = contender.name;
+        if contender.take_one().is_some() {
+            let take = |count| contender.take(count, ROOMY).expect("it is called");
+            let instructions = instructions_each(&server, name, IDS, take) - of_the_loop;
+            add(name, Measure::Instructions, instructions);
+        }
+        if contender.fills_single_rows() {
+            let insert = |count| format!("CALL insert_rows({count})");
+            let instructions = instructions_each(&server, name, ROWS, insert);
+            add(name, Measure::InsertInstructions, instructions);
+        }
     }
     let ours = contenders.iter().find(|contender| contender.name == OURS);
     let ours = ours.expect("the extension is always measured");
     for (layout, measure) in LAYOUTS {
-        let take = |count| ours.take(count, layout);
-        let instructions = instructions_per_id(&server, &database_of(layout), take) - of_the_loop;
-        println!("      {OURS} in layout {layout}: {instructions:.0}");
-        findings.samples.add(0, OURS, measure, instructions);
+        let take = |count| ours.take(count, layout).expect("ours is called");
+        let database = database_of(layout);
+        let instructions = instructions_each(&server, &database, IDS, take) - of_the_loop;
+        add(OURS, measure, instructions);
     }
 }
 
@@ -53,9 +68,24 @@ fn database_of(layout: &str) -> String {
     format!("of_{layout}")
 }
 
-fn instructions_per_id(stopped: &Cluster, database: &str, take: impl Fn(i64) -> String) -> f64 {
-    let [short, long] = [SHORT, LONG].map(|ids| count(stopped.dir(), database, &take(ids)));
-    (long as f64 - short as f64) / (LONG - SHORT) as f64
+/// Creates `insert_rows(count)`, which inserts each row in a transaction of its own and returns their number. PL/pgSQL
+/// prepares the statement once, and starts and ends an execution for each row, as a client's prepared statement does.
+fn insert_rows() -> String {
+    format!(
+        "CREATE PROCEDURE insert_rows(INOUT count bigint) LANGUAGE plpgsql AS $$
+         BEGIN FOR turn IN 1..count LOOP {INSERT}; COMMIT; END LOOP; END $$"
+    )
+}
+
+/// Of one in a statement that has as many as it is told.
+fn instructions_each(
+    stopped: &Cluster,
+    database: &str,
+    counts: [i64; 2],
+    statement: impl Fn(i64) -> String,
+) -> f64 {
+    let [short, long] = counts.map(|of| count(stopped.dir(), database, &statement(of)));
+    (long as f64 - short as f64) / (counts[1] - counts[0]) as f64
 }
 
 /// The instructions of a server that starts in single-user mode, runs one statement and exits.

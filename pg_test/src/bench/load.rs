@@ -1,10 +1,10 @@
 //! Transactions of several clients, run by pgbench, on a server that flushes each commit to disk.
 
-use crate::Cluster;
-use crate::bench::contender::{Contender, ROOMY};
+use crate::bench::contender::{Contender, INSERT, ROOMY};
 use crate::bench::limits::is_judged;
 use crate::bench::samples::Measure;
 use crate::bench::{Findings, Plan, interleaved, is_due, server};
+use crate::{Cluster, SUPERUSER};
 use std::time::Duration;
 
 /// The default numbers of clients.
@@ -30,6 +30,8 @@ struct Load {
     contender: &'static Contender,
     clients: u32,
     script: String,
+    /// The connections' settings, as libpq's `options` takes them.
+    options: &'static str,
     tps: Measure,
     cpu: Measure,
     /// Transactions for each client, so that a turn takes as long as it should.
@@ -53,18 +55,18 @@ struct Outcome {
 }
 
 pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
-    // synchronous_commit is on by default.
     let server = server::builder().setting("fsync", "on").start();
     for contender in contenders {
         let mut client = server::database_of(&server, contender);
         client.batch_execute(&contender.create_table()).expect("a table can be created");
     }
     // Contenders take turns, because the machine's other load changes within seconds.
-    let defaults = || contenders.iter().filter(|contender| contender.is_a_default());
+    let fillers = || contenders.iter().filter(|contender| contender.fills_single_rows());
     let mut loads = Vec::new();
     for &clients in &plan.clients {
-        loads.extend(contenders.iter().map(|contender| Load::of_ids(contender, clients)));
-        loads.extend(defaults().map(|contender| Load::of_inserts(contender, clients)));
+        loads.extend(contenders.iter().filter_map(|contender| Load::of_ids(contender, clients)));
+        loads.extend(fillers().map(|contender| Load::of_inserts(contender, clients)));
+        loads.extend(fillers().map(|contender| Load::of_async_inserts(contender, clients)));
     }
     for load in &mut loads {
         load.calibrate(&server, plan.scaled_time(load.time()));
@@ -73,6 +75,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         if !is_due(round, load.tps, load.contender) {
             return;
         }
+        load.empty_the_table(&server);
         let cpu = server.cpu_time();
         let outcome = load.run(&server, load.transactions);
         load.used.cpu += server.cpu_time() - cpu;
@@ -87,27 +90,39 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
 }
 
 impl Load {
-    fn of_ids(contender: &'static Contender, clients: u32) -> Self {
-        Load {
+    /// `None` if no call returns the contender's ids.
+    fn of_ids(contender: &'static Contender, clients: u32) -> Option<Self> {
+        Some(Load {
             contender,
             clients,
-            script: contender.take(IDS, ROOMY),
+            script: contender.take(IDS, ROOMY)?,
+            options: "",
             tps: Measure::TakingTps(clients),
             cpu: Measure::TakingCpuUs(clients),
             transactions: 0,
             used: Used::default(),
-        }
+        })
     }
 
     fn of_inserts(contender: &'static Contender, clients: u32) -> Self {
         Load {
             contender,
             clients,
-            script: "INSERT INTO posts (body) VALUES ('a post')".to_owned(),
+            script: INSERT.to_owned(),
+            options: "-c synchronous_commit=on",
             tps: Measure::InsertingTps(clients),
             cpu: Measure::InsertingCpuUs(clients),
             transactions: 0,
             used: Used::default(),
+        }
+    }
+
+    fn of_async_inserts(contender: &'static Contender, clients: u32) -> Self {
+        Load {
+            options: "-c synchronous_commit=off",
+            tps: Measure::InsertingAsyncTps(clients),
+            cpu: Measure::InsertingAsyncCpuUs(clients),
+            ..Load::of_inserts(contender, clients)
         }
     }
 
@@ -124,14 +139,21 @@ impl Load {
         self.transactions = each(self.run(server, each(first, time / 2)).tps, time);
     }
 
+    /// So that no turn inserts into a larger table than another, and all tables together fit in memory.
+    fn empty_the_table(&self, server: &Cluster) {
+        let mut client = server.connect_to(SUPERUSER, self.contender.name);
+        client.batch_execute("TRUNCATE posts").expect("a table can be emptied");
+    }
+
     fn run(&self, server: &Cluster, transactions: u32) -> Outcome {
+        let database = format!("dbname={} options='{}'", self.contender.name, self.options);
         let options = [
             "--protocol=prepared".to_owned(),
             format!("--client={}", self.clients),
             format!("--jobs={}", self.clients.min(THREADS)),
             format!("--transactions={transactions}"),
         ];
-        let said = server.pgbench(self.contender.name, &options, &self.script);
+        let said = server.pgbench(&database, &options, &self.script);
         Outcome::read(&said).unwrap_or_else(|| panic!("pgbench does not report its rate:\n{said}"))
     }
 }

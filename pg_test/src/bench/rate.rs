@@ -59,7 +59,7 @@ impl Session {
         // One sequence serves both layouts, and counters of two layouts do not mix.
         client.batch_execute("SELECT setval('ids', 1)").expect("a sequence can be reset");
         let count = (limited.ids_per_second * time.as_secs_f64()) as i64;
-        let take = |count| contender.take(count, limited.layout);
+        let take = |count| contender.take(count, limited.layout).expect("ours is called");
         // Up to the lead, not recorded. After that, no tick is entered in its middle with all of its ids still free.
         client.batch_execute(&take(count / 5)).expect("ids are returned");
         let lead_before = seconds_ahead(client, limited);

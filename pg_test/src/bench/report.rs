@@ -145,10 +145,13 @@ impl Display for Report {
             "Transactions per second: 100 ids each",
             &by_clients(Measure::TakingTps, Measure::TakingCpuUs),
         )?;
+        let mut inserts = by_clients(Measure::InsertingTps, Measure::InsertingCpuUs);
+        inserts.push(column("instructions", Measure::InsertInstructions, whole));
+        self.table(f, "Transactions per second: one row inserted each", &inserts)?;
         self.table(
             f,
-            "Transactions per second: one row inserted each",
-            &by_clients(Measure::InsertingTps, Measure::InsertingCpuUs),
+            "Transactions per second: one row inserted each, `synchronous_commit` off",
+            &by_clients(Measure::InsertingAsyncTps, Measure::InsertingAsyncCpuUs),
         )?;
         self.table(
             f,

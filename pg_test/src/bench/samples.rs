@@ -35,6 +35,12 @@ pub enum Measure {
     InsertingTps(u32),
     /// CPU microseconds of the server for each of these transactions, over all rounds.
     InsertingCpuUs(u32),
+    /// The same with `synchronous_commit` off: transactions per second.
+    InsertingAsyncTps(u32),
+    /// Their CPU microseconds.
+    InsertingAsyncCpuUs(u32),
+    /// Instructions of a transaction that inserts one row by a prepared statement.
+    InsertInstructions,
     /// Seconds of an INSERT of many rows.
     BulkSeconds,
     /// CPU seconds of its backend.
@@ -76,6 +82,13 @@ impl Display for Measure {
             Measure::TakingCpuUs(clients) => write!(f, "cpu_us_of_100_ids_{clients}_clients"),
             Measure::InsertingTps(clients) => write!(f, "tps_of_an_insert_{clients}_clients"),
             Measure::InsertingCpuUs(clients) => write!(f, "cpu_us_of_an_insert_{clients}_clients"),
+            Measure::InsertingAsyncTps(clients) => {
+                write!(f, "tps_of_an_insert_async_{clients}_clients")
+            }
+            Measure::InsertingAsyncCpuUs(clients) => {
+                write!(f, "cpu_us_of_an_insert_async_{clients}_clients")
+            }
+            Measure::InsertInstructions => write!(f, "instructions_per_insert"),
             Measure::BulkSeconds => write!(f, "bulk_insert_s"),
             Measure::BulkCpuSeconds => write!(f, "bulk_insert_cpu_s"),
             Measure::KeyBytes => write!(f, "primary_key_bytes"),

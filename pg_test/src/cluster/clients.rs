@@ -88,7 +88,7 @@ impl Cluster {
         String::from_utf8(dump).expect("the dump is UTF-8")
     }
 
-    /// Runs a script with pgbench in that database, and returns what it printed.
+    /// Runs a script with pgbench in that database, or with that connection string, and returns what it printed.
     ///
     /// # Panics
     /// If one of its clients fails.

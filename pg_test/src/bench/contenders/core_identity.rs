@@ -1,0 +1,14 @@
+//! Core's identity column. An INSERT computes its id as a `NextValueExpr`, which looks up no function and checks no
+//! privilege on the sequence.
+
+use crate::bench::contender::{Contender, Ids};
+
+pub const CONTENDER: Contender = Contender {
+    name: "core_identity",
+    title: "core identity column",
+    needs: None,
+    setup: &[],
+    id_type: "bigint",
+    ids: Ids::Column("GENERATED ALWAYS AS IDENTITY"),
+    may_repeat: false,
+};
