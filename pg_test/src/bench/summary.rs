@@ -8,11 +8,11 @@ use crate::record::thousands;
 /// The measure that a line compares, and the contenders.
 type Line = (&'static str, Measure, &'static [&'static str]);
 
-const LINES: [Line; 5] = [
+const LINES: [Line; 7] = [
     (
         "Nanoseconds for an id in one backend",
         Measure::IdNs,
-        &["ours_cache_1", "core_cache_1", "copied_plpgsql", "uuid_v4"],
+        &["ours_cache_1", "core_cache_1", "pgedge", "copied_plpgsql", "uuid_v7", "uuid_v4"],
     ),
     (
         "The same where a session takes many at once",
@@ -22,12 +22,22 @@ const LINES: [Line; 5] = [
     (
         "Nanoseconds for the first id of a transaction",
         Measure::FirstIdNs,
-        &["ours_cache_1", "core_cache_1", "copied_plpgsql"],
+        &["ours_cache_1", "core_cache_1", "pgedge", "copied_plpgsql"],
+    ),
+    (
+        "One-row `INSERT`s per second, 8 clients",
+        Measure::InsertingTps(8),
+        &["ours_cache_1", "core_cache_1", "core_identity", "pgedge"],
     ),
     (
         "Transactions of 100 ids per second, 8 clients",
         Measure::TakingTps(8),
-        &["ours_cache_1", "core_cache_1", "copied_plpgsql"],
+        &["ours_cache_1", "core_cache_1", "pgedge", "ours_cache_64", "core_cache_64"],
+    ),
+    (
+        "Bytes of a primary key of 1,000,000 rows",
+        Measure::KeyBytes,
+        &["ours_cache_1", "core_cache_1", "uuid_v7", "uuid_v4"],
     ),
     (
         "Repeats per 1,000,000 ids",
@@ -38,8 +48,13 @@ const LINES: [Line; 5] = [
 
 /// A line for the limits, and one for each comparison with a measurement.
 pub(super) fn of(verdicts: &[Verdict], contenders: &[&Contender], samples: &Samples) -> String {
-    let kept = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Met(_))).count();
-    let mut lines = vec![format!("- Of the limits, {kept} of {} are kept.\n", verdicts.len())];
+    let met = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Met(_))).count();
+    let judged = verdicts.iter().filter(|verdict| **verdict != Verdict::Unknown).count();
+    let mut limits = format!("- {met} of {judged} limits are met");
+    if judged < verdicts.len() {
+        limits += &format!("; not measured: {}", verdicts.len() - judged);
+    }
+    let mut lines = vec![limits + ".\n"];
     lines.extend(LINES.iter().filter_map(|line| comparison(line, contenders, samples)));
     lines.concat()
 }
@@ -76,8 +91,8 @@ mod tests {
         }
         let met = Verdict::Met(samples.spread(Measure::IdNs, "ours_cache_1").unwrap());
         assert_eq!(
-            of(&[met, Verdict::Missing], &ALL, &samples),
-            "- Of the limits, 1 of 2 are kept.\n\
+            of(&[met, Verdict::Missing, Verdict::Unknown], &ALL, &samples),
+            "- 1 of 2 limits are met; not measured: 1.\n\
              - Nanoseconds for an id in one backend: `snowflake_nextval`, `CACHE 1` 130; core `nextval`, `CACHE 1` 1,480.\n"
         );
     }
