@@ -16,6 +16,15 @@ pub fn record(file: &Path, name: &str, text: &str) {
     std::fs::write(file, page).expect("the file can be written");
 }
 
+/// Whether the Markdown file has the two marks of that name.
+///
+/// # Panics
+/// If the file cannot be read.
+pub fn has_place(file: &Path, name: &str) -> bool {
+    let page = std::fs::read_to_string(file).expect("the file can be read");
+    replaced(&page, name, "").is_some()
+}
+
 fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
     let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->\n"));
     let (before, rest) = page.split_once(&begin)?;

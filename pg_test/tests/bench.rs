@@ -34,7 +34,10 @@ const OF_INSERTS: [&str; 4] = [
 fn the_bench_measures_all_contenders_and_writes_its_results() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.md");
-    std::fs::write(&page, "above\n<!-- summary: begin -->\n<!-- summary: end -->\n<!-- bench: begin -->\n<!-- bench: end -->\nbelow\n").unwrap();
+    let major = installation::major(installation::bindir());
+    let places = ["summary", "bench"]
+        .map(|what| format!("<!-- {what} {major}: begin -->\n<!-- {what} {major}: end -->\n"));
+    std::fs::write(&page, format!("above\n{}below\n", places.concat())).unwrap();
 
     let parts = "backend,first,repeats,bulk,sequences,rate,load,hashing";
     let output = bench(folder.path(), &["--only", parts, "--record", page.to_str().unwrap()]);
@@ -48,12 +51,15 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
     let page = std::fs::read_to_string(page).unwrap();
     let (above, below) =
         page.split_once("pg_snowflake v0, PostgreSQL ").expect("what was measured");
-    let (_, summary) = above.split_once("<!-- summary: begin -->\n").expect("its place");
+    let (_, summary) = above.split_once(&format!("<!-- summary {major}: begin -->\n")).unwrap();
     assert!(summary.lines().next().is_some_and(|line| line.contains(" limits are met")), "{page}");
     assert!(above.starts_with("above\n") && below.ends_with("\nbelow\n"), "{page}");
     assert_eq!(page.contains("**not met**"), misses);
 
     let csv = csv_in(folder.path());
+    let recorded = format!("page/postgresql-{major}.csv");
+    assert!(page.contains(&format!("]({recorded})")), "{page}");
+    assert_eq!(std::fs::read_to_string(folder.path().join(recorded)).unwrap(), csv);
     let measured: HashSet<(&str, &str)> = csv
         .lines()
         .filter_map(|line| {

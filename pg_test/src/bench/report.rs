@@ -48,11 +48,12 @@ impl Report {
         }
     }
 
-    /// Writes every measurement and the chart into a folder.
-    pub fn write_into(&self, folder: &Path) {
+    /// Writes every measurement and the chart into a folder, as files of that name.
+    pub fn write_into(&self, folder: &Path, name: &str) {
         std::fs::create_dir_all(folder).expect("the folder can be made");
-        write(folder.join("results.csv"), self.samples.to_csv()).expect("the file can be written");
-        write(folder.join("results.svg"), chart::draw(&self.samples, self.scale))
+        let file = |extension| folder.join(name).with_extension(extension);
+        write(file("csv"), self.samples.to_csv()).expect("the file can be written");
+        write(file("svg"), chart::draw(&self.samples, self.scale))
             .expect("the file can be written");
     }
 

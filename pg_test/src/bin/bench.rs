@@ -1,9 +1,10 @@
 //! The cost of an id, here and elsewhere. `./dev bench` builds what it needs and runs it.
 
 use clap::Parser;
-use pg_snowflake_servertest::bench::{CLIENTS, PARTS, Part, Plan, pgedge, run};
-use pg_snowflake_servertest::record::{circumstances, record};
-use std::path::PathBuf;
+use pg_snowflake_servertest::bench::{CLIENTS, PARTS, Part, Plan, Report, pgedge, run};
+use pg_snowflake_servertest::installation;
+use pg_snowflake_servertest::record::{circumstances, has_place, record};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Measures all contenders in one run, interleaved. It fails if a figure misses its limit. A run of all parts and clients at
@@ -25,10 +26,11 @@ struct Options {
     /// pgEdge's `snowflake` as a tarball of its source. It is built for this run alone, and compared.
     #[arg(long)]
     pgedge: Option<PathBuf>,
-    /// The folder for all measurements and the chart.
+    /// The folder for all measurements and the chart: results.csv and results.svg.
     #[arg(long)]
     output: Option<PathBuf>,
-    /// The Markdown file, with a place for the tables, to write them into.
+    /// The Markdown file, with a place for the tables of this major version, to write them into. The measurements and the
+    /// chart are written into the folder of the same name.
     #[arg(long, requires = "revision")]
     record: Option<PathBuf>,
     /// The version or commit of pg_snowflake to record.
@@ -51,7 +53,7 @@ fn part(name: &str) -> Result<&'static Part, String> {
 }
 
 fn main() -> ExitCode {
-    let Options { rounds, scale, mut only, clients, pgedge, output, record: page, revision } =
+    let Options { rounds, scale, mut only, clients, pgedge, output, record, revision } =
         Options::parse();
     if only.is_empty() {
         only.extend(&PARTS);
@@ -64,15 +66,38 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let major = installation::major(installation::bindir());
+    let record = record.filter(|page| {
+        let has_place =
+            ["summary", "bench"].map(|what| has_place(page, &format!("{what} {major}")));
+        let is_recorded = has_place == [true, true];
+        if !is_recorded {
+            let page = page.display();
+            println!("{page} has no place for PostgreSQL {major}: nothing is recorded");
+        }
+        is_recorded
+    });
     let notes = notes.flatten().into_iter().collect();
     let report = run(&Plan { parts: only, rounds: rounds.into(), clients, scale, notes });
     println!("\n{report}");
     if let Some(folder) = output {
-        report.write_into(&folder);
+        report.write_into(&folder, "results");
     }
-    if let (Some(page), Some(revision)) = (page, revision) {
-        record(&page, "summary", &report.summary());
-        record(&page, "bench", &format!("{} {report}", circumstances(&revision)));
+    if let (Some(page), Some(revision)) = (record, revision) {
+        record_in(&page, major, &revision, &report);
     }
     if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn record_in(page: &Path, major: u32, revision: &str, report: &Report) {
+    let (folder, name) = (page.with_extension(""), format!("postgresql-{major}"));
+    report.write_into(&folder, &name);
+    let folder = folder.file_name().unwrap_or_default().display();
+    let text = format!(
+        "![The cost of the first ID of a transaction, of a row, of an index, and what CACHE changes]({folder}/{name}.svg)\n\n\
+         {} {report}\nAll measurements are in [{name}.csv]({folder}/{name}.csv).\n",
+        circumstances(revision)
+    );
+    record(page, &format!("summary {major}"), &report.summary());
+    record(page, &format!("bench {major}"), &text);
 }
