@@ -1,7 +1,6 @@
 //! Transactions of several clients, run by pgbench, on a server that flushes each commit to disk.
 
 use crate::bench::contender::{Contender, INSERT, ROOMY};
-use crate::bench::limits::is_judged;
 use crate::bench::samples::Measure;
 use crate::bench::{Findings, Plan, interleaved, is_due, server};
 use crate::{Cluster, SUPERUSER};
@@ -13,11 +12,9 @@ pub const CLIENTS: [u32; 4] = [1, 2, 8, 32];
 /// How many ids a transaction takes if it only takes ids.
 const IDS: i64 = 100;
 
-/// How long a turn takes.
-const TIME: Duration = Duration::from_millis(800);
-
-/// How long a turn takes if a limit uses its figure: long enough that one slow flush does not decide.
-const JUDGED_TIME: Duration = Duration::from_secs(2);
+/// How long a turn takes: long enough that one slow flush does not decide. All take the same time, since the first rows
+/// of a session cost more.
+const TIME: Duration = Duration::from_secs(2);
 
 /// The server's CPU time is known to 10 ms. A total below this is not shown.
 const LEAST_CPU: Duration = Duration::from_millis(500);
@@ -69,7 +66,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         loads.extend(fillers().map(|contender| Load::of_async_inserts(contender, clients)));
     }
     for load in &mut loads {
-        load.calibrate(&server, plan.scaled_time(load.time()));
+        load.calibrate(&server, plan.scaled_time(TIME));
     }
     interleaved(plan, &mut loads, |round, load| {
         if !is_due(round, load.tps, load.contender) {
@@ -124,10 +121,6 @@ impl Load {
             cpu: Measure::InsertingAsyncCpuUs(clients),
             ..Load::of_inserts(contender, clients)
         }
-    }
-
-    fn time(&self) -> Duration {
-        if is_judged(self.tps, self.contender.name) { JUDGED_TIME } else { TIME }
     }
 
     /// Finds the number of transactions that take that time.
