@@ -11,6 +11,8 @@ pub struct Contender {
     pub title: &'static str,
     /// What not every server has.
     pub needs: Option<Need>,
+    /// The library that its first call in a session loads; empty if there is none.
+    pub library: &'static str,
     /// The statements that create the sequence `ids`, and what else is needed.
     pub setup: &'static [&'static str],
     /// The type of its ids.

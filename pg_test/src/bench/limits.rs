@@ -142,7 +142,7 @@ fn of_cache() -> Vec<Limit> {
     vec![
         taking("core's `CACHE 1`", CORE, 3.0),
         taking("core's `CACHE 64`", CORE_64, 2.0),
-        taking("pgEdge's, which ignores `CACHE`", PGEDGE, 2.0),
+        taking("pgEdge's, which ignores `CACHE`", PGEDGE, 1.5),
     ]
 }
 

@@ -139,7 +139,10 @@ impl Load {
     }
 
     fn run(&self, server: &Cluster, transactions: u32) -> Outcome {
-        let database = format!("dbname={} options='{}'", self.contender.name, self.options);
+        let Contender { name, library, .. } = self.contender;
+        // Loaded while the session connects, which pgbench does not count: sessions of users live longer than a turn.
+        let preload = format!("-c session_preload_libraries={library}");
+        let database = format!("dbname={name} options='{} {preload}'", self.options);
         let options = [
             "--protocol=prepared".to_owned(),
             format!("--client={}", self.clients),

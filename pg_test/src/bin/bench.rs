@@ -24,7 +24,7 @@ struct Options {
     #[arg(long, value_delimiter = ',', default_values_t = CLIENTS, value_parser = clap::value_parser!(u32).range(1..=64))]
     clients: Vec<u32>,
     /// pgEdge's `snowflake` as a tarball of its source. It is built for this run alone, and compared.
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     pgedge: Option<PathBuf>,
     /// The folder for all measurements and the chart: results.csv and results.svg.
     #[arg(long)]

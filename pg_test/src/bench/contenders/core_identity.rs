@@ -7,6 +7,7 @@ pub const CONTENDER: Contender = Contender {
     name: "core_identity",
     title: "core identity column",
     needs: None,
+    library: "",
     setup: &[],
     id_type: "bigint",
     ids: Ids::Column("GENERATED ALWAYS AS IDENTITY"),

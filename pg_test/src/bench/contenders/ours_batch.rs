@@ -6,6 +6,7 @@ pub const CONTENDER: Contender = Contender {
     name: "ours_batch",
     title: "`snowflake_nextvals`",
     needs: None,
+    library: "pg_snowflake",
     setup: &["CREATE EXTENSION pg_snowflake", "CREATE SEQUENCE ids"],
     id_type: "bigint",
     ids: Ids::Many(|sequence, count, layout| {

@@ -6,6 +6,7 @@ pub const CONTENDER: Contender = Contender {
     name: "ours_cache_1",
     title: "`snowflake_nextval`, `CACHE 1`",
     needs: None,
+    library: "pg_snowflake",
     setup: &["CREATE EXTENSION pg_snowflake", "CREATE SEQUENCE ids"],
     id_type: "bigint",
     ids: Ids::One(|sequence, layout| format!("snowflake_nextval({sequence}, 5, '{layout}')")),

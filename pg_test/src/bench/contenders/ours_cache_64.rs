@@ -6,6 +6,7 @@ pub const CONTENDER: Contender = Contender {
     name: "ours_cache_64",
     title: "`snowflake_nextval`, `CACHE 64`",
     needs: None,
+    library: "pg_snowflake",
     setup: &["CREATE EXTENSION pg_snowflake", "CREATE SEQUENCE ids CACHE 64"],
     id_type: "bigint",
     ids: Ids::One(|sequence, layout| format!("snowflake_nextval({sequence}, 5, '{layout}')")),

@@ -9,6 +9,7 @@ pub const CONTENDER: Contender = Contender {
         query: "SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'",
         what: "this PostgreSQL lacks the extension `snowflake`, which `--pgedge FILE` builds",
     }),
+    library: "snowflake",
     setup: &["CREATE EXTENSION snowflake", "CREATE SEQUENCE ids"],
     id_type: "bigint",
     ids: Ids::One(|sequence, _| format!("snowflake.nextval({sequence})")),

@@ -9,6 +9,7 @@ pub const CONTENDER: Contender = Contender {
         query: "SELECT NULL::text FROM pg_proc WHERE oid = to_regprocedure('uuidv7()')",
         what: "this major version has none; 18 is the first that does",
     }),
+    library: "",
     setup: &[],
     id_type: "uuid",
     ids: Ids::One(|_, _| "uuidv7()".to_owned()),
