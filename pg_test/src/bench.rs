@@ -11,6 +11,7 @@ pub mod contenders;
 mod first;
 pub mod hashing;
 mod instructions;
+mod large;
 pub mod limits;
 mod load;
 pub mod pgedge;
@@ -78,7 +79,7 @@ pub struct Part {
 }
 
 /// All parts, in their order.
-pub static PARTS: [Part; 9] = [
+pub static PARTS: [Part; 10] = [
     Part { name: "backend", what: "ids in one backend", run: backend::run },
     Part { name: "first", what: "the first id of a transaction", run: first::run },
     Part { name: "repeats", what: "whether ids of one statement repeat", run: repeats::run },
@@ -86,6 +87,7 @@ pub static PARTS: [Part; 9] = [
     Part { name: "sequences", what: "many sequences in one backend", run: sequences::run },
     Part { name: "rate", what: "the rate of a layout", run: rate::run },
     Part { name: "load", what: "transactions of several clients, flushed to disk", run: load::run },
+    Part { name: "large", what: "a table that outgrows memory", run: large::run },
     Part { name: "hashing", what: "hash tables of ids", run: hashing::run },
     Part { name: "instructions", what: "instructions under valgrind", run: instructions::run },
 ];

@@ -30,6 +30,20 @@ const OF_INSERTS: [&str; 4] = [
     "tps_of_an_insert_async_8_clients",
 ];
 
+/// The measures of the large table, for each kind of key. With so few rows, a span of time may have none.
+const OF_A_LARGE_TABLE: [&str; 10] = [
+    "large_rows_per_s",
+    "large_wal_bytes_per_row",
+    "large_full_page_images_per_1000_rows",
+    "large_checkpoints",
+    "large_key_reads_per_1000_rows",
+    "large_key_bytes",
+    "large_read_us",
+    "large_read_pages",
+    "large_recent_read_us",
+    "large_recent_read_pages",
+];
+
 #[test]
 fn the_bench_measures_all_contenders_and_writes_its_results() {
     let folder = tempfile::tempdir().unwrap();
@@ -39,7 +53,7 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
         .map(|what| format!("<!-- {what} {major}: begin -->\n<!-- {what} {major}: end -->\n"));
     std::fs::write(&page, format!("above\n{}below\n", places.concat())).unwrap();
 
-    let parts = "backend,first,repeats,bulk,sequences,rate,load,hashing";
+    let parts = "backend,first,repeats,bulk,sequences,rate,load,large,hashing";
     let output = bench(folder.path(), &["--only", parts, "--record", page.to_str().unwrap()]);
 
     let printed = String::from_utf8(output.stdout).unwrap();
@@ -90,6 +104,21 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
         let measure = "ns_per_id_of_10_sequences";
         assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
     }
+    for measure in OF_A_LARGE_TABLE {
+        for name in ["core_identity", "ours_cache_1", "uuid_v4"] {
+            assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
+        }
+    }
+    let has_density = measured.contains(&("large_leaf_density_percent", "ours_cache_1"));
+    assert_eq!(
+        has_density,
+        !page.contains("The density of a large key is not measured: "),
+        "{page}"
+    );
+    assert!(
+        page.contains("The figures of the part `large` are not those of a large table"),
+        "{page}"
+    );
     for measure in ["share_of_the_limit_instagram", "share_of_the_limit_twitter"] {
         assert!(measured.contains(&(measure, "ours_batch")), "{measure}:\n{csv}");
     }

@@ -1,5 +1,6 @@
 //! The limits that a run must meet, and whether it did.
 
+use crate::bench::large;
 use crate::bench::load::CLIENTS;
 use crate::bench::samples::Measure::{self, *};
 use crate::bench::samples::{Samples, Spread};
@@ -70,10 +71,19 @@ const ONE_COUNT: usize = 1;
 
 /// All limits of a run.
 pub static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
-    [of_ids(), of_cache(), of_rows(), by_pgedge(), by_uuidv7(), of_layouts(), of_hash_tables()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        of_ids(),
+        of_cache(),
+        of_rows(),
+        by_pgedge(),
+        by_uuidv7(),
+        of_layouts(),
+        of_large_tables(),
+        of_hash_tables(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 });
 
 const OURS: &str = "ours_cache_1";
@@ -232,6 +242,27 @@ fn of_layouts() -> Vec<Limit> {
             )
         },
     ]
+}
+
+/// A key that is larger than memory, by those of UUIDs.
+fn of_large_tables() -> Vec<Limit> {
+    let by = |uuid, name, rows_per_second, wal_bytes, key_bytes| {
+        let limit = |what, measure, bound| {
+            let title = format!("a key larger than `shared_buffers`: {what} by {uuid}'s");
+            let rounds = large::ROUNDS;
+            Limit { rounds, ..ratio(&title, (measure, OURS), (measure, name), bound) }
+        };
+        [
+            limit("rows inserted per second", LargeRowsPerSecond, AtLeast(rows_per_second)),
+            limit("WAL bytes", LargeWalBytes, AtMost(wal_bytes)),
+            limit("its bytes", LargeKeyBytes, AtMost(key_bytes)),
+        ]
+    };
+    let uuids = [
+        by("`uuidv7()`", "uuid_v7", 1.0, 0.92, 0.75),
+        by("`gen_random_uuid()`", "uuid_v4", 1.5, 0.5, 0.65),
+    ];
+    uuids.into_iter().flatten().collect()
 }
 
 /// Hash tables of layout `postgres`, relative to those of sequential numbers.

@@ -46,9 +46,9 @@ struct Used {
 
 /// The result that pgbench reports.
 #[derive(Debug, PartialEq)]
-struct Outcome {
-    tps: f64,
-    transactions: u32,
+pub(super) struct Outcome {
+    pub tps: f64,
+    pub transactions: u32,
 }
 
 pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
@@ -163,7 +163,7 @@ impl Used {
 }
 
 impl Outcome {
-    fn read(said: &str) -> Option<Self> {
+    pub fn read(said: &str) -> Option<Self> {
         let after = |label: &str| {
             let figure = said.lines().find_map(|line| line.strip_prefix(label))?;
             figure.trim_start().split([' ', '/']).next()

@@ -8,7 +8,7 @@ use crate::bench::limits::{Bound, LIMITS, Limit, Verdict};
 use crate::bench::load::CLIENTS;
 use crate::bench::samples::{Measure, Samples, Spread};
 use crate::bench::sequences::COUNTS;
-use crate::bench::{Findings, Plan, chart, hashing, scaled, summary};
+use crate::bench::{Findings, Plan, chart, hashing, large, scaled, summary};
 use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::fs::write;
@@ -198,6 +198,32 @@ impl Display for Report {
                 column("its memory, kB", Measure::AggregateKilobytes, whole),
                 column("hash join, s", Measure::JoinSeconds, with_quartiles_in_hundredths),
             ],
+        )?;
+        let rows = thousands(scaled(large::ROWS, self.scale));
+        self.table(
+            f,
+            &format!("{rows} rows by 4 clients, a key larger than `shared_buffers`"),
+            &[
+                column("rows per second", Measure::LargeRowsPerSecond, with_quartiles),
+                column("WAL bytes per row", Measure::LargeWalBytes, whole),
+                column("full-page images per 1,000 rows", Measure::LargeFullPageImages, tenths),
+                column("checkpoints", Measure::LargeCheckpoints, whole),
+                column("pages of the key read per 1,000 rows", Measure::LargeKeyReads, tenths),
+                column("bytes of the key", Measure::LargeKeyBytes, whole),
+                column("its leaf pages are full to, %", Measure::LargeLeafDensity, tenths),
+            ],
+        )?;
+        self.table(
+            f,
+            "Reading that table",
+            &[
+                column("any row by id, µs", Measure::LargeReadUs, tenths),
+                column("pages read", Measure::LargeReadPages, hundredths),
+                column("a recent row by id, µs", Measure::LargeRecentReadUs, tenths),
+                column("pages read", Measure::LargeRecentReadPages, hundredths),
+                column("1,000 rows by time, ms", Measure::LargeSpanMs, hundredths),
+                column("bytes of the index for that", Measure::LargeTimeIndexBytes, whole),
+            ],
         )
     }
 }
@@ -253,6 +279,10 @@ fn with_quartiles(spread: Spread) -> String {
 fn with_quartiles_in_hundredths(spread: Spread) -> String {
     let Spread { lower_quartile, median, upper_quartile, .. } = spread;
     format!("{median:.2} ({lower_quartile:.2}–{upper_quartile:.2})")
+}
+
+fn tenths(spread: Spread) -> String {
+    format!("{:.1}", spread.median)
 }
 
 fn hundredths(spread: Spread) -> String {

@@ -61,6 +61,32 @@ pub enum Measure {
     AggregateKilobytes,
     /// Seconds of a hash join of them with themselves.
     JoinSeconds,
+    /// Rows per second of several clients that fill a large table.
+    LargeRowsPerSecond,
+    /// WAL bytes for each of these rows.
+    LargeWalBytes,
+    /// Full-page images in that WAL, for 1,000 rows.
+    LargeFullPageImages,
+    /// Checkpoints that began meanwhile.
+    LargeCheckpoints,
+    /// Pages of the key that were read into `shared_buffers`, for 1,000 rows.
+    LargeKeyReads,
+    /// The bytes of the primary key afterwards.
+    LargeKeyBytes,
+    /// How full its leaf pages are, in percent.
+    LargeLeafDensity,
+    /// Microseconds of a transaction that reads any row of that table by its id.
+    LargeReadUs,
+    /// Pages that it reads into `shared_buffers`.
+    LargeReadPages,
+    /// Microseconds of a transaction that reads one of the rows inserted last.
+    LargeRecentReadUs,
+    /// Pages that it reads into `shared_buffers`.
+    LargeRecentReadPages,
+    /// Milliseconds of a query for the rows of a span of time, for 1,000 rows.
+    LargeSpanMs,
+    /// The bytes of the index that this needs besides the primary key.
+    LargeTimeIndexBytes,
 }
 
 /// The name in the CSV.
@@ -99,6 +125,19 @@ impl Display for Measure {
             Measure::AggregateSeconds => write!(f, "hash_aggregate_s"),
             Measure::AggregateKilobytes => write!(f, "hash_aggregate_kb"),
             Measure::JoinSeconds => write!(f, "hash_join_s"),
+            Measure::LargeRowsPerSecond => write!(f, "large_rows_per_s"),
+            Measure::LargeWalBytes => write!(f, "large_wal_bytes_per_row"),
+            Measure::LargeFullPageImages => write!(f, "large_full_page_images_per_1000_rows"),
+            Measure::LargeCheckpoints => write!(f, "large_checkpoints"),
+            Measure::LargeKeyReads => write!(f, "large_key_reads_per_1000_rows"),
+            Measure::LargeKeyBytes => write!(f, "large_key_bytes"),
+            Measure::LargeLeafDensity => write!(f, "large_leaf_density_percent"),
+            Measure::LargeReadUs => write!(f, "large_read_us"),
+            Measure::LargeReadPages => write!(f, "large_read_pages"),
+            Measure::LargeRecentReadUs => write!(f, "large_recent_read_us"),
+            Measure::LargeRecentReadPages => write!(f, "large_recent_read_pages"),
+            Measure::LargeSpanMs => write!(f, "large_span_ms_per_1000_rows"),
+            Measure::LargeTimeIndexBytes => write!(f, "large_time_index_bytes"),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::record::thousands;
 /// The measure that a line compares, and the contenders.
 type Line = (&'static str, Measure, &'static [&'static str]);
 
-const LINES: [Line; 7] = [
+const LINES: [Line; 9] = [
     (
         "Nanoseconds for an id in one backend",
         Measure::IdNs,
@@ -43,6 +43,16 @@ const LINES: [Line; 7] = [
         "Repeats per 1,000,000 ids",
         Measure::Repeats,
         &["ours_cache_1", "core_cache_1", "copied_sql"],
+    ),
+    (
+        "Rows inserted per second where the key is larger than `shared_buffers`",
+        Measure::LargeRowsPerSecond,
+        &["ours_cache_1", "core_identity", "uuid_v7", "uuid_v4"],
+    ),
+    (
+        "WAL bytes of such a row",
+        Measure::LargeWalBytes,
+        &["ours_cache_1", "core_identity", "uuid_v7", "uuid_v4"],
     ),
 ];
 

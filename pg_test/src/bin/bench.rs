@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Measures all contenders in one run, interleaved. It fails if a figure misses its limit. A run of all parts and clients at
-/// full size also fails if a limit has no figure, or one of fewer than 9 rounds.
+/// full size also fails if a limit has no figure, or one of too few rounds.
 #[derive(Parser)]
 struct Options {
     /// How many rounds each contender runs.
@@ -17,7 +17,7 @@ struct Options {
     /// The size of everything: 1 as in the documentation, 0.1 for a tenth of it. Below 1 the figures are only a quick look.
     #[arg(long, default_value = "1", value_parser = scale)]
     scale: f64,
-    /// Only these parts: backend, first, repeats, bulk, sequences, rate, load, hashing or instructions.
+    /// Only these parts: backend, first, repeats, bulk, sequences, rate, load, large, hashing or instructions.
     #[arg(long, value_delimiter = ',', value_parser = part)]
     only: Vec<&'static Part>,
     /// The numbers of clients of the loads.
