@@ -70,7 +70,7 @@ pub fn dump_and_restore(episode: &mut Episode) -> Tally {
     tally
 }
 
-/// Moves a server to the next major version that is installed, by `pg_upgrade`.
+/// Moves a server to a later major version, by `pg_upgrade`.
 pub fn upgrade(episode: &mut Episode) -> Tally {
     let bindir = installation::next_bindir().expect("there is another major");
     let mut tally = Tally::default();

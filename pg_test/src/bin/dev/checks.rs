@@ -195,9 +195,15 @@ fn let_upgrade(test: &mut Command) -> Result {
 
 /// The major to upgrade to that the caller chose.
 fn later_major(wanted: &str, major: u32, supported: &[u32]) -> Result<u32> {
-    let later: Vec<u32> = supported.iter().copied().filter(|&next| next > major).collect();
-    wanted.parse().ok().filter(|next| later.contains(next)).ok_or_else(|| {
-        format!("PostgreSQL {major} cannot be upgraded to {wanted}, only to {later:?}")
+    let later = || supported.iter().copied().filter(|&next| next > major);
+    wanted.parse().ok().filter(|&next| later().any(|major| major == next)).ok_or_else(|| {
+        let later = later().map(|major| major.to_string()).collect::<Vec<_>>().join(", ");
+        let choice = if later.is_empty() {
+            "there is no later one".into()
+        } else {
+            format!("choose from {later}")
+        };
+        format!("cannot upgrade PostgreSQL {major} to UPGRADE_TO={wanted}: {choice}")
     })
 }
 
@@ -389,9 +395,13 @@ mod tests {
         assert_eq!(to("19", 16), Ok(19));
         assert_eq!(
             to("16", 16).unwrap_err(),
-            "PostgreSQL 16 cannot be upgraded to 16, only to [19, 18, 17]"
+            "cannot upgrade PostgreSQL 16 to UPGRADE_TO=16: choose from 19, 18, 17"
         );
-        for (wanted, major) in [("15", 16), ("20", 16), ("", 16), ("19", 19)] {
+        assert_eq!(
+            to("18", 19).unwrap_err(),
+            "cannot upgrade PostgreSQL 19 to UPGRADE_TO=18: there is no later one"
+        );
+        for (wanted, major) in [("15", 16), ("20", 16), ("", 16)] {
             assert!(to(wanted, major).is_err(), "{wanted} from {major}");
         }
     }
