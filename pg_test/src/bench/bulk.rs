@@ -10,6 +10,9 @@ use std::time::Instant;
 
 pub(super) const ROWS: i64 = 1_000_000;
 
+/// The measures of a turn that limits use.
+const JUDGED: [Measure; 2] = [Measure::BulkSeconds, Measure::KeyBytes];
+
 /// A contender's table, and the statement that fills it.
 struct Table {
     contender: &'static Contender,
@@ -44,7 +47,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         table.fill(findings);
     }
     interleaved(plan, &mut tables, |round, table| {
-        if !is_due(round, Measure::BulkSeconds, table.contender) {
+        if !JUDGED.into_iter().any(|measure| is_due(round, measure, table.contender)) {
             return;
         }
         let Some(Filled { seconds, cpu_seconds, key_bytes }) = table.fill(findings) else { return };
@@ -89,5 +92,22 @@ impl Table {
             .expect("the key has a size")
             .get(0);
         Some(Filled { seconds, cpu_seconds, key_bytes: key as f64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::JUDGED;
+    use crate::bench::contenders::ALL;
+    use crate::bench::is_due;
+
+    #[test]
+    fn contenders_whose_time_or_size_has_a_limit_have_a_turn_in_each_round() {
+        let is_due =
+            |round, contender| JUDGED.into_iter().any(|measure| is_due(round, measure, contender));
+        let due = ALL.into_iter().filter(|contender| is_due(1, contender));
+        let due: Vec<&str> = due.map(|contender| contender.name).collect();
+        assert_eq!(due, ["core_cache_1", "ours_cache_1", "pgedge", "uuid_v7"]);
+        assert!(ALL.into_iter().all(|contender| is_due(3, contender)));
     }
 }

@@ -18,7 +18,8 @@ use Bound::{AtLeast, AtMost};
 impl Bound {
     fn is_met_by(self, value: f64) -> bool {
         match self {
-            AtMost(bound) => value <= bound,
+            // A cost below 0 is a measurement that failed: the loop that is subtracted was disturbed.
+            AtMost(bound) => (0.0..=bound).contains(&value),
             AtLeast(bound) => value >= bound,
         }
     }
@@ -93,47 +94,50 @@ const CORE: &str = "core_cache_1";
 const CORE_64: &str = "core_cache_64";
 const PGEDGE: &str = "pgedge";
 
+/// The bound of what is the same size but for a page or two.
+const SAME_SIZE: f64 = 1.01;
+
 /// The cost of an id.
 fn of_ids() -> Vec<Limit> {
     vec![
         ratio(
-            "one backend: `snowflake_nextval` by core's `nextval`, both `CACHE 1`",
+            "one backend: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1`",
             (IdNs, OURS),
             (IdNs, CORE),
             AtMost(0.6),
         ),
         ratio(
-            "one backend: `snowflake_nextval` by core's `nextval`, both `CACHE 64`",
+            "one backend: `snowflake_nextval` relative to core's `nextval`, both `CACHE 64`",
             (IdNs, OURS_64),
             (IdNs, CORE_64),
             AtMost(0.45),
         ),
         ratio(
-            "one backend: `snowflake_nextvals` by core's `nextval`, `CACHE 64`",
+            "one backend: `snowflake_nextvals` relative to core's `nextval`, `CACHE 64`",
             (IdNs, BATCH),
             (IdNs, CORE_64),
             AtMost(0.15),
         ),
         ratio(
-            "one backend: `snowflake_nextval`, `CACHE 1`, by the PL/pgSQL original",
+            "one backend: `snowflake_nextval`, `CACHE 1`, relative to the PL/pgSQL original",
             (IdNs, OURS),
             (IdNs, "copied_plpgsql"),
             AtMost(0.07),
         ),
         ratio(
-            "the first id of a transaction: `snowflake_nextval` by core's `nextval`, both `CACHE 1`",
+            "the first id of a transaction: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1`",
             (FirstIdNs, OURS),
             (FirstIdNs, CORE),
             AtMost(1.0),
         ),
         ratio(
-            "an id of 100,000 sequences in turn, each used before, by one of a single sequence, one backend",
+            "an id of 100,000 sequences in turn, each used before, relative to one of a single sequence",
             (InTurnNs(100_000), OURS),
             (InTurnNs(1), OURS),
             AtMost(1.85),
         ),
         ratio(
-            "WAL records at full rate, `CACHE 1`, layout with 18 bits of `seq`: by core's",
+            "WAL records at full rate, `CACHE 1`, layout with 18 bits of `seq`, relative to core's",
             (WalRecords, OURS),
             (WalRecords, CORE),
             AtMost(0.01),
@@ -145,7 +149,7 @@ fn of_ids() -> Vec<Limit> {
 fn of_cache() -> Vec<Limit> {
     let taking = |peer: &str, under, bound| {
         let title = format!(
-            "8 clients, 100 ids a transaction, `CACHE 64`: transactions per second by {peer}"
+            "8 clients, 100 ids a transaction, `CACHE 64`: transactions per second relative to {peer}"
         );
         ratio(&title, (TakingTps(8), OURS_64), (TakingTps(8), under), AtLeast(bound))
     };
@@ -160,32 +164,34 @@ fn of_cache() -> Vec<Limit> {
 fn of_rows() -> Vec<Limit> {
     let mut limits = vec![
         ratio(
-            "one `INSERT` of many rows: seconds by `bigserial`'s",
+            "bulk `INSERT`: time relative to `bigserial`",
             (BulkSeconds, OURS),
             (BulkSeconds, CORE),
             AtMost(0.97),
         ),
         ratio(
-            "primary key after that `INSERT`: bytes by `bigserial`'s",
+            "primary key after a bulk `INSERT`: size relative to `bigserial`",
             (KeyBytes, OURS),
             (KeyBytes, CORE),
-            AtMost(1.01),
+            AtMost(SAME_SIZE),
         ),
     ];
     limits.extend(at_least(INSERTS, "`bigserial`'s", CORE));
     limits
 }
 
-/// pgEdge's extension, in everything that both do.
+/// pgEdge's extension. [`of_large_tables`] has the others.
 fn by_pgedge() -> Vec<Limit> {
-    let at_most = |title: &str, measure| {
-        let title = format!("{title}: `snowflake_nextval`, `CACHE 1`, by pgEdge's");
-        ratio(&title, (measure, OURS), (measure, PGEDGE), AtMost(1.0))
+    let at_most = |title: &str, measure, bound| {
+        let title = format!("{title}: `snowflake_nextval`, `CACHE 1`, relative to pgEdge's");
+        ratio(&title, (measure, OURS), (measure, PGEDGE), AtMost(bound))
     };
     let mut limits = vec![
-        at_most("one backend", IdNs),
-        at_most("the first id of a transaction", FirstIdNs),
-        at_most("one `INSERT` of many rows: seconds", BulkSeconds),
+        at_most("one backend", IdNs, 1.0),
+        at_most("the first id of a transaction", FirstIdNs, 1.0),
+        at_most("100,000 sequences in turn", InTurnNs(100_000), 1.0),
+        at_most("bulk `INSERT`: time", BulkSeconds, 1.0),
+        at_most("primary key after a bulk `INSERT`: size", KeyBytes, SAME_SIZE),
     ];
     limits.extend(at_least([("100 ids a transaction", TakingTps)], "pgEdge's", PGEDGE));
     limits.extend(at_least(INSERTS, "pgEdge's", PGEDGE));
@@ -196,8 +202,8 @@ fn by_uuidv7() -> Vec<Limit> {
     let by_uuidv7 =
         |title, measure| ratio(title, (measure, OURS), (measure, "uuid_v7"), AtMost(1.0));
     vec![
-        by_uuidv7("one backend: `snowflake_nextval`, `CACHE 1`, by `uuidv7()`", IdNs),
-        by_uuidv7("primary key after one `INSERT` of many rows: bytes by `uuidv7()`'s", KeyBytes),
+        by_uuidv7("one backend: `snowflake_nextval`, `CACHE 1`, relative to `uuidv7()`", IdNs),
+        by_uuidv7("primary key after a bulk `INSERT`: size relative to `uuidv7()`", KeyBytes),
     ]
 }
 
@@ -216,14 +222,14 @@ fn of_layouts() -> Vec<Limit> {
     };
     vec![
         alone(
-            "ids per second by the limit of `instagram`, 1,024,000: one backend, `CACHE 1`",
+            "ids per second relative to the limit of `instagram`, 1,024,000: one backend, `CACHE 1`",
             ShareOfInstagram,
             OURS,
             AtLeast(0.99),
             ROUNDS,
         ),
         alone(
-            "ids per second by the limit of `twitter`, 4,096,000: one backend, `CACHE 1`",
+            "ids per second relative to the limit of `twitter`, 4,096,000: one backend, `CACHE 1`",
             ShareOfTwitter,
             OURS,
             AtLeast(0.95),
@@ -235,7 +241,7 @@ fn of_layouts() -> Vec<Limit> {
         Limit {
             rounds: ONE_COUNT,
             ..ratio(
-                "instructions of an id in layout `postgres` by `instagram`",
+                "instructions of an id in layout `postgres` relative to `instagram`",
                 (InstructionsOfPostgres, OURS),
                 (InstructionsOfInstagram, OURS),
                 AtMost(1.01),
@@ -244,25 +250,26 @@ fn of_layouts() -> Vec<Limit> {
     ]
 }
 
-/// A key that is larger than memory, by those of UUIDs.
+/// A key that is larger than memory, relative to other kinds of keys.
 fn of_large_tables() -> Vec<Limit> {
-    let by = |uuid, name, rows_per_second, wal_bytes, key_bytes| {
+    let by = |title, name, rows_per_second, wal_bytes, key_bytes| {
         let limit = |what, measure, bound| {
-            let title = format!("a key larger than `shared_buffers`: {what} by {uuid}'s");
+            let title = format!("a key larger than `shared_buffers`: {what} relative to {title}");
             let rounds = large::ROUNDS;
             Limit { rounds, ..ratio(&title, (measure, OURS), (measure, name), bound) }
         };
         [
             limit("rows inserted per second", LargeRowsPerSecond, AtLeast(rows_per_second)),
             limit("WAL bytes", LargeWalBytes, AtMost(wal_bytes)),
-            limit("its bytes", LargeKeyBytes, AtMost(key_bytes)),
+            limit("size", LargeKeyBytes, AtMost(key_bytes)),
         ]
     };
-    let uuids = [
+    let others = [
+        by("pgEdge's", PGEDGE, 1.0, SAME_SIZE, SAME_SIZE),
         by("`uuidv7()`", "uuid_v7", 1.0, 0.92, 0.75),
         by("`gen_random_uuid()`", "uuid_v4", 1.5, 0.5, 0.65),
     ];
-    uuids.into_iter().flatten().collect()
+    others.into_iter().flatten().collect()
 }
 
 /// Hash tables of layout `postgres`, relative to those of sequential numbers.
@@ -276,7 +283,7 @@ fn of_hash_tables() -> Vec<Limit> {
     ];
     let tables = [("HashAggregate", AggregateSeconds), ("hash join", JoinSeconds)];
     let limit = |(what, measure), (ids, case)| {
-        let title = format!("{what} of `postgres` by `bigserial`, {ids}");
+        let title = format!("{what} of `postgres` relative to `bigserial`, {ids}");
         ratio(&title, (measure, case), (measure, "bigserial"), AtMost(1.1))
     };
     tables.into_iter().flat_map(|table| cases.map(|case| limit(table, case))).collect()
@@ -298,7 +305,9 @@ fn at_least<const LOADS: usize>(
 ) -> impl Iterator<Item = Limit> {
     let limit = move |(what, measure): Load, clients| {
         let plural = if clients == 1 { "" } else { "s" };
-        let title = format!("{clients} client{plural}, {what}: transactions per second by {whose}");
+        let title = format!(
+            "{clients} client{plural}, {what}: transactions per second relative to {whose}"
+        );
         ratio(&title, (measure(clients), OURS), (measure(clients), peer), AtLeast(1.0))
     };
     loads.into_iter().flat_map(move |load| CLIENTS.map(|clients| limit(load, clients)))
@@ -372,6 +381,8 @@ mod tests {
             (Bound::AtLeast(2.0), 2.0, true),
             (Bound::AtLeast(2.0), 1.99, false),
             (Bound::AtMost(0.9), f64::NAN, false),
+            (Bound::AtMost(0.9), -0.1, false),
+            (Bound::AtMost(0.0), 0.0, true),
         ];
         for (bound, value, is_met) in cases {
             assert_eq!(bound.is_met_by(value), is_met, "{bound:?} by {value}");

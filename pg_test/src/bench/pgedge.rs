@@ -28,6 +28,8 @@ pub fn build(tarball: &Path) -> Result<(TempDir, Option<String>), String> {
     step(&format!("building pgEdge's extension from {}", tarball.display()));
     let make = |target| {
         let mut make = Command::new("make");
+        // The reason is found by its English words.
+        make.env("LC_ALL", "C").env_remove("MAKEFLAGS");
         make.arg("-C").arg(&source).args(["USE_PGXS=1", "with_llvm=no", CFLAGS, target]);
         output(make.arg(format!("PG_CONFIG={}", pg_config.display())))
     };

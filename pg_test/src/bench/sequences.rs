@@ -6,8 +6,8 @@ use crate::bench::{Findings, Plan, interleaved, server};
 use postgres::Client;
 use std::time::Instant;
 
-/// Core's and ours: the other contenders with sequences call core's.
-const NAMES: [&str; 2] = ["core_cache_1", "ours_cache_1"];
+/// Those with sequence code of their own: the PL/pgSQL and SQL functions call core's.
+const NAMES: [&str; 3] = ["core_cache_1", "ours_cache_1", "pgedge"];
 
 /// The numbers of sequences. A smaller scale leaves out the larger ones.
 pub(super) const COUNTS: [u32; 4] = [1, 10, 1000, 100_000];

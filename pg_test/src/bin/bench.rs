@@ -67,16 +67,15 @@ fn main() -> ExitCode {
         }
     };
     let major = installation::major(installation::bindir());
-    let record = record.filter(|page| {
-        let has_place =
-            ["summary", "bench"].map(|what| has_place(page, &format!("{what} {major}")));
-        let is_recorded = has_place == [true, true];
-        if !is_recorded {
-            let page = page.display();
-            println!("{page} has no place for PostgreSQL {major}: nothing is recorded");
-        }
-        is_recorded
-    });
+    if let Some(page) = &record
+        && !["summary", "bench"].iter().all(|what| has_place(page, &format!("{what} {major}")))
+    {
+        eprintln!(
+            "bench: {} has no marks \"summary {major}\" and \"bench {major}\" to write between",
+            page.display()
+        );
+        return ExitCode::FAILURE;
+    }
     let notes = notes.flatten().into_iter().collect();
     let report = run(&Plan { parts: only, rounds: rounds.into(), clients, scale, notes });
     println!("\n{report}");

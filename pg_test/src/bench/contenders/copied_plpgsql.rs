@@ -6,7 +6,7 @@ pub const CONTENDER: Contender = Contender {
     name: "copied_plpgsql",
     title: "the PL/pgSQL original",
     needs: None,
-    library: "",
+    library: "plpgsql",
     setup: &[FUNCTION, "CREATE SEQUENCE ids"],
     id_type: "bigint",
     ids: Ids::One(|sequence, _| format!("copied_nextval({sequence}, 5)")),

@@ -7,7 +7,7 @@ pub const CONTENDER: Contender = Contender {
     title: "pgEdge's `snowflake.nextval`",
     needs: Some(Need {
         query: "SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'",
-        what: "this PostgreSQL lacks the extension `snowflake`, which `--pgedge FILE` builds",
+        what: "this PostgreSQL has no extension `snowflake`",
     }),
     library: "snowflake",
     setup: &["CREATE EXTENSION snowflake", "CREATE SEQUENCE ids"],

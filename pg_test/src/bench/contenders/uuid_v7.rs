@@ -7,7 +7,7 @@ pub const CONTENDER: Contender = Contender {
     title: "`uuidv7()`",
     needs: Some(Need {
         query: "SELECT NULL::text FROM pg_proc WHERE oid = to_regprocedure('uuidv7()')",
-        what: "this major version has none; 18 is the first that does",
+        what: "PostgreSQL 18 introduced it",
     }),
     library: "",
     setup: &[],
