@@ -14,6 +14,7 @@ mod instructions;
 mod large;
 pub mod limits;
 mod load;
+mod pgbench;
 pub mod pgedge;
 mod rate;
 mod repeats;

@@ -143,8 +143,7 @@ fn pgedges_extension_is_built_for_one_run_and_its_version_is_printed() {
     assert!(said.contains("pgEdge's `snowflake.nextval` is that of version 0.0.1.\n"), "{said}");
     assert!(csv_in(folder.path()).contains("\nrepeats_in_1000000_ids,pgedge,0,0\n"), "{said}");
 
-    let control = installation::pg_config("--sharedir").join("extension/snowflake.control");
-    assert!(!control.exists(), "it is in the installation that the tests use");
+    assert!(!has_pgedge(), "it is in the installation that the tests use");
     let said = bench_repeats(folder.path(), None);
     assert!(said.contains("pgEdge's `snowflake.nextval` is not compared: "), "{said}");
     assert!(!csv_in(folder.path()).contains("pgedge"), "{said}");
@@ -233,11 +232,15 @@ fn tarball_of_pgedge(folder: &Path, in_makefile: &str) -> PathBuf {
 /// Whether the machine can build pgEdge's extension, and has not installed it already. If not, reports that `what` is left out.
 fn can_build(what: &str) -> bool {
     let has_make = Command::new("make").arg("--version").output().is_ok();
-    let control = installation::pg_config("--sharedir").join("extension/snowflake.control");
-    let needs = [(has_make, "make"), (!control.exists(), "PostgreSQL without pgEdge's extension")];
+    let needs = [(has_make, "make"), (!has_pgedge(), "PostgreSQL without pgEdge's extension")];
     let missing = needs.into_iter().find(|(has, _)| !has);
     if let Some((_, need)) = missing {
         installation::left_out(what, need);
     }
     missing.is_none()
+}
+
+/// Whether the installation that the tests use has pgEdge's extension.
+fn has_pgedge() -> bool {
+    installation::pg_config("--sharedir").join("extension/snowflake.control").exists()
 }

@@ -82,10 +82,10 @@ const PANELS: [Panel; 4] = [
         unit: "millions per second, 100 in each transaction; more is better",
         measure: Measure::TakingTps(8),
         names: &[
-            ("ours_cache_1", "pg_snowflake"),
+            PG_SNOWFLAKE,
             ("ours_cache_64", "pg_snowflake, CACHE 64"),
             ("ours_batch", "snowflake_nextvals"),
-            ("core_cache_1", "bigserial"),
+            CORE,
             ("core_cache_64", "bigserial, CACHE 64"),
             PGEDGE,
         ],

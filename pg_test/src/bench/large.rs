@@ -2,9 +2,9 @@
 //! its primary key is several times larger than `shared_buffers`. Then rows are read by id and by time.
 
 use crate::bench::contender::{Contender, ROOMY};
-use crate::bench::load::Outcome;
+use crate::bench::pgbench::Outcome;
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, scaled, server, turns};
+use crate::bench::{Findings, Plan, interleaved, scaled, server};
 use crate::wait::wait_for;
 use crate::{Cluster, installation};
 use postgres::Client;
@@ -30,10 +30,7 @@ const LEAST_BUFFERS_KB: i64 = 1 << 10;
 const LEAST_KEY_BY_BUFFERS: f64 = 4.0;
 const LEAST_CHECKPOINTS: usize = 2;
 
-const CLIENTS: i64 = 4;
-
-/// pgbench's threads.
-const THREADS: i64 = 2;
+const CLIENTS: u32 = 4;
 
 /// The rows of an INSERT, which is a transaction. With fewer, the time would be that of flushes.
 const ROWS_OF_AN_INSERT: i64 = 100;
@@ -109,15 +106,15 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         table.fill(&server, &sizes);
         table.empty();
     }
-    for round in 0..plan.rounds.min(ROUNDS) {
-        for place in turns(round, tables.len()) {
-            let table = &mut tables[place];
-            table.measure_filling(&server, &sizes, round, findings);
-            table.measure_reading(&server, &sizes, round, findings);
-            // The disk has room for one of them at a time.
-            table.empty();
+    interleaved(plan, &mut tables, |round, table| {
+        if round >= ROUNDS {
+            return;
         }
-    }
+        table.measure_filling(&server, &sizes, round, findings);
+        table.measure_reading(&server, &sizes, round, findings);
+        // The disk has room for one of them at a time.
+        table.empty();
+    });
 }
 
 impl Sizes {
@@ -154,9 +151,9 @@ impl Table {
 
     /// pgbench's result for the transactions that fill the table.
     fn fill(&mut self, server: &Cluster, sizes: &Sizes) -> Outcome {
-        let transactions = sizes.rows / ROWS_OF_AN_INSERT / CLIENTS;
+        let transactions = sizes.rows / ROWS_OF_AN_INSERT / i64::from(CLIENTS);
         let insert = self.contender.insert(ROWS_OF_AN_INSERT);
-        self.pgbench(server, CLIENTS, transactions, &insert)
+        Outcome::of(server, self.contender.name, CLIENTS, (transactions as u32).max(1), &insert)
     }
 
     fn empty(&mut self) {
@@ -228,8 +225,9 @@ impl Table {
             add(Measure::LargeTimeIndexBytes, self.bytes_of("by_time"));
         }
         // The first time is not recorded: a new index has to be cached as the key is by now.
-        self.read_by_time();
-        let (time, rows) = self.read_by_time();
+        let spans = self.spans();
+        self.read_by_time(&spans);
+        let (time, rows) = self.read_by_time(&spans);
         if rows == 0 {
             findings.note("No rows are read by time: a span has none at this scale.".to_owned());
         } else {
@@ -269,16 +267,16 @@ impl Table {
             "\\set n random(1, {chosen})\nSELECT body FROM posts JOIN {rows} USING (id) WHERE n = :n;"
         );
         let before = self.counted(server);
-        let outcome = self.pgbench(server, 1, sizes.reads, &read);
+        let outcome = Outcome::of(server, self.contender.name, 1, sizes.reads as u32, &read);
         let used = self.counted(server).since(&before);
         let pages = used.key_reads + used.table_reads;
         (1e6 / outcome.tps, pages / f64::from(outcome.transactions))
     }
 
     /// The time for the rows of all spans, and their number.
-    fn read_by_time(&mut self) -> (Duration, i64) {
+    fn read_by_time(&mut self, spans: &[Span]) -> (Duration, i64) {
         let (mut time, mut rows) = (Duration::ZERO, 0);
-        for span in self.spans() {
+        for &span in spans {
             let condition = of_span(self.contender.name).unwrap_or(created_in)(span);
             // An index alone could answer count(*).
             let read = format!("SELECT count(*), sum(length(body)) FROM posts WHERE {condition}");
@@ -306,17 +304,6 @@ impl Table {
         let rows =
             self.client.query(spans.as_str(), &[]).expect("the chosen rows have their times");
         rows.iter().map(|row| Span { since: row.get(0), until: row.get(1) }).collect()
-    }
-
-    fn pgbench(&self, server: &Cluster, clients: i64, transactions: i64, script: &str) -> Outcome {
-        let options = [
-            "--protocol=prepared".to_owned(),
-            format!("--client={clients}"),
-            format!("--jobs={}", clients.min(THREADS)),
-            format!("--transactions={}", transactions.max(1)),
-        ];
-        let said = server.pgbench(self.contender.name, &options, script);
-        Outcome::read(&said).unwrap_or_else(|| panic!("pgbench does not report its rate:\n{said}"))
     }
 
     /// What has been counted so far, by pgbench's sessions and this one.

@@ -320,17 +320,17 @@ fn ratio(title: &str, over: Figure, under: Figure, bound: Bound) -> Limit {
 
 /// Whether a limit uses this figure of this contender, by itself or in a ratio.
 pub fn is_judged(measure: Measure, contender: &str) -> bool {
-    LIMITS.iter().any(|limit| {
-        let mut figures = std::iter::once(limit.over).chain(limit.under);
-        figures.any(|figure| figure == (measure, contender))
-    })
+    LIMITS.iter().any(|limit| limit.figures().any(|figure| figure == (measure, contender)))
 }
 
 impl Limit {
     /// Whether it uses a figure of this contender.
     pub fn is_about(&self, contender: &str) -> bool {
-        let mut figures = std::iter::once(self.over).chain(self.under);
-        figures.any(|(_, name)| name == contender)
+        self.figures().any(|(_, name)| name == contender)
+    }
+
+    fn figures(&self) -> impl Iterator<Item = Figure> {
+        std::iter::once(self.over).chain(self.under)
     }
 
     /// Whether the run meets it. A full run must measure everything often enough.

@@ -1,6 +1,7 @@
 //! Transactions of several clients, run by pgbench, on a server that flushes each commit to disk.
 
 use crate::bench::contender::{Contender, INSERT, ROOMY};
+use crate::bench::pgbench::Outcome;
 use crate::bench::samples::Measure;
 use crate::bench::{Findings, Plan, interleaved, is_due, server};
 use crate::{Cluster, SUPERUSER};
@@ -18,9 +19,6 @@ const TIME: Duration = Duration::from_secs(2);
 
 /// The server's CPU time is known to 10 ms. A total below this is not shown.
 const LEAST_CPU: Duration = Duration::from_millis(500);
-
-/// More pgbench threads would compete with the server for the processors.
-const THREADS: u32 = 2;
 
 /// One contender's transactions with a number of clients.
 struct Load {
@@ -42,13 +40,6 @@ struct Load {
 struct Used {
     cpu: Duration,
     transactions: u32,
-}
-
-/// The result that pgbench reports.
-#[derive(Debug, PartialEq)]
-pub(super) struct Outcome {
-    pub tps: f64,
-    pub transactions: u32,
 }
 
 pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
@@ -145,14 +136,7 @@ impl Load {
         // Loaded while the session connects, which pgbench does not count: sessions of users live longer than a turn.
         let preload = format!("-c session_preload_libraries={library}");
         let database = format!("dbname={name} options='{} {preload}'", self.options);
-        let options = [
-            "--protocol=prepared".to_owned(),
-            format!("--client={}", self.clients),
-            format!("--jobs={}", self.clients.min(THREADS)),
-            format!("--transactions={transactions}"),
-        ];
-        let said = server.pgbench(&database, &options, &self.script);
-        Outcome::read(&said).unwrap_or_else(|| panic!("pgbench does not report its rate:\n{said}"))
+        Outcome::of(server, &database, self.clients, transactions, &self.script)
     }
 }
 
@@ -164,22 +148,9 @@ impl Used {
     }
 }
 
-impl Outcome {
-    pub fn read(said: &str) -> Option<Self> {
-        let after = |label: &str| {
-            let figure = said.lines().find_map(|line| line.strip_prefix(label))?;
-            figure.trim_start().split([' ', '/']).next()
-        };
-        Some(Outcome {
-            tps: after("tps = ")?.parse().ok()?,
-            transactions: after("number of transactions actually processed:")?.parse().ok()?,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, Used};
+    use super::Used;
     use std::time::Duration;
 
     #[test]
@@ -190,15 +161,5 @@ mod tests {
         };
         assert_eq!(us(500), Some(500.0));
         assert_eq!(us(490), None);
-    }
-
-    #[test]
-    fn pgbenchs_output_is_parsed() {
-        let said = "transaction type: -\nnumber of clients: 8\n\
-            number of transactions actually processed: 8000/8000\nnumber of failed transactions: 0 (0.000%)\n\
-            latency average = 0.386 ms\ninitial connection time = 11.234 ms\n\
-            tps = 20711.432146 (without initial connection time)\n";
-        assert_eq!(Outcome::read(said), Some(Outcome { tps: 20711.432146, transactions: 8000 }));
-        assert_eq!(Outcome::read("tps = 1.0\n"), None);
     }
 }

@@ -67,13 +67,11 @@ fn main() -> ExitCode {
         }
     };
     let major = installation::major(installation::bindir());
+    let marks = marks(major);
     if let Some(page) = &record
-        && !["summary", "bench"].iter().all(|what| has_place(page, &format!("{what} {major}")))
+        && !marks.iter().all(|mark| has_place(page, mark))
     {
-        eprintln!(
-            "bench: {} has no marks \"summary {major}\" and \"bench {major}\" to write between",
-            page.display()
-        );
+        eprintln!("bench: {} has no marks {marks:?} to write between", page.display());
         return ExitCode::FAILURE;
     }
     let notes = notes.flatten().into_iter().collect();
@@ -88,7 +86,13 @@ fn main() -> ExitCode {
     if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// The places of a major version in the page: for the most important figures, and for all.
+fn marks(major: u32) -> [String; 2] {
+    ["summary", "bench"].map(|what| format!("{what} {major}"))
+}
+
 fn record_in(page: &Path, major: u32, revision: &str, report: &Report) {
+    let [summary, bench] = marks(major);
     let (folder, name) = (page.with_extension(""), format!("postgresql-{major}"));
     report.write_into(&folder, &name);
     let folder = folder.file_name().unwrap_or_default().display();
@@ -97,6 +101,6 @@ fn record_in(page: &Path, major: u32, revision: &str, report: &Report) {
          {} {report}\nAll measurements are in [{name}.csv]({folder}/{name}.csv).\n",
         circumstances(revision)
     );
-    record(page, &format!("summary {major}"), &report.summary());
-    record(page, &format!("bench {major}"), &text);
+    record(page, &summary, &report.summary());
+    record(page, &bench, &text);
 }
