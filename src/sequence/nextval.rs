@@ -121,10 +121,14 @@ unsafe fn nextval_of_open_sequence(
         let definition = Definition::look_up(elm.relid)?;
         definition.check()?;
         let locked = read_seq_tuple(seqrel)?;
-        let read_at_us = request.now.reading_us;
         let locator = sys::relation_locator(seqrel);
-        elm.recent_page =
-            RecentPage { catalog_version, read_at_us, locator, buffer: locked.buffer, definition };
+        elm.recent_page = RecentPage {
+            catalog_version,
+            visits_left: RECENT_PAGE_VISITS,
+            locator,
+            buffer: locked.buffer,
+            definition,
+        };
         let count = match fetch {
             Fetch::One => definition.cache,
             Fetch::Batch(count) => count,
@@ -173,10 +177,8 @@ pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i6
     if let Some(counter) = next_cached(elm, layout, now) {
         return Some(counter);
     }
-    let RecentPage { catalog_version, read_at_us, locator, buffer, definition } = elm.recent_page;
-    if now.reading_us.abs_diff(read_at_us) > RECENT_PAGE_US {
-        return None;
-    }
+    let RecentPage { catalog_version, visits_left, locator, buffer, definition } = elm.recent_page;
+    elm.recent_page.visits_left = visits_left.checked_sub(1)?;
     // SAFETY: the transaction holds the lock on the relation, so its storage exists; the buffer is pinned and
     // locked exclusively between ReadRecentBuffer() and release().
     unsafe {
@@ -201,11 +203,13 @@ pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i6
     }
 }
 
-/// Open the sequence and read its page by `ReadBuffer()` this often, in microseconds. `ReadRecentBuffer()` does not raise
-/// the buffer's usage count, so a page that is read by nothing else is evicted while it is in use.
-const RECENT_PAGE_US: u64 = 100_000;
+/// Open the sequence and read its page by `ReadBuffer()` after this many visits by `ReadRecentBuffer()`, which does not raise
+/// the buffer's usage count: a page that is read by nothing else is evicted while it is in use. This counts visits and not
+/// time, so that a session that uses many sequences in turn, and returns to each late, still finds them fast.
+const RECENT_PAGE_VISITS: u32 = 1_000;
 
 /// The next cached counter. Drops the cached counters if they may not be used.
+#[inline(always)]
 fn next_cached(elm: &mut SeqTableData, layout: &Layout, now: Now) -> Option<i64> {
     let cached = elm.cached?;
     if !cached.is_usable(layout, settings::policy(), now) {

@@ -57,8 +57,8 @@ pub struct PassedChecks {
 pub struct RecentPage {
     /// [`invalidation::catalog_version`] before the sequence was opened; 0 if the page has not been read.
     pub catalog_version: u64,
-    /// The clock at that time, in microseconds since 1970.
-    pub read_at_us: i64,
+    /// How many more times the page may be read without opening the sequence.
+    pub visits_left: u32,
     /// The sequence's storage.
     pub locator: sys::RelFileLocator,
     /// A hint for `ReadRecentBuffer()`: it may hold another page by now.
@@ -87,6 +87,7 @@ impl SeqTableData {
     }
 
     /// The request for a counter of the sequence at this moment.
+    #[inline(always)]
     pub fn request(&self, layout: Layout, now: Now) -> Request {
         let highest_fetched = match self.highest_fetched {
             Some((of, counter)) if of == layout => Some(counter),
