@@ -20,6 +20,7 @@ fn unset() -> Error {
 
 /// The shard to generate ids for: `shard_id`, else that of this database. Fails if the layout does not have it or
 /// a fence refuses it. Every function that generates ids calls this.
+#[inline(always)]
 pub fn permitted(shard_id: Option<i32>, layout: Layout) -> Result<u32, Error> {
     let shard = match shard_id {
         Some(shard) => shard,

@@ -182,7 +182,7 @@ fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
 }
 
 /// The next counter, before the limits are checked.
-#[inline]
+#[inline(always)]
 fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
     let Request { layout, policy, now, highest_fetched } = request;
     // A sequence at the end of bigint has no next value. Saturating keeps it there, far ahead of the clock or
@@ -227,7 +227,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 /// let ahead = State { last_value: TWITTER.at_tick(0, now_tick + 101), is_called: true };
 /// assert_eq!(advance(ahead, i64::MAX, 1, request), Decision::Wait { us: 5_000 });
 /// ```
-#[inline]
+#[inline(always)]
 pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> Decision {
     let Request { layout, policy, now, highest_fetched } = request;
     let now_tick = layout.tick_at(now.reading_us);
@@ -285,7 +285,7 @@ fn wait_or_refuse(first_tick: i64, limit: i64, request: Request) -> Decision {
 
 /// Decides whether the run needs a WAL record, as `nextval_internal()` does. `covered` is the last counter
 /// covered by a record that replay would find; `None` if there is no such record.
-#[inline]
+#[inline(always)]
 pub fn cover(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) -> Coverage {
     if let Some(last) = covered.filter(|&last| run.last <= last) {
         return Coverage { last, is_new: false };

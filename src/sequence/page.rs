@@ -125,6 +125,7 @@ pub unsafe fn read_seq_tuple(relation: pg_sys::Relation) -> Result<LockedPage, E
 ///
 /// # Safety
 /// The buffer is pinned, and the storage of its page cannot be dropped.
+#[inline(always)]
 pub unsafe fn lock_seq_tuple(buffer: pg_sys::Buffer) -> Result<LockedPage, Error> {
     // SAFETY: the buffer is that of a sequence's page: one tuple.
     unsafe {
@@ -178,6 +179,7 @@ unsafe fn clear_xmax(buffer: pg_sys::Buffer, tuple: pg_sys::HeapTupleHeader) {
 ///
 /// # Safety
 /// The page is still locked.
+#[inline(always)]
 pub unsafe fn write_seq_tuple(
     locked: LockedPage,
     run: Run,
@@ -223,6 +225,7 @@ pub unsafe fn write_seq_tuple(
 }
 
 /// Writes core's own WAL record for a sequence, so that recovery and standbys need nothing of ours.
+#[cold]
 unsafe fn log_seq_tuple(locator: sys::RelFileLocator, locked: LockedPage) -> pg_sys::XLogRecPtr {
     // SAFETY: called in a critical section with the page locked exclusively; the data registered here
     // outlives XLogInsert().
