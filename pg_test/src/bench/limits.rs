@@ -128,7 +128,7 @@ fn of_ids() -> Vec<Limit> {
             "the first id of a transaction: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1`",
             (FirstIdNs, OURS),
             (FirstIdNs, CORE),
-            AtMost(1.0),
+            AtMost(0.8),
         ),
         ratio(
             "an id of 100,000 sequences in turn, each used before, relative to one of a single sequence",
