@@ -83,19 +83,28 @@ impl IdBatch {
     }
 }
 
+impl IdBatch {
+    #[cold]
+    fn fetch(&mut self) -> Result<(), Error> {
+        let batch = Fetch::Batch(self.remaining.min(LONGEST_RUN));
+        self.run = fetch_counters(self.relid, self.layout, batch, |_, run| run)?;
+        Ok(())
+    }
+}
+
 impl Iterator for IdBatch {
     type Item = Result<i64, Error>;
 
+    // Inlined, an id stays in a register instead of a result that is written and read for each.
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.remaining == 0 {
             return None;
         }
-        if self.run.first > self.run.last {
-            let batch = Fetch::Batch(self.remaining.min(LONGEST_RUN));
-            match fetch_counters(self.relid, self.layout, batch, |_, run| run) {
-                Ok(run) => self.run = run,
-                Err(error) => return Some(Err(error)),
-            }
+        if self.run.first > self.run.last
+            && let Err(error) = self.fetch()
+        {
+            return Some(Err(error));
         }
         let id = self.layout.id(self.run.first, self.shard);
         self.run.first += 1;

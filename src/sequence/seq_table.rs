@@ -133,6 +133,7 @@ impl SeqHashTab {
         self.entries.get_mut(index)
     }
 
+    #[inline(always)]
     fn enter(&mut self, relid: pg_sys::Oid) -> &mut SeqTableData {
         let index = self.index_of(relid).unwrap_or_else(|| {
             let index = self.entries.len();
@@ -144,6 +145,7 @@ impl SeqHashTab {
         &mut self.entries[index]
     }
 
+    #[inline(always)]
     fn index_of(&mut self, relid: pg_sys::Oid) -> Option<usize> {
         match self.last_used_seq {
             Some((last_used, index)) if last_used == relid => Some(index),
