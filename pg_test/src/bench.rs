@@ -126,8 +126,8 @@ pub fn run(plan: &Plan) -> Report {
 }
 
 /// Runs each contender once in each round, in the order of [`turns`].
-fn interleaved<T>(plan: &Plan, contenders: &mut [T], mut turn: impl FnMut(usize, &mut T)) {
-    for round in 0..plan.rounds {
+fn interleaved<T>(rounds: usize, contenders: &mut [T], mut turn: impl FnMut(usize, &mut T)) {
+    for round in 0..rounds {
         for place in turns(round, contenders.len()) {
             turn(round, &mut contenders[place]);
         }

@@ -46,7 +46,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         backend.take();
     }
     let samples = &mut findings.samples;
-    interleaved(plan, &mut backends, |round, backend| {
+    interleaved(plan.rounds, &mut backends, |round, backend| {
         let used = backend.take();
         let mut add = |measure, value| samples.add(round, backend.name, measure, value);
         let of_a_million = |figure: f64| figure / ids as f64 * MILLION;

@@ -46,7 +46,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
     for table in &mut tables {
         table.fill(findings);
     }
-    interleaved(plan, &mut tables, |round, table| {
+    interleaved(plan.rounds, &mut tables, |round, table| {
         if !JUDGED.into_iter().any(|measure| is_due(round, measure, table.contender)) {
             return;
         }

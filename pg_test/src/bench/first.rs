@@ -8,7 +8,8 @@ use crate::bench::{Findings, Plan, interleaved, server};
 use postgres::Client;
 use std::time::Instant;
 
-const TRANSACTIONS: i64 = 20_000;
+/// For so many that a session's first ones, with cold caches, do not count.
+const TRANSACTIONS: i64 = 200_000;
 
 /// A session that takes an id in each of many transactions.
 struct Session {
@@ -36,7 +37,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         session.take();
     }
     let samples = &mut findings.samples;
-    interleaved(plan, &mut sessions, |round, session| {
+    interleaved(plan.rounds, &mut sessions, |round, session| {
         let ns = session.take() / count as f64;
         samples.add(round, session.name, Measure::TransactionNs, ns);
     });

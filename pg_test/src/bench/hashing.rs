@@ -10,7 +10,7 @@ const SCRIPT: &str = include_str!("../../../docs/hashing/measure.sql");
 pub(super) const ROWS: i64 = 3_000_000;
 
 /// Seconds after which a query is cancelled, and not repeated.
-const TIMEOUT: u32 = 20;
+const TIMEOUT: u32 = 10;
 
 /// The layout that the limits judge, and those that are measured in a third of the rounds.
 const JUDGED: &str = "postgres";

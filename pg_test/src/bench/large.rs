@@ -106,7 +106,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         table.fill(&server, &sizes);
         table.empty();
     }
-    interleaved(plan, &mut tables, |round, table| {
+    interleaved(plan.rounds, &mut tables, |round, table| {
         if round >= ROUNDS {
             return;
         }

@@ -13,9 +13,16 @@ pub const CLIENTS: [u32; 4] = [1, 2, 8, 32];
 /// How many ids a transaction takes if it only takes ids.
 const IDS: i64 = 100;
 
-/// How long a turn takes: long enough that one slow flush does not decide. All take the same time, since the first rows
-/// of a session cost more.
-const TIME: Duration = Duration::from_secs(2);
+/// How long a turn takes that only takes ids.
+const TIME: Duration = Duration::from_secs(1);
+
+/// How long a turn of inserts takes. Those of all contenders have the same number of transactions, since the first rows of a
+/// session and of a table cost more.
+const INSERT_TIME: Duration = Duration::from_millis(700);
+
+/// Rounds of inserts for each other round. The disk is faster in one second than in the next, so many short turns show a
+/// difference that few long ones hide.
+const INSERT_ROUNDS: usize = 3;
 
 /// The server's CPU time is known to 10 ms. A total below this is not shown.
 const LEAST_CPU: Duration = Duration::from_millis(500);
@@ -50,27 +57,39 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
     }
     // Contenders take turns, because the machine's other load changes within seconds.
     let fillers = || contenders.iter().filter(|contender| contender.fills_single_rows());
-    let mut loads = Vec::new();
+    let (mut takers, mut inserters) = (Vec::new(), Vec::new());
     for &clients in &plan.clients {
-        loads.extend(contenders.iter().filter_map(|contender| Load::of_ids(contender, clients)));
-        loads.extend(fillers().map(|contender| Load::of_inserts(contender, clients)));
-        loads.extend(fillers().map(|contender| Load::of_async_inserts(contender, clients)));
+        takers.extend(contenders.iter().filter_map(|contender| Load::of_ids(contender, clients)));
+        for of_inserts in [Load::of_inserts, Load::of_async_inserts] {
+            let mut loads: Vec<Load> =
+                fillers().map(|contender| of_inserts(contender, clients)).collect();
+            if let Some((first, others)) = loads.split_first_mut() {
+                first.calibrate(&server, plan.scaled_time(INSERT_TIME));
+                others.iter_mut().for_each(|load| load.transactions = first.transactions);
+            }
+            inserters.extend(loads);
+        }
     }
-    for load in &mut loads {
+    for load in &mut takers {
         load.calibrate(&server, plan.scaled_time(TIME));
     }
-    interleaved(plan, &mut loads, |round, load| {
+    measure(&server, plan.rounds, &mut takers, findings);
+    measure(&server, plan.rounds * INSERT_ROUNDS, &mut inserters, findings);
+}
+
+fn measure(server: &Cluster, rounds: usize, loads: &mut [Load], findings: &mut Findings) {
+    interleaved(rounds, loads, |round, load| {
         if !is_due(round, load.tps, load.contender) {
             return;
         }
-        load.empty_the_table(&server);
+        load.empty_the_table(server);
         let cpu = server.cpu_time();
-        let outcome = load.run(&server, load.transactions);
+        let outcome = load.run(server, load.transactions);
         load.used.cpu += server.cpu_time() - cpu;
         load.used.transactions += outcome.transactions;
         findings.samples.add(round, load.contender.name, load.tps, outcome.tps);
     });
-    for load in &loads {
+    for load in loads {
         if let Some(us) = load.used.us_per_transaction() {
             findings.samples.add(0, load.contender.name, load.cpu, us);
         }

@@ -45,7 +45,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
             sessions.push(Session { contender, limited, client });
         }
     }
-    interleaved(plan, &mut sessions, |round, session| {
+    interleaved(plan.rounds, &mut sessions, |round, session| {
         let share = session.share_of_the_limit(plan.scaled_time(TIME));
         findings.samples.add(round, session.contender.name, session.limited.measure, share);
     });

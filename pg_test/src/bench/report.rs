@@ -251,14 +251,14 @@ fn by_clients(tps: fn(u32) -> Measure, cpu_us: fn(u32) -> Measure) -> Vec<Column
 
 fn limit_row(limit: &Limit, verdict: &Verdict) -> String {
     let bound = match limit.bound {
-        Bound::AtMost(bound) => format!("≤ {bound}"),
-        Bound::AtLeast(bound) => format!("≥ {bound}"),
+        Bound::AtMost(bound) => format!("≤ {bound:.2}"),
+        Bound::AtLeast(bound) => format!("≥ {bound:.2}"),
     };
     let title = &limit.title;
     let measured = |spread: &Spread, verdict: &str| {
         let Spread { lower_quartile, median, upper_quartile, count } = spread;
         format!(
-            "| {title} | {bound} | {median:.3} | {lower_quartile:.3}–{upper_quartile:.3} | {count} | {verdict} |"
+            "| {title} | {bound} | {median:.2} | {lower_quartile:.2}–{upper_quartile:.2} | {count} | {verdict} |"
         )
     };
     match verdict {
@@ -326,8 +326,8 @@ mod tests {
     fn a_missed_limit_is_reported_as_missed() {
         let report = report(1000.0, 1000.0);
         assert!(!report.is_met());
-        let row = "| one backend: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1` | ≤ 0.6 | 1.000 | \
-                   1.000–1.000 | 9 | **not met** |";
+        let row = "| one backend: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1` | ≤ 0.60 | 1.00 | \
+                   1.00–1.00 | 9 | **not met** |";
         assert!(report.to_string().contains(row), "{report}");
     }
 
@@ -336,7 +336,7 @@ mod tests {
         let report = report(500.0, 1000.0);
         assert!(report.is_met());
         let text = report.to_string();
-        assert!(text.contains("| ≤ 0.6 | 0.500 | 0.500–0.500 | 9 | met |"), "{text}");
+        assert!(text.contains("| ≤ 0.60 | 0.50 | 0.50–0.50 | 9 | met |"), "{text}");
         assert_eq!(text.matches("| not measured |").count(), LIMITS.len() - 1, "{text}");
     }
 
@@ -345,7 +345,7 @@ mod tests {
         let report = Report { is_full: true, ..report(500.0, 1000.0) };
         assert!(!report.is_met());
         let text = report.to_string();
-        assert!(text.contains("| ≤ 0.6 | 0.500 | 0.500–0.500 | 9 | met |"), "{text}");
+        assert!(text.contains("| ≤ 0.60 | 0.50 | 0.50–0.50 | 9 | met |"), "{text}");
         assert_eq!(text.matches("| **not measured** |").count(), LIMITS.len() - 1, "{text}");
     }
 

@@ -29,10 +29,11 @@ struct Session {
 
 pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
     let turns = plan.scaled(TURNS);
-    // One transaction takes ids from all of them, and so locks each; all of their pages must fit in memory.
+    // One transaction takes ids from all of them, and so locks each. The pages of all contenders must fit in memory: 800 MB for
+    // each.
     let server = server::builder()
         .setting("max_locks_per_transaction", "2048")
-        .setting("shared_buffers", "2GB")
+        .setting("shared_buffers", "4GB")
         .start();
     let mut sessions = Vec::new();
     for contender in contenders.iter().filter(|contender| NAMES.contains(&contender.name)) {
@@ -54,7 +55,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
             });
         }
     }
-    interleaved(plan, &mut sessions, |round, session| {
+    interleaved(plan.rounds, &mut sessions, |round, session| {
         let ns = session.ns_per_turn() / turns as f64;
         findings.samples.add(round, session.name, Measure::InTurnNs(session.sequences), ns);
     });
