@@ -4,7 +4,9 @@ use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, server_with_sequence};
 use pg_snowflake_servertest::id::split;
 use pg_snowflake_servertest::sequence::{take, take_one};
+use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;
+use std::thread::scope;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
 
@@ -55,6 +57,32 @@ fn open_transactions_do_not_make_each_other_wait() {
     client.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
 
     assert_eq!(take(&mut other, TAKE).len(), 1);
+}
+
+/// Else its id could repeat one that the holder of the lock took meanwhile.
+#[test]
+fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
+    let (cluster, mut holder) = cluster_with_sequence();
+    holder.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
+    let waiting = |count| {
+        let waiting = format!(
+            "SELECT count(*) = {count} FROM pg_locks WHERE relation = 's'::regclass AND NOT granted"
+        );
+        wait_for(&mut cluster.connect(), &waiting, "the others wait for the lock");
+    };
+    scope(|scope| {
+        let mut restarting = cluster.connect();
+        scope.spawn(move || restarting.batch_execute("ALTER SEQUENCE s RESTART").unwrap());
+        waiting(1);
+        let mut taking = cluster.connect();
+        let taken = scope.spawn(move || take_one(&mut taking, TAKE));
+        waiting(2);
+        holder.batch_execute("SELECT pg_sleep(0.01)").unwrap();
+        let last = take_one(&mut holder, TAKE);
+        holder.batch_execute("COMMIT").unwrap();
+        let next = taken.join().unwrap();
+        assert!(split(next).unix_ms >= split(last).unix_ms, "{next} after {last}");
+    });
 }
 
 #[test]

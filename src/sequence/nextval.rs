@@ -80,6 +80,8 @@ pub unsafe fn nextval_internal(
     // SAFETY: the transaction holds the lock on the relation, which is open until relation_close().
     unsafe {
         let sequence = init_sequence(elm)?;
+        // Not before the lock, which may be waited for: whoever held it may have used the time since, and reset the sequence.
+        let request = Request { now: backend_clock::read_silently(), ..request };
         let outcome = nextval_of_open_sequence(sequence, elm, fetch, request);
         sys::relation_close(sequence.rel, NO_LOCK);
         outcome
@@ -203,8 +205,8 @@ pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i6
     }
 }
 
-/// Open the sequence and read its page by `ReadBuffer()` after this many visits by `ReadRecentBuffer()`, which does not raise
-/// the buffer's usage count: a page that is read by nothing else is evicted while it is in use. This counts visits and not
+/// Open the sequence and read its page by `ReadBuffer()` after this many visits by `ReadRecentBuffer()`. Up to PostgreSQL
+/// 18, that does not raise the buffer's usage count, and a page that is read by nothing else is evicted while it is in use. This counts visits and not
 /// time, so that a session that uses many sequences in turn, and returns to each late, still finds them fast.
 const RECENT_PAGE_VISITS: u32 = 1_000;
 
