@@ -84,6 +84,7 @@ impl IdBatch {
 }
 
 impl IdBatch {
+    /// Fetches the next run.
     #[cold]
     fn fetch(&mut self) -> Result<(), Error> {
         let batch = Fetch::Batch(self.remaining.min(LONGEST_RUN));
@@ -95,7 +96,7 @@ impl IdBatch {
 impl Iterator for IdBatch {
     type Item = Result<i64, Error>;
 
-    // Inlined, an id stays in a register instead of a result that is written and read for each.
+    // Inlined, so that the result stays in registers.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.remaining == 0 {

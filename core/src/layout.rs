@@ -5,7 +5,6 @@
 
 use std::error::Error;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 /// The widths of an ID's fields, the length of a tick, and the epoch. The time field is always the highest.
 ///
@@ -30,7 +29,7 @@ use std::hash::{Hash, Hasher};
 /// assert_eq!(id, 123 << 22 | 7 << 14 | 42);
 /// assert_eq!(layout.split(id), Fields { tick: 123, shard: 7, seq: 42 });
 /// ```
-#[derive(Clone, Copy, Debug, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Bits of the time field, 1..=48.
     pub time_bits: u8,
@@ -44,20 +43,6 @@ pub struct Layout {
     pub unit: Unit,
     /// The instant of tick 0, in milliseconds since 1970-01-01 UTC; below 2^44.
     pub epoch_ms: i64,
-}
-
-/// Compares the packed layouts: with generating an ID, a comparison field by field takes 6 ns more.
-impl PartialEq for Layout {
-    #[inline(always)]
-    fn eq(&self, other: &Self) -> bool {
-        self.pack() == other.pack()
-    }
-}
-
-impl Hash for Layout {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.pack().hash(state);
-    }
 }
 
 /// The length of a tick.
