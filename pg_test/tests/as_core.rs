@@ -3,6 +3,8 @@
 //! Each situation is run twice, with the same statements except for the function's name. Each statement must end alike: in
 //! success, or in an error of the same SQLSTATE.
 
+mod random;
+
 use pg_snowflake_servertest::Cluster;
 use postgres::Client;
 
