@@ -22,7 +22,7 @@ const INSERT_TIME: Duration = Duration::from_millis(700);
 
 /// Rounds of inserts for each other round. The disk is faster in one second than in the next, so many short turns show a
 /// difference that few long ones hide.
-const INSERT_ROUNDS: usize = 3;
+pub const INSERT_ROUNDS: usize = 3;
 
 /// The server's CPU time is known to 10 ms. A total below this is not shown.
 const LEAST_CPU: Duration = Duration::from_millis(500);
