@@ -81,9 +81,7 @@ impl IdBatch {
     pub fn new(relid: pg_sys::Oid, layout: Layout, shard: u32, count: i64) -> Self {
         IdBatch { relid, layout, shard, remaining: count, run: Run { first: 0, last: -1 } }
     }
-}
 
-impl IdBatch {
     /// Fetches the next run.
     #[cold]
     fn fetch(&mut self) -> Result<(), Error> {

@@ -176,6 +176,12 @@ impl Layout {
             | self.time_bits as u64
     }
 
+    /// Whether this valid layout equals another: [`PartialEq`] for generating an ID, where comparing each field would take 6 ns.
+    #[inline(always)]
+    pub const fn is_same(&self, other: &Layout) -> bool {
+        self.pack() == other.pack()
+    }
+
     /// The layout that [`Layout::pack`] packed; `None` if `packed` is not a packed layout.
     pub const fn unpack(packed: u64) -> Option<Layout> {
         let unit = (packed >> 17 & 0b111) as usize;

@@ -205,9 +205,10 @@ pub unsafe fn nextval_fast(elm: &mut SeqTableData, layout: &Layout) -> Option<i6
     }
 }
 
-/// Open the sequence and read its page by `ReadBuffer()` after this many visits by `ReadRecentBuffer()`. Up to PostgreSQL
-/// 18, that does not raise the buffer's usage count, and a page that is read by nothing else is evicted while it is in use. This counts visits and not
-/// time, so that a session that uses many sequences in turn, and returns to each late, still finds them fast.
+/// Open the sequence and read its page by `ReadBuffer()` after this many visits by `ReadRecentBuffer()`. Up to
+/// PostgreSQL 18, that does not raise the buffer's usage count, and a page that is read by nothing else is evicted
+/// while it is in use. This counts visits and not time, so that a session that uses many sequences in turn, and
+/// returns to each late, still finds them fast.
 const RECENT_PAGE_VISITS: u32 = 1_000;
 
 /// The next cached counter. Drops the cached counters if they may not be used.
