@@ -6,13 +6,14 @@
 
 mod catalog;
 mod column;
-mod encoding;
 mod plan;
 mod references;
 mod refusal;
 
+use crate::encoding::from_server;
 use crate::error::Error;
 use crate::layout_type::SqlLayout;
+use crate::query::execute;
 use crate::settings;
 use crate::{sequence, shard};
 use catalog::Extension;
@@ -47,7 +48,7 @@ pub fn snowflake_convert_column(
     }
 
     let extension = Extension::read();
-    let column = Column::open(table, &encoding::from_server(name), &extension);
+    let column = Column::open(table, &from_server(name), &extension);
     let options = Options { shard, is_explicit: shard_id.is_some(), layout, check_shard };
     catalog::as_owner(column.owner(), || convert(&column, &options, &extension))
 }
@@ -74,7 +75,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     });
     let target = Target { shard: is_explicit.then_some(shard), layout, shard_check };
     for statement in plan::statements(&facts, &target, ticks) {
-        catalog::execute(&statement);
+        execute(&statement, &[]);
     }
     if let Some(check) = &target.shard_check {
         column.drop_if_duplicate(&check.name);

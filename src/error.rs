@@ -4,12 +4,13 @@
 //! destructor. Names are looked up when the error is raised.
 
 use crate::fence::FenceError;
+use crate::lease::{self, Unleased};
 use crate::report::{
     Report, current_database_name, current_user_name, duration, quoted, relation_name, type_name,
 };
 use crate::settings;
 use pg_snowflake_core::Layout;
-use pg_snowflake_core::counter::{Ahead, Refusal};
+use pg_snowflake_core::counter::{Ahead, LeaseRefusal, Refusal};
 use pgrx::prelude::*;
 
 /// Why an id cannot be generated, or a sequence cannot be read.
@@ -45,12 +46,21 @@ pub enum Error {
     ShardUnset,
     /// A fence refuses the shard or this server.
     Fence(FenceError),
+    /// This server has no lease for the shard.
+    Lease(Unleased),
     /// The sequence has not returned an id in this session.
     CurrvalUndefined,
     /// The number of ids requested is negative.
     NegativeCount(i32),
     /// The policy refuses to issue a counter of the layout.
-    Refused(Refusal, Layout),
+    Refused {
+        /// The reason.
+        refusal: Refusal,
+        /// The layout.
+        layout: Layout,
+        /// The shard that the id would have; 0 where nobody asks for one.
+        shard: u32,
+    },
 }
 
 /// The option of a sequence that keeps it from holding a counter.
@@ -169,6 +179,7 @@ impl Error {
                 )),
             },
             Error::Fence(error) => error.report(),
+            Error::Lease(unleased) => unleased.report(),
             Error::CurrvalUndefined => Report {
                 code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 message: format!(
@@ -184,7 +195,7 @@ impl Error {
                 detail: Some(format!("The number requested is {count}.")),
                 hint: Some("Pass a count of 0 or more.".into()),
             },
-            Error::Refused(refusal, layout) => refusal_report(refusal, layout, relid),
+            Error::Refused { refusal, layout, shard } => refusal_report(refusal, layout, shard, relid),
         }
     }
 }
@@ -216,7 +227,7 @@ fn unusable_sequence(detail: String, fix: &str, relid: pg_sys::Oid) -> Report {
     }
 }
 
-fn refusal_report(refusal: Refusal, layout: Layout, relid: pg_sys::Oid) -> Report {
+fn refusal_report(refusal: Refusal, layout: Layout, shard: u32, relid: pg_sys::Oid) -> Report {
     match refusal {
         Refusal::ClockBeforeEpoch { us } => Report {
             code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -230,6 +241,7 @@ fn refusal_report(refusal: Refusal, layout: Layout, relid: pg_sys::Oid) -> Repor
         Refusal::TooFarAhead { lead_us, wait_us, ahead } => {
             too_far_ahead(relid, lead_us, wait_us, ahead)
         }
+        Refusal::Lease(refusal) => lease_refusal(refusal, shard, relid),
         Refusal::AboveMaxValue { counter, max_value } => unusable_sequence(
             format!("Its MAXVALUE is {max_value}, below the next counter, {counter}."),
             "NO MAXVALUE",
@@ -251,6 +263,39 @@ fn refusal_report(refusal: Refusal, layout: Layout, relid: pg_sys::Oid) -> Repor
                     .into(),
             ),
         },
+    }
+}
+
+fn lease_refusal(refusal: LeaseRefusal, shard: u32, relid: pg_sys::Oid) -> Report {
+    let (message, cause, hint) = match refusal {
+        LeaseRefusal::Ended { us } => (
+            format!("lease of shard {shard} has ended"),
+            format!("It ended {} ago.", duration(us)),
+            "Make the registry reachable; the server renews its lease by itself. See the server log and \
+             snowflake_lease_status().",
+        ),
+        LeaseRefusal::BeginsLater { us } => (
+            format!("lease of shard {shard} has not begun"),
+            format!(
+                "It begins in {}, when the shard's former span or the registry's quiet time has ended.",
+                duration(us)
+            ),
+            "Try again then. If the time is long, compare the clocks of this server and the registry.",
+        ),
+        LeaseRefusal::SequencePastEnd { lead_us } => (
+            format!(
+                "sequence {} is past the end of the lease of shard {shard}",
+                quoted(&relation_name(relid))
+            ),
+            format!("It is {} ahead of the clock.", duration(lead_us)),
+            "Try again when the clock has caught up with the sequence.",
+        ),
+    };
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message,
+        detail: Some(lease::with_last_answer(cause)),
+        hint: Some(hint.into()),
     }
 }
 

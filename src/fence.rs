@@ -11,7 +11,7 @@ mod report;
 mod setting;
 mod shards;
 
-pub use setting::{check_any_shard, check_shard, define};
+pub use setting::{check_any_shard, check_shard, define, host_name, is_foreign_host, owned_shards};
 
 use crate::settings::Setting;
 use pg_snowflake_core::excerpt::truncated;

@@ -3,7 +3,7 @@
 
 use crate::report::Report;
 use crate::result_row::ResultRow;
-use crate::timestamp::{interval, timestamptz, unix_us_of};
+use crate::timestamp::{interval, now_us, timestamptz};
 use pg_snowflake_core::layout_spec::{self, SpecError};
 use pg_snowflake_core::{Layout, PRESETS};
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
@@ -75,8 +75,7 @@ pub fn not_a_layout() -> ! {
 /// Text to layout. STABLE, because an epoch must not be after the clock.
 #[pg_extern(sql = false)]
 fn snowflake_layout_in(text: &CStr) -> SqlLayout {
-    // SAFETY: reads the clock.
-    let now_us = unix_us_of(unsafe { pg_sys::GetCurrentTimestamp() });
+    let now_us = now_us();
     // Read only as much as shows that a text is too long: it can have 1 GB.
     let text = text.to_bytes();
     let text = &text[..text.len().min(layout_spec::LONGEST + 1)];

@@ -12,11 +12,14 @@ compile_error!(
 
 mod convert;
 mod decode;
+mod encoding;
 mod error;
 mod fence;
 mod generate;
 mod layout_type;
+mod lease;
 mod monitor;
+mod query;
 mod released;
 mod report;
 mod result_row;
@@ -37,12 +40,15 @@ extension_sql_file!("../sql/decode.sql", requires = ["layout"]);
 extension_sql_file!("../sql/snowflake.sql");
 extension_sql_file!("../sql/status.sql", requires = ["layout", "nextval"]);
 extension_sql_file!("../sql/routing.sql", requires = ["layout"]);
+extension_sql_file!("../sql/lease.sql", name = "lease");
+extension_sql_file!("../sql/lease_status.sql");
 
 /// Called by the server when it loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     settings::define();
     sequence::register_hooks();
+    lease::start();
 }
 
 /// The interface that pgrx's test framework expects.

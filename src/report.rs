@@ -26,6 +26,12 @@ const LONGEST_PART: usize = 10_000;
 impl Report {
     /// Raises the error.
     pub fn raise(self) -> ! {
+        self.log(PgLogLevel::ERROR);
+        unreachable!("ERROR does not return")
+    }
+
+    /// Writes the report to the server log, at a level below ERROR.
+    pub fn log(self, level: PgLogLevel) {
         let part = |text: String| ascii_unless_utf8(truncated(&text, LONGEST_PART).into_owned());
         let mut error = ErrorReport::new(self.code, part(self.message), function_name!());
         if let Some(detail) = self.detail {
@@ -34,8 +40,7 @@ impl Report {
         if let Some(hint) = self.hint {
             error = error.set_hint(part(hint));
         }
-        error.report(PgLogLevel::ERROR);
-        unreachable!("ERROR does not return")
+        error.report(level);
     }
 }
 
@@ -125,7 +130,7 @@ pub unsafe fn text(c_string: *const c_char) -> String {
 }
 
 /// A message is sent unconverted, so in a database with another encoding it must be ASCII.
-fn ascii_unless_utf8(text: String) -> String {
+pub fn ascii_unless_utf8(text: String) -> String {
     // SAFETY: the encoding is set in every backend that runs SQL.
     if unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as c_int {
         text

@@ -15,6 +15,7 @@ mod seq_table;
 mod sequence_data;
 
 use crate::error::Error;
+use crate::lease;
 pub use backend_clock::{read as read_clock, read_with_steps as read_clock_with_steps};
 pub use backend_local::BackendLocal;
 use nextval::{Fetch, Outcome};
@@ -35,7 +36,7 @@ pub fn register_hooks() {
 /// Returns the next id of the sequence `relid`. Waits for the clock if the id would be too far ahead of it and
 /// `pg_snowflake.max_wait` allows the wait.
 pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Error> {
-    fetch_counters(relid, layout, Fetch::One, |elm, run| {
+    fetch_counters(relid, layout, shard, Fetch::One, |elm, run| {
         let id = layout.id(run.first, shard);
         elm.set_last(id);
         id
@@ -51,10 +52,11 @@ pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Er
 /// the server passes over frames that hold nothing with a destructor. The callers' frames must not hold any
 /// either.
 pub unsafe fn nextval_fast(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> Option<i64> {
+    let ticks = lease::recent_ticks(shard, layout)?;
     // SAFETY: neither reading the clock, locking the sequence nor fetching from a page runs SQL.
     unsafe {
         seq_table::with_found_entry(relid, |elm| {
-            let id = layout.id(nextval::nextval_fast(elm, layout)?, shard);
+            let id = layout.id(nextval::nextval_fast(elm, layout, shard, ticks)?, shard);
             elm.set_last(id);
             Some(id)
         })
@@ -82,11 +84,21 @@ impl IdBatch {
         IdBatch { relid, layout, shard, remaining: count, run: Run { first: 0, last: -1 } }
     }
 
+    /// Whether there is a counter left that the lease of the shard still permits.
+    #[inline(always)]
+    fn has_counter(&self) -> bool {
+        let Run { first, last } = self.run;
+        let is_leased = |tick| {
+            lease::ticks_of(self.shard, &self.layout).is_ok_and(|ticks| ticks.contains(tick))
+        };
+        first <= last && is_leased(self.layout.tick_of(first))
+    }
+
     /// Fetches the next run.
     #[cold]
     fn fetch(&mut self) -> Result<(), Error> {
         let batch = Fetch::Batch(self.remaining.min(LONGEST_RUN));
-        self.run = fetch_counters(self.relid, self.layout, batch, |_, run| run)?;
+        self.run = fetch_counters(self.relid, self.layout, self.shard, batch, |_, run| run)?;
         Ok(())
     }
 }
@@ -100,7 +112,7 @@ impl Iterator for IdBatch {
         if self.remaining == 0 {
             return None;
         }
-        if self.run.first > self.run.last
+        if !self.has_counter()
             && let Err(error) = self.fetch()
         {
             return Some(Err(error));
@@ -131,23 +143,25 @@ pub fn read_data(relid: pg_sys::Oid) -> Result<SequenceData, Error> {
 fn fetch_counters<T>(
     relid: pg_sys::Oid,
     layout: Layout,
+    shard: u32,
     fetch: Fetch,
     issue: impl Fn(&mut SeqTableData, Run) -> T,
 ) -> Result<T, Error> {
     loop {
-        let now = read_clock();
+        // What the fast path has seen, before the next reading.
+        backend_clock::report_step();
         let outcome = with_entry(relid, |elm| {
-            let request = elm.request(layout, now);
             // SAFETY: SQL functions run in a transaction on the backend's only thread; nextval_internal() owns
             // nothing that an ERROR could leak.
             let outcome = unsafe {
                 pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    nextval::nextval_internal(elm, fetch, request)
+                    nextval::nextval_internal(elm, fetch, layout, shard)
                 })
             };
             match outcome {
                 Ok(Outcome::Fetched(run)) => Ok(ControlFlow::Break(issue(elm, run))),
                 Ok(Outcome::Wait { us }) => Ok(ControlFlow::Continue(us)),
+                Ok(Outcome::LeaseChanged) => Ok(ControlFlow::Continue(0)),
                 Err(error) => {
                     // After an error, such as a lost privilege or an altered sequence, a later call must not
                     // find cached counters.
@@ -155,8 +169,9 @@ fn fetch_counters<T>(
                     Err(error)
                 }
             }
-        })?;
-        match outcome {
+        });
+        backend_clock::report_step();
+        match outcome? {
             ControlFlow::Break(issued) => return Ok(issued),
             ControlFlow::Continue(us) => wait(us),
         }

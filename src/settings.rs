@@ -1,10 +1,11 @@
-//! The settings. All are PGC_SUSET: which ids a session may generate is the operator's decision.
+//! The settings. Those of leases are the server's, all others are PGC_SUSET: which ids a session may generate is the operator's
+//! decision.
 
 mod setting;
 
 pub use setting::Setting;
 
-use crate::fence;
+use crate::{fence, lease};
 use pg_snowflake_core::counter::Policy;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
 
@@ -55,6 +56,7 @@ pub fn define() {
         );
     });
     fence::define();
+    lease::define_settings();
     // SAFETY: a C string, at library load.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr()) };
 }

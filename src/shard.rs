@@ -2,18 +2,22 @@
 
 use crate::error::Error;
 use crate::fence::{self, FenceError};
+use crate::lease::{self, Unleased};
 use crate::settings::{self, Setting};
 use pg_snowflake_core::Layout;
 
-/// The shard of this database, from `pg_snowflake.shard_id`.
+/// The shard of this database, from `pg_snowflake.shard_id`, else that which the registry of leases has assigned to this server.
 pub fn of_this_database() -> Result<i32, Error> {
-    settings::shard_id().ok_or_else(unset)
+    settings::shard_id().or_else(lease::assigned_shard).ok_or_else(unset)
 }
 
 #[cold]
 fn unset() -> Error {
     if Setting::ShardId.is_masked() {
         return Error::Fence(FenceError::SettingMasked(Setting::ShardId));
+    }
+    if lease::is_required() {
+        return Error::Lease(Unleased::NotAssigned);
     }
     Error::ShardUnset
 }

@@ -5,6 +5,7 @@
 
 use crate::clock::Now;
 use crate::layout::Layout;
+use crate::lease::Ticks;
 
 /// How far ahead a WAL record covers the counter: 100 ms at full rate. So a sequence writes about 10 records a
 /// second, however busy it is, and a crash skips at most this much.
@@ -49,6 +50,8 @@ pub struct Request {
     pub now: Now,
     /// The highest counter of this layout that the session has fetched from the sequence.
     pub highest_fetched: Option<i64>,
+    /// The ticks of the lease; [`Ticks::ALL`] if the server needs none.
+    pub ticks: Ticks,
 }
 
 /// The decision of [`advance`].
@@ -120,6 +123,28 @@ pub enum Refusal {
     },
     /// The layout's time field is used up.
     LayoutUsedUp,
+    /// The lease does not permit the counter.
+    Lease(LeaseRefusal),
+}
+
+/// Why the lease does not permit a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseRefusal {
+    /// The lease has ended.
+    Ended {
+        /// How long ago by the clock, in microseconds.
+        us: i64,
+    },
+    /// The lease begins so far ahead of the clock that the wait would exceed `max_wait`.
+    BeginsLater {
+        /// The time until it begins, in microseconds.
+        us: i64,
+    },
+    /// The sequence is past the end of the lease, and the wait until the lease reaches it would exceed `max_wait`.
+    SequencePastEnd {
+        /// How far the sequence is ahead of the clock, in microseconds.
+        lead_us: i64,
+    },
 }
 
 /// What is ahead of the clock.
@@ -148,13 +173,14 @@ pub struct Cached {
 impl Cached {
     /// Whether the next cached counter may be used. It must be of the same layout, not behind the clock (its ID
     /// would carry a time in the past, and sort below those of other sessions), and not further ahead of the
-    /// clock than the policy allows.
+    /// clock than the policy allows. It must be in the lease of the shard that the ID will have.
     #[inline]
-    pub fn is_usable(&self, layout: &Layout, policy: Policy, now: Now) -> bool {
+    pub fn is_usable(&self, layout: &Layout, policy: Policy, now: Now, ticks: Ticks) -> bool {
         let tick = layout.tick_of(self.next);
         self.layout.is_same(layout)
             && tick >= layout.tick_at(now.high_water_us)
             && tick <= lead_limit(*layout, policy, now.reading_us)
+            && ticks.contains(tick)
     }
 
     /// The rest after the next counter has been used.
@@ -184,7 +210,7 @@ fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
 /// The next counter, before the limits are checked.
 #[inline(always)]
 fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
-    let Request { layout, policy, now, highest_fetched } = request;
+    let Request { layout, policy, now, highest_fetched, .. } = request;
     // A sequence at the end of bigint has no next value. Saturating keeps it there, far ahead of the clock or
     // at the end of the layout.
     let next = state.last_value.saturating_add(i64::from(state.is_called));
@@ -207,6 +233,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 /// ```
 /// use pg_snowflake_core::clock::Now;
 /// use pg_snowflake_core::counter::{Decision, Policy, Request, Run, State, advance};
+/// use pg_snowflake_core::lease::Ticks;
 /// use pg_snowflake_core::presets::TWITTER;
 ///
 /// let reading_us = 1_800_000_000_000_000;
@@ -215,6 +242,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 ///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
 ///     now: Now { reading_us, high_water_us: reading_us },
 ///     highest_fetched: None,
+///     ticks: Ticks::ALL,
 /// };
 /// let now_tick = TWITTER.tick_at(reading_us);
 ///
@@ -229,13 +257,17 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 /// ```
 #[inline(always)]
 pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> Decision {
-    let Request { layout, policy, now, highest_fetched } = request;
+    let Request { layout, policy, now, highest_fetched, ticks } = request;
     let now_tick = layout.tick_at(now.reading_us);
     if now_tick < 0 {
         let us = layout.instant_of(0).saturating_sub(now.reading_us);
         return Decision::Refuse(Refusal::ClockBeforeEpoch { us });
     }
-    let floor_tick = floor_tick(layout, now, now_tick);
+    if now_tick > ticks.last {
+        let us = now.reading_us.saturating_sub(layout.instant_of(ticks.last.saturating_add(1)));
+        return Decision::Refuse(Refusal::Lease(LeaseRefusal::Ended { us }));
+    }
+    let floor_tick = floor_tick(layout, now, now_tick).max(ticks.first);
     if floor_tick > layout.max_tick() {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
@@ -244,7 +276,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
         return Decision::Refuse(Refusal::AboveMaxValue { counter: first, max_value });
     }
 
-    let lead_limit = now_tick + layout.ticks_in(policy.max_lead_us);
+    let lead_limit = (now_tick + layout.ticks_in(policy.max_lead_us)).min(ticks.last);
     let first_tick = layout.tick_of(first);
     if first_tick > lead_limit {
         return wait_or_refuse(first_tick, lead_limit, request);
@@ -261,9 +293,10 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
     Decision::Issue(Run { first, last })
 }
 
-/// The lead is above the limit: wait if the wait is short enough, else refuse.
+/// The lead is above the limit: wait if the wait is short enough, else refuse. The end of a lease is a limit that is expected to
+/// move with the clock: the lease is renewed.
 fn wait_or_refuse(first_tick: i64, limit: i64, request: Request) -> Decision {
-    let Request { layout, policy, now, .. } = request;
+    let Request { layout, policy, now, ticks, .. } = request;
     let now_tick = layout.tick_at(now.reading_us);
     let due_us = layout.instant_of(now_tick.saturating_add(first_tick - limit));
     let wait_us = due_us.saturating_sub(now.reading_us);
@@ -272,6 +305,12 @@ fn wait_or_refuse(first_tick: i64, limit: i64, request: Request) -> Decision {
         return Decision::Wait { us: wait_us.max(min_wait_us) };
     }
     let lead_us = layout.instant_of(first_tick).saturating_sub(now.reading_us);
+    if first_tick == ticks.first {
+        return Decision::Refuse(Refusal::Lease(LeaseRefusal::BeginsLater { us: lead_us }));
+    }
+    if first_tick > ticks.last {
+        return Decision::Refuse(Refusal::Lease(LeaseRefusal::SequencePastEnd { lead_us }));
+    }
     // If the counter is hardly above the limit at the high-water mark, the step back that this backend saw is
     // the only cause.
     let stepped_back = now.high_water_us > now.reading_us;

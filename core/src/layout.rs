@@ -182,6 +182,12 @@ impl Layout {
         self.pack() == other.pack()
     }
 
+    /// Whether the ticks of this layout are those of the other: they begin at the same time and last as long.
+    #[inline(always)]
+    pub const fn has_same_ticks(&self, other: &Layout) -> bool {
+        self.epoch_ms == other.epoch_ms && self.unit as u8 == other.unit as u8
+    }
+
     /// The layout that [`Layout::pack`] packed; `None` if `packed` is not a packed layout.
     pub const fn unpack(packed: u64) -> Option<Layout> {
         let unit = (packed >> 17 & 0b111) as usize;

@@ -12,6 +12,7 @@
 //! | [`base32`], [`uuid`], [`explain`] | convert an ID to 13 characters, to a version 7 UUID, to a drawing of its bits |
 //! | [`counter`] | computes the next counter from the last one and the clock |
 //! | [`clock`] | detects clock steps |
+//! | [`lease`], [`registry`] | the spans of ID time that servers generate in, and who gets which |
 //! | [`headroom`] | the distance of a counter from the clock and from the end of its layout |
 //! | [`hashing`] | counts the values that PostgreSQL folds the IDs of a layout onto before it hashes them |
 //! | [`excerpt`] | truncates a text for a message |
@@ -57,6 +58,7 @@
 //! ```
 //! use pg_snowflake_core::clock::Now;
 //! use pg_snowflake_core::counter::{self, Decision, Policy, Request, State};
+//! use pg_snowflake_core::lease::Ticks;
 //! use pg_snowflake_core::presets::INSTAGRAM;
 //!
 //! let reading_us = 1_800_000_000_000_000;
@@ -65,6 +67,7 @@
 //!     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
 //!     now: Now { reading_us, high_water_us: reading_us },
 //!     highest_fetched: None,
+//!     ticks: Ticks::ALL,
 //! };
 //! let mut state = State { last_value: 1, is_called: false };
 //! let mut ids = Vec::new();
@@ -94,7 +97,9 @@ pub mod hashing;
 pub mod headroom;
 pub mod layout;
 pub mod layout_spec;
+pub mod lease;
 pub mod presets;
+pub mod registry;
 pub mod uuid;
 
 pub use layout::{Fields, Layout, OutOfRange, Unit};

@@ -3,11 +3,12 @@
 mod constraints;
 mod existing_sequence;
 
-use super::catalog::{Extension, TREE, TREE_COLUMN, lock, rows, text};
-use super::encoding::{from_server, to_server};
+use super::catalog::{Extension, TREE, TREE_COLUMN, lock};
 use super::plan::{Facts, Grant, Sequence};
 use super::references::{CheckedTables, IdColumn, NarrowColumns, check_owners, lock_tree};
 use super::refusal;
+use crate::encoding::{from_server, to_server};
+use crate::query::{rows, text};
 use crate::report::no_such_table;
 use existing_sequence::{ExistingSequence, ROLE, grant};
 use pgrx::prelude::*;

@@ -1,9 +1,10 @@
 //! The columns that must hold a column's ids: the column itself, and those that reference it directly or
 //! indirectly.
 
-use super::catalog::{Extension, TREE, TREE_COLUMN, lock, rows, text};
+use super::catalog::{Extension, TREE, TREE_COLUMN, lock};
 use super::plan::NarrowTable;
 use super::refusal;
+use crate::query::{rows, text};
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 

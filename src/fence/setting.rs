@@ -144,6 +144,20 @@ fn check_fences(
     }
 }
 
+/// Whether `pg_snowflake.allowed_hosts` refuses this server.
+pub fn is_foreign_host() -> bool {
+    !FOREIGN_HOST.load(Relaxed).is_null()
+}
+
+/// The shards in `pg_snowflake.owned_shards`, in ascending order; `None` if it is not set. An invalid value has none. To be
+/// used up before the setting can change.
+pub fn owned_shards() -> Option<impl Iterator<Item = u32>> {
+    let owned = OWNED_RANGES.load(Relaxed);
+    // SAFETY: as in check_shard().
+    let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) })?;
+    Some(ranges.iter().flat_map(|range| range.first..=range.last))
+}
+
 /// # Safety
 /// `owned` is an `extra` of [`check_owned_shards`].
 unsafe fn owned_ranges<'a>(owned: *const OwnedRanges) -> &'a [Range] {

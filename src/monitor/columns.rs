@@ -9,7 +9,7 @@ use crate::fence;
 use crate::layout_type::SqlLayout;
 use crate::result_row::NullableResultRow;
 use crate::timestamp::timestamptz;
-use crate::{sequence, settings, shard};
+use crate::{lease, sequence, shard};
 use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 
@@ -101,7 +101,7 @@ fn is_non_sequence_relation(relid: pg_sys::Oid) -> bool {
 fn shard_id(shard: ShardArgument) -> Option<i32> {
     match shard {
         ShardArgument::Constant(shard) => Some(shard),
-        ShardArgument::CurrentShard => settings::shard_id(),
+        ShardArgument::CurrentShard => shard::of_this_database().ok(),
         ShardArgument::Unknown => None,
     }
 }
@@ -113,5 +113,13 @@ fn shard_error(shard: ShardArgument, layout: Layout) -> Option<Error> {
         ShardArgument::CurrentShard => None,
         ShardArgument::Unknown => return fence::check_any_shard().err().map(Error::Fence),
     };
-    shard::permitted(shard_id, layout).err()
+    let shard = match shard::permitted(shard_id, layout) {
+        Ok(shard) => shard,
+        Err(error) => return Some(error),
+    };
+    // SAFETY: only reads the server's state. A standby has no lease, and needs none.
+    if unsafe { pg_sys::RecoveryInProgress() } {
+        return None;
+    }
+    lease::ticks_of(shard, &layout).err().map(Error::Lease)
 }

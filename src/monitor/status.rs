@@ -11,6 +11,7 @@ use pg_snowflake_core::Layout;
 use pg_snowflake_core::clock::{Guard, Now, Steps};
 use pg_snowflake_core::counter::{self, Decision, Request};
 use pg_snowflake_core::headroom::Headroom;
+use pg_snowflake_core::lease::Ticks;
 use pgrx::prelude::*;
 
 /// `snowflake_clock() → (reading, high_water_mark timestamptz, regressions bigint, largest_regression interval,
@@ -101,9 +102,15 @@ fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error>
         return Some(error);
     }
     let max_value = data.definition.max_value;
-    let request = Request { layout, policy: settings::policy(), now, highest_fetched: None };
+    let request = Request {
+        layout,
+        policy: settings::policy(),
+        now,
+        highest_fetched: None,
+        ticks: Ticks::ALL,
+    };
     match counter::advance(data.state?, max_value, 1, request) {
-        Decision::Refuse(refusal) => Some(Error::Refused(refusal, layout)),
+        Decision::Refuse(refusal) => Some(Error::Refused { refusal, layout, shard: 0 }),
         Decision::Issue(_) | Decision::Wait { .. } => None,
     }
 }

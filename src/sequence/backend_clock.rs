@@ -59,18 +59,20 @@ impl BackendClock {
 
 /// Reads the clock of this backend, and reports steps in the server log.
 pub fn read() -> Now {
-    // SAFETY: reading a clock runs no SQL.
-    let (now, steps) = unsafe {
-        BACKEND_CLOCK.with(|clock| {
-            let (now, step) = clock.read();
-            (now, [clock.unreported.take(), step])
-        })
-    };
-    steps.into_iter().flatten().for_each(report);
+    let now = read_silently();
+    report_step();
     now
 }
 
-/// Reads the clock. The next call of [`read`] reports a step. Raises no error.
+/// Reports in the server log the step that a silent reading has seen, if any.
+pub fn report_step() {
+    // SAFETY: the closure calls nothing.
+    if let Some(step) = unsafe { BACKEND_CLOCK.with(|clock| clock.unreported.take()) } {
+        report(step);
+    }
+}
+
+/// Reads the clock. The next call of [`report_step`] or [`read`] reports a step. Raises no error.
 pub fn read_silently() -> Now {
     // SAFETY: reading a clock runs no SQL.
     unsafe {

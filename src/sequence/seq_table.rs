@@ -8,6 +8,7 @@ use crate::settings;
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::clock::Now;
 use pg_snowflake_core::counter::{Cached, Request};
+use pg_snowflake_core::lease::Ticks;
 use pgrx::pg_sys;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -86,14 +87,14 @@ impl SeqTableData {
         invalidation::catalog_version(self.hash)
     }
 
-    /// The request for a counter of the sequence at this moment.
+    /// The request for a counter of the sequence at this moment, within the lease's ticks.
     #[inline(always)]
-    pub fn request(&self, layout: Layout, now: Now) -> Request {
+    pub fn request(&self, layout: Layout, now: Now, ticks: Ticks) -> Request {
         let highest_fetched = match self.highest_fetched {
             Some((of, counter)) if of.is_same(&layout) => Some(counter),
             _ => None,
         };
-        Request { layout, policy: settings::policy(), now, highest_fetched }
+        Request { layout, policy: settings::policy(), now, highest_fetched, ticks }
     }
 
     /// Records the id that is returned.

@@ -7,11 +7,11 @@
 
 use pgrx::pg_sys;
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 /// One bit per masked setting. It is atomic because a mutable static must be, to be safe; a backend has one
 /// thread, and `Relaxed` access costs nothing.
-static MASKED: AtomicU8 = AtomicU8::new(0);
+static MASKED: AtomicU16 = AtomicU16::new(0);
 
 /// A setting of the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,15 +26,24 @@ pub enum Setting {
     OwnedShards,
     /// `pg_snowflake.allowed_hosts`
     AllowedHosts,
+    /// `pg_snowflake.registry`
+    Registry,
+    /// `pg_snowflake.lease`
+    Lease,
+    /// `pg_snowflake.node`
+    Node,
 }
 
 impl Setting {
-    const ALL: [Setting; 5] = [
+    const ALL: [Setting; 8] = [
         Setting::OwnedShards,
         Setting::AllowedHosts,
         Setting::ShardId,
         Setting::MaxLead,
         Setting::MaxWait,
+        Setting::Registry,
+        Setting::Lease,
+        Setting::Node,
     ];
 
     /// The name.
@@ -45,6 +54,9 @@ impl Setting {
             Setting::MaxWait => c"pg_snowflake.max_wait",
             Setting::OwnedShards => c"pg_snowflake.owned_shards",
             Setting::AllowedHosts => c"pg_snowflake.allowed_hosts",
+            Setting::Registry => c"pg_snowflake.registry",
+            Setting::Lease => c"pg_snowflake.lease",
+            Setting::Node => c"pg_snowflake.node",
         }
     }
 
@@ -74,7 +86,7 @@ impl Setting {
         Setting::ALL.into_iter().find(|setting| setting.is_masked())
     }
 
-    const fn bit(self) -> u8 {
+    const fn bit(self) -> u16 {
         1 << self as u8
     }
 

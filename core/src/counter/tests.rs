@@ -3,6 +3,7 @@
 use super::*;
 use crate::any::any_layout;
 use crate::clock::Guard;
+use crate::lease::{Span, Ticks};
 use crate::presets::INSTAGRAM;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -37,7 +38,7 @@ fn ask_under(policy: Policy, count: i64, state: State, now: Now) -> Decision {
         state,
         i64::MAX,
         count,
-        Request { layout: INSTAGRAM, policy, now, highest_fetched: None },
+        Request { layout: INSTAGRAM, policy, now, highest_fetched: None, ticks: Ticks::ALL },
     )
 }
 
@@ -134,7 +135,13 @@ fn after_a_backward_step_a_reset_sequence_starts_above_the_high_water_mark() {
 fn a_sequence_reset_within_a_tick_continues_above_what_the_session_fetched() {
     let ask = |highest_fetched| {
         let now = at(NOW_US);
-        let request = Request { layout: INSTAGRAM, policy: DEFAULTS, now, highest_fetched };
+        let request = Request {
+            layout: INSTAGRAM,
+            policy: DEFAULTS,
+            now,
+            highest_fetched,
+            ticks: Ticks::ALL,
+        };
         issued(advance(called(1), i64::MAX, 1, request)).first
     };
     let clock = counter(NOW_TICK, 2);
@@ -145,12 +152,62 @@ fn a_sequence_reset_within_a_tick_continues_above_what_the_session_fetched() {
     assert_eq!(ask(Some(counter(NOW_TICK + 101, 500))), clock);
 }
 
+/// Asks for `count` counters in a lease that begins and ends that long after the clock's tick.
+fn ask_in_lease(begins_us: i64, ends_us: i64, count: i64, state: State) -> Decision {
+    let span = Span { starts_us: NOW_US + begins_us, ends_us: NOW_US + ends_us };
+    let ticks = span.ticks(&INSTAGRAM);
+    let (layout, policy, now) = (INSTAGRAM, DEFAULTS, at(NOW_US));
+    advance(state, i64::MAX, count, Request { layout, policy, now, highest_fetched: None, ticks })
+}
+
+#[test]
+fn a_counter_is_within_the_lease() {
+    let ask = |begins_us, ends_us| issued(ask_in_lease(begins_us, ends_us, 50_000, called(7)));
+    let last_of = |tick| counter(tick, 1023);
+    let run = |first, last| Run { first, last };
+    let first = counter(NOW_TICK, 8);
+    assert_eq!(ask(-HOUR, HOUR), run(first, first + 49_999));
+    // A run ends with the lease, whose end is exclusive.
+    assert_eq!(ask(-HOUR, 20 * MS), run(first, last_of(NOW_TICK + 19)));
+    assert_eq!(ask(-HOUR, 20 * MS + 1), run(first, last_of(NOW_TICK + 20)));
+    // It begins in the first tick that begins in the lease.
+    assert_eq!(ask(20 * MS, HOUR).first, counter(NOW_TICK + 20, 8));
+    assert_eq!(ask(20 * MS + 1, HOUR).first, counter(NOW_TICK + 21, 8));
+}
+
+#[test]
+fn a_lease_that_begins_later_is_waited_for_or_refused() {
+    let ask = |begins_us| ask_in_lease(begins_us, HOUR, 1, called(7));
+    assert_eq!(ask(500 * MS), Decision::Wait { us: 400 * MS });
+    let refusal = LeaseRefusal::BeginsLater { us: 5_000 * MS };
+    assert_eq!(ask(5_000 * MS), Decision::Refuse(Refusal::Lease(refusal)));
+}
+
+#[test]
+fn a_sequence_at_the_end_of_the_lease_waits_for_the_renewal() {
+    let ask = |ends_us, tick| ask_in_lease(-HOUR, ends_us, 1, called(counter(tick, 7)));
+    assert_eq!(ask(10 * MS, NOW_TICK + 10), Decision::Wait { us: 5 * MS });
+    assert_eq!(ask(10 * MS, NOW_TICK + 59), Decision::Wait { us: 50 * MS });
+    let refusal = LeaseRefusal::SequencePastEnd { lead_us: 5_000 * MS };
+    assert_eq!(ask(10 * MS, NOW_TICK + 5_000), Decision::Refuse(Refusal::Lease(refusal)));
+}
+
+#[test]
+fn a_lease_that_has_ended_is_refused() {
+    let ask = |ends_us| ask_in_lease(-HOUR, ends_us, 1, called(7));
+    assert_eq!(issued(ask(1)).first, counter(NOW_TICK, 8));
+    let refused = |us| Decision::Refuse(Refusal::Lease(LeaseRefusal::Ended { us }));
+    assert_eq!(ask(0), refused(0));
+    assert_eq!(ask(-3 * MS), refused(3 * MS));
+}
+
 #[test]
 fn only_a_step_that_the_backend_has_seen_is_reported_as_the_cause() {
     let stepped_back = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
     let cause = |tick, now| {
         let policy = Policy { max_wait_us: 0, ..DEFAULTS };
-        let request = Request { layout: INSTAGRAM, policy, now, highest_fetched: None };
+        let request =
+            Request { layout: INSTAGRAM, policy, now, highest_fetched: None, ticks: Ticks::ALL };
         match advance(called(counter(tick, 7)), i64::MAX, 1, request) {
             Decision::Refuse(Refusal::TooFarAhead { ahead, .. }) => ahead,
             other => panic!("{other:?}"),
@@ -202,7 +259,7 @@ fn the_end_of_bigint_is_issued_once() {
             called(last_value),
             i64::MAX,
             1,
-            Request { layout, policy: DEFAULTS, now, highest_fetched },
+            Request { layout, policy: DEFAULTS, now, highest_fetched, ticks: Ticks::ALL },
         )
     };
     assert_eq!(issued(ask(i64::MAX - 1, None)).first, i64::MAX);
@@ -223,8 +280,13 @@ fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
 
 #[test]
 fn a_counter_above_maxvalue_is_refused_with_both() {
-    let request =
-        Request { layout: INSTAGRAM, policy: DEFAULTS, now: at(NOW_US), highest_fetched: None };
+    let request = Request {
+        layout: INSTAGRAM,
+        policy: DEFAULTS,
+        now: at(NOW_US),
+        highest_fetched: None,
+        ticks: Ticks::ALL,
+    };
     assert_eq!(
         advance(called(1), 1000, 1, request),
         Decision::Refuse(Refusal::AboveMaxValue { counter: counter(NOW_TICK, 2), max_value: 1000 })
@@ -257,7 +319,7 @@ fn log_cnt_is_what_is_covered_but_at_most_what_core_logs_ahead() {
 fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_far_ahead() {
     let cached =
         |tick| Cached { layout: INSTAGRAM, next: counter(tick, 7), last: counter(tick, 9) };
-    let usable = |cached: Cached, now| cached.is_usable(&INSTAGRAM, DEFAULTS, now);
+    let usable = |cached: Cached, now| cached.is_usable(&INSTAGRAM, DEFAULTS, now, Ticks::ALL);
     assert!(usable(cached(NOW_TICK), at(NOW_US)));
     assert!(usable(cached(NOW_TICK), at(NOW_US + MS - 1)));
     assert!(!usable(cached(NOW_TICK), at(NOW_US + MS)));
@@ -399,9 +461,10 @@ impl Model {
             policy: self.policy,
             now,
             highest_fetched: self.highest_fetched[backend],
+            ticks: Ticks::ALL,
         };
         if let Some(cached) = self.caches[backend].take()
-            && cached.is_usable(&INSTAGRAM, self.policy, now)
+            && cached.is_usable(&INSTAGRAM, self.policy, now, Ticks::ALL)
         {
             let counter = cached.next;
             self.caches[backend] = cached.rest();
@@ -553,17 +616,20 @@ proptest! {
         last_value: i64, is_called: bool, covered: Option<i64>,
         max_value: i64, reading_us: i64, high_water_us: i64, count in 1..i64::MAX,
         max_lead_ms in 0..=i32::MAX, max_wait_ms in 0..=i32::MAX, highest_fetched: Option<i64>,
+        span: Option<(i64, i64)>,
     ) {
+        let span = span.map(|(starts_us, ends_us)| Span { starts_us, ends_us });
+        let ticks = span.map_or(Ticks::ALL, |span| span.ticks(&layout));
         let policy = Policy {
             max_lead_us: i64::from(max_lead_ms) * MS,
             max_wait_us: i64::from(max_wait_ms) * MS,
         };
         let now = Now { reading_us, high_water_us: high_water_us.max(reading_us) };
-        let request = Request { layout, policy, now, highest_fetched };
+        let request = Request { layout, policy, now, highest_fetched, ticks };
         let state = State { last_value, is_called };
         if let Decision::Issue(run) = advance(state, max_value, count, request) {
             cover(run, covered, max_value, layout).log_cnt(run);
         }
-        Cached { layout, next: last_value, last: last_value }.is_usable(&layout, policy, now);
+        Cached { layout, next: last_value, last: last_value }.is_usable(&layout, policy, now, ticks);
     }
 }

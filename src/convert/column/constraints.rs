@@ -2,8 +2,9 @@
 //! other shards.
 
 use super::{Attribute, Column};
-use crate::convert::catalog::{TREE, TREE_COLUMN, execute, rows, text};
-use crate::convert::encoding::from_server;
+use crate::convert::catalog::{TREE, TREE_COLUMN};
+use crate::encoding::from_server;
+use crate::query::{execute, rows, text};
 use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};
@@ -47,7 +48,8 @@ impl Column {
             WHERE added.conrelid = $1 AND quote_ident(added.conname) = $2
                 AND pg_get_constraintdef(other.oid) = pg_get_constraintdef(added.oid)";
         if !rows(sql, &[self.id_column.table.into(), text(constraint)], |_| ()).is_empty() {
-            execute(&format!("ALTER TABLE {} DROP CONSTRAINT {constraint}", self.table.name));
+            let drop = format!("ALTER TABLE {} DROP CONSTRAINT {constraint}", self.table.name);
+            execute(&drop, &[]);
         }
     }
 

@@ -1,10 +1,11 @@
 //! The column's current sequence.
 
 use super::Column;
-use crate::convert::catalog::{Row, TREE, TREE_COLUMN, rows, text};
+use crate::convert::catalog::{TREE, TREE_COLUMN};
 use crate::convert::plan::Grant;
 use crate::convert::refusal;
 use crate::error::Error;
+use crate::query::{Row, rows, text};
 use crate::sequence;
 use pg_snowflake_core::counter::State;
 use pgrx::prelude::*;

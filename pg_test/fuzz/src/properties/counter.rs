@@ -5,7 +5,10 @@ use crate::any::{AnyInstant, AnyLayout, tick_at};
 use arbitrary::Arbitrary;
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::clock::Now;
-use pg_snowflake_core::counter::{Decision, Policy, Refusal, Request, Run, State, advance, cover};
+use pg_snowflake_core::counter::{
+    Decision, LeaseRefusal, Policy, Refusal, Request, Run, State, advance, cover,
+};
+use pg_snowflake_core::lease::{Span, Ticks};
 
 /// The input of the target.
 #[derive(Debug, Arbitrary)]
@@ -21,6 +24,21 @@ pub struct Input {
     clock: AnyInstant,
     stepped_back_us: u32,
     highest_fetched: Option<AnyCounter>,
+    lease: Option<AnyLease>,
+}
+
+/// A lease that begins that long after the clock's reading, or before it.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+struct AnyLease {
+    begins_us: i32,
+    length_us: u32,
+}
+
+impl AnyLease {
+    fn ticks(self, layout: &Layout, unix_us: i64) -> Ticks {
+        let starts_us = unix_us.saturating_add(self.begins_us.into());
+        Span { starts_us, ends_us: starts_us.saturating_add(self.length_us.into()) }.ticks(layout)
+    }
 }
 
 /// A counter anywhere, near the clock, or near the layout's last one.
@@ -64,6 +82,7 @@ pub fn check(input: Input) {
         },
         now: Now { reading_us, high_water_us },
         highest_fetched: input.highest_fetched.map(|counter| counter.value(&layout, high_water_us)),
+        ticks: input.lease.map_or(Ticks::ALL, |lease| lease.ticks(&layout, reading_us)),
     };
     let count = i64::from(input.count) + 1;
 
@@ -77,10 +96,16 @@ pub fn check(input: Input) {
         Decision::Wait { us } => {
             assert!(us > 0 && us <= request.policy.max_wait_us, "{us}");
             let later = Now { reading_us: reading_us.saturating_add(us), high_water_us };
-            let decision = advance(state, max_value, count, Request { now: later, ..request });
+            // A lease is renewed as the clock moves.
+            let passed = layout.tick_at(later.reading_us) - layout.tick_at(reading_us);
+            let last = request.ticks.last.saturating_add(passed);
+            let ticks = Ticks { last, ..request.ticks };
+            let decision =
+                advance(state, max_value, count, Request { now: later, ticks, ..request });
             let is_held = matches!(
                 decision,
-                Decision::Wait { .. } | Decision::Refuse(Refusal::TooFarAhead { .. })
+                Decision::Wait { .. }
+                    | Decision::Refuse(Refusal::TooFarAhead { .. } | Refusal::Lease(_))
             );
             assert!(!is_held, "after {us} us: {decision:?}");
         }
@@ -120,6 +145,8 @@ fn is_within_the_limits(run: Run, max_value: i64, count: i64, request: Request) 
     assert!(run.first <= run.last && run.last - run.first < count, "{run:?} of {count}");
     assert!(run.last <= max_value && run.last <= layout.max_counter());
     assert!(i128::from(layout.tick_of(run.last)) <= lead_limit(request), "{run:?}");
+    let [first_tick, last_tick] = [run.first, run.last].map(|counter| layout.tick_of(counter));
+    assert!(request.ticks.contains(first_tick) && request.ticks.contains(last_tick), "{run:?}");
     assert!(layout.id(run.first, 0) >= 0 && layout.id(run.last, 0) >= 0);
 }
 
@@ -136,7 +163,7 @@ fn is_covered(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) {
 }
 
 fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request) {
-    let Request { layout, policy, now, highest_fetched } = request;
+    let Request { layout, policy, now, highest_fetched, ticks } = request;
     let now_tick = tick_at(&layout, now.reading_us);
     let highest = state.last_value.max(highest_fetched.unwrap_or(i64::MIN));
     match refusal {
@@ -144,12 +171,28 @@ fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request) {
         Refusal::TooFarAhead { lead_us, wait_us, .. } => {
             assert!(wait_us > policy.max_wait_us && lead_us >= wait_us, "{refusal:?}");
         }
+        Refusal::Lease(LeaseRefusal::Ended { us }) => {
+            assert!(now_tick > ticks.last.into() && us >= 0);
+        }
+        Refusal::Lease(LeaseRefusal::BeginsLater { us }) => {
+            assert!(now_tick < ticks.first.into() && us > policy.max_wait_us, "{refusal:?}");
+        }
+        Refusal::Lease(LeaseRefusal::SequencePastEnd { lead_us }) => {
+            assert!(
+                i128::from(layout.tick_of(highest)) >= ticks.last.into() && lead_us > 0,
+                "{refusal:?}"
+            );
+        }
         Refusal::AboveMaxValue { counter, max_value } => {
             assert!(counter > max_value && max_value == limit);
         }
         Refusal::LayoutUsedUp => {
             let after_end = tick_at(&layout, now.high_water_us) >= layout.max_tick().into();
-            assert!(after_end || highest >= layout.max_counter(), "{state:?} {request:?}");
+            let begins_after_end = ticks.first > layout.max_tick();
+            assert!(
+                after_end || begins_after_end || highest >= layout.max_counter(),
+                "{state:?} {request:?}"
+            );
         }
     }
 }

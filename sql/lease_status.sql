@@ -1,0 +1,22 @@
+-- The leases of this server.
+
+CREATE FUNCTION snowflake_lease_status(
+    OUT shard_id integer,
+    OUT node text,
+    OUT starts timestamptz,
+    OUT ends timestamptz,
+    OUT remaining interval,
+    OUT state text,
+    OUT incarnation uuid,
+    OUT last_answer_at timestamptz,
+    OUT registry_error text)
+RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_lease_status_wrapper';
+
+COMMENT ON FUNCTION snowflake_lease_status() IS
+'leases of this server, one row for each shard; no row if pg_snowflake.registry is not set';
+
+-- The errors name hosts and users of the registry.
+REVOKE ALL ON FUNCTION snowflake_lease_status() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION snowflake_lease_status() TO pg_monitor;

@@ -1,0 +1,249 @@
+//! Leases: the spans of id time in which this server generates the ids of its shards. Off unless `pg_snowflake.registry` is set.
+//!
+//! A background worker claims the leases from the registry, and writes them into shared memory. Sessions read them there for each
+//! id. The policy of the registry, a function of a row and a clock, is `pg_snowflake_core::registry`.
+
+mod libpq;
+mod problem;
+mod registry;
+mod settings;
+mod shared;
+mod status;
+mod worker;
+
+pub use settings::define as define_settings;
+pub use shared::is_required;
+
+use crate::fence::Fence;
+use crate::report::{Report, duration};
+use crate::sequence::BackendLocal;
+use pg_snowflake_core::Layout;
+use pg_snowflake_core::counter::Run;
+use pg_snowflake_core::lease::Ticks;
+use pg_snowflake_core::presets::INSTAGRAM;
+use pgrx::prelude::PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+use shared::Place;
+
+/// Why this server has no lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unleased {
+    /// A registry is set, but the library is not in `shared_preload_libraries`.
+    NotPreloaded,
+    /// The server does not hold the lease of the shard.
+    NoLease {
+        /// The shard.
+        shard: u32,
+    },
+    /// No shard is set, and the registry has not assigned one.
+    NotAssigned,
+    /// A lease is shorter than two ticks of the layout, and may contain the begin of none.
+    TooShort {
+        /// A tick of the layout, in microseconds.
+        tick_us: i64,
+    },
+}
+
+/// The lease that this session used last.
+struct Recent {
+    /// The version of the leases that it is from.
+    version: u64,
+    shard: u32,
+    layout: Layout,
+    ticks: Ticks,
+    /// The highest tick that the mark is known to contain.
+    marked: i64,
+}
+
+impl Recent {
+    #[inline(always)]
+    fn is_of(&self, shard: u32, layout: &Layout) -> bool {
+        self.shard == shard && self.layout.has_same_ticks(layout)
+    }
+}
+
+static RECENT: BackendLocal<Recent> = BackendLocal::new(Recent {
+    version: u64::MAX,
+    shard: 0,
+    layout: INSTAGRAM,
+    ticks: Ticks::NONE,
+    marked: i64::MIN,
+});
+
+/// Has the postmaster start the worker, if the library is preloaded and a registry is set. Called once, at library load.
+pub fn start() {
+    if settings::is_preloading() && settings::registry().is_some() {
+        shared::reserve();
+        worker::register();
+    }
+}
+
+/// The ticks in which this server may generate ids of the shard now. Called for each id without a guard, so it raises no error and
+/// holds nothing with a destructor.
+#[inline(always)]
+pub fn ticks_of(shard: u32, layout: &Layout) -> Result<Ticks, Unleased> {
+    match known_ticks(shard, layout) {
+        Some(ticks) if is_current() => Ok(ticks),
+        _ => look_up(shard, layout),
+    }
+}
+
+/// The same as of now or of an earlier call; `None` without a lease. [`is_current`] or [`confirm`] says whether they still apply.
+#[inline(always)]
+pub fn recent_ticks(shard: u32, layout: &Layout) -> Option<Ticks> {
+    known_ticks(shard, layout).or_else(|| look_up(shard, layout).ok())
+}
+
+#[inline(always)]
+fn known_ticks(shard: u32, layout: &Layout) -> Option<Ticks> {
+    if let Place::NotNeeded = shared::place() {
+        return Some(Ticks::ALL);
+    }
+    // SAFETY: the closure calls nothing.
+    unsafe { RECENT.with(|recent| recent.is_of(shard, layout).then_some(recent.ticks)) }
+}
+
+/// Whether no lease has changed since this session learnt its ticks.
+#[inline(always)]
+pub fn is_current() -> bool {
+    let shared = match shared::place() {
+        Place::NotNeeded => return true,
+        Place::Missing => return false,
+        Place::Memory(shared) => shared,
+    };
+    // SAFETY: the closure reads shared memory.
+    unsafe { RECENT.with(|recent| recent.version == shared.version()) }
+}
+
+/// Makes known that the counters are used, and returns whether the ticks that they were cut to still apply: only then may they be
+/// written. Called under the lock of the page, after [`ticks_of`] or [`recent_ticks`] for the same shard and layout.
+#[inline(always)]
+pub fn confirm(shard: u32, layout: &Layout, run: Run) -> bool {
+    let shared = match shared::place() {
+        Place::NotNeeded => return true,
+        Place::Missing => return false,
+        Place::Memory(shared) => shared,
+    };
+    let last = layout.tick_of(run.last);
+    // SAFETY: the closure accesses shared memory, and calls nothing that generates ids.
+    unsafe {
+        RECENT.with(|recent| {
+            if recent.marked < last {
+                shared.raise_mark(layout.instant_of(last));
+                recent.marked = last;
+            }
+            // After the mark: either this session sees that the lease was closed, or the worker sees the mark.
+            debug_assert!(recent.is_of(shard, layout));
+            recent.version == shared.version()
+        })
+    }
+}
+
+/// Learns the ticks anew.
+#[cold]
+fn look_up(shard: u32, layout: &Layout) -> Result<Ticks, Unleased> {
+    let shared = shared::get().ok_or(Unleased::NotPreloaded)?;
+    let tick_us = layout.tick_us();
+    if tick_us > settings::lease().as_micros() as i64 / 2 {
+        return Err(Unleased::TooShort { tick_us });
+    }
+    let (version, span) = shared.span_of(shard);
+    let ticks = span.ok_or(Unleased::NoLease { shard })?.ticks(layout);
+    // SAFETY: the closure calls nothing.
+    unsafe {
+        RECENT.with(|recent| {
+            *recent = Recent { version, shard, layout: *layout, ticks, marked: i64::MIN };
+        });
+    }
+    Ok(ticks)
+}
+
+/// The shard that the registry has assigned to this server.
+pub fn assigned_shard() -> Option<i32> {
+    shared::get()?.assigned_shard().map(|shard| shard as i32)
+}
+
+/// The cause of an error, and what the worker reports.
+pub fn with_last_answer(cause: String) -> String {
+    let Some(leases) = shared::get().map(shared::Shared::leases) else { return cause };
+    match (leases.answer.as_str(), leases.answered_at_us) {
+        ("", Some(_)) => cause,
+        ("", None) => format!("{cause} The registry has not answered yet."),
+        (answer, _) => format!("{cause} The lease worker reports: {answer}"),
+    }
+}
+
+impl Unleased {
+    /// The error to raise.
+    pub fn report(self) -> Report {
+        let (message, detail, hint) = match self {
+            Unleased::NotAssigned if shared::get().is_none() => {
+                return Unleased::NotPreloaded.report();
+            }
+            Unleased::NotPreloaded => (
+                "cannot generate IDs because pg_snowflake is not in shared_preload_libraries".into(),
+                "pg_snowflake.registry is set, so each shard needs a lease. Leases need the library from the start of \
+                 the server."
+                    .into(),
+                "Add pg_snowflake to shared_preload_libraries, and restart the server.".into(),
+            ),
+            Unleased::NotAssigned => (
+                "registry has not assigned a shard to this server".into(),
+                with_last_answer(
+                    "Neither pg_snowflake.owned_shards nor pg_snowflake.shard_id is set.".into(),
+                ),
+                SEE_LOG.into(),
+            ),
+            Unleased::NoLease { shard } => no_lease(shard),
+            Unleased::TooShort { tick_us } => (
+                "lease is too short for the layout".into(),
+                format!(
+                    "A lease lasts {}, a tick of the layout {}.",
+                    duration(settings::lease().as_micros() as i64),
+                    duration(tick_us)
+                ),
+                "Set pg_snowflake.lease to at least two ticks on this server.".into(),
+            ),
+        };
+        Report {
+            code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            message,
+            detail: Some(detail),
+            hint: Some(hint),
+        }
+    }
+}
+
+const SEE_LOG: &str = "Try again in a moment. If the error persists, see the server log and snowflake_lease_status().";
+
+fn no_lease(shard: u32) -> (String, String, String) {
+    let message = format!("server has no lease for shard {shard}");
+    let leases = shared::get().map(shared::Shared::leases).unwrap_or_default();
+    let shards: Vec<u32> = leases.slots.iter().map(|slot| slot.shard).collect();
+    if shards.is_empty() && leases.answered_at_us.is_none() {
+        let cause = "The server has just started, or its lease worker does not run.";
+        return (message, with_last_answer(cause.into()), SEE_LOG.into());
+    }
+    if shards.contains(&shard) {
+        let cause = "The registry has not granted it, or this server has released it.";
+        return (message, with_last_answer(cause.into()), SEE_LOG.into());
+    }
+    let mut owned = match Fence::OwnedShards.value() {
+        value if value.trim().is_empty() => Vec::new(),
+        value => vec![value],
+    };
+    if owned.is_empty() {
+        owned.extend(shards.iter().map(u32::to_string));
+    }
+    owned.push(shard.to_string());
+    (
+        message,
+        "The server's configuration does not name the shard, so the server does not claim its lease. Settings of a database or \
+         a role do not count."
+            .into(),
+        format!(
+            "If no other server generates IDs for it: ALTER SYSTEM SET pg_snowflake.owned_shards = '{}'; SELECT \
+             pg_reload_conf();",
+            owned.join(", ")
+        ),
+    )
+}

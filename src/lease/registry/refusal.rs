@@ -1,0 +1,214 @@
+//! The errors of the registry, and the sentences that say why a lease is not granted.
+
+use crate::report::{Report, duration, quoted};
+use crate::timestamp::printed;
+use pg_snowflake_core::registry::{Claim, LONGEST_LEASE_US, Moment, Refusal, SHORTEST_LEASE_US};
+use pgrx::prelude::PgSqlErrorCode::{
+    ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INVALID_PARAMETER_VALUE,
+    ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
+    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+    ERRCODE_READ_ONLY_SQL_TRANSACTION,
+};
+
+/// Why the shard is not granted, in a sentence. A wrong clock is an error: it applies to all shards.
+pub fn reason(refusal: Refusal, shard: i32, claim: Claim, moment: Moment) -> String {
+    match refusal {
+        Refusal::HeldBy { node, ends_us } if node == claim.node => format!(
+            "Shard {shard} is held by an earlier run or a copy of this server, node {}, until {}.",
+            quoted(&node),
+            printed(ends_us)
+        ),
+        Refusal::HeldBy { node, ends_us } => {
+            format!("Shard {shard} is held by node {} until {}.", quoted(&node), printed(ends_us))
+        }
+        Refusal::ReservedFor { node } => {
+            format!("Shard {shard} is reserved for node {}.", quoted(&node))
+        }
+        Refusal::EndsLater { ends_us } => format!(
+            "Shard {shard} is reserved for this node, and the span of its last holder ends at {}.",
+            printed(ends_us)
+        ),
+        Refusal::Barred => format!("Shard {shard} was taken over from this server."),
+        Refusal::Superseded => {
+            format!("The lease of shard {shard} has changed since this server last renewed it.")
+        }
+        Refusal::ClockAhead { us } => wrong_clock("ahead of", us, claim, moment),
+        Refusal::ClockBehind { us } => wrong_clock("behind", us, claim, moment),
+    }
+}
+
+fn wrong_clock(direction: &str, us: i64, claim: Claim, moment: Moment) -> ! {
+    Report {
+        code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!(
+            "clock of node {} is too far {direction} the registry's",
+            quoted(claim.node)
+        ),
+        detail: Some(format!(
+            "It reads {}, which is {} {direction} the registry's clock, {}.",
+            printed(claim.until_us.saturating_sub(claim.length_us)),
+            duration(us),
+            printed(moment.now_us)
+        )),
+        hint: Some("Correct the clock that is wrong, and keep both synchronized.".into()),
+    }
+    .raise()
+}
+
+/// The server is a standby.
+pub fn during_recovery(function: &str) -> ! {
+    Report {
+        code: ERRCODE_READ_ONLY_SQL_TRANSACTION,
+        message: format!("cannot execute {function}() during recovery"),
+        detail: Some("This server is a standby. Only the primary changes leases.".into()),
+        hint: Some("Connect to the primary. If it is lost, promote this server.".into()),
+    }
+    .raise()
+}
+
+/// An ordinary role owns what the functions of a superuser rely on.
+pub fn ordinary_owner(what: &str, owner: &str) -> ! {
+    Report {
+        code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: "the registry of leases must belong to a superuser".into(),
+        detail: Some(format!("The owner of its {what} is {}, who could replace its tables.", quoted(owner))),
+        hint: Some(
+            "Make a superuser the owner, or create the extension as a superuser in another schema or database."
+                .into(),
+        ),
+    }
+    .raise()
+}
+
+/// The transaction's snapshot may be older than the lock on a row.
+pub fn unsupported_isolation_level(function: &str) -> ! {
+    Report {
+        code: ERRCODE_INVALID_TRANSACTION_STATE,
+        message: format!(
+            "cannot execute {function}() in a REPEATABLE READ or SERIALIZABLE transaction"
+        ),
+        detail: Some(
+            "It must see every lease that is committed before it locks the lease's row.".into(),
+        ),
+        hint: Some("Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.".into()),
+    }
+    .raise()
+}
+
+/// A required argument is null.
+pub fn null_argument(name: &str) -> ! {
+    Report {
+        code: ERRCODE_NULL_VALUE_NOT_ALLOWED,
+        message: format!("argument \"{name}\" must not be null"),
+        detail: None,
+        hint: Some("Only shard_ids and serials can be null.".into()),
+    }
+    .raise()
+}
+
+/// An element of `shard_ids` is null.
+pub fn null_shard() -> ! {
+    Report {
+        code: ERRCODE_NULL_VALUE_NOT_ALLOWED,
+        message: "shard_ids must not contain nulls".into(),
+        detail: None,
+        hint: Some(
+            "Omit the element. In serials, a null means that the serial is not known.".into(),
+        ),
+    }
+    .raise()
+}
+
+/// The array has rows and columns.
+pub fn not_one_dimensional(name: &str, dimensions: i32) -> ! {
+    Report {
+        code: ERRCODE_ARRAY_ELEMENT_ERROR,
+        message: format!("{name} must be a one-dimensional array"),
+        detail: Some(format!("It has {dimensions} dimensions.")),
+        hint: None,
+    }
+    .raise()
+}
+
+/// The array is too long.
+pub fn too_many_elements(name: &str, elements: usize, limit: usize) -> ! {
+    Report {
+        code: ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        message: format!("{name} has too many elements"),
+        detail: Some(format!("It has {elements}; the limit is {limit}.")),
+        hint: None,
+    }
+    .raise()
+}
+
+/// The arrays do not belong together.
+pub fn different_lengths(shards: usize, serials: usize) -> ! {
+    Report {
+        code: ERRCODE_INVALID_PARAMETER_VALUE,
+        message: "shard_ids and serials must have the same number of elements".into(),
+        detail: Some(format!("They have {shards} and {serials}.")),
+        hint: Some("Pass a null in serials for each serial that is not known.".into()),
+    }
+    .raise()
+}
+
+/// No layout has the shard.
+pub fn negative_shard(shard: i32) -> ! {
+    Report {
+        code: ERRCODE_INVALID_PARAMETER_VALUE,
+        message: format!("shard ID {shard} is out of range"),
+        detail: Some("The lowest shard ID is 0.".into()),
+        hint: None,
+    }
+    .raise()
+}
+
+/// A shard is passed more than once.
+pub fn duplicate_shard(shard: i32) -> ! {
+    Report {
+        code: ERRCODE_INVALID_PARAMETER_VALUE,
+        message: format!("shard_ids contains {shard} more than once"),
+        detail: None,
+        hint: Some("Pass each shard ID once.".into()),
+    }
+    .raise()
+}
+
+/// The name could not be repeated in a message.
+pub fn invalid_node(longest: usize) -> ! {
+    Report {
+        code: ERRCODE_INVALID_PARAMETER_VALUE,
+        message: "invalid node name".into(),
+        detail: Some(format!(
+            "A node name has 1 to {longest} bytes, and no control characters such as line feeds."
+        )),
+        hint: Some("Set pg_snowflake.node on the server that calls.".into()),
+    }
+    .raise()
+}
+
+/// `until` is infinite.
+pub fn infinite_end() -> ! {
+    Report {
+        code: ERRCODE_INVALID_PARAMETER_VALUE,
+        message: "until must be finite".into(),
+        detail: None,
+        hint: Some("Pass the time of the server's clock plus the length of the lease.".into()),
+    }
+    .raise()
+}
+
+/// The length is not one of a lease.
+pub fn length_out_of_range() -> ! {
+    Report {
+        code: ERRCODE_INVALID_PARAMETER_VALUE,
+        message: "length of the lease is out of range".into(),
+        detail: Some(format!(
+            "The shortest lease is {}, the longest {}.",
+            duration(SHORTEST_LEASE_US),
+            duration(LONGEST_LEASE_US)
+        )),
+        hint: Some("Set pg_snowflake.lease on the server that calls.".into()),
+    }
+    .raise()
+}

@@ -1,0 +1,125 @@
+//! The settings of leases.
+
+use super::shared;
+use crate::fence::host_name;
+use crate::report::Report;
+use crate::settings::Setting;
+use pg_snowflake_core::registry::{LONGEST_LEASE_US, SHORTEST_LEASE_US};
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::time::Duration;
+
+static REGISTRY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+static LEASE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
+static NODE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+
+const SHORTEST_LEASE_MS: i32 = (SHORTEST_LEASE_US / 1000) as i32;
+const LONGEST_LEASE_MS: i32 = (LONGEST_LEASE_US / 1000) as i32;
+
+/// Defines the settings. Called once, at library load.
+pub fn define() {
+    // A reload cannot set or unset the registry of a running server: leases begin with the postmaster.
+    let (context, assign_hook): (_, pg_sys::GucStringAssignHook) = if is_preloading() {
+        (GucContext::Postmaster, None)
+    } else {
+        (GucContext::Sighup, Some(assign_registry))
+    };
+    Setting::Registry.define(|name| {
+        // SAFETY: the hook is guarded.
+        unsafe {
+            GucRegistry::define_string_guc_with_hooks(
+                name,
+                c"Sets the database that grants this server leases on its shards.",
+                c"A connection string; an empty string disables leases. Without a lease on a shard, the server generates no IDs for it. pg_snowflake must be in shared_preload_libraries.",
+                &REGISTRY,
+                context,
+                GucFlags::SUPERUSER_ONLY,
+                None,
+                assign_hook,
+                None,
+            );
+        }
+    });
+    let source_of_lease = Setting::Lease.source();
+    Setting::Lease.define(|name| {
+        GucRegistry::define_int_guc(
+            name,
+            c"Sets the length of a lease.",
+            c"The server renews its leases after a third of it. After a crash, it generates no IDs for up to this long.",
+            &LEASE,
+            SHORTEST_LEASE_MS,
+            LONGEST_LEASE_MS,
+            GucContext::Sighup,
+            GucFlags::UNIT_MS,
+        );
+    });
+    if is_preloading() && registry().is_some() && Setting::Lease.source() != source_of_lease {
+        invalid_lease();
+    }
+    Setting::Node.define(|name| {
+        GucRegistry::define_string_guc(
+            name,
+            c"Sets the name of this server in the registry.",
+            c"An empty string means the host name, followed by cluster_name if that is set.",
+            &NODE,
+            GucContext::Sighup,
+            GucFlags::default(),
+        );
+    });
+}
+
+/// The configuration has a value that the server has just rejected with a warning. It would use the default instead; for a setting
+/// of its own, it would not start.
+fn invalid_lease() -> ! {
+    Report {
+        code: ERRCODE_INVALID_PARAMETER_VALUE,
+        message: "invalid value for parameter \"pg_snowflake.lease\"".into(),
+        detail: Some(format!("A lease lasts {SHORTEST_LEASE_MS} to {LONGEST_LEASE_MS} ms.")),
+        hint: Some(
+            "Correct it in the server's configuration, such as pg_snowflake.lease = '10s'.".into(),
+        ),
+    }
+    .raise()
+}
+
+/// Whether the postmaster is preloading the library.
+pub fn is_preloading() -> bool {
+    // SAFETY: a plain global of the server.
+    unsafe { pg_sys::process_shared_preload_libraries_in_progress }
+}
+
+/// `pg_snowflake.registry`; `None` if it is blank.
+pub fn registry() -> Option<CString> {
+    REGISTRY.get().filter(|conninfo| !is_blank(conninfo))
+}
+
+/// `pg_snowflake.lease`
+pub fn lease() -> Duration {
+    Duration::from_millis(LEASE.get().unsigned_abs().into())
+}
+
+/// The name of this server in the registry.
+pub fn node() -> String {
+    let name = NODE.get().unwrap_or_default();
+    if !is_blank(&name) {
+        return name.to_string_lossy().into_owned();
+    }
+    // SAFETY: a setting of the server, which is never null.
+    let cluster_name = unsafe { CStr::from_ptr(pg_sys::cluster_name) };
+    // Not cluster_name alone: Debian sets it to the same value on every machine.
+    match cluster_name.to_string_lossy().trim() {
+        "" => host_name(),
+        cluster_name => format!("{}/{cluster_name}", host_name()),
+    }
+}
+
+fn is_blank(value: &CStr) -> bool {
+    value.to_bytes().trim_ascii().is_empty()
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn assign_registry(value: *const c_char, _extra: *mut c_void) {
+    // SAFETY: the server passes a C string or null.
+    shared::set_missing(!value.is_null() && !is_blank(unsafe { CStr::from_ptr(value) }));
+}

@@ -1,0 +1,60 @@
+//! `snowflake_lease_status()`: the leases of this server.
+
+use super::shared::{self, Leases, Slot};
+use super::{Unleased, settings};
+use crate::report::ascii_unless_utf8;
+use crate::result_row::{Nullable, NullableResultRow};
+use crate::timestamp::{interval, now_us, timestamptz};
+use pgrx::prelude::*;
+
+/// `snowflake_lease_status() → setof (shard_id int, node text, starts timestamptz, ends timestamptz, remaining interval, state
+/// text, incarnation uuid, last_answer_at timestamptz, registry_error text)`
+///
+/// One row for each shard. If a registry is set, and there is no shard yet, one row that has none. No row on a standby.
+#[pg_extern(sql = false)]
+fn snowflake_lease_status() -> SetOfIterator<'static, NullableResultRow<9>> {
+    // SAFETY: only reads the server's state.
+    if unsafe { pg_sys::RecoveryInProgress() } {
+        return SetOfIterator::empty();
+    }
+    let leases = match shared::get() {
+        Some(shared) => shared.leases(),
+        None if shared::is_required() => {
+            Leases { error: Unleased::NotPreloaded.report().message, ..Leases::default() }
+        }
+        None => return SetOfIterator::empty(),
+    };
+    let mut slots: Vec<Option<Slot>> = leases.slots.iter().copied().map(Some).collect();
+    if slots.is_empty() {
+        slots.push(None);
+    }
+    SetOfIterator::new(slots.into_iter().map(move |slot| row(&leases, slot)))
+}
+
+fn row(leases: &Leases, slot: Option<Slot>) -> NullableResultRow<9> {
+    let now_us = now_us();
+    let span = slot.filter(|slot| slot.serial.is_some()).map(|slot| slot.span);
+    let state = match span {
+        None => "none",
+        Some(span) if span.ends_us <= now_us => "ended",
+        Some(_) => "held",
+    };
+    let incarnation = (leases.incarnation != 0)
+        .then(|| pgrx::Uuid::from_bytes(leases.incarnation.to_be_bytes()))
+        .and_then(IntoDatum::into_datum);
+    NullableResultRow([
+        slot.and_then(|slot| (slot.shard as i32).into_datum()),
+        text(settings::node()),
+        span.map(|span| timestamptz(span.starts_us)),
+        span.map(|span| timestamptz(span.ends_us)),
+        span.map(|span| interval(span.ends_us - now_us)),
+        text(state.into()),
+        incarnation,
+        leases.answered_at_us.map(timestamptz),
+        Some(leases.error.clone()).filter(|error| !error.is_empty()).and_then(text),
+    ])
+}
+
+fn text(text: String) -> Nullable {
+    ascii_unless_utf8(text).into_datum()
+}

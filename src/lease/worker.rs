@@ -1,0 +1,533 @@
+//! The lease worker: a background process that claims and renews the leases of this server, and releases them when the server
+//! stops or no longer needs them.
+//!
+//! A claim has a nonce, which stays the same until an answer counts: the registry answers a repeated claim as it answered the first
+//! one. All that a restarted worker needs is in shared memory.
+
+use super::libpq::{Connection, Deadline, Libpq, Rows, is_stopping, wait_latch};
+use super::problem::{self, Problem, granted};
+use super::settings;
+use super::shared::{self, Leases, MOST_SLOTS, Shared, Slot, new_uuid};
+use crate::fence;
+use crate::timestamp::{now_us, printed, unix_us_of};
+use pg_snowflake_core::lease::Span;
+use pgrx::bgworkers::{
+    BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
+};
+use pgrx::{PgLogLevel, pg_guard, pg_sys};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::mem::{replace, take};
+use std::time::{Duration, Instant};
+
+/// Where the data directory keeps the identity of its registry.
+const REGISTRY_FILE: &str = "pg_snowflake_registry";
+
+/// Has the postmaster start the worker once the server accepts writes, and again a second after it has ended.
+pub fn register() {
+    // SAFETY: a plain global. A server that pg_upgrade runs generates no ids.
+    if unsafe { pg_sys::IsBinaryUpgrade } {
+        return;
+    }
+    BackgroundWorkerBuilder::new("pg_snowflake lease worker")
+        .set_library("pg_snowflake")
+        .set_function("pg_snowflake_lease_worker")
+        .set_start_time(BgWorkerStartTime::RecoveryFinished)
+        .set_restart_time(Some(Duration::from_secs(1)))
+        .load();
+}
+
+/// The main function of the process.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn pg_snowflake_lease_worker(_argument: pg_sys::Datum) {
+    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
+    if let (Some(shared), Some(conninfo)) = (shared::get(), settings::registry()) {
+        let libpq = Libpq::load();
+        Worker {
+            shared,
+            leases: shared.leases(),
+            libpq: &libpq,
+            conninfo,
+            session: None,
+            registry: None,
+            reported: String::new(),
+            ended: Vec::new(),
+            to_release: Vec::new(),
+        }
+        .run();
+    }
+    // SAFETY: nothing of ours is left. After exit status 0, the postmaster would not start the worker again.
+    unsafe { pg_sys::proc_exit(1) }
+}
+
+struct Worker<'a> {
+    shared: &'static Shared,
+    /// What is published, or is about to be.
+    leases: Leases,
+    libpq: &'a Libpq,
+    conninfo: CString,
+    session: Option<Session<'a>>,
+    /// The identity of the registry, if it has been compared with the file.
+    registry: Option<String>,
+    /// The state that was logged last.
+    reported: String,
+    /// The shards whose leases have ended.
+    ended: Vec<u32>,
+    /// What is closed here, but may still be held at the registry, with its incarnation.
+    to_release: Vec<(u128, Slot)>,
+}
+
+impl<'a> Worker<'a> {
+    fn run(mut self) {
+        let mut due = Instant::now();
+        while !is_stopping() {
+            if takes_reload() {
+                due = Instant::now();
+            }
+            if due <= Instant::now() {
+                let outcome = self.renew();
+                let pause = match &outcome {
+                    Ok(()) => self.until_renewal(),
+                    Err(problem) => problem.pause(),
+                };
+                due = Instant::now() + pause;
+                self.report(outcome);
+            }
+            self.report_ends();
+            // A request resets the latch, so a signal during it shows only in its flag.
+            if !is_stopping() && !is_reload_pending() {
+                let pause = due.saturating_duration_since(Instant::now());
+                wait_latch(0, pg_sys::PGINVALID_SOCKET, pause);
+            }
+        }
+        self.close(|_| true);
+        if let Err(problem) = self.release(Deadline::within(Deadline::WHEN_STOPPING)) {
+            self.report(Err(problem));
+        }
+    }
+
+    /// The time until two thirds of a lease are left. It is short after a claim that was repeated, since the registry gives the
+    /// answer of the first time.
+    fn until_renewal(&self) -> Duration {
+        let held = self.leases.slots.iter().filter(|slot| slot.serial.is_some());
+        let end_us = held.map(|slot| slot.span.ends_us).min().unwrap_or(i64::MAX);
+        let left = Duration::from_micros(end_us.saturating_sub(now_us()).max(0).unsigned_abs());
+        left.saturating_sub(2 * third()).clamp(third() / 10, third())
+    }
+
+    /// Claims the leases of all shards that the configuration names, and releases the others.
+    fn renew(&mut self) -> Result<(), Problem> {
+        let followed = self.follow_configuration();
+        let claimed = self.claim();
+        // A registry that does not answer a claim does not answer a release either.
+        let released = match claimed {
+            Err(Problem::NoAnswer(_)) => Ok(()),
+            _ => self.release(Deadline::within(third())),
+        };
+        followed.and(claimed).and(released)
+    }
+
+    /// Makes the slots those of the configuration, and closes the others.
+    fn follow_configuration(&mut self) -> Result<(), Problem> {
+        let (wanted, outcome) = match wanted_shards() {
+            Ok(wanted) => (wanted, Ok(())),
+            Err(problem) => (Some(Vec::new()), Err(problem)),
+        };
+        match wanted {
+            Some(shards) => {
+                self.leases.is_assigned = false;
+                self.close(|slot| shards.binary_search(&slot.shard).is_err());
+                let slots = take(&mut self.leases.slots).into_iter();
+                let mut slots: BTreeMap<u32, Slot> = slots.map(|slot| (slot.shard, slot)).collect();
+                let slot = |&shard| slots.remove(&shard).unwrap_or(Slot::closed(shard));
+                self.leases.slots = shards.iter().map(slot).collect();
+            }
+            None if !self.leases.is_assigned => {
+                self.close(|_| true);
+                self.leases.slots.clear();
+                self.leases.is_assigned = true;
+            }
+            None => {}
+        }
+        self.shared.publish(&self.leases);
+        outcome
+    }
+
+    /// One request for all slots.
+    fn claim(&mut self) -> Result<(), Problem> {
+        if self.leases.slots.is_empty() && !self.leases.is_assigned {
+            return Ok(());
+        }
+        let lease = settings::lease();
+        let until_us = now_us() + lease.as_micros() as i64;
+        let shards = array(self.leases.slots.iter().map(|slot| slot.shard.to_string()));
+        let serials = array(self.leases.slots.iter().map(serial));
+        let parameters = [
+            shards,
+            settings::node(),
+            uuid(self.leases.incarnation),
+            serials,
+            uuid(self.leases.nonce),
+            printed(until_us),
+            format!("{} ms", lease.as_millis()),
+        ];
+        let rows = self.request(Request::Claim, parameters, Deadline::within(third()))?;
+        let answers: Option<Vec<Answer>> =
+            (0..rows.count()).map(|row| Answer::read(&rows, row)).collect();
+        let answers = answers.filter(|answers| !answers.is_empty());
+        let answers = answers.ok_or(Problem::UnexpectedAnswer)?;
+        let Answer { registry, server, .. } = &answers[0];
+        check_server(server)?;
+        if self.check_registry(registry)?.is_none() {
+            keep_registry(registry).map_err(Problem::File)?;
+            self.registry = Some(registry.clone());
+        }
+        self.apply(answers)
+    }
+
+    /// Takes over what the registry has granted.
+    fn apply(&mut self, answers: Vec<Answer>) -> Result<(), Problem> {
+        let leases = &mut self.leases;
+        leases.nonce = new_nonce();
+        let (mut refused, mut lost) = (Vec::new(), Vec::new());
+        for answer in answers {
+            if leases.is_assigned && leases.slots.is_empty() {
+                leases.slots.push(Slot::closed(answer.shard));
+            }
+            let Ok(index) = leases.slots.binary_search_by_key(&answer.shard, |slot| slot.shard)
+            else {
+                continue;
+            };
+            let slot = &mut leases.slots[index];
+            match answer.verdict {
+                Ok((span, serial)) => *slot = Slot { span, serial: Some(serial), ..*slot },
+                Err(reason) => {
+                    if slot.serial.is_some() || leases.is_inherited {
+                        lost.push((answer.shard, reason.clone()));
+                    }
+                    *slot = Slot::closed(answer.shard);
+                    refused.push((answer.shard, reason));
+                }
+            }
+        }
+        leases.is_inherited = false;
+        if leases.is_assigned && !refused.is_empty() {
+            leases.slots.clear();
+        }
+        self.shared.publish(&self.leases);
+        if !lost.is_empty() {
+            self.start_anew(Problem::Lost(lost))?;
+            return self.claim();
+        }
+        if refused.is_empty() { Ok(()) } else { Err(Problem::Refused(refused)) }
+    }
+
+    /// Takes a new incarnation: another server has used this one, or a person has barred it. What it still holds is released.
+    fn start_anew(&mut self, lost: Problem) -> Result<(), Problem> {
+        lost.report().log(PgLogLevel::WARNING);
+        self.close(|_| true);
+        let outcome = self.release(Deadline::within(third()));
+        self.leases.incarnation = new_uuid();
+        self.shared.publish(&self.leases);
+        outcome
+    }
+
+    /// Closes slots, and publishes that. What they held is to be released.
+    fn close(&mut self, is_closed: impl Fn(&Slot) -> bool) {
+        let incarnation = self.leases.incarnation;
+        for slot in self.leases.slots.iter_mut().filter(|slot| is_closed(slot)) {
+            let closed = Slot::closed(slot.shard);
+            let held = replace(slot, closed);
+            if held.serial.is_some() {
+                self.to_release.push((incarnation, held));
+                // A repeated claim would get the span that was closed, from a registry that has forgotten the release.
+                self.leases.nonce = new_nonce();
+            }
+        }
+        self.shared.publish(&self.leases);
+    }
+
+    /// Releases what has been closed. The mark is read after that was published.
+    fn release(&mut self, deadline: Deadline) -> Result<(), Problem> {
+        while let Some(&(incarnation, _)) = self.to_release.first() {
+            let is_of_it = |(of, _): &&(u128, Slot)| *of == incarnation;
+            let held = || self.to_release.iter().filter(is_of_it).map(|(_, slot)| slot);
+            let parameters = [
+                uuid(incarnation),
+                array(held().map(|slot| slot.shard.to_string())),
+                array(held().map(serial)),
+                printed(self.shared.mark_us().saturating_add(1)),
+            ];
+            self.request(Request::Release, parameters, deadline)?;
+            self.to_release.retain(|(of, _)| *of != incarnation);
+        }
+        Ok(())
+    }
+
+    /// The answer of the registry. The connection is kept if the registry has answered.
+    fn request<const N: usize>(
+        &mut self,
+        request: Request,
+        parameters: [String; N],
+        deadline: Deadline,
+    ) -> Result<Rows<'a>, Problem> {
+        let parameters = parameters.map(|parameter| CString::new(parameter).unwrap_or_default());
+        if let Some(session) = self.session.take() {
+            let outcome = self.ask(session, request, &parameters, deadline);
+            // A registry that has restarted since has closed the connection. A request that is repeated changes nothing.
+            if !matches!(outcome, Err(Problem::NoAnswer(_))) || deadline.remaining().is_none() {
+                return outcome;
+            }
+        }
+        let session = Session::open(self.libpq, &self.conninfo, deadline)?;
+        if let Some(Identity { registry, server }) = &session.identity {
+            check_server(server)?;
+            self.check_registry(registry)?;
+        }
+        self.ask(session, request, &parameters, deadline)
+    }
+
+    fn ask(
+        &mut self,
+        mut session: Session<'a>,
+        request: Request,
+        parameters: &[CString],
+        deadline: Deadline,
+    ) -> Result<Rows<'a>, Problem> {
+        let sql = match request {
+            Request::Claim => &session.claim,
+            Request::Release => &session.release,
+        };
+        let outcome = session.connection.query(sql, parameters, deadline);
+        if matches!(outcome, Ok(_) | Err(Problem::Error { .. })) {
+            self.leases.answered_at_us = Some(now_us());
+            self.session = Some(session);
+        }
+        outcome
+    }
+
+    /// Whether the registry is the one that this data directory has used; `None` if it has used none.
+    fn check_registry(&mut self, registry: &str) -> Result<Option<()>, Problem> {
+        if self.registry.as_deref() == Some(registry) {
+            return Ok(Some(()));
+        }
+        // A person may have removed the file.
+        match fs::read_to_string(REGISTRY_FILE) {
+            Ok(known) if known.trim() == registry => {
+                self.registry = Some(registry.to_owned());
+                Ok(Some(()))
+            }
+            Ok(known) => {
+                let (known, found) = (known.trim().to_owned(), registry.to_owned());
+                Err(Problem::OtherRegistry { known, found })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Problem::File(error)),
+        }
+    }
+
+    /// Logs once that leases have ended. They are granted again all at once, if nothing else is wrong.
+    fn report_ends(&mut self) {
+        let now_us = now_us();
+        let has_ended = |slot: &&Slot| slot.serial.is_some() && slot.span.ends_us <= now_us;
+        let ended: Vec<u32> =
+            self.leases.slots.iter().filter(has_ended).map(|slot| slot.shard).collect();
+        if self.ended.is_empty() && !ended.is_empty() {
+            problem::ended(&ended, &self.leases.error).log(PgLogLevel::WARNING);
+        }
+        self.ended = ended;
+    }
+
+    /// Publishes the outcome, and logs it if the state is not that of the last time.
+    fn report(&mut self, outcome: Result<(), Problem>) {
+        (self.leases.answer, self.leases.error) = match &outcome {
+            Ok(()) => Default::default(),
+            Err(problem) => (problem.in_public(), problem.in_full()),
+        };
+        self.shared.publish(&self.leases);
+        let (level, state, report) = match outcome {
+            Ok(()) => {
+                let report = granted(&self.leases.slots);
+                (PgLogLevel::LOG, report.message.clone(), report)
+            }
+            Err(problem) => (PgLogLevel::WARNING, problem.state(), problem.report()),
+        };
+        if state != self.reported {
+            self.reported = state;
+            report.log(level);
+        }
+    }
+}
+
+/// The shards that the configuration of the server names; `None` if the registry is to assign one.
+fn wanted_shards() -> Result<Option<Vec<u32>>, Problem> {
+    if fence::is_foreign_host() {
+        return Err(Problem::ForeignHost);
+    }
+    let shards: Vec<u32> = match (fence::owned_shards(), crate::settings::shard_id()) {
+        (Some(owned), _) => owned.take(MOST_SLOTS + 1).collect(),
+        (None, Some(shard)) => vec![shard.unsigned_abs()],
+        (None, None) => return Ok(None),
+    };
+    if shards.len() > MOST_SLOTS { Err(Problem::TooManyShards) } else { Ok(Some(shards)) }
+}
+
+/// Reads the configuration again if the server has asked for it, and returns whether it has.
+fn takes_reload() -> bool {
+    let is_pending = is_reload_pending();
+    if is_pending {
+        // SAFETY: a flag that a signal handler sets, and what every process of the server does then.
+        unsafe {
+            (&raw mut pg_sys::ConfigReloadPending).write_volatile(0);
+            pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
+        }
+    }
+    is_pending
+}
+
+/// Whether the server has asked this process to read the configuration again.
+fn is_reload_pending() -> bool {
+    // SAFETY: a flag that a signal handler sets.
+    unsafe { (&raw const pg_sys::ConfigReloadPending).read_volatile() != 0 }
+}
+
+/// The time between two claims, and the longest time that one may take.
+fn third() -> Duration {
+    settings::lease() / 3
+}
+
+/// A nonce that also differs in two copies of this process with the same random numbers, since their clocks differ.
+fn new_nonce() -> u128 {
+    new_uuid() ^ now_us() as u128
+}
+
+fn uuid(uuid: u128) -> String {
+    format!("{uuid:032x}")
+}
+
+fn serial(slot: &Slot) -> String {
+    slot.serial.map_or_else(|| "NULL".into(), |serial| serial.to_string())
+}
+
+/// A literal of an array of numbers.
+fn array(elements: impl Iterator<Item = String>) -> String {
+    format!("{{{}}}", elements.collect::<Vec<_>>().join(","))
+}
+
+/// Refuses a registry on this server or a copy of it.
+fn check_server(server: &str) -> Result<(), Problem> {
+    // SAFETY: set when the server starts.
+    let own = unsafe { pg_sys::GetSystemIdentifier() };
+    if server == own.to_string() { Err(Problem::OwnRegistry) } else { Ok(()) }
+}
+
+/// Writes the identity of the registry, durably.
+fn keep_registry(registry: &str) -> io::Result<()> {
+    let new = format!("{REGISTRY_FILE}.new");
+    let mut file = File::create(&new)?;
+    writeln!(file, "{registry}")?;
+    file.sync_all()?;
+    fs::rename(&new, REGISTRY_FILE)?;
+    File::open(".")?.sync_all()
+}
+
+#[derive(Clone, Copy)]
+enum Request {
+    Claim,
+    Release,
+}
+
+/// A connection to the registry that is ready for claims.
+struct Session<'a> {
+    connection: Connection<'a>,
+    claim: CString,
+    release: CString,
+    /// `None` before the first call of the registry's functions.
+    identity: Option<Identity>,
+}
+
+/// Which registry it is, and the system identifier of its server, as of the last call of its functions.
+struct Identity {
+    registry: String,
+    server: String,
+}
+
+/// Prepares the session, and finds the extension. Warnings would mean that an answer does not count; notices mean nothing. A request
+/// that waits for a lock ends by itself: the registry does not notice that nobody waits for its answer.
+const PREPARE: &CStr = c"
+SELECT pg_catalog.quote_ident(n.nspname),
+    e.extversion,
+    pg_catalog.to_regprocedure(pg_catalog.format(
+        '%I.snowflake_lease(pg_catalog.int4[],pg_catalog.text,pg_catalog.uuid,pg_catalog.int8[],pg_catalog.uuid,pg_catalog.timestamptz,pg_catalog.interval)',
+        n.nspname)) IS NOT NULL,
+    pg_catalog.set_config('synchronous_commit', 'on', false),
+    pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
+    pg_catalog.set_config('lock_timeout', $1, false),
+    pg_catalog.set_config('client_min_messages', 'warning', false)
+FROM pg_catalog.pg_extension AS e
+JOIN pg_catalog.pg_namespace AS n ON e.extnamespace OPERATOR(pg_catalog.=) n.oid
+WHERE e.extname OPERATOR(pg_catalog.=) 'pg_snowflake'";
+
+impl<'a> Session<'a> {
+    fn open(libpq: &'a Libpq, conninfo: &CStr, deadline: Deadline) -> Result<Self, Problem> {
+        let mut connection = Connection::open(libpq, conninfo, deadline)?;
+        // Less than the worker waits, so that it gets the error.
+        let limit = third().mul_f64(0.75).as_millis();
+        let limit = CString::new(limit.to_string()).unwrap_or_default();
+        let rows = connection.query(PREPARE, &[limit], deadline)?;
+        let Some(schema) = (rows.count() == 1).then(|| rows.text(0, 0)).flatten() else {
+            return Err(Problem::NoExtension);
+        };
+        if rows.number(0, 2) != Some(1) {
+            return Err(Problem::OtherVersion(rows.text(0, 1).unwrap_or_default()));
+        }
+        let claim = format!(
+            "SELECT shard_id, granted, starts, ends, serial, reason, registry::pg_catalog.text, server
+             FROM {schema}.snowflake_lease($1::pg_catalog.int4[], $2::pg_catalog.text, $3::pg_catalog.uuid,
+                 $4::pg_catalog.int8[], $5::pg_catalog.uuid, $6::pg_catalog.timestamptz, $7::pg_catalog.interval)"
+        );
+        let release = format!(
+            "SELECT {schema}.snowflake_release($1::pg_catalog.uuid, $2::pg_catalog.int4[], $3::pg_catalog.int8[],
+                 $4::pg_catalog.timestamptz)"
+        );
+        let identity =
+            format!("SELECT id::pg_catalog.text, server FROM {schema}.snowflake_registry");
+        let [claim, release, identity] =
+            [claim, release, identity].map(|sql| CString::new(sql).unwrap_or_default());
+        let rows = connection.query(&identity, &[], deadline)?;
+        let read = || Some(Identity { registry: rows.text(0, 0)?, server: rows.text(0, 1)? });
+        let identity = (rows.count() == 1).then(read).flatten();
+        Ok(Session { connection, claim, release, identity })
+    }
+}
+
+/// The registry's answer for a shard.
+struct Answer {
+    shard: u32,
+    /// The span and the serial, or why there are none.
+    verdict: Result<(Span, i64), String>,
+    /// The registry's identity.
+    registry: String,
+    /// The system identifier of its server.
+    server: String,
+}
+
+impl Answer {
+    fn read(rows: &Rows, row: usize) -> Option<Self> {
+        let verdict = if rows.number(row, 1)? == 1 {
+            let [starts_us, ends_us] = [rows.number(row, 2)?, rows.number(row, 3)?].map(unix_us_of);
+            Ok((Span { starts_us, ends_us }, rows.number(row, 4)?))
+        } else {
+            Err(rows.text(row, 5).unwrap_or_default())
+        };
+        Some(Answer {
+            shard: u32::try_from(rows.number(row, 0)?).ok()?,
+            verdict,
+            registry: rows.text(row, 6)?,
+            server: rows.text(row, 7)?,
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! Queries and statements of our own, by SPI. The SQL declarations of the functions that use them set `search_path`, so that
+//! every name in them is core's or qualified.
+
+use crate::encoding::{Text, to_server};
+use crate::timestamp::Instant;
+use pgrx::datum::DatumWithOid;
+use pgrx::prelude::*;
+use pgrx::spi::SpiHeapTupleData;
+
+/// A row of a query's result.
+pub struct Row<'a>(SpiHeapTupleData<'a>);
+
+impl Row<'_> {
+    /// A column, by its number from 1 on; `None` if it is null.
+    pub fn nullable<T: Field>(&self, column: usize) -> Option<T> {
+        T::of(self, column)
+    }
+
+    /// A column that is never null.
+    pub fn get<T: Field>(&self, column: usize) -> T {
+        self.nullable(column).unwrap_or_else(|| panic!("column {column} is null"))
+    }
+}
+
+/// A type that a row can hold.
+pub trait Field: Sized {
+    /// The column's value; `None` if it is null.
+    fn of(row: &Row, column: usize) -> Option<Self>;
+}
+
+macro_rules! fields {
+    ($($field:ty as $datum:ty: $from:expr),*) => {
+        $(impl Field for $field {
+            fn of(row: &Row, column: usize) -> Option<Self> {
+                let datum = row.0.get::<$datum>(column);
+                datum.unwrap_or_else(|error| panic!("column {column}: {error}")).map($from)
+            }
+        })*
+    };
+}
+fields!(
+    bool as bool: From::from,
+    i16 as i16: From::from,
+    i32 as i32: From::from,
+    i64 as i64: From::from,
+    pg_sys::Oid as pg_sys::Oid: From::from,
+    pgrx::Uuid as pgrx::Uuid: From::from,
+    Instant as Instant: From::from,
+    String as Text: |text| text.0
+);
+
+/// A name or another text as an argument.
+pub fn text(text: &str) -> DatumWithOid<'static> {
+    Text(text.to_owned()).into()
+}
+
+/// The rows of a query, which sees the database as of now.
+pub fn rows<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
+    Spi::connect_mut(|client| {
+        // Use update(): select() would use the caller's snapshot, which is older than the locks.
+        let answer = client
+            .update(&to_server(sql), None, arguments)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        answer.map(|row| read(&Row(row))).collect()
+    })
+}
+
+/// Executes a statement.
+pub fn execute(sql: &str, arguments: &[DatumWithOid]) {
+    rows(sql, arguments, |_| ());
+}
