@@ -7,7 +7,7 @@ pub mod host_name;
 
 pub use builder::Builder;
 
-use crate::process::{children_of, pid_of, usage, wait_until_gone};
+use crate::process::{Frozen, children_of, pid_of, title, usage, wait_until_gone};
 use crate::valgrind::{self, Findings};
 use crate::wait::comes_true;
 use crate::{clock, installation};
@@ -145,10 +145,30 @@ impl Cluster {
 
     /// Stops the server and waits until all of its processes are gone.
     pub fn stop(&mut self, how: Shutdown) {
+        self.begin_to_stop(how);
         let mut postmaster = self.postmaster.take().expect("the server is running");
         // The postmaster outlives its children, so they have ended too.
-        kill(pid_of(&postmaster), how.signal()).expect("the server can be signalled");
         postmaster.wait().expect("the server can be waited for");
+    }
+
+    /// Has the server stop. [`Cluster::stop`] waits for it.
+    pub fn begin_to_stop(&self, how: Shutdown) {
+        kill(self.postmaster_pid(), how.signal()).expect("the server can be signalled");
+    }
+
+    /// Stops all processes of the server in the middle of what they do, as a paused virtual machine does.
+    pub fn freeze(&self) -> Frozen {
+        let mut frozen = Frozen::default();
+        // First, so that it starts no process between the listing and the stopping.
+        frozen.add(self.postmaster_pid());
+        self.processes("").into_iter().for_each(|pid| frozen.add(pid));
+        frozen
+    }
+
+    /// The processes of the server whose title contains that text, without the postmaster.
+    pub fn processes(&self, text: &str) -> Vec<Pid> {
+        let children = children_of(self.postmaster_pid());
+        children.into_iter().filter(|&pid| title(pid).contains(text)).collect()
     }
 
     /// Kills every process of the server at once, as a power cut would, with no chance to write a byte.
@@ -200,6 +220,11 @@ impl Cluster {
         Findings::read(self.dir.path())
     }
 
+    /// Whether [`Cluster::set_clock`] works.
+    pub fn has_fake_clock(&self) -> bool {
+        self.has_fake_clock
+    }
+
     /// Offsets the server's clock from the true one by this many seconds; see [`Builder::fake_clock`].
     pub fn set_clock(&self, seconds_off: f64) {
         assert!(self.has_fake_clock, "this server has the true clock");
@@ -208,7 +233,7 @@ impl Cluster {
 
     /// The CPU time of all processes of the server so far, including ended ones, to 10 ms each.
     pub fn cpu_time(&self) -> Duration {
-        let postmaster = pid_of(self.postmaster.as_ref().expect("the server is running"));
+        let postmaster = self.postmaster_pid();
         loop {
             let children = children_of(postmaster);
             let of_children: Duration =
@@ -235,6 +260,10 @@ impl Cluster {
         ]);
         let records = installation::run(&mut waldump, b"");
         String::from_utf8_lossy(&records).lines().filter(|line| line.starts_with("rmgr:")).count()
+    }
+
+    fn postmaster_pid(&self) -> Pid {
+        pid_of(self.postmaster.as_ref().expect("the server is running"))
     }
 
     /// The folder that is the server's address, and that its OS user may write to.

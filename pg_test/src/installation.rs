@@ -57,13 +57,23 @@ pub fn chown_to_server_user(dir: &Path) {
     }
 }
 
+/// Whose system identifier a fresh data directory has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum System {
+    /// That of all servers but registries, as if they were copies of one.
+    #[default]
+    Server,
+    /// That of all registries of leases, which are not on the servers that use them.
+    Registry,
+}
+
 /// Makes `dir/data` a fresh data directory.
 ///
-/// `initdb` takes a second, so it runs once per test binary. Its result is kept as an archive in memory, not as a folder,
-/// because nothing would remove a folder after the last test.
-pub fn unpack_data_directory(dir: &Path) {
-    static ARCHIVE: OnceLock<Vec<u8>> = OnceLock::new();
-    let archive = ARCHIVE.get_or_init(archive_of_data_directory);
+/// `initdb` takes a second, so it runs once per test binary and system. Its result is kept as an archive in memory, not as
+/// a folder, because nothing would remove a folder after the last test.
+pub fn unpack_data_directory(dir: &Path, system: System) {
+    static ARCHIVES: [OnceLock<Vec<u8>>; 2] = [const { OnceLock::new() }; 2];
+    let archive = ARCHIVES[system as usize].get_or_init(archive_of_data_directory);
     run(as_server_user("tar", dir).args(["-x", "-f", "-"]), archive);
 }
 

@@ -20,6 +20,7 @@
 //! | [`release`] | the released versions |
 //! | [`regress`] | PostgreSQL's own test drivers |
 //! | [`debugger`], [`valgrind`] | a server under gdb, under valgrind |
+//! | [`leases`] | a registry of leases, and servers that generate by them |
 //! | [`fleet`] | a router and its shards |
 //! | [`output`] | the output of the programs: steps, and claims that hold or do not |
 //! | [`campaign`], [`mod@bench`] | the programs of `./dev campaign` and `./dev bench` |
@@ -40,6 +41,7 @@ pub mod debugger;
 pub mod fleet;
 pub mod id;
 pub mod installation;
+pub mod leases;
 pub mod output;
 pub mod process;
 pub mod record;

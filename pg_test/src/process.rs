@@ -1,6 +1,7 @@
-//! Processes as the kernel shows them: their children, CPU time and memory.
+//! Processes as the kernel shows them: their children, CPU time and memory; and processes that are stopped for a while.
 
 use crate::wait::comes_true;
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use postgres::Client;
 use std::process::Child;
@@ -83,9 +84,51 @@ pub(crate) fn children_of(parent: Pid) -> Vec<Pid> {
 
 /// Waits until the process has released its memory. An orphan may stay a zombie if process 1 does not reap it.
 pub(crate) fn wait_until_gone(pid: Pid) {
-    let is_alive = || {
-        std::fs::read_to_string(format!("/proc/{pid}/stat"))
-            .is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
-    };
-    assert!(comes_true(|| !is_alive()), "process {pid} survives its killing");
+    assert!(comes_true(|| has_ended(state(pid))), "process {pid} survives its killing");
+}
+
+/// The letter of the process's state, in proc(5); `None` if there is no such process.
+fn state(pid: Pid) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.trim_start().chars().next()
+}
+
+fn has_ended(state: Option<char>) -> bool {
+    matches!(state, None | Some('Z'))
+}
+
+/// The command line of a process; the server's processes say there what they do.
+pub(crate) fn title(pid: Pid) -> String {
+    let title = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&title).into_owned()
+}
+
+/// Processes that are stopped, and go on when this is dropped.
+#[derive(Default)]
+pub struct Frozen(Vec<Pid>);
+
+impl Frozen {
+    /// Stops these processes, in this order.
+    pub fn of(pids: impl IntoIterator<Item = Pid>) -> Self {
+        let mut frozen = Frozen::default();
+        pids.into_iter().for_each(|pid| frozen.add(pid));
+        frozen
+    }
+
+    /// Stops a process, which may have ended, and waits until it executes nothing.
+    pub(crate) fn add(&mut self, pid: Pid) {
+        // No error if it has ended.
+        let _ = kill(pid, Signal::SIGSTOP);
+        self.0.push(pid);
+        let is_stopped = || matches!(state(pid), Some('T')) || has_ended(state(pid));
+        assert!(comes_true(is_stopped), "process {pid} cannot be stopped");
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        for &pid in &self.0 {
+            let _ = kill(pid, Signal::SIGCONT);
+        }
+    }
 }

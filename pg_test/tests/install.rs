@@ -118,6 +118,11 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
         ("snowflake_layout_out(snowflake_layout)", "istrue"),
         ("snowflake_layout_recv(internal)", "istrue"),
         ("snowflake_layout_send(snowflake_layout)", "istrue"),
+        (
+            "snowflake_lease(integer[],text,uuid,bigint[],uuid,timestamp with time zone,interval)",
+            "vufalse",
+        ),
+        ("snowflake_lease_status()", "vstrue"),
         ("snowflake_locate(regclass,bigint,snowflake_layout)", "sstrue"),
         ("snowflake_min_id(timestamp with time zone,snowflake_layout)", "istrue"),
         ("snowflake_nextval(regclass)", "vutrue"),
@@ -126,6 +131,7 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
         ("snowflake_out(snowflake)", "istrue"),
         ("snowflake_presets()", "sstrue"),
         ("snowflake_recv(internal)", "istrue"),
+        ("snowflake_release(uuid,integer[],bigint[],timestamp with time zone)", "vufalse"),
         ("snowflake_send(snowflake)", "istrue"),
         ("snowflake_seq(bigint,snowflake_layout)", "istrue"),
         ("snowflake_sequence_status(regclass,snowflake_layout)", "vutrue"),
@@ -140,6 +146,7 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
         ("snowflake_shard_hash_twitter(bigint,bigint)", "istrue"),
         ("snowflake_shard_hash_twitter(integer,bigint)", "istrue"),
         ("snowflake_shard_id(bigint,snowflake_layout)", "istrue"),
+        ("snowflake_take_over(integer,text)", "vufalse"),
         ("snowflake_to_base32(bigint)", "istrue"),
         ("snowflake_to_uuid(bigint,snowflake_layout)", "istrue"),
     ];

@@ -22,6 +22,7 @@ mod formula;
 mod handover;
 mod install;
 mod layouts;
+mod leases;
 mod load;
 mod locks;
 mod planner;

@@ -48,7 +48,7 @@ const SCHEMA: &str = "
     ANALYZE";
 
 /// Every object of the extension in use.
-const USES: [&str; 24] = [
+const USES: [&str; 29] = [
     "TABLE evil.snowflake_columns",
     "SELECT table_name, column_name, function, sequence, layout FROM evil.snowflake_columns",
     "TABLE evil.snowflake_layouts",
@@ -87,6 +87,17 @@ const USES: [&str; 24] = [
     "SELECT count(*) FROM by_shard JOIN posts USING (id)",
     "SET enable_seqscan = off; SELECT count(*) FROM posts WHERE id = 5; SELECT count(*) FROM posts WHERE layout OPERATOR(evil.=) 'js53'; RESET ALL",
     "SELECT pg_get_viewdef('evil.snowflake_columns'::regclass)",
+    "SELECT evil.snowflake_lease_status()",
+    // The registry must belong to a superuser. What is planted stays.
+    "ALTER SCHEMA evil OWNER TO CURRENT_USER; UPDATE pg_extension SET extowner = 10 WHERE extname = 'pg_snowflake'",
+    "SELECT evil.snowflake_lease('{5}'::int[], 'db-1'::text, gen_random_uuid(), '{NULL}'::bigint[], gen_random_uuid(),
+         clock_timestamp() + interval '5 min', interval '5 min');
+     SELECT evil.snowflake_lease(NULL::int[], 'db-2'::text, gen_random_uuid(), NULL::bigint[], gen_random_uuid(),
+         clock_timestamp() + interval '5 min', interval '5 min')",
+    "SELECT evil.snowflake_release(incarnation, ARRAY[shard_id], ARRAY[serial], ends) FROM evil.snowflake_leases;
+     SELECT evil.snowflake_take_over(5, 'db-2'::text);
+     TABLE evil.snowflake_leases; TABLE evil.snowflake_registry",
+    "ALTER SCHEMA evil OWNER TO owner; UPDATE pg_extension SET extowner = 'owner'::regrole WHERE extname = 'pg_snowflake'",
     "COPY posts TO PROGRAM 'cat >/dev/null' (FORMAT binary)",
 ];
 
@@ -204,7 +215,7 @@ type Signature = (String, Vec<String>, String);
 const SIGNATURES: &str = "
     SELECT proname::text, (SELECT coalesce(array_agg(a::regtype::text ORDER BY n), '{}')
         FROM unnest(proargtypes) WITH ORDINALITY AS u (a, n)), prorettype::regtype::text
-    FROM pg_proc WHERE pronargs <= 5 AND provariadic = 0 AND ";
+    FROM pg_proc WHERE pronargs <= 7 AND provariadic = 0 AND ";
 
 fn signatures(rows: &[Row]) -> BTreeSet<Signature> {
     rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect()
@@ -241,12 +252,12 @@ impl Ground {
             Cluster::builder().release(&oldest).setting("pg_snowflake.shard_id", "5").start();
         for statement in [
             "CREATE ROLE owner LOGIN",
-            "CREATE DATABASE clean TEMPLATE template0",
+            "CREATE DATABASE clean OWNER owner TEMPLATE template0",
             "CREATE DATABASE hostile OWNER owner TEMPLATE template0",
         ] {
             cluster.connect().batch_execute(statement).unwrap();
         }
-        let mut clean = cluster.connect_to(SUPERUSER, "clean");
+        let mut clean = cluster.connect_to("owner", "clean");
         clean
             .batch_execute("CREATE SCHEMA evil; CREATE EXTENSION pg_snowflake SCHEMA evil")
             .unwrap();
@@ -270,9 +281,9 @@ impl Ground {
 
     /// What the extension's SQL names, and its own functions.
     fn choose_seed(&mut self, ours: &BTreeSet<Signature>) {
-        let (sql, conversion) =
-            (text_of(&["sql", "sql/releases"]), text_of(&["src/convert", "src/convert/column"]));
-        let words: Vec<&str> = words(&sql).union(&words(&conversion)).copied().collect();
+        let sql = text_of(&["sql", "sql/releases"]);
+        let in_rust = text_of(&["src/convert", "src/convert/column", "src/lease"]);
+        let words: Vec<&str> = words(&sql).union(&words(&in_rust)).copied().collect();
         let symbols: Vec<&str> = symbols(&sql).into_iter().collect();
         self.owner
             .execute(

@@ -196,8 +196,15 @@ pub fn members(client: &mut Client) -> Vec<String> {
         FROM member
         UNION ALL
         SELECT concat_ws(' | ', pg_describe_object(classid, objid, attnum), format_type(atttypid, atttypmod),
-            col_description(objid, attnum))
+            col_description(objid, attnum), attnotnull, pg_get_expr(adbin, adrelid))
         FROM member JOIN pg_attribute ON classid = 'pg_class'::regclass AND objid = attrelid AND attnum > 0
+        LEFT JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
+        UNION ALL
+        SELECT concat_ws(' | ', pg_describe_object('pg_constraint'::regclass, k.oid, 0), pg_get_constraintdef(k.oid))
+        FROM member JOIN pg_constraint AS k ON classid = 'pg_class'::regclass AND objid = conrelid
+        UNION ALL
+        SELECT concat_ws(' | ', 'dumped', unnest(extconfig)::regclass, unnest(extcondition))
+        FROM pg_extension WHERE extname = 'pg_snowflake'
         UNION ALL
         SELECT concat_ws(' | ', pg_describe_object(classid, objid, 0),
             coalesce(proacl::text, relacl::text, typacl::text), initprivs::text)

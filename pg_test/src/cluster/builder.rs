@@ -1,7 +1,7 @@
 //! Building a cluster.
 
 use super::Cluster;
-use crate::installation;
+use crate::installation::{self, System};
 
 /// The settings of every cluster.
 pub(super) const SETTINGS: [(&str, &str); 7] = [
@@ -27,6 +27,7 @@ pub struct Builder {
     host_name: Option<String>,
     release: Option<String>,
     is_updated: bool,
+    system: System,
 }
 
 impl Builder {
@@ -78,6 +79,12 @@ impl Builder {
         self
     }
 
+    /// Gives the server that system identifier.
+    pub fn of_system(mut self, system: System) -> Self {
+        self.system = system;
+        self
+    }
+
     /// Starts the server and creates the extension in the database `postgres`.
     pub fn start(self) -> Cluster {
         let mut cluster = Cluster::stopped(self.has_fake_clock);
@@ -86,7 +93,7 @@ impl Builder {
         cluster.host_name = self.host_name;
         cluster.release = self.release;
         cluster.is_updated = self.is_updated;
-        installation::unpack_data_directory(cluster.dir.path());
+        installation::unpack_data_directory(cluster.dir.path(), self.system);
         cluster.configure(SETTINGS);
         cluster
             .configure(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));

@@ -76,7 +76,15 @@ impl Cluster {
     /// # Panics
     /// If a statement fails.
     pub fn psql(&self, database: &str, script: &str) -> String {
-        let mut psql = self.client_command("psql", database);
+        self.psql_as(SUPERUSER, database, script)
+    }
+
+    /// As [`Cluster::psql`], by that role.
+    ///
+    /// # Panics
+    /// If a statement fails.
+    pub fn psql_as(&self, role: &str, database: &str, script: &str) -> String {
+        let mut psql = self.client_command("psql", role, database);
         psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]);
         let output = installation::run(&mut psql, script.as_bytes());
         String::from_utf8(output).expect("psql prints UTF-8")
@@ -84,7 +92,12 @@ impl Cluster {
 
     /// The output of `pg_dump` for that database.
     pub fn dump(&self, database: &str) -> String {
-        let dump = installation::run(&mut self.client_command("pg_dump", database), b"");
+        self.dump_as(SUPERUSER, database)
+    }
+
+    /// The output of `pg_dump` for that database, by that role.
+    pub fn dump_as(&self, role: &str, database: &str) -> String {
+        let dump = installation::run(&mut self.client_command("pg_dump", role, database), b"");
         String::from_utf8(dump).expect("the dump is UTF-8")
     }
 
@@ -100,18 +113,13 @@ impl Cluster {
         String::from_utf8(output).expect("pgbench prints UTF-8")
     }
 
-    fn client_command(&self, program: &str, database: &str) -> Command {
+    fn client_command(&self, program: &str, role: &str, database: &str) -> Command {
         let mut command = self.command(program);
-        command.arg("--host").arg(self.dir.path()).args([
-            "--username",
-            SUPERUSER,
-            "--dbname",
-            database,
-        ]);
+        command.arg("--host").arg(self.dir.path()).args(["--username", role, "--dbname", database]);
         command
     }
 
-    pub(super) fn config(&self, role: &str, database: &str) -> Config {
+    pub(crate) fn config(&self, role: &str, database: &str) -> Config {
         let mut config = Config::new();
         config.host_path(self.dir.path()).user(role).dbname(database);
         config

@@ -1,4 +1,4 @@
-//! Other servers with the same data: standbys, base backups, the next major version.
+//! Other servers with the same data: standbys, base backups, copies of the disk, the next major version.
 
 use super::builder::SETTINGS;
 use super::{Cluster, Shutdown};
@@ -24,6 +24,20 @@ impl Cluster {
     /// A base backup of this server, which keeps running. The copy is not started.
     pub fn base_backup(&self) -> Self {
         self.base_backup_with(&[])
+    }
+
+    /// A copy of this server's disk at one instant, as a snapshot of its volume is. The copy is not started.
+    pub fn snapshot(&self) -> Self {
+        let copy = Cluster::stopped(self.has_fake_clock);
+        let mut cp = installation::as_server_user("cp", copy.dir.path());
+        cp.arg("--archive").arg(self.dir.path().join("data")).arg("data");
+        let frozen = self.freeze();
+        installation::run(&mut cp, b"");
+        drop(frozen);
+        // On another machine there is no process of that number.
+        let pid_file = copy.dir.path().join("data/postmaster.pid");
+        std::fs::remove_file(pid_file).expect("the server was running");
+        copy
     }
 
     fn base_backup_with(&self, options: &[&str]) -> Self {

@@ -2,6 +2,7 @@
 
 mod clock;
 mod columns;
+mod leases;
 mod rates;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

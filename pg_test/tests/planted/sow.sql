@@ -11,6 +11,7 @@ INSERT INTO plant.types
 VALUES ('oid'), ('regclass'), ('regproc'), ('regprocedure'), ('regtype'), ('regnamespace'), ('xid'), ('smallint'),
     ('integer'), ('bigint'), ('"char"'), ('text'), ('name'), ('varchar'), ('boolean'), ('numeric'), ('double precision'),
     ('timestamptz'), ('timestamp'), ('date'), ('interval'), ('uuid'), ('pg_node_tree'), ('oid[]'), ('"char"[]'), ('text[]'),
+    ('integer[]'), ('bigint[]'),
     ('regprocedure[]'), ('int2vector'), ('anyelement'), ('anyarray'), ('anynonarray'), ('anycompatible'),
     ('evil.snowflake'), ('evil.snowflake_layout');
 

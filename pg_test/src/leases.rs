@@ -1,0 +1,135 @@
+//! A registry of leases, and servers that generate ids by its leases.
+
+use crate::installation::{self, System};
+use crate::wait::{PATIENCE, comes_true};
+use crate::{Builder, Cluster};
+use nix::sys::signal::{Signal, kill};
+use postgres::Client;
+use std::os::unix::fs::symlink;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A registry: the database `postgres` of a server, with a role that may do what a server needs.
+pub struct Registry {
+    /// The server of the registry.
+    pub cluster: Cluster,
+    /// Has the link that is the registry's address, as a name of its own would be in a network.
+    address: TempDir,
+}
+
+impl Registry {
+    /// On a new server.
+    pub fn start() -> Self {
+        let cluster = Cluster::builder().of_system(System::Registry).start();
+        cluster
+            .connect()
+            .batch_execute(
+                "CREATE ROLE node LOGIN;
+                 GRANT EXECUTE ON FUNCTION snowflake_lease, snowflake_release TO node",
+            )
+            .expect("a superuser");
+        let registry = Registry { cluster, address: installation::temp_dir() };
+        registry.publish();
+        registry
+    }
+
+    /// What `pg_snowflake.registry` is set to.
+    pub fn conninfo(&self) -> String {
+        format!("host={}/registry user=node dbname=postgres", self.address.path().display())
+    }
+
+    /// Builds a server of that name which generates ids by the registry's leases.
+    pub fn node(&self, name: &str) -> Builder {
+        node(name, &self.conninfo())
+    }
+
+    /// Another server with the registry takes over its address.
+    pub fn move_to(&mut self, cluster: Cluster) {
+        self.cluster = cluster;
+        self.publish();
+    }
+
+    fn publish(&self) {
+        let [new, address] = ["new", "registry"].map(|name| self.address.path().join(name));
+        symlink(self.cluster.dir(), &new).expect("the folder is ours");
+        std::fs::rename(new, address).expect("the folder is ours");
+    }
+}
+
+/// Builds a server of that name whose registry is at `conninfo`.
+pub fn node(name: &str, conninfo: &str) -> Builder {
+    Cluster::builder()
+        .setting("shared_preload_libraries", "pg_snowflake")
+        .setting("pg_snowflake.registry", conninfo)
+        .setting("pg_snowflake.node", name)
+}
+
+/// Lets the lease worker see a fake clock. PostgreSQL 15 starts it in a signal handler during `select`, in which libfaketime leaves
+/// the clock alone, and so it does forever in a process that begins there. A worker that starts again begins elsewhere.
+///
+/// # Panics
+/// If the server has no lease worker.
+pub fn restart_worker(server: &Cluster) {
+    let workers = || server.processes("lease worker");
+    assert!(comes_true(|| !workers().is_empty()), "there is no lease worker");
+    let first = workers();
+    for &worker in &first {
+        kill(worker, Signal::SIGTERM).expect("the process is ours");
+    }
+    let is_new = || workers().iter().any(|worker| !first.contains(worker));
+    assert!(comes_true(is_new), "the lease worker does not start again");
+}
+
+/// Waits until a query that returns an id is no longer refused, and returns the id.
+///
+/// # Panics
+/// If it is refused for [`PATIENCE`], or fails otherwise.
+pub fn first_id(client: &mut Client, query: &str) -> i64 {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match client.query_one(query, &[]) {
+            Ok(row) => return row.get(0),
+            Err(error) if is_refusal(&error) && Instant::now() < deadline => {
+                sleep(Duration::from_millis(20));
+            }
+            Err(error) => panic!("{query}: {error:?}"),
+        }
+    }
+}
+
+/// How many sessions of servers in the registry wait for that event, or for one of that type.
+///
+/// # Panics
+/// If the registry is down.
+pub fn waiting_sessions(registry: &Registry, event: &str) -> i64 {
+    let query = "SELECT count(*) FROM pg_stat_activity
+                 WHERE usename = 'node' AND $1 IN (wait_event_type, wait_event)";
+    let row = registry.cluster.connect().query_one(query, &[&event]);
+    row.expect("a superuser sees all sessions").get(0)
+}
+
+/// Keeps the answers of the registry back until the transaction of this session ends.
+///
+/// # Panics
+/// If the registry is down.
+pub fn answers_kept_back(registry: &Registry) -> Client {
+    let mut client = registry.cluster.connect();
+    client.batch_execute("BEGIN; LOCK TABLE snowflake_lease_rows").expect("a superuser");
+    client
+}
+
+/// The SQL in a hint: from its first command to the end of the last.
+///
+/// # Panics
+/// If there is none.
+pub fn commands_in(hint: &str) -> &str {
+    let start = hint.find("ALTER").expect("a command");
+    let end = hint.rfind(';').expect("a command ends in a semicolon");
+    &hint[start..=end]
+}
+
+/// Whether a call was refused because of the server's state.
+pub fn is_refusal(error: &postgres::Error) -> bool {
+    error.code().is_some_and(|code| code.code() == "55000")
+}

@@ -1,0 +1,222 @@
+//! How long a shard has no ids when its holder changes, and what its lease costs. `tests/leases` states what holds at
+//! any speed.
+
+use crate::machine;
+use pg_snowflake_servertest::ask::printed;
+use pg_snowflake_servertest::leases::{Registry, answers_kept_back, first_id, waiting_sessions};
+use pg_snowflake_servertest::process::{backend_pid, cpu_time};
+use pg_snowflake_servertest::wait::{comes_true, wait_for};
+use pg_snowflake_servertest::{Cluster, Shutdown};
+use postgres::Client;
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+const GENERATE: &str = "SELECT snowflake_nextval('s', 5)";
+
+const LEASE: Duration = Duration::from_secs(3);
+
+/// What the machine and the server's start may add.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A server that wants shard 5.
+fn wants_shard_5(registry: &Registry, name: &str) -> (Cluster, Client) {
+    wants_shard_5_for(registry, name, LEASE)
+}
+
+fn wants_shard_5_for(registry: &Registry, name: &str, lease: Duration) -> (Cluster, Client) {
+    let cluster = registry
+        .node(name)
+        .setting("pg_snowflake.shard_id", "5")
+        .setting("pg_snowflake.lease", &lease.as_millis().to_string())
+        .start();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    (cluster, client)
+}
+
+/// A registry, and a server that has shard 5.
+fn holder() -> (Registry, Cluster, Client) {
+    holder_for(LEASE)
+}
+
+fn holder_for(lease: Duration) -> (Registry, Cluster, Client) {
+    let registry = Registry::start();
+    let (holder, mut client) = wants_shard_5_for(&registry, "db-1", lease);
+    first_id(&mut client, GENERATE);
+    (registry, holder, client)
+}
+
+/// How long a session waits for an id, from then on.
+fn without_ids(since: Instant, client: &mut Client) -> Duration {
+    first_id(client, GENERATE);
+    let elapsed = since.elapsed();
+    println!("{elapsed:.3?} without ids");
+    elapsed
+}
+
+/// How long a session waits for an id after that time of the registry's clock, in seconds.
+fn late(registry: &Registry, time: &str, client: &mut Client) -> f64 {
+    first_id(client, GENERATE);
+    let query = format!("SELECT extract(epoch FROM clock_timestamp() - '{time}')::float8");
+    let late = registry.cluster.connect().query_one(&query, &[]).unwrap().get(0);
+    println!("{late:.3} s after the end of the lease");
+    late
+}
+
+#[test]
+fn a_restarted_server_has_ids_within_a_second() {
+    let _machine = machine();
+    let (_registry, mut server, _) = holder();
+    server.stop(Shutdown::Fast);
+    server.start();
+    assert!(without_ids(Instant::now(), &mut server.connect()) <= SECOND);
+}
+
+#[test]
+fn a_crashed_server_has_ids_within_its_lease_and_a_second() {
+    let _machine = machine();
+    let (_registry, mut server, mut client) = holder();
+    let crashes: [fn(&mut Cluster, i32); 2] = [
+        |server, _| {
+            server.kill_9();
+            server.start();
+        },
+        Cluster::kill_backend,
+    ];
+    for crash in crashes {
+        let pid = backend_pid(&mut client);
+        let crashed_at = Instant::now();
+        crash(&mut server, pid);
+        client = server.connect();
+        assert!(without_ids(crashed_at, &mut client) <= LEASE + SECOND);
+    }
+}
+
+#[test]
+fn another_server_has_ids_within_a_second_of_a_release() {
+    let _machine = machine();
+    let (registry, mut server, _) = holder();
+    let (_other, mut client) = wants_shard_5(&registry, "db-2");
+    server.stop(Shutdown::Fast);
+    assert!(without_ids(Instant::now(), &mut client) <= SECOND);
+}
+
+#[test]
+fn another_server_has_ids_within_a_second_of_the_leases_end() {
+    let _machine = machine();
+    let (registry, mut server, _) = holder();
+    let (_other, mut client) = wants_shard_5(&registry, "db-2");
+    server.kill_9();
+    let end = printed(&mut registry.cluster.connect(), "SELECT ends FROM snowflake_leases");
+    assert!(late(&registry, &end, &mut client) <= 1.0);
+}
+
+#[test]
+fn a_server_that_takes_over_has_ids_within_a_second_of_the_leases_end() {
+    let _machine = machine();
+    let (registry, _server, _) = holder();
+    let (_other, mut client) = wants_shard_5(&registry, "db-2");
+    let take_over = "SELECT snowflake_take_over(5, 'db-2')";
+    let end = printed(&mut registry.cluster.connect(), take_over);
+    assert!(late(&registry, &end, &mut client) <= 1.0);
+}
+
+#[test]
+fn no_call_is_refused_while_the_registry_is_down_for_less_than_two_thirds_of_a_lease() {
+    let _machine = machine();
+    // So long that the start of the registry is short.
+    let lease = Duration::from_secs(10);
+    let (mut registry, server, mut client) = holder_for(lease);
+    let mut generate_until = |end: Instant| {
+        while Instant::now() < end {
+            client.simple_query(GENERATE).expect("the lease has not ended");
+            sleep(Duration::from_millis(10));
+        }
+    };
+    for _ in 0..3 {
+        // A renewal is due at two thirds.
+        let is_due = format!(
+            "SELECT remaining < 0.70 * interval '{} s' FROM snowflake_lease_status()",
+            lease.as_secs()
+        );
+        wait_for(&mut server.connect(), &is_due, "a renewal is due soon");
+        let stopped_at = Instant::now();
+        registry.cluster.stop(Shutdown::Immediate);
+        generate_until(stopped_at + lease.mul_f64(0.6));
+        registry.cluster.start();
+        println!("down for {:.3?}", stopped_at.elapsed());
+        generate_until(stopped_at + lease);
+    }
+}
+
+/// A lease of which the registry takes long to answer a claim, as far as the server knows.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Sets the shards that the server owns, and has it claim them at once.
+fn own(client: &mut Client, shards: &str) {
+    let set = format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{shards}'");
+    client.batch_execute(&set).unwrap();
+    client.batch_execute("SELECT pg_reload_conf()").unwrap();
+}
+
+/// Has the server claim its leases, and waits until the registry keeps its answer back. It does so until the session that is
+/// returned ends its transaction.
+fn claim_without_an_answer(registry: &Registry, client: &mut Client) -> Client {
+    let locker = answers_kept_back(registry);
+    client.batch_execute("SELECT pg_reload_conf()").unwrap();
+    assert!(comes_true(|| waiting_sessions(registry, "Lock") > 0), "the server does not claim");
+    locker
+}
+
+#[test]
+fn a_server_stops_within_four_seconds_while_it_waits_for_the_registry() {
+    let _machine = machine();
+    let (registry, mut server, mut client) = holder_for(LONG);
+    let mut locker = claim_without_an_answer(&registry, &mut client);
+
+    let began_at = Instant::now();
+    let elapsed = thread::scope(|scope| {
+        scope.spawn(|| {
+            sleep(SECOND);
+            locker.batch_execute("COMMIT").unwrap();
+        });
+        server.stop(Shutdown::Fast);
+        began_at.elapsed()
+    });
+
+    println!("stopped after {elapsed:.3?}");
+    assert!(elapsed < Duration::from_secs(4), "{elapsed:?}");
+}
+
+#[test]
+fn a_new_shard_has_ids_within_three_seconds_of_a_late_answer() {
+    let _machine = machine();
+    let (registry, _server, mut client) = holder_for(LONG);
+    let mut locker = claim_without_an_answer(&registry, &mut client);
+    own(&mut client, "5, 6");
+    sleep(SECOND);
+
+    locker.batch_execute("COMMIT").unwrap();
+
+    let answered_at = Instant::now();
+    first_id(&mut client, "SELECT snowflake_nextval('s', 6)");
+    let elapsed = answered_at.elapsed();
+    println!("{elapsed:.3?} after the answer");
+    assert!(elapsed < Duration::from_secs(3), "{elapsed:?}");
+}
+
+#[test]
+fn the_lease_worker_uses_less_than_a_thousandth_of_a_core() {
+    let _machine = machine();
+    let registry = Registry::start();
+    let server = registry.node("db-1").setting("pg_snowflake.shard_id", "5").start();
+    let mut client = server.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    first_id(&mut client, GENERATE);
+    let worker = server.processes("lease worker")[0].as_raw();
+    let before = cpu_time(worker);
+    sleep(Duration::from_secs(60));
+    let used = cpu_time(worker) - before;
+    println!("{used:?} in a minute");
+    assert!(used <= Duration::from_millis(60), "{used:?} in a minute");
+}

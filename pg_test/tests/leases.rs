@@ -1,0 +1,59 @@
+//! Leases: of the servers that want a shard, only one generates ids for it at a time.
+
+mod cached;
+mod errors;
+mod holders;
+mod numbers;
+mod outage;
+mod registry;
+mod settings;
+mod without;
+
+use pg_snowflake_servertest::ask::{Refusal, printed, run};
+use pg_snowflake_servertest::leases::Registry;
+use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_servertest::{Builder, Cluster};
+use postgres::Client;
+
+const GENERATE: &str = "SELECT snowflake_nextval('s', 5)";
+
+/// A lease that does not end while a test runs.
+const LONG: &str = "5min";
+
+/// A lease whose end a test waits for.
+const SHORT: &str = "1s";
+
+/// The error of a server without a lease for shard 5.
+const NO_LEASE: Refusal = Refusal { sqlstate: "55000", message: "no lease for shard 5", hint: "" };
+
+/// A server that wants shard 5.
+fn wants_shard_5(registry: &Registry, name: &str, lease: &str) -> Builder {
+    registry.node(name).setting("pg_snowflake.shard_id", "5").setting("pg_snowflake.lease", lease)
+}
+
+/// Starts a server with a sequence `s`.
+fn start(builder: Builder) -> (Cluster, Client) {
+    let cluster = builder.start();
+    let mut client = cluster.connect();
+    run(&mut client, "CREATE SEQUENCE s");
+    (cluster, client)
+}
+
+/// An expression over the registry's row of shard 5.
+fn of_lease(registry: &Registry, expression: &str) -> String {
+    let query = format!("SELECT {expression} FROM snowflake_leases WHERE shard_id = 5");
+    printed(&mut registry.cluster.connect(), &query)
+}
+
+/// Waits until a condition of the registry's row of shard 5 is true.
+fn wait_for_lease(registry: &Registry, condition: &str) {
+    let query = format!("SELECT {condition} FROM snowflake_leases WHERE shard_id = 5");
+    wait_for(&mut registry.cluster.connect(), &query, condition);
+}
+
+/// Sets a parameter of the server, without a restart.
+fn set(cluster: &Cluster, setting: &str, value: &str) {
+    let mut client = cluster.connect();
+    run(&mut client, &format!("ALTER SYSTEM SET pg_snowflake.{setting} = '{value}'"));
+    run(&mut client, "SELECT pg_reload_conf()");
+}

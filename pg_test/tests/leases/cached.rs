@@ -1,0 +1,70 @@
+//! Counters that a session has fetched under a lease, and not returned yet.
+
+use super::{LONG, NO_LEASE, set, start, wait_for_lease, wants_shard_5};
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{assert_refused, run};
+use pg_snowflake_servertest::id::{first_counter_at, now_ms, split};
+use pg_snowflake_servertest::leases::{Registry, first_id};
+use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::wait::wait_for;
+use postgres::Client;
+
+const GENERATE: &str = "SELECT snowflake_nextval('cached', 5)";
+
+/// A server that holds shard 5, and a session with a sequence `cached` that is a minute ahead of the clock, so that the
+/// clock passes no counters that the session has cached.
+fn session_ahead_of_the_clock(registry: &Registry) -> (Cluster, Client) {
+    let builder = wants_shard_5(registry, "db-1", LONG);
+    let (server, mut client) = start(builder.setting("pg_snowflake.max_lead", "2h"));
+    let start = first_counter_at(now_ms() + 60_000);
+    run(&mut client, &format!("CREATE SEQUENCE cached CACHE 64 START {start}"));
+    first_id(&mut client, GENERATE);
+    (server, client)
+}
+
+/// Has the server release shard 5, and claim shard 6.
+fn change_shard(server: &Cluster, registry: &Registry) {
+    set(server, "shard_id", "6");
+    wait_for_lease(registry, "state = 'released'");
+}
+
+#[test]
+fn a_cached_counter_is_not_returned_after_the_lease_has_ended() {
+    let registry = Registry::start();
+    let (server, mut client) = session_ahead_of_the_clock(&registry);
+
+    change_shard(&server, &registry);
+
+    assert_refused(&mut client, GENERATE, NO_LEASE);
+}
+
+#[test]
+fn an_open_cursor_returns_no_id_after_the_lease_has_ended() {
+    let registry = Registry::start();
+    let (server, mut client) = session_ahead_of_the_clock(&registry);
+    run(&mut client, "BEGIN; DECLARE ids CURSOR FOR SELECT snowflake_nextvals('cached', 5, 1000)");
+    take_one(&mut client, "FETCH 1 FROM ids");
+
+    change_shard(&server, &registry);
+
+    assert_refused(&mut client, "FETCH 1 FROM ids", NO_LEASE);
+}
+
+/// The span of shard 6 begins above the counters that the session has cached for shard 5.
+#[test]
+fn a_cached_counter_is_not_returned_for_a_shard_whose_span_lacks_it() {
+    let registry = Registry::start();
+    let (server, mut client) = session_ahead_of_the_clock(&registry);
+    let quiet = "UPDATE snowflake_registry SET quiet_until = clock_timestamp() + '2 min'";
+    run(&mut registry.cluster.connect(), quiet);
+
+    set(&server, "owned_shards", "5, 6");
+    let is_held = "SELECT count(*) = 2 FROM snowflake_lease_status() WHERE state = 'held'";
+    wait_for(&mut client, is_held, "both shards are held");
+
+    let id = first_id(&mut client, "SELECT snowflake_nextval('cached', 6)");
+
+    let starts = "SELECT floor(extract(epoch FROM starts) * 1000)::bigint
+                  FROM snowflake_lease_status() WHERE shard_id = 6";
+    assert!(split(id).unix_ms >= take_one(&mut client, starts), "{:?}", split(id));
+}

@@ -1,0 +1,302 @@
+//! What keeps a server from having leases: each is reported once, and the server generates no ids.
+
+use super::{GENERATE, LONG, NO_LEASE, SHORT, set, start, wants_shard_5};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_servertest::installation::System;
+use pg_snowflake_servertest::leases::{
+    Registry, answers_kept_back, first_id, node, restart_worker, waiting_sessions,
+};
+use pg_snowflake_servertest::wait::{comes_true, wait_for};
+use pg_snowflake_servertest::{Builder, Cluster, Shutdown, release};
+use postgres::Client;
+use std::net::TcpListener;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Checks that a server with these settings generates no ids, and says why.
+fn assert_no_lease(settings: Builder, reason: &str) {
+    let (server, mut client) = start(settings.setting("pg_snowflake.shard_id", "5"));
+    assert_refused_because(&server, &mut client, reason);
+}
+
+fn assert_refused_because(server: &Cluster, client: &mut Client, reason: &str) {
+    wait_for(client, "SELECT registry_error IS NOT NULL FROM snowflake_lease_status()", reason);
+    let shown = printed(client, "SELECT registry_error FROM snowflake_lease_status()");
+    assert!(shown.contains(reason), "{reason:?} is not in {shown:?}");
+    let error = assert_refused(client, GENERATE, NO_LEASE);
+    assert!(error.detail().is_some() && error.hint().is_some(), "{error:?}");
+    assert!(server.log().contains(reason), "{reason:?} is not in the log:\n{}", server.log());
+}
+
+#[test]
+fn a_registry_that_cannot_be_used_grants_nothing() {
+    let registry = Registry::start();
+    run(&mut registry.cluster.connect(), "CREATE ROLE stranger LOGIN");
+    let standby = registry.cluster.standby();
+    let host = |dir: &Path| format!("host={} dbname=postgres user=node", dir.display());
+    let usable = host(registry.cluster.dir());
+    let cases = [
+        ("garbage".into(), "missing \"=\" after \"garbage\""),
+        ("host=/nowhere user=node".into(), "No such file or directory"),
+        ("host=no-such-host.invalid user=node".into(), "could not translate host name"),
+        (usable.replace("user=node", "user=nobody"), "role \"nobody\" does not exist"),
+        (usable.replace("user=node", "user=stranger"), "permission denied for function"),
+        (usable.replace("dbname=postgres", "dbname=none"), "database \"none\" does not exist"),
+        (usable.replace("dbname=postgres", "dbname=template1"), "does not have the extension"),
+        (host(standby.dir()), "during recovery"),
+    ];
+    for (conninfo, reason) in cases {
+        assert_no_lease(node("db-1", &conninfo), reason);
+    }
+}
+
+#[test]
+fn a_registry_with_an_older_version_of_the_extension_grants_nothing() {
+    let oldest = &release::versions()[0];
+    let registry = Cluster::builder().of_system(System::Registry).release(oldest).start();
+    let conninfo = format!("host={} dbname=postgres user=postgres", registry.dir().display());
+    assert_no_lease(node("db-1", &conninfo), "incompatible version of pg_snowflake");
+}
+
+/// A registry whose role has a password.
+fn registry_with_a_password() -> Registry {
+    let mut registry = Registry::start();
+    run(&mut registry.cluster.connect(), "ALTER ROLE node PASSWORD 'right'");
+    registry.cluster.stop(Shutdown::Fast);
+    let file = registry.cluster.dir().join("data/pg_hba.conf");
+    let rules = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("local all node scram-sha-256\n{rules}")).unwrap();
+    registry.cluster.start();
+    registry
+}
+
+#[test]
+fn a_wrong_password_grants_nothing() {
+    let registry = registry_with_a_password();
+    let wrong = format!("{} password=wrong", registry.conninfo());
+    assert_no_lease(node("db-1", &wrong), "password authentication failed");
+}
+
+#[test]
+fn a_problem_that_lasts_is_logged_once() {
+    let registry = registry_with_a_password();
+    let wrong_password = format!("{} password=wrong", registry.conninfo());
+    let no_role = registry.conninfo().replace("user=node", "user=nobody");
+    let servers = [wrong_password, no_role].map(|conninfo| {
+        let builder = node("db-1", &conninfo).setting("pg_snowflake.lease", LONG);
+        start(builder.setting("pg_snowflake.shard_id", "5")).0
+    });
+    for problem in ["password authentication failed for user", "role \"nobody\" does not exist"] {
+        let fatal = format!("FATAL:  {problem}");
+        let has_tried = comes_true(|| registry.cluster.log().matches(&fatal).count() >= 5);
+        assert!(has_tried, "{problem}:\n{}", registry.cluster.log());
+    }
+    for server in servers {
+        assert_eq!(warnings(&server), 1, "{}", server.log());
+    }
+}
+
+/// How many problems a server has logged.
+fn warnings(server: &Cluster) -> usize {
+    server.log().lines().filter(|line| line.contains("WARNING:  pg_snowflake")).count()
+}
+
+/// A copy of the server would also be a copy of the registry.
+#[test]
+fn a_registry_on_the_server_itself_grants_nothing() {
+    let (mut server, mut client) = start(node("db-1", ""));
+    let conninfo = format!("host={} dbname=postgres user=postgres", server.dir().display());
+    run(&mut client, &format!("ALTER SYSTEM SET pg_snowflake.registry = '{conninfo}'"));
+    run(&mut client, "ALTER SYSTEM SET pg_snowflake.shard_id = 5");
+    server.stop(Shutdown::Fast);
+    server.start();
+    assert_refused_because(&server, &mut server.connect(), "on this server or on a copy of it");
+}
+
+/// An empty registry would grant spans whose ids have been returned.
+#[test]
+fn a_registry_in_place_of_the_first_one_grants_nothing_until_a_person_agrees() {
+    let (_registry, server) = server_that_refuses_another_registry("");
+
+    std::fs::remove_file(server.dir().join("data/pg_snowflake_registry")).unwrap();
+
+    first_id(&mut server.connect(), GENERATE);
+}
+
+#[test]
+fn a_registry_of_other_servers_is_not_changed() {
+    let (registry, _server) =
+        server_that_refuses_another_registry("SELECT snowflake_take_over(9, 'db-9')");
+    let leases = "SELECT shard_id, node FROM snowflake_leases";
+    assert_eq!(printed(&mut registry.cluster.connect(), leases), "9|db-9");
+}
+
+/// A server that has used a registry, and refuses another one at its address in which `first_call` was made.
+fn server_that_refuses_another_registry(first_call: &str) -> (Registry, Cluster) {
+    let mut registry = Registry::start();
+    let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    server.stop(Shutdown::Fast);
+    let Registry { cluster: another, .. } = Registry::start();
+    run(&mut another.connect(), first_call);
+    registry.move_to(another);
+    server.start();
+    assert_refused_because(&server, &mut server.connect(), "not the one that this server has used");
+    (registry, server)
+}
+
+/// The registry has granted the lease, but may lose it in a failover. With these settings of the role, the grant would not
+/// wait for the standby, and the warning would not be sent.
+#[test]
+fn an_answer_with_a_warning_grants_nothing() {
+    let mut registry = Registry::start();
+    let mut person = registry.cluster.connect();
+    run(&mut person, "ALTER ROLE node SET synchronous_commit = off");
+    run(&mut person, "ALTER ROLE node SET client_min_messages = error");
+    run(&mut person, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    registry.cluster.stop(Shutdown::Fast);
+    registry.cluster.start();
+    let mut person = registry.cluster.connect();
+    // The process that does it lets commits wait from then on.
+    run(&mut person, "CHECKPOINT");
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    let waits = || waiting_sessions(&registry, "SyncRep") > 0;
+    assert!(comes_true(waits), "the grant does not wait for the standby");
+    assert_refused(&mut client, GENERATE, NO_LEASE);
+
+    let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    printed(&mut person, cancel);
+
+    let reason = "canceling wait for synchronous replication";
+    assert_refused_because(&server, &mut client, reason);
+    run(&mut person, "ALTER SYSTEM RESET synchronous_standby_names");
+    run(&mut person, "SELECT pg_reload_conf()");
+    first_id(&mut client, GENERATE);
+}
+
+/// A session whose client has gone waits on, until it has what it waits for.
+#[test]
+fn claims_do_not_pile_up_behind_a_lock_in_the_registry() {
+    let registry = Registry::start();
+    let mut locker = answers_kept_back(&registry);
+    let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    let gives_up = || registry.cluster.log().matches("due to lock timeout").count() >= 5;
+    assert!(comes_true(gives_up), "claims wait on:\n{}", registry.cluster.log());
+    let is_known = "SELECT registry_error LIKE '%lock timeout%' FROM snowflake_lease_status()";
+    wait_for(&mut client, is_known, "the server knows why");
+
+    assert!(waiting_sessions(&registry, "Lock") <= 2);
+
+    run(&mut locker, "COMMIT");
+    first_id(&mut client, GENERATE);
+}
+
+#[test]
+fn a_wrong_clock_grants_nothing() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT).fake_clock());
+    restart_worker(&server);
+    first_id(&mut client, GENERATE);
+    for (hours, reason) in [(1.0, "ahead of the registry"), (-1.0, "behind the registry")] {
+        server.set_clock(hours * 3600.0);
+        let says = format!("SELECT registry_error LIKE '%{reason}%' FROM snowflake_lease_status()");
+        wait_for(&mut client, &says, reason);
+        server.set_clock(0.0);
+        first_id(&mut server.connect(), GENERATE);
+    }
+}
+
+#[test]
+fn a_length_out_of_range_is_rejected() {
+    let registry = Registry::start();
+    let (_server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    for length in ["0", "999ms", "301s", "1h", "-1"] {
+        let set = format!("ALTER SYSTEM SET pg_snowflake.lease = '{length}'");
+        let message = "outside the valid range";
+        assert_refused(&mut client, &set, Refusal { sqlstate: "22023", message, hint: "" });
+    }
+}
+
+/// It would use another length than the one that is configured.
+#[test]
+fn a_server_with_a_registry_and_an_invalid_length_does_not_start() {
+    for length in ["0", "1h"] {
+        let (mut server, mut client) =
+            start(node("db-1", "").setting("pg_snowflake.lease", length));
+        run(&mut client, "ALTER SYSTEM SET pg_snowflake.registry = 'host=/nowhere'");
+        server.stop(Shutdown::Fast);
+
+        let starts = catch_unwind(AssertUnwindSafe(|| server.start())).is_ok();
+
+        assert!(!starts, "{length}");
+        let reason = "FATAL:  invalid value for parameter \"pg_snowflake.lease\"";
+        assert!(server.log().contains(reason), "{}", server.log());
+    }
+}
+
+#[test]
+fn a_lease_shorter_than_two_ticks_of_the_layout_is_too_short_for_it() {
+    const GENERATE_SLOW: &str = "SELECT snowflake_nextval('slow', 5,
+        'time:31 shard:13 seq:19 epoch:2024-01-01 unit:1s')";
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    run(&mut client, "CREATE SEQUENCE slow");
+    first_id(&mut client, GENERATE);
+
+    let message = "lease is too short for the layout";
+    assert_refused(&mut client, GENERATE_SLOW, Refusal { message, ..NO_LEASE });
+
+    set(&server, "lease", LONG);
+    first_id(&mut client, GENERATE_SLOW);
+}
+
+#[test]
+fn a_name_that_the_registry_rejects_grants_nothing() {
+    let registry = Registry::start();
+    assert_no_lease(registry.node(&"x".repeat(300)), "invalid node name");
+}
+
+#[test]
+fn a_server_with_more_shards_than_leases_is_refused_all() {
+    let registry = Registry::start();
+    let (server, mut client) =
+        start(registry.node("db-1").setting("pg_snowflake.owned_shards", "0-8192"));
+    let says = || server.log().contains("8192");
+    assert!(comes_true(says), "the log does not name the limit:\n{}", server.log());
+    assert_refused(&mut client, GENERATE, NO_LEASE);
+}
+
+#[test]
+fn a_shard_that_the_layout_lacks_is_refused_with_a_lease_too() {
+    let registry = Registry::start();
+    let (_server, mut client) =
+        start(registry.node("db-1").setting("pg_snowflake.owned_shards", "5, 8192"));
+    first_id(&mut client, GENERATE);
+    let out_of_range =
+        Refusal { sqlstate: "22023", message: "shard ID 8192 is out of range", hint: "" };
+    assert_refused(&mut client, "SELECT snowflake_nextval('s', 8192)", out_of_range);
+}
+
+/// A registry that hangs up, so that the attempts can be counted.
+#[test]
+fn a_registry_that_does_not_answer_is_logged_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let conninfo = format!("host=127.0.0.1 port={}", listener.local_addr().unwrap().port());
+    let attempts = AtomicUsize::new(0);
+    let (server, mut client) = start(
+        node("db-1", &conninfo)
+            .setting("pg_snowflake.shard_id", "5")
+            .setting("pg_snowflake.lease", SHORT),
+    );
+    listener.set_nonblocking(true).unwrap();
+
+    let has_tried = comes_true(|| {
+        attempts.fetch_add(usize::from(listener.accept().is_ok()), Ordering::Relaxed);
+        attempts.load(Ordering::Relaxed) == 10
+    });
+
+    assert!(has_tried, "{attempts:?} attempts");
+    assert_eq!(warnings(&server), 1, "{}", server.log());
+    assert_refused(&mut client, GENERATE, NO_LEASE);
+}

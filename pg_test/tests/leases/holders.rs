@@ -1,0 +1,271 @@
+//! A shard that goes from one run of a server to another: after a stop, a crash, a take-over, a promotion.
+
+use super::{GENERATE, LONG, NO_LEASE, SHORT, of_lease, set, start, wait_for_lease, wants_shard_5};
+use nix::sys::signal::{Signal, kill};
+use pg_snowflake_servertest::Shutdown;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_servertest::id::{EPOCH_MS, SEQS};
+use pg_snowflake_servertest::leases::{Registry, first_id, is_refusal};
+use pg_snowflake_servertest::process::backend_pid;
+use pg_snowflake_servertest::sequence::{state, take_one};
+use pg_snowflake_servertest::wait::{comes_true, wait_for};
+use postgres::Client;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+
+#[test]
+fn a_server_that_stops_releases_its_lease_right_after_its_last_id() {
+    let registry = Registry::start();
+    let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    let last = take_one(&mut client, GENERATE);
+
+    server.stop(Shutdown::Fast);
+
+    let end = format!("state, ends = snowflake_created_at({last}) + interval '1 microsecond'");
+    assert_eq!(of_lease(&registry, &end), "released|t");
+    server.start();
+    assert!(first_id(&mut server.connect(), GENERATE) > last);
+}
+
+#[test]
+fn a_released_shard_goes_to_another_server() {
+    let registry = Registry::start();
+    let (mut holder, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    let last = first_id(&mut client, GENERATE);
+    let (_other, mut of_other) = start(wants_shard_5(&registry, "db-2", LONG));
+
+    holder.stop(Shutdown::Fast);
+
+    assert!(first_id(&mut of_other, GENERATE) > last);
+    assert_eq!(of_lease(&registry, "node"), "db-2");
+}
+
+/// A run of 5,000 counters takes several ticks, of which the client gets the first id.
+#[test]
+fn what_sessions_have_fetched_is_not_released() {
+    let registry = Registry::start();
+    let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    run(&mut client, "CREATE SEQUENCE before");
+    let batch = "BEGIN; DECLARE ids CURSOR FOR SELECT snowflake_nextvals('s', 5, 5000)";
+    let cases = [
+        ("DROP SEQUENCE s; CREATE TEMPORARY SEQUENCE s CACHE 5000", GENERATE),
+        ("CREATE UNLOGGED SEQUENCE s CACHE 5000", GENERATE),
+        ("ALTER SEQUENCE s SET LOGGED", GENERATE),
+        (batch, "FETCH 1 FROM ids"),
+    ];
+    for (prepare, query) in cases {
+        let mut client = server.connect();
+        first_id(&mut client, "SELECT snowflake_nextval('before', 5)");
+        run(&mut client, prepare);
+        take_one(&mut client, query);
+        let last_ms = state(&mut client, "s").last_value / SEQS + EPOCH_MS;
+
+        server.stop(Shutdown::Fast);
+
+        let end_us = of_lease(&registry, "(extract(epoch FROM ends) * 1000000)::bigint");
+        assert_eq!(end_us, (last_ms * 1000 + 1).to_string(), "{prepare}");
+        server.start();
+    }
+}
+
+#[test]
+fn a_server_that_crashed_generates_above_the_span_that_it_had() {
+    let registry = Registry::start();
+    let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    run(&mut client, "CREATE UNLOGGED SEQUENCE u");
+    first_id(&mut client, "SELECT snowflake_nextval('u', 5)");
+
+    server.kill_9();
+    let end = of_lease(&registry, "ends");
+    server.start();
+
+    assert_created_from(&end, &mut server.connect());
+}
+
+/// The crash of one backend clears the memory in which the server keeps its spans and what it has used of them.
+#[test]
+fn a_server_whose_backend_crashed_generates_above_the_span_that_it_had() {
+    let registry = Registry::start();
+    let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    run(&mut client, "CREATE UNLOGGED SEQUENCE u");
+    first_id(&mut client, "SELECT snowflake_nextval('u', 5)");
+    let incarnation = of_lease(&registry, "incarnation");
+    let end = of_lease(&registry, "ends");
+
+    server.kill_backend(backend_pid(&mut client));
+
+    assert_created_from(&end, &mut server.connect());
+    assert_eq!(of_lease(&registry, "incarnation"), incarnation);
+}
+
+/// Checks that the next id of the sequence `u` is not below that time.
+fn assert_created_from(time: &str, client: &mut Client) {
+    let id = first_id(client, "SELECT snowflake_nextval('u', 5)");
+    let is_later = format!("SELECT snowflake_created_at({id}) >= '{time}'");
+    assert_eq!(printed(client, &is_later), "t", "{time}");
+}
+
+#[test]
+fn a_lease_worker_that_is_terminated_releases_its_leases_and_starts_again() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    let begin = of_lease(&registry, "starts");
+    let worker = server.processes("lease worker")[0];
+
+    kill(worker, Signal::SIGTERM).unwrap();
+
+    wait_for_lease(&registry, &format!("state = 'held' AND starts > '{begin}'"));
+    first_id(&mut client, GENERATE);
+    assert_ne!(server.processes("lease worker"), [worker]);
+}
+
+#[test]
+fn a_shard_that_is_taken_over_goes_to_the_new_node_where_the_old_span_ends() {
+    let registry = Registry::start();
+    let (_old, mut of_old) = start(wants_shard_5(&registry, "db-1", SHORT));
+    first_id(&mut of_old, GENERATE);
+    let (_new, mut of_new) = start(wants_shard_5(&registry, "db-2", SHORT));
+
+    let mut person = registry.cluster.connect();
+    let begin = printed(&mut person, "SELECT snowflake_take_over(5, 'db-2')");
+
+    let id = first_id(&mut of_new, GENERATE);
+    let is_later = format!("SELECT snowflake_created_at({id}) >= '{begin}'");
+    assert_eq!(printed(&mut person, &is_later), "t");
+    let answer = "SELECT registry_error LIKE '%db-2%' FROM snowflake_lease_status()";
+    wait_for(&mut of_old, answer, "the old node knows");
+    assert_refused(&mut of_old, GENERATE, NO_LEASE);
+}
+
+#[test]
+fn a_server_that_loses_its_lease_goes_on_as_a_new_incarnation() {
+    let registry = Registry::start();
+    let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    first_id(&mut client, GENERATE);
+    let incarnation = "SELECT incarnation FROM snowflake_lease_status()";
+    let before = printed(&mut client, incarnation);
+    assert_eq!(of_lease(&registry, "incarnation"), before);
+
+    run(&mut registry.cluster.connect(), "SELECT snowflake_take_over(5, 'db-1')");
+
+    let is_new = format!("SELECT incarnation <> '{before}' FROM snowflake_lease_status()");
+    wait_for(&mut client, &is_new, "the server has lost its lease");
+    first_id(&mut client, GENERATE);
+    assert_eq!(of_lease(&registry, "incarnation"), printed(&mut client, incarnation));
+}
+
+/// The call sees the lease, waits for the lock on the sequence, and sees a lease again.
+#[test]
+fn a_call_that_waited_for_a_lock_past_the_end_of_the_lease_that_it_saw_gets_an_id() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    first_id(&mut client, GENERATE);
+    // A session that has used the sequence would wait before it sees the lease.
+    let mut caller = server.connect();
+    let pid = backend_pid(&mut caller);
+    let mut observer = server.connect();
+    let mut locker = server.connect();
+    run(&mut locker, "BEGIN; ALTER SEQUENCE s CACHE 2");
+    let has_waited = AtomicBool::new(false);
+
+    let outcome = thread::scope(|scope| {
+        let call = scope.spawn(|| {
+            loop {
+                // A slow machine renews so short a lease late.
+                match caller.query_one(GENERATE, &[]) {
+                    Err(error) if is_refusal(&error) && !has_waited.load(SeqCst) => {}
+                    outcome => return outcome,
+                }
+            }
+        });
+        let waits =
+            format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
+        wait_for(&mut observer, &waits, "the call waits for the lock");
+        has_waited.store(true, SeqCst);
+        let end = printed(&mut observer, "SELECT ends FROM snowflake_lease_status()");
+        set(&server, "lease", LONG);
+        let is_over = format!(
+            "SELECT ends > '{end}'::timestamptz + '1 min' AND clock_timestamp() > '{end}'::timestamptz + '1 s'
+             FROM snowflake_lease_status()"
+        );
+        wait_for(&mut observer, &is_over, "the lease that the call saw is over");
+        run(&mut locker, "COMMIT");
+        call.join().unwrap()
+    });
+
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+#[test]
+fn the_columns_of_a_standby_have_no_error_for_want_of_a_lease() {
+    let registry = Registry::start();
+    let (primary, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    run(&mut client, "CREATE TABLE t (id bigint DEFAULT snowflake_nextval('s', 5))");
+    first_id(&mut client, GENERATE);
+
+    let standby = primary.standby();
+
+    let columns = "SELECT shard_id, error FROM snowflake_columns";
+    assert_eq!(printed(&mut standby.connect(), columns), "5|");
+}
+
+#[test]
+fn a_standby_has_no_lease_until_it_is_promoted() {
+    let registry = Registry::start();
+    let (mut primary, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    let standby = primary.standby();
+    let last = first_id(&mut client, GENERATE);
+    let mut client = standby.connect();
+    assert!(standby.processes("lease worker").is_empty());
+    assert_eq!(printed(&mut client, "SELECT * FROM snowflake_lease_status()"), "");
+    let in_recovery = Refusal { sqlstate: "25006", message: "during recovery", hint: "" };
+    assert_refused(&mut client, GENERATE, in_recovery);
+
+    primary.kill_9();
+    standby.promote();
+
+    assert!(first_id(&mut client, GENERATE) > last);
+}
+
+#[test]
+fn an_old_primary_that_is_alive_keeps_its_shard_until_it_stops() {
+    let registry = Registry::start();
+    let (mut primary, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    let standby = primary.standby();
+    standby.promote();
+    let mut of_standby = standby.connect();
+    let answer = "SELECT registry_error LIKE '%held by%' FROM snowflake_lease_status()";
+    wait_for(&mut of_standby, answer, "the registry has answered");
+
+    assert_refused(&mut of_standby, GENERATE, NO_LEASE);
+    let last = take_one(&mut client, GENERATE);
+
+    primary.stop(Shutdown::Fast);
+    assert!(first_id(&mut of_standby, GENERATE) > last);
+}
+
+#[test]
+fn a_paused_server_finds_its_shard_with_the_one_that_took_over() {
+    let registry = Registry::start();
+    let (holder, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    let before = first_id(&mut client, GENERATE);
+    let (_other, mut of_other) = start(wants_shard_5(&registry, "db-2", SHORT));
+
+    let paused = holder.freeze();
+    let after = first_id(&mut of_other, GENERATE);
+    drop(paused);
+
+    assert!(before < after);
+    // Of its own span, if the call was on its way; then refused.
+    let is_refused = || match client.query_one(GENERATE, &[]) {
+        Ok(row) => {
+            assert!(row.get::<_, i64>(0) < after, "an id of the other's span");
+            false
+        }
+        Err(error) => is_refusal(&error),
+    };
+    assert!(comes_true(is_refused), "the server goes on without a lease");
+}

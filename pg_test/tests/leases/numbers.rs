@@ -1,0 +1,127 @@
+//! Which shards a server has leases on.
+
+use super::{GENERATE, LONG, NO_LEASE, start, wants_shard_5};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_servertest::id::split;
+use pg_snowflake_servertest::leases::{Registry, commands_in, first_id};
+use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
+
+const GENERATE_ASSIGNED: &str = "SELECT snowflake_nextval('s')";
+
+#[test]
+fn ten_servers_that_start_at_once_get_ten_shards_and_keep_them() {
+    let registry = Registry::start();
+    let asked_at_once = registry.cluster.freeze();
+    let mut servers: Vec<Cluster> =
+        (1..=10).map(|number| start(registry.node(&format!("db-{number}"))).0).collect();
+    drop(asked_at_once);
+    let shards = assigned(&servers);
+    let mut different = shards.clone();
+    different.sort_unstable();
+    assert_eq!(different, (0..10).collect::<Vec<_>>());
+
+    servers.iter_mut().for_each(|server| server.stop(Shutdown::Fast));
+    let asked_at_once = registry.cluster.freeze();
+    servers.iter_mut().rev().for_each(Cluster::start);
+    drop(asked_at_once);
+
+    assert_eq!(assigned(&servers), shards);
+}
+
+/// The shards for which the servers generate ids.
+fn assigned(servers: &[Cluster]) -> Vec<i64> {
+    let shard = |server: &Cluster| {
+        let mut client = server.connect();
+        let shard = split(first_id(&mut client, GENERATE_ASSIGNED)).shard;
+        assert_eq!(printed(&mut client, "SELECT snowflake_current_shard()"), shard.to_string());
+        shard
+    };
+    servers.iter().map(shard).collect()
+}
+
+#[test]
+fn an_assigned_shard_gives_way_to_one_that_is_set() {
+    let registry = Registry::start();
+    let (_server, mut client) = start(registry.node("db-1"));
+    first_id(&mut client, GENERATE_ASSIGNED);
+
+    run(&mut client, "SET pg_snowflake.shard_id = 5");
+
+    assert_eq!(printed(&mut client, "SELECT snowflake_current_shard()"), "5");
+    assert_refused(&mut client, GENERATE_ASSIGNED, NO_LEASE);
+}
+
+#[test]
+fn a_server_has_leases_on_all_shards_that_it_owns_and_on_no_others() {
+    let registry = Registry::start();
+    let (_server, mut client) = start(
+        registry
+            .node("db-1")
+            .setting("pg_snowflake.owned_shards", "3, 7-8")
+            // A session's default, not a further shard.
+            .setting("pg_snowflake.shard_id", "7"),
+    );
+    for shard in [3, 7, 8] {
+        let id = first_id(&mut client, &format!("SELECT snowflake_nextval('s', {shard})"));
+        assert_eq!(split(id).shard, shard);
+    }
+    let leased = "SELECT shard_id, node, state FROM snowflake_leases ORDER BY shard_id";
+    let leased = printed(&mut registry.cluster.connect(), leased);
+    assert_eq!(leased, "3|db-1|held\n7|db-1|held\n8|db-1|held");
+}
+
+#[test]
+fn a_server_can_own_every_shard_of_the_default_layout() {
+    let registry = Registry::start();
+    let settings = registry.node("db-1").setting("pg_snowflake.owned_shards", "0-8191");
+    let (_server, mut client) = start(settings.setting("pg_snowflake.lease", LONG));
+    for shard in [0, 4095, 8191] {
+        first_id(&mut client, &format!("SELECT snowflake_nextval('s', {shard})"));
+    }
+}
+
+#[test]
+fn a_shard_that_another_server_holds_is_refused_by_its_name() {
+    let registry = Registry::start();
+    let (_holder, mut of_holder) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut of_holder, GENERATE);
+    let (_other, mut client) = start(wants_shard_5(&registry, "db-2", LONG));
+    let answer =
+        "SELECT registry_error LIKE '%held by node \"db-1\"%' FROM snowflake_lease_status()";
+    wait_for(&mut client, answer, "the registry has answered");
+
+    let error = assert_refused(&mut client, GENERATE, NO_LEASE);
+
+    let detail = error.detail().expect("the registry's answer");
+    assert!(detail.contains("Shard 5 is held by node \"db-1\" until "), "{detail}");
+    take_one(&mut of_holder, GENERATE);
+}
+
+/// The worker sees the settings of the server, not those of a database.
+#[test]
+fn a_shard_that_only_a_database_sets_has_ids_once_the_commands_of_the_hint_are_run() {
+    // `pg_snowflake.shard_id` of the server, and the shard that it holds: the registry assigns the second one.
+    for (shard_id, held) in [("5", 5), ("-1", 0)] {
+        let registry = Registry::start();
+        let (server, mut client) =
+            start(registry.node("db-1").setting("pg_snowflake.shard_id", shard_id));
+        let generate = format!("SELECT snowflake_nextval('s', {held})");
+        first_id(&mut client, &generate);
+        let create = "CREATE SEQUENCE s; ALTER DATABASE other SET pg_snowflake.shard_id = 6";
+        run(&mut server.fresh_database("other"), create);
+        let mut of_other = server.connect_to(SUPERUSER, "other");
+
+        let message = "no lease for shard 6";
+        let hint = format!("pg_snowflake.owned_shards = '{held}, 6'");
+        let no_lease = Refusal { message, hint: &hint, ..NO_LEASE };
+        let error = assert_refused(&mut of_other, GENERATE_ASSIGNED, no_lease);
+        take_one(&mut client, &generate);
+
+        server.psql(SUPERUSER, commands_in(error.hint().unwrap()));
+
+        assert_eq!(split(first_id(&mut of_other, GENERATE_ASSIGNED)).shard, 6);
+        assert_eq!(split(first_id(&mut client, &generate)).shard, held);
+    }
+}

@@ -1,0 +1,186 @@
+//! A registry that is down, moves, or is restored.
+
+use super::{GENERATE, LONG, NO_LEASE, SHORT, of_lease, start, wait_for_lease, wants_shard_5};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_servertest::leases::{Registry, first_id, node};
+use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::wait::{comes_true, wait_for};
+use pg_snowflake_servertest::{Shutdown, installation};
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+
+#[test]
+fn without_its_registry_a_server_generates_until_its_lease_ends() {
+    let mut registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG).fake_clock());
+    first_id(&mut client, GENERATE);
+    registry.cluster.stop(Shutdown::Fast);
+    take_one(&mut client, GENERATE);
+
+    server.set_clock(400.0);
+    let has_ended = Refusal {
+        sqlstate: "55000",
+        message: "lease of shard 5 has ended",
+        hint: "snowflake_lease_status()",
+    };
+    let error = assert_refused(&mut client, GENERATE, has_ended);
+    assert!(error.detail().unwrap().starts_with("It ended "), "{error:?}");
+
+    server.set_clock(0.0);
+    registry.cluster.start();
+    first_id(&mut server.connect(), GENERATE);
+}
+
+#[test]
+fn the_error_of_an_ended_lease_says_why_it_was_not_renewed() {
+    let mut registry = Registry::start();
+    let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    first_id(&mut client, GENERATE);
+    registry.cluster.stop(Shutdown::Fast);
+    let is_over =
+        "SELECT remaining <= '0' AND registry_error IS NOT NULL FROM snowflake_lease_status()";
+    wait_for(&mut client, is_over, "the lease has ended");
+
+    let has_ended = Refusal { sqlstate: "55000", message: "lease of shard 5 has ended", hint: "" };
+    let error = assert_refused(&mut client, GENERATE, has_ended);
+
+    assert!(error.detail().unwrap().contains("registry"), "{error:?}");
+    registry.cluster.start();
+    first_id(&mut client, GENERATE);
+}
+
+/// The worker's connection has died, and nothing has used it since.
+#[test]
+fn a_server_that_stops_releases_its_lease_in_a_registry_that_was_restarted() {
+    let mut registry = Registry::start();
+    let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    registry.cluster.stop(Shutdown::Fast);
+    registry.cluster.start();
+
+    server.stop(Shutdown::Fast);
+
+    assert_eq!(of_lease(&registry, "state"), "released");
+}
+
+#[test]
+fn the_end_of_a_lease_is_logged_once() {
+    let mut registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    first_id(&mut client, GENERATE);
+    registry.cluster.stop(Shutdown::Fast);
+    let socket = registry.cluster.dir().join(".s.PGSQL.5432");
+    let listener = UnixListener::bind(&socket).unwrap();
+    installation::chown_to_server_user(&socket);
+    listener.set_nonblocking(true).unwrap();
+    let ends = || server.log().matches("the lease of shard 5 has ended").count();
+    assert!(comes_true(|| ends() > 0), "{}", server.log());
+
+    // Hangs up, so that the attempts can be counted.
+    for attempt in 1..=10 {
+        assert!(comes_true(|| listener.accept().is_ok()), "there is no attempt {attempt}");
+    }
+
+    assert_eq!(ends(), 1, "{}", server.log());
+}
+
+/// The worker waits for it, but not until the end of its deadline.
+#[test]
+fn a_host_that_accepts_connections_and_says_nothing_does_not_hide_the_next_one() {
+    let registry = Registry::start();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let conninfo = format!(
+        "host=127.0.0.1,{} port={},5432 user=node dbname=postgres",
+        registry.cluster.dir().display(),
+        silent.local_addr().unwrap().port()
+    );
+    let (_server, mut client) =
+        start(node("db-1", &conninfo).setting("pg_snowflake.shard_id", "5"));
+
+    first_id(&mut client, GENERATE);
+}
+
+/// The longest lease that the registry was ever asked for may be one that it has forgotten.
+#[test]
+fn a_lease_that_was_granted_in_the_quiet_time_is_held_and_has_not_begun() {
+    let mut registry = Registry::start();
+    let ask = "SELECT snowflake_lease('{9}', 'db-9', gen_random_uuid(), NULL, gen_random_uuid(),
+                   clock_timestamp() + '5 min', '5 min')";
+    run(&mut registry.cluster.connect(), ask);
+    registry.cluster.stop(Shutdown::Fast);
+    registry.cluster.start();
+    let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    let is_answered = "SELECT last_answer_at IS NOT NULL FROM snowflake_lease_status()";
+    wait_for(&mut client, is_answered, "the registry has answered");
+
+    let status = "SELECT state, starts > clock_timestamp() FROM snowflake_lease_status()";
+    assert_eq!(printed(&mut client, status), "held|t");
+    let message = "lease of shard 5 has not begun";
+    assert_refused(&mut client, GENERATE, Refusal { message, ..NO_LEASE });
+}
+
+#[test]
+fn a_registry_that_fails_over_is_found_by_the_connection_string() {
+    let mut registry = Registry::start();
+    let standby = registry.cluster.standby();
+    let conninfo = format!(
+        "host={},{} target_session_attrs=read-write user=node dbname=postgres",
+        standby.dir().display(),
+        registry.cluster.dir().display()
+    );
+    let (_server, mut client) = start(
+        node("db-1", &conninfo)
+            .setting("pg_snowflake.shard_id", "5")
+            .setting("pg_snowflake.lease", SHORT),
+    );
+    first_id(&mut client, GENERATE);
+    let until = of_lease(&registry, "renewed_at");
+
+    registry.cluster.kill_9();
+    standby.promote();
+
+    registry.move_to(standby);
+    wait_for_lease(&registry, &format!("renewed_at > '{until}'"));
+    first_id(&mut client, GENERATE);
+}
+
+/// A registry that was restored may have forgotten the last lease, so nobody gets one before that has ended.
+#[test]
+fn a_restored_registry_grants_no_span_that_it_has_forgotten() {
+    let mut registry = Registry::start();
+    let (mut first, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    first_id(&mut client, GENERATE);
+    let mut backup = registry.cluster.base_backup();
+    first.stop(Shutdown::Fast);
+    let (second, mut of_second) = start(wants_shard_5(&registry, "db-2", SHORT));
+    first_id(&mut of_second, GENERATE);
+
+    let paused = second.freeze();
+    let end = of_lease(&registry, "ends");
+    registry.cluster.kill_9();
+    backup.start();
+    registry.move_to(backup);
+    first.start();
+    let id = first_id(&mut first.connect(), GENERATE);
+    drop(paused);
+
+    let is_later = format!("SELECT snowflake_created_at({id}) >= '{end}'");
+    assert_eq!(printed(&mut registry.cluster.connect(), &is_later), "t", "{end}");
+}
+
+#[test]
+fn a_dump_of_a_registry_is_the_same_registry() {
+    let mut registry = Registry::start();
+    let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    let last = first_id(&mut client, GENERATE);
+    server.stop(Shutdown::Fast);
+    let dump = registry.cluster.dump("postgres");
+    let Registry { cluster: other, .. } = Registry::start();
+    run(&mut other.connect(), "DROP EXTENSION pg_snowflake CASCADE");
+    other.psql("postgres", &dump);
+    registry.move_to(other);
+
+    server.start();
+
+    assert!(first_id(&mut server.connect(), GENERATE) > last);
+}

@@ -1,0 +1,967 @@
+//! The registry by itself: what its functions grant, and to whom.
+
+use pg_snowflake_servertest::ask::{
+    Bad, Refusal, assert_each_refused, assert_refused, printed, refused, run, server,
+};
+use pg_snowflake_servertest::wait::{comes_true, wait_for};
+use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
+use postgres::Client;
+use std::collections::BTreeSet;
+use std::sync::Barrier;
+use std::thread;
+
+/// What a server asks for.
+#[derive(Clone, Copy)]
+struct Claim<'a> {
+    /// An array, or `NULL`.
+    shard_ids: &'a str,
+    node: &'a str,
+    incarnation: usize,
+    serial: Option<i64>,
+    nonce: usize,
+    /// How far the end is ahead of the registry's clock when the call begins. No test takes so long, however slow the machine.
+    ahead: &'a str,
+}
+
+/// A claim of `db-a`, which holds nothing yet.
+const A: Claim = Claim {
+    shard_ids: "'{5}'",
+    node: "db-a",
+    incarnation: 1,
+    serial: None,
+    nonce: 1,
+    ahead: "5 min",
+};
+
+/// The same of another server.
+const B: Claim = Claim { node: "db-b", incarnation: 2, nonce: 2, ..A };
+
+/// A longer time than any lease, in seconds.
+const LATER: f64 = 400.0;
+
+impl Claim<'_> {
+    fn sql(&self, columns: &str) -> String {
+        let Claim { shard_ids, node, incarnation, serial, nonce, ahead } = *self;
+        let serials = serial.map_or("NULL".to_owned(), |serial| format!("'{{{serial}}}'"));
+        format!(
+            "SELECT {columns} FROM snowflake_lease({shard_ids}, '{node}', '{}', {serials}, '{}',
+                 clock_timestamp() + interval '{ahead}', '5 min')",
+            uuid(incarnation),
+            uuid(nonce),
+        )
+    }
+}
+
+/// What the registry answers. Times are in microseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Answer {
+    shard: i32,
+    granted: bool,
+    starts: Option<i64>,
+    ends: Option<i64>,
+    serial: Option<i64>,
+    reason: Option<String>,
+    registry: String,
+    read_at: i64,
+}
+
+#[test]
+fn the_holder_extends_its_span_and_another_server_is_refused_with_the_name_of_the_holder() {
+    let (_cluster, mut client) = server();
+
+    let lease = claim(&mut client, A);
+    assert!(lease.granted);
+    assert_eq!(lease.starts, Some(lease.read_at));
+
+    let renewed = claim(&mut client, Claim { serial: lease.serial, nonce: 3, ..A });
+    assert_eq!(renewed.starts, lease.starts);
+    assert!(renewed.ends > lease.ends);
+
+    let before = row_of(&mut client, 5);
+    let refused = claim(&mut client, B);
+    assert_eq!((refused.granted, refused.starts, refused.serial), (false, None, None));
+    let reason = refused.reason.unwrap();
+    assert!(reason.starts_with("Shard 5 is held by node \"db-a\" until 20"), "{reason}");
+    assert_eq!(row_of(&mut client, 5), before);
+    assert_eq!(state_of(&mut client, 5), "held");
+}
+
+#[test]
+fn after_the_end_the_next_span_begins_at_the_clock() {
+    let cluster = Cluster::builder().fake_clock().start();
+    let mut client = cluster.connect();
+    let of_5 = claim(&mut client, A);
+    let of_6 = claim(&mut client, Claim { shard_ids: "'{6}'", ..A });
+
+    cluster.set_clock(LATER);
+
+    assert_eq!(state_of(&mut client, 5), "ended");
+    let next = claim(&mut client, B);
+    assert_eq!(next.starts, Some(next.read_at));
+    assert!(next.starts > of_5.ends);
+    let renewed =
+        claim(&mut client, Claim { shard_ids: "'{6}'", serial: of_6.serial, nonce: 3, ..A });
+    assert_eq!(renewed.starts, Some(renewed.read_at));
+    assert!(renewed.starts > of_6.ends);
+}
+
+#[test]
+fn a_clock_that_stepped_back_does_not_let_spans_overlap() {
+    let cluster = Cluster::builder().fake_clock().start();
+    let mut client = cluster.connect();
+    cluster.set_clock(LATER);
+    let lease = claim(&mut client, A);
+    release(&mut client, 1, 5, lease.serial, "'infinity'");
+
+    cluster.set_clock(0.0);
+
+    let next = claim(&mut client, B);
+    assert_eq!((next.starts, next.ends), (lease.ends, lease.ends));
+}
+
+#[test]
+fn a_release_lowers_the_end_to_the_mark_but_not_below_the_begin() {
+    let (_cluster, mut client) = server();
+    // The mark, and the end after the release.
+    let cases = [
+        ("starts + interval '2 min'", "starts + interval '2 min'"),
+        ("starts - interval '1 h'", "starts"),
+        ("'-infinity'", "starts"),
+        ("ends + interval '1 h'", "ends"),
+        ("'infinity'", "ends"),
+    ];
+    for (shard, (mark, end)) in (0..).zip(cases) {
+        let shard_ids = format!("'{{{shard}}}'");
+        let lease = claim(&mut client, Claim { shard_ids: &shard_ids, ..A });
+        let end: i64 = number(&mut client, &time_of(end, shard));
+
+        assert_eq!(release(&mut client, 1, shard, lease.serial, mark), "1");
+
+        assert_eq!(state_of(&mut client, shard), "released");
+        assert_eq!(number(&mut client, &time_of("ends", shard)), end, "{mark}");
+        let next = claim(&mut client, Claim { shard_ids: &shard_ids, ..B });
+        assert_eq!(next.starts, Some(end.max(next.read_at)), "{mark}");
+    }
+}
+
+#[test]
+fn only_the_holder_with_the_current_serial_releases() {
+    let (_cluster, mut client) = server();
+    let first = claim(&mut client, A);
+    let lease = claim(&mut client, Claim { serial: first.serial, nonce: 3, ..A });
+    let before = row_of(&mut client, 5);
+
+    assert_eq!(release(&mut client, 2, 5, lease.serial, "'-infinity'"), "0");
+    assert_eq!(release(&mut client, 1, 5, first.serial, "'-infinity'"), "0");
+    assert_eq!(release(&mut client, 1, 5, None, "'-infinity'"), "0");
+    assert_eq!(release(&mut client, 1, 6, lease.serial, "'-infinity'"), "0");
+    assert_eq!(row_of(&mut client, 5), before);
+    assert_eq!(row_of(&mut client, 6), "");
+
+    assert_eq!(release(&mut client, 1, 5, lease.serial, "'-infinity'"), "1");
+    assert_eq!(release(&mut client, 1, 5, lease.serial, "'-infinity'"), "0");
+}
+
+#[test]
+fn a_repeated_claim_gets_the_same_answer_and_changes_nothing() {
+    let (_cluster, mut client) = server();
+    let lease = claim(&mut client, A);
+    let renewal = Claim { serial: lease.serial, nonce: 3, ..A };
+    for claimed in [A, renewal] {
+        let answer = claim(&mut client, claimed);
+        let before = row_of(&mut client, 5);
+
+        let again = claim(&mut client, claimed);
+
+        assert_eq!(Answer { read_at: answer.read_at, ..again }, answer);
+        assert_eq!(row_of(&mut client, 5), before);
+    }
+}
+
+#[test]
+fn a_claim_with_an_old_serial_changes_nothing() {
+    let (_cluster, mut client) = server();
+    let first = claim(&mut client, A);
+    claim(&mut client, Claim { serial: first.serial, nonce: 3, ..A });
+    let before = row_of(&mut client, 5);
+
+    let delayed = claim(&mut client, Claim { serial: first.serial, nonce: 4, ..A });
+
+    assert!(!delayed.granted);
+    let reason = "The lease of shard 5 has changed since this server last renewed it.";
+    assert_eq!(delayed.reason.as_deref(), Some(reason));
+    assert_eq!(row_of(&mut client, 5), before);
+
+    let of_no_row = claim(&mut client, Claim { shard_ids: "'{6}'", serial: Some(1), ..A });
+    assert!(!of_no_row.granted);
+    assert_eq!(row_of(&mut client, 6), "");
+}
+
+#[test]
+fn a_wrong_clock_is_refused_both_ways_with_both_readings() {
+    let (_cluster, mut client) = server();
+    for (ahead, message) in [
+        ("5 min 2 s", "clock of node \"db-a\" is too far ahead of the registry's"),
+        ("0 s", "clock of node \"db-a\" is too far behind the registry's"),
+        ("-1 h", "clock of node \"db-a\" is too far behind the registry's"),
+        ("1000 years", "too far ahead"),
+        ("-1000 years", "too far behind"),
+    ] {
+        let wrong = Refusal { sqlstate: "55000", message, hint: "Correct the clock" };
+        let error = assert_refused(&mut client, &Claim { ahead, ..A }.sql("*"), wrong);
+        let detail = error.detail().unwrap();
+        assert_eq!(detail.matches("+00").count(), 2, "{detail}");
+    }
+    assert_eq!(row_of(&mut client, 5), "");
+    // Half a second is nothing unusual.
+    assert!(claim(&mut client, Claim { ahead: "5 min 0.5 s", ..A }).granted);
+}
+
+#[test]
+fn a_take_over_bars_the_holder_and_the_next_span_begins_after_its_end() {
+    let cluster = Cluster::builder().fake_clock().start();
+    let mut client = cluster.connect();
+    let lease = claim(&mut client, A);
+    let take_over = format!("SELECT {}", microseconds("snowflake_take_over(5, 'db-b')"));
+
+    assert_eq!(Some(number(&mut client, &take_over)), lease.ends);
+
+    assert_eq!(state_of(&mut client, 5), "reserved");
+    let reason_for =
+        |client: &mut Client, claimed| claim(client, claimed).reason.unwrap_or_default();
+    for serial in [lease.serial, None] {
+        let renewal = Claim { serial, nonce: 3, ..A };
+        let reason = reason_for(&mut client, renewal);
+        assert_eq!(reason, "Shard 5 was taken over from this server.");
+    }
+    let of_another = Claim { node: "db-c", incarnation: 3, ..B };
+    let reason = reason_for(&mut client, of_another);
+    assert_eq!(reason, "Shard 5 is reserved for node \"db-b\".");
+
+    let reason = reason_for(&mut client, B);
+    let waits = "Shard 5 is reserved for this node, and the span of its last holder ends at 20";
+    assert!(reason.starts_with(waits), "{reason}");
+    assert_eq!(release(&mut client, 1, 5, lease.serial, "'-infinity'"), "0");
+
+    cluster.set_clock(LATER);
+
+    assert_eq!(reason_for(&mut client, of_another), "Shard 5 is reserved for node \"db-b\".");
+    let next = claim(&mut client, B);
+    assert_eq!(next.starts, Some(next.read_at));
+    assert!(next.starts > lease.ends);
+}
+
+#[test]
+fn a_shard_that_nobody_had_can_be_reserved() {
+    let (_cluster, mut client) = server();
+    printed(&mut client, "SELECT snowflake_take_over(5, 'db-b')");
+
+    assert!(!claim(&mut client, A).granted);
+    let lease = claim(&mut client, B);
+    assert_eq!(lease.starts, Some(lease.read_at));
+}
+
+#[test]
+fn after_a_restart_of_the_registry_new_spans_begin_when_forgotten_leases_have_ended() {
+    let (mut cluster, mut client) = server();
+    let (of_5, of_6) =
+        (claim(&mut client, A), claim(&mut client, Claim { shard_ids: "'{6}'", ..A }));
+    release(&mut client, 1, 5, of_5.serial, "'-infinity'");
+
+    cluster.stop(Shutdown::Immediate);
+    cluster.start();
+    let mut client = cluster.connect();
+
+    let quiet_until = format!("SELECT {} FROM snowflake_registry", microseconds("quiet_until"));
+    let of_another = claim(&mut client, B);
+    assert_eq!(of_another.starts, Some(number(&mut client, &quiet_until)));
+    assert!(of_another.starts > of_6.ends);
+    let of_new = claim(&mut client, Claim { shard_ids: "'{7}'", ..B });
+    assert_eq!(of_new.starts, of_another.starts);
+    // It knows this lease.
+    let renewed =
+        claim(&mut client, Claim { shard_ids: "'{6}'", serial: of_6.serial, nonce: 3, ..A });
+    assert_eq!(renewed.starts, of_6.starts);
+    assert_eq!(renewed.registry, of_6.registry);
+}
+
+#[test]
+fn a_copy_of_the_registry_on_the_same_server_waits_too() {
+    let cluster = Cluster::new();
+    let mut registry = cluster.fresh_database("registry");
+    let lease = claim(&mut registry, A);
+    drop(registry);
+    run(&mut cluster.connect(), "CREATE DATABASE copied TEMPLATE registry");
+    let mut restored = cluster.restored_database("restored", &cluster.dump("registry"));
+
+    for copy in [&mut cluster.connect_to(SUPERUSER, "copied"), &mut restored] {
+        let of_another = claim(copy, Claim { shard_ids: "'{6}'", ..B });
+        assert!(of_another.starts.unwrap() > of_another.read_at);
+        assert_eq!(of_another.registry, lease.registry);
+    }
+}
+
+#[test]
+fn a_restored_dump_has_the_leases_and_the_id_of_the_registry() {
+    let (cluster, mut client) = server();
+    let lease = claim(&mut client, A);
+    printed(&mut client, "SELECT snowflake_take_over(6, 'db-b')");
+    let before = [row_of(&mut client, 5), row_of(&mut client, 6)];
+
+    let target = Cluster::new();
+    let mut restored = target.restored_database("restored", &cluster.dump("postgres"));
+
+    assert_eq!([row_of(&mut restored, 5), row_of(&mut restored, 6)], before);
+    assert!(!claim(&mut restored, B).granted);
+    let renewed = claim(&mut restored, Claim { serial: lease.serial, nonce: 3, ..A });
+    assert_eq!((renewed.starts, renewed.registry), (lease.starts, lease.registry));
+}
+
+/// A dump contains the tables of the registry, even if there is none.
+#[test]
+fn an_ordinary_owner_of_the_database_dumps_and_restores_it() {
+    let cluster = Cluster::new();
+    run(&mut cluster.connect(), "CREATE ROLE owner LOGIN");
+    for (database, owner) in [("source", "owner"), ("by_superuser", SUPERUSER), ("target", "owner")]
+    {
+        run(
+            &mut cluster.connect(),
+            &format!("CREATE DATABASE {database} OWNER {owner} TEMPLATE template0"),
+        );
+    }
+    run(&mut cluster.connect_to("owner", "source"), "CREATE EXTENSION pg_snowflake");
+    let mut superuser = cluster.connect_to(SUPERUSER, "by_superuser");
+    run(&mut superuser, "CREATE EXTENSION pg_snowflake");
+    claim(&mut superuser, A);
+    run(&mut superuser, "ALTER DATABASE by_superuser OWNER TO owner");
+
+    cluster.dump_as("owner", "source");
+    let dump = cluster.dump_as("owner", "by_superuser");
+    cluster.psql_as("owner", "target", &dump);
+
+    let mut target = cluster.connect_to(SUPERUSER, "target");
+    assert_eq!(row_of(&mut target, 5), row_of(&mut superuser, 5));
+}
+
+#[test]
+fn of_many_servers_that_claim_a_shard_at_once_exactly_one_gets_it() {
+    const SERVERS: usize = 16;
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    // The first time, the row is new; then it is one that was released.
+    for turn in 1..=5 {
+        let answers = at_once(&cluster, SERVERS, |client, server| {
+            let node = format!("db-{server}");
+            let incarnation = turn * SERVERS + server;
+            claim(client, Claim { node: &node, incarnation, nonce: incarnation, ..A })
+        });
+
+        let holders: Vec<usize> = (0..SERVERS).filter(|&server| answers[server].granted).collect();
+        assert_eq!(holders.len(), 1, "{answers:?}");
+        let node = format!("node \"db-{}\"", holders[0]);
+        for refused in answers.iter().filter(|answer| !answer.granted) {
+            assert!(refused.reason.as_ref().unwrap().contains(&node), "{refused:?}");
+        }
+        let incarnation = turn * SERVERS + holders[0];
+        let serial = answers[holders[0]].serial;
+        assert_eq!(release(&mut client, incarnation, 5, serial, "'-infinity'"), "1");
+    }
+}
+
+#[test]
+fn ten_servers_without_a_shard_are_assigned_ten_and_the_same_again() {
+    const SERVERS: usize = 10;
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    // This one is assigned by a person.
+    claim(&mut client, Claim { shard_ids: "'{3}'", ..A });
+    let assign = |run: usize| {
+        at_once(&cluster, SERVERS, |client, server| {
+            let node = format!("node-{server}");
+            let incarnation = 100 * run + server;
+            // NULL and no elements mean the same.
+            let shard_ids = if server < 5 { "NULL" } else { "'{}'" };
+            claim(client, Claim { shard_ids, node: &node, incarnation, nonce: incarnation, ..A })
+        })
+    };
+
+    let first = assign(1);
+
+    assert!(first.iter().all(|answer| answer.granted), "{first:?}");
+    let shards: BTreeSet<i32> = first.iter().map(|answer| answer.shard).collect();
+    let lowest: BTreeSet<i32> = (0..=SERVERS as i32).filter(|&shard| shard != 3).collect();
+    assert_eq!(shards, lowest);
+
+    for (server, lease) in first.iter().enumerate() {
+        release(&mut client, 100 + server, lease.shard, lease.serial, "'-infinity'");
+    }
+    let second = assign(2);
+    assert!(second.iter().all(|answer| answer.granted), "{second:?}");
+    for (before, after) in first.iter().zip(&second) {
+        assert_eq!(before.shard, after.shard);
+    }
+}
+
+#[test]
+fn a_copy_that_is_assigned_the_shard_of_the_original_is_refused() {
+    let (_cluster, mut client) = server();
+    let original = claim(&mut client, Claim { shard_ids: "NULL", ..A });
+
+    let copy = claim(&mut client, Claim { shard_ids: "NULL", incarnation: 2, nonce: 2, ..A });
+
+    assert_eq!((copy.shard, copy.granted), (original.shard, false));
+}
+
+#[test]
+fn a_claim_of_several_shards_is_granted_those_that_are_free() {
+    let (_cluster, mut client) = server();
+    claim(&mut client, A);
+
+    let answers = claims(&mut client, Claim { shard_ids: "'{9, 5, 0}'", ..B });
+
+    let granted: Vec<(i32, bool)> =
+        answers.iter().map(|answer| (answer.shard, answer.granted)).collect();
+    assert_eq!(granted, [(0, true), (5, false), (9, true)]);
+
+    // Each serial is that of its shard: only the holder of 9 goes on where it was.
+    let of_9 = answers[2].serial.unwrap();
+    let renewal = Claim { shard_ids: "'{9, 0}'", nonce: 3, ..B };
+    let renewed = answers_to(&mut client, &|columns| {
+        renewal.sql(columns).replacen("NULL,", &format!("'{{{of_9}, NULL}}',"), 1)
+    });
+    assert_eq!(renewed[0].starts, answers[0].ends);
+    assert_eq!(renewed[1].starts, answers[2].starts);
+}
+
+#[test]
+fn claims_for_the_same_shards_in_another_order_do_not_deadlock() {
+    let cluster = Cluster::new();
+    let orders = ["n", "-n", "n % 7, n", "n % 5, -n"];
+    at_once(&cluster, orders.len(), |client, server| {
+        let shard_ids =
+            format!("ARRAY(SELECT n FROM generate_series(0, 49) AS n ORDER BY {})", orders[server]);
+        for turn in 0..20 {
+            let nonce = 100 * turn + server;
+            claims(client, Claim { shard_ids: &shard_ids, incarnation: server, nonce, ..A });
+            let assign = Claim { shard_ids: "NULL", incarnation: server, nonce, ..A };
+            claims(client, assign);
+        }
+    });
+}
+
+#[test]
+fn a_claim_waits_for_the_transaction_before_it_and_reads_the_clock_after_that() {
+    let cluster = Cluster::new();
+    let mut observer = cluster.connect();
+    for (shard, end, granted) in [(5, "COMMIT", false), (6, "ROLLBACK", true)] {
+        let shard_ids = format!("'{{{shard}}}'");
+        let mut first = cluster.connect();
+        run(&mut first, "BEGIN");
+        claim(&mut first, Claim { shard_ids: &shard_ids, ..A });
+
+        let answer = thread::scope(|scope| {
+            let second =
+                scope.spawn(|| claim(&mut cluster.connect(), Claim { shard_ids: &shard_ids, ..B }));
+            let is_waiting =
+                "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+            wait_for(&mut observer, is_waiting, "the second claim waits");
+            let clock = format!("SELECT {}", microseconds("clock_timestamp()"));
+            let now = number(&mut observer, &clock);
+            run(&mut first, end);
+            let answer = second.join().unwrap();
+            assert!(answer.read_at > now, "{end}");
+            answer
+        });
+
+        assert_eq!(answer.granted, granted, "{end}");
+    }
+}
+
+#[test]
+fn a_transaction_that_could_miss_a_lease_is_refused() {
+    let (cluster, mut client) = server();
+    let standby = cluster.standby();
+    for (call, function) in &calls() {
+        for (level, sqlstate, hint) in [
+            ("ISOLATION LEVEL REPEATABLE READ", "25000", "READ COMMITTED"),
+            ("ISOLATION LEVEL SERIALIZABLE", "25000", "READ COMMITTED"),
+            ("READ ONLY", "25006", "READ WRITE"),
+        ] {
+            let message = format!("cannot execute {function}() in a");
+            let refusal = Refusal { sqlstate, message: &message, hint };
+            assert_refused(&mut client, &format!("BEGIN {level}; {call}"), refusal);
+            run(&mut client, "ROLLBACK");
+        }
+        let message = format!("cannot execute {function}() during recovery");
+        let refusal = Refusal { sqlstate: "25006", message: &message, hint: "primary" };
+        assert_refused(&mut standby.connect(), call, refusal);
+    }
+}
+
+/// A call of each function, and its name.
+fn calls() -> [(String, &'static str); 3] {
+    [
+        (A.sql("*"), "snowflake_lease"),
+        (
+            format!("SELECT snowflake_release('{}', '{{5}}', '{{1}}', now())", uuid(1)),
+            "snowflake_release",
+        ),
+        ("SELECT snowflake_take_over(5, 'db-b')".to_owned(), "snowflake_take_over"),
+    ]
+}
+
+/// The error of a registry that an ordinary role could change.
+const OWNED: Refusal = Refusal {
+    sqlstate: "55000",
+    message: "the registry of leases must belong to a superuser",
+    hint: "",
+};
+
+#[test]
+fn a_registry_of_an_ordinary_role_is_refused_until_it_belongs_to_a_superuser() {
+    let cluster = Cluster::new();
+    run(&mut cluster.connect(), "CREATE ROLE mallory LOGIN");
+    let create = "CREATE EXTENSION pg_snowflake";
+    // The database, its owner, who creates the extension, how, and what makes it a superuser's.
+    let cases = [
+        ("a", "mallory", SUPERUSER, create, "ALTER DATABASE a OWNER TO postgres"),
+        ("b", "mallory", "mallory", create, "REASSIGN OWNED BY mallory TO postgres"),
+        (
+            "c",
+            SUPERUSER,
+            SUPERUSER,
+            "CREATE SCHEMA reg AUTHORIZATION mallory; CREATE EXTENSION pg_snowflake SCHEMA reg",
+            "ALTER SCHEMA reg OWNER TO postgres",
+        ),
+    ];
+    for (database, owner, creator, create, change_owner) in cases {
+        run(
+            &mut cluster.connect(),
+            &format!("CREATE DATABASE {database} OWNER {owner} TEMPLATE template0"),
+        );
+        run(&mut cluster.connect_to(creator, database), create);
+        let mut client = cluster.connect_to(SUPERUSER, database);
+        run(&mut client, "SET search_path = public, reg");
+        for (call, _) in calls() {
+            let error = assert_refused(&mut client, &call, OWNED);
+            assert!(error.detail().unwrap().contains("mallory"), "{error:?}");
+        }
+
+        run(&mut client, change_owner);
+
+        for (call, _) in calls() {
+            run(&mut client, &call);
+        }
+    }
+}
+
+/// The owner of the schema renames it while a call waits for a lock, and puts tables with triggers in its place.
+#[test]
+fn a_registry_in_the_schema_of_an_ordinary_role_runs_nothing_of_that_role() {
+    let cluster = Cluster::new();
+    run(&mut cluster.connect(), "CREATE ROLE mallory LOGIN");
+    let mut superuser = cluster.empty_database("registry");
+    run(
+        &mut superuser,
+        "GRANT CREATE ON DATABASE registry TO mallory; CREATE SCHEMA reg AUTHORIZATION mallory;
+         CREATE EXTENSION pg_snowflake SCHEMA reg; SET search_path = reg",
+    );
+    let mut locker = cluster.connect_to(SUPERUSER, "registry");
+    run(&mut locker, "BEGIN; LOCK TABLE reg.snowflake_lease_rows IN SHARE MODE");
+
+    let outcome = thread::scope(|scope| {
+        let call = scope.spawn(|| superuser.simple_query(&A.sql("*")).map(drop));
+        let mut observer = cluster.connect();
+        let waits = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        let is_decided = comes_true(|| call.is_finished() || printed(&mut observer, waits) == "t");
+        assert!(is_decided, "the call neither waits nor ends");
+        run(
+            &mut cluster.connect_to("mallory", "registry"),
+            "ALTER SCHEMA reg RENAME TO former;
+             CREATE SCHEMA reg;
+             CREATE TABLE reg.snowflake_registry (LIKE former.snowflake_registry INCLUDING ALL);
+             CREATE TABLE reg.snowflake_lease_rows (LIKE former.snowflake_lease_rows INCLUDING ALL);
+             CREATE TABLE reg.caught (role name);
+             CREATE FUNCTION reg.catch() RETURNS trigger LANGUAGE plpgsql
+             AS $$ BEGIN INSERT INTO reg.caught VALUES (current_user); RETURN NEW; END $$;
+             CREATE TRIGGER catch BEFORE INSERT ON reg.snowflake_registry
+             FOR EACH ROW EXECUTE FUNCTION reg.catch();",
+        );
+        run(&mut locker, "COMMIT");
+        call.join().unwrap()
+    });
+
+    assert_eq!(printed(&mut locker, "TABLE reg.caught"), "");
+    let error = outcome.expect_err("an error");
+    assert_eq!(error.as_db_error().unwrap().message(), OWNED.message, "{error:?}");
+}
+
+#[test]
+fn bad_arguments_are_refused_and_change_nothing() {
+    let (_cluster, mut client) = server();
+    let lease = claim(&mut client, A);
+    let before = printed(&mut client, "TABLE snowflake_lease_rows");
+    let good = Claim { shard_ids: "'{6}'", ..A }.sql("*");
+    let with = |from: &str, to: &str| {
+        assert!(good.contains(from), "{good}");
+        good.replacen(from, to, 1)
+    };
+    let uuid_1 = format!("'{}'", uuid(1));
+    let release = |shards: &str, serials: &str, mark: &str| {
+        format!("SELECT snowflake_release({uuid_1}, {shards}, {serials}, {mark})")
+    };
+    let until = "clock_timestamp() + interval '5 min'";
+    let long_node = format!("'{}'", "x".repeat(256));
+    let cases = [
+        // Arrays.
+        (with("'{6}'", "'{6, NULL}'"), "22004", "shard_ids must not contain nulls", "Omit"),
+        (with("'{6}'", "'{{6, 7}, {8, 9}}'"), "2202E", "one-dimensional", "2 dimensions"),
+        (with("'{6}'", "'{6, 7, 6}'"), "22023", "contains 6 more than once", "once"),
+        (with("'{6}'", "'{6, -1}'"), "22023", "shard ID -1 is out of range", "0"),
+        (with("'{6}'", "'{-2147483648}'"), "22023", "out of range", "0"),
+        (
+            with("'{6}'", "array_fill(6, ARRAY[1000000])"),
+            "54000",
+            "shard_ids has too many elements",
+            "the limit is 8192",
+        ),
+        (with("NULL", "'{1, 2}'"), "22023", "the same number of elements", "1 and 2"),
+        (with("NULL", "'{{1}}'"), "2202E", "serials must be a one-dimensional", "2 dimensions"),
+        (
+            with("'{6}'", "NULL").replacen("NULL, '00", "'{1}', '00", 1),
+            "22023",
+            "same number",
+            "0 and 1",
+        ),
+        // Node names.
+        (with("'db-a'", "''"), "22023", "invalid node name", "1 to 255"),
+        (with("'db-a'", &long_node), "22023", "invalid node name", "1 to 255"),
+        (with("'db-a'", "E'db\\nLOG:  forged'"), "22023", "invalid node name", "line feeds"),
+        (with("'db-a'", "E'db\\u0085'"), "22023", "invalid node name", "control"),
+        (with("'db-a'", "NULL"), "22004", "argument \"node\" must not be null", ""),
+        // Numbers and times.
+        (with(&uuid_1, "NULL"), "22004", "argument \"incarnation\" must not be null", ""),
+        (
+            good.replace(&uuid_1, "NULL").replacen("NULL", &uuid_1, 1),
+            "22004",
+            "argument \"nonce\" must not be null",
+            "",
+        ),
+        (with(until, "NULL"), "22004", "argument \"until\" must not be null", ""),
+        (with(until, "'infinity'"), "22023", "until must be finite", "clock"),
+        (with(until, "'-infinity'"), "22023", "until must be finite", "clock"),
+        (with(until, "'294276-12-31'"), "55000", "too far ahead", ""),
+        (with(until, "'4000-01-01 BC'"), "55000", "too far behind", ""),
+        (with(", '5 min')", ", NULL)"), "22004", "argument \"length\" must not be null", ""),
+        (
+            with(", '5 min')", ", '0 s')"),
+            "22023",
+            "out of range",
+            "1.000 s, the longest 5.000 minutes",
+        ),
+        (with(", '5 min')", ", '-10 s')"), "22023", "out of range", "shortest"),
+        (with(", '5 min')", ", '1 h')"), "22023", "out of range", "longest"),
+        (with(", '5 min')", ", '178000000 years')"), "22023", "out of range", "longest"),
+        // A release.
+        (release("'{5, 5}'", "'{1, 1}'", "now()"), "22023", "more than once", ""),
+        (release("'{5}'", "'{1}'", "NULL"), "22004", "argument \"mark\" must not be null", ""),
+        (release("'{5}'", "'{1, 2}'", "now()"), "22023", "same number", "1 and 2"),
+        (release("'{{5}}'", "'{1}'", "now()"), "2202E", "one-dimensional", "2 dimensions"),
+        (
+            "SELECT snowflake_release(NULL, '{5}', '{1}', now())".into(),
+            "22004",
+            "argument \"incarnation\" must not be null",
+            "",
+        ),
+        // A take-over.
+        ("SELECT snowflake_take_over(-1, 'db-b')".into(), "22023", "out of range", "0"),
+        ("SELECT snowflake_take_over(NULL, 'db-b')".into(), "22004", "\"shard_id\"", ""),
+        ("SELECT snowflake_take_over(5, NULL)".into(), "22004", "\"node\"", ""),
+        ("SELECT snowflake_take_over(5, '')".into(), "22023", "invalid node name", "1 to 255"),
+    ];
+    let bad = cases.iter().map(|&(ref sql, sqlstate, message, allowed)| Bad {
+        sql,
+        sqlstate,
+        message,
+        allowed,
+    });
+    assert_each_refused(&mut client, &bad.collect::<Vec<_>>());
+
+    assert_eq!(printed(&mut client, "TABLE snowflake_lease_rows"), before);
+    assert!(claim(&mut client, Claim { serial: lease.serial, nonce: 3, ..A }).granted);
+}
+
+#[test]
+fn unusual_arguments_are_taken_as_they_are() {
+    let (_cluster, mut client) = server();
+    let many = Claim { shard_ids: "ARRAY(SELECT generate_series(0, 8191))", ..A };
+    assert!(claims(&mut client, many).iter().all(|answer| answer.granted));
+    let other_bounds = Claim { shard_ids: "'[7:8]={2147483647, 8192}'", ..A };
+    assert!(claims(&mut client, other_bounds).iter().all(|answer| answer.granted));
+
+    let odd = Claim { shard_ids: "'{9000}'", node: r#"d"b'' \; -- é"#, ..A };
+    assert!(claim(&mut client, odd).granted);
+    assert_eq!(
+        printed(&mut client, "SELECT node FROM snowflake_leases WHERE shard_id = 9000"),
+        r#"d"b' \; -- é"#
+    );
+    let reason = claim(&mut client, Claim { shard_ids: "'{9000}'", ..B }).reason.unwrap();
+    assert!(reason.contains(r#"held by node d"b' \; -- é until"#), "{reason}");
+    assert_eq!(release(&mut client, 1, 5, None, "now()"), "0");
+    let nothing = format!("SELECT snowflake_release('{}', NULL, NULL, now())", uuid(1));
+    assert_eq!(printed(&mut client, &nothing), "0");
+}
+
+#[test]
+fn it_works_in_a_database_with_another_encoding_and_an_odd_schema() {
+    let cluster = Cluster::new();
+    run(
+        &mut cluster.connect(),
+        "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0",
+    );
+    let mut client = cluster.connect_to(SUPERUSER, "latin");
+    run(
+        &mut client,
+        r#"CREATE SCHEMA "Über ""'"; CREATE EXTENSION pg_snowflake SCHEMA "Über ""'";
+           SET search_path = "Über ""'""#,
+    );
+    let of_a = Claim { node: "dbé", ..A };
+    let lease = claim(&mut client, of_a);
+    assert!(claim(&mut client, Claim { serial: lease.serial, nonce: 3, ..of_a }).granted);
+    let reason = claim(&mut client, B).reason.unwrap();
+    assert!(reason.contains("dbé"), "{reason}");
+    assert_eq!(state_of(&mut client, 5), "held");
+
+    run(
+        &mut client,
+        "CREATE SCHEMA elsewhere; ALTER EXTENSION pg_snowflake SET SCHEMA elsewhere; SET search_path = elsewhere",
+    );
+    assert!(!claim(&mut client, B).granted);
+}
+
+#[test]
+fn nobody_may_use_the_registry_by_default_and_execute_suffices() {
+    let (cluster, mut superuser) = server();
+    run(&mut superuser, "CREATE ROLE node LOGIN");
+    let mut node = cluster.connect_to("node", "postgres");
+    let take_over = "SELECT snowflake_take_over(5, 'db-b')";
+    let releases = format!("SELECT snowflake_release('{}', '{{5}}', '{{1}}', now())", uuid(1));
+    for sql in [A.sql("*").as_str(), &releases, take_over, "TABLE snowflake_leases"] {
+        assert_eq!(refused(&mut node, sql).code().code(), "42501", "{sql}");
+    }
+
+    run(
+        &mut superuser,
+        "GRANT EXECUTE ON FUNCTION snowflake_lease, snowflake_release, snowflake_take_over TO node;
+         GRANT SELECT ON snowflake_leases TO node",
+    );
+
+    let lease = claim(&mut node, A);
+    assert_eq!(release(&mut node, 1, 5, lease.serial, "'-infinity'"), "1");
+    run(&mut node, take_over);
+    assert_eq!(state_of(&mut node, 5), "reserved");
+    for sql in [
+        "INSERT INTO snowflake_lease_rows SELECT * FROM snowflake_lease_rows",
+        "UPDATE snowflake_lease_rows SET ends = now()",
+        "DELETE FROM snowflake_lease_rows",
+        "TRUNCATE snowflake_registry",
+        "UPDATE snowflake_registry SET quiet_until = '-infinity'",
+        "UPDATE snowflake_leases SET ends = now()",
+        "CREATE TRIGGER t BEFORE UPDATE ON snowflake_lease_rows EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+    ] {
+        assert_eq!(refused(&mut node, sql).code().code(), "42501", "{sql}");
+    }
+}
+
+/// The functions run as a superuser: a name that resolved to a caller's object would run it as one.
+#[test]
+fn objects_that_a_caller_created_are_not_used() {
+    let (cluster, mut superuser) = server();
+    run(
+        &mut superuser,
+        "CREATE ROLE mallory LOGIN; CREATE SCHEMA mallory AUTHORIZATION mallory;
+         GRANT EXECUTE ON FUNCTION snowflake_lease, snowflake_release, snowflake_take_over TO mallory",
+    );
+    let mut mallory = cluster.connect_to("mallory", "postgres");
+    let mut plants = String::from(
+        "CREATE FUNCTION mallory.caught() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;",
+    );
+    for name in ["pg_extension", "pg_namespace", "snowflake_lease_rows", "snowflake_registry"] {
+        plants += &format!(
+            "CREATE VIEW mallory.{name} AS SELECT mallory.caught() AS oid;
+             CREATE TEMP VIEW {name} AS SELECT mallory.caught() AS oid;"
+        );
+    }
+    for (function, result) in [
+        ("quote_ident(text)", "text"),
+        ("quote_ident(name)", "text"),
+        ("gen_random_uuid()", "uuid"),
+        ("pg_relation_filepath(regclass)", "text"),
+        ("clock_timestamp()", "timestamptz"),
+        ("unnest(int[])", "int"),
+        ("differ(timestamptz, timestamptz)", "boolean"),
+        ("differ(text, text)", "boolean"),
+        ("differ(name, text)", "boolean"),
+        ("differ(int, int)", "boolean"),
+        ("differ(interval, interval)", "boolean"),
+        ("later(timestamptz, interval)", "timestamptz"),
+    ] {
+        plants += &format!(
+            "CREATE FUNCTION mallory.{function} RETURNS {result} LANGUAGE plpgsql
+             AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;"
+        );
+    }
+    for operator in ["=", "<>", "<"] {
+        for (left, right) in [
+            ("timestamptz", "timestamptz"),
+            ("text", "text"),
+            ("name", "text"),
+            ("int", "int"),
+            ("interval", "interval"),
+        ] {
+            plants += &format!(
+                "CREATE OPERATOR mallory.{operator} (FUNCTION = mallory.differ, LEFTARG = {left}, RIGHTARG = {right});"
+            );
+        }
+    }
+    plants += "CREATE OPERATOR mallory.+ (FUNCTION = mallory.later, LEFTARG = timestamptz, RIGHTARG = interval);
+         CREATE DOMAIN mallory.timestamptz AS pg_catalog.timestamptz CHECK (mallory.caught());
+         CREATE DOMAIN mallory.regclass AS pg_catalog.regclass CHECK (mallory.caught());
+         CREATE DOMAIN mallory.interval AS pg_catalog.interval CHECK (mallory.caught());";
+    run(&mut mallory, &plants);
+    let calls = [
+        Claim { shard_ids: "'{5}'::pg_catalog.int4[]", ..A }.sql("granted"),
+        Claim { shard_ids: "NULL", ..B }.sql("granted"),
+        format!(
+            "SELECT public.snowflake_release('{}', '{{5}}', '{{1}}', pg_catalog.clock_timestamp())",
+            uuid(1)
+        ),
+        "SELECT public.snowflake_take_over(5, 'db-b')".to_owned(),
+    ];
+    for search_path in ["mallory, pg_catalog, public", "pg_temp, mallory, pg_catalog, public"] {
+        run(&mut mallory, &format!("SET search_path = {search_path}"));
+        for call in &calls {
+            let call = call
+                .replace("FROM snowflake_lease", "FROM public.snowflake_lease")
+                .replace("clock_timestamp() + interval '5 min'", "$1")
+                .replace("pg_catalog.clock_timestamp()", "$1");
+            let clock = format!("SELECT {}", microseconds("clock_timestamp()"));
+            let until_us = number(&mut superuser, &clock) + 300_000_000;
+            let seconds = until_us as f64 / 1e6;
+            let until = format!("pg_catalog.to_timestamp({seconds:.6})");
+            printed(&mut mallory, &call.replace("$1", &until));
+        }
+    }
+}
+
+/// Runs `ask` for each of `servers` at once, each in a session of its own.
+fn at_once<T: Send>(
+    cluster: &Cluster,
+    servers: usize,
+    ask: impl Fn(&mut Client, usize) -> T + Sync,
+) -> Vec<T> {
+    let barrier = Barrier::new(servers);
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..servers)
+            .map(|server| {
+                let mut client = cluster.connect();
+                let (ask, barrier) = (&ask, &barrier);
+                scope.spawn(move || {
+                    barrier.wait();
+                    ask(&mut client, server)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// The answer to a claim for one shard.
+fn claim(client: &mut Client, claim: Claim) -> Answer {
+    let mut answers = claims(client, claim);
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    answers.remove(0)
+}
+
+fn claims(client: &mut Client, claim: Claim) -> Vec<Answer> {
+    answers_to(client, &|columns| claim.sql(columns))
+}
+
+/// The answers to the statement that `sql` makes from a list of columns.
+fn answers_to(client: &mut Client, sql: &dyn Fn(&str) -> String) -> Vec<Answer> {
+    let [starts, ends, read_at] = ["starts", "ends", "read_at"].map(microseconds);
+    let columns =
+        format!("shard_id, granted, {starts}, {ends}, serial, reason, registry::text, {read_at}");
+    let sql = sql(&columns);
+    let rows = loop {
+        match client.query(&sql, &[]) {
+            // It took the registry of a slow machine more than a second to get to the claim.
+            Err(error) if is_late(&error) => {}
+            outcome => break outcome.unwrap_or_else(|error| panic!("{sql}: {error:?}")),
+        }
+    };
+    rows.iter()
+        .map(|row| Answer {
+            shard: row.get(0),
+            granted: row.get(1),
+            starts: row.get(2),
+            ends: row.get(3),
+            serial: row.get(4),
+            reason: row.get(5),
+            registry: row.get(6),
+            read_at: row.get(7),
+        })
+        .collect()
+}
+
+fn is_late(error: &postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|error| error.message().contains("too far behind"))
+}
+
+/// Releases a shard up to a mark, which may name columns of its lease, and returns the number of leases released.
+fn release(
+    client: &mut Client,
+    incarnation: usize,
+    shard: i32,
+    serial: Option<i64>,
+    mark: &str,
+) -> String {
+    let serial = serial.map_or("NULL".to_owned(), |serial| serial.to_string());
+    let mark = match mark.starts_with('\'') || mark == "now()" {
+        true => mark.to_owned(),
+        false => format!("(SELECT {mark} FROM snowflake_leases WHERE shard_id = {shard})"),
+    };
+    let sql = format!(
+        "SELECT snowflake_release('{}', '{{{shard}}}', '{{{serial}}}', {mark})",
+        uuid(incarnation)
+    );
+    printed(client, &sql)
+}
+
+/// The whole row of a shard.
+fn row_of(client: &mut Client, shard: i32) -> String {
+    printed(client, &format!("SELECT * FROM snowflake_lease_rows WHERE shard_id = {shard}"))
+}
+
+fn state_of(client: &mut Client, shard: i32) -> String {
+    printed(client, &format!("SELECT state FROM snowflake_leases WHERE shard_id = {shard}"))
+}
+
+/// The query of a time of a lease.
+fn time_of(time: &str, shard: i32) -> String {
+    format!("SELECT {} FROM snowflake_leases WHERE shard_id = {shard}", microseconds(time))
+}
+
+/// The SQL of a time as microseconds since 1970.
+fn microseconds(time: &str) -> String {
+    format!("(extract(epoch FROM {time}) * 1000000)::bigint")
+}
+
+fn number(client: &mut Client, query: &str) -> i64 {
+    let row = client.query_one(query, &[]);
+    row.unwrap_or_else(|error| panic!("{query}: {error:?}")).get(0)
+}
+
+fn uuid(number: usize) -> String {
+    format!("00000000-0000-4000-8000-{number:012}")
+}

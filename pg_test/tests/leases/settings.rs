@@ -1,0 +1,88 @@
+//! What a reload changes, and what `snowflake_lease_status()` shows.
+
+use super::{GENERATE, LONG, SHORT, of_lease, set, start, wait_for_lease, wants_shard_5};
+use nix::unistd::gethostname;
+use pg_snowflake_servertest::SUPERUSER;
+use pg_snowflake_servertest::ask::{printed, run};
+use pg_snowflake_servertest::leases::{Registry, first_id};
+
+#[test]
+fn a_reload_changes_the_length_of_the_lease() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    first_id(&mut client, GENERATE);
+    assert_eq!(of_lease(&registry, "ends - renewed_at < '10 s'"), "t");
+
+    set(&server, "lease", "1min");
+
+    wait_for_lease(&registry, "ends - renewed_at > '50 s'");
+}
+
+#[test]
+fn a_reload_changes_the_name_of_the_node() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    first_id(&mut client, GENERATE);
+
+    set(&server, "node", "db-7");
+
+    wait_for_lease(&registry, "node = 'db-7'");
+}
+
+#[test]
+fn a_reload_releases_the_shards_that_are_gone_and_claims_new_ones() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+
+    set(&server, "shard_id", "6");
+
+    wait_for_lease(&registry, "state = 'released'");
+    first_id(&mut client, "SELECT snowflake_nextval('s', 6)");
+    let status = "SELECT shard_id, node, state FROM snowflake_lease_status()";
+    assert_eq!(printed(&mut client, status), "6|db-1|held");
+}
+
+#[test]
+fn a_reload_that_leaves_the_server_no_shards_releases_those_that_it_held() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    for (setting, value) in [("allowed_hosts", "elsewhere"), ("owned_shards", "0-8192")] {
+        set(&server, setting, value);
+        wait_for_lease(&registry, "state = 'released'");
+
+        set(&server, setting, "");
+        first_id(&mut client, GENERATE);
+    }
+}
+
+#[test]
+fn the_name_of_the_node_is_by_default_that_of_the_host_and_the_cluster() {
+    let registry = Registry::start();
+    let builder = wants_shard_5(&registry, "", LONG).setting("cluster_name", "db-3");
+    let (_server, mut client) = start(builder);
+
+    first_id(&mut client, GENERATE);
+
+    let host = gethostname().unwrap().into_string().unwrap();
+    assert_eq!(of_lease(&registry, "node"), format!("{host}/db-3"));
+}
+
+#[test]
+fn the_status_of_a_lease_is_that_of_the_registry() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    run(&mut client, "CREATE ROLE monitor LOGIN; GRANT pg_monitor TO monitor");
+
+    let columns = "shard_id, node, starts, ends, state, incarnation";
+    let status = format!("SELECT {columns} FROM snowflake_lease_status()");
+    let shown = printed(&mut server.connect_to("monitor", SUPERUSER), &status);
+
+    assert_eq!(shown, of_lease(&registry, columns));
+    let plausible = "SELECT remaining BETWEEN '0' AND '5min', last_answer_at <= now(),
+                            registry_error IS NULL
+                     FROM snowflake_lease_status()";
+    assert_eq!(printed(&mut client, plausible), "t|t|t");
+}

@@ -1,0 +1,101 @@
+//! Servers without a registry, and servers that cannot use theirs.
+
+use super::{GENERATE, start};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_servertest::leases::{Registry, first_id};
+use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::wait::comes_true;
+use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER};
+
+const ALLOCATED: &str =
+    "SELECT count(*) FROM pg_shmem_allocations WHERE name LIKE 'pg\\_snowflake%'";
+
+fn preloaded() -> Builder {
+    Cluster::builder().setting("shared_preload_libraries", "pg_snowflake")
+}
+
+#[test]
+fn without_a_registry_there_is_no_worker_and_no_shared_memory() {
+    for builder in
+        [Cluster::builder(), preloaded(), preloaded().setting("pg_snowflake.registry", " ")]
+    {
+        let (server, mut client) = start(builder);
+
+        take_one(&mut client, GENERATE);
+
+        assert!(server.processes("lease worker").is_empty());
+        assert_eq!(printed(&mut client, ALLOCATED), "0");
+        assert_eq!(printed(&mut client, "SELECT * FROM snowflake_lease_status()"), "");
+        let unset =
+            Refusal { sqlstate: "55000", message: "pg_snowflake.shard_id is not set", hint: "" };
+        assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset);
+    }
+}
+
+#[test]
+fn with_a_registry_there_is_one_worker_and_shared_memory() {
+    let registry = Registry::start();
+    let (server, mut client) = start(registry.node("db-1"));
+    assert!(comes_true(|| server.processes("lease worker").len() == 1), "there is no worker");
+    assert_eq!(printed(&mut client, ALLOCATED), "1");
+}
+
+/// The error of a server that has a registry, and cannot have a lease.
+const NOT_PRELOADED: Refusal = Refusal {
+    sqlstate: "55000",
+    message: "pg_snowflake is not in shared_preload_libraries",
+    hint: "shared_preload_libraries",
+};
+
+#[test]
+fn a_registry_without_a_preloaded_library_stops_all_ids() {
+    let registry = Registry::start();
+    let (_server, mut client) =
+        start(Cluster::builder().setting("pg_snowflake.registry", &registry.conninfo()));
+
+    for generate in [GENERATE, "SELECT snowflake_nextvals('s', 5, 1)"] {
+        assert_refused(&mut client, generate, NOT_PRELOADED);
+    }
+}
+
+#[test]
+fn a_registry_that_is_set_by_a_reload_stops_all_ids_until_the_library_is_preloaded() {
+    let (server, mut client) = start(Cluster::builder());
+    take_one(&mut client, GENERATE);
+
+    server.psql(
+        SUPERUSER,
+        "LOAD 'pg_snowflake'; ALTER SYSTEM SET pg_snowflake.registry = 'host=/nowhere';
+         SELECT pg_reload_conf()",
+    );
+
+    let is_refused = || client.simple_query(GENERATE).is_err();
+    assert!(comes_true(is_refused), "the reload has no effect");
+    assert_refused(&mut client, GENERATE, NOT_PRELOADED);
+}
+
+#[test]
+fn a_registry_is_set_at_server_start_only() {
+    let (_server, mut client) = start(preloaded());
+    let denied = Refusal { sqlstate: "55P02", message: "without restarting", hint: "" };
+    assert_refused(&mut client, "SET pg_snowflake.registry = 'host=/nowhere'", denied);
+}
+
+#[test]
+fn an_ordinary_user_neither_sees_nor_sets_the_registry() {
+    let registry = Registry::start();
+    let (server, mut client) = start(registry.node("db-1").setting("pg_snowflake.shard_id", "5"));
+    run(&mut client, "CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer");
+    let mut writer = server.connect_to("writer", SUPERUSER);
+    let denied = |message| Refusal { sqlstate: "42501", message, hint: "" };
+
+    let hidden = denied("to examine");
+    assert_refused(&mut writer, "SHOW pg_snowflake.registry", hidden);
+    let status = denied("permission denied for function snowflake_lease_status");
+    assert_refused(&mut writer, "SELECT * FROM snowflake_lease_status()", status);
+    for setting in ["registry", "lease", "node"] {
+        let set = format!("SET pg_snowflake.{setting} = '1s'");
+        assert!(writer.simple_query(&set).is_err(), "{set}");
+    }
+    first_id(&mut writer, GENERATE);
+}
