@@ -1,8 +1,9 @@
 //! The fault campaign: each fault many times, on real servers under load. No id may be returned twice.
 //!
 //! The load (`load`) takes ids in every way and records each one that reaches a client (`journal`), committed or not. The
-//! ledger finds repeats. The faults have a module each for crashes, clocks, standbys, copies, storage and many clients. The
-//! campaign runs them in parallel within a time budget ([`run()`]).
+//! ledger finds repeats. The faults have a module each for crashes, clocks, standbys, copies, storage and many clients, and
+//! one for servers that share a shard by leases (`leases`), with a load and a ledger of its own. The campaign runs them in
+//! parallel within a time budget ([`run()`]).
 
 mod clients;
 mod clock;
@@ -10,6 +11,7 @@ mod copies;
 mod crash;
 mod episode;
 mod journal;
+mod leases;
 mod ledger;
 mod load;
 mod report;
@@ -43,7 +45,7 @@ pub struct Fault {
 }
 
 /// The faults of the campaign.
-pub const FAULTS: [Fault; 12] = [
+pub const FAULTS: [Fault; 24] = [
     Fault {
         name: "kill",
         title: "`kill -9` of the whole server, the postmaster or a backend, restart at once",
@@ -140,12 +142,113 @@ pub const FAULTS: [Fault; 12] = [
         per_episode: 5,
         episode: clients::many,
     },
+    Fault {
+        name: "lease-backup",
+        title: "base backup started beside its source",
+        long: 50,
+        short: 2,
+        per_episode: 5,
+        episode: leases::base_backup,
+    },
+    Fault {
+        name: "lease-disk",
+        title: "copy of the disk of a running server, started beside it",
+        long: 50,
+        short: 2,
+        per_episode: 5,
+        episode: leases::disk_copy,
+    },
+    Fault {
+        name: "lease-promotion",
+        title: "standby promoted, old primary alive",
+        long: 50,
+        short: 2,
+        per_episode: 5,
+        episode: leases::promotion,
+    },
+    Fault {
+        name: "lease-pause",
+        title: "all processes of the holder paused for longer than its lease",
+        long: 50,
+        short: 4,
+        per_episode: 10,
+        episode: leases::pause,
+    },
+    Fault {
+        name: "lease-processes",
+        title: "lease worker or single sessions of the holder paused for longer than its lease",
+        long: 50,
+        short: 4,
+        per_episode: 10,
+        episode: leases::pause_processes,
+    },
+    Fault {
+        name: "lease-clocks",
+        title: "clock of the holder wrong by an hour",
+        long: 50,
+        short: 4,
+        per_episode: 5,
+        episode: leases::clocks,
+    },
+    Fault {
+        name: "lease-takeover",
+        title: "lease of a living holder taken over",
+        long: 50,
+        short: 4,
+        per_episode: 10,
+        episode: leases::take_over,
+    },
+    Fault {
+        name: "lease-registry",
+        title: "registry killed, restarted after a third of a lease or up to three leases",
+        long: 50,
+        short: 2,
+        per_episode: 5,
+        episode: leases::registry_down,
+    },
+    Fault {
+        name: "lease-outage",
+        title: "registry killed, restarted after 30 s",
+        long: 50,
+        short: 1,
+        per_episode: 5,
+        episode: leases::registry_outage,
+    },
+    Fault {
+        name: "lease-late",
+        title: "requests that reach the registry after their server gave them up",
+        long: 50,
+        short: 2,
+        per_episode: 5,
+        episode: leases::late_requests,
+    },
+    Fault {
+        name: "lease-failover",
+        title: "registry failed over to an asynchronous standby that lacks its last grants",
+        long: 50,
+        short: 1,
+        per_episode: 5,
+        episode: leases::registry_failover,
+    },
+    Fault {
+        name: "lease-restore",
+        title: "registry restored from an older base backup",
+        long: 50,
+        short: 1,
+        per_episode: 5,
+        episode: leases::registry_restored,
+    },
 ];
 
 impl Fault {
     /// The fault of that name.
     pub fn named(name: &str) -> Option<&'static Fault> {
         FAULTS.iter().find(|fault| fault.name == name)
+    }
+
+    /// Whether servers share a shard in it.
+    pub fn is_of_leases(&self) -> bool {
+        self.name.starts_with("lease-")
     }
 
     /// What the fault needs and this machine lacks, if anything.
@@ -169,14 +272,18 @@ pub struct Tally {
     pub out_of_order: u64,
     /// How often one that is not promised was returned again.
     pub repeats_unpromised: u64,
-    /// Calls that were refused because the sequence was too far ahead of the clock.
+    /// Calls that were refused because the sequence was too far ahead of the clock, or the server had no lease.
     pub refused: u64,
+    /// Where servers share a shard: ids of all servers but the one that returned most. 0 would prove nothing.
+    pub by_others: u64,
+    /// Ids of ticks in which two servers returned ids for one shard. Must be 0.
+    pub in_shared_ticks: u64,
 }
 
 impl Tally {
     /// Whether every promise was kept.
     pub fn is_sound(&self) -> bool {
-        self.repeats == 0 && self.out_of_order == 0
+        self.repeats == 0 && self.out_of_order == 0 && self.in_shared_ticks == 0
     }
 }
 
@@ -188,5 +295,7 @@ impl AddAssign for Tally {
         self.out_of_order += other.out_of_order;
         self.repeats_unpromised += other.repeats_unpromised;
         self.refused += other.refused;
+        self.by_others += other.by_others;
+        self.in_shared_ticks += other.in_shared_ticks;
     }
 }

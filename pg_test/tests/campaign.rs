@@ -79,3 +79,63 @@ fn copied_databases_repeat_no_id_after_a_crash() {
 fn sixty_four_clients_share_no_id() {
     short_form("clients");
 }
+
+#[test]
+fn a_base_backup_beside_its_source_repeats_no_id() {
+    short_form("lease-backup");
+}
+
+#[test]
+fn a_copied_disk_beside_its_source_repeats_no_id() {
+    short_form("lease-disk");
+}
+
+#[test]
+fn an_old_primary_beside_the_promoted_standby_repeats_no_id() {
+    short_form("lease-promotion");
+}
+
+#[test]
+fn a_server_that_was_paused_for_longer_than_its_lease_repeats_no_id() {
+    short_form("lease-pause");
+}
+
+#[test]
+fn sessions_and_workers_that_were_paused_for_longer_than_the_lease_repeat_no_id() {
+    short_form("lease-processes");
+}
+
+#[test]
+fn servers_with_clocks_an_hour_apart_repeat_no_id() {
+    short_form("lease-clocks");
+}
+
+#[test]
+fn a_lease_that_is_taken_over_from_a_living_holder_repeats_no_id() {
+    short_form("lease-takeover");
+}
+
+#[test]
+fn a_registry_that_is_killed_repeats_no_id() {
+    short_form("lease-registry");
+}
+
+#[test]
+fn a_registry_that_is_killed_for_half_a_minute_repeats_no_id() {
+    short_form("lease-outage");
+}
+
+#[test]
+fn requests_that_reach_the_registry_late_repeat_no_id() {
+    short_form("lease-late");
+}
+
+#[test]
+fn a_registry_that_fails_over_repeats_no_id() {
+    short_form("lease-failover");
+}
+
+#[test]
+fn a_registry_that_is_restored_repeats_no_id() {
+    short_form("lease-restore");
+}

@@ -17,9 +17,14 @@ struct Options {
     #[arg(long)]
     seed: Option<u64>,
     /// Only this fault: kill, checkpoint, steps, behind, failover, async, restore, dump, upgrade, alter, template or
-    /// clients.
+    /// clients; of servers that want the same shard: lease-backup, lease-disk, lease-promotion, lease-pause,
+    /// lease-processes, lease-clocks, lease-takeover, lease-registry, lease-outage, lease-late, lease-failover or lease-restore.
     #[arg(long, value_parser = fault)]
     fault: Option<&'static Fault>,
+    /// Only the faults of servers that want the same shard, without a registry: how many ids leases keep from being
+    /// repeated.
+    #[arg(long)]
+    without_leases: bool,
     /// The number of the first episode, to repeat one that failed.
     #[arg(long, default_value_t = 0)]
     episode: u64,
@@ -60,12 +65,16 @@ fn main() -> ExitCode {
     };
     let faults = match options.fault {
         Some(fault) => vec![fault],
+        None if options.without_leases => {
+            FAULTS.iter().filter(|fault| fault.is_of_leases()).collect()
+        }
         None => FAULTS.iter().collect(),
     };
     let report = run(&Plan {
         faults: faults.into_iter().map(|fault| (fault, rounds(fault))).collect(),
         seed: options.seed.unwrap_or_else(|| fastrand::u64(..)),
         first_episode: options.episode,
+        has_leases: !options.without_leases,
         budget: Some(options.minutes),
         at_a_time: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(4)),
     });
@@ -73,7 +82,8 @@ fn main() -> ExitCode {
     if !report.is_complete() {
         println!("The campaign did not finish, so it is not recorded. Allow more minutes.");
     } else if let (Some(file), Some(revision)) = (&options.record, &options.revision) {
-        record(file, "campaign", &format!("{} {report}", circumstances(revision)));
+        let place = if options.without_leases { "campaign without leases" } else { "campaign" };
+        record(file, place, &format!("{} {report}", circumstances(revision)));
     }
     if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

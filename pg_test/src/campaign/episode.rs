@@ -23,6 +23,8 @@ pub struct Episode {
     pub rounds: i32,
     /// Which of two variants is next. Not random, so that even the shortest form has both.
     pub is_second: bool,
+    /// Whether servers that share a shard have a registry of leases.
+    pub has_leases: bool,
 }
 
 impl Episode {

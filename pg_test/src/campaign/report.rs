@@ -1,4 +1,4 @@
-//! The campaign's progress and its final table.
+//! The campaign's progress and its final tables.
 
 use crate::campaign::run::{Outcome, Plan, Turn};
 use crate::campaign::{Fault, Tally};
@@ -10,10 +10,33 @@ use std::time::{Duration, Instant};
 /// How often progress is reported.
 const INTERVAL: Duration = Duration::from_secs(5);
 
+/// A column of figures: its title, and the figure.
+type Column = (&'static str, fn(&Tally) -> u64);
+
+/// The figures of the faults of one server.
+const OF_A_SERVER: [Column; 6] = [
+    ("ids returned", |tally| tally.returned),
+    ("of these promised", |tally| tally.promised),
+    ("repeats", |tally| tally.repeats),
+    ("out of order", |tally| tally.out_of_order),
+    ("not promised, repeated", |tally| tally.repeats_unpromised),
+    ("refused for the clock", |tally| tally.refused),
+];
+
+/// The figures of the faults of servers that share a shard.
+const OF_A_SHARD: [Column; 5] = [
+    ("ids returned", |tally| tally.returned),
+    ("by all but one server", |tally| tally.by_others),
+    ("repeats", |tally| tally.repeats),
+    ("in ticks of two servers", |tally| tally.in_shared_ticks),
+    ("refused", |tally| tally.refused),
+];
+
 /// The results of the faults so far.
 pub struct Report {
     seed: u64,
     first_episode: u64,
+    has_leases: bool,
     rows: Vec<Row>,
     started: Instant,
     last_reported: Instant,
@@ -70,8 +93,8 @@ impl Report {
         }
         println!("seed {}", plan.seed);
         let now = Instant::now();
-        let Plan { seed, first_episode, .. } = *plan;
-        Report { seed, first_episode, rows, started: now, last_reported: now }
+        let Plan { seed, first_episode, has_leases, .. } = *plan;
+        Report { seed, first_episode, has_leases, rows, started: now, last_reported: now }
     }
 
     /// An episode of the fault with the smallest part done, so that a short budget serves all faults equally.
@@ -92,18 +115,19 @@ impl Report {
     pub(super) fn enter(&mut self, turn: &Turn, outcome: Outcome) {
         let row = self.rows.iter_mut().find(|row| row.fault.name == turn.fault.name);
         let row = row.expect("the turn is of this plan");
+        let again = || turn.reproduce(self.seed, self.has_leases);
         match outcome {
             Some(tally) => {
                 row.done += turn.rounds;
                 row.tally += tally;
-                if !tally.is_sound() {
+                if !tally.is_sound() && self.has_leases {
                     row.broken += 1;
-                    println!("BROKEN: {tally:?}\n  again: {}", turn.reproduce(self.seed));
+                    println!("BROKEN: {tally:?}\n  again: {}", again());
                 }
             }
             None => {
                 row.failed += 1;
-                println!("FAILED, see above\n  again: {}", turn.reproduce(self.seed));
+                println!("FAILED, see above\n  again: {}", again());
             }
         }
         if self.last_reported.elapsed() > INTERVAL {
@@ -147,10 +171,14 @@ impl Report {
     }
 
     fn total(&self) -> Tally {
-        let mut total = Tally::default();
-        self.rows.iter().for_each(|row| total += row.tally);
-        total
+        total(&self.rows)
     }
+}
+
+fn total<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Tally {
+    let mut total = Tally::default();
+    rows.into_iter().for_each(|row| total += row.tally);
+    total
 }
 
 /// As Markdown.
@@ -158,36 +186,44 @@ impl Display for Report {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         writeln!(
             f,
-            "Seed {}, {:.1} minutes{}.\n",
+            "Seed {}, {:.1} minutes{}{}.",
             self.seed,
             self.started.elapsed().as_secs_f64() / 60.0,
-            self.upgrades()
+            self.upgrades(),
+            if self.has_leases { "" } else { ", without leases" }
         )?;
-        writeln!(
-            f,
-            "| fault | times | ids returned | of these promised | repeats | out of order | not promised, repeated | refused for the clock |"
-        )?;
-        writeln!(f, "| --- | --: | --: | --: | --: | --: | --: | --: |")?;
-        for row in &self.rows {
-            if let Some(reason) = row.fault.left_out() {
-                writeln!(f, "| {} | left out: no {reason} | | | | | | |", row.fault.title)?;
-                continue;
-            }
-            line(f, row.fault.title, &row.times(), &row.tally)?;
-        }
-        line(f, "all", "", &self.total())
+        let (of_a_shard, of_a_server): (Vec<&Row>, Vec<&Row>) =
+            self.rows.iter().partition(|row| row.fault.is_of_leases());
+        table(f, "fault", &of_a_server, &OF_A_SERVER)?;
+        table(f, "fault, of servers that want the same shard", &of_a_shard, &OF_A_SHARD)
     }
 }
 
-fn line(f: &mut Formatter, title: &str, times: &str, tally: &Tally) -> fmt::Result {
-    let figures = [
-        tally.returned,
-        tally.promised,
-        tally.repeats,
-        tally.out_of_order,
-        tally.repeats_unpromised,
-        tally.refused,
-    ];
-    let figures = figures.map(|figure| thousands(figure as i64)).join(" | ");
-    writeln!(f, "| {title} | {times} | {figures} |")
+fn table(f: &mut Formatter, title: &str, rows: &[&Row], columns: &[Column]) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let titles: Vec<&str> = columns.iter().map(|&(title, _)| title).collect();
+    writeln!(f, "\n| {title} | times | {} |", titles.join(" | "))?;
+    writeln!(f, "| --- |{}", " --: |".repeat(1 + columns.len()))?;
+    for row in rows {
+        let title = row.fault.title;
+        if let Some(reason) = row.fault.left_out() {
+            writeln!(f, "| {title} | left out: no {reason} |{}", " |".repeat(columns.len()))?;
+        } else {
+            line(f, title, &row.times(), &row.tally, columns)?;
+        }
+    }
+    line(f, "all", "", &total(rows.iter().copied()), columns)
+}
+
+fn line(
+    f: &mut Formatter,
+    title: &str,
+    times: &str,
+    tally: &Tally,
+    columns: &[Column],
+) -> fmt::Result {
+    let figures = columns.iter().map(|(_, figure)| thousands(figure(tally) as i64));
+    writeln!(f, "| {title} | {times} | {} |", figures.collect::<Vec<_>>().join(" | "))
 }

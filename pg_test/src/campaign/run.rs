@@ -18,6 +18,8 @@ pub struct Plan {
     pub seed: u64,
     /// The number of each fault's first episode; above 0 to repeat a later one alone.
     pub first_episode: u64,
+    /// Whether servers that share a shard have a registry of leases. Without one they repeat ids, which is no failure.
+    pub has_leases: bool,
     /// After this time, no episode begins.
     pub budget: Option<Duration>,
     /// How many episodes run at a time.
@@ -34,7 +36,7 @@ pub fn run(plan: &Plan) -> Report {
                 while deadline.is_none_or(|deadline| Instant::now() < deadline)
                     && let Some(turn) = next_turn(&report)
                 {
-                    let outcome = turn.take(plan.seed);
+                    let outcome = turn.take(plan);
                     lock(&report).enter(&turn, outcome);
                 }
             });
@@ -62,6 +64,7 @@ pub fn short_form(name: &str) {
         faults: vec![(fault, fault.short)],
         seed: fastrand::u64(..),
         first_episode: 0,
+        has_leases: true,
         budget: None,
         at_a_time: 1,
     });
@@ -82,22 +85,27 @@ pub(super) type Outcome = Option<Tally>;
 
 impl Turn {
     /// The command that repeats its choices.
-    pub fn reproduce(&self, seed: u64) -> String {
+    pub fn reproduce(&self, seed: u64, has_leases: bool) -> String {
         let Turn { fault, episode, rounds } = self;
         format!(
-            "./dev campaign {} --fault {} --seed {seed} --episode {episode} --rounds {rounds}",
+            "./dev campaign {} --fault {} --seed {seed} --episode {episode} --rounds {rounds}{}",
             installation::major(installation::bindir()),
-            fault.name
+            fault.name,
+            if has_leases { "" } else { " --without-leases" }
         )
     }
 
-    fn take(&self, seed: u64) -> Outcome {
+    fn take(&self, plan: &Plan) -> Outcome {
         let place = FAULTS.iter().position(|fault| fault.name == self.fault.name);
         let place = place.expect("a fault of the campaign") as u64;
         // Different seeds, so that no two episodes make the same choices.
-        let seed = seed ^ (place << 48) ^ (self.episode << 32);
-        let is_second = self.episode % 2 == 1;
-        let mut episode = Episode { rng: Rng::with_seed(seed), rounds: self.rounds, is_second };
+        let seed = plan.seed ^ (place << 48) ^ (self.episode << 32);
+        let mut episode = Episode {
+            rng: Rng::with_seed(seed),
+            rounds: self.rounds,
+            is_second: self.episode % 2 == 1,
+            has_leases: plan.has_leases,
+        };
         // The panic has printed its reason to standard error, with the server's log.
         catch_unwind(AssertUnwindSafe(|| (self.fault.episode)(&mut episode))).ok()
     }
