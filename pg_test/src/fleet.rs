@@ -7,8 +7,10 @@ pub mod audit;
 pub mod relocation;
 pub mod writers;
 
-use crate::cluster::{Cluster, SUPERUSER};
+use crate::cluster::{Builder, Cluster, SUPERUSER};
 use crate::installation;
+use crate::leases::Registry;
+use crate::wait::wait_for;
 use postgres::Client;
 
 const ROUTER: &str = include_str!("../cluster/router.sql");
@@ -23,6 +25,8 @@ pub struct Fleet {
     pub servers: Vec<Cluster>,
     /// For each logical shard the number of its server.
     homes: Vec<usize>,
+    /// The registry, if the servers generate ids by leases.
+    registry: Option<Registry>,
 }
 
 /// Whether the installation has `postgres_fdw`, without which there is no router.
@@ -38,13 +42,26 @@ pub fn schema(shard: usize) -> String {
 impl Fleet {
     /// A router, and this many servers with the logical shards assigned to them in turn.
     pub fn start(servers: usize, shards: usize) -> Fleet {
-        let router = server();
+        Self::start_with(None, servers, shards)
+    }
+
+    /// The same with a lease for each logical shard, which its server holds.
+    pub fn start_with_leases(servers: usize, shards: usize) -> Fleet {
+        Self::start_with(Some(Registry::start()), servers, shards)
+    }
+
+    fn start_with(registry: Option<Registry>, servers: usize, shards: usize) -> Fleet {
+        let router = settings_of_all(Cluster::builder()).start();
         router.psql(SUPERUSER, ROUTER);
-        let fleet = Fleet {
+        let mut fleet = Fleet {
             router,
-            servers: (0..servers).map(|_| server()).collect(),
+            servers: Vec::new(),
             homes: (0..shards).map(|shard| shard % servers).collect(),
+            registry,
         };
+        for _ in 0..servers {
+            fleet.add_server();
+        }
         for shard in fleet.shards() {
             fleet.create_shard(shard, fleet.homes[shard]);
             let route = format!("{}{ROUTE}", fleet.variables(shard));
@@ -55,8 +72,52 @@ impl Fleet {
 
     /// Starts another server, without shards, and returns its number.
     pub fn add_server(&mut self) -> usize {
-        self.servers.push(server());
-        self.servers.len() - 1
+        let number = self.servers.len();
+        let builder = match &self.registry {
+            Some(registry) => registry
+                .node(&format!("server-{number}"))
+                .setting("pg_snowflake.owned_shards", &self.owned_shards(number)),
+            None => Cluster::builder(),
+        };
+        self.servers.push(settings_of_all(builder).start());
+        if self.registry.is_some() {
+            self.wait_for_leases(number);
+        }
+        number
+    }
+
+    /// The shards of a server, as `pg_snowflake.owned_shards` lists them.
+    fn owned_shards(&self, server: usize) -> String {
+        let is_home = |&shard: &usize| self.homes[shard] == server;
+        self.shards().filter(is_home).map(|shard| shard.to_string()).collect::<Vec<_>>().join(",")
+    }
+
+    /// Has the servers claim and release leases, so that each holds those of its shards.
+    fn assign_leases(&self, servers: impl IntoIterator<Item = usize>) {
+        for server in servers {
+            let mut client = self.servers[server].connect();
+            let owned = self.owned_shards(server);
+            let set = format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{owned}'");
+            client.batch_execute(&set).expect("a superuser");
+            client.batch_execute("SELECT pg_reload_conf()").expect("a superuser");
+            self.wait_for_leases(server);
+        }
+    }
+
+    /// Waits until a server holds the leases of its shards, and no others. One without shards gets some other number.
+    fn wait_for_leases(&self, server: usize) {
+        let owned = self.owned_shards(server);
+        let leased = "SELECT string_agg(shard_id::text, ',' ORDER BY shard_id) FROM snowflake_lease_status() WHERE state = 'held'";
+        let holds = match owned.as_str() {
+            "" => format!("SELECT ({leased})::int >= {}", self.homes.len()),
+            owned => format!("SELECT ({leased}) = '{owned}'"),
+        };
+        wait_for(&mut self.servers[server].connect(), &holds, "the server holds its leases");
+    }
+
+    /// Whether the servers generate ids by leases.
+    pub fn has_leases(&self) -> bool {
+        self.registry.is_some()
     }
 
     /// The numbers of the logical shards.
@@ -95,12 +156,11 @@ impl Fleet {
     }
 }
 
-/// A server that others can subscribe to. Its ids may be ahead of the clock, as after a clock that was fast.
-fn server() -> Cluster {
-    Cluster::builder()
+/// Of a server that others can subscribe to. Its ids may be ahead of the clock, as after a clock that was fast.
+fn settings_of_all(builder: Builder) -> Builder {
+    builder
         .setting("wal_level", "logical")
         .setting("pg_snowflake.max_lead", "2h")
         // Far above the time that a swap waits for a lock: the swap gives way, and no client is terminated.
         .setting("deadlock_timeout", "10min")
-        .start()
 }

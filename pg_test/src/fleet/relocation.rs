@@ -78,7 +78,7 @@ pub fn swap(fleet: &mut Fleet, copied: Copied) -> Swapped {
         attempts += 1;
         assert!(Instant::now() < deadline, "the swap of {name} does not get its locks");
         let began = Instant::now();
-        match clients.swap(&name, &address, lock_wait_ms) {
+        match clients.swap(fleet, (shard, to), &address, lock_wait_ms) {
             Ok(()) => break began.elapsed(),
             Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
                 clients.give_way();
@@ -88,7 +88,6 @@ pub fn swap(fleet: &mut Fleet, copied: Copied) -> Swapped {
         }
     };
     clients.end_replication(&name);
-    fleet.homes[shard] = to;
     Swapped { attempts, took }
 }
 
@@ -129,12 +128,26 @@ impl Clients {
         self.catch_up(name);
     }
 
-    fn swap(&mut self, name: &str, address: &str, lock_wait_ms: u64) -> Result<(), Error> {
+    fn swap(
+        &mut self,
+        fleet: &mut Fleet,
+        (shard, to): (usize, usize),
+        address: &str,
+        lock_wait_ms: u64,
+    ) -> Result<(), Error> {
+        let name = &schema(shard);
         self.hold_the_router(name, lock_wait_ms)?;
         self.hold_the_old_server(name, lock_wait_ms)?;
         self.catch_up(name);
-        self.carry_the_sequence(name);
+        if fleet.registry.is_none() {
+            self.carry_the_sequence(name);
+        }
         self.old.batch_execute(&format!("ALTER SCHEMA {name} RENAME TO {name}_moved; COMMIT"))?;
+        let from = std::mem::replace(&mut fleet.homes[shard], to);
+        if fleet.registry.is_some() {
+            // The new holder's span begins above what the old one has used, so the state of the sequence does not matter.
+            fleet.assign_leases([from, to]);
+        }
         // The old server is closed: the swap cannot give way any more, whatever the error.
         run(
             &mut self.router,

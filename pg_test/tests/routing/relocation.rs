@@ -17,10 +17,21 @@ const SHARD: usize = 1;
 
 #[test]
 fn a_shard_moves_under_load_and_no_row_is_lost_or_duplicated() {
-    let Some(mut fleet) = small_fleet() else { return };
+    let Some(fleet) = small_fleet(Fleet::start) else { return };
     // So far ahead that the clock cannot replace the old sequence.
     let ahead = counter_in_an_hour();
     fleet.connect_to_shard(SHARD).batch_execute(&format!("SELECT setval('ids', {ahead})")).unwrap();
+    moves_under_load(fleet);
+}
+
+/// The state of the sequence is not copied then.
+#[test]
+fn with_leases_a_shard_moves_by_a_release_and_a_claim() {
+    let Some(fleet) = small_fleet(Fleet::start_with_leases) else { return };
+    moves_under_load(fleet);
+}
+
+fn moves_under_load(mut fleet: Fleet) {
     let target = fleet.add_server();
 
     let [moving, staying, direct] = move_under_load(&mut fleet, target);
@@ -36,11 +47,11 @@ fn a_shard_moves_under_load_and_no_row_is_lost_or_duplicated() {
 }
 
 /// Two servers with two shards of 20 users each; `None` if the installation has no `postgres_fdw`.
-pub fn small_fleet() -> Option<Fleet> {
+pub fn small_fleet(start: fn(usize, usize) -> Fleet) -> Option<Fleet> {
     if !has_contrib("postgres_fdw", "the move of a shard") {
         return None;
     }
-    let fleet = Fleet::start(2, 4);
+    let fleet = start(2, 4);
     for shard in fleet.shards() {
         fleet
             .connect_to_shard(shard)
@@ -97,7 +108,7 @@ fn let_go_in_the_swap(busy: Transaction, mut old: Client) {
 
 #[test]
 fn a_swap_gives_way_to_a_transaction_that_is_at_work_on_the_shard() {
-    let Some(mut fleet) = small_fleet() else { return };
+    let Some(mut fleet) = small_fleet(Fleet::start) else { return };
     let users = users_of(&fleet, SHARD);
     let target = fleet.add_server();
     let copied = copy(&fleet, SHARD, target);
@@ -123,7 +134,7 @@ fn a_swap_gives_way_to_a_transaction_that_is_at_work_on_the_shard() {
 
 #[test]
 fn nobody_generates_from_the_old_sequence_once_the_new_one_goes_on_from_it() {
-    let Some(mut fleet) = small_fleet() else { return };
+    let Some(mut fleet) = small_fleet(Fleet::start) else { return };
     let ahead = counter_in_an_hour();
     fleet.connect_to_shard(SHARD).batch_execute(&format!("SELECT setval('ids', {ahead})")).unwrap();
     let target = fleet.add_server();
@@ -152,7 +163,7 @@ fn generate_until_refused(mut client: Client) -> i64 {
 
 #[test]
 fn an_audit_finds_what_is_wrong() {
-    let Some(fleet) = small_fleet() else { return };
+    let Some(fleet) = small_fleet(Fleet::start) else { return };
     let mut router = fleet.router.connect();
     let [user, other] = [SHARD, SHARD + 1].map(|shard| users_of(&fleet, shard)[0]);
     let post = |n: i64| Post { id: user + n, user_id: user, body: format!("live {n}") };
@@ -194,7 +205,7 @@ fn an_audit_finds_what_is_wrong() {
 
 #[test]
 fn a_server_refuses_the_ids_of_another_shard() {
-    let Some(fleet) = small_fleet() else { return };
+    let Some(fleet) = small_fleet(Fleet::start) else { return };
     let other = users_of(&fleet, SHARD + 1)[0];
     let mut shard = fleet.connect_to_shard(SHARD);
     let misplaced = format!("INSERT INTO users VALUES ({other}, 'misplaced')");

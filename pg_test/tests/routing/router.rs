@@ -8,7 +8,7 @@ use postgres::Client;
 
 /// A session on the router of a small fleet, and a user of shard 1.
 fn router() -> Option<(Fleet, Client, i64)> {
-    let fleet = small_fleet()?;
+    let fleet = small_fleet(Fleet::start)?;
     let (client, user) = (fleet.router.connect(), users_of(&fleet, 1)[0]);
     Some((fleet, client, user))
 }

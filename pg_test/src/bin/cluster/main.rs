@@ -1,5 +1,6 @@
 //! A router and four servers with a million rows: which server a statement goes to, what it costs, and a shard that
-//! moves to a fifth server while clients write. `./dev cluster` builds what it needs and runs it.
+//! moves to a fifth server while clients write. `./dev cluster` builds what it needs and runs it; with `--leases` the servers
+//! generate ids by leases.
 
 mod load;
 mod plans;
@@ -24,7 +25,11 @@ fn main() -> ExitCode {
     }
     let mut claims = Claims::default();
     step(&format!("starting a router and {SERVERS} servers with {SHARDS} logical shards"));
-    let mut fleet = Fleet::start(SERVERS, SHARDS);
+    let mut fleet = if std::env::args().any(|argument| argument == "--leases") {
+        Fleet::start_with_leases(SERVERS, SHARDS)
+    } else {
+        Fleet::start(SERVERS, SHARDS)
+    };
     load::load(&fleet, &mut claims);
     plans::show(&fleet, &mut claims);
     timings::compare(&fleet, &mut claims);
