@@ -12,6 +12,7 @@ mod first;
 pub mod hashing;
 mod instructions;
 mod large;
+mod leases;
 pub mod limits;
 mod load;
 mod pgbench;
@@ -80,7 +81,7 @@ pub struct Part {
 }
 
 /// All parts, in their order.
-pub static PARTS: [Part; 10] = [
+pub static PARTS: [Part; 11] = [
     Part { name: "backend", what: "ids in one backend", run: backend::run },
     Part { name: "first", what: "the first id of a transaction", run: first::run },
     Part { name: "repeats", what: "whether ids of one statement repeat", run: repeats::run },
@@ -89,6 +90,7 @@ pub static PARTS: [Part; 10] = [
     Part { name: "rate", what: "the rate of a layout", run: rate::run },
     Part { name: "load", what: "transactions of several clients, flushed to disk", run: load::run },
     Part { name: "large", what: "a table that outgrows memory", run: large::run },
+    Part { name: "leases", what: "ids with and without leases", run: leases::run },
     Part { name: "hashing", what: "hash tables of ids", run: hashing::run },
     Part { name: "instructions", what: "instructions under valgrind", run: instructions::run },
 ];

@@ -6,7 +6,7 @@ mod core_cache_1;
 mod core_cache_64;
 mod core_identity;
 mod ours_batch;
-mod ours_cache_1;
+pub mod ours_cache_1;
 mod ours_cache_64;
 mod pgedge;
 mod uuid_v4;

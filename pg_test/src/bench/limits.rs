@@ -1,9 +1,9 @@
 //! The limits that a run must meet, and whether it did.
 
-use crate::bench::large;
 use crate::bench::load::{CLIENTS, INSERT_ROUNDS};
 use crate::bench::samples::Measure::{self, *};
 use crate::bench::samples::{Samples, Spread};
+use crate::bench::{large, leases};
 use std::sync::LazyLock;
 
 /// The bound of a figure.
@@ -82,6 +82,7 @@ pub static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
         by_uuidv7(),
         of_layouts(),
         of_large_tables(),
+        of_leases(),
         of_hash_tables(),
     ]
     .into_iter()
@@ -318,6 +319,18 @@ fn at_least<const LOADS: usize>(
 }
 
 /// The limit of the ratio of two figures of one run.
+/// What leases cost the server that has them.
+fn of_leases() -> Vec<Limit> {
+    let relative = |what: &str, measure| {
+        let title = format!("{what} with leases, relative to the same build without a registry");
+        ratio(&title, (measure, leases::WITH), (measure, leases::WITHOUT), AtMost(1.02))
+    };
+    vec![
+        relative("one backend: `snowflake_nextval`, `CACHE 1`,", IdNs),
+        relative("the first id of a transaction: `snowflake_nextval`, `CACHE 1`,", FirstIdNs),
+    ]
+}
+
 fn ratio(title: &str, over: Figure, under: Figure, bound: Bound) -> Limit {
     Limit { title: title.to_owned(), over, under: Some(under), bound, rounds: ROUNDS }
 }

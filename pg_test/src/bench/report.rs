@@ -8,7 +8,7 @@ use crate::bench::limits::{Bound, LIMITS, Limit, Verdict};
 use crate::bench::load::CLIENTS;
 use crate::bench::samples::{Measure, Samples, Spread};
 use crate::bench::sequences::COUNTS;
-use crate::bench::{Findings, Plan, chart, hashing, large, scaled, summary};
+use crate::bench::{Findings, Plan, chart, hashing, large, leases, scaled, summary};
 use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::fs::write;
@@ -186,6 +186,15 @@ impl Display for Report {
             &[
                 column("`instagram`, 1,024,000 per s", Measure::ShareOfInstagram, thousandths),
                 column("`twitter`, 4,096,000 per s", Measure::ShareOfTwitter, thousandths),
+            ],
+        )?;
+        self.table_of(
+            f,
+            "Ids with and without leases, `CACHE 1`",
+            vec![(leases::WITHOUT, "without"), (leases::WITH, "with")],
+            &[
+                column("ns per id above the loop", Measure::IdNs, with_quartiles),
+                column("first id of a transaction, ns", Measure::FirstIdNs, with_quartiles),
             ],
         )?;
         self.table_of(
