@@ -17,6 +17,7 @@ mod paste;
 mod presets;
 mod readme;
 mod reference;
+mod three_servers;
 
 use page::{Block, Page, pages_with_sql};
 use pg_snowflake_servertest::top;

@@ -6,12 +6,14 @@ use quote::ToTokens;
 use std::collections::BTreeSet;
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Expr, FieldValue, LitStr, Local, Macro, Token};
+use syn::{Expr, ExprCall, ExprTuple, FieldValue, LitStr, Local, Macro, Pat, Token};
 
 /// The sources with messages, and their least number: fewer would mean that the search is wrong.
-const SOURCES: [(&str, usize); 4] = [
-    ("src/error.rs", 16),
+const SOURCES: [(&str, usize); 6] = [
+    ("src/error.rs", 19),
     ("src/fence/report.rs", 4),
+    ("src/lease.rs", 3),
+    ("src/lease/problem.rs", 15),
     ("src/result_row.rs", 1),
     ("src/sequence/backend_clock.rs", 2),
 ];
@@ -24,6 +26,11 @@ fn every_message_has_a_runbook_and_every_runbook_a_message() {
         assert!(found.len() >= at_least, "{path}: {found:?}");
         messages.extend(found);
     }
+    // What precedes the lease worker's problems in the server log.
+    assert!(messages.remove("pg_snowflake: …"));
+    // Of the registry's errors, the others are about arguments, which only a person could pass wrongly.
+    let of_registry = messages_in(&read("src/lease/registry/refusal.rs"));
+    messages.extend(of_registry.into_iter().filter(|message| message.starts_with("clock of node")));
     assert_eq!(runbooks(&read("docs/operate.md")), messages);
 }
 
@@ -52,7 +59,8 @@ fn runbooks(page: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The messages of a source: the strings of each field and variable `message`, and those for the log.
+/// The messages of a source: the strings of each field and variable `message`, those for the log, and those of the lease
+/// worker's problems.
 fn messages_in(source: &str) -> BTreeSet<String> {
     let mut messages = Messages::default();
     messages.visit_file(&syn::parse_file(source).expect("a source that compiles"));
@@ -87,12 +95,27 @@ impl<'ast> Visit<'ast> for Messages {
     }
 
     fn visit_local(&mut self, local: &'ast Local) {
-        if local.pat.to_token_stream().to_string() == "message"
-            && let Some(value) = &local.init
-        {
-            self.add_strings(value.expr.to_token_stream());
+        if let Some(value) = &local.init {
+            if is_message(&local.pat) {
+                self.add_strings(value.expr.to_token_stream());
+            } else if let Pat::Tuple(names) = &local.pat
+                && let Some(place) = names.elems.iter().position(is_message)
+            {
+                let of = names.elems.len();
+                MessagesInTuples { place, of, messages: self }.visit_expr(&value.expr);
+            }
         }
         visit::visit_local(self, local);
+    }
+
+    /// The first of a problem's words is its message.
+    fn visit_expr_call(&mut self, call: &'ast ExprCall) {
+        if call.func.to_token_stream().to_string() == "words"
+            && let Some(message) = call.args.first()
+        {
+            self.add_strings(message.to_token_stream());
+        }
+        visit::visit_expr_call(self, call);
     }
 
     /// A line of the log is reported as a successful completion, followed by the message.
@@ -106,6 +129,26 @@ impl<'ast> Visit<'ast> for Messages {
         };
         if let Some(place) = arguments.iter().position(is_log) {
             self.add_strings(arguments[place + 1].to_token_stream());
+        }
+    }
+}
+
+fn is_message(pattern: &Pat) -> bool {
+    pattern.to_token_stream().to_string() == "message"
+}
+
+/// Adds the messages of an expression whose value is a tuple with a message at that place.
+struct MessagesInTuples<'a> {
+    place: usize,
+    /// The number of elements.
+    of: usize,
+    messages: &'a mut Messages,
+}
+
+impl<'ast> Visit<'ast> for MessagesInTuples<'_> {
+    fn visit_expr_tuple(&mut self, tuple: &'ast ExprTuple) {
+        if tuple.elems.len() == self.of {
+            self.messages.add_strings(tuple.elems[self.place].to_token_stream());
         }
     }
 }
