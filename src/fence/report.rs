@@ -108,12 +108,14 @@ fn setting_masked(setting: Setting) -> Report {
         code: ERRCODE_INSUFFICIENT_PRIVILEGE,
         message: format!("cannot generate IDs because connection options set {name}"),
         detail: Some(
-            "The role lacks permission to set this parameter, or the value is invalid. The attempt masks the server's \
-             value in this session."
+            "The role lacks permission to set this parameter, it cannot be set there, or the value is invalid. The attempt \
+             masks the server's value in this session."
                 .into(),
         ),
         hint: Some(
-            "Remove the setting from the client's connection options (PGOPTIONS, \"options\") and reconnect.".into(),
+            "Remove the setting from the client's connection options (PGOPTIONS, \"options\"), the database or the role, \
+             and reconnect."
+                .into(),
         ),
     }
 }

@@ -1,9 +1,8 @@
 //! One setting as the server stores it, and whether this session masks the server's value.
 //!
-//! Until the library is loaded, the server stores values of a setting without knowing who may set it. One from
-//! `PGOPTIONS` replaces those of the configuration file and of the database. When the setting is defined, the
-//! server drops the value from `PGOPTIONS` if the role may not set it or the value is invalid; the replaced
-//! values are lost.
+//! Until the library is loaded, the server stores values of a setting without knowing who may set it, and where. One of the
+//! session, from `PGOPTIONS`, the database or the role, replaces that of the configuration file. When the setting is defined,
+//! the server drops the session's value if it may not be set there or is invalid; the replaced values are lost.
 
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -63,9 +62,11 @@ impl Setting {
     /// Defines the setting by calling `define` with its name, and records whether this session masks the
     /// server's value. Every setting of the extension is defined by this function.
     pub fn define(self, define: impl FnOnce(&'static CStr)) {
-        let was_set_by_client = self.is_reset_source_client();
+        let source = self.reset_source();
         define(self.name());
-        if was_set_by_client && !self.is_reset_source_client() {
+        let is_of_session =
+            (pg_sys::GucSource::PGC_S_GLOBAL..=pg_sys::GucSource::PGC_S_CLIENT).contains(&source);
+        if is_of_session && self.reset_source() != source {
             MASKED.fetch_or(self.bit(), Relaxed);
         }
     }
@@ -96,12 +97,11 @@ impl Setting {
         self.variable().map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
     }
 
-    /// Whether the reset value came with the connection.
-    fn is_reset_source_client(self) -> bool {
-        self.variable().is_some_and(|found| {
-            // SAFETY: as for source().
-            unsafe { (*found).reset_source == pg_sys::GucSource::PGC_S_CLIENT }
-        })
+    /// The source of the value that the session began with.
+    fn reset_source(self) -> pg_sys::GucSource::Type {
+        let default = pg_sys::GucSource::PGC_S_DEFAULT;
+        // SAFETY: as for source().
+        self.variable().map_or(default, |found| unsafe { (*found).reset_source })
     }
 
     /// The setting's variable; before it is defined, the placeholder that stores a value for it.

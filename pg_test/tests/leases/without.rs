@@ -47,6 +47,30 @@ const NOT_PRELOADED: Refusal = Refusal {
     hint: "shared_preload_libraries",
 };
 
+/// A value that the server drops when the library is loaded has replaced that of the configuration file.
+#[test]
+fn a_setting_of_the_database_or_role_does_not_open_a_server_that_lacks_the_preloaded_library() {
+    let registry = Registry::start();
+    let (server, mut client) =
+        start(Cluster::builder().setting("pg_snowflake.registry", &registry.conninfo()));
+    run(&mut client, "CREATE ROLE writer LOGIN; GRANT ALL ON SEQUENCE s TO writer");
+
+    for of in ["DATABASE postgres", "ROLE writer", "ROLE ALL"] {
+        for value in ["''", "'host=elsewhere'"] {
+            run(&mut client, &format!("ALTER {of} SET pg_snowflake.registry = {value}"));
+            let masked = Refusal {
+                sqlstate: "42501",
+                message: "cannot generate IDs because connection options set pg_snowflake.registry",
+                hint: "the database or the role",
+            };
+            let mut writer = server.connect_to("writer", "postgres");
+            assert_refused(&mut writer, GENERATE, masked);
+        }
+        run(&mut client, &format!("ALTER {of} RESET pg_snowflake.registry"));
+    }
+    assert_refused(&mut server.connect_to("writer", "postgres"), GENERATE, NOT_PRELOADED);
+}
+
 #[test]
 fn a_registry_without_a_preloaded_library_stops_all_ids() {
     let registry = Registry::start();
