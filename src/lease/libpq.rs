@@ -184,21 +184,36 @@ struct Host {
 }
 
 impl Host {
-    /// The hosts of libpq's lists, in their order; none if the lists name one host at most.
+    /// The hosts of libpq's lists, in their order; none if the lists name one host at most. None either if an element is empty, which
+    /// cannot be passed by itself, or the lists do not fit: libpq then deals with them as a whole.
     fn of_lists(names: &str, addresses: &str, ports: &str) -> Vec<Host> {
-        let [names, addresses, ports] =
-            [names, addresses, ports].map(|list| list.split(',').collect::<Vec<_>>());
-        let count = names.len().max(addresses.len());
+        let lists = [names, addresses, ports].map(|list| list.split(',').collect::<Vec<_>>());
+        let count = lists[0].len().max(lists[1].len());
+        let is_absent = |list: &[&str]| list == [""];
+        let fits = |list: &Vec<&str>| {
+            is_absent(list) || (list.len() == count && list.iter().all(|of| !of.is_empty()))
+        };
+        let [names, addresses, ports] = &lists;
+        let has_one_port = ports.len() == 1;
+        if count < 2 || !fits(names) || !fits(addresses) || !(has_one_port || fits(ports)) {
+            return Vec::new();
+        }
         let of = |list: &[&str], place: usize| {
             let value = list.get(place).or(list.first()).filter(|value| !value.is_empty())?;
             CString::new(*value).ok()
         };
         let host = |place| Host {
-            name: of(&names, place),
-            address: of(&addresses, place),
-            port: of(&ports, place),
+            name: of(names, place),
+            address: of(addresses, place),
+            port: of(ports, place),
         };
-        if count < 2 { Vec::new() } else { (0..count).map(host).collect() }
+        (0..count).map(host).collect()
+    }
+
+    /// What the connection string calls it.
+    fn title(&self) -> String {
+        let title = self.name.as_deref().or(self.address.as_deref());
+        title.map(|title| title.to_string_lossy().into_owned()).unwrap_or_default()
     }
 }
 
@@ -214,15 +229,18 @@ impl<'a> Connection<'a> {
         }
         drop(connection);
         let share = deadline.remaining().unwrap_or_default() / hosts.len() as u32;
-        let mut outcome = Err(Problem::NoAnswer("the connection string names no host".into()));
+        let mut reasons = Vec::new();
         for host in hosts {
+            let Some(remaining) = deadline.remaining() else { break };
             let connection = Self::start(libpq, conninfo, &host)?;
-            outcome = connection.finish(Deadline::within(share));
-            if outcome.is_ok() {
-                break;
+            match connection.finish(Deadline::within(share.min(remaining))) {
+                Err(Problem::NoAnswer(reason)) => {
+                    reasons.push(format!("{}: {reason}", host.title()));
+                }
+                outcome => return outcome,
             }
         }
-        outcome
+        Err(Problem::NoAnswer(reasons.join("; ")))
     }
 
     /// Begins to connect.
@@ -524,6 +542,10 @@ mod tests {
         assert_eq!(hosts("one,two", "", "5432"), ["one - 5432", "two - 5432"]);
         assert_eq!(hosts("one,two", "", "1,2"), ["one - 1", "two - 2"]);
         assert_eq!(hosts("", "10.0.0.1,::1", ""), ["- 10.0.0.1 -", "- ::1 -"]);
-        assert_eq!(hosts("one,", "10.0.0.1,::1", "7"), ["one 10.0.0.1 7", "- ::1 7"]);
+        assert_eq!(hosts("one,two", "10.0.0.1,::1", "7"), ["one 10.0.0.1 7", "two ::1 7"]);
+        for as_a_whole in [("one,", "", "7"), ("one,two", "", "1,"), ("one", "10.0.0.1,::1", "7")] {
+            let (names, addresses, ports) = as_a_whole;
+            assert!(hosts(names, addresses, ports).is_empty(), "{as_a_whole:?}");
+        }
     }
 }

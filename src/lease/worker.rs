@@ -121,6 +121,10 @@ impl<'a> Worker<'a> {
     /// Claims the leases of all shards that the configuration names, and releases the others.
     fn renew(&mut self) -> Result<(), Problem> {
         let followed = self.follow_configuration();
+        if self.leases.is_assigned && self.leases.slots.is_empty() {
+            // The registry may assign a number that is to be released.
+            self.release(Deadline::within(third()))?;
+        }
         let claimed = self.claim();
         // A registry that does not answer a claim does not answer a release either.
         let released = match claimed {
@@ -238,31 +242,43 @@ impl<'a> Worker<'a> {
     /// Closes slots, and publishes that. What they held is to be released.
     fn close(&mut self, is_closed: impl Fn(&Slot) -> bool) {
         let incarnation = self.leases.incarnation;
+        let held_before = self.held();
         for slot in self.leases.slots.iter_mut().filter(|slot| is_closed(slot)) {
-            let closed = Slot::closed(slot.shard);
-            let held = replace(slot, closed);
+            let held = replace(slot, Slot::closed(slot.shard));
             if held.serial.is_some() {
+                // Of two failed releases of a shard, the last has the current serial.
+                let is_same =
+                    |&(of, slot): &(u128, Slot)| of == incarnation && slot.shard == held.shard;
+                self.to_release.retain(|of| !is_same(of));
                 self.to_release.push((incarnation, held));
-                // A repeated claim would get the span that was closed, from a registry that has forgotten the release.
-                self.leases.nonce = new_nonce();
             }
         }
+        // A repeated claim would get a span that was closed, from a registry that has forgotten the release. While others are held,
+        // a claim without an answer must be repeated to learn their serials.
+        if held_before > 0 && self.held() == 0 {
+            self.leases.nonce = new_nonce();
+        }
         self.shared.publish(&self.leases);
+    }
+
+    /// How many leases are held.
+    fn held(&self) -> usize {
+        self.leases.slots.iter().filter(|slot| slot.serial.is_some()).count()
     }
 
     /// Releases what has been closed. The mark is read after that was published.
     fn release(&mut self, deadline: Deadline) -> Result<(), Problem> {
         while let Some(&(incarnation, _)) = self.to_release.first() {
-            let is_of_it = |(of, _): &&(u128, Slot)| *of == incarnation;
-            let held = || self.to_release.iter().filter(is_of_it).map(|(_, slot)| slot);
+            let of_it = self.to_release.iter().filter(|(of, _)| *of == incarnation);
+            let held: Vec<Slot> = of_it.map(|&(_, slot)| slot).take(MOST_SLOTS).collect();
             let parameters = [
                 uuid(incarnation),
-                array(held().map(|slot| slot.shard.to_string())),
-                array(held().map(serial)),
+                array(held.iter().map(|slot| slot.shard.to_string())),
+                array(held.iter().map(serial)),
                 printed(self.shared.mark_us().saturating_add(1)),
             ];
             self.request(Request::Release, parameters, deadline)?;
-            self.to_release.retain(|(of, _)| *of != incarnation);
+            self.to_release.retain(|(of, slot)| *of != incarnation || !held.contains(slot));
         }
         Ok(())
     }
@@ -283,10 +299,8 @@ impl<'a> Worker<'a> {
             }
         }
         let session = Session::open(self.libpq, &self.conninfo, deadline)?;
-        if let Some(Identity { registry, server }) = &session.identity {
-            check_server(server)?;
-            self.check_registry(registry)?;
-        }
+        // Before a claim changes anything in a registry that is not ours.
+        self.check_registry(session.registry.as_deref().unwrap_or("missing"))?;
         self.ask(session, request, &parameters, deadline)
     }
 
@@ -445,14 +459,8 @@ struct Session<'a> {
     connection: Connection<'a>,
     claim: CString,
     release: CString,
-    /// `None` before the first call of the registry's functions.
-    identity: Option<Identity>,
-}
-
-/// Which registry it is, and the system identifier of its server, as of the last call of its functions.
-struct Identity {
-    registry: String,
-    server: String,
+    /// The registry's identity; `None` before the first call of its functions.
+    registry: Option<String>,
 }
 
 /// Prepares the session, and finds the extension. Warnings would mean that an answer does not count; notices mean nothing. A request
@@ -474,9 +482,9 @@ WHERE e.extname OPERATOR(pg_catalog.=) 'pg_snowflake'";
 impl<'a> Session<'a> {
     fn open(libpq: &'a Libpq, conninfo: &CStr, deadline: Deadline) -> Result<Self, Problem> {
         let mut connection = Connection::open(libpq, conninfo, deadline)?;
-        // Less than the worker waits, so that it gets the error.
-        let limit = third().mul_f64(0.75).as_millis();
-        let limit = CString::new(limit.to_string()).unwrap_or_default();
+        // Less than the worker waits, so that it gets the error, and than a claim may be late without looking like a wrong clock.
+        let limit = (settings::lease() / 4).min(Duration::from_millis(900));
+        let limit = CString::new(limit.as_millis().to_string()).unwrap_or_default();
         let rows = connection.query(PREPARE, &[limit], deadline)?;
         let Some(schema) = (rows.count() == 1).then(|| rows.text(0, 0)).flatten() else {
             return Err(Problem::NoExtension);
@@ -493,14 +501,12 @@ impl<'a> Session<'a> {
             "SELECT {schema}.snowflake_release($1::pg_catalog.uuid, $2::pg_catalog.int4[], $3::pg_catalog.int8[],
                  $4::pg_catalog.timestamptz)"
         );
-        let identity =
-            format!("SELECT id::pg_catalog.text, server FROM {schema}.snowflake_registry");
+        let identity = format!("SELECT id::pg_catalog.text FROM {schema}.snowflake_registry");
         let [claim, release, identity] =
             [claim, release, identity].map(|sql| CString::new(sql).unwrap_or_default());
         let rows = connection.query(&identity, &[], deadline)?;
-        let read = || Some(Identity { registry: rows.text(0, 0)?, server: rows.text(0, 1)? });
-        let identity = (rows.count() == 1).then(read).flatten();
-        Ok(Session { connection, claim, release, identity })
+        let registry = (rows.count() == 1).then(|| rows.text(0, 0)).flatten();
+        Ok(Session { connection, claim, release, registry })
     }
 }
 

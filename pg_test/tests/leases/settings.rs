@@ -5,6 +5,7 @@ use nix::unistd::gethostname;
 use pg_snowflake_servertest::SUPERUSER;
 use pg_snowflake_servertest::ask::{printed, run};
 use pg_snowflake_servertest::leases::{Registry, first_id};
+use pg_snowflake_servertest::wait::wait_for;
 
 #[test]
 fn a_reload_changes_the_length_of_the_lease() {
@@ -85,4 +86,41 @@ fn the_status_of_a_lease_is_that_of_the_registry() {
                             registry_error IS NULL
                      FROM snowflake_lease_status()";
     assert_eq!(printed(&mut client, plausible), "t|t|t");
+}
+
+#[test]
+fn a_server_whose_shard_the_registry_is_to_assign_goes_on_with_the_one_that_it_had() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    let begin = of_lease(&registry, "starts");
+
+    set(&server, "shard_id", "-1");
+
+    let has_anew = format!(
+        "SELECT bool_or(state = 'held' AND starts > '{begin}') FROM snowflake_lease_status()"
+    );
+    wait_for(&mut client, &has_anew, "the shard is assigned");
+    let has_begun = "SELECT starts <= clock_timestamp() FROM snowflake_lease_status()";
+    assert_eq!(printed(&mut client, has_begun), "t");
+}
+
+#[test]
+fn a_release_that_failed_is_repeated() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    let mut person = registry.cluster.connect();
+    run(&mut person, "REVOKE EXECUTE ON FUNCTION snowflake_release FROM node");
+    for (shards, count) in [("5, 6", 2), ("5", 1), ("5, 6", 2), ("5", 1)] {
+        set(&server, "owned_shards", shards);
+        let has_so_many =
+            format!("SELECT count(*) = {count} FROM snowflake_lease_status() WHERE state = 'held'");
+        wait_for(&mut client, &has_so_many, shards);
+    }
+
+    run(&mut person, "GRANT EXECUTE ON FUNCTION snowflake_release TO node");
+
+    let is_released = "SELECT state = 'released' FROM snowflake_leases WHERE shard_id = 6";
+    wait_for(&mut person, is_released, "shard 6 is released");
 }
