@@ -58,6 +58,7 @@ fn random_statements_act_as_on_core_nextval() {
             "CREATE ROLE taker LOGIN; CREATE ROLE friend; CREATE ROLE stranger;
              GRANT friend, stranger TO taker;
              CREATE SEQUENCE ours; CREATE SEQUENCE core;
+             CREATE TABLE never_locked (); GRANT SELECT ON never_locked TO PUBLIC;
              GRANT USAGE ON SEQUENCE ours, core TO taker;
              SET lock_timeout = '20ms'",
         )
@@ -80,6 +81,7 @@ fn random_statements_act_as_on_core_nextval() {
             statement.to_owned()
         };
         history.push(statement);
+        notice_changes(&mut taker);
         let [ours, core] =
             ["snowflake_nextval('ours', 5)", "nextval('core')"].map(|call| take(&mut taker, call));
         let recent = &history[history.len().saturating_sub(30)..];
@@ -93,6 +95,16 @@ fn random_statements_act_as_on_core_nextval() {
 fn alter_both(rng: &mut Rng) -> String {
     let statement = OF_THE_OWNER[rng.usize(0..OF_THE_OWNER.len())];
     ["ours", "core"].map(|sequence| statement.replace('$', sequence)).join("; ")
+}
+
+/// Lets the session see what others have committed. It looks when it locks a relation, and in a transaction that has used both
+/// sequences, a catalog that only the second call reads would do that between the two.
+fn notice_changes(taker: &mut Client) {
+    let look = "TABLE public.never_locked";
+    if taker.batch_execute("SAVEPOINT look").is_ok() {
+        let _ = taker.batch_execute(look);
+        let _ = taker.batch_execute("ROLLBACK TO look; RELEASE look");
+    }
 }
 
 /// The SQLSTATE of a call. In a transaction, an error does not keep the other call from running.
