@@ -219,21 +219,20 @@ fn no_lease(shard: u32) -> (String, String, String) {
     let message = format!("server has no lease for shard {shard}");
     let leases = shared::get().map(shared::Shared::leases).unwrap_or_default();
     let shards: Vec<u32> = leases.slots.iter().map(|slot| slot.shard).collect();
-    if shards.is_empty() && leases.answered_at_us.is_none() {
-        let cause = "The server has just started, or its lease worker does not run.";
-        return (message, with_last_answer(cause.into()), SEE_LOG.into());
-    }
-    if shards.contains(&shard) {
-        let cause = "The registry has not granted it, or this server has released it.";
+    let cause = if shards.contains(&shard) {
+        Some("The registry has not granted it, or this server has released it.")
+    } else if shards.is_empty() && leases.answered_at_us.is_none() {
+        Some("The server has just started, or its lease worker does not run.")
+    } else {
+        None
+    };
+    if let Some(cause) = cause {
         return (message, with_last_answer(cause.into()), SEE_LOG.into());
     }
     let mut owned = match Fence::OwnedShards.value() {
-        value if value.trim().is_empty() => Vec::new(),
+        value if value.trim().is_empty() => shards.iter().map(u32::to_string).collect(),
         value => vec![value],
     };
-    if owned.is_empty() {
-        owned.extend(shards.iter().map(u32::to_string));
-    }
     owned.push(shard.to_string());
     (
         message,

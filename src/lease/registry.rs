@@ -10,6 +10,7 @@
 
 mod refusal;
 
+use super::shared::MOST_SLOTS;
 use crate::encoding::{Text, from_server};
 use crate::error::Error;
 use crate::query::{Row, execute, rows, text};
@@ -24,9 +25,6 @@ use pgrx::prelude::*;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::iter::repeat;
-
-/// The most shards of a call: as many as the default layout has.
-const MOST_SHARDS: usize = 8192;
 
 /// The longest name of a node, in bytes: that of a host name.
 const LONGEST_NODE: usize = 255;
@@ -211,8 +209,8 @@ where
     Vec<Option<T>>: FromDatum,
 {
     let Some(array) = array else { return Vec::new() };
-    if array.len() > MOST_SHARDS {
-        refusal::too_many_elements(name, array.len(), MOST_SHARDS);
+    if array.len() > MOST_SLOTS {
+        refusal::too_many_elements(name, array.len(), MOST_SLOTS);
     }
     let array = array.into_array_type();
     // SAFETY: the array is detoasted, and stays allocated as long as the function's arguments.
@@ -247,7 +245,8 @@ fn number(uuid: pgrx::Uuid) -> registry::Uuid {
     u128::from_be_bytes(*uuid.as_bytes())
 }
 
-fn uuid(number: registry::Uuid) -> pgrx::Uuid {
+/// As SQL has it.
+pub fn uuid(number: registry::Uuid) -> pgrx::Uuid {
     pgrx::Uuid::from_bytes(number.to_be_bytes())
 }
 

@@ -41,8 +41,7 @@ pub fn define() {
             );
         }
     });
-    let source_of_lease = Setting::Lease.source();
-    Setting::Lease.define(|name| {
+    let is_lease_invalid = Setting::Lease.define(|name| {
         GucRegistry::define_int_guc(
             name,
             c"Sets the length of a lease.",
@@ -54,7 +53,7 @@ pub fn define() {
             GucFlags::UNIT_MS,
         );
     });
-    if is_preloading() && registry().is_some() && Setting::Lease.source() != source_of_lease {
+    if is_lease_invalid && is_preloading() && registry().is_some() {
         invalid_lease();
     }
     Setting::Node.define(|name| {

@@ -1,7 +1,7 @@
 //! `snowflake_lease_status()`: the leases of this server.
 
 use super::shared::{self, Leases, Slot};
-use super::{Unleased, settings};
+use super::{Unleased, registry, settings};
 use crate::report::ascii_unless_utf8;
 use crate::result_row::{Nullable, NullableResultRow};
 use crate::timestamp::{interval, now_us, timestamptz};
@@ -40,7 +40,7 @@ fn row(leases: &Leases, slot: Option<Slot>) -> NullableResultRow<9> {
         Some(_) => "held",
     };
     let incarnation = (leases.incarnation != 0)
-        .then(|| pgrx::Uuid::from_bytes(leases.incarnation.to_be_bytes()))
+        .then(|| registry::uuid(leases.incarnation))
         .and_then(IntoDatum::into_datum);
     NullableResultRow([
         slot.and_then(|slot| (slot.shard as i32).into_datum()),

@@ -49,6 +49,7 @@ pub extern "C-unwind" fn pg_snowflake_lease_worker(_argument: pg_sys::Datum) {
         Worker {
             shared,
             leases: shared.leases(),
+            published: shared.leases(),
             libpq: &libpq,
             conninfo,
             session: None,
@@ -67,6 +68,7 @@ struct Worker<'a> {
     shared: &'static Shared,
     /// What is published, or is about to be.
     leases: Leases,
+    published: Leases,
     libpq: &'a Libpq,
     conninfo: CString,
     session: Option<Session<'a>>,
@@ -156,7 +158,7 @@ impl<'a> Worker<'a> {
             }
             None => {}
         }
-        self.shared.publish(&self.leases);
+        self.publish();
         outcome
     }
 
@@ -221,7 +223,7 @@ impl<'a> Worker<'a> {
         if leases.is_assigned && !refused.is_empty() {
             leases.slots.clear();
         }
-        self.shared.publish(&self.leases);
+        self.publish();
         if !lost.is_empty() {
             self.start_anew(Problem::Lost(lost))?;
             return self.claim();
@@ -235,7 +237,7 @@ impl<'a> Worker<'a> {
         self.close(|_| true);
         let outcome = self.release(Deadline::within(third()));
         self.leases.incarnation = new_uuid();
-        self.shared.publish(&self.leases);
+        self.publish();
         outcome
     }
 
@@ -258,7 +260,15 @@ impl<'a> Worker<'a> {
         if held_before > 0 && self.held() == 0 {
             self.leases.nonce = new_nonce();
         }
-        self.shared.publish(&self.leases);
+        self.publish();
+    }
+
+    /// Publishes the leases, if they have changed: every session looks its lease up again then.
+    fn publish(&mut self) {
+        if self.leases != self.published {
+            self.shared.publish(&self.leases);
+            self.published.clone_from(&self.leases);
+        }
     }
 
     /// How many leases are held.
@@ -361,7 +371,7 @@ impl<'a> Worker<'a> {
             Ok(()) => Default::default(),
             Err(problem) => (problem.in_public(), problem.in_full()),
         };
-        self.shared.publish(&self.leases);
+        self.publish();
         let (level, state, report) = match outcome {
             Ok(()) => {
                 let report = granted(&self.leases.slots);

@@ -60,15 +60,18 @@ impl Setting {
     }
 
     /// Defines the setting by calling `define` with its name, and records whether this session masks the
-    /// server's value. Every setting of the extension is defined by this function.
-    pub fn define(self, define: impl FnOnce(&'static CStr)) {
+    /// server's value. Every setting of the extension is defined by this function. Returns whether the server had stored a value
+    /// and has dropped it.
+    pub fn define(self, define: impl FnOnce(&'static CStr)) -> bool {
         let source = self.reset_source();
         define(self.name());
         let is_of_session =
             (pg_sys::GucSource::PGC_S_GLOBAL..=pg_sys::GucSource::PGC_S_CLIENT).contains(&source);
-        if is_of_session && self.reset_source() != source {
+        let is_dropped = self.reset_source() != source;
+        if is_of_session && is_dropped {
             MASKED.fetch_or(self.bit(), Relaxed);
         }
+        is_dropped
     }
 
     /// Whether this session masks the server's value.

@@ -241,11 +241,14 @@ impl Server {
         self.mark_us = self.mark_us.max(LAYOUT.instant_of(LAYOUT.tick_of(run.last)));
     }
 
-    /// Loses the shared memory, the sessions and the sequences.
-    fn crash(&mut self, nonce: Uuid) {
-        *self = Server {
-            is_inherited: true,
-            boot: self.boot + 1,
+    /// One that has just started, on a new disk.
+    fn new(node: &'static str, incarnation: Uuid, nonce: Uuid) -> Self {
+        Server {
+            clock_us: 0,
+            node,
+            incarnation,
+            is_inherited: false,
+            boot: 0,
             nonce,
             waits_for: None,
             serial: None,
@@ -254,7 +257,16 @@ impl Server {
             mark_us: i64::MIN,
             state: State { last_value: 1, is_called: false },
             backend: Backend::Idle,
-            ..*self
+        }
+    }
+
+    /// Loses the shared memory, the sessions and the sequences.
+    fn crash(&mut self, nonce: Uuid) {
+        *self = Server {
+            clock_us: self.clock_us,
+            is_inherited: true,
+            boot: self.boot + 1,
+            ..Server::new(self.node, self.incarnation, nonce)
         };
     }
 }
@@ -340,21 +352,7 @@ impl Model {
         };
         for node in ["a", "b", "c"] {
             let [incarnation, nonce] = [(); 2].map(|()| model.uuid());
-            model.servers.push(Server {
-                clock_us: 0,
-                node,
-                incarnation,
-                is_inherited: false,
-                boot: 0,
-                nonce,
-                waits_for: None,
-                serial: None,
-                span: Span::default(),
-                closed: None,
-                mark_us: i64::MIN,
-                state: State { last_value: 1, is_called: false },
-                backend: Backend::Idle,
-            });
+            model.servers.push(Server::new(node, incarnation, nonce));
         }
         model
     }
