@@ -15,6 +15,7 @@
 //! | [`lease`], [`registry`] | the spans of ID time that servers generate in, and who gets which |
 //! | [`headroom`] | the distance of a counter from the clock and from the end of its layout |
 //! | [`hashing`] | counts the values that PostgreSQL folds the IDs of a layout onto before it hashes them |
+//! | [`hashfn`] | computes PostgreSQL's hashes of a `bigint` |
 //! | [`excerpt`] | truncates a text for a message |
 //!
 //! Times are arguments: nothing here reads the wall clock, and only [`clock::Clock`] reads the monotonic clock.
@@ -93,6 +94,7 @@ pub mod clock;
 pub mod counter;
 pub mod excerpt;
 pub mod explain;
+pub mod hashfn;
 pub mod hashing;
 pub mod headroom;
 pub mod layout;
