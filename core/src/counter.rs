@@ -4,6 +4,7 @@
 //! on one rule: the counter only ever moves up. The clock decides how far.
 
 use crate::clock::Now;
+use crate::homed::{Found, Homed};
 use crate::layout::Layout;
 use crate::lease::Ticks;
 
@@ -54,11 +55,11 @@ pub struct Request {
     pub ticks: Ticks,
 }
 
-/// The decision of [`advance`].
+/// The decision of [`advance`], and with a [`Found`] that of [`advance_homed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum Decision<T = Run> {
     /// Issue these counters.
-    Issue(Run),
+    Issue(T),
     /// The lead is above the limit: try again in `us` microseconds.
     Wait {
         /// The time until the lead is within the limit, or a little more.
@@ -125,6 +126,11 @@ pub enum Refusal {
     LayoutUsedUp,
     /// The lease does not permit the counter.
     Lease(LeaseRefusal),
+    /// None of this many counters makes an ID that is at home.
+    NotHome {
+        /// How many were tried.
+        counters: i64,
+    },
 }
 
 /// Why the lease does not permit a counter.
@@ -157,6 +163,18 @@ pub enum Ahead {
         /// How far the mark is above the clock, in microseconds.
         step_us: i64,
     },
+}
+
+impl<T> Decision<T> {
+    /// The same decision, with what `f` makes of the counters.
+    #[inline(always)]
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Decision<U> {
+        match self {
+            Decision::Issue(counters) => Decision::Issue(f(counters)),
+            Decision::Wait { us } => Decision::Wait { us },
+            Decision::Refuse(refusal) => Decision::Refuse(refusal),
+        }
+    }
 }
 
 /// Counters that a session has fetched and not yet used: the rest of a run of `CACHE n`.
@@ -291,6 +309,65 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
     }
     let last = first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end);
     Decision::Issue(Run { first, last })
+}
+
+/// Moves the counter forward as [`advance`] does, and on to the first counter that makes an ID that is at home. The counters that
+/// are passed over are not used. If the limit of the lead comes before that counter, the decision is that for the counter after
+/// the limit.
+///
+/// ```
+/// use pg_snowflake_core::clock::Now;
+/// use pg_snowflake_core::counter::{Decision, Policy, Request, State, advance_homed};
+/// use pg_snowflake_core::homed::Homed;
+/// use pg_snowflake_core::lease::Ticks;
+/// use pg_snowflake_core::presets::INSTAGRAM;
+///
+/// let reading_us = 1_800_000_000_000_000;
+/// let request = Request {
+///     layout: INSTAGRAM,
+///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
+///     now: Now { reading_us, high_water_us: reading_us },
+///     highest_fetched: None,
+///     ticks: Ticks::ALL,
+/// };
+/// let fresh = State { last_value: 1, is_called: false };
+/// let homed = Homed::in_partition(&INSTAGRAM, 1, 4, 1)?;
+/// let Decision::Issue(found) = advance_homed(fresh, i64::MAX, request, &homed) else { panic!() };
+/// assert_eq!(found.shard % 4, 1);
+/// assert!(homed.home.has(INSTAGRAM.id(found.counter, found.shard)));
+/// # Ok::<(), pg_snowflake_core::homed::Invalid>(())
+/// ```
+#[inline(always)]
+pub fn advance_homed(
+    state: State,
+    max_value: i64,
+    request: Request,
+    homed: &Homed<'_>,
+) -> Decision<Found> {
+    let counters = homed.most_counters();
+    match advance(state, max_value, counters, request) {
+        Decision::Issue(run) => match homed.first_in(&request.layout, run) {
+            Some(found) => Decision::Issue(found),
+            None => after_search(run, counters, max_value, request),
+        },
+        Decision::Wait { us } => Decision::Wait { us },
+        Decision::Refuse(refusal) => Decision::Refuse(refusal),
+    }
+}
+
+/// The decision after a search that has found nothing.
+#[cold]
+fn after_search(run: Run, counters: i64, max_value: i64, request: Request) -> Decision<Found> {
+    let not_home = Decision::Refuse(Refusal::NotHome { counters });
+    if run.last - run.first == counters - 1 {
+        return not_home;
+    }
+    // A limit has cut the run: the next counter shows which one.
+    match advance(State { last_value: run.last, is_called: true }, max_value, 1, request) {
+        Decision::Issue(_) => not_home,
+        Decision::Wait { us } => Decision::Wait { us },
+        Decision::Refuse(refusal) => Decision::Refuse(refusal),
+    }
 }
 
 /// The lead is above the limit: wait if the wait is short enough, else refuse. The end of a lease is a limit that is expected to

@@ -16,6 +16,7 @@
 //! | [`headroom`] | the distance of a counter from the clock and from the end of its layout |
 //! | [`hashing`] | counts the values that PostgreSQL folds the IDs of a layout onto before it hashes them |
 //! | [`hashfn`] | computes PostgreSQL's hashes of a `bigint` |
+//! | [`homed`] | finds IDs whose hash leads to their shard |
 //! | [`excerpt`] | truncates a text for a message |
 //!
 //! Times are arguments: nothing here reads the wall clock, and only [`clock::Clock`] reads the monotonic clock.
@@ -97,6 +98,7 @@ pub mod explain;
 pub mod hashfn;
 pub mod hashing;
 pub mod headroom;
+pub mod homed;
 pub mod layout;
 pub mod layout_spec;
 pub mod lease;
