@@ -8,9 +8,10 @@ use crate::lease::{self, Unleased};
 use crate::report::{
     Report, current_database_name, current_user_name, duration, quoted, relation_name, type_name,
 };
-use crate::settings;
+use crate::{generate, settings};
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::counter::{Ahead, LeaseRefusal, Refusal};
+use pg_snowflake_core::homed::Invalid;
 use pgrx::prelude::*;
 
 /// Why an id cannot be generated, or a sequence cannot be read.
@@ -52,6 +53,13 @@ pub enum Error {
     CurrvalUndefined,
     /// The number of ids requested is negative.
     NegativeCount(i32),
+    /// There are no homed ids with these arguments.
+    NotHomed {
+        /// The reason.
+        invalid: Invalid,
+        /// The layout.
+        layout: Layout,
+    },
     /// The policy refuses to issue a counter of the layout.
     Refused {
         /// The reason.
@@ -195,6 +203,7 @@ impl Error {
                 detail: Some(format!("The number requested is {count}.")),
                 hint: Some("Pass a count of 0 or more.".into()),
             },
+            Error::NotHomed { invalid, layout } => generate::invalid_arguments(invalid, layout),
             Error::Refused { refusal, layout, shard } => refusal_report(refusal, layout, shard, relid),
         }
     }
@@ -241,6 +250,12 @@ fn refusal_report(refusal: Refusal, layout: Layout, shard: u32, relid: pg_sys::O
         Refusal::TooFarAhead { lead_us, wait_us, ahead } => {
             too_far_ahead(relid, lead_us, wait_us, ahead)
         }
+        Refusal::NotHome { counters } => Report {
+            code: PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            message: format!("could not find a homed ID of shard {shard}"),
+            detail: Some(format!("None of the next {counters} counters makes one.")),
+            hint: Some("Pass a lower modulus, fewer minters or larger hash ranges.".into()),
+        },
         Refusal::Lease(refusal) => lease_refusal(refusal, shard, relid),
         Refusal::AboveMaxValue { counter, max_value } => unusable_sequence(
             format!("Its MAXVALUE is {max_value}, below the next counter, {counter}."),

@@ -11,10 +11,14 @@ mod report;
 mod setting;
 mod shards;
 
-pub use setting::{check_any_shard, check_shard, define, host_name, is_foreign_host, owned_shards};
+pub use report::{homed_shards, homed_shards_query};
+pub use setting::{
+    check_any_shard, check_class, check_shard, define, host_name, is_foreign_host, owned_shards,
+};
 
 use crate::settings::Setting;
 use pg_snowflake_core::excerpt::truncated;
+use pg_snowflake_core::homed::Class;
 use std::borrow::Cow;
 
 /// One of the two settings.
@@ -37,6 +41,13 @@ pub enum FenceError {
         shard: u32,
         /// Whether the call passed it; otherwise it is `pg_snowflake.shard_id`.
         is_explicit: bool,
+    },
+    /// A shard number of a homed id is not in `pg_snowflake.owned_shards`.
+    ClassNotOwned {
+        /// The first one that is not.
+        shard: u32,
+        /// The numbers.
+        class: Class,
     },
     /// The session's connection options mask the server's value of the setting, a fence or another.
     SettingMasked(Setting),

@@ -1,4 +1,9 @@
-//! The SQL functions that generate ids.
+//! The SQL functions that generate ids. Those of homed ids are in `homed.rs`.
+
+mod homed;
+mod refusal;
+
+pub use refusal::invalid_arguments;
 
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, not_a_layout};
@@ -43,6 +48,8 @@ macro_rules! function_info_v1 {
         }
     )+};
 }
+
+use function_info_v1;
 
 function_info_v1!(
     pg_finfo_snowflake_nextval_wrapper,

@@ -14,11 +14,12 @@ mod worker;
 pub use settings::define as define_settings;
 pub use shared::is_required;
 
-use crate::fence::Fence;
+use crate::fence::{self, Fence};
 use crate::report::{Report, duration};
 use crate::sequence::BackendLocal;
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::counter::Run;
+use pg_snowflake_core::homed::Class;
 use pg_snowflake_core::lease::Ticks;
 use pg_snowflake_core::presets::INSTAGRAM;
 use pgrx::prelude::PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
@@ -33,6 +34,8 @@ pub enum Unleased {
     NoLease {
         /// The shard.
         shard: u32,
+        /// The shards whose leases are needed, that one among them.
+        class: Class,
     },
     /// No shard is set, and the registry has not assigned one.
     NotAssigned,
@@ -47,7 +50,8 @@ pub enum Unleased {
 struct Recent {
     /// The version of the leases that it is from.
     version: u64,
-    shard: u32,
+    /// The shards. The ticks are in the leases of all of them.
+    class: Class,
     layout: Layout,
     ticks: Ticks,
     /// The highest tick that the mark is known to contain.
@@ -55,19 +59,30 @@ struct Recent {
 }
 
 impl Recent {
+    const NONE: Recent = Recent {
+        version: u64::MAX,
+        class: Class::one(0),
+        layout: INSTAGRAM,
+        ticks: Ticks::NONE,
+        marked: i64::MIN,
+    };
+
+    /// That of one shard, or of several: a session that generates ids of both kinds in turn would look up thousands of leases each
+    /// time.
     #[inline(always)]
-    fn is_of(&self, shard: u32, layout: &Layout) -> bool {
-        self.shard == shard && self.layout.has_same_ticks(layout)
+    fn of(class: Class) -> &'static BackendLocal<Recent> {
+        static OF_ONE: BackendLocal<Recent> = BackendLocal::new(Recent::NONE);
+        static OF_SEVERAL: BackendLocal<Recent> = BackendLocal::new(Recent::NONE);
+        if class.is_one() { &OF_ONE } else { &OF_SEVERAL }
+    }
+
+    #[inline(always)]
+    fn is_of(&self, class: Class, layout: &Layout) -> bool {
+        self.class.first == class.first
+            && (class.is_one() || self.class == class)
+            && self.layout.has_same_ticks(layout)
     }
 }
-
-static RECENT: BackendLocal<Recent> = BackendLocal::new(Recent {
-    version: u64::MAX,
-    shard: 0,
-    layout: INSTAGRAM,
-    ticks: Ticks::NONE,
-    marked: i64::MIN,
-});
 
 /// Has the postmaster start the worker, if the library is preloaded and a registry is set. Called once, at library load.
 pub fn start() {
@@ -77,47 +92,47 @@ pub fn start() {
     }
 }
 
-/// The ticks in which this server may generate ids of the shard now. Called for each id without a guard, so it raises no error and
+/// The ticks in which this server may generate ids of each shard of the class now. Called for each id without a guard, so it raises no error and
 /// holds nothing with a destructor.
 #[inline(always)]
-pub fn ticks_of(shard: u32, layout: &Layout) -> Result<Ticks, Unleased> {
-    match known_ticks(shard, layout) {
-        Some(ticks) if is_current() => Ok(ticks),
-        _ => look_up(shard, layout),
+pub fn ticks_of(class: Class, layout: &Layout) -> Result<Ticks, Unleased> {
+    match known_ticks(class, layout) {
+        Some(ticks) if is_current(class) => Ok(ticks),
+        _ => look_up(class, layout),
     }
 }
 
 /// The same as of now or of an earlier call; `None` without a lease. [`is_current`] or [`confirm`] says whether they still apply.
 #[inline(always)]
-pub fn recent_ticks(shard: u32, layout: &Layout) -> Option<Ticks> {
-    known_ticks(shard, layout).or_else(|| look_up(shard, layout).ok())
+pub fn recent_ticks(class: Class, layout: &Layout) -> Option<Ticks> {
+    known_ticks(class, layout).or_else(|| look_up(class, layout).ok())
 }
 
 #[inline(always)]
-fn known_ticks(shard: u32, layout: &Layout) -> Option<Ticks> {
+fn known_ticks(class: Class, layout: &Layout) -> Option<Ticks> {
     if let Place::NotNeeded = shared::place() {
         return Some(Ticks::ALL);
     }
     // SAFETY: the closure calls nothing.
-    unsafe { RECENT.with(|recent| recent.is_of(shard, layout).then_some(recent.ticks)) }
+    unsafe { Recent::of(class).with(|recent| recent.is_of(class, layout).then_some(recent.ticks)) }
 }
 
-/// Whether no lease has changed since this session learnt its ticks.
+/// Whether no lease has changed since this session learnt the ticks of the class.
 #[inline(always)]
-pub fn is_current() -> bool {
+pub fn is_current(class: Class) -> bool {
     let shared = match shared::place() {
         Place::NotNeeded => return true,
         Place::Missing => return false,
         Place::Memory(shared) => shared,
     };
     // SAFETY: the closure reads shared memory.
-    unsafe { RECENT.with(|recent| recent.version == shared.version()) }
+    unsafe { Recent::of(class).with(|recent| recent.version == shared.version()) }
 }
 
 /// Makes known that the counters are used, and returns whether the ticks that they were cut to still apply: only then may they be
-/// written. Called under the lock of the page, after [`ticks_of`] or [`recent_ticks`] for the same shard and layout.
+/// written. Called under the lock of the page, after [`ticks_of`] or [`recent_ticks`] for the same class and layout.
 #[inline(always)]
-pub fn confirm(shard: u32, layout: &Layout, run: Run) -> bool {
+pub fn confirm(class: Class, layout: &Layout, run: Run) -> bool {
     let shared = match shared::place() {
         Place::NotNeeded => return true,
         Place::Missing => return false,
@@ -126,13 +141,13 @@ pub fn confirm(shard: u32, layout: &Layout, run: Run) -> bool {
     let last = layout.tick_of(run.last);
     // SAFETY: the closure accesses shared memory, and calls nothing that generates ids.
     unsafe {
-        RECENT.with(|recent| {
+        Recent::of(class).with(|recent| {
             if recent.marked < last {
                 shared.raise_mark(layout.instant_of(last));
                 recent.marked = last;
             }
             // After the mark: either this session sees that the lease was closed, or the worker sees the mark.
-            debug_assert!(recent.is_of(shard, layout));
+            debug_assert!(recent.is_of(class, layout));
             recent.version == shared.version()
         })
     }
@@ -140,18 +155,18 @@ pub fn confirm(shard: u32, layout: &Layout, run: Run) -> bool {
 
 /// Learns the ticks anew.
 #[cold]
-fn look_up(shard: u32, layout: &Layout) -> Result<Ticks, Unleased> {
+fn look_up(class: Class, layout: &Layout) -> Result<Ticks, Unleased> {
     let shared = shared::get().ok_or(Unleased::NotPreloaded)?;
     let tick_us = layout.tick_us();
     if tick_us > settings::lease().as_micros() as i64 / 2 {
         return Err(Unleased::TooShort { tick_us });
     }
-    let (version, span) = shared.span_of(shard);
-    let ticks = span.ok_or(Unleased::NoLease { shard })?.ticks(layout);
+    let (version, span) = shared.span_of(class);
+    let ticks = span.map_err(|shard| Unleased::NoLease { shard, class })?.ticks(layout);
     // SAFETY: the closure calls nothing.
     unsafe {
-        RECENT.with(|recent| {
-            *recent = Recent { version, shard, layout: *layout, ticks, marked: i64::MIN };
+        Recent::of(class).with(|recent| {
+            *recent = Recent { version, class, layout: *layout, ticks, marked: i64::MIN };
         });
     }
     Ok(ticks)
@@ -193,7 +208,7 @@ impl Unleased {
                 ),
                 SEE_LOG.into(),
             ),
-            Unleased::NoLease { shard } => no_lease(shard),
+            Unleased::NoLease { shard, class } => no_lease(shard, class),
             Unleased::TooShort { tick_us } => (
                 "lease is too short for the layout".into(),
                 format!(
@@ -215,7 +230,7 @@ impl Unleased {
 
 const SEE_LOG: &str = "Try again in a moment. If the error persists, see the server log and snowflake_lease_status().";
 
-fn no_lease(shard: u32) -> (String, String, String) {
+fn no_lease(shard: u32, class: Class) -> (String, String, String) {
     let message = format!("server has no lease for shard {shard}");
     let leases = shared::get().map(shared::Shared::leases).unwrap_or_default();
     let shards: Vec<u32> = leases.slots.iter().map(|slot| slot.shard).collect();
@@ -228,6 +243,21 @@ fn no_lease(shard: u32) -> (String, String, String) {
     };
     if let Some(cause) = cause {
         return (message, with_last_answer(cause.into()), SEE_LOG.into());
+    }
+    if !class.is_one() {
+        return (
+            message,
+            format!(
+                "{} The server needs the lease of each. Its configuration does not name shard {shard}. Settings of a database or \
+                 a role do not count.",
+                fence::homed_shards(class)
+            ),
+            format!(
+                "If no other server generates IDs for these shards, set pg_snowflake.owned_shards of this server to a list with \
+                 them: {}",
+                fence::homed_shards_query(class)
+            ),
+        );
     }
     let mut owned = match Fence::OwnedShards.value() {
         value if value.trim().is_empty() => shards.iter().map(u32::to_string).collect(),

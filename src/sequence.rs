@@ -20,7 +20,8 @@ pub use backend_clock::{read as read_clock, read_with_steps as read_clock_with_s
 pub use backend_local::BackendLocal;
 use nextval::{Fetch, Outcome};
 use pg_snowflake_core::Layout;
-use pg_snowflake_core::counter::Run;
+use pg_snowflake_core::counter::{Refusal, Run};
+use pg_snowflake_core::homed::{Class, HashRange, Home, Homed};
 use pgrx::{check_for_interrupts, pg_sys};
 use seq_table::SeqTableData;
 pub use sequence_data::SequenceData;
@@ -36,7 +37,21 @@ pub fn register_hooks() {
 /// Returns the next id of the sequence `relid`. Waits for the clock if the id would be too far ahead of it and
 /// `pg_snowflake.max_wait` allows the wait.
 pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Error> {
-    fetch_counters(relid, layout, shard, Fetch::One, |elm, run| {
+    fetch_one(relid, layout, Class::one(shard), Fetch::One)
+}
+
+/// [`nextval()`] for a homed id.
+pub fn nextval_homed(relid: pg_sys::Oid, layout: Layout, homed: &Homed<'_>) -> Result<i64, Error> {
+    fetch_one(relid, layout, homed.class, Fetch::Homed(homed))
+}
+
+fn fetch_one(
+    relid: pg_sys::Oid,
+    layout: Layout,
+    class: Class,
+    fetch: Fetch<'_>,
+) -> Result<i64, Error> {
+    fetch_counters(relid, layout, class, fetch, |elm, run, shard| {
         let id = layout.id(run.first, shard);
         elm.set_last(id);
         id
@@ -52,11 +67,32 @@ pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Er
 /// the server passes over frames that hold nothing with a destructor. The callers' frames must not hold any
 /// either.
 pub unsafe fn nextval_fast(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> Option<i64> {
-    let ticks = lease::recent_ticks(shard, layout)?;
+    let ticks = lease::recent_ticks(Class::one(shard), layout)?;
     // SAFETY: neither reading the clock, locking the sequence nor fetching from a page runs SQL.
     unsafe {
         seq_table::with_found_entry(relid, |elm| {
             let id = layout.id(nextval::nextval_fast(elm, layout, shard, ticks)?, shard);
+            elm.set_last(id);
+            Some(id)
+        })
+    }
+}
+
+/// [`nextval_fast`] for a homed id.
+///
+/// # Safety
+/// As for [`nextval_fast`].
+pub unsafe fn nextval_homed_fast(
+    relid: pg_sys::Oid,
+    layout: &Layout,
+    homed: &Homed<'_>,
+) -> Option<i64> {
+    let ticks = lease::recent_ticks(homed.class, layout)?;
+    // SAFETY: as in nextval_fast().
+    unsafe {
+        seq_table::with_found_entry(relid, |elm| {
+            let found = nextval::nextval_homed_fast(elm, layout, homed, ticks)?;
+            let id = layout.id(found.counter, found.shard);
             elm.set_last(id);
             Some(id)
         })
@@ -89,7 +125,8 @@ impl IdBatch {
     fn has_counter(&self) -> bool {
         let Run { first, last } = self.run;
         let is_leased = |tick| {
-            lease::ticks_of(self.shard, &self.layout).is_ok_and(|ticks| ticks.contains(tick))
+            let class = Class::one(self.shard);
+            lease::ticks_of(class, &self.layout).is_ok_and(|ticks| ticks.contains(tick))
         };
         first <= last && is_leased(self.layout.tick_of(first))
     }
@@ -98,7 +135,8 @@ impl IdBatch {
     #[cold]
     fn fetch(&mut self) -> Result<(), Error> {
         let batch = Fetch::Batch(self.remaining.min(LONGEST_RUN));
-        self.run = fetch_counters(self.relid, self.layout, self.shard, batch, |_, run| run)?;
+        let class = Class::one(self.shard);
+        self.run = fetch_counters(self.relid, self.layout, class, batch, |_, run, _| run)?;
         Ok(())
     }
 }
@@ -125,6 +163,100 @@ impl Iterator for IdBatch {
     }
 }
 
+/// Homed ids from one sequence, with increasing counters. The counters are fetched in runs; those that make no homed id are dropped.
+pub struct HomedBatch {
+    relid: pg_sys::Oid,
+    layout: Layout,
+    homed: OwnedHomed,
+    /// The number of ids still to return.
+    remaining: i64,
+    /// Counters fetched and not yet used; initially empty.
+    run: Run,
+    /// How many counters in a row have made no homed id.
+    passed_over: i64,
+}
+
+/// A [`Homed`] that owns its ranges.
+pub enum OwnedHomed {
+    /// Without ranges.
+    InPartition(Homed<'static>),
+    /// With these ranges.
+    InRanges(Class, Vec<HashRange>),
+}
+
+impl OwnedHomed {
+    fn get(&self) -> Homed<'_> {
+        match self {
+            OwnedHomed::InPartition(homed) => *homed,
+            OwnedHomed::InRanges(class, ranges) => Homed::new(*class, Home::Ranges(ranges)),
+        }
+    }
+}
+
+impl HomedBatch {
+    /// An iterator over `count` ids.
+    pub fn new(relid: pg_sys::Oid, layout: Layout, homed: OwnedHomed, count: i64) -> Self {
+        let run = Run { first: 0, last: -1 };
+        HomedBatch { relid, layout, homed, remaining: count, run, passed_over: 0 }
+    }
+
+    /// The next id, if a counter that is fetched makes one which the leases still permit.
+    fn next_fetched(&mut self) -> Option<i64> {
+        let homed = self.homed.get();
+        while self.run.first <= self.run.last {
+            let counter = self.run.first;
+            let tick = self.layout.tick_of(counter);
+            if !lease::ticks_of(homed.class, &self.layout).is_ok_and(|ticks| ticks.contains(tick)) {
+                self.run.first = self.run.last + 1;
+                return None;
+            }
+            self.run.first += 1;
+            if let Some(shard) = homed.shard_of(&self.layout, counter) {
+                self.passed_over = 0;
+                return Some(self.layout.id(counter, shard));
+            }
+            self.passed_over += 1;
+        }
+        None
+    }
+
+    /// Fetches the next run.
+    #[cold]
+    fn fetch(&mut self) -> Result<(), Error> {
+        check_for_interrupts!();
+        let homed = self.homed.get();
+        let counters = homed.most_counters();
+        if self.passed_over > counters {
+            let refusal = Refusal::NotHome { counters };
+            return Err(Error::Refused { refusal, layout: self.layout, shard: homed.class.first });
+        }
+        let batch = Fetch::Batch(homed.counters_for(self.remaining).clamp(1, LONGEST_RUN));
+        self.run = fetch_counters(self.relid, self.layout, homed.class, batch, |_, run, _| run)?;
+        Ok(())
+    }
+}
+
+impl Iterator for HomedBatch {
+    type Item = Result<i64, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.remaining == 0 {
+            return None;
+        }
+        let id = loop {
+            if let Some(id) = self.next_fetched() {
+                break id;
+            }
+            if let Err(error) = self.fetch() {
+                return Some(Err(error));
+            }
+        };
+        self.remaining -= 1;
+        with_entry(self.relid, |elm| elm.set_last(id));
+        Some(Ok(id))
+    }
+}
+
 /// Returns the last id that the sequence `relid` returned in this session.
 pub fn currval(relid: pg_sys::Oid) -> Result<i64, Error> {
     with_entry(relid, |elm| {
@@ -139,13 +271,14 @@ pub fn read_data(relid: pg_sys::Oid) -> Result<SequenceData, Error> {
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| sequence_data::read_sequence_data(relid)) }
 }
 
-/// Fetches counters, waits for the clock if necessary, and returns what `issue` makes of the counters.
+/// Fetches counters, waits for the clock if necessary, and returns what `issue` makes of the counters and their
+/// shard.
 fn fetch_counters<T>(
     relid: pg_sys::Oid,
     layout: Layout,
-    shard: u32,
-    fetch: Fetch,
-    issue: impl Fn(&mut SeqTableData, Run) -> T,
+    class: Class,
+    fetch: Fetch<'_>,
+    issue: impl Fn(&mut SeqTableData, Run, u32) -> T,
 ) -> Result<T, Error> {
     loop {
         // What the fast path has seen, before the next reading.
@@ -155,11 +288,13 @@ fn fetch_counters<T>(
             // nothing that an ERROR could leak.
             let outcome = unsafe {
                 pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    nextval::nextval_internal(elm, fetch, layout, shard)
+                    nextval::nextval_internal(elm, fetch, layout, class)
                 })
             };
             match outcome {
-                Ok(Outcome::Fetched(run)) => Ok(ControlFlow::Break(issue(elm, run))),
+                Ok(Outcome::Fetched { run, shard }) => {
+                    Ok(ControlFlow::Break(issue(elm, run, shard)))
+                }
                 Ok(Outcome::Wait { us }) => Ok(ControlFlow::Continue(us)),
                 Ok(Outcome::LeaseChanged) => Ok(ControlFlow::Continue(0)),
                 Err(error) => {

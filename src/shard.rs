@@ -5,6 +5,7 @@ use crate::fence::{self, FenceError};
 use crate::lease::{self, Unleased};
 use crate::settings::{self, Setting};
 use pg_snowflake_core::Layout;
+use pg_snowflake_core::homed::Class;
 
 /// The shard of this database, from `pg_snowflake.shard_id`, else that which the registry of leases has assigned to this server.
 pub fn of_this_database() -> Result<i32, Error> {
@@ -33,4 +34,10 @@ pub fn permitted(shard_id: Option<i32>, layout: Layout) -> Result<u32, Error> {
     let shard = layout.checked_shard(shard).ok_or(Error::ShardOutOfRange { shard, layout })?;
     fence::check_shard(shard, shard_id.is_some()).map_err(Error::Fence)?;
     Ok(shard)
+}
+
+/// Fails if a fence refuses a shard of the class, which are in the layout. Every function that generates homed ids calls this.
+#[inline(always)]
+pub fn permit_class(class: Class) -> Result<(), Error> {
+    fence::check_class(class).map_err(Error::Fence)
 }

@@ -127,7 +127,17 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
         ("snowflake_min_id(timestamp with time zone,snowflake_layout)", "istrue"),
         ("snowflake_nextval(regclass)", "vutrue"),
         ("snowflake_nextval(regclass,integer,snowflake_layout)", "vutrue"),
+        ("snowflake_nextval_homed(regclass,integer,int8multirange,snowflake_layout)", "vutrue"),
+        ("snowflake_nextval_homed(regclass,integer,integer,snowflake_layout,integer)", "vutrue"),
         ("snowflake_nextvals(regclass,integer,integer,snowflake_layout)", "vutrue"),
+        (
+            "snowflake_nextvals_homed(regclass,integer,int8multirange,integer,snowflake_layout)",
+            "vutrue",
+        ),
+        (
+            "snowflake_nextvals_homed(regclass,integer,integer,integer,snowflake_layout,integer)",
+            "vutrue",
+        ),
         ("snowflake_out(snowflake)", "istrue"),
         ("snowflake_presets()", "sstrue"),
         ("snowflake_recv(internal)", "istrue"),

@@ -20,6 +20,7 @@ mod fast_path;
 mod fences;
 mod formula;
 mod handover;
+mod homed;
 mod install;
 mod layouts;
 mod leases;

@@ -4,6 +4,7 @@ use super::shards::{self, Range};
 use super::{Fence, FenceError, InvalidSetting, append, hosts, list_excerpt, setting::host_name};
 use crate::report::{Report, current_database_name, quoted, session_user_name};
 use crate::settings::Setting;
+use pg_snowflake_core::homed::Class;
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -25,6 +26,7 @@ impl FenceError {
                     Err(invalid) => invalid_value(Fence::OwnedShards, invalid),
                 }
             }
+            FenceError::ClassNotOwned { shard, class } => class_not_owned(shard, class),
             FenceError::SettingMasked(setting) => setting_masked(setting),
         }
     }
@@ -85,6 +87,35 @@ fn shard_not_owned(shard: u32, is_explicit: bool, ranges: &[Range]) -> Report {
         )),
         hint: Some(hint),
     }
+}
+
+fn class_not_owned(shard: u32, class: Class) -> Report {
+    Report {
+        code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("shard {shard} is not owned by this server"),
+        detail: Some(format!(
+            "{} pg_snowflake.owned_shards is \"{}\". {DUPLICATES}",
+            homed_shards(class),
+            list_excerpt(&Fence::OwnedShards.value())
+        )),
+        hint: Some(format!(
+            "If the call is a column default that was restored from a dump, change its shard. If no other server generates IDs \
+             for these shards, set pg_snowflake.owned_shards to a list with them: {}",
+            homed_shards_query(class)
+        )),
+    }
+}
+
+/// Which shards homed ids of the class have, as a sentence.
+pub fn homed_shards(class: Class) -> String {
+    let Class { first, step, last } = class;
+    format!("These homed IDs have any shard from {first} to {last} in steps of {step}.")
+}
+
+/// The query for the list of the class.
+pub fn homed_shards_query(class: Class) -> String {
+    let Class { first, step, last } = class;
+    format!("SELECT string_agg(n::text, ', ') FROM generate_series({first}, {last}, {step}) AS n;")
 }
 
 /// One of the owned shards.

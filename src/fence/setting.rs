@@ -7,12 +7,14 @@
 
 use super::{Fence, FenceError, InvalidSetting, hosts, shards};
 use crate::report::text;
+use crate::sequence::BackendLocal;
 use crate::settings::Setting;
+use pg_snowflake_core::homed::Class;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use shards::Range;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 static OWNED_SHARDS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static ALLOWED_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
@@ -21,6 +23,9 @@ static ALLOWED_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>
 /// thread, and `Relaxed` access costs nothing.
 static OWNED_RANGES: AtomicPtr<OwnedRanges> = AtomicPtr::new(ptr::null_mut());
 static FOREIGN_HOST: AtomicPtr<ForeignHost> = AtomicPtr::new(ptr::null_mut());
+
+/// Incremented by each change of [`OWNED_RANGES`], so that what was found out about the ranges can be kept.
+static OWNED_VERSION: AtomicU64 = AtomicU64::new(1);
 
 /// Whether the settings are being defined, and take over values that were set before the library was loaded.
 static IS_DEFINING: AtomicBool = AtomicBool::new(false);
@@ -112,6 +117,36 @@ pub fn check_shard(shard: u32, is_explicit: bool) -> Result<(), FenceError> {
     // SAFETY: not null, so it is the `extra` of check_owned_shards(), which lives as long as it is assigned.
     let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
     check_fences(ranges, !foreign.is_null(), shard, is_explicit)
+}
+
+/// Whether this server, in this session, may generate ids for each shard of the class. Called as [`check_shard`]; a class can have
+/// thousands of shards, so the last one that was allowed is remembered.
+#[inline]
+pub fn check_class(class: Class) -> Result<(), FenceError> {
+    static ALLOWED: BackendLocal<(u64, Class)> = BackendLocal::new((0, Class::one(0)));
+    let owned = OWNED_RANGES.load(Relaxed);
+    check_shard(class.first, true).map_err(|error| match error {
+        FenceError::ShardNotOwned { shard, .. } if !class.is_one() => {
+            FenceError::ClassNotOwned { shard, class }
+        }
+        error => error,
+    })?;
+    if owned.is_null() || class.is_one() {
+        return Ok(());
+    }
+    let version = OWNED_VERSION.load(Relaxed);
+    // SAFETY: the closures call nothing.
+    if unsafe { ALLOWED.with(|allowed| *allowed == (version, class)) } {
+        return Ok(());
+    }
+    // SAFETY: as in check_shard().
+    let ranges = unsafe { owned_ranges(owned) };
+    if let Some(shard) = class.shards().find(|&shard| !shards::contains(ranges, shard)) {
+        return Err(FenceError::ClassNotOwned { shard, class });
+    }
+    // SAFETY: as above.
+    unsafe { ALLOWED.with(|allowed| *allowed = (version, class)) };
+    Ok(())
 }
 
 /// Whether this server, in this session, may generate ids for at least one shard.
@@ -217,6 +252,7 @@ unsafe extern "C-unwind" fn check_allowed_hosts(
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_owned_shards(_value: *const c_char, extra: *mut c_void) {
     OWNED_RANGES.store(extra.cast(), Relaxed);
+    OWNED_VERSION.fetch_add(1, Relaxed);
 }
 
 #[pg_guard]

@@ -8,6 +8,7 @@
 //! it, and then checks the version; the worker closes a lease, and then reads the mark. All of these accesses are sequentially
 //! consistent. So either the session sees that the lease is closed, or the worker sees the session's mark.
 
+use pg_snowflake_core::homed::Class;
 use pg_snowflake_core::lease::Span;
 use pg_snowflake_core::registry::Uuid;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_guard, pg_sys};
@@ -156,11 +157,20 @@ impl Shared {
         self.version.0.load(SeqCst)
     }
 
-    /// The span of the shard, and the version it is from; `None` if the lease is not held. A lease that begins later can be held with
-    /// an empty span.
-    pub fn span_of(&self, shard: u32) -> (u64, Option<Span>) {
-        let (version, slot) = self.read(|table| table.find(shard).map(SharedSlot::slot));
-        (version, slot.filter(|slot| slot.serial.is_some()).map(|slot| slot.span))
+    /// The span that the leases of all shards of the class have in common, and the version it is from; the first shard whose lease
+    /// is not held, if there is one. A lease that begins later can be held with an empty span, and leases can have none in common.
+    pub fn span_of(&self, class: Class) -> (u64, Result<Span, u32>) {
+        self.read(|table| {
+            let all = Span { starts_us: i64::MIN, ends_us: i64::MAX };
+            class.shards().try_fold(all, |common, shard| {
+                let slot = table.find(shard).map(SharedSlot::slot);
+                let held = slot.filter(|slot| slot.serial.is_some()).ok_or(shard)?;
+                Ok(Span {
+                    starts_us: common.starts_us.max(held.span.starts_us),
+                    ends_us: common.ends_us.min(held.span.ends_us),
+                })
+            })
+        })
     }
 
     /// The shard that the registry has assigned.
@@ -376,6 +386,7 @@ unsafe fn call(previous: &OnceLock<Option<unsafe extern "C-unwind" fn()>>) {
 #[cfg(test)]
 mod tests {
     use super::{Leases, MOST_SLOTS, Shared, Slot};
+    use pg_snowflake_core::homed::Class;
     use pg_snowflake_core::lease::Span;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::thread;
@@ -418,7 +429,7 @@ mod tests {
     fn the_span_of_a_shard_is_found() {
         let shared = shared();
         shared.publish(&leases([3, 5, 8000].into_iter(), 9));
-        let has_span = |shard| shared.span_of(shard).1.is_some();
+        let has_span = |shard| shared.span_of(Class::one(shard)).1.is_ok();
         assert_eq!(
             [0, 3, 4, 5, 6, 8000, 8001].map(has_span),
             [false, true, false, true, false, true, false]

@@ -11,6 +11,7 @@ use crate::result_row::NullableResultRow;
 use crate::timestamp::timestamptz;
 use crate::{lease, sequence, shard};
 use pg_snowflake_core::Layout;
+use pg_snowflake_core::homed::Class;
 use pgrx::prelude::*;
 
 /// `snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,
@@ -121,5 +122,5 @@ fn shard_error(shard: ShardArgument, layout: Layout) -> Option<Error> {
     if unsafe { pg_sys::RecoveryInProgress() } {
         return None;
     }
-    lease::ticks_of(shard, &layout).err().map(Error::Lease)
+    lease::ticks_of(Class::one(shard), &layout).err().map(Error::Lease)
 }

@@ -1,0 +1,267 @@
+//! The SQL functions that generate homed ids: ids whose hash leads to the shard that generates them.
+
+use super::{arguments, function_info_v1, oid};
+use crate::error::Error;
+use crate::layout_type::{SqlLayout, not_a_layout};
+use crate::sequence::{self, BackendLocal, HomedBatch, OwnedHomed};
+use crate::shard;
+use pg_snowflake_core::Layout;
+use pg_snowflake_core::homed::{Class, HashRange, Home, Homed, Invalid, hash_ranges};
+use pgrx::callconv::{Arg, ArgAbi};
+use pgrx::pgrx_sql_entity_graph::metadata::{
+    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
+};
+use pgrx::prelude::*;
+use std::ffi::CStr;
+
+const NEXTVAL: &str = "snowflake_nextval_homed";
+const NEXTVALS: &str = "snowflake_nextvals_homed";
+
+/// The arguments of a call that say which ids are wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct InPartition {
+    shard_id: i32,
+    modulus: i32,
+    minters: i32,
+    layout: u64,
+}
+
+impl InPartition {
+    fn check(self) -> Result<(Layout, Homed<'static>), Error> {
+        let InPartition { shard_id, modulus, minters, layout } = self;
+        let layout = Layout::unpack(layout).unwrap_or_else(|| not_a_layout());
+        let homed = Homed::in_partition(&layout, shard_id, modulus, minters)
+            .map_err(|invalid| Error::NotHomed { invalid, layout })?;
+        Ok((layout, homed))
+    }
+}
+
+/// `snowflake_nextval_homed(seq regclass, shard_id int, modulus int, layout snowflake_layout, minters int) → bigint`
+///
+/// # Safety
+/// Called by the server with the declared arguments.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: five arguments, none of them NULL: the function is STRICT.
+    let [seq, shard_id, modulus, layout, minters] = unsafe { arguments(fcinfo) };
+    let [shard_id, modulus, minters] = [shard_id, modulus, minters].map(|int| int.value() as i32);
+    let wanted = InPartition { shard_id, modulus, minters, layout: layout.value() as u64 };
+    match next_id_fast(oid(seq), wanted) {
+        Some(id) => id.into(),
+        None => guarded_next_id(oid(seq), wanted).into(),
+    }
+}
+
+/// The fast path. The arguments are usually those of the previous call, and comparing them costs less than checking them.
+fn next_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
+    static LAST: BackendLocal<Option<(InPartition, Layout, Homed<'static>)>> =
+        BackendLocal::new(None);
+    // SAFETY: generating an id does not generate another. No frame up to the server's holds anything with a destructor.
+    unsafe {
+        LAST.with(|last| {
+            let (layout, homed) = match last {
+                Some((of, layout, homed)) if *of == wanted => (layout, homed),
+                _ => {
+                    let layout = Layout::unpack(wanted.layout)?;
+                    let InPartition { shard_id, modulus, minters, .. } = wanted;
+                    let homed = Homed::in_partition(&layout, shard_id, modulus, minters).ok()?;
+                    let (_, layout, homed) = last.insert((wanted, layout, homed));
+                    (layout, homed)
+                }
+            };
+            shard::permit_class(homed.class).ok()?;
+            sequence::nextval_homed_fast(seq, layout, homed)
+        })
+    }
+}
+
+/// The slow path, which raises the errors.
+#[cold]
+fn guarded_next_id(seq: pg_sys::Oid, wanted: InPartition) -> i64 {
+    let next_id = || {
+        let id = wanted.check().and_then(|(layout, homed)| {
+            shard::permit_class(homed.class)?;
+            sequence::nextval_homed(seq, layout, &homed)
+        });
+        id.unwrap_or_else(|error| error.raise(NEXTVAL, seq))
+    };
+    // SAFETY: called directly from the server, at the bottom of Rust's frames.
+    unsafe { pg_sys::panic::pgrx_extern_c_guard(next_id) }
+}
+
+function_info_v1!(pg_finfo_snowflake_nextval_homed_wrapper);
+
+/// `snowflake_nextvals_homed(seq regclass, shard_id int, modulus int, count int, layout, minters int) → setof bigint`
+#[pg_extern(sql = false)]
+fn snowflake_nextvals_homed(
+    seq: pg_sys::Oid,
+    shard_id: i32,
+    modulus: i32,
+    count: i32,
+    layout: SqlLayout,
+    minters: i32,
+) -> SetOfIterator<'static, i64> {
+    let wanted = InPartition { shard_id, modulus, minters, layout: layout.0.pack() };
+    let (layout, homed) = wanted.check().unwrap_or_else(|error| error.raise(NEXTVALS, seq));
+    batch(seq, layout, homed.class, OwnedHomed::InPartition(homed), count)
+}
+
+/// `snowflake_nextval_homed(seq regclass, shard_id int, ranges int8multirange, layout) → bigint`
+#[pg_extern(sql = false)]
+fn snowflake_nextval_homed_in_ranges(
+    seq: pg_sys::Oid,
+    shard_id: i32,
+    ranges: Multirange,
+    layout: SqlLayout,
+) -> i64 {
+    let SqlLayout(layout) = layout;
+    let id = checked_shard(shard_id, layout).and_then(|class| {
+        with_ranges(ranges, layout, |ranges| {
+            let homed = Homed::new(class, Home::Ranges(ranges));
+            shard::permit_class(class)?;
+            // SAFETY: called in a transaction. The guard of this function is around the frames, and `ranges` is borrowed from a
+            // variable of the backend.
+            let fast = unsafe {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                    sequence::nextval_homed_fast(seq, &layout, &homed)
+                })
+            };
+            fast.map_or_else(|| sequence::nextval_homed(seq, layout, &homed), Ok)
+        })
+    });
+    id.unwrap_or_else(|error| error.raise(NEXTVAL, seq))
+}
+
+/// `snowflake_nextvals_homed(seq regclass, shard_id int, ranges int8multirange, count int, layout) → setof bigint`
+#[pg_extern(sql = false)]
+fn snowflake_nextvals_homed_in_ranges(
+    seq: pg_sys::Oid,
+    shard_id: i32,
+    ranges: Multirange,
+    count: i32,
+    layout: SqlLayout,
+) -> SetOfIterator<'static, i64> {
+    let SqlLayout(layout) = layout;
+    let (class, ranges) = checked_shard(shard_id, layout)
+        .and_then(|class| Ok((class, with_ranges(ranges, layout, |ranges| Ok(ranges.to_vec()))?)))
+        .unwrap_or_else(|error| error.raise(NEXTVALS, seq));
+    batch(seq, layout, class, OwnedHomed::InRanges(class, ranges), count)
+}
+
+fn batch(
+    seq: pg_sys::Oid,
+    layout: Layout,
+    class: Class,
+    homed: OwnedHomed,
+    count: i32,
+) -> SetOfIterator<'static, i64> {
+    if count < 0 {
+        Error::NegativeCount(count).raise(NEXTVALS, seq);
+    }
+    shard::permit_class(class).unwrap_or_else(|error| error.raise(NEXTVALS, seq));
+    let ids = HomedBatch::new(seq, layout, homed, count.into());
+    SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(NEXTVALS, seq))))
+}
+
+/// With ranges, ids have one shard number.
+fn checked_shard(shard: i32, layout: Layout) -> Result<Class, Error> {
+    let checked = layout.checked_shard(shard).ok_or(Error::ShardOutOfRange { shard, layout });
+    checked.map(Class::one)
+}
+
+/// An `int8multirange`.
+struct Multirange(pg_sys::Datum);
+
+// SAFETY: the SQL declarations use `int8multirange` for it.
+unsafe impl<'fcx> ArgAbi<'fcx> for Multirange {
+    unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
+        // SAFETY: the datum of a multirange is a pointer, as wide as an i64; the function is strict.
+        let datum: i64 = unsafe { arg.unbox_arg_using_from_datum() }.expect("a strict function");
+        Multirange(datum.into())
+    }
+}
+
+// SAFETY: the SQL declarations are written by hand; this only names the type to pgrx.
+unsafe impl SqlTranslatable for Multirange {
+    const TYPE_IDENT: &'static str = "pg_snowflake::generate::homed::Multirange";
+    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
+    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
+        Ok(SqlMappingRef::literal("int8multirange"));
+    const RETURN_SQL: Result<ReturnsRef, ReturnsError> = Err(ReturnsError::Datum);
+}
+
+/// Calls `f` with the ranges of hashes. A default has the same ones for each row, so those of the last call are kept.
+fn with_ranges<T>(
+    Multirange(datum): Multirange,
+    layout: Layout,
+    f: impl FnOnce(&[HashRange]) -> Result<T, Error>,
+) -> Result<T, Error> {
+    static LAST: BackendLocal<(Vec<u8>, Vec<HashRange>)> =
+        BackendLocal::new((Vec::new(), Vec::new()));
+    // SAFETY: a varlena of the server, in memory once it is detoasted. Generating an id does not generate another.
+    unsafe {
+        let packed = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+        let size = pgrx::varlena::varsize_any_exhdr(packed);
+        let bytes =
+            std::slice::from_raw_parts(pgrx::varlena::vardata_any(packed).cast::<u8>(), size);
+        LAST.with(|(last, ranges)| {
+            if last != bytes {
+                last.clear();
+                *ranges = parse(datum).map_err(|invalid| Error::NotHomed { invalid, layout })?;
+                *last = bytes.to_vec();
+            }
+            f(ranges)
+        })
+    }
+}
+
+/// The ranges of an `int8multirange`, by its text, such as `{(,-5),[0,5)}`.
+///
+/// # Safety
+/// The datum is an `int8multirange`.
+unsafe fn parse(datum: pg_sys::Datum) -> Result<Vec<HashRange>, Invalid> {
+    // SAFETY: as the caller promises; the function returns a C string.
+    let text = unsafe {
+        let text = pg_sys::OidOutputFunctionCall(pg_sys::F_MULTIRANGE_OUT.into(), datum);
+        CStr::from_ptr(text).to_string_lossy()
+    };
+    hash_ranges(bounds(&text))
+}
+
+/// The pairs of the first and the last number in the ranges. The server writes a range of integers with its lower bound included and
+/// its upper bound excluded.
+fn bounds(text: &str) -> impl Iterator<Item = (i64, i64)> {
+    let ranges = text.trim_matches(['{', '}']).split_terminator(&[')', ']']);
+    ranges.map(|range| {
+        let range = range.trim_start_matches([',', '[', '(']);
+        let (first, after) = match range.split_once(',') {
+            Some((first, after)) => (first, after),
+            // The comma of a range without a lower bound is trimmed, too.
+            None => ("", range),
+        };
+        let after = after.parse().map_or(i64::MAX, |after: i64| after.saturating_sub(1));
+        (first.parse().unwrap_or(i64::MIN), after)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bounds;
+
+    #[test]
+    fn the_bounds_are_read_from_the_text_of_a_multirange() {
+        let cases: [(&str, &[(i64, i64)]); 6] = [
+            ("{}", &[]),
+            ("{[0,5)}", &[(0, 4)]),
+            ("{[-7,-5),[0,5)}", &[(-7, -6), (0, 4)]),
+            ("{(,5)}", &[(i64::MIN, 4)]),
+            ("{(,-5),[0,)}", &[(i64::MIN, -6), (0, i64::MAX)]),
+            ("{(,)}", &[(i64::MIN, i64::MAX)]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(bounds(text).collect::<Vec<_>>(), expected, "{text}");
+        }
+    }
+}
