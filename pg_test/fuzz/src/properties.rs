@@ -3,6 +3,7 @@
 pub mod base32;
 pub mod clock;
 pub mod counter;
+pub mod homed;
 pub mod ids;
 pub mod layout_parts;
 pub mod layout_text;
