@@ -69,7 +69,9 @@ WITH generating AS (
     WHERE refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
         AND refobjid OPERATOR(pg_catalog.=) ANY (ARRAY[
             'snowflake_nextval(pg_catalog.regclass)'::pg_catalog.regprocedure::pg_catalog.oid,
-            'snowflake_nextval(pg_catalog.regclass, pg_catalog.int4, snowflake_layout)'::pg_catalog.regprocedure::pg_catalog.oid])
+            'snowflake_nextval(pg_catalog.regclass, pg_catalog.int4, snowflake_layout)'::pg_catalog.regprocedure::pg_catalog.oid,
+            'snowflake_nextval_homed(pg_catalog.regclass, pg_catalog.int4, pg_catalog.int4, snowflake_layout, pg_catalog.int4)'::pg_catalog.regprocedure::pg_catalog.oid,
+            'snowflake_nextval_homed(pg_catalog.regclass, pg_catalog.int4, pg_catalog.int8multirange, snowflake_layout)'::pg_catalog.regprocedure::pg_catalog.oid])
 ), generating_columns AS (
     SELECT d.adrelid AS relid, d.adnum AS attnum, d.adbin AS expression
     FROM generating

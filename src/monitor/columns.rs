@@ -11,7 +11,7 @@ use crate::result_row::NullableResultRow;
 use crate::timestamp::timestamptz;
 use crate::{lease, sequence, shard};
 use pg_snowflake_core::Layout;
-use pg_snowflake_core::homed::Class;
+use pg_snowflake_core::homed::{Class, Homed};
 use pgrx::prelude::*;
 
 /// `snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,
@@ -49,11 +49,11 @@ fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<10> {
 
 /// The row of a generator call.
 fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
-    let GeneratorCall { function, sequence, shard, layout } = call;
+    let GeneratorCall { function, sequence, shard, layout, modulus_and_minters } = call;
     let Status { last_id_at, lead, ids_left, error } = status_of(sequence, layout);
     // A call also checks the shard first.
     let shard_error = layout
-        .and_then(|layout| shard_error(shard, layout))
+        .and_then(|layout| shard_error(shard, layout, modulus_and_minters))
         .map(|error| summary(error, sequence.unwrap_or(pg_sys::InvalidOid)));
     NullableResultRow([
         Some(function.into()),
@@ -108,19 +108,39 @@ fn shard_id(shard: ShardArgument) -> Option<i32> {
 }
 
 /// The error that a call for that shard would raise on this server.
-fn shard_error(shard: ShardArgument, layout: Layout) -> Option<Error> {
+fn shard_error(
+    shard: ShardArgument,
+    layout: Layout,
+    modulus_and_minters: Option<[i32; 2]>,
+) -> Option<Error> {
     let shard_id = match shard {
         ShardArgument::Constant(shard) => Some(shard),
         ShardArgument::CurrentShard => None,
         ShardArgument::Unknown => return fence::check_any_shard().err().map(Error::Fence),
     };
-    let shard = match shard::permitted(shard_id, layout) {
-        Ok(shard) => shard,
+    let class = match class_of(shard_id, layout, modulus_and_minters) {
+        Ok(class) => class,
         Err(error) => return Some(error),
     };
     // SAFETY: only reads the server's state. A standby has no lease, and needs none.
     if unsafe { pg_sys::RecoveryInProgress() } {
         return None;
     }
-    lease::ticks_of(Class::one(shard), &layout).err().map(Error::Lease)
+    lease::ticks_of(class, &layout).err().map(Error::Lease)
+}
+
+/// The shards that the ids can have, if this server may generate ids for all of them.
+fn class_of(
+    shard_id: Option<i32>,
+    layout: Layout,
+    modulus_and_minters: Option<[i32; 2]>,
+) -> Result<Class, Error> {
+    let Some([modulus, minters]) = modulus_and_minters else {
+        return shard::permitted(shard_id, layout).map(Class::one);
+    };
+    let shard_id = shard_id.map_or_else(shard::of_this_database, Ok)?;
+    let homed = Homed::in_partition(&layout, shard_id, modulus, minters);
+    let class = homed.map_err(|invalid| Error::NotHomed { invalid, layout })?.class;
+    shard::permit_class(class)?;
+    Ok(class)
 }

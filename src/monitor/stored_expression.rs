@@ -25,6 +25,9 @@ pub struct GeneratorCall {
     pub shard: ShardArgument,
     /// The layout.
     pub layout: Option<Layout>,
+    /// The modulus and the number of minters of a homed id, which add to the shard; `None` if there are none, or if they are not
+    /// constants.
+    pub modulus_and_minters: Option<[i32; 2]>,
 }
 
 /// The shard argument of a call.
@@ -157,22 +160,34 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
     // SAFETY: as the caller promises; the arguments are of the types that the generators are declared with.
     unsafe {
         let funcid = (*function).funcid;
-        if !is_extension_function(funcid, c"snowflake_nextval", extension) {
+        let is_named = |name| is_extension_function(funcid, name, extension);
+        if !is_named(c"snowflake_nextval") && !is_named(c"snowflake_nextval_homed") {
             return None;
         }
+        let call = |sequence, shard_id, layout| GeneratorCall {
+            function: funcid,
+            sequence: oid(sequence),
+            shard: shard(shard_id, extension),
+            layout: constant(layout).and_then(SqlLayout::of_datum).map(|layout| layout.0),
+            modulus_and_minters: None,
+        };
         match *arguments(function).as_slice() {
             [sequence] => Some(GeneratorCall {
                 function: funcid,
                 sequence: oid(sequence),
                 shard: ShardArgument::CurrentShard,
                 layout: Some(INSTAGRAM),
+                modulus_and_minters: None,
             }),
-            [sequence, shard_id, layout] => Some(GeneratorCall {
-                function: funcid,
-                sequence: oid(sequence),
-                shard: shard(shard_id, extension),
-                layout: constant(layout).and_then(SqlLayout::of_datum).map(|layout| layout.0),
-            }),
+            // With the ranges of a homed id.
+            [sequence, shard_id, layout] | [sequence, shard_id, _, layout] => {
+                Some(call(sequence, shard_id, layout))
+            }
+            [sequence, shard_id, modulus, layout, minters] => {
+                let [modulus, minters] = [modulus, minters].map(|node| integer_constant(node));
+                let modulus_and_minters = modulus.zip(minters).map(Into::into);
+                Some(GeneratorCall { modulus_and_minters, ..call(sequence, shard_id, layout) })
+            }
             _ => None,
         }
     }
@@ -225,9 +240,14 @@ unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> ShardArgumen
         if is_setting {
             return ShardArgument::CurrentShard;
         }
-        let shard = integer(node).and_then(|shard| i32::try_from(shard).ok());
-        shard.map_or(ShardArgument::Unknown, ShardArgument::Constant)
+        integer_constant(node).map_or(ShardArgument::Unknown, ShardArgument::Constant)
     }
+}
+
+/// A constant `int`.
+unsafe fn integer_constant(node: *mut pg_sys::Node) -> Option<i32> {
+    // SAFETY: the node is an integer expression of a sound tree.
+    unsafe { integer(node).and_then(|value| i32::try_from(value).ok()) }
 }
 
 /// Core's casts between the integer types: `3::smallint` is stored as a function call. A cast that overflows
