@@ -118,7 +118,7 @@ fn homed_and_other_ids_of_a_sequence_never_repeat_and_its_cache_is_dropped() {
         &mut client,
         "SELECT CASE n % 3 WHEN 0 THEN snowflake_nextval_homed('s', 5, 16)
                            WHEN 1 THEN snowflake_nextval('s', 5)
-                           ELSE snowflake_nextvals_homed('s', 5, 16, 1) END
+                           ELSE snowflake_nextval_homed('s', 5, '{[0,)}'::int8multirange) END
          FROM generate_series(1, 20000) AS n",
     );
     let counters: Vec<i64> = ids.iter().map(|&id| counter(id)).collect();
@@ -472,7 +472,7 @@ fn a_homed_id_survives_a_crash() {
 }
 
 #[test]
-fn a_standalone_default_is_restored_with_its_arguments() {
+fn a_default_is_restored_with_its_arguments() {
     let (cluster, mut client) = server();
     run(
         &mut client,
@@ -486,4 +486,32 @@ fn a_standalone_default_is_restored_with_its_arguments() {
     let mut restored = cluster.restored_database("restored", &cluster.dump("postgres"));
     assert_eq!(printed(&mut restored, defaults), expected);
     run(&mut restored, "INSERT INTO posts DEFAULT VALUES");
+}
+
+#[test]
+fn a_default_that_generates_homed_ids_is_in_the_view_of_columns() {
+    let (_cluster, mut client) = server_with_sequence();
+    run(
+        &mut client,
+        "CREATE TABLE posts (
+             a bigint DEFAULT snowflake_nextval_homed('s', 3, 4, minters => 128),
+             b bigint DEFAULT snowflake_nextval_homed('s', 3, '{[0,)}'::int8multirange, 'postgres'),
+             c bigint DEFAULT snowflake_nextval_homed('s', 4, 4),
+             d bigint DEFAULT snowflake_nextval_homed('s', 3, 4 + random()::int))",
+    );
+    let rows = "SELECT column_name, sequence, shard_id, layout, split_part(error, ':', 1)
+                FROM snowflake_columns ORDER BY column_name";
+    let shown = "a|s|3|instagram|
+b|s|3|postgres|
+c|s|4|instagram|shard ID 4 is out of range for this modulus
+d|s|3|instagram|";
+    assert_eq!(printed(&mut client, rows), shown);
+    run(&mut client, "SET pg_snowflake.owned_shards = '3'");
+    let errors =
+        "SELECT column_name, split_part(error, ':', 1) FROM snowflake_columns ORDER BY column_name";
+    let shown = "a|shard 515 is not owned by this server
+b|
+c|shard ID 4 is out of range for this modulus
+d|";
+    assert_eq!(printed(&mut client, errors), shown);
 }
