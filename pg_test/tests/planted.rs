@@ -48,7 +48,7 @@ const SCHEMA: &str = "
     ANALYZE";
 
 /// Every object of the extension in use.
-const USES: [&str; 29] = [
+const USES: [&str; 30] = [
     "TABLE evil.snowflake_columns",
     "SELECT table_name, column_name, function, sequence, layout FROM evil.snowflake_columns",
     "TABLE evil.snowflake_layouts",
@@ -59,6 +59,10 @@ const USES: [&str; 29] = [
     "SELECT evil.snowflake_nextval('of_this'::regclass), evil.snowflake_currval('of_this'::regclass), evil.snowflake_current_shard()",
     "SELECT evil.snowflake_nextval('s'::regclass, 5, 'instagram'::evil.snowflake_layout),
          evil.snowflake_nextvals('s'::regclass, 5, 3, 'instagram'::evil.snowflake_layout)",
+    "SELECT evil.snowflake_nextval_homed('s'::regclass, 5, 8, 'instagram'::evil.snowflake_layout, 1),
+         evil.snowflake_nextvals_homed('s'::regclass, 5, 8, 3, 'instagram'::evil.snowflake_layout, 1),
+         evil.snowflake_nextval_homed('s'::regclass, 5, '{[0,)}'::int8multirange, 'instagram'::evil.snowflake_layout),
+         evil.snowflake_nextvals_homed('s'::regclass, 5, '{[0,)}'::int8multirange, 3, 'instagram'::evil.snowflake_layout)",
     "SELECT evil.snowflake_decode(id, layout), evil.snowflake_created_at(id, layout), evil.snowflake_shard_id(id, layout),
          evil.snowflake_seq(id, layout), evil.snowflake_explain(id, layout), evil.snowflake_to_base32(id),
          evil.snowflake_from_base32(evil.snowflake_to_base32(id)), evil.snowflake_to_uuid(id, layout),

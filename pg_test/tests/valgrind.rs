@@ -70,10 +70,13 @@ const SCHEMA: &str = "
     CREATE ROLE stranger;";
 
 /// What every session does concurrently with the same sequences.
-const SHARED: [&str; 10] = [
+const SHARED: [&str; 12] = [
     "INSERT INTO posts (body) SELECT 'row' FROM generate_series(1, 100)",
     "SELECT snowflake_nextval('cached', g % 8192) FROM generate_series(1, 200) g",
     "SELECT count(*) FROM snowflake_nextvals('plain', 5, 3000)",
+    "SELECT snowflake_nextval_homed('plain', 5, 64), snowflake_nextval_homed('plain', 5, '{[0,)}'::int8multirange)
+     FROM generate_series(1, 100)",
+    "SELECT count(*) FROM snowflake_nextvals_homed('plain', 5, 64, 100)",
     "SELECT snowflake_nextval('unlogged', 5, 'twitter'), snowflake_currval('unlogged')",
     "SELECT snowflake_nextval('cached', 5); SAVEPOINT p; SELECT snowflake_nextval('cached', 5); ROLLBACK TO p",
     "DECLARE ids CURSOR FOR SELECT snowflake_nextvals('plain', 5, 5000); FETCH 10 FROM ids",
