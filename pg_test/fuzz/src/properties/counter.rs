@@ -186,6 +186,7 @@ fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request) {
         Refusal::AboveMaxValue { counter, max_value } => {
             assert!(counter > max_value && max_value == limit);
         }
+        Refusal::NotHome { .. } => panic!("no homed ID was wanted"),
         Refusal::LayoutUsedUp => {
             let after_end = tick_at(&layout, now.high_water_us) >= layout.max_tick().into();
             let begins_after_end = ticks.first > layout.max_tick();

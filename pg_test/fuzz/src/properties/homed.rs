@@ -11,51 +11,58 @@ use pg_snowflake_core::homed::{Class, Found, Home, Homed, hash_ranges};
 #[derive(Debug, Arbitrary)]
 pub struct Input {
     layout: AnyLayout,
-    shard_id: i32,
-    /// Small ones are more likely to be found.
-    modulus: Modulus,
-    minters: i32,
+    shard_id: AnyInt,
+    modulus: AnyInt,
+    minters: AnyInt,
     counter: i64,
     length: u8,
     ranges: Vec<(i64, i64)>,
 }
 
-#[derive(Debug, Arbitrary)]
-enum Modulus {
+/// Small ones are more likely to be valid.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum AnyInt {
     Any(i32),
     Small(u8),
+}
+
+impl AnyInt {
+    fn value(self) -> i32 {
+        match self {
+            AnyInt::Any(value) => value,
+            AnyInt::Small(value) => value.into(),
+        }
+    }
 }
 
 /// Panics if a property does not hold.
 pub fn check(input: Input) {
     let AnyLayout(layout) = input.layout;
-    let modulus = match input.modulus {
-        Modulus::Any(modulus) => modulus,
-        Modulus::Small(modulus) => modulus.into(),
-    };
+    let [shard_id, modulus, minters] =
+        [input.shard_id, input.modulus, input.minters].map(AnyInt::value);
     let first = (input.counter & i64::MAX).min(layout.max_counter());
     let run =
         Run { first, last: first.saturating_add(input.length.into()).min(layout.max_counter()) };
     let is_in_run = |found: Found| (run.first..=run.last).contains(&found.counter);
 
-    let product = i128::from(modulus) * i128::from(input.minters);
+    let product = i128::from(modulus) * i128::from(minters);
     let is_valid = modulus >= 1
         && modulus <= 1 << 14
-        && input.minters >= 1
+        && minters >= 1
         && product <= layout.shards().into()
-        && (0..product).contains(&input.shard_id.into());
-    let homed = Homed::in_partition(&layout, input.shard_id, modulus, input.minters);
+        && (0..product).contains(&shard_id.into());
+    let homed = Homed::in_partition(&layout, shard_id, modulus, minters);
     assert_eq!(homed.is_ok(), is_valid, "{homed:?}");
     if let Ok(homed) = homed {
         assert!(homed.class.last < layout.shards() as u32);
         let found = homed.first_in(&layout, run);
         if let Some(found) = found {
             assert!(is_in_run(found));
-            assert_eq!(i128::from(found.shard) % product, input.shard_id.into());
+            assert_eq!(i128::from(found.shard) % product, shard_id.into());
             let id = layout.id(found.counter, found.shard);
             assert!(id >= 0 && layout.split(id).shard == found.shard);
             let home = partition_hash(id) % modulus as u64;
-            assert_eq!(home, (input.shard_id % modulus) as u64);
+            assert_eq!(home, (shard_id % modulus) as u64);
         }
         if i64::from(input.length) < homed.most_counters() {
             let last = found.map_or(run.last + 1, |found| found.counter);
@@ -66,7 +73,7 @@ pub fn check(input: Input) {
     let Ok(ranges) = hash_ranges(input.ranges.iter().copied()) else { return };
     assert!(ranges.iter().all(|range| range.first <= range.last));
     assert!(ranges.windows(2).all(|pair| i64::from(pair[0].last) + 1 < pair[1].first.into()));
-    let shard = input.shard_id as u32 & (layout.shards() - 1) as u32;
+    let shard = shard_id as u32 & (layout.shards() - 1) as u32;
     let homed = Homed::new(Class::one(shard), Home::Ranges(&ranges));
     if let Some(found) = homed.first_in(&layout, run) {
         assert!(is_in_run(found) && found.shard == shard);
