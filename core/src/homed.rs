@@ -175,6 +175,7 @@ pub struct Homed<'a> {
     pub class: Class,
     /// Where the IDs are at home.
     pub home: Home<'a>,
+    shards: u32,
     most_counters: i64,
 }
 
@@ -237,8 +238,9 @@ impl<'a> Homed<'a> {
     /// IDs with a shard number of the class and that home.
     #[inline]
     pub fn new(class: Class, home: Home<'a>) -> Self {
-        let most_counters = (MOST_TRIES / i64::from(class.count())).max(1);
-        Homed { class, home, most_counters }
+        let shards = class.count();
+        let most_counters = (MOST_TRIES / i64::from(shards)).max(1);
+        Homed { class, home, shards, most_counters }
     }
 
     /// The first shard number of the class with which the counter makes an ID that is at home.
@@ -250,13 +252,18 @@ impl<'a> Homed<'a> {
     /// [`Homed::most_counters`].
     #[inline]
     pub fn first_in(&self, layout: &Layout, run: Run) -> Option<Found> {
-        // Without a division where the modulus is a power of two.
+        // Without a division where the modulus is a power of two, whose remainder is in the lower half of the hash.
+        let is_home = |id, mask, remainder| partition_hash(id) as u32 & mask == remainder;
         match self.home {
-            Home::Partition { modulus, remainder } if modulus.is_power_of_two() => {
-                let (mask, remainder) = (u64::from(modulus - 1), u64::from(remainder));
-                self.search(layout, run, |id| partition_hash(id) & mask == remainder)
+            // The processor cannot predict which of two numbers fits. Three times out of four one of the first two does: computing
+            // both hashes takes 14 ns an id, and one after the other 24 ns. From modulus 4 on that is slower.
+            Home::Partition { modulus: 2, remainder } => {
+                self.search(layout, run, |ids: [i64; 2]| ids.map(|id| is_home(id, 1, remainder)))
             }
-            home => self.search(layout, run, |id| home.has(id)),
+            Home::Partition { modulus, remainder } if modulus.is_power_of_two() => {
+                self.search(layout, run, |[id]| [is_home(id, modulus - 1, remainder)])
+            }
+            home => self.search(layout, run, |[id]| [home.has(id)]),
         }
     }
 
@@ -280,24 +287,33 @@ impl<'a> Homed<'a> {
         (ids as f64 / has_one).ceil() as i64
     }
 
+    /// Tries `N` shard numbers at a time.
     #[inline(always)]
-    fn search(&self, layout: &Layout, run: Run, is_home: impl Fn(i64) -> bool) -> Option<Found> {
-        let Class { first, step, last } = self.class;
+    fn search<const N: usize>(
+        &self,
+        layout: &Layout,
+        run: Run,
+        are_home: impl Fn([i64; N]) -> [bool; N],
+    ) -> Option<Found> {
+        let Class { first, step, .. } = self.class;
         let to_next = i64::from(step) << layout.shard_shift();
         let last_counter = run.last.min(run.first.saturating_add(self.most_counters() - 1));
         for counter in run.first..=last_counter {
             let mut id = layout.id(counter, first);
-            let mut shard = first;
-            loop {
-                if is_home(id) {
-                    return Some(Found { counter, shard });
+            let mut tried = 0;
+            while tried < self.shards {
+                // Those beyond the class are not looked at.
+                let ids = std::array::from_fn(|n| id.wrapping_add(n as i64 * to_next));
+                let mut fitting = 0_u32;
+                for (n, is_home) in are_home(ids).into_iter().enumerate() {
+                    fitting |= u32::from(is_home) << n;
                 }
-                if shard == last {
-                    break;
+                let nth = tried + fitting.trailing_zeros();
+                if fitting != 0 && nth < self.shards {
+                    return Some(Found { counter, shard: first + nth * step });
                 }
-                shard += step;
-                // The shard's field holds the sum, so nothing carries out of it.
-                id = id.wrapping_add(to_next);
+                tried += N as u32;
+                id = id.wrapping_add(N as i64 * to_next);
             }
         }
         None
