@@ -166,10 +166,31 @@ COMMENT ON OPERATOR CLASS snowflake_shard_ops_postgres USING hash IS
 'partitioning by the shard of an ID in layout postgres: remainder = shard mod modulus';
 COMMENT ON OPERATOR FAMILY snowflake_shard_ops_postgres USING hash IS 'partitioning by the shard of an ID in layout postgres';
 
+-- PARALLEL UNSAFE, because it sees metadata that the calling statement does not.
+CREATE FUNCTION snowflake_citus_ranges(table_name regclass)
+RETURNS int8multirange
+LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_citus_ranges_wrapper';
+
+COMMENT ON FUNCTION snowflake_citus_ranges(regclass) IS
+'hashes of the shards that this node of Citus has of a distributed table; all hashes if it has none';
+
 ALTER VIEW snowflake_columns RENAME COLUMN tab TO table_name;
 ALTER VIEW snowflake_columns RENAME COLUMN col TO column_name;
 ALTER VIEW snowflake_columns RENAME COLUMN ends TO ends_at;
 ALTER VIEW snowflake_columns RENAME COLUMN fault TO error;
+
+-- Not STRICT: the sequence and the shard may be unknown.
+CREATE FUNCTION snowflake_citus_error(table_name regclass, sequence regclass, is_constant_shard boolean)
+RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_citus_error_wrapper';
+
+COMMENT ON FUNCTION snowflake_citus_error(regclass, regclass, boolean) IS
+'why a default of a table of Citus returns duplicates or fails; used by snowflake_columns';
+
+-- Whoever reads the view calls it, also where default privileges withhold EXECUTE on new functions.
+GRANT EXECUTE ON FUNCTION snowflake_citus_error(regclass, regclass, boolean) TO PUBLIC;
 
 -- Which operators the view of 0.1.0 calls depends on the search path of its creation.
 CREATE OR REPLACE VIEW snowflake_columns AS
@@ -203,7 +224,23 @@ WITH generating AS (
         ON a.attrelid OPERATOR(pg_catalog.=) c.oid
             AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,f}'::pg_catalog."char"[])
 )
-SELECT c.oid::pg_catalog.regclass AS table_name, a.attname AS column_name, call.*
+SELECT c.oid::pg_catalog.regclass AS table_name,
+    a.attname AS column_name,
+    call.function,
+    call.sequence,
+    call.shard_id,
+    call.shard_from_setting,
+    call.layout,
+    call.last_id_at,
+    call.lead,
+    call.ids_left,
+    call.ends_at,
+    COALESCE(
+        call.error,
+        snowflake_citus_error(
+            c.oid::pg_catalog.regclass,
+            call.sequence,
+            call.shard_id IS NOT NULL AND NOT call.shard_from_setting)) AS error
 FROM generating_columns AS g
 JOIN pg_catalog.pg_class AS c ON g.relid OPERATOR(pg_catalog.=) c.oid
 JOIN pg_catalog.pg_attribute AS a

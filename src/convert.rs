@@ -10,6 +10,7 @@ mod plan;
 mod references;
 mod refusal;
 
+use crate::citus;
 use crate::encoding::from_server;
 use crate::error::Error;
 use crate::layout_type::SqlLayout;
@@ -49,6 +50,10 @@ pub fn snowflake_convert_column(
 
     let extension = Extension::read();
     let column = Column::open(table, &from_server(name), &extension);
+    // Citus propagates each command by itself, refuses some, and would leave the others done.
+    if citus::Table::read_now(table).is_some() || citus::is_shard(table) {
+        refusal::managed_by_citus(table, &from_server(name));
+    }
     let options = Options { shard, is_explicit: shard_id.is_some(), layout, check_shard };
     catalog::as_owner(column.owner(), || convert(&column, &options, &extension))
 }

@@ -3,10 +3,11 @@
 //! The enum is `Copy` because it crosses frames that an ERROR may jump over, which hold nothing with a
 //! destructor. Names are looked up when the error is raised.
 
+use crate::citus;
 use crate::fence::FenceError;
 use crate::lease::{self, Unleased};
 use crate::report::{
-    Report, current_database_name, current_user_name, duration, quoted, relation_name, type_name,
+    Report, current_user_name, duration, quoted, relation_name, set_for_this_database, type_name,
 };
 use crate::{generate, settings};
 use pg_snowflake_core::Layout;
@@ -80,6 +81,11 @@ pub enum UnsupportedOption {
     Increment(i64),
     /// It cycles.
     Cycle,
+    /// Citus has given it the range of a worker.
+    CitusRange {
+        /// The worker's group.
+        group: i64,
+    },
 }
 
 impl Error {
@@ -169,10 +175,9 @@ impl Error {
                 ),
                 detail: Some(format!("The layout has shard IDs from 0 to {}.", layout.shards() - 1)),
                 hint: Some(match settings::shard_id() {
-                    Some(set) if set == shard => format!(
-                        "Set pg_snowflake.shard_id of database {} to a shard ID in that range.",
-                        current_database_name()
-                    ),
+                    Some(set) if set == shard => {
+                        "Set pg_snowflake.shard_id to a shard ID in that range.".into()
+                    }
                     _ => "Pass a shard ID in that range.".into(),
                 }),
             },
@@ -181,9 +186,8 @@ impl Error {
                 message: "pg_snowflake.shard_id is not set".into(),
                 detail: Some("The call names no shard, and this database has no shard ID.".into()),
                 hint: Some(format!(
-                    "Pass a shard ID to {function}(), or have a superuser run this command and reconnect: ALTER \
-                     DATABASE {} SET pg_snowflake.shard_id = 5;",
-                    current_database_name()
+                    "Pass a shard ID to {function}(), or have a superuser run this command and reconnect: {}",
+                    set_for_this_database("pg_snowflake.shard_id", "5")
                 )),
             },
             Error::Fence(error) => error.report(),
@@ -221,8 +225,26 @@ impl UnsupportedOption {
             UnsupportedOption::Cycle => {
                 ("It is defined with CYCLE, which would repeat IDs.".into(), "NO CYCLE")
             }
+            UnsupportedOption::CitusRange { group } => return citus_sequence(group, relid),
         };
         unusable_sequence(detail, fix, relid)
+    }
+}
+
+/// Citus refuses every change of such a sequence, so there must be another one.
+fn citus_sequence(group: i64, relid: pg_sys::Oid) -> Report {
+    let sequence = relation_name(relid);
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("sequence {} cannot be used to generate IDs", quoted(&sequence)),
+        detail: Some(format!(
+            "Citus manages it, and has limited it to the numbers of node group {group}, because the default of a distributed table \
+             refers to it."
+        )),
+        hint: Some(format!(
+            "{} See docs/engines.md.",
+            citus::recipe("ALTER TABLE ... ALTER COLUMN ...")
+        )),
     }
 }
 
@@ -343,8 +365,8 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
     let hint = match ahead {
         _ if is_within_longest_lead => format!(
             "If the clock is wrong, correct it; no other action is needed. If it is right, have a superuser let new \
-             sessions run ahead of it, with IDs still unique: ALTER DATABASE {} SET pg_snowflake.max_lead = '{needed_lead_s}s';",
-            current_database_name()
+             sessions run ahead of it, with IDs still unique: {}",
+            set_for_this_database("pg_snowflake.max_lead", &format!("'{needed_lead_s}s'"))
         ),
         Ahead::Sequence => "Give the column a new sequence, or set this one to its counter with setval().".into(),
         Ahead::HighWater { .. } => {

@@ -49,7 +49,7 @@ macro_rules! function_info_v1 {
     )+};
 }
 
-use function_info_v1;
+pub(crate) use function_info_v1;
 
 function_info_v1!(
     pg_finfo_snowflake_nextval_wrapper,
@@ -60,7 +60,7 @@ function_info_v1!(
 ///
 /// # Safety
 /// The call has `N` arguments.
-unsafe fn arguments<const N: usize>(fcinfo: pg_sys::FunctionCallInfo) -> [pg_sys::Datum; N] {
+pub unsafe fn arguments<const N: usize>(fcinfo: pg_sys::FunctionCallInfo) -> [pg_sys::Datum; N] {
     // SAFETY: as the caller promises.
     unsafe {
         let first = (&raw const (*fcinfo).args).cast::<pg_sys::NullableDatum>();
@@ -68,7 +68,7 @@ unsafe fn arguments<const N: usize>(fcinfo: pg_sys::FunctionCallInfo) -> [pg_sys
     }
 }
 
-fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
+pub fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
     pg_sys::Oid::from(datum.value() as u32)
 }
 
@@ -77,7 +77,8 @@ fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
 /// does.
 fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
     let fast = |layout: &Layout| {
-        let shard = shard::permitted(shard_id, *layout).ok()?;
+        let shard = shard_id.or_else(shard::known)?;
+        let shard = shard::permitted(Some(shard), *layout).ok()?;
         // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor.
         unsafe { sequence::nextval_fast(seq, layout, shard) }
     };

@@ -10,6 +10,7 @@ compile_error!(
     "a Rust panic becomes a PostgreSQL ERROR by unwinding; build with panic = \"unwind\""
 );
 
+mod citus;
 mod convert;
 mod decode;
 mod encoding;
@@ -40,6 +41,7 @@ extension_sql_file!("../sql/decode.sql", requires = ["layout"]);
 extension_sql_file!("../sql/snowflake.sql");
 extension_sql_file!("../sql/status.sql", requires = ["layout", "nextval"]);
 extension_sql_file!("../sql/routing.sql", requires = ["layout"]);
+extension_sql_file!("../sql/citus.sql");
 extension_sql_file!("../sql/lease.sql", name = "lease");
 extension_sql_file!("../sql/lease_status.sql");
 
@@ -48,6 +50,7 @@ extension_sql_file!("../sql/lease_status.sql");
 pub extern "C-unwind" fn _PG_init() {
     settings::define();
     sequence::register_hooks();
+    citus::register_callback();
     lease::start();
 }
 

@@ -1,5 +1,5 @@
-//! Queries and statements of our own, by SPI. The SQL declarations of the functions that use them set `search_path`, so that
-//! every name in them is core's or qualified.
+//! Queries and statements of our own, by SPI. The SQL declarations of the functions that use them set `search_path`, or the SQL names
+//! the schema of each operator, function and type, so that each is core's or ours.
 
 use crate::encoding::{Text, to_server};
 use crate::timestamp::Instant;
@@ -52,6 +52,20 @@ fields!(
 /// A name or another text as an argument.
 pub fn text(text: &str) -> DatumWithOid<'static> {
     Text(text.to_owned()).into()
+}
+
+/// The rows of a query, which sees what the calling statement sees. Also for a parallel worker, which may start no command.
+pub fn rows_of_snapshot<T>(
+    sql: &str,
+    arguments: &[DatumWithOid],
+    read: impl Fn(&Row) -> T,
+) -> Vec<T> {
+    Spi::connect(|client| {
+        let answer = client
+            .select(&to_server(sql), None, arguments)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        answer.map(|row| read(&Row(row))).collect()
+    })
 }
 
 /// The rows of a query, which sees the database as of now.

@@ -1,5 +1,6 @@
 //! Errors as PostgreSQL reports them, and the figures and names in them.
 
+use crate::citus;
 use pg_snowflake_core::excerpt::truncated;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -108,6 +109,22 @@ pub fn session_user_name() -> String {
 pub fn current_database_name() -> String {
     // SAFETY: MyDatabaseId is set in every backend that runs SQL.
     unsafe { quote_identifier(pg_sys::get_database_name(pg_sys::MyDatabaseId)) }
+}
+
+/// The command that sets a parameter for this database; under Citus for this node, since Citus copies what is set for a database
+/// to every node.
+pub fn set_for_this_database(parameter: &str, value: &str) -> String {
+    if citus::is_installed() {
+        set_for_this_server(parameter, value)
+    } else {
+        format!("ALTER DATABASE {} SET {parameter} = {value};", current_database_name())
+    }
+}
+
+/// The command that sets a parameter for this server, and puts it into effect.
+pub fn set_for_this_server(parameter: &str, value: &str) -> String {
+    // A session that has not loaded the library does not know the setting.
+    format!("LOAD 'pg_snowflake'; ALTER SYSTEM SET {parameter} = {value}; SELECT pg_reload_conf();")
 }
 
 /// # Safety

@@ -1,5 +1,6 @@
 //! The shards that this server may generate ids for.
 
+use crate::citus;
 use crate::error::Error;
 use crate::fence::{self, FenceError};
 use crate::lease::{self, Unleased};
@@ -7,9 +8,23 @@ use crate::settings::{self, Setting};
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::homed::Class;
 
-/// The shard of this database, from `pg_snowflake.shard_id`, else that which the registry of leases has assigned to this server.
+/// The shard of this database: `pg_snowflake.shard_id`; else that which the registry of leases has assigned to this server; else,
+/// without a registry, the server's group in Citus.
 pub fn of_this_database() -> Result<i32, Error> {
-    settings::shard_id().or_else(lease::assigned_shard).ok_or_else(unset)
+    known().or_else(|| if is_group_of_citus() { citus::group() } else { None }).ok_or_else(unset)
+}
+
+/// [`of_this_database`], as far as it is known without reading a table.
+#[inline(always)]
+pub fn known() -> Option<i32> {
+    settings::shard_id()
+        .or_else(lease::assigned_shard)
+        .or_else(|| if is_group_of_citus() { citus::known_group() } else { None })
+}
+
+/// Whether the group in Citus is the shard, if nothing else is set.
+fn is_group_of_citus() -> bool {
+    !Setting::ShardId.is_masked() && !lease::is_required()
 }
 
 #[cold]

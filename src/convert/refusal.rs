@@ -1,9 +1,11 @@
 //! The errors of `snowflake_convert_column`.
 
 use super::references::OtherOwner;
-use crate::report::Report;
+use crate::citus;
+use crate::report::{Report, relation_name};
 use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
+use pgrx::spi::quote_identifier;
 
 /// A required argument is null.
 pub fn null_argument(name: &str) -> ! {
@@ -25,6 +27,22 @@ pub fn unsupported_isolation_level() -> ! {
             "A conversion must see every row that is committed before it locks the table.".into(),
         ),
         hint: Some("Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.".into()),
+    }
+    .raise()
+}
+
+/// Citus manages the table.
+pub fn managed_by_citus(relid: pg_sys::Oid, column: &str) -> ! {
+    let table = relation_name(relid);
+    let alter = format!("ALTER TABLE {table} ALTER COLUMN {}", quote_identifier(column));
+    Report {
+        code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        message: format!("cannot convert a column of table {table}, which Citus manages"),
+        detail: Some("Nothing has been changed.".into()),
+        hint: Some(format!(
+            "Change the column to bigint before the table is distributed. {}",
+            citus::recipe(&alter)
+        )),
     }
     .raise()
 }

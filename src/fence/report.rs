@@ -2,8 +2,12 @@
 
 use super::shards::{self, Range};
 use super::{Fence, FenceError, InvalidSetting, append, hosts, list_excerpt, setting::host_name};
-use crate::report::{Report, current_database_name, quoted, session_user_name};
-use crate::settings::Setting;
+use crate::citus;
+use crate::report::{
+    Report, current_database_name, quoted, session_user_name, set_for_this_database,
+    set_for_this_server,
+};
+use crate::settings::{self, Setting};
 use pg_snowflake_core::homed::Class;
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::PgSqlErrorCode::{
@@ -72,10 +76,9 @@ fn shard_not_owned(shard: u32, is_explicit: bool, ranges: &[Range]) -> Report {
         )
     } else {
         format!(
-            "The shard is the value of pg_snowflake.shard_id. If it is wrong: ALTER DATABASE {} SET \
-             pg_snowflake.shard_id = {}; and reconnect. {if_moved}",
-            current_database_name(),
-            example_shard(ranges)
+            "{} If it is wrong: {} and reconnect. {if_moved}",
+            where_from(),
+            set_for_this_database("pg_snowflake.shard_id", &example_shard(ranges))
         )
     };
     Report {
@@ -118,6 +121,16 @@ pub fn homed_shards_query(class: Class) -> String {
     format!("SELECT string_agg(n::text, ', ') FROM generate_series({first}, {last}, {step}) AS n;")
 }
 
+/// Where the shard of a call that names none comes from, as a sentence.
+fn where_from() -> &'static str {
+    match settings::shard_id() {
+        Some(_) => "The shard is the value of pg_snowflake.shard_id.",
+        None => {
+            "The shard is this node's group in Citus, because pg_snowflake.shard_id is not set."
+        }
+    }
+}
+
 /// One of the owned shards.
 fn example_shard(ranges: &[Range]) -> String {
     ranges.first().map_or_else(String::new, |range| range.first.to_string())
@@ -156,6 +169,11 @@ fn set_command(fence: Fence, value: &str) -> String {
     let name = name(fence);
     let (database, user) = (current_database_name(), session_user_name());
     match fence.setting().source() {
+        // Citus has given the database's value to every node, where it hides the node's own.
+        GucSource::PGC_S_DATABASE if citus::is_installed() => format!(
+            "on each node: {} Then: ALTER DATABASE {database} RESET {name};",
+            set_for_this_server(name, &format!("'{value}'"))
+        ),
         GucSource::PGC_S_DATABASE => {
             format!("ALTER DATABASE {database} SET {name} = '{value}'; and reconnect.")
         }
@@ -172,10 +190,7 @@ fn set_command(fence: Fence, value: &str) -> String {
         GucSource::PGC_S_CLIENT | GucSource::PGC_S_INTERACTIVE | GucSource::PGC_S_SESSION => {
             format!("SET {name} = '{value}';")
         }
-        // A session that has not loaded the library does not know the setting.
-        _ => format!(
-            "LOAD 'pg_snowflake'; ALTER SYSTEM SET {name} = '{value}'; SELECT pg_reload_conf();"
-        ),
+        _ => set_for_this_server(name, &format!("'{value}'")),
     }
 }
 

@@ -448,7 +448,7 @@ mod tests {
         thread::scope(|scope| {
             let read = || {
                 while !is_over.load(Relaxed) {
-                    let (_, span) = shared.span_of(8);
+                    let (_, span) = shared.span_of(Class::one(8));
                     let span = span.expect("every version has shard 8");
                     assert_eq!(span.ends_us, span.starts_us + 1);
                     let leases = shared.leases();

@@ -2,11 +2,12 @@
 
 use super::status::{Status, status, summary};
 use super::stored_expression::{
-    GeneratorCall, LONGEST_TEXT, ShardArgument, StoredExpression, Unreadable,
+    GeneratorCall, LONGEST_TEXT, SequenceArgument, ShardArgument, StoredExpression, Unreadable,
 };
 use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
+use crate::report::quoted;
 use crate::result_row::NullableResultRow;
 use crate::timestamp::timestamptz;
 use crate::{lease, sequence, shard};
@@ -50,7 +51,13 @@ fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<10> {
 /// The row of a generator call.
 fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
     let GeneratorCall { function, sequence, shard, layout, modulus_and_minters } = call;
-    let Status { last_id_at, lead, ids_left, error } = status_of(sequence, layout);
+    let Status { last_id_at, lead, ids_left, error } = match &sequence {
+        SequenceArgument::NotFound(name) => {
+            Status::unknown(Some(format!("relation {} does not exist", quoted(name))))
+        }
+        known => status_of(known.oid(), layout),
+    };
+    let sequence = sequence.oid();
     // A call also checks the shard first.
     let shard_error = layout
         .and_then(|layout| shard_error(shard, layout, modulus_and_minters))

@@ -2,6 +2,7 @@
 //! anything: the expression is the work of a table's owner, and may be read by a superuser.
 
 use crate::layout_type::SqlLayout;
+use crate::report::text;
 use pg_snowflake_core::{Layout, presets::INSTAGRAM};
 use pgrx::PgTryBuilder;
 use pgrx::callconv::{Arg, ArgAbi};
@@ -11,16 +12,16 @@ use pgrx::pg_sys::{self, NodeTag};
 use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::AssertUnwindSafe;
 
 /// A generator call, with those of its arguments that are constants.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct GeneratorCall {
     /// The generator.
     pub function: pg_sys::Oid,
-    /// The OID passed as the sequence, even if it is not one of a sequence.
-    pub sequence: Option<pg_sys::Oid>,
+    /// The sequence.
+    pub sequence: SequenceArgument,
     /// The shard.
     pub shard: ShardArgument,
     /// The layout.
@@ -28,6 +29,29 @@ pub struct GeneratorCall {
     /// The modulus and the number of minters of a homed id, which add to the shard; `None` if there are none, or if they are not
     /// constants.
     pub modulus_and_minters: Option<[i32; 2]>,
+}
+
+/// The sequence argument of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SequenceArgument {
+    /// A constant OID, even if it is not one of a sequence.
+    Constant(pg_sys::Oid),
+    /// A name that the call looks up, and that now finds this relation: `'ids'::text::regclass`.
+    Named(pg_sys::Oid),
+    /// Such a name that finds none.
+    NotFound(String),
+    /// Known only by evaluating it.
+    Unknown,
+}
+
+impl SequenceArgument {
+    /// The OID, if there is one.
+    pub fn oid(&self) -> Option<pg_sys::Oid> {
+        match *self {
+            SequenceArgument::Constant(oid) | SequenceArgument::Named(oid) => Some(oid),
+            SequenceArgument::NotFound(_) | SequenceArgument::Unknown => None,
+        }
+    }
 }
 
 /// The shard argument of a call.
@@ -166,7 +190,7 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
         }
         let call = |sequence, shard_id, layout| GeneratorCall {
             function: funcid,
-            sequence: oid(sequence),
+            sequence: sequence_argument(sequence),
             shard: shard(shard_id, extension),
             layout: constant(layout).and_then(SqlLayout::of_datum).map(|layout| layout.0),
             modulus_and_minters: None,
@@ -174,7 +198,7 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
         match *arguments(function).as_slice() {
             [sequence] => Some(GeneratorCall {
                 function: funcid,
-                sequence: oid(sequence),
+                sequence: sequence_argument(sequence),
                 shard: ShardArgument::CurrentShard,
                 layout: Some(INSTAGRAM),
                 modulus_and_minters: None,
@@ -218,10 +242,62 @@ unsafe fn arguments(function: *mut pg_sys::FuncExpr) -> Vec<*mut pg_sys::Node> {
     }
 }
 
-/// A constant OID, of type regclass or oid.
-unsafe fn oid(node: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
-    // SAFETY: the node is of a type that is binary-coercible to regclass.
-    unsafe { constant(node).map(|datum| pg_sys::Oid::from(datum.value() as u32)) }
+/// A constant of type regclass or oid, or a constant text that is cast to regclass.
+unsafe fn sequence_argument(node: *mut pg_sys::Node) -> SequenceArgument {
+    // SAFETY: the node is of a type that is binary-coercible to regclass; the cast has one argument, a text.
+    unsafe {
+        if let Some(datum) = constant(node) {
+            return SequenceArgument::Constant(pg_sys::Oid::from(datum.value() as u32));
+        }
+        let cast = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr)
+            .filter(|&cast| (*cast).funcid.to_u32() == pg_sys::F_REGCLASS);
+        let name = cast.and_then(|cast| constant((*(*(*cast).args).elements).ptr_value.cast()));
+        name.map_or(SequenceArgument::Unknown, |name| {
+            named(pg_sys::text_to_cstring(name.cast_mut_ptr()))
+        })
+    }
+}
+
+/// The relation that `text::regclass` finds, as `text_regclass()` (utils/adt/regproc.c) does, but without raising an error.
+///
+/// # Safety
+/// `name` is a C string, which is changed.
+unsafe fn named(name: *mut c_char) -> SequenceArgument {
+    // SAFETY: as the caller promises; the list has pointers to parts of the string.
+    unsafe {
+        let not_found = SequenceArgument::NotFound(text(name));
+        let mut parts = std::ptr::null_mut();
+        if !pg_sys::SplitIdentifierString(name, b'.' as c_char, &mut parts) || parts.is_null() {
+            return not_found;
+        }
+        let parts = std::slice::from_raw_parts((*parts).elements, (*parts).length as usize);
+        let parts: Vec<*const c_char> =
+            parts.iter().map(|part| part.ptr_value.cast::<c_char>().cast_const()).collect();
+        let (schema, relation) = match *parts {
+            [relation] => (None, relation),
+            [schema, relation] => (Some(schema), relation),
+            [database, schema, relation] if is_this_database(database) => (Some(schema), relation),
+            _ => return not_found,
+        };
+        let oid = match schema {
+            None => pg_sys::RelnameGetRelid(relation),
+            Some(schema) => {
+                let namespace = pg_sys::LookupNamespaceNoError(schema);
+                pg_sys::get_relname_relid(relation, namespace)
+            }
+        };
+        if oid == pg_sys::InvalidOid { not_found } else { SequenceArgument::Named(oid) }
+    }
+}
+
+/// # Safety
+/// `name` is a C string.
+unsafe fn is_this_database(name: *const c_char) -> bool {
+    // SAFETY: as the caller promises; a session's database has a name.
+    unsafe {
+        let this = pg_sys::get_database_name(pg_sys::MyDatabaseId);
+        !this.is_null() && CStr::from_ptr(this) == CStr::from_ptr(name)
+    }
 }
 
 /// The function that returns the setting, by its name and by its name in 0.1.0.

@@ -2,6 +2,8 @@
 
 use super::operator_class::{OperatorClass, place_of_shard};
 use super::partition_key::{PartitionKey, PartitionedTable, partition_key_sql};
+use crate::citus::{self, Placement};
+use crate::encoding::Text;
 use crate::layout_type::SqlLayout;
 use crate::report::{Report, no_such_table, quoted, relation_name};
 use crate::result_row::{Nullable, NullableResultRow};
@@ -32,6 +34,9 @@ type Location = [Nullable; 5];
 /// its partition is locked, so that the partition cannot be dropped in between, and no longer, so that
 /// thousands of levels do not fill the lock table.
 fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
+    if let Some(table) = citus::Table::read(relid) {
+        return location_in_citus(relid, &table, id);
+    }
     // The parent, and the column that it is partitioned by.
     let mut parent: Option<(PartitionedTable, CString)> = None;
     loop {
@@ -50,6 +55,21 @@ fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
         // This releases the lock on the parent.
         parent = Some((table, column));
         relid = partition;
+    }
+}
+
+/// The location of `id` in a table of Citus: the table, and the node that has the row; nulls if no shard is for the id.
+fn location_in_citus(relid: pg_sys::Oid, table: &citus::Table, id: i64) -> Location {
+    if !table.has_one_shard() && !table.is_distributed_by_bigint() {
+        not_distributed_by_id(relid);
+    }
+    match table.placement_of(id) {
+        Some(Placement::Everywhere) => [Some(relid.into()), None, None, None, None],
+        Some(Placement::Node { host, port, dbname }) => {
+            let [host, dbname] = [host, dbname].map(|name| Text(name).into_datum());
+            [Some(relid.into()), None, host, Some(port.into()), dbname]
+        }
+        None => [None; 5],
     }
 }
 
@@ -103,6 +123,19 @@ fn not_a_table(relid: pg_sys::Oid) -> ! {
         message: format!("{} is not a table", quoted(&relation_name(relid))),
         detail: None,
         hint: Some("Pass a table, a partitioned table or a foreign table.".into()),
+    }
+    .raise()
+}
+
+fn not_distributed_by_id(relid: pg_sys::Oid) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+        message: format!(
+            "cannot locate IDs in table {} because Citus does not distribute it by the ID",
+            quoted(&relation_name(relid))
+        ),
+        detail: Some("Its distribution column is not a bigint.".into()),
+        hint: Some("Distribute the table by its ID, with create_distributed_table().".into()),
     }
     .raise()
 }

@@ -10,6 +10,7 @@ pub struct Definition {
     typid: pg_sys::Oid,
     increment: i64,
     cycle: bool,
+    min_value: i64,
     /// MAXVALUE.
     pub max_value: i64,
     /// CACHE.
@@ -25,9 +26,21 @@ impl Definition {
             Err(Error::UnusableSequence(UnsupportedOption::Increment(self.increment)))
         } else if self.cycle {
             Err(Error::UnusableSequence(UnsupportedOption::Cycle))
+        } else if let Some(group) = self.citus_group() {
+            Err(Error::UnusableSequence(UnsupportedOption::CitusRange { group }))
         } else {
             Ok(())
         }
+    }
+
+    /// The group of the worker to whose range Citus has set the sequence: `AlterSequenceMinMax()` in its
+    /// `worker/worker_data_fetch_protocol.c`. Citus does so on each worker if a default of a distributed table uses the sequence.
+    fn citus_group(self) -> Option<i64> {
+        const NUMBERS_OF_A_GROUP: i64 = 1 << 48;
+        let group = self.min_value.saturating_sub(1) / NUMBERS_OF_A_GROUP;
+        let is_range = self.min_value == group * NUMBERS_OF_A_GROUP + 1
+            && self.max_value.checked_sub(self.min_value) == Some(NUMBERS_OF_A_GROUP);
+        (group > 0 && is_range).then_some(group)
     }
 
     /// Reads the row of the sequence `relid`.
@@ -47,6 +60,7 @@ impl Definition {
                 typid: (*form).seqtypid,
                 increment: (*form).seqincrement,
                 cycle: (*form).seqcycle,
+                min_value: (*form).seqmin,
                 max_value: (*form).seqmax,
                 cache: (*form).seqcache,
             };

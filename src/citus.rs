@@ -1,0 +1,102 @@
+//! What Citus's metadata says of this node and of a table. Citus hands a column's default to other nodes and evaluates it there, so
+//! a server of Citus needs a shard and a sequence of its own.
+//!
+//! The metadata are tables in `pg_catalog`, where only a superuser can create one.
+
+mod danger;
+mod ranges;
+mod table;
+
+pub use table::{Placement, Table, is_shard};
+
+use pgrx::PgRelation;
+use pgrx::prelude::*;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
+
+/// The node's group as last read, or -1; atomic because a mutable static must be, to be safe.
+static GROUP: AtomicI32 = AtomicI32::new(-1);
+
+/// The OID of the table that it was read from.
+static GROUP_TABLE: AtomicU32 = AtomicU32::new(0);
+
+/// Whether this database has Citus.
+pub fn is_installed() -> bool {
+    // SAFETY: a C string.
+    unsafe { pg_sys::get_extension_oid(c"citus".as_ptr(), true) != pg_sys::InvalidOid }
+}
+
+/// Registers what makes a session read the metadata again. Called once, at library load.
+pub fn register_callback() {
+    // SAFETY: the callback touches nothing but atomics.
+    unsafe {
+        pg_sys::CacheRegisterRelcacheCallback(Some(relation_callback), pg_sys::Datum::null());
+    }
+}
+
+/// Citus sends this message for a table whose metadata change, and for `pg_dist_local_group`. For all relations, the OID is 0.
+unsafe extern "C-unwind" fn relation_callback(_: pg_sys::Datum, relid: pg_sys::Oid) {
+    if relid == pg_sys::InvalidOid || relid.to_u32() == GROUP_TABLE.load(Relaxed) {
+        GROUP.store(-1, Relaxed);
+    }
+    ranges::count_change(relid);
+}
+
+/// The node's group, if the session has read it. For a caller that must not read a table.
+#[inline]
+pub fn known_group() -> Option<i32> {
+    Some(GROUP.load(Relaxed)).filter(|&group| group >= 0)
+}
+
+/// The node's group: its number among the nodes of Citus, 0 for the coordinator. `None` without Citus, and while a major upgrade has
+/// emptied the table. As in Citus's `GetLocalGroupId()`, it is read once and after a change.
+pub fn group() -> Option<i32> {
+    known_group().or_else(read_group)
+}
+
+fn read_group() -> Option<i32> {
+    const FIRST: NonZeroUsize = NonZeroUsize::MIN;
+    let table = metadata_table(c"pg_dist_local_group")?;
+    // SAFETY: the table is open and locked from with_lock() on, and the tuple is the scan's until its end. The column is an `int`.
+    let group = unsafe {
+        let table = PgRelation::with_lock(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+        let (no_snapshot, no_keys) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let scan = pg_sys::systable_beginscan(
+            table.as_ptr(),
+            pg_sys::InvalidOid,
+            false,
+            no_snapshot,
+            0,
+            no_keys,
+        );
+        let tuple = pg_sys::systable_getnext(scan);
+        let group = (!tuple.is_null())
+            .then(|| pgrx::htup::heap_getattr_raw(tuple, FIRST, table.rd_att))
+            .flatten();
+        let group = group.map(|group| group.value() as i32);
+        pg_sys::systable_endscan(scan);
+        group
+    };
+    let group = group.filter(|&group| group >= 0)?;
+    GROUP_TABLE.store(table.to_u32(), Relaxed);
+    GROUP.store(group, Relaxed);
+    Some(group)
+}
+
+/// The commands that give a column of a distributed table its default. Citus does not see a sequence that is named in a text, so it
+/// leaves the sequence of each node as it is.
+pub fn recipe(alter_column: &str) -> String {
+    format!(
+        "Run on the coordinator: SELECT run_command_on_all_nodes('CREATE SEQUENCE public.ids'); {alter_column} SET DEFAULT \
+         snowflake_nextval('public.ids'::text::regclass);"
+    )
+}
+
+/// The OID of a table of Citus's metadata; `None` without Citus.
+fn metadata_table(name: &std::ffi::CStr) -> Option<pg_sys::Oid> {
+    // SAFETY: a C string.
+    let relid = unsafe {
+        pg_sys::get_relname_relid(name.as_ptr(), pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE))
+    };
+    (relid != pg_sys::InvalidOid).then_some(relid)
+}
