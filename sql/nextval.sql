@@ -14,7 +14,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_of_this_shard_wrapper';
 
 COMMENT ON FUNCTION snowflake_nextval(regclass) IS
-'next ID of this database''s shard, pg_snowflake.shard_id, from a sequence';
+'next ID of this database''s shard from a sequence';
 
 CREATE FUNCTION snowflake_nextvals(
     seq regclass, shard_id integer, count integer, layout snowflake_layout DEFAULT 'instagram')
@@ -87,4 +87,4 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_current_shard_wrapper';
 
 COMMENT ON FUNCTION snowflake_current_shard() IS
-'shard ID of this database, pg_snowflake.shard_id; raises an error if it is not set';
+'shard ID of this database: pg_snowflake.shard_id, else that of a lease, else the group in Citus';

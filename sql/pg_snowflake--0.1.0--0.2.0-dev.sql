@@ -276,12 +276,12 @@ COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
 COMMENT ON VIEW snowflake_layouts IS 'preset layouts';
 COMMENT ON FUNCTION snowflake_nextval(regclass, integer, snowflake_layout) IS 'next ID of a shard from a sequence';
 COMMENT ON FUNCTION snowflake_nextval(regclass) IS
-'next ID of this database''s shard, pg_snowflake.shard_id, from a sequence';
+'next ID of this database''s shard from a sequence';
 COMMENT ON FUNCTION snowflake_nextvals(regclass, integer, integer, snowflake_layout) IS
 'next IDs of a shard from a sequence, in increasing order';
 COMMENT ON FUNCTION snowflake_currval(regclass) IS 'last ID that this session got from a sequence';
 COMMENT ON FUNCTION snowflake_current_shard() IS
-'shard ID of this database, pg_snowflake.shard_id; raises an error if it is not set';
+'shard ID of this database: pg_snowflake.shard_id, else that of a lease, else the group in Citus';
 COMMENT ON TYPE snowflake IS 'ID: a bigint in storage, order, indexes and arithmetic, and a string in JSON';
 COMMENT ON CAST (snowflake AS bigint) IS 'converts an ID to bigint';
 COMMENT ON CAST (bigint AS snowflake) IS 'converts a bigint to an ID';
@@ -300,10 +300,10 @@ COMMENT ON VIEW snowflake_columns IS
 COMMENT ON COLUMN snowflake_columns.table_name IS 'table, partition, foreign table or view';
 COMMENT ON COLUMN snowflake_columns.column_name IS 'column';
 COMMENT ON COLUMN snowflake_columns.function IS 'function called by the default of the column or its domain';
-COMMENT ON COLUMN snowflake_columns.sequence IS 'sequence; null if it is not a constant';
+COMMENT ON COLUMN snowflake_columns.sequence IS 'sequence; null if it is neither a constant nor a constant name of a relation';
 COMMENT ON COLUMN snowflake_columns.shard_id IS
-'shard; null if it is not a constant, or if it is pg_snowflake.shard_id and that is not set';
-COMMENT ON COLUMN snowflake_columns.shard_from_setting IS 'whether the shard is pg_snowflake.shard_id of this session';
+'shard; null if it is not a constant, or if it is that of the database and there is none';
+COMMENT ON COLUMN snowflake_columns.shard_from_setting IS 'whether the shard is that of the database, as snowflake_current_shard() returns it';
 COMMENT ON COLUMN snowflake_columns.layout IS 'layout; null if it is not a constant';
 COMMENT ON COLUMN snowflake_columns.last_id_at IS
 'time of the last ID of the sequence; null if it has none, or without the privilege to read the sequence';
@@ -311,7 +311,7 @@ COMMENT ON COLUMN snowflake_columns.ids_left IS
 'number of IDs up to the end of the layout or the MAXVALUE of the sequence';
 COMMENT ON COLUMN snowflake_columns.ends_at IS 'time at which the layout ends';
 COMMENT ON COLUMN snowflake_columns.error IS
-'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or the reason why the row is incomplete';
+'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or what Citus makes of the default on other nodes; or the reason why the row is incomplete';
 COMMENT ON FUNCTION snowflake_locate(regclass, bigint, snowflake_layout) IS
 'partition of a table that contains an ID, and the server of a foreign one';
 COMMENT ON OPERATOR CLASS snowflake_shard_ops USING hash IS

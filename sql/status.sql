@@ -134,10 +134,10 @@ COMMENT ON VIEW snowflake_columns IS
 COMMENT ON COLUMN snowflake_columns.table_name IS 'table, partition, foreign table or view';
 COMMENT ON COLUMN snowflake_columns.column_name IS 'column';
 COMMENT ON COLUMN snowflake_columns.function IS 'function called by the default of the column or its domain';
-COMMENT ON COLUMN snowflake_columns.sequence IS 'sequence; null if it is not a constant';
+COMMENT ON COLUMN snowflake_columns.sequence IS 'sequence; null if it is neither a constant nor a constant name of a relation';
 COMMENT ON COLUMN snowflake_columns.shard_id IS
-'shard; null if it is not a constant, or if it is pg_snowflake.shard_id and that is not set';
-COMMENT ON COLUMN snowflake_columns.shard_from_setting IS 'whether the shard is pg_snowflake.shard_id of this session';
+'shard; null if it is not a constant, or if it is that of the database and there is none';
+COMMENT ON COLUMN snowflake_columns.shard_from_setting IS 'whether the shard is that of the database, as snowflake_current_shard() returns it';
 COMMENT ON COLUMN snowflake_columns.layout IS 'layout; null if it is not a constant';
 COMMENT ON COLUMN snowflake_columns.last_id_at IS
 'time of the last ID of the sequence; null if it has none, or without the privilege to read the sequence';
@@ -146,6 +146,6 @@ COMMENT ON COLUMN snowflake_columns.ids_left IS
 'number of IDs up to the end of the layout or the MAXVALUE of the sequence';
 COMMENT ON COLUMN snowflake_columns.ends_at IS 'time at which the layout ends';
 COMMENT ON COLUMN snowflake_columns.error IS
-'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or the reason why the row is incomplete';
+'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or what Citus makes of the default on other nodes; or the reason why the row is incomplete';
 
 GRANT SELECT ON snowflake_columns TO PUBLIC;

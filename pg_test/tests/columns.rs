@@ -54,7 +54,17 @@ fn a_call_is_found_however_its_default_is_written() {
         ("snowflake_nextval('s', snowflake_shard_id(42))", "s||f|instagram"),
         ("snowflake_nextval('s', NULL)", "s||f|instagram"),
         ("snowflake_nextval('s', 70000::int::smallint)", "s||f|instagram"),
-        ("snowflake_nextval('s'::text::regclass, 5)", "|5|f|instagram"),
+        // A name that the call looks up.
+        ("snowflake_nextval('s'::text::regclass, 5)", "s|5|f|instagram"),
+        ("snowflake_nextval('s'::varchar::regclass, 5)", "s|5|f|instagram"),
+        ("snowflake_nextval('PUBLIC. S'::text::regclass, 5)", "s|5|f|instagram"),
+        ("snowflake_nextval('postgres.public.\"S\"'::text::regclass, 5)", "\"S\"|5|f|instagram"),
+        ("snowflake_nextval('other.public.s'::text::regclass, 5)", "|5|f|instagram"),
+        ("snowflake_nextval('public.\"s'::text::regclass, 5)", "|5|f|instagram"),
+        ("snowflake_nextval(''::text::regclass, 5)", "|5|f|instagram"),
+        ("snowflake_nextval('missing'::text::regclass, 5)", "|5|f|instagram"),
+        ("snowflake_nextval('nowhere.s'::text::regclass, 5)", "|5|f|instagram"),
+        ("snowflake_nextval(lower('S')::regclass, 5)", "|5|f|instagram"),
         ("snowflake_nextval('s', 5, 'twitter'::text::snowflake_layout)", "s|5|f|"),
         // Two calls are two rows.
         (

@@ -5,6 +5,7 @@ mod batch;
 mod bench;
 mod cache;
 mod checkpoint;
+mod citus_metadata;
 mod clock;
 mod columns;
 mod convert;

@@ -12,6 +12,9 @@ use std::fs;
 
 const SOW: &str = include_str!("planted/sow.sql");
 
+/// The metadata of Citus, which pg_snowflake queries.
+const CITUS: &str = include_str!("citus_metadata/tables.sql");
+
 /// Tables that refer to the extension in every way, with all arguments: a call that omits one may resolve to an overload
 /// that fits better.
 const SCHEMA: &str = "
@@ -48,13 +51,19 @@ const SCHEMA: &str = "
     ANALYZE";
 
 /// Every object of the extension in use.
-const USES: [&str; 30] = [
+const USES: [&str; 31] = [
     "TABLE evil.snowflake_columns",
     "SELECT table_name, column_name, function, sequence, layout FROM evil.snowflake_columns",
     "TABLE evil.snowflake_layouts",
     "SELECT evil.snowflake_clock()",
     "SELECT evil.snowflake_sequence_status('s'::regclass, 'instagram'::evil.snowflake_layout)",
     "SELECT evil.snowflake_generator_calls(adbin) FROM pg_attrdef",
+    "INSERT INTO pg_dist_partition VALUES ('of_domain', 'h', 'id');
+     INSERT INTO pg_dist_shard VALUES ('of_domain', 1, '-2147483648', '2147483647');
+     INSERT INTO pg_dist_placement VALUES (1, 3); INSERT INTO pg_dist_node VALUES (3, 'db-3', 5432, 'primary');
+     SELECT evil.snowflake_citus_error('of_domain'::regclass, 's'::regclass, true), evil.snowflake_citus_ranges('of_domain'::regclass),
+         evil.snowflake_citus_error('of_domain'::regclass, 's'::regclass, false),
+         evil.snowflake_locate('of_domain'::regclass, 1::bigint, 'instagram'::evil.snowflake_layout)",
     "SELECT evil.snowflake_layout_info('twitter'::evil.snowflake_layout), evil.snowflake_presets()",
     "SELECT evil.snowflake_nextval('of_this'::regclass), evil.snowflake_currval('of_this'::regclass), evil.snowflake_current_shard()",
     "SELECT evil.snowflake_nextval('s'::regclass, 5, 'instagram'::evil.snowflake_layout),
@@ -340,6 +349,7 @@ impl Ground {
     }
 
     fn use_everything(&mut self) {
+        self.run(CITUS);
         self.run(SCHEMA);
         for sql in USES {
             self.run(sql);

@@ -2,12 +2,12 @@
 
 use super::shards::{self, Range};
 use super::{Fence, FenceError, InvalidSetting, append, hosts, list_excerpt, setting::host_name};
-use crate::citus;
 use crate::report::{
     Report, current_database_name, quoted, session_user_name, set_for_this_database,
     set_for_this_server,
 };
 use crate::settings::{self, Setting};
+use crate::{citus, lease};
 use pg_snowflake_core::homed::Class;
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::PgSqlErrorCode::{
@@ -123,11 +123,12 @@ pub fn homed_shards_query(class: Class) -> String {
 
 /// Where the shard of a call that names none comes from, as a sentence.
 fn where_from() -> &'static str {
-    match settings::shard_id() {
-        Some(_) => "The shard is the value of pg_snowflake.shard_id.",
-        None => {
-            "The shard is this node's group in Citus, because pg_snowflake.shard_id is not set."
-        }
+    if settings::shard_id().is_some() {
+        "The shard is the value of pg_snowflake.shard_id."
+    } else if lease::assigned_shard().is_some() {
+        "The registry of leases has assigned the shard."
+    } else {
+        "The shard is this node's group in Citus, because pg_snowflake.shard_id is not set."
     }
 }
 

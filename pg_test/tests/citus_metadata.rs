@@ -1,0 +1,260 @@
+//! How the metadata of Citus are read, on servers that have tables of that form and not Citus. `citus.rs` has the tests with Citus.
+
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, server_with_sequence};
+use pg_snowflake_servertest::sequence::state;
+use postgres::Client;
+
+const METADATA: &str = include_str!("citus_metadata/tables.sql");
+
+/// What Citus's triggers send after a change of its metadata: a message about that relation.
+fn notify(client: &mut Client, relation: &str) {
+    client
+        .batch_execute(&format!(
+            "SET allow_system_table_mods = on; ALTER TABLE {relation} SET (fillfactor = 100); RESET allow_system_table_mods"
+        ))
+        .unwrap();
+}
+
+fn server() -> (Cluster, Client) {
+    let (cluster, mut client) = server_with_sequence();
+    client.batch_execute(METADATA).unwrap();
+    (cluster, client)
+}
+
+const SHARD: &str = "SELECT snowflake_shard_id(snowflake_nextval('s'))";
+
+#[test]
+fn the_group_is_the_shard_where_nothing_else_is_set_and_is_read_once_and_after_a_change() {
+    let (cluster, mut client) = server();
+    let mut other = cluster.connect();
+    assert_eq!(printed(&mut client, SHARD), "3");
+    assert_eq!(printed(&mut other, "SELECT snowflake_current_shard()"), "3");
+
+    // Without a message, the session does not look again.
+    client.batch_execute("UPDATE pg_dist_local_group SET groupid = 4").unwrap();
+    assert_eq!(printed(&mut other, SHARD), "3");
+    notify(&mut client, "pg_dist_local_group");
+    assert_eq!(printed(&mut other, SHARD), "4");
+
+    client.batch_execute("SET pg_snowflake.shard_id = 7").unwrap();
+    assert_eq!(printed(&mut client, SHARD), "7");
+    client.batch_execute("RESET pg_snowflake.shard_id").unwrap();
+    assert_eq!(printed(&mut client, SHARD), "4");
+}
+
+#[test]
+fn a_rolled_back_group_is_forgotten() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("BEGIN; UPDATE pg_dist_local_group SET groupid = 9").unwrap();
+    notify(&mut client, "pg_dist_local_group");
+    assert_eq!(printed(&mut client, SHARD), "9");
+    client.batch_execute("ROLLBACK").unwrap();
+    assert_eq!(printed(&mut client, SHARD), "3");
+}
+
+/// A major upgrade of PostgreSQL empties the table for a while.
+#[test]
+fn an_empty_or_a_negative_group_is_no_shard() {
+    let (_cluster, mut client) = server();
+    let unset = || Refusal {
+        sqlstate: "55000",
+        message: "pg_snowflake.shard_id is not set",
+        hint: "pg_snowflake.shard_id",
+    };
+    client.batch_execute("DELETE FROM pg_dist_local_group").unwrap();
+    let before = state(&mut client, "s");
+    assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset());
+    client.batch_execute("INSERT INTO pg_dist_local_group VALUES (-2)").unwrap();
+    assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset());
+    assert_eq!(state(&mut client, "s"), before);
+}
+
+#[test]
+fn a_group_that_the_layout_does_not_have_or_the_server_does_not_own_is_refused() {
+    let (_cluster, mut client) = server();
+    client.batch_execute("SET pg_snowflake.owned_shards = '0-2'").unwrap();
+    let not_owned = Refusal {
+        sqlstate: "55000",
+        message: "shard 3 is not owned by this server",
+        hint: "this node's group in Citus",
+    };
+    assert_refused(&mut client, "SELECT snowflake_nextval('s')", not_owned);
+    client
+        .batch_execute(
+            "RESET pg_snowflake.owned_shards; UPDATE pg_dist_local_group SET groupid = 8192",
+        )
+        .unwrap();
+    notify(&mut client, "pg_dist_local_group");
+    let out_of_range = Refusal {
+        sqlstate: "22023",
+        message: "shard ID 8192 is out of range",
+        hint: "Pass a shard ID in that range",
+    };
+    assert_refused(&mut client, "SELECT snowflake_nextval('s')", out_of_range);
+}
+
+#[test]
+fn the_ranges_are_those_of_this_group_and_follow_the_shards() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE posts (id bigint); CREATE TABLE words (id text); CREATE TABLE plain (id bigint);
+             INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id'), ('words', 'h', 'id');
+             INSERT INTO pg_dist_shard VALUES
+                 ('posts', 1, '-2147483648', '-1'), ('posts', 2, '0', '1073741823'), ('posts', 3, '1073741824', '2147483647');
+             INSERT INTO pg_dist_placement VALUES (1, 3), (2, 4), (3, 3)",
+        )
+        .unwrap();
+    let ranges = "SELECT snowflake_citus_ranges('posts')";
+    assert_eq!(printed(&mut client, ranges), "{[-2147483648,0),[1073741824,2147483648)}");
+
+    let homed = "SELECT bool_and(hashint8(id) < 0 OR hashint8(id) >= 1073741824) AND bool_and(snowflake_shard_id(id) = 3)
+        FROM (SELECT snowflake_nextval_homed('s', snowflake_current_shard(), snowflake_citus_ranges('posts')) AS id
+              FROM generate_series(1, 1000)) AS ids";
+    assert_eq!(printed(&mut client, homed), "t");
+
+    // A shard moves away.
+    client.batch_execute("UPDATE pg_dist_placement SET groupid = 4 WHERE shardid = 1").unwrap();
+    notify(&mut client, "posts");
+    assert_eq!(printed(&mut client, ranges), "{[1073741824,2147483648)}");
+    // So does the last one, and this node is as far from each ID as from the next.
+    client.batch_execute("UPDATE pg_dist_placement SET groupid = 4").unwrap();
+    notify(&mut client, "posts");
+    assert_eq!(printed(&mut client, ranges), "{[-2147483648,2147483648)}");
+    // This node becomes the other.
+    client.batch_execute("UPDATE pg_dist_local_group SET groupid = 4").unwrap();
+    notify(&mut client, "pg_dist_local_group");
+    assert_eq!(printed(&mut client, ranges), "{[-2147483648,2147483648)}");
+
+    for table in ["words", "plain"] {
+        let message = format!("table \"{table}\" is not distributed by the hash of a bigint");
+        let expected =
+            Refusal { sqlstate: "42809", message: &message, hint: "create_distributed_table()" };
+        assert_refused(&mut client, &format!("SELECT snowflake_citus_ranges('{table}')"), expected);
+    }
+}
+
+#[test]
+fn a_sequence_in_the_range_of_a_node_group_is_refused_with_the_recipe() {
+    let (_cluster, mut client) = server_with_sequence();
+    for group in [1_i64, 2, 3, 32_766] {
+        let (first, last) = ((group << 48) + 1, ((group + 1) << 48) + 1);
+        client
+            .batch_execute(&format!(
+                "ALTER SEQUENCE s MINVALUE {first} MAXVALUE {last} START {first} RESTART"
+            ))
+            .unwrap();
+        let before = state(&mut client, "s");
+        let expected = Refusal {
+            sqlstate: "55000",
+            message: "sequence \"s\" cannot be used to generate IDs",
+            hint: "SELECT run_command_on_all_nodes('CREATE SEQUENCE public.ids')",
+        };
+        let error = assert_refused(&mut client, "SELECT snowflake_nextval('s', 5)", expected);
+        let detail =
+            format!("Citus manages it, and has limited it to the numbers of node group {group},");
+        assert!(error.detail().unwrap().starts_with(&detail), "{error:?}");
+        assert_eq!(state(&mut client, "s"), before);
+    }
+    // Others that are close to it.
+    for (first, last) in
+        [(1_i64, (1 << 48) + 1), ((1 << 48) + 2, (2_i64 << 48) + 2), ((1 << 48) + 1, i64::MAX)]
+    {
+        client
+            .batch_execute(&format!(
+                "ALTER SEQUENCE s MINVALUE {first} MAXVALUE {last} START {first} RESTART"
+            ))
+            .unwrap();
+        let shown = "SELECT error FROM snowflake_sequence_status('s')";
+        assert!(!printed(&mut client, shown).contains("Citus"), "{first} to {last}");
+    }
+}
+
+#[test]
+fn the_columns_show_what_citus_makes_of_a_default() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE posts (
+                 constant bigint DEFAULT snowflake_nextval('s', 5),
+                 of_node bigint DEFAULT snowflake_nextval('s'::text::regclass));
+             CREATE TABLE plain (constant bigint DEFAULT snowflake_nextval('s', 5));
+             INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'of_node')",
+        )
+        .unwrap();
+    let errors = "SELECT table_name, column_name, shard_id, left(error, 43) FROM snowflake_columns ORDER BY 1, 2";
+    assert_eq!(
+        printed(&mut client, errors),
+        "posts|constant|5|shard is the same on every node of Citus: S\nposts|of_node|3|\nplain|constant|5|"
+    );
+}
+
+#[test]
+fn a_table_of_citus_is_not_converted_and_nothing_has_changed() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE \"Posts\" (id serial PRIMARY KEY); INSERT INTO pg_dist_partition VALUES ('\"Posts\"', 'h', 'id');
+             CREATE FUNCTION pg_temp.catalog() RETURNS text LANGUAGE sql AS
+                 $$ SELECT string_agg(c.xmin::text || a.xmin, ',' ORDER BY c.oid, attnum)
+                    FROM pg_class AS c JOIN pg_attribute AS a ON attrelid = c.oid WHERE relname LIKE 'Posts%' $$",
+        )
+        .unwrap();
+    let catalog = printed(&mut client, "SELECT pg_temp.catalog()");
+    let expected = Refusal {
+        sqlstate: "0A000",
+        message: "cannot convert a column of table public.\"Posts\", which Citus manages",
+        hint: "ALTER TABLE public.\"Posts\" ALTER COLUMN id SET DEFAULT snowflake_nextval('public.ids'::text::regclass);",
+    };
+    assert_refused(&mut client, "SELECT snowflake_convert_column('\"Posts\"', 'id', 5)", expected);
+    assert_eq!(printed(&mut client, "SELECT pg_temp.catalog()"), catalog);
+}
+
+#[test]
+fn an_id_is_located_on_the_node_of_its_hash() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE posts (id bigint); CREATE TABLE words (id text); CREATE TABLE countries (id bigint);
+             INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id'), ('words', 'h', 'id'), ('countries', 'n', NULL);
+             INSERT INTO pg_dist_shard VALUES
+                 ('posts', 1, '-2147483648', '-1'), ('posts', 2, '0', '2147483647'), ('countries', 3, NULL, NULL);
+             INSERT INTO pg_dist_placement VALUES (1, 3), (2, 4), (3, 3), (3, 4);
+             INSERT INTO pg_dist_node VALUES
+                 (3, 'db-3', 5433, 'primary'), (4, 'db-4', 5434, 'primary'), (4, 'standby-4', 5435, 'secondary')",
+        )
+        .unwrap();
+    let wrong = "SELECT count(*) FROM generate_series(1, 100) AS id, snowflake_locate('posts', id)
+        WHERE (partition, host, port, dbname) IS DISTINCT FROM
+            ('posts'::regclass, CASE WHEN hashint8(id) < 0 THEN 'db-3' ELSE 'db-4' END,
+             CASE WHEN hashint8(id) < 0 THEN 5433 ELSE 5434 END, 'postgres')";
+    assert_eq!(printed(&mut client, wrong), "0");
+    let everywhere = "SELECT partition, host FROM snowflake_locate('countries', 1)";
+    assert_eq!(printed(&mut client, everywhere), "countries|");
+    let expected = Refusal {
+        sqlstate: "42809",
+        message: "because Citus does not distribute it by the ID",
+        hint: "create_distributed_table()",
+    };
+    assert_refused(&mut client, "SELECT snowflake_locate('words', 1)", expected);
+}
+
+/// A parallel worker may start no command.
+#[test]
+fn an_id_is_located_in_a_parallel_query() {
+    let (_cluster, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE posts (id bigint); INSERT INTO posts SELECT generate_series(1, 1000);
+             INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id');
+             INSERT INTO pg_dist_shard VALUES ('posts', 1, '-2147483648', '2147483647');
+             INSERT INTO pg_dist_placement VALUES (1, 3); INSERT INTO pg_dist_node VALUES (3, 'db-3', 5433, 'primary');
+             SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+             SET parallel_leader_participation = off",
+        )
+        .unwrap();
+    let located = "SELECT count(*), sum(snowflake_current_shard()) FROM posts WHERE (snowflake_locate('posts', id)).port = 5433";
+    assert!(printed(&mut client, &format!("EXPLAIN {located}")).contains("Parallel"));
+    assert_eq!(printed(&mut client, located), "1000|3000");
+}
