@@ -10,6 +10,7 @@ pub mod contender;
 pub mod contenders;
 mod first;
 pub mod hashing;
+mod homed;
 mod instructions;
 mod large;
 mod leases;
@@ -81,7 +82,7 @@ pub struct Part {
 }
 
 /// All parts, in their order.
-pub static PARTS: [Part; 11] = [
+pub static PARTS: [Part; 12] = [
     Part { name: "backend", what: "ids in one backend", run: backend::run },
     Part { name: "first", what: "the first id of a transaction", run: first::run },
     Part { name: "repeats", what: "whether ids of one statement repeat", run: repeats::run },
@@ -91,6 +92,7 @@ pub static PARTS: [Part; 11] = [
     Part { name: "load", what: "transactions of several clients, flushed to disk", run: load::run },
     Part { name: "large", what: "a table that outgrows memory", run: large::run },
     Part { name: "leases", what: "ids with and without leases", run: leases::run },
+    Part { name: "homed", what: "plain and homed ids", run: homed::run },
     Part { name: "hashing", what: "hash tables of ids", run: hashing::run },
     Part { name: "instructions", what: "instructions under valgrind", run: instructions::run },
 ];

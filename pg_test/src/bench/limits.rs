@@ -3,7 +3,7 @@
 use crate::bench::load::{CLIENTS, INSERT_ROUNDS};
 use crate::bench::samples::Measure::{self, *};
 use crate::bench::samples::{Samples, Spread};
-use crate::bench::{large, leases};
+use crate::bench::{homed, large, leases};
 use std::sync::LazyLock;
 
 /// The bound of a figure.
@@ -83,6 +83,7 @@ pub static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
         of_layouts(),
         of_large_tables(),
         of_leases(),
+        of_homed_ids(),
         of_hash_tables(),
     ]
     .into_iter()
@@ -318,7 +319,6 @@ fn at_least<const LOADS: usize>(
     loads.into_iter().flat_map(move |load| CLIENTS.map(|clients| limit(load, clients)))
 }
 
-/// The limit of the ratio of two figures of one run.
 /// What leases cost the server that has them.
 fn of_leases() -> Vec<Limit> {
     let relative = |what: &str, measure| {
@@ -331,6 +331,21 @@ fn of_leases() -> Vec<Limit> {
     ]
 }
 
+/// What the search for a homed id costs.
+fn of_homed_ids() -> Vec<Limit> {
+    let relative = |modulus: &str, name, bound| {
+        let title = format!(
+            "one backend: `snowflake_nextval_homed`, modulus {modulus}, relative to `snowflake_nextval`"
+        );
+        ratio(&title, (IdNs, name), (IdNs, homed::PLAIN), bound)
+    };
+    vec![
+        relative("2", homed::MODULUS_2, AtMost(1.2)),
+        relative("16", homed::MODULUS_16, AtMost(2.0)),
+    ]
+}
+
+/// The limit of the ratio of two figures of one run.
 fn ratio(title: &str, over: Figure, under: Figure, bound: Bound) -> Limit {
     Limit { title: title.to_owned(), over, under: Some(under), bound, rounds: ROUNDS }
 }

@@ -8,7 +8,7 @@ use crate::bench::limits::{Bound, LIMITS, Limit, Verdict};
 use crate::bench::load::CLIENTS;
 use crate::bench::samples::{Measure, Samples, Spread};
 use crate::bench::sequences::COUNTS;
-use crate::bench::{Findings, Plan, chart, hashing, large, leases, scaled, summary};
+use crate::bench::{Findings, Plan, chart, hashing, homed, large, leases, scaled, summary};
 use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::fs::write;
@@ -196,6 +196,12 @@ impl Display for Report {
                 column("ns per id above the loop", Measure::IdNs, with_quartiles),
                 column("first id of a transaction, ns", Measure::FirstIdNs, with_quartiles),
             ],
+        )?;
+        self.table_of(
+            f,
+            "Plain and homed ids of layout `instagram`, `CACHE 1`",
+            homed::CASES.map(|(name, title, _)| (name, title)).to_vec(),
+            &[column("ns per id above the loop", Measure::IdNs, with_quartiles)],
         )?;
         self.table_of(
             f,

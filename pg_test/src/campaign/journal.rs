@@ -7,6 +7,9 @@ use std::collections::HashMap;
 /// The shard of the campaign's ids.
 pub const SHARD: i64 = 5;
 
+/// The modulus of the campaign's homed ids, whose shard is [`SHARD`] modulo this.
+pub const MODULUS: i64 = 8;
+
 /// The sequences of a campaign. Plain `nextval` returns a counter and `snowflake_nextval` an id of the same sequence, so
 /// counters are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +83,16 @@ impl Journal {
     /// Enters an id.
     pub fn enter_id(&mut self, sequence: Sequence, id: i64) {
         assert_eq!(split(id).shard, SHARD, "{id}");
+        self.enter(sequence, id);
+    }
+
+    /// Enters a homed id.
+    pub fn enter_homed_id(&mut self, sequence: Sequence, id: i64) {
+        assert_eq!(split(id).shard % MODULUS, SHARD, "{id}");
+        self.enter(sequence, id);
+    }
+
+    fn enter(&mut self, sequence: Sequence, id: i64) {
         self.returned.push(Entry { sequence, counter: counter(id), source: Source::Extension });
     }
 

@@ -1,7 +1,7 @@
 //! Workers that take ids in every possible way, over real connections, until they are stopped or lose the server.
 
 use crate::Cluster;
-use crate::campaign::journal::{Journal, SHARD, Sequence};
+use crate::campaign::journal::{Journal, MODULUS, SHARD, Sequence};
 use crate::sequence::counter_in_an_hour;
 use crate::wait::PATIENCE;
 use fastrand::Rng;
@@ -146,12 +146,15 @@ struct Lost;
 enum Way {
     OneByOne,
     Batch,
+    /// Homed ids, whose shard is one of a class.
+    Homed,
+    HomedBatch,
     /// Core's function returns the counter itself.
     Core,
 }
 
 impl Way {
-    const ALL: [Way; 3] = [Way::OneByOne, Way::Batch, Way::Core];
+    const ALL: [Way; 5] = [Way::OneByOne, Way::Batch, Way::Homed, Way::HomedBatch, Way::Core];
 
     fn query(self) -> String {
         let series = "FROM generate_series(1, $2::int)";
@@ -162,6 +165,12 @@ impl Way {
             Way::Batch => {
                 format!("SELECT snowflake_nextvals($1::text::regclass, {SHARD}, $2::int)")
             }
+            Way::Homed => format!(
+                "SELECT snowflake_nextval_homed($1::text::regclass, {SHARD}, {MODULUS}) {series}"
+            ),
+            Way::HomedBatch => format!(
+                "SELECT snowflake_nextvals_homed($1::text::regclass, {SHARD}, {MODULUS}, $2::int)"
+            ),
             Way::Core => format!("SELECT nextval($1::text::regclass) {series}"),
         }
     }
@@ -170,7 +179,7 @@ impl Way {
 /// A connection with its statements.
 struct Session {
     client: Client,
-    ways: [Statement; 3],
+    ways: [Statement; 5],
     mark: Statement,
 }
 
@@ -198,6 +207,7 @@ impl Session {
             match way {
                 Way::Core => journal.enter_counter(sequence, row.get(0)),
                 Way::OneByOne | Way::Batch => journal.enter_id(sequence, row.get(0)),
+                Way::Homed | Way::HomedBatch => journal.enter_homed_id(sequence, row.get(0)),
             }
         }
         Ok(())
