@@ -1,5 +1,6 @@
 //! The guarantees of pg_snowflake, tested on real servers.
 
+mod active_active;
 mod as_core;
 mod batch;
 mod bench;

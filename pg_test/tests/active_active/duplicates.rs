@@ -1,0 +1,98 @@
+//! The mistake: one shard number on two nodes.
+
+use super::{Nodes, can_replicate, level_sequences};
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_servertest::installation::{bindir, major};
+use pg_snowflake_servertest::leases::{Registry, first_id};
+use pg_snowflake_servertest::wait::{comes_true, wait_for};
+
+/// Has two nodes subscribe to each other.
+fn subscribe(nodes: &Nodes) {
+    for (from, to) in [(1, 2), (2, 1)] {
+        let create = format!(
+            "CREATE SUBSCRIPTION from_{from} CONNECTION 'host=node-{from} dbname=app user=replicator' PUBLICATION app
+             WITH (slot_name = to_{to}, origin = none, copy_data = false)"
+        );
+        nodes.run_on(to, &create);
+    }
+}
+
+#[test]
+fn one_number_on_two_nodes_stops_their_subscriptions() {
+    if !can_replicate("one number on two nodes") {
+        return;
+    }
+    let nodes = Nodes::start([(); 2].map(|()| Cluster::builder()));
+    nodes.numbers().for_each(|node| nodes.set_number(node, 1));
+    subscribe(&nodes);
+    level_sequences(&nodes);
+    // Else a row may arrive before the other node generates the same ID, and that INSERT fails instead.
+    for (node, other) in [(1, 2), (2, 1)] {
+        run(&mut nodes.connect(node), &format!("ALTER SUBSCRIPTION from_{other} DISABLE"));
+    }
+    for node in nodes.numbers() {
+        let insert = format!("INSERT INTO posts (body) VALUES ('node {node}')");
+        run(&mut nodes.connect(node), &insert);
+    }
+    for (node, other) in [(1, 2), (2, 1)] {
+        run(&mut nodes.connect(node), &format!("ALTER SUBSCRIPTION from_{other} ENABLE"));
+    }
+
+    for node in nodes.numbers() {
+        let mut client = nodes.connect(node);
+        // The first attempt and another one: it does not get past the row.
+        let count = "SELECT apply_error_count > 1 FROM pg_stat_subscription_stats";
+        wait_for(&mut client, count, "the row has failed twice");
+        let own = printed(&mut client, "SELECT body FROM posts");
+        assert_eq!(own, format!("node {node}"));
+        let messages: &[&str] = if major(bindir()) < 18 {
+            &["ERROR:  duplicate key value violates unique constraint \"posts_pkey\""]
+        } else {
+            let conflicts = "SELECT confl_insert_exists > 1 FROM pg_stat_subscription_stats";
+            wait_for(&mut client, conflicts, "the conflict has been counted twice");
+            &[
+                "ERROR:  conflict detected on relation \"public.posts\": conflict=insert_exists",
+                "Key already exists in unique index \"posts_pkey\"",
+            ]
+        };
+        for message in messages {
+            let log = || nodes.0[node - 1].log();
+            assert!(comes_true(|| log().contains(message)), "{message} is not in\n{}", log());
+        }
+    }
+}
+
+#[test]
+fn leases_refuse_one_number_on_two_nodes() {
+    if !can_replicate("one number on two nodes with leases") {
+        return;
+    }
+    let registry = Registry::start();
+    let nodes = Nodes::start((1..=2).map(|node| {
+        let builder = registry.node(&format!("node-{node}"));
+        builder.setting("pg_snowflake.shard_id", "1").setting("pg_snowflake.lease", "5min")
+    }));
+    subscribe(&nodes);
+    let insert = "INSERT INTO posts (body) VALUES ('node 1') RETURNING id";
+    let mut second = nodes.connect(2);
+    first_id(&mut nodes.connect(1), insert);
+    let answer =
+        "SELECT registry_error LIKE '%held by node \"node-1\"%' FROM snowflake_lease_status()";
+    wait_for(&mut second, answer, "the registry has answered");
+
+    let refusal = Refusal {
+        sqlstate: "55000",
+        message: "server has no lease for shard 1",
+        hint: "see the server log and snowflake_lease_status()",
+    };
+    let error = assert_refused(&mut second, insert, refusal);
+
+    let detail = error.detail().expect("the registry's answer");
+    assert!(detail.contains("Shard 1 is held by node \"node-1\" until "), "{detail}");
+    wait_for(
+        &mut second,
+        "SELECT count(*) = 1 FROM posts",
+        "the row of the first node has arrived",
+    );
+}
