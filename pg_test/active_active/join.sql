@@ -1,7 +1,7 @@
 \c "host=node-4 dbname=app user=postgres"
 ALTER SUBSCRIPTION node_1_to_4 DISABLE;
 DO $$ BEGIN
-    WHILE EXISTS (SELECT FROM pg_stat_subscription WHERE pid IS NOT NULL) LOOP
+    WHILE EXISTS (SELECT FROM pg_stat_subscription WHERE subname = 'node_1_to_4' AND pid IS NOT NULL) LOOP
         PERFORM pg_sleep(0.1);
     END LOOP;
 END $$;

@@ -10,6 +10,7 @@ use pg_snowflake_servertest::sequence::counter_in_an_hour;
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
 use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER};
 use postgres::Client;
+use std::collections::BTreeSet;
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
@@ -181,6 +182,7 @@ fn three_nodes_that_a_registry_numbers_have_no_conflict() {
             printed(&mut client, "SELECT snowflake_current_shard()").parse().unwrap()
         })
         .collect();
+    assert_eq!(shards.iter().collect::<BTreeSet<_>>().len(), 3, "{shards:?}");
     nodes.run_on(1, SUBSCRIBE);
 
     nodes.write(nodes.numbers());

@@ -7,19 +7,22 @@ use pg_snowflake_servertest::installation::{bindir, major};
 use pg_snowflake_servertest::leases::{Registry, first_id};
 use pg_snowflake_servertest::wait::{comes_true, wait_for};
 
+const REKEY: &str = include_str!("../../active_active/rekey.sql");
+const SKIP: &str = include_str!("../../active_active/skip.sql");
+
 /// Has two nodes subscribe to each other.
 fn subscribe(nodes: &Nodes) {
     for (from, to) in [(1, 2), (2, 1)] {
         let create = format!(
-            "CREATE SUBSCRIPTION from_{from} CONNECTION 'host=node-{from} dbname=app user=replicator' PUBLICATION app
-             WITH (slot_name = to_{to}, origin = none, copy_data = false)"
+            "CREATE SUBSCRIPTION node_{from}_to_{to} CONNECTION 'host=node-{from} dbname=app user=replicator'
+             PUBLICATION app WITH (origin = none, copy_data = false)"
         );
         nodes.run_on(to, &create);
     }
 }
 
 #[test]
-fn one_number_on_two_nodes_stops_their_subscriptions() {
+fn one_number_on_two_nodes_stops_their_subscriptions_until_the_row_has_another_id() {
     if !can_replicate("one number on two nodes") {
         return;
     }
@@ -29,14 +32,17 @@ fn one_number_on_two_nodes_stops_their_subscriptions() {
     level_sequences(&nodes);
     // Else a row may arrive before the other node generates the same ID, and that INSERT fails instead.
     for (node, other) in [(1, 2), (2, 1)] {
-        run(&mut nodes.connect(node), &format!("ALTER SUBSCRIPTION from_{other} DISABLE"));
+        run(
+            &mut nodes.connect(node),
+            &format!("ALTER SUBSCRIPTION node_{other}_to_{node} DISABLE"),
+        );
     }
     for node in nodes.numbers() {
         let insert = format!("INSERT INTO posts (body) VALUES ('node {node}')");
         run(&mut nodes.connect(node), &insert);
     }
     for (node, other) in [(1, 2), (2, 1)] {
-        run(&mut nodes.connect(node), &format!("ALTER SUBSCRIPTION from_{other} ENABLE"));
+        run(&mut nodes.connect(node), &format!("ALTER SUBSCRIPTION node_{other}_to_{node} ENABLE"));
     }
 
     for node in nodes.numbers() {
@@ -60,6 +66,21 @@ fn one_number_on_two_nodes_stops_their_subscriptions() {
             let log = || nodes.0[node - 1].log();
             assert!(comes_true(|| log().contains(message)), "{message} is not in\n{}", log());
         }
+    }
+
+    nodes.set_number(2, 2);
+    let id = printed(&mut nodes.connect(2), "SELECT id FROM posts");
+    nodes.run_on(2, &format!("\\set id {id}\n{REKEY}"));
+    let log = nodes.0[0].log();
+    let finished_at = log.rsplit("finished at ").next().and_then(|rest| rest.lines().next());
+    let finished_at = finished_at.expect("lines() has one");
+    nodes.run_on(1, &format!("\\set finished_at {finished_at}\n{SKIP}"));
+
+    for node in nodes.numbers() {
+        let mut client = nodes.connect(node);
+        wait_for(&mut client, "SELECT count(*) = 2 FROM posts", "both rows are there");
+        let rows = "SELECT snowflake_shard_id(id), body FROM posts ORDER BY id";
+        assert_eq!(printed(&mut client, rows), "1|node 1\n2|node 2");
     }
 }
 
