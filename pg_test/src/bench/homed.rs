@@ -2,6 +2,7 @@
 
 use crate::bench::contender::{Contender, empty_loop};
 use crate::bench::contenders::ours_cache_1::CONTENDER as OURS;
+use crate::bench::rate::{INSTAGRAM, TIME, share_of_the_limit};
 use crate::bench::samples::Measure;
 use crate::bench::{Findings, Plan, interleaved, server};
 use postgres::Client;
@@ -24,40 +25,52 @@ const IDS: i64 = 1_000_000;
 
 struct Case {
     name: &'static str,
-    statement: String,
-    client: Client,
+    /// The expression that returns an id.
+    id: &'static str,
+    /// A session whose ids run ahead of the clock.
+    ahead: Client,
+    /// A session that waits for it.
+    waiting: Client,
 }
 
-/// The layout is `instagram`, since the search takes shard numbers. So the sequences run ahead of the clock.
+/// The layout is `instagram`, since the search takes shard numbers.
 pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings) {
     let ids = plan.scaled(IDS);
     let server = server::builder().start();
     drop(server::database_of(&server, &OURS));
-    let case = |(name, _, id)| {
-        let mut client = server::connect(&server, &OURS);
-        client
-            .batch_execute("LOAD 'pg_snowflake'; SET pg_snowflake.max_lead = '24h'")
-            .expect("a superuser");
-        let statement =
-            format!("SELECT count({id}) FROM (SELECT generate_series(1, {ids})) AS series");
-        Case { name, statement, client }
-    };
-    let mut cases = CASES.map(case);
+    let mut cases = CASES.map(|(name, _, id)| {
+        let [mut ahead, waiting] = [(); 2].map(|()| server::connect(&server, &OURS));
+        let lead = "LOAD 'pg_snowflake'; SET pg_snowflake.max_lead = '24h'";
+        ahead.batch_execute(lead).expect("a superuser");
+        Case { name, id, ahead, waiting }
+    });
     for case in &mut cases {
-        case.ns(&case.statement.clone());
+        case.ns(&case.take(ids));
     }
     interleaved(plan.rounds, &mut cases, |round, case| {
-        let without = case.ns(&empty_loop(ids));
-        let with = case.ns(&case.statement.clone());
-        findings.samples.add(round, case.name, Measure::IdNs, (with - without) / ids as f64);
+        let each = (case.ns(&case.take(ids)) - case.ns(&empty_loop(ids))) / ids as f64;
+        findings.samples.add(round, case.name, Measure::IdNs, each);
+        let time = plan.scaled_time(TIME);
+        let take = taking(case.id);
+        let share = share_of_the_limit(&mut case.waiting, &INSTAGRAM, time, take);
+        findings.samples.add(round, case.name, Measure::ShareOfInstagram, share);
     });
 }
 
+/// The statements that take ids.
+fn taking(id: &str) -> impl Fn(i64) -> String {
+    move |count| format!("SELECT count({id}) FROM (SELECT generate_series(1, {count})) AS series")
+}
+
 impl Case {
-    /// The nanoseconds that a statement takes.
+    fn take(&self, ids: i64) -> String {
+        taking(self.id)(ids)
+    }
+
+    /// The nanoseconds that a statement takes in the session that does not wait.
     fn ns(&mut self, statement: &str) -> f64 {
         let began = Instant::now();
-        self.client.batch_execute(statement).expect("ids are returned");
+        self.ahead.batch_execute(statement).expect("ids are returned");
         began.elapsed().as_nanos() as f64
     }
 }

@@ -339,9 +339,23 @@ fn of_homed_ids() -> Vec<Limit> {
         );
         ratio(&title, (IdNs, name), (IdNs, homed::PLAIN), bound)
     };
+    let rate = |modulus: &str, name| {
+        let title = format!(
+            "ids per second relative to the limit of `instagram`: `snowflake_nextval_homed`, modulus {modulus}"
+        );
+        Limit {
+            title,
+            over: (ShareOfInstagram, name),
+            under: None,
+            bound: AtLeast(0.99),
+            rounds: ROUNDS,
+        }
+    };
     vec![
         relative("2", homed::MODULUS_2, AtMost(1.2)),
         relative("16", homed::MODULUS_16, AtMost(2.0)),
+        rate("2", homed::MODULUS_2),
+        rate("16", homed::MODULUS_16),
     ]
 }
 

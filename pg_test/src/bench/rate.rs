@@ -10,21 +10,23 @@ use std::time::{Duration, Instant};
 const NAMES: [&str; 3] = ["ours_cache_1", "ours_cache_64", "ours_batch"];
 
 /// How long ids are taken without a pause, at the layout's limit.
-const TIME: Duration = Duration::from_secs(1);
+pub(super) const TIME: Duration = Duration::from_secs(1);
 
 /// A layout and the ids that it allows per second.
-struct Limited {
+pub(super) struct Limited {
     layout: &'static str,
     ids_per_second: f64,
     measure: Measure,
 }
 
+pub(super) const INSTAGRAM: Limited = Limited {
+    layout: "instagram",
+    ids_per_second: 1_024_000.0,
+    measure: Measure::ShareOfInstagram,
+};
+
 const LAYOUTS: [Limited; 2] = [
-    Limited {
-        layout: "instagram",
-        ids_per_second: 1_024_000.0,
-        measure: Measure::ShareOfInstagram,
-    },
+    INSTAGRAM,
     Limited { layout: "twitter", ids_per_second: 4_096_000.0, measure: Measure::ShareOfTwitter },
 ];
 
@@ -46,30 +48,34 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         }
     }
     interleaved(plan.rounds, &mut sessions, |round, session| {
-        let share = session.share_of_the_limit(plan.scaled_time(TIME));
+        let Session { contender, limited, client } = session;
+        let take = |count| contender.take(count, limited.layout).expect("ours is called");
+        let share = share_of_the_limit(client, limited, plan.scaled_time(TIME), take);
         findings.samples.add(round, session.contender.name, session.limited.measure, share);
     });
 }
 
-impl Session {
-    /// Ids from the lead are not a sustained rate and do not count: neither the growth of the lead, nor the part that was
-    /// taken before.
-    fn share_of_the_limit(&mut self, time: Duration) -> f64 {
-        let Session { contender, limited, client } = self;
-        // One sequence serves both layouts, and counters of two layouts do not mix.
-        client.batch_execute("SELECT setval('ids', 1)").expect("a sequence can be reset");
-        let count = (limited.ids_per_second * time.as_secs_f64()) as i64;
-        let take = |count| contender.take(count, limited.layout).expect("ours is called");
-        // Up to the lead, not recorded. After that, no tick is entered in its middle with all of its ids still free.
-        client.batch_execute(&take(count / 5)).expect("ids are returned");
-        let lead_before = seconds_ahead(client, limited);
-        let began = Instant::now();
-        client.batch_execute(&take(count)).expect("ids are returned");
-        let lead = seconds_ahead(client, limited);
-        // Until the lead is read: it shrinks as time passes, and both must be of the same moment.
-        let elapsed = began.elapsed().as_secs_f64();
-        (count as f64 / limited.ids_per_second - (lead - lead_before)) / elapsed
-    }
+/// The rate of a session, whose statement `take` takes ids of the sequence `ids`, relative to the layout's limit.
+///
+/// Ids from the lead are not a sustained rate and do not count: neither the growth of the lead, nor the part that was taken before.
+pub(super) fn share_of_the_limit(
+    client: &mut Client,
+    limited: &Limited,
+    time: Duration,
+    take: impl Fn(i64) -> String,
+) -> f64 {
+    // The sequence has counters of other layouts or of the future.
+    client.batch_execute("SELECT setval('ids', 1)").expect("a sequence can be reset");
+    let count = (limited.ids_per_second * time.as_secs_f64()) as i64;
+    // Up to the lead, not recorded. After that, no tick is entered in its middle with all of its ids still free.
+    client.batch_execute(&take(count / 5)).expect("ids are returned");
+    let lead_before = seconds_ahead(client, limited);
+    let began = Instant::now();
+    client.batch_execute(&take(count)).expect("ids are returned");
+    let lead = seconds_ahead(client, limited);
+    // Until the lead is read: it shrinks as time passes, and both must be of the same moment.
+    let elapsed = began.elapsed().as_secs_f64();
+    (count as f64 / limited.ids_per_second - (lead - lead_before)) / elapsed
 }
 
 /// How far the session's last id is ahead of the clock, to the part of its tick that is used.

@@ -201,7 +201,10 @@ impl Display for Report {
             f,
             "Plain and homed ids of layout `instagram`, `CACHE 1`",
             homed::CASES.map(|(name, title, _)| (name, title)).to_vec(),
-            &[column("ns per id above the loop", Measure::IdNs, with_quartiles)],
+            &[
+                column("ns per id above the loop", Measure::IdNs, with_quartiles),
+                column("rate by what the layout allows", Measure::ShareOfInstagram, thousandths),
+            ],
         )?;
         self.table_of(
             f,
