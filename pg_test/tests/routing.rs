@@ -7,6 +7,7 @@ mod plans;
 mod relocation;
 mod router;
 mod servers;
+mod without_extension;
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::server;
