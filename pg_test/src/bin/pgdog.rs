@@ -3,6 +3,7 @@
 
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
+use pg_snowflake_servertest::ask::printed;
 use pg_snowflake_servertest::output::{Claims, say, step};
 use pg_snowflake_servertest::sequence::take;
 use pg_snowflake_servertest::wait::comes_true;
@@ -15,7 +16,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
 use tempfile::TempDir;
 
+/// At first, and after new ones have been added. The IDs are homed modulo 16, which is a multiple of both.
 const SHARDS: usize = 2;
+const MORE_SHARDS: usize = 4;
+
+/// Each shard has a `shard_id` of its own.
+const TABLES: [&str; 3] = [
+    "CREATE SEQUENCE ids",
+    "CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval_homed('ids', snowflake_current_shard(), 16),
+                         made_on int NOT NULL DEFAULT snowflake_current_shard(), body text)",
+    "CREATE TABLE plain (id bigint PRIMARY KEY DEFAULT snowflake_nextval('ids', snowflake_current_shard()),
+                         made_on int NOT NULL DEFAULT snowflake_current_shard())",
+];
 
 fn main() -> ExitCode {
     let Some(program) = program() else {
@@ -26,19 +38,13 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     step(&format!("starting {SHARDS} servers, and PgDog in front of them"));
-    let servers: Vec<Cluster> = (0..SHARDS).map(start_server).collect();
-    let pgdog = PgDog::start(&program);
+    let mut servers: Vec<Cluster> = (0..SHARDS).map(start_server).collect();
+    let pgdog = PgDog::start(&program, SHARDS);
     let mut router = pgdog.connect();
     let mut claims = Claims::default();
 
-    step("creating a table on all shards, through PgDog");
-    for statement in [
-        "CREATE SEQUENCE ids",
-        "CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval_homed('ids', snowflake_current_shard(), 2),
-                             made_on int NOT NULL DEFAULT snowflake_current_shard(), body text)",
-        "CREATE TABLE plain (id bigint PRIMARY KEY DEFAULT snowflake_nextval('ids', snowflake_current_shard()),
-                             made_on int NOT NULL DEFAULT snowflake_current_shard())",
-    ] {
+    step("creating tables on all shards, through PgDog");
+    for statement in TABLES {
         router.batch_execute(statement).expect("PgDog sends DDL to all shards");
     }
 
@@ -54,50 +60,18 @@ fn main() -> ExitCode {
         // Not prepared: PgDog takes a turn for preparing a statement, too.
         router.batch_execute("INSERT INTO posts (body) VALUES ('new')").expect("a new row");
     }
-    let made = rows_of(&servers, "posts");
-    say(&format!("rows on the servers: {:?}", made.each_ref().map(Vec::len)));
-    claims.check(
-        made.iter().all(|ids| ids.len() == 1100),
-        "each server got half of the rows that PgDog inserted",
-    );
+    let rows: Vec<usize> = rows_of(&servers, "posts").iter().map(Vec::len).collect();
+    say(&format!("rows on the servers: {rows:?}"));
+    claims.check(rows == [1100, 1100], "each server got half of the rows that PgDog inserted");
 
-    step(
-        "reading every row by its ID through PgDog, as a constant and as a parameter; for comparison, of a table without homed IDs",
-    );
-    let plain = rows_of(&servers, "plain");
-    for (table, ids) in [("posts", &made), ("plain", &plain)] {
-        let (mut constants, mut parameters) = (0, 0);
-        let by_parameter = format!("SELECT made_on FROM {table} WHERE id = $1");
-        let by_parameter = router.prepare(&by_parameter).expect("a table of all shards");
-        for (server, ids) in ids.iter().enumerate() {
-            for id in ids {
-                let constant = format!("SELECT made_on FROM {table} WHERE id = {id}");
-                let is_right = |row: Option<i32>| usize::from(row == Some(server as i32));
-                constants += is_right(simple(&mut router, &constant));
-                let row = router.query_opt(&by_parameter, &[id]).expect("a table of all shards");
-                parameters += is_right(row.map(|row| row.get(0)));
-            }
-        }
-        let asked = asked(&servers, table);
-        let rows = ids.each_ref().map(Vec::len);
-        say(&format!(
-            "{table}: found {constants} and {parameters} of {} rows; statements on the servers: {asked:?}",
-            rows.iter().sum::<usize>()
-        ));
-        if table == "posts" {
-            let all = rows.iter().sum();
-            claims.check((constants, parameters) == (all, all), "every row of a homed ID is found");
-            let only_home = asked == rows.map(|rows| 2 * rows);
-            claims.check(
-                only_home,
-                "each statement was sent to the server of its ID, and to no other",
-            );
-        }
-    }
+    step("reading every row by its ID through PgDog, as a constant and as a parameter");
+    read_all(&servers, &mut router, &mut claims);
+    let found = found_by_id(&rows_of(&servers, "plain"), &mut router, "plain");
+    say(&format!("for comparison, IDs that are not homed: found {} of 2000 rows", found / 2));
 
     step("inserting, updating and deleting by ID through PgDog");
     for (number, server) in servers.iter().enumerate() {
-        let ids = "SELECT snowflake_nextvals_homed('ids', snowflake_current_shard(), 2, 100)";
+        let ids = "SELECT snowflake_nextvals_homed('ids', snowflake_current_shard(), 16, 100)";
         let ids = take(&mut server.connect(), ids);
         let mut landed = 0;
         for id in &ids {
@@ -112,7 +86,51 @@ fn main() -> ExitCode {
             format!("a row whose ID server {number} made is inserted, updated and deleted there");
         claims.check(landed == 2 * ids.len(), &claim);
     }
+
+    step(&format!("adding new servers, {MORE_SHARDS} in all, and reading every row again"));
+    for shard in SHARDS..MORE_SHARDS {
+        let server = start_server(shard);
+        let rows = "INSERT INTO posts SELECT FROM generate_series(1, 1000)";
+        server
+            .connect()
+            .batch_execute(&[&TABLES[..], &[rows]].concat().join(";"))
+            .expect("new tables");
+        servers.push(server);
+    }
+    let pgdog = PgDog::start(&program, MORE_SHARDS);
+    read_all(&servers, &mut pgdog.connect(), &mut claims);
     claims.verdict()
+}
+
+/// Reads every row by its ID through PgDog, and checks where each statement arrives.
+fn read_all(servers: &[Cluster], router: &mut Client, claims: &mut Claims) {
+    let ids = rows_of(servers, "posts");
+    let before = asked(servers);
+    let found = found_by_id(&ids, router, "posts");
+    let asked: Vec<usize> =
+        asked(servers).iter().zip(before).map(|(now, then)| now - then).collect();
+    let statements: Vec<usize> = ids.iter().map(|ids| 2 * ids.len()).collect();
+    let all: usize = statements.iter().sum();
+    say(&format!("found by {found} of {all} statements, which the servers received so: {asked:?}"));
+    claims.check(found == all, "every row is found");
+    let claim = "each statement was sent to the server that made its ID, and to no other";
+    claims.check(asked == statements, claim);
+}
+
+/// How many statements find the row of an ID, two for each ID. The IDs are those of each server.
+fn found_by_id(ids: &[Vec<i64>], router: &mut Client, table: &str) -> usize {
+    let by_id = format!("SELECT made_on FROM {table} WHERE id = ");
+    let by_parameter = router.prepare(&format!("{by_id}$1")).expect("a table of all shards");
+    let mut found = 0;
+    for (server, ids) in ids.iter().enumerate() {
+        for id in ids {
+            let as_constant = printed(router, &format!("{by_id}{id}"));
+            found += usize::from(as_constant == server.to_string());
+            let row = router.query_opt(&by_parameter, &[id]).expect("a table of all shards");
+            found += usize::from(row.is_some_and(|row| row.get::<_, i32>(0) == server as i32));
+        }
+    }
+    found
 }
 
 /// PgDog's program, which may have to be built.
@@ -146,23 +164,15 @@ fn start_server(shard: usize) -> Cluster {
 }
 
 /// The IDs of that table on each server.
-fn rows_of(servers: &[Cluster], table: &str) -> [Vec<i64>; SHARDS] {
+fn rows_of(servers: &[Cluster], table: &str) -> Vec<Vec<i64>> {
     let ids = format!("SELECT id FROM {table}");
-    std::array::from_fn(|shard| take(&mut servers[shard].connect(), &ids))
+    servers.iter().map(|server| take(&mut server.connect(), &ids)).collect()
 }
 
-/// How many statements with an ID each server has logged.
-fn asked(servers: &[Cluster], table: &str) -> [usize; SHARDS] {
-    let statement = format!(": SELECT made_on FROM {table} WHERE id = ");
-    std::array::from_fn(|shard| servers[shard].log().matches(&statement).count())
-}
-
-fn simple(client: &mut Client, sql: &str) -> Option<i32> {
-    let messages = client.simple_query(sql).expect("a table of all shards");
-    messages.iter().find_map(|message| match message {
-        postgres::SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
-        _ => None,
-    })
+/// How many statements that name the ID of a post each server has logged.
+fn asked(servers: &[Cluster]) -> Vec<usize> {
+    let statement = ": SELECT made_on FROM posts WHERE id = ";
+    servers.iter().map(|server| server.log().matches(statement).count()).collect()
 }
 
 /// PgDog, which ends with this program.
@@ -173,7 +183,7 @@ struct PgDog {
 }
 
 impl PgDog {
-    fn start(program: &Path) -> PgDog {
+    fn start(program: &Path, shards: usize) -> PgDog {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
         drop(listener);
@@ -185,7 +195,7 @@ impl PgDog {
                 "[[sharded_tables]]\ndatabase = '{SUPERUSER}'\nname = '{table}'\ncolumn = 'id'\ndata_type = 'bigint'\n"
             );
         }
-        for shard in 0..SHARDS {
+        for shard in 0..shards {
             configuration += &format!(
                 "[[databases]]\nname = '{SUPERUSER}'\nhost = '{}'\nshard = {shard}\n",
                 address_of(shard)
