@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 /// The node's group as last read, or -1; atomic because a mutable static must be, to be safe.
 static GROUP: AtomicI32 = AtomicI32::new(-1);
 
-/// The OID of the table that it was read from.
-static GROUP_TABLE: AtomicU32 = AtomicU32::new(0);
+/// The OIDs of the tables that it was read from.
+static GROUP_TABLES: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
 
 /// Whether this database has Citus.
 pub fn is_installed() -> bool {
@@ -34,9 +34,10 @@ pub fn register_callback() {
     }
 }
 
-/// Citus sends this message for a table whose metadata change, and for `pg_dist_local_group`. For all relations, the OID is 0.
+/// Citus sends this message for a table whose metadata change, and for its own tables. For all relations, the OID is 0.
 unsafe extern "C-unwind" fn relation_callback(_: pg_sys::Datum, relid: pg_sys::Oid) {
-    if relid == pg_sys::InvalidOid || relid.to_u32() == GROUP_TABLE.load(Relaxed) {
+    let is_read = |table: &AtomicU32| table.load(Relaxed) == relid.to_u32();
+    if relid == pg_sys::InvalidOid || GROUP_TABLES.iter().any(is_read) {
         GROUP.store(-1, Relaxed);
     }
     ranges::count_change(relid);
@@ -48,21 +49,37 @@ pub fn known_group() -> Option<i32> {
     Some(GROUP.load(Relaxed)).filter(|&group| group >= 0)
 }
 
-/// The node's group: its number among the nodes of Citus, 0 for the coordinator. `None` without Citus, and while a major upgrade has
-/// emptied the table. As in Citus's `GetLocalGroupId()`, it is read once and after a change.
+/// The node's group: its number among the nodes of Citus, 0 for the coordinator. `None` without Citus, on a server that is not one of
+/// its nodes, and while a major upgrade has emptied the table. As in Citus's `GetLocalGroupId()`, it is read once and after a change.
 pub fn group() -> Option<i32> {
     known_group().or_else(read_group)
 }
 
 fn read_group() -> Option<i32> {
+    let tables = [metadata_table(c"pg_dist_local_group")?, metadata_table(c"pg_dist_node")?];
+    // From here on, a message about one of them is noticed.
+    for (table, is_read) in tables.iter().zip(&GROUP_TABLES) {
+        is_read.store(table.to_u32(), Relaxed);
+    }
+    let group = first_of_a_row(tables[0]).filter(|&group| group >= 0)?;
+    // A server that was removed, or was never added, has the coordinator's group, and knows no node.
+    if group == 0 && first_of_a_row(tables[1]).is_none() {
+        return None;
+    }
+    GROUP.store(group, Relaxed);
+    Some(group)
+}
+
+/// The first column, an `int`, of one of the table's rows; `None` if it has none.
+fn first_of_a_row(table: pg_sys::Oid) -> Option<i32> {
     const FIRST: NonZeroUsize = NonZeroUsize::MIN;
-    let table = metadata_table(c"pg_dist_local_group")?;
-    // SAFETY: the table is open and locked from with_lock() on, and the tuple is the scan's until its end. The column is an `int`.
-    let group = unsafe {
+    let (no_snapshot, no_keys) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the table is open and locked from with_lock() on, and the tuple is the scan's until its end.
+    unsafe {
         let table = PgRelation::with_lock(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-        let (no_snapshot, no_keys) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let relation = table.as_ptr();
         let scan = pg_sys::systable_beginscan(
-            table.as_ptr(),
+            relation,
             pg_sys::InvalidOid,
             false,
             no_snapshot,
@@ -70,17 +87,13 @@ fn read_group() -> Option<i32> {
             no_keys,
         );
         let tuple = pg_sys::systable_getnext(scan);
-        let group = (!tuple.is_null())
+        let first = (!tuple.is_null())
             .then(|| pgrx::htup::heap_getattr_raw(tuple, FIRST, table.rd_att))
-            .flatten();
-        let group = group.map(|group| group.value() as i32);
+            .flatten()
+            .map(|first| first.value() as i32);
         pg_sys::systable_endscan(scan);
-        group
-    };
-    let group = group.filter(|&group| group >= 0)?;
-    GROUP_TABLE.store(table.to_u32(), Relaxed);
-    GROUP.store(group, Relaxed);
-    Some(group)
+        first
+    }
 }
 
 /// The commands that give a column of a distributed table its default. Citus does not see a sequence that is named in a text, so it

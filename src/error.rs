@@ -184,7 +184,13 @@ impl Error {
             Error::ShardUnset => Report {
                 code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 message: "pg_snowflake.shard_id is not set".into(),
-                detail: Some("The call names no shard, and this database has no shard ID.".into()),
+                detail: Some(if citus::is_installed() {
+                    "The call names no shard, this database has no shard ID, and this server is not a node of Citus. \
+                     citus_set_coordinator_host() makes it the coordinator, and citus_add_node() a worker."
+                        .into()
+                } else {
+                    "The call names no shard, and this database has no shard ID.".to_owned()
+                }),
                 hint: Some(format!(
                     "Pass a shard ID to {function}(), or have a superuser run this command and reconnect: {}",
                     set_for_this_database("pg_snowflake.shard_id", "5")

@@ -70,6 +70,38 @@ fn an_empty_or_a_negative_group_is_no_shard() {
     assert_eq!(state(&mut client, "s"), before);
 }
 
+/// Citus resets the group of a node that it removes to 0, the coordinator's, and deletes all nodes from its table.
+#[test]
+fn a_server_that_is_no_node_does_not_generate_for_the_coordinators_shard() {
+    let (cluster, mut client) = server();
+    let mut other = cluster.connect();
+    assert_eq!(printed(&mut other, SHARD), "3");
+    client.batch_execute("UPDATE pg_dist_local_group SET groupid = 0").unwrap();
+    notify(&mut client, "pg_dist_local_group");
+    let unset = || Refusal {
+        sqlstate: "55000",
+        message: "pg_snowflake.shard_id is not set",
+        hint: "pg_snowflake.shard_id",
+    };
+    for session in [&mut client, &mut other] {
+        assert_refused(session, "SELECT snowflake_nextval('s')", unset());
+    }
+
+    // The coordinator knows its nodes.
+    client
+        .batch_execute("INSERT INTO pg_dist_node VALUES (1, 1, 'db-1', 5432, 'primary')")
+        .unwrap();
+    notify(&mut client, "pg_dist_node");
+    for session in [&mut client, &mut other] {
+        assert_eq!(printed(session, SHARD), "0");
+    }
+    client.batch_execute("DELETE FROM pg_dist_node").unwrap();
+    notify(&mut client, "pg_dist_node");
+    for session in [&mut client, &mut other] {
+        assert_refused(session, "SELECT snowflake_nextval('s')", unset());
+    }
+}
+
 #[test]
 fn a_group_that_the_layout_does_not_have_or_the_server_does_not_own_is_refused() {
     let (_cluster, mut client) = server();
@@ -222,7 +254,8 @@ fn an_id_is_located_on_the_node_of_its_hash() {
                  ('posts', 1, '-2147483648', '-1'), ('posts', 2, '0', '2147483647'), ('countries', 3, NULL, NULL);
              INSERT INTO pg_dist_placement VALUES (1, 3), (2, 4), (3, 3), (3, 4);
              INSERT INTO pg_dist_node VALUES
-                 (3, 'db-3', 5433, 'primary'), (4, 'db-4', 5434, 'primary'), (4, 'standby-4', 5435, 'secondary')",
+                 (1, 3, 'db-3', 5433, 'primary'), (2, 4, 'db-4', 5434, 'primary'),
+                 (3, 4, 'standby-4', 5435, 'secondary')",
         )
         .unwrap();
     let wrong = "SELECT count(*) FROM generate_series(1, 100) AS id, snowflake_locate('posts', id)
@@ -249,7 +282,7 @@ fn an_id_is_located_in_a_parallel_query() {
             "CREATE TABLE posts (id bigint); INSERT INTO posts SELECT generate_series(1, 1000);
              INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id');
              INSERT INTO pg_dist_shard VALUES ('posts', 1, '-2147483648', '2147483647');
-             INSERT INTO pg_dist_placement VALUES (1, 3); INSERT INTO pg_dist_node VALUES (3, 'db-3', 5433, 'primary');
+             INSERT INTO pg_dist_placement VALUES (1, 3); INSERT INTO pg_dist_node VALUES (1, 3, 'db-3', 5433, 'primary');
              SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
              SET parallel_leader_participation = off",
         )

@@ -60,7 +60,7 @@ const USES: [&str; 31] = [
     "SELECT evil.snowflake_generator_calls(adbin) FROM pg_attrdef",
     "INSERT INTO pg_dist_partition VALUES ('of_domain', 'h', 'id');
      INSERT INTO pg_dist_shard VALUES ('of_domain', 1, '-2147483648', '2147483647');
-     INSERT INTO pg_dist_placement VALUES (1, 3); INSERT INTO pg_dist_node VALUES (3, 'db-3', 5432, 'primary');
+     INSERT INTO pg_dist_placement VALUES (1, 3); INSERT INTO pg_dist_node VALUES (1, 3, 'db-3', 5432, 'primary');
      SELECT evil.snowflake_citus_error('of_domain'::regclass, 's'::regclass, true), evil.snowflake_citus_ranges('of_domain'::regclass),
          evil.snowflake_citus_error('of_domain'::regclass, 's'::regclass, false),
          evil.snowflake_locate('of_domain'::regclass, 1::bigint, 'instagram'::evil.snowflake_layout)",

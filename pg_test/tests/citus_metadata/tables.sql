@@ -4,7 +4,7 @@ CREATE TABLE pg_catalog.pg_dist_local_group (groupid integer NOT NULL PRIMARY KE
 CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass, partmethod "char", partkey text);
 CREATE TABLE pg_catalog.pg_dist_shard (logicalrelid regclass, shardid bigint, shardminvalue text, shardmaxvalue text);
 CREATE TABLE pg_catalog.pg_dist_placement (shardid bigint, groupid integer);
-CREATE TABLE pg_catalog.pg_dist_node (groupid integer, nodename text, nodeport integer, noderole text);
+CREATE TABLE pg_catalog.pg_dist_node (nodeid integer, groupid integer, nodename text, nodeport integer, noderole text);
 CREATE TABLE pg_catalog.pg_dist_object (classid oid, objid oid);
 CREATE FUNCTION pg_catalog.column_to_column_name(regclass, text) RETURNS text LANGUAGE sql AS 'SELECT $2';
 CREATE FUNCTION pg_catalog.relation_is_a_known_shard(regclass) RETURNS boolean LANGUAGE sql AS 'SELECT false';
