@@ -57,16 +57,17 @@ COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
 'calls of snowflake_nextval() in a stored expression; used by snowflake_columns';
 
 -- Not STRICT: the sequence and the shard may be unknown.
-CREATE FUNCTION snowflake_citus_error(table_name regclass, sequence regclass, is_constant_shard boolean)
+CREATE FUNCTION snowflake_citus_error(
+    table_name regclass, sequence regclass, shard_id integer, shard_from_setting boolean)
 RETURNS text
 LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_citus_error_wrapper';
 
-COMMENT ON FUNCTION snowflake_citus_error(regclass, regclass, boolean) IS
+COMMENT ON FUNCTION snowflake_citus_error(regclass, regclass, integer, boolean) IS
 'why a default of a table of Citus returns duplicates or fails; used by snowflake_columns';
 
 -- Whoever reads the view calls it, also where default privileges withhold EXECUTE on new functions.
-GRANT EXECUTE ON FUNCTION snowflake_citus_error(regclass, regclass, boolean) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION snowflake_citus_error(regclass, regclass, integer, boolean) TO PUBLIC;
 
 -- Every operator names its schema, and every operand has exactly its type. Otherwise an operator in the
 -- extension's schema that fits better would be called by whoever queries the view.
@@ -121,7 +122,8 @@ SELECT c.oid::pg_catalog.regclass AS table_name,
         snowflake_citus_error(
             c.oid::pg_catalog.regclass,
             call.sequence,
-            call.shard_id IS NOT NULL AND NOT call.shard_from_setting)) AS error
+            call.shard_id,
+            call.shard_from_setting)) AS error
 FROM generating_columns AS g
 JOIN pg_catalog.pg_class AS c ON g.relid OPERATOR(pg_catalog.=) c.oid
 JOIN pg_catalog.pg_attribute AS a

@@ -7,12 +7,13 @@ mod danger;
 mod ranges;
 mod table;
 
-pub use table::{Placement, Table, is_shard};
+pub use table::{Distribution, Node, Table, is_managed_now, is_shard};
 
 use pgrx::PgRelation;
 use pgrx::prelude::*;
+use std::ffi::CStr;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 
 /// The node's group as last read, or -1; atomic because a mutable static must be, to be safe.
 static GROUP: AtomicI32 = AtomicI32::new(-1);
@@ -26,21 +27,20 @@ pub fn is_installed() -> bool {
     unsafe { pg_sys::get_extension_oid(c"citus".as_ptr(), true) != pg_sys::InvalidOid }
 }
 
-/// Registers what makes a session read the metadata again. Called once, at library load.
-pub fn register_callback() {
-    // SAFETY: the callback touches nothing but atomics.
-    unsafe {
-        pg_sys::CacheRegisterRelcacheCallback(Some(relation_callback), pg_sys::Datum::null());
-    }
-}
-
 /// Citus sends this message for a table whose metadata change, and for its own tables. For all relations, the OID is 0.
 unsafe extern "C-unwind" fn relation_callback(_: pg_sys::Datum, relid: pg_sys::Oid) {
     let is_read = |table: &AtomicU32| table.load(Relaxed) == relid.to_u32();
     if relid == pg_sys::InvalidOid || GROUP_TABLES.iter().any(is_read) {
         GROUP.store(-1, Relaxed);
     }
-    ranges::count_change(relid);
+    ranges::forget(relid);
+}
+
+/// Makes the session read the metadata again. Called at the abort of a transaction or savepoint: an error can interrupt the processing
+/// of messages.
+pub fn forget() {
+    GROUP.store(-1, Relaxed);
+    ranges::forget(pg_sys::InvalidOid);
 }
 
 /// The node's group, if the session has read it. For a caller that must not read a table.
@@ -78,6 +78,9 @@ fn first_of_a_row(table: pg_sys::Oid) -> Option<i32> {
     unsafe {
         let table = PgRelation::with_lock(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
         let relation = table.as_ptr();
+        if pg_sys::get_atttype(table.oid(), 1) != pg_sys::INT4OID {
+            return None;
+        }
         let scan = pg_sys::systable_beginscan(
             relation,
             pg_sys::InvalidOid,
@@ -101,15 +104,25 @@ fn first_of_a_row(table: pg_sys::Oid) -> Option<i32> {
 pub fn recipe(alter_column: &str) -> String {
     format!(
         "Run on the coordinator: SELECT run_command_on_all_nodes('CREATE SEQUENCE public.ids'); {alter_column} SET DEFAULT \
-         snowflake_nextval('public.ids'::text::regclass);"
+         snowflake_nextval('public.ids'::text::regclass); If the table is distributed by the column, call undistribute_table() before \
+         the ALTER TABLE, and create_distributed_table() after it. See docs/engines.md."
     )
 }
 
 /// The OID of a table of Citus's metadata; `None` without Citus.
-fn metadata_table(name: &std::ffi::CStr) -> Option<pg_sys::Oid> {
-    // SAFETY: a C string.
-    let relid = unsafe {
-        pg_sys::get_relname_relid(name.as_ptr(), pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE))
-    };
-    (relid != pg_sys::InvalidOid).then_some(relid)
+fn metadata_table(name: &CStr) -> Option<pg_sys::Oid> {
+    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+    // SAFETY: a C string; get_rel_relkind() takes any OID; the callback touches variables of the backend only.
+    unsafe {
+        let catalog = pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE);
+        let relid = pg_sys::get_relname_relid(name.as_ptr(), catalog);
+        if pg_sys::get_rel_relkind(relid) as u8 != pg_sys::RELKIND_RELATION {
+            return None;
+        }
+        // Not at library load: a session has few places for such callbacks, and most databases do not have Citus.
+        if !IS_REGISTERED.swap(true, Relaxed) {
+            pg_sys::CacheRegisterRelcacheCallback(Some(relation_callback), pg_sys::Datum::null());
+        }
+        Some(relid)
+    }
 }

@@ -51,8 +51,11 @@ pub fn snowflake_convert_column(
     let extension = Extension::read();
     let column = Column::open(table, &from_server(name), &extension);
     // Citus propagates each command by itself, refuses some, and would leave the others done.
-    if citus::Table::read_now(table).is_some() || citus::is_shard(table) {
+    if citus::is_managed_now(table) {
         refusal::managed_by_citus(table, &from_server(name));
+    }
+    if citus::is_shard(table) {
+        refusal::shard_of_citus(table);
     }
     let options = Options { shard, is_explicit: shard_id.is_some(), layout, check_shard };
     catalog::as_owner(column.owner(), || convert(&column, &options, &extension))

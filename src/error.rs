@@ -178,6 +178,11 @@ impl Error {
                     Some(set) if set == shard => {
                         "Set pg_snowflake.shard_id to a shard ID in that range.".into()
                     }
+                    None if citus::known_group() == Some(shard) => format!(
+                        "This server's group in Citus is not in that range. On each node, have a superuser run this command with a \
+                         different number: {}",
+                        set_for_this_database("pg_snowflake.shard_id", "5")
+                    ),
                     _ => "Pass a shard ID in that range.".into(),
                 }),
             },
@@ -247,10 +252,7 @@ fn citus_sequence(group: i64, relid: pg_sys::Oid) -> Report {
             "Citus manages it, and has limited it to the numbers of node group {group}, because the default of a distributed table \
              refers to it."
         )),
-        hint: Some(format!(
-            "{} See docs/engines.md.",
-            citus::recipe("ALTER TABLE ... ALTER COLUMN ...")
-        )),
+        hint: Some(citus::recipe("ALTER TABLE ... ALTER COLUMN ...")),
     }
 }
 

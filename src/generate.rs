@@ -93,9 +93,17 @@ fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datu
 fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 {
     let next_id = || {
         let layout = Layout::unpack(packed).unwrap_or_else(|| not_a_layout());
-        shard::permitted(shard_id, layout)
-            .and_then(|shard| sequence::nextval(seq, layout, shard))
-            .unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
+        let next_id = || -> Result<i64, Error> {
+            loop {
+                let shard = shard::permitted(shard_id, layout)?;
+                let id = sequence::nextval(seq, layout, shard)?;
+                // While the call waited for the sequence or the clock, Citus may have given this server another number.
+                if shard_id.is_some() || shard::permitted(None, layout)? == shard {
+                    return Ok(id);
+                }
+            }
+        };
+        next_id().unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
     };
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
     unsafe { pg_sys::panic::pgrx_extern_c_guard(next_id) }

@@ -50,7 +50,6 @@ extension_sql_file!("../sql/lease_status.sql");
 pub extern "C-unwind" fn _PG_init() {
     settings::define();
     sequence::register_hooks();
-    citus::register_callback();
     lease::start();
 }
 

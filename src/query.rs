@@ -68,6 +68,21 @@ pub fn rows_of_snapshot<T>(
     })
 }
 
+/// The rows of a query that writes nothing, which sees the database as of now. It assigns no transaction ID, so a standby can run it; a
+/// parallel worker cannot.
+pub fn rows_of_latest_snapshot<T>(
+    sql: &str,
+    arguments: &[DatumWithOid],
+    read: impl Fn(&Row) -> T,
+) -> Vec<T> {
+    // SAFETY: the snapshot is popped below, and by the end of the transaction or savepoint after an ERROR.
+    unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot()) };
+    let rows = rows_of_snapshot(sql, arguments, read);
+    // SAFETY: as above.
+    unsafe { pg_sys::PopActiveSnapshot() };
+    rows
+}
+
 /// The rows of a query, which sees the database as of now.
 pub fn rows<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
     Spi::connect_mut(|client| {

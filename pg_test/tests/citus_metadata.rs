@@ -2,7 +2,9 @@
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, server_with_sequence};
+use pg_snowflake_servertest::process::backend_pid;
 use pg_snowflake_servertest::sequence::state;
+use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;
 
 const METADATA: &str = include_str!("citus_metadata/tables.sql");
@@ -121,7 +123,7 @@ fn a_group_that_the_layout_does_not_have_or_the_server_does_not_own_is_refused()
     let out_of_range = Refusal {
         sqlstate: "22023",
         message: "shard ID 8192 is out of range",
-        hint: "Pass a shard ID in that range",
+        hint: "This server's group in Citus is not in that range.",
     };
     assert_refused(&mut client, "SELECT snowflake_nextval('s')", out_of_range);
 }
@@ -154,6 +156,24 @@ fn the_ranges_are_those_of_this_group_and_follow_the_shards() {
     client.batch_execute("UPDATE pg_dist_placement SET groupid = 4").unwrap();
     notify(&mut client, "posts");
     assert_eq!(printed(&mut client, ranges), "{[-2147483648,2147483648)}");
+    // Two tables in turn, of which one changes.
+    client
+        .batch_execute(
+            "CREATE TABLE users (id bigint); INSERT INTO pg_dist_partition VALUES ('users', 'h', 'id');
+             INSERT INTO pg_dist_shard VALUES ('users', 4, '5', '6'); INSERT INTO pg_dist_placement VALUES (4, 3)",
+        )
+        .unwrap();
+    let of_users = "SELECT snowflake_citus_ranges('users')";
+    assert_eq!(printed(&mut client, of_users), "{[5,7)}");
+    client.batch_execute("UPDATE pg_dist_shard SET shardmaxvalue = '7' WHERE shardid = 4").unwrap();
+    assert_eq!(printed(&mut client, ranges), "{[-2147483648,2147483648)}");
+    assert_eq!(printed(&mut client, of_users), "{[5,7)}");
+    notify(&mut client, "users");
+    assert_eq!(printed(&mut client, of_users), "{[5,8)}");
+    // A shard that Citus is about to remove.
+    client.batch_execute("UPDATE pg_dist_placement SET shardstate = 4").unwrap();
+    notify(&mut client, "users");
+    assert_eq!(printed(&mut client, of_users), "{[-2147483648,2147483648)}");
     // This node becomes the other.
     client.batch_execute("UPDATE pg_dist_local_group SET groupid = 4").unwrap();
     notify(&mut client, "pg_dist_local_group");
@@ -222,6 +242,93 @@ fn the_columns_show_what_citus_makes_of_a_default() {
     );
 }
 
+/// Citus copies what is set for a database or a role to every node.
+#[test]
+fn the_columns_show_a_shard_that_citus_has_copied_to_every_node() {
+    let (cluster, mut client) = server();
+    client
+        .batch_execute(
+            "LOAD 'pg_snowflake'; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s'::text::regclass));
+             INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id')",
+        )
+        .unwrap();
+    let error = "SELECT left(error, 56) FROM snowflake_columns";
+    let copied = "pg_snowflake.shard_id is the same on every node of Citus";
+    for (whom, expected) in [
+        ("SYSTEM", ""),
+        ("DATABASE postgres", copied),
+        ("ROLE postgres", copied),
+        ("ROLE ALL", copied),
+    ] {
+        let mut run = |sql: String| client.batch_execute(&sql).unwrap();
+        run(format!("ALTER {whom} SET pg_snowflake.shard_id = 5"));
+        run("SELECT pg_reload_conf()".into());
+        wait_for(
+            &mut cluster.connect(),
+            "SELECT snowflake_current_shard() = 5",
+            "the setting is there",
+        );
+        assert_eq!(printed(&mut cluster.connect(), error), expected, "{whom}");
+        run(format!("ALTER {whom} RESET pg_snowflake.shard_id"));
+        run("SELECT pg_reload_conf()".into());
+    }
+}
+
+#[test]
+fn a_call_that_waits_for_the_sequence_takes_the_group_of_afterwards() {
+    let (cluster, mut client) = server();
+    let mut waiting = cluster.connect();
+    assert_eq!(printed(&mut waiting, "SELECT snowflake_current_shard()"), "3");
+    client.batch_execute("BEGIN; LOCK TABLE pg_dist_local_group; ALTER SEQUENCE s CACHE 2; UPDATE pg_dist_local_group SET groupid = 4").unwrap();
+    client.batch_execute("SET allow_system_table_mods = on; ALTER TABLE pg_dist_local_group SET (fillfactor = 100)").unwrap();
+    let pid = backend_pid(&mut waiting);
+    let shard = std::thread::spawn(move || printed(&mut waiting, SHARD));
+    let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
+    wait_for(&mut cluster.connect(), &waits, "the call waits for the sequence");
+    client.batch_execute("COMMIT").unwrap();
+    assert_eq!(shard.join().unwrap(), "4");
+}
+
+/// The ranges assign no transaction ID.
+#[test]
+fn a_standby_and_a_read_only_transaction_have_the_ranges() {
+    let (primary, mut client) = server();
+    client
+        .batch_execute(
+            "CREATE TABLE posts (id bigint); INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id');
+             INSERT INTO pg_dist_shard VALUES ('posts', 1, '0', '7'); INSERT INTO pg_dist_placement VALUES (1, 3)",
+        )
+        .unwrap();
+    let ranges = "SELECT snowflake_citus_ranges('posts')";
+    assert_eq!(printed(&mut primary.standby().connect(), ranges), "{[0,8)}");
+    client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").unwrap();
+    assert_eq!(printed(&mut client, ranges), "{[0,8)}");
+    assert_eq!(printed(&mut client, "SELECT pg_current_xact_id_if_assigned()"), "");
+}
+
+#[test]
+fn other_relations_of_these_names_are_no_metadata() {
+    let (_cluster, mut client) = server_with_sequence();
+    client
+        .batch_execute(
+            "SET allow_system_table_mods = on;
+             CREATE VIEW pg_catalog.pg_dist_local_group AS SELECT 1 AS groupid;
+             CREATE TABLE pg_catalog.pg_dist_node (nodeid int); CREATE VIEW pg_catalog.pg_dist_partition AS SELECT 1 AS one",
+        )
+        .unwrap();
+    let unset = || Refusal {
+        sqlstate: "55000",
+        message: "pg_snowflake.shard_id is not set",
+        hint: "pg_snowflake.shard_id",
+    };
+    assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset());
+    client
+        .batch_execute("DROP VIEW pg_dist_local_group; CREATE TABLE pg_catalog.pg_dist_local_group AS SELECT '1'::text AS groupid")
+        .unwrap();
+    assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset());
+    assert_eq!(printed(&mut client, "SELECT count(*) FROM snowflake_columns"), "0");
+}
+
 #[test]
 fn a_table_of_citus_is_not_converted_and_nothing_has_changed() {
     let (_cluster, mut client) = server();
@@ -249,7 +356,7 @@ fn an_id_is_located_on_the_node_of_its_hash() {
     client
         .batch_execute(
             "CREATE TABLE posts (id bigint); CREATE TABLE words (id text); CREATE TABLE countries (id bigint);
-             INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id'), ('words', 'h', 'id'), ('countries', 'n', NULL);
+             INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id', 's'), ('words', 'h', 'id', 's'), ('countries', 'n', NULL, 't');
              INSERT INTO pg_dist_shard VALUES
                  ('posts', 1, '-2147483648', '-1'), ('posts', 2, '0', '2147483647'), ('countries', 3, NULL, NULL);
              INSERT INTO pg_dist_placement VALUES (1, 3), (2, 4), (3, 3), (3, 4);
@@ -263,6 +370,19 @@ fn an_id_is_located_on_the_node_of_its_hash() {
             ('posts'::regclass, CASE WHEN hashint8(id) < 0 THEN 'db-3' ELSE 'db-4' END,
              CASE WHEN hashint8(id) < 0 THEN 5433 ELSE 5434 END, 'postgres')";
     assert_eq!(printed(&mut client, wrong), "0");
+    // With two copies of a shard, the first; a shard that Citus is about to remove is none.
+    client
+        .batch_execute("INSERT INTO pg_dist_placement VALUES (1, 4), (2, 3); DELETE FROM pg_dist_placement WHERE shardstate = 4")
+        .unwrap();
+    assert_eq!(printed(&mut client, wrong), "0");
+    client
+        .batch_execute(
+            "UPDATE pg_dist_placement SET shardstate = 4 WHERE (shardid, groupid) = (1, 3)",
+        )
+        .unwrap();
+    let moved =
+        "SELECT DISTINCT host FROM generate_series(1, 100) AS id, snowflake_locate('posts', id)";
+    assert_eq!(printed(&mut client, moved), "db-4");
     let everywhere = "SELECT partition, host FROM snowflake_locate('countries', 1)";
     assert_eq!(printed(&mut client, everywhere), "countries|");
     let expected = Refusal {
@@ -271,6 +391,12 @@ fn an_id_is_located_on_the_node_of_its_hash() {
         hint: "create_distributed_table()",
     };
     assert_refused(&mut client, "SELECT snowflake_locate('words', 1)", expected);
+    client
+        .batch_execute(
+            "UPDATE pg_dist_partition SET partmethod = 'a' WHERE logicalrelid = 'posts'::regclass",
+        )
+        .unwrap();
+    assert_refused(&mut client, "SELECT snowflake_locate('posts', 1)", expected);
 }
 
 /// A parallel worker may start no command.

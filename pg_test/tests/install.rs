@@ -98,7 +98,7 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
             "snowflake_between(bigint,timestamp with time zone,timestamp with time zone,snowflake_layout)",
             "isfalse",
         ),
-        ("snowflake_citus_error(regclass,regclass,boolean)", "ssfalse"),
+        ("snowflake_citus_error(regclass,regclass,integer,boolean)", "ssfalse"),
         ("snowflake_citus_ranges(regclass)", "sutrue"),
         ("snowflake_clock()", "vutrue"),
         ("snowflake_convert_column(regclass,name,integer,snowflake_layout,boolean)", "vufalse"),

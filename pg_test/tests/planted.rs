@@ -61,8 +61,8 @@ const USES: [&str; 31] = [
     "INSERT INTO pg_dist_partition VALUES ('of_domain', 'h', 'id');
      INSERT INTO pg_dist_shard VALUES ('of_domain', 1, '-2147483648', '2147483647');
      INSERT INTO pg_dist_placement VALUES (1, 3); INSERT INTO pg_dist_node VALUES (1, 3, 'db-3', 5432, 'primary');
-     SELECT evil.snowflake_citus_error('of_domain'::regclass, 's'::regclass, true), evil.snowflake_citus_ranges('of_domain'::regclass),
-         evil.snowflake_citus_error('of_domain'::regclass, 's'::regclass, false),
+     SELECT evil.snowflake_citus_error('of_domain'::regclass, 's'::regclass, 5, false), evil.snowflake_citus_ranges('of_domain'::regclass),
+         evil.snowflake_citus_error('of_domain'::regclass, 's'::regclass, 5, true),
          evil.snowflake_locate('of_domain'::regclass, 1::bigint, 'instagram'::evil.snowflake_layout)",
     "SELECT evil.snowflake_layout_info('twitter'::evil.snowflake_layout), evil.snowflake_presets()",
     "SELECT evil.snowflake_nextval('of_this'::regclass), evil.snowflake_currval('of_this'::regclass), evil.snowflake_current_shard()",

@@ -1,26 +1,43 @@
 //! `snowflake_citus_error`: why the default of a column of Citus returns duplicates, or fails on other nodes.
 
-use super::Table;
-use super::table::is_distributed_sequence;
+use super::table::{is_distributed_sequence, is_managed};
+use crate::settings::{self, Setting};
+use pgrx::pg_sys::GucSource;
 use pgrx::prelude::*;
 
-/// `snowflake_citus_error(table_name regclass, sequence regclass, is_constant_shard boolean) → text`
+/// `snowflake_citus_error(table_name regclass, sequence regclass, shard_id int, shard_from_setting boolean) → text`
 ///
 /// Null for a table that Citus does not manage.
 #[pg_extern(sql = false)]
 fn snowflake_citus_error(
     table_name: Option<pg_sys::Oid>,
     sequence: Option<pg_sys::Oid>,
-    is_constant_shard: Option<bool>,
+    shard_id: Option<i32>,
+    shard_from_setting: Option<bool>,
 ) -> Option<&'static str> {
-    Table::read(table_name?)?;
-    if is_constant_shard == Some(true) {
+    if !is_managed(table_name?) {
+        return None;
+    }
+    if shard_from_setting == Some(false) && shard_id.is_some() {
         return Some(
             "shard is the same on every node of Citus: Several nodes evaluate the default, and two nodes that generate IDs for the \
              same shard return duplicates.",
         );
     }
+    if shard_from_setting == Some(true) && is_propagated_setting() {
+        return Some(
+            "pg_snowflake.shard_id is the same on every node of Citus: Citus copies what ALTER DATABASE and ALTER ROLE set to every \
+             node, and two nodes that generate IDs for the same shard return duplicates.",
+        );
+    }
     sequence.is_some_and(is_distributed_sequence).then_some(
-        "sequence is distributed by Citus: On the workers, Citus gives it a range of its own, which is not one of IDs.",
+        "sequence is distributed by Citus: On the workers, Citus gives it a range of its own, in which no IDs fit.",
     )
+}
+
+/// Whether this session has `pg_snowflake.shard_id` from the database or the role.
+fn is_propagated_setting() -> bool {
+    let source = Setting::ShardId.source();
+    settings::shard_id().is_some()
+        && (GucSource::PGC_S_GLOBAL..=GucSource::PGC_S_DATABASE_USER).contains(&source)
 }

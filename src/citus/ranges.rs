@@ -7,33 +7,38 @@ use crate::sequence::BackendLocal;
 use pgrx::prelude::*;
 use std::ffi::CString;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How many messages the session has processed that may concern the table whose ranges it keeps.
-static CHANGES: AtomicU64 = AtomicU64::new(0);
-
-/// The ranges of one table, since a column's default asks for the same ones for each row.
+/// What a session keeps of a table. A column's default asks for the same ranges for each row.
 struct Kept {
     relid: pg_sys::Oid,
-    /// `None` while they are being read.
+    /// The messages about the table that the session has processed since it knows the table.
+    changes: u64,
     read: Option<Read>,
 }
 
+/// The ranges as last read; dropped by the next message.
 struct Read {
     group: i32,
-    /// [`CHANGES`] before they were read.
-    changes: u64,
     /// The multirange, with its header.
     ranges: Vec<u8>,
 }
 
-static KEPT: BackendLocal<Kept> = BackendLocal::new(Kept { relid: pg_sys::InvalidOid, read: None });
+/// How many tables a session keeps.
+const MOST_KEPT: usize = 64;
 
-/// Counts a message about a relation, or about all: OID 0. Citus sends one for a table whose shards have moved.
-pub fn count_change(relid: pg_sys::Oid) {
-    // SAFETY: reads one field; whoever has the variable processes no messages meanwhile.
-    if relid == pg_sys::InvalidOid || unsafe { KEPT.with(|kept| kept.relid == relid) } {
-        CHANGES.fetch_add(1, Relaxed);
+static KEPT: BackendLocal<Vec<Kept>> = BackendLocal::new(Vec::new());
+
+/// Drops the ranges of a relation, or of all: OID 0. Citus sends a message about a table whose shards have moved.
+pub fn forget(relid: pg_sys::Oid) {
+    let is_concerned = |kept: &&mut Kept| relid == pg_sys::InvalidOid || kept.relid == relid;
+    // SAFETY: whoever has the variable processes no messages meanwhile.
+    unsafe {
+        KEPT.with(|kept| {
+            for kept in kept.iter_mut().filter(is_concerned) {
+                kept.changes += 1;
+                kept.read = None;
+            }
+        });
     }
 }
 
@@ -56,28 +61,41 @@ function_info_v1!(pg_finfo_snowflake_citus_ranges_wrapper);
 fn ranges_on_this_node(relid: pg_sys::Oid) -> pg_sys::Datum {
     let group = group();
     // SAFETY: copying the ranges runs no SQL.
-    let kept = unsafe {
+    let (changes, ranges) = unsafe {
         KEPT.with(|kept| {
-            let read = kept.read.as_ref().filter(|read| {
-                (kept.relid, Some(read.group)) == (relid, group)
-                    && read.changes == CHANGES.load(Relaxed)
-            });
-            read.map(|read| copy(&read.ranges))
+            let kept = entry(kept, relid);
+            let read = kept.read.as_ref().filter(|read| Some(read.group) == group);
+            (kept.changes, read.map(|read| copy(&read.ranges)))
         })
     };
-    kept.unwrap_or_else(|| {
-        // From here on, messages about this table are counted.
-        // SAFETY: replaces a value.
-        unsafe { KEPT.with(|kept| *kept = Kept { relid, read: None }) }
-        let changes = CHANGES.load(Relaxed);
-        let table = Table::read_now(relid).filter(Table::is_distributed_by_bigint);
+    ranges.unwrap_or_else(|| {
+        let table = Table::read(relid).filter(Table::is_distributed_by_bigint);
         let (Some(group), Some(table)) = (group, table) else { not_distributed(relid) };
         let ranges = multirange(&table.hashes_of_group(group));
         let datum = copy(&ranges);
         // SAFETY: replaces a value.
-        unsafe { KEPT.with(|kept| kept.read = Some(Read { group, changes, ranges })) }
+        unsafe {
+            KEPT.with(|kept| {
+                let kept = entry(kept, relid);
+                if kept.changes == changes {
+                    kept.read = Some(Read { group, ranges });
+                }
+            });
+        }
         datum
     })
+}
+
+/// The table's entry, a new one if there is none.
+fn entry(kept: &mut Vec<Kept>, relid: pg_sys::Oid) -> &mut Kept {
+    let place = kept.iter().position(|kept| kept.relid == relid).unwrap_or_else(|| {
+        if kept.len() == MOST_KEPT {
+            kept.remove(0);
+        }
+        kept.push(Kept { relid, changes: 0, read: None });
+        kept.len() - 1
+    });
+    &mut kept[place]
 }
 
 /// The multirange in memory of the caller's context.

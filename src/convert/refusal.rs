@@ -39,10 +39,22 @@ pub fn managed_by_citus(relid: pg_sys::Oid, column: &str) -> ! {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         message: format!("cannot convert a column of table {table}, which Citus manages"),
         detail: Some("Nothing has been changed.".into()),
-        hint: Some(format!(
-            "Change the column to bigint before the table is distributed. {}",
-            citus::recipe(&alter)
-        )),
+        hint: Some(citus::recipe(&alter)),
+    }
+    .raise()
+}
+
+/// The table is a shard of Citus.
+pub fn shard_of_citus(relid: pg_sys::Oid) -> ! {
+    let table = relation_name(relid);
+    Report {
+        code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        message: format!("cannot convert a column of table {table}, which is a shard of Citus"),
+        detail: Some("Nothing has been changed.".into()),
+        hint: Some(
+            "Change the default of the distributed table, on the coordinator. See docs/engines.md."
+                .into(),
+        ),
     }
     .raise()
 }

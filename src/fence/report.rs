@@ -68,18 +68,25 @@ fn shard_not_owned(shard: u32, is_explicit: bool, ranges: &[Range]) -> Report {
         "If shard {shard} has moved to this server, and its old server no longer generates IDs for it: {}",
         set_command(fence, &append(&owned, &shard.to_string()))
     );
-    let hint = if is_explicit {
+    let hint = if is_explicit && citus::is_installed() {
+        format!(
+            "If the call is a column default, Citus evaluates it on every node, so it must not name a shard. {} {if_moved}",
+            citus::recipe("ALTER TABLE ... ALTER COLUMN ...")
+        )
+    } else if is_explicit {
         format!(
             "If the call is a column default that was restored from a dump, change its shard: ALTER TABLE ... ALTER \
              COLUMN ... SET DEFAULT snowflake_nextval(..., {}); {if_moved}",
             example_shard(ranges)
         )
     } else {
-        format!(
-            "{} If it is wrong: {} and reconnect. {if_moved}",
-            where_from(),
-            set_for_this_database("pg_snowflake.shard_id", &example_shard(ranges))
-        )
+        let right_shard = match of_whom(Setting::ShardId) {
+            Some(whom) if citus::is_installed() => {
+                format!("ALTER {whom} RESET pg_snowflake.shard_id; on the coordinator")
+            }
+            _ => set_for_this_database("pg_snowflake.shard_id", &example_shard(ranges)),
+        };
+        format!("{} If it is wrong: {right_shard} and reconnect. {if_moved}", where_from())
     };
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -168,30 +175,36 @@ fn setting_masked(setting: Setting) -> Report {
 /// The command that sets the fence to this value in the place where it is set now, and puts it into effect.
 fn set_command(fence: Fence, value: &str) -> String {
     let name = name(fence);
+    let Some(whom) = of_whom(fence.setting()) else {
+        return match fence.setting().source() {
+            GucSource::PGC_S_ARGV => {
+                format!("restart the server with {name} = '{value}' on its command line.")
+            }
+            GucSource::PGC_S_CLIENT | GucSource::PGC_S_INTERACTIVE | GucSource::PGC_S_SESSION => {
+                format!("SET {name} = '{value}';")
+            }
+            _ => set_for_this_server(name, &format!("'{value}'")),
+        };
+    };
+    if citus::is_installed() {
+        // Citus has copied the value to every node, where it hides the node's own.
+        let set = set_for_this_server(name, &format!("'{value}'"));
+        return format!(
+            "{set} Do so on each node, and then on the coordinator: ALTER {whom} RESET {name};"
+        );
+    }
+    format!("ALTER {whom} SET {name} = '{value}'; and reconnect.")
+}
+
+/// The database or the role that a setting of this session is from, as in the commands that change it.
+fn of_whom(setting: Setting) -> Option<String> {
     let (database, user) = (current_database_name(), session_user_name());
-    match fence.setting().source() {
-        // Citus has given the database's value to every node, where it hides the node's own.
-        GucSource::PGC_S_DATABASE if citus::is_installed() => format!(
-            "on each node: {} Then: ALTER DATABASE {database} RESET {name};",
-            set_for_this_server(name, &format!("'{value}'"))
-        ),
-        GucSource::PGC_S_DATABASE => {
-            format!("ALTER DATABASE {database} SET {name} = '{value}'; and reconnect.")
-        }
-        GucSource::PGC_S_GLOBAL => format!("ALTER ROLE ALL SET {name} = '{value}'; and reconnect."),
-        GucSource::PGC_S_USER => {
-            format!("ALTER ROLE {user} SET {name} = '{value}'; and reconnect.")
-        }
-        GucSource::PGC_S_DATABASE_USER => format!(
-            "ALTER ROLE {user} IN DATABASE {database} SET {name} = '{value}'; and reconnect."
-        ),
-        GucSource::PGC_S_ARGV => {
-            format!("restart the server with {name} = '{value}' on its command line.")
-        }
-        GucSource::PGC_S_CLIENT | GucSource::PGC_S_INTERACTIVE | GucSource::PGC_S_SESSION => {
-            format!("SET {name} = '{value}';")
-        }
-        _ => set_for_this_server(name, &format!("'{value}'")),
+    match setting.source() {
+        GucSource::PGC_S_DATABASE => Some(format!("DATABASE {database}")),
+        GucSource::PGC_S_GLOBAL => Some("ROLE ALL".to_owned()),
+        GucSource::PGC_S_USER => Some(format!("ROLE {user}")),
+        GucSource::PGC_S_DATABASE_USER => Some(format!("ROLE {user} IN DATABASE {database}")),
+        _ => None,
     }
 }
 

@@ -119,11 +119,11 @@ pub fn check_shard(shard: u32, is_explicit: bool) -> Result<(), FenceError> {
     check_fences(ranges, !foreign.is_null(), shard, is_explicit)
 }
 
-/// Whether this server, in this session, may generate ids for each shard of the class. Called as [`check_shard`]; a class can have
-/// thousands of shards, so the last one that was allowed is remembered.
+/// Whether this server, in this session, may generate ids for each shard of the class. Called as [`check_shard`]; the setting can list
+/// thousands of shards, so the last classes that were allowed are remembered.
 #[inline]
 pub fn check_class(class: Class) -> Result<(), FenceError> {
-    static ALLOWED: BackendLocal<(u64, Class)> = BackendLocal::new((0, Class::one(0)));
+    static ALLOWED: BackendLocal<[(u64, Class); 4]> = BackendLocal::new([(0, Class::one(0)); 4]);
     let owned = OWNED_RANGES.load(Relaxed);
     check_shard(class.first, true).map_err(|error| match error {
         FenceError::ShardNotOwned { shard, .. } if !class.is_one() => {
@@ -136,16 +136,21 @@ pub fn check_class(class: Class) -> Result<(), FenceError> {
     }
     let version = OWNED_VERSION.load(Relaxed);
     // SAFETY: the closures call nothing.
-    if unsafe { ALLOWED.with(|allowed| *allowed == (version, class)) } {
+    if unsafe { ALLOWED.with(|allowed| allowed.contains(&(version, class))) } {
         return Ok(());
     }
     // SAFETY: as in check_shard().
     let ranges = unsafe { owned_ranges(owned) };
-    if let Some(shard) = class.shards().find(|&shard| !shards::contains(ranges, shard)) {
+    if let Some(shard) = shards::first_missing(ranges, class) {
         return Err(FenceError::ClassNotOwned { shard, class });
     }
     // SAFETY: as above.
-    unsafe { ALLOWED.with(|allowed| *allowed = (version, class)) };
+    unsafe {
+        ALLOWED.with(|allowed| {
+            allowed.rotate_right(1);
+            allowed[0] = (version, class);
+        });
+    }
     Ok(())
 }
 

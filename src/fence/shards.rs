@@ -4,6 +4,7 @@
 
 use super::{InvalidSetting, check_length, elements};
 use pg_snowflake_core::excerpt::excerpt;
+use pg_snowflake_core::homed::Class;
 
 /// The highest shard id in SQL, where it is an `int`.
 const MAX_SHARD: u32 = i32::MAX as u32;
@@ -41,6 +42,24 @@ pub fn parse(text: &str) -> Result<Vec<Range>, InvalidSetting> {
 pub fn contains(ranges: &[Range], shard: u32) -> bool {
     let after = ranges.partition_point(|range| range.first <= shard);
     after.checked_sub(1).is_some_and(|index| shard <= ranges[index].last)
+}
+
+/// The first shard of the class that the ranges do not have.
+pub fn first_missing(ranges: &[Range], class: Class) -> Option<u32> {
+    let Class { first, step, last } = class;
+    let mut next = Some(first);
+    for range in ranges {
+        let shard = next?;
+        if shard < range.first {
+            break;
+        }
+        if shard <= range.last {
+            let past = (range.last - shard) / step + 1;
+            let after = past.checked_mul(step).and_then(|distance| shard.checked_add(distance));
+            next = after.filter(|&shard| shard <= last);
+        }
+    }
+    next
 }
 
 fn parse_range(element: &str) -> Result<Range, InvalidSetting> {
@@ -86,7 +105,8 @@ fn invalid<T>(detail: String) -> Result<T, InvalidSetting> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_SHARD, Range, contains, parse};
+    use super::{MAX_SHARD, Range, contains, first_missing, parse};
+    use pg_snowflake_core::homed::Class;
     use proptest::prelude::*;
 
     fn parsed(text: &str) -> Vec<(u32, u32)> {
@@ -162,5 +182,29 @@ mod tests {
                 prop_assert_eq!(ranges.is_empty(), text.trim().is_empty());
             }
         }
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_missing_shard_of_a_class_is_the_one_that_a_search_finds(
+            text in proptest::collection::vec((0_u32..40, 0_u32..9), 1..6),
+            (first, step, count) in (0_u32..20, 1_u32..9, 0_u32..9),
+        ) {
+            let list: Vec<String> =
+                text.iter().map(|(first, more)| format!("{first}-{}", first + more)).collect();
+            let ranges = parse(&list.join(",")).unwrap();
+            let class = Class { first, step, last: first + step * count };
+            let searched = class.shards().find(|&shard| !contains(&ranges, shard));
+            prop_assert_eq!(first_missing(&ranges, class), searched);
+        }
+    }
+
+    #[test]
+    fn the_highest_shards_are_not_missed() {
+        let all = parse("0-2147483647").unwrap();
+        let class = |first, step, last| Class { first, step, last };
+        assert_eq!(first_missing(&all, class(0, 1, MAX_SHARD)), None);
+        assert_eq!(first_missing(&all, class(0, MAX_SHARD, MAX_SHARD)), None);
+        assert_eq!(first_missing(&all[..0], class(MAX_SHARD, 1, MAX_SHARD)), Some(MAX_SHARD));
     }
 }

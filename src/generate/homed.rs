@@ -192,27 +192,42 @@ unsafe impl SqlTranslatable for Multirange {
     const RETURN_SQL: Result<ReturnsRef, ReturnsError> = Err(ReturnsError::Datum);
 }
 
-/// Calls `f` with the ranges of hashes. A default has the same ones for each row, so those of the last call are kept.
+/// How many multiranges a session keeps, and of how many bytes: some defaults are called in turn.
+const MOST_KEPT: usize = 8;
+const LONGEST_KEPT: usize = 1 << 16;
+
+/// A multirange, and its ranges of hashes.
+struct Parsed {
+    bytes: Vec<u8>,
+    ranges: Vec<HashRange>,
+}
+
+/// Calls `f` with the ranges of hashes. A default has the same ones for each row, so they are kept.
 fn with_ranges<T>(
     Multirange(datum): Multirange,
     layout: Layout,
     f: impl FnOnce(&[HashRange]) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    static LAST: BackendLocal<(Vec<u8>, Vec<HashRange>)> =
-        BackendLocal::new((Vec::new(), Vec::new()));
+    static KEPT: BackendLocal<Vec<Parsed>> = BackendLocal::new(Vec::new());
     // SAFETY: a varlena of the server, in memory once it is detoasted. Generating an id does not generate another.
     unsafe {
         let packed = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
         let size = pgrx::varlena::varsize_any_exhdr(packed);
         let bytes =
             std::slice::from_raw_parts(pgrx::varlena::vardata_any(packed).cast::<u8>(), size);
-        LAST.with(|(last, ranges)| {
-            if last != bytes {
-                last.clear();
-                *ranges = parse(datum).map_err(|invalid| Error::NotHomed { invalid, layout })?;
-                *last = bytes.to_vec();
+        KEPT.with(|kept| {
+            if let Some(parsed) = kept.iter().find(|parsed| parsed.bytes == bytes) {
+                return f(&parsed.ranges);
             }
-            f(ranges)
+            let ranges = parse(datum).map_err(|invalid| Error::NotHomed { invalid, layout })?;
+            if bytes.len() > LONGEST_KEPT {
+                return f(&ranges);
+            }
+            if kept.len() == MOST_KEPT {
+                kept.remove(0);
+            }
+            let bytes = bytes.to_vec();
+            f(&kept.push_mut(Parsed { bytes, ranges }).ranges)
         })
     }
 }

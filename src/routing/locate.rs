@@ -2,7 +2,7 @@
 
 use super::operator_class::{OperatorClass, place_of_shard};
 use super::partition_key::{PartitionKey, PartitionedTable, partition_key_sql};
-use crate::citus::{self, Placement};
+use crate::citus::{self, Distribution, Node};
 use crate::encoding::Text;
 use crate::layout_type::SqlLayout;
 use crate::report::{Report, no_such_table, quoted, relation_name};
@@ -60,12 +60,14 @@ fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
 
 /// The location of `id` in a table of Citus: the table, and the node that has the row; nulls if no shard is for the id.
 fn location_in_citus(relid: pg_sys::Oid, table: &citus::Table, id: i64) -> Location {
-    if !table.has_one_shard() && !table.is_distributed_by_bigint() {
-        not_distributed_by_id(relid);
+    match table.distribution {
+        Distribution::Reference => return [Some(relid.into()), None, None, None, None],
+        Distribution::OneShard => {}
+        Distribution::Hash(_) if table.is_distributed_by_bigint() => {}
+        Distribution::Hash(_) | Distribution::Other => not_distributed_by_id(relid),
     }
-    match table.placement_of(id) {
-        Some(Placement::Everywhere) => [Some(relid.into()), None, None, None, None],
-        Some(Placement::Node { host, port, dbname }) => {
+    match table.node_of(id) {
+        Some(Node { host, port, dbname }) => {
             let [host, dbname] = [host, dbname].map(|name| Text(name).into_datum());
             [Some(relid.into()), None, host, Some(port.into()), dbname]
         }
@@ -134,7 +136,7 @@ fn not_distributed_by_id(relid: pg_sys::Oid) -> ! {
             "cannot locate IDs in table {} because Citus does not distribute it by the ID",
             quoted(&relation_name(relid))
         ),
-        detail: Some("Its distribution column is not a bigint.".into()),
+        detail: Some("It is not distributed by the hash of a bigint.".into()),
         hint: Some("Distribute the table by its ID, with create_distributed_table().".into()),
     }
     .raise()

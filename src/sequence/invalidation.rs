@@ -5,6 +5,7 @@
 //! sequence. `pg_class` and `pg_sequence` both have the relation's OID as their key, and so the same hash.
 
 use super::sys;
+use crate::citus;
 use pgrx::pg_sys;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -110,6 +111,7 @@ unsafe extern "C-unwind" fn everywhere_callback(_: pg_sys::Datum, _cache: c_int,
 unsafe extern "C-unwind" fn xact_callback(event: pg_sys::XactEvent::Type, _: *mut c_void) {
     if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
         increment(&EVERYWHERE);
+        citus::forget();
     }
 }
 
@@ -121,6 +123,7 @@ unsafe extern "C-unwind" fn subxact_callback(
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         increment(&EVERYWHERE);
+        citus::forget();
     }
 }
 

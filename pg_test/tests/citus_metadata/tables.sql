@@ -1,9 +1,10 @@
 -- Metadata in the form of Citus 14, with the columns that pg_snowflake reads.
 SET allow_system_table_mods = on;
 CREATE TABLE pg_catalog.pg_dist_local_group (groupid integer NOT NULL PRIMARY KEY);
-CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass, partmethod "char", partkey text);
+CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass, partmethod "char", partkey text, repmodel "char" DEFAULT 's');
 CREATE TABLE pg_catalog.pg_dist_shard (logicalrelid regclass, shardid bigint, shardminvalue text, shardmaxvalue text);
-CREATE TABLE pg_catalog.pg_dist_placement (shardid bigint, groupid integer);
+CREATE TABLE pg_catalog.pg_dist_placement (
+    shardid bigint, groupid integer, shardstate integer DEFAULT 1, placementid bigint GENERATED ALWAYS AS IDENTITY);
 CREATE TABLE pg_catalog.pg_dist_node (nodeid integer, groupid integer, nodename text, nodeport integer, noderole text);
 CREATE TABLE pg_catalog.pg_dist_object (classid oid, objid oid);
 CREATE FUNCTION pg_catalog.column_to_column_name(regclass, text) RETURNS text LANGUAGE sql AS 'SELECT $2';
