@@ -177,6 +177,7 @@ missing_packages() {
             have valgrind || say "valgrind: counts instructions"
             have make || say "make: builds pgEdge's extension"
             ;;
+        citus) missing_packages_for_citus ;;
         valgrind) have valgrind || say "valgrind: checks a server's memory" ;;
         package) have dpkg-shlibdeps || say "dpkg-dev: finds what the package depends on" ;;
         # An ordinary user's PATH may lack this folder.
@@ -202,6 +203,33 @@ missing_packages_for_postgres() {
     [[ $origin == distribution ]] || has_server_user ||
         say "postgresql-common: the user that servers run as, since they refuse to run as root"
     has_libclang || say "libclang-dev: reads the server's headers for Rust"
+}
+
+# In the same way, for Citus: its package, or what building it needs.
+missing_packages_for_citus() {
+    local program
+    if ((${#citus_package[@]} > 0)); then
+        has_files "/var/lib/dpkg/info/${citus_package[1]}*.list" || say "${citus_package[1]}: Citus"
+        return
+    fi
+    for program in make xz; do have "$program" || say "${program/%xz/xz-utils}: builds Citus"; done
+    [[ $origin == distribution ]] || return 0
+    [[ -f /usr/include/postgresql/libpq-fe.h ]] || say "libpq-dev: builds Citus"
+    [[ -f /usr/include/openssl/ssl.h ]] || say "libssl-dev: builds Citus"
+    [[ -f /usr/include/gssapi/gssapi.h ]] || say "libkrb5-dev: builds Citus"
+    [[ -f /usr/include/unicode/ucol.h ]] || say "libicu-dev: builds Citus"
+}
+
+# Sets `citus_package`, the option that names the newest package of Citus that apt has for this major, if any. Without a
+# package, Citus must be there or be given as a tarball.
+choose_citus() {
+    local newest
+    newest=$(apt-cache pkgnames "postgresql-$major-citus-" 2>/dev/null | sed '/-dbgsym$/d' |
+        sort --version-sort | tail -n 1)
+    citus_package=(${newest:+--package "$newest"})
+    [[ -n $newest || -n ${CITUS_SOURCE:-} || -f $PRIVATE/postgresql-$major/citus ]] ||
+        die "apt has no Citus for PostgreSQL $major: add Citus's apt repository, run apt-get update, and try again;" \
+            "or name a tarball of its sources: CITUS_SOURCE=citus.tar.gz ./dev citus $major"
 }
 
 install_missing_packages() {

@@ -22,6 +22,7 @@
 //! | [`debugger`], [`valgrind`] | a server under gdb, under valgrind |
 //! | [`leases`] | a registry of leases, and servers that generate by them |
 //! | [`fleet`] | a router and its shards |
+//! | [`citus`] | a Citus coordinator and its workers |
 //! | [`output`] | the output of the programs: steps, and claims that hold or do not |
 //! | [`campaign`], [`mod@bench`] | the programs of `./dev campaign` and `./dev bench` |
 //! | [`record`] | figures that go into the documentation |
@@ -35,6 +36,7 @@
 pub mod ask;
 pub mod bench;
 pub mod campaign;
+pub mod citus;
 pub mod clock;
 mod cluster;
 pub mod debugger;

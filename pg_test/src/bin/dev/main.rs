@@ -2,6 +2,7 @@
 //! `./dev` builds it, passes the paths in variables, and cleans up if it is interrupted.
 
 mod checks;
+mod citus;
 mod demo;
 mod fuzz;
 mod mutations;
@@ -11,6 +12,7 @@ mod release_sql;
 mod report;
 mod tools;
 
+use citus::Citus;
 use clap::Parser;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, installation};
 use private_postgres::PrivatePostgres;
@@ -23,6 +25,8 @@ use tools::{Result, command, execute};
 enum Command {
     /// Provides the private PostgreSQL, before any of the others.
     PrivatePostgres(PrivatePostgres),
+    /// Provides Citus in it.
+    Citus(Citus),
     Demo,
     Psql,
     Test,
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::PrivatePostgres(postgres) => postgres.provide()?,
+        Command::Citus(citus) => citus.provide()?,
         Command::Demo => return demo::run(),
         Command::Psql => return psql(),
         Command::Test => checks::all()?,

@@ -1,0 +1,254 @@
+//! A Citus cluster: a coordinator and its workers, which reach each other over their unix sockets, and the ways in which rows get
+//! into its tables.
+
+use crate::ask::{printed, run};
+use crate::cluster::{Cluster, SUPERUSER};
+use crate::installation;
+use crate::wait::{Stop, StopAtEnd, comes_true};
+use postgres::Client;
+use std::io::Write;
+use std::thread::scope;
+
+/// What has to be typed once, on the coordinator: the tables `posts` and `homed_posts`.
+pub const RECIPE: &str = include_str!("../citus/recipe.sql");
+
+/// A distributed table `source`, whose rows the workers read.
+const SOURCE: &str = "CREATE TABLE source (n bigint PRIMARY KEY, body text);
+                      SELECT create_distributed_table('source', 'n');";
+
+/// Whether the installation has Citus.
+pub fn is_available() -> bool {
+    installation::has_module("citus")
+}
+
+/// A coordinator and its workers. Each node has the number of its group: 0 is the coordinator.
+pub struct Fleet {
+    /// The servers, by their number.
+    pub nodes: Vec<Cluster>,
+}
+
+impl Fleet {
+    /// A coordinator and this many workers, without tables.
+    pub fn start(workers: usize) -> Fleet {
+        let mut fleet = Fleet { nodes: Vec::new() };
+        (0..=workers).for_each(|_| fleet.start_server());
+        scope(|scope| {
+            for mut client in fleet.connections() {
+                scope.spawn(move || run(&mut client, "CREATE EXTENSION citus"));
+            }
+        });
+        let set = format!("SELECT citus_set_coordinator_host('{}')", fleet.address(0));
+        run(&mut fleet.coordinator(), &set);
+        (1..=workers).for_each(|node| fleet.join(node));
+        fleet
+    }
+
+    /// The same with the tables of [`RECIPE`], and this many rows in a third one, `source`.
+    pub fn with_tables(workers: usize, rows: usize) -> Fleet {
+        let fleet = Fleet::start(workers);
+        fleet.nodes[0].psql(SUPERUSER, RECIPE);
+        fleet.nodes[0].psql(SUPERUSER, SOURCE);
+        let fill =
+            format!("INSERT INTO source SELECT n, 'source' FROM generate_series(1, {rows}) AS n");
+        run(&mut fleet.coordinator(), &fill);
+        fleet
+    }
+
+    /// Starts a server with Citus that is not among the nodes yet, and returns the number that it will have.
+    pub fn start_node(&mut self) -> usize {
+        self.start_server();
+        let node = self.nodes.len() - 1;
+        run(&mut self.nodes[node].connect(), "CREATE EXTENSION citus");
+        node
+    }
+
+    /// Adds a worker without shards, and returns its number.
+    pub fn add_node(&mut self) -> usize {
+        let node = self.start_node();
+        run(&mut self.nodes[node].connect(), "CREATE SEQUENCE public.ids");
+        self.join(node);
+        node
+    }
+
+    /// Citus insists on being the first library.
+    fn start_server(&mut self) {
+        let server = Cluster::builder()
+            .setting("shared_preload_libraries", "citus, pg_snowflake")
+            .setting("wal_level", "logical")
+            // Fewer than the default, since each that moves takes a second.
+            .setting("citus.shard_count", "12")
+            .start();
+        let name = format!("ALTER SYSTEM SET citus.local_hostname = '{}'", server.dir().display());
+        run(&mut server.connect(), &name);
+        run(&mut server.connect(), "SELECT pg_reload_conf()");
+        self.nodes.push(server);
+    }
+
+    fn join(&self, node: usize) {
+        let add = format!("SELECT citus_add_node('{}', 5432)", self.address(node));
+        run(&mut self.coordinator(), &add);
+    }
+
+    /// The name of a node, under which the others find it.
+    pub fn address(&self, node: usize) -> String {
+        self.nodes[node].dir().display().to_string()
+    }
+
+    /// A connection to the coordinator.
+    pub fn coordinator(&self) -> Client {
+        self.nodes[0].connect()
+    }
+
+    /// A connection to each node.
+    pub fn connections(&self) -> Vec<Client> {
+        self.nodes.iter().map(Cluster::connect).collect()
+    }
+
+    /// Sets a parameter on one node, without a restart, for all statements that begin from now on.
+    pub fn set(&self, node: usize, setting: &str, value: &str) {
+        let mut client = self.nodes[node].connect();
+        run(&mut client, &format!("ALTER SYSTEM SET {setting} = '{value}'"));
+        run(&mut client, "SELECT pg_reload_conf()");
+        // A session that begins with it was forked after the postmaster had signalled all others.
+        let is_set =
+            || printed(&mut self.nodes[node].connect(), &format!("SHOW {setting}")) == value;
+        assert!(comes_true(is_set), "{setting} is not set");
+    }
+
+    /// Clients of all nodes insert rows at once, so many on each node.
+    pub fn insert_at_once(&self, way: Way, table: &str, rows: usize, clients: usize) {
+        scope(|scope| {
+            for _ in 0..clients {
+                for mut client in self.connections() {
+                    scope.spawn(move || way.insert(&mut client, table, rows / clients));
+                }
+            }
+        });
+    }
+}
+
+/// A way to insert rows into a table with the columns `id` and `body`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A statement for each row.
+    SingleRows,
+    /// A statement for each hundred rows.
+    Values,
+    /// `INSERT … SELECT` of rows that the node itself makes.
+    SelectFunction,
+    /// `INSERT … SELECT` of all rows of `source`, as many as they are: the workers generate the ids.
+    SelectTable,
+    /// `COPY … FROM STDIN`.
+    Copy,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Way; 5] =
+        [Way::SingleRows, Way::Values, Way::SelectFunction, Way::SelectTable, Way::Copy];
+
+    /// What somebody would type.
+    pub fn statement(self, table: &str, rows: usize) -> String {
+        match self {
+            Way::SingleRows => format!("INSERT INTO {table} (body) VALUES ('a post')"),
+            Way::Values => {
+                format!("INSERT INTO {table} (body) VALUES {}", ["('a post')"; 100].join(", "))
+            }
+            Way::SelectFunction => {
+                format!(
+                    "INSERT INTO {table} (body) SELECT 'a post' FROM generate_series(1, {rows})"
+                )
+            }
+            Way::SelectTable => format!("INSERT INTO {table} (body) SELECT body FROM source"),
+            Way::Copy => format!("COPY {table} (body) FROM STDIN"),
+        }
+    }
+
+    /// Inserts this many rows.
+    ///
+    /// # Panics
+    /// If a statement fails, as with an id that is there already.
+    pub fn insert(self, client: &mut Client, table: &str, rows: usize) {
+        let sql = self.statement(table, rows);
+        let statements = match self {
+            Way::SingleRows => rows,
+            Way::Values => rows / 100,
+            Way::SelectFunction | Way::SelectTable => 1,
+            Way::Copy => {
+                let mut writer = client.copy_in(&sql).expect("a table of ours");
+                let rows = writer.write_all("a post\n".repeat(rows).as_bytes());
+                rows.and_then(|()| writer.finish().map_err(std::io::Error::other).map(drop))
+                    .unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+                return;
+            }
+        };
+        let prepared = client.prepare(&sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        for _ in 0..statements {
+            client.execute(&prepared, &[]).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        }
+    }
+}
+
+/// The rows of a table, and how many different ids they have.
+pub fn rows_and_ids(client: &mut Client, table: &str, column: &str) -> (i64, i64) {
+    let query = format!("SELECT count(*), count(DISTINCT {column}) FROM {table}");
+    let row = client.query_one(&query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}"));
+    (row.get(0), row.get(1))
+}
+
+/// The default of a table's first column.
+pub fn default_of(client: &mut Client, table: &str) -> String {
+    let default = format!(
+        "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = '{table}'::regclass AND adnum = 1"
+    );
+    printed(client, &default)
+}
+
+/// How many rows of a condition are on another node than the one that generated their id.
+pub fn strangers(client: &mut Client, table: &str, condition: &str) -> String {
+    printed(
+        client,
+        &format!(
+            "WITH rows AS MATERIALIZED (
+                 SELECT get_shard_id_for_distribution_column('{table}', id) AS shardid, snowflake_shard_id(id) AS shard
+                 FROM {table} WHERE {condition})
+             SELECT count(*) FROM rows JOIN pg_dist_placement USING (shardid) WHERE groupid <> shard"
+        ),
+    )
+}
+
+/// Does something to the cluster while a client of each node inserts single rows into these tables in turn. Returns how many rows
+/// were acknowledged, and the result of `work`.
+///
+/// # Panics
+/// If an insert fails.
+pub fn while_writing<T>(
+    fleet: &mut Fleet,
+    tables: &[&str],
+    work: impl FnOnce(&mut Fleet) -> T,
+) -> (i64, T) {
+    let clients = fleet.connections();
+    let stop = Stop::default();
+    scope(|scope| {
+        let stop = &stop;
+        let writers: Vec<_> = clients
+            .into_iter()
+            .map(|mut client| {
+                scope.spawn(move || {
+                    let mut rows = 0;
+                    for table in tables.iter().cycle().take_while(|_| !stop.is_called()) {
+                        Way::SingleRows.insert(&mut client, table, 1);
+                        rows += 1;
+                    }
+                    rows
+                })
+            })
+            .collect();
+        let at_the_end = StopAtEnd(stop);
+        let done = work(fleet);
+        drop(at_the_end);
+        let rows =
+            writers.into_iter().map(|writer| writer.join().expect("a client does not panic"));
+        (rows.sum(), done)
+    })
+}
