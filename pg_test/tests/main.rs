@@ -6,6 +6,7 @@ mod batch;
 mod bench;
 mod cache;
 mod checkpoint;
+mod citus;
 mod citus_metadata;
 mod clock;
 mod columns;

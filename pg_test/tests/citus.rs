@@ -1,0 +1,286 @@
+//! A Citus cluster, all nodes of which generate ids. It takes some seconds to start, so a test states several facts about one.
+
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, refused, run};
+use pg_snowflake_servertest::citus::{
+    Fleet, Way, default_of, rows_and_ids, strangers, while_writing,
+};
+use pg_snowflake_servertest::id::{first_counter_at, now_ms};
+use pg_snowflake_servertest::installation::has_contrib;
+use postgres::Client;
+
+const TABLES: [&str; 2] = ["posts", "homed_posts"];
+
+/// The rows of `source`, and what each way of inserting adds on each node.
+const ROWS: usize = 600;
+
+/// The shards in the ids of a column.
+fn shards(client: &mut Client, table: &str, column: &str) -> String {
+    let shards = format!(
+        "SELECT string_agg(shard::text, ',' ORDER BY shard)
+         FROM (SELECT DISTINCT snowflake_shard_id({column}) AS shard FROM {table}) AS shards"
+    );
+    printed(client, &shards)
+}
+
+#[test]
+fn nodes_generate_different_ids() {
+    if !has_contrib("citus", "IDs of all nodes of Citus") {
+        return;
+    }
+    let mut fleet = Fleet::with_tables(2, ROWS);
+    each_node_is_the_shard_of_its_group(&fleet);
+    ids_of_all_nodes_and_ways_of_inserting_differ(&fleet);
+    homed_ids_of_a_worker_are_in_its_own_shards(&fleet);
+    workers_generate_the_ids_of_a_column_that_is_added(&fleet);
+    ids_of_a_second_column_differ_where_the_rows_stay_on_their_nodes(&fleet);
+    a_query_by_id_goes_to_one_shard(&fleet);
+    a_node_is_added_and_gets_shards_while_clients_write(&mut fleet);
+}
+
+fn each_node_is_the_shard_of_its_group(fleet: &Fleet) {
+    for (node, mut client) in fleet.connections().into_iter().enumerate() {
+        let row = printed(
+            &mut client,
+            "SELECT groupid, snowflake_current_shard(), snowflake_shard_id(snowflake_nextval('public.ids'))
+             FROM pg_dist_local_group",
+        );
+        assert_eq!(row, format!("{node}|{node}|{node}"));
+    }
+}
+
+fn ids_of_all_nodes_and_ways_of_inserting_differ(fleet: &Fleet) {
+    let mut coordinator = fleet.coordinator();
+    for table in TABLES {
+        for way in Way::ALL {
+            run(&mut coordinator, &format!("TRUNCATE {table}"));
+            fleet.insert_at_once(way, table, ROWS, 1);
+            let rows = (fleet.nodes.len() * ROWS) as i64;
+            assert_eq!(
+                rows_and_ids(&mut coordinator, table, "id"),
+                (rows, rows),
+                "{way:?} {table}"
+            );
+            let generators = if way == Way::SelectTable { "1,2" } else { "0,1,2" };
+            assert_eq!(shards(&mut coordinator, table, "id"), generators, "{way:?} {table}");
+        }
+    }
+}
+
+fn homed_ids_of_a_worker_are_in_its_own_shards(fleet: &Fleet) {
+    let mut coordinator = fleet.coordinator();
+    run(&mut coordinator, "TRUNCATE homed_posts");
+    Way::ALL.into_iter().for_each(|way| fleet.insert_at_once(way, "homed_posts", ROWS, 1));
+    let of_workers = "snowflake_shard_id(id) > 0";
+    assert_eq!(strangers(&mut coordinator, "homed_posts", of_workers), "0");
+    let (posts, _) = rows_and_ids(&mut coordinator, "posts", "id");
+    let strangers = strangers(&mut coordinator, "posts", of_workers).parse::<i64>().unwrap();
+    assert!(strangers > posts / 10, "{strangers} of {posts} other ids are elsewhere");
+
+    let plan = printed(
+        &mut fleet.nodes[1].connect(),
+        "EXPLAIN INSERT INTO homed_posts (body) VALUES ('a post')",
+    );
+    assert!(plan.contains(&format!("host={} ", fleet.address(1))), "{plan}");
+}
+
+fn workers_generate_the_ids_of_a_column_that_is_added(fleet: &Fleet) {
+    let mut coordinator = fleet.coordinator();
+    for table in TABLES {
+        let default = default_of(&mut coordinator, table);
+        run(
+            &mut coordinator,
+            &format!("ALTER TABLE {table} ADD COLUMN second bigint DEFAULT {default}"),
+        );
+        let (rows, ids) = rows_and_ids(&mut coordinator, table, "second");
+        assert!(rows > 0 && ids == rows, "{table}: {rows} rows have {ids} ids");
+        assert_eq!(shards(&mut coordinator, table, "second"), "1,2", "{table}");
+        run(&mut coordinator, &format!("ALTER TABLE {table} DROP COLUMN second"));
+    }
+}
+
+fn ids_of_a_second_column_differ_where_the_rows_stay_on_their_nodes(fleet: &Fleet) {
+    let mut coordinator = fleet.coordinator();
+    for table in TABLES {
+        let default = default_of(&mut coordinator, table);
+        run(
+            &mut coordinator,
+            &format!("CREATE TABLE seconds (id bigint, second bigint DEFAULT {default})"),
+        );
+        run(
+            &mut coordinator,
+            &format!(
+                "SELECT create_distributed_table('seconds', 'id', colocate_with => '{table}')"
+            ),
+        );
+        run(&mut coordinator, &format!("INSERT INTO seconds (id) SELECT id FROM {table}"));
+        let (rows, ids) = rows_and_ids(&mut coordinator, "seconds", "second");
+        assert!(rows > 0 && ids == rows, "{table}: {rows} rows have {ids} ids");
+        run(&mut coordinator, "DROP TABLE seconds");
+    }
+}
+
+fn a_query_by_id_goes_to_one_shard(fleet: &Fleet) {
+    let mut client = fleet.nodes[1].connect();
+    let id = printed(&mut client, "INSERT INTO posts (body) VALUES ('found') RETURNING id");
+    let query = format!("SELECT body FROM posts WHERE id = {id}");
+    assert_eq!(printed(&mut client, &query), "found");
+    let plan = printed(&mut client, &format!("EXPLAIN {query}"));
+    assert!(plan.contains("Task Count: 1"), "{plan}");
+}
+
+fn a_node_is_added_and_gets_shards_while_clients_write(fleet: &mut Fleet) {
+    let mut coordinator = fleet.coordinator();
+    run(&mut coordinator, "TRUNCATE posts, homed_posts");
+    let mut of_before = fleet.nodes[1].connect();
+    Way::SingleRows.insert(&mut of_before, "homed_posts", 1);
+    let (written, added) = while_writing(fleet, &TABLES, |fleet| {
+        let added = fleet.add_node();
+        let mut client = fleet.nodes[added].connect();
+        TABLES.into_iter().for_each(|table| Way::SingleRows.insert(&mut client, table, 100));
+        run(&mut coordinator, "SELECT rebalance_table_shards()");
+        added
+    });
+    let (posts, ids) = rows_and_ids(&mut coordinator, "posts", "id");
+    let (homed_posts, homed_ids) = rows_and_ids(&mut coordinator, "homed_posts", "id");
+    assert_eq!((ids, homed_ids), (posts, homed_posts));
+    assert_eq!(posts + homed_posts, written + 201);
+    assert_eq!(shards(&mut coordinator, "posts", "id"), "0,1,2,3");
+
+    let mut of_added = fleet.nodes[added].connect();
+    for client in [&mut of_before, &mut of_added] {
+        for _ in 0..100 {
+            run(client, "INSERT INTO homed_posts (body) VALUES ('after')");
+        }
+    }
+    assert_eq!(strangers(&mut coordinator, "homed_posts", "body = 'after'"), "0");
+    let of_it = format!(
+        "SELECT count(*) FROM homed_posts WHERE body = 'after' AND snowflake_shard_id(id) = {added}"
+    );
+    assert_eq!(printed(&mut coordinator, &of_it), "100");
+}
+
+#[test]
+fn mistakes_are_reported_and_refused() {
+    if !has_contrib("citus", "mistakes under Citus") {
+        return;
+    }
+    let fleet = Fleet::with_tables(2, ROWS);
+    columns_report_the_recipe_without_an_error(&fleet);
+    a_row_is_located(&fleet);
+    a_sequence_of_citus_is_refused(&fleet);
+    a_distributed_table_is_not_converted(&fleet);
+    a_constant_number_is_reported_and_repeats_until_a_fence_refuses_it(&fleet);
+    hints_set_the_node_and_not_the_database(&fleet);
+}
+
+fn columns_report_the_recipe_without_an_error(fleet: &Fleet) {
+    for mut client in fleet.connections() {
+        let columns = printed(
+            &mut client,
+            "SELECT table_name, sequence, shard_from_setting, error FROM snowflake_columns ORDER BY table_name::text",
+        );
+        assert_eq!(columns, "homed_posts|ids|t|\nposts|ids|t|");
+    }
+}
+
+fn a_row_is_located(fleet: &Fleet) {
+    let mut coordinator = fleet.coordinator();
+    fleet.insert_at_once(Way::SingleRows, "posts", 20, 1);
+    let misplaced = printed(
+        &mut coordinator,
+        "WITH ids AS MATERIALIZED (SELECT id, get_shard_id_for_distribution_column('posts', id) AS shardid FROM posts)
+         SELECT count(*), count(*) FILTER (WHERE l.host IS DISTINCT FROM nodename OR l.port::int IS DISTINCT FROM nodeport)
+         FROM ids JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node USING (groupid), snowflake_locate('posts', id) AS l",
+    );
+    assert_eq!(misplaced, "60|0");
+}
+
+fn a_sequence_of_citus_is_refused(fleet: &Fleet) {
+    let mut coordinator = fleet.coordinator();
+    for layout in ["instagram", "twitter", "postgres"] {
+        run(&mut coordinator, "CREATE SEQUENCE of_citus");
+        run(
+            &mut coordinator,
+            &format!(
+                "CREATE TABLE wrong (id bigint DEFAULT snowflake_nextval('of_citus', 1, '{layout}'), n int)"
+            ),
+        );
+        run(&mut coordinator, "SELECT create_distributed_table('wrong', 'id')");
+        for node in [1, 2] {
+            let error =
+                refused(&mut fleet.nodes[node].connect(), "INSERT INTO wrong (n) VALUES (1)");
+            let said = format!("{:?} {:?}", error.detail(), error.hint());
+            assert!(
+                said.contains("Citus") && said.contains("run_command_on_all_nodes"),
+                "{layout}: {error:?}"
+            );
+        }
+        run(&mut coordinator, "DROP TABLE wrong; DROP SEQUENCE of_citus");
+    }
+}
+
+fn a_distributed_table_is_not_converted(fleet: &Fleet) {
+    let mut coordinator = fleet.coordinator();
+    for column in ["bigint", "bigserial", "int", "bigint GENERATED ALWAYS AS IDENTITY"] {
+        run(&mut coordinator, &format!("CREATE TABLE old (id {column}, n int)"));
+        run(&mut coordinator, "SELECT create_distributed_table('old', 'id')");
+        let shape =
+            "SELECT atttypid::regtype, attidentity, pg_get_expr(adbin, adrelid) FROM pg_attribute
+                     LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+                     WHERE attrelid = 'old'::regclass AND attnum = 1";
+        let before = printed(&mut coordinator, shape);
+        assert_refused(
+            &mut coordinator,
+            "SELECT snowflake_convert_column('old', 'id')",
+            Refusal { sqlstate: "0A000", message: "Citus", hint: "run_command_on_all_nodes" },
+        );
+        assert_eq!(printed(&mut coordinator, shape), before);
+        run(&mut coordinator, "DROP TABLE old");
+    }
+}
+
+fn a_constant_number_is_reported_and_repeats_until_a_fence_refuses_it(fleet: &Fleet) {
+    let mut coordinator = fleet.coordinator();
+    run(
+        &mut coordinator,
+        "CREATE TABLE constant (n bigint, id bigint DEFAULT snowflake_nextval('public.ids'::text::regclass, 5))",
+    );
+    run(&mut coordinator, "SELECT create_distributed_table('constant', 'n')");
+    let reported = "SELECT error FROM snowflake_columns WHERE table_name = 'constant'::regclass";
+    let reported = printed(&mut coordinator, reported);
+    assert!(reported.contains("Citus") || reported.contains("distributed"), "{reported}");
+
+    // All nodes at the same counter, which the clock does not reach.
+    let ahead = first_counter_at(now_ms() + 3_600_000);
+    (0..3).for_each(|node| fleet.set(node, "pg_snowflake.max_lead", "2h"));
+    run(
+        &mut coordinator,
+        &format!("SELECT run_command_on_all_nodes($$SELECT setval('public.ids', {ahead})$$)"),
+    );
+    let insert = "INSERT INTO constant (n) SELECT n FROM source";
+    let mut later = fleet.coordinator();
+    run(&mut later, insert);
+    let (rows, ids) = rows_and_ids(&mut later, "constant", "id");
+    assert!(rows == ROWS as i64 && ids < rows, "{rows} rows have {ids} ids");
+
+    for node in 0..3 {
+        fleet.set(node, "pg_snowflake.owned_shards", &node.to_string());
+    }
+    let refused = Refusal { sqlstate: "55000", message: "shard 5", hint: "ALTER SYSTEM" };
+    assert_refused(&mut fleet.coordinator(), insert, refused);
+    fleet.insert_at_once(Way::SelectTable, "posts", 0, 1);
+}
+
+/// Citus would give a setting of the database to all nodes.
+fn hints_set_the_node_and_not_the_database(fleet: &Fleet) {
+    let mut coordinator = fleet.coordinator();
+    run(&mut coordinator, "ALTER DATABASE postgres SET pg_snowflake.shard_id = 5");
+    let error = refused(&mut fleet.nodes[1].connect(), "SELECT snowflake_nextval('public.ids')");
+    let hint = error.hint().unwrap_or_default();
+    assert!(error.message().contains("shard 5"), "{error:?}");
+    assert!(
+        hint.contains("ALTER SYSTEM") && !hint.contains("ALTER DATABASE postgres SET"),
+        "{hint}"
+    );
+    run(&mut coordinator, "ALTER DATABASE postgres RESET pg_snowflake.shard_id");
+}
