@@ -4,8 +4,11 @@
 //! A block with "from=FILE" is a part of that file, which other tests run.
 //!
 //! A block of "sql" is a separate session of psql. One of "sql session=NAME" runs in a session with the database of that
-//! name, which stays open to the end of the page: for transactions that are open at the same time.
+//! name, which stays open to the end of the page: for transactions that are open at the same time. One of "sql citus=NODE" runs on
+//! that node of a Citus cluster, which has the coordinator 0 and the workers 1 and 2; node 3, `db-3` in its text, is not added yet.
 
+use pg_snowflake_servertest::ask::run;
+use pg_snowflake_servertest::citus::Fleet;
 use pg_snowflake_servertest::installation::has_contrib;
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use postgres::Client;
@@ -30,11 +33,27 @@ fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
                 let needs_fdw = page.text().contains("EXTENSION postgres_fdw");
                 let what = format!("the SQL of {:?}", page.path);
                 if !needs_fdw || has_contrib("postgres_fdw", &what) {
-                    run_page(&page);
+                    let cluster = fresh_cluster();
+                    run_page(&page, |block| block.citus.is_none().then_some(&cluster));
                 }
             });
         }
     });
+}
+
+#[test]
+fn the_sql_for_citus_runs_and_prints_what_the_page_shows() {
+    if !has_contrib("citus", "the SQL for Citus in the documentation") {
+        return;
+    }
+    let mut fleet = Fleet::start(2);
+    let added = fleet.start_node();
+    for mut client in fleet.connections() {
+        run(&mut client, "DROP EXTENSION pg_snowflake");
+    }
+    let mut page = page::page("docs/engines.md");
+    page.replace("'db-3'", &format!("'{}'", fleet.address(added)));
+    run_page(&page, |block| Some(&fleet.nodes[block.citus?]));
 }
 
 /// The bench runs the other script.
@@ -72,23 +91,21 @@ fn code_quoted_from_a_program_is_in_the_program() {
     assert!(parts > 0, "no page shows a part of a program");
 }
 
-fn run_page(page: &Page) {
+/// Runs the blocks for which there is a server.
+fn run_page<'a>(page: &Page, server: impl Fn(&Block) -> Option<&'a Cluster>) {
     let blocks = page.blocks();
     let page = &page.path;
-    let cluster = fresh_cluster();
     assert!(blocks.iter().any(|block| block.language == "sql"), "{page:?} has no SQL");
 
     let mut sessions: HashMap<&str, Client> = HashMap::new();
     let mut printed = String::new();
     for block in &blocks {
-        if block.from.is_some() {
-            continue;
-        }
+        let Some(server) = server(block).filter(|_| block.from.is_none()) else { continue };
         match (block.language.as_str(), block.session.as_deref()) {
-            ("sql", None) => printed = cluster.psql(SUPERUSER, &block.text),
+            ("sql", None) => printed = server.psql(SUPERUSER, &block.text),
             ("sql", Some(name)) => {
                 let session =
-                    sessions.entry(name).or_insert_with(|| cluster.connect_to(SUPERUSER, name));
+                    sessions.entry(name).or_insert_with(|| server.connect_to(SUPERUSER, name));
                 let run = session.batch_execute(&block.text);
                 run.unwrap_or_else(|error| panic!("{page:?}: {}: {error:?}", block.text));
             }

@@ -21,6 +21,8 @@ pub struct Block {
     pub session: Option<String>,
     /// The file of this repository that it quotes, if any.
     pub from: Option<String>,
+    /// The node of a Citus cluster that it is for, or the output of, if any.
+    pub citus: Option<usize>,
     pub text: String,
 }
 
@@ -29,6 +31,11 @@ impl Page {
         let text =
             std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         Page { path, text }
+    }
+
+    /// Replaces a text by another one everywhere.
+    pub fn replace(&mut self, text: &str, by: &str) {
+        self.text = self.text.replace(text, by);
     }
 
     /// The Markdown source.
@@ -50,7 +57,11 @@ impl Page {
                     let CodeBlockKind::Fenced(info) = kind else {
                         panic!("{:?}: an indented block", self.path);
                     };
-                    blocks.push(self.empty_block(&info));
+                    let mut block = self.empty_block(&info);
+                    if block.language == "output" {
+                        block.citus = blocks.last().and_then(|sql| sql.citus);
+                    }
+                    blocks.push(block);
                     inside = true;
                 }
                 Event::End(TagEnd::CodeBlock) => inside = false,
@@ -65,12 +76,14 @@ impl Page {
         let (language, rest) = info.split_once(' ').unwrap_or((info, ""));
         assert!(LANGUAGES.contains(&language), "{:?}: a block of `{language}`", self.path);
         let (session, from) = (rest.strip_prefix("session="), rest.strip_prefix("from="));
-        let is_known = rest.is_empty() || session.is_some() || from.is_some();
+        let citus = rest.strip_prefix("citus=").and_then(|node| node.parse().ok());
+        let is_known = rest.is_empty() || session.is_some() || from.is_some() || citus.is_some();
         assert!(is_known, "{:?}: a block of `{info}`", self.path);
         Block {
             language: language.to_owned(),
             session: session.map(str::to_owned),
             from: from.map(str::to_owned),
+            citus,
             text: String::new(),
         }
     }

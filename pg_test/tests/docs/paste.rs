@@ -24,7 +24,9 @@ fn takes_one_session(page: &Page) -> bool {
 fn paste(page: &Page) {
     let blocks = page.blocks();
     let of_language = |language: &'static str| {
-        let is_shown = move |block: &&Block| block.language == language && block.from.is_none();
+        let is_shown = move |block: &&Block| {
+            block.language == language && block.from.is_none() && block.citus.is_none()
+        };
         blocks.iter().filter(is_shown).map(|block| &*block.text)
     };
     let session: String = of_language("sql").collect();
