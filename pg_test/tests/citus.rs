@@ -34,6 +34,7 @@ fn nodes_generate_different_ids() {
     workers_generate_the_ids_of_a_column_that_is_added(&fleet);
     ids_of_a_second_column_differ_where_the_rows_stay_on_their_nodes(&fleet);
     a_query_by_id_goes_to_one_shard(&fleet);
+    a_query_by_id_and_shard_goes_to_one_shard(&fleet);
     a_node_is_added_and_gets_shards_while_clients_write(&mut fleet);
 }
 
@@ -126,6 +127,23 @@ fn a_query_by_id_goes_to_one_shard(fleet: &Fleet) {
     assert_eq!(printed(&mut client, &query), "found");
     let plan = printed(&mut client, &format!("EXPLAIN {query}"));
     assert!(plan.contains("Task Count: 1"), "{plan}");
+}
+
+fn a_query_by_id_and_shard_goes_to_one_shard(fleet: &Fleet) {
+    let mut coordinator = fleet.coordinator();
+    run(
+        &mut coordinator,
+        "CREATE TABLE by_shard (shard int, id bigint, PRIMARY KEY (shard, id), CHECK (shard = snowflake_shard_id(id)))",
+    );
+    run(&mut coordinator, "SELECT create_distributed_table('by_shard', 'shard')");
+    run(&mut coordinator, "INSERT INTO by_shard SELECT snowflake_shard_id(id), id FROM posts");
+    let id = printed(&mut coordinator, "SELECT max(id) FROM posts");
+    let query =
+        format!("SELECT id FROM by_shard WHERE id = {id} AND shard = snowflake_shard_id({id})");
+    assert_eq!(printed(&mut coordinator, &query), id);
+    let plan = printed(&mut coordinator, &format!("EXPLAIN {query}"));
+    assert!(plan.contains("Task Count: 1"), "{plan}");
+    run(&mut coordinator, "DROP TABLE by_shard");
 }
 
 fn a_node_is_added_and_gets_shards_while_clients_write(fleet: &mut Fleet) {
