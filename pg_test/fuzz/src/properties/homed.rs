@@ -46,8 +46,7 @@ pub fn check(input: Input) {
     let is_in_run = |found: Found| (run.first..=run.last).contains(&found.counter);
 
     let product = i128::from(modulus) * i128::from(minters);
-    let is_valid = modulus >= 1
-        && modulus <= 1 << 14
+    let is_valid = (1..=1 << 14).contains(&modulus)
         && minters >= 1
         && product <= layout.shards().into()
         && (0..product).contains(&shard_id.into());
