@@ -220,12 +220,13 @@ missing_packages_for_citus() {
     [[ -f /usr/include/unicode/ucol.h ]] || say "libicu-dev: builds Citus"
 }
 
-# Sets `citus_package`, the option that names the newest package of Citus that apt has for this major, if any. Without a
-# package, Citus must be there or be given as a tarball.
+# Sets `citus_package`, the option that names the newest package of Citus that apt has for this major, if any, and no
+# tarball is given. Without either, Citus must be there.
 choose_citus() {
     local newest
     newest=$(apt-cache pkgnames "postgresql-$major-citus-" 2>/dev/null | sed '/-dbgsym$/d' |
         sort --version-sort | tail -n 1)
+    [[ -z ${CITUS_SOURCE:-} ]] || newest=
     citus_package=(${newest:+--package "$newest"})
     [[ -n $newest || -n ${CITUS_SOURCE:-} || -f $PRIVATE/postgresql-$major/citus ]] ||
         die "apt has no Citus for PostgreSQL $major: add Citus's apt repository, run apt-get update, and try again;" \

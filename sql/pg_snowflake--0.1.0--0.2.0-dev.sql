@@ -296,7 +296,7 @@ COMMENT ON FUNCTION snowflake_clock() IS
 COMMENT ON FUNCTION snowflake_sequence_status(regclass, snowflake_layout) IS
 'time of the last ID, lead over the clock, IDs left, and current error of a sequence';
 COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
-'calls of snowflake_nextval() in a stored expression; used by snowflake_columns';
+'calls of functions that generate IDs in a stored expression; used by snowflake_columns';
 COMMENT ON VIEW snowflake_columns IS
 'columns whose default generates IDs, and the status of their sequences; one row for each call in a default';
 COMMENT ON COLUMN snowflake_columns.table_name IS 'table, partition, foreign table or view';

@@ -54,7 +54,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_generator_calls_wrapper';
 
 COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
-'calls of snowflake_nextval() in a stored expression; used by snowflake_columns';
+'calls of functions that generate IDs in a stored expression; used by snowflake_columns';
 
 -- Not STRICT: the sequence and the shard may be unknown.
 CREATE FUNCTION snowflake_citus_error(

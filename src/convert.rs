@@ -52,7 +52,7 @@ pub fn snowflake_convert_column(
     let column = Column::open(table, &from_server(name), &extension);
     // Citus propagates each command by itself, refuses some, and would leave the others done.
     if citus::is_managed_now(table) {
-        refusal::managed_by_citus(table, &from_server(name));
+        refusal::managed_by_citus(table, &from_server(name), column.kind_for_citus());
     }
     if citus::is_shard(table) {
         refusal::shard_of_citus(table);

@@ -14,7 +14,8 @@ use crate::layout::Layout;
 /// The highest modulus. A search takes about as many tries as the modulus, while the sequence is locked: about 50 µs.
 pub const MAX_MODULUS: i64 = 1 << 14;
 
-/// A search ends after this many tries. At the highest modulus, one in 10^27 searches takes more.
+/// A search ends after this many tries. At the highest modulus, one in 10^27 searches takes more. With the smallest ranges it is one in
+/// 10^14: their IDs have one shard, and the 2^20 counters of some minutes have 2^19 different hashes.
 const MOST_TRIES: i64 = MAX_MODULUS << 6;
 
 /// The shard numbers `first`, `first + step` and so on up to `last`.

@@ -1,7 +1,7 @@
 //! How the metadata of Citus are read, on servers that have tables of that form and not Citus. `citus.rs` has the tests with Citus.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, server_with_sequence};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run, server_with_sequence};
 use pg_snowflake_servertest::process::backend_pid;
 use pg_snowflake_servertest::sequence::state;
 use pg_snowflake_servertest::wait::wait_for;
@@ -23,6 +23,12 @@ fn server() -> (Cluster, Client) {
     client.batch_execute(METADATA).unwrap();
     (cluster, client)
 }
+
+const UNSET: Refusal = Refusal {
+    sqlstate: "55000",
+    message: "pg_snowflake.shard_id is not set",
+    hint: "pg_snowflake.shard_id",
+};
 
 const SHARD: &str = "SELECT snowflake_shard_id(snowflake_nextval('s'))";
 
@@ -57,36 +63,26 @@ fn a_rolled_back_group_is_forgotten() {
 
 /// A major upgrade of PostgreSQL empties the table for a while.
 #[test]
-fn an_empty_or_a_negative_group_is_no_shard() {
+fn an_empty_or_a_negative_group_is_not_a_shard() {
     let (_cluster, mut client) = server();
-    let unset = || Refusal {
-        sqlstate: "55000",
-        message: "pg_snowflake.shard_id is not set",
-        hint: "pg_snowflake.shard_id",
-    };
     client.batch_execute("DELETE FROM pg_dist_local_group").unwrap();
     let before = state(&mut client, "s");
-    assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset());
+    assert_refused(&mut client, "SELECT snowflake_nextval('s')", UNSET);
     client.batch_execute("INSERT INTO pg_dist_local_group VALUES (-2)").unwrap();
-    assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset());
+    assert_refused(&mut client, "SELECT snowflake_nextval('s')", UNSET);
     assert_eq!(state(&mut client, "s"), before);
 }
 
 /// Citus resets the group of a node that it removes to 0, the coordinator's, and deletes all nodes from its table.
 #[test]
-fn a_server_that_is_no_node_does_not_generate_for_the_coordinators_shard() {
+fn a_server_that_is_not_a_node_does_not_generate_for_the_coordinators_shard() {
     let (cluster, mut client) = server();
     let mut other = cluster.connect();
     assert_eq!(printed(&mut other, SHARD), "3");
     client.batch_execute("UPDATE pg_dist_local_group SET groupid = 0").unwrap();
     notify(&mut client, "pg_dist_local_group");
-    let unset = || Refusal {
-        sqlstate: "55000",
-        message: "pg_snowflake.shard_id is not set",
-        hint: "pg_snowflake.shard_id",
-    };
     for session in [&mut client, &mut other] {
-        assert_refused(session, "SELECT snowflake_nextval('s')", unset());
+        assert_refused(session, "SELECT snowflake_nextval('s')", UNSET);
     }
 
     // The coordinator knows its nodes.
@@ -100,7 +96,7 @@ fn a_server_that_is_no_node_does_not_generate_for_the_coordinators_shard() {
     client.batch_execute("DELETE FROM pg_dist_node").unwrap();
     notify(&mut client, "pg_dist_node");
     for session in [&mut client, &mut other] {
-        assert_refused(session, "SELECT snowflake_nextval('s')", unset());
+        assert_refused(session, "SELECT snowflake_nextval('s')", UNSET);
     }
 }
 
@@ -240,6 +236,9 @@ fn the_columns_show_what_citus_makes_of_a_default() {
         printed(&mut client, errors),
         "posts|constant|5|shard is the same on every node of Citus: S\nposts|of_node|3|\nplain|constant|5|"
     );
+    run(&mut client, "INSERT INTO pg_dist_object VALUES ('pg_class'::regclass, 's'::regclass)");
+    let error = "SELECT left(error, 33) FROM snowflake_columns WHERE column_name = 'of_node'";
+    assert_eq!(printed(&mut client, error), "sequence is distributed by Citus:");
 }
 
 /// Citus copies what is set for a database or a role to every node.
@@ -307,7 +306,7 @@ fn a_standby_and_a_read_only_transaction_have_the_ranges() {
 }
 
 #[test]
-fn other_relations_of_these_names_are_no_metadata() {
+fn other_relations_of_these_names_are_not_metadata() {
     let (_cluster, mut client) = server_with_sequence();
     client
         .batch_execute(
@@ -316,16 +315,11 @@ fn other_relations_of_these_names_are_no_metadata() {
              CREATE TABLE pg_catalog.pg_dist_node (nodeid int); CREATE VIEW pg_catalog.pg_dist_partition AS SELECT 1 AS one",
         )
         .unwrap();
-    let unset = || Refusal {
-        sqlstate: "55000",
-        message: "pg_snowflake.shard_id is not set",
-        hint: "pg_snowflake.shard_id",
-    };
-    assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset());
+    assert_refused(&mut client, "SELECT snowflake_nextval('s')", UNSET);
     client
         .batch_execute("DROP VIEW pg_dist_local_group; CREATE TABLE pg_catalog.pg_dist_local_group AS SELECT '1'::text AS groupid")
         .unwrap();
-    assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset());
+    assert_refused(&mut client, "SELECT snowflake_nextval('s')", UNSET);
     assert_eq!(printed(&mut client, "SELECT count(*) FROM snowflake_columns"), "0");
 }
 
@@ -334,7 +328,7 @@ fn a_table_of_citus_is_not_converted_and_nothing_has_changed() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(
-            "CREATE TABLE \"Posts\" (id serial PRIMARY KEY); INSERT INTO pg_dist_partition VALUES ('\"Posts\"', 'h', 'id');
+            "CREATE TABLE \"Posts\" (id bigserial PRIMARY KEY); INSERT INTO pg_dist_partition VALUES ('\"Posts\"', 'h', 'id');
              CREATE FUNCTION pg_temp.catalog() RETURNS text LANGUAGE sql AS
                  $$ SELECT string_agg(c.xmin::text || a.xmin, ',' ORDER BY c.oid, attnum)
                     FROM pg_class AS c JOIN pg_attribute AS a ON attrelid = c.oid WHERE relname LIKE 'Posts%' $$",
@@ -348,6 +342,14 @@ fn a_table_of_citus_is_not_converted_and_nothing_has_changed() {
     };
     assert_refused(&mut client, "SELECT snowflake_convert_column('\"Posts\"', 'id', 5)", expected);
     assert_eq!(printed(&mut client, "SELECT pg_temp.catalog()"), catalog);
+
+    run(&mut client, "CREATE TABLE posts_102008 (id serial PRIMARY KEY)");
+    let shard = Refusal {
+        sqlstate: "0A000",
+        message: "cannot convert a column of table public.posts_102008, which is a shard of Citus",
+        hint: "Change the default of the distributed table, on the coordinator.",
+    };
+    assert_refused(&mut client, "SELECT snowflake_convert_column('posts_102008', 'id', 5)", shard);
 }
 
 #[test]
@@ -370,7 +372,7 @@ fn an_id_is_located_on_the_node_of_its_hash() {
             ('posts'::regclass, CASE WHEN hashint8(id) < 0 THEN 'db-3' ELSE 'db-4' END,
              CASE WHEN hashint8(id) < 0 THEN 5433 ELSE 5434 END, 'postgres')";
     assert_eq!(printed(&mut client, wrong), "0");
-    // With two copies of a shard, the first; a shard that Citus is about to remove is none.
+    // With two copies of a shard, the first; not a shard that Citus is about to remove.
     client
         .batch_execute("INSERT INTO pg_dist_placement VALUES (1, 4), (2, 3); DELETE FROM pg_dist_placement WHERE shardstate = 4")
         .unwrap();
@@ -385,6 +387,12 @@ fn an_id_is_located_on_the_node_of_its_hash() {
     assert_eq!(printed(&mut client, moved), "db-4");
     let everywhere = "SELECT partition, host FROM snowflake_locate('countries', 1)";
     assert_eq!(printed(&mut client, everywhere), "countries|");
+    // A table with one shard.
+    run(
+        &mut client,
+        "UPDATE pg_dist_partition SET repmodel = 's' WHERE logicalrelid = 'countries'::regclass",
+    );
+    assert_eq!(printed(&mut client, everywhere), "countries|db-3");
     let expected = Refusal {
         sqlstate: "42809",
         message: "because Citus does not distribute it by the ID",

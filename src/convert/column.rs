@@ -6,7 +6,7 @@ mod existing_sequence;
 use super::catalog::{Extension, TREE, TREE_COLUMN, lock};
 use super::plan::{Facts, Grant, Sequence};
 use super::references::{CheckedTables, IdColumn, NarrowColumns, check_owners, lock_tree};
-use super::refusal;
+use super::refusal::{self, CitusColumn};
 use crate::encoding::{from_server, to_server};
 use crate::query::{rows, text};
 use crate::report::no_such_table;
@@ -144,6 +144,16 @@ impl Column {
     /// The name for a message.
     pub fn name(&self) -> String {
         self.table.column_name(&self.attribute.name)
+    }
+
+    /// What the column is to Citus.
+    pub fn kind_for_citus(&self) -> CitusColumn {
+        let Attribute { is_identity, type_name, .. } = &self.attribute;
+        match type_name.as_str() {
+            _ if *is_identity => CitusColumn::Identity,
+            "smallint" | "integer" => CitusColumn::Narrow,
+            _ => CitusColumn::Plain,
+        }
     }
 
     /// The owner of the table.

@@ -32,16 +32,41 @@ pub fn unsupported_isolation_level() -> ! {
 }
 
 /// Citus manages the table.
-pub fn managed_by_citus(relid: pg_sys::Oid, column: &str) -> ! {
+pub fn managed_by_citus(relid: pg_sys::Oid, column: &str, kind: CitusColumn) -> ! {
     let table = relation_name(relid);
-    let alter = format!("ALTER TABLE {table} ALTER COLUMN {}", quote_identifier(column));
+    let column = quote_identifier(column);
+    let alter = match kind {
+        CitusColumn::Identity => None,
+        CitusColumn::Narrow => Some(format!(
+            "ALTER TABLE {table} ALTER COLUMN {column} TYPE bigint, ALTER COLUMN {column}"
+        )),
+        CitusColumn::Plain => Some(format!("ALTER TABLE {table} ALTER COLUMN {column}")),
+    };
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         message: format!("cannot convert a column of table {table}, which Citus manages"),
         detail: Some("Nothing has been changed.".into()),
-        hint: Some(citus::recipe(&alter)),
+        // Citus neither changes the default of an identity column nor undistributes its table.
+        hint: Some(alter.map_or_else(
+            || {
+                "Create a new table without IDENTITY, and copy the rows. See docs/engines.md."
+                    .into()
+            },
+            |alter| citus::recipe(&alter),
+        )),
     }
     .raise()
+}
+
+/// What a column of Citus is before a conversion.
+#[derive(Clone, Copy, Debug)]
+pub enum CitusColumn {
+    /// An identity column.
+    Identity,
+    /// Of a type that is too narrow for an id.
+    Narrow,
+    /// Any other.
+    Plain,
 }
 
 /// The table is a shard of Citus.

@@ -12,13 +12,14 @@ use std::time::Instant;
 pub const CASES: [(&str, &str, &str); 5] = [
     (PLAIN, "`snowflake_nextval`", "snowflake_nextval('ids', 1)"),
     (MODULUS_2, "homed, modulus 2", "snowflake_nextval_homed('ids', 1, 2)"),
-    ("homed_4", "homed, modulus 4", "snowflake_nextval_homed('ids', 1, 4)"),
+    (MODULUS_4, "homed, modulus 4", "snowflake_nextval_homed('ids', 1, 4)"),
     (MODULUS_16, "homed, modulus 16", "snowflake_nextval_homed('ids', 1, 16)"),
     ("homed_64", "homed, modulus 64", "snowflake_nextval_homed('ids', 1, 64)"),
 ];
 
 pub const PLAIN: &str = "plain";
 pub const MODULUS_2: &str = "homed_2";
+pub const MODULUS_4: &str = "homed_4";
 pub const MODULUS_16: &str = "homed_16";
 
 const IDS: i64 = 1_000_000;

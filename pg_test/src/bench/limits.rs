@@ -355,6 +355,7 @@ fn of_homed_ids() -> Vec<Limit> {
         relative("2", homed::MODULUS_2, AtMost(1.2)),
         relative("16", homed::MODULUS_16, AtMost(2.0)),
         rate("2", homed::MODULUS_2),
+        rate("4", homed::MODULUS_4),
         rate("16", homed::MODULUS_16),
     ]
 }

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let mut fleet = Fleet::with_tables(WORKERS, ROWS / (WORKERS + 1));
     plans::show(&fleet, &mut claims);
     inserts::show(&fleet, &mut claims);
-    timings::compare(&fleet);
+    timings::compare(&fleet, &mut claims);
     nodes::show(&mut fleet, &mut claims);
     mistakes::show(&mut fleet, &mut claims);
     claims.verdict()
