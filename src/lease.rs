@@ -92,8 +92,8 @@ pub fn start() {
     }
 }
 
-/// The ticks in which this server may generate ids of each shard of the class now. Called for each id without a guard, so it raises no error and
-/// holds nothing with a destructor.
+/// The ticks in which this server may generate ids of each shard of the class now. Called for each id without a guard, so it raises
+/// no error and holds nothing with a destructor.
 #[inline(always)]
 pub fn ticks_of(class: Class, layout: &Layout) -> Result<Ticks, Unleased> {
     match known_ticks(class, layout) {
