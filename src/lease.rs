@@ -67,13 +67,13 @@ impl Recent {
         marked: i64::MIN,
     };
 
-    /// That of one shard, or of several: a session that generates ids of both kinds in turn would look up thousands of leases each
-    /// time.
+    /// That of one shard, or of a class: a session that generates ids of several in turn would look up thousands of leases each time.
     #[inline(always)]
     fn of(class: Class) -> &'static BackendLocal<Recent> {
         static OF_ONE: BackendLocal<Recent> = BackendLocal::new(Recent::NONE);
-        static OF_SEVERAL: BackendLocal<Recent> = BackendLocal::new(Recent::NONE);
-        if class.is_one() { &OF_ONE } else { &OF_SEVERAL }
+        static OF_CLASSES: [BackendLocal<Recent>; 4] =
+            [const { BackendLocal::new(Recent::NONE) }; 4];
+        if class.is_one() { &OF_ONE } else { &OF_CLASSES[class.first as usize % OF_CLASSES.len()] }
     }
 
     #[inline(always)]

@@ -1,7 +1,8 @@
-//! A router and four servers with a million rows: which server a statement goes to, what it costs, and a shard that
+//! A router and four servers with a million rows: which server a statement goes to, also by homed ids, what it costs, and a shard that
 //! moves to a fifth server while clients write. `./dev cluster` builds what it needs and runs it; with `--leases` the servers
 //! generate ids by leases.
 
+mod homed;
 mod load;
 mod plans;
 mod relocation;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     };
     load::load(&fleet, &mut claims);
     plans::show(&fleet, &mut claims);
+    homed::show(&fleet, &mut claims);
     timings::compare(&fleet, &mut claims);
     relocation::show(&mut fleet, &mut claims);
     claims.verdict()
