@@ -34,9 +34,8 @@ pub struct Node {
     pub dbname: String,
 }
 
-/// The distribution of a table: `partmethod` and `repmodel` of Citus, and the type of the distribution column.
-const DISTRIBUTION: &str = "SELECT p.partmethod OPERATOR(pg_catalog.=) 'h'::pg_catalog.\"char\",
-        p.partmethod OPERATOR(pg_catalog.=) 'n'::pg_catalog.\"char\",
+/// The distribution of a table: `partmethod` and `repmodel` of Citus, and the type of the column by whose hash it is distributed.
+const DISTRIBUTION: &str = "SELECT p.partmethod OPERATOR(pg_catalog.=) 'n'::pg_catalog.\"char\",
         p.repmodel OPERATOR(pg_catalog.=) 't'::pg_catalog.\"char\",
         a.atttypid
     FROM pg_catalog.pg_dist_partition AS p
@@ -102,9 +101,9 @@ impl Table {
 }
 
 fn distribution(row: &Row) -> Distribution {
-    let [is_hashed, is_whole, is_reference] = [1, 2, 3].map(|column| row.get::<bool>(column));
-    match row.nullable(4) {
-        Some(typid) if is_hashed => Distribution::Hash(typid),
+    let [is_whole, is_reference] = [1, 2].map(|column| row.get::<bool>(column));
+    match row.nullable(3) {
+        Some(typid) => Distribution::Hash(typid),
         _ if is_whole && is_reference => Distribution::Reference,
         _ if is_whole => Distribution::OneShard,
         _ => Distribution::Other,
