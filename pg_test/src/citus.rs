@@ -9,8 +9,11 @@ use postgres::Client;
 use std::io::Write;
 use std::thread::scope;
 
-/// What has to be typed once, on the coordinator: the tables `posts` and `homed_posts`.
+/// What has to be typed once, on the coordinator: the tables [`TABLES`].
 pub const RECIPE: &str = include_str!("../citus/recipe.sql");
+
+/// The tables of [`RECIPE`]: ids that any node can have, and homed ones.
+pub const TABLES: [&str; 2] = ["posts", "homed_posts"];
 
 /// A distributed table `source`, whose rows the workers read.
 const SOURCE: &str = "CREATE TABLE source (n bigint PRIMARY KEY, body text);

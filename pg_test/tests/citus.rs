@@ -2,13 +2,11 @@
 
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, refused, run};
 use pg_snowflake_servertest::citus::{
-    Fleet, Way, default_of, rows_and_ids, strangers, while_writing,
+    Fleet, TABLES, Way, default_of, rows_and_ids, strangers, while_writing,
 };
 use pg_snowflake_servertest::id::{first_counter_at, now_ms};
 use pg_snowflake_servertest::installation::has_contrib;
 use postgres::Client;
-
-const TABLES: [&str; 2] = ["posts", "homed_posts"];
 
 /// The rows of `source`, and what each way of inserting adds on each node.
 const ROWS: usize = 600;

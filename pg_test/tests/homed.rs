@@ -283,24 +283,23 @@ fn currval_returns_the_last_homed_id() {
 fn bad_arguments_are_refused_and_take_nothing() {
     let (_cluster, mut client) = server_with_sequence();
     let before = state(&mut client, "s");
-    let of = |arguments, message, allowed| (arguments, message, allowed);
     let cases = [
-        of("0, 0", "modulus 0 is out of range", "from 1 to 8192"),
-        of("0, -1", "modulus -1 is out of range", "from 1 to 8192"),
-        of("0, 8193", "modulus 8193 is out of range", "from 1 to 8192"),
-        of("0, 2147483647", "modulus 2147483647 is out of range", "from 1 to 8192"),
-        of("0, 129, 'js53'", "modulus 129 is out of range", "has 128 shards"),
-        of("0, 16385, 'sonyflake'", "modulus 16385 is out of range", "from 1 to 16384"),
-        of("0, 2, minters => 0", "number of minters 0 is out of range", "from 1 to 4096"),
-        of("0, 2, minters => 4097", "number of minters 4097 is out of range", "from 1 to 4096"),
-        of("-1, 2", "shard ID -1 is out of range", "from 0 to 1"),
-        of("2, 2", "shard ID 2 is out of range", "from 0 to 1"),
-        of("4, 2, minters => 2", "shard ID 4 is out of range", "from 0 to 3"),
-        of("0, '{}'::int8multirange", "hash ranges must not be empty", "no hash"),
-        of("0, '{[0,4294967296)}'::int8multirange", "hash range is out of range", "2147483647"),
-        of("0, '{[-2147483649,0)}'::int8multirange", "hash range is out of range", "hashint8()"),
-        of("0, '{[0,262143)}'::int8multirange", "hash ranges are too small", "262144 are needed"),
-        of("8192, '{[0,)}'::int8multirange", "shard ID 8192 is out of range", "from 0 to 8191"),
+        ("0, 0", "modulus 0 is out of range", "from 1 to 8192"),
+        ("0, -1", "modulus -1 is out of range", "from 1 to 8192"),
+        ("0, 8193", "modulus 8193 is out of range", "from 1 to 8192"),
+        ("0, 2147483647", "modulus 2147483647 is out of range", "from 1 to 8192"),
+        ("0, 129, 'js53'", "modulus 129 is out of range", "has 128 shards"),
+        ("0, 16385, 'sonyflake'", "modulus 16385 is out of range", "from 1 to 16384"),
+        ("0, 2, minters => 0", "number of minters 0 is out of range", "from 1 to 4096"),
+        ("0, 2, minters => 4097", "number of minters 4097 is out of range", "from 1 to 4096"),
+        ("-1, 2", "shard ID -1 is out of range", "from 0 to 1"),
+        ("2, 2", "shard ID 2 is out of range", "from 0 to 1"),
+        ("4, 2, minters => 2", "shard ID 4 is out of range", "from 0 to 3"),
+        ("0, '{}'::int8multirange", "hash ranges must not be empty", "no hash"),
+        ("0, '{[0,4294967296)}'::int8multirange", "hash range is out of range", "2147483647"),
+        ("0, '{[-2147483649,0)}'::int8multirange", "hash range is out of range", "hashint8()"),
+        ("0, '{[0,262143)}'::int8multirange", "hash ranges are too small", "262144 are needed"),
+        ("8192, '{[0,)}'::int8multirange", "shard ID 8192 is out of range", "from 0 to 8191"),
     ];
     for (arguments, message, allowed) in cases {
         let sql = &format!("SELECT snowflake_nextval_homed('s', {arguments})");
@@ -309,10 +308,10 @@ fn bad_arguments_are_refused_and_take_nothing() {
         assert_each_refused(&mut client, &[Bad { sql, sqlstate: "22023", message, allowed }]);
     }
     let batches = [
-        of("0, 0, 1", "modulus 0 is out of range", "from 1 to 8192"),
-        of("0, 2, -1", "number of IDs must not be negative", "-1"),
-        of("0, '{}'::int8multirange, 1", "hash ranges must not be empty", ""),
-        of("0, '{[0,)}'::int8multirange, -1", "number of IDs must not be negative", "-1"),
+        ("0, 0, 1", "modulus 0 is out of range", "from 1 to 8192"),
+        ("0, 2, -1", "number of IDs must not be negative", "-1"),
+        ("0, '{}'::int8multirange, 1", "hash ranges must not be empty", ""),
+        ("0, '{[0,)}'::int8multirange, -1", "number of IDs must not be negative", "-1"),
     ];
     for (arguments, message, allowed) in batches {
         let sql = &format!("SELECT snowflake_nextvals_homed('s', {arguments})");
@@ -356,7 +355,7 @@ fn a_homed_id_waits_for_the_clock_or_is_refused() {
         Refusal { sqlstate: "55000", message: "too far ahead of the server clock", hint: "" };
     assert_refused(&mut client, faster_than_the_layout, ahead);
 
-    run(&mut client, "RESET pg_snowflake.max_wait; SET pg_snowflake.max_wait = '10s'");
+    run(&mut client, "SET pg_snowflake.max_wait = '10s'");
     take_one(
         &mut client,
         "SELECT count(snowflake_nextval_homed('s', 8191, 8192)) FROM generate_series(1, 30)",

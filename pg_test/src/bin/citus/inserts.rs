@@ -2,7 +2,7 @@
 
 use crate::ROWS;
 use pg_snowflake_servertest::ask::{printed, run};
-use pg_snowflake_servertest::citus::{Fleet, Way, default_of, rows_and_ids, strangers};
+use pg_snowflake_servertest::citus::{Fleet, TABLES, Way, default_of, rows_and_ids, strangers};
 use pg_snowflake_servertest::output::{Claims, say, step};
 use pg_snowflake_servertest::record::thousands;
 use postgres::Client;
@@ -13,7 +13,7 @@ const CLIENTS: usize = 2;
 /// Inserts into both tables, and adds a column with a default to the rows of one.
 pub fn show(fleet: &Fleet, claims: &mut Claims) {
     let mut coordinator = fleet.coordinator();
-    for table in ["posts", "homed_posts"] {
+    for table in TABLES {
         for way in Way::ALL {
             let short = way.statement(table, ROWS / fleet.nodes.len());
             let short = match short.split_once("), (") {
@@ -50,7 +50,7 @@ pub fn show(fleet: &Fleet, claims: &mut Claims) {
             }
         }
     }
-    for table in ["posts", "homed_posts"] {
+    for table in TABLES {
         add_column(&mut coordinator, table, claims);
     }
 }

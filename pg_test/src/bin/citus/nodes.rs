@@ -1,12 +1,10 @@
 //! A node that is added, and gets a part of the shards, while clients write.
 
 use pg_snowflake_servertest::ask::{printed, run};
-use pg_snowflake_servertest::citus::{Fleet, Way, rows_and_ids, strangers, while_writing};
+use pg_snowflake_servertest::citus::{Fleet, TABLES, Way, rows_and_ids, strangers, while_writing};
 use pg_snowflake_servertest::output::{Claims, say, step};
 use pg_snowflake_servertest::record::thousands;
 use std::time::Instant;
-
-const TABLES: [&str; 2] = ["posts", "homed_posts"];
 
 /// Rows of each table before the node is added.
 const ROWS: usize = 100_000;

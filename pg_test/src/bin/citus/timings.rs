@@ -1,7 +1,7 @@
 //! Transactions with homed ids against the same with other ids.
 
 use pg_snowflake_servertest::ask::run;
-use pg_snowflake_servertest::citus::Fleet;
+use pg_snowflake_servertest::citus::{Fleet, TABLES};
 use pg_snowflake_servertest::output::{Claims, say, step};
 use pg_snowflake_servertest::record::thousands;
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd};
@@ -27,7 +27,7 @@ struct Writer {
 pub fn compare(fleet: &Fleet, claims: &mut Claims) {
     run(&mut fleet.coordinator(), "TRUNCATE posts, homed_posts");
     // They stay connected, as the connections of Citus between the nodes do.
-    let mut writers = ["posts", "homed_posts"].map(|table| writers(fleet, table));
+    let mut writers = TABLES.map(|table| writers(fleet, table));
     for rows in [1, 3] {
         let rows_in_words = if rows == 1 { "a row" } else { "three rows" };
         step(&format!(
