@@ -6,10 +6,11 @@
 //! A block of "sql" is a separate session of psql. One of "sql session=NAME" runs in a session with the database of that
 //! name, which stays open to the end of the page: for transactions that are open at the same time. One of "sql citus=NODE" runs on
 //! that node of a Citus cluster, which has the coordinator 0 and the workers 1 and 2; node 3, `db-3` in its text, is not added yet.
+//! One of "sql since=MAJOR" is left out on older major versions, with the output that follows it.
 
 use pg_snowflake_servertest::ask::run;
 use pg_snowflake_servertest::citus::Fleet;
-use pg_snowflake_servertest::installation::has_contrib;
+use pg_snowflake_servertest::installation::{bindir, has_contrib, has_major, major};
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use postgres::Client;
 use std::collections::HashMap;
@@ -32,6 +33,9 @@ fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
             scope.spawn(move || {
                 let needs_fdw = page.text().contains("EXTENSION postgres_fdw");
                 let what = format!("the SQL of {:?}", page.path);
+                if let Some(newest) = page.blocks().iter().filter_map(|block| block.since).max() {
+                    has_major(newest, &format!("{what} for later major versions"));
+                }
                 if !needs_fdw || has_contrib("postgres_fdw", &what) {
                     let cluster = fresh_cluster();
                     run_page(&page, |block| block.citus.is_none().then_some(&cluster));
@@ -93,7 +97,7 @@ fn code_quoted_from_a_program_is_in_the_program() {
 
 /// Runs the blocks for which there is a server.
 fn run_page<'a>(page: &Page, server: impl Fn(&Block) -> Option<&'a Cluster>) {
-    let blocks = page.blocks();
+    let blocks = blocks_here(page);
     let page = &page.path;
     assert!(blocks.iter().any(|block| block.language == "sql"), "{page:?} has no SQL");
 
@@ -119,6 +123,15 @@ fn run_page<'a>(page: &Page, server: impl Fn(&Block) -> Option<&'a Cluster>) {
             _ => {}
         }
     }
+}
+
+/// The blocks for this major version of PostgreSQL.
+fn blocks_here(page: &Page) -> Vec<Block> {
+    let major = major(bindir());
+    page.blocks()
+        .into_iter()
+        .filter(|block| block.since.is_none_or(|since| since <= major))
+        .collect()
 }
 
 /// A server without the extension: pages start by creating it, as their readers do.

@@ -23,6 +23,8 @@ pub struct Block {
     pub from: Option<String>,
     /// The node of a Citus cluster that it is for, or the output of, if any.
     pub citus: Option<usize>,
+    /// The oldest major version that it is for, or the output of, if not for all.
+    pub since: Option<u32>,
     pub text: String,
 }
 
@@ -60,6 +62,7 @@ impl Page {
                     let mut block = self.empty_block(&info);
                     if block.language == "output" {
                         block.citus = blocks.last().and_then(|sql| sql.citus);
+                        block.since = blocks.last().and_then(|sql| sql.since);
                     }
                     blocks.push(block);
                     inside = true;
@@ -77,13 +80,19 @@ impl Page {
         assert!(LANGUAGES.contains(&language), "{:?}: a block of `{language}`", self.path);
         let (session, from) = (rest.strip_prefix("session="), rest.strip_prefix("from="));
         let citus = rest.strip_prefix("citus=").and_then(|node| node.parse().ok());
-        let is_known = rest.is_empty() || session.is_some() || from.is_some() || citus.is_some();
+        let since = rest.strip_prefix("since=").and_then(|major| major.parse().ok());
+        let is_known = rest.is_empty()
+            || session.is_some()
+            || from.is_some()
+            || citus.is_some()
+            || since.is_some();
         assert!(is_known, "{:?}: a block of `{info}`", self.path);
         Block {
             language: language.to_owned(),
             session: session.map(str::to_owned),
             from: from.map(str::to_owned),
             citus,
+            since,
             text: String::new(),
         }
     }

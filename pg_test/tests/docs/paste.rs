@@ -1,7 +1,7 @@
 //! Whole pages pasted into one psql, as a reader may do.
 
 use super::page::{Block, Page, pages_with_sql};
-use super::{fresh_cluster, normalized};
+use super::{blocks_here, fresh_cluster, normalized};
 use pg_snowflake_servertest::SUPERUSER;
 
 /// Alone, each block begins with the defaults of a new session. Here each begins with what earlier blocks left behind.
@@ -22,7 +22,7 @@ fn takes_one_session(page: &Page) -> bool {
 }
 
 fn paste(page: &Page) {
-    let blocks = page.blocks();
+    let blocks = blocks_here(page);
     let of_language = |language: &'static str| {
         let is_shown = move |block: &&Block| {
             block.language == language && block.from.is_none() && block.citus.is_none()
