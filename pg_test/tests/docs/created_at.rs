@@ -1,0 +1,103 @@
+//! The generated columns of docs/time.md, with the expressions that its query prints.
+
+use super::page::page;
+use pg_snowflake_core::PRESETS;
+use pg_snowflake_core::layout_spec::spec;
+use pg_snowflake_servertest::ask::{Bad, assert_each_refused, printed, run, server};
+use pg_snowflake_servertest::installation::{bindir, has_major, major};
+
+/// Each unit, both orders of the fields, and layouts without one of them.
+const CUSTOM: [&str; 6] = [
+    "time:48 seq:8 shard:4 epoch:2024-01-01 unit:10us",
+    "time:48 shard:0 seq:15 epoch:1970-01-01 unit:100us",
+    "time:40 shard:23 seq:0 epoch:2024-02-29T23:59:59.999Z unit:1ms",
+    "time:39 shard:8 seq:16 epoch:2014-09-01 unit:10ms",
+    "time:36 seq:6 shard:4 epoch:2024-01-01 unit:100ms",
+    "time:33 shard:0 seq:0 epoch:2000-01-01 unit:1s",
+];
+
+/// 20,000 random numbers and the neighbours of each power of two, as IDs of the layout before the year 4253.
+const IDS: &str = "
+    SELECT DISTINCT id FROM snowflake_layout_info($1),
+        LATERAL (SELECT least(time_bits + shard_bits + seq_bits, 63) AS bits) AS width,
+        LATERAL (
+            SELECT ('x' || md5(n::text))::bit(64)::bigint & (9223372036854775807 >> (63 - bits)) FROM generate_series(1, 20000) AS n
+            UNION ALL SELECT ~(-1::bigint << bit) FROM generate_series(0, bits) AS bit
+            UNION ALL SELECT 1::bigint << bit FROM generate_series(0, bits - 1) AS bit
+        ) AS ids (id)
+    WHERE snowflake_created_at(id, $1) < '4253-01-01Z'";
+
+/// The expression of a layout, by the query of the page.
+fn expression(client: &mut postgres::Client, layout: &str) -> String {
+    let page = page("docs/time.md");
+    let queries = page.blocks().into_iter().filter(|block| block.text.contains("AS expression"));
+    let query: Vec<String> = queries.map(|block| block.text).collect();
+    let [query] = &query[..] else { panic!("{query:?}") };
+    let query = query.replace("SELECT name, ", "SELECT ");
+    let from = format!("FROM snowflake_layout_info('{layout}')");
+    printed(client, &query.replace("FROM snowflake_layouts", &from))
+}
+
+#[test]
+fn the_generated_column_is_the_time_of_every_id_in_every_layout() {
+    let (_cluster, mut client) = server();
+    let kind = if major(bindir()) >= 18 { "VIRTUAL" } else { "STORED" };
+    let presets = PRESETS.iter().map(|(_, layout)| spec(layout));
+    for layout in presets.chain(CUSTOM.map(str::to_owned)) {
+        let expression = expression(&mut client, &layout);
+        run(
+            &mut client,
+            &format!(
+                "DROP TABLE IF EXISTS posts; CREATE TABLE posts (id bigint PRIMARY KEY,
+                          created_at timestamptz GENERATED ALWAYS AS ({expression}) {kind})"
+            ),
+        );
+        let ids = IDS.replace("$1", &format!("'{layout}'"));
+        run(&mut client, &format!("INSERT INTO posts {ids}"));
+        let wrong = format!(
+            "SELECT id, created_at, snowflake_created_at(id, '{layout}') AS correct FROM posts
+             WHERE created_at IS DISTINCT FROM snowflake_created_at(id, '{layout}') ORDER BY id LIMIT 3"
+        );
+        assert_eq!(printed(&mut client, &wrong), "", "{layout}: {expression}");
+        let count: usize = printed(&mut client, "SELECT count(*) FROM posts").parse().unwrap();
+        assert!(count > 1000, "{layout}: {count} IDs");
+    }
+}
+
+/// The page says so. If a later version allows one of them, the page can offer it.
+#[test]
+fn what_a_virtual_column_cannot_do() {
+    if !has_major(18, "the limits of virtual generated columns") {
+        return;
+    }
+    let (_cluster, mut client) = server();
+    let expression = expression(&mut client, "postgres");
+    let column = format!("created_at timestamptz GENERATED ALWAYS AS ({expression})");
+    run(
+        &mut client,
+        &format!("CREATE TABLE posts (id bigint PRIMARY KEY, {column} VIRTUAL NOT NULL CHECK (created_at > '2025-01-01Z'));
+                  CREATE TABLE days (at timestamptz PRIMARY KEY)"),
+    );
+    let partitioned = |kind| {
+        format!("CREATE TABLE parted (id bigint, {column} {kind}) PARTITION BY RANGE (created_at)")
+    };
+    let cases = [
+        ("CREATE INDEX ON posts (created_at)", "0A000", "indexes on virtual"),
+        ("ALTER TABLE posts ADD UNIQUE (created_at)", "0A000", "unique constraints on virtual"),
+        (
+            "ALTER TABLE posts ADD FOREIGN KEY (created_at) REFERENCES days",
+            "0A000",
+            "foreign key constraints on virtual",
+        ),
+        (&partitioned("VIRTUAL"), "42P17", "cannot use generated column in partition key"),
+        (&partitioned("STORED"), "42P17", "cannot use generated column in partition key"),
+        (&format!("CREATE TABLE tweets (id snowflake, {column})"), "0A000", "user-defined type"),
+        (
+            "INSERT INTO posts VALUES (1, now())",
+            "428C9",
+            "cannot insert a non-DEFAULT value into column \"created_at\"",
+        ),
+    ];
+    let cases = cases.map(|(sql, sqlstate, message)| Bad { sql, sqlstate, message, allowed: "" });
+    assert_each_refused(&mut client, &cases);
+}
