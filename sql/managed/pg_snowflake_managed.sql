@@ -1,0 +1,418 @@
+-- Snowflake IDs in plain SQL and PL/pgSQL, for servers where the extension pg_snowflake cannot be installed.
+--
+--     psql --single-transaction --file pg_snowflake_managed.sql
+--
+-- PostgreSQL 13 to 19; no superuser is needed. The functions are in the schema snowflake_managed. They have the names, results and
+-- errors of the extension's functions in its default layout. Their counter is in the same sequence, so the extension can take over.
+-- Run the file again to update the functions. docs/managed.md is the manual.
+--
+-- Each operator, function and type is qualified: whatever stands in search_path, these functions do the same.
+
+CREATE SCHEMA IF NOT EXISTS snowflake_managed;
+GRANT USAGE ON SCHEMA snowflake_managed TO PUBLIC;
+COMMENT ON SCHEMA snowflake_managed IS 'Snowflake IDs in plain SQL, compatible with the extension pg_snowflake';
+
+-- Constants. The planner inlines them. Choose a layout before the first ID is generated: another one reads other fields from old IDs.
+
+CREATE OR REPLACE FUNCTION snowflake_managed.layout() RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 'instagram'::pg_catalog.text $$;
+COMMENT ON FUNCTION snowflake_managed.layout() IS 'name of the layout in messages';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.epoch_ms() RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 1314220021721::pg_catalog.int8 $$;
+COMMENT ON FUNCTION snowflake_managed.epoch_ms() IS 'start of tick 0, in milliseconds since 1970-01-01 UTC';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.tick_us() RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 1000::pg_catalog.int8 $$;
+COMMENT ON FUNCTION snowflake_managed.tick_us() IS 'length of a tick in microseconds';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.time_bits() RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 41 $$;
+COMMENT ON FUNCTION snowflake_managed.time_bits() IS 'width of the time field';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.shard_bits() RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 13 $$;
+COMMENT ON FUNCTION snowflake_managed.shard_bits() IS 'width of the shard field';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.seq_bits() RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 10 $$;
+COMMENT ON FUNCTION snowflake_managed.seq_bits() IS 'width of the seq field';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.shard_is_lowest() RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT false $$;
+COMMENT ON FUNCTION snowflake_managed.shard_is_lowest() IS 'whether the shard field is below the seq field';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 100000::pg_catalog.int8 $$;
+COMMENT ON FUNCTION snowflake_managed.max_lead_us() IS 'how far IDs may run ahead of the clock, in microseconds';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.max_wait_us() RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 1000000::pg_catalog.int8 $$;
+COMMENT ON FUNCTION snowflake_managed.max_wait_us() IS 'how long a call may wait for the clock, in microseconds';
+
+-- Where the service does not permit ALTER DATABASE ... SET pg_snowflake.shard_id, replace current_setting() with the number.
+CREATE OR REPLACE FUNCTION snowflake_managed.this_shard() RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE AS $$ SELECT pg_catalog.current_setting('pg_snowflake.shard_id', true) $$;
+COMMENT ON FUNCTION snowflake_managed.this_shard() IS 'shard ID of this database';
+
+-- Derived from the constants.
+
+CREATE OR REPLACE FUNCTION snowflake_managed.low_bits() RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT snowflake_managed.shard_bits() OPERATOR(pg_catalog.+) snowflake_managed.seq_bits() $$;
+COMMENT ON FUNCTION snowflake_managed.low_bits() IS 'number of bits below the time field';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.shard_shift() RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN snowflake_managed.shard_is_lowest() THEN 0 ELSE snowflake_managed.seq_bits() END
+$$;
+COMMENT ON FUNCTION snowflake_managed.shard_shift() IS 'number of bits below the shard field';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.seq_shift() RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN snowflake_managed.shard_is_lowest() THEN snowflake_managed.shard_bits() ELSE 0 END
+$$;
+COMMENT ON FUNCTION snowflake_managed.seq_shift() IS 'number of bits below the seq field';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.mask(bits integer) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT (1::pg_catalog.int8 OPERATOR(pg_catalog.<<) bits) OPERATOR(pg_catalog.-) 1::pg_catalog.int8 $$;
+COMMENT ON FUNCTION snowflake_managed.mask(integer) IS 'number with this many low bits set';
+
+-- In a later tick, the sign bit of an ID would be set.
+CREATE OR REPLACE FUNCTION snowflake_managed.max_tick() RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT snowflake_managed.mask(LEAST(snowflake_managed.time_bits(), 63 OPERATOR(pg_catalog.-) snowflake_managed.low_bits()))
+$$;
+COMMENT ON FUNCTION snowflake_managed.max_tick() IS 'last tick in which IDs are generated';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.instant_of(tick bigint) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT pg_catalog.timezone('UTC', '1970-01-01'::pg_catalog.timestamp
+        OPERATOR(pg_catalog.+) ((snowflake_managed.epoch_ms() OPERATOR(pg_catalog./) 1000::pg_catalog.int8)::pg_catalog.float8 OPERATOR(pg_catalog.*) '1 second'::pg_catalog.interval)
+        OPERATOR(pg_catalog.+) ((snowflake_managed.epoch_ms() OPERATOR(pg_catalog.%) 1000::pg_catalog.int8)::pg_catalog.float8 OPERATOR(pg_catalog.*) '1 millisecond'::pg_catalog.interval)
+        OPERATOR(pg_catalog.+) (tick::pg_catalog.float8 OPERATOR(pg_catalog.*) (snowflake_managed.tick_us()::pg_catalog.float8 OPERATOR(pg_catalog.*) '1 microsecond'::pg_catalog.interval)))
+$$;
+COMMENT ON FUNCTION snowflake_managed.instant_of(bigint) IS 'start of a tick';
+
+-- date_part('epoch') returns a double, which has fewer digits than a timestamp.
+CREATE OR REPLACE FUNCTION snowflake_managed.us_in(duration interval) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT (pg_catalog.date_part('day', duration)::pg_catalog.int8 OPERATOR(pg_catalog.*) 86400000000::pg_catalog.int8)
+        OPERATOR(pg_catalog.+) (pg_catalog.date_part('hour', duration)::pg_catalog.int8 OPERATOR(pg_catalog.*) 3600000000::pg_catalog.int8)
+        OPERATOR(pg_catalog.+) (pg_catalog.date_part('minute', duration)::pg_catalog.int8 OPERATOR(pg_catalog.*) 60000000::pg_catalog.int8)
+        OPERATOR(pg_catalog.+) pg_catalog.date_part('microseconds', duration)::pg_catalog.int8
+$$;
+COMMENT ON FUNCTION snowflake_managed.us_in(interval) IS 'microseconds in the difference of two timestamps';
+
+-- Errors.
+
+CREATE OR REPLACE FUNCTION snowflake_managed.refuse(code text, message text, detail text, hint text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = code, MESSAGE = message, DETAIL = detail, HINT = hint;
+END $$;
+COMMENT ON FUNCTION snowflake_managed.refuse(text, text, text, text) IS 'raises an error';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.refuse_id(id bigint) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    bits int4 := snowflake_managed.time_bits() + snowflake_managed.low_bits();
+BEGIN
+    PERFORM snowflake_managed.refuse('22003',
+        format('%s is not an ID of layout "%s"', id, snowflake_managed.layout()),
+        format('The layout has IDs of %s bits, from 0 to %s.', bits, snowflake_managed.mask(bits)),
+        'Pass an ID that was generated with this layout.');
+    RETURN NULL;
+END $$;
+COMMENT ON FUNCTION snowflake_managed.refuse_id(bigint) IS 'raises the error for a value that is not an ID';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.refuse_sequence(seq regclass, detail text, option text) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM snowflake_managed.refuse('55000',
+        format('sequence %s cannot be used to generate IDs', snowflake_managed.quoted(seq)),
+        detail,
+        format('Run: ALTER SEQUENCE %s %s;', seq, option));
+END $$;
+COMMENT ON FUNCTION snowflake_managed.refuse_sequence(regclass, text, text) IS 'raises the error for an unfit sequence';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.quoted(seq regclass) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN pg_catalog.strpos(seq::pg_catalog.text, '"') OPERATOR(pg_catalog.>) 0 THEN seq::pg_catalog.text
+        ELSE pg_catalog.format('"%s"', seq) END
+$$;
+COMMENT ON FUNCTION snowflake_managed.quoted(regclass) IS 'name of a sequence in quotes';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.duration(us bigint) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN us OPERATOR(pg_catalog.<) 1000::pg_catalog.int8 THEN pg_catalog.format('%s us', us)
+        WHEN us OPERATOR(pg_catalog.<) 1000000::pg_catalog.int8 THEN pg_catalog.format('%s ms', pg_catalog.round(us::pg_catalog.numeric OPERATOR(pg_catalog./) 1e3, 3))
+        WHEN us OPERATOR(pg_catalog.<) 60000000::pg_catalog.int8 THEN pg_catalog.format('%s s', pg_catalog.round(us::pg_catalog.numeric OPERATOR(pg_catalog./) 1e6, 3))
+        WHEN us OPERATOR(pg_catalog.<) 3600000000::pg_catalog.int8 THEN pg_catalog.format('%s minutes', pg_catalog.round(us::pg_catalog.numeric OPERATOR(pg_catalog./) 6e7, 3))
+        WHEN us OPERATOR(pg_catalog.<) 86400000000::pg_catalog.int8 THEN pg_catalog.format('%s hours', pg_catalog.round(us::pg_catalog.numeric OPERATOR(pg_catalog./) 3.6e9, 3))
+        ELSE pg_catalog.format('%s days', pg_catalog.round(us::pg_catalog.numeric OPERATOR(pg_catalog./) 8.64e10, 3)) END
+$$;
+COMMENT ON FUNCTION snowflake_managed.duration(bigint) IS 'duration in the largest unit of which it has at least 1';
+
+-- Decoding and encoding.
+
+CREATE OR REPLACE FUNCTION snowflake_managed.checked(id bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT CASE WHEN snowflake_managed.time_bits() OPERATOR(pg_catalog.+) snowflake_managed.low_bits() OPERATOR(pg_catalog.=) 64 THEN id
+        WHEN id OPERATOR(pg_catalog.>>) (snowflake_managed.time_bits() OPERATOR(pg_catalog.+) snowflake_managed.low_bits()) OPERATOR(pg_catalog.=) 0::pg_catalog.int8 THEN id
+        ELSE snowflake_managed.refuse_id(id) END
+$$;
+COMMENT ON FUNCTION snowflake_managed.checked(bigint) IS 'the ID, if it is one of the layout';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_created_at(id bigint) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT snowflake_managed.instant_of((snowflake_managed.checked(id) OPERATOR(pg_catalog.>>) snowflake_managed.low_bits())
+        OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.time_bits()))
+$$;
+COMMENT ON FUNCTION snowflake_managed.snowflake_created_at(bigint) IS 'time at which an ID was generated';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_shard_id(id bigint) RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT ((snowflake_managed.checked(id) OPERATOR(pg_catalog.>>) snowflake_managed.shard_shift())
+        OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.shard_bits()))::pg_catalog.int4
+$$;
+COMMENT ON FUNCTION snowflake_managed.snowflake_shard_id(bigint) IS 'shard that an ID was generated for';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_seq(id bigint) RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT ((snowflake_managed.checked(id) OPERATOR(pg_catalog.>>) snowflake_managed.seq_shift())
+        OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits()))::pg_catalog.int4
+$$;
+COMMENT ON FUNCTION snowflake_managed.snowflake_seq(bigint) IS 'counter bits of an ID';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_decode(
+    id bigint, OUT created_at timestamptz, OUT shard_id integer, OUT seq integer)
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT snowflake_managed.snowflake_created_at(id), snowflake_managed.snowflake_shard_id(id),
+        snowflake_managed.snowflake_seq(id)
+$$;
+COMMENT ON FUNCTION snowflake_managed.snowflake_decode(bigint) IS 'time, shard and counter bits of an ID';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.compose(tick bigint, shard_id integer, seq bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT tick OPERATOR(pg_catalog.<<) snowflake_managed.low_bits()
+        OPERATOR(pg_catalog.|) (shard_id::pg_catalog.int8 OPERATOR(pg_catalog.<<) snowflake_managed.shard_shift())
+        OPERATOR(pg_catalog.|) (seq OPERATOR(pg_catalog.<<) snowflake_managed.seq_shift())
+$$;
+COMMENT ON FUNCTION snowflake_managed.compose(bigint, integer, bigint) IS 'ID composed of fields that are in range';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_encode(created_at timestamptz, shard_id integer, seq integer)
+RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    begins timestamptz := snowflake_managed.instant_of(0);
+    ends timestamptz := snowflake_managed.instant_of(snowflake_managed.mask(snowflake_managed.time_bits()) + 1);
+    iso text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
+    layout text := snowflake_managed.layout();
+BEGIN
+    IF created_at < begins OR created_at >= ends THEN
+        PERFORM snowflake_managed.refuse('22003',
+            format('timestamp is out of range for layout "%s"', layout),
+            format('The layout has timestamps from %s until %s.',
+                to_char(timezone('UTC', begins), iso),
+                to_char(timezone('UTC', ends), iso)),
+            'Pass a timestamp in that range.');
+    END IF;
+    IF shard_id < 0 OR shard_id > snowflake_managed.mask(snowflake_managed.shard_bits()) THEN
+        PERFORM snowflake_managed.refuse('22003',
+            format('shard ID %s is out of range for layout "%s"', shard_id, layout),
+            format('The layout has shard IDs from 0 to %s.', snowflake_managed.mask(snowflake_managed.shard_bits())),
+            'Pass a shard ID in that range.');
+    END IF;
+    IF seq < 0 OR seq > snowflake_managed.mask(snowflake_managed.seq_bits()) THEN
+        PERFORM snowflake_managed.refuse('22003',
+            format('seq %s is out of range for layout "%s"', seq, layout),
+            format('The layout has seqs from 0 to %s.', snowflake_managed.mask(snowflake_managed.seq_bits())),
+            'Pass a seq in that range.');
+    END IF;
+    RETURN snowflake_managed.compose(
+        snowflake_managed.us_in(created_at - begins) / snowflake_managed.tick_us(), shard_id, seq);
+END $$;
+COMMENT ON FUNCTION snowflake_managed.snowflake_encode(timestamptz, integer, integer) IS
+'ID composed of a time, a shard and counter bits';
+
+-- Rounds up: the time of an ID is the start of its tick.
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_min_id(at timestamptz) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT CASE WHEN at OPERATOR(pg_catalog.<=) snowflake_managed.instant_of(0) THEN 0::pg_catalog.int8
+        WHEN at OPERATOR(pg_catalog.<=) snowflake_managed.instant_of(snowflake_managed.max_tick())
+        THEN ((snowflake_managed.us_in(at OPERATOR(pg_catalog.-) snowflake_managed.instant_of(0)) OPERATOR(pg_catalog.+) snowflake_managed.tick_us() OPERATOR(pg_catalog.-) 1::pg_catalog.int8)
+            OPERATOR(pg_catalog./) snowflake_managed.tick_us()) OPERATOR(pg_catalog.<<) snowflake_managed.low_bits()
+        WHEN snowflake_managed.time_bits() OPERATOR(pg_catalog.+) snowflake_managed.low_bits() OPERATOR(pg_catalog.<) 63
+        THEN 1::pg_catalog.int8 OPERATOR(pg_catalog.<<) (snowflake_managed.time_bits() OPERATOR(pg_catalog.+) snowflake_managed.low_bits())
+        ELSE 9223372036854775807::pg_catalog.int8 END
+$$;
+COMMENT ON FUNCTION snowflake_managed.snowflake_min_id(timestamptz) IS 'smallest ID at or after a time';
+
+-- Not STRICT: the planner inlines a strict function only if every part of it is strict, and AND is not.
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_between(id bigint, since timestamptz, until timestamptz) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT id OPERATOR(pg_catalog.>=) snowflake_managed.snowflake_min_id(since) AND id OPERATOR(pg_catalog.<) snowflake_managed.snowflake_min_id(until)
+$$;
+COMMENT ON FUNCTION snowflake_managed.snowflake_between(bigint, timestamptz, timestamptz) IS
+'whether an ID was generated at or after one time and before another; can use an index on the ID';
+
+-- Generating IDs.
+
+CREATE OR REPLACE FUNCTION snowflake_managed.check_sequence(
+    seq regclass, data_type oid, increment bigint, cycles boolean, minimum bigint, maximum bigint) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    citus_group int8 := (minimum - 1::int8) / 281474976710656::int8;
+BEGIN
+    IF data_type <> 'int8'::regtype::oid THEN
+        PERFORM snowflake_managed.refuse_sequence(
+            seq, format('Its data type is %s, not bigint.', format_type(data_type, NULL)), 'AS bigint');
+    ELSIF increment <> 1 THEN
+        PERFORM snowflake_managed.refuse_sequence(seq, format('Its increment is %s, not 1.', increment), 'INCREMENT 1');
+    ELSIF cycles THEN
+        PERFORM snowflake_managed.refuse_sequence(seq, 'It is defined with CYCLE, which would repeat IDs.', 'NO CYCLE');
+    ELSIF citus_group > 0 AND minimum % 281474976710656::int8 = 1 AND maximum - minimum = 281474976710656::int8 THEN
+        PERFORM snowflake_managed.refuse('55000',
+            format('sequence %s cannot be used to generate IDs', snowflake_managed.quoted(seq)),
+            format('Citus manages it, and has limited it to the numbers of node group %s, because the default of a distributed '
+                'table refers to it.', citus_group),
+            'Name the sequence in the default by text: snowflake_nextval(''ids''::text::regclass, ...).');
+    END IF;
+END $$;
+COMMENT ON FUNCTION snowflake_managed.check_sequence(regclass, oid, bigint, boolean, bigint, bigint) IS
+'raises an error if a sequence cannot hold a counter';
+
+-- How long to wait until the counter after last_value may be issued, in microseconds; raises the error if no wait helps.
+CREATE OR REPLACE FUNCTION snowflake_managed.wait_or_refuse(seq regclass, counter bigint, maximum bigint, now_us bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    tick_us int8 := snowflake_managed.tick_us();
+    max_lead_us int8 := snowflake_managed.max_lead_us();
+    max_wait_us int8 := snowflake_managed.max_wait_us();
+    tick int8 := counter >> snowflake_managed.seq_bits();
+    now_tick int8 := now_us / tick_us;
+    lead_us int8;
+    wait_us int8;
+BEGIN
+    IF now_us < 0 THEN
+        PERFORM snowflake_managed.refuse('55000',
+            format('server clock is before the epoch of layout "%s"', snowflake_managed.layout()),
+            format('The clock is %s behind the epoch.', snowflake_managed.duration(- now_us)),
+            'Correct the server''s clock.');
+    END IF;
+    IF now_tick <= snowflake_managed.max_tick() AND counter > maximum THEN
+        PERFORM snowflake_managed.refuse_sequence(
+            seq, format('Its MAXVALUE is %s, below the next counter, %s.', maximum, counter), 'NO MAXVALUE');
+    END IF;
+    IF now_tick > snowflake_managed.max_tick() OR tick <= now_tick + max_lead_us / tick_us THEN
+        PERFORM snowflake_managed.refuse('2200H',
+            format('sequence %s has reached the end of layout "%s"', snowflake_managed.quoted(seq), snowflake_managed.layout()),
+            format('The last tick of the layout is %s. A later ID would be negative or would not fit.', snowflake_managed.max_tick()),
+            'If the server''s clock is right, convert the column to a layout that ends later.');
+    END IF;
+    -- A counter near the end of bigint is no time.
+    lead_us := LEAST(tick, 9223372036854775807::int8 / tick_us - 1::int8) * tick_us - now_us;
+    wait_us := lead_us - max_lead_us / tick_us * tick_us;
+    IF wait_us > max_wait_us THEN
+        PERFORM snowflake_managed.refuse('55000',
+            format('sequence %s is too far ahead of the server clock', snowflake_managed.quoted(seq)),
+            format('It is %s ahead. The next ID is due in %s, which is longer than snowflake_managed.max_wait_us().',
+                snowflake_managed.duration(lead_us), snowflake_managed.duration(wait_us)),
+            CASE WHEN lead_us < 2147483000000::int8
+                THEN 'If the clock is wrong, correct it; no other action is needed. If it is right, let snowflake_managed.max_lead_us() '
+                    'return more, with IDs still unique.'
+                ELSE 'Give the column a new sequence, or set this one to its counter with setval().' END);
+    END IF;
+    -- Without a shortest wait, callers that compete for the IDs of one tick wake up in each tick.
+    RETURN GREATEST(wait_us, LEAST(5000::int8, max_lead_us / 20::int8, max_wait_us));
+END $$;
+COMMENT ON FUNCTION snowflake_managed.wait_or_refuse(regclass, bigint, bigint, bigint) IS
+'microseconds to wait until a counter may be issued';
+
+-- Two sessions must not both read the sequence and then set it, so an advisory lock is held for that time. A session-level lock could be
+-- left behind: a second cancel can arrive while the handler of the first runs, before it unlocks. A transaction-level lock is released
+-- when its subtransaction aborts, whatever the reason. So the subtransaction is aborted on success, too. That does not undo setval().
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_nextval(seq regclass, shard_id integer) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
+DECLARE
+    definition pg_catalog.record;
+    last_value pg_catalog.int8;
+    next_value pg_catalog.int8;
+    now_us pg_catalog.int8;
+    now_tick pg_catalog.int8;
+    counter pg_catalog.int8;
+    issued pg_catalog.int8;
+    is_locked pg_catalog.bool;
+BEGIN
+    IF shard_id OPERATOR(pg_catalog.<) 0 OR shard_id OPERATOR(pg_catalog.>) snowflake_managed.mask(snowflake_managed.shard_bits()) THEN
+        PERFORM snowflake_managed.refuse('22023',
+            pg_catalog.format('shard ID %s is out of range for layout "%s"', shard_id, snowflake_managed.layout()),
+            pg_catalog.format('The layout has shard IDs from 0 to %s.', snowflake_managed.mask(snowflake_managed.shard_bits())),
+            'Pass a shard ID in that range.');
+    END IF;
+    LOOP
+        -- Takes the lock of the sequence, which setval() needs, before the advisory lock. In the other order, a session that has altered the
+        -- sequence in its open transaction could deadlock with this one.
+        last_value := pg_catalog.pg_sequence_last_value(seq);
+        definition := pg_catalog.pg_sequence_parameters(seq);
+        IF definition.increment OPERATOR(pg_catalog.<>) 1 OR definition.cycle_option OR definition.minimum_value OPERATOR(pg_catalog.>) 281474976710656::pg_catalog.int8
+            OR definition.data_type OPERATOR(pg_catalog.<>) 'pg_catalog.int8'::pg_catalog.regtype::pg_catalog.oid
+        THEN
+            PERFORM snowflake_managed.check_sequence(seq, definition.data_type, definition.increment, definition.cycle_option,
+                definition.minimum_value, definition.maximum_value);
+        END IF;
+        BEGIN
+            -- 1936617319 is ours: "sno" and a "g".
+            is_locked := pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL;
+            last_value := pg_catalog.pg_sequence_last_value(seq);
+            IF last_value IS NULL THEN
+                EXECUTE pg_catalog.format(
+                    'SELECT last_value OPERATOR(pg_catalog.-) (NOT is_called)::pg_catalog.int4 FROM %s', seq) INTO STRICT last_value;
+            END IF;
+            next_value := last_value OPERATOR(pg_catalog.+) (last_value OPERATOR(pg_catalog.<) 9223372036854775807::pg_catalog.int8)::pg_catalog.int4;
+            now_us := (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000000::pg_catalog.float8)::pg_catalog.int8
+                OPERATOR(pg_catalog.-) (snowflake_managed.epoch_ms() OPERATOR(pg_catalog.*) 1000::pg_catalog.int8);
+            now_tick := now_us OPERATOR(pg_catalog./) snowflake_managed.tick_us();
+            counter := CASE WHEN next_value OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits() OPERATOR(pg_catalog.>=) now_tick THEN next_value
+                ELSE now_tick OPERATOR(pg_catalog.<<) snowflake_managed.seq_bits() OPERATOR(pg_catalog.|) (next_value OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits())) END;
+            IF counter OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits() OPERATOR(pg_catalog.<=) LEAST(snowflake_managed.max_tick(),
+                    now_tick OPERATOR(pg_catalog.+) (snowflake_managed.max_lead_us() OPERATOR(pg_catalog./) snowflake_managed.tick_us()))
+                AND counter OPERATOR(pg_catalog.<=) definition.maximum_value AND counter OPERATOR(pg_catalog.>) last_value AND now_us OPERATOR(pg_catalog.>=) 0
+            THEN
+                issued := pg_catalog.setval(seq, counter);
+            END IF;
+            RAISE SQLSTATE 'SNOWF';
+        EXCEPTION WHEN SQLSTATE 'SNOWF' THEN
+        END;
+        IF issued IS NOT NULL THEN
+            RETURN snowflake_managed.compose(issued OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits(), shard_id,
+                issued OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits()));
+        END IF;
+        PERFORM pg_catalog.pg_sleep(
+            snowflake_managed.wait_or_refuse(seq, counter, definition.maximum_value, now_us)::pg_catalog.float8 OPERATOR(pg_catalog./) 1000000::pg_catalog.float8);
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION snowflake_managed.snowflake_nextval(regclass, integer) IS 'next ID of a shard from a sequence';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_nextval(seq regclass) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    shard_id text := snowflake_managed.this_shard();
+BEGIN
+    IF shard_id IS NULL OR shard_id = '' OR shard_id = '-1' THEN
+        PERFORM snowflake_managed.refuse('55000',
+            'pg_snowflake.shard_id is not set',
+            'The call names no shard, and this database has no shard ID.',
+            format('Pass a shard ID to snowflake_nextval(), or run this command and reconnect: '
+                'ALTER DATABASE %I SET pg_snowflake.shard_id = 5;', current_database()));
+    END IF;
+    RETURN snowflake_managed.snowflake_nextval(seq, shard_id::int4);
+END $$;
+COMMENT ON FUNCTION snowflake_managed.snowflake_nextval(regclass) IS 'next ID of this database''s shard from a sequence';
