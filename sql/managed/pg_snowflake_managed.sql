@@ -1,65 +1,88 @@
 -- Snowflake IDs in plain SQL and PL/pgSQL, for servers where the extension pg_snowflake cannot be installed.
 --
---     psql --single-transaction --file pg_snowflake_managed.sql
+--     psql --set ON_ERROR_STOP=1 --single-transaction --file pg_snowflake_managed.sql
 --
 -- PostgreSQL 13 to 19; no superuser is needed. The functions are in the schema snowflake_managed. They have the names, results and
 -- errors of the extension's functions in its default layout. Their counter is in the same sequence, so the extension can take over.
 -- Run the file again to update the functions. docs/managed.md is the manual.
 --
--- Each operator, function and type is qualified: whatever stands in search_path, these functions do the same.
+-- Whatever stands in search_path, these functions do the same: a function either sets its own search_path, which costs 2 us a call and
+-- keeps the planner from inlining it, or qualifies every operator, function and type. OPERATOR(...) has the same precedence for every
+-- operator, so mixed expressions have parentheses.
 
-CREATE SCHEMA IF NOT EXISTS snowflake_managed;
+DO $install$
+DECLARE
+    constant pg_catalog.record;
+    installed pg_catalog.text;
+    callers_path pg_catalog.text := pg_catalog.current_setting('search_path');
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    -- The owner of a schema can replace what others run from it.
+    IF EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_managed' AND nspowner::regrole <> current_user::regrole) THEN
+        RAISE EXCEPTION USING ERRCODE = '42501',
+            MESSAGE = 'schema "snowflake_managed" has another owner',
+            HINT = 'Run the file as the owner of the schema.';
+    END IF;
+    IF to_regnamespace('snowflake_managed') IS NULL THEN
+        CREATE SCHEMA snowflake_managed;
+    END IF;
+
+    -- The planner inlines them. Choose a layout before the first ID is generated: another one reads other fields from old IDs.
+    FOR constant IN
+        SELECT * FROM (VALUES
+            ('layout', 'text', 'instagram', 'name of the layout in messages'),
+            ('epoch_ms', 'int8', '1314220021721', 'start of tick 0, in milliseconds since 1970-01-01 UTC'),
+            ('tick_us', 'int8', '1000', 'length of a tick in microseconds'),
+            ('time_bits', 'int4', '41', 'width of the time field'),
+            ('shard_bits', 'int4', '13', 'width of the shard field'),
+            ('seq_bits', 'int4', '10', 'width of the seq field'),
+            ('shard_is_lowest', 'bool', 'false', 'whether the shard field is below the seq field'),
+            ('max_lead_us', 'int8', '100000', 'how far IDs may run ahead of the clock, in microseconds'),
+            ('max_wait_us', 'int8', '1000000', 'how long a call may wait for the clock, in microseconds')
+        ) AS constants (name, type, value, comment)
+    LOOP
+        IF to_regprocedure(format('snowflake_managed.%I()', constant.name)) IS NULL THEN
+            EXECUTE format(
+                'CREATE FUNCTION snowflake_managed.%I() RETURNS %I LANGUAGE sql IMMUTABLE PARALLEL SAFE AS '
+                    '$$ SELECT %L::pg_catalog.%I $$',
+                constant.name, constant.type, constant.value, constant.type);
+            EXECUTE format('COMMENT ON FUNCTION snowflake_managed.%I() IS %L', constant.name, constant.comment);
+            CONTINUE;
+        END IF;
+        EXECUTE format('SELECT snowflake_managed.%I()::text', constant.name) INTO STRICT installed;
+        IF installed <> constant.value THEN
+            RAISE EXCEPTION USING ERRCODE = '55000',
+                MESSAGE = format('the installed snowflake_managed.%s() differs from the file', constant.name),
+                DETAIL = format('It returns %s, and the file has %s.', installed, constant.value),
+                HINT = 'Write the installed constants into the file. IDs that exist keep the layout that they were generated with.';
+        END IF;
+    END LOOP;
+
+    -- A database whose role may not run ALTER DATABASE ... SET pg_snowflake.shard_id has its own, which stays.
+    IF to_regprocedure('snowflake_managed.this_shard()') IS NULL THEN
+        CREATE FUNCTION snowflake_managed.this_shard() RETURNS text
+        LANGUAGE sql STABLE PARALLEL SAFE AS $$ SELECT pg_catalog.current_setting('pg_snowflake.shard_id', true) $$;
+        COMMENT ON FUNCTION snowflake_managed.this_shard() IS 'shard ID of this database';
+    END IF;
+    PERFORM set_config('search_path', callers_path, true);
+END $install$;
+
 GRANT USAGE ON SCHEMA snowflake_managed TO PUBLIC;
 COMMENT ON SCHEMA snowflake_managed IS 'Snowflake IDs in plain SQL, compatible with the extension pg_snowflake';
-
--- Constants. The planner inlines them. Choose a layout before the first ID is generated: another one reads other fields from old IDs.
-
-CREATE OR REPLACE FUNCTION snowflake_managed.layout() RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 'instagram'::pg_catalog.text $$;
-COMMENT ON FUNCTION snowflake_managed.layout() IS 'name of the layout in messages';
-
-CREATE OR REPLACE FUNCTION snowflake_managed.epoch_ms() RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 1314220021721::pg_catalog.int8 $$;
-COMMENT ON FUNCTION snowflake_managed.epoch_ms() IS 'start of tick 0, in milliseconds since 1970-01-01 UTC';
-
-CREATE OR REPLACE FUNCTION snowflake_managed.tick_us() RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 1000::pg_catalog.int8 $$;
-COMMENT ON FUNCTION snowflake_managed.tick_us() IS 'length of a tick in microseconds';
-
-CREATE OR REPLACE FUNCTION snowflake_managed.time_bits() RETURNS integer
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 41 $$;
-COMMENT ON FUNCTION snowflake_managed.time_bits() IS 'width of the time field';
-
-CREATE OR REPLACE FUNCTION snowflake_managed.shard_bits() RETURNS integer
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 13 $$;
-COMMENT ON FUNCTION snowflake_managed.shard_bits() IS 'width of the shard field';
-
-CREATE OR REPLACE FUNCTION snowflake_managed.seq_bits() RETURNS integer
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 10 $$;
-COMMENT ON FUNCTION snowflake_managed.seq_bits() IS 'width of the seq field';
-
-CREATE OR REPLACE FUNCTION snowflake_managed.shard_is_lowest() RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT false $$;
-COMMENT ON FUNCTION snowflake_managed.shard_is_lowest() IS 'whether the shard field is below the seq field';
-
-CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 100000::pg_catalog.int8 $$;
-COMMENT ON FUNCTION snowflake_managed.max_lead_us() IS 'how far IDs may run ahead of the clock, in microseconds';
-
-CREATE OR REPLACE FUNCTION snowflake_managed.max_wait_us() RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 1000000::pg_catalog.int8 $$;
-COMMENT ON FUNCTION snowflake_managed.max_wait_us() IS 'how long a call may wait for the clock, in microseconds';
-
--- Where the service does not permit ALTER DATABASE ... SET pg_snowflake.shard_id, replace current_setting() with the number.
-CREATE OR REPLACE FUNCTION snowflake_managed.this_shard() RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE AS $$ SELECT pg_catalog.current_setting('pg_snowflake.shard_id', true) $$;
-COMMENT ON FUNCTION snowflake_managed.this_shard() IS 'shard ID of this database';
 
 -- Derived from the constants.
 
 CREATE OR REPLACE FUNCTION snowflake_managed.low_bits() RETURNS integer
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT snowflake_managed.shard_bits() OPERATOR(pg_catalog.+) snowflake_managed.seq_bits() $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT snowflake_managed.shard_bits() OPERATOR(pg_catalog.+) snowflake_managed.seq_bits()
+$$;
 COMMENT ON FUNCTION snowflake_managed.low_bits() IS 'number of bits below the time field';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.id_bits() RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT snowflake_managed.time_bits() OPERATOR(pg_catalog.+) snowflake_managed.low_bits()
+$$;
+COMMENT ON FUNCTION snowflake_managed.id_bits() IS 'number of bits of an ID';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.shard_shift() RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -74,7 +97,9 @@ $$;
 COMMENT ON FUNCTION snowflake_managed.seq_shift() IS 'number of bits below the seq field';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.mask(bits integer) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT (1::pg_catalog.int8 OPERATOR(pg_catalog.<<) bits) OPERATOR(pg_catalog.-) 1::pg_catalog.int8 $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (1::pg_catalog.int8 OPERATOR(pg_catalog.<<) bits) OPERATOR(pg_catalog.-) 1::pg_catalog.int8
+$$;
 COMMENT ON FUNCTION snowflake_managed.mask(integer) IS 'number with this many low bits set';
 
 -- In a later tick, the sign bit of an ID would be set.
@@ -84,12 +109,21 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION snowflake_managed.max_tick() IS 'last tick in which IDs are generated';
 
-CREATE OR REPLACE FUNCTION snowflake_managed.instant_of(tick bigint) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION snowflake_managed.unix_us(tick bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT (snowflake_managed.epoch_ms() OPERATOR(pg_catalog.*) 1000::pg_catalog.int8)
+        OPERATOR(pg_catalog.+) (tick OPERATOR(pg_catalog.*) snowflake_managed.tick_us())
+$$;
+COMMENT ON FUNCTION snowflake_managed.unix_us(bigint) IS 'start of a tick, in microseconds since 1970-01-01 UTC';
+
+-- In two parts, since a product with a double has 53 exact bits.
+CREATE OR REPLACE FUNCTION snowflake_managed.instant_of(tick bigint) RETURNS pg_catalog.timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT pg_catalog.timezone('UTC', '1970-01-01'::pg_catalog.timestamp
-        OPERATOR(pg_catalog.+) ((snowflake_managed.epoch_ms() OPERATOR(pg_catalog./) 1000::pg_catalog.int8)::pg_catalog.float8 OPERATOR(pg_catalog.*) '1 second'::pg_catalog.interval)
-        OPERATOR(pg_catalog.+) ((snowflake_managed.epoch_ms() OPERATOR(pg_catalog.%) 1000::pg_catalog.int8)::pg_catalog.float8 OPERATOR(pg_catalog.*) '1 millisecond'::pg_catalog.interval)
-        OPERATOR(pg_catalog.+) (tick::pg_catalog.float8 OPERATOR(pg_catalog.*) (snowflake_managed.tick_us()::pg_catalog.float8 OPERATOR(pg_catalog.*) '1 microsecond'::pg_catalog.interval)))
+        OPERATOR(pg_catalog.+) ((snowflake_managed.unix_us(tick) OPERATOR(pg_catalog./) 1000000::pg_catalog.int8)::pg_catalog.float8
+            OPERATOR(pg_catalog.*) '1 second'::pg_catalog.interval)
+        OPERATOR(pg_catalog.+) ((snowflake_managed.unix_us(tick) OPERATOR(pg_catalog.%) 1000000::pg_catalog.int8)::pg_catalog.float8
+            OPERATOR(pg_catalog.*) '1 microsecond'::pg_catalog.interval))
 $$;
 COMMENT ON FUNCTION snowflake_managed.instant_of(bigint) IS 'start of a tick';
 
@@ -105,19 +139,20 @@ COMMENT ON FUNCTION snowflake_managed.us_in(interval) IS 'microseconds in the di
 
 -- Errors.
 
-CREATE OR REPLACE FUNCTION snowflake_managed.refuse(code text, message text, detail text, hint text) RETURNS void
+CREATE OR REPLACE FUNCTION snowflake_managed.refuse(
+    code pg_catalog.text, message pg_catalog.text, detail pg_catalog.text, hint pg_catalog.text) RETURNS pg_catalog.void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RAISE EXCEPTION USING ERRCODE = code, MESSAGE = message, DETAIL = detail, HINT = hint;
 END $$;
-COMMENT ON FUNCTION snowflake_managed.refuse(text, text, text, text) IS 'raises an error';
+COMMENT ON FUNCTION snowflake_managed.refuse(pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.text) IS 'raises an error';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.refuse_id(id bigint) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    bits int4 := snowflake_managed.time_bits() + snowflake_managed.low_bits();
+    bits int4 := snowflake_managed.id_bits();
 BEGIN
     PERFORM snowflake_managed.refuse('22003',
         format('%s is not an ID of layout "%s"', id, snowflake_managed.layout()),
@@ -127,7 +162,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION snowflake_managed.refuse_id(bigint) IS 'raises the error for a value that is not an ID';
 
-CREATE OR REPLACE FUNCTION snowflake_managed.refuse_sequence(seq regclass, detail text, option text) RETURNS void
+CREATE OR REPLACE FUNCTION snowflake_managed.refuse_sequence(
+    seq pg_catalog.regclass, detail pg_catalog.text, option pg_catalog.text) RETURNS pg_catalog.void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -136,23 +172,25 @@ BEGIN
         detail,
         format('Run: ALTER SEQUENCE %s %s;', seq, option));
 END $$;
-COMMENT ON FUNCTION snowflake_managed.refuse_sequence(regclass, text, text) IS 'raises the error for an unfit sequence';
+COMMENT ON FUNCTION snowflake_managed.refuse_sequence(pg_catalog.regclass, pg_catalog.text, pg_catalog.text) IS
+'raises the error for an unfit sequence';
 
-CREATE OR REPLACE FUNCTION snowflake_managed.quoted(seq regclass) RETURNS text
+CREATE OR REPLACE FUNCTION snowflake_managed.quoted(seq pg_catalog.regclass) RETURNS pg_catalog.text
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN pg_catalog.strpos(seq::pg_catalog.text, '"') OPERATOR(pg_catalog.>) 0 THEN seq::pg_catalog.text
         ELSE pg_catalog.format('"%s"', seq) END
 $$;
-COMMENT ON FUNCTION snowflake_managed.quoted(regclass) IS 'name of a sequence in quotes';
+COMMENT ON FUNCTION snowflake_managed.quoted(pg_catalog.regclass) IS 'name of a sequence in quotes';
 
-CREATE OR REPLACE FUNCTION snowflake_managed.duration(us bigint) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT CASE WHEN us OPERATOR(pg_catalog.<) 1000::pg_catalog.int8 THEN pg_catalog.format('%s us', us)
-        WHEN us OPERATOR(pg_catalog.<) 1000000::pg_catalog.int8 THEN pg_catalog.format('%s ms', pg_catalog.round(us::pg_catalog.numeric OPERATOR(pg_catalog./) 1e3, 3))
-        WHEN us OPERATOR(pg_catalog.<) 60000000::pg_catalog.int8 THEN pg_catalog.format('%s s', pg_catalog.round(us::pg_catalog.numeric OPERATOR(pg_catalog./) 1e6, 3))
-        WHEN us OPERATOR(pg_catalog.<) 3600000000::pg_catalog.int8 THEN pg_catalog.format('%s minutes', pg_catalog.round(us::pg_catalog.numeric OPERATOR(pg_catalog./) 6e7, 3))
-        WHEN us OPERATOR(pg_catalog.<) 86400000000::pg_catalog.int8 THEN pg_catalog.format('%s hours', pg_catalog.round(us::pg_catalog.numeric OPERATOR(pg_catalog./) 3.6e9, 3))
-        ELSE pg_catalog.format('%s days', pg_catalog.round(us::pg_catalog.numeric OPERATOR(pg_catalog./) 8.64e10, 3)) END
+CREATE OR REPLACE FUNCTION snowflake_managed.duration(us bigint) RETURNS pg_catalog.text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE WHEN us < 1000 THEN format('%s us', us)
+        WHEN us < 1000000 THEN format('%s ms', round(us / 1e3, 3))
+        WHEN us < 60000000 THEN format('%s s', round(us / 1e6, 3))
+        WHEN us < 3600000000 THEN format('%s minutes', round(us / 6e7, 3))
+        WHEN us < 86400000000 THEN format('%s hours', round(us / 3.6e9, 3))
+        ELSE format('%s days', round(us / 8.64e10, 3)) END
 $$;
 COMMENT ON FUNCTION snowflake_managed.duration(bigint) IS 'duration in the largest unit of which it has at least 1';
 
@@ -160,13 +198,13 @@ COMMENT ON FUNCTION snowflake_managed.duration(bigint) IS 'duration in the large
 
 CREATE OR REPLACE FUNCTION snowflake_managed.checked(id bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-    SELECT CASE WHEN snowflake_managed.time_bits() OPERATOR(pg_catalog.+) snowflake_managed.low_bits() OPERATOR(pg_catalog.=) 64 THEN id
-        WHEN id OPERATOR(pg_catalog.>>) (snowflake_managed.time_bits() OPERATOR(pg_catalog.+) snowflake_managed.low_bits()) OPERATOR(pg_catalog.=) 0::pg_catalog.int8 THEN id
+    SELECT CASE WHEN snowflake_managed.id_bits() OPERATOR(pg_catalog.=) 64 THEN id
+        WHEN (id OPERATOR(pg_catalog.>>) snowflake_managed.id_bits()) OPERATOR(pg_catalog.=) 0::pg_catalog.int8 THEN id
         ELSE snowflake_managed.refuse_id(id) END
 $$;
 COMMENT ON FUNCTION snowflake_managed.checked(bigint) IS 'the ID, if it is one of the layout';
 
-CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_created_at(id bigint) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_created_at(id bigint) RETURNS pg_catalog.timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT snowflake_managed.instant_of((snowflake_managed.checked(id) OPERATOR(pg_catalog.>>) snowflake_managed.low_bits())
         OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.time_bits()))
@@ -188,7 +226,7 @@ $$;
 COMMENT ON FUNCTION snowflake_managed.snowflake_seq(bigint) IS 'counter bits of an ID';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_decode(
-    id bigint, OUT created_at timestamptz, OUT shard_id integer, OUT seq integer)
+    id bigint, OUT created_at pg_catalog.timestamptz, OUT shard_id integer, OUT seq integer)
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT snowflake_managed.snowflake_created_at(id), snowflake_managed.snowflake_shard_id(id),
         snowflake_managed.snowflake_seq(id)
@@ -197,13 +235,13 @@ COMMENT ON FUNCTION snowflake_managed.snowflake_decode(bigint) IS 'time, shard a
 
 CREATE OR REPLACE FUNCTION snowflake_managed.compose(tick bigint, shard_id integer, seq bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-    SELECT tick OPERATOR(pg_catalog.<<) snowflake_managed.low_bits()
+    SELECT (tick OPERATOR(pg_catalog.<<) snowflake_managed.low_bits())
         OPERATOR(pg_catalog.|) (shard_id::pg_catalog.int8 OPERATOR(pg_catalog.<<) snowflake_managed.shard_shift())
         OPERATOR(pg_catalog.|) (seq OPERATOR(pg_catalog.<<) snowflake_managed.seq_shift())
 $$;
 COMMENT ON FUNCTION snowflake_managed.compose(bigint, integer, bigint) IS 'ID composed of fields that are in range';
 
-CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_encode(created_at timestamptz, shard_id integer, seq integer)
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_encode(created_at pg_catalog.timestamptz, shard_id integer, seq integer)
 RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -236,34 +274,38 @@ BEGIN
     RETURN snowflake_managed.compose(
         snowflake_managed.us_in(created_at - begins) / snowflake_managed.tick_us(), shard_id, seq);
 END $$;
-COMMENT ON FUNCTION snowflake_managed.snowflake_encode(timestamptz, integer, integer) IS
+COMMENT ON FUNCTION snowflake_managed.snowflake_encode(pg_catalog.timestamptz, integer, integer) IS
 'ID composed of a time, a shard and counter bits';
 
 -- Rounds up: the time of an ID is the start of its tick.
-CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_min_id(at timestamptz) RETURNS bigint
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_min_id(at pg_catalog.timestamptz) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT CASE WHEN at OPERATOR(pg_catalog.<=) snowflake_managed.instant_of(0) THEN 0::pg_catalog.int8
         WHEN at OPERATOR(pg_catalog.<=) snowflake_managed.instant_of(snowflake_managed.max_tick())
-        THEN ((snowflake_managed.us_in(at OPERATOR(pg_catalog.-) snowflake_managed.instant_of(0)) OPERATOR(pg_catalog.+) snowflake_managed.tick_us() OPERATOR(pg_catalog.-) 1::pg_catalog.int8)
+        THEN ((snowflake_managed.us_in(at OPERATOR(pg_catalog.-) snowflake_managed.instant_of(0))
+                OPERATOR(pg_catalog.+) (snowflake_managed.tick_us() OPERATOR(pg_catalog.-) 1::pg_catalog.int8))
             OPERATOR(pg_catalog./) snowflake_managed.tick_us()) OPERATOR(pg_catalog.<<) snowflake_managed.low_bits()
-        WHEN snowflake_managed.time_bits() OPERATOR(pg_catalog.+) snowflake_managed.low_bits() OPERATOR(pg_catalog.<) 63
-        THEN 1::pg_catalog.int8 OPERATOR(pg_catalog.<<) (snowflake_managed.time_bits() OPERATOR(pg_catalog.+) snowflake_managed.low_bits())
+        WHEN snowflake_managed.id_bits() OPERATOR(pg_catalog.<) 63
+        THEN 1::pg_catalog.int8 OPERATOR(pg_catalog.<<) snowflake_managed.id_bits()
         ELSE 9223372036854775807::pg_catalog.int8 END
 $$;
-COMMENT ON FUNCTION snowflake_managed.snowflake_min_id(timestamptz) IS 'smallest ID at or after a time';
+COMMENT ON FUNCTION snowflake_managed.snowflake_min_id(pg_catalog.timestamptz) IS 'smallest ID at or after a time';
 
 -- Not STRICT: the planner inlines a strict function only if every part of it is strict, and AND is not.
-CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_between(id bigint, since timestamptz, until timestamptz) RETURNS boolean
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_between(
+    id bigint, since pg_catalog.timestamptz, until pg_catalog.timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT id OPERATOR(pg_catalog.>=) snowflake_managed.snowflake_min_id(since) AND id OPERATOR(pg_catalog.<) snowflake_managed.snowflake_min_id(until)
+    SELECT id OPERATOR(pg_catalog.>=) snowflake_managed.snowflake_min_id(since)
+        AND id OPERATOR(pg_catalog.<) snowflake_managed.snowflake_min_id(until)
 $$;
-COMMENT ON FUNCTION snowflake_managed.snowflake_between(bigint, timestamptz, timestamptz) IS
+COMMENT ON FUNCTION snowflake_managed.snowflake_between(bigint, pg_catalog.timestamptz, pg_catalog.timestamptz) IS
 'whether an ID was generated at or after one time and before another; can use an index on the ID';
 
 -- Generating IDs.
 
 CREATE OR REPLACE FUNCTION snowflake_managed.check_sequence(
-    seq regclass, data_type oid, increment bigint, cycles boolean, minimum bigint, maximum bigint) RETURNS void
+    seq pg_catalog.regclass, data_type pg_catalog.oid, increment bigint, cycles boolean, minimum bigint, maximum bigint)
+RETURNS pg_catalog.void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -284,11 +326,12 @@ BEGIN
             'Name the sequence in the default by text: snowflake_nextval(''ids''::text::regclass, ...).');
     END IF;
 END $$;
-COMMENT ON FUNCTION snowflake_managed.check_sequence(regclass, oid, bigint, boolean, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_managed.check_sequence(pg_catalog.regclass, pg_catalog.oid, bigint, boolean, bigint, bigint) IS
 'raises an error if a sequence cannot hold a counter';
 
 -- How long to wait until the counter after last_value may be issued, in microseconds; raises the error if no wait helps.
-CREATE OR REPLACE FUNCTION snowflake_managed.wait_or_refuse(seq regclass, counter bigint, maximum bigint, now_us bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION snowflake_managed.wait_or_refuse(
+    seq pg_catalog.regclass, counter bigint, maximum bigint, now_us bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -332,36 +375,73 @@ BEGIN
     -- Without a shortest wait, callers that compete for the IDs of one tick wake up in each tick.
     RETURN GREATEST(wait_us, LEAST(5000::int8, max_lead_us / 20::int8, max_wait_us));
 END $$;
-COMMENT ON FUNCTION snowflake_managed.wait_or_refuse(regclass, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_managed.wait_or_refuse(pg_catalog.regclass, bigint, bigint, bigint) IS
 'microseconds to wait until a counter may be issued';
+
+-- Inlined into snowflake_nextval.
+
+CREATE OR REPLACE FUNCTION snowflake_managed.clock_us() RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+    SELECT (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+            OPERATOR(pg_catalog.*) 1000000::pg_catalog.float8)::pg_catalog.int8
+        OPERATOR(pg_catalog.-) (snowflake_managed.epoch_ms() OPERATOR(pg_catalog.*) 1000::pg_catalog.int8)
+$$;
+COMMENT ON FUNCTION snowflake_managed.clock_us() IS 'microseconds since the epoch by the server clock';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.counter_at(next_value bigint, now_tick bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN (next_value OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits()) OPERATOR(pg_catalog.>=) now_tick
+        THEN next_value
+        ELSE (now_tick OPERATOR(pg_catalog.<<) snowflake_managed.seq_bits())
+            OPERATOR(pg_catalog.|) (next_value OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits())) END
+$$;
+COMMENT ON FUNCTION snowflake_managed.counter_at(bigint, bigint) IS 'next counter, raised to the tick of the clock';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.is_due(counter bigint, now_us bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT now_us OPERATOR(pg_catalog.>=) 0::pg_catalog.int8
+        AND (counter OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits()) OPERATOR(pg_catalog.<=) LEAST(
+            snowflake_managed.max_tick(),
+            (now_us OPERATOR(pg_catalog./) snowflake_managed.tick_us())
+                OPERATOR(pg_catalog.+) (snowflake_managed.max_lead_us() OPERATOR(pg_catalog./) snowflake_managed.tick_us()))
+$$;
+COMMENT ON FUNCTION snowflake_managed.is_due(bigint, bigint) IS
+'whether a counter is within the layout and not too far ahead of the clock';
 
 -- Two sessions must not both read the sequence and then set it, so an advisory lock is held for that time. A session-level lock could be
 -- left behind: a second cancel can arrive while the handler of the first runs, before it unlocks. A transaction-level lock is released
 -- when its subtransaction aborts, whatever the reason. So the subtransaction is aborted on success, too. That does not undo setval().
-CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_nextval(seq regclass, shard_id integer) RETURNS bigint
+--
+-- The extension's nextval moves the sequence without that lock, and would be overwritten. A call that has waited for the sequence while
+-- a column was converted must therefore fail: it resolves the inlined functions after it has locked the sequence, and
+-- pg_snowflake_managed_uninstall.sql has dropped them by then.
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_nextval(seq pg_catalog.regclass, shard_id integer) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
 DECLARE
     definition pg_catalog.record;
     last_value pg_catalog.int8;
     next_value pg_catalog.int8;
     now_us pg_catalog.int8;
-    now_tick pg_catalog.int8;
     counter pg_catalog.int8;
     issued pg_catalog.int8;
     is_locked pg_catalog.bool;
 BEGIN
-    IF shard_id OPERATOR(pg_catalog.<) 0 OR shard_id OPERATOR(pg_catalog.>) snowflake_managed.mask(snowflake_managed.shard_bits()) THEN
+    IF shard_id OPERATOR(pg_catalog.<) 0
+        OR shard_id OPERATOR(pg_catalog.>) snowflake_managed.mask(snowflake_managed.shard_bits())
+    THEN
         PERFORM snowflake_managed.refuse('22023',
             pg_catalog.format('shard ID %s is out of range for layout "%s"', shard_id, snowflake_managed.layout()),
             pg_catalog.format('The layout has shard IDs from 0 to %s.', snowflake_managed.mask(snowflake_managed.shard_bits())),
             'Pass a shard ID in that range.');
     END IF;
     LOOP
-        -- Takes the lock of the sequence, which setval() needs, before the advisory lock. In the other order, a session that has altered the
-        -- sequence in its open transaction could deadlock with this one.
+        -- Takes the lock of the sequence, which setval() needs, before the advisory lock. In the other order, a session that has
+        -- altered the sequence in its open transaction could deadlock with this one.
         last_value := pg_catalog.pg_sequence_last_value(seq);
         definition := pg_catalog.pg_sequence_parameters(seq);
-        IF definition.increment OPERATOR(pg_catalog.<>) 1 OR definition.cycle_option OR definition.minimum_value OPERATOR(pg_catalog.>) 281474976710656::pg_catalog.int8
+        IF definition.increment OPERATOR(pg_catalog.<>) 1
+            OR definition.cycle_option
+            OR definition.minimum_value OPERATOR(pg_catalog.>) 281474976710656::pg_catalog.int8
             OR definition.data_type OPERATOR(pg_catalog.<>) 'pg_catalog.int8'::pg_catalog.regtype::pg_catalog.oid
         THEN
             PERFORM snowflake_managed.check_sequence(seq, definition.data_type, definition.increment, definition.cycle_option,
@@ -372,18 +452,17 @@ BEGIN
             is_locked := pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL;
             last_value := pg_catalog.pg_sequence_last_value(seq);
             IF last_value IS NULL THEN
-                EXECUTE pg_catalog.format(
-                    'SELECT last_value OPERATOR(pg_catalog.-) (NOT is_called)::pg_catalog.int4 FROM %s', seq) INTO STRICT last_value;
+                EXECUTE pg_catalog.format('SELECT last_value FROM %s WHERE NOT is_called', seq) INTO STRICT next_value;
+            ELSE
+                next_value := last_value
+                    OPERATOR(pg_catalog.+) (last_value OPERATOR(pg_catalog.<) 9223372036854775807::pg_catalog.int8)::pg_catalog.int4;
             END IF;
-            next_value := last_value OPERATOR(pg_catalog.+) (last_value OPERATOR(pg_catalog.<) 9223372036854775807::pg_catalog.int8)::pg_catalog.int4;
-            now_us := (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000000::pg_catalog.float8)::pg_catalog.int8
-                OPERATOR(pg_catalog.-) (snowflake_managed.epoch_ms() OPERATOR(pg_catalog.*) 1000::pg_catalog.int8);
-            now_tick := now_us OPERATOR(pg_catalog./) snowflake_managed.tick_us();
-            counter := CASE WHEN next_value OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits() OPERATOR(pg_catalog.>=) now_tick THEN next_value
-                ELSE now_tick OPERATOR(pg_catalog.<<) snowflake_managed.seq_bits() OPERATOR(pg_catalog.|) (next_value OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits())) END;
-            IF counter OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits() OPERATOR(pg_catalog.<=) LEAST(snowflake_managed.max_tick(),
-                    now_tick OPERATOR(pg_catalog.+) (snowflake_managed.max_lead_us() OPERATOR(pg_catalog./) snowflake_managed.tick_us()))
-                AND counter OPERATOR(pg_catalog.<=) definition.maximum_value AND counter OPERATOR(pg_catalog.>) last_value AND now_us OPERATOR(pg_catalog.>=) 0
+            now_us := snowflake_managed.clock_us();
+            counter := snowflake_managed.counter_at(next_value, now_us OPERATOR(pg_catalog./) snowflake_managed.tick_us());
+            -- The last bigint has no successor.
+            IF snowflake_managed.is_due(counter, now_us)
+                AND counter OPERATOR(pg_catalog.<=) definition.maximum_value
+                AND (counter OPERATOR(pg_catalog.>) last_value) IS NOT FALSE
             THEN
                 issued := pg_catalog.setval(seq, counter);
             END IF;
@@ -391,28 +470,29 @@ BEGIN
         EXCEPTION WHEN SQLSTATE 'SNOWF' THEN
         END;
         IF issued IS NOT NULL THEN
-            RETURN snowflake_managed.compose(issued OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits(), shard_id,
+            RETURN snowflake_managed.compose(
+                issued OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits(),
+                shard_id,
                 issued OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits()));
         END IF;
         PERFORM pg_catalog.pg_sleep(
-            snowflake_managed.wait_or_refuse(seq, counter, definition.maximum_value, now_us)::pg_catalog.float8 OPERATOR(pg_catalog./) 1000000::pg_catalog.float8);
+            snowflake_managed.wait_or_refuse(seq, counter, definition.maximum_value, now_us)::pg_catalog.float8
+                OPERATOR(pg_catalog./) 1000000::pg_catalog.float8);
     END LOOP;
 END $$;
-COMMENT ON FUNCTION snowflake_managed.snowflake_nextval(regclass, integer) IS 'next ID of a shard from a sequence';
+COMMENT ON FUNCTION snowflake_managed.snowflake_nextval(pg_catalog.regclass, integer) IS 'next ID of a shard from a sequence';
 
-CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_nextval(seq regclass) RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_nextval(seq pg_catalog.regclass) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
 DECLARE
-    shard_id text := snowflake_managed.this_shard();
+    shard_id pg_catalog.text := snowflake_managed.this_shard();
 BEGIN
-    IF shard_id IS NULL OR shard_id = '' OR shard_id = '-1' THEN
+    IF shard_id IS NULL OR shard_id OPERATOR(pg_catalog.=) '' OR shard_id OPERATOR(pg_catalog.=) '-1' THEN
         PERFORM snowflake_managed.refuse('55000',
             'pg_snowflake.shard_id is not set',
             'The call names no shard, and this database has no shard ID.',
-            format('Pass a shard ID to snowflake_nextval(), or run this command and reconnect: '
-                'ALTER DATABASE %I SET pg_snowflake.shard_id = 5;', current_database()));
+            'Pass a shard ID to snowflake_nextval(), or let snowflake_managed.this_shard() return one.');
     END IF;
-    RETURN snowflake_managed.snowflake_nextval(seq, shard_id::int4);
+    RETURN snowflake_managed.snowflake_nextval(seq, shard_id::pg_catalog.int4);
 END $$;
-COMMENT ON FUNCTION snowflake_managed.snowflake_nextval(regclass) IS 'next ID of this database''s shard from a sequence';
+COMMENT ON FUNCTION snowflake_managed.snowflake_nextval(pg_catalog.regclass) IS 'next ID of this database''s shard from a sequence';
