@@ -29,6 +29,7 @@ mod layouts;
 mod leases;
 mod load;
 mod locks;
+mod managed;
 mod planner;
 mod planted;
 mod privileges;

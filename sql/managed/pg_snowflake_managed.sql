@@ -109,21 +109,17 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION snowflake_managed.max_tick() IS 'last tick in which IDs are generated';
 
-CREATE OR REPLACE FUNCTION snowflake_managed.unix_us(tick bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-    SELECT (snowflake_managed.epoch_ms() OPERATOR(pg_catalog.*) 1000::pg_catalog.int8)
-        OPERATOR(pg_catalog.+) (tick OPERATOR(pg_catalog.*) snowflake_managed.tick_us())
-$$;
-COMMENT ON FUNCTION snowflake_managed.unix_us(bigint) IS 'start of a tick, in microseconds since 1970-01-01 UTC';
-
--- In two parts, since a product with a double has 53 exact bits.
+-- Names its argument once: the planner does not inline a function that would repeat an expensive one. The product is exact, since a tick
+-- is a multiple of 8 us, and a double has 53 bits.
 CREATE OR REPLACE FUNCTION snowflake_managed.instant_of(tick bigint) RETURNS pg_catalog.timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT pg_catalog.timezone('UTC', '1970-01-01'::pg_catalog.timestamp
-        OPERATOR(pg_catalog.+) ((snowflake_managed.unix_us(tick) OPERATOR(pg_catalog./) 1000000::pg_catalog.int8)::pg_catalog.float8
+        OPERATOR(pg_catalog.+) ((snowflake_managed.epoch_ms() OPERATOR(pg_catalog./) 1000::pg_catalog.int8)::pg_catalog.float8
             OPERATOR(pg_catalog.*) '1 second'::pg_catalog.interval)
-        OPERATOR(pg_catalog.+) ((snowflake_managed.unix_us(tick) OPERATOR(pg_catalog.%) 1000000::pg_catalog.int8)::pg_catalog.float8
-            OPERATOR(pg_catalog.*) '1 microsecond'::pg_catalog.interval))
+        OPERATOR(pg_catalog.+) ((snowflake_managed.epoch_ms() OPERATOR(pg_catalog.%) 1000::pg_catalog.int8)::pg_catalog.float8
+            OPERATOR(pg_catalog.*) '1 millisecond'::pg_catalog.interval)
+        OPERATOR(pg_catalog.+) (tick::pg_catalog.float8 OPERATOR(pg_catalog.*) (
+            snowflake_managed.tick_us()::pg_catalog.float8 OPERATOR(pg_catalog.*) '1 microsecond'::pg_catalog.interval)))
 $$;
 COMMENT ON FUNCTION snowflake_managed.instant_of(bigint) IS 'start of a tick';
 
@@ -163,7 +159,7 @@ END $$;
 COMMENT ON FUNCTION snowflake_managed.refuse_id(bigint) IS 'raises the error for a value that is not an ID';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.refuse_sequence(
-    seq pg_catalog.regclass, detail pg_catalog.text, option pg_catalog.text) RETURNS pg_catalog.void
+    seq pg_catalog.text, detail pg_catalog.text, option pg_catalog.text) RETURNS pg_catalog.void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -172,15 +168,15 @@ BEGIN
         detail,
         format('Run: ALTER SEQUENCE %s %s;', seq, option));
 END $$;
-COMMENT ON FUNCTION snowflake_managed.refuse_sequence(pg_catalog.regclass, pg_catalog.text, pg_catalog.text) IS
+COMMENT ON FUNCTION snowflake_managed.refuse_sequence(pg_catalog.text, pg_catalog.text, pg_catalog.text) IS
 'raises the error for an unfit sequence';
 
-CREATE OR REPLACE FUNCTION snowflake_managed.quoted(seq pg_catalog.regclass) RETURNS pg_catalog.text
-LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT CASE WHEN pg_catalog.strpos(seq::pg_catalog.text, '"') OPERATOR(pg_catalog.>) 0 THEN seq::pg_catalog.text
-        ELSE pg_catalog.format('"%s"', seq) END
+-- The callers pass names as text: a regclass is printed by the search_path of the function.
+CREATE OR REPLACE FUNCTION snowflake_managed.quoted(name pg_catalog.text) RETURNS pg_catalog.text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN pg_catalog.strpos(name, '"') OPERATOR(pg_catalog.>) 0 THEN name ELSE pg_catalog.format('"%s"', name) END
 $$;
-COMMENT ON FUNCTION snowflake_managed.quoted(pg_catalog.regclass) IS 'name of a sequence in quotes';
+COMMENT ON FUNCTION snowflake_managed.quoted(pg_catalog.text) IS 'name of a sequence in quotes';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.duration(us bigint) RETURNS pg_catalog.text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -196,30 +192,33 @@ COMMENT ON FUNCTION snowflake_managed.duration(bigint) IS 'duration in the large
 
 -- Decoding and encoding.
 
+-- Not STRICT, nor are the functions that call it: the planner inlines a strict function only if all parts of it are strict, and CASE is
+-- not. A null is returned as one.
 CREATE OR REPLACE FUNCTION snowflake_managed.checked(id bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-    SELECT CASE WHEN snowflake_managed.id_bits() OPERATOR(pg_catalog.=) 64 THEN id
-        WHEN (id OPERATOR(pg_catalog.>>) snowflake_managed.id_bits()) OPERATOR(pg_catalog.=) 0::pg_catalog.int8 THEN id
-        ELSE snowflake_managed.refuse_id(id) END
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN snowflake_managed.id_bits() OPERATOR(pg_catalog.<) 64
+            AND (id OPERATOR(pg_catalog.>>) snowflake_managed.id_bits()) OPERATOR(pg_catalog.<>) 0::pg_catalog.int8
+        THEN snowflake_managed.refuse_id(id)
+        ELSE id END
 $$;
 COMMENT ON FUNCTION snowflake_managed.checked(bigint) IS 'the ID, if it is one of the layout';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_created_at(id bigint) RETURNS pg_catalog.timestamptz
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT snowflake_managed.instant_of((snowflake_managed.checked(id) OPERATOR(pg_catalog.>>) snowflake_managed.low_bits())
         OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.time_bits()))
 $$;
 COMMENT ON FUNCTION snowflake_managed.snowflake_created_at(bigint) IS 'time at which an ID was generated';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_shard_id(id bigint) RETURNS integer
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT ((snowflake_managed.checked(id) OPERATOR(pg_catalog.>>) snowflake_managed.shard_shift())
         OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.shard_bits()))::pg_catalog.int4
 $$;
 COMMENT ON FUNCTION snowflake_managed.snowflake_shard_id(bigint) IS 'shard that an ID was generated for';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_seq(id bigint) RETURNS integer
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT ((snowflake_managed.checked(id) OPERATOR(pg_catalog.>>) snowflake_managed.seq_shift())
         OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits()))::pg_catalog.int4
 $$;
@@ -291,7 +290,7 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION snowflake_managed.snowflake_min_id(pg_catalog.timestamptz) IS 'smallest ID at or after a time';
 
--- Not STRICT: the planner inlines a strict function only if every part of it is strict, and AND is not.
+-- Not STRICT, to be inlined.
 CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_between(
     id bigint, since pg_catalog.timestamptz, until pg_catalog.timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -304,12 +303,12 @@ COMMENT ON FUNCTION snowflake_managed.snowflake_between(bigint, pg_catalog.times
 -- Generating IDs.
 
 CREATE OR REPLACE FUNCTION snowflake_managed.check_sequence(
-    seq pg_catalog.regclass, data_type pg_catalog.oid, increment bigint, cycles boolean, minimum bigint, maximum bigint)
+    seq pg_catalog.text, data_type pg_catalog.oid, increment bigint, cycles boolean, minimum bigint, maximum bigint)
 RETURNS pg_catalog.void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    citus_group int8 := (minimum - 1::int8) / 281474976710656::int8;
+    citus_group int8 := minimum / 281474976710656;
 BEGIN
     IF data_type <> 'int8'::regtype::oid THEN
         PERFORM snowflake_managed.refuse_sequence(
@@ -318,7 +317,7 @@ BEGIN
         PERFORM snowflake_managed.refuse_sequence(seq, format('Its increment is %s, not 1.', increment), 'INCREMENT 1');
     ELSIF cycles THEN
         PERFORM snowflake_managed.refuse_sequence(seq, 'It is defined with CYCLE, which would repeat IDs.', 'NO CYCLE');
-    ELSIF citus_group > 0 AND minimum % 281474976710656::int8 = 1 AND maximum - minimum = 281474976710656::int8 THEN
+    ELSIF citus_group > 0 AND minimum % 281474976710656 = 1 AND maximum - minimum = 281474976710656 THEN
         PERFORM snowflake_managed.refuse('55000',
             format('sequence %s cannot be used to generate IDs', snowflake_managed.quoted(seq)),
             format('Citus manages it, and has limited it to the numbers of node group %s, because the default of a distributed '
@@ -326,12 +325,12 @@ BEGIN
             'Name the sequence in the default by text: snowflake_nextval(''ids''::text::regclass, ...).');
     END IF;
 END $$;
-COMMENT ON FUNCTION snowflake_managed.check_sequence(pg_catalog.regclass, pg_catalog.oid, bigint, boolean, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_managed.check_sequence(pg_catalog.text, pg_catalog.oid, bigint, boolean, bigint, bigint) IS
 'raises an error if a sequence cannot hold a counter';
 
 -- How long to wait until the counter after last_value may be issued, in microseconds; raises the error if no wait helps.
 CREATE OR REPLACE FUNCTION snowflake_managed.wait_or_refuse(
-    seq pg_catalog.regclass, counter bigint, maximum bigint, now_us bigint) RETURNS bigint
+    seq pg_catalog.text, counter bigint, maximum bigint, now_us bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -375,7 +374,7 @@ BEGIN
     -- Without a shortest wait, callers that compete for the IDs of one tick wake up in each tick.
     RETURN GREATEST(wait_us, LEAST(5000::int8, max_lead_us / 20::int8, max_wait_us));
 END $$;
-COMMENT ON FUNCTION snowflake_managed.wait_or_refuse(pg_catalog.regclass, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_managed.wait_or_refuse(pg_catalog.text, bigint, bigint, bigint) IS
 'microseconds to wait until a counter may be issued';
 
 -- Inlined into snowflake_nextval.
@@ -444,8 +443,8 @@ BEGIN
             OR definition.minimum_value OPERATOR(pg_catalog.>) 281474976710656::pg_catalog.int8
             OR definition.data_type OPERATOR(pg_catalog.<>) 'pg_catalog.int8'::pg_catalog.regtype::pg_catalog.oid
         THEN
-            PERFORM snowflake_managed.check_sequence(seq, definition.data_type, definition.increment, definition.cycle_option,
-                definition.minimum_value, definition.maximum_value);
+            PERFORM snowflake_managed.check_sequence(seq::pg_catalog.text, definition.data_type, definition.increment,
+                definition.cycle_option, definition.minimum_value, definition.maximum_value);
         END IF;
         BEGIN
             -- 1936617319 is ours: "sno" and a "g".
@@ -476,7 +475,7 @@ BEGIN
                 issued OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits()));
         END IF;
         PERFORM pg_catalog.pg_sleep(
-            snowflake_managed.wait_or_refuse(seq, counter, definition.maximum_value, now_us)::pg_catalog.float8
+            snowflake_managed.wait_or_refuse(seq::pg_catalog.text, counter, definition.maximum_value, now_us)::pg_catalog.float8
                 OPERATOR(pg_catalog./) 1000000::pg_catalog.float8);
     END LOOP;
 END $$;

@@ -1,0 +1,262 @@
+//! The functions of `sql/managed` on servers that also have the extension: they return the same, refuse the same, and can be replaced
+//! by it and put back.
+
+mod generating;
+mod handing_over;
+mod planted;
+
+use pg_snowflake_servertest::ask::{printed, refused, run, server};
+use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
+use postgres::Client;
+
+pub const FILE: &str = include_str!("../../sql/managed/pg_snowflake_managed.sql");
+pub const UNINSTALL: &str = include_str!("../../sql/managed/pg_snowflake_managed_uninstall.sql");
+
+/// A server with the extension, the file, and a sequence `s`.
+fn managed_server() -> (Cluster, Client) {
+    let (cluster, mut client) = server();
+    cluster.psql(SUPERUSER, FILE);
+    run(&mut client, "CREATE SEQUENCE s");
+    (cluster, client)
+}
+
+/// A preset as constants of the file: its name, epoch, tick, widths of time, shard and seq, and whether the shard is lowest.
+type Constants = (&'static str, i64, i64, i32, i32, i32, bool);
+
+const LAYOUTS: [Constants; 5] = [
+    ("instagram", 1_314_220_021_721, 1_000, 41, 13, 10, false),
+    ("twitter", 1_288_834_974_657, 1_000, 41, 10, 12, false),
+    ("sonyflake", 1_735_689_600_000, 10_000, 39, 16, 8, true),
+    ("js53", 1_735_689_600_000, 1_000, 41, 6, 6, false),
+    ("postgres", 1_735_689_600_000, 1_000, 41, 12, 10, true),
+];
+
+/// The file for that layout.
+fn file_for((name, epoch_ms, tick_us, time, shard, seq, shard_is_lowest): Constants) -> String {
+    let values = [
+        ("layout", "'instagram'", format!("'{name}'")),
+        ("epoch_ms", "'1314220021721'", format!("'{epoch_ms}'")),
+        ("tick_us", "'1000'", format!("'{tick_us}'")),
+        ("time_bits", "'41'", format!("'{time}'")),
+        ("shard_bits", "'13'", format!("'{shard}'")),
+        ("seq_bits", "'10'", format!("'{seq}'")),
+        ("shard_is_lowest", "'false'", format!("'{shard_is_lowest}'")),
+    ];
+    values.iter().fold(FILE.to_owned(), |file, (constant, default, value)| {
+        let line = file.lines().find(|line| line.contains(&format!("('{constant}', "))).unwrap();
+        file.replace(line, &line.replace(&format!(" {default}, "), &format!(" {value}, ")))
+    })
+}
+
+/// The ends and the neighbours of powers of two, and random values: IDs, and times before, within and after the layout.
+const VALUES: &str = "
+    edge AS (
+        SELECT (s * 2::numeric ^ n + d) AS number
+        FROM generate_series(0, 63) AS n, generate_series(-2, 2) AS d, unnest('{-1, 1}'::int[]) AS s
+    ), id AS (
+        SELECT number::int8 AS id FROM edge WHERE number BETWEEN -9223372036854775808 AND 9223372036854775807
+        UNION ALL SELECT ('x' || md5(n::text))::bit(64)::int8 >> (n % 64) FROM generate_series(1, $rows) AS n
+    ), instant AS (
+        SELECT timestamptz 'epoch' + interval '1 us' * (id % 5000000000000000) AS at FROM id
+        UNION ALL SELECT unnest('{-infinity, infinity, 4713-01-01 BC, 294276-12-31 23:59:59.999999}'::timestamptz[])
+        UNION ALL SELECT snowflake_created_at(id & $mask, '$layout') + interval '1 us' * d
+        FROM id, generate_series(-1, 1) AS d WHERE id % 7 = 0
+    )";
+
+fn assert_equal_to_the_extension(cluster: &Cluster, layout: Constants, rows: u32) {
+    let (name, _, _, time, shard, seq, _) = layout;
+    let mut client = cluster.fresh_database(name);
+    cluster.psql(name, &file_for(layout));
+    let bits = time + shard + seq;
+    let mask = if bits == 64 { "-1".to_owned() } else { ((1_u64 << bits) - 1).to_string() };
+    let differences = format!(
+        "WITH {VALUES}
+        SELECT 'id', (id & $mask)::text FROM id
+        WHERE (SELECT m FROM snowflake_managed.snowflake_decode(id & $mask) AS m)::text
+                IS DISTINCT FROM (SELECT n FROM snowflake_decode(id & $mask, '$layout') AS n)::text
+            OR snowflake_managed.snowflake_created_at(id & $mask) IS DISTINCT FROM snowflake_created_at(id & $mask, '$layout')
+            OR snowflake_managed.snowflake_shard_id(id & $mask) IS DISTINCT FROM snowflake_shard_id(id & $mask, '$layout')
+            OR snowflake_managed.snowflake_seq(id & $mask) IS DISTINCT FROM snowflake_seq(id & $mask, '$layout')
+            OR snowflake_managed.snowflake_encode(snowflake_created_at(id & $mask, '$layout') + interval '999 us',
+                    snowflake_shard_id(id & $mask, '$layout'), snowflake_seq(id & $mask, '$layout')) <> id & $mask
+        UNION ALL
+        SELECT 'time', at::text FROM instant
+        WHERE snowflake_managed.snowflake_min_id(at) IS DISTINCT FROM snowflake_min_id(at, '$layout')
+        UNION ALL
+        SELECT 'between', id::text FROM id
+        WHERE snowflake_managed.snowflake_between(id, timestamptz 'epoch' + interval '1 us' * (id / 5000), 'infinity')
+            IS DISTINCT FROM snowflake_between(id, timestamptz 'epoch' + interval '1 us' * (id / 5000), 'infinity', '$layout')
+        LIMIT 5"
+    );
+    let differences = differences
+        .replace("$rows", &rows.to_string())
+        .replace("$mask", &mask)
+        .replace("$layout", name);
+    assert_eq!(printed(&mut client, &differences), "", "{name}");
+
+    // Two IDs by turns from one sequence: one layout, one counter.
+    let generated = format!(
+        "CREATE SEQUENCE s; CREATE TABLE ids AS
+            SELECT snowflake_nextval('s', 5, '{name}') AS native, snowflake_managed.snowflake_nextval('s', 5) AS managed
+            FROM generate_series(1, 20);
+        SELECT bool_and(snowflake_managed.snowflake_shard_id(managed) = 5 AND native < managed), count(DISTINCT managed),
+            bool_and(snowflake_created_at(managed, '{name}') BETWEEN now() - interval '1 min' AND clock_timestamp() + interval '1 s')
+        FROM ids"
+    );
+    assert_eq!(printed(&mut client, &generated), "t|20|t", "{name}");
+}
+
+#[test]
+fn every_value_is_decoded_encoded_and_searched_as_the_extension_does() {
+    let cluster = Cluster::new();
+    let rows = std::env::var("MANAGED_ROWS").map_or(20_000, |rows| rows.parse().unwrap());
+    for layout in LAYOUTS {
+        assert_equal_to_the_extension(&cluster, layout, rows);
+    }
+}
+
+/// Each with `F.` before a function, and what precedes it.
+const REFUSED: [(&str, &str); 24] = [
+    ("", "SELECT F.snowflake_nextval('s', -1)"),
+    ("", "SELECT F.snowflake_nextval('s', 8192)"),
+    ("", "SELECT F.snowflake_nextval('t', 5)"),
+    ("", "SELECT F.snowflake_nextval('s')"),
+    ("", "SELECT F.snowflake_encode('2011-08-24 21:07:01.720999Z', 5, 6)"),
+    ("", "SELECT F.snowflake_encode('2081-04-30 12:54:37.273Z', 5, 6)"),
+    ("", "SELECT F.snowflake_encode('infinity', 5, 6)"),
+    ("", "SELECT F.snowflake_encode('-infinity', 5, 6)"),
+    ("", "SELECT F.snowflake_encode(now(), -1, 6)"),
+    ("", "SELECT F.snowflake_encode(now(), 8192, 6)"),
+    ("", "SELECT F.snowflake_encode(now(), 5, 1024)"),
+    ("", "SELECT F.snowflake_encode(now(), 5, -1)"),
+    ("CREATE SEQUENCE bad AS int", "SELECT F.snowflake_nextval('bad', 5)"),
+    ("CREATE SEQUENCE bad INCREMENT 2", "SELECT F.snowflake_nextval('bad', 5)"),
+    ("CREATE SEQUENCE bad INCREMENT -1", "SELECT F.snowflake_nextval('bad', 5)"),
+    ("CREATE SEQUENCE bad CYCLE", "SELECT F.snowflake_nextval('bad', 5)"),
+    ("CREATE SEQUENCE bad MAXVALUE 1000", "SELECT F.snowflake_nextval('bad', 5)"),
+    (
+        "CREATE SEQUENCE bad MINVALUE 281474976710657 MAXVALUE 562949953421313",
+        "SELECT F.snowflake_nextval('bad', 5)",
+    ),
+    (
+        "CREATE SEQUENCE bad; SELECT setval('bad', 9223372036854775807)",
+        "SELECT F.snowflake_nextval('bad', 5)",
+    ),
+    (
+        "CREATE SEQUENCE bad; SELECT setval('bad', 9223372036854775807, false)",
+        "SELECT F.snowflake_nextval('bad', 5)",
+    ),
+    ("", "BEGIN READ ONLY; SELECT F.snowflake_nextval('s', 5)"),
+    (
+        "DROP SCHEMA IF EXISTS \"a b\"; CREATE SEQUENCE bad CYCLE",
+        "SELECT F.snowflake_nextval('bad')",
+    ),
+    ("CREATE TABLE bad ()", "SELECT F.snowflake_nextval('bad', 5)"),
+    ("CREATE SEQUENCE bad", "SET ROLE stranger; SELECT F.snowflake_nextval('bad', 5)"),
+];
+
+#[test]
+fn what_the_extension_refuses_is_refused_with_the_same_words() {
+    let (_cluster, mut client) = managed_server();
+    run(&mut client, "CREATE TABLE t (); CREATE ROLE stranger");
+    for (before, sql) in REFUSED {
+        let [native, managed] = ["public", "snowflake_managed"].map(|schema| {
+            run(&mut client, "ROLLBACK; RESET ROLE; DROP SEQUENCE IF EXISTS bad");
+            run(&mut client, before);
+            let error = refused(&mut client, &sql.replace("F.", &format!("{schema}.")));
+            let kind = if before.starts_with("CREATE TABLE") { "TABLE" } else { "SEQUENCE" };
+            run(&mut client, "ROLLBACK; RESET ROLE");
+            run(&mut client, &format!("DROP {kind} IF EXISTS bad"));
+            let message = error.message().replace("snowflake_nextval()", "setval()");
+            (error.code().code().to_owned(), message, error.detail().map(str::to_owned))
+        });
+        assert_eq!(managed.0, native.0, "{before}; {sql}: {managed:?} {native:?}");
+        assert_eq!(managed.1, native.1, "{before}; {sql}");
+    }
+}
+
+#[test]
+fn a_range_of_times_is_found_in_the_primary_key_and_a_time_can_be_indexed() {
+    let (_cluster, mut client) = managed_server();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('s', 5), n int);
+         INSERT INTO posts (n) SELECT n FROM generate_series(1, 1000) AS n;
+         CREATE INDEX by_time ON posts (snowflake_managed.snowflake_created_at(id));
+         SET enable_seqscan = off",
+    );
+    let plan = printed(
+        &mut client,
+        "EXPLAIN (COSTS OFF) SELECT * FROM posts
+         WHERE snowflake_managed.snowflake_between(id, now() - interval '1 day', now() + interval '1 day')",
+    );
+    assert!(plan.contains("posts_pkey") && plan.contains("Index Cond"), "{plan}");
+    let plan = printed(
+        &mut client,
+        "EXPLAIN (COSTS OFF) SELECT * FROM posts
+         WHERE snowflake_managed.snowflake_created_at(id) > now() - interval '1 day'",
+    );
+    assert!(plan.contains("by_time"), "{plan}");
+}
+
+#[test]
+fn the_file_runs_again_keeps_the_shard_and_refuses_another_layout() {
+    let (cluster, mut client) = managed_server();
+    run(
+        &mut client,
+        "CREATE OR REPLACE FUNCTION snowflake_managed.this_shard() RETURNS text LANGUAGE sql STABLE AS $$ SELECT '7' $$",
+    );
+    cluster.psql(SUPERUSER, FILE);
+    let shard =
+        "SELECT snowflake_managed.snowflake_shard_id(snowflake_managed.snowflake_nextval('s'))";
+    assert_eq!(printed(&mut client, shard), "7");
+
+    let error = refused(&mut client, &file_for(LAYOUTS[1]));
+    assert_eq!(error.code().code(), "55000");
+    assert_eq!(error.detail(), Some("It returns instagram, and the file has twitter."));
+    assert_eq!(printed(&mut client, "SELECT snowflake_managed.layout()"), "instagram");
+
+    run(&mut client, "CREATE ROLE other SUPERUSER; SET ROLE other");
+    assert_eq!(refused(&mut client, FILE).code().code(), "42501");
+}
+
+#[test]
+fn an_ordinary_owner_installs_dumps_and_restores_it_and_a_role_with_three_privileges_uses_it() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(&mut superuser, "CREATE ROLE owner LOGIN; CREATE ROLE app LOGIN");
+    run(&mut superuser, "CREATE DATABASE theirs OWNER owner");
+    run(&mut superuser, "CREATE DATABASE copy OWNER owner");
+    cluster.psql_as("owner", "theirs", FILE);
+    let mut owner = cluster.connect_to("owner", "theirs");
+    run(
+        &mut owner,
+        "CREATE SCHEMA app; CREATE SEQUENCE app.ids;
+         CREATE TABLE app.posts (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('app.ids', 5), n int);
+         GRANT USAGE ON SCHEMA app TO app; GRANT INSERT, SELECT ON app.posts TO app",
+    );
+    let mut app = cluster.connect_to("app", "theirs");
+    for privilege in ["USAGE", "SELECT", "UPDATE"] {
+        assert_eq!(
+            refused(&mut app, "INSERT INTO app.posts VALUES (DEFAULT, 1)").code().code(),
+            "42501"
+        );
+        run(&mut owner, &format!("GRANT {privilege} ON SEQUENCE app.ids TO app"));
+    }
+    run(&mut app, "INSERT INTO app.posts VALUES (DEFAULT, 1)");
+
+    let dump = cluster.dump_as("owner", "theirs");
+    cluster.psql_as("owner", "copy", &dump);
+    let mut copy = cluster.connect_to("app", "copy");
+    run(&mut copy, "INSERT INTO app.posts VALUES (DEFAULT, 2)");
+    assert_eq!(
+        printed(&mut copy, "SELECT string_agg(n::text, ',' ORDER BY id) FROM app.posts"),
+        "1,2"
+    );
+}
+
+#[test]
+fn the_script_for_pg_tle_has_the_version_of_the_head() {
+    let script = include_str!("../../sql/managed/pg_snowflake_managed_tle.sql");
+    assert!(script.contains(&format!("'{}'", release::head())), "{script}");
+}

@@ -1,0 +1,199 @@
+//! Sessions that generate at the same time, wait for the clock, and are cancelled.
+
+use super::managed_server;
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{printed, refused, run};
+use pg_snowflake_servertest::id::{counter, first_counter_at, now_ms};
+use pg_snowflake_servertest::sequence::{state, take, take_one};
+use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for};
+use std::collections::HashSet;
+use std::thread::scope;
+
+const TAKE: &str = "SELECT snowflake_managed.snowflake_nextval('s', 5)";
+const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+
+/// Generates until it is stopped, through every error, and returns the IDs that arrived.
+fn generate(cluster: &Cluster, stop: &Stop, before: &str) -> Vec<i64> {
+    let mut ids = Vec::new();
+    while !stop.is_called() {
+        let mut client = cluster.connect();
+        while !stop.is_called() && !client.is_closed() {
+            if client.batch_execute(before).is_err() {
+                continue;
+            }
+            let query = format!("{TAKE} FROM generate_series(1, 40)");
+            if let Ok(rows) = client.query(&query, &[]) {
+                ids.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+            }
+            let _ = client.batch_execute("ROLLBACK");
+        }
+    }
+    ids
+}
+
+#[test]
+fn cancelled_and_terminated_sessions_repeat_no_id_and_leave_no_lock() {
+    let (cluster, mut client) = managed_server();
+    let stop = Stop::default();
+    let ids: Vec<i64> = scope(|scope| {
+        let befores = [
+            "BEGIN",
+            "SET statement_timeout = 3",
+            "BEGIN; SAVEPOINT p; SET LOCAL lock_timeout = 1",
+        ];
+        let cluster = &cluster;
+        let stop = &stop;
+        let _end = StopAtEnd(stop);
+        let sessions = befores.map(|before| scope.spawn(move || generate(cluster, stop, before)));
+        // Twice, since the second cancel can arrive while the first is handled.
+        for round in 0..400 {
+            let signal = if round % 8 == 0 { "terminate" } else { "cancel" };
+            let strike = format!(
+                "SELECT pg_{signal}_backend(pid), pg_cancel_backend(pid) FROM pg_stat_activity
+                 WHERE query LIKE 'SELECT snowflake_managed%' AND state = 'active' AND pid <> pg_backend_pid()
+                 ORDER BY random() LIMIT 1"
+            );
+            client.simple_query(&strike).unwrap();
+        }
+        stop_and_join(stop, sessions)
+    });
+    assert!(!ids.is_empty());
+    let different: HashSet<i64> = ids.iter().copied().collect();
+    assert_eq!(different.len(), ids.len());
+    wait_for(
+        &mut client,
+        &LOCKS.replace("count(*)", "count(*) = 0"),
+        "the terminated sessions are gone",
+    );
+    let next = take_one(&mut client, TAKE);
+    assert!(ids.iter().all(|&id| id < next));
+}
+
+fn stop_and_join(
+    stop: &Stop,
+    sessions: [std::thread::ScopedJoinHandle<'_, Vec<i64>>; 3],
+) -> Vec<i64> {
+    drop(StopAtEnd(stop));
+    sessions.into_iter().flat_map(|session| session.join().unwrap()).collect()
+}
+
+#[test]
+fn ids_increase_over_sessions_in_every_kind_of_transaction() {
+    let (cluster, mut client) = managed_server();
+    let mut other = cluster.connect();
+    run(
+        &mut client,
+        "CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('s', 5), n int);
+         CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN NEW.id := snowflake_managed.snowflake_nextval('s', 5); RETURN NEW; END $$;
+         CREATE TABLE u (LIKE t); CREATE TRIGGER late BEFORE INSERT ON u FOR EACH ROW EXECUTE FUNCTION late()",
+    );
+    let mut last = 0;
+    for statement in [
+        "INSERT INTO t (n) SELECT generate_series(1, 50)",
+        "INSERT INTO u (n) SELECT generate_series(1, 50)",
+        "BEGIN ISOLATION LEVEL SERIALIZABLE; INSERT INTO t (n) VALUES (1); COMMIT",
+        "BEGIN; SAVEPOINT p; INSERT INTO t (n) VALUES (1); ROLLBACK TO p; INSERT INTO t (n) VALUES (2); COMMIT",
+        "BEGIN; DECLARE c CURSOR FOR SELECT snowflake_managed.snowflake_nextval('s', 5) FROM generate_series(1, 9); FETCH 3 FROM c; COMMIT",
+        "DO $$ BEGIN INSERT INTO t (n) VALUES (1); RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END $$",
+        "BEGIN; ALTER SEQUENCE s CACHE 50; INSERT INTO t (n) VALUES (1); COMMIT",
+        "BEGIN; INSERT INTO t (n) VALUES (1); ROLLBACK",
+    ] {
+        run(&mut client, statement);
+        let next = take_one(&mut other, TAKE);
+        assert!(next > last, "{statement}");
+        last = next;
+        assert_eq!(printed(&mut other, LOCKS), "0", "{statement}");
+    }
+    assert_eq!(
+        printed(
+            &mut client,
+            "SELECT count(*) - count(DISTINCT id) FROM (TABLE t UNION ALL TABLE u) AS all_ids"
+        ),
+        "0"
+    );
+}
+
+#[test]
+fn a_call_waits_for_an_altered_sequence_and_follows_it() {
+    let (cluster, mut client) = managed_server();
+    let mut other = cluster.connect();
+    let first = take_one(&mut other, TAKE);
+    let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    run(&mut client, "BEGIN; ALTER SEQUENCE s RESTART");
+    let id = scope(|scope| {
+        let waiting = scope.spawn(|| take_one(&mut other, TAKE));
+        wait_for(
+            &mut client,
+            &format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)"),
+            "the call waits for the sequence",
+        );
+        // It holds nothing that this session needs.
+        let own = take_one(&mut client, TAKE);
+        run(&mut client, "COMMIT");
+        (own, waiting.join().unwrap())
+    });
+    assert!(first < id.0 && id.0 < id.1, "{first} {id:?}");
+
+    run(&mut client, "BEGIN; DROP SEQUENCE s");
+    scope(|scope| {
+        let waiting = scope.spawn(|| refused(&mut other, TAKE));
+        wait_for(
+            &mut client,
+            &format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)"),
+            "the call waits for the sequence",
+        );
+        run(&mut client, "COMMIT");
+        assert!(waiting.join().unwrap().message().contains("could not open relation"));
+    });
+}
+
+#[test]
+fn the_lead_and_the_wait_are_those_of_the_extension() {
+    let (_cluster, mut client) = managed_server();
+    for ahead_ms in [50, 500] {
+        let start = first_counter_at(now_ms() + ahead_ms);
+        run(&mut client, &format!("SELECT setval('s', {start})"));
+        let id = take_one(&mut client, TAKE);
+        assert_eq!(counter(id), start + 1, "{ahead_ms} ms ahead");
+        assert!(first_counter_at(now_ms() + 101) > start, "{ahead_ms} ms ahead, and not waited");
+    }
+    run(&mut client, &format!("SELECT setval('s', {})", first_counter_at(now_ms() + 3_600_000)));
+    let before = state(&mut client, "s");
+    let managed = refused(&mut client, TAKE);
+    let native = refused(&mut client, "SELECT snowflake_nextval('s', 5)");
+    assert_eq!((managed.code(), managed.message()), (native.code(), native.message()));
+    assert_eq!(state(&mut client, "s"), before);
+}
+
+#[test]
+fn temporary_unlogged_and_unused_sequences_are_used_from_their_next_value() {
+    let (_cluster, mut client) = managed_server();
+    run(
+        &mut client,
+        "CREATE TEMP SEQUENCE fleeting; CREATE UNLOGGED SEQUENCE quick; CREATE SEQUENCE cached CACHE 20",
+    );
+    run(
+        &mut client,
+        "CREATE SEQUENCE lowest MINVALUE -9223372036854775808 START -9223372036854775808",
+    );
+    for (sequence, value, seq) in [
+        ("fleeting", 123_456, 123_456 % 1024),
+        ("quick", 1023, 1023),
+        ("cached", 1, 1),
+        ("lowest", i64::MIN, 0),
+        ("s", 1024, 0),
+    ] {
+        if value != i64::MIN {
+            run(&mut client, &format!("SELECT setval('{sequence}', {value}, false)"));
+        }
+        let ids = take(
+            &mut client,
+            &format!(
+                "SELECT snowflake_managed.snowflake_nextval('{sequence}', 5) FROM generate_series(1, 3)"
+            ),
+        );
+        assert_eq!(ids[0] % 1024, seq, "{sequence}");
+        assert!(ids.is_sorted_by(|a, b| a < b), "{sequence}");
+    }
+}

@@ -1,0 +1,102 @@
+//! A column moves from the managed functions to the extension and back. Both generators on one sequence could repeat IDs, so a call
+//! that waits for the sequence during the change must fail.
+
+use super::{UNINSTALL, managed_server};
+use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::{printed, refused, run};
+use pg_snowflake_servertest::wait::wait_for;
+use postgres::Client;
+use postgres::error::DbError;
+use std::thread::scope;
+
+const TABLE: &str = "
+    CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('s', 5), n int);
+    INSERT INTO posts (n) SELECT generate_series(1, 100)";
+
+/// As `docs/managed.md` has it.
+const BACK: &str = "
+    LOCK TABLE posts;
+    ALTER TABLE posts ALTER COLUMN id DROP DEFAULT;
+    ALTER SEQUENCE s RENAME TO s_native;
+    CREATE SEQUENCE s OWNED BY posts.id;
+    SELECT setval('s', last_value) FROM s_native;
+    DROP SEQUENCE s_native;
+    ALTER TABLE posts ALTER COLUMN id SET DEFAULT snowflake_managed.snowflake_nextval('s', 5)";
+
+const ORDERED: &str = "SELECT bool_and(coalesce(id > before, true)), count(*) FROM (
+    SELECT id, lag(id) OVER (ORDER BY n) AS before FROM posts) AS posts";
+
+/// The error of a call that waits for the sequence while this session's transaction commits.
+fn parked(cluster: &Cluster, client: &mut Client, call: &str, change: &[&str]) -> DbError {
+    let mut other = cluster.connect();
+    // Its plans are cached from here on.
+    run(&mut other, call);
+    let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    run(client, "BEGIN");
+    run(client, change[0]);
+    scope(|scope| {
+        let waiting = scope.spawn(|| refused(&mut other, call));
+        let waits =
+            format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
+        wait_for(client, &waits, "the call waits for the sequence");
+        for statement in &change[1..] {
+            run(client, statement);
+        }
+        run(client, "COMMIT");
+        waiting.join().unwrap()
+    })
+}
+
+#[test]
+fn a_column_is_converted_to_the_extension_and_a_waiting_call_fails() {
+    let (cluster, mut client) = managed_server();
+    run(&mut client, TABLE);
+    let error = parked(
+        &cluster,
+        &mut client,
+        "SELECT snowflake_managed.snowflake_nextval('s', 5)",
+        &["SELECT snowflake_convert_column('posts', 'id', 5)", UNINSTALL],
+    );
+    assert_eq!(error.code().code(), "3F000", "{error:?}");
+
+    run(&mut client, "INSERT INTO posts (n) SELECT generate_series(101, 200)");
+    assert_eq!(printed(&mut client, ORDERED), "t|200");
+    let default = "SELECT function, sequence FROM snowflake_columns";
+    assert!(printed(&mut client, default).contains("|s"), "{}", printed(&mut client, default));
+    assert_eq!(printed(&mut client, "SELECT to_regnamespace('snowflake_managed') IS NULL"), "t");
+}
+
+#[test]
+fn a_forgotten_default_keeps_the_functions() {
+    let (_cluster, mut client) = managed_server();
+    run(&mut client, TABLE);
+    let error = refused(&mut client, UNINSTALL);
+    assert_eq!(error.code().code(), "2BP01");
+    assert!(error.detail().unwrap().contains("default value for column id of table posts"));
+    run(&mut client, "INSERT INTO posts (n) VALUES (101)");
+}
+
+#[test]
+fn a_column_goes_back_to_the_managed_functions_and_a_waiting_call_fails() {
+    let (cluster, mut client) = managed_server();
+    run(&mut client, TABLE);
+    run(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5)");
+    run(&mut client, "INSERT INTO posts (n) SELECT generate_series(101, 200)");
+    let (rename, rest) = ("ALTER SEQUENCE s RENAME TO s_native;", BACK);
+    let (before, after) = rest.split_once(rename).unwrap();
+    let error = parked(
+        &cluster,
+        &mut client,
+        "SELECT snowflake_nextval('s', 5)",
+        &[&format!("{before}{rename}"), after],
+    );
+    assert_eq!(error.code().code(), "42P01", "{error:?}");
+
+    run(&mut client, "INSERT INTO posts (n) SELECT generate_series(201, 300)");
+    assert_eq!(printed(&mut client, ORDERED), "t|300");
+    run(
+        &mut client,
+        "DROP EXTENSION pg_snowflake; INSERT INTO posts (n) SELECT generate_series(301, 400)",
+    );
+    assert_eq!(printed(&mut client, ORDERED), "t|400");
+}
