@@ -8,7 +8,6 @@
 //! that node of a Citus cluster, which has the coordinator 0 and the workers 1 and 2; node 3, `db-3` in its text, is not added yet.
 //! One of "sql since=MAJOR" is left out on older major versions, with the output that follows it.
 
-use crate::managed;
 use pg_snowflake_servertest::ask::run;
 use pg_snowflake_servertest::citus::Fleet;
 use pg_snowflake_servertest::installation::{bindir, has_contrib, has_major, major};
@@ -31,7 +30,7 @@ use pg_snowflake_servertest::top;
 #[test]
 fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
     std::thread::scope(|scope| {
-        for mut page in pages_with_sql() {
+        for page in pages_with_sql() {
             scope.spawn(move || {
                 let needs_fdw = page.text().contains("EXTENSION postgres_fdw");
                 let what = format!("the SQL of {:?}", page.path);
@@ -40,13 +39,6 @@ fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
                 }
                 if !needs_fdw || has_contrib("postgres_fdw", &what) {
                     let cluster = fresh_cluster();
-                    if page.text().contains("--file pg_snowflake_managed.sql") {
-                        cluster.psql(SUPERUSER, managed::FILE);
-                        // The servers' OS user need not be able to read the files of the source.
-                        page.replace("\\i sql/managed/pg_snowflake_managed.sql", managed::FILE);
-                        let uninstall = "\\i sql/managed/pg_snowflake_managed_uninstall.sql";
-                        page.replace(uninstall, managed::UNINSTALL);
-                    }
                     run_page(&page, |block| block.citus.is_none().then_some(&cluster));
                 }
             });

@@ -68,7 +68,9 @@ impl Page {
                     inside = true;
                 }
                 Event::End(TagEnd::CodeBlock) => inside = false,
-                Event::Text(text) if inside => blocks.last_mut().unwrap().text.push_str(&text),
+                Event::Text(text) if inside => {
+                    blocks.last_mut().unwrap().text.push_str(&with_included_files(&text));
+                }
                 _ => {}
             }
         }
@@ -129,6 +131,16 @@ impl Page {
         }
         anchors
     }
+}
+
+/// With the file of this repository in the place of psql's `\i`: the servers' OS user need not be able to read it.
+fn with_included_files(text: &str) -> String {
+    let line = |line: &str| match line.trim_end().strip_prefix("\\i ") {
+        Some(file) => std::fs::read_to_string(top().join(file))
+            .unwrap_or_else(|error| panic!("{file}: {error}")),
+        None => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 fn anchor(heading: &str) -> String {

@@ -260,6 +260,7 @@ fn make_debian_package(package: &Package, built: &Built, date: Timestamp) -> Res
     put_all(&built.extension, &extension)?;
     put(&top().join("README.md"), &documents, 0o644)?;
     put_all(&top().join("docs"), &documents.join("docs"))?;
+    put_all(&top().join("sql/managed"), &documents.join("managed"))?;
     let licence = documents.join("copyright");
     fs::rename(put(&top().join("LICENSE"), &documents, 0o644)?, &licence)
         .map_err(about(&licence))?;
@@ -313,6 +314,7 @@ fn make_tarball(package: &Package, built: &Built, date: Timestamp) -> Result {
         put(&top().join(file), &folder, 0o644)?;
     }
     put_all(&top().join("docs"), &folder.join("docs"))?;
+    put_all(&top().join("sql/managed"), &folder.join("managed"))?;
     put(&top().join("packaging/install.sh"), &folder, 0o755)?;
     let archive = run_folder().join(format!("{name}.tar"));
     let mut tar = command("tar");
