@@ -2,7 +2,7 @@
 
 use super::managed_server;
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{printed, refused, run};
+use pg_snowflake_servertest::ask::{copy, printed, refused, run};
 use pg_snowflake_servertest::id::{counter, first_counter_at, now_ms};
 use pg_snowflake_servertest::sequence::{state, take, take_one};
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for};
@@ -98,6 +98,10 @@ fn ids_increase_over_sessions_in_every_kind_of_transaction() {
         "DO $$ BEGIN INSERT INTO t (n) VALUES (1); RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END $$",
         "BEGIN; ALTER SEQUENCE s CACHE 50; INSERT INTO t (n) VALUES (1); COMMIT",
         "BEGIN; INSERT INTO t (n) VALUES (1); ROLLBACK",
+        "BEGIN; INSERT INTO t (n) VALUES (1); PREPARE TRANSACTION 'p'",
+        "COMMIT PREPARED 'p'",
+        "CREATE ROLE app; GRANT INSERT ON t TO app; GRANT USAGE, SELECT, UPDATE ON SEQUENCE s TO app;
+         SET ROLE app; INSERT INTO t (n) VALUES (1); RESET ROLE",
     ] {
         run(&mut client, statement);
         let next = take_one(&mut other, TAKE);
@@ -105,6 +109,7 @@ fn ids_increase_over_sessions_in_every_kind_of_transaction() {
         last = next;
         assert_eq!(printed(&mut other, LOCKS), "0", "{statement}");
     }
+    copy(&mut client, "(SELECT n FROM t)", "t (n)", "text");
     assert_eq!(
         printed(
             &mut client,
