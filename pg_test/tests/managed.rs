@@ -175,8 +175,9 @@ fn what_the_extension_refuses_is_refused_with_the_same_words() {
         });
         assert_eq!(managed.0, native.0, "{before}; {sql}: {managed:?} {native:?}");
         assert_eq!(managed.1, native.1, "{before}; {sql}");
-        // The extension's says also what may have led to it; and the clock goes on between the two.
-        if !managed.1.contains("too far ahead") && !before.contains("MAXVALUE 1000") {
+        // Core's own errors have none, the extension's says more of a sequence that is ahead, and the clock goes on meanwhile.
+        let is_ahead = managed.1.contains("too far ahead");
+        if managed.2.is_some() && !is_ahead && !before.contains("MAXVALUE 1000") {
             assert_eq!(managed.2, native.2, "{before}; {sql}");
         }
     }
