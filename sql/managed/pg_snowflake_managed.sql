@@ -232,8 +232,9 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION snowflake_managed.snowflake_decode(bigint) IS 'time, shard and counter bits of an ID';
 
+-- Not STRICT: the planner would not inline it.
 CREATE OR REPLACE FUNCTION snowflake_managed.compose(tick bigint, shard_id integer, seq bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (tick OPERATOR(pg_catalog.<<) snowflake_managed.low_bits())
         OPERATOR(pg_catalog.|) (shard_id::pg_catalog.int8 OPERATOR(pg_catalog.<<) snowflake_managed.shard_shift())
         OPERATOR(pg_catalog.|) (seq OPERATOR(pg_catalog.<<) snowflake_managed.seq_shift())
@@ -302,81 +303,6 @@ COMMENT ON FUNCTION snowflake_managed.snowflake_between(bigint, pg_catalog.times
 
 -- Generating IDs.
 
-CREATE OR REPLACE FUNCTION snowflake_managed.check_sequence(
-    seq pg_catalog.text, data_type pg_catalog.oid, increment bigint, cycles boolean, minimum bigint, maximum bigint)
-RETURNS pg_catalog.void
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    citus_group int8 := minimum / 281474976710656;
-BEGIN
-    IF data_type <> 'int8'::regtype::oid THEN
-        PERFORM snowflake_managed.refuse_sequence(
-            seq, format('Its data type is %s, not bigint.', format_type(data_type, NULL)), 'AS bigint');
-    ELSIF increment <> 1 THEN
-        PERFORM snowflake_managed.refuse_sequence(seq, format('Its increment is %s, not 1.', increment), 'INCREMENT 1');
-    ELSIF cycles THEN
-        PERFORM snowflake_managed.refuse_sequence(seq, 'It is defined with CYCLE, which would repeat IDs.', 'NO CYCLE');
-    ELSIF citus_group > 0 AND minimum % 281474976710656 = 1 AND maximum - minimum = 281474976710656 THEN
-        PERFORM snowflake_managed.refuse('55000',
-            format('sequence %s cannot be used to generate IDs', snowflake_managed.quoted(seq)),
-            format('Citus manages it, and has limited it to the numbers of node group %s, because the default of a distributed '
-                'table refers to it.', citus_group),
-            'Name the sequence in the default by text: snowflake_nextval(''ids''::text::regclass, ...).');
-    END IF;
-END $$;
-COMMENT ON FUNCTION snowflake_managed.check_sequence(pg_catalog.text, pg_catalog.oid, bigint, boolean, bigint, bigint) IS
-'raises an error if a sequence cannot hold a counter';
-
--- How long to wait until the counter after last_value may be issued, in microseconds; raises the error if no wait helps.
-CREATE OR REPLACE FUNCTION snowflake_managed.wait_or_refuse(
-    seq pg_catalog.text, counter bigint, maximum bigint, now_us bigint) RETURNS bigint
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    tick_us int8 := snowflake_managed.tick_us();
-    max_lead_us int8 := snowflake_managed.max_lead_us();
-    max_wait_us int8 := snowflake_managed.max_wait_us();
-    tick int8 := counter >> snowflake_managed.seq_bits();
-    now_tick int8 := now_us / tick_us;
-    lead_us int8;
-    wait_us int8;
-BEGIN
-    IF now_us < 0 THEN
-        PERFORM snowflake_managed.refuse('55000',
-            format('server clock is before the epoch of layout "%s"', snowflake_managed.layout()),
-            format('The clock is %s behind the epoch.', snowflake_managed.duration(- now_us)),
-            'Correct the server''s clock.');
-    END IF;
-    IF now_tick <= snowflake_managed.max_tick() AND counter > maximum THEN
-        PERFORM snowflake_managed.refuse_sequence(
-            seq, format('Its MAXVALUE is %s, below the next counter, %s.', maximum, counter), 'NO MAXVALUE');
-    END IF;
-    IF now_tick > snowflake_managed.max_tick() OR tick <= now_tick + max_lead_us / tick_us THEN
-        PERFORM snowflake_managed.refuse('2200H',
-            format('sequence %s has reached the end of layout "%s"', snowflake_managed.quoted(seq), snowflake_managed.layout()),
-            format('The last tick of the layout is %s. A later ID would be negative or would not fit.', snowflake_managed.max_tick()),
-            'If the server''s clock is right, convert the column to a layout that ends later.');
-    END IF;
-    -- A counter near the end of bigint is no time.
-    lead_us := LEAST(tick, 9223372036854775807::int8 / tick_us - 1::int8) * tick_us - now_us;
-    wait_us := lead_us - max_lead_us / tick_us * tick_us;
-    IF wait_us > max_wait_us THEN
-        PERFORM snowflake_managed.refuse('55000',
-            format('sequence %s is too far ahead of the server clock', snowflake_managed.quoted(seq)),
-            format('It is %s ahead. The next ID is due in %s, which is longer than snowflake_managed.max_wait_us().',
-                snowflake_managed.duration(lead_us), snowflake_managed.duration(wait_us)),
-            CASE WHEN lead_us < 2147483000000::int8
-                THEN 'If the clock is wrong, correct it; no other action is needed. If it is right, let snowflake_managed.max_lead_us() '
-                    'return more, with IDs still unique.'
-                ELSE 'Give the column a new sequence, or set this one to its counter with setval().' END);
-    END IF;
-    -- Without a shortest wait, callers that compete for the IDs of one tick wake up in each tick.
-    RETURN GREATEST(wait_us, LEAST(5000::int8, max_lead_us / 20::int8, max_wait_us));
-END $$;
-COMMENT ON FUNCTION snowflake_managed.wait_or_refuse(pg_catalog.text, bigint, bigint, bigint) IS
-'microseconds to wait until a counter may be issued';
-
 -- Inlined into snowflake_nextval.
 
 CREATE OR REPLACE FUNCTION snowflake_managed.clock_us() RETURNS bigint
@@ -387,6 +313,12 @@ LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION snowflake_managed.clock_us() IS 'microseconds since the epoch by the server clock';
 
+CREATE OR REPLACE FUNCTION snowflake_managed.clock_tick() RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+    SELECT snowflake_managed.clock_us() OPERATOR(pg_catalog./) snowflake_managed.tick_us()
+$$;
+COMMENT ON FUNCTION snowflake_managed.clock_tick() IS 'tick of the server clock';
+
 CREATE OR REPLACE FUNCTION snowflake_managed.counter_at(next_value bigint, now_tick bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN (next_value OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits()) OPERATOR(pg_catalog.>=) now_tick
@@ -396,16 +328,139 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION snowflake_managed.counter_at(bigint, bigint) IS 'next counter, raised to the tick of the clock';
 
-CREATE OR REPLACE FUNCTION snowflake_managed.is_due(counter bigint, now_us bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION snowflake_managed.last_due(now_tick bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT now_us OPERATOR(pg_catalog.>=) 0::pg_catalog.int8
-        AND (counter OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits()) OPERATOR(pg_catalog.<=) LEAST(
+    SELECT (LEAST(
             snowflake_managed.max_tick(),
-            (now_us OPERATOR(pg_catalog./) snowflake_managed.tick_us())
-                OPERATOR(pg_catalog.+) (snowflake_managed.max_lead_us() OPERATOR(pg_catalog./) snowflake_managed.tick_us()))
+            now_tick OPERATOR(pg_catalog.+) (snowflake_managed.max_lead_us() OPERATOR(pg_catalog./) snowflake_managed.tick_us()))
+        OPERATOR(pg_catalog.<<) snowflake_managed.seq_bits())
+        OPERATOR(pg_catalog.|) snowflake_managed.mask(snowflake_managed.seq_bits())
 $$;
-COMMENT ON FUNCTION snowflake_managed.is_due(bigint, bigint) IS
-'whether a counter is within the layout and not too far ahead of the clock';
+COMMENT ON FUNCTION snowflake_managed.last_due(bigint) IS
+'last counter that is within the layout and not too far ahead of the clock';
+
+-- What snowflake_nextval calls in rare cases.
+
+-- pg_sequence_last_value() returns null for a sequence whose next value is its last_value: a new or restarted one.
+CREATE OR REPLACE FUNCTION snowflake_managed.value_before_first(seq pg_catalog.regclass) RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
+DECLARE
+    first_value pg_catalog.int8;
+BEGIN
+    EXECUTE pg_catalog.format('SELECT last_value FROM %s WHERE NOT is_called', seq) INTO STRICT first_value;
+    -- The lowest bigint has no predecessor, so it is skipped.
+    RETURN first_value
+        OPERATOR(pg_catalog.-) (first_value OPERATOR(pg_catalog.>) '-9223372036854775808'::pg_catalog.int8)::pg_catalog.int4;
+END $$;
+COMMENT ON FUNCTION snowflake_managed.value_before_first(pg_catalog.regclass) IS
+'value before the first one of a sequence that has returned none';
+
+-- Raises the error of a call with a bad shard or a sequence that cannot hold a counter. It is called for the first ID of each tick.
+CREATE OR REPLACE FUNCTION snowflake_managed.check_call(
+    seq pg_catalog.regclass, name pg_catalog.text, shard_id integer, now_tick bigint) RETURNS pg_catalog.void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    definition record := pg_sequence_parameters(seq);
+    minimum int8 := definition.minimum_value;
+    maximum int8 := definition.maximum_value;
+    citus_group int8 := minimum / 281474976710656;
+    counter int8;
+BEGIN
+    IF shard_id < 0 OR shard_id > snowflake_managed.mask(snowflake_managed.shard_bits()) THEN
+        PERFORM snowflake_managed.refuse('22023',
+            format('shard ID %s is out of range for layout "%s"', shard_id, snowflake_managed.layout()),
+            format('The layout has shard IDs from 0 to %s.', snowflake_managed.mask(snowflake_managed.shard_bits())),
+            'Pass a shard ID in that range.');
+    ELSIF definition.data_type <> 'int8'::regtype::oid THEN
+        PERFORM snowflake_managed.refuse_sequence(
+            name, format('Its data type is %s, not bigint.', format_type(definition.data_type, NULL)), 'AS bigint');
+    ELSIF definition.increment <> 1 THEN
+        PERFORM snowflake_managed.refuse_sequence(
+            name, format('Its increment is %s, not 1.', definition.increment), 'INCREMENT 1');
+    ELSIF definition.cycle_option THEN
+        PERFORM snowflake_managed.refuse_sequence(name, 'It is defined with CYCLE, which would repeat IDs.', 'NO CYCLE');
+    ELSIF citus_group > 0 AND minimum % 281474976710656 = 1 AND maximum - minimum = 281474976710656 THEN
+        PERFORM snowflake_managed.refuse('55000',
+            format('sequence %s cannot be used to generate IDs', snowflake_managed.quoted(name)),
+            format('Citus manages it, and has limited it to the numbers of node group %s, because the default of a distributed '
+                'table refers to it.', citus_group),
+            'Name the sequence in the default by text: snowflake_nextval(''ids''::text::regclass, ...).');
+    ELSIF now_tick < 0 THEN
+        PERFORM snowflake_managed.refuse('55000',
+            format('server clock is before the epoch of layout "%s"', snowflake_managed.layout()),
+            format('The clock is %s behind the epoch.', snowflake_managed.duration(- snowflake_managed.clock_us())),
+            'Correct the server''s clock.');
+    ELSIF now_tick > snowflake_managed.max_tick() THEN
+        PERFORM snowflake_managed.refuse_end(name);
+    END IF;
+    counter := snowflake_managed.next_counter(seq, now_tick);
+    IF counter > maximum THEN
+        PERFORM snowflake_managed.refuse_sequence(
+            name, format('Its MAXVALUE is %s, below the next counter, %s.', maximum, counter), 'NO MAXVALUE');
+    END IF;
+END $$;
+COMMENT ON FUNCTION snowflake_managed.check_call(pg_catalog.regclass, pg_catalog.text, integer, bigint) IS
+'raises the error of a call that cannot return an ID';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.next_counter(seq pg_catalog.regclass, now_tick bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    value int8 := COALESCE(pg_sequence_last_value(seq), snowflake_managed.value_before_first(seq));
+BEGIN
+    RETURN snowflake_managed.counter_at(value + (value < 9223372036854775807)::int4, now_tick);
+END $$;
+COMMENT ON FUNCTION snowflake_managed.next_counter(pg_catalog.regclass, bigint) IS 'counter that a call would issue';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.refuse_end(name pg_catalog.text) RETURNS pg_catalog.void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM snowflake_managed.refuse('2200H',
+        format('sequence %s has reached the end of layout "%s"', snowflake_managed.quoted(name), snowflake_managed.layout()),
+        format('The last tick of the layout is %s. A later ID would be negative or would not fit.', snowflake_managed.max_tick()),
+        'If the server''s clock is right, convert the column to a layout that ends later.');
+END $$;
+COMMENT ON FUNCTION snowflake_managed.refuse_end(pg_catalog.text) IS 'raises the error for a layout that is used up';
+
+-- Waits until the next counter may be issued; raises the error if it cannot be issued or the wait would be too long.
+CREATE OR REPLACE FUNCTION snowflake_managed.wait(seq pg_catalog.regclass, name pg_catalog.text, shard_id integer)
+RETURNS pg_catalog.void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    tick_us int8 := snowflake_managed.tick_us();
+    max_lead_us int8 := snowflake_managed.max_lead_us() / tick_us * tick_us;
+    max_wait_us int8 := snowflake_managed.max_wait_us();
+    now_us int8 := snowflake_managed.clock_us();
+    now_tick int8 := now_us / tick_us;
+    tick int8 := snowflake_managed.next_counter(seq, now_tick) >> snowflake_managed.seq_bits();
+    lead_us int8;
+    wait_us int8;
+BEGIN
+    PERFORM snowflake_managed.check_call(seq, name, shard_id, now_tick);
+    -- The largest ticks of a bigint are no instants.
+    lead_us := LEAST(tick, 9223372036854775807 / tick_us - 1) * tick_us - now_us;
+    wait_us := lead_us - max_lead_us;
+    IF wait_us > max_wait_us THEN
+        PERFORM snowflake_managed.refuse('55000',
+            format('sequence %s is too far ahead of the server clock', snowflake_managed.quoted(name)),
+            format('It is %s ahead. The next ID is due in %s, which is longer than snowflake_managed.max_wait_us().',
+                snowflake_managed.duration(lead_us), snowflake_managed.duration(wait_us)),
+            CASE WHEN lead_us < 2147483000000
+                THEN 'If the clock is wrong, correct it; no other action is needed. If it is right, let snowflake_managed.max_lead_us() '
+                    'return more, with IDs still unique.'
+                ELSE 'Give the column a new sequence, or set this one to its counter with setval().' END);
+    ELSIF tick > snowflake_managed.max_tick() THEN
+        PERFORM snowflake_managed.refuse_end(name);
+    ELSIF wait_us > 0 THEN
+        -- Without a shortest wait, callers that compete for the IDs of one tick wake up in each tick.
+        PERFORM pg_sleep(GREATEST(wait_us, LEAST(5000, max_lead_us / 20, max_wait_us)) / 1e6::float8);
+    END IF;
+END $$;
+COMMENT ON FUNCTION snowflake_managed.wait(pg_catalog.regclass, pg_catalog.text, integer) IS
+'waits until the next counter may be issued';
 
 -- Two sessions must not both read the sequence and then set it, so an advisory lock is held for that time. A session-level lock could be
 -- left behind: a second cancel can arrive while the handler of the first runs, before it unlocks. A transaction-level lock is released
@@ -414,69 +469,48 @@ COMMENT ON FUNCTION snowflake_managed.is_due(bigint, bigint) IS
 -- The extension's nextval moves the sequence without that lock, and would be overwritten. A call that has waited for the sequence while
 -- a column was converted must therefore fail: it resolves the inlined functions after it has locked the sequence, and
 -- pg_snowflake_managed_uninstall.sql has dropped them by then.
+--
+-- Few and short statements: each costs about 50 ns, and each reading of the sequence 100 ns.
 CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_nextval(seq pg_catalog.regclass, shard_id integer) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
 DECLARE
-    definition pg_catalog.record;
-    last_value pg_catalog.int8;
-    next_value pg_catalog.int8;
-    now_us pg_catalog.int8;
+    now_tick pg_catalog.int8;
     counter pg_catalog.int8;
-    issued pg_catalog.int8;
-    is_locked pg_catalog.bool;
 BEGIN
-    IF shard_id OPERATOR(pg_catalog.<) 0
-        OR shard_id OPERATOR(pg_catalog.>) snowflake_managed.mask(snowflake_managed.shard_bits())
-    THEN
-        PERFORM snowflake_managed.refuse('22023',
-            pg_catalog.format('shard ID %s is out of range for layout "%s"', shard_id, snowflake_managed.layout()),
-            pg_catalog.format('The layout has shard IDs from 0 to %s.', snowflake_managed.mask(snowflake_managed.shard_bits())),
-            'Pass a shard ID in that range.');
-    END IF;
     LOOP
-        -- Takes the lock of the sequence, which setval() needs, before the advisory lock. In the other order, a session that has
+        -- A call that then waits for the lock issues an ID of this tick, or of a later one if the sequence has gone on.
+        now_tick := snowflake_managed.clock_tick();
+        -- Reading the sequence takes its lock, which setval() needs, before the advisory lock. In the other order, a session that has
         -- altered the sequence in its open transaction could deadlock with this one.
-        last_value := pg_catalog.pg_sequence_last_value(seq);
-        definition := pg_catalog.pg_sequence_parameters(seq);
-        IF definition.increment OPERATOR(pg_catalog.<>) 1
-            OR definition.cycle_option
-            OR definition.minimum_value OPERATOR(pg_catalog.>) 281474976710656::pg_catalog.int8
-            OR definition.data_type OPERATOR(pg_catalog.<>) 'pg_catalog.int8'::pg_catalog.regtype::pg_catalog.oid
+        IF (pg_catalog.pg_sequence_last_value(seq)
+                OPERATOR(pg_catalog.>=) (now_tick OPERATOR(pg_catalog.<<) snowflake_managed.seq_bits())) IS NOT TRUE
+            OR (shard_id OPERATOR(pg_catalog.>>) snowflake_managed.shard_bits()) OPERATOR(pg_catalog.<>) 0
         THEN
-            PERFORM snowflake_managed.check_sequence(seq::pg_catalog.text, definition.data_type, definition.increment,
-                definition.cycle_option, definition.minimum_value, definition.maximum_value);
+            PERFORM snowflake_managed.check_call(seq, seq::pg_catalog.text, shard_id, now_tick);
         END IF;
         BEGIN
-            -- 1936617319 is ours: "sno" and a "g".
-            is_locked := pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL;
-            last_value := pg_catalog.pg_sequence_last_value(seq);
-            IF last_value IS NULL THEN
-                EXECUTE pg_catalog.format('SELECT last_value FROM %s WHERE NOT is_called', seq) INTO STRICT next_value;
-            ELSE
-                next_value := last_value
-                    OPERATOR(pg_catalog.+) (last_value OPERATOR(pg_catalog.<) 9223372036854775807::pg_catalog.int8)::pg_catalog.int4;
-            END IF;
-            now_us := snowflake_managed.clock_us();
-            counter := snowflake_managed.counter_at(next_value, now_us OPERATOR(pg_catalog./) snowflake_managed.tick_us());
-            -- The last bigint has no successor.
-            IF snowflake_managed.is_due(counter, now_us)
-                AND counter OPERATOR(pg_catalog.<=) definition.maximum_value
-                AND (counter OPERATOR(pg_catalog.>) last_value) IS NOT FALSE
-            THEN
-                issued := pg_catalog.setval(seq, counter);
-            END IF;
+            -- The number in the key is arbitrary, and of this function alone.
+            counter := CASE
+                WHEN pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL
+                THEN COALESCE(pg_catalog.pg_sequence_last_value(seq), snowflake_managed.value_before_first(seq)) END;
+            counter := CASE
+                WHEN counter OPERATOR(pg_catalog.<) snowflake_managed.last_due(now_tick)
+                THEN pg_catalog.setval(seq,
+                    snowflake_managed.counter_at(counter OPERATOR(pg_catalog.+) 1::pg_catalog.int8, now_tick)) END;
             RAISE SQLSTATE 'SNOWF';
-        EXCEPTION WHEN SQLSTATE 'SNOWF' THEN
+        EXCEPTION
+            WHEN SQLSTATE 'SNOWF' THEN
+            WHEN numeric_value_out_of_range THEN
+                PERFORM snowflake_managed.check_call(seq, seq::pg_catalog.text, shard_id, now_tick);
+                RAISE;
         END;
-        IF issued IS NOT NULL THEN
+        IF counter IS NOT NULL THEN
             RETURN snowflake_managed.compose(
-                issued OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits(),
+                counter OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits(),
                 shard_id,
-                issued OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits()));
+                counter OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits()));
         END IF;
-        PERFORM pg_catalog.pg_sleep(
-            snowflake_managed.wait_or_refuse(seq::pg_catalog.text, counter, definition.maximum_value, now_us)::pg_catalog.float8
-                OPERATOR(pg_catalog./) 1000000::pg_catalog.float8);
+        PERFORM snowflake_managed.wait(seq, seq::pg_catalog.text, shard_id);
     END LOOP;
 END $$;
 COMMENT ON FUNCTION snowflake_managed.snowflake_nextval(pg_catalog.regclass, integer) IS 'next ID of a shard from a sequence';

@@ -186,7 +186,7 @@ fn temporary_unlogged_and_unused_sequences_are_used_from_their_next_value() {
         ("fleeting", 123_456, 123_456 % 1024),
         ("quick", 1023, 1023),
         ("cached", 1, 1),
-        ("lowest", i64::MIN, 0),
+        ("lowest", i64::MIN, 1),
         ("s", 1024, 0),
     ] {
         if value != i64::MIN {
