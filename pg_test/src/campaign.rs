@@ -1,8 +1,9 @@
 //! The fault campaign: each fault many times, on real servers under load. No id may be returned twice.
 //!
 //! The load (`load`) takes ids in every way and records each one that reaches a client (`journal`), committed or not. The
-//! ledger finds repeats. The faults have a module each for crashes, clocks, standbys, copies, storage and many clients, and
-//! one for servers that share a shard by leases (`leases`), with a load and a ledger of its own. The campaign runs them in
+//! ledger finds repeats. The faults have a module each for crashes, clocks, standbys, copies, storage and many clients,
+//! one for servers that share a shard by leases (`leases`), with a load and a ledger of its own, and one for the SQL edition
+//! (`managed`), with a load of its own. The campaign runs them in
 //! parallel within a time budget ([`run()`]).
 
 mod clients;
@@ -14,11 +15,13 @@ mod journal;
 mod leases;
 mod ledger;
 mod load;
+mod managed;
 mod report;
 mod run;
 mod standby;
 mod storage;
 
+pub use managed::{EDITION, round_with};
 pub use report::Report;
 pub use run::{Plan, run, short_form};
 
@@ -45,7 +48,7 @@ pub struct Fault {
 }
 
 /// The faults of the campaign.
-pub const FAULTS: [Fault; 24] = [
+pub const FAULTS: [Fault; 25] = [
     Fault {
         name: "kill",
         title: "`kill -9` of the whole server, the postmaster or a backend, restart at once",
@@ -141,6 +144,14 @@ pub const FAULTS: [Fault; 24] = [
         short: 1,
         per_episode: 5,
         episode: clients::many,
+    },
+    Fault {
+        name: "managed",
+        title: "clock steps, cancelled calls, terminated sessions; then `kill -9` of a backend or the server, or an immediate stop",
+        long: 60,
+        short: 6,
+        per_episode: 3,
+        episode: managed::faults,
     },
     Fault {
         name: "lease-backup",
@@ -251,6 +262,11 @@ impl Fault {
         self.name.starts_with("lease-")
     }
 
+    /// Whether the SQL edition generates the ids.
+    pub fn is_of_the_sql_edition(&self) -> bool {
+        self.name == "managed"
+    }
+
     /// What the fault needs and this machine lacks, if anything.
     pub fn left_out(&self) -> Option<&'static str> {
         (self.name == "upgrade" && installation::next_bindir().is_none())
@@ -278,12 +294,16 @@ pub struct Tally {
     pub by_others: u64,
     /// Ids of ticks in which two servers returned ids for one shard. Must be 0.
     pub in_shared_ticks: u64,
+    /// Advisory locks that idle sessions held after the SQL edition. Must be 0.
+    pub locks_left: u64,
+    /// How often the function that the SQL edition replaces returned an id again. 0 would prove nothing.
+    pub copied_repeats: u64,
 }
 
 impl Tally {
     /// Whether every promise was kept.
     pub fn is_sound(&self) -> bool {
-        self.repeats == 0 && self.out_of_order == 0 && self.in_shared_ticks == 0
+        [self.repeats, self.out_of_order, self.in_shared_ticks, self.locks_left] == [0; 4]
     }
 }
 
@@ -297,5 +317,7 @@ impl AddAssign for Tally {
         self.refused += other.refused;
         self.by_others += other.by_others;
         self.in_shared_ticks += other.in_shared_ticks;
+        self.locks_left += other.locks_left;
+        self.copied_repeats += other.copied_repeats;
     }
 }

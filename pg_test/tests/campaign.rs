@@ -81,6 +81,11 @@ fn sixty_four_clients_share_no_id() {
 }
 
 #[test]
+fn the_sql_edition_repeats_no_id_and_leaves_no_lock_behind() {
+    short_form("managed");
+}
+
+#[test]
 fn a_base_backup_beside_its_source_repeats_no_id() {
     short_form("lease-backup");
 }

@@ -5,6 +5,7 @@ pub mod copied_sql;
 mod core_cache_1;
 mod core_cache_64;
 mod core_identity;
+mod managed;
 mod ours_batch;
 pub mod ours_cache_1;
 mod ours_cache_64;
@@ -16,11 +17,12 @@ use crate::bench::contender::Contender;
 
 /// All contenders in the order in which they are measured and shown. The two of each ratio that has a close limit are
 /// neighbours.
-pub const ALL: [&Contender; 11] = [
+pub const ALL: [&Contender; 12] = [
     &core_identity::CONTENDER,
     &core_cache_1::CONTENDER,
     &ours_cache_1::CONTENDER,
     &pgedge::CONTENDER,
+    &managed::CONTENDER,
     &copied_plpgsql::CONTENDER,
     &copied_sql::CONTENDER,
     &ours_cache_64::CONTENDER,

@@ -97,6 +97,7 @@ const BATCH: &str = "ours_batch";
 const CORE: &str = "core_cache_1";
 const CORE_64: &str = "core_cache_64";
 const PGEDGE: &str = "pgedge";
+const MANAGED: &str = "managed";
 
 /// The bound of what is the same size but for a page or two.
 const SAME_SIZE: f64 = 1.01;
@@ -127,6 +128,12 @@ fn of_ids() -> Vec<Limit> {
             (IdNs, OURS),
             (IdNs, "copied_plpgsql"),
             AtMost(0.07),
+        ),
+        ratio(
+            "one backend: the SQL edition relative to the PL/pgSQL original",
+            (IdNs, MANAGED),
+            (IdNs, "copied_plpgsql"),
+            AtMost(2.5),
         ),
         ratio(
             "the first id of a transaction: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1`",
@@ -242,6 +249,7 @@ fn of_layouts() -> Vec<Limit> {
         repeats("`snowflake_nextval`, `CACHE 1`", OURS),
         repeats("`snowflake_nextval`, `CACHE 64`", OURS_64),
         repeats("`snowflake_nextvals`", BATCH),
+        repeats("the SQL edition", MANAGED),
         Limit {
             rounds: ONE_COUNT,
             ..ratio(
@@ -476,7 +484,7 @@ mod tests {
 
     #[test]
     fn one_repeat_of_ours_is_a_miss() {
-        for name in ["ours_cache_1", "ours_cache_64", "ours_batch"] {
+        for name in ["ours_cache_1", "ours_cache_64", "ours_batch", "managed"] {
             let misses = |repeats| {
                 let mut samples = Samples::default();
                 samples.add(0, name, Measure::Repeats, repeats);

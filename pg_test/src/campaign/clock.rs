@@ -39,8 +39,8 @@ pub fn steps(episode: &mut Episode) -> Tally {
     ledger.tally()
 }
 
-/// One step in three corrects the clock.
-fn random_offset(episode: &mut Episode, furthest_ahead: f64) -> f64 {
+/// Seconds from the true clock. One step in three corrects the clock.
+pub fn random_offset(episode: &mut Episode, furthest_ahead: f64) -> f64 {
     match episode.rng.u8(0..3) {
         0 => 0.0,
         1 => -episode.step_seconds(DAY),

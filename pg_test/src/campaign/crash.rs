@@ -51,7 +51,8 @@ fn load_with_a_checkpoint(cluster: &Cluster, episode: &mut Episode, round: i32) 
     load
 }
 
-fn kill_a_backend(cluster: &mut Cluster, episode: &mut Episode) {
+/// Kills the backend of a worker.
+pub fn kill_a_backend(cluster: &mut Cluster, episode: &mut Episode) {
     let mut client = cluster.connect();
     let query = "SELECT pid FROM pg_stat_activity WHERE application_name = $1";
     let backends = client.query(query, &[&WORKER]).expect("the workers' backends");

@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// The least number of ids that are taken after the last fault.
-const LAST_ERA_IDS: u64 = 1000;
+pub const LAST_ERA_IDS: u64 = 1000;
 
 /// Some rounds of one fault on one server, or one set of servers.
 pub struct Episode {

@@ -32,6 +32,18 @@ const OF_A_SHARD: [Column; 5] = [
     ("refused", |tally| tally.refused),
 ];
 
+/// The figures of the SQL edition.
+const OF_THE_SQL_EDITION: [Column; 8] = [
+    ("ids returned", |tally| tally.returned),
+    ("of these promised", |tally| tally.promised),
+    ("repeats", |tally| tally.repeats),
+    ("out of order", |tally| tally.out_of_order),
+    ("locks left behind", |tally| tally.locks_left),
+    ("not promised, repeated", |tally| tally.repeats_unpromised),
+    ("refused for the clock", |tally| tally.refused),
+    ("repeats of the PL/pgSQL original", |tally| tally.copied_repeats),
+];
+
 /// The results of the faults so far.
 pub struct Report {
     seed: u64,
@@ -192,9 +204,12 @@ impl Display for Report {
             self.upgrades(),
             if self.has_leases { "" } else { ", without leases" }
         )?;
-        let (of_a_shard, of_a_server): (Vec<&Row>, Vec<&Row>) =
+        let (of_a_shard, others): (Vec<&Row>, Vec<&Row>) =
             self.rows.iter().partition(|row| row.fault.is_of_leases());
+        let (of_the_sql_edition, of_a_server): (Vec<&Row>, Vec<&Row>) =
+            others.into_iter().partition(|row| row.fault.is_of_the_sql_edition());
         table(f, "fault", &of_a_server, &OF_A_SERVER)?;
+        table(f, "fault, with the SQL edition", &of_the_sql_edition, &OF_THE_SQL_EDITION)?;
         table(f, "fault, of servers that want the same shard", &of_a_shard, &OF_A_SHARD)
     }
 }
