@@ -1,7 +1,7 @@
 //! The campaign's short form: no id is returned twice, whatever happens to the server. docs/proof.md states the guarantee
 //! for each fault.
 
-use pg_snowflake_servertest::campaign::short_form;
+use pg_snowflake_servertest::campaign::{EDITION, Tally, round_with, short_form};
 use pg_snowflake_servertest::top;
 use std::process::Command;
 
@@ -83,6 +83,32 @@ fn sixty_four_clients_share_no_id() {
 #[test]
 fn the_sql_edition_repeats_no_id_and_leaves_no_lock_behind() {
     short_form("managed");
+}
+
+#[test]
+fn an_sql_edition_without_its_lock_repeats_ids() {
+    let lock = "pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL";
+    assert!(EDITION.contains(lock));
+    assert_found(&EDITION.replace(lock, "true"), |tally| tally.repeats > 0);
+}
+
+#[test]
+fn an_sql_edition_that_sets_the_sequence_only_if_it_is_behind_repeats_ids() {
+    let edition = [EDITION, include_str!("campaign/nextval_first.sql")].concat();
+    assert_found(&edition, |tally| tally.repeats > 0);
+}
+
+#[test]
+fn an_sql_edition_that_unlocks_in_a_handler_leaves_locks_behind() {
+    let edition = [EDITION, include_str!("campaign/session_lock.sql")].concat();
+    assert_found(&edition, |tally| tally.locks_left > 0);
+}
+
+/// Asserts that the campaign finds that error of an edition. A race decides in which round.
+fn assert_found(edition: &str, is_found: fn(Tally) -> bool) {
+    let round = (1..=100).find(|_| is_found(round_with(edition)));
+    println!("found in round {round:?}");
+    assert!(round.is_some(), "the campaign does not find it");
 }
 
 #[test]

@@ -29,8 +29,9 @@ pub fn faults(episode: &mut Episode) -> Tally {
 
 /// The tally of a round with another edition, for tests that break it.
 pub fn round_with(edition: &str) -> Tally {
-    let rng = Rng::new();
-    with_edition(&mut Episode { rng, rounds: 1, is_second: false, has_leases: true }, edition)
+    let mut rng = Rng::new();
+    let is_second = rng.bool();
+    with_edition(&mut Episode { rng, rounds: 1, is_second, has_leases: true }, edition)
 }
 
 fn with_edition(episode: &mut Episode, edition: &str) -> Tally {

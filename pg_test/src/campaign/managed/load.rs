@@ -276,7 +276,7 @@ impl Worker {
     }
 
     fn take_copied(&mut self, session: &mut Session) -> Result<(), Error> {
-        let count = self.rng.i32(1..=200);
+        let count = self.rng.i32(1..=400);
         let parameters: [&dyn ToSql; 1] = [&count];
         let mut rows = session.client.query_raw(&session.copied, parameters)?;
         while let Some(row) = rows.next()? {
