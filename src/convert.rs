@@ -12,11 +12,11 @@ mod refusal;
 
 use crate::citus;
 use crate::encoding::from_server;
-use crate::error::Error;
 use crate::layout_type::SqlLayout;
 use crate::query::execute;
+use crate::relation::as_owner;
 use crate::settings;
-use crate::{sequence, shard};
+use crate::{sequence, shard, transaction};
 use catalog::Extension;
 use column::Column;
 use pg_snowflake_core::Layout;
@@ -58,7 +58,7 @@ pub fn snowflake_convert_column(
         refusal::shard_of_citus(table);
     }
     let options = Options { shard, is_explicit: shard_id.is_some(), layout, check_shard };
-    catalog::as_owner(column.owner(), || convert(&column, &options, &extension))
+    as_owner(column.owner(), || convert(&column, &options, &extension))
 }
 
 /// The arguments other than the column.
@@ -94,16 +94,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
 /// Refuses a transaction that cannot change a table, or whose snapshot may miss what others commit before the
 /// table is locked.
 fn check_transaction() {
-    // SAFETY: these only read the server's state.
-    let (is_standby, is_read_only, isolation) = unsafe {
-        (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly, pg_sys::XactIsoLevel as u32)
-    };
-    if is_standby {
-        Error::DuringRecovery.raise("snowflake_convert_column", pg_sys::InvalidOid);
-    }
-    if is_read_only {
-        Error::ReadOnlyTransaction.raise("snowflake_convert_column", pg_sys::InvalidOid);
-    }
+    let isolation = transaction::check_writable("snowflake_convert_column");
     if isolation >= pg_sys::XACT_REPEATABLE_READ {
         refusal::unsupported_isolation_level();
     }

@@ -20,7 +20,9 @@ mod generate;
 mod layout_type;
 mod lease;
 mod monitor;
+mod partitions;
 mod query;
+mod relation;
 mod released;
 mod report;
 mod result_row;
@@ -29,6 +31,7 @@ mod sequence;
 mod settings;
 mod shard;
 mod timestamp;
+mod transaction;
 
 use pgrx::prelude::*;
 
@@ -42,6 +45,7 @@ extension_sql_file!("../sql/snowflake.sql");
 extension_sql_file!("../sql/status.sql", requires = ["layout", "nextval"]);
 extension_sql_file!("../sql/routing.sql", requires = ["layout"]);
 extension_sql_file!("../sql/citus.sql");
+extension_sql_file!("../sql/partitions.sql", requires = ["layout"]);
 extension_sql_file!("../sql/lease.sql", name = "lease");
 extension_sql_file!("../sql/lease_status.sql");
 

@@ -17,6 +17,7 @@
 //! | [`hashing`] | counts the values that PostgreSQL folds the IDs of a layout onto before it hashes them |
 //! | [`hashfn`] | computes PostgreSQL's hashes of a `bigint` |
 //! | [`homed`] | finds IDs whose hash leads to their shard |
+//! | [`partitions`] | the ranges of IDs of a table that is partitioned by time |
 //! | [`excerpt`] | truncates a text for a message |
 //!
 //! Times are arguments: nothing here reads the wall clock, and only [`clock::Clock`] reads the monotonic clock.
@@ -102,6 +103,7 @@ pub mod homed;
 pub mod layout;
 pub mod layout_spec;
 pub mod lease;
+pub mod partitions;
 pub mod presets;
 pub mod registry;
 pub mod uuid;

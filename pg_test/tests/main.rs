@@ -30,6 +30,7 @@ mod leases;
 mod load;
 mod locks;
 mod managed;
+mod partitions;
 mod planner;
 mod planted;
 mod privileges;

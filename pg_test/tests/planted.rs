@@ -51,7 +51,7 @@ const SCHEMA: &str = "
     ANALYZE";
 
 /// Every object of the extension in use.
-const USES: [&str; 31] = [
+const USES: [&str; 32] = [
     "TABLE evil.snowflake_columns",
     "SELECT table_name, column_name, function, sequence, layout FROM evil.snowflake_columns",
     "TABLE evil.snowflake_layouts",
@@ -81,6 +81,11 @@ const USES: [&str; 31] = [
     "SELECT count(*) FROM posts
      WHERE evil.snowflake_between(id, now() - interval '1 h', now() + interval '1 h', 'instagram'::evil.snowflake_layout)",
     "SELECT evil.snowflake_locate('by_shard'::regclass, id, 'instagram'::evil.snowflake_layout) FROM by_shard",
+    "CREATE TABLE by_time (id bigint PRIMARY KEY, public_id evil.snowflake) PARTITION BY RANGE (id);
+     CREATE TABLE by_time_default PARTITION OF by_time DEFAULT;
+     ALTER TABLE by_time REPLICA IDENTITY USING INDEX by_time_pkey;
+     SELECT evil.snowflake_create_partitions('by_time'::regclass, interval '1 day', 1, 'instagram'::evil.snowflake_layout);
+     SELECT evil.snowflake_drop_partitions('by_time'::regclass, interval '1 day', false, 'instagram'::evil.snowflake_layout)",
     "SELECT evil.snowflake_layout_in('twitter'::cstring), evil.snowflake_layout_out(layout), evil.snowflake_layout_send(layout),
          evil.snowflake_layout_eq(layout, layout), evil.snowflake_layout_ne(layout, layout), evil.snowflake_layout_hash(layout)
      FROM posts",
@@ -295,7 +300,8 @@ impl Ground {
     /// What the extension's SQL names, and its own functions.
     fn choose_seed(&mut self, ours: &BTreeSet<Signature>) {
         let sql = text_of(&["sql", "sql/releases"]);
-        let in_rust = text_of(&["src/convert", "src/convert/column", "src/lease"]);
+        let in_rust =
+            text_of(&["src/convert", "src/convert/column", "src/lease", "src/partitions"]);
         let words: Vec<&str> = words(&sql).union(&words(&in_rust)).copied().collect();
         let symbols: Vec<&str> = symbols(&sql).into_iter().collect();
         self.owner

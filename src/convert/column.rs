@@ -3,12 +3,13 @@
 mod constraints;
 mod existing_sequence;
 
-use super::catalog::{Extension, TREE, TREE_COLUMN, lock};
+use super::catalog::{Extension, TREE, TREE_COLUMN};
 use super::plan::{Facts, Grant, Sequence};
 use super::references::{CheckedTables, IdColumn, NarrowColumns, check_owners, lock_tree};
 use super::refusal::{self, CitusColumn};
 use crate::encoding::{from_server, to_server};
 use crate::query::{rows, text};
+use crate::relation::lock;
 use crate::report::no_such_table;
 use existing_sequence::{ExistingSequence, ROLE, grant};
 use pgrx::prelude::*;

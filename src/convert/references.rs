@@ -1,10 +1,11 @@
 //! The columns that must hold a column's ids: the column itself, and those that reference it directly or
 //! indirectly.
 
-use super::catalog::{Extension, TREE, TREE_COLUMN, lock};
+use super::catalog::{Extension, TREE, TREE_COLUMN};
 use super::plan::NarrowTable;
 use super::refusal;
 use crate::query::{rows, text};
+use crate::relation::lock;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 

@@ -1,0 +1,462 @@
+//! Which partitions are created, with which bounds, names and properties.
+
+use super::{NOON, POSTS, created, month, partitions, server_at_noon};
+use pg_snowflake_servertest::ask::{
+    Bad, Refusal, assert_each_refused, assert_refused, plan, printed, run,
+};
+use pg_snowflake_servertest::id::{Fields, compose};
+use postgres::Client;
+
+#[test]
+fn ranges_are_aligned_to_utc_whatever_the_session_is_set_to() {
+    let (_cluster, mut client) = server_at_noon();
+    // The ranges of two steps: the name and the start of each, and the end of the second.
+    let cases = [
+        (
+            "1 hour",
+            "instagram",
+            "p20261123_110000 p20261123_120000 p20261123_130000",
+            "11-23 11:00 11-23 12:00 11-23 13:00",
+            "11-23 14:00",
+        ),
+        (
+            "6 hours",
+            "twitter",
+            "p20261123_060000 p20261123_120000 p20261123_180000",
+            "11-23 06:00 11-23 12:00 11-23 18:00",
+            "11-24 00:00",
+        ),
+        ("1 day", "sonyflake", "p20261123 p20261124", "11-23 00:00 11-24 00:00", "11-25 00:00"),
+        ("24 hours", "js53", "p20261123 p20261124", "11-23 00:00 11-24 00:00", "11-25 00:00"),
+        ("7 days", "instagram", "p20261123 p20261130", "11-23 00:00 11-30 00:00", "12-07 00:00"),
+        ("1 month", "postgres", "p20261101 p20261201", "11-01 00:00 12-01 00:00", "12-31 24:00"),
+        (
+            "3 months",
+            "discord",
+            "p20261001 p20270101",
+            "10-01 00:00 12-31 24:00",
+            "12-31 24:00 + 3 months",
+        ),
+    ];
+    for (number, (step, layout, names, starts, end)) in cases.into_iter().enumerate() {
+        for (place, zone) in
+            ["UTC", "America/New_York", "Pacific/Kiritimati"].into_iter().enumerate()
+        {
+            let table = format!("t{number}{place}");
+            run(
+                &mut client,
+                &format!(
+                    "CREATE TABLE {table} (id bigint) PARTITION BY RANGE (id);
+                     SET timezone = '{zone}'; SET datestyle = 'SQL, DMY'; SET intervalstyle = 'sql_standard';
+                     SELECT * FROM snowflake_create_partitions('{table}', interval '{step}', 1, '{layout}')"
+                ),
+            );
+            run(&mut client, "SET timezone = 'UTC'; SET datestyle = 'ISO'; RESET intervalstyle");
+            let instants: Vec<String> = starts
+                .split(' ')
+                .collect::<Vec<_>>()
+                .chunks(2)
+                .map(|words| words.join(" "))
+                .chain([end.to_owned()])
+                .map(|text| match text.split_once(" + ") {
+                    Some((from, more)) => {
+                        format!("(timestamptz '2026-{from}+00' + interval '{more}')")
+                    }
+                    None => format!("timestamptz '2026-{text}+00'"),
+                })
+                .collect();
+            let expected: Vec<String> = names
+                .split(' ')
+                .zip(instants.windows(2))
+                .map(|(name, bounds)| {
+                    let ids = format!(
+                        "SELECT format('{table}_{name} FOR VALUES FROM (''%s'') TO (''%s'')', snowflake_min_id({}, '{layout}'),
+                             snowflake_min_id({}, '{layout}'))",
+                        bounds[0], bounds[1]
+                    );
+                    printed(&mut client, &ids)
+                })
+                .collect();
+            assert_eq!(
+                bounds_of(&mut client, &table),
+                expected.join("\n"),
+                "{step} {layout} {zone}"
+            );
+        }
+    }
+}
+
+/// By the formula of an id, instead of snowflake_min_id().
+#[test]
+fn a_partition_has_the_ids_of_its_span_and_no_other() {
+    let (_cluster, mut client) = server_at_noon();
+    run(&mut client, POSTS);
+    created(&mut client, "'posts', '1 month', 0");
+    let id = |unix_ms, shard, seq| compose(Fields { unix_ms, shard, seq });
+    let (starts_ms, ends_ms) = (1_793_491_200_000, 1_796_083_200_000);
+    for inside in [id(starts_ms, 0, 0), id(ends_ms - 1, 8191, 1023)] {
+        run(&mut client, &format!("INSERT INTO posts VALUES ({inside})"));
+    }
+    for outside in [id(starts_ms - 1, 8191, 1023), id(ends_ms, 0, 0)] {
+        let none = Refusal { sqlstate: "23514", message: "no partition", hint: "" };
+        assert_refused(&mut client, &format!("INSERT INTO posts VALUES ({outside})"), none);
+    }
+}
+
+fn bounds_of(client: &mut Client, table: &str) -> String {
+    let sql = format!(
+        "SELECT c.relname || ' ' || pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
+         WHERE inhparent = '{table}'::regclass ORDER BY c.relname"
+    );
+    printed(client, &sql)
+}
+
+#[test]
+fn a_second_call_creates_nothing_and_reports_what_exists() {
+    let (_cluster, mut client) = server_at_noon();
+    run(&mut client, POSTS);
+    let call = "SELECT action, partition, starts, ends FROM snowflake_create_partitions('posts', '1 month', 2)";
+    let rows = "created|public.posts_p20261101|2026-11-01 00:00:00+00|2026-12-01 00:00:00+00
+created|public.posts_p20261201|2026-12-01 00:00:00+00|2027-01-01 00:00:00+00
+created|public.posts_p20270101|2027-01-01 00:00:00+00|2027-02-01 00:00:00+00";
+    assert_eq!(printed(&mut client, call), rows);
+    let before = bounds_of(&mut client, "posts");
+
+    // A call that has nothing to do needs no lock that another holds.
+    run(&mut client, "SET lock_timeout = '1ms'");
+    assert_eq!(printed(&mut client, call), rows.replace("created", "exists"));
+    assert_eq!(bounds_of(&mut client, "posts"), before);
+}
+
+#[test]
+fn gaps_and_the_default_partition_are_reported() {
+    let (_cluster, mut client) = server_at_noon();
+    run(&mut client, &format!("{POSTS}{}{}", month("2026-06"), month("2026-08")));
+    run(&mut client, "CREATE TABLE posts_default PARTITION OF posts DEFAULT");
+    let found = printed(
+        &mut client,
+        "SELECT action, partition, starts, ends, message FROM snowflake_create_partitions('posts', '1 month', 0)",
+    );
+    let expected = format!(
+        "created|public.posts_p20261101|2026-11-01 00:00:00+00|2026-12-01 00:00:00+00|
+gap||2026-07-01 00:00:00+00|2026-08-01 00:00:00+00|no partition has the values FROM ('{}') TO ('{}')
+gap||2026-09-01 00:00:00+00|2026-11-01 00:00:00+00|no partition has the values FROM ('{}') TO ('{}')
+default|public.posts_default|||has no rows",
+        first_id(&mut client, "2026-07-01"),
+        first_id(&mut client, "2026-08-01"),
+        first_id(&mut client, "2026-09-01"),
+        first_id(&mut client, "2026-11-01"),
+    );
+    assert_eq!(found, expected);
+}
+
+fn first_id(client: &mut Client, day: &str) -> String {
+    printed(client, &format!("SELECT snowflake_min_id('{day} 00:00+00')"))
+}
+
+#[test]
+fn rows_in_the_default_partition_prevent_their_range_alone() {
+    let (_cluster, mut client) = server_at_noon();
+    run(&mut client, POSTS);
+    run(
+        &mut client,
+        "CREATE TABLE posts_default PARTITION OF posts DEFAULT;
+         INSERT INTO posts VALUES (snowflake_min_id('2026-12-24 18:00+00'), 'early')",
+    );
+    let found = created(&mut client, "'posts', '1 month', 2");
+    let lines: Vec<&str> = found.lines().collect();
+    assert_eq!(
+        (lines.len(), lines[0], lines[2]),
+        (4, "created|public.posts_p20261101|", "created|public.posts_p20270101|")
+    );
+    assert!(lines[1].starts_with("failed||") && lines[1].contains("Move these rows"), "{found}");
+    assert!(lines[3].starts_with("default|public.posts_default|has rows"), "{found}");
+    let names = partitions(&mut client);
+    assert_eq!(names, "posts_p20261101 posts_p20270101 posts_default");
+}
+
+#[test]
+fn a_partition_is_like_one_that_core_creates() {
+    let (_cluster, mut client) = server_at_noon();
+    run(
+        &mut client,
+        "CREATE ROLE owner; GRANT ALL ON SCHEMA public TO owner; SET default_toast_compression = 'pglz';
+         SET ROLE owner;
+         CREATE TABLE users (id bigint PRIMARY KEY);
+         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+         CREATE TABLE posts (
+             id bigint PRIMARY KEY, dropped int, user_id bigint NOT NULL REFERENCES users, body text DEFAULT upper('x'),
+             length int GENERATED ALWAYS AS (length(body)) STORED, number bigint GENERATED ALWAYS AS IDENTITY,
+             CONSTRAINT short CHECK (length(body) < 10), UNIQUE (id, number)) PARTITION BY RANGE (id);
+         ALTER TABLE posts DROP COLUMN dropped, ALTER COLUMN body SET STORAGE EXTERNAL;
+         CREATE INDEX by_user ON posts (user_id) WHERE user_id > 5;
+         CREATE TRIGGER noted BEFORE INSERT ON posts FOR EACH ROW EXECUTE FUNCTION note();
+         COMMENT ON TABLE posts IS 'all'; ALTER TABLE posts ENABLE ROW LEVEL SECURITY;
+         GRANT SELECT ON posts TO PUBLIC;
+         CREATE TABLE posts_core PARTITION OF posts FOR VALUES FROM (1) TO (2);
+         RESET ROLE",
+    );
+    assert_eq!(
+        created(&mut client, "'posts', '1 month', 0").lines().next(),
+        Some("created|public.posts_p20261101|")
+    );
+
+    let shape = |client: &mut Client, name: &str| {
+        let sql = format!(
+            "SELECT relowner::regrole, relpersistence, reltablespace, relam, relrowsecurity, relacl, reloptions, relreplident,
+                 obj_description(oid, 'pg_class') FROM pg_class WHERE oid = '{name}'::regclass;
+             SELECT attname, format_type(atttypid, atttypmod), attnotnull, attstorage, attcompression, attidentity, attgenerated,
+                 pg_get_expr(adbin, adrelid), attacl, attislocal, attinhcount
+             FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+             WHERE attrelid = '{name}'::regclass AND attnum > 0 ORDER BY attnum;
+             SELECT conname, contype, pg_get_constraintdef(oid), conislocal, coninhcount, convalidated FROM pg_constraint
+             WHERE conrelid = '{name}'::regclass ORDER BY 1;
+             SELECT pg_get_indexdef(indexrelid), indisvalid, inhparent::regclass FROM pg_index
+             LEFT JOIN pg_inherits ON inhrelid = indexrelid WHERE indrelid = '{name}'::regclass ORDER BY 1;
+             SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = '{name}'::regclass AND NOT tgisinternal"
+        );
+        printed(client, &sql).replace(name, "PARTITION")
+    };
+    let (ours, core) = (shape(&mut client, "posts_p20261101"), shape(&mut client, "posts_core"));
+    assert_eq!(ours, core);
+}
+
+#[test]
+fn a_partition_gets_the_persistence_and_the_replica_identity_of_its_table() {
+    let (_cluster, mut client) = server_at_noon();
+    for (number, (change, expected)) in [
+        ("", "d|p"),
+        ("ALTER TABLE t REPLICA IDENTITY FULL", "f|p"),
+        ("ALTER TABLE t REPLICA IDENTITY NOTHING", "n|p"),
+        ("ALTER TABLE t REPLICA IDENTITY USING INDEX t_pkey", "i|p"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        run(
+            &mut client,
+            &format!("CREATE TABLE t (id bigint PRIMARY KEY) PARTITION BY RANGE (id); {change}"),
+        );
+        created(&mut client, "'t', '1 year', 0");
+        let of_partition =
+            "SELECT relreplident, relpersistence FROM pg_class WHERE relname = 't_p20260101'";
+        assert_eq!(printed(&mut client, of_partition), expected, "{change}");
+        run(&mut client, &format!("ALTER TABLE t RENAME TO t{number}; DROP TABLE t{number}"));
+    }
+    run(&mut client, "CREATE TEMPORARY TABLE t (id bigint PRIMARY KEY) PARTITION BY RANGE (id)");
+    created(&mut client, "'t', '1 year', 0");
+    let persistence = "SELECT relpersistence FROM pg_class WHERE relname = 't_p20260101'";
+    assert_eq!(printed(&mut client, persistence), "t");
+}
+
+#[test]
+fn a_long_name_is_truncated_between_characters() {
+    let (_cluster, mut client) = server_at_noon();
+    let table = format!("{}x", "ä".repeat(31));
+    run(&mut client, &format!("CREATE TABLE {table} (id bigint) PARTITION BY RANGE (id)"));
+    let name = format!("{}_p20261101", "ä".repeat(26));
+    assert_eq!(
+        created(&mut client, &format!("'{table}', '1 month', 0")),
+        format!("created|public.\"{name}\"|")
+    );
+
+    // Another table with the same beginning.
+    let other = format!("{}y", "ä".repeat(31));
+    run(&mut client, &format!("CREATE TABLE {other} (id bigint) PARTITION BY RANGE (id)"));
+    let taken = Bad {
+        sql: &format!("SELECT snowflake_create_partitions('{other}', '1 month', 2)"),
+        sqlstate: "42P07",
+        message: "is already in use",
+        allowed: "truncated to 63 bytes",
+    };
+    assert_each_refused(&mut client, &[taken]);
+    assert_eq!(bounds_of(&mut client, &other), "");
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_is_done() {
+    let (_cluster, mut client) = server_at_noon();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint) PARTITION BY RANGE (id);
+         CREATE TABLE plain (id bigint);
+         CREATE TABLE by_date (id bigint, at timestamptz) PARTITION BY RANGE (at);
+         CREATE TABLE by_two (id bigint, n bigint) PARTITION BY RANGE (id, n);
+         CREATE TABLE by_expression (id bigint) PARTITION BY RANGE ((id / 2));
+         CREATE TABLE by_int (id int) PARTITION BY RANGE (id);
+         CREATE TABLE by_list (id bigint) PARTITION BY LIST (id);
+         CREATE TABLE by_hash (id bigint) PARTITION BY HASH (id);
+         CREATE TABLE by_hash_0 PARTITION OF by_hash FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+         CREATE FUNCTION backwards(bigint, bigint) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT btint8cmp($2, $1)';
+         CREATE OPERATOR CLASS backwards FOR TYPE bigint USING btree AS OPERATOR 1 >, OPERATOR 2 >=, OPERATOR 3 =,
+             OPERATOR 4 <=, OPERATOR 5 <, FUNCTION 1 backwards(bigint, bigint);
+         CREATE TABLE in_reverse (id bigint) PARTITION BY RANGE (id backwards);
+         CREATE TABLE overlapped (id bigint) PARTITION BY RANGE (id);
+         CREATE TABLE half PARTITION OF overlapped
+             FOR VALUES FROM (snowflake_min_id('2026-12-10 00:00+00')) TO (snowflake_min_id('2026-12-20 00:00+00'));
+         CREATE TABLE named (id bigint) PARTITION BY RANGE (id);
+         CREATE TABLE named_p20261201 (id bigint);
+         CREATE TABLE typed (id bigint) PARTITION BY RANGE (id);
+         CREATE TYPE typed_p20261201 AS ENUM ('x');
+         CREATE VIEW v AS SELECT 1 AS id;",
+    );
+    let tables = "SELECT count(*) FROM pg_class";
+    let before = printed(&mut client, tables);
+    let bad = |arguments: &str| format!("SELECT * FROM snowflake_create_partitions({arguments})");
+    let key = "RANGE of a single column of type bigint";
+    for (arguments, sqlstate, message, allowed) in [
+        ("NULL, '1 day'", "22004", "\"parent\"", "Pass a value"),
+        ("'posts', NULL", "22004", "\"step\"", "Pass a value"),
+        ("'posts', '1 day', NULL", "22004", "\"ahead\"", "Pass a value"),
+        ("'posts', '1 day', 1, NULL", "22004", "\"layout\"", "Pass a value"),
+        ("999999, '1 day'", "42P01", "999999", "by name"),
+        (
+            "'plain', '1 day'",
+            "42809",
+            "public.plain is not a partitioned table",
+            "PARTITION BY RANGE (id)",
+        ),
+        ("'v', '1 day'", "42809", "public.v is not a partitioned table", "PARTITION BY RANGE (id)"),
+        ("'by_date', '1 day'", "42809", "not partitioned by a range of IDs", "RANGE (at)"),
+        ("'by_two', '1 day'", "42809", "not partitioned by a range of IDs", key),
+        ("'by_expression', '1 day'", "42809", "not partitioned by a range of IDs", key),
+        ("'by_int', '1 day'", "42809", "not partitioned by a range of IDs", key),
+        ("'by_list', '1 day'", "42809", "not partitioned by a range of IDs", key),
+        ("'by_hash', '1 day'", "42809", "not partitioned by a range of IDs", key),
+        (
+            "'in_reverse', '1 day'",
+            "42809",
+            "not partitioned by a range of IDs",
+            "default operator class",
+        ),
+        ("'posts', '59 minutes'", "22023", "cannot be aligned", "1 month"),
+        ("'posts', '5 hours'", "22023", "cannot be aligned", "1, 2, 3, 4, 6, 8 or 12 hours"),
+        ("'posts', '0'", "22023", "cannot be aligned", "1 month"),
+        ("'posts', '-1 day'", "22023", "cannot be aligned", "1 month"),
+        ("'posts', '1 day 1 hour'", "22023", "cannot be aligned", "one unit"),
+        ("'posts', '101 years'", "22023", "cannot be aligned", "100 years"),
+        ("'posts', '1 day', -1", "22023", "-1 is out of range", "between 0 and 1000"),
+        ("'posts', '1 day', 1001", "22023", "1001 is out of range", "between 0 and 1000"),
+        ("'posts', '1 day', 1, 'time:41 shard:8 seq:14 epoch:2026-11-23'", "22023", "", ""),
+        (
+            "'overlapped', '1 month', 2",
+            "42P17",
+            "public.half of table public.overlapped overlaps",
+            "from 2026-12-01",
+        ),
+        ("'overlapped', '1 month', 0", "", "", ""),
+        ("'named', '1 month', 2", "42P07", "public.named_p20261201", "ATTACH PARTITION"),
+        ("'typed', '1 month', 2", "42P07", "public.typed_p20261201", "Rename"),
+    ] {
+        // Only a range to create counts, and an epoch before now is fine.
+        if sqlstate.is_empty() || arguments.contains("epoch:") {
+            run(&mut client, &format!("BEGIN; {}; ROLLBACK", bad(arguments)));
+            continue;
+        }
+        assert_each_refused(
+            &mut client,
+            &[Bad { sql: &bad(arguments), sqlstate, message, allowed }],
+        );
+        assert_eq!(printed(&mut client, tables), before, "{arguments}");
+    }
+    let late = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT snowflake_create_partitions('posts', '1 day')";
+    assert_each_refused(
+        &mut client,
+        &[Bad {
+            sql: late,
+            sqlstate: "25000",
+            message: "REPEATABLE READ",
+            allowed: "READ COMMITTED",
+        }],
+    );
+    run(&mut client, "ROLLBACK");
+    let read_only = "BEGIN READ ONLY; SELECT snowflake_create_partitions('posts', '1 day')";
+    assert_refused(
+        &mut client,
+        read_only,
+        Refusal { sqlstate: "25006", message: "read-only", hint: "" },
+    );
+}
+
+#[test]
+fn partitions_end_with_the_layout() {
+    let (cluster, mut client) = server_at_noon();
+    run(&mut client, "CREATE TABLE posts (id bigint) PARTITION BY RANGE (id)");
+    let found = printed(
+        &mut client,
+        "SELECT action, count(*), max(ends), max(message) FROM snowflake_create_partitions('posts', '10 years', 20, 'js53')
+         GROUP BY 1 ORDER BY 1",
+    );
+    assert_eq!(
+        found,
+        "created|7|2090-01-01 00:00:00+00|\nfailed|1||layout \"js53\" has no IDs after 2089-05-27 15:47:35.552+00"
+    );
+    let last =
+        "SELECT pg_get_expr(relpartbound, oid) FROM pg_class WHERE relname = 'posts_p20800101'";
+    assert!(printed(&mut client, last).ends_with(&format!("TO ('{}')", 1_i64 << 53)));
+    // Before the epoch of js53, in 2019.
+    super::set_hours_from_noon(&cluster, -24.0 * 365.0 * 7.0);
+    let early = Refusal {
+        sqlstate: "55000",
+        message: "outside the time range of layout \"js53\"",
+        hint: "clock",
+    };
+    assert_refused(
+        &mut cluster.connect(),
+        "SELECT snowflake_create_partitions('posts', '1 day', 1, 'js53')",
+        early,
+    );
+}
+
+#[test]
+fn a_table_partitioned_by_shard_gets_its_ranges_in_each_partition() {
+    let (_cluster, mut client) = server_at_noon();
+    run(
+        &mut client,
+        "CREATE SEQUENCE ids; CREATE SCHEMA shard_1; CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;
+         CREATE TABLE posts (id bigint NOT NULL, body text) PARTITION BY HASH (id snowflake_shard_ops);
+         CREATE TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 0) PARTITION BY RANGE (id);
+         CREATE TABLE shard_1.posts PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 1) PARTITION BY RANGE (id);
+         CREATE FOREIGN TABLE posts_2 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 2) SERVER s;
+         CREATE TABLE posts_3 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 3)",
+    );
+    assert_eq!(
+        created(&mut client, "'posts', '1 month', 1"),
+        "skipped|public.posts_2|is a foreign table; call the function on the server that has its rows
+skipped|public.posts_3|is not partitioned
+created|public.posts_0_p20261101|
+created|public.posts_0_p20261201|
+created|shard_1.posts_p20261101|
+created|shard_1.posts_p20261201|"
+    );
+    run(
+        &mut client,
+        "INSERT INTO posts SELECT snowflake_nextval('ids', shard), 'x' FROM generate_series(0, 1) AS shard",
+    );
+    assert_eq!(
+        printed(
+            &mut client,
+            "SELECT tableoid::regclass, snowflake_shard_id(id) FROM posts ORDER BY 1"
+        ),
+        "posts_0_p20261101|0\nshard_1.posts_p20261101|1"
+    );
+    // A partition is a parent, too.
+    assert_eq!(created(&mut client, "'posts_0', '1 month', 0"), "exists|public.posts_0_p20261101|");
+    let dropped = "SELECT DISTINCT action FROM snowflake_drop_partitions('posts', '1 month')";
+    assert_eq!(printed(&mut client, dropped), "skipped");
+}
+
+#[test]
+fn a_search_by_time_reads_only_the_partitions_of_that_time() {
+    let (_cluster, mut client) = server_at_noon();
+    run(&mut client, POSTS);
+    created(&mut client, "'posts', '1 month', 3");
+    let scan = plan(
+        &mut client,
+        &format!(
+            "SELECT * FROM posts WHERE snowflake_between(id, '{NOON}', timestamptz '{NOON}' + interval '10 days')"
+        ),
+    );
+    assert!(scan.contains("posts_p20261101") && scan.contains("posts_p20261201"), "{scan}");
+    assert!(!scan.contains("posts_p2027"), "{scan}");
+}

@@ -1,0 +1,77 @@
+//! Who may manage the partitions of a table, and as whom it happens.
+
+use super::{created, dropped, server_at_noon};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+
+#[test]
+fn the_owner_and_a_superuser_may_and_the_owner_owns_the_partitions() {
+    let (cluster, mut superuser) = server_at_noon();
+    run(
+        &mut superuser,
+        "CREATE ROLE owner LOGIN; CREATE ROLE other LOGIN; CREATE SCHEMA blog AUTHORIZATION owner; GRANT ALL ON SCHEMA blog TO other;
+         SET ROLE owner; CREATE TABLE blog.posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id); GRANT ALL ON blog.posts TO other;
+         RESET ROLE",
+    );
+    let denied = Refusal {
+        sqlstate: "42501",
+        message: "must be owner of table blog.posts",
+        hint: "as its owner",
+    };
+    let mut other = cluster.connect_to("other", "postgres");
+    assert_refused(&mut other, "SELECT snowflake_create_partitions('blog.posts', '1 day')", denied);
+    assert_refused(&mut other, "SELECT snowflake_drop_partitions('blog.posts', '1 day')", denied);
+
+    let mut owner = cluster.connect_to("owner", "postgres");
+    assert_eq!(created(&mut owner, "'blog.posts', '1 day', 0"), "created|blog.posts_p20261123|");
+    assert_eq!(
+        created(&mut superuser, "'blog.posts', '1 day', 1"),
+        "exists|blog.posts_p20261123|\ncreated|blog.posts_p20261124|"
+    );
+    let owners = "SELECT DISTINCT relowner::regrole FROM pg_class WHERE relname LIKE 'posts%'";
+    assert_eq!(printed(&mut superuser, owners), "owner");
+
+    run(
+        &mut superuser,
+        "ALTER SCHEMA blog OWNER TO CURRENT_USER; REVOKE CREATE ON SCHEMA blog FROM owner; GRANT USAGE ON SCHEMA blog TO owner",
+    );
+    let lacking = Refusal {
+        sqlstate: "42501",
+        message: "role owner lacks CREATE on schema blog",
+        hint: "GRANT CREATE",
+    };
+    assert_refused(
+        &mut owner,
+        "SELECT snowflake_create_partitions('blog.posts', '1 day')",
+        lacking,
+    );
+    run(
+        &mut superuser,
+        "CREATE TABLE blog.old PARTITION OF blog.posts FOR VALUES FROM (0) TO (5); ALTER TABLE blog.old OWNER TO owner",
+    );
+    assert_eq!(dropped(&mut owner, "'blog.posts', '1 day'"), "dropped|blog.old|");
+}
+
+/// The owner's code runs with the owner's privileges, whoever calls.
+#[test]
+fn a_superuser_runs_no_code_of_the_owner_as_a_superuser() {
+    let (cluster, mut superuser) = server_at_noon();
+    run(&mut superuser, "CREATE ROLE owner LOGIN; CREATE SCHEMA blog AUTHORIZATION owner");
+    run(
+        &mut cluster.connect_to("owner", "postgres"),
+        "CREATE TABLE blog.seen (who name);
+         CREATE FUNCTION blog.spy(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS
+             'BEGIN INSERT INTO blog.seen VALUES (current_user); RETURN true; END';
+         CREATE TABLE blog.posts (id bigint, CHECK (blog.spy(id))) PARTITION BY RANGE (id);
+         CREATE INDEX ON blog.posts ((1)) WHERE blog.spy(id);
+         CREATE TABLE blog.posts_default PARTITION OF blog.posts DEFAULT;
+         ALTER TABLE blog.posts_default ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+         CREATE POLICY spied ON blog.posts_default USING (blog.spy(id));
+         INSERT INTO blog.posts VALUES (1)",
+    );
+    run(&mut superuser, "TRUNCATE blog.seen");
+    created(&mut superuser, "'blog.posts', '1 day', 1");
+    dropped(&mut superuser, "'blog.posts', '1 day'");
+    let seen = "SELECT count(*) FROM blog.seen WHERE who <> 'owner'";
+    assert_eq!(printed(&mut superuser, seen), "0");
+    assert_eq!(printed(&mut superuser, "SELECT current_user = session_user"), "t");
+}

@@ -1,0 +1,273 @@
+//! The errors of partitions by time, and what their rows say.
+
+use super::table::{Partition, Table};
+use crate::report::{Report, relation_name};
+use crate::timestamp::printed;
+use crate::transaction::Failure;
+use pg_snowflake_core::Layout;
+use pg_snowflake_core::partitions::{LONGEST_STEP_YEARS, Wanted};
+use pgrx::prelude::*;
+
+/// A required argument is null.
+pub fn null_argument(name: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+        message: format!("argument \"{name}\" must not be null"),
+        detail: None,
+        hint: Some("Pass a value, or omit an argument that has a default.".into()),
+    }
+    .raise()
+}
+
+/// The transaction's snapshot may be older than the lock.
+pub fn unsupported_isolation_level(function: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
+        message: format!(
+            "cannot execute {function}() in a REPEATABLE READ or SERIALIZABLE transaction"
+        ),
+        detail: Some(
+            "The function must see every partition that is committed before it locks the table."
+                .into(),
+        ),
+        hint: Some("Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.".into()),
+    }
+    .raise()
+}
+
+/// Partitions of that length cannot be aligned.
+pub fn unsuitable_step() -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        message: "partitions cannot be aligned to this step".into(),
+        detail: Some(format!(
+            "A step is 1, 2, 3, 4, 6, 8 or 12 hours, a number of days or weeks, 1, 2, 3, 4 or 6 months, or a number of years, up to \
+             {LONGEST_STEP_YEARS} years. It has one unit."
+        )),
+        hint: Some("Pass such a step, for example interval '1 month'.".into()),
+    }
+    .raise()
+}
+
+/// Too many partitions, or a negative number.
+pub fn ahead_out_of_range(ahead: i32, most: i32) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        message: format!("number of partitions ahead {ahead} is out of range"),
+        detail: Some(format!("It must be between 0 and {most}.")),
+        hint: Some("Pass a number in that range, or a longer step.".into()),
+    }
+    .raise()
+}
+
+/// Everything, or the future, would be older.
+pub fn older_than_not_positive() -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        message: "age of partitions to drop must be positive".into(),
+        detail: Some("No part of the interval can be negative, and one must be above 0.".into()),
+        hint: Some("Pass how long rows are kept, for example interval '24 months'.".into()),
+    }
+    .raise()
+}
+
+/// The age is beyond the calendar.
+pub fn older_than_out_of_range() -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INTERVAL_FIELD_OVERFLOW,
+        message: "age of partitions to drop is out of range".into(),
+        detail: Some("Now minus the interval is before the year -9999.".into()),
+        hint: Some("Pass how long rows are kept, for example interval '24 months'.".into()),
+    }
+    .raise()
+}
+
+/// The clock is outside of the layout's time range.
+pub fn clock_out_of_range(layout: Layout) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("server clock is outside the time range of layout \"{layout}\""),
+        detail: Some("The clock is before the layout's epoch or after its end. snowflake_layout_info() returns both.".into()),
+        hint: Some("Correct the server's clock, or pass another layout.".into()),
+    }
+    .raise()
+}
+
+/// Citus manages the table.
+pub fn managed_by_citus(relid: pg_sys::Oid) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        message: format!("cannot manage partitions of table {}, which Citus manages", relation_name(relid)),
+        detail: Some("Nothing has been changed.".into()),
+        hint: Some("Create its partitions with CREATE TABLE ... PARTITION OF, and snowflake_min_id() as bounds.".into()),
+    }
+    .raise()
+}
+
+/// The table has no partitions.
+pub fn not_partitioned(table: &Table) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+        message: format!("{} is not a partitioned table", table.name),
+        detail: None,
+        hint: Some(
+            "Pass a table that was created with PARTITION BY RANGE (id). See docs/partitions.md."
+                .into(),
+        ),
+    }
+    .raise()
+}
+
+/// The partitions are not ranges of ids.
+pub fn partitioned_by_something_else(table: &Table, key: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+        message: format!("table {} is not partitioned by a range of IDs", table.name),
+        detail: Some(format!("Its partition key is {key}.")),
+        hint: Some(
+            "The key must be RANGE of a single column of type bigint or snowflake, with the default operator class; under HASH or \
+             LIST, that of the partitions. See docs/partitions.md."
+                .into(),
+        ),
+    }
+    .raise()
+}
+
+/// The user does not own the table.
+pub fn not_owner(table: &Table) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        message: format!("must be owner of table {}", table.name),
+        detail: None,
+        hint: Some("Call the function as its owner, or as a superuser.".into()),
+    }
+    .raise()
+}
+
+/// The table's owner lacks a privilege.
+pub fn lacks_privilege(privilege: &str, schema: &str, owner: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        message: format!("role {owner} lacks {privilege} on schema {schema}"),
+        detail: Some("Partitions are created with the privileges of the table's owner.".into()),
+        hint: Some(format!("Run: GRANT {privilege} ON SCHEMA {schema} TO {owner};")),
+    }
+    .raise()
+}
+
+/// A partition has a part of the range.
+pub fn overlaps(table: &Table, partition: &Partition, range: &Wanted) -> ! {
+    let bounds = partition.bounds.map_or_else(String::new, |bounds| bounds.to_string());
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION,
+        message: format!("partition {} of table {} overlaps a range to create", partition.name, table.name),
+        detail: Some(format!(
+            "The partition is {bounds}. The range from {} to {} is {}.",
+            printed(range.span.start),
+            printed(range.span.end),
+            range.bounds
+        )),
+        hint: Some(
+            "Pass the step and the layout of the existing partitions. To change the step, create the partitions up to the next \
+             boundary of the new step by hand."
+                .into(),
+        ),
+    }
+    .raise()
+}
+
+/// A relation or a type has the name of a partition.
+pub fn name_taken(table: &Table, name: &str, range: &Wanted) -> ! {
+    let name = table.qualified(name);
+    Report {
+        code: PgSqlErrorCode::ERRCODE_DUPLICATE_TABLE,
+        message: format!("name {name} of a new partition of table {} is already in use", table.name),
+        detail: Some(format!(
+            "The partition is for the range from {} to {}. A name is truncated to 63 bytes.",
+            printed(range.span.start),
+            printed(range.span.end)
+        )),
+        hint: Some(format!(
+            "Rename what has the name. If it is a table with the rows of the range, attach it: ALTER TABLE {} ATTACH PARTITION \
+             {name} {};",
+            table.name, range.bounds
+        )),
+    }
+    .raise()
+}
+
+/// Another session has detached the partition, or changed its bounds.
+pub fn changed_meanwhile(partition: &Partition) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("another session has changed partition {}", partition.name),
+        detail: None,
+        hint: Some("Call the function again.".into()),
+    }
+    .raise()
+}
+
+/// What a row says about ranges after the layout's end.
+pub fn beyond_layout(layout: Layout) -> String {
+    format!("layout \"{layout}\" has no IDs after {}", printed(layout.end_us()))
+}
+
+/// What a row says about a partition whose detachment is not complete.
+pub fn detach_pending(table: &Table, partition: &Partition) -> String {
+    format!(
+        "is being detached. If no session does so, run: ALTER TABLE {} DETACH PARTITION {} FINALIZE;",
+        table.name, partition.name
+    )
+}
+
+/// What a row says about a foreign table that is old.
+pub const FOREIGN_PARTITION: &str =
+    "is a foreign table. Its rows are on another server; detach and drop it by hand";
+
+/// What a row says about a partition that has no ranges.
+pub fn without_ranges(is_foreign: bool) -> String {
+    if is_foreign {
+        "is a foreign table; call the function on the server that has its rows".into()
+    } else {
+        "is not partitioned".into()
+    }
+}
+
+/// What a row says about the default partition.
+pub fn default_partition(has_rows: Result<bool, Failure>) -> String {
+    match has_rows {
+        Ok(false) => "has no rows".into(),
+        Ok(true) => {
+            "has rows. A range to which one belongs cannot be created; see docs/partitions.md"
+                .into()
+        }
+        Err(error) => format!("could not be read: {}", error.message),
+    }
+}
+
+/// What a row says about a partition that could not be created.
+pub fn of_creation(error: Failure, table: &Table) -> String {
+    match error.code {
+        PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE => lock_not_available(table),
+        PgSqlErrorCode::ERRCODE_CHECK_VIOLATION => format!(
+            "{}. Move these rows out of the default partition, and call the function again; see docs/partitions.md",
+            error.message
+        ),
+        _ => error.message,
+    }
+}
+
+/// What a row says about a partition that could not be dropped.
+pub fn of_removal(error: Failure, table: &Table) -> String {
+    match error.code {
+        PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE => lock_not_available(table),
+        _ => error.message,
+    }
+}
+
+fn lock_not_available(table: &Table) -> String {
+    format!(
+        "lock on table {} or a table that is locked with it was not available within lock_timeout; call the function again",
+        table.name
+    )
+}

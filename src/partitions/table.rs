@@ -1,0 +1,290 @@
+//! A table that is partitioned by a range of its IDs, and its partitions, from the catalog.
+
+use super::{check_citus, refusal};
+use crate::encoding::{from_server, to_server};
+use crate::query::{execute, rows, text};
+use crate::report::no_such_table;
+use pg_snowflake_core::partitions::Bounds;
+use pgrx::prelude::*;
+use pgrx::spi::quote_identifier;
+use std::ffi::CStr;
+use std::ptr;
+
+/// The tables that a call is about.
+pub struct Tables {
+    /// The table itself, or those of its partitions that are partitioned by a range of IDs.
+    pub by_range: Vec<Table>,
+    /// The other partitions, each with the reason why it has no ranges.
+    pub others: Vec<(Partition, String)>,
+}
+
+impl Tables {
+    /// The tables under a table. Refuses one that is not partitioned by a range of IDs, nor its partitions by hash or list,
+    /// and one whose owner the caller is not.
+    pub fn read(relid: pg_sys::Oid) -> Self {
+        let mut found = Tables { by_range: Vec::new(), others: Vec::new() };
+        let parent = Table::read(relid).unwrap_or_else(|| no_such_table(relid));
+        check_citus(relid);
+        let key = match &parent.key {
+            Key::None => refusal::not_partitioned(&parent),
+            Key::OfIds => {
+                parent.check_owner();
+                found.by_range.push(parent);
+                return found;
+            }
+            Key::OtherRange(key) => refusal::partitioned_by_something_else(&parent, key),
+            Key::Descend(key) => key.clone(),
+        };
+        parent.check_owner();
+        let mut to_visit = parent.partitions();
+        to_visit.reverse();
+        while let Some(partition) = to_visit.pop() {
+            pgrx::check_for_interrupts!();
+            // It was dropped meanwhile.
+            let Some(table) = Table::read(partition.relid) else { continue };
+            match &table.key {
+                Key::None => {
+                    let reason = refusal::without_ranges(partition.is_foreign);
+                    found.others.push((partition, reason));
+                }
+                Key::OtherRange(key) => {
+                    let reason = format!("is partitioned by {key}");
+                    found.others.push((partition, reason));
+                }
+                Key::OfIds => {
+                    table.check_owner();
+                    found.by_range.push(table);
+                }
+                Key::Descend(_) => to_visit.extend(table.partitions().into_iter().rev()),
+            }
+        }
+        if found.by_range.is_empty() {
+            refusal::partitioned_by_something_else(&parent, &key);
+        }
+        found
+    }
+}
+
+/// How a table is partitioned, with the key as SQL.
+enum Key {
+    /// Not at all.
+    None,
+    /// By a range of one column that holds IDs, in the order of numbers.
+    OfIds,
+    /// By any other range.
+    OtherRange(String),
+    /// By hash or list.
+    Descend(String),
+}
+
+/// A table.
+pub struct Table {
+    /// Its OID.
+    pub relid: pg_sys::Oid,
+    /// The quoted name with its schema.
+    pub name: String,
+    /// The name.
+    relname: String,
+    /// Its schema.
+    pub namespace: pg_sys::Oid,
+    /// Its schema, quoted.
+    schema: String,
+    /// Its owner.
+    pub owner: pg_sys::Oid,
+    is_owned: bool,
+    persistence: String,
+    replica_identity: String,
+    /// Quoted, if new partitions get another one than the default.
+    tablespace: Option<String>,
+    /// Quoted, if new partitions get another one than the default.
+    access_method: Option<String>,
+    key: Key,
+}
+
+impl Table {
+    /// `None` if there is no such relation.
+    fn read(relid: pg_sys::Oid) -> Option<Self> {
+        let sql = "SELECT format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid, quote_ident(n.nspname),
+                c.relowner, pg_has_role(c.relowner, 'USAGE'), c.relpersistence::text, c.relreplident::text,
+                quote_ident(s.spcname), quote_ident(m.amname), p.partstrat::text, pg_get_partkeydef(c.oid),
+                p.partnatts = 1 AND f.opfname = 'integer_ops' AND f.opfnamespace = 'pg_catalog'::regnamespace, a.atttypid
+            FROM pg_class AS c
+            JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            LEFT JOIN pg_tablespace AS s ON s.oid = c.reltablespace
+            LEFT JOIN pg_am AS m ON m.oid = c.relam
+            LEFT JOIN pg_partitioned_table AS p ON p.partrelid = c.oid
+            LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = p.partattrs[0] AND a.attnum > 0
+            LEFT JOIN pg_opclass AS o ON o.oid = p.partclass[0]
+            LEFT JOIN pg_opfamily AS f ON f.oid = o.opcfamily
+            WHERE c.oid = $1";
+        rows(sql, &[relid.into()], |row| {
+            let key = || row.nullable(12).unwrap_or_default();
+            // SAFETY: the type is one of the catalog.
+            let is_bigint = |typid| unsafe { pg_sys::IsBinaryCoercible(typid, pg_sys::INT8OID) };
+            let key = match row.nullable::<String>(11).as_deref() {
+                None => Key::None,
+                Some("r")
+                    if row.nullable(13) == Some(true)
+                        && row.nullable(14).is_some_and(is_bigint) =>
+                {
+                    Key::OfIds
+                }
+                Some("r") => Key::OtherRange(key()),
+                Some(_) => Key::Descend(key()),
+            };
+            Table {
+                relid,
+                name: row.get(1),
+                relname: row.get(2),
+                namespace: row.get(3),
+                schema: row.get(4),
+                owner: row.get(5),
+                is_owned: row.get(6),
+                persistence: row.get(7),
+                replica_identity: row.get(8),
+                tablespace: row.nullable(9),
+                access_method: row.nullable(10),
+                key,
+            }
+        })
+        .pop()
+    }
+
+    fn check_owner(&self) {
+        if !self.is_owned {
+            refusal::not_owner(self);
+        }
+    }
+
+    /// Refuses if the owner may not create a table in the schema.
+    pub fn check_schema(&self) {
+        let sql = "SELECT w.privilege, quote_ident(r.rolname)
+            FROM (VALUES ('USAGE'), ('CREATE')) AS w (privilege)
+            JOIN pg_roles AS r ON r.oid = $2
+            WHERE NOT has_schema_privilege(r.oid, $1, w.privilege)";
+        let lacking = rows(sql, &[self.namespace.into(), self.owner.into()], |row| {
+            (row.get::<String>(1), row.get::<String>(2))
+        });
+        if let Some((privilege, owner)) = lacking.first() {
+            refusal::lacks_privilege(privilege, &self.schema, owner);
+        }
+    }
+
+    /// Its partitions, as of now.
+    pub fn partitions(&self) -> Vec<Partition> {
+        // The bound is null if the partition was dropped since the snapshot.
+        let sql = "SELECT c.oid, format('%I.%I', n.nspname, c.relname), c.relkind = 'f',
+                pg_get_expr(c.relpartbound, c.oid), i.inhdetachpending
+            FROM pg_inherits AS i
+            JOIN pg_class AS c ON c.oid = i.inhrelid
+            JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            WHERE i.inhparent = $1
+            ORDER BY c.oid";
+        rows(sql, &[self.relid.into()], |row| {
+            let bounds = row.nullable::<String>(4).unwrap_or_default();
+            Partition {
+                parent: self.relid,
+                relid: row.get(1),
+                name: row.get(2),
+                is_foreign: row.get(3),
+                is_default: bounds == "DEFAULT",
+                bounds: Bounds::parse(&bounds),
+                is_detach_pending: row.get(5),
+            }
+        })
+    }
+
+    /// The name of a partition, truncated to the length of a name in the server's encoding.
+    pub fn partition_name(&self, suffix: &str) -> String {
+        let (name, suffix) = (to_server(&self.relname), to_server(suffix));
+        // SAFETY: C strings; the result is one too.
+        unsafe {
+            let name = pg_sys::makeObjectName(name.as_ptr(), suffix.as_ptr(), ptr::null());
+            from_server(CStr::from_ptr(name))
+        }
+    }
+
+    /// The name in the table's schema, quoted.
+    pub fn qualified(&self, name: &str) -> String {
+        format!("{}.{}", self.schema, quote_identifier(name))
+    }
+
+    /// Whether a relation or a type has that name, which a table would need for itself and for its row type. Core renames
+    /// the type of an array.
+    pub fn is_name_taken(&self, name: &str) -> bool {
+        let sql = "SELECT EXISTS (SELECT FROM pg_class WHERE relnamespace = $1 AND relname = $2::name)
+            OR EXISTS (SELECT FROM pg_type WHERE typnamespace = $1 AND typname = $2::name AND typelem = 0)";
+        rows(sql, &[self.namespace.into(), text(name)], |row| row.get(1))[0]
+    }
+
+    /// The statements that create a partition as `CREATE TABLE … PARTITION OF` would. Attaching it adds the indexes, the
+    /// foreign keys, the triggers and the identity.
+    pub fn create_statements(&self, partition: &str, bounds: Bounds) -> [String; 2] {
+        let persistence = match self.persistence.as_str() {
+            "t" => "TEMPORARY ",
+            "u" => "UNLOGGED ",
+            _ => "",
+        };
+        let using = |word: &str, name: &Option<String>| {
+            name.as_ref().map_or_else(String::new, |name| format!(" {word} {name}"))
+        };
+        [
+            format!(
+                "CREATE {persistence}TABLE {partition} (LIKE {} INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING CONSTRAINTS \
+                 INCLUDING STORAGE INCLUDING COMPRESSION){}{}",
+                self.name,
+                using("USING", &self.access_method),
+                using("TABLESPACE", &self.tablespace)
+            ),
+            format!("ALTER TABLE {} ATTACH PARTITION {partition} {bounds}", self.name),
+        ]
+    }
+
+    /// Gives a new partition the replica identity of the table. Core leaves that to the user, but without it a published
+    /// table would refuse to update the rows of the partition.
+    pub fn copy_replica_identity(&self, partition: &str) {
+        let identity = match self.replica_identity.as_str() {
+            "f" => "FULL".to_owned(),
+            "n" => "NOTHING".to_owned(),
+            "i" => {
+                let sql = "SELECT quote_ident(c.relname)
+                    FROM pg_index AS p
+                    JOIN pg_inherits AS h ON h.inhparent = p.indexrelid
+                    JOIN pg_index AS i ON i.indexrelid = h.inhrelid AND i.indrelid = $2::regclass
+                    JOIN pg_class AS c ON c.oid = i.indexrelid
+                    WHERE p.indrelid = $1 AND p.indisreplident";
+                let arguments = [self.relid.into(), text(partition)];
+                let index = rows(sql, &arguments, |row| row.get::<String>(1)).pop();
+                let Some(index) = index else { return };
+                format!("USING INDEX {index}")
+            }
+            _ => return,
+        };
+        execute(&format!("ALTER TABLE {partition} REPLICA IDENTITY {identity}"), &[]);
+    }
+}
+
+/// A partition of a table.
+pub struct Partition {
+    /// The table.
+    pub parent: pg_sys::Oid,
+    /// Its OID.
+    pub relid: pg_sys::Oid,
+    /// The quoted name with its schema.
+    pub name: String,
+    /// Whether it is a foreign table.
+    pub is_foreign: bool,
+    /// Whether it is the default partition.
+    pub is_default: bool,
+    /// Its range; `None` for the default partition, and if the table is not partitioned by a range of IDs.
+    pub bounds: Option<Bounds>,
+    /// Whether a `DETACH … CONCURRENTLY` was interrupted or is still under way. No row is inserted into it.
+    pub is_detach_pending: bool,
+}
+
+impl Partition {
+    /// Whether it has a row.
+    pub fn has_rows(&self) -> bool {
+        rows(&format!("SELECT EXISTS (SELECT FROM {})", self.name), &[], |row| row.get(1))[0]
+    }
+}

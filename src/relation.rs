@@ -1,0 +1,35 @@
+//! The lock of a relation, and the role of its owner.
+
+use pgrx::prelude::*;
+
+/// Locks the relation until the end of the transaction.
+pub fn lock(relid: pg_sys::Oid, mode: u32) {
+    // SAFETY: takes any OID; the callers check afterwards whether the relation still exists.
+    unsafe { pg_sys::LockRelationOid(relid, mode as pg_sys::LOCKMODE) }
+}
+
+/// Calls `run` as the owner of the table, as core does to build an index. A CHECK or an index predicate that
+/// the owner wrote must not gain the caller's privileges, nor leave settings behind. After an ERROR, the end of
+/// the transaction or of the savepoint restores the caller.
+pub fn as_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
+    let (mut caller, mut context) = (pg_sys::InvalidOid, 0);
+    // SAFETY: writes to two local variables; the owner is a role of the catalog, and the context is restored.
+    unsafe {
+        pg_sys::GetUserIdAndSecContext(&mut caller, &mut context);
+        if caller == owner {
+            return run();
+        }
+        let mut restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+        // A caller who may bypass row security still may as the owner, even of a table that FORCEs it on the
+        // owner.
+        if pg_sys::has_bypassrls_privilege(caller) {
+            restricted |= pg_sys::SECURITY_NOFORCE_RLS as i32;
+        }
+        pg_sys::SetUserIdAndSecContext(owner, restricted);
+        let level = pg_sys::NewGUCNestLevel();
+        let value = run();
+        pg_sys::AtEOXact_GUC(false, level);
+        pg_sys::SetUserIdAndSecContext(caller, context);
+        value
+    }
+}

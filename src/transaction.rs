@@ -1,0 +1,109 @@
+//! The transaction of a function that changes tables: whether it may, and parts of it that can fail alone.
+
+use crate::error::Error;
+use crate::query::{execute, text};
+use pgrx::PgTryBuilder;
+use pgrx::pg_sys::panic::{CaughtError, ErrorReportWithLevel};
+use pgrx::prelude::*;
+use std::panic::AssertUnwindSafe;
+
+/// Refuses a standby and a read-only transaction. Returns the isolation level.
+pub fn check_writable(function: &str) -> u32 {
+    // SAFETY: these only read the server's state.
+    let (is_standby, is_read_only, isolation) = unsafe {
+        (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly, pg_sys::XactIsoLevel as u32)
+    };
+    if is_standby {
+        Error::DuringRecovery.raise(function, pg_sys::InvalidOid);
+    }
+    if is_read_only {
+        Error::ReadOnlyTransaction.raise(function, pg_sys::InvalidOid);
+    }
+    isolation
+}
+
+/// How long a lock is waited for if the session sets no `lock_timeout`: longer than `deadlock_timeout`, after which autovacuum
+/// gives way to a waiter, and so short that those who wait behind it hardly notice.
+const DEFAULT_LOCK_TIMEOUT_MS: i32 = 2_000;
+
+/// Calls `run` with a `lock_timeout`, and restores that of the session. After an ERROR, the end of the transaction or of the
+/// savepoint restores it.
+pub fn with_lock_timeout<T>(run: impl FnOnce() -> T) -> T {
+    // SAFETY: reads a setting; the level is left below, or by the end of the transaction or savepoint.
+    unsafe {
+        if pg_sys::LockTimeout > 0 {
+            return run();
+        }
+        let level = pg_sys::NewGUCNestLevel();
+        let set = "SELECT set_config('lock_timeout', $1, true)";
+        execute(set, &[text(&DEFAULT_LOCK_TIMEOUT_MS.to_string())]);
+        let value = run();
+        pg_sys::AtEOXact_GUC(false, level);
+        value
+    }
+}
+
+/// An error that was rolled back.
+pub struct Failure {
+    /// The SQLSTATE.
+    pub code: PgSqlErrorCode,
+    /// The message and the detail in one line.
+    pub message: String,
+}
+
+impl Failure {
+    fn of(error: &ErrorReportWithLevel) -> Self {
+        let message = match error.detail() {
+            Some(detail) => {
+                let detail = detail.trim_end_matches('.').replace('\n', "; ");
+                format!("{}: {detail}", error.message())
+            }
+            None => error.message().to_owned(),
+        };
+        Failure { code: error.sql_error_code(), message }
+    }
+}
+
+/// Calls `run` in a subtransaction, as a block of PL/pgSQL with an EXCEPTION clause. An error rolls back what it did, and is
+/// returned. A cancellation and a bug are raised.
+pub fn attempt<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
+    // SAFETY: as in exec_stmt_block() of pl_exec.c: the subtransaction is released or rolled back, and then the memory context
+    // and the resource owner are those of before. The result lives in Rust's memory.
+    unsafe {
+        let (context, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
+        pg_sys::BeginInternalSubTransaction(std::ptr::null());
+        pg_sys::MemoryContextSwitchTo(context);
+        let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(run())))
+            .catch_others(|error| Err(Box::new(error)))
+            .catch_rust_panic(|error| Err(Box::new(error)))
+            .execute();
+        pg_sys::MemoryContextSwitchTo(context);
+        match result {
+            Ok(_) => pg_sys::ReleaseCurrentSubTransaction(),
+            Err(_) => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
+        }
+        pg_sys::MemoryContextSwitchTo(context);
+        pg_sys::CurrentResourceOwner = owner;
+        result.map_err(|error| match *error {
+            CaughtError::PostgresError(error) | CaughtError::ErrorReport(error)
+                if !is_of_the_statement(error.sql_error_code()) =>
+            {
+                Failure::of(&error)
+            }
+            other => other.rethrow(),
+        })
+    }
+}
+
+/// Whether an error ends the whole statement: a cancellation, a lack of memory or disk space, an internal error.
+fn is_of_the_statement(code: PgSqlErrorCode) -> bool {
+    matches!(
+        code,
+        PgSqlErrorCode::ERRCODE_QUERY_CANCELED
+            | PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY
+            | PgSqlErrorCode::ERRCODE_DISK_FULL
+            | PgSqlErrorCode::ERRCODE_INTERNAL_ERROR
+            | PgSqlErrorCode::ERRCODE_DATA_CORRUPTED
+            | PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED
+    )
+}
