@@ -90,6 +90,8 @@ pub fn attempt<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
             {
                 Failure::of(&error)
             }
+            // It is no longer on PostgreSQL's error stack.
+            CaughtError::PostgresError(error) => CaughtError::ErrorReport(error).rethrow(),
             other => other.rethrow(),
         })
     }

@@ -38,7 +38,7 @@ fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
                     has_major(newest, &format!("{what} for later major versions"));
                 }
                 if !needs_fdw || has_contrib("postgres_fdw", &what) {
-                    let cluster = fresh_cluster();
+                    let cluster = fresh_cluster(page.text());
                     run_page(&page, |block| block.citus.is_none().then_some(&cluster));
                 }
             });
@@ -135,10 +135,20 @@ fn blocks_here(page: &Page) -> Vec<Block> {
         .collect()
 }
 
-/// A server without the extension: pages start by creating it, as their readers do.
-fn fresh_cluster() -> Cluster {
-    let cluster = Cluster::builder().setting("wal_level", "logical").start();
-    cluster.connect().batch_execute("DROP EXTENSION pg_snowflake").unwrap();
+/// A server without the extension: pages start by creating it, as their readers do. Its clock is that of the examples, if the
+/// page names one.
+fn fresh_cluster(page: &str) -> Cluster {
+    let clock = page.lines().find_map(|line| {
+        line.strip_prefix("<!-- The clock of the examples: ")?.strip_suffix(" -->")
+    });
+    let builder = Cluster::builder().setting("wal_level", "logical");
+    let cluster = if clock.is_some() { builder.fake_clock() } else { builder }.start();
+    let mut client = cluster.connect();
+    if let Some(clock) = clock {
+        let off = format!("SELECT extract(epoch FROM timestamptz '{clock}' - now())::float8");
+        cluster.set_clock(client.query_one(&off, &[]).unwrap().get(0));
+    }
+    client.batch_execute("DROP EXTENSION pg_snowflake").unwrap();
     cluster
 }
 

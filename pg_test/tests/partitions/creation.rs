@@ -166,11 +166,12 @@ fn rows_in_the_default_partition_prevent_their_range_alone() {
     let found = created(&mut client, "'posts', '1 month', 2");
     let lines: Vec<&str> = found.lines().collect();
     assert_eq!(
-        (lines.len(), lines[0], lines[2]),
-        (4, "created|public.posts_p20261101|", "created|public.posts_p20270101|")
+        (lines[0], lines[2]),
+        ("created|public.posts_p20261101|", "created|public.posts_p20270101|")
     );
     assert!(lines[1].starts_with("failed||") && lines[1].contains("Move these rows"), "{found}");
-    assert!(lines[3].starts_with("default|public.posts_default|has rows"), "{found}");
+    assert!(lines[3].starts_with("gap||no partition has"), "{found}");
+    assert!(lines[4].starts_with("default|public.posts_default|has rows"), "{found}");
     let names = partitions(&mut client);
     assert_eq!(names, "posts_p20261101 posts_p20270101 posts_default");
 }
@@ -337,22 +338,15 @@ fn bad_input_is_refused_before_anything_is_done() {
         ("'posts', '101 years'", "22023", "cannot be aligned", "100 years"),
         ("'posts', '1 day', -1", "22023", "-1 is out of range", "between 0 and 1000"),
         ("'posts', '1 day', 1001", "22023", "1001 is out of range", "between 0 and 1000"),
-        ("'posts', '1 day', 1, 'time:41 shard:8 seq:14 epoch:2026-11-23'", "22023", "", ""),
         (
             "'overlapped', '1 month', 2",
             "42P17",
             "public.half of table public.overlapped overlaps",
             "from 2026-12-01",
         ),
-        ("'overlapped', '1 month', 0", "", "", ""),
         ("'named', '1 month', 2", "42P07", "public.named_p20261201", "ATTACH PARTITION"),
         ("'typed', '1 month', 2", "42P07", "public.typed_p20261201", "Rename"),
     ] {
-        // Only a range to create counts, and an epoch before now is fine.
-        if sqlstate.is_empty() || arguments.contains("epoch:") {
-            run(&mut client, &format!("BEGIN; {}; ROLLBACK", bad(arguments)));
-            continue;
-        }
         assert_each_refused(
             &mut client,
             &[Bad { sql: &bad(arguments), sqlstate, message, allowed }],
@@ -389,7 +383,7 @@ fn partitions_end_with_the_layout() {
     );
     assert_eq!(
         found,
-        "created|7|2090-01-01 00:00:00+00|\nfailed|1||layout \"js53\" has no IDs after 2089-05-27 15:47:35.552+00"
+        "created|7|2090-01-01 00:00:00+00|\nfailed|1||layout \"js53\" has no IDs after 2089-09-06 15:47:35.552+00"
     );
     let last =
         "SELECT pg_get_expr(relpartbound, oid) FROM pg_class WHERE relname = 'posts_p20800101'";
@@ -431,7 +425,7 @@ created|shard_1.posts_p20261201|"
     );
     run(
         &mut client,
-        "INSERT INTO posts SELECT snowflake_nextval('ids', shard), 'x' FROM generate_series(0, 1) AS shard",
+        "DROP FOREIGN TABLE posts_2; INSERT INTO posts SELECT snowflake_nextval('ids', shard), 'x' FROM generate_series(0, 1) AS shard",
     );
     assert_eq!(
         printed(

@@ -90,7 +90,7 @@ fn what_depends_on_a_partition_keeps_it_and_the_others_go() {
     let found = dropped(&mut client, "'posts', '1 month'");
     let lines: Vec<&str> = found.lines().collect();
     assert_eq!(lines.len(), 4, "{found}");
-    assert!(lines[0].starts_with("failed|public.posts_p20260601|cannot drop table posts_p20260601 because other objects depend"), "{found}");
+    assert!(lines[0].starts_with("failed|public.posts_p20260601|cannot drop table public.posts_p20260601 because other objects depend"), "{found}");
     assert!(lines[0].contains("view public.of_june depends on"), "{found}");
     assert!(
         lines[1].starts_with("failed|public.posts_p20260701|")
