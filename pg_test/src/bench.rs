@@ -21,6 +21,7 @@ pub mod pgedge;
 mod rate;
 mod repeats;
 mod report;
+mod retention;
 pub mod samples;
 mod sequences;
 mod server;
@@ -82,7 +83,7 @@ pub struct Part {
 }
 
 /// All parts, in their order.
-pub static PARTS: [Part; 12] = [
+pub static PARTS: [Part; 13] = [
     Part { name: "backend", what: "ids in one backend", run: backend::run },
     Part { name: "first", what: "the first id of a transaction", run: first::run },
     Part { name: "repeats", what: "whether ids of one statement repeat", run: repeats::run },
@@ -94,6 +95,7 @@ pub static PARTS: [Part; 12] = [
     Part { name: "leases", what: "ids with and without leases", run: leases::run },
     Part { name: "homed", what: "plain and homed ids", run: homed::run },
     Part { name: "hashing", what: "hash tables of ids", run: hashing::run },
+    Part { name: "retention", what: "the removal of a month", run: retention::run },
     Part { name: "instructions", what: "instructions under valgrind", run: instructions::run },
 ];
 

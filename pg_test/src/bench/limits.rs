@@ -3,7 +3,7 @@
 use crate::bench::load::{CLIENTS, INSERT_ROUNDS};
 use crate::bench::samples::Measure::{self, *};
 use crate::bench::samples::{Samples, Spread};
-use crate::bench::{homed, large, leases};
+use crate::bench::{homed, large, leases, retention};
 use std::sync::LazyLock;
 
 /// The bound of a figure.
@@ -85,6 +85,7 @@ pub static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
         of_leases(),
         of_homed_ids(),
         of_hash_tables(),
+        of_retention(),
     ]
     .into_iter()
     .flatten()
@@ -366,6 +367,17 @@ fn of_homed_ids() -> Vec<Limit> {
         rate("4", homed::MODULUS_4),
         rate("16", homed::MODULUS_16),
     ]
+}
+
+/// What it costs to drop a month instead of deleting its rows.
+fn of_retention() -> Vec<Limit> {
+    let relative = |what: &str, measure, bound| {
+        let title = format!(
+            "{what} of the removal of a month: `snowflake_drop_partitions` relative to `DELETE` and `VACUUM`"
+        );
+        ratio(&title, (measure, retention::DROP), (measure, retention::DELETE), AtMost(bound))
+    };
+    vec![relative("seconds", RetentionSeconds, 0.2), relative("WAL bytes", RetentionWalBytes, 0.01)]
 }
 
 /// The limit of the ratio of two figures of one run.

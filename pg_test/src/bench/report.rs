@@ -8,7 +8,9 @@ use crate::bench::limits::{Bound, LIMITS, Limit, Verdict};
 use crate::bench::load::CLIENTS;
 use crate::bench::samples::{Measure, Samples, Spread};
 use crate::bench::sequences::COUNTS;
-use crate::bench::{Findings, Plan, chart, hashing, homed, large, leases, scaled, summary};
+use crate::bench::{
+    Findings, Plan, chart, hashing, homed, large, leases, retention, scaled, summary,
+};
 use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::fs::write;
@@ -215,6 +217,19 @@ impl Display for Report {
                 column("HashAggregate, s", Measure::AggregateSeconds, with_quartiles_in_hundredths),
                 column("its memory, kB", Measure::AggregateKilobytes, whole),
                 column("hash join, s", Measure::JoinSeconds, with_quartiles_in_hundredths),
+            ],
+        )?;
+        self.table_of(
+            f,
+            &format!(
+                "The oldest of {} months of {} rows removed",
+                retention::MONTHS,
+                thousands(scaled(retention::ROWS, self.scale))
+            ),
+            retention::CASES.to_vec(),
+            &[
+                column("s", Measure::RetentionSeconds, thousandths),
+                column("WAL bytes", Measure::RetentionWalBytes, whole),
             ],
         )?;
         let rows = thousands(scaled(large::ROWS, self.scale));

@@ -87,6 +87,10 @@ pub enum Measure {
     LargeSpanMs,
     /// The bytes of the index that this needs besides the primary key.
     LargeTimeIndexBytes,
+    /// Seconds of the removal of a table's oldest month.
+    RetentionSeconds,
+    /// WAL bytes that it writes.
+    RetentionWalBytes,
 }
 
 /// The name in the CSV.
@@ -138,6 +142,8 @@ impl Display for Measure {
             Measure::LargeRecentReadPages => write!(f, "large_recent_read_pages"),
             Measure::LargeSpanMs => write!(f, "large_span_ms_per_1000_rows"),
             Measure::LargeTimeIndexBytes => write!(f, "large_time_index_bytes"),
+            Measure::RetentionSeconds => write!(f, "retention_s"),
+            Measure::RetentionWalBytes => write!(f, "retention_wal_bytes"),
         }
     }
 }

@@ -31,7 +31,7 @@ fn paste(page: &Page) {
     };
     let session: String = of_language("sql").collect();
 
-    let printed = normalized(&fresh_cluster("").psql(SUPERUSER, &session));
+    let printed = normalized(&fresh_cluster(page.text()).psql(SUPERUSER, &session));
 
     let mut rest = printed.as_str();
     for shown in of_language("output").map(normalized) {
