@@ -50,7 +50,7 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
     interleaved(plan.rounds.min(ROUNDS), &mut cases, |round, &mut name| {
         let statements: &[String] = &match name {
             DROP => vec![format!(
-                "SELECT snowflake_drop_partitions('partitioned', now() - month({round} + 1) - interval '2 hours')"
+                "SELECT snowflake_drop_partitions('partitioned', make_interval(secs => extract(epoch FROM now() - month({round} + 1))::float8 - 7200))"
             )],
             _ => vec![
                 format!("DELETE FROM plain WHERE id < snowflake_min_id(month({round} + 1))"),
