@@ -211,9 +211,9 @@ fn a_partition_is_like_one_that_core_creates() {
              FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
              WHERE attrelid = '{name}'::regclass AND attnum > 0 ORDER BY attnum;
              SELECT conname, contype, pg_get_constraintdef(oid), conislocal, coninhcount, convalidated FROM pg_constraint
-             WHERE conrelid = '{name}'::regclass ORDER BY 1;
+             WHERE conrelid = '{name}'::regclass ORDER BY replace(conname, '{name}', '');
              SELECT pg_get_indexdef(indexrelid), indisvalid, inhparent::regclass FROM pg_index
-             LEFT JOIN pg_inherits ON inhrelid = indexrelid WHERE indrelid = '{name}'::regclass ORDER BY 1;
+             LEFT JOIN pg_inherits ON inhrelid = indexrelid WHERE indrelid = '{name}'::regclass ORDER BY replace(pg_get_indexdef(indexrelid), '{name}', '');
              SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = '{name}'::regclass AND NOT tgisinternal"
         );
         printed(client, &sql).replace(name, "PARTITION")
