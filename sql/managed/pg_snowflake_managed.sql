@@ -341,19 +341,19 @@ COMMENT ON FUNCTION snowflake_managed.last_due(bigint) IS
 
 -- What snowflake_nextval calls in rare cases.
 
--- pg_sequence_last_value() returns null for a sequence whose next value is its last_value: a new or restarted one.
-CREATE OR REPLACE FUNCTION snowflake_managed.value_before_first(seq pg_catalog.regclass) RETURNS bigint
+-- pg_sequence_last_value() returns null for a new or restarted sequence, whose last_value is its next value. Another session may have
+-- called it meanwhile. The lowest bigint has no predecessor, so it is skipped.
+CREATE OR REPLACE FUNCTION snowflake_managed.last_value_of(seq pg_catalog.regclass) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
 DECLARE
-    first_value pg_catalog.int8;
+    state pg_catalog.record;
 BEGIN
-    EXECUTE pg_catalog.format('SELECT last_value FROM %s WHERE NOT is_called', seq) INTO STRICT first_value;
-    -- The lowest bigint has no predecessor, so it is skipped.
-    RETURN first_value
-        OPERATOR(pg_catalog.-) (first_value OPERATOR(pg_catalog.>) '-9223372036854775808'::pg_catalog.int8)::pg_catalog.int4;
+    EXECUTE pg_catalog.format('SELECT last_value, is_called FROM %s', seq) INTO STRICT state;
+    RETURN state.last_value OPERATOR(pg_catalog.-) (
+        NOT state.is_called AND state.last_value OPERATOR(pg_catalog.>) '-9223372036854775808'::pg_catalog.int8)::pg_catalog.int4;
 END $$;
-COMMENT ON FUNCTION snowflake_managed.value_before_first(pg_catalog.regclass) IS
-'value before the first one of a sequence that has returned none';
+COMMENT ON FUNCTION snowflake_managed.last_value_of(pg_catalog.regclass) IS
+'last value of a sequence, or the one before its first value';
 
 -- Raises the error of a call with a bad shard or a sequence that cannot hold a counter. It is called for the first ID of each tick.
 CREATE OR REPLACE FUNCTION snowflake_managed.check_call(
@@ -407,7 +407,7 @@ CREATE OR REPLACE FUNCTION snowflake_managed.next_counter(seq pg_catalog.regclas
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    value int8 := COALESCE(pg_sequence_last_value(seq), snowflake_managed.value_before_first(seq));
+    value int8 := COALESCE(pg_sequence_last_value(seq), snowflake_managed.last_value_of(seq));
 BEGIN
     RETURN snowflake_managed.counter_at(value + (value < 9223372036854775807)::int4, now_tick);
 END $$;
@@ -492,7 +492,7 @@ BEGIN
             -- The number in the key is arbitrary, and of this function alone.
             counter := CASE
                 WHEN pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL
-                THEN COALESCE(pg_catalog.pg_sequence_last_value(seq), snowflake_managed.value_before_first(seq)) END;
+                THEN COALESCE(pg_catalog.pg_sequence_last_value(seq), snowflake_managed.last_value_of(seq)) END;
             counter := CASE
                 WHEN counter OPERATOR(pg_catalog.<) snowflake_managed.last_due(now_tick)
                 THEN pg_catalog.setval(seq,
