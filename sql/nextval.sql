@@ -30,7 +30,7 @@ CREATE FUNCTION snowflake_nextval_homed(
     shard_id integer,
     modulus integer,
     layout snowflake_layout DEFAULT 'instagram',
-    minters integer DEFAULT 1)
+    generators integer DEFAULT 1)
 RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_homed_wrapper';
@@ -53,7 +53,7 @@ CREATE FUNCTION snowflake_nextvals_homed(
     modulus integer,
     count integer,
     layout snowflake_layout DEFAULT 'instagram',
-    minters integer DEFAULT 1)
+    generators integer DEFAULT 1)
 RETURNS SETOF bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextvals_homed_wrapper';

@@ -284,7 +284,7 @@ fn refusal_report(refusal: Refusal, layout: Layout, shard: u32, relid: pg_sys::O
             code: PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             message: format!("could not find a homed ID of shard {shard}"),
             detail: Some(format!("None of the next {counters} counters makes one.")),
-            hint: Some("Pass a lower modulus, fewer minters or larger hash ranges.".into()),
+            hint: Some("Pass a lower modulus, fewer generators or larger hash ranges.".into()),
         },
         Refusal::Lease(refusal) => lease_refusal(refusal, shard, relid),
         Refusal::AboveMaxValue { counter, max_value } => unusable_sequence(

@@ -104,14 +104,14 @@ pub enum Invalid {
         /// The highest that is possible.
         highest: i64,
     },
-    /// The number of minters is below 1, or the product with the modulus is above the layout's number of shards.
-    Minters {
-        /// The number of minters.
-        minters: i32,
+    /// The number of generators is below 1, or the product with the modulus is above the layout's number of shards.
+    Generators {
+        /// The number of generators.
+        generators: i32,
         /// The highest that is possible.
         highest: i64,
     },
-    /// The shard is negative, or not below the product of modulus and minters. A shard above would share its class with another.
+    /// The shard is negative, or not below the product of modulus and generators. A shard above would share its class with another.
     Shard {
         /// The shard.
         shard: i32,
@@ -190,7 +190,7 @@ pub struct Found {
 }
 
 impl Homed<'static> {
-    /// IDs in the partition `shard_id mod modulus`. The class is `shard_id`, `shard_id + modulus·minters` and so on, as far as the
+    /// IDs in the partition `shard_id mod modulus`. The class is `shard_id`, `shard_id + modulus·generators` and so on, as far as the
     /// layout goes. So `shard mod modulus` is the partition, and the classes of different shard IDs have no number in common.
     ///
     /// ```
@@ -208,7 +208,7 @@ impl Homed<'static> {
         layout: &Layout,
         shard_id: i32,
         modulus: i32,
-        minters: i32,
+        generators: i32,
     ) -> Result<Self, Invalid> {
         let shards = layout.shards();
         let is_within =
@@ -218,10 +218,10 @@ impl Homed<'static> {
             return Err(Invalid::Modulus { modulus, highest });
         }
         let highest = shards / i64::from(modulus);
-        if !is_within(minters, 1, highest) {
-            return Err(Invalid::Minters { minters, highest });
+        if !is_within(generators, 1, highest) {
+            return Err(Invalid::Generators { generators, highest });
         }
-        let step = i64::from(modulus) * i64::from(minters);
+        let step = i64::from(modulus) * i64::from(generators);
         let highest = step - 1;
         if !is_within(shard_id, 0, highest) {
             return Err(Invalid::Shard { shard: shard_id, highest });
@@ -328,8 +328,8 @@ mod tests {
     use crate::presets::{INSTAGRAM, JS53, POSTGRES, PRESETS};
     use proptest::prelude::*;
 
-    fn invalid(shard_id: i32, modulus: i32, minters: i32) -> Invalid {
-        Homed::in_partition(&JS53, shard_id, modulus, minters).expect_err("invalid")
+    fn invalid(shard_id: i32, modulus: i32, generators: i32) -> Invalid {
+        Homed::in_partition(&JS53, shard_id, modulus, generators).expect_err("invalid")
     }
 
     #[test]
@@ -339,14 +339,14 @@ mod tests {
             ((0, 0, 1), Invalid::Modulus { modulus: 0, highest: 128 }),
             ((0, -1, 1), Invalid::Modulus { modulus: -1, highest: 128 }),
             ((0, 129, 1), Invalid::Modulus { modulus: 129, highest: 128 }),
-            ((0, 4, 0), Invalid::Minters { minters: 0, highest: 32 }),
-            ((0, 4, 33), Invalid::Minters { minters: 33, highest: 32 }),
-            ((0, 4, i32::MAX), Invalid::Minters { minters: i32::MAX, highest: 32 }),
+            ((0, 4, 0), Invalid::Generators { generators: 0, highest: 32 }),
+            ((0, 4, 33), Invalid::Generators { generators: 33, highest: 32 }),
+            ((0, 4, i32::MAX), Invalid::Generators { generators: i32::MAX, highest: 32 }),
             ((-1, 4, 2), Invalid::Shard { shard: -1, highest: 7 }),
             ((8, 4, 2), Invalid::Shard { shard: 8, highest: 7 }),
         ];
-        for ((shard_id, modulus, minters), expected) in cases {
-            assert_eq!(invalid(shard_id, modulus, minters), expected);
+        for ((shard_id, modulus, generators), expected) in cases {
+            assert_eq!(invalid(shard_id, modulus, generators), expected);
         }
         let wide = Layout { time_bits: 32, shard_bits: 31, seq_bits: 0, ..INSTAGRAM };
         let too_large = Invalid::Modulus { modulus: i32::MAX, highest: MAX_MODULUS };
@@ -355,8 +355,8 @@ mod tests {
 
     #[test]
     fn a_class_has_every_number_of_its_shard() {
-        let class = |shard_id, modulus, minters| {
-            let homed = Homed::in_partition(&JS53, shard_id, modulus, minters).expect("valid");
+        let class = |shard_id, modulus, generators| {
+            let homed = Homed::in_partition(&JS53, shard_id, modulus, generators).expect("valid");
             (homed.class.shards().collect::<Vec<_>>(), homed.class.count())
         };
         assert_eq!(class(5, 32, 1), (vec![5, 37, 69, 101], 4));
@@ -444,9 +444,9 @@ mod tests {
         any_layout().prop_flat_map(|layout| {
             let shards = layout.shards();
             (1..=shards.min(50)).prop_flat_map(move |modulus| {
-                (1..=(shards / modulus).min(1_000_000)).prop_flat_map(move |minters| {
-                    (0..modulus * minters).prop_map(move |shard| {
-                        (layout, shard as i32, modulus as i32, minters as i32)
+                (1..=(shards / modulus).min(1_000_000)).prop_flat_map(move |generators| {
+                    (0..modulus * generators).prop_map(move |shard| {
+                        (layout, shard as i32, modulus as i32, generators as i32)
                     })
                 })
             })
@@ -456,12 +456,12 @@ mod tests {
     proptest! {
         #[test]
         fn the_search_is_that_of_brute_force(
-            (layout, shard_id, modulus, minters) in any_homed(), counter: u64, length in 0..20_i64,
+            (layout, shard_id, modulus, generators) in any_homed(), counter: u64, length in 0..20_i64,
         ) {
-            let homed = Homed::in_partition(&layout, shard_id, modulus, minters).unwrap();
+            let homed = Homed::in_partition(&layout, shard_id, modulus, generators).unwrap();
             let first = (counter as i64 & layout.max_counter()).min(layout.max_counter() - 20).max(0);
             let run = Run { first, last: (first + length).min(layout.max_counter()) };
-            let step = i64::from(modulus) * i64::from(minters);
+            let step = i64::from(modulus) * i64::from(generators);
             let all = (run.first..=run.last).flat_map(|counter| {
                 (0..).map(move |n| i64::from(shard_id) + n * step)
                     .take_while(move |&shard| shard < layout.shards())
@@ -479,11 +479,11 @@ mod tests {
 
         #[test]
         fn different_shards_have_no_number_in_common(
-            modulus in 1..20_i32, minters in 1..6_i32, shards in prop::array::uniform2(0..120_i32),
+            modulus in 1..20_i32, generators in 1..6_i32, shards in prop::array::uniform2(0..120_i32),
         ) {
-            let [one, other] = shards.map(|shard| shard % (modulus * minters));
+            let [one, other] = shards.map(|shard| shard % (modulus * generators));
             prop_assume!(one != other);
-            let class = |shard| Homed::in_partition(&JS53, shard, modulus, minters).unwrap().class;
+            let class = |shard| Homed::in_partition(&JS53, shard, modulus, generators).unwrap().class;
             prop_assert!(class(one).shards().all(|shard| class(other).shards().all(|o| o != shard)));
         }
 

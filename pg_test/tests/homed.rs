@@ -131,7 +131,7 @@ fn concurrent_sessions_never_repeat_a_homed_id() {
     run(&mut cluster.connect(), "CREATE SEQUENCE s");
     let queries = [
         "SELECT snowflake_nextval_homed('s', 1, 2) FROM generate_series(1, 20000)",
-        "SELECT snowflake_nextval_homed('s', 1, 2, minters => 4) FROM generate_series(1, 20000)",
+        "SELECT snowflake_nextval_homed('s', 1, 2, generators => 4) FROM generate_series(1, 20000)",
         "SELECT snowflake_nextvals_homed('s', 1, 2, 20000)",
         "SELECT snowflake_nextval_homed('s', 1, '{[0,)}'::int8multirange) FROM generate_series(1, 20000)",
     ];
@@ -147,7 +147,7 @@ fn concurrent_sessions_never_repeat_a_homed_id() {
 }
 
 #[test]
-fn minters_of_a_shard_have_no_shard_number_in_common() {
+fn generators_of_a_shard_have_no_shard_number_in_common() {
     let (_cluster, mut client) = hash_router();
     let mut seen: Vec<(i64, i32)> = Vec::new();
     for shard in 0..8 {
@@ -290,11 +290,11 @@ fn bad_arguments_are_refused_and_take_nothing() {
         ("0, 2147483647", "modulus 2147483647 is out of range", "from 1 to 8192"),
         ("0, 129, 'js53'", "modulus 129 is out of range", "has 128 shards"),
         ("0, 16385, 'sonyflake'", "modulus 16385 is out of range", "from 1 to 16384"),
-        ("0, 2, minters => 0", "number of minters 0 is out of range", "from 1 to 4096"),
-        ("0, 2, minters => 4097", "number of minters 4097 is out of range", "from 1 to 4096"),
+        ("0, 2, generators => 0", "number of generators 0 is out of range", "from 1 to 4096"),
+        ("0, 2, generators => 4097", "number of generators 4097 is out of range", "from 1 to 4096"),
         ("-1, 2", "shard ID -1 is out of range", "from 0 to 1"),
         ("2, 2", "shard ID 2 is out of range", "from 0 to 1"),
-        ("4, 2, minters => 2", "shard ID 4 is out of range", "from 0 to 3"),
+        ("4, 2, generators => 2", "shard ID 4 is out of range", "from 0 to 3"),
         ("0, '{}'::int8multirange", "hash ranges must not be empty", "no hash"),
         ("0, '{[0,4294967296)}'::int8multirange", "hash range is out of range", "2147483647"),
         ("0, '{[-2147483649,0)}'::int8multirange", "hash range is out of range", "hashint8()"),
@@ -323,7 +323,7 @@ fn bad_arguments_are_refused_and_take_nothing() {
         "snowflake_nextval_homed('s', NULL, 2)",
         "snowflake_nextval_homed('s', 0, NULL::int)",
         "snowflake_nextval_homed('s', 0, 2, NULL)",
-        "snowflake_nextval_homed('s', 0, 2, minters => NULL)",
+        "snowflake_nextval_homed('s', 0, 2, generators => NULL)",
         "snowflake_nextval_homed('s', 0, NULL::int8multirange)",
     ] {
         assert_eq!(printed(&mut client, &format!("SELECT {nothing} IS NULL")), "t", "{nothing}");
@@ -403,8 +403,8 @@ fn every_shard_number_has_to_be_owned() {
     let (_cluster, mut client) = server_with_sequence();
     // The numbers 3, 515, …, 7683.
     let calls = [
-        "SELECT snowflake_nextval_homed('s', 3, 4, minters => 128)",
-        "SELECT snowflake_nextvals_homed('s', 3, 4, 1, minters => 128)",
+        "SELECT snowflake_nextval_homed('s', 3, 4, generators => 128)",
+        "SELECT snowflake_nextvals_homed('s', 3, 4, 1, generators => 128)",
     ];
     let not_owned =
         |message| Refusal { sqlstate: "55000", message, hint: "generate_series(3, 7683, 512)" };
@@ -445,15 +445,15 @@ fn every_shard_number_needs_a_lease() {
     let server = registry.node("db-1").setting("pg_snowflake.owned_shards", "3, 515-7683").start();
     let mut client = server.connect();
     run(&mut client, "CREATE SEQUENCE s; CREATE TABLE t (id bigint) PARTITION BY HASH (id)");
-    let call = "SELECT snowflake_nextval_homed('s', 3, 4, minters => 128)";
+    let call = "SELECT snowflake_nextval_homed('s', 3, 4, generators => 128)";
     first_id(&mut client, call);
     // Of both kinds in turn, and of another class.
     for _ in 0..100 {
         take_one(&mut client, call);
         take_one(&mut client, "SELECT snowflake_nextval('s', 600)");
-        take_one(&mut client, "SELECT snowflake_nextval_homed('s', 600, 4, minters => 512)");
+        take_one(&mut client, "SELECT snowflake_nextval_homed('s', 600, 4, generators => 512)");
     }
-    let ids = "SELECT snowflake_nextvals_homed('s', 3, 4, 3000, minters => 128)";
+    let ids = "SELECT snowflake_nextvals_homed('s', 3, 4, 3000, generators => 128)";
     assert_eq!(strangers(&mut client, ids, 4, 3), "0|3000");
 
     // The server claims all shards that it owns, but another one holds shard 4611.
@@ -480,7 +480,7 @@ fn without_the_leases_of_a_class_the_hint_has_the_list() {
     let mut client = server.connect();
     run(&mut client, "CREATE SEQUENCE s");
     first_id(&mut client, "SELECT snowflake_nextval('s', 3)");
-    let call = "SELECT snowflake_nextval_homed('s', 3, 4, minters => 128)";
+    let call = "SELECT snowflake_nextval_homed('s', 3, 4, generators => 128)";
     let hint = "pg_snowflake.owned_shards";
     let no_lease = Refusal { sqlstate: "55000", message: "no lease for shard 515", hint };
     let error = assert_refused(&mut client, call, no_lease);
@@ -535,7 +535,7 @@ fn a_default_that_generates_homed_ids_is_in_the_view_of_columns() {
     run(
         &mut client,
         "CREATE TABLE posts (
-             a bigint DEFAULT snowflake_nextval_homed('s', 3, 4, minters => 128),
+             a bigint DEFAULT snowflake_nextval_homed('s', 3, 4, generators => 128),
              b bigint DEFAULT snowflake_nextval_homed('s', 3, '{[0,)}'::int8multirange, 'postgres'),
              c bigint DEFAULT snowflake_nextval_homed('s', 4, 4),
              d bigint DEFAULT snowflake_nextval_homed('s', 3, 4 + random()::int))",

@@ -22,21 +22,21 @@ const NEXTVALS: &str = "snowflake_nextvals_homed";
 struct InPartition {
     shard_id: i32,
     modulus: i32,
-    minters: i32,
+    generators: i32,
     layout: u64,
 }
 
 impl InPartition {
     fn check(self) -> Result<(Layout, Homed<'static>), Error> {
-        let InPartition { shard_id, modulus, minters, layout } = self;
+        let InPartition { shard_id, modulus, generators, layout } = self;
         let layout = Layout::unpack(layout).unwrap_or_else(|| not_a_layout());
-        let homed = Homed::in_partition(&layout, shard_id, modulus, minters)
+        let homed = Homed::in_partition(&layout, shard_id, modulus, generators)
             .map_err(|invalid| Error::NotHomed { invalid, layout })?;
         Ok((layout, homed))
     }
 }
 
-/// `snowflake_nextval_homed(seq regclass, shard_id int, modulus int, layout snowflake_layout, minters int) → bigint`
+/// `snowflake_nextval_homed(seq regclass, shard_id int, modulus int, layout snowflake_layout, generators int) → bigint`
 ///
 /// # Safety
 /// Called by the server with the declared arguments.
@@ -45,9 +45,10 @@ unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: five arguments, none of them NULL: the function is STRICT.
-    let [seq, shard_id, modulus, layout, minters] = unsafe { arguments(fcinfo) };
-    let [shard_id, modulus, minters] = [shard_id, modulus, minters].map(|int| int.value() as i32);
-    let wanted = InPartition { shard_id, modulus, minters, layout: layout.value() as u64 };
+    let [seq, shard_id, modulus, layout, generators] = unsafe { arguments(fcinfo) };
+    let [shard_id, modulus, generators] =
+        [shard_id, modulus, generators].map(|int| int.value() as i32);
+    let wanted = InPartition { shard_id, modulus, generators, layout: layout.value() as u64 };
     match next_id_fast(oid(seq), wanted) {
         Some(id) => id.into(),
         None => guarded_next_id(oid(seq), wanted).into(),
@@ -65,8 +66,8 @@ fn next_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
                 Some((of, layout, homed)) if *of == wanted => (layout, homed),
                 _ => {
                     let layout = Layout::unpack(wanted.layout)?;
-                    let InPartition { shard_id, modulus, minters, .. } = wanted;
-                    let homed = Homed::in_partition(&layout, shard_id, modulus, minters).ok()?;
+                    let InPartition { shard_id, modulus, generators, .. } = wanted;
+                    let homed = Homed::in_partition(&layout, shard_id, modulus, generators).ok()?;
                     let (_, layout, homed) = last.insert((wanted, layout, homed));
                     (layout, homed)
                 }
@@ -93,7 +94,7 @@ fn guarded_next_id(seq: pg_sys::Oid, wanted: InPartition) -> i64 {
 
 function_info_v1!(pg_finfo_snowflake_nextval_homed_wrapper);
 
-/// `snowflake_nextvals_homed(seq regclass, shard_id int, modulus int, count int, layout, minters int) → setof bigint`
+/// `snowflake_nextvals_homed(seq regclass, shard_id int, modulus int, count int, layout, generators int) → setof bigint`
 #[pg_extern(sql = false)]
 fn snowflake_nextvals_homed(
     seq: pg_sys::Oid,
@@ -101,9 +102,9 @@ fn snowflake_nextvals_homed(
     modulus: i32,
     count: i32,
     layout: SqlLayout,
-    minters: i32,
+    generators: i32,
 ) -> SetOfIterator<'static, i64> {
-    let wanted = InPartition { shard_id, modulus, minters, layout: layout.0.pack() };
+    let wanted = InPartition { shard_id, modulus, generators, layout: layout.0.pack() };
     let (layout, homed) = wanted.check().unwrap_or_else(|error| error.raise(NEXTVALS, seq));
     batch(seq, layout, homed.class, OwnedHomed::InPartition(homed), count)
 }

@@ -15,17 +15,17 @@ pub fn invalid_arguments(invalid: Invalid, layout: Layout) -> Report {
             format!("{} The modulus is from 1 to {highest}.", of_layout()),
             "Pass the number of partitions or servers that the IDs are hashed to.",
         ),
-        Invalid::Minters { minters, highest } => (
-            format!("number of minters {minters} is out of range"),
+        Invalid::Generators { generators, highest } => (
+            format!("number of generators {generators} is out of range"),
             format!(
-                "{} With this modulus, the number of minters is from 1 to {highest}.",
+                "{} With this modulus, the number of generators is from 1 to {highest}.",
                 of_layout()
             ),
             "Pass the number of servers that generate IDs for the same partition.",
         ),
         Invalid::Shard { shard, highest } => (
             format!("shard ID {shard} is out of range for this modulus"),
-            format!("The shard ID is from 0 to {highest}, below modulus times minters."),
+            format!("The shard ID is from 0 to {highest}, below modulus times generators."),
             "Pass a different shard ID in that range on each server.",
         ),
         Invalid::NoRange => (

@@ -50,7 +50,7 @@ fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<10> {
 
 /// The row of a generator call.
 fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
-    let GeneratorCall { function, sequence, shard, layout, modulus_and_minters } = call;
+    let GeneratorCall { function, sequence, shard, layout, modulus_and_generators } = call;
     let Status { last_id_at, lead, ids_left, error } = match &sequence {
         SequenceArgument::NotFound(name) => {
             Status::unknown(Some(format!("relation {} does not exist", quoted(name))))
@@ -60,7 +60,7 @@ fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
     let sequence = sequence.oid();
     // A call also checks the shard first.
     let shard_error = layout
-        .and_then(|layout| shard_error(shard, layout, modulus_and_minters))
+        .and_then(|layout| shard_error(shard, layout, modulus_and_generators))
         .map(|error| summary(error, sequence.unwrap_or(pg_sys::InvalidOid)));
     NullableResultRow([
         Some(function.into()),
@@ -118,14 +118,14 @@ fn shard_id(shard: ShardArgument) -> Option<i32> {
 fn shard_error(
     shard: ShardArgument,
     layout: Layout,
-    modulus_and_minters: Option<[i32; 2]>,
+    modulus_and_generators: Option<[i32; 2]>,
 ) -> Option<Error> {
     let shard_id = match shard {
         ShardArgument::Constant(shard) => Some(shard),
         ShardArgument::CurrentShard => None,
         ShardArgument::Unknown => return fence::check_any_shard().err().map(Error::Fence),
     };
-    let class = match class_of(shard_id, layout, modulus_and_minters) {
+    let class = match class_of(shard_id, layout, modulus_and_generators) {
         Ok(class) => class,
         Err(error) => return Some(error),
     };
@@ -140,13 +140,13 @@ fn shard_error(
 fn class_of(
     shard_id: Option<i32>,
     layout: Layout,
-    modulus_and_minters: Option<[i32; 2]>,
+    modulus_and_generators: Option<[i32; 2]>,
 ) -> Result<Class, Error> {
-    let Some([modulus, minters]) = modulus_and_minters else {
+    let Some([modulus, generators]) = modulus_and_generators else {
         return shard::permitted(shard_id, layout).map(Class::one);
     };
     let shard_id = shard_id.map_or_else(shard::of_this_database, Ok)?;
-    let homed = Homed::in_partition(&layout, shard_id, modulus, minters);
+    let homed = Homed::in_partition(&layout, shard_id, modulus, generators);
     let class = homed.map_err(|invalid| Error::NotHomed { invalid, layout })?.class;
     shard::permit_class(class)?;
     Ok(class)

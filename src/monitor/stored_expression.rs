@@ -26,9 +26,9 @@ pub struct GeneratorCall {
     pub shard: ShardArgument,
     /// The layout.
     pub layout: Option<Layout>,
-    /// The modulus and the number of minters of a homed id, which add to the shard; `None` if there are none, or if they are not
+    /// The modulus and the number of generators of a homed ID, which add to the shard; `None` if there are none, or if they are not
     /// constants.
-    pub modulus_and_minters: Option<[i32; 2]>,
+    pub modulus_and_generators: Option<[i32; 2]>,
 }
 
 /// The sequence argument of a call.
@@ -193,7 +193,7 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
             sequence: sequence_argument(sequence),
             shard: shard(shard_id, extension),
             layout: constant(layout).and_then(SqlLayout::of_datum).map(|layout| layout.0),
-            modulus_and_minters: None,
+            modulus_and_generators: None,
         };
         match *arguments(function).as_slice() {
             [sequence] => Some(GeneratorCall {
@@ -201,16 +201,17 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
                 sequence: sequence_argument(sequence),
                 shard: ShardArgument::CurrentShard,
                 layout: Some(INSTAGRAM),
-                modulus_and_minters: None,
+                modulus_and_generators: None,
             }),
             // With the ranges of a homed id.
             [sequence, shard_id, layout] | [sequence, shard_id, _, layout] => {
                 Some(call(sequence, shard_id, layout))
             }
-            [sequence, shard_id, modulus, layout, minters] => {
-                let [modulus, minters] = [modulus, minters].map(|node| integer_constant(node));
-                let modulus_and_minters = modulus.zip(minters).map(Into::into);
-                Some(GeneratorCall { modulus_and_minters, ..call(sequence, shard_id, layout) })
+            [sequence, shard_id, modulus, layout, generators] => {
+                let [modulus, generators] =
+                    [modulus, generators].map(|node| integer_constant(node));
+                let modulus_and_generators = modulus.zip(generators).map(Into::into);
+                Some(GeneratorCall { modulus_and_generators, ..call(sequence, shard_id, layout) })
             }
             _ => None,
         }

@@ -13,7 +13,7 @@ pub struct Input {
     layout: AnyLayout,
     shard_id: AnyInt,
     modulus: AnyInt,
-    minters: AnyInt,
+    generators: AnyInt,
     counter: i64,
     length: u8,
     ranges: Vec<(i64, i64)>,
@@ -38,19 +38,19 @@ impl AnyInt {
 /// Panics if a property does not hold.
 pub fn check(input: Input) {
     let AnyLayout(layout) = input.layout;
-    let [shard_id, modulus, minters] =
-        [input.shard_id, input.modulus, input.minters].map(AnyInt::value);
+    let [shard_id, modulus, generators] =
+        [input.shard_id, input.modulus, input.generators].map(AnyInt::value);
     let first = (input.counter & i64::MAX).min(layout.max_counter());
     let run =
         Run { first, last: first.saturating_add(input.length.into()).min(layout.max_counter()) };
     let is_in_run = |found: Found| (run.first..=run.last).contains(&found.counter);
 
-    let product = i128::from(modulus) * i128::from(minters);
+    let product = i128::from(modulus) * i128::from(generators);
     let is_valid = (1..=1 << 14).contains(&modulus)
-        && minters >= 1
+        && generators >= 1
         && product <= layout.shards().into()
         && (0..product).contains(&shard_id.into());
-    let homed = Homed::in_partition(&layout, shard_id, modulus, minters);
+    let homed = Homed::in_partition(&layout, shard_id, modulus, generators);
     assert_eq!(homed.is_ok(), is_valid, "{homed:?}");
     if let Ok(homed) = homed {
         assert!(homed.class.last < layout.shards() as u32);
