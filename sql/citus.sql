@@ -7,4 +7,4 @@ LANGUAGE c STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_citus_ranges_wrapper';
 
 COMMENT ON FUNCTION snowflake_citus_ranges(regclass) IS
-'hashes of the shards that this node of Citus has of a distributed table; all hashes if it has none';
+'hash ranges of the shards of a distributed table on this Citus node; all hashes if the node has no shard of it';

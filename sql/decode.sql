@@ -80,7 +80,7 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_to_base32_wrapper';
 
 COMMENT ON FUNCTION snowflake_to_base32(bigint) IS
-'encodes an ID as 13 characters of Crockford''s base 32, which sort as the IDs do';
+'encodes an ID as 13 characters of Crockford''s base 32, which sort in the order of the IDs';
 
 CREATE FUNCTION snowflake_from_base32(text)
 RETURNS bigint

@@ -118,7 +118,7 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_layout_info_with_folds_wrapper';
 
 COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
-'field widths, time range, number of shards, IDs per second and sequence, and distinct folds of a layout';
+'properties of a layout: field widths, time range, number of shards, IDs per second of one sequence, and distinct folds';
 
 -- STABLE: a newer library may have more of them.
 CREATE FUNCTION snowflake_presets()

@@ -12,7 +12,7 @@ CREATE TABLE snowflake_registry (
     longest_lease interval NOT NULL);
 
 COMMENT ON TABLE snowflake_registry IS
-'identity of the registry of leases; one row, made at the first call of snowflake_lease() or snowflake_take_over()';
+'identity of the registry of leases; one row, created by the first call of snowflake_lease() or snowflake_take_over()';
 COMMENT ON COLUMN snowflake_registry.single IS 'true';
 COMMENT ON COLUMN snowflake_registry.id IS 'identifies the registry, also after a restore';
 COMMENT ON COLUMN snowflake_registry.server IS 'system identifier of the server at the last call';
@@ -20,8 +20,8 @@ COMMENT ON COLUMN snowflake_registry.timeline IS 'timeline of the server at the 
 COMMENT ON COLUMN snowflake_registry.storage IS 'file of snowflake_lease_rows at the last call';
 COMMENT ON COLUMN snowflake_registry.started_at IS 'start of the server at the last call';
 COMMENT ON COLUMN snowflake_registry.quiet_until IS
-'new spans do not begin before this time, since a registry that was restarted, restored or failed over may have forgotten leases';
-COMMENT ON COLUMN snowflake_registry.longest_lease IS 'longest lease that a server has asked for';
+'earliest start of new spans; a registry that was restarted, restored or failed over may have lost leases';
+COMMENT ON COLUMN snowflake_registry.longest_lease IS 'longest lease that a server has requested';
 
 CREATE TABLE snowflake_lease_rows (
     shard_id integer PRIMARY KEY CHECK (shard_id OPERATOR(pg_catalog.>=) 0),
@@ -37,14 +37,14 @@ CREATE TABLE snowflake_lease_rows (
 
 COMMENT ON TABLE snowflake_lease_rows IS 'the lease of each shard; see snowflake_leases';
 COMMENT ON COLUMN snowflake_lease_rows.shard_id IS 'shard';
-COMMENT ON COLUMN snowflake_lease_rows.node IS 'server that holds the lease, held it last, or that it is reserved for';
+COMMENT ON COLUMN snowflake_lease_rows.node IS 'server that holds the lease, held it last, or has it reserved';
 COMMENT ON COLUMN snowflake_lease_rows.incarnation IS 'run of that server; null if the lease is reserved';
-COMMENT ON COLUMN snowflake_lease_rows.serial IS 'raised by each change of the row';
-COMMENT ON COLUMN snowflake_lease_rows.nonce IS 'request that was granted last';
-COMMENT ON COLUMN snowflake_lease_rows.starts IS 'begin of the span of ID time';
+COMMENT ON COLUMN snowflake_lease_rows.serial IS 'increased by each change of the row';
+COMMENT ON COLUMN snowflake_lease_rows.nonce IS 'last request that was granted';
+COMMENT ON COLUMN snowflake_lease_rows.starts IS 'start of the span of ID time';
 COMMENT ON COLUMN snowflake_lease_rows.ends IS 'end of the span, exclusive';
 COMMENT ON COLUMN snowflake_lease_rows.released IS 'whether the holder has released the lease';
-COMMENT ON COLUMN snowflake_lease_rows.barred IS 'run of a server that snowflake_take_over() took the lease from';
+COMMENT ON COLUMN snowflake_lease_rows.barred IS 'run of a server from which snowflake_take_over() took the lease';
 COMMENT ON COLUMN snowflake_lease_rows.renewed_at IS 'time of the last grant, by the clock of the registry';
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry', '');
@@ -107,13 +107,13 @@ FROM snowflake_lease_rows;
 
 COMMENT ON VIEW snowflake_leases IS 'the lease of each shard: its node, its span of ID time, and its state';
 COMMENT ON COLUMN snowflake_leases.shard_id IS 'shard';
-COMMENT ON COLUMN snowflake_leases.node IS 'server that holds the lease, held it last, or that it is reserved for';
-COMMENT ON COLUMN snowflake_leases.starts IS 'begin of the span of ID time';
+COMMENT ON COLUMN snowflake_leases.node IS 'server that holds the lease, held it last, or has it reserved';
+COMMENT ON COLUMN snowflake_leases.starts IS 'start of the span of ID time';
 COMMENT ON COLUMN snowflake_leases.ends IS 'end of the span, exclusive';
 COMMENT ON COLUMN snowflake_leases.state IS 'held, ended, released, or reserved for the node by snowflake_take_over()';
 COMMENT ON COLUMN snowflake_leases.renewed_at IS 'time of the last grant, by the clock of the registry';
 COMMENT ON COLUMN snowflake_leases.incarnation IS 'run of the server; null if the lease is reserved';
-COMMENT ON COLUMN snowflake_leases.serial IS 'raised by each change of the lease';
+COMMENT ON COLUMN snowflake_leases.serial IS 'increased by each change of the lease';
 
 REVOKE ALL ON FUNCTION snowflake_lease(integer[], text, uuid, bigint[], uuid, timestamptz, interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION snowflake_release(uuid, integer[], bigint[], timestamptz) FROM PUBLIC;

@@ -36,7 +36,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_homed_wrapper';
 
 COMMENT ON FUNCTION snowflake_nextval_homed(regclass, integer, integer, snowflake_layout, integer) IS
-'next ID from a sequence whose hash partition of that modulus, by PostgreSQL''s own hash, is the shard modulo the modulus';
+'next homed ID from a sequence: an ID that hash partitioning with this modulus puts into partition shard_id mod modulus';
 
 CREATE FUNCTION snowflake_nextval_homed(
     seq regclass, shard_id integer, ranges int8multirange, layout snowflake_layout DEFAULT 'instagram')
@@ -45,7 +45,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_homed_in_ranges_wrapper';
 
 COMMENT ON FUNCTION snowflake_nextval_homed(regclass, integer, int8multirange, snowflake_layout) IS
-'next ID of a shard from a sequence whose hash by hashint8 is in the ranges';
+'next homed ID of a shard from a sequence: an ID whose hash, by hashint8, is in the ranges';
 
 CREATE FUNCTION snowflake_nextvals_homed(
     seq regclass,
@@ -59,7 +59,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextvals_homed_wrapper';
 
 COMMENT ON FUNCTION snowflake_nextvals_homed(regclass, integer, integer, integer, snowflake_layout, integer) IS
-'next IDs from a sequence whose hash partition of that modulus, by PostgreSQL''s own hash, is the shard modulo the modulus';
+'next homed IDs from a sequence: IDs that hash partitioning with this modulus puts into partition shard_id mod modulus';
 
 CREATE FUNCTION snowflake_nextvals_homed(
     seq regclass,
@@ -72,14 +72,14 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextvals_homed_in_ranges_wrapper';
 
 COMMENT ON FUNCTION snowflake_nextvals_homed(regclass, integer, int8multirange, integer, snowflake_layout) IS
-'next IDs of a shard from a sequence whose hash by hashint8 is in the ranges';
+'next homed IDs of a shard from a sequence: IDs whose hashes, by hashint8, are in the ranges';
 
 CREATE FUNCTION snowflake_currval(seq regclass)
 RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_currval_wrapper';
 
-COMMENT ON FUNCTION snowflake_currval(regclass) IS 'last ID that this session got from a sequence';
+COMMENT ON FUNCTION snowflake_currval(regclass) IS 'last ID that this session generated from a sequence';
 
 CREATE FUNCTION snowflake_current_shard()
 RETURNS integer
@@ -87,4 +87,4 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_current_shard_wrapper';
 
 COMMENT ON FUNCTION snowflake_current_shard() IS
-'shard ID of this database: pg_snowflake.shard_id, else that of a lease, else the group in Citus';
+'shard ID of this database: pg_snowflake.shard_id, else the shard that the registry of leases assigned, else the node''s group in Citus';

@@ -100,7 +100,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_homed_wrapper';
 
 COMMENT ON FUNCTION snowflake_nextval_homed(regclass, integer, integer, snowflake_layout, integer) IS
-'next ID from a sequence whose hash partition of that modulus, by PostgreSQL''s own hash, is the shard modulo the modulus';
+'next homed ID from a sequence: an ID that hash partitioning with this modulus puts into partition shard_id mod modulus';
 
 CREATE FUNCTION snowflake_nextval_homed(
     seq regclass, shard_id integer, ranges int8multirange, layout snowflake_layout DEFAULT 'instagram')
@@ -109,7 +109,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_homed_in_ranges_wrapper';
 
 COMMENT ON FUNCTION snowflake_nextval_homed(regclass, integer, int8multirange, snowflake_layout) IS
-'next ID of a shard from a sequence whose hash by hashint8 is in the ranges';
+'next homed ID of a shard from a sequence: an ID whose hash, by hashint8, is in the ranges';
 
 CREATE FUNCTION snowflake_nextvals_homed(
     seq regclass,
@@ -123,7 +123,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextvals_homed_wrapper';
 
 COMMENT ON FUNCTION snowflake_nextvals_homed(regclass, integer, integer, integer, snowflake_layout, integer) IS
-'next IDs from a sequence whose hash partition of that modulus, by PostgreSQL''s own hash, is the shard modulo the modulus';
+'next homed IDs from a sequence: IDs that hash partitioning with this modulus puts into partition shard_id mod modulus';
 
 CREATE FUNCTION snowflake_nextvals_homed(
     seq regclass,
@@ -136,7 +136,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextvals_homed_in_ranges_wrapper';
 
 COMMENT ON FUNCTION snowflake_nextvals_homed(regclass, integer, int8multirange, integer, snowflake_layout) IS
-'next IDs of a shard from a sequence whose hash by hashint8 is in the ranges';
+'next homed IDs of a shard from a sequence: IDs whose hashes, by hashint8, are in the ranges';
 
 CREATE FUNCTION snowflake_shard_hash_postgres(id bigint, seed bigint)
 RETURNS bigint
@@ -173,7 +173,7 @@ LANGUAGE c STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_citus_ranges_wrapper';
 
 COMMENT ON FUNCTION snowflake_citus_ranges(regclass) IS
-'hashes of the shards that this node of Citus has of a distributed table; all hashes if it has none';
+'hash ranges of the shards of a distributed table on this Citus node; all hashes if the node has no shard of it';
 
 ALTER VIEW snowflake_columns RENAME COLUMN tab TO table_name;
 ALTER VIEW snowflake_columns RENAME COLUMN col TO column_name;
@@ -188,7 +188,7 @@ LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_citus_error_wrapper';
 
 COMMENT ON FUNCTION snowflake_citus_error(regclass, regclass, integer, boolean) IS
-'why a default of a table of Citus returns duplicates or fails; used by snowflake_columns';
+'reason why a column default returns duplicates or fails under Citus; used by snowflake_columns';
 
 -- Whoever reads the view calls it, also where default privileges withhold EXECUTE on new functions.
 GRANT EXECUTE ON FUNCTION snowflake_citus_error(regclass, regclass, integer, boolean) TO PUBLIC;
@@ -264,7 +264,7 @@ COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz, snowflak
 'whether an ID was generated at or after one time and before another; can use an index on the ID';
 COMMENT ON FUNCTION snowflake_explain(bigint, snowflake_layout) IS 'diagram of the bits of an ID';
 COMMENT ON FUNCTION snowflake_to_base32(bigint) IS
-'encodes an ID as 13 characters of Crockford''s base 32, which sort as the IDs do';
+'encodes an ID as 13 characters of Crockford''s base 32, which sort in the order of the IDs';
 COMMENT ON FUNCTION snowflake_from_base32(text) IS 'decodes an ID from 13 characters of Crockford''s base 32';
 COMMENT ON FUNCTION snowflake_to_uuid(bigint, snowflake_layout) IS
 'converts an ID to a version 7 UUID of the same time and order';
@@ -274,16 +274,16 @@ COMMENT ON TYPE snowflake_layout IS
 COMMENT ON OPERATOR = (snowflake_layout, snowflake_layout) IS 'equal';
 COMMENT ON OPERATOR <> (snowflake_layout, snowflake_layout) IS 'not equal';
 COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
-'field widths, time range, number of shards, IDs per second and sequence, and distinct folds of a layout';
+'properties of a layout: field widths, time range, number of shards, IDs per second of one sequence, and distinct folds';
 COMMENT ON VIEW snowflake_layouts IS 'preset layouts';
 COMMENT ON FUNCTION snowflake_nextval(regclass, integer, snowflake_layout) IS 'next ID of a shard from a sequence';
 COMMENT ON FUNCTION snowflake_nextval(regclass) IS
 'next ID of this database''s shard from a sequence';
 COMMENT ON FUNCTION snowflake_nextvals(regclass, integer, integer, snowflake_layout) IS
 'next IDs of a shard from a sequence, in increasing order';
-COMMENT ON FUNCTION snowflake_currval(regclass) IS 'last ID that this session got from a sequence';
+COMMENT ON FUNCTION snowflake_currval(regclass) IS 'last ID that this session generated from a sequence';
 COMMENT ON FUNCTION snowflake_current_shard() IS
-'shard ID of this database: pg_snowflake.shard_id, else that of a lease, else the group in Citus';
+'shard ID of this database: pg_snowflake.shard_id, else the shard that the registry of leases assigned, else the node''s group in Citus';
 COMMENT ON TYPE snowflake IS 'ID: a bigint in storage, order, indexes and arithmetic, and a string in JSON';
 COMMENT ON CAST (snowflake AS bigint) IS 'converts an ID to bigint';
 COMMENT ON CAST (bigint AS snowflake) IS 'converts a bigint to an ID';
@@ -292,7 +292,7 @@ COMMENT ON CAST (smallint AS snowflake) IS 'converts a smallint to an ID';
 COMMENT ON FUNCTION snowflake(integer) IS 'converts an integer to an ID';
 COMMENT ON CAST (integer AS snowflake) IS 'converts an integer to an ID';
 COMMENT ON FUNCTION snowflake_clock() IS
-'clock of this session: current and highest reading, and the steps that it has seen';
+'clock of this session: current reading, highest reading and observed steps';
 COMMENT ON FUNCTION snowflake_sequence_status(regclass, snowflake_layout) IS
 'time of the last ID, lead over the clock, IDs left, and current error of a sequence';
 COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
@@ -302,20 +302,20 @@ COMMENT ON VIEW snowflake_columns IS
 COMMENT ON COLUMN snowflake_columns.table_name IS 'table, partition, foreign table or view';
 COMMENT ON COLUMN snowflake_columns.column_name IS 'column';
 COMMENT ON COLUMN snowflake_columns.function IS 'function called by the default of the column or its domain';
-COMMENT ON COLUMN snowflake_columns.sequence IS 'sequence; null if it is neither a constant nor a constant name of a relation';
+COMMENT ON COLUMN snowflake_columns.sequence IS 'sequence; null unless the call names it by a constant';
 COMMENT ON COLUMN snowflake_columns.shard_id IS
-'shard; null if it is not a constant, or if it is that of the database and there is none';
-COMMENT ON COLUMN snowflake_columns.shard_from_setting IS 'whether the shard is that of the database, as snowflake_current_shard() returns it';
+'shard; null if it is not a constant, or if the call uses the shard of the database and the database has no shard';
+COMMENT ON COLUMN snowflake_columns.shard_from_setting IS 'whether the call uses the shard of the database, which snowflake_current_shard() returns';
 COMMENT ON COLUMN snowflake_columns.layout IS 'layout; null if it is not a constant';
 COMMENT ON COLUMN snowflake_columns.last_id_at IS
-'time of the last ID of the sequence; null if it has none, or without the privilege to read the sequence';
+'time of the last ID of the sequence; null if it has not generated one, or if the privilege to read it is missing';
 COMMENT ON COLUMN snowflake_columns.ids_left IS
 'number of IDs up to the end of the layout or the MAXVALUE of the sequence';
 COMMENT ON COLUMN snowflake_columns.ends_at IS 'time at which the layout ends';
 COMMENT ON COLUMN snowflake_columns.error IS
-'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or what Citus makes of the default on other nodes; or the reason why the row is incomplete';
+'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or the error that the default causes on other nodes of Citus; or the reason why the row is incomplete';
 COMMENT ON FUNCTION snowflake_locate(regclass, bigint, snowflake_layout) IS
-'partition of a table that contains an ID, and the server of a foreign one';
+'partition of a table that contains an ID, and its server if the partition is a foreign table';
 COMMENT ON OPERATOR CLASS snowflake_shard_ops USING hash IS
 'partitioning by the shard of an ID in layout instagram: remainder = shard mod modulus';
 COMMENT ON OPERATOR CLASS snowflake_shard_ops_twitter USING hash IS
@@ -344,7 +344,7 @@ CREATE TABLE snowflake_registry (
     longest_lease interval NOT NULL);
 
 COMMENT ON TABLE snowflake_registry IS
-'identity of the registry of leases; one row, made at the first call of snowflake_lease() or snowflake_take_over()';
+'identity of the registry of leases; one row, created by the first call of snowflake_lease() or snowflake_take_over()';
 COMMENT ON COLUMN snowflake_registry.single IS 'true';
 COMMENT ON COLUMN snowflake_registry.id IS 'identifies the registry, also after a restore';
 COMMENT ON COLUMN snowflake_registry.server IS 'system identifier of the server at the last call';
@@ -352,8 +352,8 @@ COMMENT ON COLUMN snowflake_registry.timeline IS 'timeline of the server at the 
 COMMENT ON COLUMN snowflake_registry.storage IS 'file of snowflake_lease_rows at the last call';
 COMMENT ON COLUMN snowflake_registry.started_at IS 'start of the server at the last call';
 COMMENT ON COLUMN snowflake_registry.quiet_until IS
-'new spans do not begin before this time, since a registry that was restarted, restored or failed over may have forgotten leases';
-COMMENT ON COLUMN snowflake_registry.longest_lease IS 'longest lease that a server has asked for';
+'earliest start of new spans; a registry that was restarted, restored or failed over may have lost leases';
+COMMENT ON COLUMN snowflake_registry.longest_lease IS 'longest lease that a server has requested';
 
 CREATE TABLE snowflake_lease_rows (
     shard_id integer PRIMARY KEY CHECK (shard_id OPERATOR(pg_catalog.>=) 0),
@@ -369,14 +369,14 @@ CREATE TABLE snowflake_lease_rows (
 
 COMMENT ON TABLE snowflake_lease_rows IS 'the lease of each shard; see snowflake_leases';
 COMMENT ON COLUMN snowflake_lease_rows.shard_id IS 'shard';
-COMMENT ON COLUMN snowflake_lease_rows.node IS 'server that holds the lease, held it last, or that it is reserved for';
+COMMENT ON COLUMN snowflake_lease_rows.node IS 'server that holds the lease, held it last, or has it reserved';
 COMMENT ON COLUMN snowflake_lease_rows.incarnation IS 'run of that server; null if the lease is reserved';
-COMMENT ON COLUMN snowflake_lease_rows.serial IS 'raised by each change of the row';
-COMMENT ON COLUMN snowflake_lease_rows.nonce IS 'request that was granted last';
-COMMENT ON COLUMN snowflake_lease_rows.starts IS 'begin of the span of ID time';
+COMMENT ON COLUMN snowflake_lease_rows.serial IS 'increased by each change of the row';
+COMMENT ON COLUMN snowflake_lease_rows.nonce IS 'last request that was granted';
+COMMENT ON COLUMN snowflake_lease_rows.starts IS 'start of the span of ID time';
 COMMENT ON COLUMN snowflake_lease_rows.ends IS 'end of the span, exclusive';
 COMMENT ON COLUMN snowflake_lease_rows.released IS 'whether the holder has released the lease';
-COMMENT ON COLUMN snowflake_lease_rows.barred IS 'run of a server that snowflake_take_over() took the lease from';
+COMMENT ON COLUMN snowflake_lease_rows.barred IS 'run of a server from which snowflake_take_over() took the lease';
 COMMENT ON COLUMN snowflake_lease_rows.renewed_at IS 'time of the last grant, by the clock of the registry';
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry', '');
@@ -439,13 +439,13 @@ FROM snowflake_lease_rows;
 
 COMMENT ON VIEW snowflake_leases IS 'the lease of each shard: its node, its span of ID time, and its state';
 COMMENT ON COLUMN snowflake_leases.shard_id IS 'shard';
-COMMENT ON COLUMN snowflake_leases.node IS 'server that holds the lease, held it last, or that it is reserved for';
-COMMENT ON COLUMN snowflake_leases.starts IS 'begin of the span of ID time';
+COMMENT ON COLUMN snowflake_leases.node IS 'server that holds the lease, held it last, or has it reserved';
+COMMENT ON COLUMN snowflake_leases.starts IS 'start of the span of ID time';
 COMMENT ON COLUMN snowflake_leases.ends IS 'end of the span, exclusive';
 COMMENT ON COLUMN snowflake_leases.state IS 'held, ended, released, or reserved for the node by snowflake_take_over()';
 COMMENT ON COLUMN snowflake_leases.renewed_at IS 'time of the last grant, by the clock of the registry';
 COMMENT ON COLUMN snowflake_leases.incarnation IS 'run of the server; null if the lease is reserved';
-COMMENT ON COLUMN snowflake_leases.serial IS 'raised by each change of the lease';
+COMMENT ON COLUMN snowflake_leases.serial IS 'increased by each change of the lease';
 
 REVOKE ALL ON FUNCTION snowflake_lease(integer[], text, uuid, bigint[], uuid, timestamptz, interval) FROM PUBLIC;
 REVOKE ALL ON FUNCTION snowflake_release(uuid, integer[], bigint[], timestamptz) FROM PUBLIC;

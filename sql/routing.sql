@@ -161,4 +161,4 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_locate_wrapper';
 
 COMMENT ON FUNCTION snowflake_locate(regclass, bigint, snowflake_layout) IS
-'partition of a table that contains an ID, and the server of a foreign one';
+'partition of a table that contains an ID, and its server if the partition is a foreign table';

@@ -14,7 +14,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_clock_wrapper';
 
 COMMENT ON FUNCTION snowflake_clock() IS
-'clock of this session: current and highest reading, and the steps that it has seen';
+'clock of this session: current reading, highest reading and observed steps';
 
 CREATE FUNCTION snowflake_sequence_status(
     seq regclass,
@@ -64,7 +64,7 @@ LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_citus_error_wrapper';
 
 COMMENT ON FUNCTION snowflake_citus_error(regclass, regclass, integer, boolean) IS
-'why a default of a table of Citus returns duplicates or fails; used by snowflake_columns';
+'reason why a column default returns duplicates or fails under Citus; used by snowflake_columns';
 
 -- Whoever reads the view calls it, also where default privileges withhold EXECUTE on new functions.
 GRANT EXECUTE ON FUNCTION snowflake_citus_error(regclass, regclass, integer, boolean) TO PUBLIC;
@@ -136,18 +136,18 @@ COMMENT ON VIEW snowflake_columns IS
 COMMENT ON COLUMN snowflake_columns.table_name IS 'table, partition, foreign table or view';
 COMMENT ON COLUMN snowflake_columns.column_name IS 'column';
 COMMENT ON COLUMN snowflake_columns.function IS 'function called by the default of the column or its domain';
-COMMENT ON COLUMN snowflake_columns.sequence IS 'sequence; null if it is neither a constant nor a constant name of a relation';
+COMMENT ON COLUMN snowflake_columns.sequence IS 'sequence; null unless the call names it by a constant';
 COMMENT ON COLUMN snowflake_columns.shard_id IS
-'shard; null if it is not a constant, or if it is that of the database and there is none';
-COMMENT ON COLUMN snowflake_columns.shard_from_setting IS 'whether the shard is that of the database, as snowflake_current_shard() returns it';
+'shard; null if it is not a constant, or if the call uses the shard of the database and the database has no shard';
+COMMENT ON COLUMN snowflake_columns.shard_from_setting IS 'whether the call uses the shard of the database, which snowflake_current_shard() returns';
 COMMENT ON COLUMN snowflake_columns.layout IS 'layout; null if it is not a constant';
 COMMENT ON COLUMN snowflake_columns.last_id_at IS
-'time of the last ID of the sequence; null if it has none, or without the privilege to read the sequence';
+'time of the last ID of the sequence; null if it has not generated one, or if the privilege to read it is missing';
 COMMENT ON COLUMN snowflake_columns.lead IS 'how far the sequence is ahead of the clock';
 COMMENT ON COLUMN snowflake_columns.ids_left IS
 'number of IDs up to the end of the layout or the MAXVALUE of the sequence';
 COMMENT ON COLUMN snowflake_columns.ends_at IS 'time at which the layout ends';
 COMMENT ON COLUMN snowflake_columns.error IS
-'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or what Citus makes of the default on other nodes; or the reason why the row is incomplete';
+'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or the error that the default causes on other nodes of Citus; or the reason why the row is incomplete';
 
 GRANT SELECT ON snowflake_columns TO PUBLIC;

@@ -283,7 +283,7 @@ fn refusal_report(refusal: Refusal, layout: Layout, shard: u32, relid: pg_sys::O
         Refusal::NotHome { counters } => Report {
             code: PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             message: format!("could not find a homed ID of shard {shard}"),
-            detail: Some(format!("None of the next {counters} counters makes one.")),
+            detail: Some(format!("None of the next {counters} counters yields one.")),
             hint: Some("Pass a lower modulus, fewer generators or larger hash ranges.".into()),
         },
         Refusal::Lease(refusal) => lease_refusal(refusal, shard, relid),
@@ -316,7 +316,7 @@ fn lease_refusal(refusal: LeaseRefusal, shard: u32, relid: pg_sys::Oid) -> Repor
         LeaseRefusal::Ended { us } => (
             format!("lease of shard {shard} has ended"),
             format!("It ended {} ago.", duration(us)),
-            "Make the registry reachable; the server renews its lease by itself. See the server log and \
+            "Make the registry reachable; the server then renews its lease automatically. See the server log and \
              snowflake_lease_status().",
         ),
         LeaseRefusal::BeginsLater { us } => (
@@ -376,7 +376,7 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
              sessions run ahead of it, with IDs still unique: {}",
             set_for_this_database("pg_snowflake.max_lead", &format!("'{needed_lead_s}s'"))
         ),
-        Ahead::Sequence => "Give the column a new sequence, or set this one to its counter with setval().".into(),
+        Ahead::Sequence => "Create a new sequence for the column, or set this one to its counter with setval().".into(),
         Ahead::HighWater { .. } => {
             "If the clock is wrong, correct it; no other action is needed. If it is right, reconnect.".into()
         }

@@ -23,7 +23,7 @@ pub fn define() {
         GucRegistry::define_int_guc(
             name,
             c"Sets the shard that this database generates IDs for.",
-            c"It applies where snowflake_nextval() is called without a shard. Set it with ALTER DATABASE, under Citus with ALTER SYSTEM on each node; -1 means unset.",
+            c"It applies to calls of snowflake_nextval() that do not pass a shard. Set it with ALTER DATABASE, or under Citus with ALTER SYSTEM on each node. -1 means unset.",
             &SHARD_ID,
             -1,
             i32::MAX,

@@ -106,7 +106,7 @@ const USES: [&str; 32] = [
     "SET enable_seqscan = off; SELECT count(*) FROM posts WHERE id = 5; SELECT count(*) FROM posts WHERE layout OPERATOR(evil.=) 'js53'; RESET ALL",
     "SELECT pg_get_viewdef('evil.snowflake_columns'::regclass)",
     "SELECT evil.snowflake_lease_status()",
-    // The registry must belong to a superuser. What is planted stays.
+    // The registry must be owned by a superuser. What is planted stays.
     "ALTER SCHEMA evil OWNER TO CURRENT_USER; UPDATE pg_extension SET extowner = 10 WHERE extname = 'pg_snowflake'",
     "SELECT evil.snowflake_lease('{5}'::int[], 'db-1'::text, gen_random_uuid(), '{NULL}'::bigint[], gen_random_uuid(),
          clock_timestamp() + interval '5 min', interval '5 min');

@@ -31,7 +31,7 @@ fn snowflake_citus_error(
         );
     }
     sequence.is_some_and(is_distributed_sequence).then_some(
-        "sequence is distributed by Citus: On the workers, Citus gives it a range of its own, in which no IDs fit.",
+        "sequence is distributed by Citus: On the workers, Citus assigns it a range of its own, in which no IDs fit.",
     )
 }
 

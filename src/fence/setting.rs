@@ -69,7 +69,7 @@ pub fn define() {
             GucRegistry::define_string_guc_with_hooks(
                 name,
                 c"Sets the shards that this server generates IDs for.",
-                c"A list of shard IDs and ranges, such as 0-127, 300; an empty string allows any shard. It stops column defaults of another server that were restored from a dump.",
+                c"A list of shard IDs and ranges, such as 0-127, 300; an empty string allows any shard. The list rejects column defaults that were restored from a dump of another server.",
                 &OWNED_SHARDS,
                 GucContext::Suset,
                 GucFlags::default(),
@@ -85,7 +85,7 @@ pub fn define() {
             GucRegistry::define_string_guc_with_hooks(
                 name,
                 c"Sets the host names of the servers that generate IDs.",
-                c"A list of names, such as db-1, db-2; an empty string allows any host. It stops a copy of a server that was made from a snapshot or a base backup.",
+                c"A list of names, such as db-1, db-2; an empty string allows any host. The list keeps a copy of a server, made from a snapshot or a base backup, from generating IDs.",
                 &ALLOWED_HOSTS,
                 GucContext::Suset,
                 GucFlags::default(),

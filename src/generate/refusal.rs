@@ -31,7 +31,7 @@ pub fn invalid_arguments(invalid: Invalid, layout: Layout) -> Report {
         Invalid::NoRange => (
             "hash ranges must not be empty".into(),
             "The multirange contains no hash.".into(),
-            "Pass the ranges of hashes that this server has the rows of.",
+            "Pass the hash ranges whose rows are on this server.",
         ),
         Invalid::RangeBeyondHashes => (
             "hash range is out of range".into(),
@@ -41,7 +41,7 @@ pub fn invalid_arguments(invalid: Invalid, layout: Layout) -> Report {
         Invalid::TooFewHashes { hashes, needed } => (
             "hash ranges are too small".into(),
             format!("They contain {hashes} of 4294967296 hashes; at least {needed} are needed."),
-            "Pass all ranges of hashes that this server has the rows of.",
+            "Pass all hash ranges whose rows are on this server.",
         ),
     };
     Report {

@@ -119,7 +119,7 @@ impl Problem {
                  the password file here, and pg_hba.conf there.",
             ),
             Problem::Warning(warning) => words(
-                "registry answered with a warning, so its answer does not count",
+                "registry's answer is ignored because of a warning",
                 warning,
                 "Fix the cause in the registry, such as a synchronous standby that is down.",
             ),
@@ -169,7 +169,7 @@ impl Problem {
             Problem::ForeignHost => words(
                 "pg_snowflake.allowed_hosts does not allow this server to generate IDs",
                 "",
-                "If this is a copy of another server, this is right. Else add the host name to pg_snowflake.allowed_hosts.",
+                "If this server is a copy, leave the list as it is. Otherwise, add the host name to pg_snowflake.allowed_hosts.",
             ),
             Problem::TooManyShards => words(
                 "pg_snowflake.owned_shards lists too many shards for leases",
@@ -179,13 +179,13 @@ impl Problem {
             Problem::Refused(refused) => words(
                 &format!("registry refused the lease of {}", list(refused.iter().map(|of| of.0))),
                 &reasons(refused),
-                "If this server is to have the shard, stop the holder, or call snowflake_take_over() in the registry. \
-                 Else remove the shard from the configuration of this server.",
+                "If this server is meant to have the shard, stop the holder, or call snowflake_take_over() in the registry. \
+                 Otherwise, remove the shard from the configuration of this server.",
             ),
             Problem::Lost(lost) => words(
                 &format!("lost the lease of {}", list(lost.iter().map(|of| of.0))),
                 &reasons(lost),
-                "Find out why: somebody called snowflake_take_over(), the registry was restored from a backup, or a clone \
+                "Find the cause: snowflake_take_over() was called, the registry was restored from a backup, or a clone \
                  of this server's virtual machine is running. A clone with this server's memory may have repeated IDs.",
             ),
         }

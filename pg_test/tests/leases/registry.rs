@@ -513,7 +513,7 @@ fn calls() -> [(String, &'static str); 3] {
 /// The error of a registry that an ordinary role could change.
 const OWNED: Refusal = Refusal {
     sqlstate: "55000",
-    message: "the registry of leases must belong to a superuser",
+    message: "registry of leases must be owned by a superuser",
     hint: "",
 };
 

@@ -70,7 +70,7 @@ pub fn during_recovery(function: &str) -> ! {
 pub fn ordinary_owner(what: &str, owner: &str) -> ! {
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: "the registry of leases must belong to a superuser".into(),
+        message: "registry of leases must be owned by a superuser".into(),
         detail: Some(format!("The owner of its {what} is {}, who could replace its tables.", quoted(owner))),
         hint: Some(
             "Make a superuser the owner, or create the extension as a superuser in another schema or database."
