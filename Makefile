@@ -1,6 +1,6 @@
-# For those who are used to PGXS: make, make install, make installcheck, each with PG_CONFIG=… where the PostgreSQL in
-# question is not the first on PATH. What they need is Rust, cargo-pgrx of the version that Cargo.toml pins, clang and
-# the server's headers; ./dev installs these by itself.
+# The targets of PGXS: make, make install, make installcheck. Set PG_CONFIG=… if the PostgreSQL to build for is not the first on
+# PATH. They need Rust, cargo-pgrx of the version that Cargo.toml pins, clang and the server's headers; ./dev installs these
+# automatically.
 
 PG_CONFIG ?= pg_config
 CARGO ?= cargo
@@ -12,7 +12,7 @@ $(error the target folder "$(target)" has a space in its name, at which make tak
 	one without)
 endif
 
-# What is left behind goes also where there is no PostgreSQL any more.
+# make clean also works after PostgreSQL has been removed.
 ifneq ($(MAKECMDGOALS),clean)
 major := $(shell '$(PG_CONFIG)' --version | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
 ifeq ($(major),)

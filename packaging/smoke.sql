@@ -10,10 +10,10 @@ INSERT INTO posts (body) SELECT 'smoke' FROM generate_series(1, 10000);
 
 DO $$
 BEGIN
-    ASSERT (SELECT count(DISTINCT id) FROM posts) = 10000, 'every row has a unique id';
+    ASSERT (SELECT count(DISTINCT id) FROM posts) = 10000, 'every row has a unique ID';
     ASSERT (SELECT bool_and((snowflake_decode(id)).shard_id = 5) FROM posts), 'each id carries its shard';
     ASSERT (SELECT bool_and(abs(extract(epoch FROM snowflake_created_at(id) - now())) < 60) FROM posts),
-        'each id carries its time';
+        'each ID contains its time';
     ASSERT EXISTS (
         SELECT FROM pg_extension_update_paths('pg_snowflake')
         JOIN pg_available_extensions ON name = 'pg_snowflake' AND default_version = target

@@ -1,4 +1,4 @@
--- Converting columns of live tables to generate ids.
+-- Converting columns of live tables to generate IDs.
 
 -- With core's search path alone, the function resolves no other names. If row security would hide rows from the
 -- table's owner, a query fails instead of missing rows.

@@ -1,4 +1,4 @@
--- Decoding and encoding ids. Nothing here depends on a setting, so all of it can be used in an index, a CHECK,
+-- Decoding and encoding IDs. Nothing here depends on a setting, so all of it can be used in an index, a CHECK,
 -- a generated column or a partition bound.
 
 CREATE FUNCTION snowflake_decode(

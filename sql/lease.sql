@@ -120,7 +120,7 @@ REVOKE ALL ON FUNCTION snowflake_release(uuid, integer[], bigint[], timestamptz)
 REVOKE ALL ON FUNCTION snowflake_take_over(integer, text) FROM PUBLIC;
 REVOKE ALL ON snowflake_registry, snowflake_lease_rows, snowflake_leases FROM PUBLIC;
 
--- pg_dump reads these tables as whoever dumps the database, and a restore writes them as whoever creates the extension.
--- Without these rights, an owner who is no superuser could do neither, even if the registry is not used.
+-- pg_dump reads these tables as the role that dumps the database, and a restore writes them as the role that creates the extension.
+-- Without these rights, an owner who is not a superuser could do neither, even if the registry is not used.
 GRANT SELECT ON snowflake_registry, snowflake_lease_rows TO PUBLIC;
 GRANT INSERT ON snowflake_registry, snowflake_lease_rows TO @extowner@;

@@ -1,4 +1,4 @@
--- Generating ids. VOLATILE and PARALLEL UNSAFE like core's nextval.
+-- Generating IDs. VOLATILE and PARALLEL UNSAFE like core's nextval.
 
 CREATE FUNCTION snowflake_nextval(
     seq regclass, shard_id integer, layout snowflake_layout DEFAULT 'instagram')

@@ -1,4 +1,4 @@
--- Routing by the shard in an id: operator classes for PARTITION BY HASH, and the location of a row.
+-- Routing by the shard in an ID: operator classes for PARTITION BY HASH, and the location of a row.
 
 -- Each class has core's = and core's hash of an integer. It differs from core's class only in support function
 -- 2, which partitioning uses. The members for integer exist because a small literal is an integer: without

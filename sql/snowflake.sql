@@ -1,4 +1,4 @@
--- A type for ids that JavaScript keeps exact: a bigint in all but its OID. JSON functions write a type as a
+-- A type for IDs that JavaScript keeps exact: a bigint in all but its OID. JSON functions write a type as a
 -- number only if they know its OID as numeric, so they write this one as a string. Its category is still
 -- numeric, so that JOIN USING, UNION and coalesce find a common type with bigint.
 
@@ -47,7 +47,7 @@ CREATE CAST (bigint AS snowflake) WITHOUT FUNCTION AS ASSIGNMENT;
 COMMENT ON CAST (bigint AS snowflake) IS 'converts a bigint to an ID';
 
 -- These accept a small literal, which is an integer, where a bigint literal would do, as in coalesce(id, 0) and
--- ARRAY[id, 5], and what a client sends as a smallint.
+-- ARRAY[ID, 5], and what a client sends as a smallint.
 CREATE FUNCTION snowflake(smallint)
 RETURNS snowflake
 LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE

@@ -1,4 +1,4 @@
-//! `snowflake_convert_column`: converts a serial, identity or plain integer column to one that generates ids,
+//! `snowflake_convert_column`: converts a serial, identity or plain integer column to one that generates IDs,
 //! with ordinary commands in the caller's transaction.
 //!
 //! It locks, reads the catalog, decides, and then changes. Every check comes before the first change, and an
@@ -100,7 +100,7 @@ fn check_transaction() {
     }
 }
 
-/// From the first tick of the column's new ids to the last tick that any sequence of the layout can have
+/// From the first tick of the column's new IDs to the last tick that any sequence of the layout can have
 /// reached. The first is above every existing value, and no further ahead of the clock than a call may be.
 fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInclusive<i64> {
     let now_tick = layout.tick_at(sequence::read_clock().reading_us);
@@ -118,7 +118,7 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
     first_tick..=ahead(settings::LONGEST_LEAD_US)
 }
 
-/// Refuses if a constraint on the column, or on its type, would reject the new ids.
+/// Refuses if a constraint on the column, or on its type, would reject the new IDs.
 fn check_constraints(column: &Column, layout: Layout, first_tick: i64, shard: u32) {
     let tick = layout.tick_at(sequence::read_clock().reading_us).max(first_tick);
     let id = layout.id(layout.at_tick(1, tick), shard);

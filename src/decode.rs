@@ -1,4 +1,4 @@
-//! The SQL functions that decode and encode ids. None reads a setting or a clock.
+//! The SQL functions that decode and encode IDs. None reads a setting or a clock.
 
 use crate::layout_type::SqlLayout;
 use crate::report::Report;
@@ -131,7 +131,7 @@ fn snowflake_from_uuid(uuid: pgrx::Uuid, layout: SqlLayout) -> i64 {
     })
 }
 
-/// The fields of an id. Refuses a value that is not an id of the layout.
+/// The fields of an ID. Refuses a value that is not an ID of the layout.
 fn split(id: i64, layout: Layout) -> Fields {
     if !layout.is_id(id) {
         Report {
@@ -185,7 +185,7 @@ fn out_of_range(field: OutOfRange, shard_id: i32, seq: i32, layout: Layout) -> !
 mod tests {
     use pgrx::prelude::*;
 
-    /// The id of Instagram's worked example: 1387263000 ms after the epoch, shard 1341, seq 905.
+    /// The ID of Instagram's worked example: 1387263000 ms after the epoch, shard 1341, seq 905.
     const PUBLISHED: i64 = 1_387_263_000 << 23 | 1341 << 10 | 905;
 
     #[pg_test]

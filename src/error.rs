@@ -1,4 +1,4 @@
-//! The errors of generating ids and of reading sequences: SQLSTATE, message, detail and hint in one place.
+//! The errors of generating IDs and of reading sequences: SQLSTATE, message, detail and hint in one place.
 //!
 //! The enum is `Copy` because it crosses frames that an ERROR may jump over, which hold nothing with a
 //! destructor. Names are looked up when the error is raised.
@@ -15,7 +15,7 @@ use pg_snowflake_core::counter::{Ahead, LeaseRefusal, Refusal};
 use pg_snowflake_core::homed::Invalid;
 use pgrx::prelude::*;
 
-/// Why an id cannot be generated, or a sequence cannot be read.
+/// Why an ID cannot be generated, or a sequence cannot be read.
 #[derive(Clone, Copy, Debug)]
 pub enum Error {
     /// The OID names no relation.
@@ -39,7 +39,7 @@ pub enum Error {
     UnusableSequence(UnsupportedOption),
     /// The layout does not have the shard.
     ShardOutOfRange {
-        /// The shard id.
+        /// The shard ID.
         shard: i32,
         /// The layout.
         layout: Layout,
@@ -50,11 +50,11 @@ pub enum Error {
     Fence(FenceError),
     /// This server has no lease for the shard.
     Lease(Unleased),
-    /// The sequence has not returned an id in this session.
+    /// The sequence has not returned an ID in this session.
     CurrvalUndefined,
-    /// The number of ids requested is negative.
+    /// The number of IDs requested is negative.
     NegativeCount(i32),
-    /// There are no homed ids with these arguments.
+    /// There are no homed IDs with these arguments.
     NotHomed {
         /// The reason.
         invalid: Invalid,
@@ -67,7 +67,7 @@ pub enum Error {
         refusal: Refusal,
         /// The layout.
         layout: Layout,
-        /// The shard that the id would have; 0 where nobody asks for one.
+        /// The shard that the ID would have; 0 where nobody asks for one.
         shard: u32,
     },
 }

@@ -1,6 +1,6 @@
-//! The two fences: which shards this server may generate ids for, and which servers may generate ids at all.
+//! The two fences: which shards this server may generate IDs for, and which servers may generate IDs at all.
 //!
-//! Two servers that generate ids for the same shard return duplicates, and nothing reports it. A column default
+//! Two servers that generate IDs for the same shard return duplicates, and nothing reports it. A column default
 //! with a literal shard is copied with a dump, a setting with a snapshot or a base backup.
 //! `pg_snowflake.owned_shards` guards against the first, `pg_snowflake.allowed_hosts` against the second. A
 //! fence with an invalid value refuses everything, and so does any setting whose server value the session has
@@ -30,7 +30,7 @@ pub enum Fence {
     AllowedHosts,
 }
 
-/// Why this server may not generate an id.
+/// Why this server may not generate an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FenceError {
     /// The server's host name is not in `pg_snowflake.allowed_hosts`, or the setting is invalid.
@@ -42,7 +42,7 @@ pub enum FenceError {
         /// Whether the call passed it; otherwise it is `pg_snowflake.shard_id`.
         is_explicit: bool,
     },
-    /// A shard number of a homed id is not in `pg_snowflake.owned_shards`.
+    /// A shard number of a homed ID is not in `pg_snowflake.owned_shards`.
     ClassNotOwned {
         /// The first one that is not.
         shard: u32,

@@ -1,4 +1,4 @@
-//! The SQL functions that generate ids. Those of homed ids are in `homed.rs`.
+//! The SQL functions that generate IDs. Those of homed IDs are in `homed.rs`.
 
 mod homed;
 mod refusal;
@@ -72,7 +72,7 @@ pub fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
     pg_sys::Oid::from(datum.value() as u32)
 }
 
-/// Takes the fast path and, if that returns no id, the guarded one, which raises the errors. The callers of
+/// Takes the fast path and, if that returns no ID, the guarded one, which raises the errors. The callers of
 /// this function are not `pg_extern`, whose guard and argument handling would cost more than the fast path
 /// does.
 fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
@@ -88,7 +88,7 @@ fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datu
     }
 }
 
-/// The slow path: a session's first id from a sequence, and every id that the fast path cannot return.
+/// The slow path: a session's first ID from a sequence, and every ID that the fast path cannot return.
 #[cold]
 fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 {
     let next_id = || {
@@ -113,7 +113,7 @@ fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 
 /// unpacking.
 fn with_layout<T>(packed: u64, f: impl FnOnce(&Layout) -> Option<T>) -> Option<T> {
     static LAST: BackendLocal<(u64, Layout)> = BackendLocal::new((INSTAGRAM.pack(), INSTAGRAM));
-    // SAFETY: generating an id does not generate another.
+    // SAFETY: generating an ID does not generate another.
     unsafe {
         LAST.with(|last| {
             if last.0 != packed {

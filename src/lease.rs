@@ -1,7 +1,7 @@
-//! Leases: the spans of id time in which this server generates the ids of its shards. Off unless `pg_snowflake.registry` is set.
+//! Leases: the spans of ID time in which this server generates the IDs of its shards. Off unless `pg_snowflake.registry` is set.
 //!
 //! A background worker claims the leases from the registry, and writes them into shared memory. Sessions read them there for each
-//! id. The policy of the registry, a function of a row and a clock, is `pg_snowflake_core::registry`.
+//! ID. The policy of the registry, a function of a row and a clock, is `pg_snowflake_core::registry`.
 
 mod libpq;
 mod problem;
@@ -67,7 +67,7 @@ impl Recent {
         marked: i64::MIN,
     };
 
-    /// That of one shard, or of a class: a session that generates ids of several in turn would look up thousands of leases each time.
+    /// That of one shard, or of a class: a session that generates IDs of several in turn would look up thousands of leases each time.
     #[inline(always)]
     fn of(class: Class) -> &'static BackendLocal<Recent> {
         static OF_ONE: BackendLocal<Recent> = BackendLocal::new(Recent::NONE);
@@ -92,7 +92,7 @@ pub fn start() {
     }
 }
 
-/// The ticks in which this server may generate ids of each shard of the class now. Called for each id without a guard, so it raises
+/// The ticks in which this server may generate IDs of each shard of the class now. Called for each ID without a guard, so it raises
 /// no error and holds nothing with a destructor.
 #[inline(always)]
 pub fn ticks_of(class: Class, layout: &Layout) -> Result<Ticks, Unleased> {
@@ -139,7 +139,7 @@ pub fn confirm(class: Class, layout: &Layout, run: Run) -> bool {
         Place::Memory(shared) => shared,
     };
     let last = layout.tick_of(run.last);
-    // SAFETY: the closure accesses shared memory, and calls nothing that generates ids.
+    // SAFETY: the closure accesses shared memory, and calls nothing that generates IDs.
     unsafe {
         Recent::of(class).with(|recent| {
             if recent.marked < last {

@@ -1,4 +1,4 @@
-//! Monitoring: a backend's clock, the state of a sequence, and the columns whose defaults generate ids.
+//! Monitoring: a backend's clock, the state of a sequence, and the columns whose defaults generate IDs.
 
 mod columns;
 mod status;

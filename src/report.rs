@@ -95,7 +95,7 @@ pub fn type_name(typid: pg_sys::Oid) -> String {
 
 /// The current role, quoted where SQL needs it.
 pub fn current_user_name() -> String {
-    // SAFETY: the user id is valid inside a transaction, and both functions return C strings.
+    // SAFETY: the user ID is valid inside a transaction, and both functions return C strings.
     unsafe { quote_identifier(pg_sys::GetUserNameFromId(pg_sys::GetUserId(), true)) }
 }
 

@@ -1,4 +1,4 @@
-//! Routing by shard: operator classes that partition a table by the shard in its ids, and `snowflake_locate`.
+//! Routing by shard: operator classes that partition a table by the shard in its IDs, and `snowflake_locate`.
 
 mod foreign_server;
 mod inheritance;

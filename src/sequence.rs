@@ -1,4 +1,4 @@
-//! Ids from sequences: the safe interface of `src/sequence/`, the only code that touches pages and WAL.
+//! IDs from sequences: the safe interface of `src/sequence/`, the only code that touches pages and WAL.
 
 // Mirrored and ported items keep their C names.
 #[allow(nonstandard_style)]
@@ -34,13 +34,13 @@ pub fn register_hooks() {
     discard::install_hook();
 }
 
-/// Returns the next id of the sequence `relid`. Waits for the clock if the id would be too far ahead of it and
+/// Returns the next ID of the sequence `relid`. Waits for the clock if the ID would be too far ahead of it and
 /// `pg_snowflake.max_wait` allows the wait.
 pub fn nextval(relid: pg_sys::Oid, layout: Layout, shard: u32) -> Result<i64, Error> {
     fetch_one(relid, layout, Class::one(shard), Fetch::One)
 }
 
-/// [`nextval()`] for a homed id.
+/// [`nextval()`] for a homed ID.
 pub fn nextval_homed(relid: pg_sys::Oid, layout: Layout, homed: &Homed<'_>) -> Result<i64, Error> {
     fetch_one(relid, layout, homed.class, Fetch::Homed(homed))
 }
@@ -58,7 +58,7 @@ fn fetch_one(
     })
 }
 
-/// The fast path: returns the next id, after the session's first from the sequence, from the session's cache
+/// The fast path: returns the next ID, after the session's first from the sequence, from the session's cache
 /// or from the page, without opening the sequence. Returns `None`, with nothing fetched, if [`nextval()`] must
 /// be called instead.
 ///
@@ -78,7 +78,7 @@ pub unsafe fn nextval_fast(relid: pg_sys::Oid, layout: &Layout, shard: u32) -> O
     }
 }
 
-/// [`nextval_fast`] for a homed id.
+/// [`nextval_fast`] for a homed ID.
 ///
 /// # Safety
 /// As for [`nextval_fast`].
@@ -103,19 +103,19 @@ pub unsafe fn nextval_homed_fast(
 /// which is negligible over 1024 counters, and the rest of a run in an open cursor is soon used.
 const LONGEST_RUN: i64 = 1024;
 
-/// Ids from one sequence, in increasing order, fetched in runs.
+/// IDs from one sequence, in increasing order, fetched in runs.
 pub struct IdBatch {
     relid: pg_sys::Oid,
     layout: Layout,
     shard: u32,
-    /// The number of ids still to return.
+    /// The number of IDs still to return.
     remaining: i64,
     /// Counters fetched and not yet used; initially empty.
     run: Run,
 }
 
 impl IdBatch {
-    /// An iterator over `count` ids.
+    /// An iterator over `count` IDs.
     pub fn new(relid: pg_sys::Oid, layout: Layout, shard: u32, count: i64) -> Self {
         IdBatch { relid, layout, shard, remaining: count, run: Run { first: 0, last: -1 } }
     }
@@ -163,16 +163,16 @@ impl Iterator for IdBatch {
     }
 }
 
-/// Homed ids from one sequence, with increasing counters. The counters are fetched in runs; those that make no homed id are dropped.
+/// Homed IDs from one sequence, with increasing counters. The counters are fetched in runs; those that make no homed ID are dropped.
 pub struct HomedBatch {
     relid: pg_sys::Oid,
     layout: Layout,
     homed: OwnedHomed,
-    /// The number of ids still to return.
+    /// The number of IDs still to return.
     remaining: i64,
     /// Counters fetched and not yet used; initially empty.
     run: Run,
-    /// How many counters in a row have made no homed id.
+    /// How many counters in a row have made no homed ID.
     passed_over: i64,
 }
 
@@ -194,13 +194,13 @@ impl OwnedHomed {
 }
 
 impl HomedBatch {
-    /// An iterator over `count` ids.
+    /// An iterator over `count` IDs.
     pub fn new(relid: pg_sys::Oid, layout: Layout, homed: OwnedHomed, count: i64) -> Self {
         let run = Run { first: 0, last: -1 };
         HomedBatch { relid, layout, homed, remaining: count, run, passed_over: 0 }
     }
 
-    /// The next id, if a counter that is fetched makes one which the leases still permit.
+    /// The next ID, if a counter that is fetched makes one which the leases still permit.
     fn next_fetched(&mut self) -> Option<i64> {
         let homed = self.homed.get();
         while self.run.first <= self.run.last {
@@ -257,7 +257,7 @@ impl Iterator for HomedBatch {
     }
 }
 
-/// Returns the last id that the sequence `relid` returned in this session.
+/// Returns the last ID that the sequence `relid` returned in this session.
 pub fn currval(relid: pg_sys::Oid) -> Result<i64, Error> {
     with_entry(relid, |elm| {
         // SAFETY: as for nextval_internal() in fetch_counters().

@@ -1,4 +1,4 @@
-//! The settings. Those of leases are the server's, all others are PGC_SUSET: which ids a session may generate is the operator's
+//! The settings. Those of leases are the server's, all others are PGC_SUSET: which IDs a session may generate is the operator's
 //! decision.
 
 mod setting;
@@ -72,7 +72,7 @@ pub fn policy() -> Policy {
 }
 
 /// Reads a setting in milliseconds from the server's variable: `get()` would first check the thread, for every
-/// id.
+/// ID.
 fn microseconds(setting: &GucSetting<i32>) -> i64 {
     // SAFETY: called on the backend's only thread.
     i64::from(unsafe { *setting.as_ptr() }) * 1000

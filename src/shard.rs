@@ -1,4 +1,4 @@
-//! The shards that this server may generate ids for.
+//! The shards that this server may generate IDs for.
 
 use crate::citus;
 use crate::error::Error;
@@ -38,8 +38,8 @@ fn unset() -> Error {
     Error::ShardUnset
 }
 
-/// The shard to generate ids for: `shard_id`, else that of this database. Fails if the layout does not have it or
-/// a fence refuses it. Every function that generates ids calls this.
+/// The shard to generate IDs for: `shard_id`, else that of this database. Fails if the layout does not have it or
+/// a fence refuses it. Every function that generates IDs calls this.
 #[inline(always)]
 pub fn permitted(shard_id: Option<i32>, layout: Layout) -> Result<u32, Error> {
     let shard = match shard_id {
@@ -51,7 +51,7 @@ pub fn permitted(shard_id: Option<i32>, layout: Layout) -> Result<u32, Error> {
     Ok(shard)
 }
 
-/// Fails if a fence refuses a shard of the class, which are in the layout. Every function that generates homed ids calls this.
+/// Fails if a fence refuses a shard of the class, which are in the layout. Every function that generates homed IDs calls this.
 #[inline(always)]
 pub fn permit_class(class: Class) -> Result<(), Error> {
     fence::check_class(class).map_err(Error::Fence)

@@ -257,7 +257,7 @@ impl<'a> Homed<'a> {
         let is_home = |id, mask, remainder| partition_hash(id) as u32 & mask == remainder;
         match self.home {
             // The processor cannot predict which of two numbers fits. Three times out of four one of the first two does: computing
-            // both hashes takes 14 ns an id, and one after the other 24 ns. From modulus 4 on that is slower.
+            // both hashes takes 14 ns an ID, and one after the other 24 ns. From modulus 4 on that is slower.
             Home::Partition { modulus: 2, remainder } => {
                 self.search(layout, run, |ids: [i64; 2]| ids.map(|id| is_home(id, 1, remainder)))
             }

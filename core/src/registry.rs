@@ -200,7 +200,7 @@ fn granted(serial: i64, span: Span, claim: Claim, moment: Moment) -> Lease {
     Lease {
         node: claim.node.to_owned(),
         incarnation: Some(claim.incarnation),
-        // Not below the clock, so that a registry that was restored gives no serial a second time: a late request has an old one.
+        // Not below the clock, so that a restored registry never repeats a serial: a late request has an old one.
         serial: (serial + 1).max(moment.now_us),
         nonce: Some(claim.nonce),
         span,

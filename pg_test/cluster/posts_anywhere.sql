@@ -1,4 +1,4 @@
--- One server of a router that cannot derive the server from an id: its partitions are by another column, by core's
+-- One server of a router that cannot derive the server from an ID: its partitions are by another column, by core's
 -- hash, so that WHERE id = … queries every server. It is only read. psql sets :number, :servers and :host.
 CREATE TABLE IF NOT EXISTS posts_anywhere (id bigint NOT NULL, user_id bigint NOT NULL, body text NOT NULL)
     PARTITION BY HASH (user_id);

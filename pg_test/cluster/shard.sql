@@ -1,4 +1,4 @@
--- One logical shard on its server: a schema with its tables and the sequence that generates its ids.
+-- One logical shard on its server: a schema with its tables and the sequence that generates its IDs.
 -- psql sets :schema, :shard and :shards.
 CREATE SCHEMA :schema;
 SET search_path = :schema, public;

@@ -1,8 +1,8 @@
 -- The table of the demo, on the shard with the number :shard.
 CREATE SEQUENCE posts_id_seq;
 
--- Defaults are evaluated in column order, so the call that generates the id is between the two clock readings beside
--- it. They let the demo check the id independently: a real table does not need them.
+-- Defaults are evaluated in column order, so the call that generates the ID is between the two clock readings beside
+-- it. They let the demo check the ID independently: a real table does not need them.
 CREATE TABLE posts (
     began     timestamptz NOT NULL DEFAULT clock_timestamp(),
     id        bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', :shard),

@@ -1,6 +1,6 @@
 -- PostgreSQL's regression file for sequences, as far as it speaks of nextval(), restated for ours.
 --
--- An id depends on the time, but its seq does not: it counts from the sequence's START by one, modulo 1024.
+-- An ID depends on the time, but its seq does not: it counts from the sequence's START by one, modulo 1024.
 -- So seq stands here where core's file prints the value.
 
 CREATE FUNCTION next_seq(seq regclass) RETURNS int
@@ -87,7 +87,7 @@ CALL wait_for_the_next_tick();
 SELECT nextval('sequence_test');
 SELECT current_seq('sequence_test');        -- nor does core's nextval()
 SELECT count(*) FROM snowflake_nextvals('sequence_test', 5, 10);
-SELECT current_seq('sequence_test');        -- a batch moves it to its last id
+SELECT current_seq('sequence_test');        -- a batch moves it to its last ID
 DISCARD SEQUENCES;
 SELECT snowflake_currval('sequence_test');
 
@@ -99,7 +99,7 @@ ALTER TABLE foo_seq RENAME TO foo_seq_new;
 SELECT last_value, log_cnt, is_called FROM foo_seq_new;
 SELECT next_seq('foo_seq_new');
 SELECT next_seq('foo_seq_new');
--- last_value is the id without its shard, and log_cnt what core would let nextval take without a WAL record
+-- last_value is the ID without its shard, and log_cnt what core would let nextval take without a WAL record
 SELECT last_value = (snowflake_currval('foo_seq_new') >> 23 << 10) + 2 AS is_the_counter,
        log_cnt BETWEEN 0 AND 32 AS log_cnt_ok,
        is_called

@@ -1,6 +1,6 @@
 -- The statements that call snowflake_nextval() in practice, each as core's nextval() would take it.
 --
--- An id depends on the time, but its seq does not: it counts from 1 by one.
+-- An ID depends on the time, but its seq does not: it counts from 1 by one.
 
 CREATE FUNCTION seq_of(id bigint) RETURNS int
 LANGUAGE sql AS $$ SELECT seq FROM snowflake_decode($1) $$;
@@ -18,12 +18,12 @@ INSERT INTO posts (body) VALUES ('a'), ('b') RETURNING seq_of(id), body;
 INSERT INTO posts (body) SELECT 'row ' || g FROM generate_series(1, 3) g RETURNING seq_of(id), body;
 INSERT INTO posts DEFAULT VALUES RETURNING seq_of(id), body;
 
--- a row that meets a conflict has taken its id, as in core
+-- a row that meets a conflict has taken its ID, as in core
 INSERT INTO posts (body) VALUES ('a'), ('c') ON CONFLICT (body) DO NOTHING RETURNING seq_of(id), body;
 INSERT INTO posts (body) VALUES ('a'), ('d')
     ON CONFLICT (body) DO UPDATE SET body = 'a, again' RETURNING seq_of(id), body;
 
--- a statement that fails has taken its ids too
+-- a statement that fails has taken its IDs too
 INSERT INTO posts (body) VALUES ('e'), ('b');
 INSERT INTO posts (body) VALUES ('e') RETURNING seq_of(id);
 

@@ -1,4 +1,4 @@
-//! The cost of an id, from this extension and from its alternatives. `./dev bench` runs it.
+//! The cost of an ID, from this extension and from its alternatives. `./dev bench` runs it.
 //!
 //! Each measure starts its own server and runs all contenders in every round, so that a disturbance of the machine
 //! affects all of them.

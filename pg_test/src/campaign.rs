@@ -1,4 +1,4 @@
-//! The fault campaign: each fault many times, on real servers under load. No id may be returned twice.
+//! The fault campaign: each fault many times, on real servers under load. No ID may be returned twice.
 //!
 //! The load (`load`) takes ids in every way and records each one that reaches a client (`journal`), committed or not. The
 //! ledger finds repeats. The faults have a module each for crashes, clocks, standbys, copies, storage and many clients,
@@ -32,7 +32,7 @@ use std::ops::AddAssign;
 /// A day in seconds: the longest clock step.
 const DAY: f64 = 86_400.0;
 
-/// A fault of a server. docs/proof.md says which ids are guaranteed despite it.
+/// A fault of a server. docs/proof.md says which IDs are guaranteed despite it.
 pub struct Fault {
     /// Its name on the command line.
     pub name: &'static str,
@@ -139,7 +139,7 @@ pub const FAULTS: [Fault; 25] = [
     },
     Fault {
         name: "clients",
-        title: "64 clients, CACHE 1 and 64, batches, plain `nextval`; a round is 1,000,000 ids",
+        title: "64 clients, CACHE 1 and 64, batches, plain `nextval`; a round is 1,000,000 IDs",
         long: 10,
         short: 1,
         per_episode: 5,
@@ -277,22 +277,22 @@ impl Fault {
 /// The result of some rounds of a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Ids that reached a client.
+    /// IDs that reached a client.
     pub returned: u64,
     /// Of these, the ones that are promised never to be returned again.
     pub promised: u64,
     /// How often a promised one was returned again. Must be 0.
     pub repeats: u64,
-    /// Ids that are not above what was committed before the fault, or not above the session's last from the
+    /// IDs that are not above what was committed before the fault, or not above the session's last from the
     /// same sequence. Must be 0.
     pub out_of_order: u64,
     /// How often one that is not promised was returned again.
     pub repeats_unpromised: u64,
     /// Calls that were refused because the sequence was too far ahead of the clock, or the server had no lease.
     pub refused: u64,
-    /// Where servers share a shard: ids of all servers but the one that returned most. 0 would prove nothing.
+    /// Where servers share a shard: IDs of all servers but the one that returned most. 0 would prove nothing.
     pub by_others: u64,
-    /// Ids of ticks in which two servers returned ids for one shard. Must be 0.
+    /// IDs of ticks in which two servers returned IDs for one shard. Must be 0.
     pub in_shared_ticks: u64,
     /// Advisory locks that idle sessions held after the SQL edition. Must be 0.
     pub locks_left: u64,

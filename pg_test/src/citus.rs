@@ -12,7 +12,7 @@ use std::thread::scope;
 /// What has to be typed once, on the coordinator: the tables [`TABLES`].
 pub const RECIPE: &str = include_str!("../citus/recipe.sql");
 
-/// The tables of [`RECIPE`]: ids that any node can have, and homed ones.
+/// The tables of [`RECIPE`]: IDs that any node can have, and homed ones.
 pub const TABLES: [&str; 2] = ["posts", "homed_posts"];
 
 /// A distributed table `source`, whose rows the workers read.
@@ -139,7 +139,7 @@ pub enum Way {
     Values,
     /// `INSERT … SELECT` of rows that the node itself makes.
     SelectFunction,
-    /// `INSERT … SELECT` of all rows of `source`, as many as they are: the workers generate the ids.
+    /// `INSERT … SELECT` of all rows of `source`, as many as they are: the workers generate the IDs.
     SelectTable,
     /// `COPY … FROM STDIN`.
     Copy,
@@ -170,7 +170,7 @@ impl Way {
     /// Inserts this many rows.
     ///
     /// # Panics
-    /// If a statement fails, as with an id that is there already.
+    /// If a statement fails, as with an ID that is there already.
     pub fn insert(self, client: &mut Client, table: &str, rows: usize) {
         let sql = self.statement(table, rows);
         let statements = match self {
@@ -192,7 +192,7 @@ impl Way {
     }
 }
 
-/// The rows of a table, and how many different ids they have.
+/// The rows of a table, and how many different IDs they have.
 pub fn rows_and_ids(client: &mut Client, table: &str, column: &str) -> (i64, i64) {
     let query = format!("SELECT count(*), count(DISTINCT {column}) FROM {table}");
     let row = client.query_one(&query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}"));
@@ -207,7 +207,7 @@ pub fn default_of(client: &mut Client, table: &str) -> String {
     printed(client, &default)
 }
 
-/// How many rows of a condition are on another node than the one that generated their id.
+/// How many rows of a condition are on another node than the one that generated their ID.
 pub fn strangers(client: &mut Client, table: &str, condition: &str) -> String {
     printed(
         client,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// How many sessions of [`Clients`] insert at a time.
 pub const CLIENTS: usize = 4;
 
-/// The insert of [`Clients`], which returns the new id.
+/// The insert of [`Clients`], which returns the new ID.
 pub const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 
 /// A server whose clock a test sets, with a table `posts` of shard 5 and its sequence `posts_id_seq`.
@@ -78,13 +78,13 @@ impl Clients {
 
 /// What one of [`Clients`] saw.
 pub struct Report {
-    /// The ids that it got, in order.
+    /// The IDs that it got, in order.
     pub ids: Vec<i64>,
     /// The errors of the calls that were refused.
     pub errors: Vec<String>,
     /// How long its slowest call took.
     pub slowest: Duration,
-    /// When it got its last id.
+    /// When it got its last ID.
     pub last_success: Instant,
     /// What its session knows about the clock at its end.
     pub clock: ClockReport,

@@ -29,7 +29,7 @@ use tempfile::TempDir;
 pub const SUPERUSER: &str = "postgres";
 
 /// What the log of a correct server never contains, whatever a test does to it.
-const SIGNS_OF_A_FAULT: [&str; 4] =
+const SIGNS_OF_AN_ERROR: [&str; 4] =
     ["PANIC:", "was terminated by signal", " leak: ", "resource was not closed"];
 
 /// How a server is stopped.
@@ -124,7 +124,7 @@ impl Cluster {
         let stack_bytes = self.stack_bytes;
         // SAFETY: the closure makes system calls only and touches no memory of this process.
         unsafe {
-            // Rust has changed the user id before it calls this, and the host name is set by then. Otherwise the kernel
+            // Rust has changed the user ID before it calls this, and the host name is set by then. Otherwise the kernel
             // would clear the parent-death signal.
             postgres.pre_exec(move || {
                 if let Some(bytes) = stack_bytes {
@@ -328,8 +328,8 @@ impl Drop for Cluster {
         if std::thread::panicking() {
             eprintln!("log of the server:\n{log}");
         } else {
-            let fault = SIGNS_OF_A_FAULT.iter().find(|&&sign| log.contains(sign));
-            assert!(fault.is_none(), "{fault:?} in the log of the server:\n{log}");
+            let sign = SIGNS_OF_AN_ERROR.iter().find(|&&sign| log.contains(sign));
+            assert!(sign.is_none(), "{sign:?} in the log of the server:\n{log}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A router and the servers behind it: many logical shards on few servers, with `postgres_fdw` in between.
 //!
-//! A logical shard is a schema: tables, foreign keys between them, and the sequence that generates its ids. The SQL is in
+//! A logical shard is a schema: tables, foreign keys between them, and the sequence that generates its IDs. The SQL is in
 //! `pg_test/cluster`.
 
 pub mod audit;
@@ -25,7 +25,7 @@ pub struct Fleet {
     pub servers: Vec<Cluster>,
     /// For each logical shard the number of its server.
     homes: Vec<usize>,
-    /// The registry, if the servers generate ids by leases.
+    /// The registry, if the servers generate IDs by leases.
     registry: Option<Registry>,
 }
 
@@ -115,7 +115,7 @@ impl Fleet {
         wait_for(&mut self.servers[server].connect(), &holds, "the server holds its leases");
     }
 
-    /// Whether the servers generate ids by leases.
+    /// Whether the servers generate IDs by leases.
     pub fn has_leases(&self) -> bool {
         self.registry.is_some()
     }
@@ -156,7 +156,7 @@ impl Fleet {
     }
 }
 
-/// Of a server that others can subscribe to. Its ids may be ahead of the clock, as after a clock that was fast.
+/// Of a server that others can subscribe to. Its IDs may be ahead of the clock, as after a clock that was fast.
 fn settings_of_all(builder: Builder) -> Builder {
     builder
         .setting("wal_level", "logical")

@@ -1,16 +1,16 @@
-//! The format of an id, stated independently: `(ms - 1314220021721) << 23 | shard << 10 | seq`.
+//! The format of an ID, stated independently: `(ms - 1314220021721) << 23 | shard << 10 | seq`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The epoch of ids as a Unix time in milliseconds.
+/// The epoch of IDs as a Unix time in milliseconds.
 pub const EPOCH_MS: i64 = 1_314_220_021_721;
 
-/// How many values `seq` has, which is how many ids a sequence has in a millisecond.
+/// How many values `seq` has, which is how many IDs a sequence has in a millisecond.
 pub const SEQS: i64 = 1024;
 
 const SHARDS: i64 = 8192;
 
-/// The fields of an id.
+/// The fields of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// The time in Unix milliseconds.
@@ -21,17 +21,17 @@ pub struct Fields {
     pub seq: i64,
 }
 
-/// The id that has these fields.
+/// The ID that has these fields.
 pub fn compose(fields: Fields) -> i64 {
     (fields.unix_ms - EPOCH_MS) << 23 | fields.shard << 10 | fields.seq
 }
 
-/// The fields of an id from before 2046, which is not negative.
+/// The fields of an ID from before 2046, which is not negative.
 pub fn split(id: i64) -> Fields {
     Fields { unix_ms: (id >> 23) + EPOCH_MS, shard: (id >> 10) % SHARDS, seq: id % SEQS }
 }
 
-/// The id without its shard: what its sequence's `last_value` was when it was issued.
+/// The ID without its shard: what its sequence's `last_value` was when it was issued.
 pub fn counter(id: i64) -> i64 {
     let Fields { unix_ms, seq, .. } = split(id);
     first_counter_at(unix_ms) | seq
@@ -48,7 +48,7 @@ pub fn now_ms() -> i64 {
     since_epoch.as_millis().try_into().expect("the clock is before the year 292278994")
 }
 
-/// How many of these ids are duplicates.
+/// How many of these IDs are duplicates.
 pub fn count_repeats(mut ids: Vec<i64>) -> usize {
     let total = ids.len();
     ids.sort_unstable();
@@ -56,7 +56,7 @@ pub fn count_repeats(mut ids: Vec<i64>) -> usize {
     total - ids.len()
 }
 
-/// Whether each id is above the one before it.
+/// Whether each ID is above the one before it.
 pub fn is_increasing(ids: &[i64]) -> bool {
     ids.is_sorted_by(|earlier, later| earlier < later)
 }

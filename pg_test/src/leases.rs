@@ -1,4 +1,4 @@
-//! A registry of leases, and servers that generate ids by its leases.
+//! A registry of leases, and servers that generate IDs by its leases.
 
 use crate::installation::{self, System};
 use crate::wait::{PATIENCE, comes_true};
@@ -39,7 +39,7 @@ impl Registry {
         format!("host={}/registry user=node dbname=postgres", self.address.path().display())
     }
 
-    /// Builds a server of that name which generates ids by the registry's leases.
+    /// Builds a server of that name which generates IDs by the registry's leases.
     pub fn node(&self, name: &str) -> Builder {
         node(name, &self.conninfo())
     }
@@ -81,7 +81,7 @@ pub fn restart_worker(server: &Cluster) {
     assert!(comes_true(is_new), "the lease worker does not start again");
 }
 
-/// Waits until a query that returns an id is no longer refused, and returns the id.
+/// Waits until a query that returns an ID is no longer refused, and returns the ID.
 ///
 /// # Panics
 /// If it is refused for [`PATIENCE`], or fails otherwise.

@@ -2,7 +2,7 @@
 //!
 //! The tests see the extension only through SQL, over real connections to real servers that can be killed, restarted and
 //! copied. Nothing here is linked into the extension, and nothing of the extension is linked into this crate, except the
-//! table of presets. The arithmetic of an id is stated independently in [`id`], from the published formula, so that the
+//! table of presets. The arithmetic of an ID is stated independently in [`id`], from the published formula, so that the
 //! extension is never compared with itself.
 //!
 //! The servers come from the installation that `PG_CONFIG` names, with the extension installed. Linux only.
@@ -11,8 +11,8 @@
 //! | --- | --- |
 //! | [`Cluster`] | a private server: started, killed, restarted, copied, on another host |
 //! | [`ask`] | what a query prints, its plan, the error of a statement |
-//! | [`sequence`] | ids, the state and the WAL of a sequence, one that the clock does not affect |
-//! | [`id`] | the formula of an id, repeats and order of many |
+//! | [`sequence`] | IDs, the state and the WAL of a sequence, one that the clock does not affect |
+//! | [`id`] | the formula of an ID, repeats and order of many |
 //! | [`wait`] | waiting for other sessions, and stopping them |
 //! | [`clock`] | a server's clock that steps, and the sessions under it |
 //! | [`process`] | CPU time and memory of the server's processes |

@@ -70,7 +70,7 @@ pub(crate) fn usage(pid: i32) -> Option<Usage> {
 }
 
 pub(crate) fn pid_of(child: &Child) -> Pid {
-    Pid::from_raw(child.id().try_into().expect("a process id is an i32"))
+    Pid::from_raw(child.id().try_into().expect("a process ID is an i32"))
 }
 
 /// The processes that `parent` started. Each is the leader of its own session, so a signal to a group does not reach them.
@@ -78,7 +78,7 @@ pub(crate) fn children_of(parent: Pid) -> Vec<Pid> {
     std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
         .expect("the kernel lists a process's children")
         .split_whitespace()
-        .map(|pid| Pid::from_raw(pid.parse().expect("a process id is a number")))
+        .map(|pid| Pid::from_raw(pid.parse().expect("a process ID is a number")))
         .collect()
 }
 

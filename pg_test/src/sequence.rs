@@ -1,4 +1,4 @@
-//! Sequences: their state as core keeps it, taking ids from them, a sequence that the clock does not affect, and the WAL
+//! Sequences: their state as core keeps it, taking IDs from them, a sequence that the clock does not affect, and the WAL
 //! that they write.
 
 use crate::Cluster;
@@ -26,13 +26,13 @@ pub fn state(client: &mut Client, sequence: &str) -> State {
     State { last_value: row.get(0), log_cnt: row.get(1), is_called: row.get(2) }
 }
 
-/// Takes ids with a query that returns one bigint per row.
+/// Takes IDs with a query that returns one bigint per row.
 pub fn take(client: &mut Client, query: &str) -> Vec<i64> {
     let rows = client.query(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}"));
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Takes one id.
+/// Takes one ID.
 pub fn take_one(client: &mut Client, query: &str) -> i64 {
     let ids = take(client, query);
     assert_eq!(ids.len(), 1, "{query} returns one row");
@@ -40,7 +40,7 @@ pub fn take_one(client: &mut Client, query: &str) -> i64 {
 }
 
 /// A sequence `s` that is an hour ahead of the clock, with permission. Only calls move its counter, one at a time, so
-/// that every id is known in advance, and the advancing clock cannot hide an error.
+/// that every ID is known in advance, and the advancing clock cannot hide an error.
 pub struct Ahead {
     /// The server, which permits so long a lead.
     pub cluster: Cluster,

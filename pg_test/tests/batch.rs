@@ -1,4 +1,4 @@
-//! `snowflake_nextvals()`: many ids at the cost of a few.
+//! `snowflake_nextvals()`: many IDs at the cost of a few.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing};
@@ -104,7 +104,7 @@ fn ten_million_ids_take_little_memory() {
 
         let (count, _client) = query.join().unwrap();
         assert_eq!(count, TEN_MILLION);
-        // The ids alone would be 80 MB. A tuplestore takes work_mem, which is 4 MB, and then a file.
+        // The IDs alone would be 80 MB. A tuplestore takes work_mem, which is 4 MB, and then a file.
         assert!(highest - before < 16 * 1024, "{form}: {before} kB before, {highest} kB meanwhile");
         let spilled = cluster.log().contains("temporary file: path");
         assert_eq!(spilled, form == FORMS[1], "{form} spilled to disk: {spilled}");

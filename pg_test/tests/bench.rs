@@ -22,7 +22,7 @@ const OF_CALLED: [&str; 10] = [
     "tps_of_100_ids_8_clients",
 ];
 
-/// The measures of every contender that supplies the id of a single row.
+/// The measures of every contender that supplies the ID of a single row.
 const OF_INSERTS: [&str; 4] = [
     "tps_of_an_insert_2_clients",
     "tps_of_an_insert_8_clients",

@@ -72,7 +72,7 @@ fn sessions_that_cache_and_alternate_stay_with_the_clock() {
 
 #[test]
 fn sessions_that_cache_never_share_a_counter() {
-    // Three seconds of ids at full rate, so that all ways of taking them are well mixed.
+    // Three seconds of IDs at full rate, so that all ways of taking them are well mixed.
     let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "1min").start();
     cluster.connect().batch_execute("CREATE SEQUENCE s CACHE 64").unwrap();
     let by_client: Vec<Vec<i64>> = std::thread::scope(|scope| {
@@ -200,7 +200,7 @@ fn a_page_that_was_evicted_within_a_transaction_is_read_again() {
 }
 
 #[test]
-fn a_session_that_resets_a_sequence_gets_no_id_twice() {
+fn a_session_that_resets_a_sequence_gets_no_duplicate_id() {
     let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(1);
     client
         .batch_execute("CREATE TABLE posts (id bigint); ALTER SEQUENCE s OWNED BY posts.id")

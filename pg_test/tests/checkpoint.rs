@@ -1,4 +1,4 @@
-//! A checkpoint that completes while a session takes an id does not lose that id.
+//! A checkpoint that completes while a session takes an ID does not lose that ID.
 
 use pg_snowflake_servertest::debugger::{self, Debugger};
 use pg_snowflake_servertest::id::counter;
@@ -15,8 +15,8 @@ const NEXT: &str = "SELECT snowflake_nextval('s', 5)";
 /// The offset of `last_value` in the file of a sequence: the tuple's header of 24 bytes begins at 8136.
 const OFFSET: i32 = 8160;
 
-/// The session has read the redo pointer, and decided that the last record covers the id. Then a checkpoint moves the redo
-/// pointer past that record. The checkpoint must write the page with the id.
+/// The session has read the redo pointer, and decided that the last record covers the ID. Then a checkpoint moves the redo
+/// pointer past that record. The checkpoint must write the page with the ID.
 #[test]
 fn a_checkpoint_between_the_decision_and_the_write_loses_no_id() {
     if let Some(need) = debugger::missing_requirement() {

@@ -1,4 +1,4 @@
-//! A Citus cluster, all nodes of which generate ids. It takes some seconds to start, so a test states several facts about one.
+//! A Citus cluster, all nodes of which generate IDs. It takes some seconds to start, so a test states several facts about one.
 
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, refused, run};
 use pg_snowflake_servertest::citus::{
@@ -11,7 +11,7 @@ use postgres::Client;
 /// The rows of `source`, and what each way of inserting adds on each node.
 const ROWS: usize = 600;
 
-/// The shards in the ids of a column.
+/// The shards in the IDs of a column.
 fn shards(client: &mut Client, table: &str, column: &str) -> String {
     let shards = format!(
         "SELECT string_agg(shard::text, ',' ORDER BY shard)

@@ -220,7 +220,7 @@ fn a_sequence_in_the_range_of_a_node_group_is_refused_with_the_recipe() {
 }
 
 #[test]
-fn the_columns_show_what_citus_makes_of_a_default() {
+fn snowflake_columns_shows_the_error_of_a_default_under_citus() {
     let (_cluster, mut client) = server();
     client
         .batch_execute(

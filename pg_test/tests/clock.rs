@@ -1,4 +1,4 @@
-//! What sessions see when the server's clock steps, and that no id is returned twice. `figures/clock.rs` measures how long
+//! What sessions see when the server's clock steps, and that no ID is returned twice. `figures/clock.rs` measures how long
 //! they wait.
 
 use pg_snowflake_servertest::Cluster;
@@ -296,7 +296,7 @@ fn ids_end_with_an_error_at_the_end_of_the_layout_and_are_never_negative() {
     assert!(is_increasing(&ids) && ids[0] > 0);
     assert!(split(*ids.last().unwrap()).unix_ms < end_ms);
 
-    // The last id is issued. The next is refused, both within the lead and after the clock has passed the end.
+    // The last ID is issued. The next is refused, both within the lead and after the clock has passed the end.
     cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 - HOUR);
     let mut client = cluster.connect();
     client

@@ -71,7 +71,7 @@ fn a_call_is_found_however_its_default_is_written() {
             "snowflake_nextval('s', 5) || '-' || snowflake_nextval('\"S\"', 6)",
             "s|5|f|instagram\n\"S\"|6|f|instagram",
         ),
-        // Defaults that generate no ids.
+        // Defaults that generate no IDs.
         ("'snowflake_nextval(''s'', 5)'", ""),
         ("nextval('s')", ""),
         ("snowflake_currval('s')", ""),

@@ -1,4 +1,4 @@
-//! `snowflake_convert_column`: converts columns of live tables to generated ids.
+//! `snowflake_convert_column`: converts columns of live tables to generated IDs.
 
 mod cases;
 mod columns;

@@ -1,4 +1,4 @@
-//! Commands that copy a sequence's tuple or page into new storage, whose WAL has no record of the ids that the old
+//! Commands that copy a sequence's tuple or page into new storage, whose WAL has no record of the IDs that the old
 //! storage's WAL covers.
 
 use pg_snowflake_servertest::ask;
@@ -33,25 +33,25 @@ const COMMANDS: [&str; 19] = [
 ];
 
 /// Commands on a database `{d}`, and the database in which its sequences continue. The first two make checkpoints, after
-/// which ids are logged again. The last makes none, and comes after them.
+/// which IDs are logged again. The last makes none, and comes after them.
 const DATABASE_COMMANDS: [(&str, &str); 3] = [
     ("CREATE DATABASE {d}_copy TEMPLATE {d} STRATEGY FILE_COPY", "{d}_copy"),
     ("ALTER DATABASE {d} SET TABLESPACE elsewhere", "{d}"),
     ("CREATE DATABASE {d}_copy TEMPLATE {d} STRATEGY WAL_LOG", "{d}_copy"),
 ];
 
-/// Which session takes ids after the command.
+/// Which session takes IDs after the command.
 #[derive(Clone, Copy, Debug)]
 enum Taker {
-    /// A session that took an id before the command, and ran it.
+    /// A session that took an ID before the command, and ran it.
     Itself,
-    /// A session that took an id before the command, and did not run it.
+    /// A session that took an ID before the command, and did not run it.
     Other,
     /// A new session.
     New,
 }
 
-/// How ids are taken.
+/// How IDs are taken.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     /// So few that the values which core's `nextval` logs ahead would cover them.
@@ -190,7 +190,7 @@ fn run(client: &mut Client, statements: &str) {
     }
 }
 
-/// A sequence an hour ahead of the clock, and a table of what was taken from it. The ids have no unique index, which
+/// A sequence an hour ahead of the clock, and a table of what was taken from it. The IDs have no unique index, which
 /// would refuse a repeat before the tests could see it.
 struct Sequence {
     name: String,
@@ -209,12 +209,12 @@ impl Sequence {
         Sequence { name: name.to_lowercase(), way }
     }
 
-    /// Takes ids after the command.
+    /// Takes IDs after the command.
     fn take_many(&self, client: &mut Client) {
         self.take(client, if let Way::Few = self.way { 10 } else { 2000 });
     }
 
-    /// Takes that many ids and commits them.
+    /// Takes that many IDs and commits them.
     fn take(&self, client: &mut Client, count: i32) {
         let Sequence { name, way } = self;
         let ids = match way {
@@ -224,7 +224,7 @@ impl Sequence {
         run(client, &format!("INSERT INTO {name}_ids SELECT {ids}"));
     }
 
-    /// The next id, if it is not above all committed ones.
+    /// The next ID, if it is not above all committed ones.
     fn repeats(&self, client: &mut Client, case: &str) -> Option<String> {
         let name = &self.name;
         let last = take_one(client, &format!("SELECT max(id) FROM {name}_ids"));

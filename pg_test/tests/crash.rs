@@ -1,4 +1,4 @@
-//! No crash causes a duplicate id.
+//! No crash causes a duplicate ID.
 
 use pg_snowflake_servertest::id::{SEQS, count_repeats, counter, first_counter_at, now_ms};
 use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take, take_one};
@@ -67,7 +67,7 @@ fn a_clean_restart_skips_nothing() {
     let mut cluster = cluster_with_posts();
     let mut client = cluster.connect();
     put_ahead_of_the_clock(&mut client);
-    // The page is clean after this, so only the ids' changes can bring it to disk.
+    // The page is clean after this, so only the IDs' changes can bring it to disk.
     client.batch_execute("CHECKPOINT").unwrap();
     let issued = last_counter(&mut client, 1000);
 
@@ -77,7 +77,7 @@ fn a_clean_restart_skips_nothing() {
     assert_eq!(last_counter(&mut cluster.connect(), 1), issued + 1);
 }
 
-/// A server with a table of ids from the extension. They have no unique index, which would reject a repeat before the test
+/// A server with a table of IDs from the extension. They have no unique index, which would reject a repeat before the test
 /// could see it.
 fn cluster_with_posts() -> Cluster {
     let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
@@ -96,14 +96,14 @@ fn put_ahead_of_the_clock(client: &mut Client) {
     client.execute("SELECT setval('posts_id_seq', $1)", &[&in_an_hour]).unwrap();
 }
 
-/// Takes this many ids in one transaction, and returns the last one's counter.
+/// Takes this many IDs in one transaction, and returns the last one's counter.
 fn last_counter(client: &mut Client, count: i32) -> i64 {
     let query = "SELECT max(snowflake_nextval('posts_id_seq', 5)) FROM generate_series(1, $1)";
     counter(client.query_one(query, &[&count]).unwrap().get(0))
 }
 
 /// Kills the server several times while four clients insert, and checks after each restart that nothing repeats and that
-/// ids continue above every committed one.
+/// IDs continue above every committed one.
 fn insert_through_kills(cluster: &mut Cluster) {
     let mut committed_before = Vec::new();
     for round in 0..5 {
@@ -133,7 +133,7 @@ fn insert_through_kills(cluster: &mut Cluster) {
     assert!(committed_before.iter().all(|&id| id < next));
 }
 
-/// The ids of all transactions whose commit was acknowledged to the four clients until the server was killed.
+/// The IDs of all transactions whose commit was acknowledged to the four clients until the server was killed.
 fn insert_until_killed(cluster: &mut Cluster) -> Vec<i64> {
     let clients: Vec<_> = (0..4)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! The fields of an id, and ids from their fields, in every layout.
+//! The fields of an ID, and IDs from their fields, in every layout.
 
 mod published;
 mod refusals;
@@ -23,7 +23,7 @@ fn the_smallest_id_of_an_instant_is_rounded_up_to_a_tick_and_clamped_to_the_layo
         ("'2011-08-24 21:07:01.720999Z'", "instagram", 0),
         ("'4713-01-01 BC'", "twitter", 0),
         ("'-infinity'", "instagram", 0),
-        // Around its last tick whose ids are not negative, and after it.
+        // Around its last tick whose IDs are not negative, and after it.
         ("'2046-06-27 17:00:49.496Z'", "instagram", ((1 << 40) - 1) << 23),
         ("'2046-06-27 17:00:49.497Z'", "instagram", i64::MAX),
         ("'294276-12-31 23:59:59Z'", "instagram", i64::MAX),
@@ -45,7 +45,7 @@ fn the_smallest_id_of_an_instant_is_rounded_up_to_a_tick_and_clamped_to_the_layo
 #[test]
 fn a_time_range_includes_its_start_and_excludes_its_end() {
     let (_cluster, mut client) = server();
-    // The last id of the tick before, the first and the last of the tick, and the first of the next.
+    // The last ID of the tick before, the first and the last of the tick, and the first of the next.
     let noon = "'2024-01-01 12:00:00Z'";
     let around = format!(
         "SELECT id FROM (SELECT snowflake_min_id({noon}) AS first) AS noon,
@@ -57,7 +57,7 @@ fn a_time_range_includes_its_start_and_excludes_its_end() {
         (noon, noon, "f f f f"),
         ("'2024-01-01 12:00:01Z'", "'2024-01-01 11:00:00Z'", "f f f f"),
         ("'-infinity'", "'infinity'", "t t t t"),
-        // An id's time is the beginning of its tick.
+        // An ID's time is the beginning of its tick.
         (noon, "'2024-01-01 12:00:00.000001Z'", "f t t f"),
         ("'2024-01-01 12:00:00.000001Z'", "'2024-01-01 12:00:00.001001Z'", "f f f t"),
         ("'2024-01-01 12:00:00.000001Z'", "'2024-01-01 12:00:00.000999Z'", "f f f f"),

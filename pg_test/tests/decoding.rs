@@ -62,7 +62,7 @@ fn publisher() -> (Cluster, Client) {
     (cluster, client)
 }
 
-/// Inserts ids among everything that changes a sequence, and returns the committed ones in order.
+/// Inserts IDs among everything that changes a sequence, and returns the committed ones in order.
 fn insert_in_every_way(client: &mut Client) -> Vec<i64> {
     let insert = "INSERT INTO posts DEFAULT VALUES RETURNING id";
     let mut ids = vec![take_one(client, insert)];

@@ -152,7 +152,7 @@ fn fresh_cluster(page: &str) -> Cluster {
     cluster
 }
 
-/// Removes what differs from run to run: fresh ids, their times, and the widths of columns.
+/// Removes what differs from run to run: fresh IDs, their times, and the widths of columns.
 fn normalized(output: &str) -> String {
     let mut normalized = String::new();
     for line in output.lines().filter(|line| !line.trim().is_empty() && !is_rule(line)) {

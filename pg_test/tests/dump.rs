@@ -1,4 +1,4 @@
-//! A dump contains everything that ids need to continue.
+//! A dump contains everything that IDs need to continue.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::id::split;

@@ -1,4 +1,4 @@
-//! The fast path: ids that a session takes after its first, without opening the sequence, and with a reading of the clock that
+//! The fast path: IDs that a session takes after its first, without opening the sequence, and with a reading of the clock that
 //! may be some microseconds old.
 
 use pg_snowflake_servertest::ask::server_with_sequence;
@@ -79,7 +79,7 @@ fn a_statement_that_sleeps_reads_the_clock_anew() {
 }
 
 /// After a reset, the only safeguard is what the session has taken, judged by the clock: a reading older than one that was
-/// used before would repeat an id.
+/// used before would repeat an ID.
 #[test]
 fn no_reading_of_the_clock_is_older_than_one_that_was_used() {
     let (_cluster, mut client) = server_with_sequence();

@@ -1,4 +1,4 @@
-//! The fences: for which shards a server may generate ids, and which servers may generate ids at all.
+//! The fences: for which shards a server may generate IDs, and which servers may generate IDs at all.
 
 mod copies;
 mod options;

@@ -1,4 +1,4 @@
-//! An id is the published formula, bit for bit.
+//! An ID is the published formula, bit for bit.
 
 use pg_snowflake_servertest::ask::{server, server_with_sequence};
 use pg_snowflake_servertest::id::{Fields, compose, counter, now_ms, split};
@@ -40,7 +40,7 @@ fn an_existing_sequence_continues_with_the_next_seq() {
         ("setval('s', 1024)", 1),
     ];
     for (existing, seq) in cases {
-        // A new one each time: a session that resets a sequence within a tick continues above its ids.
+        // A new one each time: a session that resets a sequence within a tick continues above its IDs.
         client
             .batch_execute(&format!(
                 "DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s; SELECT {existing}"
@@ -89,7 +89,7 @@ fn ids_of_several_shards_from_one_sequence_stay_distinct_in_time_and_seq() {
 #[test]
 fn decoding_returns_the_fields() {
     let (_cluster, mut client) = server();
-    // The first is the example of the article that published the formula. The last is the highest id that is not negative.
+    // The first is the example of the article that published the formula. The last is the highest ID that is not negative.
     let cases = [
         (1_387_263_000 << 23 | 1341 << 10 | 905, "2011-09-09 22:28:04.721+00", 1341, 905),
         (0, "2011-08-24 21:07:01.721+00", 0, 0),

@@ -1,6 +1,6 @@
 //! A sequence goes from a publisher to a subscriber by `REFRESH SEQUENCES`, which PostgreSQL has from 19 on.
 //!
-//! Both sequences are an hour ahead of the clock, so that it keeps no ids apart.
+//! Both sequences are an hour ahead of the clock, so that it keeps no IDs apart.
 
 use pg_snowflake_servertest::id::{count_repeats, counter};
 use pg_snowflake_servertest::installation::has_major;

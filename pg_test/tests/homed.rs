@@ -1,4 +1,4 @@
-//! Homed ids: their hash leads to the shard that generates them.
+//! Homed IDs: their hash leads to the shard that generates them.
 
 use pg_snowflake_servertest::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, printed, run, server, server_with_sequence,
@@ -16,7 +16,7 @@ fn hash_router() -> (Cluster, Client) {
     (cluster, client)
 }
 
-/// How many rows of the query, each an id, are not in that partition, and how many ids are different.
+/// How many rows of the query, each an ID, are not in that partition, and how many IDs are different.
 fn strangers(client: &mut Client, ids: &str, modulus: i32, remainder: i32) -> String {
     printed(
         client,

@@ -1,4 +1,4 @@
-//! The layout type, and generating ids in every layout.
+//! The layout type, and generating IDs in every layout.
 
 use pg_snowflake_core::PRESETS;
 use pg_snowflake_core::layout_spec::spec;
@@ -12,7 +12,7 @@ use pg_snowflake_servertest::sequence::{take, take_one};
 use postgres::Client;
 use std::io::Write;
 
-/// 16 shards, 64 ids in 100 microseconds, for three and a half years.
+/// 16 shards, 64 IDs in 100 microseconds, for three and a half years.
 const CUSTOM: &str = "time:40 seq:6 shard:4 epoch:2024-01-01 unit:100us";
 
 /// Each preset and a custom layout, with its number of shards.
@@ -29,7 +29,7 @@ fn the_view_has_every_preset_in_its_order() {
     assert_eq!(presets, expected.join("\n"));
 }
 
-/// Stored ids would be decoded differently.
+/// Stored IDs would be decoded differently.
 #[test]
 fn a_released_preset_never_changes() {
     let (_cluster, mut client) = server();

@@ -1,4 +1,4 @@
-//! Leases: of the servers that want a shard, only one generates ids for it at a time.
+//! Leases: of the servers that want a shard, only one generates IDs for it at a time.
 
 mod cached;
 mod errors;

@@ -1,7 +1,7 @@
-//! Many ids, fast: from several sessions, and from one.
+//! Many IDs, fast: from several sessions, and from one.
 //!
 //! The copied formula runs in the same loads, to show that they do detect repeats. Its clock stands still, so that it
-//! repeats ids on a machine of any speed.
+//! repeats IDs on a machine of any speed.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::server_with_sequence;
@@ -62,7 +62,7 @@ fn within_a_millisecond(formula: &str) -> String {
     formula.replace("clock_timestamp()", "timestamptz '2026-01-01'")
 }
 
-/// The ids that eight clients get at the same time, each in transactions of 100 ids.
+/// The IDs that eight clients get at the same time, each in transactions of 100 IDs.
 fn take_from_eight_clients(
     cluster: &Cluster,
     generator: &str,
@@ -81,7 +81,7 @@ fn take_from_eight_clients(
     })
 }
 
-/// No id's time is further ahead of the clock than the lead, at any load.
+/// No ID's time is further ahead of the clock than the lead, at any load.
 #[test]
 fn an_overloaded_sequence_keeps_within_its_lead() {
     let (cluster, _) = server_with_sequence();
@@ -110,7 +110,7 @@ struct Tally {
     not_above_the_one_before: i64,
 }
 
-/// Counts, in the server, the ids of one SELECT of this many.
+/// Counts, in the server, the IDs of one SELECT of this many.
 fn tally_of_one_select(client: &mut Client, generator: &str, ids: i32) -> Tally {
     client.batch_execute("SET work_mem = '256MB'; SET jit = off").unwrap();
     let row = client

@@ -1,4 +1,4 @@
-//! A transaction that took an id locks the sequence as core's `nextval()` would.
+//! A transaction that took an ID locks the sequence as core's `nextval()` would.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, server_with_sequence};
@@ -59,7 +59,7 @@ fn open_transactions_do_not_make_each_other_wait() {
     assert_eq!(take(&mut other, TAKE).len(), 1);
 }
 
-/// Else its id could repeat one that the holder of the lock took meanwhile.
+/// Else its ID could repeat one that the holder of the lock took meanwhile.
 #[test]
 fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
     let (cluster, mut holder) = cluster_with_sequence();

@@ -4,7 +4,7 @@ use pg_snowflake_servertest::ask::{Refusal, assert_refused, plan, printed, serve
 use pg_snowflake_servertest::installation::has_contrib;
 use postgres::Client;
 
-/// A table `posts` of this many ids at regular intervals from the beginning of 2024, twice as dense at the end.
+/// A table `posts` of this many IDs at regular intervals from the beginning of 2024, twice as dense at the end.
 fn fill(client: &mut Client, rows: i64, layout: &str) {
     client
         .batch_execute(&format!(
@@ -106,7 +106,7 @@ fn estimated_rows(client: &mut Client, query: &str) -> f64 {
     rows.parse().unwrap()
 }
 
-/// A table `posts` with a partition for each month of 2024, and a thousand ids in each.
+/// A table `posts` with a partition for each month of 2024, and a thousand IDs in each.
 fn months(client: &mut Client) {
     client
         .batch_execute("CREATE TABLE posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id)")

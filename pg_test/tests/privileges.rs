@@ -1,4 +1,4 @@
-//! Taking ids from a sequence requires the same privilege as `nextval()`.
+//! Taking IDs from a sequence requires the same privilege as `nextval()`.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused};

@@ -1,4 +1,4 @@
-//! Routing: the shard in an id determines the partition of its row, and the server.
+//! Routing: the shard in an ID determines the partition of its row, and the server.
 
 pub mod classes;
 mod locate;
@@ -13,7 +13,7 @@ use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::server;
 use postgres::Client;
 
-/// The id of that shard in the default layout; the first of its millisecond, like all others here.
+/// The ID of that shard in the default layout; the first of its millisecond, like all others here.
 fn id_of_shard(shard: i64) -> i64 {
     classes::CLASSES[0].id_of_shard(shard)
 }

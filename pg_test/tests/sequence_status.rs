@@ -7,7 +7,7 @@ use pg_snowflake_servertest::id::{first_counter_at, now_ms};
 use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take_one};
 use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
 
-/// The last tick before ids of layout `instagram` would be negative, as a Unix time in milliseconds.
+/// The last tick before IDs of layout `instagram` would be negative, as a Unix time in milliseconds.
 const LAST_MS: i64 = pg_snowflake_servertest::id::EPOCH_MS + (1 << 40) - 1;
 
 #[test]
@@ -262,7 +262,7 @@ fn after_a_crash_it_shows_the_lead_that_the_log_covers() {
     cluster.stop(Shutdown::Immediate);
     cluster.start();
 
-    // At most 100 ms ahead of the last committed id.
+    // At most 100 ms ahead of the last committed ID.
     let sql = "SELECT last_id_at - (SELECT snowflake_created_at(snowflake_nextval) FROM t) BETWEEN '0' AND '101 ms'
                FROM snowflake_sequence_status('s')";
     assert_eq!(printed(&mut cluster.connect(), sql), "t");

@@ -1,4 +1,4 @@
-//! The setting with the shard that a database generates ids for.
+//! The setting with the shard that a database generates IDs for.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};

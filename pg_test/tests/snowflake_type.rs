@@ -7,7 +7,7 @@ use postgres::Client;
 /// Above 2^53, so that a JavaScript number would lose it.
 const ID: &str = "2384288897814875714";
 
-/// A table `posts` of 10,000 ids and `comments` on them, of bigints.
+/// A table `posts` of 10,000 IDs and `comments` on them, of bigints.
 fn posts() -> (Cluster, Client) {
     let (cluster, mut client) = server();
     client

@@ -77,7 +77,7 @@ fn each_session_has_its_own_temporary_sequence() {
     }
 }
 
-/// Before the crash, the sequence advances only by ids that no WAL covers, and it is ahead of the clock, so that the clock
+/// Before the crash, the sequence advances only by IDs that no WAL covers, and it is ahead of the clock, so that the clock
 /// cannot hide a counter that fell back.
 #[test]
 fn a_crash_repeats_no_id_of_a_sequence_that_was_not_logged_at_first() {

@@ -86,7 +86,7 @@ const SHARED: [&str; 12] = [
     "DISCARD SEQUENCES",
 ];
 
-/// Functions that read ids, layouts and the clock.
+/// Functions that read IDs, layouts and the clock.
 const DECODING: [&str; 6] = [
     "SELECT (snowflake_decode(id)).*, snowflake_created_at(id), snowflake_explain(id) FROM posts LIMIT 200",
     "SELECT snowflake_from_base32(snowflake_to_base32(id)) = id,

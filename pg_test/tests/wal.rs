@@ -53,7 +53,7 @@ fn ids_within_100_ms_of_a_logged_one_write_nothing() {
     let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
     let mut client = cluster.connect();
     client.batch_execute("CREATE SEQUENCE s").unwrap();
-    // Ahead of the clock, so that only the ids move the counter.
+    // Ahead of the clock, so that only the IDs move the counter.
     client
         .batch_execute(
             "SELECT setval('s', (snowflake_nextval('s', 0) >> 13) + 3600000::bigint * 1024)",

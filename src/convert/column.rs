@@ -225,7 +225,7 @@ impl Column {
         }
     }
 
-    /// The sequence that will generate the ids, and the next value of the current one.
+    /// The sequence that will generate the IDs, and the next value of the current one.
     fn sequence(&self, existing: Option<ExistingSequence>) -> (Sequence, Option<i64>) {
         let Some(existing) = existing else {
             let grants = self.grants(pg_sys::InvalidOid);

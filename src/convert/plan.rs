@@ -18,7 +18,7 @@ pub struct Facts {
     pub identities: Vec<String>,
     /// The columns that must become bigint: the converted one and those that reference it.
     pub narrow_tables: Vec<NarrowTable>,
-    /// The sequence that will generate the ids.
+    /// The sequence that will generate the IDs.
     pub sequence: Sequence,
     /// The column's other sequences.
     pub other_sequences: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Facts {
     pub highest: Option<i64>,
 }
 
-/// A table with columns that are too narrow for an id.
+/// A table with columns that are too narrow for an ID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NarrowTable {
     /// The table.
@@ -73,12 +73,12 @@ pub struct Grant {
     pub is_grantable: bool,
 }
 
-/// The ids that the column will have.
+/// The IDs that the column will have.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The shard, if the default is to name one.
     pub shard: Option<u32>,
-    /// The layout of the ids.
+    /// The layout of the IDs.
     pub layout: Layout,
     /// The constraint that rejects rows of other shards.
     pub shard_check: Option<ShardCheck>,
@@ -96,16 +96,16 @@ pub struct ShardCheck {
     pub highest_of_other_shards: Option<i64>,
 }
 
-/// A value is above the next ids.
+/// A value is above the next IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooHigh {
     /// The highest value.
     pub highest: i64,
 }
 
-/// The first tick whose ids are above every value; an error if it is after `last_tick`.
+/// The first tick whose IDs are above every value; an error if it is after `last_tick`.
 ///
-/// New ids start in a tick without existing values: within one tick, an id of a lower shard is below one of a
+/// New IDs start in a tick without existing values: within one tick, an ID of a lower shard is below one of a
 /// higher shard.
 pub fn first_tick(highest: Option<i64>, layout: Layout, last_tick: i64) -> Result<i64, TooHigh> {
     let Some(highest) = highest else { return Ok(0) };
@@ -120,9 +120,9 @@ fn tick_after(value: i64, layout: Layout) -> i64 {
 
 /// The statements that convert the column, in order.
 ///
-/// The sequence starts at the first of `ticks`, so that new ids are above existing ones by the counter, and not
+/// The sequence starts at the first of `ticks`, so that new IDs are above existing ones by the counter, and not
 /// only while the clock does not step back. A sequence that is already within `ticks` is not restarted. It may
-/// have been generating ids, whatever the default says: a function or a program may have called it, and ids
+/// have been generating IDs, whatever the default says: a function or a program may have called it, and IDs
 /// that are in no row may be stored elsewhere.
 pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<String> {
     let Facts { table, column, sequence, .. } = facts;
@@ -134,7 +134,7 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
         statements.push(format!("{alter} DROP DEFAULT"));
         statements.extend(facts.narrow_tables.iter().map(NarrowTable::widen_statement));
     }
-    // The second counter of the tick: the first id of a new sequence also has seq 1. In a layout without seq
+    // The second counter of the tick: the first ID of a new sequence also has seq 1. In a layout without seq
     // bits, tick 0 has no second counter, and MINVALUE is 1.
     let first = target.layout.at_tick(1, *ticks.start()).max(1);
     let last = target.layout.last_counter_in(*ticks.end());

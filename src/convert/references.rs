@@ -1,4 +1,4 @@
-//! The columns that must hold a column's ids: the column itself, and those that reference it directly or
+//! The columns that must hold a column's IDs: the column itself, and those that reference it directly or
 //! indirectly.
 
 use super::catalog::{Extension, TREE, TREE_COLUMN};
@@ -9,7 +9,7 @@ use crate::relation::lock;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 
-/// A column that must hold ids, at the root of its inheritance tree.
+/// A column that must hold IDs, at the root of its inheritance tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdColumn {
     /// The table.
@@ -25,10 +25,10 @@ impl IdColumn {
     }
 }
 
-/// Whether a column's type holds ids.
+/// Whether a column's type holds IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TypeFit {
-    /// It holds ids.
+    /// It holds IDs.
     HoldsIds,
     /// It does not, and is changed to bigint.
     Narrow,
@@ -128,7 +128,7 @@ impl ColumnDescription {
 pub struct NarrowColumns(Vec<(IdColumn, ColumnDescription)>);
 
 impl NarrowColumns {
-    /// Finds them. Refuses a type that cannot hold ids, and a table of another owner.
+    /// Finds them. Refuses a type that cannot hold IDs, and a table of another owner.
     pub fn of(converted: &IdColumn, converted_name: &str, extension: &Extension) -> Self {
         let mut narrow_columns = Vec::new();
         for id_column in id_columns(converted) {

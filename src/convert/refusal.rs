@@ -63,7 +63,7 @@ pub fn managed_by_citus(relid: pg_sys::Oid, column: &str, kind: CitusColumn) -> 
 pub enum CitusColumn {
     /// An identity column.
     Identity,
-    /// Of a type that is too narrow for an id.
+    /// Of a type that is too narrow for an ID.
     Narrow,
     /// Any other.
     Plain,
@@ -179,7 +179,7 @@ pub fn not_owner(kind: &str, name: &str, why: Option<String>) -> ! {
     .raise()
 }
 
-/// The column's type cannot hold ids, and is not changed automatically.
+/// The column's type cannot hold IDs, and is not changed automatically.
 pub fn unsuitable_type(column: &str, type_name: &str, references: Option<&str>) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
@@ -290,7 +290,7 @@ pub fn detached_identity_sequence(sequence: &str, column: &str) -> ! {
     .raise()
 }
 
-/// A value is above the next ids.
+/// A value is above the next IDs.
 pub fn value_too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -305,7 +305,7 @@ pub fn value_too_high(column: &str, highest: i64, next: i64, layout: Layout) -> 
     .raise()
 }
 
-/// A CHECK would reject new ids.
+/// A CHECK would reject new IDs.
 pub fn violates_constraint(constraint: &str, table: &str, id: i64) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -116,7 +116,7 @@ fn class_not_owned(shard: u32, class: Class) -> Report {
     }
 }
 
-/// Which shards homed ids of the class have, as a sentence.
+/// Which shards homed IDs of the class have, as a sentence.
 pub fn homed_shards(class: Class) -> String {
     let Class { first, step, last } = class;
     format!("These homed IDs have any shard from {first} to {last} in steps of {step}.")

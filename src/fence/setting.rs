@@ -1,4 +1,4 @@
-//! The settings of the fences. They are checked and parsed when they are set; each id then takes a load and a
+//! The settings of the fences. They are checked and parsed when they are set; each ID then takes a load and a
 //! comparison.
 //!
 //! With a setting's value, PostgreSQL stores what the check hook made of it, its `extra`. It passes the `extra`
@@ -106,7 +106,7 @@ fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr)) {
     });
 }
 
-/// Whether this server, in this session, may generate ids for the shard. Called for each id without a guard, so
+/// Whether this server, in this session, may generate IDs for the shard. Called for each ID without a guard, so
 /// it raises no error and holds nothing with a destructor.
 #[inline]
 pub fn check_shard(shard: u32, is_explicit: bool) -> Result<(), FenceError> {
@@ -119,7 +119,7 @@ pub fn check_shard(shard: u32, is_explicit: bool) -> Result<(), FenceError> {
     check_fences(ranges, !foreign.is_null(), shard, is_explicit)
 }
 
-/// Whether this server, in this session, may generate ids for each shard of the class. Called as [`check_shard`]; the setting can list
+/// Whether this server, in this session, may generate IDs for each shard of the class. Called as [`check_shard`]; the setting can list
 /// thousands of shards, so the last classes that were allowed are remembered.
 #[inline]
 pub fn check_class(class: Class) -> Result<(), FenceError> {
@@ -154,7 +154,7 @@ pub fn check_class(class: Class) -> Result<(), FenceError> {
     Ok(())
 }
 
-/// Whether this server, in this session, may generate ids for at least one shard.
+/// Whether this server, in this session, may generate IDs for at least one shard.
 pub fn check_any_shard() -> Result<(), FenceError> {
     let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
     // SAFETY: as in check_shard().

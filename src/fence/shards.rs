@@ -6,7 +6,7 @@ use super::{InvalidSetting, check_length, elements};
 use pg_snowflake_core::excerpt::excerpt;
 use pg_snowflake_core::homed::Class;
 
-/// The highest shard id in SQL, where it is an `int`.
+/// The highest shard ID in SQL, where it is an `int`.
 const MAX_SHARD: u32 = i32::MAX as u32;
 
 const HINT: &str = "Specify shard IDs and ranges, separated by commas, such as \"5\" or \"0-127, 300\". \

@@ -1,4 +1,4 @@
-//! The SQL functions that generate homed ids: ids whose hash leads to the shard that generates them.
+//! The SQL functions that generate homed ids: IDs whose hash leads to the shard that generates them.
 
 use super::{arguments, function_info_v1, oid};
 use crate::error::Error;
@@ -17,7 +17,7 @@ use std::ffi::CStr;
 const NEXTVAL: &str = "snowflake_nextval_homed";
 const NEXTVALS: &str = "snowflake_nextvals_homed";
 
-/// The arguments of a call that say which ids are wanted.
+/// The arguments of a call that say which IDs are wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct InPartition {
     shard_id: i32,
@@ -59,7 +59,7 @@ unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(
 fn next_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
     static LAST: BackendLocal<Option<(InPartition, Layout, Homed<'static>)>> =
         BackendLocal::new(None);
-    // SAFETY: generating an id does not generate another. No frame up to the server's holds anything with a destructor.
+    // SAFETY: generating an ID does not generate another. No frame up to the server's holds anything with a destructor.
     unsafe {
         LAST.with(|last| {
             let (layout, homed) = match last {
@@ -166,7 +166,7 @@ fn batch(
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(NEXTVALS, seq))))
 }
 
-/// With ranges, ids have one shard number.
+/// With ranges, IDs have one shard number.
 fn checked_shard(shard: i32, layout: Layout) -> Result<Class, Error> {
     let checked = layout.checked_shard(shard).ok_or(Error::ShardOutOfRange { shard, layout });
     checked.map(Class::one)
@@ -210,7 +210,7 @@ fn with_ranges<T>(
     f: impl FnOnce(&[HashRange]) -> Result<T, Error>,
 ) -> Result<T, Error> {
     static KEPT: BackendLocal<Vec<Parsed>> = BackendLocal::new(Vec::new());
-    // SAFETY: a varlena of the server, in memory once it is detoasted. Generating an id does not generate another.
+    // SAFETY: a varlena of the server, in memory once it is detoasted. Generating an ID does not generate another.
     unsafe {
         let packed = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
         let size = pgrx::varlena::varsize_any_exhdr(packed);

@@ -1,11 +1,11 @@
-//! The errors for arguments of the functions that generate homed ids.
+//! The errors for arguments of the functions that generate homed IDs.
 
 use crate::report::{Report, quoted};
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::homed::Invalid;
 use pgrx::PgSqlErrorCode;
 
-/// The error for arguments with which there are no homed ids.
+/// The error for arguments with which there are no homed IDs.
 pub fn invalid_arguments(invalid: Invalid, layout: Layout) -> Report {
     let of_layout =
         || format!("Layout {} has {} shards.", quoted(&layout.to_string()), layout.shards());

@@ -4,7 +4,7 @@
 //! one is. A reader reads again if the version has changed meanwhile: a seqlock, but one whose readers never wait, even if the worker
 //! is stopped in the middle of a change.
 //!
-//! The mark is the highest instant that the server may have used for an id, in any database, sequence and shard. A session raises
+//! The mark is the highest instant that the server may have used for an ID, in any database, sequence and shard. A session raises
 //! it, and then checks the version; the worker closes a lease, and then reads the mark. All of these accesses are sequentially
 //! consistent. So either the session sees that the lease is closed, or the worker sees the session's mark.
 

@@ -27,7 +27,7 @@ const REGISTRY_FILE: &str = "pg_snowflake_registry";
 
 /// Has the postmaster start the worker once the server accepts writes, and again a second after it has ended.
 pub fn register() {
-    // SAFETY: a plain global. A server that pg_upgrade runs generates no ids.
+    // SAFETY: a plain global. A server that pg_upgrade runs generates no IDs.
     if unsafe { pg_sys::IsBinaryUpgrade } {
         return;
     }

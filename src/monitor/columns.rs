@@ -1,4 +1,4 @@
-//! The view `snowflake_columns`: the columns whose defaults generate ids.
+//! The view `snowflake_columns`: the columns whose defaults generate IDs.
 
 use super::status::{Status, status, summary};
 use super::stored_expression::{
@@ -136,7 +136,7 @@ fn shard_error(
     lease::ticks_of(class, &layout).err().map(Error::Lease)
 }
 
-/// The shards that the ids can have, if this server may generate ids for all of them.
+/// The shards that the IDs can have, if this server may generate IDs for all of them.
 fn class_of(
     shard_id: Option<i32>,
     layout: Layout,

@@ -61,11 +61,11 @@ fn snowflake_sequence_status(seq: pg_sys::Oid, layout: SqlLayout) -> NullableRes
 
 /// The state of a sequence as columns, which are null if its page cannot be read.
 pub struct Status {
-    /// The time of the last id.
+    /// The time of the last ID.
     pub last_id_at: Nullable,
     /// How far the sequence is ahead of the clock.
     pub lead: Nullable,
-    /// The number of ids left.
+    /// The number of IDs left.
     pub ids_left: Nullable,
     /// The error that a call would raise now, in one line.
     pub error: Option<String>,
@@ -92,7 +92,7 @@ pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status
     }
 }
 
-/// The error that a call for an id would raise. It is the same decision from the same numbers, but ignores what
+/// The error that a call for an ID would raise. It is the same decision from the same numbers, but ignores what
 /// this session has fetched, and whether it may call.
 fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error> {
     if let Err(error) = fence::check_any_shard() {

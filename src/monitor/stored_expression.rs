@@ -203,7 +203,7 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
                 layout: Some(INSTAGRAM),
                 modulus_and_generators: None,
             }),
-            // With the ranges of a homed id.
+            // With the ranges of a homed ID.
             [sequence, shard_id, layout] | [sequence, shard_id, _, layout] => {
                 Some(call(sequence, shard_id, layout))
             }

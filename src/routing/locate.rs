@@ -1,4 +1,4 @@
-//! `snowflake_locate`: the partition and the server of an id's row, from the catalog alone.
+//! `snowflake_locate`: the partition and the server of an ID's row, from the catalog alone.
 
 use super::operator_class::{OperatorClass, place_of_shard};
 use super::partition_key::{PartitionKey, PartitionedTable, partition_key_sql};
@@ -28,7 +28,7 @@ fn snowflake_locate(table_name: pg_sys::Oid, id: i64, layout: SqlLayout) -> Null
 type Location = [Nullable; 5];
 
 /// The location of `id` in a table: the partition, the table itself if it is not partitioned, or nulls if it
-/// has no partition for the id.
+/// has no partition for the ID.
 ///
 /// A loop and not a recursion, because users can nest partitions to any depth. Each table stays locked until
 /// its partition is locked, so that the partition cannot be dropped in between, and no longer, so that
@@ -58,7 +58,7 @@ fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
     }
 }
 
-/// The location of `id` in a table of Citus: the table, and the node that has the row; nulls if no shard is for the id.
+/// The location of `id` in a table of Citus: the table, and the node that has the row; nulls if no shard is for the ID.
 fn location_in_citus(relid: pg_sys::Oid, table: &citus::Table, id: i64) -> Location {
     match table.distribution {
         Distribution::Reference => return [Some(relid.into()), None, None, None, None],

@@ -1,4 +1,4 @@
-//! The hash support functions of the operator classes that partition a table by the shard in its ids.
+//! The hash support functions of the operator classes that partition a table by the shard in its IDs.
 //!
 //! `PARTITION BY HASH (id snowflake_shard_ops)` puts a row into the partition whose remainder is its shard
 //! modulo the partition's modulus. Core computes `hash_combine64(0, f(id, seed)) % modulus` with support
@@ -27,7 +27,7 @@ const HASH_PARTITION_SEED: u64 = 0x7A5B_2236_7996_DCFD;
 /// What `hash_combine64` (common/hashfn.h) adds to the hash of a single key.
 const HASH_COMBINE_ADDEND: u64 = 0x49A0_F4DD_15E5_A8E3;
 
-/// An operator class, defined by where it reads the shard of an id.
+/// An operator class, defined by where it reads the shard of an ID.
 pub struct OperatorClass {
     /// The name in SQL.
     pub name: &'static str,
@@ -50,18 +50,18 @@ impl OperatorClass {
             && self.layout.shard_bits == layout.shard_bits
     }
 
-    /// The place of the shard in an id, for people.
+    /// The place of the shard in an ID, for people.
     pub fn place(&self) -> String {
         place_of_shard(self.layout)
     }
 }
 
-/// The place of a layout's shard in an id, for people.
+/// The place of a layout's shard in an ID, for people.
 pub fn place_of_shard(layout: &Layout) -> String {
     format!("{} bits above the lowest {}", layout.shard_bits, layout.shard_shift())
 }
 
-/// `f(id, seed)` such that core's hash of a partition key is the id's shard.
+/// `f(id, seed)` such that core's hash of a partition key is the ID's shard.
 fn shard_hash(layout: &Layout, id: i64, seed: i64) -> i64 {
     if seed as u64 == HASH_PARTITION_SEED {
         return u64::from(layout.split(id).shard).wrapping_sub(HASH_COMBINE_ADDEND) as i64;

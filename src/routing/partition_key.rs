@@ -94,7 +94,7 @@ pub struct PartitionKey<'a> {
 }
 
 impl PartitionKey<'_> {
-    /// The name of the column, if it can hold ids.
+    /// The name of the column, if it can hold IDs.
     pub fn id_column(&self) -> Option<CString> {
         // SAFETY: the arrays have an element for the column, and the column is there.
         unsafe {
@@ -112,7 +112,7 @@ impl PartitionKey<'_> {
         unsafe { OperatorClass::of(&*self.data.partsupfunc) }
     }
 
-    /// The partition for a row with this id: `get_partition_for_tuple` (executor/execPartition.c) for a key
+    /// The partition for a row with this ID: `get_partition_for_tuple` (executor/execPartition.c) for a key
     /// that is one bigint.
     pub fn partition_of(&self, id: i64) -> Option<pg_sys::Oid> {
         // SAFETY: the relation is open and partitioned; what the descriptor points to lives as long as it is open.
@@ -159,7 +159,7 @@ impl PartitionKey<'_> {
                     );
                     if offset >= 0 && equal { index_at(offset) } else { -1 }
                 }
-                // The bound at the offset is the last that is not above the id. The next bound is the upper
+                // The bound at the offset is the last that is not above the ID. The next bound is the upper
                 // bound of the partition.
                 _ => index_at(
                     1 + pg_sys::partition_range_datum_bsearch(

@@ -21,7 +21,7 @@
 //!
 //! The differences:
 //!
-//! - [`nextval_fast`] returns ids without opening the sequence: what its last opening found holds until an
+//! - [`nextval_fast`] returns IDs without opening the sequence: what its last opening found holds until an
 //!   invalidation message says otherwise.
 //! - An ERROR from the server jumps over these frames, to a `sigsetjmp` guard that the caller has set or to the
 //!   server's own. So nothing here holds anything with a destructor, every value is `Copy`, and our own errors
@@ -31,7 +31,7 @@
 //!   when the storage is new.
 //! - With leases ([`crate::lease`]), values are within the span of the shard. Under the page lock, [`lease::confirm`] makes known how
 //!   far the server has used it, before the page is written.
-//! - A homed id ([`pg_snowflake_core::homed`]) takes the next counter that makes one, found under the page lock, and leaves the cache
+//! - A homed ID ([`pg_snowflake_core::homed`]) takes the next counter that makes one, found under the page lock, and leaves the cache
 //!   out.
 //! - A session remembers the highest value that it has fetched, so that it repeats none after `setval` or
 //!   RESTART.
@@ -60,7 +60,7 @@ pub enum Fetch<'a> {
     One,
     /// This many from the page, or fewer near the limit of the lead or an end.
     Batch(i64),
-    /// From the page, the next one that makes a homed id.
+    /// From the page, the next one that makes a homed ID.
     Homed(&'a Homed<'a>),
 }
 
@@ -71,7 +71,7 @@ pub enum Outcome {
     Fetched {
         /// The counters.
         run: Run,
-        /// The shard number of a homed id; otherwise the first one of the class.
+        /// The shard number of a homed ID; otherwise the first one of the class.
         shard: u32,
     },
     /// The clock must catch up first; nothing was fetched.
@@ -83,7 +83,7 @@ pub enum Outcome {
     LeaseChanged,
 }
 
-/// Fetches counters from a sequence, with core's checks in core's order. The ids will have a shard of the class.
+/// Fetches counters from a sequence, with core's checks in core's order. The IDs will have a shard of the class.
 ///
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
@@ -221,7 +221,7 @@ pub unsafe fn nextval_fast(
     }
 }
 
-/// [`nextval_fast`] for a homed id, which is always from the page. It drops the cached counters, since those are below.
+/// [`nextval_fast`] for a homed ID, which is always from the page. It drops the cached counters, since those are below.
 ///
 /// # Safety
 /// As for [`nextval_fast`].
@@ -251,7 +251,7 @@ pub unsafe fn nextval_homed_fast(
 /// As for [`nextval_fast`].
 #[inline(always)]
 unsafe fn repeat_checks(elm: &mut SeqTableData) -> Option<Now> {
-    // Prefetch the page while the checks are made and the clock is read: 258 -> 218 ns of CPU time per id with
+    // Prefetch the page while the checks are made and the clock is read: 258 -> 218 ns of CPU time per ID with
     // 100,000 sequences in turn where no record is written, 168 -> 147 with 1,000.
     sys::prefetch_sequence(elm.recent_page.buffer);
     if !elm.passes_checks() {
@@ -340,7 +340,7 @@ fn save_in_cache(elm: &mut SeqTableData, run: Run, layout: Layout) -> i64 {
     first
 }
 
-/// The last id of the sequence in this session, with core's checks.
+/// The last ID of the sequence in this session, with core's checks.
 ///
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.

@@ -202,7 +202,7 @@ pub unsafe fn write_seq_tuple(
         let storage = sys::storage_numbers(locator);
         let coverage = counter::cover(run, locked.covered(storage), max_value, layout);
         let log_cnt = coverage.log_cnt(run);
-        // The transaction id makes this transaction's commit flush the record and wait for the synchronous
+        // The transaction ID makes this transaction's commit flush the record and wait for the synchronous
         // standby. Assigning one may fail, so it comes before the critical section; the abort then releases the
         // page, which has not changed.
         if coverage.is_new {

@@ -27,7 +27,7 @@ pub struct SeqTableData {
     pub lxid: pg_sys::LocalTransactionId,
     /// Whether `last` is valid.
     pub last_valid: bool,
-    /// The last id returned in this session.
+    /// The last ID returned in this session.
     pub last: i64,
     /// Counters fetched and not yet used. Core keeps only the last of them.
     pub cached: Option<Cached>,
@@ -44,7 +44,7 @@ pub struct SeqTableData {
 
 /// What the checks that `nextval_internal()` made depend on. They hold from one transaction to the next: relying on
 /// them saves opening and closing the relation and looking up privileges. Together with the guard, which is then not
-/// needed either, that is 1,800 of 3,200 instructions per id, and 1,200 of 1,600 per cached id.
+/// needed either, that is 1,800 of 3,200 instructions per ID, and 1,200 of 1,600 per cached ID.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PassedChecks {
     /// The user whose privileges were checked.
@@ -97,13 +97,13 @@ impl SeqTableData {
         Request { layout, policy: settings::policy(), now, highest_fetched, ticks }
     }
 
-    /// Records the id that is returned.
+    /// Records the ID that is returned.
     pub fn set_last(&mut self, id: i64) {
         self.last = id;
         self.last_valid = true;
     }
 
-    /// Forgets everything but what keeps the session from repeating an id.
+    /// Forgets everything but what keeps the session from repeating an ID.
     fn reset(&mut self) {
         self.cached = None;
         self.last_valid = false;
@@ -113,7 +113,7 @@ impl SeqTableData {
 /// The sequences that this backend has used: core's `seqhashtab`.
 struct SeqHashTab {
     /// The index of each sequence in `entries`. Small values that refer to a dense vector, instead of the
-    /// entries as large values of the table, and [`OidHasher`]: 520 -> 258 ns of CPU time per id with 100,000
+    /// entries as large values of the table, and [`OidHasher`]: 520 -> 258 ns of CPU time per ID with 100,000
     /// sequences in the order of their OIDs where no record is written, and 194 -> 168 with 1,000.
     indexes: HashMap<u32, u32, BuildHasherDefault<OidHasher>>,
     /// In the order of first use. Entries are never removed.
@@ -202,7 +202,7 @@ pub unsafe fn with_found_entry<T>(
 }
 
 /// `ResetSequenceCaches()`, for DISCARD. Unlike core's, it keeps `highest_fetched`, so that the session never
-/// repeats an id.
+/// repeats an ID.
 pub fn reset_sequence_caches() {
     // SAFETY: no entry is in use while a utility command runs.
     unsafe { SEQHASHTAB.with(|table| table.entries.iter_mut().for_each(SeqTableData::reset)) }

@@ -1,5 +1,5 @@
 //! Mirrors of what is private to `sequence.c`, ports of its macros, and plain declarations of the server
-//! functions that generating an id calls.
+//! functions that generating an ID calls.
 //!
 //! pgrx wraps every server function in a `sigsetjmp` guard. Fifteen guards in a row cost more than the work
 //! that they guard. So `sequence.rs` sets one around all calls, or none where an ERROR may pass over all of
@@ -392,7 +392,7 @@ pub fn cycles() -> u64 {
     0
 }
 
-/// Prefetches what generating an id touches of the buffer: the descriptor, which holds the pin and the lock;
+/// Prefetches what generating an ID touches of the buffer: the descriptor, which holds the pin and the lock;
 /// the page's header; and the tuple, which shares the page's last cache line with the special area. Only a
 /// hint, so the buffer may hold any page.
 pub fn prefetch_sequence(buffer: pg_sys::Buffer) {

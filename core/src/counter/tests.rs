@@ -75,7 +75,7 @@ fn within_a_tick_the_counter_increases_by_one() {
     assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK, 8));
 }
 
-/// Each of 64 shards has 128 numbers, so one counter in eight makes no ID that is at home.
+/// Each of 64 shards has 128 numbers, so one counter in eight yields no homed ID.
 fn homed() -> Homed<'static> {
     Homed::in_partition(&INSTAGRAM, 5, 64, 1).expect("valid")
 }
@@ -86,7 +86,7 @@ fn ask_homed(state: State, max_value: i64, policy: Policy, ticks: Ticks) -> Deci
     advance_homed(state, max_value, request, &homed())
 }
 
-/// The first counter above `counter` that makes no ID that is at home.
+/// The first counter above `counter` that yields no homed ID.
 fn next_not_home(counter: i64) -> i64 {
     let is_none = |&counter: &i64| homed().shard_of(&INSTAGRAM, counter).is_none();
     (counter + 1..).find(is_none).expect("one in eight")

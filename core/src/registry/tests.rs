@@ -150,7 +150,7 @@ fn a_take_over_bars_the_holder_and_waits_for_its_end() {
 }
 
 #[test]
-fn a_registry_that_came_back_gives_new_spans_later() {
+fn a_restarted_registry_grants_new_spans_after_its_quiet_time() {
     let (lease, later) = (held(), NOW + 2 * LENGTH);
     let moment = Moment { now_us: later, quiet_until_us: later + LENGTH };
     let next = claim(Some(&lease), by("b", 2, None, 2, later), moment).unwrap();
@@ -160,7 +160,7 @@ fn a_registry_that_came_back_gives_new_spans_later() {
     assert_eq!(renewed.span, span(later + LENGTH, later + S + LENGTH));
 }
 
-/// A registry that forgets it then gives no other server a part of it.
+/// A registry that then loses the lease grants no other server a part of the span.
 #[test]
 fn a_span_ends_before_a_quiet_time_that_begins_after_it_is_granted() {
     let lease = held();

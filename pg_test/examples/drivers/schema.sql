@@ -1,4 +1,4 @@
--- The two tables that the programs of this folder read and write: ids as bigint, and ids as snowflake.
+-- The two tables that the programs of this folder read and write: IDs as bigint, and IDs as snowflake.
 
 CREATE SEQUENCE posts_id_seq;
 CREATE TABLE posts (

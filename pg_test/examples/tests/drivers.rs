@@ -1,4 +1,4 @@
-//! How widely used drivers handle an id: each reads and writes a bigint column and a snowflake column, by the small
+//! How widely used drivers handle an ID: each reads and writes a bigint column and a snowflake column, by the small
 //! programs in `drivers/`.
 
 use pg_snowflake_examples::{
@@ -66,7 +66,7 @@ fn cluster_with_tables() -> Cluster {
     cluster
 }
 
-/// Checks independently of the program what it wrote: one new id, of shard 5, and one that it passed itself.
+/// Checks independently of the program what it wrote: one new ID, of shard 5, and one that it passed itself.
 fn assert_both_tables_are_written(cluster: &Cluster) {
     let mut client = cluster.connect();
     for table in ["posts", "notes"] {

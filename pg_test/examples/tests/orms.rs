@@ -1,7 +1,7 @@
-//! How widely used ORMs handle an id that a column's default generates, by the programs in `orms/`.
+//! How widely used ORMs handle an ID that a column's default generates, by the programs in `orms/`.
 //!
 //! Each creates the tables by its own migrations, or by those in SQL, and writes one row, 200 rows at once, a post with two
-//! comments, and a row that has its id. The programs check what they get, and the tests here what reached the server.
+//! comments, and a row that has its ID. The programs check what they get, and the tests here what reached the server.
 
 use pg_snowflake_examples::{
     JDBC_JAR, JDBC_PACKAGE, class_path, client, command, python, run, tcp_client, with_jars,
@@ -163,7 +163,7 @@ fn cluster_that_logs_statements() -> Cluster {
     Cluster::builder().setting("log_statement", "all").start()
 }
 
-/// Checks independently of the program what it wrote: all its rows in the order in which it wrote them, with ids that the
+/// Checks independently of the program what it wrote: all its rows in the order in which it wrote them, with IDs that the
 /// tables' defaults generated for shard 5.
 fn assert_rows_are_written(cluster: &Cluster) {
     let mut client = cluster.connect();

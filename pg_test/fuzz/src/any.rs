@@ -36,7 +36,7 @@ pub enum AnyInstant {
     NearTick(i64, i32),
     /// An offset in microseconds from the end of the layout's last tick.
     NearEnd(i32),
-    /// An offset in microseconds from the end of the last tick without negative ids.
+    /// An offset in microseconds from the end of the last tick without negative IDs.
     NearLastId(i32),
 }
 
@@ -77,7 +77,7 @@ fn tick_us(layout: &Layout) -> i128 {
     }
 }
 
-/// The part of `bits` that an id of that layout has room for.
+/// The part of `bits` that an ID of that layout has room for.
 pub fn id_of(layout: &Layout, bits: i64) -> i64 {
     let width = u32::from(layout.time_bits + layout.shard_bits + layout.seq_bits);
     bits & (u64::MAX >> (64 - width)) as i64

@@ -1,4 +1,4 @@
-//! Many ids in one statement of one backend: the time for each, and the WAL that they write.
+//! Many IDs in one statement of one backend: the time for each, and the WAL that they write.
 
 use crate::SUPERUSER;
 use crate::bench::contender::{Contender, ROOMY, empty_loop};
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 const IDS: i64 = 1_000_000;
 
-/// Figures are shown for this many ids.
+/// Figures are shown for this many IDs.
 const MILLION: f64 = 1e6;
 
 /// The loop's name among the contenders.
 pub(super) const LOOP: &str = "empty_loop";
 
-/// A session that takes ids in one statement.
+/// A session that takes IDs in one statement.
 struct Backend {
     name: &'static str,
     client: Client,
@@ -69,7 +69,7 @@ impl Backend {
         let (records, bytes) = wal(&mut self.client);
         let cpu = cpu_time(self.pid);
         let began = Instant::now();
-        self.client.query_one(&self.statement, &[]).expect("ids are returned");
+        self.client.query_one(&self.statement, &[]).expect("IDs are returned");
         let time = began.elapsed();
         let cpu = cpu_time(self.pid) - cpu;
         let (records_after, bytes_after) = wal(&mut self.client);

@@ -19,7 +19,7 @@ struct Table {
     client: Client,
     pid: i32,
     insert: String,
-    /// The key rejected its ids.
+    /// The key rejected its IDs.
     is_refused: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
 }
 
 impl Table {
-    /// `None` if the key rejects its ids.
+    /// `None` if the key rejects its IDs.
     fn fill(&mut self, findings: &mut Findings) -> Option<Filled> {
         if self.is_refused {
             return None;

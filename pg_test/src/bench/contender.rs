@@ -1,8 +1,8 @@
-//! A contender: how it returns ids, and in which statements.
+//! A contender: how it returns IDs, and in which statements.
 
 use postgres::Client;
 
-/// A way to get ids. Each has its own database, named after it.
+/// A way to get IDs. Each has its own database, named after it.
 #[derive(Debug)]
 pub struct Contender {
     /// As in the CSV.
@@ -15,11 +15,11 @@ pub struct Contender {
     pub library: &'static str,
     /// The statements that create the sequence `ids`, and what else is needed.
     pub setup: &'static [&'static str],
-    /// The type of its ids.
+    /// The type of its IDs.
     pub id_type: &'static str,
     /// How it returns them.
     pub ids: Ids,
-    /// Its ids are known to repeat. If a key rejects them, that is its result; for every other contender it is an error.
+    /// Its IDs are known to repeat. If a key rejects them, that is its result; for every other contender it is an error.
     pub may_repeat: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Need {
     pub what: &'static str,
 }
 
-/// How a contender returns ids.
+/// How a contender returns IDs.
 #[derive(Clone, Copy, Debug)]
 pub enum Ids {
     /// One per call: the expression for a sequence (itself an expression) and a layout.
@@ -46,10 +46,10 @@ pub enum Ids {
 /// The sequence that `setup` creates, as an expression.
 const SEQUENCE: &str = "'ids'";
 
-/// 262,144 ids in a millisecond: a layout in which no call waits for the clock.
+/// 262,144 IDs in a millisecond: a layout in which no call waits for the clock.
 pub const ROOMY: &str = "time:41 shard:4 seq:18 epoch:2024-01-01 unit:1ms";
 
-/// One row, whose id the table supplies.
+/// One row, whose ID the table supplies.
 pub const INSERT: &str = "INSERT INTO posts (body) VALUES ('a post')";
 
 /// The cost that every contender includes: the loop around its calls.
@@ -65,7 +65,7 @@ pub fn in_transactions(count: i64, expression: &str) -> String {
 }
 
 impl Contender {
-    /// The expression that returns one id; `None` if no call returns ids.
+    /// The expression that returns one ID; `None` if no call returns IDs.
     pub fn take_one(&self) -> Option<String> {
         match self.ids {
             Ids::One(id) => Some(id(SEQUENCE, ROOMY)),
@@ -74,10 +74,10 @@ impl Contender {
         }
     }
 
-    /// A statement that takes this many ids and returns their number; `None` if no call returns ids.
+    /// A statement that takes this many IDs and returns their number; `None` if no call returns IDs.
     pub fn take(&self, count: i64, layout: &str) -> Option<String> {
         match self.ids {
-            // In a sub-select the series streams; in FROM it would fill a tuplestore before the first id.
+            // In a sub-select the series streams; in FROM it would fill a tuplestore before the first ID.
             Ids::One(id) => Some(format!(
                 "SELECT count({}) FROM (SELECT generate_series(1, {count})) AS series",
                 id(SEQUENCE, layout)
@@ -90,7 +90,7 @@ impl Contender {
         }
     }
 
-    /// A query that returns this many ids; `None` if no call returns ids.
+    /// A query that returns this many IDs; `None` if no call returns IDs.
     pub fn series(&self, count: i64) -> Option<String> {
         match self.ids {
             Ids::One(id) => Some(format!(
@@ -102,7 +102,7 @@ impl Contender {
         }
     }
 
-    /// The table `posts`, whose key gets the contender's ids unless a call returns many.
+    /// The table `posts`, whose key gets the contender's IDs unless a call returns many.
     pub fn create_table(&self) -> String {
         let ids = match self.ids {
             Ids::One(id) => format!("DEFAULT {}", id(SEQUENCE, ROOMY)),
@@ -125,7 +125,7 @@ impl Contender {
         }
     }
 
-    /// Takes an id from each of the sequences that `turns` names, one per row; `None` unless one call returns one id.
+    /// Takes an ID from each of the sequences that `turns` names, one per row; `None` unless one call returns one ID.
     pub fn take_in_turn(&self, turns: &str) -> Option<String> {
         match self.ids {
             Ids::One(id) => Some(format!("SELECT count({}) FROM {turns}", id("sequence", ROOMY))),
@@ -133,7 +133,7 @@ impl Contender {
         }
     }
 
-    /// Whether [`INSERT`] gets its id from it.
+    /// Whether [`INSERT`] gets its ID from it.
     pub fn fills_single_rows(&self) -> bool {
         !matches!(self.ids, Ids::Many(_))
     }

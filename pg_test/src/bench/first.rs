@@ -1,4 +1,4 @@
-//! Transactions of one id each: the time for the first id of a transaction.
+//! Transactions of one ID each: the time for the first ID of a transaction.
 
 use crate::SUPERUSER;
 use crate::bench::backend::LOOP;
@@ -11,7 +11,7 @@ use std::time::Instant;
 /// For so many that a session's first ones, with cold caches, do not count.
 const TRANSACTIONS: i64 = 200_000;
 
-/// A session that takes an id in each of many transactions.
+/// A session that takes an ID in each of many transactions.
 struct Session {
     name: &'static str,
     client: Client,
@@ -50,7 +50,7 @@ impl Session {
     /// The nanoseconds that all transactions take.
     fn take(&mut self) -> f64 {
         let began = Instant::now();
-        self.client.batch_execute(&self.statement).expect("ids are returned");
+        self.client.batch_execute(&self.statement).expect("IDs are returned");
         began.elapsed().as_nanos() as f64
     }
 }

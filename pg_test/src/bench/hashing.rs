@@ -1,4 +1,4 @@
-//! What PostgreSQL's hash of a bigint costs the ids of a layout, by the script that docs/hashing.md offers to everybody.
+//! What PostgreSQL's hash of a bigint costs the IDs of a layout, by the script that docs/hashing.md offers to everybody.
 
 use crate::bench::contender::Contender;
 use crate::bench::samples::Measure;

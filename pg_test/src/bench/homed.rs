@@ -1,4 +1,4 @@
-//! What it costs to search for homed ids.
+//! What it costs to search for homed IDs.
 
 use crate::bench::contender::{Contender, empty_loop};
 use crate::bench::contenders::ours_cache_1::CONTENDER as OURS;
@@ -8,7 +8,7 @@ use crate::bench::{Findings, Plan, interleaved, server};
 use postgres::Client;
 use std::time::Instant;
 
-/// Plain ids, and homed ones of these moduli: the name in the CSV, the title, and the expression.
+/// Plain IDs, and homed ones of these moduli: the name in the CSV, the title, and the expression.
 pub const CASES: [(&str, &str, &str); 5] = [
     (PLAIN, "`snowflake_nextval`", "snowflake_nextval('ids', 1)"),
     (MODULUS_2, "homed, modulus 2", "snowflake_nextval_homed('ids', 1, 2)"),
@@ -26,9 +26,9 @@ const IDS: i64 = 1_000_000;
 
 struct Case {
     name: &'static str,
-    /// The expression that returns an id.
+    /// The expression that returns an ID.
     id: &'static str,
-    /// A session whose ids run ahead of the clock.
+    /// A session whose IDs run ahead of the clock.
     ahead: Client,
     /// A session that waits for it.
     waiting: Client,
@@ -58,7 +58,7 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
     });
 }
 
-/// The statements that take ids.
+/// The statements that take IDs.
 fn taking(id: &str) -> impl Fn(i64) -> String {
     move |count| format!("SELECT count({id}) FROM (SELECT generate_series(1, {count})) AS series")
 }
@@ -71,7 +71,7 @@ impl Case {
     /// The nanoseconds that a statement takes in the session that does not wait.
     fn ns(&mut self, statement: &str) -> f64 {
         let began = Instant::now();
-        self.ahead.batch_execute(statement).expect("ids are returned");
+        self.ahead.batch_execute(statement).expect("IDs are returned");
         began.elapsed().as_nanos() as f64
     }
 }

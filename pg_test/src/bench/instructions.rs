@@ -1,4 +1,4 @@
-//! Instructions per id and per inserted row, counted by valgrind. They show changes that the noise of timings hides.
+//! Instructions per ID and per inserted row, counted by valgrind. They show changes that the noise of timings hides.
 
 use crate::bench::backend::LOOP;
 use crate::bench::contender::{Contender, INSERT, ROOMY, empty_loop};
@@ -12,7 +12,7 @@ use std::path::Path;
 const IDS: [i64; 2] = [1_000, 11_000];
 const ROWS: [i64; 2] = [500, 2_500];
 
-/// The contender whose ids are also counted in these layouts, each in a database of its own: counters of two layouts do
+/// The contender whose IDs are also counted in these layouts, each in a database of its own: counters of two layouts do
 /// not mix.
 const OURS: &str = "ours_cache_1";
 const LAYOUTS: [(&str, Measure); 2] = [
@@ -77,7 +77,7 @@ fn insert_rows() -> String {
     )
 }
 
-/// Of one in a statement that has as many as it is told.
+/// The instructions of one in a statement that has a given number of them.
 fn instructions_each(
     stopped: &Cluster,
     database: &str,

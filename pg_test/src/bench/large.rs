@@ -1,5 +1,5 @@
 //! A table that outgrows memory: several clients fill it on a server that flushes each commit and takes checkpoints, until
-//! its primary key is several times larger than `shared_buffers`. Then rows are read by id and by time.
+//! its primary key is several times larger than `shared_buffers`. Then rows are read by ID and by time.
 
 use crate::bench::contender::{Contender, ROOMY};
 use crate::bench::pgbench::Outcome;
@@ -35,7 +35,7 @@ const CLIENTS: u32 = 4;
 /// The rows of an INSERT, which is a transaction. With fewer, the time would be that of flushes.
 const ROWS_OF_AN_INSERT: i64 = 100;
 
-/// Rows that are read by id, and as many transactions.
+/// Rows that are read by ID, and as many transactions.
 const READS: i64 = 20_000;
 
 /// Recent rows are the last one of so many equal parts.
@@ -141,7 +141,7 @@ impl Table {
             execute(&mut client, &format!("CREATE EXTENSION {INSPECTOR}"));
         }
         execute(&mut client, &contender.create_table());
-        // Every table has it, since those without time in their ids need it.
+        // Every table has it, since those without time in their IDs need it.
         execute(
             &mut client,
             "ALTER TABLE posts ADD COLUMN created_at timestamptz NOT NULL DEFAULT clock_timestamp()",
@@ -363,7 +363,7 @@ fn checkpoints_in(log: &str) -> usize {
         .sum()
 }
 
-/// The condition for ids of a span of time; `None` for a contender whose ids have no time.
+/// The condition for IDs of a span of time; `None` for a contender whose IDs have no time.
 fn of_span(contender: &str) -> Option<fn(Span) -> String> {
     match contender {
         "ours_cache_1" => Some(ours_in),

@@ -1,4 +1,4 @@
-//! What a lease costs: ids of two servers of the same build, of which one has a registry.
+//! What a lease costs: IDs of two servers of the same build, of which one has a registry.
 
 use crate::Cluster;
 use crate::bench::contender::{Contender, ROOMY, empty_loop, in_transactions};
@@ -28,7 +28,7 @@ struct Session {
     _server: Cluster,
 }
 
-/// A measure, how many ids it takes, and the statements without and with them.
+/// A measure, how many IDs it takes, and the statements without and with them.
 type Case = (Measure, i64, [String; 2]);
 
 pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings) {
@@ -81,7 +81,7 @@ impl Session {
     /// The nanoseconds that a statement takes.
     fn ns(&mut self, statement: &str) -> f64 {
         let began = Instant::now();
-        self.client.batch_execute(statement).expect("ids are returned");
+        self.client.batch_execute(statement).expect("IDs are returned");
         began.elapsed().as_nanos() as f64
     }
 }

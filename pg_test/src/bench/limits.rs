@@ -103,7 +103,7 @@ const MANAGED: &str = "managed";
 /// The bound of what is the same size but for a page or two.
 const SAME_SIZE: f64 = 1.01;
 
-/// The cost of an id.
+/// The cost of an ID.
 fn of_ids() -> Vec<Limit> {
     vec![
         ratio(
@@ -143,7 +143,7 @@ fn of_ids() -> Vec<Limit> {
             AtMost(0.8),
         ),
         ratio(
-            "an id of 100,000 sequences in turn, each used before, relative to one of a single sequence",
+            "an ID of 100,000 sequences in turn, each used before, relative to one of a single sequence",
             (InTurnNs(100_000), OURS),
             (InTurnNs(1), OURS),
             AtMost(1.85),
@@ -161,7 +161,7 @@ fn of_ids() -> Vec<Limit> {
 fn of_cache() -> Vec<Limit> {
     let taking = |peer: &str, under, bound| {
         let title = format!(
-            "8 clients, 100 ids a transaction, `CACHE 64`: transactions per second relative to {peer}"
+            "8 clients, 100 IDs a transaction, `CACHE 64`: transactions per second relative to {peer}"
         );
         ratio(&title, (TakingTps(8), OURS_64), (TakingTps(8), under), AtLeast(bound))
     };
@@ -200,12 +200,12 @@ fn by_pgedge() -> Vec<Limit> {
     };
     let mut limits = vec![
         at_most("one backend", IdNs, 1.0),
-        at_most("the first id of a transaction", FirstIdNs, 1.0),
+        at_most("the first ID of a transaction", FirstIdNs, 1.0),
         at_most("100,000 sequences in turn", InTurnNs(100_000), 1.0),
         at_most("bulk `INSERT`: time", BulkSeconds, 1.0),
         at_most("primary key after a bulk `INSERT`: size", KeyBytes, SAME_SIZE),
     ];
-    limits.extend(at_least([("100 ids a transaction", TakingTps)], ROUNDS, "pgEdge's", PGEDGE));
+    limits.extend(at_least([("100 IDs a transaction", TakingTps)], ROUNDS, "pgEdge's", PGEDGE));
     limits.extend(at_least(INSERTS, INSERT_ROUNDS * ROUNDS, "pgEdge's", PGEDGE));
     limits
 }
@@ -229,19 +229,19 @@ fn of_layouts() -> Vec<Limit> {
         rounds,
     };
     let repeats = |what: &str, name| {
-        let title = format!("repeats among the ids of one statement: {what}");
+        let title = format!("repeats among the IDs of one statement: {what}");
         alone(&title, Repeats, name, AtMost(0.0), ONE_COUNT)
     };
     vec![
         alone(
-            "ids per second relative to the limit of `instagram`, 1,024,000: one backend, `CACHE 1`",
+            "IDs per second relative to the limit of `instagram`, 1,024,000: one backend, `CACHE 1`",
             ShareOfInstagram,
             OURS,
             AtLeast(0.99),
             ROUNDS,
         ),
         alone(
-            "ids per second relative to the limit of `twitter`, 4,096,000: one backend, `CACHE 1`",
+            "IDs per second relative to the limit of `twitter`, 4,096,000: one backend, `CACHE 1`",
             ShareOfTwitter,
             OURS,
             AtLeast(0.95),
@@ -254,7 +254,7 @@ fn of_layouts() -> Vec<Limit> {
         Limit {
             rounds: ONE_COUNT,
             ..ratio(
-                "instructions of an id in layout `postgres` relative to `instagram`",
+                "instructions of an ID in layout `postgres` relative to `instagram`",
                 (InstructionsOfPostgres, OURS),
                 (InstructionsOfInstagram, OURS),
                 AtMost(1.01),
@@ -336,11 +336,11 @@ fn of_leases() -> Vec<Limit> {
     };
     vec![
         relative("one backend: `snowflake_nextval`, `CACHE 1`,", IdNs),
-        relative("the first id of a transaction: `snowflake_nextval`, `CACHE 1`,", FirstIdNs),
+        relative("the first ID of a transaction: `snowflake_nextval`, `CACHE 1`,", FirstIdNs),
     ]
 }
 
-/// What the search for a homed id costs.
+/// What the search for a homed ID costs.
 fn of_homed_ids() -> Vec<Limit> {
     let relative = |modulus: &str, name, bound| {
         let title = format!(
@@ -350,7 +350,7 @@ fn of_homed_ids() -> Vec<Limit> {
     };
     let rate = |modulus: &str, name| {
         let title = format!(
-            "ids per second relative to the limit of `instagram`: `snowflake_nextval_homed`, modulus {modulus}"
+            "IDs per second relative to the limit of `instagram`: `snowflake_nextval_homed`, modulus {modulus}"
         );
         Limit {
             title,

@@ -10,10 +10,10 @@ use std::time::Duration;
 /// The default numbers of clients.
 pub const CLIENTS: [u32; 4] = [1, 2, 8, 32];
 
-/// How many ids a transaction takes if it only takes ids.
+/// How many IDs a transaction takes if it only takes IDs.
 const IDS: i64 = 100;
 
-/// How long a turn takes that only takes ids.
+/// How long a turn takes that only takes IDs.
 const TIME: Duration = Duration::from_secs(1);
 
 /// How long a turn of inserts takes. Those of all contenders have the same number of transactions, since the first rows of a
@@ -97,7 +97,7 @@ fn measure(server: &Cluster, rounds: usize, loads: &mut [Load], findings: &mut F
 }
 
 impl Load {
-    /// `None` if no call returns the contender's ids.
+    /// `None` if no call returns the contender's IDs.
     fn of_ids(contender: &'static Contender, clients: u32) -> Option<Self> {
         Some(Load {
             contender,

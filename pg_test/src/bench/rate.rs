@@ -1,4 +1,4 @@
-//! Ids that one backend takes without a pause, relative to the layout's limit.
+//! IDs that one backend takes without a pause, relative to the layout's limit.
 
 use crate::bench::contender::Contender;
 use crate::bench::samples::Measure;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 /// Ours only: the others have no such limit.
 const NAMES: [&str; 3] = ["ours_cache_1", "ours_cache_64", "ours_batch"];
 
-/// How long ids are taken without a pause, at the layout's limit.
+/// How long IDs are taken without a pause, at the layout's limit.
 pub(super) const TIME: Duration = Duration::from_secs(1);
 
-/// A layout and the ids that it allows per second.
+/// A layout and the IDs that it allows per second.
 pub(super) struct Limited {
     layout: &'static str,
     ids_per_second: f64,
@@ -30,7 +30,7 @@ const LAYOUTS: [Limited; 2] = [
     Limited { layout: "twitter", ids_per_second: 4_096_000.0, measure: Measure::ShareOfTwitter },
 ];
 
-/// A session that takes ids of a layout.
+/// A session that takes IDs of a layout.
 struct Session {
     contender: &'static Contender,
     limited: &'static Limited,
@@ -55,9 +55,9 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
     });
 }
 
-/// The rate of a session, whose statement `take` takes ids of the sequence `ids`, relative to the layout's limit.
+/// The rate of a session, whose statement `take` takes IDs of the sequence `ids`, relative to the layout's limit.
 ///
-/// Ids from the lead are not a sustained rate and do not count: neither the growth of the lead, nor the part that was taken before.
+/// IDs from the lead are not a sustained rate and do not count: neither the growth of the lead, nor the part that was taken before.
 pub(super) fn share_of_the_limit(
     client: &mut Client,
     limited: &Limited,
@@ -67,18 +67,18 @@ pub(super) fn share_of_the_limit(
     // The sequence has counters of other layouts or of the future.
     client.batch_execute("SELECT setval('ids', 1)").expect("a sequence can be reset");
     let count = (limited.ids_per_second * time.as_secs_f64()) as i64;
-    // Up to the lead, not recorded. After that, no tick is entered in its middle with all of its ids still free.
-    client.batch_execute(&take(count / 5)).expect("ids are returned");
+    // Up to the lead, not recorded. After that, no tick is entered in its middle with all of its IDs still free.
+    client.batch_execute(&take(count / 5)).expect("IDs are returned");
     let lead_before = seconds_ahead(client, limited);
     let began = Instant::now();
-    client.batch_execute(&take(count)).expect("ids are returned");
+    client.batch_execute(&take(count)).expect("IDs are returned");
     let lead = seconds_ahead(client, limited);
     // Until the lead is read: it shrinks as time passes, and both must be of the same moment.
     let elapsed = began.elapsed().as_secs_f64();
     (count as f64 / limited.ids_per_second - (lead - lead_before)) / elapsed
 }
 
-/// How far the session's last id is ahead of the clock, to the part of its tick that is used.
+/// How far the session's last ID is ahead of the clock, to the part of its tick that is used.
 fn seconds_ahead(client: &mut Client, limited: &Limited) -> f64 {
     let Limited { layout, ids_per_second, .. } = limited;
     let ahead = format!(
@@ -86,5 +86,5 @@ fn seconds_ahead(client: &mut Client, limited: &Limited) -> f64 {
                 + (snowflake_seq(id, '{layout}') + 1) / {ids_per_second}::float8
          FROM snowflake_currval('ids') AS id"
     );
-    client.query_one(&ahead, &[]).expect("the session has an id").get(0)
+    client.query_one(&ahead, &[]).expect("the session has an ID").get(0)
 }

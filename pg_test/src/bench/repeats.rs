@@ -1,4 +1,4 @@
-//! How many ids of one statement are duplicates.
+//! How many IDs of one statement are duplicates.
 
 use crate::bench::contender::Contender;
 use crate::bench::samples::Measure;
@@ -16,7 +16,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
             "WITH taken AS MATERIALIZED ({series}) SELECT count(*) - count(DISTINCT id) FROM taken"
         );
         // One round, since all that matters is whether the count is 0.
-        let repeats: i64 = client.query_one(&count, &[]).expect("ids are returned").get(0);
+        let repeats: i64 = client.query_one(&count, &[]).expect("IDs are returned").get(0);
         let of_a_million = repeats as f64 / ids as f64 * 1e6;
         findings.samples.add(0, contender.name, Measure::Repeats, of_a_million);
     }

@@ -136,11 +136,11 @@ impl Display for Report {
         }
         self.table(
             f,
-            "Ids in one backend",
+            "IDs in one backend",
             &[
-                column("ns per id above the loop", Measure::IdNs, with_quartiles),
+                column("ns per ID above the loop", Measure::IdNs, with_quartiles),
                 column("with the loop", Measure::StatementNs, whole),
-                column("first id of a transaction, ns", Measure::FirstIdNs, with_quartiles),
+                column("first ID of a transaction, ns", Measure::FirstIdNs, with_quartiles),
                 column("instructions", Measure::Instructions, whole),
                 column("CPU s per 1,000,000", Measure::IdCpuSeconds, hundredths),
                 column("WAL records per 1,000,000", Measure::WalRecords, whole),
@@ -150,7 +150,7 @@ impl Display for Report {
         )?;
         self.table(
             f,
-            "Transactions per second: 100 ids each",
+            "Transactions per second: 100 IDs each",
             &by_clients(Measure::TakingTps, Measure::TakingCpuUs),
         )?;
         let mut inserts = by_clients(Measure::InsertingTps, Measure::InsertingCpuUs);
@@ -179,12 +179,12 @@ impl Display for Report {
         });
         self.table(
             f,
-            "Sequences that one backend uses in turn: ns per id above the loop",
+            "Sequences that one backend uses in turn: ns per ID above the loop",
             &in_turn,
         )?;
         self.table(
             f,
-            "Ids without a pause, by what the layout allows",
+            "IDs without a pause, by what the layout allows",
             &[
                 column("`instagram`, 1,024,000 per s", Measure::ShareOfInstagram, thousandths),
                 column("`twitter`, 4,096,000 per s", Measure::ShareOfTwitter, thousandths),
@@ -192,25 +192,25 @@ impl Display for Report {
         )?;
         self.table_of(
             f,
-            "Ids with and without leases, `CACHE 1`",
+            "IDs with and without leases, `CACHE 1`",
             vec![(leases::WITHOUT, "without"), (leases::WITH, "with")],
             &[
-                column("ns per id above the loop", Measure::IdNs, with_quartiles),
-                column("first id of a transaction, ns", Measure::FirstIdNs, with_quartiles),
+                column("ns per ID above the loop", Measure::IdNs, with_quartiles),
+                column("first ID of a transaction, ns", Measure::FirstIdNs, with_quartiles),
             ],
         )?;
         self.table_of(
             f,
-            "Plain and homed ids of layout `instagram`, `CACHE 1`",
+            "Plain and homed IDs of layout `instagram`, `CACHE 1`",
             homed::CASES.map(|(name, title, _)| (name, title)).to_vec(),
             &[
-                column("ns per id above the loop", Measure::IdNs, with_quartiles),
+                column("ns per ID above the loop", Measure::IdNs, with_quartiles),
                 column("rate by what the layout allows", Measure::ShareOfInstagram, thousandths),
             ],
         )?;
         self.table_of(
             f,
-            &format!("Hash tables of {} ids", thousands(scaled(hashing::ROWS, self.scale))),
+            &format!("Hash tables of {} IDs", thousands(scaled(hashing::ROWS, self.scale))),
             hashing::CASES.to_vec(),
             &[
                 column("distinct hashes", Measure::DistinctHashes, whole),
@@ -250,9 +250,9 @@ impl Display for Report {
             f,
             "Reading that table",
             &[
-                column("any row by id, µs", Measure::LargeReadUs, tenths),
+                column("any row by ID, µs", Measure::LargeReadUs, tenths),
                 column("pages read", Measure::LargeReadPages, hundredths),
-                column("a recent row by id, µs", Measure::LargeRecentReadUs, tenths),
+                column("a recent row by ID, µs", Measure::LargeRecentReadUs, tenths),
                 column("pages read", Measure::LargeRecentReadPages, hundredths),
                 column("1,000 rows by time, ms", Measure::LargeSpanMs, hundredths),
                 column(

@@ -5,29 +5,29 @@ use std::fmt::{self, Display, Formatter};
 /// A measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Nanoseconds per id of a statement that takes many, with the loop.
+    /// Nanoseconds per ID of a statement that takes many, with the loop.
     StatementNs,
     /// The same without the loop.
     IdNs,
-    /// Nanoseconds per transaction of one id, with the loop.
+    /// Nanoseconds per transaction of one ID, with the loop.
     TransactionNs,
     /// The same without the loop.
     FirstIdNs,
-    /// CPU seconds of the backend for 1,000,000 ids, with the loop.
+    /// CPU seconds of the backend for 1,000,000 IDs, with the loop.
     IdCpuSeconds,
-    /// WAL records for 1,000,000 ids.
+    /// WAL records for 1,000,000 IDs.
     WalRecords,
-    /// WAL bytes for 1,000,000 ids.
+    /// WAL bytes for 1,000,000 IDs.
     WalBytes,
-    /// Duplicates among 1,000,000 ids of one statement.
+    /// Duplicates among 1,000,000 IDs of one statement.
     Repeats,
-    /// Instructions per id, without the loop.
+    /// Instructions per ID, without the loop.
     Instructions,
     /// The same in layout `instagram`.
     InstructionsOfInstagram,
     /// The same in layout `postgres`.
     InstructionsOfPostgres,
-    /// Transactions per second of this many clients, 100 ids each.
+    /// Transactions per second of this many clients, 100 IDs each.
     TakingTps(u32),
     /// CPU microseconds of the server for each of these transactions, over all rounds.
     TakingCpuUs(u32),
@@ -47,13 +47,13 @@ pub enum Measure {
     BulkCpuSeconds,
     /// The bytes of the primary key afterwards.
     KeyBytes,
-    /// Nanoseconds per id taken from this many sequences in turn, without the loop.
+    /// Nanoseconds per ID taken from this many sequences in turn, without the loop.
     InTurnNs(u32),
-    /// Ids per second of one backend without a pause, as a fraction of the limit of layout `instagram`.
+    /// IDs per second of one backend without a pause, as a fraction of the limit of layout `instagram`.
     ShareOfInstagram,
     /// The same for layout `twitter`.
     ShareOfTwitter,
-    /// Distinct hashes of many ids.
+    /// Distinct hashes of many IDs.
     DistinctHashes,
     /// Seconds of a HashAggregate that groups by them.
     AggregateSeconds,
@@ -75,7 +75,7 @@ pub enum Measure {
     LargeKeyBytes,
     /// How full its leaf pages are, in percent.
     LargeLeafDensity,
-    /// Microseconds of a transaction that reads any row of that table by its id.
+    /// Microseconds of a transaction that reads any row of that table by its ID.
     LargeReadUs,
     /// Pages that it reads into `shared_buffers`.
     LargeReadPages,

@@ -1,4 +1,4 @@
-//! One backend that takes ids from many sequences in turn.
+//! One backend that takes IDs from many sequences in turn.
 
 use crate::bench::contender::Contender;
 use crate::bench::samples::Measure;
@@ -12,7 +12,7 @@ const NAMES: [&str; 3] = ["core_cache_1", "ours_cache_1", "pgedge"];
 /// The numbers of sequences. A smaller scale leaves out the larger ones.
 pub(super) const COUNTS: [u32; 4] = [1, 10, 1000, 100_000];
 
-/// How many ids a pass takes, for any number of sequences.
+/// How many IDs a pass takes, for any number of sequences.
 const TURNS: i64 = 100_000;
 
 /// Passes that are timed together.
@@ -29,7 +29,7 @@ struct Session {
 
 pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
     let turns = plan.scaled(TURNS);
-    // One transaction takes ids from all of them, and so locks each. The pages of all contenders must fit in memory: 800 MB for
+    // One transaction takes IDs from all of them, and so locks each. The pages of all contenders must fit in memory: 800 MB for
     // each.
     let server = server::builder()
         .setting("max_locks_per_transaction", "2048")
@@ -45,7 +45,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         for count in counts {
             let table = format!("turns_{count}");
             create_turns(&mut client, &table, count, turns);
-            let take = contender.take_in_turn(&table).expect("one id a call");
+            let take = contender.take_in_turn(&table).expect("one ID a call");
             sessions.push(Session {
                 name: contender.name,
                 sequences: count,
@@ -95,7 +95,7 @@ impl Session {
         let mut transaction = self.client.transaction().expect("a transaction can begin");
         let mut pass = |query: &str| {
             let began = Instant::now();
-            transaction.query_one(query, &[]).expect("ids are returned");
+            transaction.query_one(query, &[]).expect("IDs are returned");
             began.elapsed().as_nanos() as f64
         };
         pass(&self.take);

@@ -14,7 +14,7 @@ pub(super) fn builder() -> Builder {
         .setting("max_wal_size", "16GB")
         .setting("jit", "off")
         .setting("max_parallel_workers_per_gather", "0")
-        // pgEdge's extension generates no ids without it.
+        // pgEdge's extension generates no IDs without it.
         .setting("snowflake.node", "1")
 }
 

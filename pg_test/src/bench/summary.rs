@@ -10,7 +10,7 @@ type Line = (&'static str, Measure, &'static [&'static str]);
 
 const LINES: [Line; 9] = [
     (
-        "Nanoseconds for an id in one backend",
+        "Nanoseconds for an ID in one backend",
         Measure::IdNs,
         &["ours_cache_1", "core_cache_1", "pgedge", "copied_plpgsql", "uuid_v7", "uuid_v4"],
     ),
@@ -20,7 +20,7 @@ const LINES: [Line; 9] = [
         &["ours_cache_64", "core_cache_64", "ours_batch"],
     ),
     (
-        "Nanoseconds for the first id of a transaction",
+        "Nanoseconds for the first ID of a transaction",
         Measure::FirstIdNs,
         &["ours_cache_1", "core_cache_1", "pgedge", "copied_plpgsql"],
     ),
@@ -30,7 +30,7 @@ const LINES: [Line; 9] = [
         &["ours_cache_1", "core_cache_1", "core_identity", "pgedge"],
     ),
     (
-        "Transactions of 100 ids per second, 8 clients",
+        "Transactions of 100 IDs per second, 8 clients",
         Measure::TakingTps(8),
         &["ours_cache_1", "core_cache_1", "pgedge", "ours_cache_64", "core_cache_64"],
     ),
@@ -40,7 +40,7 @@ const LINES: [Line; 9] = [
         &["ours_cache_1", "core_cache_1", "uuid_v7", "uuid_v4"],
     ),
     (
-        "Repeats per 1,000,000 ids",
+        "Repeats per 1,000,000 IDs",
         Measure::Repeats,
         &["ours_cache_1", "core_cache_1", "copied_sql"],
     ),

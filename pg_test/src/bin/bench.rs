@@ -1,4 +1,4 @@
-//! The cost of an id, here and elsewhere. `./dev bench` builds what it needs and runs it.
+//! The cost of an ID, here and elsewhere. `./dev bench` builds what it needs and runs it.
 
 use clap::Parser;
 use pg_snowflake_servertest::bench::{CLIENTS, PARTS, Part, Plan, Report, pgedge, run};

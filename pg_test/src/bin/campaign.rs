@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Injects faults into real servers under load: no returned id may be returned twice.
+/// Injects faults into real servers under load: no returned ID may be returned twice.
 #[derive(Parser)]
 struct Options {
     /// Begin no episode after this many minutes.
@@ -21,7 +21,7 @@ struct Options {
     /// lease-processes, lease-clocks, lease-takeover, lease-registry, lease-outage, lease-late, lease-failover or lease-restore.
     #[arg(long, value_parser = fault)]
     fault: Option<&'static Fault>,
-    /// Only the faults of servers that want the same shard, without a registry: how many ids leases keep from being
+    /// Only the faults of servers that want the same shard, without a registry: how many IDs leases keep from being
     /// repeated.
     #[arg(long)]
     without_leases: bool,

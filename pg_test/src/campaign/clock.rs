@@ -13,7 +13,7 @@ const CREW: [Role; 4] = [Role::Sharing, Role::Sharing, Role::Lone, Role::Resetti
 /// How many steps a session sees in its life.
 const STEPS_PER_LOAD: i32 = 5;
 
-/// Steps the clock back and forth under load. No server is lost, so all returned ids count.
+/// Steps the clock back and forth under load. No server is lost, so all returned IDs count.
 pub fn steps(episode: &mut Episode) -> Tally {
     // With a short permitted lead, a long step forward would leave only refusals.
     let (max_lead, furthest_ahead) = episode.alternate(("2d", DAY), ("100ms", 1.0));
@@ -48,7 +48,7 @@ pub fn random_offset(episode: &mut Episode, furthest_ahead: f64) -> f64 {
     }
 }
 
-/// Takes an id before and after a step. Calls on a sequence are served one after the other, so the first is above all
+/// Takes an ID before and after a step. Calls on a sequence are served one after the other, so the first is above all
 /// that were returned before it, and the second must be above the first.
 struct Probe {
     client: Client,

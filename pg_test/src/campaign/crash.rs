@@ -42,7 +42,7 @@ pub fn kill(episode: &mut Episode) -> Tally {
     episode.last_era(&cluster, ledger, promise)
 }
 
-/// Recovery starts at the last checkpoint: a record before it does not cover ids that are taken after it.
+/// Recovery starts at the last checkpoint: a record before it does not cover IDs that are taken after it.
 fn load_with_a_checkpoint(cluster: &Cluster, episode: &mut Episode, round: i32) -> Load {
     let load = Load::start(cluster, &mut episode.rng, round * 100, &CREW);
     episode.sleep_ms(5..100);
@@ -98,7 +98,7 @@ pub fn stop_in_checkpoint(episode: &mut Episode) -> Tally {
 
 /// Kills the server, which restarts with a clock that is behind by up to a day.
 pub fn clock_behind_after_crash(episode: &mut Episode) -> Tally {
-    // Ids that were returned and not committed may be in no WAL, and this clock may not be above them.
+    // IDs that were returned and not committed may be in no WAL, and this clock may not be above them.
     let promise = Promise::Committed;
     let mut cluster =
         Cluster::builder().setting("pg_snowflake.max_lead", "2d").fake_clock().start();

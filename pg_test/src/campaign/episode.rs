@@ -28,8 +28,8 @@ pub struct Episode {
 }
 
 impl Episode {
-    /// Half of the servers follow the clock, and all returned ids count. On the other half the clock has no effect, and
-    /// committed ids count.
+    /// Half of the servers follow the clock, and all returned IDs count. On the other half the clock has no effect, and
+    /// committed IDs count.
     pub fn lead_and_promise(&mut self) -> (Lead, Promise) {
         self.alternate((Lead::AnHour, Promise::Committed), (Lead::None, Promise::Returned))
     }
@@ -63,7 +63,7 @@ impl Episode {
         let returned: usize = journals.iter().map(|journal| journal.returned.len()).sum();
         assert!(
             returned >= LAST_ERA_IDS as usize,
-            "the server returns no ids after the last fault"
+            "the server returns no IDs after the last fault"
         );
         ledger.close_era(&journals, promise);
         ledger.tally()
@@ -82,7 +82,7 @@ impl Episode {
 }
 
 /// Asserts that the server has every commit that it acknowledged. If it has not, the harness or the server is wrong, and
-/// nothing can be concluded about ids.
+/// nothing can be concluded about IDs.
 pub fn assert_kept(cluster: &Cluster, journals: &[Journal]) {
     let marks = marks(&mut cluster.connect());
     for &Journal { worker, marked, .. } in journals {
@@ -91,7 +91,7 @@ pub fn assert_kept(cluster: &Cluster, journals: &[Journal]) {
     }
 }
 
-/// Waits until the server's clock has passed all returned ids, and moves the sequences there: plain `nextval` counts on
+/// Waits until the server's clock has passed all returned IDs, and moves the sequences there: plain `nextval` counts on
 /// from the sequence's position and ignores the clock. Returns what it took.
 pub fn let_the_clock_pass(cluster: &Cluster, journals: &[Journal]) -> Journal {
     let returned = journals.iter().flat_map(|journal| &journal.returned);

@@ -1,16 +1,16 @@
-//! The ids that each client got.
+//! The IDs that each client got.
 
 use crate::id::{counter, split};
 use postgres::Client;
 use std::collections::HashMap;
 
-/// The shard of the campaign's ids.
+/// The shard of the campaign's IDs.
 pub const SHARD: i64 = 5;
 
-/// The modulus of the campaign's homed ids, whose shard is [`SHARD`] modulo this.
+/// The modulus of the campaign's homed IDs, whose shard is [`SHARD`] modulo this.
 pub const MODULUS: i64 = 8;
 
-/// The sequences of a campaign. Plain `nextval` returns a counter and `snowflake_nextval` an id of the same sequence, so
+/// The sequences of a campaign. Plain `nextval` returns a counter and `snowflake_nextval` an ID of the same sequence, so
 /// counters are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sequence {
@@ -60,7 +60,7 @@ pub struct Entry {
     pub source: Source,
 }
 
-/// The ids that one worker got between two faults, in order.
+/// The IDs that one worker got between two faults, in order.
 pub struct Journal {
     /// The number of the worker, unique among the journals of a server.
     pub worker: i32,
@@ -80,13 +80,13 @@ impl Journal {
         Journal { worker, returned: Vec::new(), committed: 0, marked: 0, refused: 0 }
     }
 
-    /// Enters an id.
+    /// Enters an ID.
     pub fn enter_id(&mut self, sequence: Sequence, id: i64) {
         assert_eq!(split(id).shard, SHARD, "{id}");
         self.enter(sequence, id);
     }
 
-    /// Enters a homed id.
+    /// Enters a homed ID.
     pub fn enter_homed_id(&mut self, sequence: Sequence, id: i64) {
         assert_eq!(split(id).shard % MODULUS, SHARD, "{id}");
         self.enter(sequence, id);
@@ -102,14 +102,14 @@ impl Journal {
     }
 }
 
-/// How many ids each worker had got before its last commit, according to the server's own table.
+/// How many IDs each worker had got before its last commit, according to the server's own table.
 pub fn marks(client: &mut Client) -> HashMap<i32, usize> {
     let rows = client
         .query("SELECT worker, max(returned) FROM marks GROUP BY worker", &[])
         .expect("the marks can be read");
     let mark = |row: &postgres::Row| {
         let returned: i64 = row.get(1);
-        (row.get(0), usize::try_from(returned).expect("a number of ids"))
+        (row.get(0), usize::try_from(returned).expect("a number of IDs"))
     };
     rows.iter().map(mark).collect()
 }

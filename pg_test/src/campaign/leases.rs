@@ -1,8 +1,8 @@
 //! Servers that all want one shard, which the leases of a registry let only one at a time have: copies, pauses, wrong
 //! clocks, a registry that is lost.
 //!
-//! Every id that reaches a client counts, committed or not. No two servers may have returned ids of one tick. In every
-//! round the shard changes hands. The same rounds without a registry show which ids they would repeat.
+//! Every ID that reaches a client counts, committed or not. No two servers may have returned IDs of one tick. In every
+//! round the shard changes hands. The same rounds without a registry show which IDs they would repeat.
 
 mod clients;
 mod ledger;
@@ -23,7 +23,7 @@ const LEASE_MS: u64 = 1000;
 /// How long two servers that want the shard run side by side.
 const SIDE_BY_SIDE_MS: Range<u64> = 20..500;
 
-/// How many ids a server returns before it counts as the holder of the shard.
+/// How many IDs a server returns before it counts as the holder of the shard.
 const ENOUGH: u64 = 1000;
 
 /// A server that wants the shard, and its clients.
@@ -195,7 +195,7 @@ pub fn pause_processes(episode: &mut Episode) -> Tally {
     })
 }
 
-/// A person gives the shard to the other server while its holder lives.
+/// An operator assigns the shard to the other server while its holder is running.
 pub fn take_over(episode: &mut Episode) -> Tally {
     alternate(episode, identity, |rivalry, _, other| {
         if let Some(registry) = &rivalry.registry {

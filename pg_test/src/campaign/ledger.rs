@@ -1,9 +1,9 @@
-//! Finds repeats and out-of-order ids among all that clients got.
+//! Finds repeats and out-of-order IDs among all that clients got.
 
 use crate::campaign::Tally;
 use crate::campaign::journal::{Entry, Journal, Sequence, Source};
 
-/// Which of the returned ids must never be returned again.
+/// Which of the returned IDs must never be returned again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// All that reached a client: the clock has passed them since, or no server was lost.
@@ -66,7 +66,7 @@ impl Ledger {
             Tally { out_of_order: self.out_of_order, refused: self.refused, ..Tally::default() };
         for (sequence, returned) in Sequence::ALL.into_iter().zip(&mut self.returned) {
             tally.returned += returned.len() as u64;
-            // These ids are promised to one session only: if they increase, none is repeated.
+            // These IDs are promised to one session only: if they increase, none is repeated.
             if sequence == Sequence::Reset {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Workers that take ids in every possible way, over real connections, until they are stopped or lose the server.
+//! Workers that take IDs in every possible way, over real connections, until they are stopped or lose the server.
 
 use crate::Cluster;
 use crate::campaign::journal::{Journal, MODULUS, SHARD, Sequence};
@@ -25,7 +25,7 @@ pub enum Lead {
     AnHour,
 }
 
-/// Creates the sequences, and the table in which workers record how many ids they have got.
+/// Creates the sequences, and the table in which workers record how many IDs they have got.
 pub fn prepare(cluster: &Cluster, lead: Lead) {
     let mut client = cluster.connect();
     client
@@ -61,9 +61,9 @@ pub fn permit(cluster: &Cluster, lead: Lead) {
 /// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Takes ids from the sequences that all share, in transactions that commit or abort.
+    /// Takes IDs from the sequences that all share, in transactions that commit or abort.
     Sharing,
-    /// Takes ids from a sequence that nobody else uses, each time in a transaction of its own.
+    /// Takes IDs from a sequence that nobody else uses, each time in a transaction of its own.
     Lone,
     /// The same, and resets its sequence now and then.
     Resetting,
@@ -98,7 +98,7 @@ impl Load {
         load
     }
 
-    /// A session that has just got its first id, and takes no more.
+    /// A session that has just got its first ID, and takes no more.
     pub fn of_one_id(cluster: &Cluster, worker: i32) -> Self {
         let mut session = Session::new(cluster.connect());
         let mut journal = Journal::new(worker);
@@ -116,7 +116,7 @@ impl Load {
         Load { stop: Arc::default(), returned: Arc::default(), workers: vec![worker] }
     }
 
-    /// Waits until the workers have got this many ids, or are gone.
+    /// Waits until the workers have got this many IDs, or are gone.
     pub fn wait_until_returned(&self, ids: u64) {
         while self.returned.load(Ordering::Relaxed) < ids
             && !self.workers.iter().all(JoinHandle::is_finished)
@@ -141,12 +141,12 @@ impl Load {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Lost;
 
-/// Ways to take ids from a sequence: `$1` is its name, `$2` how many.
+/// Ways to take IDs from a sequence: `$1` is its name, `$2` how many.
 #[derive(Clone, Copy)]
 enum Way {
     OneByOne,
     Batch,
-    /// Homed ids, whose shard is one of a class.
+    /// Homed IDs, whose shard is one of a class.
     Homed,
     HomedBatch,
     /// Core's function returns the counter itself.
@@ -192,7 +192,7 @@ impl Session {
         Session { client, ways, mark }
     }
 
-    /// Enters every id as it arrives, even if the statement then fails.
+    /// Enters every ID as it arrives, even if the statement then fails.
     fn take(
         &mut self,
         journal: &mut Journal,
@@ -213,9 +213,9 @@ impl Session {
         Ok(())
     }
 
-    /// Records how many ids the worker has got, in the current transaction or one of its own.
+    /// Records how many IDs the worker has got, in the current transaction or one of its own.
     fn mark(&mut self, journal: &Journal) -> Result<(), Error> {
-        let returned = i64::try_from(journal.returned.len()).expect("a number of ids");
+        let returned = i64::try_from(journal.returned.len()).expect("a number of IDs");
         self.client.execute(&self.mark, &[&journal.worker, &returned]).map(drop)
     }
 }
@@ -244,7 +244,7 @@ impl Worker {
         self.journal
     }
 
-    /// Takes some ids in a transaction, which then commits with a mark, commits without a write, or aborts.
+    /// Takes some IDs in a transaction, which then commits with a mark, commits without a write, or aborts.
     fn transaction(&mut self) -> Result<(), Error> {
         let Worker { session, rng, journal, .. } = self;
         session.client.batch_execute("BEGIN")?;
@@ -266,7 +266,7 @@ impl Worker {
         }
     }
 
-    /// Takes some ids in a separate statement, from a sequence that nobody else uses. The record that covers them was
+    /// Takes some IDs in a separate statement, from a sequence that nobody else uses. The record that covers them was
     /// logged by this statement or an earlier one, and is flushed in both cases.
     fn take_alone(&mut self, sequence: Sequence) -> Result<(), Error> {
         let Worker { session, rng, journal, .. } = self;
@@ -307,7 +307,7 @@ impl Worker {
     }
 }
 
-/// Whether a call was refused because ids would run too far ahead of the clock.
+/// Whether a call was refused because IDs would run too far ahead of the clock.
 pub fn is_too_far_ahead(error: &Error) -> bool {
     error.as_db_error().is_some_and(|error| {
         ["is too far ahead of the server clock", "server clock stepped back too far"]
@@ -316,7 +316,7 @@ pub fn is_too_far_ahead(error: &Error) -> bool {
     })
 }
 
-/// Usually a few ids; sometimes so many that the sequence runs ahead of the clock, or past what a WAL record covers.
+/// Usually a few IDs; sometimes so many that the sequence runs ahead of the clock, or past what a WAL record covers.
 fn random_take(rng: &mut Rng) -> (Way, i32) {
     let way = Way::ALL[rng.usize(0..Way::ALL.len())];
     let count = match rng.u16(0..1000) {

@@ -15,7 +15,7 @@ type Column = (&'static str, fn(&Tally) -> u64);
 
 /// The figures of the faults of one server.
 const OF_A_SERVER: [Column; 6] = [
-    ("ids returned", |tally| tally.returned),
+    ("IDs returned", |tally| tally.returned),
     ("of these promised", |tally| tally.promised),
     ("repeats", |tally| tally.repeats),
     ("out of order", |tally| tally.out_of_order),
@@ -25,7 +25,7 @@ const OF_A_SERVER: [Column; 6] = [
 
 /// The figures of the faults of servers that share a shard.
 const OF_A_SHARD: [Column; 5] = [
-    ("ids returned", |tally| tally.returned),
+    ("IDs returned", |tally| tally.returned),
     ("by all but one server", |tally| tally.by_others),
     ("repeats", |tally| tally.repeats),
     ("in ticks of two servers", |tally| tally.in_shared_ticks),
@@ -166,7 +166,7 @@ impl Report {
             .collect();
         let total = self.total();
         format!(
-            "{:4.1} min: {} ids returned, {} repeats; {}",
+            "{:4.1} min: {} IDs returned, {} repeats; {}",
             self.started.elapsed().as_secs_f64() / 60.0,
             total.returned,
             total.repeats,

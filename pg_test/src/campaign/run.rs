@@ -18,7 +18,7 @@ pub struct Plan {
     pub seed: u64,
     /// The number of each fault's first episode; above 0 to repeat a later one alone.
     pub first_episode: u64,
-    /// Whether servers that share a shard have a registry of leases. Without one they repeat ids, which is no failure.
+    /// Whether servers that share a shard have a registry of leases. Without one they repeat IDs, which does not count as a failure.
     pub has_leases: bool,
     /// After this time, no episode begins.
     pub budget: Option<Duration>,

@@ -12,7 +12,7 @@ use crate::{Cluster, SUPERUSER};
 const ALTERATIONS: [&[&str]; 3] = [
     &["ALTER SEQUENCE {s} START WITH 7"],
     &["ALTER SEQUENCE {s} SET UNLOGGED; ALTER SEQUENCE {s} SET LOGGED"],
-    // Ids are taken in between. The server is not killed in between, since that would reset the sequence.
+    // IDs are taken in between. The server is not killed in between, since that would reset the sequence.
     &["ALTER SEQUENCE {s} SET UNLOGGED", "ALTER SEQUENCE {s} SET LOGGED"],
 ];
 
@@ -65,7 +65,7 @@ pub fn template(episode: &mut Episode) -> Tally {
 }
 
 /// Copies the database of the load, and renames the copy to its name. The original stays, because dropping it makes a
-/// checkpoint, after which ids are logged again.
+/// checkpoint, after which IDs are logged again.
 fn put_a_copy_in_place(cluster: &Cluster, round: i32) {
     let mut client = cluster.connect_to(SUPERUSER, "template1");
     for statement in [
@@ -77,7 +77,7 @@ fn put_a_copy_in_place(cluster: &Cluster, round: i32) {
     }
 }
 
-/// As for other faults, but without the values of plain `nextval`: until an id of ours is logged, nothing covers what it
+/// As for other faults, but without the values of plain `nextval`: until an ID of ours is logged, nothing covers what it
 /// takes from a copy.
 fn lead_and_promise(episode: &mut Episode) -> (Lead, Promise) {
     episode.alternate((Lead::AnHour, Promise::CommittedIds), (Lead::None, Promise::Returned))

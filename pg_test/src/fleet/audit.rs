@@ -10,11 +10,11 @@ pub struct Findings {
     pub lost: Vec<Post>,
     /// Present, but never acknowledged, or more often than acknowledged.
     pub unexpected: Vec<Post>,
-    /// Ids that are in a table more than once.
+    /// IDs that are in a table more than once.
     pub duplicate_ids: i64,
     /// Users whose row has another count of posts than was acknowledged.
     pub miscounted_users: i64,
-    /// Rows on another server than their id says.
+    /// Rows on another server than their ID says.
     pub misplaced: i64,
 }
 

@@ -168,8 +168,8 @@ impl Clients {
     }
 
     /// Locks the tables and the sequence of the old server. LOCK TABLE cannot lock a sequence; ALTER SEQUENCE CYCLE
-    /// does, and waits for transactions that have taken an id and not yet committed. CYCLE also makes calls that wait
-    /// for the sequence fail: they have looked up its OID, so a new name would not stop them from generating an id that
+    /// does, and waits for transactions that have taken an ID and not yet committed. CYCLE also makes calls that wait
+    /// for the sequence fail: they have looked up its OID, so a new name would not stop them from generating an ID that
     /// the new server generates as well.
     fn hold_the_old_server(&mut self, name: &str, lock_wait_ms: u64) -> Result<(), Error> {
         self.old.batch_execute(&format!(

@@ -8,7 +8,7 @@ use postgres::Client;
 
 const STEPS: u32 = 4_000;
 
-/// What the role that takes ids runs.
+/// What the role that takes IDs runs.
 const OF_THE_TAKER: [&str; 16] = [
     "BEGIN",
     "BEGIN READ ONLY",

@@ -238,7 +238,7 @@ fn every_kind_of_column_is_converted_in_place_and_can_be_dumped() {
         assert_eq!(take_one(&mut client, NARROW_REFERENCES), 0, "{}", case.name);
         let before = now_ms();
         let id = case.insert(&mut client);
-        // Because of old ids of this moment it may start ahead, by up to the lead.
+        // Because of old IDs of this moment it may start ahead, by up to the lead.
         let latest = now_ms() + 100;
         assert!(id > highest, "{}: {id} after {highest}", case.name);
         assert_eq!(split(id).shard, 5, "{}", case.name);

@@ -157,7 +157,7 @@ fn converted_again_in_its_layout_it_keeps_its_counter() {
                 "CREATE TABLE posts (id {cast}); SELECT snowflake_convert_column('posts', 'id', 9, 'twitter')"
             ),
         );
-        // Ids that are no longer in a row may still exist elsewhere.
+        // IDs that are no longer in a row may still exist elsewhere.
         let in_an_hour = (now_ms() + 3_600_000 - 1_288_834_974_657) << 12;
         run(&mut client, &format!("SELECT setval('posts_id_seq', {in_an_hour})"));
 

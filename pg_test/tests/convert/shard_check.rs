@@ -145,7 +145,7 @@ fn another_check_on_the_column_does_not_replace_it() {
         run(&mut client, &format!("{table}; {convert}"));
 
         assert!(printed(&mut client, CHECKS).contains("posts_id_shard_check|"), "{table}");
-        // Ids of one tick, which fall into both partitions.
+        // IDs of one tick, which fall into both partitions.
         for seq in 0..20 {
             let insert = OF_ANOTHER_SHARD.replace("0)", &format!("{seq})"));
             assert_eq!(refused(&mut client, &insert).code().code(), "23514", "{table}");

@@ -8,7 +8,7 @@ use pg_snowflake_servertest::sequence::{take, take_one};
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
 use std::thread::scope;
 
-/// Inserts by a prepared statement until it is stopped, and returns the ids that it got.
+/// Inserts by a prepared statement until it is stopped, and returns the IDs that it got.
 fn write(cluster: &Cluster, insert: &str, stop: &Stop) -> Vec<i64> {
     let mut client = cluster.connect();
     run(&mut client, &format!("PREPARE add AS {insert}"));
@@ -64,7 +64,7 @@ fn writers_lose_nothing_and_see_no_error() {
     }
 }
 
-/// Every acknowledged id is in the table, once.
+/// Every acknowledged ID is in the table, once.
 fn assert_holds(cluster: &Cluster, table: &str, acknowledged: &[i64]) {
     let mut client = cluster.connect();
     let mut stored = take(&mut client, &format!("SELECT id::bigint FROM {table}"));

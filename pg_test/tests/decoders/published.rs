@@ -1,8 +1,8 @@
-//! Ids that others have published together with their fields.
+//! IDs that others have published together with their fields.
 
 use pg_snowflake_servertest::ask::{printed, server};
 
-/// An id that somebody published together with its fields.
+/// An ID that somebody published together with its fields.
 struct Published {
     /// Title and address of the page.
     source: &'static str,
@@ -52,7 +52,7 @@ const PUBLISHED: &[Published] = &[
         seq: Some(0),
     },
     Published {
-        // The page's created_at, 03:48:33.901, is taken 52 ms after the id.
+        // The page's created_at, 03:48:33.901, is taken 52 ms after the ID.
         source: "Mastodon documentation, Status, https://docs.joinmastodon.org/entities/Status",
         id: 103_270_115_826_048_975,
         layout: "mastodon",
@@ -61,7 +61,7 @@ const PUBLISHED: &[Published] = &[
         seq: None,
     },
     Published {
-        // 1387263000 ms after the epoch 1314220021721; user 31341 of 2000 shards; the table's 5001st id.
+        // 1387263000 ms after the epoch 1314220021721; user 31341 of 2000 shards; the table's 5001st ID.
         source: "Instagram Engineering, Sharding & IDs at Instagram, \
                  https://instagram-engineering.com/sharding-ids-at-instagram-1cf5a71e5a5c",
         id: 1_387_263_000 << 23 | 1341 << 10 | (5001 % 1024),
@@ -129,7 +129,7 @@ const PUBLISHED: &[Published] = &[
         seq: Some(0),
     },
     Published {
-        // The page states no time; it was committed on the day of the id's time.
+        // The page states no time; it was committed on the day of the ID's time.
         source: "pgEdge snowflake, Hibernate, https://github.com/pgEdge/snowflake, hibernate.md",
         id: 170_505_378_935_607_296,
         layout: "pgedge",
@@ -138,7 +138,7 @@ const PUBLISHED: &[Published] = &[
         seq: None,
     },
     Published {
-        // 11405873126 ms after the epoch 1764184395000; node 42, the second id of the millisecond.
+        // 11405873126 ms after the epoch 1764184395000; node 42, the second ID of the millisecond.
         source: "PgDog, test_regression_fixed_clock_ids, https://github.com/pgdogdev/pgdog, pgdog/src/unique_id.rs",
         id: 47_839_699_276_046_337,
         layout: "pgdog",

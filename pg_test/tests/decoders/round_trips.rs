@@ -1,4 +1,4 @@
-//! Ids in every layout: from their fields and back, to texts and UUIDs and back, and their order.
+//! IDs in every layout: from their fields and back, to texts and UUIDs and back, and their order.
 
 use pg_snowflake_core::PRESETS;
 use pg_snowflake_servertest::ask::{printed, server};
@@ -29,8 +29,8 @@ impl Dialect {
         (1 << self.time_bits).min((year_9000_us - self.epoch_ms * 1000) / self.unit_us)
     }
 
-    /// Creates a table `drawn` of random fields, their id by the formula, and their time. Half of the rows are from a
-    /// few ticks, so that the order of the lower fields matters. Ids may be negative if the layout has 64 bits.
+    /// Creates a table `drawn` of random fields, their ID by the formula, and their time. Half of the rows are from a
+    /// few ticks, so that the order of the lower fields matters. IDs may be negative if the layout has 64 bits.
     fn draw(&self, client: &mut Client, rows: i64) {
         let Dialect { shard_bits, seq_bits, epoch_ms, unit_us, .. } = self;
         let (shard_shift, seq_shift) =
@@ -205,7 +205,7 @@ fn a_uuid_round_trips_sorts_as_ids_do_and_has_the_ids_time() {
     }
 }
 
-/// Checks that the ids of `drawn` that are not negative have the same order as `key`.
+/// Checks that the IDs of `drawn` that are not negative have the same order as `key`.
 fn assert_same_order(client: &mut Client, dialect: &Dialect, key: &str) {
     let misplaced = format!(
         "SELECT count(*) FILTER (WHERE by_id <> by_key), count(*) > {ROWS} / 4

@@ -1,4 +1,4 @@
-//! An ordinary user can neither change a fence nor generate ids past it.
+//! An ordinary user can neither change a fence nor generate IDs past it.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
 use pg_snowflake_servertest::Cluster;
@@ -20,7 +20,7 @@ const NOT_LISTED: Refusal = Refusal {
     hint: "they no longer generate",
 };
 
-/// Like [`owner_of_shard_5`], on a host that may not generate ids.
+/// Like [`owner_of_shard_5`], on a host that may not generate IDs.
 fn unlisted_host() -> Cluster {
     with_writer(Cluster::builder().setting("pg_snowflake.allowed_hosts", "elsewhere").start())
 }

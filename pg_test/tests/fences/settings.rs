@@ -1,4 +1,4 @@
-//! The values of the fences. An invalid one is refused when it is set. If it could not be checked then, it stops all ids.
+//! The values of the fences. An invalid one is refused when it is set. If it could not be checked then, it stops all IDs.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN};
 use pg_snowflake_servertest::Cluster;

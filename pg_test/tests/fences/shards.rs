@@ -39,7 +39,7 @@ fn exactly_the_owned_shards_are_generated() {
     }
 }
 
-/// The calls that generate one id for the shard: by a literal, by the setting, and as a batch.
+/// The calls that generate one ID for the shard: by a literal, by the setting, and as a batch.
 fn ways_to_generate(client: &mut Client, shard: i32) -> [String; 3] {
     client.batch_execute(&format!("SET pg_snowflake.shard_id = {shard}")).unwrap();
     [
@@ -73,7 +73,7 @@ fn the_fence_holds_in_every_layout() {
         let foreign = format!("SELECT snowflake_nextval('s', 6, '{layout}')");
         assert_refused(&mut client, &foreign, NOT_OWNED);
     }
-    // A layout without a shard field generates ids for shard 0.
+    // A layout without a shard field generates IDs for shard 0.
     let foreign = Refusal { message: "shard 0 is not owned", hint: "", ..NOT_OWNED };
     assert_refused(&mut client, "SELECT snowflake_nextval('s', 0, 'mastodon')", foreign);
 }

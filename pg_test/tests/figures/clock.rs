@@ -1,4 +1,4 @@
-//! How long sessions wait for a clock that steps back. `tests/clock.rs` states what holds for their ids at any speed.
+//! How long sessions wait for a clock that steps back. `tests/clock.rs` states what holds for their IDs at any speed.
 
 use crate::machine;
 use pg_snowflake_servertest::clock::{Clients, cluster_with_posts};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const HOUR_MS: f64 = 3_600_000.0;
 
 /// A call that takes this long has waited for the clock. A step of 500 ms exceeds the lead by 400 ms, less the time since
-/// the last id.
+/// the last ID.
 const STALL: Duration = Duration::from_millis(200);
 
 /// After 500 ms the clock is where it was before that step. The machine may add as much again.

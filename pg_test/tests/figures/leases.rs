@@ -1,4 +1,4 @@
-//! How long a shard has no ids when its holder changes, and what its lease costs. `tests/leases` states what holds at
+//! How long a shard has no IDs when its holder changes, and what its lease costs. `tests/leases` states what holds at
 //! any speed.
 
 use crate::machine;
@@ -46,7 +46,7 @@ fn holder_for(lease: Duration) -> (Registry, Cluster, Client) {
     (registry, holder, client)
 }
 
-/// How long a session waits for an id, from then on.
+/// How long a session waits for an ID, from then on.
 fn without_ids(since: Instant, client: &mut Client) -> Duration {
     first_id(client, GENERATE);
     let elapsed = since.elapsed();
@@ -54,7 +54,7 @@ fn without_ids(since: Instant, client: &mut Client) -> Duration {
     elapsed
 }
 
-/// How long a session waits for an id after that time of the registry's clock, in seconds.
+/// How long a session waits for an ID after that time of the registry's clock, in seconds.
 fn late(registry: &Registry, time: &str, client: &mut Client) -> f64 {
     first_id(client, GENERATE);
     let query = format!("SELECT extract(epoch FROM clock_timestamp() - '{time}')::float8");

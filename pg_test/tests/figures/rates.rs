@@ -10,7 +10,7 @@ use postgres::Client;
 use std::thread::spawn;
 use std::time::{Duration, Instant};
 
-/// The limit of the default layout: 1,024,000 ids per second.
+/// The limit of the default layout: 1,024,000 IDs per second.
 const IDS_PER_SECOND: f64 = SEQS as f64 * 1000.0;
 
 /// How long an overload lasts. The lead, 100 ms, is used up in its first tenth.
@@ -29,12 +29,12 @@ fn an_overloaded_sequence_reaches_99_percent_of_the_layouts_rate() {
     }
 }
 
-/// Ids per second of an overloaded sequence, as a fraction of [`IDS_PER_SECOND`].
+/// IDs per second of an overloaded sequence, as a fraction of [`IDS_PER_SECOND`].
 fn sustained_rate(clients: i64) -> f64 {
     let (cluster, _) = server_with_sequence();
     let per_client = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64 / clients;
     let load = run_together(&cluster, clients, per_client);
-    // The first ids come from the lead, and are not a sustained rate.
+    // The first IDs come from the lead, and are not a sustained rate.
     let sustained = per_client * clients - 100 * SEQS;
     sustained as f64 / load.elapsed.as_secs_f64() / IDS_PER_SECOND
 }
@@ -74,13 +74,13 @@ fn a_waiting_session_sleeps_5_ms_at_a_time() {
     assert!(per_second < 300.0, "{per_second:.0} sleeps a second");
 }
 
-/// CPU time over elapsed time of an overloaded sequence, less the cost of the same ids without waiting.
+/// CPU time over elapsed time of an overloaded sequence, less the cost of the same IDs without waiting.
 fn cores_spent_waiting(clients: i64) -> f64 {
     let (cluster, _) = server_with_sequence();
     let per_client = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64 / clients;
 
     let waiting = run_together(&cluster, clients, per_client);
-    // The same ids with a lead that avoids all waiting.
+    // The same IDs with a lead that avoids all waiting.
     cluster
         .connect()
         .batch_execute("ALTER DATABASE postgres SET pg_snowflake.max_lead = '1h'")
@@ -109,13 +109,13 @@ struct Load {
     cpu: Duration,
 }
 
-/// Takes ids from the sequence `s` in this many sessions at once.
+/// Takes IDs from the sequence `s` in this many sessions at once.
 fn run_together(cluster: &Cluster, clients: i64, per_client: i64) -> Load {
     let mut sessions: Vec<Client> = (0..clients).map(|_| cluster.connect()).collect();
     let pids: Vec<i32> = sessions.iter_mut().map(backend_pid).collect();
     let cpu_before: Duration = pids.iter().copied().map(cpu_time).sum();
     let started = Instant::now();
-    // In a sub-select the series streams; in FROM it would fill a tuplestore before the first id.
+    // In a sub-select the series streams; in FROM it would fill a tuplestore before the first ID.
     let query = format!(
         "SELECT count(snowflake_nextval('s', 5))
          FROM (SELECT generate_series(1, {per_client})) AS series"

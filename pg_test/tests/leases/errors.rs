@@ -1,4 +1,4 @@
-//! What keeps a server from having leases: each is reported once, and the server generates no ids.
+//! What keeps a server from having leases: each is reported once, and the server generates no IDs.
 
 use super::{GENERATE, LONG, NO_LEASE, SHORT, set, start, wants_shard_5};
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Checks that a server with these settings generates no ids, and says why.
+/// Checks that a server with these settings generates no IDs, and says why.
 fn assert_no_lease(settings: Builder, reason: &str) {
     let (server, mut client) = start(settings.setting("pg_snowflake.shard_id", "5"));
     assert_refused_because(&server, &mut client, reason);
@@ -114,7 +114,7 @@ fn a_registry_on_the_server_itself_grants_nothing() {
     assert_refused_because(&server, &mut server.connect(), "on this server or on a copy of it");
 }
 
-/// An empty registry would grant spans whose ids have been returned.
+/// An empty registry would grant spans whose IDs have been returned.
 #[test]
 fn a_registry_in_place_of_the_first_one_grants_nothing_until_a_person_agrees() {
     let (_registry, server) = server_that_refuses_another_registry("");

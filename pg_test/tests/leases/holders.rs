@@ -41,7 +41,7 @@ fn a_released_shard_goes_to_another_server() {
     assert_eq!(of_lease(&registry, "node"), "db-2");
 }
 
-/// A run of 5,000 counters takes several ticks, of which the client gets the first id.
+/// A run of 5,000 counters takes several ticks, of which the client gets the first ID.
 #[test]
 fn what_sessions_have_fetched_is_not_released() {
     let registry = Registry::start();
@@ -99,7 +99,7 @@ fn a_server_whose_backend_crashed_generates_above_the_span_that_it_had() {
     assert_eq!(of_lease(&registry, "incarnation"), incarnation);
 }
 
-/// Checks that the next id of the sequence `u` is not below that time.
+/// Checks that the next ID of the sequence `u` is not below that time.
 fn assert_created_from(time: &str, client: &mut Client) {
     let id = first_id(client, "SELECT snowflake_nextval('u', 5)");
     let is_later = format!("SELECT snowflake_created_at({id}) >= '{time}'");

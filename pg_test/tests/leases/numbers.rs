@@ -30,7 +30,7 @@ fn ten_servers_that_start_at_once_get_ten_shards_and_keep_them() {
     assert_eq!(assigned(&servers), shards);
 }
 
-/// The shards for which the servers generate ids.
+/// The shards for which the servers generate IDs.
 fn assigned(servers: &[Cluster]) -> Vec<i64> {
     let shard = |server: &Cluster| {
         let mut client = server.connect();

@@ -29,12 +29,12 @@ impl Class {
         own.map(|&(name, _)| name).collect()
     }
 
-    /// An id of that shard.
+    /// An ID of that shard.
     pub fn id_of_shard(&self, shard: i64) -> i64 {
         1_387_263_000 << (self.shift + self.bits) | shard << self.shift
     }
 
-    /// A query for every shard and ids of it: all other bits 0, all 1, and two others; two of four are negative.
+    /// A query for every shard and IDs of it: all other bits 0, all 1, and two others; two of four are negative.
     fn ids(&self) -> String {
         let Class { shift, bits, .. } = self;
         format!(

@@ -25,7 +25,7 @@ fn misplaced(table: &str, key: &str, layout: &str) -> String {
     )
 }
 
-/// Ids of all shards of the default layout, with times in the first half of 2024.
+/// IDs of all shards of the default layout, with times in the first half of 2024.
 const IDS: &str =
     "SELECT snowflake_min_id(timestamptz '2024-01-01' + interval '30 min' * shard) + (shard << 10)
                    FROM generate_series(0, 8191) AS shard";

@@ -4,12 +4,12 @@ use super::{id_of_shard, partition_by_shard, posts_and_comments};
 use pg_snowflake_servertest::ask::{plan, printed, server};
 use postgres::Client;
 
-/// Ids of 64 shards.
+/// IDs of 64 shards.
 fn ids() -> String {
     format!("SELECT {} + (shard << 10) FROM generate_series(0, 63) AS shard", id_of_shard(0))
 }
 
-/// Checks that a query for each id finds it once.
+/// Checks that a query for each ID finds it once.
 fn assert_each_is_found(client: &mut Client, table: &str) {
     client.batch_execute("SET plan_cache_mode = force_custom_plan").unwrap();
     let statement = client.prepare(&format!("SELECT count(*) FROM {table} WHERE id = $1")).unwrap();

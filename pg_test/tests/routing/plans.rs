@@ -1,4 +1,4 @@
-//! Plans: a statement that names an id touches only the partition of its shard.
+//! Plans: a statement that names an ID touches only the partition of its shard.
 
 use super::classes::CLASSES;
 use super::{id_of_shard, partition_by_hash, posts_and_comments, posts_and_comments_of_each_shard};

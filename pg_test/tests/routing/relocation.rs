@@ -152,7 +152,7 @@ fn nobody_generates_from_the_old_sequence_once_the_new_one_goes_on_from_it() {
     assert!(last < next, "the old sequence has generated {last}, the new one {next}");
 }
 
-/// Takes ids without inserting rows, so that it locks no table while it waits for the sequence. Returns the last one.
+/// Takes IDs without inserting rows, so that it locks no table while it waits for the sequence. Returns the last one.
 fn generate_until_refused(mut client: Client) -> i64 {
     let mut last = 0;
     while let Ok(row) = client.query_one("SELECT snowflake_nextval('ids', 1)", &[]) {

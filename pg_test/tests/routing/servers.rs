@@ -6,7 +6,7 @@ use pg_snowflake_servertest::installation::has_contrib;
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use postgres::Client;
 
-/// Servers with a table `posts` and a table `comments` each, and one that routes to them by the shard in the id.
+/// Servers with a table `posts` and a table `comments` each, and one that routes to them by the shard in the ID.
 struct Fleet {
     router: Cluster,
     shards: Vec<Cluster>,
@@ -206,7 +206,7 @@ fn a_shard_that_is_down_fails_only_the_statements_that_need_it() {
         format!("UPDATE posts SET body = 'new' WHERE id = {five}"),
         format!("INSERT INTO posts VALUES ({five} + 1, 'first')"),
         "SELECT count(*) FROM posts".into(),
-        // The id, which is of the other shard, is known only after all servers are connected.
+        // The ID, which is of the other shard, is known only after all servers are connected.
         format!("SELECT body FROM posts WHERE id = (SELECT {four})"),
     ];
     let refusal =
@@ -221,7 +221,7 @@ fn a_shard_that_is_down_fails_only_the_statements_that_need_it() {
     }
 }
 
-/// The posts on another server than their id says.
+/// The posts on another server than their ID says.
 const MISPLACED: &str = "SELECT p.tableoid::regclass, partition, count(*)
                          FROM posts AS p, snowflake_locate('posts', p.id)
                          WHERE partition IS DISTINCT FROM p.tableoid GROUP BY 1, 2 ORDER BY 1";

@@ -1,4 +1,4 @@
-//! The constraints on a column: its type and the CHECKs, which new ids must satisfy, and the CHECK that rejects
+//! The constraints on a column: its type and the CHECKs, which new IDs must satisfy, and the CHECK that rejects
 //! other shards.
 
 use super::{Attribute, Column};
@@ -26,7 +26,7 @@ pub struct Check {
 }
 
 impl Column {
-    /// The highest value of another shard. A negative value counts as one: it is not an id, and in a layout of
+    /// The highest value of another shard. A negative value counts as one: it is not an ID, and in a layout of
     /// fewer than 64 bits it has no shard.
     pub fn highest_of_other_shards(&self, layout: Layout, shard: u32) -> Option<i64> {
         let Attribute { name, .. } = &self.attribute;
@@ -73,7 +73,7 @@ impl Column {
         })
     }
 
-    /// Raises core's error if the type is a domain that rejects the id.
+    /// Raises core's error if the type is a domain that rejects the ID.
     pub fn check_type(&self, id: i64) {
         let sql = format!("SELECT $1::int8::{}", self.new_type());
         rows(&sql, &[id.into()], |_| ());
@@ -87,7 +87,7 @@ impl Column {
         }
     }
 
-    /// Whether an id satisfies the CHECK, which may call any function that the owner of the tables chose.
+    /// Whether an ID satisfies the CHECK, which may call any function that the owner of the tables chose.
     pub fn passes(&self, check: &Check, id: i64) -> bool {
         let sql = format!(
             "SELECT ({}) IS NOT FALSE FROM (SELECT $1::int8::{}) AS row ({})",

@@ -66,7 +66,7 @@ class ReadWrite {
             }
         }
 
-        // An id as a String needs a cast, here and in an INSERT.
+        // An ID as a String needs a cast, here and in an INSERT.
         try (PreparedStatement statement = connection.prepareStatement(find + "::snowflake")) {
             statement.setString(1, Long.toString(OLD_ID));
             expect(firstRow(statement).getString("body"), "old");

@@ -1,4 +1,4 @@
-// An id from PostgreSQL through JSON and JavaScript and back: a snowflake survives, a bigint does not.
+// An ID from PostgreSQL through JSON and JavaScript and back: a snowflake survives, a bigint does not.
 'use strict';
 
 const assert = require('node:assert/strict');

@@ -38,7 +38,7 @@ async function idsAreStrings(client, table) {
   assert.deepEqual(ids, [created.id, OLD_ID]);
 }
 
-// Number has 53 bits: if an id is converted to one on the way, the row is not found.
+// Number has 53 bits: if an ID is converted to one on the way, the row is not found.
 async function aNumberIsAnotherId(client) {
   for (const table of ['posts', 'notes']) {
     const {rows} = await client.query(`SELECT FROM ${table} WHERE id = $1`, [Number(OLD_ID)]);

@@ -8,7 +8,7 @@ use tokio_postgres::{Client, Config, NoTls};
 
 const OLD_ID: i64 = 4034936746192933889;
 
-/// An id. On the wire it is a bigint under another name.
+/// An ID. On the wire it is a bigint under another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snowflake(pub i64);
 

@@ -8,7 +8,7 @@ import org.hibernate.Session;
 import org.hibernate.SessionFactory;
 import org.hibernate.cfg.Configuration;
 
-/** Hibernate: the INSERT returns the id, or the id is taken from a batch before. */
+/** Hibernate: the INSERT returns the ID, or the ID is taken from a batch before. */
 public class Blog {
     /** Of shard 5, generated at noon on 2024-05-01. */
     static final long OLD_ID = 3358335409829450753L;
@@ -72,7 +72,7 @@ public class Blog {
         expect(found, List.of("one of parent", "two of parent"));
     }
 
-    /** This many ids, for rows that are written later. */
+    /** This many IDs, for rows that are written later. */
     static List<Long> nextIds(Session session, String sequence, int count) {
         List<Long> ids = new ArrayList<>();
         String query = "select id from snowflake_nextvals(:sequence, 5, :count) as id";

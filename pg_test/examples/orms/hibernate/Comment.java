@@ -5,7 +5,7 @@ import javax.persistence.JoinColumn;
 import javax.persistence.ManyToOne;
 import javax.persistence.Table;
 
-/** Its id is taken before, from snowflake_nextvals, so that many rows go to the server as one batch. */
+/** Its ID is taken before, from snowflake_nextvals, so that many rows go to the server as one batch. */
 @Entity
 @Table(name = "comments")
 class Comment {

@@ -1,4 +1,4 @@
-// Sequelize: the INSERT returns the id, for one row, for many, and for a parent and its children.
+// Sequelize: the INSERT returns the ID, for one row, for many, and for a parent and its children.
 // It is a string, and stays one in JSON.
 'use strict';
 
@@ -28,7 +28,7 @@ async function oneRow() {
   assert.deepEqual(JSON.parse(JSON.stringify(post)), {id: post.id, body: 'first'});
   assert.equal((await Post.findByPk(post.id)).body, 'first');
   assert.equal((await Post.findByPk(BigInt(post.id))).body, 'first');
-  // Number has 53 bits: this is a different id.
+  // Number has 53 bits: this is a different ID.
   assert.equal(await Post.findByPk(Number(post.id)), null);
 }
 

@@ -1,4 +1,4 @@
-// The models: the database generates the ids, and Sequelize's INSERT returns them.
+// The models: the database generates the IDs, and Sequelize's INSERT returns them.
 'use strict';
 
 const {DataTypes, Sequelize} = require('sequelize');
@@ -14,7 +14,7 @@ const sequelize = new Sequelize({
   define: {timestamps: false},
 });
 
-// autoIncrement: send DEFAULT, whatever that is in the table, and take the id from RETURNING.
+// autoIncrement: send DEFAULT, whatever that is in the table, and take the ID from RETURNING.
 const Post = sequelize.define('post', {
   id: {type: DataTypes.BIGINT, primaryKey: true, autoIncrement: true},
   body: {type: DataTypes.TEXT, allowNull: false},

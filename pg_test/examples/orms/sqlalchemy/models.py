@@ -24,7 +24,7 @@ class Base(DeclarativeBase):
 class Post(Base):
     __tablename__ = "posts"
 
-    # monotonic: the ids of one INSERT rise, so many rows can be one statement.
+    # monotonic: the IDs of one INSERT rise, so many rows can be one statement.
     id: Mapped[int] = mapped_column(
         BigInteger,
         server_default=func.snowflake_nextval("posts_id_seq", 5, monotonic=True),

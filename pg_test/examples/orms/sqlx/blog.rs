@@ -1,4 +1,4 @@
-//! sqlx: the INSERT returns the id, for one row, for many, and for a parent and its children.
+//! sqlx: the INSERT returns the ID, for one row, for many, and for a parent and its children.
 
 use sqlx::migrate::Migrator;
 use sqlx::{FromRow, PgConnection, Type};
@@ -13,7 +13,7 @@ struct Post {
     body: String,
 }
 
-/// The id of a column of type snowflake.
+/// The ID of a column of type snowflake.
 #[derive(Clone, Copy, Debug, PartialEq, Type)]
 #[sqlx(type_name = "snowflake")]
 struct Snowflake(i64);

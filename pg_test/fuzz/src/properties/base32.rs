@@ -1,4 +1,4 @@
-//! A text is an id exactly if Crockford's rules say so, and every id round-trips through its text.
+//! A text is an ID exactly if Crockford's rules say so, and every ID round-trips through its text.
 
 use arbitrary::Arbitrary;
 use pg_snowflake_core::base32::{decode, encode};

@@ -1,4 +1,4 @@
-//! Fields survive in an id; ids sort by time; fields that do not fit a layout are refused; bounds divide the ids at an
+//! Fields survive in an ID; IDs sort by time; fields that do not fit a layout are refused; bounds divide the IDs at an
 //! instant; and a drawing shows every bit.
 
 use crate::any::{AnyInstant, AnyLayout, id_of, instant_of, tick_at};
@@ -86,7 +86,7 @@ fn encode_refuses_exactly_what_is_out_of_range(
 }
 
 fn a_bound_divides_the_ids_at_its_instant(layout: &Layout, id: i64, unix_us: i64) {
-    // No bound can be above the highest id.
+    // No bound can be above the highest ID.
     if !layout.is_id(id) || !(0..i64::MAX).contains(&id) {
         return;
     }

@@ -1,4 +1,4 @@
-//! A UUID carries its id, is of version 7 with the id's time, and sorts as the id does.
+//! A UUID carries its ID, is of version 7 with the ID's time, and sorts as the ID does.
 
 use crate::any::{AnyLayout, id_of, instant_of};
 use arbitrary::Arbitrary;

@@ -1,4 +1,4 @@
-//! The same formula as a plain SQL function: faster, and its ids repeat.
+//! The same formula as a plain SQL function: faster, and its IDs repeat.
 
 use crate::bench::contender::{Contender, Ids};
 

@@ -1,4 +1,4 @@
-//! Core's identity column. An INSERT computes its id as a `NextValueExpr`, which looks up no function and checks no
+//! Core's identity column. An INSERT computes its ID as a `NextValueExpr`, which looks up no function and checks no
 //! privilege on the sequence.
 
 use crate::bench::contender::{Contender, Ids};

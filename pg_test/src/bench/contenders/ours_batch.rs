@@ -1,4 +1,4 @@
-//! pg_snowflake, many ids in one call.
+//! pg_snowflake, many IDs in one call.
 
 use crate::bench::contender::{Contender, Ids};
 

@@ -44,7 +44,7 @@ pub fn show(fleet: &Fleet, claims: &mut Claims) {
                 claims.check(
                     elsewhere == "0",
                     &format!(
-                        "{elsewhere} rows of workers are not on the worker that generated their id"
+                        "{elsewhere} rows of workers are not on the worker that generated their ID"
                     ),
                 );
             }
@@ -70,6 +70,6 @@ fn add_column(coordinator: &mut Client, table: &str, claims: &mut Claims) {
 fn check(rows: i64, ids: i64, claims: &mut Claims) {
     claims.check(
         rows == ROWS as i64 && ids == rows,
-        &format!("{} rows have {} different ids", thousands(rows), thousands(ids)),
+        &format!("{} rows have {} different IDs", thousands(rows), thousands(ids)),
     );
 }

@@ -1,5 +1,5 @@
-//! A Citus coordinator and three workers, all of which generate ids: a million rows by each way of inserting, what the plans say,
-//! what homed ids save, a node that is added while clients write, and the mistakes that a user can make. `./dev citus` builds what it
+//! A Citus coordinator and three workers, all of which generate IDs: a million rows by each way of inserting, what the plans say,
+//! what homed IDs save, a node that is added while clients write, and the mistakes that a user can make. `./dev citus` builds what it
 //! needs and runs it.
 
 mod inserts;

@@ -10,7 +10,7 @@ use postgres::Client;
 
 const CONSTANT: &str = "DEFAULT snowflake_nextval('public.ids'::text::regclass, 5)";
 
-/// The statement that repeats ids: each worker generates ids for the rows of `source` that it has.
+/// The statement that repeats ids: each worker generates IDs for the rows of `source` that it has.
 const INSERT: &str = "INSERT INTO constant (n) SELECT n FROM source";
 
 /// Makes each mistake.
@@ -77,7 +77,7 @@ fn repeats(client: &mut Client, table: &str, claims: &mut Claims) {
     claims.check(
         ids < rows,
         &format!(
-            "ids repeat without an error: {} rows have {} ids",
+            "IDs repeat without an error: {} rows have {} IDs",
             thousands(rows),
             thousands(ids)
         ),
@@ -97,7 +97,7 @@ fn database_setting(fleet: &Fleet, claims: &mut Claims) {
         .collect();
     claims.check(
         shards.iter().all(|shard| shard == "5"),
-        &format!("every node generates ids for it: {}", shards.join(", ")),
+        &format!("every node generates IDs for it: {}", shards.join(", ")),
     );
     for (node, mut client) in fleet.connections().into_iter().enumerate().skip(1) {
         fleet.set(node, "pg_snowflake.owned_shards", &node.to_string());
@@ -157,7 +157,7 @@ fn recipe_works(fleet: &Fleet, claims: &mut Claims) {
     claims.check(
         rows == ids,
         &format!(
-            "the recipe generates {} different ids of {} rows",
+            "the recipe generates {} different IDs of {} rows",
             thousands(ids),
             thousands(rows)
         ),

@@ -44,7 +44,7 @@ pub fn show(fleet: &mut Fleet, claims: &mut Claims) {
     claims.check(
         (ids, homed_ids) == (posts, homed) && posts + homed == expected,
         &format!(
-            "all {} rows are there, {} of them written meanwhile, and no id is a duplicate",
+            "all {} rows are there, {} of them written meanwhile, and no ID is a duplicate",
             thousands(expected),
             thousands(written)
         ),
@@ -52,7 +52,7 @@ pub fn show(fleet: &mut Fleet, claims: &mut Claims) {
     let of_added = format!("SELECT count(*) FROM posts WHERE snowflake_shard_id(id) = {added}");
     claims.check(
         printed(&mut coordinator, &of_added).parse::<i64>().expect("a count") >= 1000,
-        &format!("node {added} generates ids of shard {added}"),
+        &format!("node {added} generates IDs of shard {added}"),
     );
 
     let after = "INSERT INTO homed_posts (body) VALUES ('after')";
@@ -65,7 +65,7 @@ pub fn show(fleet: &mut Fleet, claims: &mut Claims) {
     claims.check(
         elsewhere == "0" && before != "0",
         &format!(
-            "homed ids are at home again, in sessions of before and on the new node ({elsewhere} of 1,000 are not)"
+            "homed IDs are at home again, in sessions of before and on the new node ({elsewhere} of 1,000 are not)"
         ),
     );
 }

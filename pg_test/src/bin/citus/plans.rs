@@ -10,12 +10,12 @@ pub fn show(fleet: &Fleet, claims: &mut Claims) {
     let id = printed(&mut worker, "INSERT INTO posts (body) VALUES ('a post') RETURNING id");
     let by_id = format!("SELECT body FROM posts WHERE id = {id}");
     let plan = explain(&mut worker, &by_id);
-    claims.check(plan.contains("Task Count: 1"), "a point query by id goes to one shard");
+    claims.check(plan.contains("Task Count: 1"), "a point query by ID goes to one shard");
     claims.check(printed(&mut worker, &by_id) == "a post", "and finds the row");
 
     let plan = explain(&mut worker, "INSERT INTO homed_posts (body) VALUES ('a post')");
     let here = format!("host={} ", fleet.address(1));
-    claims.check(plan.contains(&here), "an insert with a homed id stays on the worker");
+    claims.check(plan.contains(&here), "an insert with a homed ID stays on the worker");
 
     let plan = explain(&mut worker, "INSERT INTO posts (body) SELECT body FROM source");
     claims.check(

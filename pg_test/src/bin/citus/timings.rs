@@ -1,4 +1,4 @@
-//! Transactions with homed ids against the same with other ids.
+//! Transactions with homed IDs against the same with other IDs.
 
 use pg_snowflake_servertest::ask::run;
 use pg_snowflake_servertest::citus::{Fleet, TABLES};
@@ -52,7 +52,7 @@ pub fn compare(fleet: &Fleet, claims: &mut Claims) {
             thousands(median(homed) as i64),
             median(ratios.clone())
         ));
-        claims.check(median(ratios) > 1.0, "inserts of homed ids are faster");
+        claims.check(median(ratios) > 1.0, "inserts of homed IDs are faster");
     }
 }
 

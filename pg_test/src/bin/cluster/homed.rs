@@ -1,4 +1,4 @@
-//! A second router, which has postgres_fdw and no pg_snowflake: PostgreSQL's own hash partitions find rows whose ids are homed.
+//! A second router, which has postgres_fdw and no pg_snowflake: PostgreSQL's own hash partitions find rows whose IDs are homed.
 
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{printed, run};
@@ -9,14 +9,14 @@ use pg_snowflake_servertest::record::thousands;
 /// In each logical shard.
 const ROWS: usize = 1_000;
 
-/// Creates a table in each logical shard, and the router; then looks for each row by its id.
+/// Creates a table in each logical shard, and the router; then looks for each row by its ID.
 pub fn show(fleet: &Fleet, claims: &mut Claims) {
     step(
-        "routing homed ids without pg_snowflake: PARTITION BY HASH (id) on a router that has postgres_fdw only",
+        "routing homed IDs without pg_snowflake: PARTITION BY HASH (id) on a router that has postgres_fdw only",
     );
     if fleet.has_leases() {
         say(
-            "left out with --leases: homed ids need the leases of a class, and these servers hold one for each logical shard",
+            "left out with --leases: homed IDs need the leases of a class, and these servers hold one for each logical shard",
         );
         return;
     }
@@ -57,7 +57,7 @@ pub fn show(fleet: &Fleet, claims: &mut Claims) {
     let at_home = printed(&mut client, &rows_where_they_were_made);
     claims.check(
         at_home == rows.to_string(),
-        &format!("{at_home} of {} rows are in the partition of their id's hash", thousands(rows)),
+        &format!("{at_home} of {} rows are in the partition of their ID's hash", thousands(rows)),
     );
 
     let ids =

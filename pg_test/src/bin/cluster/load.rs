@@ -37,7 +37,7 @@ pub fn load(fleet: &Fleet, claims: &mut Claims) {
         fleet.connect_to_shard(shard).batch_execute(&insert).expect("users can be inserted");
     }
 
-    step("posts, through the router, each with an id of its user's shard:");
+    step("posts, through the router, each with an ID of its user's shard:");
     say(
         "INSERT INTO posts SELECT snowflake_nextval('ids', 16 + snowflake_shard_id(user_id) % 16), …",
     );
@@ -77,7 +77,7 @@ fn check(router: &mut Client, claims: &mut Claims) {
     claims.check(
         findings == Findings::default(),
         &format!(
-            "no id is a duplicate ({}), and every row is where snowflake_locate says ({} misplaced)",
+            "no ID is a duplicate ({}), and every row is where snowflake_locate says ({} misplaced)",
             findings.duplicate_ids, findings.misplaced
         ),
     );
@@ -157,7 +157,7 @@ fn insert_comments(
     transaction.commit().expect("comments can be inserted");
 }
 
-/// On the router, which generates ids with its own shard numbers.
+/// On the router, which generates IDs with its own shard numbers.
 fn insert_with_id(rows: usize, shards: usize) -> String {
     let values = values(rows, |n| {
         format!(
@@ -167,7 +167,7 @@ fn insert_with_id(rows: usize, shards: usize) -> String {
     format!("INSERT INTO comments (id, post_id, body) VALUES {values}")
 }
 
-/// On a shard, whose columns have defaults that generate ids.
+/// On a shard, whose columns have defaults that generate IDs.
 fn insert_with_default(rows: usize) -> String {
     let values = values(rows, |n| format!("(${n}, 'a comment')"));
     format!("INSERT INTO comments (post_id, body) VALUES {values}")

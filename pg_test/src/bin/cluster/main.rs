@@ -1,6 +1,6 @@
-//! A router and four servers with a million rows: which server a statement goes to, also by homed ids, what it costs, and a shard that
+//! A router and four servers with a million rows: which server a statement goes to, also by homed IDs, what it costs, and a shard that
 //! moves to a fifth server while clients write. `./dev cluster` builds what it needs and runs it; with `--leases` the servers
-//! generate ids by leases.
+//! generate IDs by leases.
 
 mod homed;
 mod load;

@@ -26,7 +26,7 @@ pub fn show(fleet: &Fleet, claims: &mut Claims) {
     one_server(
         fleet,
         claims,
-        "a post, by its id",
+        "a post, by its ID",
         &format!("SELECT * FROM posts WHERE id = {post}"),
     );
     one_server(

@@ -41,7 +41,7 @@ pub fn show(fleet: &mut Fleet, claims: &mut Claims) {
         say(
             "its sequence is a minute ahead of the clock, as after a clock that was fast, so that the clock alone",
         );
-        say("does not keep the new server from generating the same ids");
+        say("does not keep the new server from generating the same IDs");
     }
     let count = "SELECT count(*) FROM posts";
     let before = number(&mut fleet.router.connect(), count);
@@ -104,7 +104,7 @@ fn check_rows(findings: &Findings, journals: &Journals, claims: &mut Claims) {
     claims.check(
         findings.unexpected.is_empty() && findings.duplicate_ids == 0,
         &format!(
-            "no other post is there ({}), and no duplicate id ({})",
+            "no other post is there ({}), and no duplicate ID ({})",
             findings.unexpected.len(),
             findings.duplicate_ids
         ),
@@ -122,7 +122,7 @@ fn check_rows(findings: &Findings, journals: &Journals, claims: &mut Claims) {
     );
 }
 
-/// The direct client has seen ids of both sequences.
+/// The direct client has seen IDs of both sequences.
 fn check_ids(direct: &Journal, claims: &mut Claims) {
     let before = direct.redirected_after.unwrap_or(0);
     let after = direct.posts.len() - before;
@@ -131,7 +131,7 @@ fn check_ids(direct: &Journal, claims: &mut Claims) {
     claims.check(
         before > 0 && after > 0 && on_shard && is_increasing(&ids),
         &format!(
-            "the {} ids that the old server generated and the {} of the new one are of shard {SHARD} and only go up",
+            "the {} IDs that the old server generated and the {} of the new one are of shard {SHARD} and only go up",
             thousands(before as i64),
             thousands(after as i64)
         ),

@@ -32,7 +32,7 @@ impl Way {
     }
 }
 
-/// Times a query of a post by its id: on its server, through the router, and through a router that queries all servers.
+/// Times a query of a post by its ID: on its server, through the router, and through a router that queries all servers.
 pub fn compare(fleet: &Fleet, claims: &mut Claims) {
     step(&format!("SELECT body FROM posts WHERE id = $1, the median of {QUERIES}:"));
     route_anywhere(fleet);
@@ -72,7 +72,7 @@ pub fn compare(fleet: &Fleet, claims: &mut Claims) {
     );
 }
 
-/// The shard and the id of the posts to query, from all shards in turn.
+/// The shard and the ID of the posts to query, from all shards in turn.
 fn some_posts(fleet: &Fleet) -> Vec<(usize, i64)> {
     let shards = fleet.shards().len();
     let query =
@@ -87,7 +87,7 @@ fn some_posts(fleet: &Fleet) -> Vec<(usize, i64)> {
     (0..QUERIES).map(|n| (n % shards, ids[n % shards][n / shards])).collect()
 }
 
-/// A table on the router whose partitions do not depend on the id.
+/// A table on the router whose partitions do not depend on the ID.
 fn route_anywhere(fleet: &Fleet) {
     for (number, server) in fleet.servers.iter().enumerate() {
         server.psql(SUPERUSER, POSTS_HERE);

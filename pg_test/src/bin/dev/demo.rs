@@ -1,4 +1,4 @@
-//! Two shards, a million rows from eight clients, and checks of their ids. The SQL is in `pg_test/demo`.
+//! Two shards, a million rows from eight clients, and checks of their IDs. The SQL is in `pg_test/demo`.
 
 use crate::tools::Result;
 use pg_snowflake_servertest::output::{Claims, say, step};
@@ -24,15 +24,15 @@ pub fn run() -> Result<ExitCode> {
         shard.psql(SUPERUSER, &format!("\\set shard {number}\n{schema}"));
     }
     insert(&shards);
-    step("collecting the ids of both shards in one table, to look at them together");
+    step("collecting the IDs of both shards in one table, to look at them together");
     gather(&shards)?;
     let [first, _] = &shards;
-    step("some rows from the middle of the run, their ids taken apart by snowflake_decode(id):");
+    step("some rows from the middle of the run, their IDs taken apart by snowflake_decode(id):");
     print!("{}", first.psql(SUPERUSER, include_str!("../../../demo/sample.sql")));
-    step("rows per shard, found from the ids alone by snowflake_shard_id(id):");
+    step("rows per shard, found from the IDs alone by snowflake_shard_id(id):");
     let per_shard = "SELECT snowflake_shard_id(id) AS shard_id, count(*) FROM posts_of_both GROUP BY 1 ORDER BY 1";
     print!("{}", first.psql(SUPERUSER, per_shard));
-    step("checking the ids of both shards:");
+    step("checking the IDs of both shards:");
     let check = include_str!("../../../demo/check.sql");
     let answers =
         first.psql(SUPERUSER, &format!("\\pset tuples_only on\n\\pset format unaligned\n{check}"));

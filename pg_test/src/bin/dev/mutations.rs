@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn a_mutation_is_found_by_a_broken_promise_and_by_nothing_else() {
-        let broken = "| kill | 3 ids returned twice: promise broken |";
-        let table = format!("some words\n| fault | ids |\n{broken}\n| steps | 0 |\n");
+        let broken = "| kill | 3 IDs returned twice: promise broken |";
+        let table = format!("some words\n| fault | IDs |\n{broken}\n| steps | 0 |\n");
 
         assert_eq!(Verdict::of(false, &table), Verdict::Found(vec![broken.to_owned()]));
         assert_eq!(Verdict::of(true, "| kill | 0 |"), Verdict::NotFound);

@@ -1,4 +1,4 @@
-//! Clients that take ids of one shard in every way, whatever happens to their server.
+//! Clients that take IDs of one shard in every way, whatever happens to their server.
 
 use crate::Cluster;
 use crate::campaign::journal::SHARD;
@@ -32,9 +32,9 @@ pub fn prepare(cluster: &Cluster) {
         .expect("a new database");
 }
 
-/// An id that reached a client.
+/// An ID that reached a client.
 pub struct Returned {
-    /// The id.
+    /// The ID.
     pub id: i64,
     /// The number of its sequence, among the sequences of its server.
     pub sequence: u32,
@@ -73,7 +73,7 @@ impl Clients {
         Clients { stop, counts, threads }
     }
 
-    /// Waits until the server has returned this many more ids.
+    /// Waits until the server has returned this many more IDs.
     ///
     /// # Panics
     /// If it does not within [`crate::wait::PATIENCE`], or a client has met an error that it does not expect.
@@ -82,7 +82,7 @@ impl Clients {
         let wanted = returned() + ids;
         let all_work = || !self.threads.iter().any(JoinHandle::is_finished);
         let has_returned = comes_true(|| returned() >= wanted || !all_work());
-        assert!(has_returned && all_work(), "{} of {wanted} ids", returned());
+        assert!(has_returned && all_work(), "{} of {wanted} IDs", returned());
     }
 
     /// Lets each finish its call, and returns what they got and how many calls were refused.
@@ -129,7 +129,7 @@ impl Worker {
         self.returned
     }
 
-    /// Takes ids until the session is lost. Few refusals end it, so that it keeps the counters that it has cached.
+    /// Takes IDs until the session is lost. Few refusals end it, so that it keeps the counters that it has cached.
     fn use_session(&mut self, mut client: Client) -> Result<(), Error> {
         // Temporary sequences of two sessions are two sequences.
         let own = SHARED.len() as u32 + self.counts.sessions.fetch_add(1, Ordering::Relaxed);
@@ -152,7 +152,7 @@ impl Worker {
         self.counts.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes some ids: usually a few, sometimes those of several ticks.
+    /// Takes some IDs: usually a few, sometimes those of several ticks.
     fn take_some(&mut self, client: &mut Client, own: u32) -> Result<(), Error> {
         let number = self.rng.usize(0..=SHARED.len());
         let (name, sequence) =
@@ -184,7 +184,7 @@ impl Worker {
         }
     }
 
-    /// Enters every id as it arrives, even if the statement then fails.
+    /// Enters every ID as it arrives, even if the statement then fails.
     fn take(&mut self, client: &mut Client, sequence: u32, query: &str) -> Result<(), Error> {
         let parameters: [&dyn ToSql; 0] = [];
         let mut rows = client.query_raw(query, parameters)?;

@@ -1,4 +1,4 @@
-//! Finds ids that two servers have returned, or one server twice.
+//! Finds IDs that two servers have returned, or one server twice.
 
 use crate::campaign::Tally;
 use crate::campaign::journal::SHARD;
@@ -51,7 +51,7 @@ impl Ledger {
 }
 
 /// Whether the second of two neighbors repeats the first. Two sequences of one server count independently, so each may
-/// return the same id.
+/// return the same ID.
 fn is_repeat(pair: &&[Entry]) -> bool {
     let [first, second] = pair else { unreachable!("a window of two") };
     first.id == second.id && (first.server != second.server || first == second)
@@ -66,7 +66,7 @@ mod tests {
         compose(Fields { unix_ms, shard: SHARD, seq })
     }
 
-    /// The tally of servers that have returned these ids, from one sequence each.
+    /// The tally of servers that have returned these IDs, from one sequence each.
     fn tally(servers: &[&[i64]]) -> Tally {
         let mut ledger = Ledger::default();
         for (server, ids) in (0..).zip(servers) {
