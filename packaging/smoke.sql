@@ -11,7 +11,7 @@ INSERT INTO posts (body) SELECT 'smoke' FROM generate_series(1, 10000);
 DO $$
 BEGIN
     ASSERT (SELECT count(DISTINCT id) FROM posts) = 10000, 'every row has a unique ID';
-    ASSERT (SELECT bool_and((snowflake_decode(id)).shard_id = 5) FROM posts), 'each id carries its shard';
+    ASSERT (SELECT bool_and((snowflake_decode(id)).shard_id = 5) FROM posts), 'each ID contains its shard';
     ASSERT (SELECT bool_and(abs(extract(epoch FROM snowflake_created_at(id) - now())) < 60) FROM posts),
         'each ID contains its time';
     ASSERT EXISTS (

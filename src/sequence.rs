@@ -163,7 +163,7 @@ impl Iterator for IdBatch {
     }
 }
 
-/// Homed IDs from one sequence, with increasing counters. The counters are fetched in runs; those that make no homed ID are dropped.
+/// Homed IDs from one sequence, with increasing counters. The counters are fetched in runs; counters that yield no homed ID are dropped.
 pub struct HomedBatch {
     relid: pg_sys::Oid,
     layout: Layout,

@@ -246,7 +246,7 @@ pub fn take_over(row: Option<&Lease>, node: &str, now_us: i64) -> Lease {
     }
 }
 
-/// The shard for a node that asks for any: the lowest of those that it had, else the lowest that nobody ever had.
+/// The shard for a node that asks for any: the lowest that it had before, else the lowest that no node ever had.
 pub fn assign<'a>(rows: impl IntoIterator<Item = (i32, &'a str)>, node: &str) -> i32 {
     let mut rows: Vec<(i32, &str)> = rows.into_iter().collect();
     rows.sort_unstable();

@@ -1,5 +1,5 @@
-//! The program of `./dev bench`, at sizes too small for meaningful figures. Counting instructions is a separate test,
-//! among those that need valgrind.
+//! The program of `./dev bench`, at sizes too small for meaningful figures. Counting instructions needs valgrind, and
+//! is tested with it.
 
 use pg_snowflake_servertest::bench::contenders::ALL;
 use pg_snowflake_servertest::bench::hashing::CASES;

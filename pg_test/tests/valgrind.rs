@@ -111,7 +111,7 @@ const REFUSED: [&str; 13] = [
     "SELECT snowflake_nextval('plain', 5, 'time:41 shard:13 seq:11 epoch:2024-01-01 unit:1ms')",
     "SELECT snowflake_encode(now(), 8192, 0)",
     "SELECT snowflake_decode(-1, 'js53')",
-    "SELECT snowflake_from_base32('not an id')",
+    "SELECT snowflake_from_base32('not an ID')",
     "SELECT snowflake_from_uuid('017f22e2-79b0-7cc3-98c4-dc0c0c07398f')",
 ];
 

@@ -16,7 +16,7 @@ pub struct Facts {
     pub column: String,
     /// The tables whose column is an identity column: this one, or its partitions.
     pub identities: Vec<String>,
-    /// The columns that must become bigint: the converted one and those that reference it.
+    /// The columns that must become bigint: the converted one and the columns that reference it.
     pub narrow_tables: Vec<NarrowTable>,
     /// The sequence that will generate the IDs.
     pub sequence: Sequence,
@@ -44,7 +44,7 @@ pub enum Sequence {
     Kept {
         /// Its name.
         name: String,
-        /// Privileges to add to those that roles already have.
+        /// Privileges to add to the existing ones.
         grants: Vec<Grant>,
     },
     /// A sequence to create.

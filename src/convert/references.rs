@@ -1,4 +1,4 @@
-//! The columns that must hold a column's IDs: the column itself, and those that reference it directly or
+//! The columns that must hold a column's IDs: the column itself, and the columns that reference it directly or
 //! indirectly.
 
 use super::catalog::{Extension, TREE, TREE_COLUMN};
@@ -53,7 +53,7 @@ impl TypeFit {
     }
 }
 
-/// The column and those that reference it, each after a column that it references.
+/// The column and the columns that reference it, each after a column that it references.
 fn id_columns(converted: &IdColumn) -> Vec<IdColumn> {
     let mut found = vec![converted.clone()];
     let mut next = 0;
@@ -157,7 +157,7 @@ impl NarrowColumns {
         NarrowColumns(narrow_columns)
     }
 
-    /// Locks the tables, and those that inherit from them, exclusively. A table is locked before the tables
+    /// Locks the tables, and the tables that inherit from them, exclusively. A table is locked before the tables
     /// that it references, which is the order in which an INSERT takes its locks. Returns whether any lock is
     /// new.
     pub fn lock(&self, locked: &mut Vec<pg_sys::Oid>) -> bool {
@@ -193,7 +193,7 @@ impl NarrowColumns {
     }
 }
 
-/// Locks a table and those that inherit from it, except those locked already.
+/// Locks a table and the tables that inherit from it, except tables locked already.
 pub fn lock_tree(table: pg_sys::Oid, locked: &mut Vec<pg_sys::Oid>) {
     let members = format!("{TREE} SELECT relid FROM tree");
     for relid in rows(&members, &[table.into()], |row| row.get(1)) {
@@ -221,7 +221,7 @@ fn foreign_tables(id_column: &IdColumn) -> Vec<String> {
 /// The tables whose owner is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckedTables {
-    /// The table and those that inherit from it.
+    /// The table and the tables that inherit from it.
     Tree,
     /// Also those at the other end of a foreign key: when a column's type changes, its foreign keys are checked
     /// again.

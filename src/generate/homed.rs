@@ -1,4 +1,4 @@
-//! The SQL functions that generate homed ids: IDs whose hash leads to the shard that generates them.
+//! The SQL functions that generate homed IDs: IDs whose hash leads to the shard that generates them.
 
 use super::{arguments, function_info_v1, oid};
 use crate::error::Error;

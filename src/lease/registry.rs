@@ -376,7 +376,7 @@ impl Tables {
         registry::assign(nodes.iter().map(|(shard, node)| (*shard, node.as_str())), node)
     }
 
-    /// Locks the rows of `shards`, and reads those that existed. Those of `may_be_new` are made if they did not, so that there
+    /// Locks the rows of `shards`, and reads the existing ones. Rows of `may_be_new` are created if they did not exist, so that there
     /// is something to lock; the caller must write them.
     fn lock_rows(&self, shards: &[i32], may_be_new: &[i32]) -> BTreeMap<i32, Lease> {
         let insert = format!(

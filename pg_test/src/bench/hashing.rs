@@ -12,7 +12,7 @@ pub(super) const ROWS: i64 = 3_000_000;
 /// Seconds after which a query is cancelled, and not repeated.
 const TIMEOUT: u32 = 10;
 
-/// The layout that the limits judge, and those that are measured in a third of the rounds.
+/// The layout that the limits judge, and the layouts that are measured in a third of the rounds.
 const JUDGED: &str = "postgres";
 const OTHERS: &str = "instagram,twitter";
 

@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(
             of(&[met, Verdict::Missing, Verdict::Unknown], &ALL, &samples),
             "- 1 of 2 limits are met; not measured: 1.\n\
-             - Nanoseconds for an id in one backend: `snowflake_nextval`, `CACHE 1` 130; core `nextval`, `CACHE 1` 1,480.\n"
+             - Nanoseconds for an ID in one backend: `snowflake_nextval`, `CACHE 1` 130; core `nextval`, `CACHE 1` 1,480.\n"
         );
     }
 }

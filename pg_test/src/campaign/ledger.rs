@@ -8,9 +8,9 @@ use crate::campaign::journal::{Entry, Journal, Sequence, Source};
 pub enum Promise {
     /// All that reached a client: the clock has passed them since, or no server was lost.
     Returned,
-    /// Those that are committed.
+    /// The committed ones.
     Committed,
-    /// Those that are committed, except values of plain `nextval`.
+    /// The committed ones, except values of plain `nextval`.
     CommittedIds,
 }
 

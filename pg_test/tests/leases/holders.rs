@@ -262,7 +262,7 @@ fn a_paused_server_finds_its_shard_with_the_one_that_took_over() {
     // Of its own span, if the call was on its way; then refused.
     let is_refused = || match client.query_one(GENERATE, &[]) {
         Ok(row) => {
-            assert!(row.get::<_, i64>(0) < after, "an id of the other's span");
+            assert!(row.get::<_, i64>(0) < after, "an ID of the other's span");
             false
         }
         Err(error) => is_refusal(&error),

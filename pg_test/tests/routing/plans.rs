@@ -212,7 +212,7 @@ fn insert_and_upsert_touch_the_partition_of_the_shard() {
 }
 
 /// The partitions of `posts` that a statement locks when it runs. Core locks the partitions that are left after pruning,
-/// and for an insert those that get rows.
+/// and for an insert the partitions that get rows.
 fn locked_partitions(client: &mut Client, sql: &str) -> String {
     client.batch_execute(&format!("BEGIN; {sql}")).unwrap();
     let locked = "SELECT string_agg(relid::text, ' ' ORDER BY relid) FROM pg_partition_tree('posts')

@@ -53,7 +53,7 @@ impl Column {
         }
     }
 
-    /// The enforced CHECKs on the column alone, of its table and of those that inherit from it. A CHECK that a
+    /// The enforced CHECKs on the column alone, of its table and of its children. A CHECK that a
     /// child only inherits is left out, because it may come from a table outside the tree, whose owner wrote
     /// it.
     pub fn checks(&self) -> Vec<Check> {

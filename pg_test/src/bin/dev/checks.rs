@@ -68,6 +68,7 @@ impl Run {
         self.phase("docs", |_| docs())?;
         self.phase("shell scripts", |_| shell_scripts())?;
         self.phase("spelling", |_| spelling())?;
+        self.phase("word list", |_| word_list())?;
         // By PGXN's own validator.
         self.phase("META.json", |_| execute(command(tool("META_VALIDATOR")?).arg("META.json")))
     }
@@ -274,7 +275,7 @@ fn append(log: &Path, line: &str) {
     file.and_then(|mut file| writeln!(file, "{line}")).expect("the log can be written");
 }
 
-/// Tests of this package; without other arguments, all except those that run only on request.
+/// Tests of this package; without other arguments, all except the tests that run only on request.
 fn server_tests(arguments: &[&str]) -> Command {
     let mut test = cargo(&["test", "--package", PACKAGE]);
     test.args(arguments).env("PG_CONFIG", pg_config());
@@ -332,6 +333,34 @@ fn spelling() -> Result {
     // A misspelt layout, which shows the error; a word of SQL, and one of Rust.
     let known = ["--ignore-words-list", "twiter,inout,crate"];
     execute(command("codespell").args(known).args(tracked_files(&["*.md", "*.sql"])?))
+}
+
+/// Finds words that `pg_test/words.txt` replaces: in prose, comments, messages and names.
+fn word_list() -> Result {
+    const LIST: &str = "pg_test/words.txt";
+    let list = std::fs::read_to_string(top().join(LIST)).map_err(about(Path::new(LIST)))?;
+    let mut found = String::new();
+    for line in list.lines().filter(|line| !line.starts_with('#')) {
+        let [pattern, instead, paths] = line.splitn(3, '\t').collect::<Vec<_>>()[..] else {
+            return Err(format!("{LIST}: three columns are needed: {line}"));
+        };
+        // Its status is 1 if it finds nothing, and above if it cannot search.
+        let mut search = command("git");
+        search.args(["grep", "-n", "-I", "-P", "-e", pattern, "--"]).args(paths.split(' '));
+        // What users have, and the list itself.
+        search.args([":!sql/releases", ":!*lock*", ":!*.csv"]).arg(format!(":!{LIST}"));
+        let result = search.output().map_err(|error| error.to_string())?;
+        if result.status.code().is_none_or(|status| status > 1) {
+            return Err(format!("{LIST}: {pattern}: {}", String::from_utf8_lossy(&result.stderr)));
+        }
+        for place in String::from_utf8_lossy(&result.stdout).lines() {
+            found.push_str(&format!("{place}\n    write: {instead}\n"));
+        }
+    }
+    match found.is_empty() {
+        true => Ok(()),
+        false => Err(format!("words that {LIST} replaces:\n{found}")),
+    }
 }
 
 fn tracked_files(patterns: &[&str]) -> Result<Vec<String>> {
