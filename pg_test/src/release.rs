@@ -3,6 +3,7 @@
 use crate::{installation, top};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Once;
 
 const MANIFEST: &str = include_str!("../../Cargo.toml");
@@ -24,11 +25,25 @@ pub fn versions() -> Vec<String> {
 
 /// The version that the tree builds, from `Cargo.toml`.
 pub fn head() -> String {
+    metadata("version")
+}
+
+/// What `[workspace.package]` of `Cargo.toml` has under that key: a text, or the first of a list.
+pub fn metadata(key: &str) -> String {
     let manifest: toml::Table = MANIFEST.parse().expect("Cargo.toml is TOML");
-    manifest["workspace"]["package"]["version"]
-        .as_str()
-        .expect("Cargo.toml has a version")
-        .to_owned()
+    let value = &manifest["workspace"]["package"][key];
+    let text = value.as_str().or_else(|| value.get(0)?.as_str());
+    text.unwrap_or_else(|| panic!("Cargo.toml has no {key}")).to_owned()
+}
+
+/// The lines that still have a placeholder, as `git grep` prints them.
+pub fn placeholders() -> String {
+    let found = Command::new("git")
+        .args(["grep", "-n", "PROJECT-OWNER", "--", ":!CONTRIBUTING.md", ":!.github", ":!pg_test"])
+        .current_dir(top())
+        .output()
+        .expect("git runs");
+    String::from_utf8_lossy(&found.stdout).into_owned()
 }
 
 /// The file that `CREATE EXTENSION` of that version reads.

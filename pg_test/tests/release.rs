@@ -101,6 +101,27 @@ fn meta_json_names_the_version_and_files_that_are_here() {
     }
 }
 
+/// Cargo.toml is where the maintainer states them.
+#[test]
+fn meta_json_has_the_maintainer_and_the_repository_of_cargo_toml() {
+    let meta: Value = serde_json::from_str(&read(&top().join("META.json"))).unwrap();
+    let resources = &meta["resources"];
+    let repository = release::metadata("repository");
+
+    assert_eq!(meta["maintainer"], release::metadata("authors"));
+    assert_eq!(resources["homepage"], release::metadata("homepage"));
+    assert_eq!(resources["repository"]["web"], repository);
+    assert_eq!(resources["repository"]["url"], format!("{repository}.git"));
+    assert_eq!(resources["bugtracker"]["web"], format!("{repository}/issues"));
+}
+
+#[test]
+fn a_release_has_no_placeholder() {
+    let placeholders = release::placeholders();
+
+    assert!(release::head().ends_with("-dev") || placeholders.is_empty(), "{placeholders}");
+}
+
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }

@@ -11,6 +11,7 @@ mod private_postgres;
 mod release_sql;
 mod report;
 mod tools;
+mod version;
 
 use citus::Citus;
 use clap::Parser;
@@ -66,6 +67,9 @@ enum Command {
     ReleaseSql {
         version: String,
     },
+    Version {
+        version: String,
+    },
 }
 
 fn main() -> ExitCode {
@@ -100,6 +104,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::PackageTry { folder } => package::try_tarball(&folder)?,
         Command::Smoke => package::smoke(),
         Command::ReleaseSql { version } => release_sql(&version)?,
+        Command::Version { version } => version::set(&version)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -61,16 +61,17 @@ impl Package {
     fn debian_changelog(&self, date: &str) -> String {
         format!(
             "pg-snowflake ({}) unstable; urgency=medium\n\n  * pg_snowflake {}, see changelog.gz.\n\n \
-             -- the pg_snowflake authors <>  {date}\n",
+             -- {}  {date}\n",
             self.debian_version(),
-            self.version
+            self.version,
+            release::metadata("authors")
         )
     }
 
     /// The lines of the description are shorter than 80 characters, which lintian checks.
     fn debian_control(&self, kilobytes: &str, libraries: &str) -> String {
         let (name, version, major) = (self.name(), self.debian_version(), self.major);
-        let architecture = &self.architecture;
+        let (architecture, maintainer) = (&self.architecture, release::metadata("authors"));
         format!(
             "Package: {name}
 Source: pg-snowflake
@@ -78,7 +79,7 @@ Version: {version}
 Architecture: {architecture}
 Section: database
 Priority: optional
-Maintainer: the pg_snowflake authors
+Maintainer: {maintainer}
 Installed-Size: {kilobytes}
 Depends: postgresql-{major}, {libraries}
 Description: Snowflake IDs for PostgreSQL {major}
@@ -310,7 +311,7 @@ fn make_tarball(package: &Package, built: &Built, date: Timestamp) -> Result {
     let folder = run_folder().join(&name);
     put(&built.library, &folder.join("lib"), 0o755)?;
     put_all(&built.extension, &folder.join("extension"))?;
-    for file in ["README.md", "CHANGELOG.md", "LICENSE"] {
+    for file in ["README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md"] {
         put(&top().join(file), &folder, 0o644)?;
     }
     put_all(&top().join("docs"), &folder.join("docs"))?;
@@ -425,10 +426,6 @@ mod tests {
         assert!(
             changelog.starts_with("pg-snowflake (0.3.0~dev-1) unstable; urgency=medium\n\n  * ")
         );
-        assert!(
-            changelog.ends_with(
-                "\n\n -- the pg_snowflake authors <>  Sat, 27 Feb 2027 12:00:00 +0000\n"
-            )
-        );
+        assert!(changelog.ends_with(">  Sat, 27 Feb 2027 12:00:00 +0000\n"), "{changelog}");
     }
 }
