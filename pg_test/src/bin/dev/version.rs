@@ -9,7 +9,7 @@ use std::fs;
 /// The packages of this tree in the lock files, by the line of their names.
 const PACKAGES: [&str; 2] = ["name = \"pg_snowflake\"", "name = \"pg_snowflake_core\""];
 
-/// Writes the version. A release also gets its heading in the changelog.
+/// Writes the version.
 pub fn set(version: &str) -> Result {
     let head = release::head();
     if head == version {
@@ -27,11 +27,8 @@ pub fn set(version: &str) -> Result {
     }
     edit("META.json", |text| meta(text, &head, version))?;
     upgrade_script(&head, version)?;
-    if !version.ends_with("-dev") {
-        let date = Zoned::now().date();
-        let heading = format!("## Unreleased\n\n## {version} - {date}\n");
-        edit("CHANGELOG.md", |text| text.replacen("## Unreleased\n", &heading, 1))?;
-    }
+    let today = Zoned::now().date().to_string();
+    edit("CHANGELOG.md", |text| changelog(text, &head, version, &today))?;
     step(&format!("{head} is now {version}: read git diff"));
     let placeholders = release::placeholders();
     if !placeholders.is_empty() {
@@ -48,6 +45,18 @@ fn meta(text: &str, head: &str, version: &str) -> String {
     };
     let line = |version: &str| format!("\"version\": \"{version}\"");
     text.replace(&line(head), &line(version)).replace(status(head), status(version))
+}
+
+/// CHANGELOG.md of that version: the heading of its section has the date of a release. The next version gets a new section.
+fn changelog(text: &str, head: &str, version: &str, today: &str) -> String {
+    let heading = |version: &str| match version.strip_suffix("-dev") {
+        Some(next) => format!("\n## {next} - unreleased\n"),
+        None => format!("\n## {version} - {today}\n"),
+    };
+    match text.contains(&heading(head)) && head.ends_with("-dev") {
+        true => text.replacen(&heading(head), &heading(version), 1),
+        false => text.replacen("\n## ", &format!("{}\n## ", heading(version)), 1),
+    }
 }
 
 /// Renames the script that leads to the head, or begins one if the head is a release that is kept.
@@ -83,7 +92,16 @@ fn edit(name: &str, change: impl FnOnce(&str) -> String) -> Result {
 
 #[cfg(test)]
 mod tests {
-    use super::meta;
+    use super::{changelog, meta};
+
+    #[test]
+    fn the_changelog_has_the_date_of_a_release_and_then_a_section_for_the_next_version() {
+        let head = "# Changelog\n\n## 0.3.0 - unreleased\n\n### Fixed\n";
+        let release = "# Changelog\n\n## 0.3.0 - 2027-03-01\n\n### Fixed\n";
+        let next = "# Changelog\n\n## 0.4.0 - unreleased\n\n## 0.3.0 - 2027-03-01\n\n### Fixed\n";
+        assert_eq!(changelog(head, "0.3.0-dev", "0.3.0", "2027-03-01"), release);
+        assert_eq!(changelog(release, "0.3.0", "0.4.0-dev", "2027-04-01"), next);
+    }
 
     #[test]
     fn meta_json_of_a_release_is_stable() {
