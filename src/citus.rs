@@ -1,4 +1,4 @@
-//! What Citus's metadata says of this node and of a table. Citus hands a column's default to other nodes and evaluates it there, so
+//! Reads this node and a table from the metadata of Citus. Citus passes a column's default to other nodes and evaluates it there, so
 //! a server of Citus needs a shard and a sequence of its own.
 //!
 //! The metadata are tables in `pg_catalog`, where only a superuser can create one.

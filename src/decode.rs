@@ -1,4 +1,4 @@
-//! The SQL functions that decode and encode IDs. None reads a setting or a clock.
+//! The SQL functions that decode and encode IDs. They read neither a setting nor a clock.
 
 use crate::layout_type::SqlLayout;
 use crate::report::Report;

@@ -200,7 +200,7 @@ impl HomedBatch {
         HomedBatch { relid, layout, homed, remaining: count, run, passed_over: 0 }
     }
 
-    /// The next ID, if a counter that is fetched makes one which the leases still permit.
+    /// The next ID, if a fetched counter yields one that the leases still permit.
     fn next_fetched(&mut self) -> Option<i64> {
         let homed = self.homed.get();
         while self.run.first <= self.run.last {

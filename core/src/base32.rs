@@ -1,4 +1,4 @@
-//! IDs as 13 characters of Crockford's base 32, which sort as the IDs do.
+//! IDs as 13 characters of Crockford's base 32, which sort in the order of the IDs.
 //!
 //! Crockford's alphabet omits I, L, O and U. Decoding reads I and L as 1 and O as 0, so an ID can be read aloud
 //! and typed. 13 characters hold 65 bits, so the first is at most F.

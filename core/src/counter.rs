@@ -311,7 +311,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
     Decision::Issue(Run { first, last })
 }
 
-/// Moves the counter forward as [`advance`] does, and on to the first counter that makes an ID that is at home. The counters that
+/// Moves the counter forward as [`advance`] does, and on to the first counter that yields a homed ID. The counters that
 /// are passed over are not used. If the limit of the lead comes before that counter, the decision is that for the counter after
 /// the limit.
 ///

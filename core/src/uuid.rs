@@ -1,5 +1,5 @@
 //! IDs as version 7 UUIDs (RFC 9562). The ID's time is in the UUID's time field, the rest of the ID in the
-//! random bits. The UUIDs sort as the IDs do, and can be converted back.
+//! random bits. The UUIDs sort in the order of the IDs, and can be converted back.
 //!
 //! ```text
 //! 48 bits  Unix milliseconds

@@ -1,4 +1,4 @@
-//! The extension installs in any schema, for everybody with the right, and is documented.
+//! The extension can be installed in any schema by every role with the privilege, and is documented.
 
 use pg_snowflake_servertest::ask::{server, server_with_sequence};
 use pg_snowflake_servertest::id::split;

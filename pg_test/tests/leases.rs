@@ -1,4 +1,4 @@
-//! Leases: of the servers that want a shard, only one generates IDs for it at a time.
+//! Leases: only one server at a time generates IDs for a shard.
 
 mod cached;
 mod errors;

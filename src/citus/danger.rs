@@ -1,4 +1,4 @@
-//! `snowflake_citus_error`: why the default of a column of Citus returns duplicates, or fails on other nodes.
+//! `snowflake_citus_error`: the reason why a column default returns duplicates or fails on other nodes of Citus.
 
 use super::table::{is_distributed_sequence, is_managed};
 use crate::settings::{self, Setting};

@@ -1,4 +1,4 @@
-//! `snowflake_citus_ranges`: the hashes of the shards that a node has of a distributed table.
+//! `snowflake_citus_ranges`: the hash ranges of the shards of a distributed table on this node.
 
 use super::{Table, group, is_installed};
 use crate::generate::{arguments, function_info_v1, oid};
@@ -108,7 +108,7 @@ fn copy(ranges: &[u8]) -> pg_sys::Datum {
     }
 }
 
-/// The ranges as an `int8multirange`. A node that has no shard, such as a coordinator, gets all hashes: every node is as far.
+/// The ranges as an `int8multirange`. A node that has no shard, such as a coordinator, gets all hashes: all nodes are equally far.
 fn multirange(ranges: &[(i64, i64)]) -> Vec<u8> {
     let everywhere = [(i32::MIN.into(), i32::MAX.into())];
     let ranges = if ranges.is_empty() { &everywhere } else { ranges };

@@ -1,4 +1,4 @@
-//! What keeps this server from its leases: the words of the server log and of `snowflake_lease_status()`.
+//! The reasons why this server has no lease, as the server log and `snowflake_lease_status()` report them.
 
 use super::settings;
 use super::shared::{MOST_SLOTS, Slot};

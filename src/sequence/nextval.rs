@@ -31,7 +31,7 @@
 //!   when the storage is new.
 //! - With leases ([`crate::lease`]), values are within the span of the shard. Under the page lock, [`lease::confirm`] makes known how
 //!   far the server has used it, before the page is written.
-//! - A homed ID ([`pg_snowflake_core::homed`]) takes the next counter that makes one, found under the page lock, and leaves the cache
+//! - A homed ID ([`pg_snowflake_core::homed`]) takes the next counter that yields one, found under the page lock, and leaves the cache
 //!   out.
 //! - A session remembers the highest value that it has fetched, so that it repeats none after `setval` or
 //!   RESTART.

@@ -1,4 +1,4 @@
-//! The primary dies, and its standby takes over.
+//! The primary is lost, and its standby is promoted.
 
 use crate::Cluster;
 use crate::campaign::Tally;

@@ -1,4 +1,4 @@
-//! The registry by itself: what its functions grant, and to whom.
+//! The registry alone: which leases its functions grant, and to which servers.
 
 use pg_snowflake_servertest::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, printed, refused, run, server,

@@ -1,4 +1,4 @@
-//! `snowflake_locate`: where a row is, from the catalog alone, always with the same answer as the planner.
+//! `snowflake_locate`: the place of a row, from the catalog alone. The planner always has the same answer.
 
 use super::classes::CLASSES;
 use super::{id_of_shard, partition_by_shard};

@@ -1,4 +1,4 @@
-//! What a user can do wrong, and what the server says.
+//! Mistakes of users, and the errors that the server reports.
 
 use pg_snowflake_servertest::Shutdown;
 use pg_snowflake_servertest::ask::{printed, run};
