@@ -1,4 +1,4 @@
--- What else PostgreSQL's hash of a bigint costs: the tables under "What depends on the order of bits" in docs/hashing.md. It
+-- What else PostgreSQL's hash of a bigint costs: the tables under "What else the order of fields affects" in docs/hashing.md. It
 -- needs psql, no extension, and the tables of measure.sql, which measures nothing if rounds is 0:
 --
 --     createdb hashing && psql -X -v rounds=0 -f docs/hashing/measure.sql hashing
