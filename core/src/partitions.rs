@@ -435,7 +435,7 @@ mod tests {
         assert_eq!(last.bounds.to, Bound::At(1 << 53));
         assert_eq!(found.beyond_layout, Some(last.span.end));
 
-        // The ids of INSTAGRAM have 63 bits without the sign.
+        // The IDs of INSTAGRAM have 63 bits without the sign.
         let found = wanted(&INSTAGRAM, year, INSTAGRAM.end_us() - 1, CLOCK_TOLERANCE_US, 0);
         assert_eq!(found.ranges.last().unwrap().bounds.to, Bound::Max);
     }
@@ -509,7 +509,7 @@ mod tests {
     }
 
     proptest! {
-        /// No id of an hour around now is without a range, whatever the layout.
+        /// No ID of an hour around now is without a range, whatever the layout.
         #[test]
         fn every_id_of_the_next_steps_is_in_exactly_one_range(
             layout in any_layout(),

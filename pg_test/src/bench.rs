@@ -84,17 +84,17 @@ pub struct Part {
 
 /// All parts, in their order.
 pub static PARTS: [Part; 13] = [
-    Part { name: "backend", what: "ids in one backend", run: backend::run },
-    Part { name: "first", what: "the first id of a transaction", run: first::run },
-    Part { name: "repeats", what: "whether ids of one statement repeat", run: repeats::run },
+    Part { name: "backend", what: "IDs in one backend", run: backend::run },
+    Part { name: "first", what: "the first ID of a transaction", run: first::run },
+    Part { name: "repeats", what: "whether IDs of one statement repeat", run: repeats::run },
     Part { name: "bulk", what: "an INSERT of many rows", run: bulk::run },
     Part { name: "sequences", what: "many sequences in one backend", run: sequences::run },
     Part { name: "rate", what: "the rate of a layout", run: rate::run },
     Part { name: "load", what: "transactions of several clients, flushed to disk", run: load::run },
     Part { name: "large", what: "a table that outgrows memory", run: large::run },
-    Part { name: "leases", what: "ids with and without leases", run: leases::run },
-    Part { name: "homed", what: "plain and homed ids", run: homed::run },
-    Part { name: "hashing", what: "hash tables of ids", run: hashing::run },
+    Part { name: "leases", what: "IDs with and without leases", run: leases::run },
+    Part { name: "homed", what: "plain and homed IDs", run: homed::run },
+    Part { name: "hashing", what: "hash tables of IDs", run: hashing::run },
     Part { name: "retention", what: "the removal of a month", run: retention::run },
     Part { name: "instructions", what: "instructions under valgrind", run: instructions::run },
 ];

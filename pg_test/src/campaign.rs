@@ -1,6 +1,6 @@
 //! The fault campaign: each fault many times, on real servers under load. No ID may be returned twice.
 //!
-//! The load (`load`) takes ids in every way and records each one that reaches a client (`journal`), committed or not. The
+//! The load (`load`) takes IDs in every way and records each one that reaches a client (`journal`), committed or not. The
 //! ledger finds repeats. The faults have a module each for crashes, clocks, standbys, copies, storage and many clients,
 //! one for servers that share a shard by leases (`leases`), with a load and a ledger of its own, and one for the SQL edition
 //! (`managed`), with a load of its own. The campaign runs them in
@@ -262,7 +262,7 @@ impl Fault {
         self.name.starts_with("lease-")
     }
 
-    /// Whether the SQL edition generates the ids.
+    /// Whether the SQL edition generates the IDs.
     pub fn is_of_the_sql_edition(&self) -> bool {
         self.name == "managed"
     }
@@ -296,7 +296,7 @@ pub struct Tally {
     pub in_shared_ticks: u64,
     /// Advisory locks that idle sessions held after the SQL edition. Must be 0.
     pub locks_left: u64,
-    /// How often the function that the SQL edition replaces returned an id again. 0 would prove nothing.
+    /// How often the function that the SQL edition replaces returned an ID again. 0 would prove nothing.
     pub copied_repeats: u64,
 }
 

@@ -1,5 +1,5 @@
 //! `snowflake_create_partitions` and `snowflake_drop_partitions`: the partitions by time of a table that is partitioned by a
-//! range of its ids.
+//! range of its IDs.
 
 mod concurrency;
 mod creation;
@@ -55,12 +55,12 @@ fn partitions(client: &mut Client) -> String {
     )
 }
 
-/// A table `posts` whose ids are those of shard 5.
+/// A table `posts` whose IDs are those of shard 5.
 const POSTS: &str = "CREATE SEQUENCE posts_id_seq;
     CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 5), body text)
         PARTITION BY RANGE (id);";
 
-/// A partition of `posts` with the ids of a month, and one row, of its 15th.
+/// A partition of `posts` with the IDs of a month, and one row, of its 15th.
 fn month(month: &str) -> String {
     let name = month.replace('-', "");
     format!(

@@ -440,7 +440,7 @@ DECLARE
     wait_us int8;
 BEGIN
     PERFORM snowflake_managed.check_call(seq, name, shard_id, now_tick);
-    -- The largest ticks of a bigint are no instants.
+    -- The product of the largest ticks would overflow.
     lead_us := LEAST(tick, 9223372036854775807 / tick_us - 1) * tick_us - now_us;
     wait_us := lead_us - max_lead_us;
     IF wait_us > max_wait_us THEN

@@ -118,7 +118,7 @@ pub fn not_partitioned(table: &Table) -> ! {
     .raise()
 }
 
-/// The partitions are not ranges of ids.
+/// The partitions are not ranges of IDs.
 pub fn partitioned_by_something_else(table: &Table, key: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,

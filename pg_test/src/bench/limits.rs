@@ -137,7 +137,7 @@ fn of_ids() -> Vec<Limit> {
             AtMost(2.5),
         ),
         ratio(
-            "the first id of a transaction: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1`",
+            "the first ID of a transaction: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1`",
             (FirstIdNs, OURS),
             (FirstIdNs, CORE),
             AtMost(0.8),

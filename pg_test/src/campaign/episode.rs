@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The least number of ids that are taken after the last fault.
+/// The least number of IDs that are taken after the last fault.
 pub const LAST_ERA_IDS: u64 = 1000;
 
 /// Some rounds of one fault on one server, or one set of servers.

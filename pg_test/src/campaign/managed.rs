@@ -1,5 +1,5 @@
 //! The SQL edition, on a server that lacks the extension: the clock steps, calls are cancelled, sessions terminated, and the
-//! server crashes. The same sessions call the PL/pgSQL function that it replaces, whose ids repeat.
+//! server crashes. The same sessions call the PL/pgSQL function that it replaces, whose IDs repeat.
 
 mod load;
 

@@ -34,7 +34,7 @@ const OF_A_SHARD: [Column; 5] = [
 
 /// The figures of the SQL edition.
 const OF_THE_SQL_EDITION: [Column; 8] = [
-    ("ids returned", |tally| tally.returned),
+    ("IDs returned", |tally| tally.returned),
     ("of these promised", |tally| tally.promised),
     ("repeats", |tally| tally.repeats),
     ("out of order", |tally| tally.out_of_order),

@@ -86,7 +86,7 @@ fn ranges_are_aligned_to_utc_whatever_the_session_is_set_to() {
     }
 }
 
-/// By the formula of an id, instead of snowflake_min_id().
+/// By the formula of an ID, instead of snowflake_min_id().
 #[test]
 fn a_partition_has_the_ids_of_its_span_and_no_other() {
     let (_cluster, mut client) = server_at_noon();

@@ -36,9 +36,9 @@ struct Shared {
 /// What a worker got.
 pub struct Outcome {
     pub journal: Journal,
-    /// The ids of the copied function.
+    /// The IDs of the copied function.
     pub copied: Vec<i64>,
-    /// Ids that are not above one that had reached another client before they were asked for.
+    /// IDs that are not above one that had reached another client before they were asked for.
     pub overtaken: u64,
     /// The session, idle and still connected; `None` if the server is gone.
     session: Option<Session>,
@@ -81,7 +81,7 @@ impl Load {
         Load { shared, workers }
     }
 
-    /// Waits until the workers have got this many ids.
+    /// Waits until the workers have got this many IDs.
     pub fn wait_until_returned(&self, ids: u64) {
         let is_enough = || self.shared.returned.load(SeqCst) >= ids || self.is_finished();
         assert!(comes_true(is_enough) && !self.is_finished(), "the server returns too few ids");
@@ -190,7 +190,7 @@ impl Worker {
         self.outcome
     }
 
-    /// Takes ids until it must stop.
+    /// Takes IDs until it must stop.
     fn use_session(&mut self, session: &mut Session) -> Result<(), Lost> {
         while !self.shared.must_stop.load(SeqCst) {
             let outcome = if self.is_first && self.rng.bool() {
@@ -218,7 +218,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes some ids in a transaction, part of them in a subtransaction that aborts. The transaction commits with a mark,
+    /// Takes some IDs in a transaction, part of them in a subtransaction that aborts. The transaction commits with a mark,
     /// commits without a write, or aborts.
     fn transaction(&mut self, session: &mut Session) -> Result<(), Error> {
         session.client.batch_execute("BEGIN")?;
@@ -249,14 +249,14 @@ impl Worker {
         }
     }
 
-    /// Takes ids of a sequence that nobody else uses, in a transaction of their own that writes no row.
+    /// Takes IDs of a sequence that nobody else uses, in a transaction of their own that writes no row.
     fn take_alone(&mut self, session: &mut Session) -> Result<(), Error> {
         self.take(session, Sequence::Lone)?;
         self.outcome.journal.committed = self.outcome.journal.returned.len();
         Ok(())
     }
 
-    /// Enters every id as it arrives, even if the statement then fails.
+    /// Enters every ID as it arrives, even if the statement then fails.
     fn take(&mut self, session: &mut Session, sequence: Sequence) -> Result<(), Error> {
         let Worker { rng, shared, outcome, .. } = self;
         let highest = &shared.highest[sequence as usize];

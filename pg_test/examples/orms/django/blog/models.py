@@ -15,7 +15,7 @@ class SnowflakeNextval(models.Func):
 
 
 class SnowflakeBetween(models.Func):
-    """Whether an id is of that time, from `since` to before `until`."""
+    """Whether an ID is of that time, from `since` to before `until`."""
 
     function = "snowflake_between"
     output_field = models.BooleanField()
