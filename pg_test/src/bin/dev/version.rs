@@ -27,7 +27,9 @@ pub fn set(version: &str) -> Result {
     }
     edit("META.json", |text| meta(text, &head, version))?;
     let quoted = |version: &str| format!("'{version}'");
-    edit("sql/managed/pg_snowflake_managed_tle.sql", |text| text.replace(&quoted(&head), &quoted(version)))?;
+    edit("sql/managed/pg_snowflake_managed_tle.sql", |text| {
+        text.replace(&quoted(&head), &quoted(version))
+    })?;
     upgrade_script(&head, version)?;
     let today = Zoned::now().date().to_string();
     edit("CHANGELOG.md", |text| changelog(text, &head, version, &today))?;
