@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn a_table_has_the_contenders_that_were_measured() {
         let text = report(1234.4, 2000.0).to_string();
-        let table = "### Ids in one backend\n\n\
+        let table = "### IDs in one backend\n\n\
             | | ns per ID above the loop | with the loop | first ID of a transaction, ns | instructions | CPU s per 1,000,000 | \
             WAL records per 1,000,000 | WAL bytes per 1,000,000 | repeats per 1,000,000 |\n\
             | --- | --: | --: | --: | --: | --: | --: | --: | --: |\n\
