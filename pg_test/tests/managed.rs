@@ -5,9 +5,11 @@ mod generating;
 mod handing_over;
 mod planted;
 
-use pg_snowflake_servertest::ask::{printed, refused, run};
+use pg_snowflake_servertest::ask::{printed, refused, run, server};
+use pg_snowflake_servertest::sequence::counter_in_an_hour;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
 use postgres::Client;
+use postgres::error::DbError;
 
 pub const FILE: &str = include_str!("../../sql/managed/pg_snowflake_managed.sql");
 pub const UNINSTALL: &str = include_str!("../../sql/managed/pg_snowflake_managed_uninstall.sql");
@@ -85,9 +87,11 @@ fn assert_equal_to_the_extension(cluster: &Cluster, layout: Constants, rows: u32
         SELECT 'time', at::text FROM instant
         WHERE snowflake_managed.snowflake_min_id(at) IS DISTINCT FROM snowflake_min_id(at, '$layout')
         UNION ALL
-        SELECT 'between', id::text FROM id
-        WHERE snowflake_managed.snowflake_between(id, timestamptz 'epoch' + interval '1 us' * (id / 5000), 'infinity')
-            IS DISTINCT FROM snowflake_between(id, timestamptz 'epoch' + interval '1 us' * (id / 5000), 'infinity', '$layout')
+        SELECT 'between', id::text FROM id,
+            LATERAL (SELECT timestamptz 'epoch' + interval '1 us' * (id / 5000)) AS s (since),
+            LATERAL (SELECT since + interval '1 day' * (id % 3000) UNION ALL SELECT 'infinity'
+                UNION ALL SELECT snowflake_created_at(id & $mask, '$layout')) AS u (until)
+        WHERE snowflake_managed.snowflake_between(id, since, until) IS DISTINCT FROM snowflake_between(id, since, until, '$layout')
         LIMIT 5"
     );
     let differences = differences
@@ -95,6 +99,8 @@ fn assert_equal_to_the_extension(cluster: &Cluster, layout: Constants, rows: u32
         .replace("$mask", &mask)
         .replace("$layout", name);
     assert_eq!(printed(&mut client, &differences), "", "{name}");
+
+    assert_same_errors(&mut client, layout);
 
     // Two IDs by turns from one sequence: one layout, one counter.
     let generated = format!(
@@ -106,6 +112,37 @@ fn assert_equal_to_the_extension(cluster: &Cluster, layout: Constants, rows: u32
         FROM ids"
     );
     assert_eq!(printed(&mut client, &generated), "t|20|t", "{name}");
+}
+
+/// Just outside of the bits of an ID, and of its fields.
+fn assert_same_errors(
+    client: &mut Client,
+    (name, epoch_ms, tick_us, time, shard, seq, _): Constants,
+) {
+    let bits = time + shard + seq;
+    let ids = if bits == 64 { vec![] } else { vec![-1, i64::MIN, i64::MAX] };
+    let is_id = |id: i64| bits == 63 && id > 0;
+    let decoded = ids.into_iter().filter(|&id| !is_id(id)).flat_map(|id| {
+        ["created_at", "shard_id", "seq", "decode"].map(|part| format!("{part}('{id}'"))
+    });
+    let (shards, seqs) = (1 << shard, 1 << seq);
+    let after =
+        format!("to_timestamp({epoch_ms} / 1000.0) + {} * interval '{tick_us} us'", 1_i64 << time);
+    let encoded = [
+        "now(), -1, 0".to_owned(),
+        format!("now(), {shards}, 0"),
+        "now(), 0, -1".to_owned(),
+        format!("now(), 0, {seqs}"),
+        format!("to_timestamp({epoch_ms} / 1000.0) - interval '1 us', 0, 0"),
+        format!("{after}, 0, 0"),
+    ]
+    .map(|arguments| format!("encode({arguments}"));
+    for call in decoded.chain(encoded) {
+        let native =
+            refused(client, &format!("SELECT public.snowflake_{call}, layout => '{name}')"));
+        let managed = refused(client, &format!("SELECT snowflake_managed.snowflake_{call})"));
+        assert_same_words(&native, &managed, &format!("{name}: {call}"));
+    }
 }
 
 #[test]
@@ -170,16 +207,38 @@ fn what_the_extension_refuses_is_refused_with_the_same_words() {
             let kind = if before.starts_with("CREATE TABLE") { "TABLE" } else { "SEQUENCE" };
             run(&mut client, "ROLLBACK; RESET ROLE");
             run(&mut client, &format!("DROP {kind} IF EXISTS bad"));
-            let message = error.message().replace("snowflake_nextval()", "setval()");
-            (error.code().code().to_owned(), message, error.detail().map(str::to_owned))
+            error
         });
-        assert_eq!(managed.0, native.0, "{before}; {sql}: {managed:?} {native:?}");
-        assert_eq!(managed.1, native.1, "{before}; {sql}");
-        // Core's own errors have none, the extension's says more of a sequence that is ahead, and the clock goes on meanwhile.
-        let is_ahead = managed.1.contains("too far ahead");
-        if managed.2.is_some() && !is_ahead && !before.contains("MAXVALUE 1000") {
-            assert_eq!(managed.2, native.2, "{before}; {sql}");
-        }
+        assert_same_words(&native, &managed, &format!("{before}; {sql}"));
+    }
+}
+
+/// What `docs/managed.md` lists: a part of the extension's detail or hint, and one of the other words of the managed functions.
+const DIFFERENT: [(&str, &str); 7] = [
+    (
+        "Pass the layout that the ID was generated with.",
+        "Pass an ID that was generated with this layout.",
+    ),
+    ("Pass a sequence to snowflake_nextval().", "| |"),
+    ("Start the transaction with BEGIN READ WRITE.", "| |"),
+    ("Run: GRANT USAGE ON SEQUENCE", "| |"),
+    ("SET pg_snowflake.shard_id = 5", "FUNCTION snowflake_managed.this_shard() RETURNS text"),
+    ("longer than pg_snowflake.max_wait", "longer than snowflake_managed.max_wait_us()"),
+    ("Run on the coordinator:", "Name the sequence in the default by text:"),
+];
+
+fn assert_same_words(native: &DbError, managed: &DbError, what: &str) {
+    // setval() raises its own error, and the clock goes on between the two calls.
+    let message = managed.message().replace("setval()", "snowflake_nextval()");
+    assert_eq!((managed.code(), &*message), (native.code(), native.message()), "{what}");
+    let [native, managed] = [native, managed].map(|error| {
+        let detail = error.detail().unwrap_or_default();
+        let detail = detail.split_once("the next counter, ").map_or(detail, |(before, _)| before);
+        format!("|{detail} |{}", error.hint().unwrap_or_default())
+    });
+    match DIFFERENT.iter().find(|(part, _)| native.contains(part)) {
+        Some((_, part)) => assert!(managed.contains(part), "{what}: {managed}"),
+        None => assert_eq!(managed, native, "{what}"),
     }
 }
 
@@ -226,6 +285,72 @@ fn the_file_runs_again_keeps_the_shard_and_refuses_another_layout() {
 
     run(&mut client, "CREATE ROLE other SUPERUSER; SET ROLE other");
     assert_eq!(refused(&mut client, FILE).code().code(), "42501");
+}
+
+#[test]
+fn the_file_keeps_an_installed_lead_and_its_hint_permits_a_longer_one() {
+    let (cluster, mut client) = managed_server();
+    run(&mut client, &format!("SELECT setval('s', {})", counter_in_an_hour()));
+    let call = "SELECT snowflake_managed.snowflake_nextval('s', 5)";
+    // The session has planned the function by then.
+    let error = refused(&mut client, call);
+    run(&mut client, "SET statement_timeout = '1min'");
+    let (_, command) = error.hint().unwrap().split_once("Run: ").unwrap();
+    run(&mut client, command);
+    run(&mut client, call);
+    cluster.psql(SUPERUSER, FILE);
+    run(&mut client, call);
+}
+
+#[test]
+fn constants_that_are_not_a_layout_are_not_installed() {
+    let (_cluster, mut client) = server();
+    for layout in [
+        ("wide", 0, 1_000, 44, 13, 10, false),
+        ("timeless", 0, 1_000, 0, 13, 10, false),
+        ("negative", 0, 1_000, 41, -1, 10, false),
+        ("long", 0, 1_000, 20, 10, 32, false),
+        ("still", 0, 0, 41, 13, 10, false),
+        ("uneven", 0, 3, 41, 13, 10, false),
+        ("early", -1, 1_000, 41, 13, 10, false),
+        ("in microseconds", 1_314_220_021_721_000, 1_000, 41, 13, 10, false),
+    ] {
+        let error = refused(&mut client, &file_for(layout));
+        assert_eq!(error.code().code(), "22023", "{layout:?}: {error:?}");
+        assert_eq!(
+            printed(&mut client, "SELECT to_regnamespace('snowflake_managed') IS NULL"),
+            "t"
+        );
+    }
+}
+
+#[test]
+fn the_file_runs_no_function_of_another_role() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    // Without quotes, these names are those of other roles, or none.
+    for role in ["App", "Ann@corp.example"] {
+        let database = format!("of {role}");
+        run(&mut superuser, &format!("CREATE ROLE \"{role}\" LOGIN"));
+        run(&mut superuser, &format!("CREATE DATABASE \"{database}\" OWNER \"{role}\""));
+        let mut client = cluster.connect_to(role, &database);
+        run(&mut client, FILE);
+        run(&mut client, FILE);
+    }
+    let planted = "CREATE FUNCTION snowflake_managed.layout() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'planted'; END $$";
+    run(&mut superuser, "CREATE ROLE app");
+    run(&mut superuser, "CREATE DATABASE shared OWNER \"App\"");
+    let mut other = cluster.connect_to(SUPERUSER, "shared");
+    run(&mut other, "CREATE SCHEMA snowflake_managed AUTHORIZATION app");
+    run(&mut other, planted);
+    let mut client = cluster.connect_to("App", "shared");
+    let message = refused(&mut client, FILE).message().to_owned();
+    assert!(message.contains("schema \"snowflake_managed\" has another owner"), "{message}");
+    run(&mut other, "ALTER SCHEMA snowflake_managed OWNER TO \"App\"");
+    let message = refused(&mut client, FILE).message().to_owned();
+    assert_eq!(message, "function snowflake_managed.layout() has another owner");
+    run(&mut other, "ALTER FUNCTION snowflake_managed.layout() OWNER TO \"App\"");
+    assert_eq!(refused(&mut client, FILE).message(), "planted");
 }
 
 #[test]

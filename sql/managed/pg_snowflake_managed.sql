@@ -2,9 +2,9 @@
 --
 --     psql --set ON_ERROR_STOP=1 --single-transaction --file pg_snowflake_managed.sql
 --
--- PostgreSQL 13 to 19; no superuser is needed. The functions are in the schema snowflake_managed. They have the names, results and
--- errors of the extension's functions in its default layout. Their counter is in the same sequence, so the extension can take over.
--- Run the file again to update the functions. docs/managed.md is the manual.
+-- Tested on PostgreSQL 15 to 19; no superuser is needed. The functions are in the schema snowflake_managed. They have the names,
+-- results and errors of the extension's functions in its default layout. Their counter is in the same sequence, so the extension can
+-- take over. Run the file again to update the functions. docs/managed.md is the manual.
 --
 -- Whatever stands in search_path, these functions do the same: a function either sets its own search_path, which costs 2 us a call and
 -- keeps the planner from inlining it, or qualifies every operator, function and type. OPERATOR(...) has the same precedence for every
@@ -14,14 +14,23 @@ DO $install$
 DECLARE
     constant pg_catalog.record;
     installed pg_catalog.text;
+    foreign_function pg_catalog.regprocedure;
     callers_path pg_catalog.text := pg_catalog.current_setting('search_path');
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    -- The owner of a schema can replace what others run from it.
-    IF EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_managed' AND nspowner::regrole <> current_user::regrole) THEN
+    -- The owner of a schema or function can replace what others run, and this block runs the installed constants.
+    IF EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_managed' AND pg_get_userbyid(nspowner) <> current_user) THEN
         RAISE EXCEPTION USING ERRCODE = '42501',
             MESSAGE = 'schema "snowflake_managed" has another owner',
             HINT = 'Run the file as the owner of the schema.';
+    END IF;
+    SELECT oid::regprocedure INTO foreign_function FROM pg_proc
+    WHERE pronamespace = to_regnamespace('snowflake_managed') AND pg_get_userbyid(proowner) <> current_user;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = '42501',
+            MESSAGE = format('function %s has another owner', foreign_function),
+            HINT = format('If the function is of this file, run: ALTER FUNCTION %s OWNER TO %I; Otherwise drop it.',
+                foreign_function, current_user);
     END IF;
     IF to_regnamespace('snowflake_managed') IS NULL THEN
         CREATE SCHEMA snowflake_managed;
@@ -30,33 +39,49 @@ BEGIN
     -- The planner inlines them. Choose a layout before the first ID is generated: another one reads other fields from old IDs.
     FOR constant IN
         SELECT * FROM (VALUES
-            ('layout', 'text', 'instagram', 'name of the layout in messages'),
-            ('epoch_ms', 'int8', '1314220021721', 'start of tick 0, in milliseconds since 1970-01-01 UTC'),
-            ('tick_us', 'int8', '1000', 'length of a tick in microseconds'),
-            ('time_bits', 'int4', '41', 'width of the time field'),
-            ('shard_bits', 'int4', '13', 'width of the shard field'),
-            ('seq_bits', 'int4', '10', 'width of the seq field'),
-            ('shard_is_lowest', 'bool', 'false', 'whether the shard field is below the seq field'),
-            ('max_lead_us', 'int8', '100000', 'how far IDs may run ahead of the clock, in microseconds'),
-            ('max_wait_us', 'int8', '1000000', 'how long a call may wait for the clock, in microseconds')
-        ) AS constants (name, type, value, comment)
+            ('layout', 'text', 'instagram', 'name of the layout in messages', true),
+            ('epoch_ms', 'int8', '1314220021721', 'start of tick 0, in milliseconds since 1970-01-01 UTC', true),
+            ('tick_us', 'int8', '1000', 'length of a tick in microseconds', true),
+            ('time_bits', 'int4', '41', 'width of the time field', true),
+            ('shard_bits', 'int4', '13', 'width of the shard field', true),
+            ('seq_bits', 'int4', '10', 'width of the seq field', true),
+            ('shard_is_lowest', 'bool', 'false', 'whether the shard field is below the seq field', true),
+            -- STABLE: a session that has planned an IMMUTABLE one keeps its value when it is replaced.
+            ('max_lead_us', 'int8', '100000', 'how far IDs may run ahead of the clock, in microseconds', false),
+            ('max_wait_us', 'int8', '1000000', 'how long a call may wait for the clock, in microseconds', false)
+        ) AS constants (name, type, value, comment, is_of_layout)
     LOOP
         IF to_regprocedure(format('snowflake_managed.%I()', constant.name)) IS NULL THEN
             EXECUTE format(
-                'CREATE FUNCTION snowflake_managed.%I() RETURNS %I LANGUAGE sql IMMUTABLE PARALLEL SAFE AS '
-                    '$$ SELECT %L::pg_catalog.%I $$',
-                constant.name, constant.type, constant.value, constant.type);
+                'CREATE FUNCTION snowflake_managed.%I() RETURNS %I LANGUAGE sql %s PARALLEL SAFE AS $$ SELECT %L::pg_catalog.%I $$',
+                constant.name, constant.type, CASE WHEN constant.is_of_layout THEN 'IMMUTABLE' ELSE 'STABLE' END,
+                constant.value, constant.type);
             EXECUTE format('COMMENT ON FUNCTION snowflake_managed.%I() IS %L', constant.name, constant.comment);
             CONTINUE;
         END IF;
         EXECUTE format('SELECT snowflake_managed.%I()::text', constant.name) INTO STRICT installed;
-        IF installed <> constant.value THEN
+        IF constant.is_of_layout AND installed <> constant.value THEN
             RAISE EXCEPTION USING ERRCODE = '55000',
                 MESSAGE = format('the installed snowflake_managed.%s() differs from the file', constant.name),
                 DETAIL = format('It returns %s, and the file has %s.', installed, constant.value),
                 HINT = 'Write the installed constants into the file. IDs that exist keep the layout that they were generated with.';
         END IF;
     END LOOP;
+
+    IF snowflake_managed.time_bits() NOT BETWEEN 1 AND 48
+        OR snowflake_managed.shard_bits() NOT BETWEEN 0 AND 31
+        OR snowflake_managed.seq_bits() NOT BETWEEN 0 AND 31
+        OR snowflake_managed.time_bits() + snowflake_managed.shard_bits() + snowflake_managed.seq_bits() > 64
+        OR snowflake_managed.tick_us() NOT IN (10, 100, 1000, 10000, 100000, 1000000)
+        OR snowflake_managed.epoch_ms() NOT BETWEEN 0 AND date_part('epoch', now()) * 1000
+        OR LEAST(snowflake_managed.max_lead_us(), snowflake_managed.max_wait_us()) < 0
+    THEN
+        RAISE EXCEPTION USING ERRCODE = '22023',
+            MESSAGE = 'invalid constants for a layout',
+            DETAIL = 'time_bits is 1 to 48, shard_bits and seq_bits are 0 to 31, and their sum is at most 64. tick_us is one of '
+                '10, 100, 1000, 10000, 100000 and 1000000. epoch_ms is 0 to now. max_lead_us and max_wait_us are not negative.',
+            HINT = 'Correct the constants at the top of the file, and run it again.';
+    END IF;
 
     -- A database whose role may not run ALTER DATABASE ... SET pg_snowflake.shard_id has its own, which stays.
     IF to_regprocedure('snowflake_managed.this_shard()') IS NULL THEN
@@ -98,7 +123,7 @@ COMMENT ON FUNCTION snowflake_managed.seq_shift() IS 'number of bits below the s
 
 CREATE OR REPLACE FUNCTION snowflake_managed.mask(bits integer) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT (1::pg_catalog.int8 OPERATOR(pg_catalog.<<) bits) OPERATOR(pg_catalog.-) 1::pg_catalog.int8
+    SELECT OPERATOR(pg_catalog.~) ('-1'::pg_catalog.int8 OPERATOR(pg_catalog.<<) bits)
 $$;
 COMMENT ON FUNCTION snowflake_managed.mask(integer) IS 'number with this many low bits set';
 
@@ -249,14 +274,15 @@ DECLARE
     begins timestamptz := snowflake_managed.instant_of(0);
     ends timestamptz := snowflake_managed.instant_of(snowflake_managed.mask(snowflake_managed.time_bits()) + 1);
     iso text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
+    trailing_zeros text := '[.]?0+Z$';
     layout text := snowflake_managed.layout();
 BEGIN
     IF created_at < begins OR created_at >= ends THEN
         PERFORM snowflake_managed.refuse('22003',
             format('timestamp is out of range for layout "%s"', layout),
             format('The layout has timestamps from %s until %s.',
-                to_char(timezone('UTC', begins), iso),
-                to_char(timezone('UTC', ends), iso)),
+                regexp_replace(to_char(timezone('UTC', begins), iso), trailing_zeros, 'Z'),
+                regexp_replace(to_char(timezone('UTC', ends), iso), trailing_zeros, 'Z')),
             'Pass a timestamp in that range.');
     END IF;
     IF shard_id < 0 OR shard_id > snowflake_managed.mask(snowflake_managed.shard_bits()) THEN
@@ -329,7 +355,7 @@ $$;
 COMMENT ON FUNCTION snowflake_managed.counter_at(bigint, bigint) IS 'next counter, raised to the tick of the clock';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.last_due(now_tick bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT (LEAST(
             snowflake_managed.max_tick(),
             now_tick OPERATOR(pg_catalog.+) (snowflake_managed.max_lead_us() OPERATOR(pg_catalog./) snowflake_managed.tick_us()))
@@ -342,15 +368,16 @@ COMMENT ON FUNCTION snowflake_managed.last_due(bigint) IS
 -- What snowflake_nextval calls in rare cases.
 
 -- pg_sequence_last_value() returns null for a new or restarted sequence, whose last_value is its next value. Another session may have
--- called it meanwhile. The lowest bigint has no predecessor, so it is skipped.
+-- called it meanwhile. The lowest bigint has no predecessor, so it is skipped. With a search_path of its own, a regclass is printed
+-- with its schema, so that no other relation can be read.
 CREATE OR REPLACE FUNCTION snowflake_managed.last_value_of(seq pg_catalog.regclass) RETURNS bigint
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    state pg_catalog.record;
+    state record;
 BEGIN
-    EXECUTE pg_catalog.format('SELECT last_value, is_called FROM %s', seq) INTO STRICT state;
-    RETURN state.last_value OPERATOR(pg_catalog.-) (
-        NOT state.is_called AND state.last_value OPERATOR(pg_catalog.>) '-9223372036854775808'::pg_catalog.int8)::pg_catalog.int4;
+    EXECUTE format('SELECT last_value, is_called FROM %s', seq) INTO STRICT state;
+    RETURN state.last_value - (NOT state.is_called AND state.last_value > -9223372036854775808)::int4;
 END $$;
 COMMENT ON FUNCTION snowflake_managed.last_value_of(pg_catalog.regclass) IS
 'last value of a sequence, or the one before its first value';
@@ -449,9 +476,11 @@ BEGIN
             format('It is %s ahead. The next ID is due in %s, which is longer than snowflake_managed.max_wait_us().',
                 snowflake_managed.duration(lead_us), snowflake_managed.duration(wait_us)),
             CASE WHEN lead_us < 2147483000000
-                THEN 'If the clock is wrong, correct it; no other action is needed. If it is right, let snowflake_managed.max_lead_us() '
-                    'return more, with IDs still unique.'
-                ELSE 'Give the column a new sequence, or set this one to its counter with setval().' END);
+                -- A further second: the calls of other sessions go on.
+                THEN format('If the clock is wrong, correct it; no other action is needed. If it is right, permit the lead. '
+                    'Run: CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE '
+                    'PARALLEL SAFE AS ''SELECT %s::pg_catalog.int8'';', (lead_us / 1000000 + 2) * 1000000)
+                ELSE 'Create a new sequence for the column, or set this one to its counter with setval().' END);
     ELSIF tick > snowflake_managed.max_tick() THEN
         PERFORM snowflake_managed.refuse_end(name);
     ELSIF wait_us > 0 THEN
@@ -524,7 +553,8 @@ BEGIN
         PERFORM snowflake_managed.refuse('55000',
             'pg_snowflake.shard_id is not set',
             'The call names no shard, and this database has no shard ID.',
-            'Pass a shard ID to snowflake_nextval(), or let snowflake_managed.this_shard() return one.');
+            'Pass a shard ID to snowflake_nextval(), or run: CREATE OR REPLACE FUNCTION snowflake_managed.this_shard() RETURNS text '
+                'LANGUAGE sql STABLE PARALLEL SAFE AS ''SELECT ''''5''''::pg_catalog.text'';');
     END IF;
     RETURN snowflake_managed.snowflake_nextval(seq, shard_id::pg_catalog.int4);
 END $$;

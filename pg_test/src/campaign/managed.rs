@@ -42,7 +42,7 @@ fn with_edition(episode: &mut Episode, edition: &str) -> Tally {
     client.batch_execute("DROP EXTENSION pg_snowflake").expect("nothing depends on it");
     prepare(&cluster, Lead::None);
     let permit = format!(
-        "CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+        "CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
          AS $$ SELECT (extract(epoch FROM '{max_lead}'::interval) * 1000000)::bigint $$"
     );
     for statement in [edition, &permit, copied_plpgsql::FUNCTION, "CREATE SEQUENCE copied"] {

@@ -6,18 +6,23 @@ use pg_snowflake_servertest::ask::{copy, printed, refused, run};
 use pg_snowflake_servertest::id::{counter, first_counter_at, now_ms};
 use pg_snowflake_servertest::sequence::{state, take, take_one};
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for};
+use postgres::Client;
 use std::collections::HashSet;
+use std::sync::Barrier;
 use std::thread::scope;
 
 const TAKE: &str = "SELECT snowflake_managed.snowflake_nextval('s', 5)";
 const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
 
-/// Generates until it is stopped, through every error, and returns the IDs that arrived.
-fn generate(cluster: &Cluster, stop: &Stop, before: &str) -> Vec<i64> {
+/// Generates until it is stopped, through every error. Returns the IDs that arrived, and the last session, which is idle.
+fn generate(cluster: &Cluster, stop: &Stop, before: &str) -> (Vec<i64>, Client) {
     let mut ids = Vec::new();
-    while !stop.is_called() {
+    loop {
         let mut client = cluster.connect();
-        while !stop.is_called() && !client.is_closed() {
+        while !client.is_closed() {
+            if stop.is_called() {
+                return (ids, client);
+            }
             if client.batch_execute(before).is_err() {
                 continue;
             }
@@ -28,14 +33,13 @@ fn generate(cluster: &Cluster, stop: &Stop, before: &str) -> Vec<i64> {
             let _ = client.batch_execute("ROLLBACK");
         }
     }
-    ids
 }
 
 #[test]
 fn cancelled_and_terminated_sessions_repeat_no_id_and_leave_no_lock() {
     let (cluster, mut client) = managed_server();
     let stop = Stop::default();
-    let ids: Vec<i64> = scope(|scope| {
+    let (ids, sessions): (Vec<Vec<i64>>, Vec<Client>) = scope(|scope| {
         let befores = [
             "BEGIN",
             "SET statement_timeout = 3",
@@ -55,26 +59,21 @@ fn cancelled_and_terminated_sessions_repeat_no_id_and_leave_no_lock() {
             );
             client.simple_query(&strike).unwrap();
         }
-        stop_and_join(stop, sessions)
+        drop(StopAtEnd(stop));
+        sessions.into_iter().map(|session| session.join().unwrap()).unzip()
     });
+    let ids = ids.concat();
     assert!(!ids.is_empty());
     let different: HashSet<i64> = ids.iter().copied().collect();
     assert_eq!(different.len(), ids.len());
     wait_for(
         &mut client,
         &LOCKS.replace("count(*)", "count(*) = 0"),
-        "the terminated sessions are gone",
+        "the terminated sessions are gone, and the others hold no lock",
     );
+    drop(sessions);
     let next = take_one(&mut client, TAKE);
     assert!(ids.iter().all(|&id| id < next));
-}
-
-fn stop_and_join(
-    stop: &Stop,
-    sessions: [std::thread::ScopedJoinHandle<'_, Vec<i64>>; 3],
-) -> Vec<i64> {
-    drop(StopAtEnd(stop));
-    sessions.into_iter().flat_map(|session| session.join().unwrap()).collect()
 }
 
 #[test]
@@ -156,13 +155,23 @@ fn a_call_waits_for_an_altered_sequence_and_follows_it() {
 #[test]
 fn the_lead_and_the_wait_are_those_of_the_extension() {
     let (_cluster, mut client) = managed_server();
-    for ahead_ms in [50, 500] {
+    let max_wait = |us: i64| {
+        format!(
+            "CREATE OR REPLACE FUNCTION snowflake_managed.max_wait_us() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
+             AS 'SELECT {us}::pg_catalog.int8'"
+        )
+    };
+    // A call that may not wait succeeds within the lead.
+    for (ahead_ms, max_wait_us) in [(50, 0), (500, 1_000_000)] {
+        run(&mut client, &max_wait(max_wait_us));
         let start = first_counter_at(now_ms() + ahead_ms);
         run(&mut client, &format!("SELECT setval('s', {start})"));
-        let id = take_one(&mut client, TAKE);
-        assert_eq!(counter(id), start + 1, "{ahead_ms} ms ahead");
+        assert!(counter(take_one(&mut client, TAKE)) > start, "{ahead_ms} ms ahead");
         assert!(first_counter_at(now_ms() + 101) > start, "{ahead_ms} ms ahead, and not waited");
     }
+    let longest = "LOAD 'pg_snowflake'; SELECT snowflake_managed.max_lead_us() / 1000 || ' ms', snowflake_managed.max_wait_us() / 1000000 || ' s',
+        current_setting('pg_snowflake.max_lead'), current_setting('pg_snowflake.max_wait')";
+    assert_eq!(printed(&mut client, longest), "100 ms|1 s|100ms|1s");
     run(&mut client, &format!("SELECT setval('s', {})", first_counter_at(now_ms() + 3_600_000)));
     let before = state(&mut client, "s");
     let managed = refused(&mut client, TAKE);
@@ -201,4 +210,41 @@ fn temporary_unlogged_and_unused_sequences_are_used_from_their_next_value() {
         assert_eq!(ids[0] % 1024, seq, "{sequence}");
         assert!(ids.is_sorted_by(|a, b| a < b), "{sequence}");
     }
+}
+
+#[test]
+fn the_first_calls_of_many_sessions_on_a_new_sequence_succeed() {
+    let (cluster, mut client) = managed_server();
+    const SESSIONS: usize = 8;
+    const SEQUENCES: usize = 30;
+    let create = format!(
+        "DO $$ BEGIN FOR n IN 1..{SEQUENCES} LOOP EXECUTE format('CREATE SEQUENCE new_%s', n); END LOOP; END $$"
+    );
+    run(&mut client, &create);
+    let begin = Barrier::new(SESSIONS);
+    let errors: Vec<String> = scope(|scope| {
+        let sessions = [(); SESSIONS].map(|()| {
+            scope.spawn(|| {
+                let mut client = cluster.connect();
+                let mut call = |n| {
+                    begin.wait();
+                    client.batch_execute(&TAKE.replace("'s'", &format!("'new_{n}'"))).err()
+                };
+                (1..=SEQUENCES).filter_map(|n| call(n)).map(|error| format!("{error:?}")).collect()
+            })
+        });
+        sessions
+            .into_iter()
+            .flat_map(|session| -> Vec<String> { session.join().unwrap() })
+            .collect()
+    });
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn a_name_that_is_read_back_from_text_has_its_schema() {
+    let (_cluster, mut client) = managed_server();
+    let executes = "SELECT string_agg(proname || ' ' || (proconfig IS NOT NULL), ',') FROM pg_proc
+        WHERE pronamespace = 'snowflake_managed'::regnamespace AND prosrc ~ 'EXECUTE'";
+    assert_eq!(printed(&mut client, executes), "last_value_of true");
 }
