@@ -296,7 +296,8 @@ pub struct Tally {
     pub in_shared_ticks: u64,
     /// Advisory locks that idle sessions held after the SQL edition. Must be 0.
     pub locks_left: u64,
-    /// How often the function that the SQL edition replaces returned an ID again. 0 would prove nothing.
+    /// How often the function that the SQL edition replaces returned an ID again. The long form fails with 0, which would prove
+    /// nothing.
     pub copied_repeats: u64,
 }
 

@@ -85,5 +85,10 @@ fn main() -> ExitCode {
         let place = if options.without_leases { "campaign without leases" } else { "campaign" };
         record(file, place, &format!("{} {report}", circumstances(revision)));
     }
-    if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if !report.is_conclusive() {
+        println!(
+            "The function that the SQL edition replaces repeated no ID, so the run proves nothing. Run more rounds."
+        );
+    }
+    if report.is_sound() && report.is_conclusive() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

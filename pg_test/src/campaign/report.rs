@@ -158,6 +158,13 @@ impl Report {
         self.rows.iter().all(|row| row.done == row.wanted || row.fault.left_out().is_some())
     }
 
+    /// Whether the function that the SQL edition replaces has repeated IDs, wherever it ran. Otherwise the run proves nothing.
+    pub fn is_conclusive(&self) -> bool {
+        let mut rows =
+            self.rows.iter().filter(|row| row.fault.is_of_the_sql_edition() && row.done > 0);
+        rows.all(|row| row.tally.copied_repeats > 0)
+    }
+
     fn progress(&self) -> String {
         let rounds: Vec<String> = self
             .rows
@@ -241,4 +248,31 @@ fn line(
 ) -> fmt::Result {
     let figures = columns.iter().map(|(_, figure)| thousands(figure(tally) as i64));
     writeln!(f, "| {title} | {times} | {} |", figures.collect::<Vec<_>>().join(" | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::FAULTS;
+
+    #[test]
+    fn a_run_in_which_the_replaced_function_repeats_no_id_proves_nothing() {
+        let fault = FAULTS.iter().find(|fault| fault.is_of_the_sql_edition()).unwrap();
+        let (seed, first_episode, has_leases) = (0, 0, true);
+        let plan = Plan {
+            faults: vec![(fault, 3)],
+            seed,
+            first_episode,
+            has_leases,
+            budget: None,
+            at_a_time: 1,
+        };
+        let mut report = Report::begin(&plan);
+        let turn = report.next_turn().unwrap();
+        assert!(report.is_conclusive());
+        report.enter(&turn, Some(Tally::default()));
+        assert!(report.is_sound() && !report.is_conclusive());
+        report.enter(&turn, Some(Tally { copied_repeats: 1, ..Tally::default() }));
+        assert!(report.is_conclusive());
+    }
 }
