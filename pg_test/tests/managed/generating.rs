@@ -230,7 +230,7 @@ fn the_first_calls_of_many_sessions_on_a_new_sequence_succeed() {
                     begin.wait();
                     client.batch_execute(&TAKE.replace("'s'", &format!("'new_{n}'"))).err()
                 };
-                (1..=SEQUENCES).filter_map(|n| call(n)).map(|error| format!("{error:?}")).collect()
+                (1..=SEQUENCES).filter_map(&mut call).map(|error| format!("{error:?}")).collect()
             })
         });
         sessions
