@@ -3,3 +3,5 @@
 mod columns;
 mod status;
 mod stored_expression;
+
+pub use stored_expression::StoredExpression;

@@ -14,12 +14,15 @@ use crate::query::execute;
 use crate::relation::{as_owner, lock};
 use crate::result_row::NullableResultRow;
 use crate::timestamp::timestamptz;
-use crate::transaction::{Failure, attempt, check_writable, with_lock_timeout};
+use crate::transaction::{
+    Failure, attempt, check_writable, with_brief_lock_timeout, with_lock_timeout,
+};
 use crate::{sequence, settings};
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::partitions::{
     Bounds, CLOCK_TOLERANCE_US, Coverage, Step, Wanted, before, coverage, gaps, wanted,
 };
+use pg_snowflake_core::presets::INSTAGRAM;
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
 use std::collections::HashSet;
@@ -30,6 +33,9 @@ type Rows = SetOfIterator<'static, NullableResultRow<6>>;
 
 /// The most steps ahead: a larger number is a mistake, and each partition costs every query that plans with the table.
 const MOST_AHEAD: i32 = 1_000;
+
+/// The most partitions that a call removes. Each removal adds locks to those that block the table, and to the server's lock table.
+const MOST_REMOVALS: usize = 50;
 
 /// `snowflake_create_partitions(parent regclass, step interval, ahead int, layout)
 /// → setof (table_name regclass, partition text, starts timestamptz, ends timestamptz, action text, message text)`
@@ -43,28 +49,34 @@ fn snowflake_create_partitions(
     let parent = required("parent", parent);
     let interval = required("step", step);
     let ahead = required("ahead", ahead);
-    let SqlLayout(layout) = required("layout", layout);
     check_transaction("snowflake_create_partitions");
     let step = Step::of_interval(interval.months(), interval.days(), interval.micros())
         .unwrap_or_else(|| refusal::unsuitable_step());
     if !(0..=MOST_AHEAD).contains(&ahead) {
         refusal::ahead_out_of_range(ahead, MOST_AHEAD);
     }
-    let now_us = now_us(layout);
+    let now_us = sequence::read_clock().reading_us;
     // An ID can be ahead of the clock by the lead, and the clock wrong by the tolerance.
     let tolerance_us = CLOCK_TOLERANCE_US.max(settings::policy().max_lead_us);
-    let wanted = wanted(&layout, step, now_us, tolerance_us, ahead as u32);
 
     let rows = with_lock_timeout(|| {
         let Tables { by_range, others } = Tables::read(parent);
         let mut names = HashSet::new();
-        for table in &by_range {
-            table.check_schema();
-            check_ranges(table, &wanted.ranges, step, &mut names);
-        }
+        let planned: Vec<_> = by_range
+            .into_iter()
+            .map(|table| {
+                table.check_schema();
+                let layout = layout_of(&table, parent, layout, now_us);
+                let wanted = wanted(&layout, step, now_us, tolerance_us, ahead as u32);
+                check_ranges(&table, &wanted.ranges, step, &mut names);
+                (table, layout, wanted)
+            })
+            .collect();
         let mut rows: Vec<Report> = others.into_iter().map(Report::skipped).collect();
-        for table in &by_range {
-            rows.extend(as_owner(table.owner, || create(table, &wanted.ranges, step, &layout)));
+        let mut patience = Patience::default();
+        for (table, layout, wanted) in planned {
+            let created = || create(&table, &wanted.ranges, step, &layout, &mut patience);
+            rows.extend(as_owner(table.owner, created));
             if let Some(starts_us) = wanted.beyond_layout {
                 rows.push(Report {
                     span: Some((Some(starts_us), None)),
@@ -90,7 +102,6 @@ fn snowflake_drop_partitions(
     let parent = required("parent", parent);
     let older_than = required("older_than", older_than);
     let detach_only = required("detach_only", detach_only);
-    let SqlLayout(layout) = required("layout", layout);
     check_transaction("snowflake_drop_partitions");
     let (months, days, us) = (older_than.months(), older_than.days(), older_than.micros());
     let parts = [months.into(), days.into(), us];
@@ -98,17 +109,26 @@ fn snowflake_drop_partitions(
         refusal::older_than_not_positive();
     }
     // What an error of the clock could still make current is kept.
-    let before_us = before(now_us(layout), months, days, us)
+    let now_us = sequence::read_clock().reading_us;
+    let before_us = before(now_us, months, days, us)
         .unwrap_or_else(|| refusal::older_than_out_of_range())
         - CLOCK_TOLERANCE_US;
 
     let rows = with_lock_timeout(|| {
         let Tables { by_range, others } = Tables::read(parent);
+        let planned: Vec<_> = by_range
+            .into_iter()
+            .map(|table| {
+                let layout = layout_of(&table, parent, layout, now_us);
+                let older = older_partitions(&table, layout, now_us, before_us);
+                (table, layout, older)
+            })
+            .collect();
         let mut rows: Vec<Report> = others.into_iter().map(Report::skipped).collect();
-        for table in &by_range {
-            let dropped =
-                as_owner(table.owner, || drop_older(table, before_us, detach_only, &layout));
-            rows.extend(dropped);
+        let mut patience = Patience::default();
+        for (table, layout, older) in planned {
+            let dropped = || drop_older(&table, older, detach_only, &layout, &mut patience);
+            rows.extend(as_owner(table.owner, dropped));
         }
         rows
     });
@@ -126,13 +146,74 @@ fn check_transaction(function: &str) {
     }
 }
 
-/// The clock. Refuses if the layout has no IDs of now.
-fn now_us(layout: Layout) -> i64 {
-    let now_us = sequence::read_clock().reading_us;
+/// The layout of the table's IDs: that which the default of its column generates, or if it generates none, the one that was
+/// passed, or else `instagram`. Refuses another layout than that of the default, and one that has no IDs of now.
+fn layout_of(table: &Table, top: pg_sys::Oid, passed: Option<SqlLayout>, now_us: i64) -> Layout {
+    let generated = table.generated_layouts(top);
+    let layout = match (passed, generated.as_slice()) {
+        (Some(SqlLayout(passed)), [Some(first), ..])
+            if generated.iter().all(|layout| layout.is_some_and(|layout| layout != passed)) =>
+        {
+            refusal::layout_differs(table, passed, *first)
+        }
+        (Some(SqlLayout(passed)), _) => passed,
+        (None, []) => INSTAGRAM,
+        (None, [Some(generated)]) => *generated,
+        (None, _) => refusal::layout_not_known(table),
+    };
     if !(0..=layout.max_tick()).contains(&layout.tick_at(now_us)) {
         refusal::clock_out_of_range(layout);
     }
-    now_us
+    layout
+}
+
+/// How long a call waits for locks.
+///
+/// A session that inserts locks a table before its partition, and a table that has a foreign key before the table that it references.
+/// A call that locks in another order, while it blocks such a session, could deadlock with it. So only the first lock of a call that
+/// blocks inserts is waited for as long as `lock_timeout`. Each further one is waited for briefly, compared with `deadlock_timeout`.
+struct Patience {
+    /// Whether the call holds the locks of a partition that it has created or removed.
+    has_changed: bool,
+    /// How long it waits for a further lock.
+    further_ms: i32,
+    /// How many partitions it may still remove.
+    removals: usize,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { has_changed: false, further_ms: 50, removals: MOST_REMOVALS }
+    }
+}
+
+impl Patience {
+    fn lock(&self, relid: pg_sys::Oid, mode: u32) {
+        if self.has_changed {
+            with_brief_lock_timeout(self.further_ms, || lock(relid, mode));
+        } else {
+            lock(relid, mode);
+        }
+    }
+
+    /// Takes locks that block inserts, in that order, and then calls `run`.
+    fn with_locks<T>(&self, locks: &[(pg_sys::Oid, u32)], run: impl FnOnce() -> T) -> T {
+        let further = locks.split_first().map_or(locks, |(&(relid, mode), further)| {
+            self.lock(relid, mode);
+            further
+        });
+        with_brief_lock_timeout(self.further_ms, || {
+            for &(relid, mode) in further {
+                lock(relid, mode);
+            }
+            run()
+        })
+    }
+
+    /// Others wait meanwhile: one lock that is not available is enough.
+    fn note_timeout(&mut self) {
+        self.further_ms = 1;
+    }
 }
 
 /// What was done with a partition, or found.
@@ -233,7 +314,9 @@ fn check_ranges(
             Coverage::None => {
                 let name = table.partition_name(&step.name_suffix(range.span.start));
                 if table.is_name_taken(&name) || !names.insert((table.namespace, name.clone())) {
-                    refusal::name_taken(table, &name, range);
+                    let qualified = table.qualified(&name);
+                    let own = partitions.iter().find(|partition| partition.name == qualified);
+                    refusal::name_taken(table, &name, range, own);
                 }
             }
             Coverage::Whole(_) => {}
@@ -243,7 +326,13 @@ fn check_ranges(
 }
 
 /// Creates the partitions of a table that it lacks, as its owner, and reports its state.
-fn create(table: &Table, ranges: &[Wanted], step: Step, layout: &Layout) -> Vec<Report> {
+fn create(
+    table: &Table,
+    ranges: &[Wanted],
+    step: Step,
+    layout: &Layout,
+    patience: &mut Patience,
+) -> Vec<Report> {
     let mut rows = Vec::new();
     let mut busy = None;
     let partitions = table.partitions();
@@ -256,15 +345,16 @@ fn create(table: &Table, ranges: &[Wanted], step: Step, layout: &Layout) -> Vec<
             }
             (_, None) => {
                 let mut is_locked = false;
-                attempt(|| create_partition(table, range, step, &mut is_locked)).unwrap_or_else(
-                    |error| {
-                        // Whoever holds the table would let the others wait in vain, too.
-                        let is_busy = !is_locked && is_lock_timeout(&error);
-                        let message = refusal::of_creation(error, table);
-                        busy = is_busy.then(|| message.clone());
-                        Report { message: Some(message), ..table.report(Action::Failed) }
-                    },
-                )
+                let created =
+                    attempt(|| create_partition(table, range, step, patience, &mut is_locked));
+                patience.has_changed |= created.is_ok();
+                created.unwrap_or_else(|error| {
+                    // Whoever holds the table would let the others wait in vain, too.
+                    let is_busy = !is_locked && is_lock_timeout(&error);
+                    let message = refusal::of_creation(error, table);
+                    busy = is_busy.then(|| message.clone());
+                    Report { message: Some(message), ..table.report(Action::Failed) }
+                })
             }
         };
         report.span = whole(&range.span);
@@ -299,10 +389,16 @@ fn existing_partition(table: &Table, partition: &Partition) -> Report {
 
 /// Creates one partition. `CREATE TABLE … PARTITION OF` would lock the table against all that use it; a table that is
 /// attached locks it only against others that change its definition.
-fn create_partition(table: &Table, range: &Wanted, step: Step, is_locked: &mut bool) -> Report {
-    lock(table.relid, pg_sys::ShareUpdateExclusiveLock);
-    *is_locked = true;
-    // Another session may have created it meanwhile.
+fn create_partition(
+    table: &Table,
+    range: &Wanted,
+    step: Step,
+    patience: &Patience,
+    is_locked: &mut bool,
+) -> Report {
+    patience.lock(table.relid, pg_sys::ShareUpdateExclusiveLock);
+    // Another session may have renamed the table meanwhile, or created the partition.
+    let table = &table.again();
     let partitions = table.partitions();
     let (existing, bounds) = with_bounds(&partitions);
     match coverage(&bounds, range.bounds) {
@@ -310,23 +406,65 @@ fn create_partition(table: &Table, range: &Wanted, step: Step, is_locked: &mut b
         Coverage::Whole(index) => return existing_partition(table, existing[index]),
         Coverage::Part(index) => refusal::overlaps(table, existing[index], range),
     }
+    // What ATTACH PARTITION will lock.
+    let default = partitions.iter().filter(|partition| partition.is_default);
+    let default = default.map(|partition| (partition.relid, pg_sys::AccessExclusiveLock));
+    let referenced = table.referenced().into_iter();
+    let referenced = referenced.map(|relid| (relid, pg_sys::ShareRowExclusiveLock));
+    let locks: Vec<_> = default.chain(referenced).collect();
     let name = table.qualified(&table.partition_name(&step.name_suffix(range.span.start)));
-    for statement in table.create_statements(&name, range.bounds) {
-        execute(&statement, &[]);
-    }
-    table.copy_replica_identity(&name);
+    patience.with_locks(&locks, || {
+        *is_locked = true;
+        for statement in table.create_statements(&name, range.bounds) {
+            execute(&statement, &[]);
+        }
+        table.copy_replica_identity(&name);
+    });
     Report { partition: Some(name), ..table.report(Action::Created) }
 }
 
-/// Drops or detaches the partitions of a table that end before an instant, as its owner.
-fn drop_older(table: &Table, before_us: i64, detach_only: bool, layout: &Layout) -> Vec<Report> {
+/// The partitions of a table that end before an instant, from the oldest. Refuses if no other partition has the IDs of now: either
+/// the bounds are of another layout, or inserts already fail.
+fn older_partitions(table: &Table, layout: Layout, now_us: i64, before_us: i64) -> Vec<Partition> {
     let mut partitions = table.partitions();
-    let is_older = |bounds: Bounds| bounds.ends_before(layout, before_us);
-    partitions.retain(|partition| partition.bounds.is_some_and(is_older));
+    partitions.retain(|partition| partition.bounds.is_some());
     partitions.sort_unstable_by_key(|partition| partition.bounds);
+    let is_older = |partition: &Partition| {
+        partition.bounds.is_some_and(|bounds| bounds.ends_before(&layout, before_us))
+    };
+    let has_ids_of_now = |partition: &Partition| {
+        !partition.is_detach_pending
+            && partition
+                .bounds
+                .is_some_and(|bounds| bounds.has_ids_of(&layout, now_us, CLOCK_TOLERANCE_US))
+    };
+    let is_kept = |partition: &Partition| !is_older(partition) && has_ids_of_now(partition);
+    if let Some(newest) = partitions.last()
+        && !partitions.iter().any(is_kept)
+    {
+        refusal::no_current_partition(table, newest, layout);
+    }
+    partitions.retain(is_older);
+    partitions
+}
+
+/// Drops or detaches these partitions of a table, as its owner.
+fn drop_older(
+    table: &Table,
+    partitions: Vec<Partition>,
+    detach_only: bool,
+    layout: &Layout,
+    patience: &mut Patience,
+) -> Vec<Report> {
     let mut rows = Vec::new();
     let mut busy = None;
-    for partition in &partitions {
+    for (index, partition) in partitions.iter().enumerate() {
+        if patience.removals == 0 {
+            let message = refusal::left_for_next_call(partitions.len() - index);
+            rows.push(Report { message: Some(message), ..table.report(Action::Skipped) });
+            break;
+        }
+        let mut name = partition.name.clone();
         let result = if partition.is_foreign {
             Ok((Action::Skipped, Some(refusal::FOREIGN_PARTITION.to_owned())))
         } else if partition.is_detach_pending {
@@ -335,11 +473,19 @@ fn drop_older(table: &Table, before_us: i64, detach_only: bool, layout: &Layout)
             Ok((Action::Failed, Some(String::clone(message))))
         } else {
             let mut is_locked = false;
-            attempt(|| drop_partition(table, partition, detach_only, &mut is_locked))
-                .map(|action| (action, None))
+            attempt(|| drop_partition(table, partition, detach_only, patience, &mut is_locked))
+                .map(|(action, name_now)| {
+                    patience.has_changed = true;
+                    patience.removals -= 1;
+                    name = name_now;
+                    (action, None)
+                })
                 .map_err(|error| {
                     // While this one waits for the table, all that come later wait behind it.
                     let is_busy = !is_locked && is_lock_timeout(&error);
+                    if is_lock_timeout(&error) {
+                        patience.note_timeout();
+                    }
                     let message = refusal::of_removal(error, table);
                     busy = is_busy.then(|| message.clone());
                     message
@@ -347,7 +493,7 @@ fn drop_older(table: &Table, before_us: i64, detach_only: bool, layout: &Layout)
         };
         let (action, message) = result.unwrap_or_else(|message| (Action::Failed, Some(message)));
         rows.push(Report {
-            partition: Some(partition.name.clone()),
+            partition: Some(name),
             span: partition.bounds.and_then(|bounds| span_of(bounds, layout)),
             message,
             ..table.report(action)
@@ -356,27 +502,35 @@ fn drop_older(table: &Table, before_us: i64, detach_only: bool, layout: &Layout)
     rows
 }
 
-/// Removes one partition. A foreign key that references the table depends on its partitions, so a partition that is dropped is
+/// Removes one partition, and returns its name. A foreign key that references the table depends on its partitions, so a partition that is dropped is
 /// detached first, which checks that no row is referenced.
 fn drop_partition(
     table: &Table,
     partition: &Partition,
     detach_only: bool,
+    patience: &Patience,
     is_locked: &mut bool,
-) -> Action {
-    lock(table.relid, pg_sys::AccessExclusiveLock);
-    *is_locked = true;
-    let is_same = |now: &Partition| now.relid == partition.relid && now.bounds == partition.bounds;
-    if !table.partitions().iter().any(is_same) {
-        refusal::changed_meanwhile(partition);
-    }
-    let name = &partition.name;
-    execute(&format!("ALTER TABLE {} DETACH PARTITION {name}", table.name), &[]);
-    if detach_only {
-        return Action::Detached;
-    }
-    execute(&format!("DROP TABLE {name}"), &[]);
-    Action::Dropped
+) -> (Action, String) {
+    // DETACH would lock the tables with a foreign key to this one after it, and inserts into them lock them before it.
+    let mut locks = table.referencing();
+    locks.retain(|&relid| relid != table.relid);
+    locks.push(table.relid);
+    let locks: Vec<_> =
+        locks.into_iter().map(|relid| (relid, pg_sys::AccessExclusiveLock)).collect();
+    patience.with_locks(&locks, || {
+        *is_locked = true;
+        lock(partition.relid, pg_sys::AccessExclusiveLock);
+        // The names are those of now: another session may have swapped them while this one waited.
+        let table = table.again();
+        let now = table.partition(partition.relid).filter(|now| now.bounds == partition.bounds);
+        let Some(now) = now else { refusal::changed_meanwhile("partition", &partition.name) };
+        execute(&format!("ALTER TABLE {} DETACH PARTITION {}", table.name, now.name), &[]);
+        if detach_only {
+            return (Action::Detached, now.name);
+        }
+        execute(&format!("DROP TABLE {}", now.name), &[]);
+        (Action::Dropped, now.name)
+    })
 }
 
 fn is_lock_timeout(error: &Failure) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::query::{execute, text};
+use crate::report::Report;
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReportWithLevel};
 use pgrx::prelude::*;
@@ -29,14 +30,23 @@ const DEFAULT_LOCK_TIMEOUT_MS: i32 = 2_000;
 /// Calls `run` with a `lock_timeout`, and restores that of the session. After an ERROR, the end of the transaction or of the
 /// savepoint restores it.
 pub fn with_lock_timeout<T>(run: impl FnOnce() -> T) -> T {
+    with_lock_timeout_of(DEFAULT_LOCK_TIMEOUT_MS, |current_ms| current_ms > 0, run)
+}
+
+/// Calls `run` with a `lock_timeout` of at most that many milliseconds, in the same way.
+pub fn with_brief_lock_timeout<T>(ms: i32, run: impl FnOnce() -> T) -> T {
+    with_lock_timeout_of(ms, |current_ms| (1..=ms).contains(&current_ms), run)
+}
+
+fn with_lock_timeout_of<T>(ms: i32, keeps: impl FnOnce(i32) -> bool, run: impl FnOnce() -> T) -> T {
     // SAFETY: reads a setting; the level is left below, or by the end of the transaction or savepoint.
     unsafe {
-        if pg_sys::LockTimeout > 0 {
+        if keeps(pg_sys::LockTimeout) {
             return run();
         }
         let level = pg_sys::NewGUCNestLevel();
         let set = "SELECT set_config('lock_timeout', $1, true)";
-        execute(set, &[text(&DEFAULT_LOCK_TIMEOUT_MS.to_string())]);
+        execute(set, &[text(&ms.to_string())]);
         let value = run();
         pg_sys::AtEOXact_GUC(false, level);
         value
@@ -90,8 +100,14 @@ pub fn attempt<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
             {
                 Failure::of(&error)
             }
-            // It is no longer on PostgreSQL's error stack.
-            CaughtError::PostgresError(error) => CaughtError::ErrorReport(error).rethrow(),
+            // It is no longer on PostgreSQL's error stack, and pgrx would replace the detail by a backtrace.
+            CaughtError::PostgresError(error) => Report {
+                code: error.sql_error_code(),
+                message: error.message().to_owned(),
+                detail: error.detail().map(str::to_owned),
+                hint: error.hint().map(str::to_owned),
+            }
+            .raise(),
             other => other.rethrow(),
         })
     }

@@ -221,6 +221,11 @@ impl Bounds {
         self.from <= other.from && other.to <= self.to
     }
 
+    /// Whether it has IDs of the layout that are generated at an instant, by a clock with an error of up to the tolerance.
+    pub fn has_ids_of(self, layout: &Layout, unix_us: i64, tolerance_us: i64) -> bool {
+        self.overlaps(Bounds::of_span(layout, &(unix_us - tolerance_us..unix_us + tolerance_us)))
+    }
+
     /// Whether every ID in it was generated before that instant, and it has IDs of the layout.
     pub fn ends_before(self, layout: &Layout, unix_us: i64) -> bool {
         // IDs below 0 have no order by time.

@@ -1,10 +1,10 @@
 //! The generator calls in a stored expression, and what is known of their arguments without evaluating
 //! anything: the expression is the work of a table's owner, and may be read by a superuser.
 
+use crate::encoding::Text;
 use crate::layout_type::SqlLayout;
 use crate::report::text;
 use pg_snowflake_core::{Layout, presets::INSTAGRAM};
-use pgrx::PgTryBuilder;
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_catalog::pg_proc::PgProc;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
@@ -12,6 +12,7 @@ use pgrx::pg_sys::{self, NodeTag};
 use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
+use pgrx::{IntoDatum, PgTryBuilder};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::AssertUnwindSafe;
 
@@ -100,6 +101,11 @@ unsafe impl SqlTranslatable for StoredExpression {
 }
 
 impl StoredExpression {
+    /// The expression in a `pg_node_tree` that was read as text.
+    pub fn of_text(text: String) -> Option<Self> {
+        Text(text).into_datum().map(StoredExpression)
+    }
+
     /// The generator calls in the expression, from the outermost to the innermost.
     pub fn calls(&self) -> Result<Vec<GeneratorCall>, Unreadable> {
         let functions = self.functions()?;

@@ -5,7 +5,7 @@ use crate::report::{Report, relation_name};
 use crate::timestamp::printed;
 use crate::transaction::Failure;
 use pg_snowflake_core::Layout;
-use pg_snowflake_core::partitions::{LONGEST_STEP_YEARS, Wanted};
+use pg_snowflake_core::partitions::{Bound, LONGEST_STEP_YEARS, Wanted};
 use pgrx::prelude::*;
 
 /// A required argument is null.
@@ -119,11 +119,11 @@ pub fn not_partitioned(table: &Table) -> ! {
 }
 
 /// The partitions are not ranges of IDs.
-pub fn partitioned_by_something_else(table: &Table, key: &str) -> ! {
+pub fn partitioned_by_something_else(table: &Table) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
         message: format!("table {} is not partitioned by a range of IDs", table.name),
-        detail: Some(format!("Its partition key is {key}.")),
+        detail: Some(format!("Its partition key is {}.", table.key())),
         hint: Some(
             "The key must be RANGE of a single column of type bigint or snowflake, with the default operator class; under HASH or \
              LIST, that of the partitions. See docs/partitions.md."
@@ -176,31 +176,104 @@ pub fn overlaps(table: &Table, partition: &Partition, range: &Wanted) -> ! {
     .raise()
 }
 
-/// A relation or a type has the name of a partition.
-pub fn name_taken(table: &Table, name: &str, range: &Wanted) -> ! {
+/// A relation or a type has the name of a partition. `own` is the partition of the table with that name.
+pub fn name_taken(table: &Table, name: &str, range: &Wanted, own: Option<&Partition>) -> ! {
     let name = table.qualified(name);
+    let span = (printed(range.span.start), printed(range.span.end));
+    let (detail, hint) = match own.and_then(|own| own.bounds) {
+        Some(bounds) => (
+            format!(
+                "The partition with that name is {bounds}. The range from {} to {} is {}.",
+                span.0, span.1, range.bounds
+            ),
+            "Pass the layout and the step of the existing partitions.".to_owned(),
+        ),
+        None => (
+            format!(
+                "The partition is for the range from {} to {}. A name is truncated to 63 bytes.",
+                span.0, span.1
+            ),
+            format!(
+                "If the existing partitions have another layout, pass it. Otherwise rename what has the name; or if it is a table with \
+                 the rows of the range, attach it: ALTER TABLE {} ATTACH PARTITION {name} {};",
+                table.name, range.bounds
+            ),
+        ),
+    };
     Report {
         code: PgSqlErrorCode::ERRCODE_DUPLICATE_TABLE,
-        message: format!("name {name} of a new partition of table {} is already in use", table.name),
-        detail: Some(format!(
-            "The partition is for the range from {} to {}. A name is truncated to 63 bytes.",
-            printed(range.span.start),
-            printed(range.span.end)
-        )),
-        hint: Some(format!(
-            "Rename what has the name. If it is a table with the rows of the range, attach it: ALTER TABLE {} ATTACH PARTITION \
-             {name} {};",
-            table.name, range.bounds
-        )),
+        message: format!(
+            "name {name} of a new partition of table {} is already in use",
+            table.name
+        ),
+        detail: Some(detail),
+        hint: Some(hint),
     }
     .raise()
 }
 
-/// Another session has detached the partition, or changed its bounds.
-pub fn changed_meanwhile(partition: &Partition) -> ! {
+/// The layout is not that of the IDs.
+pub fn layout_differs(table: &Table, passed: Layout, generated: Layout) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        message: format!(
+            "layout \"{passed}\" is not the layout of the IDs of table {}",
+            table.name
+        ),
+        detail: Some(format!(
+            "The default of the partition key's column generates IDs of layout \"{generated}\"."
+        )),
+        hint: Some("Omit the layout.".into()),
+    }
+    .raise()
+}
+
+/// The default generates IDs of several layouts, or of one that is not a constant.
+pub fn layout_not_known(table: &Table) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("another session has changed partition {}", partition.name),
+        message: format!("could not determine the layout of the IDs of table {}", table.name),
+        detail: Some(
+            "The defaults of the partition key's column have several layouts, or one that is not a constant."
+                .into(),
+        ),
+        hint: Some("Pass the layout of the IDs.".into()),
+    }
+    .raise()
+}
+
+/// No partition that would remain can have the IDs of now: the layout is that of other IDs, or partitions were not created.
+pub fn no_current_partition(table: &Table, newest: &Partition, layout: Layout) -> ! {
+    let bounds = newest.bounds.map(|bounds| {
+        let time = |bound: Bound| bound.instant(&layout).map_or("no time".into(), printed);
+        format!("from {} to {} in layout \"{layout}\"", time(bounds.from), time(bounds.to))
+    });
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!(
+            "no remaining partition of table {} would have the IDs of now",
+            table.name
+        ),
+        detail: Some(format!(
+            "The newest partition is {}, {}. Nothing has been changed.",
+            newest.name,
+            bounds.unwrap_or_default()
+        )),
+        hint: Some("Pass the layout of the IDs, or create the current partitions first.".into()),
+    }
+    .raise()
+}
+
+/// What a row says about partitions that are left for the next call.
+pub fn left_for_next_call(count: usize) -> String {
+    format!("{count} more partitions are older; call the function again")
+}
+
+/// Another session has renamed, detached or attached a table or partition, or changed its owner or bounds.
+pub fn changed_meanwhile(kind: &str, name: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("another session has changed {kind} {name}"),
         detail: None,
         hint: Some("Call the function again.".into()),
     }
@@ -267,7 +340,7 @@ pub fn of_removal(error: Failure, table: &Table) -> String {
 
 fn lock_not_available(table: &Table) -> String {
     format!(
-        "lock on table {} or a table that is locked with it was not available within lock_timeout; call the function again",
+        "lock on table {} or a table that is locked with it was not available in time; call the function again",
         table.name
     )
 }

@@ -2,9 +2,12 @@
 
 use super::{check_citus, refusal};
 use crate::encoding::{from_server, to_server};
+use crate::monitor::StoredExpression;
 use crate::query::{execute, rows, text};
 use crate::report::no_such_table;
+use pg_snowflake_core::Layout;
 use pg_snowflake_core::partitions::Bounds;
+use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use pgrx::spi::quote_identifier;
 use std::ffi::CStr;
@@ -25,17 +28,16 @@ impl Tables {
         let mut found = Tables { by_range: Vec::new(), others: Vec::new() };
         let parent = Table::read(relid).unwrap_or_else(|| no_such_table(relid));
         check_citus(relid);
-        let key = match &parent.key {
+        match &parent.key {
             Key::None => refusal::not_partitioned(&parent),
             Key::OfIds => {
                 parent.check_owner();
                 found.by_range.push(parent);
                 return found;
             }
-            Key::OtherRange(key) => refusal::partitioned_by_something_else(&parent, key),
-            Key::Descend(key) => key.clone(),
-        };
-        parent.check_owner();
+            Key::OtherRange => refusal::partitioned_by_something_else(&parent),
+            Key::Descend => parent.check_owner(),
+        }
         let mut to_visit = parent.partitions();
         to_visit.reverse();
         while let Some(partition) = to_visit.pop() {
@@ -47,34 +49,34 @@ impl Tables {
                     let reason = refusal::without_ranges(partition.is_foreign);
                     found.others.push((partition, reason));
                 }
-                Key::OtherRange(key) => {
-                    let reason = format!("is partitioned by {key}");
+                Key::OtherRange => {
+                    let reason = format!("is partitioned by {}", table.key());
                     found.others.push((partition, reason));
                 }
                 Key::OfIds => {
                     table.check_owner();
                     found.by_range.push(table);
                 }
-                Key::Descend(_) => to_visit.extend(table.partitions().into_iter().rev()),
+                Key::Descend => to_visit.extend(table.partitions().into_iter().rev()),
             }
         }
         if found.by_range.is_empty() {
-            refusal::partitioned_by_something_else(&parent, &key);
+            refusal::partitioned_by_something_else(&parent);
         }
         found
     }
 }
 
-/// How a table is partitioned, with the key as SQL.
+/// How a table is partitioned.
 enum Key {
     /// Not at all.
     None,
     /// By a range of one column that holds IDs, in the order of numbers.
     OfIds,
     /// By any other range.
-    OtherRange(String),
+    OtherRange,
     /// By hash or list.
-    Descend(String),
+    Descend,
 }
 
 /// A table.
@@ -106,7 +108,7 @@ impl Table {
     fn read(relid: pg_sys::Oid) -> Option<Self> {
         let sql = "SELECT format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid, quote_ident(n.nspname),
                 c.relowner, pg_has_role(c.relowner, 'USAGE'), c.relpersistence::text, c.relreplident::text,
-                quote_ident(s.spcname), quote_ident(m.amname), p.partstrat::text, pg_get_partkeydef(c.oid),
+                quote_ident(s.spcname), quote_ident(m.amname), p.partstrat::text,
                 p.partnatts = 1 AND f.opfname = 'integer_ops' AND f.opfnamespace = 'pg_catalog'::regnamespace, a.atttypid
             FROM pg_class AS c
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -118,19 +120,18 @@ impl Table {
             LEFT JOIN pg_opfamily AS f ON f.oid = o.opcfamily
             WHERE c.oid = $1";
         rows(sql, &[relid.into()], |row| {
-            let key = || row.nullable(12).unwrap_or_default();
             // SAFETY: the type is one of the catalog.
             let is_bigint = |typid| unsafe { pg_sys::IsBinaryCoercible(typid, pg_sys::INT8OID) };
             let key = match row.nullable::<String>(11).as_deref() {
                 None => Key::None,
                 Some("r")
-                    if row.nullable(13) == Some(true)
-                        && row.nullable(14).is_some_and(is_bigint) =>
+                    if row.nullable(12) == Some(true)
+                        && row.nullable(13).is_some_and(is_bigint) =>
                 {
                     Key::OfIds
                 }
-                Some("r") => Key::OtherRange(key()),
-                Some(_) => Key::Descend(key()),
+                Some("r") => Key::OtherRange,
+                Some(_) => Key::Descend,
             };
             Table {
                 relid,
@@ -148,6 +149,20 @@ impl Table {
             }
         })
         .pop()
+    }
+
+    /// The table as of now, after a lock was waited for. Refuses if it is another one, or has another owner.
+    pub fn again(&self) -> Self {
+        let again = Table::read(self.relid).filter(|again| again.owner == self.owner);
+        again.unwrap_or_else(|| refusal::changed_meanwhile("table", &self.name))
+    }
+
+    /// Its partition key as SQL. Core waits for the table's lock to print it.
+    pub fn key(&self) -> String {
+        rows("SELECT pg_get_partkeydef($1)", &[self.relid.into()], |row| row.nullable(1))
+            .pop()
+            .flatten()
+            .unwrap_or_default()
     }
 
     fn check_owner(&self) {
@@ -170,17 +185,76 @@ impl Table {
         }
     }
 
+    /// The layouts of which the default of the key's column generates IDs: that of this table or of `top`, a table above it, or if
+    /// neither generates any, those of the partitions. `None` stands for a layout that is not a constant.
+    pub fn generated_layouts(&self, top: pg_sys::Oid) -> Vec<Option<Layout>> {
+        let generated = |relations: &str| {
+            let sql = format!(
+                "SELECT DISTINCT coalesce(d.adbin, t.typdefaultbin)::text
+                FROM pg_partitioned_table AS p
+                JOIN pg_attribute AS k ON k.attrelid = p.partrelid AND k.attnum = p.partattrs[0]
+                JOIN pg_attribute AS a ON a.attname = k.attname AND a.attrelid IN ({relations})
+                JOIN pg_type AS t ON t.oid = a.atttypid
+                LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+                WHERE p.partrelid = $1 AND coalesce(d.adbin, t.typdefaultbin) IS NOT NULL"
+            );
+            let mut layouts = Vec::new();
+            for default in rows(&sql, &[self.relid.into(), top.into()], |row| row.get(1)) {
+                let calls = StoredExpression::of_text(default).map(|default| default.calls());
+                match calls {
+                    Some(Ok(calls)) => layouts.extend(calls.into_iter().map(|call| call.layout)),
+                    _ => layouts.push(None),
+                }
+            }
+            layouts.dedup();
+            layouts
+        };
+        let of_tables = generated("$1, $2");
+        if !of_tables.is_empty() {
+            return of_tables;
+        }
+        generated("SELECT inhrelid FROM pg_inherits WHERE inhparent = $1 AND $2 IS NOT NULL")
+    }
+
+    /// The tables with a foreign key that references this one.
+    pub fn referencing(&self) -> Vec<pg_sys::Oid> {
+        self.foreign_keys("conrelid", "confrelid")
+    }
+
+    /// The tables that a foreign key of this one references.
+    pub fn referenced(&self) -> Vec<pg_sys::Oid> {
+        self.foreign_keys("confrelid", "conrelid")
+    }
+
+    fn foreign_keys(&self, wanted: &str, own: &str) -> Vec<pg_sys::Oid> {
+        let sql = format!(
+            "SELECT DISTINCT {wanted} FROM pg_constraint WHERE contype = 'f' AND {own} = $1 ORDER BY 1"
+        );
+        rows(&sql, &[self.relid.into()], |row| row.get(1))
+    }
+
     /// Its partitions, as of now.
     pub fn partitions(&self) -> Vec<Partition> {
-        // The bound is null if the partition was dropped since the snapshot.
-        let sql = "SELECT c.oid, format('%I.%I', n.nspname, c.relname), c.relkind = 'f',
-                pg_get_expr(c.relpartbound, c.oid), i.inhdetachpending
+        self.partitions_where("true", &[self.relid.into()])
+    }
+
+    /// One of its partitions, as of now.
+    pub fn partition(&self, relid: pg_sys::Oid) -> Option<Partition> {
+        self.partitions_where("i.inhrelid = $2", &[self.relid.into(), relid.into()]).pop()
+    }
+
+    fn partitions_where(&self, condition: &str, arguments: &[DatumWithOid]) -> Vec<Partition> {
+        // With the OID of the partition, pg_get_expr() would wait for its lock. A bound refers to no column.
+        let sql = format!(
+            "SELECT c.oid, format('%I.%I', n.nspname, c.relname), c.relkind = 'f',
+                pg_get_expr(c.relpartbound, 0), i.inhdetachpending
             FROM pg_inherits AS i
             JOIN pg_class AS c ON c.oid = i.inhrelid
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            WHERE i.inhparent = $1
-            ORDER BY c.oid";
-        rows(sql, &[self.relid.into()], |row| {
+            WHERE i.inhparent = $1 AND {condition}
+            ORDER BY c.oid"
+        );
+        rows(&sql, arguments, |row| {
             let bounds = row.nullable::<String>(4).unwrap_or_default();
             Partition {
                 parent: self.relid,

@@ -20,7 +20,7 @@ pub(super) const MONTHS: usize = 24;
 /// Each round removes a month, and the months that are left are most of the table.
 const ROUNDS: usize = 9;
 
-/// The rows are spread evenly over the months before this one.
+/// The rows are spread evenly over the months before this one, which has a partition, too.
 fn create(rows: i64) -> String {
     format!(
         "CREATE FUNCTION month(number int) RETURNS timestamptz STABLE LANGUAGE sql AS
@@ -28,7 +28,7 @@ fn create(rows: i64) -> String {
          CREATE TABLE plain (id bigint PRIMARY KEY, body text);
          CREATE TABLE partitioned (LIKE plain INCLUDING INDEXES) PARTITION BY RANGE (id);
          SELECT format('CREATE TABLE month_%s PARTITION OF partitioned FOR VALUES FROM (%s) TO (%s)',
-             n, snowflake_min_id(month(n)), snowflake_min_id(month(n + 1))) FROM generate_series(0, {MONTHS} - 1) AS n;
+             n, snowflake_min_id(month(n)), snowflake_min_id(month(n + 1))) FROM generate_series(0, {MONTHS}) AS n;
          INSERT INTO plain SELECT snowflake_encode(month(0) + (month({MONTHS}) - month(0)) / {rows} * n, 5, 0), repeat('x', 100)
              FROM generate_series(0, {rows} - 1) AS n"
     )

@@ -1,9 +1,11 @@
 //! Other sessions: writers, holders of locks, a second caller, a cancellation.
 
 use super::{POSTS, created, dropped, month, partitions};
+use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{printed, refused, run, server};
 use pg_snowflake_servertest::process::backend_pid;
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd, comes_true, wait_for};
+use postgres::Client;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::scope;
 
@@ -75,6 +77,7 @@ fn creation_waits_for_no_reader_and_no_writer() {
 fn a_lock_that_is_not_available_is_a_row_and_the_timeout_is_restored() {
     let (cluster, mut client) = server();
     run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), month("2020-07")));
+    created(&mut client, "'posts', '1 month', 0");
     let mut holder = cluster.connect();
 
     // Of the table.
@@ -83,11 +86,14 @@ fn a_lock_that_is_not_available_is_a_row_and_the_timeout_is_restored() {
     for outcome in
         [created(&mut client, "'posts', '1 month', 1"), dropped(&mut client, "'posts', '1 month'")]
     {
-        let lines: Vec<&str> = outcome.lines().filter(|line| !line.starts_with("gap")).collect();
-        assert!(lines.len() > 1, "{outcome}");
+        let lines: Vec<&str> = outcome
+            .lines()
+            .filter(|line| !line.starts_with("gap") && !line.starts_with("exists"))
+            .collect();
+        assert!(!lines.is_empty(), "{outcome}");
         let are_failures = lines
             .iter()
-            .all(|line| line.starts_with("failed|") && line.contains("within lock_timeout"));
+            .all(|line| line.starts_with("failed|") && line.contains("not available in time"));
         assert!(are_failures, "{outcome}");
     }
     assert_eq!(printed(&mut client, "SHOW lock_timeout"), "50ms");
@@ -101,13 +107,14 @@ fn a_lock_that_is_not_available_is_a_row_and_the_timeout_is_restored() {
     assert_eq!(lines[1..], ["dropped|public.posts_p20200701|"]);
     run(&mut holder, "COMMIT");
     assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20200601|");
-    assert_eq!(partitions(&mut client), "");
+    assert!(!partitions(&mut client).contains("2020"));
 }
 
 #[test]
 fn a_session_without_a_lock_timeout_gets_one_for_the_call() {
     let (cluster, mut client) = server();
     run(&mut client, &format!("{POSTS}{}", month("2020-06")));
+    created(&mut client, "'posts', '1 month', 0");
     let mut holder = cluster.connect();
     run(&mut holder, "BEGIN; SELECT * FROM posts");
 
@@ -142,24 +149,143 @@ fn of_two_callers_one_creates_and_the_other_finds() {
 fn a_cancelled_call_changes_nothing() {
     let (cluster, mut client) = server();
     run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), month("2020-07")));
-    let mut holder = cluster.connect();
-    // The first partition is dropped, and the call waits for the second.
-    run(&mut holder, "BEGIN; SELECT * FROM posts_p20200701");
+    created(&mut client, "'posts', '1 month', 0");
+    let before = partitions(&mut client);
+    // The first partition is dropped, and the call stays in the second.
+    run(
+        &mut client,
+        "CREATE FUNCTION sleep() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+             IF to_regclass('posts_p20200601') IS NULL AND to_regclass('posts_p20200701') IS NULL THEN PERFORM pg_sleep(600); END IF;
+         END $$;
+         CREATE EVENT TRIGGER sleep ON sql_drop EXECUTE FUNCTION public.sleep()",
+    );
     scope(|scope| {
         let mut caller = cluster.connect();
-        run(&mut caller, "SET lock_timeout = '10min'");
         let pid = backend_pid(&mut caller);
         let call = scope.spawn(move || {
             refused(&mut caller, "SELECT snowflake_drop_partitions('posts', '1 month')")
         });
-        let waits =
-            format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
+        let sleeps =
+            format!("SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = {pid}");
         let mut observer = cluster.connect();
-        wait_for(&mut observer, &waits, "the call waits");
+        wait_for(&mut observer, &sleeps, "the call sleeps");
         run(&mut observer, &format!("SELECT pg_cancel_backend({pid})"));
-        assert_eq!(call.join().unwrap().code().code(), "57014");
+        let error = call.join().unwrap();
+        assert_eq!((error.code().code(), error.detail()), ("57014", None));
     });
-    assert_eq!(partitions(&mut client), "posts_p20200601 posts_p20200701");
+    assert_eq!(partitions(&mut client), before);
     let held = "SELECT count(*) FROM pg_locks WHERE relation = 'posts'::regclass AND mode = 'AccessExclusiveLock'";
     assert_eq!(printed(&mut client, held), "0");
+}
+
+/// Starts a call that waits for a lock, runs `meanwhile`, and returns the rows of the call.
+fn call_that_waits(
+    cluster: &Cluster,
+    call: fn(&mut Client, &str) -> String,
+    arguments: &'static str,
+    meanwhile: impl FnOnce(),
+) -> String {
+    scope(|scope| {
+        let mut caller = cluster.connect();
+        run(&mut caller, "SET lock_timeout = '10min'");
+        let pid = backend_pid(&mut caller);
+        let call = scope.spawn(move || call(&mut caller, arguments));
+        let waits =
+            format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
+        wait_for(&mut cluster.connect(), &waits, "the call waits");
+        meanwhile();
+        call.join().unwrap()
+    })
+}
+
+#[test]
+fn the_partition_that_was_old_goes_even_if_another_has_its_name_meanwhile() {
+    let (cluster, mut client) = server();
+    run(&mut client, &format!("{POSTS}{}", month("2020-06")));
+    created(&mut client, "'posts', '1 hour', 0");
+    run(&mut client, "INSERT INTO posts DEFAULT VALUES");
+    let mut other = cluster.connect();
+    run(
+        &mut other,
+        "BEGIN; DO $$ DECLARE new regclass := (SELECT tableoid FROM posts WHERE body IS NULL); BEGIN
+             ALTER TABLE posts_p20200601 RENAME TO archive;
+             EXECUTE format('ALTER TABLE %s RENAME TO posts_p20200601', new);
+         END $$",
+    );
+    let outcome = call_that_waits(&cluster, dropped, "'posts', '1 month'", || {
+        run(&mut other, "COMMIT");
+    });
+    assert_eq!(outcome, "dropped|public.archive|");
+    assert_eq!(printed(&mut client, "SELECT count(*) FROM posts WHERE body IS NULL"), "1");
+}
+
+#[test]
+fn the_table_itself_gets_its_partitions_even_if_another_has_its_name_meanwhile() {
+    let (cluster, mut client) = server();
+    run(&mut client, POSTS);
+    let mut other = cluster.connect();
+    run(
+        &mut other,
+        "BEGIN; ALTER TABLE posts RENAME TO renamed; CREATE TABLE posts (id bigint) PARTITION BY RANGE (id)",
+    );
+    let outcome = call_that_waits(&cluster, created, "'posts', '1 day', 0", || {
+        run(&mut other, "COMMIT");
+    });
+    assert!(outcome.starts_with("created|public.renamed_p"), "{outcome}");
+    assert_eq!(partitions(&mut client), "");
+}
+
+/// An insert locks the referencing table first, and then the table.
+#[test]
+fn a_drop_and_an_insert_into_a_referencing_table_do_not_deadlock() {
+    let (cluster, mut client) = server();
+    run(&mut client, &format!("{POSTS}{}", month("2020-06")));
+    created(&mut client, "'posts', '1 month', 0");
+    run(
+        &mut client,
+        "INSERT INTO posts DEFAULT VALUES; CREATE TABLE comments (post_id bigint REFERENCES posts)",
+    );
+    let id = printed(&mut client, "SELECT max(id) FROM posts");
+    let mut reader = cluster.connect();
+    run(
+        &mut reader,
+        "BEGIN; LOCK TABLE posts IN ACCESS SHARE MODE; LOCK TABLE comments IN ACCESS SHARE MODE",
+    );
+    scope(|scope| {
+        let mut writer = cluster.connect();
+        let pid = backend_pid(&mut writer);
+        let outcome = call_that_waits(&cluster, dropped, "'posts', '1 month'", || {
+            scope.spawn(move || {
+                run(&mut writer, &format!("INSERT INTO comments VALUES ({id})"));
+            });
+            let waits =
+                format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
+            wait_for(&mut client, &waits, "the writer waits");
+            run(&mut reader, "COMMIT");
+        });
+        assert_eq!(outcome, "dropped|public.posts_p20200601|");
+    });
+    assert_eq!(printed(&mut client, "SELECT count(*) FROM comments"), "1");
+}
+
+#[test]
+fn a_lock_on_a_partition_fails_only_what_needs_it() {
+    let (cluster, mut client) = server();
+    run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), month("2020-07")));
+    created(&mut client, "'posts', '1 month', 0");
+    let mut holder = cluster.connect();
+    run(&mut holder, "BEGIN; LOCK TABLE ONLY posts_p20200701");
+    run(&mut client, "SET lock_timeout = '50ms'");
+    let more = created(&mut client, "'posts', '1 month', 1");
+    assert!(more.contains("created|") && !more.contains("failed|"), "{more}");
+    let gone = dropped(&mut client, "'posts', '1 month'");
+    let lines: Vec<&str> = gone.lines().collect();
+    assert_eq!(lines[0], "dropped|public.posts_p20200601|");
+    assert!(lines[1].starts_with("failed|public.posts_p20200701|lock on table"), "{gone}");
+
+    run(&mut holder, "COMMIT; BEGIN; LOCK TABLE ONLY posts");
+    let rows = created(&mut client, "'posts', '1 month', 2");
+    assert!(rows.contains("exists|") && rows.contains("failed|"), "{rows}");
+    let rows = dropped(&mut client, "'posts', '1 month'");
+    assert!(rows.starts_with("failed|public.posts_p20200701|lock on table"), "{rows}");
 }

@@ -309,7 +309,6 @@ fn bad_input_is_refused_before_anything_is_done() {
         ("NULL, '1 day'", "22004", "\"parent\"", "Pass a value"),
         ("'posts', NULL", "22004", "\"step\"", "Pass a value"),
         ("'posts', '1 day', NULL", "22004", "\"ahead\"", "Pass a value"),
-        ("'posts', '1 day', 1, NULL", "22004", "\"layout\"", "Pass a value"),
         ("999999, '1 day'", "42P01", "999999", "by name"),
         (
             "'plain', '1 day'",
@@ -345,7 +344,7 @@ fn bad_input_is_refused_before_anything_is_done() {
             "from 2026-12-01",
         ),
         ("'named', '1 month', 2", "42P07", "public.named_p20261201", "ATTACH PARTITION"),
-        ("'typed', '1 month', 2", "42P07", "public.typed_p20261201", "Rename"),
+        ("'typed', '1 month', 2", "42P07", "public.typed_p20261201", "rename"),
     ] {
         assert_each_refused(
             &mut client,

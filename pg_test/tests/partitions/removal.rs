@@ -1,7 +1,10 @@
 //! Which partitions are dropped or detached, and which never.
 
 use super::{POSTS, created, dropped, month, partitions, server_at_noon, set_hours_from_noon};
-use pg_snowflake_servertest::ask::{Bad, assert_each_refused, printed, run};
+use pg_snowflake_servertest::ask::{
+    Bad, Refusal, assert_each_refused, assert_refused, printed, run,
+};
+use postgres::Client;
 
 #[test]
 fn partitions_whose_ids_are_all_older_are_dropped() {
@@ -87,6 +90,7 @@ fn what_depends_on_a_partition_keeps_it_and_the_others_go() {
          CREATE VIEW of_june AS SELECT * FROM posts_p20260601;
          CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w",
     );
+    created(&mut client, "'posts', '1 month', 0");
     let found = dropped(&mut client, "'posts', '1 month'");
     let lines: Vec<&str> = found.lines().collect();
     assert_eq!(lines.len(), 4, "{found}");
@@ -98,7 +102,7 @@ fn what_depends_on_a_partition_keeps_it_and_the_others_go() {
         "{found}"
     );
     assert_eq!(lines[2..], ["dropped|public.posts_p20260801|", "dropped|public.posts_p20260901|"]);
-    assert_eq!(partitions(&mut client), "posts_p20260601 posts_p20260701");
+    assert_eq!(partitions(&mut client), "posts_p20260601 posts_p20260701 posts_p20261101");
 
     run(&mut client, "TRUNCATE comments; DROP VIEW of_june");
     assert_eq!(
@@ -115,6 +119,7 @@ fn a_foreign_partition_is_left_to_its_owner() {
         "CREATE TABLE posts (id bigint) PARTITION BY RANGE (id); CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;
          CREATE FOREIGN TABLE archive PARTITION OF posts FOR VALUES FROM (0) TO (5) SERVER s",
     );
+    created(&mut client, "'posts', '1 month', 0");
     assert_eq!(
         dropped(&mut client, "'posts', '1 month'"),
         "skipped|public.archive|is a foreign table. Its rows are on another server; detach and drop it by hand"
@@ -129,7 +134,6 @@ fn bad_input_is_refused() {
         ("NULL, '1 day'", "22004", "\"parent\"", ""),
         ("'posts', NULL", "22004", "\"older_than\"", ""),
         ("'posts', '1 day', NULL", "22004", "\"detach_only\"", ""),
-        ("'posts', '1 day', true, NULL", "22004", "\"layout\"", ""),
         ("'plain', '1 day'", "42809", "public.plain is not a partitioned table", ""),
         ("'posts', '0'", "22023", "must be positive", "24 months"),
         ("'posts', '-1 day'", "22023", "must be positive", "24 months"),
@@ -140,4 +144,201 @@ fn bad_input_is_refused() {
         assert_each_refused(&mut client, &[Bad { sql: &sql, sqlstate, message, allowed }]);
     }
     assert_eq!(partitions(&mut client), "posts_p20260601");
+}
+
+/// A table whose default generates IDs of a layout, with the partitions of that layout for now and the month before.
+fn table_of_layout(client: &mut Client, table: &str, layout: &str) {
+    run(
+        client,
+        &format!(
+            "CREATE SEQUENCE {table}_ids;
+             CREATE TABLE {table} (id bigint DEFAULT snowflake_nextval('{table}_ids', 5, '{layout}')) PARTITION BY RANGE (id);
+             CREATE TABLE {table}_old PARTITION OF {table}
+                 FOR VALUES FROM (snowflake_min_id('2026-06-01 00:00+00', '{layout}')) TO (snowflake_min_id('2026-07-01 00:00+00', '{layout}'))"
+        ),
+    );
+}
+
+#[test]
+fn an_omitted_layout_is_that_of_the_default() {
+    let (_cluster, mut client) = server_at_noon();
+    for layout in [
+        "instagram",
+        "postgres",
+        "js53",
+        "twitter",
+        "sonyflake",
+        "time:41 shard:8 seq:14 epoch:2024-01-01 unit:1ms",
+    ] {
+        let table = format!("of_{}", &layout[..4]);
+        table_of_layout(&mut client, &table, layout);
+        let made = created(&mut client, &format!("'{table}', '1 month', 0"));
+        assert!(made.starts_with(&format!("created|public.{table}_p20261101|")), "{made}");
+        run(&mut client, &format!("INSERT INTO {table} DEFAULT VALUES"));
+        assert_eq!(
+            dropped(&mut client, &format!("'{table}', '3 months'")),
+            format!("dropped|public.{table}_old|"),
+            "{layout}"
+        );
+        assert_eq!(printed(&mut client, &format!("SELECT count(*) FROM {table}")), "1");
+    }
+}
+
+#[test]
+fn the_default_of_a_table_above_or_below_counts() {
+    let (_cluster, mut client) = server_at_noon();
+    run(
+        &mut client,
+        "CREATE SEQUENCE ids;
+         CREATE DOMAIN js AS bigint DEFAULT snowflake_nextval('ids', 5, 'js53');
+         CREATE TABLE above (id bigint DEFAULT snowflake_nextval('ids', 5, 'js53')) PARTITION BY HASH (id);
+         CREATE TABLE above_0 PARTITION OF above FOR VALUES WITH (MODULUS 1, REMAINDER 0) PARTITION BY RANGE (id);
+         ALTER TABLE above_0 ALTER id DROP DEFAULT;
+         CREATE TABLE below (id bigint) PARTITION BY RANGE (id);
+         CREATE TABLE below_0 PARTITION OF below FOR VALUES FROM (MINVALUE) TO (0);
+         ALTER TABLE below_0 ALTER id SET DEFAULT snowflake_nextval('ids', 5, 'js53');
+         CREATE TABLE domain (id js) PARTITION BY RANGE (id);",
+    );
+    for table in ["above", "below", "domain"] {
+        created(&mut client, &format!("'{table}', '1 month', 0"));
+        run(
+            &mut client,
+            &format!("INSERT INTO {table} VALUES (snowflake_nextval('ids', 5, 'js53'))"),
+        );
+    }
+}
+
+#[test]
+fn a_layout_other_than_that_of_the_default_is_refused() {
+    let (_cluster, mut client) = server_at_noon();
+    table_of_layout(&mut client, "posts", "postgres");
+    table_of_layout(&mut client, "either", "js53");
+    run(
+        &mut client,
+        "ALTER TABLE either ALTER id SET DEFAULT coalesce(snowflake_nextval('either_ids', 5, 'js53'), snowflake_nextval('either_ids', 5, 'twitter'))",
+    );
+    for (call, sqlstate, message, allowed) in [
+        (
+            "drop_partitions('posts', '1 month', false, 'instagram')",
+            "22023",
+            "layout \"instagram\" is not the layout",
+            "\"postgres\"",
+        ),
+        (
+            "create_partitions('posts', '1 month', 1, 'js53')",
+            "22023",
+            "layout \"js53\" is not the layout",
+            "\"postgres\"",
+        ),
+        (
+            "drop_partitions('either', '1 month')",
+            "55000",
+            "could not determine the layout",
+            "Pass the layout",
+        ),
+        (
+            "create_partitions('either', '1 month', 1, 'instagram')",
+            "22023",
+            "\"instagram\" is not the layout",
+            "js53",
+        ),
+    ] {
+        let sql = format!("SELECT * FROM snowflake_{call}");
+        assert_each_refused(&mut client, &[Bad { sql: &sql, sqlstate, message, allowed }]);
+    }
+    created(&mut client, "'either', '1 month', 1, 'js53'");
+}
+
+/// In a layout that is not that of the IDs, the bounds of today look years old.
+#[test]
+fn nothing_is_dropped_if_no_remaining_partition_has_the_ids_of_now() {
+    let (_cluster, mut client) = server_at_noon();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint) PARTITION BY RANGE (id);
+         CREATE TABLE by_number (id bigserial) PARTITION BY RANGE (id);
+         CREATE TABLE by_number_0 PARTITION OF by_number FOR VALUES FROM (0) TO (1000000);
+         CREATE TABLE by_number_1 PARTITION OF by_number FOR VALUES FROM (1000000) TO (2000000);
+         CREATE TABLE by_number_default PARTITION OF by_number DEFAULT",
+    );
+    created(&mut client, "'posts', '1 month', 2, 'postgres'");
+    let before = partitions(&mut client);
+    for (table, layout) in
+        [("posts", "instagram"), ("posts", "twitter"), ("by_number", "instagram")]
+    {
+        let sql = format!(
+            "SELECT * FROM snowflake_drop_partitions('{table}', '24 months', false, '{layout}')"
+        );
+        let refusal = Refusal {
+            sqlstate: "55000",
+            message: "would have the IDs of now",
+            hint: "Pass the layout of the IDs, or create the current partitions first",
+        };
+        let error = assert_refused(&mut client, &sql, refusal);
+        let detail = error.detail().unwrap();
+        assert!(
+            detail.contains(&format!("in layout \"{layout}\"")) && detail.contains("to 20"),
+            "{detail}"
+        );
+    }
+    assert_eq!(partitions(&mut client), before);
+    assert_eq!(
+        printed(
+            &mut client,
+            "SELECT count(*) FROM pg_inherits WHERE inhparent = 'by_number'::regclass"
+        ),
+        "3"
+    );
+
+    // Partitions of the same names, which another layout would have.
+    let taken = Refusal {
+        sqlstate: "42P07",
+        message: "is already in use",
+        hint: "Pass the layout and the step of the existing",
+    };
+    let error = assert_refused(
+        &mut client,
+        "SELECT snowflake_create_partitions('posts', '1 month')",
+        taken,
+    );
+    assert!(!error.hint().unwrap().contains("ATTACH"), "{error:?}");
+}
+
+#[test]
+fn a_call_removes_at_most_50_partitions_from_the_oldest() {
+    let (_cluster, mut client) = server_at_noon();
+    run(&mut client, POSTS);
+    created(&mut client, "'posts', '1 month', 0");
+    run(
+        &mut client,
+        "DO $$ BEGIN FOR n IN 1..53 LOOP
+             EXECUTE format('CREATE TABLE old_%s PARTITION OF posts FOR VALUES FROM (%s) TO (%s)', n, n, n + 1);
+         END LOOP; END $$",
+    );
+    let found = dropped(&mut client, "'posts', '1 month'");
+    let lines: Vec<&str> = found.lines().collect();
+    assert_eq!(lines.len(), 51, "{found}");
+    assert_eq!((lines[0], lines[49]), ("dropped|public.old_1|", "dropped|public.old_50|"));
+    assert_eq!(lines[50], "skipped||3 more partitions are older; call the function again");
+    assert_eq!(partitions(&mut client), "old_51 old_52 old_53 posts_p20261101");
+}
+
+/// Such as a lack of memory: the next partition would fail in the same way.
+#[test]
+fn an_error_of_the_server_ends_the_call_with_its_own_detail() {
+    let (_cluster, mut client) = server_at_noon();
+    run(&mut client, &format!("{POSTS}{}", month("2026-06")));
+    created(&mut client, "'posts', '1 month', 0");
+    run(
+        &mut client,
+        "CREATE FUNCTION fail() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+             RAISE 'out of memory' USING ERRCODE = '53200', DETAIL = 'the detail', HINT = 'the hint';
+         END $$;
+         CREATE EVENT TRIGGER fail ON sql_drop EXECUTE FUNCTION public.fail()",
+    );
+    let raised = Refusal { sqlstate: "53200", message: "out of memory", hint: "the hint" };
+    let error =
+        assert_refused(&mut client, "SELECT snowflake_drop_partitions('posts', '1 month')", raised);
+    assert_eq!(error.detail(), Some("the detail"));
+    assert_eq!(partitions(&mut client), "posts_p20260601 posts_p20261101");
 }
