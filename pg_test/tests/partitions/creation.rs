@@ -453,3 +453,21 @@ fn a_search_by_time_reads_only_the_partitions_of_that_time() {
     assert!(scan.contains("posts_p20261101") && scan.contains("posts_p20261201"), "{scan}");
     assert!(!scan.contains("posts_p2027"), "{scan}");
 }
+
+/// As on the page on partitions, which runs at one time of the month.
+#[test]
+fn the_monitoring_query_is_silent_at_the_end_of_a_month_if_it_looks_ahead() {
+    let (cluster, mut client) = server_at_noon();
+    run(&mut client, POSTS);
+    // 30 November.
+    super::set_hours_from_noon(&cluster, 24.0 * 7.0);
+    let mut client = cluster.connect();
+    for (ahead, alarms) in [(0, "1"), (1, "0")] {
+        let query = format!(
+            "SELECT count(*) FROM (
+                 SELECT FROM snowflake_create_partitions('posts', '1 month', {ahead}) WHERE action IN ('created', 'exists')
+                 GROUP BY table_name HAVING max(ends) < now() + interval '2 days') AS alarms"
+        );
+        assert_eq!(printed(&mut client, &query), alarms, "{ahead}");
+    }
+}
