@@ -16,7 +16,8 @@ use crate::layout_type::SqlLayout;
 use crate::query::execute;
 use crate::relation::as_owner;
 use crate::settings;
-use crate::{sequence, shard, transaction};
+use crate::transaction::{check_read_committed, check_writable};
+use crate::{report, sequence, shard};
 use catalog::Extension;
 use column::Column;
 use pg_snowflake_core::Layout;
@@ -37,10 +38,10 @@ pub fn snowflake_convert_column(
     layout: Option<SqlLayout>,
     check_shard: Option<bool>,
 ) -> pg_sys::Oid {
-    let table = table_name.unwrap_or_else(|| refusal::null_argument("table_name"));
-    let name = column_name.unwrap_or_else(|| refusal::null_argument("column_name"));
-    let SqlLayout(layout) = layout.unwrap_or_else(|| refusal::null_argument("layout"));
-    let check_shard = check_shard.unwrap_or_else(|| refusal::null_argument("check_shard"));
+    let table = required("table_name", table_name);
+    let name = required("column_name", column_name);
+    let SqlLayout(layout) = required("layout", layout);
+    let check_shard = required("check_shard", check_shard);
     check_transaction();
     let shard = shard::permitted(shard_id, layout)
         .unwrap_or_else(|error| error.raise("snowflake_convert_column", pg_sys::InvalidOid));
@@ -91,13 +92,23 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     catalog::relation(facts.sequence.name())
 }
 
+fn required<T>(name: &str, argument: Option<T>) -> T {
+    report::required(
+        name,
+        argument,
+        "Only shard_id can be null, which selects pg_snowflake.shard_id.",
+    )
+}
+
 /// Refuses a transaction that cannot change a table, or whose snapshot may miss what others commit before the
 /// table is locked.
 fn check_transaction() {
-    let isolation = transaction::check_writable("snowflake_convert_column");
-    if isolation >= pg_sys::XACT_REPEATABLE_READ {
-        refusal::unsupported_isolation_level();
-    }
+    let function = "snowflake_convert_column";
+    check_writable(function);
+    check_read_committed(
+        function,
+        "A conversion must see every row that is committed before it locks the table.",
+    );
 }
 
 /// From the first tick of the column's new IDs to the last tick that any sequence of the layout can have

@@ -15,9 +15,10 @@ use crate::relation::{as_owner, lock};
 use crate::result_row::NullableResultRow;
 use crate::timestamp::timestamptz;
 use crate::transaction::{
-    Failure, attempt, check_writable, with_brief_lock_timeout, with_lock_timeout,
+    Failure, attempt, check_read_committed, check_writable, with_brief_lock_timeout,
+    with_lock_timeout,
 };
-use crate::{sequence, settings};
+use crate::{report, sequence, settings};
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::partitions::{
     Bounds, CLOCK_TOLERANCE_US, Coverage, Step, Wanted, before, coverage, gaps, wanted,
@@ -136,14 +137,16 @@ fn snowflake_drop_partitions(
 }
 
 fn required<T>(name: &str, argument: Option<T>) -> T {
-    argument.unwrap_or_else(|| refusal::null_argument(name))
+    report::required(name, argument, "Pass a value, or omit an argument that has a default.")
 }
 
 /// A snapshot that is older than a lock could miss partitions.
 fn check_transaction(function: &str) {
-    if check_writable(function) >= pg_sys::XACT_REPEATABLE_READ {
-        refusal::unsupported_isolation_level(function);
-    }
+    check_writable(function);
+    check_read_committed(
+        function,
+        "The function must see every partition that is committed before it locks the table.",
+    );
 }
 
 /// The layout of the table's IDs: that which the default of its column generates, or if it generates none, the one that was

@@ -45,6 +45,19 @@ impl Report {
     }
 }
 
+/// An argument of a function that is not STRICT. `hint` says what can be null.
+pub fn required<T>(name: &str, argument: Option<T>, hint: &str) -> T {
+    argument.unwrap_or_else(|| {
+        Report {
+            code: PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            message: format!("argument \"{name}\" must not be null"),
+            detail: None,
+            hint: Some(hint.into()),
+        }
+        .raise()
+    })
+}
+
 /// Raises the error for an OID of no table. Shared by the functions that take a table.
 pub fn no_such_table(relid: pg_sys::Oid) -> ! {
     Report {

@@ -8,19 +8,33 @@ use pgrx::pg_sys::panic::{CaughtError, ErrorReportWithLevel};
 use pgrx::prelude::*;
 use std::panic::AssertUnwindSafe;
 
-/// Refuses a standby and a read-only transaction. Returns the isolation level.
-pub fn check_writable(function: &str) -> u32 {
+/// Refuses a standby and a read-only transaction.
+pub fn check_writable(function: &str) {
     // SAFETY: these only read the server's state.
-    let (is_standby, is_read_only, isolation) = unsafe {
-        (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly, pg_sys::XactIsoLevel as u32)
-    };
+    let (is_standby, is_read_only) =
+        unsafe { (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly) };
     if is_standby {
         Error::DuringRecovery.raise(function, pg_sys::InvalidOid);
     }
     if is_read_only {
         Error::ReadOnlyTransaction.raise(function, pg_sys::InvalidOid);
     }
-    isolation
+}
+
+/// Refuses a transaction whose snapshot may be older than a lock that it takes. `why` says what the function could miss.
+pub fn check_read_committed(function: &str, why: &str) {
+    // SAFETY: reads the server's state.
+    if unsafe { pg_sys::XactIsoLevel } as u32 >= pg_sys::XACT_REPEATABLE_READ {
+        Report {
+            code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
+            message: format!(
+                "cannot execute {function}() in a REPEATABLE READ or SERIALIZABLE transaction"
+            ),
+            detail: Some(why.into()),
+            hint: Some("Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.".into()),
+        }
+        .raise();
+    }
 }
 
 /// How long a lock is waited for if the session sets no `lock_timeout`: longer than `deadlock_timeout`, after which autovacuum

@@ -7,30 +7,6 @@ use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 use pgrx::spi::quote_identifier;
 
-/// A required argument is null.
-pub fn null_argument(name: &str) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-        message: format!("argument \"{name}\" must not be null"),
-        detail: None,
-        hint: Some("Only shard_id can be null, which selects pg_snowflake.shard_id.".into()),
-    }
-    .raise()
-}
-
-/// The transaction's snapshot may be older than the lock.
-pub fn unsupported_isolation_level() -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
-        message: "cannot execute snowflake_convert_column() in a REPEATABLE READ or SERIALIZABLE transaction".into(),
-        detail: Some(
-            "A conversion must see every row that is committed before it locks the table.".into(),
-        ),
-        hint: Some("Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.".into()),
-    }
-    .raise()
-}
-
 /// Citus manages the table.
 pub fn managed_by_citus(relid: pg_sys::Oid, column: &str, kind: CitusColumn) -> ! {
     let table = relation_name(relid);

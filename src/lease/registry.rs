@@ -12,10 +12,11 @@ mod refusal;
 
 use super::shared::MOST_SLOTS;
 use crate::encoding::{Text, from_server};
-use crate::error::Error;
 use crate::query::{Row, execute, rows, text};
+use crate::report;
 use crate::result_row::NullableResultRow;
 use crate::timestamp::{Instant, now_us, timestamptz, unix_us_of};
+use crate::transaction::{check_read_committed, check_writable};
 use pg_snowflake_core::lease::Span;
 use pg_snowflake_core::registry::{
     self, Claim, LONGEST_LEASE_US, Lease, Moment, SHORTEST_LEASE_US,
@@ -164,23 +165,19 @@ fn snowflake_take_over(shard_id: Option<i32>, node: Option<&[u8]>) -> pg_sys::Ti
 
 /// Refuses a transaction that cannot change a row, or whose snapshot may be older than the lock on it.
 fn check_transaction(function: &str) {
-    // SAFETY: these only read the server's state.
-    let (is_standby, is_read_only, isolation) = unsafe {
-        (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly, pg_sys::XactIsoLevel as u32)
-    };
-    if is_standby {
+    // SAFETY: only reads the server's state.
+    if unsafe { pg_sys::RecoveryInProgress() } {
         refusal::during_recovery(function);
     }
-    if is_read_only {
-        Error::ReadOnlyTransaction.raise(function, pg_sys::InvalidOid);
-    }
-    if isolation >= pg_sys::XACT_REPEATABLE_READ {
-        refusal::unsupported_isolation_level(function);
-    }
+    check_writable(function);
+    check_read_committed(
+        function,
+        "It must see every lease that is committed before it locks the lease's row.",
+    );
 }
 
 fn required<T>(name: &str, argument: Option<T>) -> T {
-    argument.unwrap_or_else(|| refusal::null_argument(name))
+    report::required(name, argument, "Only shard_ids and serials can be null.")
 }
 
 /// The shards in ascending order, each with its serial if that is known.

@@ -8,33 +8,6 @@ use pg_snowflake_core::Layout;
 use pg_snowflake_core::partitions::{Bound, LONGEST_STEP_YEARS, Wanted};
 use pgrx::prelude::*;
 
-/// A required argument is null.
-pub fn null_argument(name: &str) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-        message: format!("argument \"{name}\" must not be null"),
-        detail: None,
-        hint: Some("Pass a value, or omit an argument that has a default.".into()),
-    }
-    .raise()
-}
-
-/// The transaction's snapshot may be older than the lock.
-pub fn unsupported_isolation_level(function: &str) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
-        message: format!(
-            "cannot execute {function}() in a REPEATABLE READ or SERIALIZABLE transaction"
-        ),
-        detail: Some(
-            "The function must see every partition that is committed before it locks the table."
-                .into(),
-        ),
-        hint: Some("Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.".into()),
-    }
-    .raise()
-}
-
 /// Partitions of that length cannot be aligned.
 pub fn unsuitable_step() -> ! {
     Report {

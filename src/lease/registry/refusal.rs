@@ -4,8 +4,7 @@ use crate::report::{Report, duration, quoted};
 use crate::timestamp::printed;
 use pg_snowflake_core::registry::{Claim, LONGEST_LEASE_US, Moment, Refusal, SHORTEST_LEASE_US};
 use pgrx::prelude::PgSqlErrorCode::{
-    ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INVALID_PARAMETER_VALUE,
-    ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
+    ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
     ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_PROGRAM_LIMIT_EXCEEDED,
     ERRCODE_READ_ONLY_SQL_TRANSACTION,
 };
@@ -76,32 +75,6 @@ pub fn ordinary_owner(what: &str, owner: &str) -> ! {
             "Make a superuser the owner, or create the extension as a superuser in another schema or database."
                 .into(),
         ),
-    }
-    .raise()
-}
-
-/// The transaction's snapshot may be older than the lock on a row.
-pub fn unsupported_isolation_level(function: &str) -> ! {
-    Report {
-        code: ERRCODE_INVALID_TRANSACTION_STATE,
-        message: format!(
-            "cannot execute {function}() in a REPEATABLE READ or SERIALIZABLE transaction"
-        ),
-        detail: Some(
-            "It must see every lease that is committed before it locks the lease's row.".into(),
-        ),
-        hint: Some("Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.".into()),
-    }
-    .raise()
-}
-
-/// A required argument is null.
-pub fn null_argument(name: &str) -> ! {
-    Report {
-        code: ERRCODE_NULL_VALUE_NOT_ALLOWED,
-        message: format!("argument \"{name}\" must not be null"),
-        detail: None,
-        hint: Some("Only shard_ids and serials can be null.".into()),
     }
     .raise()
 }
