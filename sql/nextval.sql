@@ -83,7 +83,7 @@ COMMENT ON FUNCTION snowflake_currval(regclass) IS 'last ID that this session ge
 
 CREATE FUNCTION snowflake_current_shard()
 RETURNS integer
-LANGUAGE c STABLE STRICT PARALLEL SAFE
+LANGUAGE c STABLE STRICT PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'snowflake_current_shard_wrapper';
 
 COMMENT ON FUNCTION snowflake_current_shard() IS

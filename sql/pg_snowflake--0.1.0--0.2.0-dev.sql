@@ -9,7 +9,7 @@ ALTER FUNCTION snowflake_shard_id() RENAME TO snowflake_current_shard;
 
 CREATE OR REPLACE FUNCTION snowflake_current_shard()
 RETURNS integer
-LANGUAGE c STABLE STRICT PARALLEL SAFE
+LANGUAGE c STABLE STRICT PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'snowflake_current_shard_wrapper';
 
 ALTER FUNCTION snowflake_adopt(regclass, name, integer, snowflake_layout, boolean) RENAME TO snowflake_convert_column;

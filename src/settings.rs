@@ -5,8 +5,10 @@ mod setting;
 
 pub use setting::Setting;
 
+use crate::report::Report;
 use crate::{fence, lease};
 use pg_snowflake_core::counter::Policy;
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
 
 static SHARD_ID: GucSetting<i32> = GucSetting::<i32>::new(-1);
@@ -19,7 +21,10 @@ const LONGEST_LEAD_MS: i32 = i32::MAX;
 
 /// Defines the settings and reserves their prefix, so that a misspelt setting is an error.
 pub fn define() {
-    Setting::ShardId.define(|name| {
+    if !setting::can_be_defined_now() {
+        cannot_load();
+    }
+    Setting::ShardId.define(|name, flags| {
         GucRegistry::define_int_guc(
             name,
             c"Sets the shard that this database generates IDs for.",
@@ -28,10 +33,10 @@ pub fn define() {
             -1,
             i32::MAX,
             GucContext::Suset,
-            GucFlags::default(),
+            flags,
         );
     });
-    Setting::MaxLead.define(|name| {
+    Setting::MaxLead.define(|name, flags| {
         GucRegistry::define_int_guc(
             name,
             c"Sets how far IDs can run ahead of the clock before a call waits.",
@@ -40,10 +45,10 @@ pub fn define() {
             0,
             LONGEST_LEAD_MS,
             GucContext::Suset,
-            GucFlags::UNIT_MS,
+            flags | GucFlags::UNIT_MS,
         );
     });
-    Setting::MaxWait.define(|name| {
+    Setting::MaxWait.define(|name, flags| {
         GucRegistry::define_int_guc(
             name,
             c"Sets the maximum time that a call waits for the clock.",
@@ -52,13 +57,27 @@ pub fn define() {
             0,
             i32::MAX,
             GucContext::Suset,
-            GucFlags::UNIT_MS,
+            flags | GucFlags::UNIT_MS,
         );
     });
     fence::define();
     lease::define_settings();
     // SAFETY: a C string, at library load.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr()) };
+}
+
+/// Without the values of its settings, the library would generate IDs that they forbid.
+fn cannot_load() -> ! {
+    Report {
+        code: ERRCODE_INVALID_TRANSACTION_STATE,
+        message: "cannot load pg_snowflake during a parallel operation".into(),
+        detail: Some("This minor release of PostgreSQL would drop the values of its parameters.".into()),
+        hint: Some(
+            "Update PostgreSQL to its latest minor release, or add pg_snowflake to session_preload_libraries."
+                .into(),
+        ),
+    }
+    .raise()
 }
 
 /// `pg_snowflake.shard_id`; `None` if it is unset.

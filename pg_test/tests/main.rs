@@ -28,6 +28,7 @@ mod install;
 mod layouts;
 mod leases;
 mod load;
+mod loading;
 mod locks;
 mod managed;
 mod partitions;

@@ -63,7 +63,7 @@ impl Fence {
 
 /// Defines the settings. Called once, at library load.
 pub fn define() {
-    define_fence(Fence::OwnedShards, |name| {
+    define_fence(Fence::OwnedShards, |name, flags| {
         // SAFETY: the hooks are guarded.
         unsafe {
             GucRegistry::define_string_guc_with_hooks(
@@ -72,14 +72,14 @@ pub fn define() {
                 c"A list of shard IDs and ranges, such as 0-127, 300; an empty string allows any shard. The list rejects column defaults that were restored from a dump of another server.",
                 &OWNED_SHARDS,
                 GucContext::Suset,
-                GucFlags::default(),
+                flags,
                 Some(check_owned_shards),
                 Some(assign_owned_shards),
                 None,
             );
         }
     });
-    define_fence(Fence::AllowedHosts, |name| {
+    define_fence(Fence::AllowedHosts, |name, flags| {
         // SAFETY: the hooks are guarded.
         unsafe {
             GucRegistry::define_string_guc_with_hooks(
@@ -88,7 +88,7 @@ pub fn define() {
                 c"A list of names, such as db-1, db-2; an empty string allows any host. The list keeps a copy of a server, made from a snapshot or a base backup, from generating IDs.",
                 &ALLOWED_HOSTS,
                 GucContext::Suset,
-                GucFlags::default(),
+                flags,
                 Some(check_allowed_hosts),
                 Some(assign_allowed_hosts),
                 None,
@@ -98,10 +98,10 @@ pub fn define() {
 }
 
 /// Defines one fence. Its check hook receives the value that was set before.
-fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr)) {
-    fence.setting().define(|name| {
+fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr, GucFlags)) {
+    fence.setting().define(|name, flags| {
         IS_DEFINING.store(true, Relaxed);
-        define(name);
+        define(name, flags);
         IS_DEFINING.store(false, Relaxed);
     });
 }

@@ -25,7 +25,7 @@ pub fn define() {
     } else {
         (GucContext::Sighup, Some(assign_registry))
     };
-    Setting::Registry.define(|name| {
+    Setting::Registry.define(|name, flags| {
         // SAFETY: the hook is guarded.
         unsafe {
             GucRegistry::define_string_guc_with_hooks(
@@ -34,14 +34,14 @@ pub fn define() {
                 c"A connection string; an empty string disables leases. Without a lease on a shard, the server generates no IDs for it. pg_snowflake must be in shared_preload_libraries.",
                 &REGISTRY,
                 context,
-                GucFlags::SUPERUSER_ONLY,
+                flags | GucFlags::SUPERUSER_ONLY,
                 None,
                 assign_hook,
                 None,
             );
         }
     });
-    let is_lease_invalid = Setting::Lease.define(|name| {
+    let is_lease_invalid = Setting::Lease.define(|name, flags| {
         GucRegistry::define_int_guc(
             name,
             c"Sets the length of a lease.",
@@ -50,20 +50,20 @@ pub fn define() {
             SHORTEST_LEASE_MS,
             LONGEST_LEASE_MS,
             GucContext::Sighup,
-            GucFlags::UNIT_MS,
+            flags | GucFlags::UNIT_MS,
         );
     });
     if is_lease_invalid && is_preloading() && registry().is_some() {
         invalid_lease();
     }
-    Setting::Node.define(|name| {
+    Setting::Node.define(|name, flags| {
         GucRegistry::define_string_guc(
             name,
             c"Sets the name of this server in the registry.",
             c"An empty string means the host name, followed by cluster_name if that is set.",
             &NODE,
             GucContext::Sighup,
-            GucFlags::default(),
+            flags,
         );
     });
 }

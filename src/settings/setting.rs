@@ -3,9 +3,12 @@
 //! Until the library is loaded, the server stores values of a setting without knowing who may set it, and where. One of the
 //! session, from `PGOPTIONS`, the database or the role, replaces that of the configuration file. When the setting is defined,
 //! the server drops the session's value if it may not be set there or is invalid; the replaced values are lost.
+//!
+//! During a parallel operation, `set_config_option()` would drop every value. So a setting has the flag that allows it then, but only
+//! while it is defined: afterwards, a parallel operation may change it no more than another setting.
 
-use pgrx::pg_sys;
-use std::ffi::CStr;
+use pgrx::{GucFlags, pg_sys};
+use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 /// One bit per masked setting. It is atomic because a mutable static must be, to be safe; a backend has one
@@ -59,12 +62,16 @@ impl Setting {
         }
     }
 
-    /// Defines the setting by calling `define` with its name, and records whether this session masks the
-    /// server's value. Every setting of the extension is defined by this function. Returns whether the server had stored a value
-    /// and has dropped it.
-    pub fn define(self, define: impl FnOnce(&'static CStr)) -> bool {
+    /// Defines the setting by calling `define` with its name and the flags that it needs besides its own, and records whether this
+    /// session masks the server's value. Every setting of the extension is defined by this function. Returns whether the server had
+    /// stored a value and has dropped it.
+    pub fn define(self, define: impl FnOnce(&'static CStr, GucFlags)) -> bool {
         let source = self.reset_source();
-        define(self.name());
+        define(self.name(), GucFlags::from_bits_retain(GUC_ALLOW_IN_PARALLEL));
+        if let Some(variable) = variable(self.name()) {
+            // SAFETY: a variable of the server, which lives as long as the backend.
+            unsafe { (*variable).flags &= !GUC_ALLOW_IN_PARALLEL };
+        }
         let is_of_session =
             (pg_sys::GucSource::PGC_S_GLOBAL..=pg_sys::GucSource::PGC_S_CLIENT).contains(&source);
         let is_dropped = self.reset_source() != source;
@@ -97,36 +104,53 @@ impl Setting {
     /// The source of the current value.
     pub fn source(self) -> pg_sys::GucSource::Type {
         // SAFETY: a variable of the server, which lives as long as the backend.
-        self.variable().map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
+        variable(self.name())
+            .map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
     }
 
     /// The source of the value that the session began with.
     fn reset_source(self) -> pg_sys::GucSource::Type {
         let default = pg_sys::GucSource::PGC_S_DEFAULT;
         // SAFETY: as for source().
-        self.variable().map_or(default, |found| unsafe { (*found).reset_source })
+        variable(self.name()).map_or(default, |found| unsafe { (*found).reset_source })
     }
+}
 
-    /// The setting's variable; before it is defined, the placeholder that stores a value for it.
-    fn variable(self) -> Option<*mut pg_sys::config_generic> {
-        // SAFETY: the server's table of its settings, each with a C string for a name.
-        #[cfg(feature = "pg15")]
-        unsafe {
-            let count = pg_sys::GetNumConfigOptions() as usize;
-            let all = std::slice::from_raw_parts(pg_sys::get_guc_variables(), count);
-            let name = self.name().to_bytes();
-            // As in guc_name_compare(): a placeholder keeps the spelling with which it was set.
-            let has_this_name = |found: &*mut pg_sys::config_generic| {
-                CStr::from_ptr((**found).name).to_bytes().eq_ignore_ascii_case(name)
-            };
-            all.iter().copied().find(has_this_name)
-        }
-        // SAFETY: a C string; nothing is created, and no error is raised if there is no such setting.
-        #[cfg(not(feature = "pg15"))]
-        unsafe {
-            let level = pgrx::PgLogLevel::ERROR as std::ffi::c_int;
-            let found = pg_sys::find_option(self.name().as_ptr(), false, true, level);
-            (!found.is_null()).then_some(found)
-        }
+/// `GUC_ALLOW_IN_PARALLEL` (utils/guc.h). Minor releases before November 2024 lack it.
+#[cfg(feature = "pg15")]
+const GUC_ALLOW_IN_PARALLEL: c_int = 0x40_0000;
+#[cfg(not(feature = "pg15"))]
+const GUC_ALLOW_IN_PARALLEL: c_int = 0x8000;
+
+/// Whether a setting that is defined now keeps the value that the server has stored for it.
+pub fn can_be_defined_now() -> bool {
+    // SAFETY: a plain function of the server; a variable of the server. `is_superuser` has the flag wherever the server knows it.
+    unsafe {
+        !pg_sys::IsInParallelMode()
+            || variable(c"is_superuser")
+                .is_some_and(|variable| (*variable).flags & GUC_ALLOW_IN_PARALLEL != 0)
+    }
+}
+
+/// The variable of a setting; before the setting is defined, the placeholder that stores a value for it.
+fn variable(name: &CStr) -> Option<*mut pg_sys::config_generic> {
+    // SAFETY: the server's table of its settings, each with a C string for a name.
+    #[cfg(feature = "pg15")]
+    unsafe {
+        let count = pg_sys::GetNumConfigOptions() as usize;
+        let all = std::slice::from_raw_parts(pg_sys::get_guc_variables(), count);
+        let name = name.to_bytes();
+        // As in guc_name_compare(): a placeholder keeps the spelling with which it was set.
+        let has_this_name = |found: &*mut pg_sys::config_generic| {
+            CStr::from_ptr((**found).name).to_bytes().eq_ignore_ascii_case(name)
+        };
+        all.iter().copied().find(has_this_name)
+    }
+    // SAFETY: a C string; nothing is created, and no error is raised if there is no such setting.
+    #[cfg(not(feature = "pg15"))]
+    unsafe {
+        let level = pgrx::PgLogLevel::ERROR as c_int;
+        let found = pg_sys::find_option(name.as_ptr(), false, true, level);
+        (!found.is_null()).then_some(found)
     }
 }

@@ -1,0 +1,345 @@
+//! A session's settings and fences are the same wherever it loads the library: also inside a parallel plan, in which PostgreSQL
+//! lets nothing else change a setting.
+
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::wait::comes_true;
+use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER, installation};
+use postgres::Client;
+
+/// Settings that a server can have at the same time, each with a value that is not its default.
+const SETTINGS: [&[(&str, &str)]; 4] = [
+    &[("shard_id", "5"), ("max_lead", "150"), ("max_wait", "70"), ("owned_shards", "5-6")],
+    &[("lease", "20000"), ("node", "db-1")],
+    &[("allowed_hosts", "no-such-host")],
+    &[("registry", "host=/nowhere")],
+];
+
+/// Where a session loads the library. `created_at()` is a PARALLEL SAFE function in PL/pgSQL, so a plan that calls it does not load the
+/// library before it runs. Each statement can be run by every role.
+const PLACES: [(&str, &str); 11] = [
+    ("a call", "SELECT snowflake_created_at(0)"),
+    (
+        "the leader of a parallel plan",
+        "SET max_parallel_workers = 0; SELECT max(created_at(id)) FROM big",
+    ),
+    (
+        "a worker of a parallel plan",
+        "SET parallel_leader_participation = off; SELECT max(created_at(id)) FROM big",
+    ),
+    ("both", "SELECT max(created_at(id)) FROM big"),
+    (
+        "an input function in a parallel plan",
+        "SET max_parallel_workers = 0;
+         SELECT count(json_populate_record(NULL::snowflake_columns, record)) FROM json",
+    ),
+    (
+        "a function with SET in a parallel plan",
+        "SET max_parallel_workers = 0; SELECT max(created_at_with_set(id)) FROM big",
+    ),
+    ("a function with SET", "SELECT created_at_with_set(0)"),
+    ("a function with SET of a setting of ours", "SELECT created_at_with_wait(0)"),
+    ("a function of another role", "SELECT created_at_as_other(0)"),
+    (
+        "an aborted subtransaction",
+        "DO $$ BEGIN PERFORM created_at(0); RAISE 'back'; EXCEPTION WHEN raise_exception THEN END $$",
+    ),
+    ("an aborted transaction", "BEGIN; SELECT snowflake_created_at(0); ROLLBACK"),
+];
+
+/// From 17 on, a function of a parallel plan may have an EXCEPTION clause.
+const IN_A_SUBTRANSACTION: (&str, &str) = (
+    "a subtransaction in a parallel plan",
+    "SET max_parallel_workers = 0; SELECT max(created_at_or_null(id)) FROM big",
+);
+
+/// Where a session has its values from.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    ConfigurationFile,
+    Database,
+    Role,
+    Options,
+    Set,
+    SetLocal,
+}
+
+fn prepare(builder: Builder) -> Cluster {
+    // Every scan is parallel, and loads the library in each session anew.
+    let cluster = ["parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"]
+        .into_iter()
+        .fold(builder, |builder, setting| builder.setting(setting, "0"))
+        .start();
+    let mut client = cluster.connect();
+    let function = |name: &str, options: &str, body: &str| {
+        format!(
+            "CREATE FUNCTION {name}(id bigint) RETURNS timestamptz LANGUAGE plpgsql PARALLEL SAFE {options}
+             AS $$ BEGIN {body} END $$;"
+        )
+    };
+    let body = "RETURN snowflake_created_at(id);";
+    run(
+        &mut client,
+        &format!(
+            "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; CREATE ROLE other;
+             GRANT USAGE ON SEQUENCE s TO writer;
+             CREATE TABLE big AS SELECT id::bigint FROM generate_series(1, 5000) AS ids (id);
+             CREATE TABLE json AS SELECT '{{\"layout\": \"instagram\"}}'::json AS record FROM generate_series(1, 5000);
+             GRANT SELECT ON big, json TO PUBLIC; ANALYZE;
+             {} {} {} {} {}
+             ALTER FUNCTION created_at_as_other OWNER TO other",
+            function("created_at", "", body),
+            function("created_at_with_set", "SET work_mem = '5MB'", body),
+            function("created_at_with_wait", "SECURITY DEFINER SET pg_snowflake.max_wait = '33ms'", body),
+            function("created_at_as_other", "SECURITY DEFINER", body),
+            function("created_at_or_null", "", &format!("BEGIN {body} EXCEPTION WHEN others THEN RETURN NULL; END;")),
+        ),
+    );
+    cluster
+}
+
+/// All that a session knows of its settings, and what it lets them do.
+fn state(client: &mut Client) -> String {
+    // The calls come first: after a parallel plan, only the workers may have loaded the library.
+    let calls = ["SELECT snowflake_nextval('s')", "SELECT snowflake_nextval('s', 7)"].map(|call| {
+        // Also in a transaction, which an error would abort.
+        let _ = client.batch_execute("SAVEPOINT call");
+        let outcome = client.simple_query(call).map(|_| "an ID".to_owned());
+        let _ = client.batch_execute("ROLLBACK TO call");
+        outcome.unwrap_or_else(|error| {
+            let error = error.as_db_error().unwrap_or_else(|| panic!("{call}: {error:?}"));
+            format!("{}: {}", error.code().code(), error.message())
+        })
+    });
+    let settings = "SELECT name, setting, reset_val, source FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' ORDER BY name";
+    format!("{}\n{}", calls.join("\n"), printed(client, settings))
+}
+
+/// The session of a role that has the settings from that origin, before it loads the library.
+fn session(cluster: &Cluster, role: &str, settings: &[(&str, &str)], origin: Origin) -> Client {
+    let all = |separator: &str, one: &dyn Fn(&str, &str) -> String| {
+        settings.iter().map(|(name, value)| one(name, value)).collect::<Vec<_>>().join(separator)
+    };
+    match origin {
+        Origin::ConfigurationFile | Origin::Database | Origin::Role => {
+            cluster.connect_to(role, SUPERUSER)
+        }
+        Origin::Options => {
+            let options = all(" ", &|name, value| format!("-c pg_snowflake.{name}={value}"));
+            cluster.connect_with_options(role, &options).expect("options of an unknown library")
+        }
+        Origin::Set | Origin::SetLocal => {
+            let mut client = cluster.connect_to(role, SUPERUSER);
+            let set = if matches!(origin, Origin::Set) { "SET" } else { "BEGIN; SET LOCAL" };
+            run(
+                &mut client,
+                &all(";", &|name, value| format!("{set} pg_snowflake.{name} = '{value}'")),
+            );
+            client
+        }
+    }
+}
+
+/// Compares each place with a plain call, for both roles.
+fn check(cluster: &Cluster, settings: &[(&str, &str)], origin: Origin) {
+    let has_subtransactions = installation::major(installation::bindir()) >= 17;
+    for role in [SUPERUSER, "writer"] {
+        let mut client = session(cluster, role, settings, origin);
+        run(&mut client, PLACES[0].1);
+        let expected = state(&mut client);
+        for (place, statements) in
+            PLACES.into_iter().chain(has_subtransactions.then_some(IN_A_SUBTRANSACTION))
+        {
+            let is_in_transaction = matches!(origin, Origin::SetLocal);
+            if is_in_transaction && place == "an aborted transaction" {
+                continue;
+            }
+            let mut client = session(cluster, role, settings, origin);
+            run(&mut client, statements);
+            assert_eq!(
+                state(&mut client),
+                expected,
+                "{role}, {settings:?} by {origin:?}, loaded in {place}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_session_has_the_settings_of_the_configuration_file_wherever_it_loads_the_library() {
+    for settings in SETTINGS {
+        let builder = settings.iter().fold(Cluster::builder(), |builder, (name, value)| {
+            builder.setting(&format!("pg_snowflake.{name}"), value)
+        });
+        check(&prepare(builder), settings, Origin::ConfigurationFile);
+    }
+}
+
+#[test]
+fn a_session_has_the_settings_of_its_database_and_role_wherever_it_loads_the_library() {
+    let cluster = prepare(Cluster::builder());
+    for (whose, origin) in [("DATABASE postgres", Origin::Database), ("ROLE ALL", Origin::Role)] {
+        for settings in SETTINGS {
+            for (name, value) in settings {
+                cluster
+                    .psql(SUPERUSER, &format!("ALTER {whose} SET pg_snowflake.{name} = '{value}'"));
+            }
+            check(&cluster, settings, origin);
+            cluster.psql(SUPERUSER, &format!("ALTER {whose} RESET ALL"));
+        }
+    }
+}
+
+#[test]
+fn a_session_keeps_its_own_settings_wherever_it_loads_the_library() {
+    let cluster = prepare(Cluster::builder().setting("pg_snowflake.max_lead", "250"));
+    for origin in [Origin::Options, Origin::Set, Origin::SetLocal] {
+        for settings in SETTINGS {
+            check(&cluster, settings, origin);
+        }
+    }
+}
+
+/// The server of the first settings, in its configuration file.
+fn configured() -> Cluster {
+    let with = |builder: Builder, (name, value): &(&str, &str)| {
+        builder.setting(&format!("pg_snowflake.{name}"), value)
+    };
+    prepare(SETTINGS[0].iter().fold(Cluster::builder(), with))
+}
+
+#[test]
+fn a_session_that_is_given_the_library_has_the_same_settings() {
+    let cluster = configured();
+    let loaded = |role: &str, load: &str| {
+        let mut client = cluster.connect_to(role, SUPERUSER);
+        run(&mut client, load);
+        state(&mut client)
+    };
+    let expected = [SUPERUSER, "writer"].map(|role| loaded(role, PLACES[0].1));
+    assert_eq!(loaded(SUPERUSER, "LOAD 'pg_snowflake'"), expected[0]);
+    run(&mut cluster.connect(), "ALTER ROLE ALL SET session_preload_libraries = 'pg_snowflake'");
+    assert_eq!([SUPERUSER, "writer"].map(|role| loaded(role, "")), expected);
+}
+
+#[test]
+fn a_parallel_build_of_an_index_leaves_the_settings_in_force() {
+    let cluster = configured();
+    let mut client = cluster.connect();
+    let immutable = "ALTER FUNCTION created_at IMMUTABLE";
+    run(&mut client, &format!("{immutable}; {}", PLACES[0].1));
+    let expected = state(&mut client);
+    for workers in [0, 2] {
+        let mut client = cluster.connect();
+        run(
+            &mut client,
+            &format!(
+                "SET max_parallel_workers = {workers}; CREATE INDEX of_time ON big (created_at(id)); DROP INDEX of_time"
+            ),
+        );
+        assert_eq!(state(&mut client), expected);
+    }
+}
+
+/// A walsender that is connected to a database runs SQL.
+#[test]
+fn a_walsender_has_the_same_settings() {
+    let cluster = configured();
+    let show = "SELECT name, setting, source FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' ORDER BY name;
+        DO $$ BEGIN PERFORM snowflake_nextval('s', 7); EXCEPTION WHEN others THEN RAISE EXCEPTION '%', SQLERRM; END $$";
+    for place in [PLACES[0], PLACES[1]] {
+        let script = format!("{};", place.1.replace("; ", ";\n"));
+        let [plain, walsender] =
+            ["dbname=postgres", "dbname=postgres replication=database"].map(|database| {
+                let show = show
+                    .replace("PERFORM snowflake_nextval('s', 7)", "PERFORM snowflake_nextval('s')");
+                cluster.psql(database, &format!("{script}\n{show};"))
+            });
+        assert_eq!(walsender, plain, "{}", place.0);
+    }
+}
+
+/// Autovacuum evaluates the expression of an index.
+#[test]
+fn autovacuum_has_the_same_settings() {
+    let cluster = prepare(
+        Cluster::builder()
+            .setting("pg_snowflake.owned_shards", "5-6")
+            .setting("autovacuum", "on")
+            .setting("autovacuum_naptime", "1s"),
+    );
+    run(
+        &mut cluster.connect(),
+        "CREATE FUNCTION attempt(id bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+             PERFORM public.snowflake_created_at(id);
+             IF (SELECT backend_type = 'autovacuum worker' FROM pg_catalog.pg_stat_activity
+                 WHERE pid = pg_catalog.pg_backend_pid()) THEN
+                 PERFORM public.snowflake_nextval('public.s', 7);
+             END IF;
+             RETURN id;
+         END $$;
+         CREATE TABLE watched (id bigint) WITH (autovacuum_analyze_threshold = 1);
+         CREATE INDEX ON watched (attempt(id));
+         INSERT INTO watched SELECT generate_series(1, 1000)",
+    );
+    let refusal = "ERROR:  shard 7 is not owned by this server";
+    assert!(comes_true(|| cluster.log().contains(refusal)), "autovacuum has another setting");
+}
+
+/// A role that may use a sequence, and create nothing.
+#[test]
+fn a_parallel_plan_opens_no_fence() {
+    for (setting, value, sqlstate, message) in [
+        ("owned_shards", "5", "55000", "shard 7 is not owned by this server"),
+        ("allowed_hosts", "db-1", "55000", "host"),
+        ("registry", "host=/nowhere", "55000", "not in shared_preload_libraries"),
+    ] {
+        let name = format!("pg_snowflake.{setting}");
+        let cluster = prepare(Cluster::builder().setting(&name, value));
+        let mut writer = cluster.connect_to("writer", SUPERUSER);
+        run(&mut writer, PLACES[4].1);
+        let refusal = Refusal { sqlstate, message, hint: "" };
+        assert_refused(&mut writer, "SELECT snowflake_nextval('s', 7)", refusal);
+    }
+}
+
+#[test]
+fn a_parallel_worker_has_the_settings_of_its_leader() {
+    let cluster = configured();
+    let seen =
+        SETTINGS[0].iter().map(|(name, _)| format!("current_setting('pg_snowflake.{name}')"));
+    run(
+        &mut cluster.connect(),
+        &format!(
+            "CREATE FUNCTION seen(id bigint) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$ BEGIN
+                 PERFORM snowflake_created_at(id); RETURN concat_ws(' ', {});
+             END $$",
+            seen.collect::<Vec<_>>().join(", ")
+        ),
+    );
+    for load in [
+        "",
+        PLACES[0].1,
+        "SET max_parallel_workers = 0; SELECT max(created_at(id)) FROM big; RESET ALL",
+    ] {
+        let mut writer = cluster.connect_to("writer", SUPERUSER);
+        run(&mut writer, &format!("{load}; SET parallel_leader_participation = off"));
+        assert_eq!(
+            printed(&mut writer, "SELECT DISTINCT seen(id) FROM big"),
+            "5 150ms 70ms 5-6",
+            "{load}"
+        );
+    }
+}
+
+#[test]
+fn a_query_by_day_does_not_keep_its_session_from_inserting() {
+    let cluster = prepare(Cluster::builder());
+    run(&mut cluster.connect(), "ALTER DATABASE postgres SET pg_snowflake.shard_id = 5");
+    let mut writer = cluster.connect_to("writer", SUPERUSER);
+    run(
+        &mut writer,
+        "SET max_parallel_workers = 0; SELECT created_at(id)::date, count(*) FROM big GROUP BY 1",
+    );
+    take_one(&mut writer, "SELECT snowflake_nextval('s')");
+}
