@@ -14,6 +14,7 @@ mod shards;
 pub use report::{homed_shards, homed_shards_query};
 pub use setting::{
     check_any_shard, check_class, check_shard, define, host_name, is_foreign_host, owned_shards,
+    version,
 };
 
 use crate::settings::Setting;

@@ -1,5 +1,6 @@
-//! The SQL functions that generate IDs. Those of homed IDs are in `homed.rs`.
+//! The SQL functions that generate IDs. Those of homed IDs are in `homed.rs`, batches in `batch.rs`.
 
+mod batch;
 mod homed;
 mod refusal;
 
@@ -9,6 +10,7 @@ use crate::error::Error;
 use crate::layout_type::{SqlLayout, not_a_layout};
 use crate::sequence::{self, BackendLocal};
 use crate::shard;
+use batch::IdBatch;
 use pg_snowflake_core::{Layout, presets::INSTAGRAM};
 use pgrx::prelude::*;
 
@@ -139,7 +141,7 @@ fn snowflake_nextvals(
     }
     let shard =
         shard::permitted(Some(shard_id), layout).unwrap_or_else(|error| error.raise(name, seq));
-    let ids = sequence::IdBatch::new(seq, layout, shard, count.into());
+    let ids = IdBatch::new(seq, layout, shard, count.into());
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }
 

@@ -16,13 +16,16 @@ mod sequence_data;
 
 use crate::error::Error;
 use crate::lease;
-pub use backend_clock::{read as read_clock, read_with_steps as read_clock_with_steps};
+pub use backend_clock::{
+    read as read_clock, read_with_steps as read_clock_with_steps, statement_start_us,
+};
 pub use backend_local::BackendLocal;
 use nextval::{Fetch, Outcome};
 use pg_snowflake_core::Layout;
-use pg_snowflake_core::counter::{Refusal, Run};
-use pg_snowflake_core::homed::{Class, HashRange, Home, Homed};
+use pg_snowflake_core::counter::Run;
+use pg_snowflake_core::homed::{Class, Homed};
 use pgrx::{check_for_interrupts, pg_sys};
+pub use seq_table::Basis;
 use seq_table::SeqTableData;
 pub use sequence_data::SequenceData;
 use std::ffi::{c_int, c_long};
@@ -99,162 +102,21 @@ pub unsafe fn nextval_homed_fast(
     }
 }
 
-/// The most counters that [`IdBatch`] fetches from the page at once. A fetch costs a few hundred nanoseconds,
-/// which is negligible over 1024 counters, and the rest of a run in an open cursor is soon used.
-const LONGEST_RUN: i64 = 1024;
-
-/// IDs from one sequence, in increasing order, fetched in runs.
-pub struct IdBatch {
+/// Fetches counters for a batch: `count` of them, or fewer near the limit of the lead or an end. Returns also what the checks of this
+/// fetch depended on. Waits as [`nextval()`] does.
+pub fn fetch_run(
     relid: pg_sys::Oid,
     layout: Layout,
-    shard: u32,
-    /// The number of IDs still to return.
-    remaining: i64,
-    /// Counters fetched and not yet used; initially empty.
-    run: Run,
+    class: Class,
+    count: i64,
+) -> Result<(Run, Basis), Error> {
+    fetch_counters(relid, layout, class, Fetch::Batch(count), |elm, run, _| (run, elm.basis()))
 }
 
-impl IdBatch {
-    /// An iterator over `count` IDs.
-    pub fn new(relid: pg_sys::Oid, layout: Layout, shard: u32, count: i64) -> Self {
-        IdBatch { relid, layout, shard, remaining: count, run: Run { first: 0, last: -1 } }
-    }
-
-    /// Whether there is a counter left that the lease of the shard still permits.
-    #[inline(always)]
-    fn has_counter(&self) -> bool {
-        let Run { first, last } = self.run;
-        let is_leased = |tick| {
-            let class = Class::one(self.shard);
-            lease::ticks_of(class, &self.layout).is_ok_and(|ticks| ticks.contains(tick))
-        };
-        first <= last && is_leased(self.layout.tick_of(first))
-    }
-
-    /// Fetches the next run.
-    #[cold]
-    fn fetch(&mut self) -> Result<(), Error> {
-        let batch = Fetch::Batch(self.remaining.min(LONGEST_RUN));
-        let class = Class::one(self.shard);
-        self.run = fetch_counters(self.relid, self.layout, class, batch, |_, run, _| run)?;
-        Ok(())
-    }
-}
-
-impl Iterator for IdBatch {
-    type Item = Result<i64, Error>;
-
-    // Inlined, so that the result stays in registers.
-    #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.remaining == 0 {
-            return None;
-        }
-        if !self.has_counter()
-            && let Err(error) = self.fetch()
-        {
-            return Some(Err(error));
-        }
-        let id = self.layout.id(self.run.first, self.shard);
-        self.run.first += 1;
-        self.remaining -= 1;
-        with_entry(self.relid, |elm| elm.set_last(id));
-        Some(Ok(id))
-    }
-}
-
-/// Homed IDs from one sequence, with increasing counters. The counters are fetched in runs; counters that yield no homed ID are dropped.
-pub struct HomedBatch {
-    relid: pg_sys::Oid,
-    layout: Layout,
-    homed: OwnedHomed,
-    /// The number of IDs still to return.
-    remaining: i64,
-    /// Counters fetched and not yet used; initially empty.
-    run: Run,
-    /// How many counters in a row have made no homed ID.
-    passed_over: i64,
-}
-
-/// A [`Homed`] that owns its ranges.
-pub enum OwnedHomed {
-    /// Without ranges.
-    InPartition(Homed<'static>),
-    /// With these ranges.
-    InRanges(Class, Vec<HashRange>),
-}
-
-impl OwnedHomed {
-    fn get(&self) -> Homed<'_> {
-        match self {
-            OwnedHomed::InPartition(homed) => *homed,
-            OwnedHomed::InRanges(class, ranges) => Homed::new(*class, Home::Ranges(ranges)),
-        }
-    }
-}
-
-impl HomedBatch {
-    /// An iterator over `count` IDs.
-    pub fn new(relid: pg_sys::Oid, layout: Layout, homed: OwnedHomed, count: i64) -> Self {
-        let run = Run { first: 0, last: -1 };
-        HomedBatch { relid, layout, homed, remaining: count, run, passed_over: 0 }
-    }
-
-    /// The next ID, if a fetched counter yields one that the leases still permit.
-    fn next_fetched(&mut self) -> Option<i64> {
-        let homed = self.homed.get();
-        while self.run.first <= self.run.last {
-            let counter = self.run.first;
-            let tick = self.layout.tick_of(counter);
-            if !lease::ticks_of(homed.class, &self.layout).is_ok_and(|ticks| ticks.contains(tick)) {
-                self.run.first = self.run.last + 1;
-                return None;
-            }
-            self.run.first += 1;
-            if let Some(shard) = homed.shard_of(&self.layout, counter) {
-                self.passed_over = 0;
-                return Some(self.layout.id(counter, shard));
-            }
-            self.passed_over += 1;
-        }
-        None
-    }
-
-    /// Fetches the next run.
-    #[cold]
-    fn fetch(&mut self) -> Result<(), Error> {
-        check_for_interrupts!();
-        let homed = self.homed.get();
-        let counters = homed.most_counters();
-        if self.passed_over > counters {
-            let refusal = Refusal::NotHome { counters };
-            return Err(Error::Refused { refusal, layout: self.layout, shard: homed.class.first });
-        }
-        let batch = Fetch::Batch(homed.counters_for(self.remaining).clamp(1, LONGEST_RUN));
-        self.run = fetch_counters(self.relid, self.layout, homed.class, batch, |_, run, _| run)?;
-        Ok(())
-    }
-}
-
-impl Iterator for HomedBatch {
-    type Item = Result<i64, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.remaining == 0 {
-            return None;
-        }
-        let id = loop {
-            if let Some(id) = self.next_fetched() {
-                break id;
-            }
-            if let Err(error) = self.fetch() {
-                return Some(Err(error));
-            }
-        };
-        self.remaining -= 1;
-        with_entry(self.relid, |elm| elm.set_last(id));
-        Some(Ok(id))
-    }
+/// Records the last ID that a batch returned from the sequence `relid`.
+#[inline(always)]
+pub fn set_last(relid: pg_sys::Oid, id: i64) {
+    with_entry(relid, |elm| elm.set_last(id));
 }
 
 /// Returns the last ID that the sequence `relid` returned in this session.

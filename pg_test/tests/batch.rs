@@ -1,10 +1,11 @@
 //! `snowflake_nextvals()`: many IDs at the cost of a few.
 
 use pg_snowflake_servertest::Cluster;
+use pg_snowflake_servertest::ask::server_with_sequence;
 use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing};
 use pg_snowflake_servertest::process::{backend_pid, private_memory_kb};
 use pg_snowflake_servertest::sequence::{Ahead, state, take, take_one};
-use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_servertest::wait::{comes_true, wait_for};
 use postgres::Client;
 use std::thread::sleep;
 use std::time::Duration;
@@ -144,4 +145,112 @@ fn unhurried() -> (Cluster, Client) {
     let mut client = cluster.connect();
     client.batch_execute("CREATE SEQUENCE s").unwrap();
     (cluster, client)
+}
+
+/// Each kind of batch, of shard 5 or, for homed IDs by modulus, of its class.
+const BATCHES: [&str; 3] = [
+    "snowflake_nextvals('s', 5, 1000000)",
+    "snowflake_nextvals_homed('s', 5, 16, 1000000)",
+    "snowflake_nextvals_homed('s', 5, int8multirange '{[-1000000000,1000000000]}', 1000000)",
+];
+
+/// Sets a setting of the server, and waits until the session has noticed.
+fn reload(cluster: &Cluster, client: &mut Client, setting: &str, value: &str) {
+    let mut superuser = cluster.connect();
+    let set = format!("ALTER SYSTEM SET pg_snowflake.{setting} = '{value}'");
+    for statement in ["LOAD 'pg_snowflake'", &set, "SELECT pg_reload_conf()"] {
+        superuser.batch_execute(statement).unwrap();
+    }
+    let show = format!("SHOW pg_snowflake.{setting}");
+    let has_noticed = || client.query_one(&show, &[]).unwrap().get::<_, String>(0) == value;
+    assert!(comes_true(has_noticed), "the reload has no effect");
+}
+
+/// Opens a cursor over the batch, and fetches a row.
+fn open_cursor(client: &mut Client, batch: &str) {
+    let open = format!("BEGIN; DECLARE ids CURSOR FOR SELECT {batch}; FETCH 1 FROM ids");
+    client.batch_execute(&open).unwrap_or_else(|error| panic!("{batch}: {error:?}"));
+}
+
+/// The SQLSTATE of the next FETCH, which must fail.
+fn refusal(client: &mut Client) -> String {
+    let error = client.batch_execute("FETCH 1 FROM ids").expect_err("an ID was generated");
+    error.code().expect("an error of the server").code().to_owned()
+}
+
+#[test]
+fn an_open_cursor_generates_no_ids_after_a_reload_that_forbids_them() {
+    for (setting, value) in
+        [("owned_shards", "6"), ("allowed_hosts", "no-such-host"), ("registry", "host=/nowhere")]
+    {
+        for batch in BATCHES {
+            let (cluster, mut client) = server_with_sequence();
+            open_cursor(&mut client, batch);
+            reload(&cluster, &mut client, setting, value);
+            assert_eq!(refusal(&mut client), "55000", "{batch}, {setting}");
+        }
+    }
+}
+
+#[test]
+fn an_open_cursor_generates_no_ids_that_a_new_call_would_not() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    superuser
+        .batch_execute(
+            "CREATE ROLE writer LOGIN; CREATE ROLE other; GRANT other TO writer;
+             CREATE TABLE never_locked (); GRANT SELECT ON never_locked TO PUBLIC",
+        )
+        .unwrap();
+    // What another session does, what this one does, and the SQLSTATE of the next FETCH.
+    for (by_other, own, sqlstate) in [
+        // The session processes the message when it locks a relation.
+        ("REVOKE ALL ON SEQUENCE s FROM writer", "SELECT count(*) FROM never_locked", "42501"),
+        ("", "SET LOCAL ROLE other", "42501"),
+        ("", "SET TRANSACTION READ ONLY", "25006"),
+        ("", "ALTER SEQUENCE s INCREMENT 2", "55000"),
+        ("", "DROP SEQUENCE s", "42P01"),
+    ] {
+        for batch in BATCHES {
+            let recreate = ["DROP SEQUENCE IF EXISTS s", "CREATE SEQUENCE s"];
+            let allow = if by_other.is_empty() {
+                "ALTER SEQUENCE s OWNER TO writer"
+            } else {
+                "GRANT USAGE ON SEQUENCE s TO writer"
+            };
+            superuser.batch_execute(&[recreate.as_slice(), &[allow]].concat().join(";")).unwrap();
+            let mut client = cluster.connect_to("writer", "postgres");
+            open_cursor(&mut client, batch);
+            superuser.batch_execute(by_other).unwrap();
+            client.batch_execute(own).unwrap();
+            assert_eq!(refusal(&mut client), sqlstate, "{batch} after {by_other}{own}");
+        }
+    }
+}
+
+#[test]
+fn a_cursor_drops_the_counters_that_it_fetched_before_a_fence_closed() {
+    let Ahead { cluster, mut client, start } = Ahead::caching(1);
+    open_cursor(&mut client, BATCHES[0]);
+    assert_eq!(state(&mut client, "s").last_value, start + 1023);
+    for owned in ["6", ""] {
+        reload(&cluster, &mut client, "owned_shards", owned);
+    }
+
+    let next = take_one(&mut client, "FETCH 1 FROM ids");
+    assert_eq!(counter(next), start + 1024);
+}
+
+#[test]
+fn a_cursor_drops_the_counters_whose_time_the_clock_has_passed() {
+    let (cluster, mut client) = server_with_sequence();
+    let mut other = cluster.connect();
+    for batch in BATCHES {
+        open_cursor(&mut client, batch);
+        // Later than every counter that was fetched.
+        sleep(Duration::from_millis(100));
+        let earlier = take_one(&mut other, "SELECT snowflake_nextval('s', 5)");
+        assert!(take_one(&mut client, "FETCH 1 FROM ids") > earlier, "{batch}");
+        client.batch_execute("COMMIT").unwrap();
+    }
 }

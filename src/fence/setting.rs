@@ -24,8 +24,8 @@ static ALLOWED_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>
 static OWNED_RANGES: AtomicPtr<OwnedRanges> = AtomicPtr::new(ptr::null_mut());
 static FOREIGN_HOST: AtomicPtr<ForeignHost> = AtomicPtr::new(ptr::null_mut());
 
-/// Incremented by each change of [`OWNED_RANGES`], so that what was found out about the ranges can be kept.
-static OWNED_VERSION: AtomicU64 = AtomicU64::new(1);
+/// Incremented by each change of a fence, so that what it was found to allow can be kept.
+static VERSION: AtomicU64 = AtomicU64::new(1);
 
 /// Whether the settings are being defined, and take over values that were set before the library was loaded.
 static IS_DEFINING: AtomicBool = AtomicBool::new(false);
@@ -134,7 +134,7 @@ pub fn check_class(class: Class) -> Result<(), FenceError> {
     if owned.is_null() || class.is_one() {
         return Ok(());
     }
-    let version = OWNED_VERSION.load(Relaxed);
+    let version = version();
     // SAFETY: the closures call nothing.
     if unsafe { ALLOWED.with(|allowed| allowed.contains(&(version, class))) } {
         return Ok(());
@@ -152,6 +152,12 @@ pub fn check_class(class: Class) -> Result<(), FenceError> {
         });
     }
     Ok(())
+}
+
+/// The number of changes of the fences in this session. As long as it is the same, they allow the same.
+#[inline]
+pub fn version() -> u64 {
+    VERSION.load(Relaxed)
 }
 
 /// Whether this server, in this session, may generate IDs for at least one shard.
@@ -257,12 +263,13 @@ unsafe extern "C-unwind" fn check_allowed_hosts(
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_owned_shards(_value: *const c_char, extra: *mut c_void) {
     OWNED_RANGES.store(extra.cast(), Relaxed);
-    OWNED_VERSION.fetch_add(1, Relaxed);
+    VERSION.fetch_add(1, Relaxed);
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_allowed_hosts(_value: *const c_char, extra: *mut c_void) {
     FOREIGN_HOST.store(extra.cast(), Relaxed);
+    VERSION.fetch_add(1, Relaxed);
 }
 
 /// Whether the value was set where it could not be checked, so that rejecting it would only log a warning and

@@ -1,9 +1,10 @@
 //! The SQL functions that generate homed IDs: IDs whose hash leads to the shard that generates them.
 
+use super::batch::{HomedBatch, OwnedHomed};
 use super::{arguments, function_info_v1, oid};
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, not_a_layout};
-use crate::sequence::{self, BackendLocal, HomedBatch, OwnedHomed};
+use crate::sequence::{self, BackendLocal};
 use crate::shard;
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::homed::{Class, HashRange, Home, Homed, Invalid, hash_ranges};

@@ -3,6 +3,7 @@
 use super::backend_local::BackendLocal;
 use super::sys;
 use crate::report::duration;
+use crate::timestamp::POSTGRES_EPOCH_US;
 use pg_snowflake_core::clock::{Clock, Guard, Now, Step};
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
@@ -55,6 +56,13 @@ impl BackendClock {
     fn cycles(&mut self) -> Option<u64> {
         self.has_steady_cycles.get_or_insert_with(sys::has_steady_cycles).then(sys::cycles)
     }
+}
+
+/// When the client sent the current statement, in microseconds since 1970.
+#[inline(always)]
+pub fn statement_start_us() -> i64 {
+    // SAFETY: a plain function of the server.
+    unsafe { sys::GetCurrentStatementStartTimestamp() + POSTGRES_EPOCH_US }
 }
 
 /// Reads the clock of this backend, and reports steps in the server log.

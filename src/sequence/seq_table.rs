@@ -68,7 +68,42 @@ pub struct RecentPage {
     pub definition: Definition,
 }
 
+/// What the checks of a fetch depended on. As long as it is current, they would pass again.
+#[derive(Clone, Copy, Debug)]
+pub struct Basis {
+    user: pg_sys::Oid,
+    is_read_only: bool,
+    /// The sequence's [`SeqTableData::hash`].
+    hash: u32,
+    catalog_version: u64,
+}
+
+impl Basis {
+    /// Of no fetch, so that it is never current.
+    pub const NONE: Basis =
+        Basis { user: pg_sys::InvalidOid, is_read_only: false, hash: 0, catalog_version: 0 };
+
+    /// Whether all of it is still the same.
+    #[inline(always)]
+    pub fn is_current(&self) -> bool {
+        // SAFETY: a plain function and a global of the server.
+        unsafe {
+            self.catalog_version == invalidation::catalog_version(self.hash)
+                && self.user == sys::GetUserId()
+                && self.is_read_only == pg_sys::XactReadOnly
+        }
+    }
+}
+
 impl SeqTableData {
+    /// What the checks of the fetch that has just been made depended on.
+    pub fn basis(&self) -> Basis {
+        let catalog_version = self.recent_page.catalog_version;
+        // SAFETY: as in passes_checks().
+        let (user, is_read_only) = unsafe { (sys::GetUserId(), pg_sys::XactReadOnly) };
+        Basis { user, is_read_only, hash: self.hash, catalog_version }
+    }
+
     /// Whether the checks that have passed would pass again. In a transaction that has not locked the sequence, a
     /// change of it may not be known yet.
     pub fn passes_checks(&self) -> bool {
