@@ -8,6 +8,7 @@ mod backend_clock;
 mod backend_local;
 mod definition;
 mod discard;
+mod dropped;
 mod invalidation;
 mod nextval;
 mod page;
@@ -142,6 +143,8 @@ fn fetch_counters<T>(
     fetch: Fetch<'_>,
     issue: impl Fn(&mut SeqTableData, Run, u32) -> T,
 ) -> Result<T, Error> {
+    // SAFETY: SQL functions run in a transaction on the backend's only thread, and no entry is in use yet.
+    unsafe { dropped::forget_dropped_sequences() };
     loop {
         // What the fast path has seen, before the next reading.
         backend_clock::report_step();

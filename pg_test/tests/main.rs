@@ -41,6 +41,7 @@ mod release;
 mod routing;
 mod runbooks;
 mod sequence_status;
+mod session;
 mod settings;
 mod snowflake_type;
 mod storage;

@@ -4,13 +4,15 @@
 use super::backend_local::BackendLocal;
 use super::definition::Definition;
 use super::{invalidation, sys};
+use crate::report::Report;
 use crate::settings;
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::clock::Now;
 use pg_snowflake_core::counter::{Cached, Request};
 use pg_snowflake_core::lease::Ticks;
+use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
 use pgrx::pg_sys;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A session's state of one sequence. The fields that core also has keep its names. There is no `increment`,
@@ -151,16 +153,23 @@ struct SeqHashTab {
     /// entries as large values of the table, and [`OidHasher`]: 520 -> 258 ns of CPU time per ID with 100,000
     /// sequences in the order of their OIDs where no record is written, and 194 -> 168 with 1,000.
     indexes: HashMap<u32, u32, BuildHasherDefault<OidHasher>>,
-    /// In the order of first use. Entries are never removed.
+    /// In the order of first use.
     entries: Vec<SeqTableData>,
     /// The entry that was used last: core's `last_used_seq`.
     last_used_seq: Option<(pg_sys::Oid, usize)>,
+    /// With this many entries, those of dropped sequences are looked for. So there is little to look for in proportion to the entries
+    /// that are made.
+    due_at: usize,
 }
+
+/// The fewest entries among which dropped sequences are looked for: 200 kB.
+const FEWEST_DUE: usize = 1024;
 
 static SEQHASHTAB: BackendLocal<SeqHashTab> = BackendLocal::new(SeqHashTab {
     indexes: HashMap::with_hasher(BuildHasherDefault::new()),
     entries: Vec::new(),
     last_used_seq: None,
+    due_at: FEWEST_DUE,
 });
 
 impl SeqHashTab {
@@ -172,6 +181,9 @@ impl SeqHashTab {
     #[inline(always)]
     fn enter(&mut self, relid: pg_sys::Oid) -> &mut SeqTableData {
         let index = self.index_of(relid).unwrap_or_else(|| {
+            if self.entries.try_reserve(1).is_err() || self.indexes.try_reserve(1).is_err() {
+                out_of_memory();
+            }
             let index = self.entries.len();
             self.entries.push(SeqTableData { relid, ..SeqTableData::default() });
             self.indexes.insert(relid.to_u32(), index as u32);
@@ -179,6 +191,21 @@ impl SeqHashTab {
             index
         });
         &mut self.entries[index]
+    }
+
+    /// Removes these entries.
+    fn forget(&mut self, relids: &[pg_sys::Oid]) {
+        if !relids.is_empty() {
+            let relids: HashSet<pg_sys::Oid> = relids.iter().copied().collect();
+            self.entries.retain(|elm| !relids.contains(&elm.relid));
+            self.entries.shrink_to(2 * self.entries.len());
+            self.indexes.clear();
+            self.indexes.shrink_to(2 * self.entries.len());
+            let indexes = self.entries.iter().zip(0..);
+            self.indexes.extend(indexes.map(|(elm, index)| (elm.relid.to_u32(), index)));
+            self.last_used_seq = None;
+        }
+        self.due_at = FEWEST_DUE.max(2 * self.entries.len());
     }
 
     #[inline(always)]
@@ -236,6 +263,48 @@ pub unsafe fn with_found_entry<T>(
     unsafe { SEQHASHTAB.with(|table| f(table.find(relid)?)) }
 }
 
+/// Whether there are so many entries that those of dropped sequences have to be looked for.
+///
+/// # Safety
+/// As for [`with_entry`].
+pub unsafe fn is_due() -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { SEQHASHTAB.with(|table| table.entries.len() >= table.due_at) }
+}
+
+/// The sequences whose entries meet a condition.
+///
+/// # Safety
+/// As for [`with_entry`].
+pub unsafe fn relids_of(condition: impl Fn(&SeqTableData) -> bool) -> Vec<pg_sys::Oid> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        SEQHASHTAB.with(|table| {
+            table.entries.iter().filter(|elm| condition(elm)).map(|elm| elm.relid).collect()
+        })
+    }
+}
+
+/// Removes the entries of sequences that do not exist.
+///
+/// # Safety
+/// As for [`with_entry`].
+pub unsafe fn forget(relids: &[pg_sys::Oid]) {
+    // SAFETY: as the caller promises.
+    unsafe { SEQHASHTAB.with(|table| table.forget(relids)) }
+}
+
+#[cold]
+fn out_of_memory() -> ! {
+    Report {
+        code: ERRCODE_OUT_OF_MEMORY,
+        message: "out of memory".into(),
+        detail: Some("The session cannot remember another sequence.".into()),
+        hint: None,
+    }
+    .raise()
+}
+
 /// `ResetSequenceCaches()`, for DISCARD. Unlike core's, it keeps `highest_fetched`, so that the session never
 /// repeats an ID.
 pub fn reset_sequence_caches() {
@@ -247,10 +316,42 @@ pub fn reset_sequence_caches() {
 mod tests {
     use super::*;
 
+    fn empty() -> SeqHashTab {
+        SeqHashTab {
+            indexes: HashMap::default(),
+            entries: Vec::new(),
+            last_used_seq: None,
+            due_at: FEWEST_DUE,
+        }
+    }
+
+    #[test]
+    fn a_forgotten_sequence_leaves_the_others_as_they_are() {
+        let mut table = empty();
+        let oids: Vec<pg_sys::Oid> = (16_384..26_384_u32).map(pg_sys::Oid::from).collect();
+        for &oid in &oids {
+            table.enter(oid).set_last(i64::from(oid.to_u32()));
+        }
+        let (forgotten, kept): (Vec<_>, Vec<_>) =
+            oids.iter().partition(|oid| oid.to_u32() % 3 != 0);
+        table.forget(&forgotten);
+        assert!(forgotten.iter().all(|&oid| table.find(oid).is_none()));
+        for &oid in &kept {
+            let expected = i64::from(oid.to_u32());
+            assert_eq!(table.find(oid).map(|elm| (elm.relid, elm.last)), Some((oid, expected)));
+        }
+        assert_eq!((table.entries.len(), table.due_at), (kept.len(), 2 * kept.len()));
+        assert!(table.entries.capacity() <= 2 * kept.len());
+        table.enter(forgotten[0]).set_last(1);
+        assert_eq!(table.find(forgotten[0]).map(|elm| elm.last), Some(1));
+
+        table.forget(&oids);
+        assert_eq!((table.entries.len(), table.due_at), (0, FEWEST_DUE));
+    }
+
     #[test]
     fn every_sequence_has_its_own_entry() {
-        let mut table =
-            SeqHashTab { indexes: HashMap::default(), entries: Vec::new(), last_used_seq: None };
+        let mut table = empty();
         // Neighbours, and OIDs that differ in their high bits only.
         let oids: Vec<pg_sys::Oid> = (16_384..18_384)
             .chain((1..2_000).map(|n: u32| n << 20))
