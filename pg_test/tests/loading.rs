@@ -77,7 +77,7 @@ fn prepare(builder: Builder) -> Cluster {
              AS $$ BEGIN {body} END $$;"
         )
     };
-    let body = "RETURN snowflake_created_at(id);";
+    let body = "RETURN public.snowflake_created_at(id);";
     run(
         &mut client,
         &format!(
