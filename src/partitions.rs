@@ -316,7 +316,10 @@ fn check_ranges(
         match coverage(&bounds, range.bounds) {
             Coverage::None => {
                 let name = table.partition_name(&step.name_suffix(range.span.start));
-                if table.is_name_taken(&name) || !names.insert((table.namespace, name.clone())) {
+                let is_taken =
+                    table.is_name_taken(&name) || !names.insert((table.namespace, name.clone()));
+                // Another call may have created the partition since this one read them.
+                if is_taken && !has_whole(table, range) {
                     let qualified = table.qualified(&name);
                     let own = partitions.iter().find(|partition| partition.name == qualified);
                     refusal::name_taken(table, &name, range, own);
@@ -326,6 +329,12 @@ fn check_ranges(
             Coverage::Part(index) => refusal::overlaps(table, existing[index], range),
         }
     }
+}
+
+/// Whether a partition has the range now.
+fn has_whole(table: &Table, range: &Wanted) -> bool {
+    let partitions = table.partitions();
+    matches!(coverage(&with_bounds(&partitions).1, range.bounds), Coverage::Whole(_))
 }
 
 /// Creates the partitions of a table that it lacks, as its owner, and reports its state.

@@ -3,6 +3,8 @@
 use super::{POSTS, created, dropped, month, partitions};
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{printed, refused, run, server};
+use pg_snowflake_servertest::debugger::{self, Debugger};
+use pg_snowflake_servertest::installation::left_out;
 use pg_snowflake_servertest::process::backend_pid;
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd, comes_true, wait_for};
 use postgres::Client;
@@ -141,6 +143,57 @@ fn of_two_callers_one_creates_and_the_other_finds() {
             format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
         wait_for(&mut cluster.connect(), &waits, "the second call waits");
         run(&mut client, "COMMIT");
+        assert_eq!(call.join().unwrap(), first.replace("created", "exists"));
+    });
+}
+
+/// It has inserted before, and so holds a lock on the table, as the other caller does.
+#[test]
+fn of_two_callers_that_have_inserted_one_creates_and_the_other_finds() {
+    let (cluster, mut client) = server();
+    run(&mut client, POSTS);
+    created(&mut client, "'posts', '1 month', 0");
+    let mut second = cluster.connect();
+    run(&mut second, "SET lock_timeout = '10min'");
+    for caller in [&mut client, &mut second] {
+        run(caller, "BEGIN; INSERT INTO posts DEFAULT VALUES");
+    }
+    let first = created(&mut client, "'posts', '1 month', 1");
+    assert!(first.contains("created|"), "{first}");
+    scope(|scope| {
+        let pid = backend_pid(&mut second);
+        let call = scope.spawn(move || {
+            let rows = created(&mut second, "'posts', '1 month', 1");
+            run(&mut second, "COMMIT");
+            rows
+        });
+        let waits =
+            format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
+        wait_for(&mut cluster.connect(), &waits, "the second call waits");
+        run(&mut client, "INSERT INTO posts DEFAULT VALUES; COMMIT");
+        assert_eq!(call.join().unwrap(), first.replace("created", "exists"));
+    });
+    assert_eq!(printed(&mut client, "SELECT count(*) FROM posts"), "3");
+}
+
+/// Between the two questions of a call, which partitions there are and which names are taken, another call commits.
+#[test]
+fn a_name_that_another_call_has_just_taken_for_the_same_partition_is_no_error() {
+    if let Some(need) = debugger::missing_requirement() {
+        left_out("the partition that another call creates between two steps", need);
+        return;
+    }
+    let (cluster, mut client) = server();
+    run(&mut client, POSTS);
+    let mut second = cluster.connect();
+    let pid = backend_pid(&mut second);
+    scope(|scope| {
+        let mut debugger = Debugger::stop_at_return_of("makeObjectName", pid);
+        let call = scope.spawn(move || created(&mut second, "'posts', '1 month', 1"));
+        debugger.wait_until_stopped();
+        let first = created(&mut client, "'posts', '1 month', 1");
+        assert!(!first.contains("exists|"), "{first}");
+        drop(debugger);
         assert_eq!(call.join().unwrap(), first.replace("created", "exists"));
     });
 }
