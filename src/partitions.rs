@@ -1,6 +1,6 @@
 //! `snowflake_create_partitions` and `snowflake_drop_partitions`: the partitions by time of a table `PARTITION BY RANGE (id)`.
 //!
-//! Which ranges there must be, and how they meet those that exist, is decided in `pg_snowflake_core::partitions`. What can be
+//! Which ranges there must be, how they meet those that exist, and which are proved to be old, is decided in `pg_snowflake_core::partitions`. What can be
 //! refused is refused before the first change. Each partition is then created or dropped in a subtransaction of its own, and a
 //! failure is a row of the result.
 
@@ -15,13 +15,14 @@ use crate::relation::{as_owner, lock};
 use crate::result_row::NullableResultRow;
 use crate::timestamp::timestamptz;
 use crate::transaction::{
-    Failure, attempt, check_read_committed, check_writable, with_brief_lock_timeout,
-    with_lock_timeout,
+    Failure, attempt, attempt_and_roll_back, check_read_committed, check_writable,
+    with_brief_lock_timeout, with_lock_timeout,
 };
 use crate::{report, sequence, settings};
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::partitions::{
-    Bounds, CLOCK_TOLERANCE_US, Coverage, Step, Wanted, before, coverage, gaps, wanted,
+    Bound, Bounds, CLOCK_TOLERANCE_US, Coverage, Doubt, Step, Wanted, before, coverage, doubts,
+    gaps, wanted,
 };
 use pg_snowflake_core::presets::INSTAGRAM;
 use pgrx::datum::Interval;
@@ -109,11 +110,12 @@ fn snowflake_drop_partitions(
     if parts.iter().any(|&part| part < 0) || parts == [0; 3] {
         refusal::older_than_not_positive();
     }
-    // What an error of the clock could still make current is kept.
     let now_us = sequence::read_clock().reading_us;
-    let before_us = before(now_us, months, days, us)
-        .unwrap_or_else(|| refusal::older_than_out_of_range())
-        - CLOCK_TOLERANCE_US;
+    // What an error of the clock could still make current is kept.
+    let before_us = |newest_us| {
+        before(newest_us, months, days, us).unwrap_or_else(|| refusal::older_than_out_of_range())
+            - CLOCK_TOLERANCE_US
+    };
 
     let rows = with_lock_timeout(|| {
         let Tables { by_range, others } = Tables::read(parent);
@@ -121,15 +123,20 @@ fn snowflake_drop_partitions(
             .into_iter()
             .map(|table| {
                 let layout = layout_of(&table, parent, layout, now_us);
-                let older = older_partitions(&table, layout, now_us, before_us);
-                (table, layout, older)
+                let generated = table.generated_layouts(parent);
+                let age =
+                    Age { layout, generated, top: parent, now_us, before_us: before_us(now_us) };
+                let older = older_partitions(&table, &age);
+                (table, age, older)
             })
             .collect();
         let mut rows: Vec<Report> = others.into_iter().map(Report::skipped).collect();
         let mut patience = Patience::default();
-        for (table, layout, older) in planned {
-            let dropped = || drop_older(&table, older, detach_only, &layout, &mut patience);
-            rows.extend(as_owner(table.owner, dropped));
+        for (table, mut age, older) in planned {
+            rows.extend(as_owner(table.owner, || {
+                let older = count_from_newest_id(&table, &mut age, before_us, older);
+                drop_older(&table, &age, older, detach_only, &mut patience)
+            }));
         }
         rows
     });
@@ -226,6 +233,7 @@ enum Action {
     Exists,
     Dropped,
     Detached,
+    Kept,
     Failed,
     Skipped,
     Gap,
@@ -239,6 +247,7 @@ impl Action {
             Action::Exists => "exists",
             Action::Dropped => "dropped",
             Action::Detached => "detached",
+            Action::Kept => "kept",
             Action::Failed => "failed",
             Action::Skipped => "skipped",
             Action::Gap => "gap",
@@ -435,57 +444,133 @@ fn create_partition(
     Report { partition: Some(name), ..table.report(Action::Created) }
 }
 
-/// The partitions of a table that end before an instant, from the oldest. Refuses if no other partition has the IDs of now: either
-/// the bounds are of another layout, or inserts already fail.
-fn older_partitions(table: &Table, layout: Layout, now_us: i64, before_us: i64) -> Vec<Partition> {
-    let mut partitions = table.partitions();
-    partitions.retain(|partition| partition.bounds.is_some());
-    partitions.sort_unstable_by_key(|partition| partition.bounds);
-    let is_older = |partition: &Partition| {
-        partition.bounds.is_some_and(|bounds| bounds.ends_before(&layout, before_us))
+/// What decides whether a partition of a table is old.
+struct Age {
+    /// The layout of the table's IDs.
+    layout: Layout,
+    /// The layouts of the defaults from which that was concluded, and the topmost table that can have one.
+    generated: Vec<Option<Layout>>,
+    top: pg_sys::Oid,
+    now_us: i64,
+    /// The IDs before are old.
+    before_us: i64,
+}
+
+/// A partition whose bounds read as old times.
+struct Older {
+    partition: Partition,
+    /// Why it is not removed.
+    obstacle: Option<(Action, String)>,
+}
+
+/// The partitions of a table whose bounds read as old times, from the oldest, with the reason why that is in doubt. Refuses if no other
+/// partition has the IDs of now: either the bounds are of another layout, or inserts already fail.
+fn older_partitions(table: &Table, age: &Age) -> Vec<Older> {
+    let partitions = table.partitions_by_bounds();
+    let is_older = |bounds: Option<Bounds>| {
+        bounds.is_some_and(|bounds| bounds.ends_before(&age.layout, age.before_us))
     };
     let has_ids_of_now = |partition: &Partition| {
         !partition.is_detach_pending
-            && partition
-                .bounds
-                .is_some_and(|bounds| bounds.has_ids_of(&layout, now_us, CLOCK_TOLERANCE_US))
+            && partition.bounds.is_some_and(|bounds| {
+                bounds.has_ids_of(&age.layout, age.now_us, CLOCK_TOLERANCE_US)
+            })
     };
-    let is_kept = |partition: &Partition| !is_older(partition) && has_ids_of_now(partition);
+    let remains = |partition: &Partition| !is_older(partition.bounds) && has_ids_of_now(partition);
     if let Some(newest) = partitions.last()
-        && !partitions.iter().any(is_kept)
+        && !partitions.iter().any(remains)
     {
-        refusal::no_current_partition(table, newest, layout);
+        refusal::no_current_partition(table, newest, age.layout);
     }
-    partitions.retain(is_older);
-    partitions
+    let named: Vec<_> = partitions
+        .iter()
+        .filter_map(|partition| Some((partition.relname.as_str(), partition.bounds?)))
+        .collect();
+    let doubts = doubts(&age.layout, &named, age.before_us, age.now_us);
+    let reason_of = |index: usize| {
+        doubts[index].map(|doubt| {
+            let reason = match doubt {
+                Doubt::Later(later) => {
+                    refusal::later_doubt(&partitions[later], doubts[later], &age.layout)
+                }
+                doubt => refusal::doubt(&partitions[index], doubt, &age.layout),
+            };
+            (Action::Kept, refusal::kept(table, &partitions[index], &reason))
+        })
+    };
+    let reasons: Vec<_> = (0..partitions.len()).map(reason_of).collect();
+    let older = partitions.into_iter().zip(reasons);
+    let older = older.filter(|(partition, _)| is_older(partition.bounds));
+    older.map(|(partition, obstacle)| Older { partition, obstacle }).collect()
+}
+
+/// Counts the age from the newest ID of the table instead, if that is older than now: to a clock that is ahead, every ID looks old.
+fn count_from_newest_id(
+    table: &Table,
+    age: &mut Age,
+    before_us: impl Fn(i64) -> i64,
+    mut older: Vec<Older>,
+) -> Vec<Older> {
+    if older.iter().all(|older| older.obstacle.is_some() || older.partition.is_foreign) {
+        return older;
+    }
+    let end = age.layout.min_id(age.now_us + CLOCK_TOLERANCE_US);
+    // A lock on a partition, held while the call waits for that of the table, could cause a deadlock.
+    let newest = match attempt_and_roll_back(|| table.newest_id_before(end)) {
+        Ok(newest) => newest,
+        Err(error) => {
+            let message = refusal::newest_id_not_read(&error, table);
+            for Older { obstacle, .. } in &mut older {
+                obstacle.get_or_insert_with(|| (Action::Failed, message.clone()));
+            }
+            return older;
+        }
+    };
+    let instant = newest.and_then(|newest| Bound::At(newest).instant(&age.layout));
+    let Some(newest_us) = instant.filter(|&newest_us| newest_us < age.now_us) else { return older };
+    age.before_us = before_us(newest_us);
+    let is_older = |bounds: Bounds| bounds.ends_before(&age.layout, age.before_us);
+    let mut newer: Vec<_> = older
+        .into_iter()
+        .filter(|older| older.partition.bounds.is_some_and(|bounds| !is_older(bounds)))
+        .collect();
+    for Older { partition, obstacle } in &mut newer {
+        let reason = refusal::newest_id(newest_us);
+        obstacle.get_or_insert_with(|| (Action::Kept, refusal::kept(table, partition, &reason)));
+    }
+    let mut older = older_partitions(table, age);
+    older.append(&mut newer);
+    older
 }
 
 /// Drops or detaches these partitions of a table, as its owner.
 fn drop_older(
     table: &Table,
-    partitions: Vec<Partition>,
+    age: &Age,
+    older: Vec<Older>,
     detach_only: bool,
-    layout: &Layout,
     patience: &mut Patience,
 ) -> Vec<Report> {
     let mut rows = Vec::new();
     let mut busy = None;
-    for (index, partition) in partitions.iter().enumerate() {
-        if patience.removals == 0 {
-            let message = refusal::left_for_next_call(partitions.len() - index);
-            rows.push(Report { message: Some(message), ..table.report(Action::Skipped) });
-            break;
-        }
+    let mut left = 0;
+    for Older { partition, obstacle } in older {
+        let partition = &partition;
         let mut name = partition.name.clone();
         let result = if partition.is_foreign {
             Ok((Action::Skipped, Some(refusal::FOREIGN_PARTITION.to_owned())))
         } else if partition.is_detach_pending {
             Ok((Action::Failed, Some(refusal::detach_pending(table, partition))))
+        } else if let Some((action, message)) = obstacle {
+            Ok((action, Some(message)))
+        } else if patience.removals == 0 {
+            left += 1;
+            continue;
         } else if let Some(message) = &busy {
             Ok((Action::Failed, Some(String::clone(message))))
         } else {
             let mut is_locked = false;
-            attempt(|| drop_partition(table, partition, detach_only, patience, &mut is_locked))
+            attempt(|| drop_partition(table, age, partition, detach_only, patience, &mut is_locked))
                 .map(|(action, name_now)| {
                     patience.has_changed = true;
                     patience.removals -= 1;
@@ -506,10 +591,14 @@ fn drop_older(
         let (action, message) = result.unwrap_or_else(|message| (Action::Failed, Some(message)));
         rows.push(Report {
             partition: Some(name),
-            span: partition.bounds.and_then(|bounds| span_of(bounds, layout)),
+            span: partition.bounds.and_then(|bounds| span_of(bounds, &age.layout)),
             message,
             ..table.report(action)
         });
+    }
+    if left > 0 {
+        let message = refusal::left_for_next_call(left);
+        rows.push(Report { message: Some(message), ..table.report(Action::Skipped) });
     }
     rows
 }
@@ -518,6 +607,7 @@ fn drop_older(
 /// detached first, which checks that no row is referenced.
 fn drop_partition(
     table: &Table,
+    age: &Age,
     partition: &Partition,
     detach_only: bool,
     patience: &Patience,
@@ -532,10 +622,18 @@ fn drop_partition(
     patience.with_locks(&locks, || {
         *is_locked = true;
         lock(partition.relid, pg_sys::AccessExclusiveLock);
-        // The names are those of now: another session may have swapped them while this one waited.
+        // Another session may have changed the names, the bounds or the default while this one waited. Nothing changes from here on.
         let table = table.again();
-        let now = table.partition(partition.relid).filter(|now| now.bounds == partition.bounds);
-        let Some(now) = now else { refusal::changed_meanwhile("partition", &partition.name) };
+        let has_same_layout =
+            table.generated_layouts(age.top).iter().all(|layout| age.generated.contains(layout));
+        let now = older_partitions(&table, age).into_iter().find(|older| {
+            older.partition.relid == partition.relid
+                && older.partition.bounds == partition.bounds
+                && older.obstacle.is_none()
+        });
+        let Some(Older { partition: now, .. }) = now.filter(|_| has_same_layout) else {
+            refusal::changed_meanwhile("partition", &partition.name)
+        };
         execute(&format!("ALTER TABLE {} DETACH PARTITION {}", table.name, now.name), &[]);
         if detach_only {
             return (Action::Detached, now.name);

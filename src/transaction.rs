@@ -91,6 +91,15 @@ impl Failure {
 /// Calls `run` in a subtransaction, as a block of PL/pgSQL with an EXCEPTION clause. An error rolls back what it did, and is
 /// returned. A cancellation and a bug are raised.
 pub fn attempt<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
+    in_subtransaction(run, true)
+}
+
+/// Calls `run`, which only reads, in the same way, and releases the locks that it took.
+pub fn attempt_and_roll_back<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
+    in_subtransaction(run, false)
+}
+
+fn in_subtransaction<T>(run: impl FnOnce() -> T, keeps: bool) -> Result<T, Failure> {
     // SAFETY: as in exec_stmt_block() of pl_exec.c: the subtransaction is released or rolled back, and then the memory context
     // and the resource owner are those of before. The result lives in Rust's memory.
     unsafe {
@@ -103,8 +112,8 @@ pub fn attempt<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
             .execute();
         pg_sys::MemoryContextSwitchTo(context);
         match result {
-            Ok(_) => pg_sys::ReleaseCurrentSubTransaction(),
-            Err(_) => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
+            Ok(_) if keeps => pg_sys::ReleaseCurrentSubTransaction(),
+            _ => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
         }
         pg_sys::MemoryContextSwitchTo(context);
         pg_sys::CurrentResourceOwner = owner;

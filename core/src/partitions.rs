@@ -19,6 +19,10 @@ const DAY_US: i64 = 24 * HOUR_US;
 /// 1970-01-01 was a Thursday.
 const FIRST_MONDAY_US: i64 = 4 * DAY_US;
 
+/// Where a layout begins, its times prove nothing: a small number that no layout generated reads as such a time. 90 days have
+/// all serial numbers below 2^54, if the layout has 22 bits below the time.
+const FIRST_DAYS_US: i64 = 90 * DAY_US;
+
 /// The length of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -95,12 +99,29 @@ impl Step {
     /// If the start is not one of [`wanted`].
     pub fn name_suffix(self, start_us: i64) -> String {
         let start = utc(start_us).expect("a start has been computed from a date");
-        let date = format!("p{:04}{:02}{:02}", start.year(), start.month(), start.day());
-        match self {
-            Step::Time(us) if us < DAY_US => format!("{date}_{:02}0000", start.hour()),
-            _ => date,
+        if matches!(self, Step::Time(us) if us < DAY_US) {
+            hour_suffix(start)
+        } else {
+            day_suffix(start)
         }
     }
+}
+
+fn day_suffix(start: DateTime) -> String {
+    format!("p{:04}{:02}{:02}", start.year(), start.month(), start.day())
+}
+
+fn hour_suffix(start: DateTime) -> String {
+    format!("{}_{:02}0000", day_suffix(start), start.hour())
+}
+
+/// Whether a name ends in the start of the range, as [`Step::name_suffix`] has it with a step of any length.
+fn is_named_after(name: &str, start_us: i64) -> bool {
+    let ends_in =
+        |suffix: String| name.strip_suffix(&suffix).is_some_and(|rest| rest.ends_with('_'));
+    utc(start_us).is_some_and(|start| {
+        ends_in(hour_suffix(start)) || start.hour() == 0 && ends_in(day_suffix(start))
+    })
 }
 
 fn utc(unix_us: i64) -> Option<DateTime> {
@@ -159,6 +180,15 @@ impl Bound {
             }
             _ => None,
         }
+    }
+}
+
+impl Bound {
+    /// The whole hour whose first ID is the bound.
+    fn whole_hour(self, layout: &Layout) -> Option<i64> {
+        let instant = self.instant(layout)?;
+        let hour = instant - instant.rem_euclid(HOUR_US);
+        (self == Bound::At(layout.min_id(hour))).then_some(hour)
     }
 }
 
@@ -330,12 +360,92 @@ pub fn gaps(existing: impl IntoIterator<Item = Bounds>) -> Vec<Bounds> {
     pairs.filter(|gap| !gap.is_empty()).collect()
 }
 
+/// Why the bounds of a partition do not prove how old its IDs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The lower bound is not the first ID of a whole hour.
+    Start,
+    /// The upper bound is not the first ID of a whole hour.
+    End,
+    /// The partition begins in the first days of the layout.
+    FirstDays,
+    /// The name does not end in the start of the range.
+    Name,
+    /// No partition has these IDs, which are between the partition and now.
+    Gap(Bounds),
+    /// The partition at this index, which is between this one and now, is in doubt itself.
+    Later(usize),
+}
+
+/// Why a partition's own name and bounds do not prove it.
+///
+/// Two layouts read one bound as two times, and both can be whole days. The name says which time was meant when the partition
+/// was created.
+fn own_doubt(layout: &Layout, name: &str, bounds: Bounds) -> Option<Doubt> {
+    let Some(start_us) = bounds.from.whole_hour(layout) else { return Some(Doubt::Start) };
+    if bounds.to.whole_hour(layout).is_none() {
+        Some(Doubt::End)
+    } else if start_us < layout.instant_of(0) + FIRST_DAYS_US {
+        Some(Doubt::FirstDays)
+    } else if !is_named_after(name, start_us) {
+        Some(Doubt::Name)
+    } else {
+        None
+    }
+}
+
+/// For each partition that begins before now, why its bounds do not prove that its IDs are from before an instant; `None` if
+/// they do, or if they say that its IDs are newer. The partitions are in the order of their bounds, each with its name.
+///
+/// A partition is proved to be old if it has the name and the bounds that `snowflake_create_partitions` gives it, and all those from the
+/// instant to now have them too, without a gap. A former layout leaves names of other times. A clock that is ahead by more
+/// than the partitions that were created ahead leaves a gap.
+///
+/// ```
+/// use pg_snowflake_core::partitions::{Doubt, Step, doubts, wanted};
+/// use pg_snowflake_core::presets::{INSTAGRAM, TWITTER};
+///
+/// let day_us = 86_400_000_000;
+/// let now_us = 20_001 * day_us + 1;
+/// let bounds = |day| wanted(&INSTAGRAM, Step::Time(day_us), day * day_us + 1, 0, 0).ranges[0].bounds;
+/// let days = [("t_p20241004", bounds(20_000)), ("t_p20241005", bounds(20_001))];
+/// assert_eq!(doubts(&INSTAGRAM, &days, 20_001 * day_us, now_us), [None, None]);
+/// assert_eq!(doubts(&TWITTER, &days, 20_001 * day_us, now_us)[0], Some(Doubt::Start));
+/// ```
+pub fn doubts(
+    layout: &Layout,
+    partitions: &[(&str, Bounds)],
+    before_us: i64,
+    now_us: i64,
+) -> Vec<Option<Doubt>> {
+    let [before, now] = [before_us, now_us].map(|instant| Bound::At(layout.min_id(instant)));
+    let mut found = vec![None; partitions.len()];
+    // What is in doubt between the instant and now.
+    let mut later = None;
+    let mut next: Option<Bounds> = None;
+    for (index, &(name, bounds)) in partitions.iter().enumerate().rev() {
+        if bounds.from > now {
+            continue;
+        }
+        if let Some(next) = next.filter(|next| next.from != bounds.to && next.from > before) {
+            later = later.or(Some(Doubt::Gap(Bounds { from: bounds.to, to: next.from })));
+        }
+        let own = own_doubt(layout, name, bounds);
+        found[index] = own.or(later);
+        if bounds.to > before && own.is_some() {
+            later = later.or(Some(Doubt::Later(index)));
+        }
+        next = Some(bounds);
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::PRESETS;
     use crate::any::any_layout;
-    use crate::presets::{INSTAGRAM, JS53};
+    use crate::presets::{INSTAGRAM, JS53, TWITTER};
     use proptest::prelude::*;
 
     const MINUTE_US: i64 = 60_000_000;
@@ -513,7 +623,151 @@ mod tests {
         }
     }
 
+    /// The bounds of a span that is given as two times.
+    fn bounds_of(layout: &Layout, from: &str, to: &str) -> Bounds {
+        Bounds::of_span(layout, &(at(from)..at(to)))
+    }
+
+    #[test]
+    fn a_name_and_bounds_that_agree_prove_a_partition() {
+        let month = bounds_of(&INSTAGRAM, "2026-03-01T00:00:00Z", "2026-04-01T00:00:00Z");
+        let hours = bounds_of(&INSTAGRAM, "2026-03-01T06:00:00Z", "2026-03-01T12:00:00Z");
+        let (Bound::At(from), Bound::At(to)) = (month.from, month.to) else { unreachable!() };
+        let of = |from, to| Bounds { from: Bound::At(from), to: Bound::At(to) };
+        for (name, bounds, expected) in [
+            ("t_p20260301", month, None),
+            ("t_p20260301_000000", month, None),
+            ("t_p20260301_060000", hours, None),
+            ("t_p20260301", hours, Some(Doubt::Name)),
+            ("t_p20260301_120000", hours, Some(Doubt::Name)),
+            ("t_p20260401", month, Some(Doubt::Name)),
+            ("t_p20260301_old", month, Some(Doubt::Name)),
+            ("tp20260301", month, Some(Doubt::Name)),
+            ("p20260301", month, Some(Doubt::Name)),
+            ("t_2026_03", month, Some(Doubt::Name)),
+            ("", month, Some(Doubt::Name)),
+            ("t_p20260301", of(from + 1, to), Some(Doubt::Start)),
+            ("t_p20260301", of(from - 1, to), Some(Doubt::Start)),
+            ("t_p20260301", Bounds { from: Bound::Min, ..month }, Some(Doubt::Start)),
+            ("t_p20260301", of(from, to + 1), Some(Doubt::End)),
+            ("t_p20260301", of(from, to - 1), Some(Doubt::End)),
+            ("t_p20260301", Bounds { to: Bound::Max, ..month }, Some(Doubt::End)),
+            ("t_0", of(0, 1_000_000), Some(Doubt::End)),
+            ("t_0", of(1_000_000, 2_000_000), Some(Doubt::Start)),
+            ("t_0", of(-5, 1_000_000), Some(Doubt::Start)),
+        ] {
+            assert_eq!(own_doubt(&INSTAGRAM, name, bounds), expected, "{name} {bounds}");
+        }
+    }
+
+    #[test]
+    fn the_first_days_of_a_layout_prove_nothing() {
+        // Its epoch is a whole hour, so number 0 is the first ID of one.
+        let until = |to| bounds_of(&JS53, "2020-01-01T00:00:00Z", to);
+        assert_eq!(until("2020-02-01T00:00:00Z").from, Bound::At(0));
+        let doubt = own_doubt(&JS53, "t_p20200101", until("2026-01-01T00:00:00Z"));
+        assert_eq!(doubt, Some(Doubt::FirstDays));
+        for (name, from, expected) in [
+            ("t_p20200330", "2020-03-30T00:00:00Z", Some(Doubt::FirstDays)),
+            ("t_p20200331", "2020-03-31T00:00:00Z", None),
+        ] {
+            let bounds = bounds_of(&JS53, from, "2020-05-01T00:00:00Z");
+            assert_eq!(own_doubt(&JS53, name, bounds), expected);
+        }
+        for (_, layout) in PRESETS {
+            let serial = Bounds { from: Bound::At(0), to: Bound::At(1 << 30) };
+            assert!(own_doubt(layout, "t_p20100101", serial).is_some(), "{layout}");
+        }
+    }
+
+    #[test]
+    fn a_gap_or_a_doubtful_partition_between_the_instant_and_now_puts_all_in_doubt() {
+        let months = ["2026-01", "2026-02", "2026-03", "2026-04", "2026-05", "2026-06"];
+        let bounds = |index: usize| {
+            let day = |index: usize| format!("{}-01T00:00:00Z", months[index]);
+            bounds_of(&INSTAGRAM, &day(index), &day(index + 1))
+        };
+        let named = ["t_p20260101", "t_p20260201", "t_p20260301", "t_p20260401", "t_p20260501"];
+        let all: Vec<_> = (0..5).map(|index| (named[index], bounds(index))).collect();
+        let now = at("2026-04-15T00:00:00Z");
+        let found = |partitions: &[(&str, Bounds)]| {
+            doubts(&INSTAGRAM, partitions, at("2026-02-01T00:00:00Z"), now)
+        };
+        assert_eq!(found(&all), [None; 5]);
+
+        let mut with_gap = all.clone();
+        with_gap.remove(1);
+        assert_eq!(found(&with_gap), [Some(Doubt::Gap(bounds(1))), None, None, None]);
+        // Before the instant, partitions may have been removed.
+        let later = doubts(&INSTAGRAM, &with_gap, at("2026-03-01T00:00:00Z"), now);
+        assert_eq!(later, [None; 4]);
+
+        let mut renamed = all.clone();
+        renamed[1].0 = "february";
+        let later = Some(Doubt::Later(1));
+        assert_eq!(found(&renamed), [later, Some(Doubt::Name), None, None, None]);
+        let later = doubts(&INSTAGRAM, &renamed, at("2026-03-01T00:00:00Z"), now);
+        assert_eq!(later, [None, Some(Doubt::Name), None, None, None]);
+
+        // The current one, in which a clock years ahead would be now, too.
+        let mut open = all.clone();
+        open.truncate(4);
+        open[3].1.to = Bound::Max;
+        assert_eq!(found(&open)[0], Some(Doubt::Later(3)));
+
+        // What is in the future has no part in it.
+        let mut future = all.clone();
+        future[4].0 = "future";
+        assert_eq!(found(&future), [None; 5]);
+        assert_eq!(found(&[]), []);
+    }
+
+    /// Of any two layouts that give a time to the same IDs, also of that which is to become the default.
+    #[test]
+    fn no_partition_of_one_layout_is_proved_in_another() {
+        let since_2010 = Layout { epoch_ms: 1_262_304_000_000, ..TWITTER };
+        let mut layouts: Vec<Layout> = PRESETS.iter().map(|&(_, layout)| layout).collect();
+        layouts.push(since_2010);
+        let mut whole_in_both = 0;
+        for length in ["1 hours", "1 days", "7 days", "1 months", "12 months"] {
+            let step = step(length).unwrap();
+            for former in &layouts {
+                let year = at("2024-01-01T00:00:00Z");
+                for Wanted { span, bounds } in wanted(former, step, year, 0, 1000).ranges {
+                    let name = format!("t_{}", step.name_suffix(span.start));
+                    for layout in layouts.iter().filter(|layout| !layout.has_same_ticks(former)) {
+                        let doubt = own_doubt(layout, &name, bounds);
+                        let has_same_ids = bounds == Bounds::of_span(layout, &span);
+                        assert!(doubt.is_some() || has_same_ids, "{former} {layout} {bounds}");
+                        whole_in_both += i32::from(doubt == Some(Doubt::Name));
+                    }
+                }
+            }
+        }
+        // Whole hours alone would prove nothing.
+        assert!(whole_in_both > 1_000, "{whole_in_both}");
+    }
+
     proptest! {
+        /// What `snowflake_create_partitions` creates is proved when it is old.
+        #[test]
+        fn every_wanted_range_is_proved_by_its_name(
+            layout in any_layout(),
+            length in prop::sample::select(&["1 hours", "8 hours", "1 days", "3 days", "7 days", "1 months", "6 months", "24 months"][..]),
+            now_s in 1_700_000_000_i64..4_000_000_000,
+        ) {
+            let (now_us, step) = (now_s * 1_000_000, step(length).unwrap());
+            let ranges = wanted(&layout, step, now_us, CLOCK_TOLERANCE_US, 3).ranges;
+            for Wanted { span, bounds } in ranges {
+                let begins_late = span.start >= layout.instant_of(0) + FIRST_DAYS_US;
+                let ends = bounds.to.instant(&layout).is_some();
+                if begins_late && ends && layout.tick_us() < HOUR_US {
+                    let name = format!("t_{}", step.name_suffix(span.start));
+                    prop_assert_eq!(own_doubt(&layout, &name, bounds), None, "{} {}", name, bounds);
+                }
+            }
+        }
+
         /// No ID of an hour around now is without a range, whatever the layout.
         #[test]
         fn every_id_of_the_next_steps_is_in_exactly_one_range(

@@ -3,6 +3,7 @@
 
 mod concurrency;
 mod creation;
+mod proof;
 mod removal;
 mod roles;
 
@@ -67,5 +68,24 @@ fn month(month: &str) -> String {
         "CREATE TABLE posts_p{name}01 PARTITION OF posts FOR VALUES FROM (snowflake_min_id('{month}-01 00:00+00'))
              TO (snowflake_min_id(timestamptz '{month}-01 00:00+00' + interval '1 month'));
          INSERT INTO posts VALUES (snowflake_min_id('{month}-15 00:00+00'), '{month}');"
+    )
+}
+
+/// A partition of `posts` with the IDs of a layout from one time to another.
+fn partition(name: &str, from: &str, to: &str, layout: &str) -> String {
+    format!(
+        "CREATE TABLE {name} PARTITION OF posts
+             FOR VALUES FROM (snowflake_min_id('{from} 00:00+00', '{layout}')) TO (snowflake_min_id('{to} 00:00+00', '{layout}'));"
+    )
+}
+
+/// A partition of `posts` from a month to the current one, and a row of now.
+fn filled_from(month: &str) -> String {
+    let name = month.replace('-', "");
+    format!(
+        "CREATE TABLE posts_p{name}01 PARTITION OF posts FOR VALUES FROM (snowflake_min_id('{month}-01 00:00+00'))
+             TO (snowflake_min_id(date_trunc('month', now(), 'UTC')));
+         SELECT snowflake_create_partitions('posts', '1 month', 0);
+         INSERT INTO posts DEFAULT VALUES;"
     )
 }

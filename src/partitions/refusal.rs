@@ -5,7 +5,7 @@ use crate::report::{Report, relation_name};
 use crate::timestamp::printed;
 use crate::transaction::Failure;
 use pg_snowflake_core::Layout;
-use pg_snowflake_core::partitions::{Bound, LONGEST_STEP_YEARS, Wanted};
+use pg_snowflake_core::partitions::{Bound, Doubt, LONGEST_STEP_YEARS, Wanted};
 use pgrx::prelude::*;
 
 /// Partitions of that length cannot be aligned.
@@ -264,6 +264,59 @@ pub fn detach_pending(table: &Table, partition: &Partition) -> String {
         "is being detached. If no session does so, run: ALTER TABLE {} DETACH PARTITION {} FINALIZE;",
         table.name, partition.name
     )
+}
+
+/// What a row says about a partition whose bounds are old, but not proved to be.
+pub fn kept(table: &Table, partition: &Partition, reason: &str) -> String {
+    format!(
+        "{reason}. To remove it by hand, run: ALTER TABLE {} DETACH PARTITION {};",
+        table.name, partition.name
+    )
+}
+
+/// Why the bounds do not prove it.
+pub fn doubt(partition: &Partition, doubt: Doubt, layout: &Layout) -> String {
+    let bounds = partition.bounds;
+    let time = |bound: Bound| bound.instant(layout).map_or_else(|| bound.to_string(), printed);
+    match doubt {
+        Doubt::Start if bounds.is_some_and(|bounds| bounds.from == Bound::Min) => {
+            "has no lower bound".into()
+        }
+        Doubt::Start => format!("does not begin at a whole hour of layout \"{layout}\""),
+        Doubt::End => format!("does not end at a whole hour of layout \"{layout}\""),
+        Doubt::FirstDays => {
+            format!("begins in the first days of layout \"{layout}\", as serial numbers do")
+        }
+        Doubt::Name => {
+            let start = bounds.map_or_else(String::new, |bounds| time(bounds.from));
+            format!("is not named after the start of its range, {start}")
+        }
+        Doubt::Gap(gap) => format!(
+            "is before a gap: no partition has the IDs from {} to {}",
+            time(gap.from),
+            time(gap.to)
+        ),
+        Doubt::Later(_) => "is before a partition that is not proved to be old".into(),
+    }
+}
+
+/// Why the bounds of an earlier partition do not prove it, either.
+pub fn later_doubt(later: &Partition, its_doubt: Option<Doubt>, layout: &Layout) -> String {
+    let reason = its_doubt.map_or_else(String::new, |its| doubt(later, its, layout));
+    format!("is before partition {}, which {reason}", later.name)
+}
+
+/// Why a partition that ended long before the clock's time is not old.
+pub fn newest_id(newest_us: i64) -> String {
+    format!("is not old compared with the newest ID of the table, of {}", printed(newest_us))
+}
+
+/// What a row says if the newest ID of the table could not be read.
+pub fn newest_id_not_read(error: &Failure, table: &Table) -> String {
+    match error.code {
+        PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE => lock_not_available(table),
+        _ => format!("the newest ID of the table could not be read: {}", error.message),
+    }
 }
 
 /// What a row says about a foreign table that is old.

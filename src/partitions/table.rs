@@ -6,8 +6,7 @@ use crate::monitor::StoredExpression;
 use crate::query::{execute, rows, text};
 use crate::report::no_such_table;
 use pg_snowflake_core::Layout;
-use pg_snowflake_core::partitions::Bounds;
-use pgrx::datum::DatumWithOid;
+use pg_snowflake_core::partitions::{Bound, Bounds};
 use pgrx::prelude::*;
 use pgrx::spi::quote_identifier;
 use std::ffi::CStr;
@@ -101,6 +100,8 @@ pub struct Table {
     /// Quoted, if new partitions get another one than the default.
     access_method: Option<String>,
     key: Key,
+    /// The column of the key, quoted; `None` if it is an expression.
+    key_column: Option<String>,
 }
 
 impl Table {
@@ -109,7 +110,8 @@ impl Table {
         let sql = "SELECT format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid, quote_ident(n.nspname),
                 c.relowner, pg_has_role(c.relowner, 'USAGE'), c.relpersistence::text, c.relreplident::text,
                 quote_ident(s.spcname), quote_ident(m.amname), p.partstrat::text,
-                p.partnatts = 1 AND f.opfname = 'integer_ops' AND f.opfnamespace = 'pg_catalog'::regnamespace, a.atttypid
+                p.partnatts = 1 AND f.opfname = 'integer_ops' AND f.opfnamespace = 'pg_catalog'::regnamespace, a.atttypid,
+                quote_ident(a.attname)
             FROM pg_class AS c
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
             LEFT JOIN pg_tablespace AS s ON s.oid = c.reltablespace
@@ -146,6 +148,7 @@ impl Table {
                 tablespace: row.nullable(9),
                 access_method: row.nullable(10),
                 key,
+                key_column: row.nullable(14),
             }
         })
         .pop()
@@ -233,28 +236,43 @@ impl Table {
         rows(&sql, &[self.relid.into()], |row| row.get(1))
     }
 
+    /// Those of its partitions that have bounds, in their order, as of now.
+    pub fn partitions_by_bounds(&self) -> Vec<Partition> {
+        let mut partitions = self.partitions();
+        partitions.retain(|partition| partition.bounds.is_some());
+        partitions.sort_unstable_by_key(|partition| partition.bounds);
+        partitions
+    }
+
+    /// The newest ID before another, whatever its partition; `None` if there is none. Foreign and default partitions are not read.
+    pub fn newest_id_before(&self, id: i64) -> Option<i64> {
+        let key = self.key_column.as_ref()?;
+        let mut partitions = self.partitions_by_bounds();
+        partitions.retain(|partition| {
+            !partition.is_foreign
+                && partition.bounds.is_some_and(|bounds| bounds.from < Bound::At(id))
+        });
+        partitions.iter().rev().find_map(|partition| {
+            pgrx::check_for_interrupts!();
+            let sql = format!(
+                "SELECT max({key}::bigint) FROM {} WHERE {key}::bigint < $1",
+                partition.name
+            );
+            rows(&sql, &[id.into()], |row| row.nullable(1)).pop().flatten()
+        })
+    }
+
     /// Its partitions, as of now.
     pub fn partitions(&self) -> Vec<Partition> {
-        self.partitions_where("true", &[self.relid.into()])
-    }
-
-    /// One of its partitions, as of now.
-    pub fn partition(&self, relid: pg_sys::Oid) -> Option<Partition> {
-        self.partitions_where("i.inhrelid = $2", &[self.relid.into(), relid.into()]).pop()
-    }
-
-    fn partitions_where(&self, condition: &str, arguments: &[DatumWithOid]) -> Vec<Partition> {
         // With the OID of the partition, pg_get_expr() would wait for its lock. A bound refers to no column.
-        let sql = format!(
-            "SELECT c.oid, format('%I.%I', n.nspname, c.relname), c.relkind = 'f',
-                pg_get_expr(c.relpartbound, 0), i.inhdetachpending
+        let sql = "SELECT c.oid, format('%I.%I', n.nspname, c.relname), c.relkind = 'f',
+                pg_get_expr(c.relpartbound, 0), i.inhdetachpending, c.relname::text
             FROM pg_inherits AS i
             JOIN pg_class AS c ON c.oid = i.inhrelid
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            WHERE i.inhparent = $1 AND {condition}
-            ORDER BY c.oid"
-        );
-        rows(&sql, arguments, |row| {
+            WHERE i.inhparent = $1
+            ORDER BY c.oid";
+        rows(sql, &[self.relid.into()], |row| {
             let bounds = row.nullable::<String>(4).unwrap_or_default();
             Partition {
                 parent: self.relid,
@@ -264,6 +282,7 @@ impl Table {
                 is_default: bounds == "DEFAULT",
                 bounds: Bounds::parse(&bounds),
                 is_detach_pending: row.get(5),
+                relname: row.get(6),
             }
         })
     }
@@ -346,6 +365,8 @@ pub struct Partition {
     pub relid: pg_sys::Oid,
     /// The quoted name with its schema.
     pub name: String,
+    /// The name.
+    pub relname: String,
     /// Whether it is a foreign table.
     pub is_foreign: bool,
     /// Whether it is the default partition.

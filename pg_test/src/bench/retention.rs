@@ -27,8 +27,8 @@ fn create(rows: i64) -> String {
              $$ SELECT (date_trunc('month', now() AT TIME ZONE 'UTC') - make_interval(months => {MONTHS} - number)) AT TIME ZONE 'UTC' $$;
          CREATE TABLE plain (id bigint PRIMARY KEY, body text);
          CREATE TABLE partitioned (LIKE plain INCLUDING INDEXES) PARTITION BY RANGE (id);
-         SELECT format('CREATE TABLE month_%s PARTITION OF partitioned FOR VALUES FROM (%s) TO (%s)',
-             n, snowflake_min_id(month(n)), snowflake_min_id(month(n + 1))) FROM generate_series(0, {MONTHS}) AS n;
+         SELECT format('CREATE TABLE partitioned_p%s PARTITION OF partitioned FOR VALUES FROM (%s) TO (%s)',
+             to_char(month(n) AT TIME ZONE 'UTC', 'YYYYMMDD'), snowflake_min_id(month(n)), snowflake_min_id(month(n + 1))) FROM generate_series(0, {MONTHS}) AS n;
          INSERT INTO plain SELECT snowflake_encode(month(0) + (month({MONTHS}) - month(0)) / {rows} * n, 5, 0), repeat('x', 100)
              FROM generate_series(0, {rows} - 1) AS n"
     )
@@ -44,6 +44,9 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
         }
     }
     execute(&mut client, "INSERT INTO partitioned TABLE plain");
+    // The age is counted from the newest ID.
+    execute(&mut client, "INSERT INTO partitioned VALUES (snowflake_min_id(now()), 'now')");
+    execute(&mut client, "INSERT INTO plain VALUES (snowflake_min_id(now()), 'now')");
     execute(&mut client, "VACUUM (ANALYZE) plain");
     execute(&mut client, "VACUUM (ANALYZE) partitioned");
     let mut cases = CASES.map(|(name, _)| name);

@@ -1,6 +1,6 @@
 //! Other sessions: writers, holders of locks, a second caller, a cancellation.
 
-use super::{POSTS, created, dropped, month, partitions};
+use super::{POSTS, created, dropped, filled_from, month, partitions};
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{printed, refused, run, server};
 use pg_snowflake_servertest::debugger::{self, Debugger};
@@ -16,8 +16,15 @@ const ROUNDS: u64 = 8;
 #[test]
 fn inserts_never_fail_while_partitions_are_created_detached_and_dropped() {
     let (cluster, mut client) = server();
-    run(&mut client, POSTS);
-    created(&mut client, "'posts', '1 hour', 0");
+    run(
+        &mut client,
+        &format!(
+            "{POSTS}CREATE TABLE posts_p20200701 PARTITION OF posts
+                 FOR VALUES FROM (snowflake_min_id('2020-07-01 00:00+00')) TO (snowflake_min_id(date_trunc('hour', now())));
+             SELECT snowflake_create_partitions('posts', '1 hour', 0);
+             INSERT INTO posts DEFAULT VALUES"
+        ),
+    );
     let (stop, inserts) = (Stop::default(), AtomicU64::new(0));
     scope(|scope| {
         let _stop_at_end = StopAtEnd(&stop);
@@ -35,24 +42,24 @@ fn inserts_never_fail_while_partitions_are_created_detached_and_dropped() {
             let wanted = inserts.load(Ordering::Relaxed) + 20;
             let more = created(&mut client, &format!("'posts', '1 hour', {}", round + 2));
             assert!(more.contains("created|") && !more.contains("failed|"), "{more}");
-            let old = format!(
-                "CREATE TABLE old PARTITION OF posts FOR VALUES FROM ({round}) TO ({round} + 1)"
-            );
-            run(&mut client, &old);
+            run(&mut client, &month("2020-06"));
             let detach_only = round % 2 == 0;
-            let gone = dropped(&mut client, &format!("'posts', '1 hour', {detach_only}"));
+            let gone = dropped(&mut client, &format!("'posts', '12 months', {detach_only}"));
             assert_eq!(
                 gone,
-                format!("{}|public.old|", if detach_only { "detached" } else { "dropped" })
+                format!(
+                    "{}|public.posts_p20200601|",
+                    if detach_only { "detached" } else { "dropped" }
+                )
             );
-            run(&mut client, "DROP TABLE IF EXISTS old");
+            run(&mut client, "DROP TABLE IF EXISTS posts_p20200601");
             assert!(
                 comes_true(|| inserts.load(Ordering::Relaxed) >= wanted),
                 "the writers are stuck"
             );
         }
     });
-    let rows = printed(&mut client, "SELECT count(*) FROM posts");
+    let rows = printed(&mut client, "SELECT count(*) - 1 FROM posts");
     assert_eq!(rows, inserts.load(Ordering::Relaxed).to_string());
 }
 
@@ -78,8 +85,10 @@ fn creation_waits_for_no_reader_and_no_writer() {
 #[test]
 fn a_lock_that_is_not_available_is_a_row_and_the_timeout_is_restored() {
     let (cluster, mut client) = server();
-    run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), month("2020-07")));
-    created(&mut client, "'posts', '1 month', 0");
+    run(
+        &mut client,
+        &format!("{POSTS}{}{}{}", month("2020-06"), month("2020-07"), filled_from("2020-08")),
+    );
     let mut holder = cluster.connect();
 
     // Of the table.
@@ -109,14 +118,13 @@ fn a_lock_that_is_not_available_is_a_row_and_the_timeout_is_restored() {
     assert_eq!(lines[1..], ["dropped|public.posts_p20200701|"]);
     run(&mut holder, "COMMIT");
     assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20200601|");
-    assert!(!partitions(&mut client).contains("2020"));
+    assert!(partitions(&mut client).starts_with("posts_p20200801 posts_p20"));
 }
 
 #[test]
 fn a_session_without_a_lock_timeout_gets_one_for_the_call() {
     let (cluster, mut client) = server();
-    run(&mut client, &format!("{POSTS}{}", month("2020-06")));
-    created(&mut client, "'posts', '1 month', 0");
+    run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), filled_from("2020-07")));
     let mut holder = cluster.connect();
     run(&mut holder, "BEGIN; SELECT * FROM posts");
 
@@ -201,8 +209,10 @@ fn a_name_that_another_call_has_just_taken_for_the_same_partition_is_no_error() 
 #[test]
 fn a_cancelled_call_changes_nothing() {
     let (cluster, mut client) = server();
-    run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), month("2020-07")));
-    created(&mut client, "'posts', '1 month', 0");
+    run(
+        &mut client,
+        &format!("{POSTS}{}{}{}", month("2020-06"), month("2020-07"), filled_from("2020-08")),
+    );
     let before = partitions(&mut client);
     // The first partition is dropped, and the call stays in the second.
     run(
@@ -252,24 +262,53 @@ fn call_that_waits(
 }
 
 #[test]
-fn the_partition_that_was_old_goes_even_if_another_has_its_name_meanwhile() {
+fn the_partition_that_was_old_goes_even_if_another_table_has_its_name_meanwhile() {
     let (cluster, mut client) = server();
-    run(&mut client, &format!("{POSTS}{}", month("2020-06")));
-    created(&mut client, "'posts', '1 hour', 0");
-    run(&mut client, "INSERT INTO posts DEFAULT VALUES");
+    run(
+        &mut client,
+        &format!(
+            "{POSTS}{}{}; CREATE TABLE precious AS SELECT 1",
+            month("2020-06"),
+            filled_from("2020-07")
+        ),
+    );
     let mut other = cluster.connect();
     run(
         &mut other,
-        "BEGIN; DO $$ DECLARE new regclass := (SELECT tableoid FROM posts WHERE body IS NULL); BEGIN
-             ALTER TABLE posts_p20200601 RENAME TO archive;
-             EXECUTE format('ALTER TABLE %s RENAME TO posts_p20200601', new);
-         END $$",
+        "BEGIN; SELECT FROM posts;
+         ALTER TABLE posts_p20200601 RENAME TO archive_p20200601;
+         ALTER TABLE precious RENAME TO posts_p20200601",
     );
     let outcome = call_that_waits(&cluster, dropped, "'posts', '1 month'", || {
         run(&mut other, "COMMIT");
     });
-    assert_eq!(outcome, "dropped|public.archive|");
-    assert_eq!(printed(&mut client, "SELECT count(*) FROM posts WHERE body IS NULL"), "1");
+    assert_eq!(outcome, "dropped|public.archive_p20200601|");
+    assert_eq!(printed(&mut client, "SELECT count(*) FROM posts_p20200601"), "1");
+}
+
+/// The proof is of the moment of the removal.
+#[test]
+fn a_partition_that_is_in_doubt_after_the_call_has_waited_is_not_removed() {
+    for change in [
+        "ALTER TABLE posts_p20200601 RENAME TO precious",
+        "ALTER TABLE posts_p20200701 RENAME TO precious",
+        "ALTER TABLE posts DETACH PARTITION posts_p20200701",
+        "ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5, 'discord')",
+    ] {
+        let (cluster, mut client) = server();
+        run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), filled_from("2020-07")));
+        let mut other = cluster.connect();
+        run(&mut other, &format!("BEGIN; SELECT FROM posts; {change}"));
+        let outcome = call_that_waits(&cluster, dropped, "'posts', '1 month'", || {
+            run(&mut other, "COMMIT");
+        });
+        assert_eq!(
+            outcome,
+            "failed|public.posts_p20200601|another session has changed partition public.posts_p20200601",
+            "{change}"
+        );
+        assert_eq!(printed(&mut client, "SELECT count(*) FROM posts WHERE body = '2020-06'"), "1");
+    }
 }
 
 #[test]
@@ -292,8 +331,7 @@ fn the_table_itself_gets_its_partitions_even_if_another_has_its_name_meanwhile()
 #[test]
 fn a_drop_and_an_insert_into_a_referencing_table_do_not_deadlock() {
     let (cluster, mut client) = server();
-    run(&mut client, &format!("{POSTS}{}", month("2020-06")));
-    created(&mut client, "'posts', '1 month', 0");
+    run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), filled_from("2020-07")));
     run(
         &mut client,
         "INSERT INTO posts DEFAULT VALUES; CREATE TABLE comments (post_id bigint REFERENCES posts)",
@@ -324,8 +362,10 @@ fn a_drop_and_an_insert_into_a_referencing_table_do_not_deadlock() {
 #[test]
 fn a_lock_on_a_partition_fails_only_what_needs_it() {
     let (cluster, mut client) = server();
-    run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), month("2020-07")));
-    created(&mut client, "'posts', '1 month', 0");
+    run(
+        &mut client,
+        &format!("{POSTS}{}{}{}", month("2020-06"), month("2020-07"), filled_from("2020-08")),
+    );
     let mut holder = cluster.connect();
     run(&mut holder, "BEGIN; LOCK TABLE ONLY posts_p20200701");
     run(&mut client, "SET lock_timeout = '50ms'");

@@ -1,10 +1,16 @@
 //! Which partitions are dropped or detached, and which never.
 
-use super::{POSTS, created, dropped, month, partitions, server_at_noon, set_hours_from_noon};
+use super::{
+    POSTS, created, dropped, filled_from, month, partitions, server_at_noon, set_hours_from_noon,
+};
 use pg_snowflake_servertest::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, printed, run,
 };
 use postgres::Client;
+
+/// It could have IDs of any layout.
+const HISTORY_IS_KEPT: &str = "kept|public.posts_history||2026-07-01 00:00:00+00|has no lower bound. To remove it by hand, run: \
+    ALTER TABLE public.posts DETACH PARTITION public.posts_history;";
 
 #[test]
 fn partitions_whose_ids_are_all_older_are_dropped() {
@@ -27,20 +33,23 @@ fn partitions_whose_ids_are_all_older_are_dropped() {
     let call = "SELECT action, partition, starts, ends, message FROM snowflake_drop_partitions('posts', '2 months')";
     assert_eq!(
         printed(&mut client, call),
-        "dropped|public.posts_history||2026-07-01 00:00:00+00|
+        format!(
+            "{HISTORY_IS_KEPT}
 dropped|public.posts_p20260701|2026-07-01 00:00:00+00|2026-08-01 00:00:00+00|
 dropped|public.posts_p20260801|2026-08-01 00:00:00+00|2026-09-01 00:00:00+00|"
+        )
     );
-    assert_eq!(printed(&mut client, call), "");
+    assert_eq!(printed(&mut client, call), HISTORY_IS_KEPT);
     assert_eq!(
         printed(&mut client, "SELECT string_agg(body, ' ' ORDER BY body) FROM posts"),
         "2026-09 2026-10 2026-11"
     );
     assert_eq!(
         partitions(&mut client),
-        "posts_p20260901 posts_p20261001 posts_p20261101 posts_future posts_default"
+        "posts_history posts_p20260901 posts_p20261001 posts_p20261101 posts_future posts_default"
     );
 
+    run(&mut client, "ALTER TABLE posts DETACH PARTITION posts_history");
     // However short the age: not the current partition, nor the default one, nor one without an upper bound.
     assert_eq!(
         dropped(&mut client, "'posts', '1 microsecond', true"),
@@ -76,11 +85,12 @@ fn what_depends_on_a_partition_keeps_it_and_the_others_go() {
     run(
         &mut client,
         &format!(
-            "{POSTS}{}{}{}{}",
+            "{POSTS}{}{}{}{}{}",
             month("2026-06"),
             month("2026-07"),
             month("2026-08"),
-            month("2026-09")
+            month("2026-09"),
+            filled_from("2026-10")
         ),
     );
     run(
@@ -90,7 +100,6 @@ fn what_depends_on_a_partition_keeps_it_and_the_others_go() {
          CREATE VIEW of_june AS SELECT * FROM posts_p20260601;
          CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w",
     );
-    created(&mut client, "'posts', '1 month', 0");
     let found = dropped(&mut client, "'posts', '1 month'");
     let lines: Vec<&str> = found.lines().collect();
     assert_eq!(lines.len(), 4, "{found}");
@@ -102,7 +111,10 @@ fn what_depends_on_a_partition_keeps_it_and_the_others_go() {
         "{found}"
     );
     assert_eq!(lines[2..], ["dropped|public.posts_p20260801|", "dropped|public.posts_p20260901|"]);
-    assert_eq!(partitions(&mut client), "posts_p20260601 posts_p20260701 posts_p20261101");
+    assert_eq!(
+        partitions(&mut client),
+        "posts_p20260601 posts_p20260701 posts_p20261001 posts_p20261101"
+    );
 
     run(&mut client, "TRUNCATE comments; DROP VIEW of_june");
     assert_eq!(
@@ -153,8 +165,10 @@ fn table_of_layout(client: &mut Client, table: &str, layout: &str) {
         &format!(
             "CREATE SEQUENCE {table}_ids;
              CREATE TABLE {table} (id bigint DEFAULT snowflake_nextval('{table}_ids', 5, '{layout}')) PARTITION BY RANGE (id);
-             CREATE TABLE {table}_old PARTITION OF {table}
-                 FOR VALUES FROM (snowflake_min_id('2026-06-01 00:00+00', '{layout}')) TO (snowflake_min_id('2026-07-01 00:00+00', '{layout}'))"
+             CREATE TABLE {table}_p20260601 PARTITION OF {table}
+                 FOR VALUES FROM (snowflake_min_id('2026-06-01 00:00+00', '{layout}')) TO (snowflake_min_id('2026-07-01 00:00+00', '{layout}'));
+             CREATE TABLE {table}_p20260701 PARTITION OF {table}
+                 FOR VALUES FROM (snowflake_min_id('2026-07-01 00:00+00', '{layout}')) TO (snowflake_min_id('2026-11-01 00:00+00', '{layout}'))"
         ),
     );
 }
@@ -177,7 +191,7 @@ fn an_omitted_layout_is_that_of_the_default() {
         run(&mut client, &format!("INSERT INTO {table} DEFAULT VALUES"));
         assert_eq!(
             dropped(&mut client, &format!("'{table}', '3 months'")),
-            format!("dropped|public.{table}_old|"),
+            format!("dropped|public.{table}_p20260601|"),
             "{layout}"
         );
         assert_eq!(printed(&mut client, &format!("SELECT count(*) FROM {table}")), "1");
@@ -307,28 +321,37 @@ fn nothing_is_dropped_if_no_remaining_partition_has_the_ids_of_now() {
 #[test]
 fn a_call_removes_at_most_50_partitions_from_the_oldest() {
     let (_cluster, mut client) = server_at_noon();
-    run(&mut client, POSTS);
-    created(&mut client, "'posts', '1 month', 0");
+    run(&mut client, &format!("{POSTS}{}", filled_from("2026-10")));
+    // One that is kept is not counted.
     run(
         &mut client,
-        "DO $$ BEGIN FOR n IN 1..53 LOOP
-             EXECUTE format('CREATE TABLE old_%s PARTITION OF posts FOR VALUES FROM (%s) TO (%s)', n, n, n + 1);
+        "DO $$ BEGIN FOR n IN 1..54 LOOP
+             EXECUTE format('CREATE TABLE %s PARTITION OF posts FOR VALUES FROM (%s) TO (%s)',
+                 CASE n WHEN 1 THEN 'first' ELSE to_char(date '2026-08-07' + n, '\"posts_p\"YYYYMMDD') END,
+                 snowflake_min_id((timestamp '2026-08-07' + n * interval '1 day') AT TIME ZONE 'UTC'),
+                 snowflake_min_id((timestamp '2026-08-08' + n * interval '1 day') AT TIME ZONE 'UTC'));
          END LOOP; END $$",
     );
     let found = dropped(&mut client, "'posts', '1 month'");
     let lines: Vec<&str> = found.lines().collect();
-    assert_eq!(lines.len(), 51, "{found}");
-    assert_eq!((lines[0], lines[49]), ("dropped|public.old_1|", "dropped|public.old_50|"));
-    assert_eq!(lines[50], "skipped||3 more partitions are older; call the function again");
-    assert_eq!(partitions(&mut client), "old_51 old_52 old_53 posts_p20261101");
+    assert_eq!(lines.len(), 52, "{found}");
+    assert!(lines[0].starts_with("kept|public.first|"), "{found}");
+    assert_eq!(
+        (lines[1], lines[50]),
+        ("dropped|public.posts_p20260809|", "dropped|public.posts_p20260927|")
+    );
+    assert_eq!(lines[51], "skipped||3 more partitions are older; call the function again");
+    assert_eq!(
+        partitions(&mut client),
+        "first posts_p20260928 posts_p20260929 posts_p20260930 posts_p20261001 posts_p20261101"
+    );
 }
 
 /// Such as a lack of memory: the next partition would fail in the same way.
 #[test]
 fn an_error_of_the_server_ends_the_call_with_its_own_detail() {
     let (_cluster, mut client) = server_at_noon();
-    run(&mut client, &format!("{POSTS}{}", month("2026-06")));
-    created(&mut client, "'posts', '1 month', 0");
+    run(&mut client, &format!("{POSTS}{}{}", month("2026-06"), filled_from("2026-07")));
     run(
         &mut client,
         "CREATE FUNCTION fail() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -340,5 +363,5 @@ fn an_error_of_the_server_ends_the_call_with_its_own_detail() {
     let error =
         assert_refused(&mut client, "SELECT snowflake_drop_partitions('posts', '1 month')", raised);
     assert_eq!(error.detail(), Some("the detail"));
-    assert_eq!(partitions(&mut client), "posts_p20260601 posts_p20261101");
+    assert_eq!(partitions(&mut client), "posts_p20260601 posts_p20260701 posts_p20261101");
 }
