@@ -1,8 +1,8 @@
 //! `snowflake_create_partitions` and `snowflake_drop_partitions`: the partitions by time of a table `PARTITION BY RANGE (id)`.
 //!
-//! Which ranges there must be, how they meet those that exist, and which are proved to be old, is decided in `pg_snowflake_core::partitions`. What can be
-//! refused is refused before the first change. Each partition is then created or dropped in a subtransaction of its own, and a
-//! failure is a row of the result.
+//! `pg_snowflake_core::partitions` decides which ranges there must be, how they meet the existing partitions, and which of these
+//! are proved to be old. What can be refused is refused before the first change. Each partition is then created or dropped in a
+//! subtransaction of its own, and a failure is a row of the result.
 
 mod refusal;
 mod table;
