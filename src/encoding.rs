@@ -1,6 +1,8 @@
 //! Conversion between the server's text and Rust's, which is UTF-8 whatever the database's encoding is.
 
+use crate::memory;
 use pgrx::prelude::*;
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};
 
 const UTF8: c_int = pg_sys::pg_enc::PG_UTF8 as c_int;
@@ -13,16 +15,30 @@ pub fn from_server(text: &CStr) -> String {
         CStr::from_ptr(pg_sys::pg_server_to_any(text.as_ptr(), length, UTF8))
     };
     // A database with encoding SQL_ASCII holds any bytes.
-    utf8.to_string_lossy().into_owned()
+    match utf8.to_string_lossy() {
+        Cow::Borrowed(text) => memory::copied_text(text),
+        Cow::Owned(text) => text,
+    }
 }
 
 /// The text in the server's encoding. Raises core's error if a character does not exist there.
 pub fn to_server(text: &str) -> CString {
-    let utf8 = CString::new(text).expect("a name has no zero byte");
+    let utf8 = c_string(text.as_bytes());
     // SAFETY: as above.
     unsafe {
-        CStr::from_ptr(pg_sys::pg_any_to_server(utf8.as_ptr(), text.len() as c_int, UTF8)).into()
+        let in_server = pg_sys::pg_any_to_server(utf8.as_ptr(), text.len() as c_int, UTF8);
+        if in_server.cast_const() == utf8.as_ptr() {
+            return utf8;
+        }
+        c_string(CStr::from_ptr(in_server).to_bytes())
     }
+}
+
+fn c_string(text: &[u8]) -> CString {
+    let mut bytes = Vec::new();
+    memory::reserve(&mut bytes, text.len() + 1);
+    bytes.extend_from_slice(text);
+    CString::new(bytes).expect("a name has no zero byte")
 }
 
 /// A datum of SQL type `text`.

@@ -19,6 +19,7 @@ mod fence;
 mod generate;
 mod layout_type;
 mod lease;
+mod memory;
 mod monitor;
 mod partitions;
 mod query;
@@ -52,6 +53,7 @@ extension_sql_file!("../sql/lease_status.sql");
 /// Called by the server when it loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    memory::prepare();
     settings::define();
     sequence::register_hooks();
     lease::start();

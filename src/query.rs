@@ -2,10 +2,11 @@
 //! the schema of each operator, function and type, so that each is core's or ours.
 
 use crate::encoding::{Text, to_server};
+use crate::memory;
 use crate::timestamp::Instant;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
-use pgrx::spi::SpiHeapTupleData;
+use pgrx::spi::{SpiHeapTupleData, SpiTupleTable};
 
 /// A row of a query's result.
 pub struct Row<'a>(SpiHeapTupleData<'a>);
@@ -46,8 +47,37 @@ fields!(
     pg_sys::Oid as pg_sys::Oid: From::from,
     pgrx::Uuid as pgrx::Uuid: From::from,
     Instant as Instant: From::from,
+    Multirange as Multirange: From::from,
     String as Text: |text| text.0
 );
+
+/// The bytes of an `int8multirange`, with their length.
+pub struct Multirange(pub Vec<u8>);
+
+impl FromDatum for Multirange {
+    unsafe fn from_polymorphic_datum(
+        datum: pg_sys::Datum,
+        is_null: bool,
+        _: pg_sys::Oid,
+    ) -> Option<Self> {
+        // SAFETY: the caller's datum is a varlena.
+        (!is_null).then(|| unsafe {
+            let varlena = pg_sys::pg_detoast_datum(datum.cast_mut_ptr());
+            let size = pgrx::varlena::varsize_any(varlena);
+            Multirange(memory::copied(std::slice::from_raw_parts(varlena.cast::<u8>(), size)))
+        })
+    }
+}
+
+impl IntoDatum for Multirange {
+    fn into_datum(self) -> Option<pg_sys::Datum> {
+        None
+    }
+
+    fn type_oid() -> pg_sys::Oid {
+        pg_sys::INT8MULTIRANGEOID
+    }
+}
 
 /// A name or another text as an argument.
 pub fn text(text: &str) -> DatumWithOid<'static> {
@@ -64,7 +94,7 @@ pub fn rows_of_snapshot<T>(
         let answer = client
             .select(&to_server(sql), None, arguments)
             .unwrap_or_else(|error| panic!("{sql}: {error}"));
-        answer.map(|row| read(&Row(row))).collect()
+        collect(answer, read)
     })
 }
 
@@ -90,8 +120,19 @@ pub fn rows<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) 
         let answer = client
             .update(&to_server(sql), None, arguments)
             .unwrap_or_else(|error| panic!("{sql}: {error}"));
-        answer.map(|row| read(&Row(row))).collect()
+        collect(answer, read)
     })
+}
+
+/// Reads the rows. A catalog can have any number of them.
+fn collect<T>(answer: SpiTupleTable, read: impl Fn(&Row) -> T) -> Vec<T> {
+    let mut rows = Vec::new();
+    for row in answer {
+        memory::check();
+        memory::reserve(&mut rows, 1);
+        rows.push(read(&Row(row)));
+    }
+    rows
 }
 
 /// Executes a statement.

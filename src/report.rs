@@ -5,7 +5,8 @@ use pg_snowflake_core::excerpt::truncated;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::ptr;
 
 /// An error: SQLSTATE, primary message, detail and hint.
 pub struct Report {
@@ -27,22 +28,66 @@ const LONGEST_PART: usize = 10_000;
 impl Report {
     /// Raises the error.
     pub fn raise(self) -> ! {
-        self.log(PgLogLevel::ERROR);
+        let [message, detail, hint] = self.parts();
+        // As an error of the server, and not by pgrx, which raises errors at the end of a function, where it cannot handle a lack of
+        // memory: PostgreSQL reports such an error from its own reserve.
+        // SAFETY: C strings that live until the guard has returned; the closure owns nothing.
+        unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                if errstart(PgLogLevel::ERROR as c_int, ptr::null()) {
+                    errcode(self.code as c_int);
+                    for (part, text) in
+                        [(errmsg as ErrorPart, &message), (errdetail, &detail), (errhint, &hint)]
+                    {
+                        if let Some(text) = text {
+                            part(c"%s".as_ptr(), text.as_ptr());
+                        }
+                    }
+                    errfinish(c"report.rs".as_ptr(), line!() as c_int, c"raise".as_ptr());
+                }
+            });
+        }
         unreachable!("ERROR does not return")
     }
 
     /// Writes the report to the server log, at a level below ERROR.
     pub fn log(self, level: PgLogLevel) {
-        let part = |text: String| ascii_unless_utf8(truncated(&text, LONGEST_PART).into_owned());
-        let mut error = ErrorReport::new(self.code, part(self.message), function_name!());
-        if let Some(detail) = self.detail {
-            error = error.set_detail(part(detail));
+        let code = self.code;
+        let [message, detail, hint] = self.parts().map(|part| part.map(CString::into_string));
+        let text = |part: Option<Result<String, _>>| part.map(|part| part.unwrap_or_default());
+        let message = text(message).unwrap_or_default();
+        let mut error = ErrorReport::new(code, message, function_name!());
+        if let Some(detail) = text(detail) {
+            error = error.set_detail(detail);
         }
-        if let Some(hint) = self.hint {
-            error = error.set_hint(part(hint));
+        if let Some(hint) = text(hint) {
+            error = error.set_hint(hint);
         }
         error.report(level);
     }
+
+    /// The message, the detail and the hint as the server gets them.
+    fn parts(&self) -> [Option<CString>; 3] {
+        let part = |text: &str| {
+            let text = ascii_unless_utf8(truncated(text, LONGEST_PART).into_owned());
+            CString::new(text.replace('\0', "")).unwrap_or_default()
+        };
+        [Some(&self.message), self.detail.as_ref(), self.hint.as_ref()]
+            .map(|text| text.map(|text| part(text)))
+    }
+}
+
+/// `errmsg()`, `errdetail()` or `errhint()`.
+type ErrorPart = unsafe extern "C-unwind" fn(*const c_char, ...) -> c_int;
+
+// utils/elog.h
+unsafe extern "C-unwind" {
+    fn errstart(elevel: c_int, domain: *const c_char) -> bool;
+    fn errcode(sqlerrcode: c_int) -> c_int;
+    fn errmsg(fmt: *const c_char, ...) -> c_int;
+    fn errdetail(fmt: *const c_char, ...) -> c_int;
+    fn errhint(fmt: *const c_char, ...) -> c_int;
+    fn errfinish(filename: *const c_char, lineno: c_int, funcname: *const c_char);
 }
 
 /// An argument of a function that is not STRICT. `hint` says what can be null.
@@ -187,7 +232,7 @@ mod tests {
         };
         let parts = PgTryBuilder::new(|| report.raise())
             .catch_others(|error| match error {
-                CaughtError::ErrorReport(error) => {
+                CaughtError::PostgresError(error) => {
                     [Some(error.message()), error.detail(), error.hint()]
                         .map(|part| part.map_or(0, str::len))
                 }

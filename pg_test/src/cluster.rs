@@ -10,7 +10,7 @@ pub use builder::Builder;
 use crate::process::{Frozen, children_of, pid_of, title, usage, wait_until_gone};
 use crate::valgrind::{self, Findings};
 use crate::wait::comes_true;
-use crate::{clock, installation};
+use crate::{clock, installation, memory};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, kill};
@@ -63,6 +63,8 @@ pub struct Cluster {
     has_killed_a_backend: bool,
     is_watched: bool,
     stack_bytes: Option<u64>,
+    address_space_bytes: Option<u64>,
+    has_failing_malloc: bool,
     host_name: Option<String>,
     /// The released version of the extension's SQL; `None` for the head's.
     release: Option<String>,
@@ -81,6 +83,8 @@ impl Cluster {
             has_killed_a_backend: false,
             is_watched: false,
             stack_bytes: None,
+            address_space_bytes: None,
+            has_failing_malloc: false,
             host_name: None,
             release: None,
             is_updated: false,
@@ -121,14 +125,22 @@ impl Cluster {
         if let Some(name) = &self.host_name {
             host_name::set(&mut postgres, name);
         }
-        let stack_bytes = self.stack_bytes;
+        if self.has_failing_malloc {
+            memory::preload(&mut postgres, self.dir.path());
+        }
+        let limits = [
+            (Resource::RLIMIT_STACK, self.stack_bytes),
+            (Resource::RLIMIT_AS, self.address_space_bytes),
+        ];
         // SAFETY: the closure makes system calls only and touches no memory of this process.
         unsafe {
             // Rust has changed the user ID before it calls this, and the host name is set by then. Otherwise the kernel
             // would clear the parent-death signal.
             postgres.pre_exec(move || {
-                if let Some(bytes) = stack_bytes {
-                    setrlimit(Resource::RLIMIT_STACK, bytes, bytes)?;
+                for (resource, bytes) in limits {
+                    if let Some(bytes) = bytes {
+                        setrlimit(resource, bytes, bytes)?;
+                    }
                 }
                 Ok(set_pdeathsig(Shutdown::Immediate.signal())?)
             });
@@ -262,7 +274,8 @@ impl Cluster {
         String::from_utf8_lossy(&records).lines().filter(|line| line.starts_with("rmgr:")).count()
     }
 
-    fn postmaster_pid(&self) -> Pid {
+    /// The process that the others are children of.
+    pub fn postmaster_pid(&self) -> Pid {
         pid_of(self.postmaster.as_ref().expect("the server is running"))
     }
 

@@ -16,6 +16,7 @@
 //! | [`wait`] | waiting for other sessions, and stopping them |
 //! | [`clock`] | a server's clock that steps, and the sessions under it |
 //! | [`process`] | CPU time and memory of the server's processes |
+//! | [`memory`] | sessions that run out of memory |
 //! | [`installation`] | the installation under test, and tests that are left out |
 //! | [`release`] | the released versions |
 //! | [`regress`] | PostgreSQL's own test drivers |
@@ -44,6 +45,7 @@ pub mod fleet;
 pub mod id;
 pub mod installation;
 pub mod leases;
+pub mod memory;
 pub mod output;
 pub mod process;
 pub mod record;

@@ -41,7 +41,7 @@ pub fn private_memory_kb(pid: i32) -> u64 {
 }
 
 /// A field of the process's status, in proc(5).
-fn status(pid: i32, field: &str) -> u64 {
+pub(crate) fn status(pid: i32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process lives");
     let value = status.lines().find_map(|line| line.strip_prefix(field)).expect("proc(5) has it");
     value.trim().trim_end_matches(" kB").parse().expect("a number")

@@ -31,6 +31,7 @@ mod load;
 mod loading;
 mod locks;
 mod managed;
+mod memory;
 mod partitions;
 mod planner;
 mod planted;

@@ -24,6 +24,8 @@ pub struct Builder {
     has_fake_clock: bool,
     is_watched: bool,
     stack_bytes: Option<u64>,
+    address_space_bytes: Option<u64>,
+    has_failing_malloc: bool,
     host_name: Option<String>,
     release: Option<String>,
     is_updated: bool,
@@ -61,6 +63,18 @@ impl Builder {
         self
     }
 
+    /// Limits the address space of each of the server's processes, as `ulimit -v` does.
+    pub fn address_space(mut self, bytes: u64) -> Self {
+        self.address_space_bytes = Some(bytes);
+        self
+    }
+
+    /// Gives the server a `malloc()` that fails where a test wants it to; see [`crate::memory::Malloc`].
+    pub fn failing_malloc(mut self) -> Self {
+        self.has_failing_malloc = true;
+        self
+    }
+
     /// Runs the server under valgrind, for [`Cluster::memory_errors`].
     pub fn watch_memory(mut self) -> Self {
         self.is_watched = true;
@@ -90,6 +104,8 @@ impl Builder {
         let mut cluster = Cluster::stopped(self.has_fake_clock);
         cluster.is_watched = self.is_watched;
         cluster.stack_bytes = self.stack_bytes;
+        cluster.address_space_bytes = self.address_space_bytes;
+        cluster.has_failing_malloc = self.has_failing_malloc;
         cluster.host_name = self.host_name;
         cluster.release = self.release;
         cluster.is_updated = self.is_updated;

@@ -1,6 +1,7 @@
 //! Connections, databases, and PostgreSQL's own clients.
 
 use super::{Cluster, SUPERUSER};
+use crate::wait::comes_true;
 use crate::{installation, release};
 use postgres::{Client, Config, NoTls};
 use std::process::Command;
@@ -16,6 +17,17 @@ impl Cluster {
         self.config(role, database)
             .connect(NoTls)
             .unwrap_or_else(|error| panic!("{role} cannot connect to {database}: {error:?}"))
+    }
+
+    /// [`Cluster::connect`] on a server that may be restarting after the crash of a backend.
+    pub fn connect_again(&self) -> Client {
+        let mut client = None;
+        let is_up = comes_true(|| {
+            client = self.config(SUPERUSER, SUPERUSER).connect(NoTls).ok();
+            client.is_some()
+        });
+        assert!(is_up, "the server does not come up:\n{}", self.log());
+        client.expect("connected")
     }
 
     /// A connection of that role to the database `postgres` with these options, as from `PGOPTIONS`.

@@ -1,0 +1,191 @@
+//! A session that runs out of memory: its statement fails with SQLSTATE 53200, and the server and the other sessions go on.
+//!
+//! A server in C gets an ERROR from `palloc()`, and reports it from memory that it has set aside. Rust code has three more places
+//! where memory can be short: the copy that pgrx makes of an ERROR, Rust's own allocations, for which a failure ends the process, and
+//! with it all sessions, and pgrx's reports of errors, for which see `report.rs`. `docs/design.md` has the reasons for what is done.
+
+mod allocator;
+
+use crate::report::Report;
+use crate::sequence::BackendLocal;
+use pgrx::prelude::*;
+use std::collections::TryReserveError;
+use std::ffi::{CStr, c_char, c_int};
+use std::mem::{MaybeUninit, transmute};
+use std::panic::{catch_unwind, panic_any};
+use std::sync::OnceLock;
+
+/// Raises the error that core raises when `palloc()` fails.
+#[cold]
+pub fn out_of_memory(bytes: usize) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+        message: "out of memory".into(),
+        detail: Some(format!("Failed on request of size {bytes}.")),
+        hint: None,
+    }
+    .raise()
+}
+
+/// An empty vector with room for so many elements.
+pub fn with_capacity<T>(capacity: usize) -> Result<Vec<T>, TryReserveError> {
+    let mut vec = Vec::new();
+    allocator::fallible(|| vec.try_reserve_exact(capacity))?;
+    Ok(vec)
+}
+
+/// Makes room for more elements. For what can be large because of a user's data: an allocation that fails raises an error here, and
+/// ends the session elsewhere.
+pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
+    if allocator::fallible(|| vec.try_reserve(more)).is_err() {
+        out_of_memory(more.saturating_mul(size_of::<T>()));
+    }
+}
+
+/// A copy of the elements.
+pub fn copied<T: Copy>(slice: &[T]) -> Vec<T> {
+    let mut copy = Vec::new();
+    reserve(&mut copy, slice.len());
+    copy.extend_from_slice(slice);
+    copy
+}
+
+/// A copy of the text.
+pub fn copied_text(text: &str) -> String {
+    String::from_utf8(copied(text.as_bytes())).expect("a copy of a str")
+}
+
+/// Raises the error if only the last reserve of memory is left. For loops over many small allocations.
+pub fn check() {
+    if allocator::is_low() {
+        out_of_memory(0);
+    }
+}
+
+// pgrx guards each call of the server by `sigsetjmp()`. When an ERROR arrives there, pgrx copies it with `CopyErrorData()`, still
+// under guards. If memory is short, that raises another ERROR, which is copied in turn, until PostgreSQL's stack of errors is full,
+// and it ends the whole server: "ERRORDATA_STACK_SIZE exceeded". So this library has its own `CopyErrorData()` and
+// `FreeErrorData()`, which cannot fail. They are hidden symbols, which the linker prefers for this library, and nobody else sees.
+#[cfg(target_os = "linux")]
+macro_rules! hidden_symbol {
+    ($name:literal, $function:path) => {
+        std::arch::global_asm!(
+            concat!(".globl ", $name),
+            concat!(".hidden ", $name),
+            concat!(".type ", $name, ", %function"),
+            concat!($name, ":"),
+            #[cfg(target_arch = "x86_64")]
+            "jmp {}",
+            #[cfg(target_arch = "aarch64")]
+            "b {}",
+            sym $function
+        );
+    };
+}
+#[cfg(target_os = "macos")]
+macro_rules! hidden_symbol {
+    ($name:literal, $function:path) => {
+        std::arch::global_asm!(
+            concat!(".globl _", $name),
+            concat!(".private_extern _", $name),
+            concat!("_", $name, ":"),
+            #[cfg(target_arch = "x86_64")]
+            "jmp {}",
+            #[cfg(target_arch = "aarch64")]
+            "b {}",
+            sym $function
+        );
+    };
+}
+hidden_symbol!("CopyErrorData", copy_error_data);
+hidden_symbol!("FreeErrorData", free_error_data);
+
+type CopyErrorData = unsafe extern "C-unwind" fn() -> *mut pg_sys::ErrorData;
+type FreeErrorData = unsafe extern "C-unwind" fn(*mut pg_sys::ErrorData);
+
+/// The server's own functions of these names.
+fn core_functions() -> (CopyErrorData, FreeErrorData) {
+    static FUNCTIONS: OnceLock<(CopyErrorData, FreeErrorData)> = OnceLock::new();
+    *FUNCTIONS.get_or_init(|| {
+        let find = |name: &CStr| {
+            // SAFETY: a C string.
+            let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            assert!(!function.is_null(), "the server has no {name:?}");
+            function
+        };
+        // SAFETY: as utils/elog.h declares them.
+        unsafe { (transmute(find(c"CopyErrorData")), transmute(find(c"FreeErrorData"))) }
+    })
+}
+
+/// Does while there is memory what the first error of a session takes memory for. Called once, at library load.
+pub fn prepare() {
+    core_functions();
+    // The first panic of a process registers a destructor of thread-local storage, for which glibc ends the process if it gets no
+    // memory.
+    let _ = catch_unwind(|| panic_any(()));
+}
+
+unsafe extern "C-unwind" {
+    /// Neither allocates nor fails while an error is being handled.
+    fn geterrcode() -> c_int;
+}
+
+/// What pgrx gets instead of a copy if memory is short. PostgreSQL keeps the error itself, and reports that.
+static OUT_OF_MEMORY: BackendLocal<MaybeUninit<pg_sys::ErrorData>> =
+    BackendLocal::new(MaybeUninit::zeroed());
+
+fn out_of_memory_data() -> *mut pg_sys::ErrorData {
+    // SAFETY: a struct of numbers and pointers, for which zeros are valid. One thread, which reads it before the next error.
+    unsafe {
+        OUT_OF_MEMORY.with(|data| {
+            let data = data.as_mut_ptr();
+            (*data).elevel = PgLogLevel::ERROR as c_int;
+            (*data).sqlerrcode = PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int;
+            (*data).message = c"out of memory".as_ptr().cast_mut();
+            data
+        })
+    }
+}
+
+/// The most bytes of a part of an error that pgrx copies once more, in Rust's memory. The error itself stays as it is.
+const LONGEST_COPY: usize = 20_000;
+
+/// `CopyErrorData()`, which never raises an error itself.
+unsafe extern "C-unwind" fn copy_error_data() -> *mut pg_sys::ErrorData {
+    // SAFETY: called while an error is handled, as CopyErrorData() is. The guard is around a function of C alone.
+    unsafe {
+        if geterrcode() == PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int {
+            return out_of_memory_data();
+        }
+        let (copy, _) = core_functions();
+        let Ok(data) = catch_unwind(|| pg_sys::ffi::pg_guard_ffi_boundary(|| copy())) else {
+            // The error that this memory was too little for is the last one now.
+            return out_of_memory_data();
+        };
+        for part in [(*data).message, (*data).detail, (*data).hint] {
+            truncate(part);
+        }
+        data
+    }
+}
+
+/// # Safety
+/// `part` is null or a C string that may be written to.
+unsafe fn truncate(part: *mut c_char) {
+    // SAFETY: as the caller promises. Rust replaces what is left of a character that is cut through.
+    unsafe {
+        if !part.is_null() && libc::strnlen(part, LONGEST_COPY) == LONGEST_COPY {
+            *part.add(LONGEST_COPY) = 0;
+        }
+    }
+}
+
+/// `FreeErrorData()` for what [`copy_error_data`] returns.
+unsafe extern "C-unwind" fn free_error_data(data: *mut pg_sys::ErrorData) {
+    if data != out_of_memory_data() {
+        let (_, free) = core_functions();
+        // SAFETY: a copy that CopyErrorData() made.
+        unsafe { free(data) }
+    }
+}
