@@ -61,6 +61,13 @@ pub enum Error {
         /// The layout.
         layout: Layout,
     },
+    /// The multirange has more ranges than a session reads.
+    TooManyRanges {
+        /// The number of its ranges.
+        count: usize,
+        /// The highest number.
+        limit: usize,
+    },
     /// The policy refuses to issue a counter of the layout.
     Refused {
         /// The reason.
@@ -219,6 +226,12 @@ impl Error {
                 hint: Some("Pass a count of 0 or more.".into()),
             },
             Error::NotHomed { invalid, layout } => generate::invalid_arguments(invalid, layout),
+            Error::TooManyRanges { count, limit } => Report {
+                code: PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                message: "too many hash ranges".into(),
+                detail: Some(format!("The multirange has {count} ranges; the limit is {limit}.")),
+                hint: Some("Pass the hash ranges of the shards on this server, not single hashes.".into()),
+            },
             Error::Refused { refusal, layout, shard } => refusal_report(refusal, layout, shard, relid),
         }
     }

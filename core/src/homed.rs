@@ -135,11 +135,11 @@ pub enum Invalid {
 const LEAST_HASHES: i64 = (1 << 32) / MAX_MODULUS;
 
 /// The ranges in ascending order, merged where they touch. `ranges` are pairs of the first and the last hash; `i64::MIN` and
-/// `i64::MAX` are infinite.
+/// `i64::MAX` are infinite. `found` is an empty vector, for which the caller has allocated memory if need be.
 pub fn hash_ranges(
+    mut found: Vec<HashRange>,
     ranges: impl IntoIterator<Item = (i64, i64)>,
 ) -> Result<Vec<HashRange>, Invalid> {
-    let mut found = Vec::new();
     for (first, last) in ranges {
         let bound = |hash: i64, infinite: i64, end: i32| match hash == infinite {
             true => Ok(end),
@@ -371,7 +371,7 @@ mod tests {
     fn ranges_are_sorted_and_merged() {
         const MIN: i32 = i32::MIN;
         let ranges = |ranges: &[(i64, i64)]| {
-            hash_ranges(ranges.iter().copied())
+            hash_ranges(Vec::new(), ranges.iter().copied())
                 .map(|ranges| ranges.iter().map(|range| (range.first, range.last)).collect())
         };
         assert_eq!(ranges(&[(i64::MIN, i64::MAX)]), Ok(vec![(MIN, i32::MAX)]));

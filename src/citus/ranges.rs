@@ -2,11 +2,10 @@
 
 use super::{Table, group, is_installed};
 use crate::generate::{arguments, function_info_v1, oid};
+use crate::query::Multirange;
 use crate::report::{Report, quoted, relation_name};
 use crate::sequence::BackendLocal;
 use pgrx::prelude::*;
-use std::ffi::CString;
-use std::fmt::Write;
 
 /// What a session keeps of a table. A column's default asks for the same ranges for each row.
 struct Kept {
@@ -71,7 +70,7 @@ fn ranges_on_this_node(relid: pg_sys::Oid) -> pg_sys::Datum {
     ranges.unwrap_or_else(|| {
         let table = Table::read(relid).filter(Table::is_distributed_by_bigint);
         let (Some(group), Some(table)) = (group, table) else { not_distributed(relid) };
-        let ranges = multirange(&table.hashes_of_group(group));
+        let Multirange(ranges) = table.hashes_of_group(group);
         let datum = copy(&ranges);
         // SAFETY: replaces a value.
         unsafe {
@@ -105,29 +104,6 @@ fn copy(ranges: &[u8]) -> pg_sys::Datum {
         let datum = pg_sys::palloc(ranges.len()).cast::<u8>();
         datum.copy_from_nonoverlapping(ranges.as_ptr(), ranges.len());
         datum.into()
-    }
-}
-
-/// The ranges as an `int8multirange`. A node that has no shard, such as a coordinator, gets all hashes: all nodes are equally far.
-fn multirange(ranges: &[(i64, i64)]) -> Vec<u8> {
-    let everywhere = [(i32::MIN.into(), i32::MAX.into())];
-    let ranges = if ranges.is_empty() { &everywhere } else { ranges };
-    let mut text = String::from("{");
-    for (n, (first, last)) in ranges.iter().enumerate() {
-        let comma = if n == 0 { "" } else { "," };
-        write!(text, "{comma}[{first},{last}]").expect("a String takes all");
-    }
-    text.push('}');
-    let text = CString::new(text).expect("digits and brackets");
-    // SAFETY: the type's own input function; the result is a varlena that is not toasted.
-    unsafe {
-        let (mut input, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
-        pg_sys::getTypeInputInfo(pg_sys::INT8MULTIRANGEOID, &mut input, &mut parameter);
-        let text = text.as_ptr().cast_mut();
-        let datum = pg_sys::OidInputFunctionCall(input, text, pg_sys::INT8MULTIRANGEOID, -1);
-        let varlena = datum.cast_mut_ptr::<pg_sys::varlena>();
-        let size = pgrx::varlena::varsize_any(varlena);
-        std::slice::from_raw_parts(varlena.cast::<u8>(), size).to_vec()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A table of Citus, and where its rows are.
 
 use super::metadata_table;
-use crate::query::{Row, rows_of_latest_snapshot, rows_of_snapshot};
+use crate::query::{Multirange, Row, rows_of_latest_snapshot, rows_of_snapshot};
 use pgrx::prelude::*;
 
 /// A distributed table, a reference table, or a local table that Citus manages.
@@ -84,19 +84,23 @@ impl Table {
         nodes.into_iter().next()
     }
 
-    /// The first and the last hash of each shard that the node group has, as of now.
-    pub fn hashes_of_group(&self, group: i32) -> Vec<(i64, i64)> {
-        rows_of_latest_snapshot(
-            "SELECT s.shardminvalue::pg_catalog.int8, s.shardmaxvalue::pg_catalog.int8
+    /// The hashes of the shards that the node group has, as of now. A node that has no shard, such as a coordinator, gets all hashes:
+    /// all nodes are equally far.
+    pub fn hashes_of_group(&self, group: i32) -> Multirange {
+        let ranges = rows_of_latest_snapshot(
+            "SELECT coalesce(
+                pg_catalog.range_agg(pg_catalog.int8range(
+                    s.shardminvalue::pg_catalog.int8, s.shardmaxvalue::pg_catalog.int8, '[]'::pg_catalog.text)),
+                '{[-2147483648,2147483647]}'::pg_catalog.int8multirange)
             FROM pg_catalog.pg_dist_shard AS s
             JOIN pg_catalog.pg_dist_placement AS p ON p.shardid OPERATOR(pg_catalog.=) s.shardid
             WHERE s.logicalrelid::pg_catalog.oid OPERATOR(pg_catalog.=) $1
                 AND p.groupid OPERATOR(pg_catalog.=) $2
-                AND p.shardstate OPERATOR(pg_catalog.=) 1
-            ORDER BY 1",
+                AND p.shardstate OPERATOR(pg_catalog.=) 1",
             &[self.relid.into(), group.into()],
-            |row| (row.get(1), row.get(2)),
-        )
+            |row| row.get(1),
+        );
+        ranges.into_iter().next().expect("an aggregate has a row")
     }
 }
 

@@ -4,16 +4,16 @@ use super::batch::{HomedBatch, OwnedHomed};
 use super::{arguments, function_info_v1, oid};
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, not_a_layout};
+use crate::memory;
 use crate::sequence::{self, BackendLocal};
 use crate::shard;
 use pg_snowflake_core::Layout;
-use pg_snowflake_core::homed::{Class, HashRange, Home, Homed, Invalid, hash_ranges};
+use pg_snowflake_core::homed::{Class, HashRange, Home, Homed, hash_ranges};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
 use pgrx::prelude::*;
-use std::ffi::CStr;
 
 const NEXTVAL: &str = "snowflake_nextval_homed";
 const NEXTVALS: &str = "snowflake_nextvals_homed";
@@ -147,7 +147,9 @@ fn snowflake_nextvals_homed_in_ranges(
 ) -> SetOfIterator<'static, i64> {
     let SqlLayout(layout) = layout;
     let (class, ranges) = checked_shard(shard_id, layout)
-        .and_then(|class| Ok((class, with_ranges(ranges, layout, |ranges| Ok(ranges.to_vec()))?)))
+        .and_then(|class| {
+            Ok((class, with_ranges(ranges, layout, |ranges| Ok(memory::copied(ranges)))?))
+        })
         .unwrap_or_else(|error| error.raise(NEXTVALS, seq));
     batch(seq, layout, class, OwnedHomed::InRanges(class, ranges), count)
 }
@@ -213,72 +215,160 @@ fn with_ranges<T>(
     static KEPT: BackendLocal<Vec<Parsed>> = BackendLocal::new(Vec::new());
     // SAFETY: a varlena of the server, in memory once it is detoasted. Generating an ID does not generate another.
     unsafe {
+        check_count(datum)?;
         let packed = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
-        let size = pgrx::varlena::varsize_any_exhdr(packed);
-        let bytes =
-            std::slice::from_raw_parts(pgrx::varlena::vardata_any(packed).cast::<u8>(), size);
+        let bytes = content(packed);
         KEPT.with(|kept| {
             if let Some(parsed) = kept.iter().find(|parsed| parsed.bytes == bytes) {
                 return f(&parsed.ranges);
             }
-            let ranges = parse(datum).map_err(|invalid| Error::NotHomed { invalid, layout })?;
+            let mut ranges = Vec::new();
+            memory::reserve(&mut ranges, serialized::count(bytes));
+            let ranges = hash_ranges(ranges, serialized::bounds(bytes))
+                .map_err(|invalid| Error::NotHomed { invalid, layout })?;
             if bytes.len() > LONGEST_KEPT {
                 return f(&ranges);
             }
             if kept.len() == MOST_KEPT {
                 kept.remove(0);
             }
-            let bytes = bytes.to_vec();
+            let bytes = memory::copied(bytes);
             f(&kept.push_mut(Parsed { bytes, ranges }).ranges)
         })
     }
 }
 
-/// The ranges of an `int8multirange`, by its text, such as `{(,-5),[0,5)}`.
+/// How many ranges a multirange may have: more than Citus's limit for the shards of a table, which is 64,000.
+const MOST_RANGES: usize = 65_536;
+
+/// Refuses a multirange with too many ranges by its size and its head, before it is read from disk or decompressed.
 ///
 /// # Safety
 /// The datum is an `int8multirange`.
-unsafe fn parse(datum: pg_sys::Datum) -> Result<Vec<HashRange>, Invalid> {
-    // SAFETY: as the caller promises; the function returns a C string.
-    let text = unsafe {
-        let text = pg_sys::OidOutputFunctionCall(pg_sys::F_MULTIRANGE_OUT.into(), datum);
-        CStr::from_ptr(text).to_string_lossy()
+unsafe fn check_count(datum: pg_sys::Datum) -> Result<(), Error> {
+    // SAFETY: as the caller promises. The first bytes of a multirange are its head, also of a compressed one.
+    let count = unsafe {
+        if pg_sys::toast_raw_datum_size(datum) < serialized::least_size(MOST_RANGES + 1) {
+            return Ok(());
+        }
+        let head = serialized::HEAD as i32;
+        serialized::count(content(pg_sys::pg_detoast_datum_slice(datum.cast_mut_ptr(), 0, head)))
     };
-    hash_ranges(bounds(&text))
+    if count > MOST_RANGES {
+        return Err(Error::TooManyRanges { count, limit: MOST_RANGES });
+    }
+    Ok(())
 }
 
-/// The pairs of the first and the last number in the ranges. The server writes a range of integers with its lower bound included and
-/// its upper bound excluded.
-fn bounds(text: &str) -> impl Iterator<Item = (i64, i64)> {
-    let ranges = text.trim_matches(['{', '}']).split_terminator(&[')', ']']);
-    ranges.map(|range| {
-        let range = range.trim_start_matches([',', '[', '(']);
-        let (first, after) = match range.split_once(',') {
-            Some((first, after)) => (first, after),
-            // The comma of a range without a lower bound is trimmed, too.
-            None => ("", range),
+/// The bytes after the length.
+///
+/// # Safety
+/// A varlena that is not compressed, for as long as the result is used.
+unsafe fn content<'a>(varlena: *const pg_sys::varlena) -> &'a [u8] {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let size = pgrx::varlena::varsize_any_exhdr(varlena);
+        std::slice::from_raw_parts(pgrx::varlena::vardata_any(varlena).cast::<u8>(), size)
+    }
+}
+
+/// An `int8multirange` as PostgreSQL stores it (utils/adt/multirangetypes.c): the OID of the type and the number of ranges, 4 bytes
+/// each; 4 bytes for each range but the first; a byte of flags for each range; and, from a multiple of 8 on, counted with the 4 bytes
+/// of the length, the bounds that are not infinite.
+mod serialized {
+    /// The bytes of the OID and of the number of ranges.
+    pub const HEAD: usize = 8;
+    /// The bytes of the length, which are not part of the content.
+    const LENGTH: usize = 4;
+
+    // rangetypes.h
+    const RANGE_LB_INC: u8 = 0x02;
+    const RANGE_UB_INC: u8 = 0x04;
+    const RANGE_LB_INF: u8 = 0x08;
+    const RANGE_UB_INF: u8 = 0x10;
+
+    /// The number of ranges.
+    pub fn count(content: &[u8]) -> usize {
+        let count = content[4..HEAD].try_into().expect("4 bytes");
+        u32::from_ne_bytes(count) as usize
+    }
+
+    /// The size that a multirange with that many ranges has at least, with its length. Only the first and the last bound can be
+    /// infinite.
+    pub fn least_size(count: usize) -> usize {
+        first_bound(count) + LENGTH + 16 * count.saturating_sub(1)
+    }
+
+    fn flags(count: usize) -> usize {
+        HEAD + 4 * count.saturating_sub(1)
+    }
+
+    fn first_bound(count: usize) -> usize {
+        (LENGTH + flags(count) + count).next_multiple_of(8) - LENGTH
+    }
+
+    /// The first and the last number of each range; `i64::MIN` and `i64::MAX` are infinite.
+    pub fn bounds(content: &[u8]) -> impl Iterator<Item = (i64, i64)> {
+        let count = count(content);
+        let mut bounds = content.get(first_bound(count)..).unwrap_or_default().chunks_exact(8);
+        let mut bound = move || {
+            let bound = bounds.next().expect("a bound that is not infinite is stored");
+            i64::from_ne_bytes(bound.try_into().expect("8 bytes"))
         };
-        let after = after.parse().map_or(i64::MAX, |after: i64| after.saturating_sub(1));
-        (first.parse().unwrap_or(i64::MIN), after)
-    })
-}
+        content[flags(count)..][..count].iter().map(move |flags| {
+            let is = |flag| flags & flag != 0;
+            let first = match is(RANGE_LB_INF) {
+                true => i64::MIN,
+                false => bound().saturating_add(i64::from(!is(RANGE_LB_INC))),
+            };
+            let last = match is(RANGE_UB_INF) {
+                true => i64::MAX,
+                false => bound().saturating_sub(i64::from(!is(RANGE_UB_INC))),
+            };
+            (first, last)
+        })
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::bounds;
+    #[cfg(test)]
+    mod tests {
+        use super::*;
 
-    #[test]
-    fn the_bounds_are_read_from_the_text_of_a_multirange() {
-        let cases: [(&str, &[(i64, i64)]); 6] = [
-            ("{}", &[]),
-            ("{[0,5)}", &[(0, 4)]),
-            ("{[-7,-5),[0,5)}", &[(-7, -6), (0, 4)]),
-            ("{(,5)}", &[(i64::MIN, 4)]),
-            ("{(,-5),[0,)}", &[(i64::MIN, -6), (0, i64::MAX)]),
-            ("{(,)}", &[(i64::MIN, i64::MAX)]),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(bounds(text).collect::<Vec<_>>(), expected, "{text}");
+        /// A multirange of these ranges, without their inclusive flags: the server stores `[first,end)`.
+        fn multirange(ranges: &[(Option<i64>, Option<i64>)]) -> Vec<u8> {
+            let count = ranges.len();
+            let mut content = vec![0; first_bound(count)];
+            content[4..8].copy_from_slice(&(count as u32).to_ne_bytes());
+            for (n, (first, end)) in ranges.iter().enumerate() {
+                content[flags(count) + n] = match (first, end) {
+                    (None, None) => RANGE_LB_INF | RANGE_UB_INF,
+                    (None, _) => RANGE_LB_INF,
+                    (_, None) => RANGE_LB_INC | RANGE_UB_INF,
+                    _ => RANGE_LB_INC,
+                };
+                for bound in [first, end].into_iter().flatten() {
+                    content.extend(bound.to_ne_bytes());
+                }
+            }
+            content
+        }
+
+        #[test]
+        fn the_bounds_are_read_from_the_bytes_of_a_multirange() {
+            type Case = (&'static [(Option<i64>, Option<i64>)], &'static [(i64, i64)]);
+            let cases: [Case; 6] = [
+                (&[], &[]),
+                (&[(Some(0), Some(5))], &[(0, 4)]),
+                (&[(Some(-7), Some(-5)), (Some(0), Some(5))], &[(-7, -6), (0, 4)]),
+                (&[(None, Some(5))], &[(i64::MIN, 4)]),
+                (&[(None, Some(-5)), (Some(0), None)], &[(i64::MIN, -6), (0, i64::MAX)]),
+                (&[(None, None)], &[(i64::MIN, i64::MAX)]),
+            ];
+            for (ranges, expected) in cases {
+                let content = multirange(ranges);
+                assert_eq!(count(&content), expected.len());
+                assert_eq!(bounds(&content).collect::<Vec<_>>(), expected, "{ranges:?}");
+                assert!(content.len() + LENGTH >= least_size(expected.len()), "{ranges:?}");
+            }
         }
     }
 }
