@@ -17,6 +17,7 @@ pub use setting::{
     version,
 };
 
+use crate::memory;
 use crate::settings::Setting;
 use pg_snowflake_core::excerpt::truncated;
 use pg_snowflake_core::homed::Class;
@@ -82,6 +83,13 @@ fn check_length(text: &str, hint: &'static str) -> Result<(), InvalidSetting> {
             hint,
         }),
     }
+}
+
+/// An empty vector with room for each element of a list. The postmaster checks settings too, and an error would end it.
+fn with_room<T>(text: &str, hint: &'static str) -> Result<Vec<T>, InvalidSetting> {
+    let no_room =
+        |_| InvalidSetting { detail: "Memory is too short to read the value.".into(), hint };
+    memory::with_capacity(elements(text).count()).map_err(no_room)
 }
 
 /// The maximum number of characters of a fence's value that a message repeats: more than of other texts, since

@@ -5,7 +5,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{InvalidSetting, check_length, elements};
+use super::{InvalidSetting, check_length, elements, with_room};
 use pg_snowflake_core::excerpt::excerpt;
 
 const HINT: &str = "Specify host names as the command hostname prints them on each server, separated by commas, \
@@ -14,7 +14,11 @@ const HINT: &str = "Specify host names as the command hostname prints them on ea
 /// The host names in `text`; none if it is blank.
 pub fn parse(text: &str) -> Result<Vec<&str>, InvalidSetting> {
     check_length(text, HINT)?;
-    elements(text).map(parse_host).collect()
+    let mut hosts = with_room(text, HINT)?;
+    for element in elements(text) {
+        hosts.push(parse_host(element)?);
+    }
+    Ok(hosts)
 }
 
 /// Whether the list contains the name, ignoring case.

@@ -5,13 +5,14 @@
 //! to the assign hook whenever the value takes effect, and frees it with the value. A null `extra` stands for a
 //! fence that allows everything, so that the usual check is for a null pointer.
 
-use super::{Fence, FenceError, InvalidSetting, hosts, shards};
-use crate::report::text;
+use super::{Fence, FenceError, InvalidSetting, LONGEST, hosts, shards};
+use crate::report::{ascii_unless_utf8, text};
 use crate::sequence::BackendLocal;
 use crate::settings::Setting;
 use pg_snowflake_core::homed::Class;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use shards::Range;
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
@@ -286,11 +287,24 @@ fn cannot_be_rejected(source: pg_sys::GucSource::Type) -> bool {
         || is_parallel_worker
 }
 
+/// The value, in a copy only if it contains characters that a message cannot repeat.
+///
 /// # Safety
-/// `value` is null or a C string.
-unsafe fn text_or_empty(value: *const c_char) -> String {
-    // SAFETY: as the caller promises.
-    if value.is_null() { String::new() } else { unsafe { text(value) } }
+/// `value` is null or a C string, for as long as the result is used.
+unsafe fn text_or_empty<'a>(value: *const c_char) -> Cow<'a, str> {
+    if value.is_null() {
+        return Cow::Borrowed("");
+    }
+    // SAFETY: a C string, as the caller promises.
+    let value = unsafe { CStr::from_ptr(value) }.to_bytes();
+    match str::from_utf8(value) {
+        Ok(text) if text.is_ascii() => Cow::Borrowed(text),
+        // Only as much as shows that the value is too long.
+        _ => {
+            let value = &value[..value.len().min(LONGEST + 1)];
+            Cow::Owned(ascii_unless_utf8(String::from_utf8_lossy(value).into_owned()))
+        }
+    }
 }
 
 /// `GUC_check_errdetail()` and `GUC_check_errhint()` (utils/guc.h), and the result of a check hook that rejects

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{InvalidSetting, check_length, elements};
+use super::{InvalidSetting, check_length, elements, with_room};
 use pg_snowflake_core::excerpt::excerpt;
 use pg_snowflake_core::homed::Class;
 
@@ -25,8 +25,10 @@ pub struct Range {
 /// The shards that `text` lists, as ascending ranges with gaps between them; none if it is blank.
 pub fn parse(text: &str) -> Result<Vec<Range>, InvalidSetting> {
     check_length(text, HINT)?;
-    let mut ranges =
-        elements(text).map(parse_range).collect::<Result<Vec<Range>, InvalidSetting>>()?;
+    let mut ranges = with_room(text, HINT)?;
+    for element in elements(text) {
+        ranges.push(parse_range(element)?);
+    }
     ranges.sort_unstable();
     ranges.dedup_by(|later, earlier| {
         let touches = later.first <= earlier.last.saturating_add(1);
