@@ -10,9 +10,9 @@ use crate::report::Report;
 use crate::sequence::BackendLocal;
 use pgrx::prelude::*;
 use std::collections::TryReserveError;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::{MaybeUninit, transmute};
-use std::panic::{catch_unwind, panic_any};
+use std::panic::catch_unwind;
 use std::sync::OnceLock;
 
 /// Raises the error that core raises when `palloc()` fails.
@@ -118,12 +118,19 @@ fn core_functions() -> (CopyErrorData, FreeErrorData) {
     })
 }
 
-/// Does while there is memory what the first error of a session takes memory for. Called once, at library load.
+/// Looks up the server's functions while there is memory. Called once, at library load.
 pub fn prepare() {
     core_functions();
-    // The first panic of a process registers a destructor of thread-local storage, for which glibc ends the process if it gets no
-    // memory.
-    let _ = catch_unwind(|| panic_any(()));
+}
+
+// Thread-local storage with a destructor is registered with glibc, which ends the process if it gets no memory for that: for pgrx, at
+// the first error of a session. A backend's only thread ends with the process, so nothing has to be destroyed.
+#[cfg(target_os = "linux")]
+hidden_symbol!("__cxa_thread_atexit_impl", register_no_destructor);
+
+#[cfg(target_os = "linux")]
+extern "C" fn register_no_destructor(_: *mut c_void, _: *mut c_void, _: *mut c_void) -> c_int {
+    0
 }
 
 unsafe extern "C-unwind" {

@@ -70,7 +70,9 @@ const OBJECTS: &str = "
     SELECT snowflake_nextval('s', 5);
     DO $$ BEGIN EXECUTE 'CREATE TABLE wide (' ||
         (SELECT string_agg(format('c%s bigint DEFAULT snowflake_nextval(''s'', 5)', n), ',')
-         FROM generate_series(1, 20) n) || ')'; END $$";
+         FROM generate_series(1, 20) n) || ')';
+        EXECUTE 'CREATE TABLE calls (id bigint DEFAULT coalesce(' ||
+        (SELECT string_agg('snowflake_nextval(''s'', 5)', ',') FROM generate_series(1, 1000)) || '))'; END $$";
 
 /// A call of each function. Some are repeated in one statement, as a session's first call does more than the others.
 const CALLS: &[&str] = &[
@@ -99,7 +101,8 @@ const CALLS: &[&str] = &[
     "SELECT 'acme'::text::snowflake_layout",
     "TABLE snowflake_layouts",
     "SELECT snowflake_clock(), snowflake_sequence_status('s')",
-    "SELECT * FROM snowflake_columns",
+    "SELECT count(*) FROM pg_attrdef, snowflake_generator_calls(adbin) WHERE adrelid = 'calls'::regclass",
+    "SELECT * FROM snowflake_columns WHERE table_name <> 'calls'::regclass",
     "SELECT snowflake_locate('by_shard', 1), snowflake_locate('posts', 1)",
     "SELECT snowflake_citus_ranges('posts')",
     "SELECT snowflake_citus_error('posts', 's', 5, false)",
@@ -128,21 +131,33 @@ fn server_with(builder: Builder) -> (Cluster, Client) {
 const OF_CORE: &str = "53200 FATAL";
 
 /// The SQLSTATE that a statement ends with, or why the session ended.
-fn outcome(client: &mut Client, sql: &str) -> Result<String, String> {
-    match client.simple_query(sql) {
-        Ok(_) => Ok("00000".into()),
-        Err(error) => match error.as_db_error() {
-            Some(error) if error.severity() == "ERROR" => Ok(error.code().code().into()),
-            // PostgreSQL ends a session that has no memory for a setting, such as the search_path of a function.
-            Some(error) if error.routine() == Some("guc_malloc") => Ok(OF_CORE.into()),
-            Some(error) => Err(format!("{} {error} {:?}", error.severity(), error.detail())),
-            None => Err(error.to_string()),
+fn outcome(cluster: &Cluster, client: &mut Client, sql: &str) -> Result<String, String> {
+    let Err(error) = client.simple_query(sql) else { return Ok("00000".into()) };
+    // PostgreSQL ends a session that has no memory for a setting, such as the search_path of a function.
+    let is_of_core = |routine: &str| ["guc_malloc", "guc_strdup"].contains(&routine);
+    match error.as_db_error() {
+        Some(error) if error.severity() == "ERROR" => Ok(error.code().code().into()),
+        Some(error) if error.routine().is_some_and(is_of_core) => Ok(OF_CORE.into()),
+        Some(error) => Err(format!("{error:?}")),
+        // The client may see only the end of the session. The location is logged in the line after the error.
+        None => match cluster.log().rsplit_once(" FATAL: ").map(|(_, rest)| rest.lines().nth(1)) {
+            Some(Some(location)) if location.contains(" guc_") => Ok(OF_CORE.into()),
+            _ => Err(error.to_string()),
         },
     }
 }
 
-fn is_expected(sqlstate: &str, usual: &str) -> bool {
+/// A new session that has loaded the library.
+fn session(cluster: &Cluster) -> Client {
+    let mut client = cluster.connect_again();
+    run(&mut client, "LOAD 'pg_snowflake'");
+    client
+}
+
+/// A setting is also rejected if there is no memory for its value.
+fn is_expected(call: &str, sqlstate: &str, usual: &str) -> bool {
     [usual, "53200", OF_CORE].contains(&sqlstate)
+        || (call.contains("pg_snowflake.") && sqlstate == "22023")
 }
 
 fn assert_no_restart(cluster: &Cluster) {
@@ -164,16 +179,18 @@ fn a_statement_fails_and_nothing_else_wherever_malloc_fails() {
     let malloc = Malloc::of(cluster.dir());
     let mut broken = Vec::new();
     for call in CALLS {
-        let usual = outcome(&mut client, call).expect("the server is up");
+        let usual = outcome(&cluster, &mut client, call).expect("the server is up");
         run(&mut client, "ROLLBACK");
         let mut pid = backend_pid(&mut client);
         let mut outcomes = Outcomes::new();
-        for left in 0.. {
-            let (found, failed) = malloc.fail_after(pid, left, || outcome(&mut client, call));
+        let mut left = 0;
+        loop {
+            let (found, failed) =
+                malloc.fail_after(pid, left, || outcome(&cluster, &mut client, call));
             match found {
-                Ok(sqlstate) if is_expected(&sqlstate, &usual) => {
+                Ok(sqlstate) if is_expected(call, &sqlstate, &usual) => {
                     if sqlstate == OF_CORE {
-                        client = cluster.connect_again();
+                        client = session(&cluster);
                         pid = backend_pid(&mut client);
                     }
                     *outcomes.entry(sqlstate).or_default() += 1;
@@ -181,7 +198,7 @@ fn a_statement_fails_and_nothing_else_wherever_malloc_fails() {
                 other => {
                     broken.push(format!("{call}\n    after {left}: {other:?}, usually {usual}"));
                     if other.is_err() {
-                        client = cluster.connect_again();
+                        client = session(&cluster);
                         break;
                     }
                 }
@@ -190,6 +207,8 @@ fn a_statement_fails_and_nothing_else_wherever_malloc_fails() {
             if failed == 0 {
                 break;
             }
+            // Each of the first calls, and then fewer, since some statements make thousands.
+            left += 1 + left / 32;
         }
         println!("{outcomes:?} {call}");
     }
@@ -199,19 +218,70 @@ fn a_statement_fails_and_nothing_else_wherever_malloc_fails() {
 
 #[test]
 fn a_statement_fails_and_nothing_else_at_every_limit_of_memory() {
+    let (cluster, _client) = server_with(Builder::default());
+    let limits = [0, 64 << 10, 256 << 10, 1 << 20, 2 << 20, 4 << 20];
+    assert_no_more_than_a_statement_fails(&cluster, CALLS, &limits);
+}
+
+/// Calls with the largest arguments and on the largest objects that take no longer than a second.
+const LARGEST: &[&str] = &[
+    "SELECT snowflake_from_base32(repeat('x', 20000000))",
+    "SELECT snowflake_layout_in(textout(repeat('x', 20000000)))",
+    "SELECT snowflake_nextvals('s', 5, 2000000000) LIMIT 3",
+    "SELECT snowflake_nextvals_homed('s', 1, 4, 2000000000) LIMIT 3",
+    "SELECT snowflake_nextval_homed('s', 1, ranges) FROM many_ranges",
+    "SELECT snowflake_nextvals_homed('s', 1, ranges, 2000000000) FROM many_ranges LIMIT 3",
+    "SELECT set_config('pg_snowflake.owned_shards', repeat('5,', 10000000), false)",
+    "SELECT set_config('pg_snowflake.owned_shards', repeat('5,', 490000) || '5', false)",
+    "SELECT set_config('pg_snowflake.allowed_hosts', repeat('é,', 10000000), false)",
+    "SELECT set_config('pg_snowflake.allowed_hosts', repeat('a,', 490000) || 'a', false)",
+    "SELECT snowflake_lease(array_fill(5, ARRAY[10000000]), 'db-1', gen_random_uuid(), NULL, gen_random_uuid(),
+         clock_timestamp() + interval '5 min', interval '5 min')",
+    "SELECT snowflake_lease('{5}', repeat('x', 20000000), gen_random_uuid(), NULL, gen_random_uuid(),
+         clock_timestamp() + interval '5 min', interval '5 min')",
+    "SELECT snowflake_take_over(5, repeat('x', 20000000))",
+    "SELECT * FROM snowflake_columns WHERE table_name <> 'calls'::regclass",
+    "SELECT snowflake_locate('of_many', 1)",
+    "SELECT snowflake_drop_partitions('of_many', '1 month')",
+    "SELECT snowflake_create_partitions('of_many', '1 day', 90)",
+    "BEGIN; SELECT snowflake_convert_column('many', 'id', 5); ROLLBACK",
+];
+
+const LARGEST_OBJECTS: &str = "
+    CREATE TABLE many_ranges AS SELECT range_agg(int8range(g * 60000, g * 60000 + 30000)) AS ranges
+        FROM generate_series(-32768, 32767) g;
+    DO $$ BEGIN EXECUTE 'CREATE TABLE widest (' ||
+        (SELECT string_agg(format('c%s bigint DEFAULT snowflake_nextval(''s'', 5)', n), ',')
+         FROM generate_series(1, 1600) n) || ')';
+        EXECUTE format('CREATE TABLE longest (id bigint DEFAULT snowflake_nextval(''s'', length(%L)))',
+            repeat('x', 500000));
+    END $$;
+    CREATE TABLE of_many (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+    SELECT snowflake_create_partitions('of_many', '1 day', 60);
+    CREATE TABLE many (id bigserial PRIMARY KEY);
+    DO $$ BEGIN FOR n IN 1..40 LOOP
+        EXECUTE format('CREATE TABLE references_%s (id bigint REFERENCES many)', n);
+    END LOOP; END $$";
+
+#[test]
+fn a_statement_with_the_largest_arguments_fails_and_nothing_else() {
     let (cluster, mut superuser) = server_with(Builder::default());
+    run(&mut superuser, LARGEST_OBJECTS);
+    assert_no_more_than_a_statement_fails(&cluster, LARGEST, &[2 << 20, 32 << 20]);
+}
+
+/// Makes each call in sessions that may allocate that much more memory.
+fn assert_no_more_than_a_statement_fails(cluster: &Cluster, calls: &[&str], limits: &[u64]) {
     let mut broken = Vec::new();
-    for call in CALLS {
-        let usual = outcome(&mut superuser, call).expect("the server is up");
-        run(&mut superuser, "ROLLBACK");
+    for call in calls {
+        let usual = outcome(cluster, &mut session(cluster), call).expect("the server is up");
         let mut outcomes = Outcomes::new();
         for limit in [Limit::AddressSpace, Limit::Data] {
-            for more in [0, 64 << 10, 256 << 10, 1 << 20, 2 << 20, 4 << 20] {
-                let mut client = cluster.connect_again();
-                run(&mut client, "LOAD 'pg_snowflake'");
+            for &more in limits {
+                let mut client = session(cluster);
                 let pid = backend_pid(&mut client);
-                match limited(pid, limit, more, || outcome(&mut client, call)) {
-                    Ok(sqlstate) if is_expected(&sqlstate, &usual) => {
+                match limited(pid, limit, more, || outcome(cluster, &mut client, call)) {
+                    Ok(sqlstate) if is_expected(call, &sqlstate, &usual) => {
                         *outcomes.entry(sqlstate).or_default() += 1;
                     }
                     other => broken
@@ -222,5 +292,5 @@ fn a_statement_fails_and_nothing_else_at_every_limit_of_memory() {
         println!("{outcomes:?} {call}");
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
-    assert_no_restart(&cluster);
+    assert_no_restart(cluster);
 }
