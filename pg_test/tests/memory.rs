@@ -219,7 +219,7 @@ fn a_statement_fails_and_nothing_else_wherever_malloc_fails() {
 #[test]
 fn a_statement_fails_and_nothing_else_at_every_limit_of_memory() {
     let (cluster, _client) = server_with(Builder::default());
-    let limits = [0, 64 << 10, 256 << 10, 1 << 20, 2 << 20, 4 << 20];
+    let limits = [0, 256 << 10, 1 << 20, 3 << 20];
     assert_no_more_than_a_statement_fails(&cluster, CALLS, &limits);
 }
 

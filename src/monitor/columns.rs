@@ -25,11 +25,12 @@ use pgrx::prelude::*;
 fn snowflake_generator_calls(
     expression: StoredExpression,
 ) -> SetOfIterator<'static, NullableResultRow<10>> {
-    let calls = match expression.calls() {
-        Ok(calls) => calls.into_iter().map(Ok).collect(),
-        Err(unreadable) => vec![Err(unreadable)],
+    let (calls, unreadable) = match expression.calls() {
+        Ok(calls) => (calls, None),
+        Err(unreadable) => (Vec::new(), Some(unreadable)),
     };
-    SetOfIterator::new(calls.into_iter().map(|call| call.map_or_else(unreadable_row, call_row)))
+    let rows = calls.into_iter().map(call_row).chain(unreadable.map(unreadable_row));
+    SetOfIterator::new(rows)
 }
 
 /// The row of a default that cannot be read. Only its dependency on a generator is known.

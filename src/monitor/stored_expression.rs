@@ -3,6 +3,7 @@
 
 use crate::encoding::Text;
 use crate::layout_type::SqlLayout;
+use crate::memory;
 use crate::report::text;
 use pg_snowflake_core::{Layout, presets::INSTAGRAM};
 use pgrx::callconv::{Arg, ArgAbi};
@@ -110,10 +111,13 @@ impl StoredExpression {
     pub fn calls(&self) -> Result<Vec<GeneratorCall>, Unreadable> {
         let functions = self.functions()?;
         let extension = this_extension();
+        let mut calls = Vec::new();
+        memory::reserve(&mut calls, functions.len());
         // SAFETY: the functions are of the server's own tree.
-        Ok(unsafe {
-            functions.into_iter().filter_map(|function| call(function, extension)).collect()
-        })
+        calls.extend(
+            functions.into_iter().filter_map(|function| unsafe { call(function, extension) }),
+        );
+        Ok(calls)
     }
 
     /// All function calls in the expression.
