@@ -114,7 +114,12 @@ fn core_functions() -> (CopyErrorData, FreeErrorData) {
             function
         };
         // SAFETY: as utils/elog.h declares them.
-        unsafe { (transmute(find(c"CopyErrorData")), transmute(find(c"FreeErrorData"))) }
+        unsafe {
+            (
+                transmute::<*mut c_void, CopyErrorData>(find(c"CopyErrorData")),
+                transmute::<*mut c_void, FreeErrorData>(find(c"FreeErrorData")),
+            )
+        }
     })
 }
 

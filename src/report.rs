@@ -80,14 +80,14 @@ impl Report {
 /// `errmsg()`, `errdetail()` or `errhint()`.
 type ErrorPart = unsafe extern "C-unwind" fn(*const c_char, ...) -> c_int;
 
-// utils/elog.h
+// utils/elog.h, without pgrx's guards.
 unsafe extern "C-unwind" {
-    fn errstart(elevel: c_int, domain: *const c_char) -> bool;
-    fn errcode(sqlerrcode: c_int) -> c_int;
-    fn errmsg(fmt: *const c_char, ...) -> c_int;
-    fn errdetail(fmt: *const c_char, ...) -> c_int;
+    pub fn errstart(elevel: c_int, domain: *const c_char) -> bool;
+    pub fn errcode(sqlerrcode: c_int) -> c_int;
+    pub fn errmsg(fmt: *const c_char, ...) -> c_int;
+    pub fn errdetail(fmt: *const c_char, ...) -> c_int;
     fn errhint(fmt: *const c_char, ...) -> c_int;
-    fn errfinish(filename: *const c_char, lineno: c_int, funcname: *const c_char);
+    pub fn errfinish(filename: *const c_char, lineno: c_int, funcname: *const c_char);
 }
 
 /// An argument of a function that is not STRICT. `hint` says what can be null.

@@ -135,6 +135,7 @@ impl C {
                 FnArg::Typed(argument) => known_c_type(&argument.ty),
                 FnArg::Receiver(_) => panic!("{name} is a C function"),
             })
+            .chain(function.sig.variadic.as_ref().map(|_| "...".to_owned()))
             .collect();
         let arguments = if arguments.is_empty() { "void".into() } else { arguments.join(", ") };
         let result = match &function.sig.output {

@@ -1,13 +1,18 @@
 //! Rust's allocator: `malloc()`, and where that fails, first a small reserve, and then the end of the session.
 
+#![cfg_attr(
+    test,
+    allow(dead_code, reason = "the unit tests run without a server, with Rust's own allocator")
+)]
+
+use crate::report::{errcode, errdetail, errfinish, errmsg, errstart};
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-// The unit tests run without a server.
 #[cfg_attr(not(test), global_allocator)]
 static ALLOCATOR: Allocator = Allocator;
 
@@ -177,13 +182,6 @@ fn without_malloc(layout: Layout) -> *mut u8 {
 /// Ends the session with a FATAL error. Rust would end the process with a signal, after which the postmaster restarts all sessions. An
 /// allocator must not unwind, so it cannot raise an ERROR. Returns in a process that is not a session.
 fn end_session(bytes: usize) {
-    unsafe extern "C-unwind" {
-        fn errstart(level: c_int, domain: *const c_char) -> bool;
-        fn errcode(code: c_int) -> c_int;
-        fn errmsg(format: *const c_char, ...) -> c_int;
-        fn errdetail(format: *const c_char, ...) -> c_int;
-        fn errfinish(file: *const c_char, line: c_int, function: *const c_char);
-    }
     // SAFETY: a backend has one thread. Without an exception stack, an ERROR becomes FATAL too, so that nothing jumps over Rust's
     // frames, and FATAL does not return.
     unsafe {
