@@ -37,8 +37,13 @@ pub fn with_capacity<T>(capacity: usize) -> Result<Vec<T>, TryReserveError> {
 /// Makes room for more elements. For what can be large because of a user's data: an allocation that fails raises an error here, and
 /// ends the session elsewhere.
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
-    if allocator::fallible(|| vec.try_reserve(more)).is_err() {
-        out_of_memory(more.saturating_mul(size_of::<T>()));
+    reserve_by(more.saturating_mul(size_of::<T>()), || vec.try_reserve(more));
+}
+
+/// The same for another collection, by its function. `bytes` is for the error.
+pub fn reserve_by(bytes: usize, try_reserve: impl FnOnce() -> Result<(), TryReserveError>) {
+    if allocator::fallible(try_reserve).is_err() {
+        out_of_memory(bytes);
     }
 }
 

@@ -4,15 +4,13 @@
 use super::backend_local::BackendLocal;
 use super::definition::Definition;
 use super::{invalidation, sys};
-use crate::report::Report;
-use crate::settings;
+use crate::{memory, settings};
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::clock::Now;
 use pg_snowflake_core::counter::{Cached, Request};
 use pg_snowflake_core::lease::Ticks;
-use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
 use pgrx::pg_sys;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A session's state of one sequence. The fields that core also has keep its names. There is no `increment`,
@@ -181,9 +179,8 @@ impl SeqHashTab {
     #[inline(always)]
     fn enter(&mut self, relid: pg_sys::Oid) -> &mut SeqTableData {
         let index = self.index_of(relid).unwrap_or_else(|| {
-            if self.entries.try_reserve(1).is_err() || self.indexes.try_reserve(1).is_err() {
-                out_of_memory();
-            }
+            memory::reserve(&mut self.entries, 1);
+            memory::reserve_by(size_of::<(u32, u32)>(), || self.indexes.try_reserve(1));
             let index = self.entries.len();
             self.entries.push(SeqTableData { relid, ..SeqTableData::default() });
             self.indexes.insert(relid.to_u32(), index as u32);
@@ -193,11 +190,12 @@ impl SeqHashTab {
         &mut self.entries[index]
     }
 
-    /// Removes these entries.
+    /// Removes these entries. The sequences are in the order of the entries.
     fn forget(&mut self, relids: &[pg_sys::Oid]) {
         if !relids.is_empty() {
-            let relids: HashSet<pg_sys::Oid> = relids.iter().copied().collect();
-            self.entries.retain(|elm| !relids.contains(&elm.relid));
+            // They are in the order of the entries.
+            let mut relids = relids.iter().peekable();
+            self.entries.retain(|elm| relids.next_if(|&&relid| relid == elm.relid).is_none());
             self.entries.shrink_to(2 * self.entries.len());
             self.indexes.clear();
             self.indexes.shrink_to(2 * self.entries.len());
@@ -280,29 +278,22 @@ pub unsafe fn relids_of(condition: impl Fn(&SeqTableData) -> bool) -> Vec<pg_sys
     // SAFETY: as the caller promises.
     unsafe {
         SEQHASHTAB.with(|table| {
-            table.entries.iter().filter(|elm| condition(elm)).map(|elm| elm.relid).collect()
+            let mut relids = Vec::new();
+            memory::reserve(&mut relids, table.entries.len());
+            let met = table.entries.iter().filter(|elm| condition(elm));
+            relids.extend(met.map(|elm| elm.relid));
+            relids
         })
     }
 }
 
-/// Removes the entries of sequences that do not exist.
+/// Removes the entries of sequences that do not exist, in the order of [`relids_of`].
 ///
 /// # Safety
 /// As for [`with_entry`].
 pub unsafe fn forget(relids: &[pg_sys::Oid]) {
     // SAFETY: as the caller promises.
     unsafe { SEQHASHTAB.with(|table| table.forget(relids)) }
-}
-
-#[cold]
-fn out_of_memory() -> ! {
-    Report {
-        code: ERRCODE_OUT_OF_MEMORY,
-        message: "out of memory".into(),
-        detail: Some("The session cannot remember another sequence.".into()),
-        hint: None,
-    }
-    .raise()
 }
 
 /// `ResetSequenceCaches()`, for DISCARD. Unlike core's, it keeps `highest_fetched`, so that the session never
