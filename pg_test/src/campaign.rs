@@ -16,6 +16,7 @@ mod leases;
 mod ledger;
 mod load;
 mod managed;
+mod oracle;
 mod report;
 mod run;
 mod standby;
@@ -48,7 +49,7 @@ pub struct Fault {
 }
 
 /// The faults of the campaign.
-pub const FAULTS: [Fault; 25] = [
+pub const FAULTS: [Fault; 26] = [
     Fault {
         name: "kill",
         title: "`kill -9` of the whole server, the postmaster or a backend, restart at once",
@@ -152,6 +153,14 @@ pub const FAULTS: [Fault; 25] = [
         short: 6,
         per_episode: 3,
         episode: managed::faults,
+    },
+    Fault {
+        name: "oracle",
+        title: "400 random statements beside core's `nextval`; then `kill -9`, an immediate stop, or a synchronous standby promoted",
+        long: 200,
+        short: 10,
+        per_episode: 5,
+        episode: oracle::beside_core,
     },
     Fault {
         name: "lease-backup",
@@ -267,6 +276,11 @@ impl Fault {
         self.name == "managed"
     }
 
+    /// Whether it compares with core's functions.
+    pub fn is_of_the_oracle(&self) -> bool {
+        self.name == "oracle"
+    }
+
     /// What the fault needs and this machine lacks, if anything.
     pub fn left_out(&self) -> Option<&'static str> {
         (self.name == "upgrade" && installation::next_bindir().is_none())
@@ -299,12 +313,17 @@ pub struct Tally {
     /// How often the function that the SQL edition replaces returned an ID again. The long form fails with 0, which would prove
     /// nothing.
     pub copied_repeats: u64,
+    /// Steps beside core's functions.
+    pub steps: u64,
+    /// Of these, the ones that did something else than with core's functions. Must be 0.
+    pub unlike_core: u64,
 }
 
 impl Tally {
     /// Whether every promise was kept.
     pub fn is_sound(&self) -> bool {
-        [self.repeats, self.out_of_order, self.in_shared_ticks, self.locks_left] == [0; 4]
+        let Tally { repeats, out_of_order, in_shared_ticks, locks_left, unlike_core, .. } = *self;
+        [repeats, out_of_order, in_shared_ticks, locks_left, unlike_core] == [0; 5]
     }
 }
 
@@ -320,5 +339,7 @@ impl AddAssign for Tally {
         self.in_shared_ticks += other.in_shared_ticks;
         self.locks_left += other.locks_left;
         self.copied_repeats += other.copied_repeats;
+        self.steps += other.steps;
+        self.unlike_core += other.unlike_core;
     }
 }

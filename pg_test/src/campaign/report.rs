@@ -44,6 +44,15 @@ const OF_THE_SQL_EDITION: [Column; 8] = [
     ("repeats of the PL/pgSQL original", |tally| tally.copied_repeats),
 ];
 
+/// The figures of the comparison with core's functions.
+const OF_THE_ORACLE: [Column; 5] = [
+    ("steps", |tally| tally.steps),
+    ("unlike core", |tally| tally.unlike_core),
+    ("IDs returned", |tally| tally.returned),
+    ("of these promised", |tally| tally.promised),
+    ("repeats", |tally| tally.repeats),
+];
+
 /// The results of the faults so far.
 pub struct Report {
     seed: u64,
@@ -213,9 +222,12 @@ impl Display for Report {
         )?;
         let (of_a_shard, others): (Vec<&Row>, Vec<&Row>) =
             self.rows.iter().partition(|row| row.fault.is_of_leases());
-        let (of_the_sql_edition, of_a_server): (Vec<&Row>, Vec<&Row>) =
+        let (of_the_sql_edition, others): (Vec<&Row>, Vec<&Row>) =
             others.into_iter().partition(|row| row.fault.is_of_the_sql_edition());
+        let (of_the_oracle, of_a_server): (Vec<&Row>, Vec<&Row>) =
+            others.into_iter().partition(|row| row.fault.is_of_the_oracle());
         table(f, "fault", &of_a_server, &OF_A_SERVER)?;
+        table(f, "fault, beside core", &of_the_oracle, &OF_THE_ORACLE)?;
         table(f, "fault, with the SQL edition", &of_the_sql_edition, &OF_THE_SQL_EDITION)?;
         table(f, "fault, of servers that want the same shard", &of_a_shard, &OF_A_SHARD)
     }

@@ -59,7 +59,7 @@ fn fail_over(
 }
 
 /// Makes the primary wait for its standby.
-fn wait_for_standby(primary: &Cluster) {
+pub(super) fn wait_for_standby(primary: &Cluster) {
     let mut client = primary.connect();
     for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"]
     {
