@@ -144,6 +144,8 @@ fn outcome(client: &mut Client, sql: &str) -> Outcome {
     let messages = match client.simple_query(sql) {
         Ok(messages) => messages,
         Err(error) => {
+            // The error arrives before the session has released its locks, the answer to this after.
+            client.batch_execute("").expect("the session goes on");
             let sqlstate = error.code().unwrap_or_else(|| panic!("{sql}: {error:?}")).code();
             return Outcome { sqlstate: sqlstate.to_owned(), rows: Vec::new() };
         }

@@ -117,8 +117,10 @@ impl Crash {
     }
 }
 
-/// Draws steps, each with counters [`SPACING`] above those of the last.
+/// Draws steps, each with counters [`SPACING`] above those of the last. Only in every fourth round are sequences unlogged, since
+/// [`unlogs`] limits what a crash may lose.
 pub fn draw(rng: &mut Rng, number: usize, first: i64) -> Vec<Step> {
+    let may_unlog = rng.u8(0..4) == 0;
     let mut steps = Vec::new();
     while steps.len() < number {
         let counter = first + steps.len() as i64 * SPACING;
@@ -133,7 +135,15 @@ pub fn draw(rng: &mut Rng, number: usize, first: i64) -> Vec<Step> {
         }
     }
     steps.truncate(number);
+    for step in steps.iter_mut().filter(|step| !may_unlog && unlogs(step)) {
+        *step = Step::Beside("CHECKPOINT".to_owned());
+    }
     steps
+}
+
+/// Whether the step makes a sequence unlogged.
+pub fn unlogs(step: &Step) -> bool {
+    matches!(step, Step::Execute { sql, .. } if sql.ends_with("SET UNLOGGED"))
 }
 
 /// What concerns other objects: a checkpoint, and so many messages that a session which is idle meanwhile resets its caches.
