@@ -3,8 +3,8 @@
 //! The load (`load`) takes IDs in every way and records each one that reaches a client (`journal`), committed or not. The
 //! ledger finds repeats. The faults have a module each for crashes, clocks, standbys, copies, storage and many clients,
 //! one for servers that share a shard by leases (`leases`), with a load and a ledger of its own, and one for the SQL edition
-//! (`managed`), with a load of its own. The campaign runs them in
-//! parallel within a time budget ([`run()`]).
+//! (`managed`), with a load of its own. `oracle` has no load: it executes random statements one at a time, beside core's functions.
+//! The campaign runs them in parallel within a time budget ([`run()`]).
 
 mod clients;
 mod clock;
@@ -158,7 +158,7 @@ pub const FAULTS: [Fault; 26] = [
         name: "oracle",
         title: "400 random statements beside core's `nextval`; then `kill -9`, an immediate stop, or a synchronous standby promoted",
         long: 200,
-        short: 10,
+        short: 20,
         per_episode: 5,
         episode: oracle::beside_core,
     },

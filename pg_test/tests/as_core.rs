@@ -1,9 +1,7 @@
 //! Other sessions and privileges affect `snowflake_nextval()` as they affect core's `nextval()`.
 //!
 //! Each situation is run twice, with the same statements except for the function's name. Each statement must end alike: in
-//! success, or in an error of the same SQLSTATE.
-
-mod random;
+//! success, or in an error of the same SQLSTATE. The campaign's oracle does the same with random statements.
 
 use pg_snowflake_servertest::Cluster;
 use postgres::Client;

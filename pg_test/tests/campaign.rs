@@ -86,6 +86,11 @@ fn the_sql_edition_repeats_no_id_and_leaves_no_lock_behind() {
 }
 
 #[test]
+fn random_statements_act_as_with_core_nextval() {
+    short_form("oracle");
+}
+
+#[test]
 fn an_sql_edition_without_its_lock_repeats_ids() {
     let lock = "pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL";
     assert!(EDITION.contains(lock));

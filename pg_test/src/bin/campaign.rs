@@ -17,7 +17,7 @@ struct Options {
     #[arg(long)]
     seed: Option<u64>,
     /// Only this fault: kill, checkpoint, steps, behind, failover, async, restore, dump, upgrade, alter, template or
-    /// clients; of the SQL edition: managed; of servers that want the same shard: lease-backup, lease-disk, lease-promotion, lease-pause,
+    /// clients; beside core's functions: oracle; of the SQL edition: managed; of servers that want the same shard: lease-backup, lease-disk, lease-promotion, lease-pause,
     /// lease-processes, lease-clocks, lease-takeover, lease-registry, lease-outage, lease-late, lease-failover or lease-restore.
     #[arg(long, value_parser = fault)]
     fault: Option<&'static Fault>,

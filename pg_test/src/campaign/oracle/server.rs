@@ -158,3 +158,17 @@ fn outcome(client: &mut Client, sql: &str) -> Outcome {
     });
     Outcome { sqlstate: "00000".to_owned(), rows: rows.collect() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Side;
+
+    #[test]
+    fn a_statement_is_restated_for_each_side() {
+        let sql = "SELECT next('a'), next_three_homed('b'), 'a'::regclass, current('c')";
+        let core = "SELECT nextval('a'), unnest(ARRAY[nextval('b'), nextval('b'), nextval('b')]), 'a'::regclass, currval('c')";
+        let ours = "SELECT snowflake_nextval('a'), snowflake_nextvals_homed('b', 1, 4, 3), 'a'::regclass, snowflake_currval('c')";
+        assert_eq!(Side::Core.restate(sql), core);
+        assert_eq!(Side::Ours.restate(sql), ours);
+    }
+}

@@ -99,7 +99,9 @@ impl Display for Step {
 pub enum Crash {
     Kill,
     KillPostmaster,
-    KillBackend { of: usize },
+    KillBackend {
+        of: usize,
+    },
     Immediate,
     /// Of a synchronous standby; the server with core's functions is killed.
     Promote,
@@ -128,7 +130,8 @@ pub fn draw(rng: &mut Rng, number: usize, first: i64) -> Vec<Step> {
             0..=1 => steps.push(Step::Reconnect { by: rng.usize(0..SESSIONS.len()) }),
             2 => steps.push(beside(rng)),
             3 => steps.extend(parallel(rng)),
-            4..=23 => steps.push(alter(rng, counter)),
+            4..=19 => steps.push(alter(rng, counter)),
+            20..=23 => steps.extend(around_a_change(rng, counter)),
             24..=43 => steps.push(control(rng)),
             44..=49 => steps.extend(in_a_row(rng)),
             _ => steps.push(take(rng)),
@@ -150,7 +153,10 @@ pub fn unlogs(step: &Step) -> bool {
 fn beside(rng: &mut Rng) -> Step {
     const MESSAGES: &str = "DO $$ BEGIN FOR i IN 1..1500 LOOP
         EXECUTE format('ALTER TABLE app.busy ALTER x SET (n_distinct = %s)', i); END LOOP; END $$";
-    Step::Beside(pick(rng, &["CHECKPOINT", MESSAGES, "VACUUM pg_class", "VACUUM ANALYZE pg_sequence"]))
+    Step::Beside(pick(
+        rng,
+        &["CHECKPOINT", MESSAGES, "VACUUM pg_class", "VACUUM ANALYZE pg_sequence"],
+    ))
 }
 
 /// The extension is loaded while a statement runs in parallel mode, by the leader or by a worker.
@@ -185,6 +191,25 @@ fn parallel(rng: &mut Rng) -> Vec<Step> {
 fn in_a_row(rng: &mut Rng) -> Vec<Step> {
     let by = rng.usize(0..SESSIONS.len());
     (0..rng.u8(2..6)).map(|_| take_by(rng, by)).collect()
+}
+
+/// A session takes two IDs, which leaves it the fast path or a cached counter, and another after the superuser has changed the
+/// sequence.
+fn around_a_change(rng: &mut Rng, counter: i64) -> Vec<Step> {
+    let by = rng.usize(0..SESSIONS.len());
+    let (sequence, yields) = match rng.u8(0..4) {
+        0 => ("a", Yields::Ids),
+        1 => ("b", Yields::Ids),
+        _ => ("c", Yields::CachedIds),
+    };
+    let take = execute(
+        by,
+        "SELECT next('$'), '$'::regclass::oid".replace('$', sequence),
+        yields,
+        Effect::Nothing,
+    );
+    let change = alter_one(rng, 0, sequence, counter + 2 * SPACING);
+    vec![take.clone(), take.clone(), change, take]
 }
 
 fn take(rng: &mut Rng) -> Step {
@@ -287,11 +312,15 @@ fn control(rng: &mut Rng) -> Step {
         ("INSERT INTO marks DEFAULT VALUES", Write),
         ("INSERT INTO marks DEFAULT VALUES", Write),
         ("PREPARE take_# AS SELECT next('#'), '#'::regclass::oid", Nothing),
-        ("DECLARE of_# CURSOR FOR SELECT next('#'), '#'::regclass::oid FROM generate_series(1, 9)", Nothing),
+        (
+            "DECLARE of_# CURSOR FOR SELECT next('#'), '#'::regclass::oid FROM generate_series(1, 9)",
+            Nothing,
+        ),
         ("DECLARE held CURSOR WITH HOLD FOR SELECT next('a') FROM generate_series(1, 3)", Nothing),
     ];
     let (sql, effect) = STATEMENTS[rng.usize(0..STATEMENTS.len())];
-    let sequence = pick(rng, if sql.starts_with("PREPARE take") { &["a", "b", "c"] } else { &["a", "b"] });
+    let sequence =
+        pick(rng, if sql.starts_with("PREPARE take") { &["a", "b", "c"] } else { &["a", "b"] });
     let sql = sql.replace('$', &pick(rng, &["p", "q"])).replace('#', &sequence);
     execute(rng.usize(0..SESSIONS.len()), sql, Yields::Nothing, effect)
 }
@@ -299,6 +328,65 @@ fn control(rng: &mut Rng) -> Step {
 /// DDL and privileges, usually of the superuser; `$` is the sequence, `%` the counter.
 fn alter(rng: &mut Rng, counter: i64) -> Step {
     use Effect::{Alter, Lower, Nothing};
+    const OF_ONE: [(&str, Effect); 34] = [
+        ("ALTER SEQUENCE a CACHE 1", Alter),
+        ("ALTER SEQUENCE c CACHE 3", Alter),
+        ("ALTER SEQUENCE c CACHE 10", Alter),
+        ("ALTER SEQUENCE a RESTART", Lower),
+        ("ALTER SEQUENCE b RESTART", Lower),
+        ("SELECT setval('a', %)", Alter),
+        ("SELECT setval('b', %, false)", Alter),
+        ("SELECT setval('t_id_seq', %)", Alter),
+        ("TRUNCATE t RESTART IDENTITY", Lower),
+        ("TRUNCATE t", Nothing),
+        ("ALTER TABLE t SET UNLOGGED", Alter),
+        ("ALTER TABLE t SET LOGGED", Alter),
+        ("DROP SEQUENCE a; CREATE SEQUENCE a START %", Alter),
+        (
+            "DROP SEQUENCE b; CREATE SEQUENCE b START %; GRANT USAGE ON SEQUENCE b TO taker, friend",
+            Alter,
+        ),
+        (
+            "DROP SEQUENCE c; CREATE SEQUENCE c CACHE 5 START %; GRANT USAGE ON SEQUENCE c TO taker",
+            Alter,
+        ),
+        (
+            "ALTER SEQUENCE a RENAME TO x; ALTER SEQUENCE b RENAME TO a; ALTER SEQUENCE x RENAME TO b",
+            Alter,
+        ),
+        ("ALTER SEQUENCE a SET SCHEMA elsewhere", Alter),
+        ("ALTER SEQUENCE IF EXISTS elsewhere.a SET SCHEMA app", Alter),
+        ("CREATE TEMP SEQUENCE tmp START %", Nothing),
+        ("DROP SEQUENCE IF EXISTS pg_temp.tmp", Nothing),
+        ("CREATE TEMP TABLE IF NOT EXISTS scratch ()", Nothing),
+        ("GRANT friend TO taker", Nothing),
+        ("GRANT friend TO taker", Nothing),
+        ("REVOKE friend FROM taker", Nothing),
+        ("ALTER ROLE taker SUPERUSER", Nothing),
+        ("ALTER ROLE taker NOSUPERUSER", Nothing),
+        ("ALTER ROLE taker NOSUPERUSER", Nothing),
+        ("ALTER ROLE taker NOINHERIT", Nothing),
+        ("ALTER ROLE taker INHERIT", Nothing),
+        ("ALTER DATABASE postgres OWNER TO taker", Nothing),
+        ("ALTER DATABASE postgres OWNER TO postgres", Nothing),
+        ("REVOKE USAGE ON SCHEMA app FROM PUBLIC", Nothing),
+        ("GRANT USAGE ON SCHEMA app TO PUBLIC", Nothing),
+        ("ALTER FUNCTION definer OWNER TO CURRENT_USER", Nothing),
+    ];
+    // Core's currval() sees setval() in the same session, ours does not. The first session does not call it.
+    let (sql, effect) = OF_ONE[rng.usize(0..OF_ONE.len())];
+    let is_of_superuser = rng.u8(0..6) > 0 || sql.contains("setval");
+    let by = if is_of_superuser { 0 } else { rng.usize(0..SESSIONS.len()) };
+    if rng.bool() {
+        let sequence = pick(rng, &["a", "a", "b", "c", "t_id_seq"]);
+        return alter_one(rng, by, &sequence, counter);
+    }
+    execute(by, sql.replace('%', &counter.to_string()), Yields::Nothing, effect)
+}
+
+/// What can be done to each sequence.
+fn alter_one(rng: &mut Rng, by: usize, sequence: &str, counter: i64) -> Step {
+    use Effect::{Alter, Nothing};
     const OF_ANY: [(&str, Effect); 24] = [
         ("GRANT USAGE ON SEQUENCE $ TO taker", Nothing),
         ("GRANT USAGE ON SEQUENCE $ TO taker, friend", Nothing),
@@ -325,50 +413,8 @@ fn alter(rng: &mut Rng, counter: i64) -> Step {
         ("ALTER SEQUENCE $ OWNED BY t.id", Alter),
         ("ALTER SEQUENCE $ OWNED BY NONE", Alter),
     ];
-    const OF_ONE: [(&str, Effect); 34] = [
-        ("ALTER SEQUENCE a CACHE 1", Alter),
-        ("ALTER SEQUENCE c CACHE 3", Alter),
-        ("ALTER SEQUENCE c CACHE 10", Alter),
-        ("ALTER SEQUENCE a RESTART", Lower),
-        ("ALTER SEQUENCE b RESTART", Lower),
-        ("SELECT setval('a', %)", Alter),
-        ("SELECT setval('b', %, false)", Alter),
-        ("SELECT setval('t_id_seq', %)", Alter),
-        ("TRUNCATE t RESTART IDENTITY", Lower),
-        ("TRUNCATE t", Nothing),
-        ("ALTER TABLE t SET UNLOGGED", Alter),
-        ("ALTER TABLE t SET LOGGED", Alter),
-        ("DROP SEQUENCE a; CREATE SEQUENCE a START %", Alter),
-        ("DROP SEQUENCE b; CREATE SEQUENCE b START %; GRANT USAGE ON SEQUENCE b TO taker, friend", Alter),
-        ("DROP SEQUENCE c; CREATE SEQUENCE c CACHE 5 START %; GRANT USAGE ON SEQUENCE c TO taker", Alter),
-        ("ALTER SEQUENCE a RENAME TO x; ALTER SEQUENCE b RENAME TO a; ALTER SEQUENCE x RENAME TO b", Alter),
-        ("ALTER SEQUENCE a SET SCHEMA elsewhere", Alter),
-        ("ALTER SEQUENCE IF EXISTS elsewhere.a SET SCHEMA app", Alter),
-        ("CREATE TEMP SEQUENCE tmp START %", Nothing),
-        ("DROP SEQUENCE IF EXISTS pg_temp.tmp", Nothing),
-        ("CREATE TEMP TABLE IF NOT EXISTS scratch ()", Nothing),
-        ("GRANT friend TO taker", Nothing),
-        ("GRANT friend TO taker", Nothing),
-        ("REVOKE friend FROM taker", Nothing),
-        ("ALTER ROLE taker SUPERUSER", Nothing),
-        ("ALTER ROLE taker NOSUPERUSER", Nothing),
-        ("ALTER ROLE taker NOSUPERUSER", Nothing),
-        ("ALTER ROLE taker NOINHERIT", Nothing),
-        ("ALTER ROLE taker INHERIT", Nothing),
-        ("ALTER DATABASE postgres OWNER TO taker", Nothing),
-        ("ALTER DATABASE postgres OWNER TO postgres", Nothing),
-        ("REVOKE USAGE ON SCHEMA app FROM PUBLIC", Nothing),
-        ("GRANT USAGE ON SCHEMA app TO PUBLIC", Nothing),
-        ("ALTER FUNCTION definer OWNER TO CURRENT_USER", Nothing),
-    ];
-    let (sql, effect) = match rng.u8(0..2) {
-        0 => OF_ANY[rng.usize(0..OF_ANY.len())],
-        _ => OF_ONE[rng.usize(0..OF_ONE.len())],
-    };
-    // Core's currval() sees setval() in the same session, ours does not. The first session does not call it.
-    let by = if rng.u8(0..6) > 0 || sql.contains("setval") { 0 } else { rng.usize(0..SESSIONS.len()) };
-    let sequence = pick(rng, &["a", "a", "b", "c", "t_id_seq"]);
-    let sql = sql.replace('$', &sequence).replace('%', &counter.to_string());
+    let (sql, effect) = OF_ANY[rng.usize(0..OF_ANY.len())];
+    let sql = sql.replace('$', sequence).replace('%', &counter.to_string());
     execute(by, sql, Yields::Nothing, effect)
 }
 
@@ -378,4 +424,18 @@ fn execute(by: usize, sql: String, yields: Yields, effect: Effect) -> Step {
 
 fn pick(rng: &mut Rng, from: &[&str]) -> String {
     from[rng.usize(0..from.len())].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{draw, unlogs};
+    use fastrand::Rng;
+
+    #[test]
+    fn a_seed_draws_the_same_steps_again() {
+        let steps = |seed| draw(&mut Rng::with_seed(seed), 400, 1);
+        assert_eq!((steps(1).len(), steps(1)), (400, steps(1)));
+        assert_ne!(steps(1), steps(2));
+        assert!((0..20).any(|seed| steps(seed).iter().any(unlogs)));
+    }
 }
