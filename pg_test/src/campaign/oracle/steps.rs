@@ -194,8 +194,14 @@ fn in_a_row(rng: &mut Rng) -> Vec<Step> {
 }
 
 /// A session takes two IDs, which leaves it the fast path or a cached counter, and another after the superuser has changed the
-/// sequence.
+/// sequence or a role.
 fn around_a_change(rng: &mut Rng, counter: i64) -> Vec<Step> {
+    const OF_ROLES: [&str; 4] = [
+        "GRANT friend TO taker",
+        "REVOKE friend FROM taker",
+        "ALTER ROLE taker SUPERUSER",
+        "ALTER ROLE taker NOSUPERUSER",
+    ];
     let by = rng.usize(0..SESSIONS.len());
     let (sequence, yields) = match rng.u8(0..4) {
         0 => ("a", Yields::Ids),
@@ -208,7 +214,11 @@ fn around_a_change(rng: &mut Rng, counter: i64) -> Vec<Step> {
         yields,
         Effect::Nothing,
     );
-    let change = alter_one(rng, 0, sequence, counter + 2 * SPACING);
+    let change = if rng.u8(0..4) == 0 {
+        execute(0, pick(rng, &OF_ROLES), Yields::Nothing, Effect::Nothing)
+    } else {
+        alter_one(rng, 0, sequence, counter + 2 * SPACING)
+    };
     vec![take.clone(), take.clone(), change, take]
 }
 
