@@ -157,8 +157,8 @@ pub const FAULTS: [Fault; 26] = [
     Fault {
         name: "oracle",
         title: "400 random statements beside core's `nextval`; then `kill -9`, an immediate stop, or a synchronous standby promoted",
-        long: 200,
-        short: 20,
+        long: 400,
+        short: 40,
         per_episode: 5,
         episode: oracle::beside_core,
     },
