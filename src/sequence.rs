@@ -21,6 +21,7 @@ pub use backend_clock::{
     read as read_clock, read_with_steps as read_clock_with_steps, statement_start_us,
 };
 pub use backend_local::BackendLocal;
+pub use invalidation::{changes, note_change};
 use nextval::{Fetch, Outcome};
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::counter::Run;

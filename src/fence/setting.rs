@@ -7,7 +7,7 @@
 
 use super::{Fence, FenceError, InvalidSetting, LONGEST, hosts, shards};
 use crate::report::{ascii_unless_utf8, text};
-use crate::sequence::BackendLocal;
+use crate::sequence::{self, BackendLocal};
 use crate::settings::Setting;
 use pg_snowflake_core::homed::Class;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
@@ -155,6 +155,11 @@ pub fn check_class(class: Class) -> Result<(), FenceError> {
     Ok(())
 }
 
+fn note_new_version() {
+    VERSION.fetch_add(1, Relaxed);
+    sequence::note_change();
+}
+
 /// The number of changes of the fences in this session. As long as it is the same, they allow the same.
 #[inline]
 pub fn version() -> u64 {
@@ -264,13 +269,13 @@ unsafe extern "C-unwind" fn check_allowed_hosts(
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_owned_shards(_value: *const c_char, extra: *mut c_void) {
     OWNED_RANGES.store(extra.cast(), Relaxed);
-    VERSION.fetch_add(1, Relaxed);
+    note_new_version();
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_allowed_hosts(_value: *const c_char, extra: *mut c_void) {
     FOREIGN_HOST.store(extra.cast(), Relaxed);
-    VERSION.fetch_add(1, Relaxed);
+    note_new_version();
 }
 
 /// Whether the value was set where it could not be checked, so that rejecting it would only log a warning and

@@ -25,20 +25,22 @@ struct Counters {
     /// What the checks of the fetch depended on: rights and the transaction, and the fences.
     basis: Basis,
     fence_version: u64,
+    /// The changes of the catalogs and the fences of which it is known that they do not matter.
+    changes: u64,
     /// The start of the statement that last used a counter.
     statement_us: i64,
 }
 
 impl Counters {
     fn new(relid: pg_sys::Oid, layout: Layout, class: Class) -> Self {
-        let run = Run { first: 0, last: -1 };
         Counters {
             relid,
             layout,
             class,
-            run,
+            run: Run { first: 0, last: -1 },
             basis: Basis::NONE,
             fence_version: 0,
+            changes: 0,
             statement_us: 0,
         }
     }
@@ -59,7 +61,14 @@ impl Counters {
         let tick = self.layout.tick_of(self.run.first);
         let is_leased =
             || lease::ticks_of(self.class, &self.layout).is_ok_and(|ticks| ticks.contains(tick));
-        if self.fence_version != fence::version() || !self.basis.is_current() || !is_leased() {
+        let changes = sequence::changes();
+        if changes != self.changes {
+            if self.fence_version != fence::version() || !self.basis.is_of_these_catalogs() {
+                return false;
+            }
+            self.changes = changes;
+        }
+        if !self.basis.is_of_this_user() || !is_leased() {
             return false;
         }
         let statement_us = sequence::statement_start_us();
@@ -73,7 +82,7 @@ impl Counters {
     #[cold]
     fn fetch(&mut self, count: i64) -> Result<(), Error> {
         shard::permit_class(self.class)?;
-        self.fence_version = fence::version();
+        (self.fence_version, self.changes) = (fence::version(), sequence::changes());
         let count = count.clamp(1, LONGEST_RUN);
         (self.run, self.basis) = sequence::fetch_run(self.relid, self.layout, self.class, count)?;
         self.statement_us = sequence::statement_start_us();

@@ -68,7 +68,7 @@ pub struct RecentPage {
     pub definition: Definition,
 }
 
-/// What the checks of a fetch depended on. As long as it is current, they would pass again.
+/// What the checks of a fetch depended on. As long as it is the same, they would pass again.
 #[derive(Clone, Copy, Debug)]
 pub struct Basis {
     user: pg_sys::Oid,
@@ -79,19 +79,20 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// Of no fetch, so that it is never current.
+    /// Of no fetch, so that it is never the same.
     pub const NONE: Basis =
         Basis { user: pg_sys::InvalidOid, is_read_only: false, hash: 0, catalog_version: 0 };
 
-    /// Whether all of it is still the same.
+    /// Whether the user and the transaction are still the same.
     #[inline(always)]
-    pub fn is_current(&self) -> bool {
+    pub fn is_of_this_user(&self) -> bool {
         // SAFETY: a plain function and a global of the server.
-        unsafe {
-            self.catalog_version == invalidation::catalog_version(self.hash)
-                && self.user == sys::GetUserId()
-                && self.is_read_only == pg_sys::XactReadOnly
-        }
+        unsafe { self.user == sys::GetUserId() && self.is_read_only == pg_sys::XactReadOnly }
+    }
+
+    /// Whether the catalogs are still the same.
+    pub fn is_of_these_catalogs(&self) -> bool {
+        self.catalog_version == invalidation::catalog_version(self.hash)
     }
 }
 
