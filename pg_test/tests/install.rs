@@ -104,7 +104,7 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
         ("snowflake_convert_column(regclass,name,integer,snowflake_layout,boolean)", "vufalse"),
         ("snowflake_create_partitions(regclass,interval,integer,snowflake_layout)", "vufalse"),
         ("snowflake_created_at(bigint,snowflake_layout)", "istrue"),
-        ("snowflake_current_shard()", "sstrue"),
+        ("snowflake_current_shard()", "srtrue"),
         ("snowflake_currval(regclass)", "vutrue"),
         ("snowflake_decode(bigint,snowflake_layout)", "istrue"),
         ("snowflake_drop_partitions(regclass,interval,boolean,snowflake_layout)", "vufalse"),
