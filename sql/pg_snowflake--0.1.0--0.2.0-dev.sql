@@ -522,4 +522,4 @@ SET row_security = off
 AS 'MODULE_PATHNAME', 'snowflake_drop_partitions_wrapper';
 
 COMMENT ON FUNCTION snowflake_drop_partitions(regclass, interval, boolean, snowflake_layout) IS
-'drops or detaches the partitions of a table whose IDs are all older than an interval, and reports them';
+'drops or detaches the partitions of a table that are proved to be older than an interval, and reports them and the others';

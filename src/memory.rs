@@ -14,6 +14,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::{MaybeUninit, transmute};
 use std::panic::catch_unwind;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Raises the error that core raises when `palloc()` fails.
 #[cold]
@@ -143,10 +144,8 @@ extern "C" fn register_no_destructor(_: *mut c_void, _: *mut c_void, _: *mut c_v
     0
 }
 
-unsafe extern "C-unwind" {
-    /// Neither allocates nor fails while an error is being handled.
-    fn geterrcode() -> c_int;
-}
+/// Whether an error is being copied.
+static IS_COPYING: AtomicBool = AtomicBool::new(false);
 
 /// What pgrx gets instead of a copy if memory is short. PostgreSQL keeps the error itself, and reports that.
 static OUT_OF_MEMORY: BackendLocal<MaybeUninit<pg_sys::ErrorData>> =
@@ -172,14 +171,15 @@ const LONGEST_COPY: usize = 20_000;
 unsafe extern "C-unwind" fn copy_error_data() -> *mut pg_sys::ErrorData {
     // SAFETY: called while an error is handled, as CopyErrorData() is. The guard is around a function of C alone.
     unsafe {
-        if geterrcode() == PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int {
+        // An error of the copy itself: the guard below copies it, too.
+        if IS_COPYING.swap(true, Ordering::Relaxed) {
             return out_of_memory_data();
         }
         let (copy, _) = core_functions();
-        let Ok(data) = catch_unwind(|| pg_sys::ffi::pg_guard_ffi_boundary(|| copy())) else {
-            // The error that this memory was too little for is the last one now.
-            return out_of_memory_data();
-        };
+        let copied = catch_unwind(|| pg_sys::ffi::pg_guard_ffi_boundary(|| copy()));
+        IS_COPYING.store(false, Ordering::Relaxed);
+        // The error that this memory was too little for is the last one now.
+        let Ok(data) = copied else { return out_of_memory_data() };
         for part in [(*data).message, (*data).detail, (*data).hint] {
             truncate(part);
         }

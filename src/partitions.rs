@@ -124,6 +124,9 @@ fn snowflake_drop_partitions(
             .map(|table| {
                 let layout = layout_of(&table, parent, layout, now_us);
                 let generated = table.generated_layouts(parent);
+                if let Some(other) = generated.iter().flatten().find(|other| **other != layout) {
+                    refusal::several_layouts(&table, layout, *other);
+                }
                 let age =
                     Age { layout, generated, top: parent, now_us, before_us: before_us(now_us) };
                 let older = older_partitions(&table, &age);

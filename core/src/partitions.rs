@@ -403,14 +403,15 @@ fn own_doubt(layout: &Layout, name: &str, bounds: Bounds) -> Option<Doubt> {
 ///
 /// ```
 /// use pg_snowflake_core::partitions::{Doubt, Step, doubts, wanted};
-/// use pg_snowflake_core::presets::{INSTAGRAM, TWITTER};
+/// use pg_snowflake_core::presets::INSTAGRAM;
 ///
 /// let day_us = 86_400_000_000;
 /// let now_us = 20_001 * day_us + 1;
 /// let bounds = |day| wanted(&INSTAGRAM, Step::Time(day_us), day * day_us + 1, 0, 0).ranges[0].bounds;
-/// let days = [("t_p20241004", bounds(20_000)), ("t_p20241005", bounds(20_001))];
-/// assert_eq!(doubts(&INSTAGRAM, &days, 20_001 * day_us, now_us), [None, None]);
-/// assert_eq!(doubts(&TWITTER, &days, 20_001 * day_us, now_us)[0], Some(Doubt::Start));
+/// let [old, now] = [bounds(20_000), bounds(20_001)];
+/// let doubts = |name| doubts(&INSTAGRAM, &[(name, old), ("t_p20241005", now)], 20_001 * day_us, now_us);
+/// assert_eq!(doubts("t_p20241004"), [None, None]);
+/// assert_eq!(doubts("t_p20170801"), [Some(Doubt::Name), None]);
 /// ```
 pub fn doubts(
     layout: &Layout,

@@ -243,8 +243,9 @@ SELECT seq_of(snowflake_nextval('s', 5));
 FETCH ALL FROM held;
 CLOSE held;
 
--- a batch is one run, from which other calls are kept
-ALTER SEQUENCE s RESTART WITH 500;
+-- a batch takes a run of counters, which other calls do not get, and uses them until the clock has passed them: here in an hour
+SELECT setval('s', (snowflake_min_id(now() + '1 hour') >> 13) + 500, false) > 0 AS is_ahead;
+SET pg_snowflake.max_lead = '2h';
 BEGIN;
 DECLARE batch CURSOR WITH HOLD FOR SELECT seq_of(id) FROM (SELECT snowflake_nextvals('s', 5, 4)) AS b (id);
 FETCH 1 FROM batch;
@@ -254,6 +255,8 @@ COMMIT;
 SELECT seq_of(snowflake_nextval('s', 5));
 FETCH ALL FROM batch;
 CLOSE batch;
+RESET pg_snowflake.max_lead;
+ALTER SEQUENCE s RESTART WITH 506;
 
 --
 -- Batches

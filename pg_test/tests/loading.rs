@@ -92,7 +92,12 @@ fn prepare(builder: Builder) -> Cluster {
             function("created_at_with_set", "SET work_mem = '5MB'", body),
             function("created_at_with_wait", "SECURITY DEFINER SET pg_snowflake.max_wait = '33ms'", body),
             function("created_at_as_other", "SECURITY DEFINER", body),
-            function("created_at_or_null", "", &format!("BEGIN {body} EXCEPTION WHEN others THEN RETURN NULL; END;")),
+            function(
+                "created_at_or_null",
+                "",
+                "BEGIN PERFORM public.snowflake_created_at(id); RAISE 'back';
+                 EXCEPTION WHEN raise_exception THEN RETURN NULL; END;",
+            ),
         ),
     );
     cluster
@@ -245,18 +250,32 @@ fn a_parallel_build_of_an_index_leaves_the_settings_in_force() {
 #[test]
 fn a_walsender_has_the_same_settings() {
     let cluster = configured();
-    let show = "SELECT name, setting, source FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' ORDER BY name;
-        DO $$ BEGIN PERFORM snowflake_nextval('s', 7); EXCEPTION WHEN others THEN RAISE EXCEPTION '%', SQLERRM; END $$";
-    for place in [PLACES[0], PLACES[1]] {
-        let script = format!("{};", place.1.replace("; ", ";\n"));
-        let [plain, walsender] =
-            ["dbname=postgres", "dbname=postgres replication=database"].map(|database| {
-                let show = show
-                    .replace("PERFORM snowflake_nextval('s', 7)", "PERFORM snowflake_nextval('s')");
-                cluster.psql(database, &format!("{script}\n{show};"))
-            });
-        assert_eq!(walsender, plain, "{}", place.0);
+    let show = "DO $$ BEGIN PERFORM snowflake_nextval('s', 7);
+            RAISE 'an ID'; EXCEPTION WHEN object_not_in_prerequisite_state THEN END $$;
+        SELECT name, setting, source FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' ORDER BY name;";
+    for (place, load) in PLACES {
+        let script = format!("{};\n{show}", load.replace("; ", ";\n"));
+        let [plain, walsender] = ["dbname=postgres", "dbname=postgres replication=database"]
+            .map(|database| cluster.psql(database, &script));
+        assert_eq!(walsender, plain, "{place}");
     }
+}
+
+/// A setting may be changed in parallel mode only by the library, while it defines the setting.
+#[test]
+fn a_parallel_plan_changes_no_setting() {
+    let cluster = prepare(Cluster::builder());
+    let mut client = cluster.connect();
+    run(
+        &mut client,
+        "CREATE FUNCTION change(id bigint) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$ BEGIN
+             PERFORM public.snowflake_created_at(id);
+             RETURN set_config('pg_snowflake.max_wait', '5ms', false);
+         END $$;
+         SET max_parallel_workers = 0",
+    );
+    let refusal = Refusal { sqlstate: "25000", message: "parallel operation", hint: "" };
+    assert_refused(&mut client, "SELECT max(change(id)) FROM big", refusal);
 }
 
 /// Autovacuum evaluates the expression of an index.

@@ -81,6 +81,7 @@ impl Counters {
     /// Fetches the next run, and drops what is left of the last one.
     #[cold]
     fn fetch(&mut self, count: i64) -> Result<(), Error> {
+        check_for_interrupts!();
         shard::permit_class(self.class)?;
         (self.fence_version, self.changes) = (fence::version(), sequence::changes());
         let count = count.clamp(1, LONGEST_RUN);
@@ -181,7 +182,6 @@ impl HomedBatch {
     /// Fetches the next run.
     #[cold]
     fn fetch(&mut self) -> Result<(), Error> {
-        check_for_interrupts!();
         let homed = self.homed.get();
         let counters = homed.most_counters();
         if self.passed_over > counters {

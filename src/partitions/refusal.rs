@@ -201,6 +201,22 @@ pub fn layout_differs(table: &Table, passed: Layout, generated: Layout) -> ! {
     .raise()
 }
 
+/// Some rows of the table get IDs of one layout, and others of another: what is old in one is new in the other.
+pub fn several_layouts(table: &Table, layout: Layout, other: Layout) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("table {} has IDs of several layouts", table.name),
+        detail: Some(format!(
+            "The defaults of the partition key's column generate IDs of layouts \"{layout}\" and \"{other}\"."
+        )),
+        hint: Some(format!(
+            "Look at the rows, and detach a partition by hand: ALTER TABLE {} DETACH PARTITION ...;",
+            table.name
+        )),
+    }
+    .raise()
+}
+
 /// The default generates IDs of several layouts, or of one that is not a constant.
 pub fn layout_not_known(table: &Table) -> ! {
     Report {

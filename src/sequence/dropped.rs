@@ -25,7 +25,7 @@ fn may_be_dropped(elm: &SeqTableData) -> bool {
     elm.recent_page.catalog_version != elm.catalog_version()
 }
 
-/// Those of the relations that no longer exist, whatever becomes of the current transaction.
+/// The relations that no longer exist, even if the current transaction is rolled back.
 unsafe fn dropped(mut relids: Vec<pg_sys::Oid>) -> Vec<pg_sys::Oid> {
     const ACCESS_SHARE_LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
     // SAFETY: the catalog is open until table_close(), or until the abort after an ERROR.

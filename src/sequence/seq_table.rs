@@ -156,8 +156,8 @@ struct SeqHashTab {
     entries: Vec<SeqTableData>,
     /// The entry that was used last: core's `last_used_seq`.
     last_used_seq: Option<(pg_sys::Oid, usize)>,
-    /// With this many entries, those of dropped sequences are looked for. So there is little to look for in proportion to the entries
-    /// that are made.
+    /// The number of entries at which dropped sequences are searched for. It doubles with the entries, so the search is cheap per
+    /// entry.
     due_at: usize,
 }
 
@@ -194,7 +194,6 @@ impl SeqHashTab {
     /// Removes these entries. The sequences are in the order of the entries.
     fn forget(&mut self, relids: &[pg_sys::Oid]) {
         if !relids.is_empty() {
-            // They are in the order of the entries.
             let mut relids = relids.iter().peekable();
             self.entries.retain(|elm| relids.next_if(|&&relid| relid == elm.relid).is_none());
             self.entries.shrink_to(2 * self.entries.len());

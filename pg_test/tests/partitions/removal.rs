@@ -251,6 +251,12 @@ fn a_layout_other_than_that_of_the_default_is_refused() {
             "Pass the layout",
         ),
         (
+            "drop_partitions('either', '1 month', false, 'js53')",
+            "55000",
+            "has IDs of several layouts",
+            "DETACH PARTITION",
+        ),
+        (
             "create_partitions('either', '1 month', 1, 'instagram')",
             "22023",
             "\"instagram\" is not the layout",
