@@ -443,6 +443,10 @@ fn create_partition(
             execute(&statement, &[]);
         }
         table.copy_replica_identity(&name);
+        // The statements name the table, and a schema can be renamed without a lock on it.
+        if !has_whole(table, range) {
+            refusal::changed_meanwhile("table", &table.name);
+        }
     });
     Report { partition: Some(name), ..table.report(Action::Created) }
 }
@@ -637,11 +641,19 @@ fn drop_partition(
         let Some(Older { partition: now, .. }) = now.filter(|_| has_same_layout) else {
             refusal::changed_meanwhile("partition", &partition.name)
         };
+        // The statements name the partition, and a schema can be renamed without a lock on it. If another table had the name, the
+        // subtransaction rolls the statement back.
         execute(&format!("ALTER TABLE {} DETACH PARTITION {}", table.name, now.name), &[]);
+        if now.is_attached() {
+            refusal::changed_meanwhile("partition", &now.name);
+        }
         if detach_only {
             return (Action::Detached, now.name);
         }
         execute(&format!("DROP TABLE {}", now.name), &[]);
+        if now.exists() {
+            refusal::changed_meanwhile("partition", &now.name);
+        }
         (Action::Dropped, now.name)
     })
 }

@@ -123,6 +123,8 @@ pub fn set_last(relid: pg_sys::Oid, id: i64) {
 
 /// Returns the last ID that the sequence `relid` returned in this session.
 pub fn currval(relid: pg_sys::Oid) -> Result<i64, Error> {
+    // SAFETY: as in fetch_counters().
+    unsafe { dropped::forget_dropped_sequences() };
     with_entry(relid, |elm| {
         // SAFETY: as for nextval_internal() in fetch_counters().
         unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval::currval_oid(elm)) }

@@ -156,6 +156,17 @@ fn invalid_value(fence: Fence, InvalidSetting { detail, hint }: InvalidSetting) 
 
 fn setting_masked(setting: Setting) -> Report {
     let name = setting.name().to_str().unwrap_or_default();
+    if setting.is_lost() {
+        return Report {
+            code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            message: format!("cannot generate IDs because the value of {name} was lost"),
+            detail: Some(
+                "When this session loaded the library, PostgreSQL had too little memory for the value."
+                    .into(),
+            ),
+            hint: Some("Reconnect, or add pg_snowflake to shared_preload_libraries.".into()),
+        };
+    }
     Report {
         code: ERRCODE_INSUFFICIENT_PRIVILEGE,
         message: format!("cannot generate IDs because connection options set {name}"),

@@ -255,10 +255,13 @@ impl Table {
         partitions.iter().rev().find_map(|partition| {
             pgrx::check_for_interrupts!();
             let sql = format!(
-                "SELECT max({key}::bigint) FROM {} WHERE {key}::bigint < $1",
+                "SELECT max({key}::bigint) FROM {} WHERE {key}::bigint < $1
+                    AND (tableoid = $2 OR tableoid IN (SELECT relid FROM pg_partition_tree($2)))",
                 partition.name
             );
-            rows(&sql, &[id.into()], |row| row.nullable(1)).pop().flatten()
+            // Only of this partition, even if a schema has been renamed.
+            let arguments = [id.into(), partition.relid.into()];
+            rows(&sql, &arguments, |row| row.nullable(1)).pop().flatten()
         })
     }
 
@@ -378,6 +381,20 @@ pub struct Partition {
 }
 
 impl Partition {
+    /// Whether it is a partition of any table now.
+    pub fn is_attached(&self) -> bool {
+        self.is_found("SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = $1)")
+    }
+
+    /// Whether it exists now.
+    pub fn exists(&self) -> bool {
+        self.is_found("SELECT EXISTS (SELECT FROM pg_class WHERE oid = $1)")
+    }
+
+    fn is_found(&self, sql: &str) -> bool {
+        rows(sql, &[self.relid.into()], |row| row.get(1))[0]
+    }
+
     /// Whether it has a row.
     pub fn has_rows(&self) -> bool {
         rows(&format!("SELECT EXISTS (SELECT FROM {})", self.name), &[], |row| row.get(1))[0]

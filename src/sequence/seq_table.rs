@@ -87,7 +87,11 @@ impl Basis {
     #[inline(always)]
     pub fn is_of_this_user(&self) -> bool {
         // SAFETY: a plain function and a global of the server.
-        unsafe { self.user == sys::GetUserId() && self.is_read_only == pg_sys::XactReadOnly }
+        unsafe {
+            self.user == sys::GetUserId()
+                && self.is_read_only == pg_sys::XactReadOnly
+                && !sys::IsInParallelMode()
+        }
     }
 
     /// Whether the catalogs are still the same.

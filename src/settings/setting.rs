@@ -15,6 +15,9 @@ use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 /// thread, and `Relaxed` access costs nothing.
 static MASKED: AtomicU16 = AtomicU16::new(0);
 
+/// One bit per masked setting whose value PostgreSQL has dropped for lack of memory.
+static LOST: AtomicU16 = AtomicU16::new(0);
+
 /// A setting of the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
@@ -77,6 +80,9 @@ impl Setting {
         let is_dropped = self.reset_source() != source;
         if is_of_session && is_dropped {
             MASKED.fetch_or(self.bit(), Relaxed);
+        } else if is_dropped && self.forbids_ids() {
+            MASKED.fetch_or(self.bit(), Relaxed);
+            LOST.fetch_or(self.bit(), Relaxed);
         }
         is_dropped
     }
@@ -84,6 +90,17 @@ impl Setting {
     /// Whether this session masks the server's value.
     pub fn is_masked(self) -> bool {
         MASKED.load(Relaxed) & self.bit() != 0
+    }
+
+    /// Whether the setting can forbid IDs. The server accepts any value of it, or refuses to start, so a value is dropped only for lack
+    /// of memory.
+    fn forbids_ids(self) -> bool {
+        matches!(self, Setting::OwnedShards | Setting::AllowedHosts | Setting::Registry)
+    }
+
+    /// Whether PostgreSQL has dropped the server's value for lack of memory.
+    pub fn is_lost(self) -> bool {
+        LOST.load(Relaxed) & self.bit() != 0
     }
 
     /// Whether this session masks the server's value of any setting.
