@@ -303,3 +303,48 @@ fn under_a_table_partitioned_by_shard_each_table_has_its_own_proof() {
         "{found}"
     );
 }
+
+/// Renaming a schema takes no lock on its tables. Here, it happens between the statements that detach and drop a partition.
+#[test]
+fn a_schema_that_is_renamed_meanwhile_costs_no_row_of_another_table() {
+    let (_cluster, mut client) = server_at_noon();
+    run(&mut client, "CREATE SEQUENCE posts_id_seq");
+    for schema in ["app", "staging"] {
+        run(
+            &mut client,
+            &format!(
+                "CREATE SCHEMA {schema};
+                 CREATE TABLE {schema}.posts (id bigint PRIMARY KEY, body text) PARTITION BY RANGE (id);
+                 DO $$ DECLARE month timestamptz := '2026-01-01 00:00Z'; BEGIN
+                     FOR n IN 0..11 LOOP
+                         EXECUTE format('CREATE TABLE {schema}.%I PARTITION OF {schema}.posts FOR VALUES FROM (%s) TO (%s)',
+                             to_char(month, '\"posts_p\"YYYYMMDD'), snowflake_min_id(month, 'postgres'),
+                             snowflake_min_id(month + '1 month', 'postgres'));
+                         IF n < 10 THEN
+                             INSERT INTO {schema}.posts VALUES (snowflake_encode(month + '1 day', 5, 1, 'postgres'), '{schema}');
+                         END IF;
+                         month := month + '1 month';
+                     END LOOP;
+                 END $$;
+                 INSERT INTO {schema}.posts VALUES (snowflake_nextval('posts_id_seq', 5, 'postgres'), '{schema}')"
+            ),
+        );
+    }
+    run(
+        &mut client,
+        "CREATE FUNCTION swap() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+             IF EXISTS (SELECT FROM pg_namespace WHERE nspname = 'staging') THEN
+                 ALTER SCHEMA app RENAME TO old; ALTER SCHEMA staging RENAME TO app;
+             END IF;
+         END $$;
+         CREATE EVENT TRIGGER swap ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION public.swap()",
+    );
+
+    let call = "SELECT action, message FROM snowflake_drop_partitions('app.posts', '9 months', false, 'postgres')";
+    let failed = "failed|another session has changed partition app.posts_p20260101";
+    assert_eq!(printed(&mut client, call), failed);
+    for schema in ["app", "staging"] {
+        let rows = format!("SELECT count(*) FROM {schema}.posts WHERE body = '{schema}'");
+        assert_eq!(printed(&mut client, &rows), "11");
+    }
+}
