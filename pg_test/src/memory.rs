@@ -112,15 +112,16 @@ pub fn limited<T>(pid: i32, limit: Limit, more: u64, run: impl FnOnce() -> T) ->
         Limit::AddressSpace => ("--as", "VmSize:"),
         Limit::Data => ("--data", "VmData:"),
     };
-    let set = |bytes: &str| {
+    let command = |bytes: &str| {
         // The owner of a process may limit it, and root may not everywhere. The limit that root sets remains.
         let mut prlimit = installation::as_server_user("prlimit", &std::env::temp_dir());
         prlimit.arg(format!("--pid={pid}")).arg(format!("{option}={bytes}:"));
-        installation::run(&mut prlimit, b"");
+        prlimit
     };
     let used = crate::process::status(pid, field) << 10;
-    set(&(used + more).to_string());
+    installation::run(&mut command(&(used + more).to_string()), b"");
     let returned = run();
-    set("unlimited");
+    // The session may have ended.
+    let _ = command("unlimited").output();
     returned
 }

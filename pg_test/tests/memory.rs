@@ -294,3 +294,27 @@ fn assert_no_more_than_a_statement_fails(cluster: &Cluster, calls: &[&str], limi
     assert!(broken.is_empty(), "{}", broken.join("\n"));
     assert_no_restart(cluster);
 }
+
+/// PostgreSQL drops a value for which it has no memory when the library is loaded, with a warning only.
+#[test]
+fn a_session_that_loads_the_library_with_little_memory_opens_no_fence() {
+    let most_shards: Vec<String> =
+        (0..8192).filter(|&shard| shard != 100).map(|shard| shard.to_string()).collect();
+    let owned = vec![most_shards.join(","); 15].join(",");
+    let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", &owned).start();
+    run(&mut cluster.connect(), "CREATE SEQUENCE s");
+    let (mut lost, mut refused) = (0, 0);
+    for more in (4000..20_000).step_by(100) {
+        let mut client = cluster.connect();
+        let pid = backend_pid(&mut client);
+        let call = || client.simple_query("SELECT snowflake_nextval('s', 100)").err();
+        let error = limited(pid, Limit::AddressSpace, more << 10, call);
+        let error = error.unwrap_or_else(|| panic!("an ID, with {more} kB"));
+        let message = error.as_db_error().map_or("", |error| error.message());
+        lost += usize::from(message.contains("was lost"));
+        refused += usize::from(message.contains("not owned"));
+    }
+    // Else the limits are too narrow or too wide.
+    assert!(lost > 0 && refused > 0, "{lost} lost, {refused} refused");
+    assert_no_restart(&cluster);
+}
