@@ -31,21 +31,21 @@ pub fn out_of_memory(bytes: usize) -> ! {
 /// An empty vector with room for so many elements.
 pub fn with_capacity<T>(capacity: usize) -> Result<Vec<T>, TryReserveError> {
     let mut vec = Vec::new();
-    allocator::fallible(|| vec.try_reserve_exact(capacity))?;
+    fallible(|| vec.try_reserve_exact(capacity))?;
     Ok(vec)
 }
 
 /// Makes room for more elements. For what can be large because of a user's data: an allocation that fails raises an error here, and
 /// ends the session elsewhere.
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
-    reserve_by(more.saturating_mul(size_of::<T>()), || vec.try_reserve(more));
+    if fallible(|| vec.try_reserve(more)).is_err() {
+        out_of_memory(more.saturating_mul(size_of::<T>()));
+    }
 }
 
-/// The same for another collection, by its function. `bytes` is for the error.
-pub fn reserve_by(bytes: usize, try_reserve: impl FnOnce() -> Result<(), TryReserveError>) {
-    if allocator::fallible(try_reserve).is_err() {
-        out_of_memory(bytes);
-    }
+/// Calls `allocate`, in which an allocation that fails returns an error.
+pub fn fallible<T>(allocate: impl FnOnce() -> T) -> T {
+    allocator::fallible(allocate)
 }
 
 /// A copy of the elements.
@@ -72,7 +72,7 @@ pub fn check() {
 // under guards. If memory is short, that raises another ERROR, which is copied in turn, until PostgreSQL's stack of errors is full,
 // and it ends the whole server: "ERRORDATA_STACK_SIZE exceeded". So this library has its own `CopyErrorData()` and
 // `FreeErrorData()`, which cannot fail. They are hidden symbols, which the linker prefers for this library, and nobody else sees.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(test)))]
 macro_rules! hidden_symbol {
     ($name:literal, $function:path) => {
         std::arch::global_asm!(
@@ -88,7 +88,7 @@ macro_rules! hidden_symbol {
         );
     };
 }
-#[cfg(target_os = "macos")]
+#[cfg(all(target_os = "macos", not(test)))]
 macro_rules! hidden_symbol {
     ($name:literal, $function:path) => {
         std::arch::global_asm!(
@@ -103,7 +103,10 @@ macro_rules! hidden_symbol {
         );
     };
 }
+// The unit tests run without a server.
+#[cfg(not(test))]
 hidden_symbol!("CopyErrorData", copy_error_data);
+#[cfg(not(test))]
 hidden_symbol!("FreeErrorData", free_error_data);
 
 type CopyErrorData = unsafe extern "C-unwind" fn() -> *mut pg_sys::ErrorData;
@@ -136,10 +139,10 @@ pub fn prepare() {
 
 // Thread-local storage with a destructor is registered with glibc, which ends the process if it gets no memory for that: for pgrx, at
 // the first error of a session. A backend's only thread ends with the process, so nothing has to be destroyed.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(test)))]
 hidden_symbol!("__cxa_thread_atexit_impl", register_no_destructor);
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(test)))]
 extern "C" fn register_no_destructor(_: *mut c_void, _: *mut c_void, _: *mut c_void) -> c_int {
     0
 }
@@ -168,6 +171,7 @@ fn out_of_memory_data() -> *mut pg_sys::ErrorData {
 const LONGEST_COPY: usize = 20_000;
 
 /// `CopyErrorData()`, which never raises an error itself.
+#[cfg_attr(test, expect(dead_code, reason = "the unit tests run without a server"))]
 unsafe extern "C-unwind" fn copy_error_data() -> *mut pg_sys::ErrorData {
     // SAFETY: called while an error is handled, as CopyErrorData() is. The guard is around a function of C alone.
     unsafe {
@@ -199,6 +203,7 @@ unsafe fn truncate(part: *mut c_char) {
 }
 
 /// `FreeErrorData()` for what [`copy_error_data`] returns.
+#[cfg_attr(test, expect(dead_code, reason = "the unit tests run without a server"))]
 unsafe extern "C-unwind" fn free_error_data(data: *mut pg_sys::ErrorData) {
     if data != out_of_memory_data() {
         let (_, free) = core_functions();

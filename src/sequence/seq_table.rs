@@ -10,7 +10,7 @@ use pg_snowflake_core::clock::Now;
 use pg_snowflake_core::counter::{Cached, Request};
 use pg_snowflake_core::lease::Ticks;
 use pgrx::pg_sys;
-use std::collections::HashMap;
+use std::collections::{HashMap, TryReserveError};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A session's state of one sequence. The fields that core also has keep its names. There is no `increment`,
@@ -182,17 +182,22 @@ impl SeqHashTab {
     }
 
     #[inline(always)]
-    fn enter(&mut self, relid: pg_sys::Oid) -> &mut SeqTableData {
-        let index = self.index_of(relid).unwrap_or_else(|| {
-            memory::reserve(&mut self.entries, 1);
-            memory::reserve_by(size_of::<(u32, u32)>(), || self.indexes.try_reserve(1));
-            let index = self.entries.len();
-            self.entries.push(SeqTableData { relid, ..SeqTableData::default() });
-            self.indexes.insert(relid.to_u32(), index as u32);
-            self.last_used_seq = Some((relid, index));
-            index
-        });
-        &mut self.entries[index]
+    fn enter(&mut self, relid: pg_sys::Oid) -> Result<&mut SeqTableData, TryReserveError> {
+        let index = match self.index_of(relid) {
+            Some(index) => index,
+            None => self.add(relid)?,
+        };
+        Ok(&mut self.entries[index])
+    }
+
+    /// Adds an entry, and returns its index.
+    fn add(&mut self, relid: pg_sys::Oid) -> Result<usize, TryReserveError> {
+        memory::fallible(|| self.entries.try_reserve(1).and(self.indexes.try_reserve(1)))?;
+        let index = self.entries.len();
+        self.entries.push(SeqTableData { relid, ..SeqTableData::default() });
+        self.indexes.insert(relid.to_u32(), index as u32);
+        self.last_used_seq = Some((relid, index));
+        Ok(index)
     }
 
     /// Removes these entries. The sequences are in the order of the entries.
@@ -250,7 +255,12 @@ impl Hasher for OidHasher {
 /// As for [`BackendLocal::with`]: `f` must not access the table again.
 pub unsafe fn with_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData) -> T) -> T {
     // SAFETY: as the caller promises.
-    unsafe { SEQHASHTAB.with(|table| f(table.enter(relid))) }
+    unsafe {
+        SEQHASHTAB.with(|table| match table.enter(relid) {
+            Ok(elm) => f(elm),
+            Err(_) => memory::out_of_memory(size_of::<SeqTableData>()),
+        })
+    }
 }
 
 /// Like [`with_entry`], but returns `None` if the session has not used the sequence: `HASH_FIND`.
@@ -325,7 +335,7 @@ mod tests {
         let mut table = empty();
         let oids: Vec<pg_sys::Oid> = (16_384..26_384_u32).map(pg_sys::Oid::from).collect();
         for &oid in &oids {
-            table.enter(oid).set_last(i64::from(oid.to_u32()));
+            table.enter(oid).unwrap().set_last(i64::from(oid.to_u32()));
         }
         let (forgotten, kept): (Vec<_>, Vec<_>) =
             oids.iter().partition(|oid| oid.to_u32() % 3 != 0);
@@ -337,7 +347,7 @@ mod tests {
         }
         assert_eq!((table.entries.len(), table.due_at), (kept.len(), 2 * kept.len()));
         assert!(table.entries.capacity() <= 2 * kept.len());
-        table.enter(forgotten[0]).set_last(1);
+        table.enter(forgotten[0]).unwrap().set_last(1);
         assert_eq!(table.find(forgotten[0]).map(|elm| elm.last), Some(1));
 
         table.forget(&oids);
@@ -354,13 +364,13 @@ mod tests {
             .collect();
         for &oid in &oids {
             assert!(table.find(oid).is_none());
-            table.enter(oid).set_last(i64::from(oid.to_u32()));
+            table.enter(oid).unwrap().set_last(i64::from(oid.to_u32()));
         }
         for &oid in &oids {
             let expected = i64::from(oid.to_u32());
             let found = table.find(oid).map(|elm| (elm.relid, elm.last_valid, elm.last));
             assert_eq!(found, Some((oid, true, expected)));
-            assert_eq!(table.enter(oid).last, expected);
+            assert_eq!(table.enter(oid).unwrap().last, expected);
         }
     }
 }
