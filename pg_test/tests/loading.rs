@@ -17,7 +17,7 @@ const SETTINGS: [&[(&str, &str)]; 4] = [
 
 /// Where a session loads the library. `created_at()` is a PARALLEL SAFE function in PL/pgSQL, so a plan that calls it does not load the
 /// library before it runs. Each statement can be run by every role.
-const PLACES: [(&str, &str); 11] = [
+const PLACES: [(&str, &str); 13] = [
     ("a call", "SELECT snowflake_created_at(0)"),
     (
         "the leader of a parallel plan",
@@ -45,6 +45,14 @@ const PLACES: [(&str, &str); 11] = [
         "DO $$ BEGIN PERFORM created_at(0); RAISE 'back'; EXCEPTION WHEN raise_exception THEN END $$",
     ),
     ("an aborted transaction", "BEGIN; SELECT snowflake_created_at(0); ROLLBACK"),
+    (
+        "a function of another role in a parallel plan",
+        "SET max_parallel_workers = 0; SELECT max(created_at_as_other(id)) FROM big",
+    ),
+    (
+        "a function with SET of a setting of ours in a parallel plan",
+        "SET max_parallel_workers = 0; SELECT max(created_at_with_wait(id)) FROM big",
+    ),
 ];
 
 /// From 17 on, a function of a parallel plan may have an EXCEPTION clause.
@@ -205,59 +213,66 @@ fn a_session_keeps_its_own_settings_wherever_it_loads_the_library() {
     }
 }
 
-/// The server of the first settings, in its configuration file.
-fn configured() -> Cluster {
-    let with = |builder: Builder, (name, value): &(&str, &str)| {
-        builder.setting(&format!("pg_snowflake.{name}"), value)
-    };
-    prepare(SETTINGS[0].iter().fold(Cluster::builder(), with))
+/// A server with the first settings in its configuration file, and one with all. In the latter, no ID can be generated.
+fn configured() -> [Cluster; 2] {
+    [&SETTINGS[..1], &SETTINGS].map(|sets| {
+        let with = |builder: Builder, (name, value): &(&str, &str)| {
+            builder.setting(&format!("pg_snowflake.{name}"), value)
+        };
+        prepare(sets.iter().copied().flatten().fold(Cluster::builder(), with))
+    })
 }
 
 #[test]
 fn a_session_that_is_given_the_library_has_the_same_settings() {
-    let cluster = configured();
-    let loaded = |role: &str, load: &str| {
-        let mut client = cluster.connect_to(role, SUPERUSER);
-        run(&mut client, load);
-        state(&mut client)
-    };
-    let expected = [SUPERUSER, "writer"].map(|role| loaded(role, PLACES[0].1));
-    assert_eq!(loaded(SUPERUSER, "LOAD 'pg_snowflake'"), expected[0]);
-    run(&mut cluster.connect(), "ALTER ROLE ALL SET session_preload_libraries = 'pg_snowflake'");
-    assert_eq!([SUPERUSER, "writer"].map(|role| loaded(role, "")), expected);
+    for cluster in configured() {
+        let loaded = |role: &str, load: &str| {
+            let mut client = cluster.connect_to(role, SUPERUSER);
+            run(&mut client, load);
+            state(&mut client)
+        };
+        let expected = [SUPERUSER, "writer"].map(|role| loaded(role, PLACES[0].1));
+        assert_eq!(loaded(SUPERUSER, "LOAD 'pg_snowflake'"), expected[0]);
+        assert_eq!(loaded(SUPERUSER, "BEGIN; LOAD 'pg_snowflake'; ROLLBACK"), expected[0]);
+        let preload = "ALTER ROLE ALL SET session_preload_libraries = 'pg_snowflake'";
+        run(&mut cluster.connect(), preload);
+        assert_eq!([SUPERUSER, "writer"].map(|role| loaded(role, "")), expected);
+    }
 }
 
 #[test]
 fn a_parallel_build_of_an_index_leaves_the_settings_in_force() {
-    let cluster = configured();
-    let mut client = cluster.connect();
-    let immutable = "ALTER FUNCTION created_at IMMUTABLE";
-    run(&mut client, &format!("{immutable}; {}", PLACES[0].1));
-    let expected = state(&mut client);
-    for workers in [0, 2] {
+    for cluster in configured() {
         let mut client = cluster.connect();
-        run(
-            &mut client,
-            &format!(
-                "SET max_parallel_workers = {workers}; CREATE INDEX of_time ON big (created_at(id)); DROP INDEX of_time"
-            ),
-        );
-        assert_eq!(state(&mut client), expected);
+        let immutable = "ALTER FUNCTION created_at IMMUTABLE";
+        run(&mut client, &format!("{immutable}; {}", PLACES[0].1));
+        let expected = state(&mut client);
+        for workers in [0, 2] {
+            let mut client = cluster.connect();
+            run(
+                &mut client,
+                &format!(
+                    "SET max_parallel_workers = {workers}; CREATE INDEX of_time ON big (created_at(id)); DROP INDEX of_time"
+                ),
+            );
+            assert_eq!(state(&mut client), expected);
+        }
     }
 }
 
 /// A walsender that is connected to a database runs SQL.
 #[test]
 fn a_walsender_has_the_same_settings() {
-    let cluster = configured();
     let show = "DO $$ BEGIN PERFORM snowflake_nextval('s', 7);
             RAISE 'an ID'; EXCEPTION WHEN object_not_in_prerequisite_state THEN END $$;
         SELECT name, setting, source FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' ORDER BY name;";
-    for (place, load) in PLACES {
-        let script = format!("{};\n{show}", load.replace("; ", ";\n"));
-        let [plain, walsender] = ["dbname=postgres", "dbname=postgres replication=database"]
-            .map(|database| cluster.psql(database, &script));
-        assert_eq!(walsender, plain, "{place}");
+    for cluster in configured() {
+        for (place, load) in PLACES {
+            let script = format!("{};\n{show}", load.replace("; ", ";\n"));
+            let [plain, walsender] = ["dbname=postgres", "dbname=postgres replication=database"]
+                .map(|database| cluster.psql(database, &script));
+            assert_eq!(walsender, plain, "{place}");
+        }
     }
 }
 
@@ -278,31 +293,49 @@ fn a_parallel_plan_changes_no_setting() {
     assert_refused(&mut client, "SELECT max(change(id)) FROM big", refusal);
 }
 
+/// An expression of all settings, as text.
+fn values() -> String {
+    let names = SETTINGS.iter().copied().flatten();
+    let values =
+        names.map(|(name, _)| format!("pg_catalog.current_setting('pg_snowflake.{name}')"));
+    format!("pg_catalog.concat_ws(' ', {})", values.collect::<Vec<_>>().join(", "))
+}
+
+const VALUES: &str = "5 150ms 70ms 5-6 20s db-1 no-such-host host=/nowhere";
+
 /// Autovacuum evaluates the expression of an index.
 #[test]
 fn autovacuum_has_the_same_settings() {
-    let cluster = prepare(
-        Cluster::builder()
-            .setting("pg_snowflake.owned_shards", "5-6")
-            .setting("autovacuum", "on")
-            .setting("autovacuum_naptime", "1s"),
-    );
+    let [_, cluster] = configured();
     run(
         &mut cluster.connect(),
-        "CREATE FUNCTION attempt(id bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
-             PERFORM public.snowflake_created_at(id);
-             IF (SELECT backend_type = 'autovacuum worker' FROM pg_catalog.pg_stat_activity
-                 WHERE pid = pg_catalog.pg_backend_pid()) THEN
-                 PERFORM public.snowflake_nextval('public.s', 7);
-             END IF;
-             RETURN id;
-         END $$;
-         CREATE TABLE watched (id bigint) WITH (autovacuum_analyze_threshold = 1);
-         CREATE INDEX ON watched (attempt(id));
-         INSERT INTO watched SELECT generate_series(1, 1000)",
+        &format!(
+            "CREATE FUNCTION attempt(id bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+                 PERFORM public.snowflake_created_at(id);
+                 IF (SELECT backend_type = 'autovacuum worker' FROM pg_catalog.pg_stat_activity
+                     WHERE pid = pg_catalog.pg_backend_pid()) THEN
+                     RAISE LOG 'the settings of autovacuum: %', {};
+                     PERFORM public.snowflake_nextval('public.s', 7);
+                 END IF;
+                 RETURN id;
+             END $$;
+             CREATE TABLE watched (id bigint) WITH (autovacuum_analyze_threshold = 1);
+             CREATE INDEX ON watched (attempt(id));
+             INSERT INTO watched SELECT generate_series(1, 1000)",
+            values()
+        ),
     );
-    let refusal = "ERROR:  shard 7 is not owned by this server";
-    assert!(comes_true(|| cluster.log().contains(refusal)), "autovacuum has another setting");
+    for statement in [
+        "ALTER SYSTEM SET autovacuum_naptime = 1",
+        "ALTER SYSTEM SET autovacuum = on",
+        "SELECT pg_reload_conf()",
+    ] {
+        run(&mut cluster.connect(), statement);
+    }
+    let seen = format!("the settings of autovacuum: {VALUES}");
+    assert!(comes_true(|| cluster.log().contains(&seen)), "autovacuum has other settings");
+    let refusal = "ERROR:  host";
+    assert!(comes_true(|| cluster.log().contains(refusal)), "autovacuum has no fence");
 }
 
 /// A role that may use a sequence, and create nothing.
@@ -324,16 +357,14 @@ fn a_parallel_plan_opens_no_fence() {
 
 #[test]
 fn a_parallel_worker_has_the_settings_of_its_leader() {
-    let cluster = configured();
-    let seen =
-        SETTINGS[0].iter().map(|(name, _)| format!("current_setting('pg_snowflake.{name}')"));
+    let [_, cluster] = configured();
     run(
         &mut cluster.connect(),
         &format!(
             "CREATE FUNCTION seen(id bigint) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$ BEGIN
-                 PERFORM snowflake_created_at(id); RETURN concat_ws(' ', {});
+                 PERFORM snowflake_created_at(id); RETURN {};
              END $$",
-            seen.collect::<Vec<_>>().join(", ")
+            values()
         ),
     );
     for load in [
@@ -341,13 +372,9 @@ fn a_parallel_worker_has_the_settings_of_its_leader() {
         PLACES[0].1,
         "SET max_parallel_workers = 0; SELECT max(created_at(id)) FROM big; RESET ALL",
     ] {
-        let mut writer = cluster.connect_to("writer", SUPERUSER);
-        run(&mut writer, &format!("{load}; SET parallel_leader_participation = off"));
-        assert_eq!(
-            printed(&mut writer, "SELECT DISTINCT seen(id) FROM big"),
-            "5 150ms 70ms 5-6",
-            "{load}"
-        );
+        let mut client = cluster.connect();
+        run(&mut client, &format!("{load}; SET parallel_leader_participation = off"));
+        assert_eq!(printed(&mut client, "SELECT DISTINCT seen(id) FROM big"), VALUES, "{load}");
     }
 }
 
