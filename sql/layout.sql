@@ -43,7 +43,7 @@ CREATE TYPE snowflake_layout (
 );
 
 COMMENT ON TYPE snowflake_layout IS
-'layout of the bits of an ID: the name of a preset, or ''time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms''';
+'layout of the bits of an ID: the name of a preset, or ''time:41 seq:10 shard_xor_above:12 epoch:2024-01-01 unit:1ms''';
 
 CREATE FUNCTION snowflake_layout_eq(snowflake_layout, snowflake_layout)
 RETURNS boolean
@@ -102,7 +102,7 @@ COMMENT ON OPERATOR CLASS snowflake_layout_ops USING hash IS 'equality of layout
 COMMENT ON OPERATOR FAMILY snowflake_layout_ops USING hash IS 'equality of layouts';
 
 CREATE FUNCTION snowflake_layout_info(
-    layout snowflake_layout DEFAULT 'instagram',
+    layout snowflake_layout DEFAULT 'postgres',
     OUT spec text,
     OUT time_bits integer,
     OUT shard_bits integer,
@@ -112,28 +112,29 @@ CREATE FUNCTION snowflake_layout_info(
     OUT ends_at timestamptz,
     OUT shards bigint,
     OUT ids_per_second bigint,
-    OUT distinct_folds bigint)
+    OUT distinct_folds bigint,
+    OUT shard_formula text)
 RETURNS record
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_layout_info_with_folds_wrapper';
+AS 'MODULE_PATHNAME', 'snowflake_layout_info_wrapper';
 
 COMMENT ON FUNCTION snowflake_layout_info(snowflake_layout) IS
-'properties of a layout: field widths, time range, number of shards, IDs per second of one sequence, and distinct folds';
+'properties of a layout: field widths, time range, number of shards, IDs per second of one sequence, distinct folds, and its shard as an SQL expression';
 
 -- STABLE: a newer library may have more of them.
-CREATE FUNCTION snowflake_presets()
+CREATE FUNCTION _snowflake_presets()
 RETURNS SETOF snowflake_layout
 LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 10
 AS 'MODULE_PATHNAME', 'snowflake_presets_wrapper';
 
-COMMENT ON FUNCTION snowflake_presets() IS 'preset layouts of the library; used by snowflake_layouts';
+COMMENT ON FUNCTION _snowflake_presets() IS 'preset layouts of the library; used by snowflake_layouts';
 
 -- Whoever reads the view calls it, also where default privileges withhold EXECUTE on new functions.
-GRANT EXECUTE ON FUNCTION snowflake_presets() TO PUBLIC;
+GRANT EXECUTE ON FUNCTION _snowflake_presets() TO PUBLIC;
 
 CREATE VIEW snowflake_layouts AS
 SELECT preset.layout::pg_catalog.text AS name, info.*
-FROM snowflake_presets() AS preset (layout), snowflake_layout_info(preset.layout) AS info;
+FROM _snowflake_presets() AS preset (layout), snowflake_layout_info(preset.layout) AS info;
 
 COMMENT ON VIEW snowflake_layouts IS 'preset layouts';
 

@@ -1,7 +1,7 @@
 -- Generating IDs. VOLATILE and PARALLEL UNSAFE like core's nextval.
 
 CREATE FUNCTION snowflake_nextval(
-    seq regclass, shard_id integer, layout snowflake_layout DEFAULT 'instagram')
+    seq regclass, shard_id integer, layout snowflake_layout DEFAULT 'postgres')
 RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_wrapper';
@@ -17,7 +17,7 @@ COMMENT ON FUNCTION snowflake_nextval(regclass) IS
 'next ID of this database''s shard from a sequence';
 
 CREATE FUNCTION snowflake_nextvals(
-    seq regclass, shard_id integer, count integer, layout snowflake_layout DEFAULT 'instagram')
+    seq regclass, shard_id integer, count integer, layout snowflake_layout DEFAULT 'postgres')
 RETURNS SETOF bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextvals_wrapper';
@@ -25,26 +25,34 @@ AS 'MODULE_PATHNAME', 'snowflake_nextvals_wrapper';
 COMMENT ON FUNCTION snowflake_nextvals(regclass, integer, integer, snowflake_layout) IS
 'next IDs of a shard from a sequence, in increasing order';
 
+CREATE FUNCTION snowflake_nextvals(seq regclass, count integer)
+RETURNS SETOF bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_nextvals_of_this_shard_wrapper';
+
+COMMENT ON FUNCTION snowflake_nextvals(regclass, integer) IS
+'next IDs of this database''s shard from a sequence, in increasing order';
+
 CREATE FUNCTION snowflake_nextval_homed(
     seq regclass,
     shard_id integer,
     modulus integer,
-    layout snowflake_layout DEFAULT 'instagram',
-    generators integer DEFAULT 1)
+    generators integer DEFAULT 1,
+    layout snowflake_layout DEFAULT 'postgres')
 RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_homed_wrapper';
 
-COMMENT ON FUNCTION snowflake_nextval_homed(regclass, integer, integer, snowflake_layout, integer) IS
+COMMENT ON FUNCTION snowflake_nextval_homed(regclass, integer, integer, integer, snowflake_layout) IS
 'next homed ID from a sequence: an ID that hash partitioning with this modulus puts into partition shard_id mod modulus';
 
-CREATE FUNCTION snowflake_nextval_homed(
-    seq regclass, shard_id integer, ranges int8multirange, layout snowflake_layout DEFAULT 'instagram')
+CREATE FUNCTION snowflake_nextval_homed_in_ranges(
+    seq regclass, shard_id integer, ranges int8multirange, layout snowflake_layout DEFAULT 'postgres')
 RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_homed_in_ranges_wrapper';
 
-COMMENT ON FUNCTION snowflake_nextval_homed(regclass, integer, int8multirange, snowflake_layout) IS
+COMMENT ON FUNCTION snowflake_nextval_homed_in_ranges(regclass, integer, int8multirange, snowflake_layout) IS
 'next homed ID of a shard from a sequence: an ID whose hash, by hashint8, is in the ranges';
 
 CREATE FUNCTION snowflake_nextvals_homed(
@@ -52,26 +60,26 @@ CREATE FUNCTION snowflake_nextvals_homed(
     shard_id integer,
     modulus integer,
     count integer,
-    layout snowflake_layout DEFAULT 'instagram',
-    generators integer DEFAULT 1)
+    generators integer DEFAULT 1,
+    layout snowflake_layout DEFAULT 'postgres')
 RETURNS SETOF bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextvals_homed_wrapper';
 
-COMMENT ON FUNCTION snowflake_nextvals_homed(regclass, integer, integer, integer, snowflake_layout, integer) IS
+COMMENT ON FUNCTION snowflake_nextvals_homed(regclass, integer, integer, integer, integer, snowflake_layout) IS
 'next homed IDs from a sequence: IDs that hash partitioning with this modulus puts into partition shard_id mod modulus';
 
-CREATE FUNCTION snowflake_nextvals_homed(
+CREATE FUNCTION snowflake_nextvals_homed_in_ranges(
     seq regclass,
     shard_id integer,
     ranges int8multirange,
     count integer,
-    layout snowflake_layout DEFAULT 'instagram')
+    layout snowflake_layout DEFAULT 'postgres')
 RETURNS SETOF bigint
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextvals_homed_in_ranges_wrapper';
 
-COMMENT ON FUNCTION snowflake_nextvals_homed(regclass, integer, int8multirange, integer, snowflake_layout) IS
+COMMENT ON FUNCTION snowflake_nextvals_homed_in_ranges(regclass, integer, int8multirange, integer, snowflake_layout) IS
 'next homed IDs of a shard from a sequence: IDs whose hashes, by hashint8, are in the ranges';
 
 CREATE FUNCTION snowflake_currval(seq regclass)

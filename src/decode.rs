@@ -1,9 +1,9 @@
-//! The SQL functions that decode and encode IDs. They read neither a setting nor a clock.
+//! The SQL functions that decode and encode IDs. They read no setting, and only `snowflake_explain(id)` reads a clock.
 
 use crate::layout_type::SqlLayout;
 use crate::report::Report;
 use crate::result_row::ResultRow;
-use crate::timestamp::{timestamptz, unix_us_of};
+use crate::timestamp::{statement_start_us, timestamptz, unix_us_of};
 use pg_snowflake_core::base32::{self, Base32Error};
 use pg_snowflake_core::excerpt::ascii_excerpt;
 use pg_snowflake_core::{Fields, Layout, OutOfRange};
@@ -66,6 +66,12 @@ fn snowflake_min_id(at: pg_sys::TimestampTz, layout: SqlLayout) -> i64 {
 fn snowflake_explain(id: i64, layout: SqlLayout) -> String {
     let SqlLayout(layout) = layout;
     explain::explain(id, split(id, layout), &layout)
+}
+
+/// `snowflake_explain(id bigint) → text`
+#[pg_extern(sql = false)]
+fn snowflake_explain_presets(id: i64) -> String {
+    explain::presets(id, statement_start_us())
 }
 
 /// `snowflake_to_base32(id bigint) → text`
@@ -192,15 +198,16 @@ mod tests {
     fn the_published_id_decodes_to_its_fields() {
         let row = Spi::get_one::<String>(&format!(
             "SELECT format('%s|%s|%s', created_at AT TIME ZONE 'UTC', shard_id, seq)
-             FROM snowflake_decode({PUBLISHED})"
+             FROM snowflake_decode({PUBLISHED}, 'instagram')"
         ));
         assert_eq!(row, Ok(Some("2011-09-09 22:28:04.721|1341|905".into())));
     }
 
     #[pg_test]
     fn one_call_site_decodes_many_ids() {
+        // The lowest 12 bits are the shard XOR the bits above it, which are g.
         let rows = Spi::get_one::<i64>(
-            "SELECT count(*) FROM generate_series(0, 999) g, snowflake_decode((g << 10) + g) d
+            "SELECT count(*) FROM generate_series(0, 999) g, snowflake_decode(g << 12) d
              WHERE d.shard_id = g AND d.seq = g",
         );
         assert_eq!(rows, Ok(Some(1000)));

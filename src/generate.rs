@@ -11,7 +11,7 @@ use crate::layout_type::{SqlLayout, not_a_layout};
 use crate::sequence::{self, BackendLocal};
 use crate::shard;
 use batch::IdBatch;
-use pg_snowflake_core::{Layout, presets::INSTAGRAM};
+use pg_snowflake_core::{Layout, presets::DEFAULT};
 use pgrx::prelude::*;
 
 /// `snowflake_nextval(seq regclass, shard_id int, layout snowflake_layout) → bigint`
@@ -37,7 +37,7 @@ unsafe extern "C-unwind" fn snowflake_nextval_of_this_shard_wrapper(
 ) -> pg_sys::Datum {
     // SAFETY: one argument, which is not NULL: the function is STRICT.
     let [seq] = unsafe { arguments(fcinfo) };
-    next_id(oid(seq), None, INSTAGRAM.pack())
+    next_id(oid(seq), None, DEFAULT.pack())
 }
 
 /// Declares to the server that the functions use version 1 of its calling convention: `PG_FUNCTION_INFO_V1`.
@@ -114,7 +114,7 @@ fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 
 /// Calls `f` with the unpacked layout. It is usually that of the previous call, and comparing costs less than
 /// unpacking.
 fn with_layout<T>(packed: u64, f: impl FnOnce(&Layout) -> Option<T>) -> Option<T> {
-    static LAST: BackendLocal<(u64, Layout)> = BackendLocal::new((INSTAGRAM.pack(), INSTAGRAM));
+    static LAST: BackendLocal<(u64, Layout)> = BackendLocal::new((DEFAULT.pack(), DEFAULT));
     // SAFETY: generating an ID does not generate another.
     unsafe {
         LAST.with(|last| {
@@ -134,14 +134,27 @@ fn snowflake_nextvals(
     count: i32,
     layout: SqlLayout,
 ) -> SetOfIterator<'static, i64> {
-    let SqlLayout(layout) = layout;
+    batch::<false>(seq, Some(shard_id), count, layout.0)
+}
+
+/// `snowflake_nextvals(seq regclass, count int) → setof bigint`: the shard is that of this database, the layout the default.
+#[pg_extern(sql = false)]
+fn snowflake_nextvals_of_this_shard(seq: pg_sys::Oid, count: i32) -> SetOfIterator<'static, i64> {
+    batch::<true>(seq, None, count, DEFAULT)
+}
+
+fn batch<const OF_THIS_DATABASE: bool>(
+    seq: pg_sys::Oid,
+    shard_id: Option<i32>,
+    count: i32,
+    layout: Layout,
+) -> SetOfIterator<'static, i64> {
     let name = "snowflake_nextvals";
     if count < 0 {
         Error::NegativeCount(count).raise(name, seq);
     }
-    let shard =
-        shard::permitted(Some(shard_id), layout).unwrap_or_else(|error| error.raise(name, seq));
-    let ids = IdBatch::new(seq, layout, shard, count.into());
+    let shard = shard::permitted(shard_id, layout).unwrap_or_else(|error| error.raise(name, seq));
+    let ids = IdBatch::<OF_THIS_DATABASE>::new(seq, layout, shard, count.into());
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }
 
@@ -162,7 +175,7 @@ pub fn snowflake_current_shard() -> i32 {
 #[cfg(any(test, feature = "pg_test"))]
 #[pg_schema]
 mod tests {
-    use pg_snowflake_core::presets::INSTAGRAM;
+    use pg_snowflake_core::presets::DEFAULT;
     use pgrx::prelude::*;
 
     fn next_id() -> i64 {
@@ -186,10 +199,10 @@ mod tests {
     #[pg_test]
     fn a_recreated_sequence_starts_at_the_clock() {
         Spi::run("CREATE SEQUENCE s").unwrap();
-        let before = INSTAGRAM.split(next_id());
+        let before = DEFAULT.split(next_id());
         Spi::run("DROP SEQUENCE s; CREATE SEQUENCE s").unwrap();
-        let after = INSTAGRAM.split(next_id());
+        let after = DEFAULT.split(next_id());
         assert!(after.tick >= before.tick);
-        assert_eq!(after.seq, 1);
+        assert_eq!(after.seq, (1 + 617 * 5) % 1024);
     }
 }

@@ -86,7 +86,7 @@ fn snowflake_layout_in(text: &CStr) -> SqlLayout {
     };
     layout.map(SqlLayout).unwrap_or_else(|SpecError { message, allowed }| {
         Report {
-            code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            code: PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
             message,
             detail: None,
             hint: Some(allowed),
@@ -124,29 +124,11 @@ const FOLDED_US: i64 = 10 * 60 * 1_000_000;
 
 /// The layout's spec and the figures that follow from it, as one row.
 #[pg_extern(sql = false)]
-fn snowflake_layout_info_with_folds(layout: SqlLayout) -> ResultRow<10> {
-    let [spec, time, shard, seq, unit, epoch, ends_at, shards, ids_per_second] = figures(&layout.0);
-    let distinct_folds = (layout.0.distinct_folds(FOLDED_US) as i64).into();
-    ResultRow([
-        spec,
-        time,
-        shard,
-        seq,
-        unit,
-        epoch,
-        ends_at,
-        shards,
-        ids_per_second,
-        distinct_folds,
-    ])
-}
-
-/// The figures of a layout up to `ids_per_second`, in the order of the result row.
-pub fn figures(layout: &Layout) -> [pg_sys::Datum; 9] {
-    let spec = layout_spec::spec(layout);
+fn snowflake_layout_info(layout: SqlLayout) -> ResultRow<11> {
+    let layout = &layout.0;
     let ids_per_second = i128::from(layout.seqs()) * 1_000_000 / i128::from(layout.tick_us());
-    [
-        spec.into_datum().expect("a text is a datum"),
+    ResultRow([
+        layout_spec::spec(layout).into_datum().expect("a text is a datum"),
         i32::from(layout.time_bits).into(),
         i32::from(layout.shard_bits).into(),
         i32::from(layout.seq_bits).into(),
@@ -155,5 +137,7 @@ pub fn figures(layout: &Layout) -> [pg_sys::Datum; 9] {
         timestamptz(layout.end_us()),
         layout.shards().into(),
         (ids_per_second as i64).into(),
-    ]
+        (layout.distinct_folds(FOLDED_US) as i64).into(),
+        layout.shard_formula("id").into_datum().expect("a text is a datum"),
+    ])
 }

@@ -27,6 +27,12 @@ pub fn now_us() -> i64 {
     unix_us_of(unsafe { pg_sys::GetCurrentTimestamp() })
 }
 
+/// When the current statement started, in microseconds since 1970: the clock of STABLE functions.
+pub fn statement_start_us() -> i64 {
+    // SAFETY: reads a variable of the backend, which a parallel worker gets from its leader.
+    unix_us_of(unsafe { pg_sys::GetCurrentStatementStartTimestamp() })
+}
+
 /// A duration in microseconds as an `interval`.
 pub fn interval(us: i64) -> pg_sys::Datum {
     // SAFETY: palloc() returns memory of the size asked for, or does not return.

@@ -1,6 +1,6 @@
 //! Layouts for property tests.
 
-use crate::layout::{Layout, Unit};
+use crate::layout::{Layout, ShardPlace, Unit};
 use proptest::prelude::*;
 
 /// The clock of the tests, in milliseconds since 1970.
@@ -8,12 +8,12 @@ pub const NOW_MS: i64 = 1_800_000_000_000;
 
 /// Any layout that a spec can name at [`NOW_MS`].
 pub fn any_layout() -> impl Strategy<Value = Layout> {
-    (1..=48_u8, 0..=31_u8, 0..=31_u8, any::<bool>(), 0..6_usize, 0..=NOW_MS)
-        .prop_map(|(time_bits, shard_bits, seq_bits, shard_is_lowest, unit, epoch_ms)| Layout {
+    (1..=48_u8, 0..=31_u8, 0..=31_u8, 0..3_usize, 0..6_usize, 0..=NOW_MS)
+        .prop_map(|(time_bits, shard_bits, seq_bits, place, unit, epoch_ms)| Layout {
             time_bits,
             shard_bits,
             seq_bits,
-            shard_is_lowest,
+            shard_place: ShardPlace::ALL[place],
             unit: Unit::ALL[unit].0,
             epoch_ms,
         })

@@ -22,6 +22,12 @@ const MIN_WAIT_US: i64 = 5_000;
 /// How many values core's `nextval()` logs ahead: `SEQ_LOG_VALS` (commands/sequence.c).
 const SEQ_LOG_VALS: i64 = 32;
 
+/// A sequence that has not been called begins at the seq of its start value plus this number times the shard. Otherwise, shards that generate IDs
+/// at the same rate would have the same seqs in each tick, and PostgreSQL's hash would fold 23 IDs of 100 shards into one
+/// value. The number is odd, so consecutive shards have different beginnings, and near the golden ratio of 1024, so that they
+/// are far apart.
+const SEQ_BETWEEN_SHARDS: i64 = 617;
+
 /// The state of a sequence, as in its tuple (`FormData_pg_sequence_data`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
@@ -45,6 +51,8 @@ pub struct Policy {
 pub struct Request {
     /// The layout of the counters.
     pub layout: Layout,
+    /// The shard of the IDs, or the first of several. It determines where a fresh sequence begins, and nothing else.
+    pub shard: u32,
     /// The limits on lead and waiting.
     pub policy: Policy,
     /// The clock reading.
@@ -228,11 +236,16 @@ fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
 /// The next counter, before the limits are checked.
 #[inline(always)]
 fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
-    let Request { layout, policy, now, highest_fetched, .. } = request;
+    let Request { layout, shard, policy, now, highest_fetched, .. } = request;
     // A sequence at the end of bigint has no next value. Saturating keeps it there, far ahead of the clock or
     // at the end of the layout.
     let next = state.last_value.saturating_add(i64::from(state.is_called));
-    let first = layout.not_before(next, floor_tick);
+    let first = if floor_tick > layout.tick_of(next) {
+        let spread = if state.is_called { 0 } else { SEQ_BETWEEN_SHARDS * i64::from(shard) };
+        layout.at_tick(next.wrapping_add(spread), floor_tick)
+    } else {
+        next
+    };
     // At or below the counters that this session has fetched, the sequence was reset. The session continues above
     // them, unless they are so far in the future that the reset was meant to undo that.
     let is_within_lead =
@@ -257,6 +270,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 /// let reading_us = 1_800_000_000_000_000;
 /// let request = Request {
 ///     layout: TWITTER,
+///     shard: 0,
 ///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
 ///     now: Now { reading_us, high_water_us: reading_us },
 ///     highest_fetched: None,
@@ -275,7 +289,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 /// ```
 #[inline(always)]
 pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> Decision {
-    let Request { layout, policy, now, highest_fetched, ticks } = request;
+    let Request { layout, policy, now, highest_fetched, ticks, .. } = request;
     let now_tick = layout.tick_at(now.reading_us);
     if now_tick < 0 {
         let us = layout.instant_of(0).saturating_sub(now.reading_us);
@@ -325,6 +339,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
 /// let reading_us = 1_800_000_000_000_000;
 /// let request = Request {
 ///     layout: INSTAGRAM,
+///     shard: 1,
 ///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
 ///     now: Now { reading_us, high_water_us: reading_us },
 ///     highest_fetched: None,

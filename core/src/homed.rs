@@ -15,7 +15,7 @@ use crate::layout::Layout;
 pub const MAX_MODULUS: i64 = 1 << 14;
 
 /// A search ends after this many tries. At the highest modulus, one in 10^27 searches takes more. With the smallest ranges it is one in
-/// 10^14: their IDs have one shard, and the 2^20 counters of some minutes have 2^19 different hashes.
+/// 10^14: their IDs have one shard, and in layout `instagram` the 2^20 counters of some minutes have 2^19 different hashes.
 const MOST_TRIES: i64 = MAX_MODULUS << 6;
 
 /// The shard numbers `first`, `first + step` and so on up to `last`.
@@ -298,13 +298,16 @@ impl<'a> Homed<'a> {
     ) -> Option<Found> {
         let Class { first, step, .. } = self.class;
         let to_next = i64::from(step) << layout.shard_shift();
+        let plain = Layout { shard_place: layout.shard_place.without_xor(), ..*layout };
         let last_counter = run.last.min(run.first.saturating_add(self.most_counters() - 1));
         for counter in run.first..=last_counter {
-            let mut id = layout.id(counter, first);
+            // Shard numbers are added to the ID, and then it is XORed with what the layout XORs the shard with.
+            let mut id = plain.id(counter, first);
+            let mask = layout.id(counter, first) ^ id;
             let mut tried = 0;
             while tried < self.shards {
                 // Those beyond the class are not looked at.
-                let ids = std::array::from_fn(|n| id.wrapping_add(n as i64 * to_next));
+                let ids = std::array::from_fn(|n| id.wrapping_add(n as i64 * to_next) ^ mask);
                 let mut fitting = 0_u32;
                 for (n, is_home) in are_home(ids).into_iter().enumerate() {
                     fitting |= u32::from(is_home) << n;

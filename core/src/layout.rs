@@ -13,13 +13,13 @@ use std::fmt;
 /// one may panic.
 ///
 /// ```
-/// use pg_snowflake_core::{Fields, Layout, Unit};
+/// use pg_snowflake_core::{Fields, Layout, ShardPlace, Unit};
 ///
 /// let layout = Layout {
 ///     time_bits: 41,
 ///     shard_bits: 8,
 ///     seq_bits: 14,
-///     shard_is_lowest: false,
+///     shard_place: ShardPlace::AboveSeq,
 ///     unit: Unit::Ms1,
 ///     epoch_ms: 1_704_067_200_000, // 2024-01-01
 /// };
@@ -37,12 +37,51 @@ pub struct Layout {
     pub shard_bits: u8,
     /// Bits of the seq field, 0..=31.
     pub seq_bits: u8,
-    /// Whether the shard is the lowest field, below seq.
-    pub shard_is_lowest: bool,
+    /// Where the shard is, and how it is stored.
+    pub shard_place: ShardPlace,
     /// Length of a tick.
     pub unit: Unit,
-    /// The instant of tick 0, in milliseconds since 1970-01-01 UTC; below 2^44.
+    /// The instant of tick 0, in milliseconds since 1970-01-01 UTC; below 2^43.
     pub epoch_ms: i64,
+}
+
+/// Where the shard is in an ID, and how it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ShardPlace {
+    /// Between time and seq.
+    AboveSeq,
+    /// In the lowest bits.
+    Lowest,
+    /// In the lowest bits, XORed with as many bits directly above them, which are seq and the low bits of the time. So the
+    /// lowest bits vary within a shard, and `id % n` is even.
+    LowestXored,
+}
+
+impl ShardPlace {
+    /// All places, in the order of their numbers in a packed layout.
+    pub const ALL: [ShardPlace; 3] =
+        [ShardPlace::AboveSeq, ShardPlace::Lowest, ShardPlace::LowestXored];
+
+    /// Whether the shard is below seq.
+    #[inline(always)]
+    pub const fn is_lowest(self) -> bool {
+        !matches!(self, ShardPlace::AboveSeq)
+    }
+
+    /// The place of the same bits without the XOR.
+    #[inline(always)]
+    pub const fn without_xor(self) -> Self {
+        match self {
+            ShardPlace::AboveSeq => ShardPlace::AboveSeq,
+            ShardPlace::Lowest | ShardPlace::LowestXored => ShardPlace::Lowest,
+        }
+    }
+
+    /// Whether the shard is XORed with the bits above it.
+    #[inline(always)]
+    pub const fn is_xored(self) -> bool {
+        matches!(self, ShardPlace::LowestXored)
+    }
 }
 
 /// The length of a tick.
@@ -154,11 +193,11 @@ pub const MAX_TIME_BITS: u8 = 48;
 /// sign.
 pub const MAX_OTHER_BITS: u8 = 31;
 
-/// The exclusive upper limit of epochs, in milliseconds since 1970: the year 2527. An epoch fits in 44 bits.
-pub const EPOCH_MS_LIMIT: i64 = 1 << 44;
+/// The exclusive upper limit of epochs, in milliseconds since 1970: the year 2248. An epoch fits in 43 bits.
+pub const EPOCH_MS_LIMIT: i64 = 1 << 43;
 
 impl Layout {
-    /// Packs the layout into 64 bits, as it is stored: epoch 44 | unit 3 | order 1 | seq 5 | shard 5 | time 6.
+    /// Packs the layout into 64 bits, as it is stored: epoch 43 | unit 3 | place of the shard 2 | seq 5 | shard 5 | time 6.
     ///
     /// ```
     /// use pg_snowflake_core::{Layout, presets::TWITTER};
@@ -168,9 +207,9 @@ impl Layout {
     /// ```
     #[inline(always)]
     pub const fn pack(&self) -> u64 {
-        (self.epoch_ms as u64) << 20
-            | (self.unit as u64) << 17
-            | (self.shard_is_lowest as u64) << 16
+        (self.epoch_ms as u64) << 21
+            | (self.unit as u64) << 18
+            | (self.shard_place as u64) << 16
             | (self.seq_bits as u64) << 11
             | (self.shard_bits as u64) << 6
             | self.time_bits as u64
@@ -190,17 +229,18 @@ impl Layout {
 
     /// The layout that [`Layout::pack`] packed; `None` if `packed` is not a packed layout.
     pub const fn unpack(packed: u64) -> Option<Layout> {
-        let unit = (packed >> 17 & 0b111) as usize;
-        if unit >= Unit::ALL.len() {
+        let unit = (packed >> 18 & 0b111) as usize;
+        let place = (packed >> 16 & 0b11) as usize;
+        if unit >= Unit::ALL.len() || place >= ShardPlace::ALL.len() {
             return None;
         }
         let layout = Layout {
             time_bits: (packed & 0b11_1111) as u8,
             shard_bits: (packed >> 6 & 0b1_1111) as u8,
             seq_bits: (packed >> 11 & 0b1_1111) as u8,
-            shard_is_lowest: packed >> 16 & 1 == 1,
+            shard_place: ShardPlace::ALL[place],
             unit: Unit::ALL[unit].0,
-            epoch_ms: (packed >> 20) as i64,
+            epoch_ms: (packed >> 21) as i64,
         };
         if layout.is_valid() { Some(layout) } else { None }
     }
@@ -357,9 +397,8 @@ impl Layout {
     #[inline]
     pub const fn compose(&self, fields: Fields) -> i64 {
         let Fields { tick, shard, seq } = fields;
-        self.shift_tick(tick)
-            | (shard as i64) << self.shard_shift()
-            | (seq as i64) << self.seq_shift()
+        let counter = self.shift_tick(tick) | (seq as i64) << self.seq_shift();
+        counter ^ self.mask_of_shard(counter) ^ (shard as i64) << self.shard_shift()
     }
 
     /// The ID in the tick that `unix_us` falls in, with this shard and this seq. `i64::MAX` is after every
@@ -414,7 +453,8 @@ impl Layout {
         let bits = id as u64;
         Fields {
             tick: (bits >> self.low_bits()) as i64 & self.time_field_max(),
-            shard: (bits >> self.shard_shift() & (self.shards() as u64 - 1)) as u32,
+            shard: ((id ^ self.mask_of_shard(id)) as u64 >> self.shard_shift()
+                & (self.shards() as u64 - 1)) as u32,
             seq: (bits >> self.seq_shift() & self.seq_mask() as u64) as u32,
         }
     }
@@ -445,6 +485,13 @@ impl Layout {
         }
     }
 
+    /// What the shard in the lowest bits of `id` is XORed with: the bits above it, or 0 in other places.
+    #[inline(always)]
+    const fn mask_of_shard(&self, id: i64) -> i64 {
+        let shards = if self.shard_place.is_xored() { self.shards() - 1 } else { 0 };
+        id >> self.shard_bits & shards
+    }
+
     #[inline]
     const fn epoch_us(&self) -> i64 {
         self.epoch_ms * 1_000
@@ -459,13 +506,13 @@ impl Layout {
     /// The number of bits below the shard field.
     #[inline]
     pub const fn shard_shift(&self) -> u8 {
-        if self.shard_is_lowest { 0 } else { self.seq_bits }
+        if self.shard_place.is_lowest() { 0 } else { self.seq_bits }
     }
 
     /// The number of bits below the seq field.
     #[inline]
     pub const fn seq_shift(&self) -> u8 {
-        if self.shard_is_lowest { self.shard_bits } else { 0 }
+        if self.shard_place.is_lowest() { self.shard_bits } else { 0 }
     }
 
     #[inline]
@@ -562,8 +609,10 @@ mod tests {
         for layout in not_layouts {
             assert_eq!(Layout::unpack(layout.pack()), None, "{layout:?}");
         }
-        let unit_6 = 6 << 17;
-        assert_eq!(Layout::unpack(INSTAGRAM.pack() & !(0b111 << 17) | unit_6), None);
+        let unit_6 = 6 << 18;
+        assert_eq!(Layout::unpack(INSTAGRAM.pack() & !(0b111 << 18) | unit_6), None);
+        let place_3 = 3 << 16;
+        assert_eq!(Layout::unpack(INSTAGRAM.pack() | place_3), None);
     }
 
     /// A layout, and fields that fit in it.
@@ -594,12 +643,14 @@ mod tests {
                 shard: shard & (layout.shards() - 1) as u32,
                 seq: seq & (layout.seqs() - 1) as u32,
             };
-            let key = |fields: Fields| match layout.shard_is_lowest {
-                true => (fields.tick, fields.seq, fields.shard),
-                false => (fields.tick, fields.shard, fields.seq),
+            let key = |fields: Fields| match layout.shard_place {
+                ShardPlace::AboveSeq => (fields.tick, fields.shard, fields.seq),
+                ShardPlace::Lowest => (fields.tick, fields.seq, fields.shard),
+                // Two shards' IDs of one tick and one seq have no order that means anything.
+                ShardPlace::LowestXored => (fields.tick, fields.seq, 0),
             };
             let (of_a, of_b) = (layout.compose(a), layout.compose(b));
-            if of_a >= 0 && of_b >= 0 {
+            if of_a >= 0 && of_b >= 0 && key(a) != key(b) {
                 prop_assert_eq!(of_a.cmp(&of_b), key(a).cmp(&key(b)));
             }
         }

@@ -1,10 +1,10 @@
-//! Layouts as text: a preset's name, or a spec such as `time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms`.
+//! Layouts as text: a preset's name, or a spec such as `time:41 seq:10 shard:12 epoch:2024-01-01 unit:1ms`.
 //!
 //! The fields of a spec are in their order in the ID, high bits first: `time:39 seq:8 shard:16` puts the shard
-//! lowest.
+//! lowest. `shard_xor_above:12` is a shard in the lowest 12 bits, XORed with the 12 bits above them.
 
 use crate::excerpt::excerpt;
-use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, Unit};
+use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, ShardPlace, Unit};
 use crate::presets::PRESETS;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -15,6 +15,9 @@ use std::fmt;
 /// The maximum length of a layout as text, in bytes. A spec with single spaces between its parts has fewer than
 /// 80.
 pub const LONGEST: usize = 1000;
+
+/// The name of a shard field that is XORed with the bits above it.
+const XORED: &str = "shard_xor_above";
 
 /// What is wrong with a spec, and what is allowed instead.
 ///
@@ -66,10 +69,13 @@ impl fmt::Display for Layout {
 /// ```
 pub fn spec(layout: &Layout) -> String {
     let Layout { time_bits, shard_bits, seq_bits, .. } = layout;
-    let (shard, seq) = (format!("shard:{shard_bits}"), format!("seq:{seq_bits}"));
-    let (middle, lowest) = if layout.shard_is_lowest { (seq, shard) } else { (shard, seq) };
+    let fields = match layout.shard_place {
+        ShardPlace::AboveSeq => format!("shard:{shard_bits} seq:{seq_bits}"),
+        ShardPlace::Lowest => format!("seq:{seq_bits} shard:{shard_bits}"),
+        ShardPlace::LowestXored => format!("seq:{seq_bits} {XORED}:{shard_bits}"),
+    };
     let epoch = epoch_text(layout.epoch_ms);
-    format!("time:{time_bits} {middle} {lowest} epoch:{epoch} unit:{}", layout.unit.name())
+    format!("time:{time_bits} {fields} epoch:{epoch} unit:{}", layout.unit.name())
 }
 
 /// A date if the epoch is midnight in UTC, else a timestamp.
@@ -113,7 +119,7 @@ pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
 fn presets_hint() -> String {
     let names: Vec<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
     format!(
-        "A layout is one of {}, or a spec such as \"time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms\".",
+        "A layout is one of {}, or a spec such as \"time:41 seq:10 shard_xor_above:12 epoch:2024-01-01 unit:1ms\".",
         names.join(", ")
     )
 }
@@ -127,7 +133,7 @@ struct Parts<'a> {
     epoch: Option<&'a str>,
     unit: Option<&'a str>,
     /// The names of the bit fields, in the order given.
-    order: Vec<&'a str>,
+    order: Vec<&'static str>,
 }
 
 impl<'a> Parts<'a> {
@@ -140,44 +146,49 @@ impl<'a> Parts<'a> {
                     "Each part of a spec is a name, a colon and a value, such as \"seq:10\".",
                 );
             };
-            let place = match name {
-                "time" => &mut parts.time,
-                "shard" => &mut parts.shard,
-                "seq" => &mut parts.seq,
-                "epoch" => &mut parts.epoch,
-                "unit" => &mut parts.unit,
+            let (place, field) = match name {
+                "time" => (&mut parts.time, Some("time")),
+                "shard" => (&mut parts.shard, Some("shard")),
+                XORED => (&mut parts.shard, Some(XORED)),
+                "seq" => (&mut parts.seq, Some("seq")),
+                "epoch" => (&mut parts.epoch, None),
+                "unit" => (&mut parts.unit, None),
                 _ => {
                     return error(
                         format!("unrecognized layout part \"{}\"", excerpt(name)),
-                        "The parts of a spec are time, shard, seq, epoch and unit.",
+                        format!(
+                            "The parts of a spec are time, shard or {XORED}, seq, epoch and unit."
+                        ),
                     );
                 }
             };
             if place.replace(value).is_some() {
                 return error(
                     format!("layout part \"{name}\" is specified more than once"),
-                    "Specify each part once.",
+                    format!("Specify each part once, and only one of shard and {XORED}."),
                 );
             }
-            if matches!(name, "time" | "shard" | "seq") {
-                parts.order.push(name);
-            }
+            parts.order.extend(field);
         }
         Ok(parts)
     }
 
     fn layout(self, now_ms: i64) -> Result<Layout, SpecError> {
+        let shard = if self.order.contains(&XORED) { XORED } else { "shard" };
         let layout = Layout {
             time_bits: width("time", self.time, 1, MAX_TIME_BITS)?,
-            shard_bits: width("shard", self.shard, 0, MAX_OTHER_BITS)?,
+            shard_bits: width(shard, self.shard, 0, MAX_OTHER_BITS)?,
             seq_bits: width("seq", self.seq, 0, MAX_OTHER_BITS)?,
-            shard_is_lowest: match self.order.as_slice() {
-                ["time", "shard", "seq"] => false,
-                ["time", "seq", "shard"] => true,
+            shard_place: match self.order.as_slice() {
+                ["time", "shard", "seq"] => ShardPlace::AboveSeq,
+                ["time", "seq", "shard"] => ShardPlace::Lowest,
+                ["time", "seq", XORED] => ShardPlace::LowestXored,
                 other => {
                     return error(
                         format!("invalid order of layout fields: {}", other.join(", ")),
-                        "The order must be time, shard, seq or time, seq, shard.",
+                        format!(
+                            "The order must be time, shard, seq, or time, seq, shard, or time, seq, {XORED}."
+                        ),
                     );
                 }
             },
@@ -277,8 +288,8 @@ mod tests {
     #[test]
     fn an_error_says_what_is_wrong_and_what_is_allowed() {
         let cases = [
-            ("instagramm", "unrecognized layout", "instagram, twitter"),
-            ("", "unrecognized layout", "instagram, twitter"),
+            ("instagramm", "unrecognized layout", "postgres, instagram, twitter"),
+            ("", "unrecognized layout", "postgres, instagram, twitter"),
             ("time:41 shard:13 seq:10 unit:1ms", "\"epoch\" is missing", "1970 to now"),
             ("time:41 shard:13 seq:10 epoch:2024-01-01", "\"unit\" is missing", "10us, 100us"),
             ("time:41 seq:10 epoch:2024-01-01 unit:1ms", "\"shard\" is missing", "0 to 31 bits"),
@@ -326,8 +337,27 @@ mod tests {
                 "order of layout fields: shard, time",
                 "order must be",
             ),
-            ("time:41 worker:5", "unrecognized layout part \"worker\"", "time, shard, seq"),
+            (
+                "time:41 worker:5",
+                "unrecognized layout part \"worker\"",
+                "time, shard or shard_xor_above, seq",
+            ),
             ("time:41 shard", "has no value", "colon"),
+            (
+                "time:41 shard_xor_above:13 seq:10 epoch:2024-01-01 unit:1ms",
+                "order of layout fields: time, shard_xor_above, seq",
+                "or time, seq, shard_xor_above",
+            ),
+            (
+                "time:41 seq:10 shard:12 shard_xor_above:12 epoch:2024-01-01 unit:1ms",
+                "\"shard_xor_above\" is specified more than once",
+                "once",
+            ),
+            (
+                "time:30 seq:0 shard_xor_above:32 epoch:2024-01-01 unit:1ms",
+                "\"shard_xor_above:32\"",
+                "0 to 31",
+            ),
         ];
         for (text, message, allowed) in cases {
             let error = parse(text, NOW_MS).expect_err(text);

@@ -13,6 +13,7 @@
 //! | [`counter`] | computes the next counter from the last one and the clock |
 //! | [`clock`] | detects clock steps |
 //! | [`lease`], [`registry`] | the spans of ID time that servers generate in, and who gets which |
+//! | [`likely`] | judges which preset an ID probably has |
 //! | [`headroom`] | the distance of a counter from the clock and from the end of its layout |
 //! | [`hashing`] | counts the values that PostgreSQL folds the IDs of a layout onto before it hashes them |
 //! | [`hashfn`] | computes PostgreSQL's hashes of a `bigint` |
@@ -62,11 +63,14 @@
 //! use pg_snowflake_core::clock::Now;
 //! use pg_snowflake_core::counter::{self, Decision, Policy, Request, State};
 //! use pg_snowflake_core::lease::Ticks;
-//! use pg_snowflake_core::presets::INSTAGRAM;
+//! use pg_snowflake_core::Layout;
 //!
 //! let reading_us = 1_800_000_000_000_000;
+//! let layout = Layout::default();
+//! let shard = 5;
 //! let request = Request {
-//!     layout: INSTAGRAM,
+//!     layout,
+//!     shard,
 //!     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
 //!     now: Now { reading_us, high_water_us: reading_us },
 //!     highest_fetched: None,
@@ -78,14 +82,14 @@
 //!     match counter::advance(state, i64::MAX, 1, request) {
 //!         Decision::Issue(run) => {
 //!             state = State { last_value: run.last, is_called: true };
-//!             ids.push(INSTAGRAM.id(run.first, 5)); // on shard 5
+//!             ids.push(layout.id(run.first, shard));
 //!         }
 //!         Decision::Wait { us } => std::thread::sleep(std::time::Duration::from_micros(us as u64)),
 //!         Decision::Refuse(refusal) => panic!("{refusal:?}"),
 //!     }
 //! }
 //! assert!(ids.is_sorted());
-//! assert_eq!(INSTAGRAM.split(ids[2]).seq, 3);
+//! assert_eq!(layout.split(ids[2]).shard, 5);
 //! ```
 
 #![forbid(unsafe_code)]
@@ -103,12 +107,13 @@ pub mod homed;
 pub mod layout;
 pub mod layout_spec;
 pub mod lease;
+pub mod likely;
 pub mod partitions;
 pub mod presets;
 pub mod registry;
 pub mod uuid;
 
-pub use layout::{Fields, Layout, OutOfRange, Unit};
+pub use layout::{Fields, Layout, OutOfRange, ShardPlace, Unit};
 pub use presets::PRESETS;
 
 #[cfg(test)]

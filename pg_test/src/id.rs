@@ -1,14 +1,20 @@
-//! The format of an ID, stated independently: `(ms - 1314220021721) << 23 | shard << 10 | seq`.
+//! The format of an ID in the default layout, stated independently: `x = (ms - 1262304000000) << 22 | seq << 12`, and the ID is
+//! `x | (shard ^ (x >> 12 & 4095))`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The epoch of IDs as a Unix time in milliseconds.
-pub const EPOCH_MS: i64 = 1_314_220_021_721;
+pub const EPOCH_MS: i64 = 1_262_304_000_000;
 
 /// How many values `seq` has, which is how many IDs a sequence has in a millisecond.
 pub const SEQS: i64 = 1024;
 
-const SHARDS: i64 = 8192;
+const SHARDS: i64 = 4096;
+
+/// The seq of the first ID of a fresh sequence, which depends on the shard.
+pub const fn first_seq(shard: i64) -> i64 {
+    (1 + 617 * shard) % SEQS
+}
 
 /// The fields of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +29,14 @@ pub struct Fields {
 
 /// The ID that has these fields.
 pub fn compose(fields: Fields) -> i64 {
-    (fields.unix_ms - EPOCH_MS) << 23 | fields.shard << 10 | fields.seq
+    let above = (fields.unix_ms - EPOCH_MS) * SEQS + fields.seq;
+    above * SHARDS + (fields.shard ^ (above % SHARDS))
 }
 
-/// The fields of an ID from before 2046, which is not negative.
+/// The fields of an ID, which is not negative.
 pub fn split(id: i64) -> Fields {
-    Fields { unix_ms: (id >> 23) + EPOCH_MS, shard: (id >> 10) % SHARDS, seq: id % SEQS }
+    let above = id / SHARDS;
+    Fields { unix_ms: above / SEQS + EPOCH_MS, shard: (id ^ above) % SHARDS, seq: above % SEQS }
 }
 
 /// The ID without its shard: what its sequence's `last_value` was when it was issued.

@@ -39,13 +39,14 @@ BEGIN
     -- The planner inlines them. Choose a layout before the first ID is generated: another one reads other fields from old IDs.
     FOR constant IN
         SELECT * FROM (VALUES
-            ('layout', 'text', 'instagram', 'name of the layout in messages', true),
-            ('epoch_ms', 'int8', '1314220021721', 'start of tick 0, in milliseconds since 1970-01-01 UTC', true),
+            ('layout', 'text', 'postgres', 'name of the layout in messages', true),
+            ('epoch_ms', 'int8', '1262304000000', 'start of tick 0, in milliseconds since 1970-01-01 UTC', true),
             ('tick_us', 'int8', '1000', 'length of a tick in microseconds', true),
             ('time_bits', 'int4', '41', 'width of the time field', true),
-            ('shard_bits', 'int4', '13', 'width of the shard field', true),
+            ('shard_bits', 'int4', '12', 'width of the shard field', true),
             ('seq_bits', 'int4', '10', 'width of the seq field', true),
-            ('shard_is_lowest', 'bool', 'false', 'whether the shard field is below the seq field', true),
+            ('shard_is_lowest', 'bool', 'true', 'whether the shard field is below the seq field', true),
+            ('shard_is_xored', 'bool', 'true', 'whether the shard is XORed with as many bits above it', true),
             -- STABLE: a session that has planned an IMMUTABLE one keeps its value when it is replaced.
             ('max_lead_us', 'int8', '100000', 'how far IDs may run ahead of the clock, in microseconds', false),
             ('max_wait_us', 'int8', '1000000', 'how long a call may wait for the clock, in microseconds', false)
@@ -74,12 +75,14 @@ BEGIN
         OR snowflake_managed.time_bits() + snowflake_managed.shard_bits() + snowflake_managed.seq_bits() > 64
         OR snowflake_managed.tick_us() NOT IN (10, 100, 1000, 10000, 100000, 1000000)
         OR snowflake_managed.epoch_ms() NOT BETWEEN 0 AND date_part('epoch', now()) * 1000
+        OR (snowflake_managed.shard_is_xored() AND NOT snowflake_managed.shard_is_lowest())
         OR LEAST(snowflake_managed.max_lead_us(), snowflake_managed.max_wait_us()) < 0
     THEN
         RAISE EXCEPTION USING ERRCODE = '22023',
             MESSAGE = 'invalid constants for a layout',
             DETAIL = 'time_bits is 1 to 48, shard_bits and seq_bits are 0 to 31, and their sum is at most 64. tick_us is one of '
-                '10, 100, 1000, 10000, 100000 and 1000000. epoch_ms is 0 to now. max_lead_us and max_wait_us are not negative.',
+                '10, 100, 1000, 10000, 100000 and 1000000. epoch_ms is 0 to now. shard_is_xored is true only if shard_is_lowest is. '
+                'max_lead_us and max_wait_us are not negative.',
             HINT = 'Correct the constants at the top of the file, and run it again.';
     END IF;
 
@@ -237,7 +240,9 @@ COMMENT ON FUNCTION snowflake_managed.snowflake_created_at(bigint) IS 'time at w
 
 CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_shard_id(id bigint) RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT ((snowflake_managed.checked(id) OPERATOR(pg_catalog.>>) snowflake_managed.shard_shift())
+    SELECT (CASE WHEN snowflake_managed.shard_is_xored()
+            THEN snowflake_managed.checked(id) OPERATOR(pg_catalog.#) (id OPERATOR(pg_catalog.>>) snowflake_managed.shard_bits())
+            ELSE snowflake_managed.checked(id) OPERATOR(pg_catalog.>>) snowflake_managed.shard_shift() END
         OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.shard_bits()))::pg_catalog.int4
 $$;
 COMMENT ON FUNCTION snowflake_managed.snowflake_shard_id(bigint) IS 'shard that an ID was generated for';
@@ -257,14 +262,20 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION snowflake_managed.snowflake_decode(bigint) IS 'time, shard and counter bits of an ID';
 
--- Not STRICT: the planner would not inline it.
-CREATE OR REPLACE FUNCTION snowflake_managed.compose(tick bigint, shard_id integer, seq bigint) RETURNS bigint
+-- Not STRICT: the planner would not inline it. With the shard lowest, an ID is the counter with the shard appended.
+CREATE OR REPLACE FUNCTION snowflake_managed.compose(counter bigint, shard_id integer) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT (tick OPERATOR(pg_catalog.<<) snowflake_managed.low_bits())
-        OPERATOR(pg_catalog.|) (shard_id::pg_catalog.int8 OPERATOR(pg_catalog.<<) snowflake_managed.shard_shift())
-        OPERATOR(pg_catalog.|) (seq OPERATOR(pg_catalog.<<) snowflake_managed.seq_shift())
+    SELECT CASE WHEN snowflake_managed.shard_is_xored()
+        THEN (counter OPERATOR(pg_catalog.<<) snowflake_managed.shard_bits())
+            OPERATOR(pg_catalog.|) ((counter OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.shard_bits()))
+                OPERATOR(pg_catalog.#) shard_id::pg_catalog.int8)
+        WHEN snowflake_managed.shard_is_lowest()
+        THEN (counter OPERATOR(pg_catalog.<<) snowflake_managed.shard_bits()) OPERATOR(pg_catalog.|) shard_id::pg_catalog.int8
+        ELSE ((counter OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits()) OPERATOR(pg_catalog.<<) snowflake_managed.low_bits())
+            OPERATOR(pg_catalog.|) (shard_id::pg_catalog.int8 OPERATOR(pg_catalog.<<) snowflake_managed.seq_bits())
+            OPERATOR(pg_catalog.|) (counter OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits())) END
 $$;
-COMMENT ON FUNCTION snowflake_managed.compose(bigint, integer, bigint) IS 'ID composed of fields that are in range';
+COMMENT ON FUNCTION snowflake_managed.compose(bigint, integer) IS 'ID of a counter and a shard that are in range';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_encode(created_at pg_catalog.timestamptz, shard_id integer, seq integer)
 RETURNS bigint
@@ -298,7 +309,7 @@ BEGIN
             'Pass a seq in that range.');
     END IF;
     RETURN snowflake_managed.compose(
-        snowflake_managed.us_in(created_at - begins) / snowflake_managed.tick_us(), shard_id, seq);
+        (snowflake_managed.us_in(created_at - begins) / snowflake_managed.tick_us()) << snowflake_managed.seq_bits() | seq, shard_id);
 END $$;
 COMMENT ON FUNCTION snowflake_managed.snowflake_encode(pg_catalog.timestamptz, integer, integer) IS
 'ID composed of a time, a shard and counter bits';
@@ -368,19 +379,25 @@ COMMENT ON FUNCTION snowflake_managed.last_due(bigint) IS
 -- What snowflake_nextval calls in rare cases.
 
 -- pg_sequence_last_value() returns null for a new or restarted sequence, whose last_value is its next value. Another session may have
--- called it meanwhile. The lowest bigint has no predecessor, so it is skipped. With a search_path of its own, a regclass is printed
--- with its schema, so that no other relation can be read.
-CREATE OR REPLACE FUNCTION snowflake_managed.last_value_of(seq pg_catalog.regclass) RETURNS bigint
+-- called it meanwhile. With a search_path of its own, a regclass is printed with its schema, so that no other relation can be read.
+CREATE OR REPLACE FUNCTION snowflake_managed.last_value_of(seq pg_catalog.regclass, shard_id integer, now_tick bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     state record;
+    seq_mask int8 := snowflake_managed.mask(snowflake_managed.seq_bits());
 BEGIN
     EXECUTE format('SELECT last_value, is_called FROM %s', seq) INTO STRICT state;
-    RETURN state.last_value - (NOT state.is_called AND state.last_value > -9223372036854775808)::int4;
+    IF state.is_called THEN
+        RETURN state.last_value;
+    ELSIF state.last_value >> snowflake_managed.seq_bits() >= now_tick THEN
+        RETURN state.last_value - 1;
+    END IF;
+    -- The factor is the extension's. Shards that generate IDs at the same rate would otherwise have the same seqs in each tick.
+    RETURN (now_tick << snowflake_managed.seq_bits() | ((state.last_value & seq_mask) + 617::int8 * shard_id & seq_mask)) - 1;
 END $$;
-COMMENT ON FUNCTION snowflake_managed.last_value_of(pg_catalog.regclass) IS
-'last value of a sequence, or the one before its first value';
+COMMENT ON FUNCTION snowflake_managed.last_value_of(pg_catalog.regclass, integer, bigint) IS
+'last value of a sequence, or the one before its first counter';
 
 -- Raises the error of a call with a bad shard or a sequence that cannot hold a counter. It is called for the first ID of each tick.
 CREATE OR REPLACE FUNCTION snowflake_managed.check_call(
@@ -421,7 +438,7 @@ BEGIN
     ELSIF now_tick > snowflake_managed.max_tick() THEN
         PERFORM snowflake_managed.refuse_end(name);
     END IF;
-    counter := snowflake_managed.next_counter(seq, now_tick);
+    counter := snowflake_managed.next_counter(seq, shard_id, now_tick);
     IF counter > maximum THEN
         PERFORM snowflake_managed.refuse_sequence(
             name, format('Its MAXVALUE is %s, below the next counter, %s.', maximum, counter), 'NO MAXVALUE');
@@ -430,15 +447,15 @@ END $$;
 COMMENT ON FUNCTION snowflake_managed.check_call(pg_catalog.regclass, pg_catalog.text, integer, bigint) IS
 'raises the error of a call that cannot return an ID';
 
-CREATE OR REPLACE FUNCTION snowflake_managed.next_counter(seq pg_catalog.regclass, now_tick bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION snowflake_managed.next_counter(seq pg_catalog.regclass, shard_id integer, now_tick bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    value int8 := COALESCE(pg_sequence_last_value(seq), snowflake_managed.last_value_of(seq));
+    value int8 := COALESCE(pg_sequence_last_value(seq), snowflake_managed.last_value_of(seq, shard_id, now_tick));
 BEGIN
     RETURN snowflake_managed.counter_at(value + (value < 9223372036854775807)::int4, now_tick);
 END $$;
-COMMENT ON FUNCTION snowflake_managed.next_counter(pg_catalog.regclass, bigint) IS 'counter that a call would issue';
+COMMENT ON FUNCTION snowflake_managed.next_counter(pg_catalog.regclass, integer, bigint) IS 'counter that a call would issue';
 
 CREATE OR REPLACE FUNCTION snowflake_managed.refuse_end(name pg_catalog.text) RETURNS pg_catalog.void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -462,7 +479,7 @@ DECLARE
     max_wait_us int8 := snowflake_managed.max_wait_us();
     now_us int8 := snowflake_managed.clock_us();
     now_tick int8 := now_us / tick_us;
-    tick int8 := snowflake_managed.next_counter(seq, now_tick) >> snowflake_managed.seq_bits();
+    tick int8 := snowflake_managed.next_counter(seq, shard_id, now_tick) >> snowflake_managed.seq_bits();
     lead_us int8;
     wait_us int8;
 BEGIN
@@ -521,7 +538,7 @@ BEGIN
             -- The number in the key is arbitrary, and of this function alone.
             counter := CASE
                 WHEN pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL
-                THEN COALESCE(pg_catalog.pg_sequence_last_value(seq), snowflake_managed.last_value_of(seq)) END;
+                THEN COALESCE(pg_catalog.pg_sequence_last_value(seq), snowflake_managed.last_value_of(seq, shard_id, now_tick)) END;
             counter := CASE
                 WHEN counter OPERATOR(pg_catalog.<) snowflake_managed.last_due(now_tick)
                 THEN pg_catalog.setval(seq,
@@ -534,10 +551,7 @@ BEGIN
                 RAISE;
         END;
         IF counter IS NOT NULL THEN
-            RETURN snowflake_managed.compose(
-                counter OPERATOR(pg_catalog.>>) snowflake_managed.seq_bits(),
-                shard_id,
-                counter OPERATOR(pg_catalog.&) snowflake_managed.mask(snowflake_managed.seq_bits()));
+            RETURN snowflake_managed.compose(counter, shard_id);
         END IF;
         PERFORM snowflake_managed.wait(seq, seq::pg_catalog.text, shard_id);
     END LOOP;

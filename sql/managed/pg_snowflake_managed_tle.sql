@@ -7,6 +7,6 @@
 \set script `cat pg_snowflake_managed.sql`
 SELECT pgtle.install_extension(
     'pg_snowflake_managed',
-    '0.2.0-dev',
+    '0.9.0-dev',
     'Snowflake IDs in plain SQL, compatible with the extension pg_snowflake',
     :'script');

@@ -91,23 +91,43 @@ impl Counters {
     }
 }
 
-/// IDs from one sequence, in increasing order.
-pub struct IdBatch {
+/// IDs from one sequence, in increasing order. With `OF_THIS_DATABASE`, each has the shard that this database has when the ID is
+/// returned.
+pub struct IdBatch<const OF_THIS_DATABASE: bool> {
     counters: Counters,
     shard: u32,
     /// The number of IDs still to return.
     remaining: i64,
 }
 
-impl IdBatch {
+impl<const OF_THIS_DATABASE: bool> IdBatch<OF_THIS_DATABASE> {
     /// An iterator over `count` IDs.
     pub fn new(relid: pg_sys::Oid, layout: Layout, shard: u32, count: i64) -> Self {
         let counters = Counters::new(relid, layout, Class::one(shard));
         IdBatch { counters, shard, remaining: count }
     }
+
+    /// Whether the next ID may have the shard of the last one.
+    #[inline(always)]
+    fn has_this_shard(&self) -> bool {
+        !OF_THIS_DATABASE || shard::known() == Some(self.shard as i32)
+    }
+
+    /// Continues with the shard of this database. If it is another one, drops what is left of the last run, which was fetched for the
+    /// former shard.
+    #[cold]
+    fn take_this_shard(&mut self) -> Result<(), Error> {
+        let Counters { relid, layout, .. } = self.counters;
+        let shard = shard::permitted(None, layout)?;
+        if shard != self.shard {
+            self.shard = shard;
+            self.counters = Counters::new(relid, layout, Class::one(shard));
+        }
+        Ok(())
+    }
 }
 
-impl Iterator for IdBatch {
+impl<const OF_THIS_DATABASE: bool> Iterator for IdBatch<OF_THIS_DATABASE> {
     type Item = Result<i64, Error>;
 
     // Inlined, so that the result stays in registers.
@@ -117,6 +137,12 @@ impl Iterator for IdBatch {
             return None;
         }
         let counter = loop {
+            // Also after a fetch, which can wait for the sequence or the clock.
+            if !self.has_this_shard()
+                && let Err(error) = self.take_this_shard()
+            {
+                return Some(Err(error));
+            }
             if let Some(counter) = self.counters.next() {
                 break counter;
             }
@@ -150,7 +176,8 @@ pub enum OwnedHomed {
 }
 
 impl OwnedHomed {
-    fn get(&self) -> Homed<'_> {
+    /// Its view.
+    pub fn get(&self) -> Homed<'_> {
         match self {
             OwnedHomed::InPartition(homed) => *homed,
             OwnedHomed::InRanges(class, ranges) => Homed::new(*class, Home::Ranges(ranges)),

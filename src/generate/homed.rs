@@ -17,6 +17,8 @@ use pgrx::prelude::*;
 
 const NEXTVAL: &str = "snowflake_nextval_homed";
 const NEXTVALS: &str = "snowflake_nextvals_homed";
+const NEXTVAL_IN_RANGES: &str = "snowflake_nextval_homed_in_ranges";
+const NEXTVALS_IN_RANGES: &str = "snowflake_nextvals_homed_in_ranges";
 
 /// The arguments of a call that say which IDs are wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +39,7 @@ impl InPartition {
     }
 }
 
-/// `snowflake_nextval_homed(seq regclass, shard_id int, modulus int, layout snowflake_layout, generators int) → bigint`
+/// `snowflake_nextval_homed(seq regclass, shard_id int, modulus int, generators int, layout snowflake_layout) → bigint`
 ///
 /// # Safety
 /// Called by the server with the declared arguments.
@@ -46,7 +48,7 @@ unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: five arguments, none of them NULL: the function is STRICT.
-    let [seq, shard_id, modulus, layout, generators] = unsafe { arguments(fcinfo) };
+    let [seq, shard_id, modulus, generators, layout] = unsafe { arguments(fcinfo) };
     let [shard_id, modulus, generators] =
         [shard_id, modulus, generators].map(|int| int.value() as i32);
     let wanted = InPartition { shard_id, modulus, generators, layout: layout.value() as u64 };
@@ -95,22 +97,22 @@ fn guarded_next_id(seq: pg_sys::Oid, wanted: InPartition) -> i64 {
 
 function_info_v1!(pg_finfo_snowflake_nextval_homed_wrapper);
 
-/// `snowflake_nextvals_homed(seq regclass, shard_id int, modulus int, count int, layout, generators int) → setof bigint`
+/// `snowflake_nextvals_homed(seq regclass, shard_id int, modulus int, count int, generators int, layout) → setof bigint`
 #[pg_extern(sql = false)]
 fn snowflake_nextvals_homed(
     seq: pg_sys::Oid,
     shard_id: i32,
     modulus: i32,
     count: i32,
-    layout: SqlLayout,
     generators: i32,
+    layout: SqlLayout,
 ) -> SetOfIterator<'static, i64> {
     let wanted = InPartition { shard_id, modulus, generators, layout: layout.0.pack() };
     let (layout, homed) = wanted.check().unwrap_or_else(|error| error.raise(NEXTVALS, seq));
-    batch(seq, layout, homed.class, OwnedHomed::InPartition(homed), count)
+    batch(NEXTVALS, seq, layout, OwnedHomed::InPartition(homed), count)
 }
 
-/// `snowflake_nextval_homed(seq regclass, shard_id int, ranges int8multirange, layout) → bigint`
+/// `snowflake_nextval_homed_in_ranges(seq regclass, shard_id int, ranges int8multirange, layout) → bigint`
 #[pg_extern(sql = false)]
 fn snowflake_nextval_homed_in_ranges(
     seq: pg_sys::Oid,
@@ -133,10 +135,10 @@ fn snowflake_nextval_homed_in_ranges(
             fast.map_or_else(|| sequence::nextval_homed(seq, layout, &homed), Ok)
         })
     });
-    id.unwrap_or_else(|error| error.raise(NEXTVAL, seq))
+    id.unwrap_or_else(|error| error.raise(NEXTVAL_IN_RANGES, seq))
 }
 
-/// `snowflake_nextvals_homed(seq regclass, shard_id int, ranges int8multirange, count int, layout) → setof bigint`
+/// `snowflake_nextvals_homed_in_ranges(seq regclass, shard_id int, ranges int8multirange, count int, layout) → setof bigint`
 #[pg_extern(sql = false)]
 fn snowflake_nextvals_homed_in_ranges(
     seq: pg_sys::Oid,
@@ -150,23 +152,24 @@ fn snowflake_nextvals_homed_in_ranges(
         .and_then(|class| {
             Ok((class, with_ranges(ranges, layout, |ranges| Ok(memory::copied(ranges)))?))
         })
-        .unwrap_or_else(|error| error.raise(NEXTVALS, seq));
-    batch(seq, layout, class, OwnedHomed::InRanges(class, ranges), count)
+        .unwrap_or_else(|error| error.raise(NEXTVALS_IN_RANGES, seq));
+    batch(NEXTVALS_IN_RANGES, seq, layout, OwnedHomed::InRanges(class, ranges), count)
 }
 
+/// `name` is the SQL function called.
 fn batch(
+    name: &'static str,
     seq: pg_sys::Oid,
     layout: Layout,
-    class: Class,
     homed: OwnedHomed,
     count: i32,
 ) -> SetOfIterator<'static, i64> {
     if count < 0 {
-        Error::NegativeCount(count).raise(NEXTVALS, seq);
+        Error::NegativeCount(count).raise(name, seq);
     }
-    shard::permit_class(class).unwrap_or_else(|error| error.raise(NEXTVALS, seq));
+    shard::permit_class(homed.get().class).unwrap_or_else(|error| error.raise(name, seq));
     let ids = HomedBatch::new(seq, layout, homed, count.into());
-    SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(NEXTVALS, seq))))
+    SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }
 
 /// With ranges, IDs have one shard number.

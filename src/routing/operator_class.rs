@@ -8,7 +8,7 @@
 //! Support function 1 of every class is core's own integer hash. The `=` of two bigints is a member of several
 //! operator families, and core uses the first one that it finds for a hash join, a hash aggregate or a Memoize
 //! node (`get_op_hash_functions`, utils/cache/lsyscache.c). Core's own comes first, since it has the lowest
-//! OID. If one of ours did, a hash of 13 bits would ruin every such plan of the database; core's hash changes
+//! OID. If one of ours did, a hash of 12 bits would ruin every such plan of the database; core's hash changes
 //! none. A hash index of such a class uses it too.
 //!
 //! Only partitioning calls support function 2 with the seed of partitioning. With any other seed it is core's
@@ -48,17 +48,18 @@ impl OperatorClass {
     pub const fn reads(&self, layout: &Layout) -> bool {
         self.layout.shard_shift() == layout.shard_shift()
             && self.layout.shard_bits == layout.shard_bits
+            && self.layout.shard_place.is_xored() == layout.shard_place.is_xored()
     }
 
-    /// The place of the shard in an ID, for people.
+    /// The place of the shard in an ID, for people: an SQL expression.
     pub fn place(&self) -> String {
         place_of_shard(self.layout)
     }
 }
 
-/// The place of a layout's shard in an ID, for people.
+/// The place of a layout's shard in an ID, for people: an SQL expression.
 pub fn place_of_shard(layout: &Layout) -> String {
-    format!("{} bits above the lowest {}", layout.shard_bits, layout.shard_shift())
+    layout.shard_formula("id")
 }
 
 /// `f(id, seed)` such that core's hash of a partition key is the ID's shard.
@@ -94,8 +95,11 @@ macro_rules! classes {
 }
 
 classes! {
-    "snowflake_shard_ops", &INSTAGRAM,
+    "snowflake_shard_ops", &POSTGRES,
         snowflake_shard_hash, snowflake_shard_hash_wrapper, snowflake_shard_hash_of_integer;
+    "snowflake_shard_ops_instagram", &INSTAGRAM,
+        snowflake_shard_hash_instagram, snowflake_shard_hash_instagram_wrapper,
+        snowflake_shard_hash_instagram_of_integer;
     "snowflake_shard_ops_twitter", &TWITTER,
         snowflake_shard_hash_twitter, snowflake_shard_hash_twitter_wrapper,
         snowflake_shard_hash_twitter_of_integer;
@@ -105,7 +109,4 @@ classes! {
     "snowflake_shard_ops_js53", &JS53,
         snowflake_shard_hash_js53, snowflake_shard_hash_js53_wrapper,
         snowflake_shard_hash_js53_of_integer;
-    "snowflake_shard_ops_postgres", &POSTGRES,
-        snowflake_shard_hash_postgres, snowflake_shard_hash_postgres_wrapper,
-        snowflake_shard_hash_postgres_of_integer;
 }

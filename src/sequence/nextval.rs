@@ -131,7 +131,7 @@ unsafe fn nextval_of_open_sequence(
         // the lease may have been renewed.
         let now = backend_clock::read_silently();
         let ticks = lease::ticks_of(class, &layout).map_err(Error::Lease)?;
-        let request = elm.request(layout, now, ticks);
+        let request = elm.request(layout, class.first, now, ticks);
 
         if fetch == Fetch::One
             && let Some(counter) = next_cached(elm, &layout, request.now, class, ticks)
@@ -212,7 +212,7 @@ pub unsafe fn nextval_fast(
         if let Some(counter) = next_cached(elm, layout, now, class, ticks) {
             return Some(counter);
         }
-        let request = elm.request(*layout, now, ticks);
+        let request = elm.request(*layout, shard, now, ticks);
         let run = visit_recent_page(elm, class, request, |state, definition| {
             counter::advance(state, definition.max_value, definition.cache, request)
                 .map(|run| (run, run))
@@ -234,7 +234,7 @@ pub unsafe fn nextval_homed_fast(
     // SAFETY: as the caller promises.
     unsafe {
         let now = repeat_checks(elm)?;
-        let request = elm.request(*layout, now, ticks);
+        let request = elm.request(*layout, homed.class.first, now, ticks);
         let found = visit_recent_page(elm, homed.class, request, |state, definition| {
             counter::advance_homed(state, definition.max_value, request, homed)
                 .map(|found| (run_of(found), found))

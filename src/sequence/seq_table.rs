@@ -127,14 +127,14 @@ impl SeqTableData {
         invalidation::catalog_version(self.hash)
     }
 
-    /// The request for a counter of the sequence at this moment, within the lease's ticks.
+    /// The request for a counter of the sequence at this moment, for IDs of this shard and within the lease's ticks.
     #[inline(always)]
-    pub fn request(&self, layout: Layout, now: Now, ticks: Ticks) -> Request {
+    pub fn request(&self, layout: Layout, shard: u32, now: Now, ticks: Ticks) -> Request {
         let highest_fetched = match self.highest_fetched {
             Some((of, counter)) if of.is_same(&layout) => Some(counter),
             _ => None,
         };
-        Request { layout, policy: settings::policy(), now, highest_fetched, ticks }
+        Request { layout, shard, policy: settings::policy(), now, highest_fetched, ticks }
     }
 
     /// Records the ID that is returned.

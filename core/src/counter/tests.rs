@@ -39,7 +39,14 @@ fn ask_under(policy: Policy, count: i64, state: State, now: Now) -> Decision {
         state,
         i64::MAX,
         count,
-        Request { layout: INSTAGRAM, policy, now, highest_fetched: None, ticks: Ticks::ALL },
+        Request {
+            layout: INSTAGRAM,
+            shard: 0,
+            policy,
+            now,
+            highest_fetched: None,
+            ticks: Ticks::ALL,
+        },
     )
 }
 
@@ -59,9 +66,29 @@ fn issued(decision: Decision) -> Run {
 }
 
 #[test]
-fn the_first_counter_of_a_fresh_sequence_has_seq_1() {
-    let fresh = State { last_value: 1, is_called: false };
-    assert_eq!(issued(ask(fresh, at(NOW_US))).first, counter(NOW_TICK, 1));
+fn a_fresh_sequence_begins_at_a_seq_that_depends_on_the_shard() {
+    let first_on = |shard, last_value| {
+        let request = Request {
+            layout: INSTAGRAM,
+            shard,
+            policy: DEFAULTS,
+            now: at(NOW_US),
+            highest_fetched: None,
+            ticks: Ticks::ALL,
+        };
+        let fresh = State { last_value, is_called: false };
+        issued(advance(fresh, i64::MAX, 1, request)).first
+    };
+    for shard in [0, 1, 2, 8191] {
+        let seq = (1 + 617 * i64::from(shard)) % 1024;
+        assert_eq!(first_on(shard, 1), counter(NOW_TICK, seq), "{shard}");
+    }
+    let seqs: HashSet<i64> = (0..1024).map(|shard| first_on(shard, 1)).collect();
+    assert_eq!(seqs.len(), 1024);
+    assert_eq!(first_on(5, 50), counter(NOW_TICK, (50 + 617 * 5) % 1024));
+    // A counter that is not behind the clock is issued as it is.
+    let ahead = counter(NOW_TICK, 3);
+    assert_eq!(first_on(5, ahead), ahead);
 }
 
 #[test]
@@ -82,7 +109,8 @@ fn homed() -> Homed<'static> {
 
 fn ask_homed(state: State, max_value: i64, policy: Policy, ticks: Ticks) -> Decision<Found> {
     let now = at(NOW_US);
-    let request = Request { layout: INSTAGRAM, policy, now, highest_fetched: None, ticks };
+    let request =
+        Request { layout: INSTAGRAM, shard: 0, policy, now, highest_fetched: None, ticks };
     advance_homed(state, max_value, request, &homed())
 }
 
@@ -141,6 +169,7 @@ fn a_search_for_a_homed_id_that_finds_none_is_refused() {
     let homed = Homed::new(Class::one(5), Home::Ranges(&[]));
     let request = Request {
         layout: INSTAGRAM,
+        shard: 0,
         policy: Policy { max_lead_us: HOUR, ..DEFAULTS },
         now: at(NOW_US),
         highest_fetched: None,
@@ -216,6 +245,7 @@ fn a_sequence_reset_within_a_tick_continues_above_what_the_session_fetched() {
         let now = at(NOW_US);
         let request = Request {
             layout: INSTAGRAM,
+            shard: 0,
             policy: DEFAULTS,
             now,
             highest_fetched,
@@ -236,7 +266,12 @@ fn ask_in_lease(begins_us: i64, ends_us: i64, count: i64, state: State) -> Decis
     let span = Span { starts_us: NOW_US + begins_us, ends_us: NOW_US + ends_us };
     let ticks = span.ticks(&INSTAGRAM);
     let (layout, policy, now) = (INSTAGRAM, DEFAULTS, at(NOW_US));
-    advance(state, i64::MAX, count, Request { layout, policy, now, highest_fetched: None, ticks })
+    advance(
+        state,
+        i64::MAX,
+        count,
+        Request { layout, shard: 0, policy, now, highest_fetched: None, ticks },
+    )
 }
 
 #[test]
@@ -285,8 +320,14 @@ fn only_a_step_that_the_backend_has_seen_is_reported_as_the_cause() {
     let stepped_back = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
     let cause = |tick, now| {
         let policy = Policy { max_wait_us: 0, ..DEFAULTS };
-        let request =
-            Request { layout: INSTAGRAM, policy, now, highest_fetched: None, ticks: Ticks::ALL };
+        let request = Request {
+            layout: INSTAGRAM,
+            shard: 0,
+            policy,
+            now,
+            highest_fetched: None,
+            ticks: Ticks::ALL,
+        };
         match advance(called(counter(tick, 7)), i64::MAX, 1, request) {
             Decision::Refuse(Refusal::TooFarAhead { ahead, .. }) => ahead,
             other => panic!("{other:?}"),
@@ -338,7 +379,7 @@ fn the_end_of_bigint_is_issued_once() {
             called(last_value),
             i64::MAX,
             1,
-            Request { layout, policy: DEFAULTS, now, highest_fetched, ticks: Ticks::ALL },
+            Request { layout, shard: 0, policy: DEFAULTS, now, highest_fetched, ticks: Ticks::ALL },
         )
     };
     assert_eq!(issued(ask(i64::MAX - 1, None)).first, i64::MAX);
@@ -361,6 +402,7 @@ fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
 fn a_counter_above_maxvalue_is_refused_with_both() {
     let request = Request {
         layout: INSTAGRAM,
+        shard: 0,
         policy: DEFAULTS,
         now: at(NOW_US),
         highest_fetched: None,
@@ -537,6 +579,7 @@ impl Model {
         let (now, _) = self.guards[backend].observe(self.clock_us, || 0);
         let request = Request {
             layout: INSTAGRAM,
+            shard: 0,
             policy: self.policy,
             now,
             highest_fetched: self.highest_fetched[backend],
@@ -704,7 +747,7 @@ proptest! {
             max_wait_us: i64::from(max_wait_ms) * MS,
         };
         let now = Now { reading_us, high_water_us: high_water_us.max(reading_us) };
-        let request = Request { layout, policy, now, highest_fetched, ticks };
+        let request = Request { layout, shard: 0, policy, now, highest_fetched, ticks };
         let state = State { last_value, is_called };
         if let Decision::Issue(run) = advance(state, max_value, count, request) {
             cover(run, covered, max_value, layout).log_cnt(run);

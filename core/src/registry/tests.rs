@@ -505,6 +505,7 @@ impl Model {
         let reading_us = self.now_us + server.clock_us;
         let request = Request {
             layout: LAYOUT,
+            shard: 0,
             policy: Policy { max_lead_us: S, max_wait_us: 0 },
             now: Now { reading_us, high_water_us: reading_us },
             highest_fetched: None,

@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use pg_snowflake_core::layout::{EPOCH_MS_LIMIT, MAX_OTHER_BITS, MAX_TIME_BITS};
-use pg_snowflake_core::{Layout, PRESETS, Unit};
+use pg_snowflake_core::{Layout, PRESETS, ShardPlace, Unit};
 
 /// Any valid layout, often a preset.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ impl Arbitrary<'_> for AnyLayout {
             time_bits,
             shard_bits,
             seq_bits,
-            shard_is_lowest: u.arbitrary()?,
+            shard_place: *u.choose(&ShardPlace::ALL)?,
             unit: u.choose(&Unit::ALL)?.0,
             epoch_ms: u.int_in_range(0..=EPOCH_MS_LIMIT - 1)?,
         }))

@@ -17,23 +17,26 @@ const JUDGED: &str = "postgres";
 const OTHERS: &str = "instagram,twitter";
 
 /// The tables of the script: the name in it, and the title for people, in Markdown.
-pub const CASES: [(&str, &str); 16] = [
+pub const CASES: [(&str, &str); 19] = [
     ("bigserial", "`bigserial`"),
     ("postgres_1", "`postgres`, 1 per ms"),
     ("postgres_10", "`postgres`, 10 per ms"),
     ("postgres_100", "`postgres`, 100 per ms"),
     ("postgres_1000", "`postgres`, 1,000 per ms"),
     ("postgres_100_16shards", "`postgres`, 100 per ms, 16 shards"),
+    ("postgres_100_100shards", "`postgres`, 100 per ms, 100 shards"),
     ("instagram_1", "`instagram`, 1 per ms"),
     ("instagram_10", "`instagram`, 10 per ms"),
     ("instagram_100", "`instagram`, 100 per ms"),
     ("instagram_1000", "`instagram`, 1,000 per ms"),
     ("instagram_100_16shards", "`instagram`, 100 per ms, 16 shards"),
+    ("instagram_100_100shards", "`instagram`, 100 per ms, 100 shards"),
     ("twitter_1", "`twitter`, 1 per ms"),
     ("twitter_10", "`twitter`, 10 per ms"),
     ("twitter_100", "`twitter`, 100 per ms"),
     ("twitter_1000", "`twitter`, 1,000 per ms"),
     ("twitter_100_16shards", "`twitter`, 100 per ms, 16 shards"),
+    ("twitter_100_100shards", "`twitter`, 100 per ms, 100 shards"),
 ];
 
 pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings) {

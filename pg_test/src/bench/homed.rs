@@ -2,7 +2,7 @@
 
 use crate::bench::contender::{Contender, empty_loop};
 use crate::bench::contenders::ours_cache_1::CONTENDER as OURS;
-use crate::bench::rate::{INSTAGRAM, TIME, share_of_the_limit};
+use crate::bench::rate::{POSTGRES, TIME, share_of_the_limit};
 use crate::bench::samples::Measure;
 use crate::bench::{Findings, Plan, interleaved, server};
 use postgres::Client;
@@ -34,7 +34,7 @@ struct Case {
     waiting: Client,
 }
 
-/// The layout is `instagram`, since the search takes shard numbers.
+/// The layout is the default, `postgres`, since the search takes shard numbers.
 pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings) {
     let ids = plan.scaled(IDS);
     let server = server::builder().start();
@@ -53,8 +53,8 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
         findings.samples.add(round, case.name, Measure::IdNs, each);
         let time = plan.scaled_time(TIME);
         let take = taking(case.id);
-        let share = share_of_the_limit(&mut case.waiting, &INSTAGRAM, time, take);
-        findings.samples.add(round, case.name, Measure::ShareOfInstagram, share);
+        let share = share_of_the_limit(&mut case.waiting, &POSTGRES, time, take);
+        findings.samples.add(round, case.name, Measure::ShareOfPostgres, share);
     });
 }
 

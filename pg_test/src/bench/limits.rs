@@ -234,8 +234,8 @@ fn of_layouts() -> Vec<Limit> {
     };
     vec![
         alone(
-            "IDs per second relative to the limit of `instagram`, 1,024,000: one backend, `CACHE 1`",
-            ShareOfInstagram,
+            "IDs per second relative to the limit of `postgres`, 1,024,000: one backend, `CACHE 1`",
+            ShareOfPostgres,
             OURS,
             AtLeast(0.99),
             ROUNDS,
@@ -293,6 +293,7 @@ fn of_hash_tables() -> Vec<Limit> {
         ("100 per ms", "postgres_100"),
         ("1,000 per ms", "postgres_1000"),
         ("100 per ms of 16 shards", "postgres_100_16shards"),
+        ("100 per ms of 100 shards", "postgres_100_100shards"),
     ];
     let tables = [("HashAggregate", AggregateSeconds), ("hash join", JoinSeconds)];
     let limit = |(what, measure), (ids, case)| {
@@ -350,11 +351,11 @@ fn of_homed_ids() -> Vec<Limit> {
     };
     let rate = |modulus: &str, name| {
         let title = format!(
-            "IDs per second relative to the limit of `instagram`: `snowflake_nextval_homed`, modulus {modulus}"
+            "IDs per second relative to the limit of `postgres`: `snowflake_nextval_homed`, modulus {modulus}"
         );
         Limit {
             title,
-            over: (ShareOfInstagram, name),
+            over: (ShareOfPostgres, name),
             under: None,
             bound: AtLeast(0.99),
             rounds: ROUNDS,

@@ -19,14 +19,11 @@ pub(super) struct Limited {
     measure: Measure,
 }
 
-pub(super) const INSTAGRAM: Limited = Limited {
-    layout: "instagram",
-    ids_per_second: 1_024_000.0,
-    measure: Measure::ShareOfInstagram,
-};
+pub(super) const POSTGRES: Limited =
+    Limited { layout: "postgres", ids_per_second: 1_024_000.0, measure: Measure::ShareOfPostgres };
 
 const LAYOUTS: [Limited; 2] = [
-    INSTAGRAM,
+    POSTGRES,
     Limited { layout: "twitter", ids_per_second: 4_096_000.0, measure: Measure::ShareOfTwitter },
 ];
 

@@ -186,7 +186,7 @@ impl Display for Report {
             f,
             "IDs without a pause, by what the layout allows",
             &[
-                column("`instagram`, 1,024,000 per s", Measure::ShareOfInstagram, thousandths),
+                column("`postgres`, 1,024,000 per s", Measure::ShareOfPostgres, thousandths),
                 column("`twitter`, 4,096,000 per s", Measure::ShareOfTwitter, thousandths),
             ],
         )?;
@@ -201,11 +201,11 @@ impl Display for Report {
         )?;
         self.table_of(
             f,
-            "Plain and homed IDs of layout `instagram`, `CACHE 1`",
+            "Plain and homed IDs of layout `postgres`, `CACHE 1`",
             homed::CASES.map(|(name, title, _)| (name, title)).to_vec(),
             &[
                 column("ns per ID above the loop", Measure::IdNs, with_quartiles),
-                column("rate by what the layout allows", Measure::ShareOfInstagram, thousandths),
+                column("rate by what the layout allows", Measure::ShareOfPostgres, thousandths),
             ],
         )?;
         self.table_of(

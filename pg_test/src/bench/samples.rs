@@ -49,8 +49,8 @@ pub enum Measure {
     KeyBytes,
     /// Nanoseconds per ID taken from this many sequences in turn, without the loop.
     InTurnNs(u32),
-    /// IDs per second of one backend without a pause, as a fraction of the limit of layout `instagram`.
-    ShareOfInstagram,
+    /// IDs per second of one backend without a pause, as a fraction of the limit of layout `postgres`, the default.
+    ShareOfPostgres,
     /// The same for layout `twitter`.
     ShareOfTwitter,
     /// Distinct hashes of many IDs.
@@ -123,7 +123,7 @@ impl Display for Measure {
             Measure::BulkCpuSeconds => write!(f, "bulk_insert_cpu_s"),
             Measure::KeyBytes => write!(f, "primary_key_bytes"),
             Measure::InTurnNs(sequences) => write!(f, "ns_per_id_of_{sequences}_sequences"),
-            Measure::ShareOfInstagram => write!(f, "share_of_the_limit_instagram"),
+            Measure::ShareOfPostgres => write!(f, "share_of_the_limit_postgres"),
             Measure::ShareOfTwitter => write!(f, "share_of_the_limit_twitter"),
             Measure::DistinctHashes => write!(f, "distinct_hashes"),
             Measure::AggregateSeconds => write!(f, "hash_aggregate_s"),

@@ -14,6 +14,7 @@ use pg_snowflake_core::lease::{Span, Ticks};
 #[derive(Debug, Arbitrary)]
 pub struct Input {
     layout: AnyLayout,
+    shard: u32,
     last_value: AnyCounter,
     is_called: bool,
     covered: Option<AnyCounter>,
@@ -76,6 +77,7 @@ pub fn check(input: Input) {
     let max_value = input.max_value.unwrap_or(i64::MAX);
     let request = Request {
         layout,
+        shard: input.shard,
         policy: Policy {
             max_lead_us: setting_us(input.max_lead_ms),
             max_wait_us: setting_us(input.max_wait_ms),
@@ -163,7 +165,7 @@ fn is_covered(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) {
 }
 
 fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request) {
-    let Request { layout, policy, now, highest_fetched, ticks } = request;
+    let Request { layout, policy, now, highest_fetched, ticks, .. } = request;
     let now_tick = tick_at(&layout, now.reading_us);
     let highest = state.last_value.max(highest_fetched.unwrap_or(i64::MIN));
     match refusal {

@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use pg_snowflake_core::layout_spec::parse;
-use pg_snowflake_core::{Layout, Unit};
+use pg_snowflake_core::{Layout, ShardPlace, Unit};
 
 /// The input of the target: the parts of a spec, within their limits or not.
 #[derive(Debug, Arbitrary)]
@@ -20,6 +20,8 @@ pub struct Input {
 enum Order {
     TimeShardSeq,
     TimeSeqShard,
+    TimeXoredSeq,
+    TimeSeqXored,
     ShardTimeSeq,
     SeqShardTime,
 }
@@ -83,14 +85,17 @@ impl Input {
     }
 
     fn text(&self, epoch: String) -> String {
-        let [time, shard, seq] = [
+        let [time, shard, seq, xored] = [
             format!("time:{}", self.time_bits),
             format!("shard:{}", self.shard_bits),
             format!("seq:{}", self.seq_bits),
+            format!("shard_xor_above:{}", self.shard_bits),
         ];
         let fields = match self.order {
             Order::TimeShardSeq => [time, shard, seq],
+            Order::TimeXoredSeq => [time, xored, seq],
             Order::TimeSeqShard => [time, seq, shard],
+            Order::TimeSeqXored => [time, seq, xored],
             Order::ShardTimeSeq => [shard, time, seq],
             Order::SeqShardTime => [seq, shard, time],
         };
@@ -107,7 +112,7 @@ impl Input {
             && seq_bits <= 31
             && bits <= 64
             && (0..=self.now_ms()).contains(&epoch_ms)
-            && epoch_ms < 1 << 44;
+            && epoch_ms < 1 << 43;
         let unit = match self.unit.0 {
             "10us" => Unit::Us10,
             "100us" => Unit::Us100,
@@ -117,19 +122,13 @@ impl Input {
             "1s" => Unit::S1,
             _ => return None,
         };
-        let shard_is_lowest = match self.order {
-            Order::TimeShardSeq => false,
-            Order::TimeSeqShard => true,
-            Order::ShardTimeSeq | Order::SeqShardTime => return None,
+        let shard_place = match self.order {
+            Order::TimeShardSeq => ShardPlace::AboveSeq,
+            Order::TimeSeqShard => ShardPlace::Lowest,
+            Order::TimeSeqXored => ShardPlace::LowestXored,
+            Order::TimeXoredSeq | Order::ShardTimeSeq | Order::SeqShardTime => return None,
         };
-        is_layout.then_some(Layout {
-            time_bits,
-            shard_bits,
-            seq_bits,
-            shard_is_lowest,
-            unit,
-            epoch_ms,
-        })
+        is_layout.then_some(Layout { time_bits, shard_bits, seq_bits, shard_place, unit, epoch_ms })
     }
 }
 

@@ -59,5 +59,5 @@ fn plain(name: &str, value: &str) -> String {
 
 fn bit_fields(text: &str) -> Vec<&str> {
     let names = text.split_whitespace().filter_map(|part| part.split(':').next());
-    names.filter(|name| ["time", "shard", "seq"].contains(name)).collect()
+    names.filter(|name| ["time", "shard", "shard_xor_above", "seq"].contains(name)).collect()
 }
