@@ -1,6 +1,10 @@
-//! The released versions, whose install SQL is kept in `sql/releases`, and the version of the head.
+//! The version of the head, the releases, whose install SQL is kept in `sql/releases`, and the release that tests of an update make
+//! from the head's SQL.
+
+pub mod rehearsal;
 
 use crate::{installation, top};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,19 +12,24 @@ use std::sync::Once;
 
 const MANIFEST: &str = include_str!("../../Cargo.toml");
 
-/// The folder of the install SQL of the releases.
-pub fn folder() -> PathBuf {
-    top().join("sql/releases")
+/// The folder of the install SQL of the releases in the tree at `top`. It is missing before the first release.
+pub fn folder(top: &Path) -> PathBuf {
+    top.join("sql/releases")
 }
 
-/// The released versions, oldest first.
-pub fn versions() -> Vec<String> {
-    let files = fs::read_dir(folder()).expect("sql/releases can be listed");
+/// The releases that the tree at `top` keeps, oldest first.
+pub fn versions(top: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder(top)).into_iter().flatten();
     let mut versions: Vec<String> = files
         .filter_map(|file| version_in(&file.expect("sql/releases can be listed").path()))
         .collect();
     versions.sort_by_key(|version| numbers(version));
     versions
+}
+
+/// All versions that databases are updated from: the one that the tests make, and the releases.
+pub fn older() -> Vec<String> {
+    [rehearsal::VERSION.to_owned()].into_iter().chain(versions(top())).collect()
 }
 
 /// The version that the tree builds, from `Cargo.toml`.
@@ -30,7 +39,16 @@ pub fn head() -> String {
 
 /// What `[workspace.package]` of `Cargo.toml` has under that key: a text, or the first of a list.
 pub fn metadata(key: &str) -> String {
-    let manifest: toml::Table = MANIFEST.parse().expect("Cargo.toml is TOML");
+    in_manifest(MANIFEST, key)
+}
+
+/// The version that the tree at `top` builds.
+pub fn head_of(top: &Path) -> String {
+    in_manifest(&read(&top.join("Cargo.toml")), "version")
+}
+
+fn in_manifest(manifest: &str, key: &str) -> String {
+    let manifest: toml::Table = manifest.parse().expect("Cargo.toml is TOML");
     let value = &manifest["workspace"]["package"][key];
     let text = value.as_str().or_else(|| value.get(0)?.as_str());
     text.unwrap_or_else(|| panic!("Cargo.toml has no {key}")).to_owned()
@@ -56,21 +74,88 @@ pub fn upgrade_script(from: &str, to: &str) -> String {
     format!("pg_snowflake--{from}--{to}.sql")
 }
 
-/// Puts the install SQL of the releases beside that of the head in the installation under test, so that a test can
-/// start from one.
+/// The scripts that update every release to the next, and the last one to the head of the tree at `top`.
+pub fn upgrade_scripts(top: &Path) -> Vec<String> {
+    let mut versions = versions(top);
+    versions.push(head_of(top));
+    versions.windows(2).map(|pair| upgrade_script(&pair[0], &pair[1])).collect()
+}
+
+/// What is wrong with the releases that the tree at `top` keeps.
+///
+/// Databases have been created from a release's SQL. A change would give two different databases the same version, so changes
+/// go into an upgrade script, which does not change either once it is released.
+pub fn problems(top: &Path) -> Vec<String> {
+    let (head, versions, scripts) = (head_of(top), versions(top), upgrade_scripts(top));
+    let mut problems = Vec::new();
+    if !versions.is_empty() {
+        problems.extend(changed_files(&folder(top)));
+    }
+    let mut files: BTreeSet<String> =
+        versions.iter().map(|version| install_script(version)).collect();
+    let released = scripts.len().saturating_sub(1);
+    files.extend(scripts[..released].iter().map(|script| format!("../{script}")));
+    let sums = fs::read_to_string(folder(top).join("SHA256SUMS")).unwrap_or_default();
+    let summed: BTreeSet<String> =
+        sums.lines().filter_map(|line| Some(line.split_once("  ")?.1.to_owned())).collect();
+    let other = files.symmetric_difference(&summed);
+    problems.extend(other.map(|file| format!("SHA256SUMS and the files differ in {file}")));
+    let missing = scripts.iter().filter(|script| !top.join("sql").join(script).exists());
+    problems.extend(missing.map(|script| format!("sql/{script} is missing")));
+    if versions.contains(&head) {
+        problems.push(format!("{head} is released: begin the next version in Cargo.toml"));
+    }
+    let changelog = read(&top.join("CHANGELOG.md"));
+    let headings = versions.iter().map(|version| format!("\n## {version} - 20"));
+    let missing = headings.filter(|heading| !changelog.contains(heading));
+    problems.extend(missing.map(|heading| format!("{heading:?} is not in CHANGELOG.md")));
+    problems
+}
+
+/// The lines of `sha256sum` about files that differ from their checksums.
+fn changed_files(folder: &Path) -> Vec<String> {
+    let check = Command::new("sha256sum")
+        .args(["--check", "--strict", "--quiet", "SHA256SUMS"])
+        .current_dir(folder)
+        .output()
+        .expect("sha256sum runs");
+    let lines: Vec<String> =
+        String::from_utf8_lossy(&check.stdout).lines().map(str::to_owned).collect();
+    match check.status.success() {
+        false if lines.is_empty() => vec![String::from_utf8_lossy(&check.stderr).into_owned()],
+        _ => lines,
+    }
+}
+
+/// Puts the SQL of all versions in [`older`] beside that of the head in the installation under test, so that a test can start
+/// from one.
 pub(crate) fn install_all() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let extensions = installation::pg_config("--sharedir").join("extension");
-        for version in versions() {
+        for version in versions(top()) {
             let script = install_script(&version);
-            // Another test binary may be doing the same. No one must see half of a file.
-            let passing = extensions.join(format!("{script}.{}", std::process::id()));
-            fs::copy(folder().join(&script), &passing)
-                .and_then(|_| fs::rename(&passing, extensions.join(&script)))
-                .unwrap_or_else(|error| panic!("{}: {error}", extensions.display()));
+            install(&script, &read(&folder(top()).join(&script)));
         }
+        rehearsal::install();
     });
+}
+
+/// The folder of the extension's SQL in the installation under test.
+fn extensions() -> PathBuf {
+    installation::pg_config("--sharedir").join("extension")
+}
+
+/// Writes a script into the installation under test.
+fn install(script: &str, text: &str) {
+    // Another test binary may be doing the same. No one must see half of a file.
+    let passing = extensions().join(format!("{script}.{}", std::process::id()));
+    fs::write(&passing, text)
+        .and_then(|()| fs::rename(&passing, extensions().join(script)))
+        .unwrap_or_else(|error| panic!("{}: {error}", passing.display()));
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn version_in(path: &Path) -> Option<String> {

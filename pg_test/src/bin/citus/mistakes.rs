@@ -26,7 +26,7 @@ pub fn show(fleet: &mut Fleet, claims: &mut Claims) {
 /// A default that names the sequence by a constant makes it one of Citus.
 fn sequence_of_citus(fleet: &Fleet, claims: &mut Claims) {
     let mut coordinator = fleet.coordinator();
-    for layout in ["instagram", "twitter"] {
+    for layout in ["postgres", "instagram", "twitter"] {
         let table = format!("of_citus_{layout}");
         let create = format!(
             "CREATE SEQUENCE {table}_ids; CREATE TABLE {table} (id bigint DEFAULT snowflake_nextval('{table}_ids', 1, '{layout}'), n int)"

@@ -7,7 +7,7 @@ use crate::tools::{
 };
 use nix::unistd::geteuid;
 use pg_snowflake_servertest::output::step;
-use pg_snowflake_servertest::{Cluster, SUPERUSER, installation};
+use pg_snowflake_servertest::{Cluster, SUPERUSER, installation, release};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -387,11 +387,19 @@ fn makefile() -> Result {
     execute(make()?.arg("installcheck").env("PGHOST", server.dir()).env("PGUSER", SUPERUSER))?;
     output(&mut make()?)?;
     execute(make()?.arg(format!("DESTDIR={}", destination.display())).arg("install"))?;
-    let library = installation::pg_config("--pkglibdir").join("pg_snowflake.so");
-    // DESTDIR is followed by the full path of the folder.
-    let mut installed = destination.into_os_string();
-    installed.push(&library);
-    execute(command("cmp").arg(installed).arg(library))
+    let extensions = installation::pg_config("--sharedir").join("extension");
+    let files = [
+        installation::pg_config("--pkglibdir").join("pg_snowflake.so"),
+        extensions.join("pg_snowflake.control"),
+        extensions.join("pg_snowflake_registry.control"),
+        extensions.join(format!("pg_snowflake_registry--{}.sql", release::head())),
+    ];
+    files.iter().try_for_each(|file| {
+        // DESTDIR is followed by the full path of the folder.
+        let mut installed = destination.clone().into_os_string();
+        installed.push(file);
+        execute(command("cmp").arg(installed).arg(file))
+    })
 }
 
 #[cfg(test)]

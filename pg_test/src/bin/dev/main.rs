@@ -19,7 +19,7 @@ use pg_snowflake_servertest::{Cluster, SUPERUSER, installation};
 use private_postgres::PrivatePostgres;
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
-use tools::{Result, command, execute};
+use tools::{Result, command, execute, top};
 
 /// The commands are those of `./dev`, or parts of them.
 #[derive(Parser)]
@@ -104,15 +104,15 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::PackageTry { folder } => package::try_tarball(&folder)?,
         Command::Smoke => package::smoke(),
         Command::ReleaseSql { version } => release_sql(&version)?,
-        Command::Version { version } => version::set(&version)?,
+        Command::Version { version } => version::set(top(), &version)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn release_sql(version: &str) -> Result {
-    release_sql::check(version)?;
+    release_sql::check(top(), version)?;
     execute(command("./dev").args(["build", &tools::major().to_string()]))?;
-    release_sql::keep(version)
+    release_sql::keep(top(), version, &release_sql::installed())
 }
 
 /// psql on a server that has the extension and shard 1, in the terminal's foreground.

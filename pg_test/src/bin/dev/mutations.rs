@@ -95,6 +95,9 @@ fn build(patch: &Path) -> Result<PathBuf> {
     let mut install = cargo_pgrx(&["install", "--release", "--pg-config"])?;
     install.arg(&pg_config).current_dir(&tree);
     output(install.env("CARGO_TARGET_DIR", target().join("pg_snowflake-mutations")))?;
+    let sharedir = output(command(&pg_config).arg("--sharedir"))?;
+    let extension = Path::new(sharedir.trim_end()).join("extension");
+    output(command(tree.join("registry/install.sh")).arg(extension))?;
     Ok(pg_config)
 }
 

@@ -1,8 +1,8 @@
 //! Packages for users: a Debian package, and a tarball for other servers.
 
 use crate::tools::{
-    Result, about, cargo_pgrx, command, execute, major, output, pg_config, run_folder,
-    server_version, target, top,
+    Result, about, cargo_pgrx, command, execute, install_registry, major, output, pg_config,
+    run_folder, server_version, target, top,
 };
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
@@ -100,6 +100,7 @@ pub fn make() -> Result {
     let built = Built::in_stage(&stage);
     execute(command("strip").arg("--strip-unneeded").arg(&built.library))?;
     refuse_paths_of_this_machine(&built.library)?;
+    refuse_missing_upgrade_scripts(top(), &built.extension)?;
     fs::create_dir_all(&package.folder).map_err(about(&package.folder))?;
     // Files are dated by the commit. Two packages can still differ in the order of the install SQL, which pgrx does not
     // guarantee.
@@ -230,7 +231,8 @@ fn build_without_paths(stage: &Path) -> Result {
     package.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}".as_ref()));
     package.env("CARGO_TARGET_DIR", &build).env("CC_SHELL_ESCAPED_FLAGS", "1");
     package.env("CFLAGS", format!("'-ffile-prefix-map={}=target'", build.display()));
-    output(&mut package).map(drop)
+    output(&mut package)?;
+    install_registry(&Built::in_stage(stage).extension)
 }
 
 fn cargo_home() -> Result<PathBuf> {
@@ -250,6 +252,14 @@ fn refuse_paths_of_this_machine(library: &Path) -> Result {
         }
     }
     Ok(())
+}
+
+/// A release whose script is missing could not be updated.
+fn refuse_missing_upgrade_scripts(top: &Path, extension: &Path) -> Result {
+    match release::upgrade_scripts(top).iter().find(|script| !extension.join(script).exists()) {
+        None => Ok(()),
+        Some(script) => Err(format!("the package lacks {script}")),
+    }
 }
 
 fn make_debian_package(package: &Package, built: &Built, date: Timestamp) -> Result {

@@ -1,38 +1,44 @@
 //! What a release keeps forever: its install SQL, from which databases have been created, and the checksums of it and of
 //! the script that upgrades to it. Tests reject changes to either. CONTRIBUTING.md has the steps of a release.
 
-use crate::tools::{Result, about, command, output, top};
+use crate::tools::{Result, about, command, output};
 use pg_snowflake_servertest::output::step;
 use pg_snowflake_servertest::{installation, release};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Fails if the tree does not build the SQL of that version.
-pub fn check(version: &str) -> Result {
-    let upgrade = top().join("sql").join(release::upgrade_script(version, &release::head()));
+/// Fails if the tree at `top` does not build the SQL of that version.
+pub fn check(top: &Path, version: &str) -> Result {
+    let head = release::head_of(top);
+    let upgrade = top.join("sql").join(release::upgrade_script(version, &head));
     Tree {
-        is_kept: release::folder().join(release::install_script(version)).exists(),
-        head: &release::head(),
+        is_kept: release::folder(top).join(release::install_script(version)).exists(),
+        head: &head,
         is_tagged: || {
             let tag = format!("refs/tags/v{version}");
-            output(command("git").args(["rev-parse", "--quiet", "--verify", &tag])).is_ok()
+            let mut find = command("git");
+            find.args(["rev-parse", "--quiet", "--verify", &tag]).current_dir(top);
+            output(&mut find).is_ok()
         },
         upgrade: fs::read_to_string(upgrade).ok().as_deref(),
     }
     .is_of(version)
 }
 
-/// Keeps the install SQL of the installed release library as that of the version.
-pub fn keep(version: &str) -> Result {
-    let folder = release::folder();
+/// The install SQL of the installed release library.
+pub fn installed() -> PathBuf {
+    let extensions = installation::pg_config("--sharedir").join("extension");
+    extensions.join(release::install_script(&release::head()))
+}
+
+/// Keeps the install SQL in that file as that of the version, in the tree at `top`.
+pub fn keep(top: &Path, version: &str, installed: &Path) -> Result {
+    let folder = release::folder(top);
     let script = release::install_script(version);
     fs::create_dir_all(&folder).map_err(about(&folder))?;
-    let installed = installation::pg_config("--sharedir")
-        .join("extension")
-        .join(release::install_script(&release::head()));
-    fs::copy(&installed, folder.join(&script)).map_err(about(&installed))?;
+    fs::copy(installed, folder.join(&script)).map_err(about(installed))?;
     let mut files = vec![script.clone()];
-    files.extend(upgrades_to(version)?.into_iter().map(|name| format!("../{name}")));
+    files.extend(upgrades_to(top, version)?.into_iter().map(|name| format!("../{name}")));
     let sums = output(command("sha256sum").arg("--").args(files).current_dir(&folder))?;
     let kept = folder.join("SHA256SUMS");
     let before = fs::read_to_string(&kept).unwrap_or_default();
@@ -42,8 +48,8 @@ pub fn keep(version: &str) -> Result {
 }
 
 /// The scripts in `sql` that upgrade to that version.
-fn upgrades_to(version: &str) -> Result<Vec<String>> {
-    let sql: &Path = &top().join("sql");
+fn upgrades_to(top: &Path, version: &str) -> Result<Vec<String>> {
+    let sql: &Path = &top.join("sql");
     let entries = fs::read_dir(sql).map_err(about(sql))?;
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let end = format!("--{version}.sql");

@@ -62,6 +62,11 @@ pub fn cargo_pgrx(arguments: &[&str]) -> Result<Command> {
     Ok(cargo_pgrx)
 }
 
+/// Puts the files of the extension `pg_snowflake_registry`, which cargo-pgrx does not know, into a folder.
+pub fn install_registry(folder: &Path) -> Result {
+    output(command(top().join("registry/install.sh")).arg(folder)).map(drop)
+}
+
 /// The `pg_config` of the installation under test.
 pub fn pg_config() -> PathBuf {
     installation::bindir().join("pg_config")

@@ -1,38 +1,48 @@
 //! `./dev version`: writes a version, and what else Cargo.toml states once, into every file that repeats it.
 
-use crate::tools::{Result, about, command, output, top};
+use crate::tools::{Result, about, command, output};
 use jiff::Zoned;
 use pg_snowflake_servertest::output::{say, step};
 use pg_snowflake_servertest::release;
 use std::fs;
+use std::path::Path;
 
 /// The packages of this tree in the lock files, by the line of their names.
 const PACKAGES: [&str; 2] = ["name = \"pg_snowflake\"", "name = \"pg_snowflake_core\""];
 
-/// Writes the version.
-pub fn set(version: &str) -> Result {
-    let head = release::head();
+/// Writes the version into the tree at `top`.
+pub fn set(top: &Path, version: &str) -> Result {
+    let head = release::head_of(top);
     if head == version {
         return Err(format!("Cargo.toml is at {version} already"));
     }
+    let releases = release::versions(top);
+    if !head.ends_with("-dev") && !releases.contains(&head) {
+        return Err(format!(
+            "the SQL of {head} is not kept, and the next version changes it: ./dev release-sql {head}"
+        ));
+    }
+    let edit = |name: &str, change: &dyn Fn(&str) -> String| edit(&top.join(name), change);
     let line = |version: &str| format!("version = \"{version}\"");
-    edit("Cargo.toml", |text| text.replacen(&line(&head), &line(version), 1))?;
+    edit("Cargo.toml", &|text| text.replacen(&line(&head), &line(version), 1))?;
     for lock in ["Cargo.lock", "pg_test/fuzz/Cargo.lock"] {
-        edit(lock, |text| {
+        edit(lock, &|text| {
             PACKAGES.iter().fold(text.to_owned(), |text, name| {
                 let of = |version| format!("{name}\n{}\n", line(version));
                 text.replace(&of(&head), &of(version))
             })
         })?;
     }
-    edit("META.json", |text| meta(text, &head, version))?;
+    edit("META.json", &|text| meta(text, &head, version))?;
     let quoted = |version: &str| format!("'{version}'");
-    edit("sql/managed/pg_snowflake_managed_tle.sql", |text| {
+    edit("sql/managed/pg_snowflake_managed_tle.sql", &|text| {
         text.replace(&quoted(&head), &quoted(version))
     })?;
-    upgrade_script(&head, version)?;
+    if let Some(from) = releases.last() {
+        upgrade_script(&top.join("sql"), from, &head, version)?;
+    }
     let today = Zoned::now().date().to_string();
-    edit("CHANGELOG.md", |text| changelog(text, &head, version, &today))?;
+    edit("CHANGELOG.md", &|text| changelog(text, &head, version, &today))?;
     step(&format!("{head} is now {version}: read git diff"));
     let placeholders = release::placeholders();
     if !placeholders.is_empty() {
@@ -63,11 +73,14 @@ fn changelog(text: &str, head: &str, version: &str, today: &str) -> String {
     }
 }
 
-/// Renames the script that leads to the head, or begins one if the head is a release that is kept.
-fn upgrade_script(head: &str, version: &str) -> Result {
-    let released = release::versions();
-    let from = released.last().expect("there is a release");
-    let path = |version: &str| format!("sql/{}", release::upgrade_script(from, version));
+/// Renames the script in `sql` that updates the last release to the head, or begins one if the head is that release.
+fn upgrade_script(sql: &Path, from: &str, head: &str, version: &str) -> Result {
+    let path = |version: &str| sql.join(release::upgrade_script(from, version));
+    let git = |command_of_git: &str| {
+        let mut git = command("git");
+        git.arg(command_of_git).current_dir(sql);
+        git
+    };
     let new = path(version);
     if head == from {
         let text = format!(
@@ -76,27 +89,123 @@ fn upgrade_script(head: &str, version: &str) -> Result {
              -- complain if script is sourced in psql, rather than via ALTER EXTENSION\n\
              \\echo Use \"ALTER EXTENSION pg_snowflake UPDATE TO '{version}'\" to load this file. \\quit\n"
         );
-        fs::write(top().join(&new), text).map_err(about(top().join(&new).as_path()))?;
-        return output(command("git").args(["add", &new])).map(drop);
+        fs::write(&new, text).map_err(about(&new))?;
+        return output(git("add").arg(&new)).map(drop);
     }
-    output(command("git").args(["mv", &path(head), &new]))?;
+    output(git("mv").arg(path(head)).arg(&new))?;
     edit(&new, |text| text.replace(&format!("'{head}'"), &format!("'{version}'")))
 }
 
 /// Rewrites a file, in which something must change.
-fn edit(name: &str, change: impl FnOnce(&str) -> String) -> Result {
-    let path = top().join(name);
-    let before = fs::read_to_string(&path).map_err(about(&path))?;
+fn edit(path: &Path, change: impl FnOnce(&str) -> String) -> Result {
+    let before = fs::read_to_string(path).map_err(about(path))?;
     let after = change(&before);
     if before == after {
-        return Err(format!("{name} does not have the version that Cargo.toml has"));
+        return Err(format!("{} does not have the version that Cargo.toml has", path.display()));
     }
-    fs::write(&path, after).map_err(about(&path))
+    fs::write(path, after).map_err(about(path))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{changelog, meta};
+    use super::{changelog, meta, set};
+    use crate::release_sql::{check, keep};
+    use crate::tools::{command, output};
+    use pg_snowflake_servertest::release::{folder, head_of, problems, upgrade_script};
+    use std::fs;
+    use std::path::Path;
+
+    const NONE: [&str; 0] = [];
+
+    /// Copies what has the version, and what the releases keep, into a repository of its own.
+    fn copy_of_this_tree(to: &Path) {
+        let mut files = vec!["Cargo.toml", "Cargo.lock", "pg_test/fuzz/Cargo.lock", "META.json"];
+        files.extend(["CHANGELOG.md", "sql"]);
+        output(command("cp").args(["-a", "--parents"]).args(files).arg(to)).unwrap();
+        let git = |arguments: &[&str]| output(command("git").args(arguments).current_dir(to));
+        git(&["init", "--quiet"]).unwrap();
+        git(&["add", "--all"]).unwrap();
+    }
+
+    fn release(top: &Path, version: &str) {
+        if head_of(top) != version {
+            set(top, version).unwrap();
+        }
+        check(top, version).unwrap();
+        let installed = top.join("installed.sql");
+        fs::write(&installed, format!("SELECT '{version}';\n")).unwrap();
+        keep(top, version, &installed).unwrap();
+    }
+
+    /// The problems after an edit of a file, which is undone.
+    fn problems_after(top: &Path, file: &Path, edit: impl FnOnce(&Path)) -> Vec<String> {
+        let before = fs::read(file).unwrap();
+        edit(file);
+        let problems = problems(top);
+        fs::write(file, before).unwrap();
+        problems
+    }
+
+    #[test]
+    fn a_tree_is_released_twice_and_keeps_what_is_released() {
+        let folder_of_tree = tempfile::tempdir().unwrap();
+        let tree = folder_of_tree.path();
+        copy_of_this_tree(tree);
+        let head = head_of(tree);
+        let first = head.trim_end_matches("-dev");
+
+        // The SQL of a release is kept before the next version changes it.
+        if head != first {
+            set(tree, first).unwrap();
+        }
+        assert_eq!(problems(tree), NONE);
+        let refused = set(tree, "98.0.0-dev").unwrap_err();
+        assert!(refused.contains(&format!("./dev release-sql {first}")), "{refused}");
+        assert_eq!(head_of(tree), first);
+
+        release(tree, first);
+        assert!(problems(tree).iter().any(|line| line.contains("begin the next version")));
+        set(tree, "98.0.0-dev").unwrap();
+        assert_eq!(problems(tree), NONE);
+        let script = tree.join("sql").join(upgrade_script(first, "98.0.0-dev"));
+        let begun = fs::read_to_string(script).unwrap();
+        assert!(begun.contains("pg_snowflake UPDATE TO '98.0.0-dev'"), "{begun}");
+
+        release(tree, "98.0.0");
+        let refused = check(tree, "98.0.0").unwrap_err();
+        assert!(refused.contains("what is released does not change"), "{refused}");
+        set(tree, "99.0.0-dev").unwrap();
+        assert_eq!(problems(tree), NONE);
+
+        let append = |file: &Path| {
+            fs::write(file, fs::read_to_string(file).unwrap() + "SELECT 1;\n").unwrap();
+        };
+        let remove = |file: &Path| fs::remove_file(file).unwrap();
+        let released = tree.join("sql").join(upgrade_script(first, "98.0.0"));
+        let coming = tree.join("sql").join(upgrade_script("98.0.0", "99.0.0-dev"));
+        let kept = folder(tree).join("pg_snowflake--98.0.0.sql");
+        let changelog = tree.join("CHANGELOG.md");
+        assert_eq!(problems_after(tree, &coming, append), NONE);
+        for (found, expected) in [
+            (problems_after(tree, &released, append), "98.0.0.sql: FAILED"),
+            (problems_after(tree, &kept, append), "98.0.0.sql: FAILED"),
+            (problems_after(tree, &kept, remove), "98.0.0.sql: FAILED open or read"),
+            (problems_after(tree, &coming, remove), "99.0.0-dev.sql is missing"),
+            (
+                problems_after(tree, &folder(tree).join("SHA256SUMS"), |file| {
+                    fs::write(file, "").unwrap()
+                }),
+                "differ in",
+            ),
+            (
+                problems_after(tree, &changelog, |file| fs::write(file, "").unwrap()),
+                "is not in CHANGELOG.md",
+            ),
+        ] {
+            assert!(found.iter().any(|line| line.contains(expected)), "{expected}: {found:?}");
+        }
+        assert_eq!(problems(tree), NONE);
+    }
 
     #[test]
     fn the_changelog_has_the_date_of_a_release_and_then_a_section_for_the_next_version() {
