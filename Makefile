@@ -34,7 +34,7 @@ export PGRX_HOME := $(abspath $(build))/pgrx
 # What is made stands in folders whose names make cannot hold where they have a space: this file says when it was made.
 built := $(build)/built
 library := $(stage)$(pkglibdir)/pg_snowflake.so
-sources := Cargo.toml Cargo.lock core/Cargo.toml pg_snowflake.control $(shell find core/src src sql -type f)
+sources := Cargo.toml Cargo.lock core/Cargo.toml pg_snowflake.control $(shell find core/src src sql registry -type f)
 
 pgrx_version := $(shell sed -n 's/^pgrx *=.*"=\([0-9.]*\)".*/\1/p' Cargo.toml)
 # Another version would stop halfway, or build for a server that it does not know.
@@ -60,6 +60,7 @@ $(built): $(sources)
 	rm -rf '$(stage)'
 	$(CARGO) pgrx init --no-run --pg$(major) '$(pg_config)'
 	$(CARGO) pgrx package --pg-config '$(pg_config)' --out-dir '$(stage)'
+	registry/install.sh '$(stage)$(sharedir)/extension'
 	touch '$@'
 
 install: all
@@ -69,7 +70,9 @@ install: all
 
 uninstall:
 	rm -f '$(DESTDIR)$(pkglibdir)/pg_snowflake.so' '$(DESTDIR)$(sharedir)/extension/'pg_snowflake.control \
-		'$(DESTDIR)$(sharedir)/extension/'pg_snowflake--*.sql
+		'$(DESTDIR)$(sharedir)/extension/'pg_snowflake--*.sql \
+		'$(DESTDIR)$(sharedir)/extension/'pg_snowflake_registry.control \
+		'$(DESTDIR)$(sharedir)/extension/'pg_snowflake_registry--*.sql
 
 # On the running server that PGHOST, PGPORT and PGUSER name, once the extension is installed there.
 installcheck:

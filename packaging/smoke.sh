@@ -50,7 +50,8 @@ expect_files() {
     local libraries=/usr/lib/postgresql/$major/lib extensions=/usr/share/postgresql/$major/extension
     version=$(sed -n "s/^default_version = '\(.*\)'$/\1/p" "$extensions/pg_snowflake.control")
     for file in "$libraries/pg_snowflake.so" "$extensions/pg_snowflake.control" \
-        "$extensions/pg_snowflake--$version.sql" "$documents/copyright"; do
+        "$extensions/pg_snowflake--$version.sql" "$extensions/pg_snowflake_registry.control" \
+        "$extensions/pg_snowflake_registry--$version.sql" "$documents/copyright"; do
         [[ -s $file ]] || die "the package has not put $file there"
         echo "    $file"
     done

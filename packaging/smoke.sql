@@ -14,14 +14,25 @@ BEGIN
     ASSERT (SELECT bool_and((snowflake_decode(id)).shard_id = 5) FROM posts), 'each ID contains its shard';
     ASSERT (SELECT bool_and(abs(extract(epoch FROM snowflake_created_at(id) - now())) < 60) FROM posts),
         'each ID contains its time';
-    ASSERT EXISTS (
+    ASSERT NOT EXISTS (
         SELECT FROM pg_extension_update_paths('pg_snowflake')
         JOIN pg_available_extensions ON name = 'pg_snowflake' AND default_version = target
-        WHERE source = '0.1.0' AND path IS NOT NULL
-    ), 'the first release can be updated to this one';
+        WHERE path IS NULL
+    ), 'every older version can be updated to this one';
 END
 $$;
 SELECT * FROM snowflake_decode((SELECT max(id) FROM posts));
 
 DROP TABLE posts;
 DROP EXTENSION pg_snowflake;
+
+-- The registry of leases, alone.
+CREATE EXTENSION pg_snowflake_registry;
+DO $$
+BEGIN
+    ASSERT (SELECT granted FROM snowflake_registry.claim(NULL, 'smoke', gen_random_uuid(), NULL, gen_random_uuid(),
+        clock_timestamp() + interval '10 s', interval '10 s')), 'the registry grants a lease';
+END
+$$;
+SELECT shard_id, node, state FROM snowflake_registry.leases;
+DROP EXTENSION pg_snowflake_registry;

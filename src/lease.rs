@@ -21,7 +21,7 @@ use pg_snowflake_core::Layout;
 use pg_snowflake_core::counter::Run;
 use pg_snowflake_core::homed::Class;
 use pg_snowflake_core::lease::Ticks;
-use pg_snowflake_core::presets::INSTAGRAM;
+use pg_snowflake_core::presets::DEFAULT;
 use pgrx::prelude::PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 use shared::Place;
 
@@ -62,7 +62,7 @@ impl Recent {
     const NONE: Recent = Recent {
         version: u64::MAX,
         class: Class::one(0),
-        layout: INSTAGRAM,
+        layout: DEFAULT,
         ticks: Ticks::NONE,
         marked: i64::MIN,
     };

@@ -66,7 +66,7 @@ pub struct Cluster {
     address_space_bytes: Option<u64>,
     has_failing_malloc: bool,
     host_name: Option<String>,
-    /// The released version of the extension's SQL; `None` for the head's.
+    /// The older version of the extension's SQL; `None` for the head's.
     release: Option<String>,
     /// Whether the upgrade scripts bring that SQL to the head's.
     is_updated: bool,

@@ -10,6 +10,24 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
+/// Makes the database `postgres` of a server a registry, without the extension that generates IDs, and returns a superuser's
+/// connection to it.
+///
+/// # Panics
+/// If it is one already.
+pub fn make_registry(cluster: &Cluster) -> Client {
+    let mut client = cluster.connect();
+    client
+        .batch_execute("DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake_registry")
+        .expect("a superuser");
+    client
+}
+
+/// What a server's role needs in the registry. It is `node`.
+pub const GRANTS: &str = "
+    GRANT USAGE ON SCHEMA snowflake_registry TO node;
+    GRANT EXECUTE ON FUNCTION snowflake_registry.id, snowflake_registry.claim, snowflake_registry.release TO node";
+
 /// A registry: the database `postgres` of a server, with a role that may do what a server needs.
 pub struct Registry {
     /// The server of the registry.
@@ -22,12 +40,8 @@ impl Registry {
     /// On a new server.
     pub fn start() -> Self {
         let cluster = Cluster::builder().of_system(System::Registry).start();
-        cluster
-            .connect()
-            .batch_execute(
-                "CREATE ROLE node LOGIN;
-                 GRANT EXECUTE ON FUNCTION snowflake_lease, snowflake_release TO node",
-            )
+        make_registry(&cluster)
+            .batch_execute(&format!("CREATE ROLE node LOGIN; {GRANTS}"))
             .expect("a superuser");
         let registry = Registry { cluster, address: installation::temp_dir() };
         registry.publish();
@@ -115,7 +129,7 @@ pub fn waiting_sessions(registry: &Registry, event: &str) -> i64 {
 /// If the registry is down.
 pub fn answers_kept_back(registry: &Registry) -> Client {
     let mut client = registry.cluster.connect();
-    client.batch_execute("BEGIN; LOCK TABLE snowflake_lease_rows").expect("a superuser");
+    client.batch_execute("BEGIN; LOCK TABLE snowflake_registry.shards").expect("a superuser");
     client
 }
 

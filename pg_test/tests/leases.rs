@@ -2,6 +2,7 @@
 
 mod cached;
 mod errors;
+mod extension;
 mod holders;
 mod numbers;
 mod outage;
@@ -26,6 +27,9 @@ const SHORT: &str = "1s";
 /// The error of a server without a lease for shard 5.
 const NO_LEASE: Refusal = Refusal { sqlstate: "55000", message: "no lease for shard 5", hint: "" };
 
+/// The view of the leases, with the columns that only the table has.
+const LEASES: &str = "snowflake_registry.leases NATURAL JOIN snowflake_registry.shards";
+
 /// A server that wants shard 5.
 fn wants_shard_5(registry: &Registry, name: &str, lease: &str) -> Builder {
     registry.node(name).setting("pg_snowflake.shard_id", "5").setting("pg_snowflake.lease", lease)
@@ -41,13 +45,13 @@ fn start(builder: Builder) -> (Cluster, Client) {
 
 /// An expression over the registry's row of shard 5.
 fn of_lease(registry: &Registry, expression: &str) -> String {
-    let query = format!("SELECT {expression} FROM snowflake_leases WHERE shard_id = 5");
+    let query = format!("SELECT {expression} FROM {LEASES} WHERE shard_id = 5");
     printed(&mut registry.cluster.connect(), &query)
 }
 
 /// Waits until a condition of the registry's row of shard 5 is true.
 fn wait_for_lease(registry: &Registry, condition: &str) {
-    let query = format!("SELECT {condition} FROM snowflake_leases WHERE shard_id = 5");
+    let query = format!("SELECT {condition} FROM {LEASES} WHERE shard_id = 5");
     wait_for(&mut registry.cluster.connect(), &query, condition);
 }
 

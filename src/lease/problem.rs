@@ -12,6 +12,9 @@ use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
+/// The version of this library.
+pub const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Why leases are missing.
 #[derive(Debug)]
 pub enum Problem {
@@ -30,10 +33,10 @@ pub enum Problem {
         /// The hint.
         hint: Option<String>,
     },
-    /// The registry's database lacks the extension.
+    /// The registry's database lacks the extension `pg_snowflake_registry`.
     NoExtension,
-    /// The registry's extension, of this version, lacks the function that this version calls.
-    OtherVersion(String),
+    /// The registry's extension, of this version, lacks a function that this version calls.
+    IncompatibleVersion(String),
     /// The answer cannot be read.
     UnexpectedAnswer,
     /// The registry is on this server or a copy of it.
@@ -127,20 +130,25 @@ impl Problem {
                 &format!("registry reported an error: {message}"),
                 detail.as_deref().unwrap_or_default(),
                 hint.as_deref().unwrap_or(
-                    "If a privilege is missing, run in the registry's database: GRANT EXECUTE ON FUNCTION \
-                     snowflake_lease, snowflake_release TO the role of pg_snowflake.registry.",
+                    "If a privilege is missing, run in the registry's database, for the role of pg_snowflake.registry: GRANT \
+                     USAGE ON SCHEMA snowflake_registry TO role; GRANT EXECUTE ON FUNCTION snowflake_registry.id, \
+                     snowflake_registry.claim, snowflake_registry.release TO role;",
                 ),
             ),
             Problem::NoExtension => words(
-                "registry does not have the extension pg_snowflake",
+                "registry does not have the extension pg_snowflake_registry",
                 "",
-                "In the database that pg_snowflake.registry names, run: CREATE EXTENSION pg_snowflake;",
+                "As a superuser, run in the database that pg_snowflake.registry names: CREATE EXTENSION \
+                 pg_snowflake_registry;",
             ),
-            Problem::OtherVersion(version) => words(
-                "registry has an incompatible version of pg_snowflake",
-                &format!("The registry has {version}, this server {}.", env!("CARGO_PKG_VERSION")),
+            Problem::IncompatibleVersion(version) => words(
+                "registry has an incompatible version of pg_snowflake_registry",
+                &format!(
+                    "The registry has {version}, this server {OWN_VERSION}. The registry lacks a function that this server \
+                     calls."
+                ),
                 "Install this server's version on the registry's server, and run in the registry's database: ALTER \
-                 EXTENSION pg_snowflake UPDATE;",
+                 EXTENSION pg_snowflake_registry UPDATE;",
             ),
             Problem::UnexpectedAnswer => words(
                 "cannot read the registry's answer",
@@ -179,13 +187,13 @@ impl Problem {
             Problem::Refused(refused) => words(
                 &format!("registry refused the lease of {}", list(refused.iter().map(|of| of.0))),
                 &reasons(refused),
-                "If this server is meant to have the shard, stop the holder, or call snowflake_take_over() in the registry. \
-                 Otherwise, remove the shard from the configuration of this server.",
+                "If this server is meant to have the shard, stop the holder, or call snowflake_registry.take_over() in the \
+                 registry.                  Otherwise, remove the shard from the configuration of this server.",
             ),
             Problem::Lost(lost) => words(
                 &format!("lost the lease of {}", list(lost.iter().map(|of| of.0))),
                 &reasons(lost),
-                "Find the cause: snowflake_take_over() was called, the registry was restored from a backup, or a clone \
+                "Find the cause: snowflake_registry.take_over() was called, the registry was restored from a backup, or a clone \
                  of this server's virtual machine is running. A clone with this server's memory may have repeated IDs.",
             ),
         }
@@ -208,6 +216,20 @@ pub fn granted(slots: &[Slot]) -> Report {
             )
         }),
         hint: None,
+    }
+}
+
+/// For the server log: the registry has this version, and all functions that this version calls.
+pub fn other_version(version: &str) -> Report {
+    Report {
+        code: ERRCODE_SUCCESSFUL_COMPLETION,
+        message: "pg_snowflake: registry has another version of pg_snowflake_registry".into(),
+        detail: Some(format!("The registry has {version}, this server {OWN_VERSION}. Leases work.")),
+        hint: Some(
+            "Once the same version is installed everywhere, run in the registry's database: ALTER EXTENSION \
+             pg_snowflake_registry UPDATE;"
+                .into(),
+        ),
     }
 }
 

@@ -1,9 +1,9 @@
-//! The registry of leases: a table with one row a shard, and the functions that change it. Servers call them over the
-//! connection that `pg_snowflake.registry` names; a person calls `snowflake_take_over`. Who gets which span is decided in
-//! `pg_snowflake_core::registry`.
+//! The registry of leases, the extension `pg_snowflake_registry`: a table with one row a shard, and the functions that change
+//! it. Servers call them over the connection that `pg_snowflake.registry` names; a person calls `take_over`. Who gets which span is
+//! decided in `pg_snowflake_core::registry`.
 //!
 //! The functions run as the superuser that owns them. Their SQL declarations set `search_path` to core's schema, and the names
-//! of our tables have the extension's, so that nothing that others created can be called.
+//! of our tables have the schema that the extension created, so that nothing that others created can be called.
 //!
 //! Locks are taken in one order: the table, the row of the registry, and the rows of the shards in ascending order. Every call
 //! locks the table before it locks a row, since an assignment locks it against all that change rows.
@@ -30,13 +30,13 @@ use std::iter::repeat;
 /// The longest name of a node, in bytes: that of a host name.
 const LONGEST_NODE: usize = 255;
 
-/// `snowflake_lease(shard_ids int[], node text, incarnation uuid, serials bigint[], nonce uuid, until timestamptz, length
+/// `snowflake_registry.claim(shard_ids int[], node text, incarnation uuid, serials bigint[], nonce uuid, until timestamptz, length
 /// interval) → setof (shard_id int, granted boolean, starts timestamptz, ends timestamptz, serial bigint, reason text,
 /// registry uuid, server text, read_at timestamptz)`
 ///
 /// Grants or renews the lease of each shard. Without shards, it assigns one to the node.
 #[pg_extern(sql = false)]
-fn snowflake_lease(
+fn registry_claim(
     shard_ids: Option<Array<i32>>,
     node: Option<&[u8]>,
     incarnation: Option<pgrx::Uuid>,
@@ -45,7 +45,7 @@ fn snowflake_lease(
     until: Option<pg_sys::TimestampTz>,
     length: Option<Interval>,
 ) -> SetOfIterator<'static, NullableResultRow<9>> {
-    check_transaction("snowflake_lease");
+    check_transaction("snowflake_registry.claim");
     let mut shards = shards(shard_ids, serials);
     let node = node_name(node);
     let incarnation = number(required("incarnation", incarnation));
@@ -53,17 +53,16 @@ fn snowflake_lease(
     let until_us = finite(required("until", until));
     let length_us = length_us(required("length", length));
 
-    let tables = Tables::find();
-    tables.lock(if shards.is_empty() { "SHARE ROW EXCLUSIVE" } else { "ROW EXCLUSIVE" });
-    let identity = tables.identity(length_us);
+    lock(if shards.is_empty() { "SHARE ROW EXCLUSIVE" } else { "ROW EXCLUSIVE" });
+    let identity = identity(length_us);
     if shards.is_empty() {
-        shards.push((tables.assigned_shard(&node), None));
+        shards.push((assigned_shard(&node), None));
     }
     // A claim with a serial is for a row that exists.
     let may_be_new: Vec<i32> =
         shards.iter().filter(|(_, serial)| serial.is_none()).map(|&(shard, _)| shard).collect();
     let all: Vec<i32> = shards.iter().map(|&(shard, _)| shard).collect();
-    let found = tables.lock_rows(&all, &may_be_new);
+    let found = lock_rows(&all, &may_be_new);
     let moment = Moment { now_us: now_us(), quiet_until_us: identity.quiet_until_us };
 
     let (mut answers, mut changed) = (Vec::new(), Vec::new());
@@ -79,7 +78,7 @@ fn snowflake_lease(
         }
         answers.push((shard, answer));
     }
-    tables.write(&changed);
+    write(&changed);
     SetOfIterator::new(
         answers
             .into_iter()
@@ -111,26 +110,25 @@ fn answer_row(
     ])
 }
 
-/// `snowflake_release(incarnation uuid, shard_ids int[], serials bigint[], mark timestamptz) → int`
+/// `snowflake_registry.release(incarnation uuid, shard_ids int[], serials bigint[], mark timestamptz) → int`
 ///
 /// Ends the leases of which `incarnation` is the holder, at the mark: the first instant above all ticks that it has used.
 /// Returns their number.
 #[pg_extern(sql = false)]
-fn snowflake_release(
+fn registry_release(
     incarnation: Option<pgrx::Uuid>,
     shard_ids: Option<Array<i32>>,
     serials: Option<Array<i64>>,
     mark: Option<pg_sys::TimestampTz>,
 ) -> i32 {
-    check_transaction("snowflake_release");
+    check_transaction("snowflake_registry.release");
     let incarnation = number(required("incarnation", incarnation));
     let shards = shards(shard_ids, serials);
     let mark_us = unix_us_of(required("mark", mark));
 
-    let tables = Tables::find();
-    tables.lock("ROW EXCLUSIVE");
+    lock("ROW EXCLUSIVE");
     let all: Vec<i32> = shards.iter().map(|&(shard, _)| shard).collect();
-    let found = tables.lock_rows(&all, &[]);
+    let found = lock_rows(&all, &[]);
     let released: Vec<(i32, Lease)> = shards
         .into_iter()
         .filter_map(|(shard, serial)| {
@@ -138,28 +136,27 @@ fn snowflake_release(
             Some((shard, released))
         })
         .collect();
-    tables.write(&released);
+    write(&released);
     released.len() as i32
 }
 
-/// `snowflake_take_over(shard_id int, node text) → timestamptz`
+/// `snowflake_registry.take_over(shard_id int, node text) → timestamptz`
 ///
 /// Reserves the shard for the node, and bars its holder from renewing. Returns the earliest begin of the node's span.
 #[pg_extern(sql = false)]
-fn snowflake_take_over(shard_id: Option<i32>, node: Option<&[u8]>) -> pg_sys::TimestampTz {
-    check_transaction("snowflake_take_over");
+fn registry_take_over(shard_id: Option<i32>, node: Option<&[u8]>) -> pg_sys::TimestampTz {
+    check_transaction("snowflake_registry.take_over");
     let shard = required("shard_id", shard_id);
     check_shard(shard);
     let node = node_name(node);
 
-    let tables = Tables::find();
-    tables.lock("ROW EXCLUSIVE");
-    let identity = tables.identity(SHORTEST_LEASE_US);
-    let found = tables.lock_rows(&[shard], &[shard]);
+    lock("ROW EXCLUSIVE");
+    let identity = identity(SHORTEST_LEASE_US);
+    let found = lock_rows(&[shard], &[shard]);
     let now_us = now_us();
     let reserved = registry::take_over(found.get(&shard), &node, now_us);
     let begins_us = reserved.span.ends_us.max(now_us).max(identity.quiet_until_us);
-    tables.write(&[(shard, reserved)]);
+    write(&[(shard, reserved)]);
     timestamptz(begins_us).value() as pg_sys::TimestampTz
 }
 
@@ -272,156 +269,122 @@ struct Identity {
     quiet_until_us: i64,
 }
 
-/// The tables of the registry, as quoted names with their schema.
-struct Tables {
-    rows: String,
-    registry: String,
-}
-
-/// The columns of a row, in the order of [`lease`] and [`Tables::write`].
+/// The columns of a row, in the order of [`lease()`] and [`write()`].
 const COLUMNS: &str =
     "shard_id, node, incarnation, serial, nonce, starts, ends, released, barred, renewed_at";
 
-impl Tables {
-    /// Finds the tables by the schema of the extension. Only a superuser may own it: its owner could put other tables in their
-    /// place between two statements, with triggers that would run as a superuser.
-    fn find() -> Self {
-        let sql = "SELECT quote_ident(n.nspname), o.what, o.name
-            FROM pg_extension AS e
-            JOIN pg_namespace AS n ON n.oid = e.extnamespace
-            JOIN pg_database AS d ON d.datname = current_database()
-            LEFT JOIN LATERAL (
-                SELECT of.what, r.rolname::text AS name
-                FROM (VALUES ('extension', e.extowner), ('schema', n.nspowner), ('database', d.datdba)) AS of (what, owner)
-                JOIN pg_roles AS r ON r.oid = of.owner
-                WHERE NOT r.rolsuper AND CASE WHEN n.nspowner = 'pg_database_owner'::regrole
-                    THEN of.what <> 'schema' ELSE of.what <> 'database' END
-                LIMIT 1) AS o ON true
-            WHERE e.extname = 'pg_snowflake'";
-        let mut found = rows(sql, &[], |row| {
-            (row.get::<String>(1), row.nullable::<String>(2), row.nullable::<String>(3))
-        });
-        let (schema, what, owner) = found.pop().expect("the extension is there");
-        if let (Some(what), Some(owner)) = (what, owner) {
-            refusal::ordinary_owner(&what, &owner);
-        }
-        Tables {
-            rows: format!("{schema}.snowflake_lease_rows"),
-            registry: format!("{schema}.snowflake_registry"),
-        }
+/// Locks the table of the leases.
+///
+/// Only a superuser may own its schema: another owner could put a table with triggers in its place, which would run as a superuser.
+fn lock(mode: &str) {
+    let sql = "SELECT r.rolname::text FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner
+               WHERE n.nspname = 'snowflake_registry' AND NOT r.rolsuper AND r.rolname <> current_user";
+    if let Some(owner) = rows(sql, &[], |row| row.get::<String>(1)).pop() {
+        refusal::ordinary_owner(&owner);
     }
+    execute(&format!("LOCK TABLE snowflake_registry.shards IN {mode} MODE"), &[]);
+}
 
-    fn lock(&self, mode: &str) {
-        execute(&format!("LOCK TABLE {} IN {mode} MODE", self.rows), &[]);
-    }
+/// The identity of the registry, made by the first call.
+///
+/// If a call finds other storage, another timeline or another start of the server than the last one did, the registry may
+/// be a copy that was restored or failed over to, and may have forgotten what it granted last. By the end of the quiet
+/// time, such leases have ended.
+fn identity(length_us: i64) -> Identity {
+    // SAFETY: these only read the server's state; it is not in recovery.
+    let (server, timeline, started_at) = unsafe {
+        (
+            pg_sys::GetSystemIdentifier().to_string(),
+            pg_sys::GetWALInsertionTimeLine().to_string(),
+            Instant(unix_us_of(pg_sys::PgStartTime)),
+        )
+    };
+    let length = Interval::new(0, 0, length_us).expect("one unit has one sign");
+    let arguments: [DatumWithOid; 4] =
+        [text(&server), text(&timeline), started_at.into(), length.into()];
+    let storage = "pg_relation_filepath('snowflake_registry.shards')";
+    execute(
+        &format!(
+            "INSERT INTO snowflake_registry.identity
+                 (id, server, timeline, storage, started_at, quiet_until, longest_lease)
+             SELECT gen_random_uuid(), $1, $2, {storage}, $3, '-infinity', $4
+             ON CONFLICT DO NOTHING"
+        ),
+        &arguments,
+    );
+    let is_another = format!("(server, timeline, storage, started_at) <> ($1, $2, {storage}, $3)");
+    execute(
+        &format!(
+            "UPDATE snowflake_registry.identity
+             SET server = $1, timeline = $2, storage = {storage}, started_at = $3,
+                 longest_lease = greatest(longest_lease, $4),
+                 quiet_until = CASE WHEN {is_another}
+                     THEN clock_timestamp() + greatest(longest_lease, $4) + interval '1 s'
+                     ELSE quiet_until END
+             WHERE {is_another} OR longest_lease < $4"
+        ),
+        &arguments,
+    );
+    let sql = "SELECT id, quiet_until FROM snowflake_registry.identity";
+    let mut found = rows(sql, &[], |row| {
+        let Instant(quiet_until_us) = row.get(2);
+        (row.get(1), quiet_until_us)
+    });
+    let (id, quiet_until_us) = found.pop().expect("inserted above");
+    Identity { id, server, quiet_until_us }
+}
 
-    /// The identity of the registry, made by the first call.
-    ///
-    /// If a call finds other storage, another timeline or another start of the server than the last one did, the registry may
-    /// be a copy that was restored or failed over to, and may have forgotten what it granted last. By the end of the quiet
-    /// time, such leases have ended.
-    fn identity(&self, length_us: i64) -> Identity {
-        let Tables { rows: leases, registry } = self;
-        // SAFETY: these only read the server's state; it is not in recovery.
-        let (server, timeline, started_at) = unsafe {
-            (
-                pg_sys::GetSystemIdentifier().to_string(),
-                pg_sys::GetWALInsertionTimeLine().to_string(),
-                Instant(unix_us_of(pg_sys::PgStartTime)),
-            )
-        };
-        let length = Interval::new(0, 0, length_us).expect("one unit has one sign");
-        let arguments: [DatumWithOid; 5] =
-            [text(&server), text(&timeline), text(leases), started_at.into(), length.into()];
-        let storage = "pg_relation_filepath($3::regclass)";
-        execute(
-            &format!(
-                "INSERT INTO {registry}
-                     (id, server, timeline, storage, started_at, quiet_until, longest_lease)
-                 SELECT gen_random_uuid(), $1, $2, {storage}, $4, '-infinity', $5
-                 ON CONFLICT DO NOTHING"
-            ),
-            &arguments,
-        );
-        let is_another =
-            format!("(server, timeline, storage, started_at) <> ($1, $2, {storage}, $4)");
-        execute(
-            &format!(
-                "UPDATE {registry}
-                 SET server = $1, timeline = $2, storage = {storage}, started_at = $4,
-                     longest_lease = greatest(longest_lease, $5),
-                     quiet_until = CASE WHEN {is_another}
-                         THEN clock_timestamp() + greatest(longest_lease, $5) + interval '1 s'
-                         ELSE quiet_until END
-                 WHERE {is_another} OR longest_lease < $5"
-            ),
-            &arguments,
-        );
-        let sql = format!("SELECT id, quiet_until FROM {registry}");
-        let mut found = rows(&sql, &[], |row| {
-            let Instant(quiet_until_us) = row.get(2);
-            (row.get(1), quiet_until_us)
-        });
-        let (id, quiet_until_us) = found.pop().expect("inserted above");
-        Identity { id, server, quiet_until_us }
-    }
+/// The shard for a node that asks for any. The table is locked against all that change rows.
+fn assigned_shard(node: &str) -> i32 {
+    let sql = "SELECT shard_id, node FROM snowflake_registry.shards";
+    let nodes = rows(sql, &[], |row| (row.get::<i32>(1), row.get::<String>(2)));
+    registry::assign(nodes.iter().map(|(shard, node)| (*shard, node.as_str())), node)
+}
 
-    /// The shard for a node that asks for any. The table is locked against all that change rows.
-    fn assigned_shard(&self, node: &str) -> i32 {
-        let sql = format!("SELECT shard_id, node FROM {}", self.rows);
-        let nodes = rows(&sql, &[], |row| (row.get::<i32>(1), row.get::<String>(2)));
-        registry::assign(nodes.iter().map(|(shard, node)| (*shard, node.as_str())), node)
+/// Locks the rows of `shards`, and reads the existing ones. Rows of `may_be_new` are created if they did not exist, so that there
+/// is something to lock; the caller must write them.
+fn lock_rows(shards: &[i32], may_be_new: &[i32]) -> BTreeMap<i32, Lease> {
+    let insert = "INSERT INTO snowflake_registry.shards
+             (shard_id, node, serial, starts, ends, released, renewed_at)
+         SELECT shard, '', 0, '-infinity', '-infinity', true, '-infinity'
+         FROM unnest($1) AS shard ORDER BY shard
+         ON CONFLICT DO NOTHING
+         RETURNING shard_id";
+    let made: Vec<i32> = rows(insert, &[may_be_new.into()], |row| row.get(1));
+    let select = format!(
+        "SELECT {COLUMNS} FROM snowflake_registry.shards WHERE shard_id = ANY ($1) ORDER BY shard_id FOR UPDATE"
+    );
+    let mut found: BTreeMap<i32, Lease> =
+        rows(&select, &[shards.into()], |row| (row.get(1), lease(row))).into_iter().collect();
+    for shard in &made {
+        found.remove(shard);
     }
+    found
+}
 
-    /// Locks the rows of `shards`, and reads the existing ones. Rows of `may_be_new` are created if they did not exist, so that there
-    /// is something to lock; the caller must write them.
-    fn lock_rows(&self, shards: &[i32], may_be_new: &[i32]) -> BTreeMap<i32, Lease> {
-        let insert = format!(
-            "INSERT INTO {} (shard_id, node, serial, starts, ends, released, renewed_at)
-             SELECT shard, '', 0, '-infinity', '-infinity', true, '-infinity'
-             FROM unnest($1) AS shard ORDER BY shard
-             ON CONFLICT DO NOTHING
-             RETURNING shard_id",
-            self.rows
-        );
-        let made: Vec<i32> = rows(&insert, &[may_be_new.into()], |row| row.get(1));
-        let select = format!(
-            "SELECT {COLUMNS} FROM {} WHERE shard_id = ANY ($1) ORDER BY shard_id FOR UPDATE",
-            self.rows
-        );
-        let mut found: BTreeMap<i32, Lease> =
-            rows(&select, &[shards.into()], |row| (row.get(1), lease(row))).into_iter().collect();
-        for shard in &made {
-            found.remove(shard);
-        }
-        found
-    }
-
-    /// Writes rows that are locked.
-    fn write(&self, leases: &[(i32, Lease)]) {
-        let sql = format!(
-            "UPDATE {} AS l
-             SET node = w.node, incarnation = w.incarnation, serial = w.serial, nonce = w.nonce, starts = w.starts,
-                 ends = w.ends, released = w.released, barred = w.barred, renewed_at = w.renewed_at
-             FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS w ({COLUMNS})
-             WHERE l.shard_id = w.shard_id",
-            self.rows
-        );
-        let shards: Vec<i32> = leases.iter().map(|&(shard, _)| shard).collect();
-        let arguments = [
-            shards.into(),
-            column(leases, |lease| Text(lease.node.clone())),
-            column(leases, |lease| lease.incarnation.map(uuid)),
-            column(leases, |lease| lease.serial),
-            column(leases, |lease| lease.nonce.map(uuid)),
-            column(leases, |lease| Instant(lease.span.starts_us)),
-            column(leases, |lease| Instant(lease.span.ends_us)),
-            column(leases, |lease| lease.is_released),
-            column(leases, |lease| lease.barred.map(uuid)),
-            column(leases, |lease| Instant(lease.renewed_at_us)),
-        ];
-        execute(&sql, &arguments);
-    }
+/// Writes rows that are locked.
+fn write(leases: &[(i32, Lease)]) {
+    let sql = format!(
+        "UPDATE snowflake_registry.shards AS l
+         SET node = w.node, incarnation = w.incarnation, serial = w.serial, nonce = w.nonce, starts = w.starts,
+             ends = w.ends, released = w.released, barred = w.barred, renewed_at = w.renewed_at
+         FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS w ({COLUMNS})
+         WHERE l.shard_id = w.shard_id"
+    );
+    let shards: Vec<i32> = leases.iter().map(|&(shard, _)| shard).collect();
+    let arguments = [
+        shards.into(),
+        column(leases, |lease| Text(lease.node.clone())),
+        column(leases, |lease| lease.incarnation.map(uuid)),
+        column(leases, |lease| lease.serial),
+        column(leases, |lease| lease.nonce.map(uuid)),
+        column(leases, |lease| Instant(lease.span.starts_us)),
+        column(leases, |lease| Instant(lease.span.ends_us)),
+        column(leases, |lease| lease.is_released),
+        column(leases, |lease| lease.barred.map(uuid)),
+        column(leases, |lease| Instant(lease.renewed_at_us)),
+    ];
+    execute(&sql, &arguments);
 }
 
 /// A column of rows as an array.

@@ -54,6 +54,7 @@ pub extern "C-unwind" fn pg_snowflake_lease_worker(_argument: pg_sys::Datum) {
             conninfo,
             session: None,
             registry: None,
+            registry_version: String::new(),
             reported: String::new(),
             ended: Vec::new(),
             to_release: Vec::new(),
@@ -74,6 +75,8 @@ struct Worker<'a> {
     session: Option<Session<'a>>,
     /// The identity of the registry, if it has been compared with the file.
     registry: Option<String>,
+    /// The version of the registry's extension that was compared last.
+    registry_version: String,
     /// The state that was logged last.
     reported: String,
     /// The shards whose leases have ended.
@@ -309,6 +312,7 @@ impl<'a> Worker<'a> {
             }
         }
         let session = Session::open(self.libpq, &self.conninfo, deadline)?;
+        self.report_version(&session.version);
         // Before a claim changes anything in a registry that is not ours.
         self.check_registry(session.registry.as_deref().unwrap_or("missing"))?;
         self.ask(session, request, &parameters, deadline)
@@ -322,12 +326,16 @@ impl<'a> Worker<'a> {
         deadline: Deadline,
     ) -> Result<Rows<'a>, Problem> {
         let sql = match request {
-            Request::Claim => &session.claim,
-            Request::Release => &session.release,
+            Request::Claim => CLAIM,
+            Request::Release => RELEASE,
         };
         let outcome = session.connection.query(sql, parameters, deadline);
         if matches!(outcome, Ok(_) | Err(Problem::Error { .. })) {
             self.leases.answered_at_us = Some(now_us());
+            if outcome.is_err() {
+                // The extension may have been dropped or updated since the session was opened.
+                version_of(&mut session.connection, deadline)?;
+            }
             self.session = Some(session);
         }
         outcome
@@ -363,6 +371,16 @@ impl<'a> Worker<'a> {
             problem::ended(&ended, &self.leases.error).log(PgLogLevel::WARNING);
         }
         self.ended = ended;
+    }
+
+    /// Logs once that the registry has another version than this server.
+    fn report_version(&mut self, version: &str) {
+        if version != self.registry_version {
+            self.registry_version = version.to_owned();
+            if version != problem::OWN_VERSION {
+                problem::other_version(version).log(PgLogLevel::LOG);
+            }
+        }
     }
 
     /// Publishes the outcome, and logs it if the state is not that of the last time.
@@ -467,27 +485,39 @@ enum Request {
 /// A connection to the registry that is ready for claims.
 struct Session<'a> {
     connection: Connection<'a>,
-    claim: CString,
-    release: CString,
+    /// The version of the registry's extension.
+    version: String,
     /// The registry's identity; `None` before the first call of its functions.
     registry: Option<String>,
 }
 
-/// Prepares the session, and finds the extension. Warnings would mean that an answer does not count; notices mean nothing. A request
+/// Finds the extension, and the functions that this version calls. A role without USAGE on the schema gets an error.
+const FIND: &CStr = c"
+SELECT e.extversion,
+    pg_catalog.to_regprocedure('snowflake_registry.id()') IS NOT NULL
+    AND pg_catalog.to_regprocedure('snowflake_registry.claim(pg_catalog.int4[],pg_catalog.text,pg_catalog.uuid,pg_catalog.int8[],pg_catalog.uuid,pg_catalog.timestamptz,pg_catalog.interval)') IS NOT NULL
+    AND pg_catalog.to_regprocedure('snowflake_registry.release(pg_catalog.uuid,pg_catalog.int4[],pg_catalog.int8[],pg_catalog.timestamptz)') IS NOT NULL
+FROM pg_catalog.pg_extension AS e
+WHERE e.extname OPERATOR(pg_catalog.=) 'pg_snowflake_registry'";
+
+const IDENTITY: &CStr = c"SELECT snowflake_registry.id()::pg_catalog.text";
+
+const CLAIM: &CStr = c"
+SELECT shard_id, granted, starts, ends, serial, reason, registry::pg_catalog.text, server
+FROM snowflake_registry.claim($1::pg_catalog.int4[], $2::pg_catalog.text, $3::pg_catalog.uuid, $4::pg_catalog.int8[],
+    $5::pg_catalog.uuid, $6::pg_catalog.timestamptz, $7::pg_catalog.interval)";
+
+const RELEASE: &CStr = c"
+SELECT snowflake_registry.release($1::pg_catalog.uuid, $2::pg_catalog.int4[], $3::pg_catalog.int8[],
+    $4::pg_catalog.timestamptz)";
+
+/// Prepares the session. Warnings would mean that an answer does not count; notices mean nothing. A request
 /// that waits for a lock ends by itself: the registry does not notice that nobody waits for its answer.
 const PREPARE: &CStr = c"
-SELECT pg_catalog.quote_ident(n.nspname),
-    e.extversion,
-    pg_catalog.to_regprocedure(pg_catalog.format(
-        '%I.snowflake_lease(pg_catalog.int4[],pg_catalog.text,pg_catalog.uuid,pg_catalog.int8[],pg_catalog.uuid,pg_catalog.timestamptz,pg_catalog.interval)',
-        n.nspname)) IS NOT NULL,
-    pg_catalog.set_config('synchronous_commit', 'on', false),
+SELECT pg_catalog.set_config('synchronous_commit', 'on', false),
     pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
     pg_catalog.set_config('lock_timeout', $1, false),
-    pg_catalog.set_config('client_min_messages', 'warning', false)
-FROM pg_catalog.pg_extension AS e
-JOIN pg_catalog.pg_namespace AS n ON e.extnamespace OPERATOR(pg_catalog.=) n.oid
-WHERE e.extname OPERATOR(pg_catalog.=) 'pg_snowflake'";
+    pg_catalog.set_config('client_min_messages', 'warning', false)";
 
 impl<'a> Session<'a> {
     fn open(libpq: &'a Libpq, conninfo: &CStr, deadline: Deadline) -> Result<Self, Problem> {
@@ -495,29 +525,23 @@ impl<'a> Session<'a> {
         // Less than the worker waits, so that it gets the error, and than a claim may be late without looking like a wrong clock.
         let limit = (settings::lease() / 4).min(Duration::from_millis(900));
         let limit = CString::new(limit.as_millis().to_string()).unwrap_or_default();
-        let rows = connection.query(PREPARE, &[limit], deadline)?;
-        let Some(schema) = (rows.count() == 1).then(|| rows.text(0, 0)).flatten() else {
-            return Err(Problem::NoExtension);
-        };
-        if rows.number(0, 2) != Some(1) {
-            return Err(Problem::OtherVersion(rows.text(0, 1).unwrap_or_default()));
-        }
-        let claim = format!(
-            "SELECT shard_id, granted, starts, ends, serial, reason, registry::pg_catalog.text, server
-             FROM {schema}.snowflake_lease($1::pg_catalog.int4[], $2::pg_catalog.text, $3::pg_catalog.uuid,
-                 $4::pg_catalog.int8[], $5::pg_catalog.uuid, $6::pg_catalog.timestamptz, $7::pg_catalog.interval)"
-        );
-        let release = format!(
-            "SELECT {schema}.snowflake_release($1::pg_catalog.uuid, $2::pg_catalog.int4[], $3::pg_catalog.int8[],
-                 $4::pg_catalog.timestamptz)"
-        );
-        let identity = format!("SELECT id::pg_catalog.text FROM {schema}.snowflake_registry");
-        let [claim, release, identity] =
-            [claim, release, identity].map(|sql| CString::new(sql).unwrap_or_default());
-        let rows = connection.query(&identity, &[], deadline)?;
-        let registry = (rows.count() == 1).then(|| rows.text(0, 0)).flatten();
-        Ok(Session { connection, claim, release, registry })
+        connection.query(PREPARE, &[limit], deadline)?;
+        let version = version_of(&mut connection, deadline)?;
+        let rows = connection.query(IDENTITY, &[], deadline)?;
+        let registry = rows.text(0, 0);
+        Ok(Session { connection, version, registry })
     }
+}
+
+/// The version of the registry's extension, if that has all functions that this version calls.
+fn version_of(connection: &mut Connection, deadline: Deadline) -> Result<String, Problem> {
+    let rows = connection.query(FIND, &[], deadline)?;
+    let version = (rows.count() == 1).then(|| rows.text(0, 0)).flatten();
+    let version = version.ok_or(Problem::NoExtension)?;
+    if rows.number(0, 1) != Some(1) {
+        return Err(Problem::IncompatibleVersion(version));
+    }
+    Ok(version)
 }
 
 /// The registry's answer for a shard.

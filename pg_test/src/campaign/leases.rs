@@ -200,7 +200,7 @@ pub fn take_over(episode: &mut Episode) -> Tally {
     alternate(episode, identity, |rivalry, _, other| {
         if let Some(registry) = &rivalry.registry {
             let take_over =
-                format!("SELECT snowflake_take_over({SHARD}, '{}')", node(other.number));
+                format!("SELECT snowflake_registry.take_over({SHARD}, '{}')", node(other.number));
             registry.cluster.connect().batch_execute(&take_over).expect("a superuser");
         }
         other.wait();

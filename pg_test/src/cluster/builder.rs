@@ -81,7 +81,7 @@ impl Builder {
         self
     }
 
-    /// Creates the extension from the install SQL of that released version; the library is the head's.
+    /// Creates the extension from the install SQL of that older version; the library is the head's.
     pub fn release(mut self, version: &str) -> Self {
         self.release = Some(version.to_owned());
         self

@@ -109,8 +109,13 @@ impl Cluster {
 
     /// The output of `pg_dump` for that database, by that role.
     pub fn dump_as(&self, role: &str, database: &str) -> String {
-        let dump = installation::run(&mut self.client_command("pg_dump", role, database), b"");
+        let dump = installation::run(&mut self.pg_dump(role, database), b"");
         String::from_utf8(dump).expect("the dump is UTF-8")
+    }
+
+    /// `pg_dump` for that database, by that role.
+    pub fn pg_dump(&self, role: &str, database: &str) -> Command {
+        self.client_command("pg_dump", role, database)
     }
 
     /// Runs a script with pgbench in that database, or with that connection string, and returns what it printed.

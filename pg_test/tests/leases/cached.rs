@@ -55,7 +55,7 @@ fn an_open_cursor_returns_no_id_after_the_lease_has_ended() {
 fn a_cached_counter_is_not_returned_for_a_shard_whose_span_lacks_it() {
     let registry = Registry::start();
     let (server, mut client) = session_ahead_of_the_clock(&registry);
-    let quiet = "UPDATE snowflake_registry SET quiet_until = clock_timestamp() + '2 min'";
+    let quiet = "UPDATE snowflake_registry.identity SET quiet_until = clock_timestamp() + '2 min'";
     run(&mut registry.cluster.connect(), quiet);
 
     set(&server, "owned_shards", "5, 6");

@@ -1,8 +1,7 @@
 //! What keeps a server from having leases: each is reported once, and the server generates no IDs.
 
-use super::{GENERATE, LONG, NO_LEASE, SHORT, set, start, wants_shard_5};
+use super::{GENERATE, LONG, NO_LEASE, SHORT, set, start, wait_for_lease, wants_shard_5};
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::installation::System;
 use pg_snowflake_servertest::leases::{
     Registry, answers_kept_back, first_id, node, restart_worker, waiting_sessions,
 };
@@ -29,10 +28,15 @@ fn assert_refused_because(server: &Cluster, client: &mut Client, reason: &str) {
     assert!(server.log().contains(reason), "{reason:?} is not in the log:\n{}", server.log());
 }
 
+const NO_EXTENSION: &str = "registry does not have the extension pg_snowflake_registry";
+
 #[test]
 fn a_registry_that_cannot_be_used_grants_nothing() {
     let registry = Registry::start();
-    run(&mut registry.cluster.connect(), "CREATE ROLE stranger LOGIN");
+    let mut person = registry.cluster.connect();
+    run(&mut person, "CREATE ROLE stranger LOGIN");
+    run(&mut person, "CREATE ROLE half LOGIN; GRANT USAGE ON SCHEMA snowflake_registry TO half");
+    registry.cluster.fresh_database("of_ids");
     let standby = registry.cluster.standby();
     let host = |dir: &Path| format!("host={} dbname=postgres user=node", dir.display());
     let usable = host(registry.cluster.dir());
@@ -41,9 +45,11 @@ fn a_registry_that_cannot_be_used_grants_nothing() {
         ("host=/nowhere user=node".into(), "No such file or directory"),
         ("host=no-such-host.invalid user=node".into(), "could not translate host name"),
         (usable.replace("user=node", "user=nobody"), "role \"nobody\" does not exist"),
-        (usable.replace("user=node", "user=stranger"), "permission denied for function"),
+        (usable.replace("user=node", "user=stranger"), "permission denied for schema"),
+        (usable.replace("user=node", "user=half"), "permission denied for function"),
         (usable.replace("dbname=postgres", "dbname=none"), "database \"none\" does not exist"),
-        (usable.replace("dbname=postgres", "dbname=template1"), "does not have the extension"),
+        (usable.replace("dbname=postgres", "dbname=template1"), NO_EXTENSION),
+        (usable.replace("dbname=postgres", "dbname=of_ids"), NO_EXTENSION),
         (host(standby.dir()), "during recovery"),
     ];
     for (conninfo, reason) in cases {
@@ -52,11 +58,52 @@ fn a_registry_that_cannot_be_used_grants_nothing() {
 }
 
 #[test]
-fn a_registry_with_an_older_version_of_the_extension_grants_nothing() {
-    let oldest = &release::versions()[0];
-    let registry = Cluster::builder().of_system(System::Registry).release(oldest).start();
-    let conninfo = format!("host={} dbname=postgres user=postgres", registry.dir().display());
-    assert_no_lease(node("db-1", &conninfo), "incompatible version of pg_snowflake");
+fn a_registry_of_another_version_that_lacks_a_function_grants_nothing() {
+    for function in ["id", "claim", "release"] {
+        let registry = Registry::start();
+        run(
+            &mut registry.cluster.connect(),
+            &format!(
+                "ALTER FUNCTION snowflake_registry.{function} RENAME TO former; {OTHER_VERSION}"
+            ),
+        );
+        let reason = format!(
+            "incompatible version of pg_snowflake_registry: The registry has 0.0.1, this server {}.",
+            release::head()
+        );
+        let (server, mut client) =
+            start(registry.node("db-1").setting("pg_snowflake.shard_id", "5"));
+        let says = "SELECT registry_error IS NOT NULL FROM snowflake_lease_status()";
+        wait_for(&mut client, says, &reason);
+        let shown = printed(&mut client, "SELECT registry_error FROM snowflake_lease_status()");
+        assert!(shown.contains(&reason), "{function}: {shown}");
+        assert_refused(&mut client, GENERATE, NO_LEASE);
+        let log = server.log();
+        assert!(log.contains("ALTER EXTENSION pg_snowflake_registry UPDATE;"), "{log}");
+    }
+}
+
+/// As if another version had been installed in the registry.
+const OTHER_VERSION: &str =
+    "UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'pg_snowflake_registry'";
+
+/// Otherwise, an update of the registry would stop all servers.
+#[test]
+fn a_registry_of_another_version_with_the_same_functions_grants_leases_and_is_logged_once() {
+    let mut registry = Registry::start();
+    run(&mut registry.cluster.connect(), OTHER_VERSION);
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    registry.cluster.stop(Shutdown::Fast);
+    registry.cluster.start();
+    // It connects again.
+    set(&server, "owned_shards", "5, 6");
+    wait_for_lease(&registry, "(SELECT count(*) = 2 FROM snowflake_registry.leases)");
+
+    let log = server.log();
+    let versions = format!("The registry has 0.0.1, this server {}.", release::head());
+    assert_eq!(log.matches(&versions).count(), 1, "{log}");
+    assert_eq!(warnings(&server), 0, "{log}");
 }
 
 /// A registry whose role has a password.
@@ -107,6 +154,7 @@ fn warnings(server: &Cluster) -> usize {
 fn a_registry_on_the_server_itself_grants_nothing() {
     let (mut server, mut client) = start(node("db-1", ""));
     let conninfo = format!("host={} dbname=postgres user=postgres", server.dir().display());
+    run(&mut client, "CREATE EXTENSION pg_snowflake_registry");
     run(&mut client, &format!("ALTER SYSTEM SET pg_snowflake.registry = '{conninfo}'"));
     run(&mut client, "ALTER SYSTEM SET pg_snowflake.shard_id = 5");
     server.stop(Shutdown::Fast);
@@ -127,8 +175,8 @@ fn a_registry_in_place_of_the_first_one_grants_nothing_until_a_person_agrees() {
 #[test]
 fn a_registry_of_other_servers_is_not_changed() {
     let (registry, _server) =
-        server_that_refuses_another_registry("SELECT snowflake_take_over(9, 'db-9')");
-    let leases = "SELECT shard_id, node FROM snowflake_leases";
+        server_that_refuses_another_registry("SELECT snowflake_registry.take_over(9, 'db-9')");
+    let leases = "SELECT shard_id, node FROM snowflake_registry.leases";
     assert_eq!(printed(&mut registry.cluster.connect(), leases), "9|db-9");
 }
 

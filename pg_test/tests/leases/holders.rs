@@ -19,10 +19,11 @@ fn a_server_that_stops_releases_its_lease_right_after_its_last_id() {
     let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
     first_id(&mut client, GENERATE);
     let last = take_one(&mut client, GENERATE);
+    let tick = printed(&mut client, &format!("SELECT snowflake_created_at({last})"));
 
     server.stop(Shutdown::Fast);
 
-    let end = format!("state, ends = snowflake_created_at({last}) + interval '1 microsecond'");
+    let end = format!("state, ends = timestamptz '{tick}' + interval '1 microsecond'");
     assert_eq!(of_lease(&registry, &end), "released|t");
     server.start();
     assert!(first_id(&mut server.connect(), GENERATE) > last);
@@ -129,11 +130,11 @@ fn a_shard_that_is_taken_over_goes_to_the_new_node_where_the_old_span_ends() {
     let (_new, mut of_new) = start(wants_shard_5(&registry, "db-2", SHORT));
 
     let mut person = registry.cluster.connect();
-    let begin = printed(&mut person, "SELECT snowflake_take_over(5, 'db-2')");
+    let begin = printed(&mut person, "SELECT snowflake_registry.take_over(5, 'db-2')");
 
     let id = first_id(&mut of_new, GENERATE);
     let is_later = format!("SELECT snowflake_created_at({id}) >= '{begin}'");
-    assert_eq!(printed(&mut person, &is_later), "t");
+    assert_eq!(printed(&mut of_new, &is_later), "t");
     let answer = "SELECT registry_error LIKE '%db-2%' FROM snowflake_lease_status()";
     wait_for(&mut of_old, answer, "the old node knows");
     assert_refused(&mut of_old, GENERATE, NO_LEASE);
@@ -148,7 +149,7 @@ fn a_server_that_loses_its_lease_goes_on_as_a_new_incarnation() {
     let before = printed(&mut client, incarnation);
     assert_eq!(of_lease(&registry, "incarnation"), before);
 
-    run(&mut registry.cluster.connect(), "SELECT snowflake_take_over(5, 'db-1')");
+    run(&mut registry.cluster.connect(), "SELECT snowflake_registry.take_over(5, 'db-1')");
 
     let is_new = format!("SELECT incarnation <> '{before}' FROM snowflake_lease_status()");
     wait_for(&mut client, &is_new, "the server has lost its lease");

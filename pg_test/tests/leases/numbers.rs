@@ -67,18 +67,18 @@ fn a_server_has_leases_on_all_shards_that_it_owns_and_on_no_others() {
         let id = first_id(&mut client, &format!("SELECT snowflake_nextval('s', {shard})"));
         assert_eq!(split(id).shard, shard);
     }
-    let leased = "SELECT shard_id, node, state FROM snowflake_leases ORDER BY shard_id";
+    let leased = "SELECT shard_id, node, state FROM snowflake_registry.leases ORDER BY shard_id";
     let leased = printed(&mut registry.cluster.connect(), leased);
     assert_eq!(leased, "3|db-1|held\n7|db-1|held\n8|db-1|held");
 }
 
 #[test]
-fn a_server_can_own_every_shard_of_the_default_layout() {
+fn a_server_can_own_every_shard_of_instagrams_layout() {
     let registry = Registry::start();
     let settings = registry.node("db-1").setting("pg_snowflake.owned_shards", "0-8191");
     let (_server, mut client) = start(settings.setting("pg_snowflake.lease", LONG));
     for shard in [0, 4095, 8191] {
-        first_id(&mut client, &format!("SELECT snowflake_nextval('s', {shard})"));
+        first_id(&mut client, &format!("SELECT snowflake_nextval('s', {shard}, 'instagram')"));
     }
 }
 

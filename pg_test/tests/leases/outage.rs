@@ -2,12 +2,14 @@
 
 use super::{GENERATE, LONG, NO_LEASE, SHORT, of_lease, start, wait_for_lease, wants_shard_5};
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::leases::{Registry, first_id, node};
+use pg_snowflake_servertest::leases::{GRANTS, Registry, first_id, node};
 use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::wait::{comes_true, wait_for};
+use pg_snowflake_servertest::wait::{comes_true, wait_for, wait_for_more_rows};
 use pg_snowflake_servertest::{Shutdown, installation};
+use postgres::error::DbError;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
+use std::thread;
 
 #[test]
 fn without_its_registry_a_server_generates_until_its_lease_ends() {
@@ -105,7 +107,8 @@ fn a_host_that_accepts_connections_and_says_nothing_does_not_hide_the_next_one()
 #[test]
 fn a_lease_that_was_granted_in_the_quiet_time_is_held_and_has_not_begun() {
     let mut registry = Registry::start();
-    let ask = "SELECT snowflake_lease('{9}', 'db-9', gen_random_uuid(), NULL, gen_random_uuid(),
+    let ask =
+        "SELECT snowflake_registry.claim('{9}', 'db-9', gen_random_uuid(), NULL, gen_random_uuid(),
                    clock_timestamp() + '5 min', '5 min')";
     run(&mut registry.cluster.connect(), ask);
     registry.cluster.stop(Shutdown::Fast);
@@ -166,8 +169,66 @@ fn a_restored_registry_grants_no_span_that_it_has_forgotten() {
     drop(paused);
 
     let is_later = format!("SELECT snowflake_created_at({id}) >= '{end}'");
-    assert_eq!(printed(&mut registry.cluster.connect(), &is_later), "t", "{end}");
+    assert_eq!(printed(&mut first.connect(), &is_later), "t", "{end}");
 }
+
+/// Three sessions insert while the extension is dropped. The server keeps its connection to the registry.
+#[test]
+fn without_its_registrys_extension_a_server_generates_until_its_lease_ends_and_says_what_is_missing()
+ {
+    const SESSIONS: usize = 3;
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", "2s"));
+    first_id(&mut client, GENERATE);
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5))",
+    );
+    let insert = "INSERT INTO posts DEFAULT VALUES";
+
+    let errors: Vec<DbError> = thread::scope(|scope| {
+        let sessions: Vec<_> = (0..SESSIONS)
+            .map(|_| {
+                let mut session = server.connect();
+                scope.spawn(move || {
+                    loop {
+                        if let Err(error) = session.batch_execute(insert) {
+                            break error.as_db_error().expect("the server is up").clone();
+                        }
+                    }
+                })
+            })
+            .collect();
+        wait_for_more_rows(&mut client, "posts", 1000);
+        run(&mut registry.cluster.connect(), "DROP EXTENSION pg_snowflake_registry");
+        wait_for_more_rows(&mut client, "posts", 1000);
+        sessions.into_iter().map(|session| session.join().expect("a session")).collect()
+    });
+
+    for error in errors {
+        assert_eq!(error.message(), "lease of shard 5 has ended");
+        assert!(error.detail().unwrap().contains(NO_EXTENSION), "{error:?}");
+    }
+    let status = "SELECT state, registry_error FROM snowflake_lease_status()";
+    assert_eq!(printed(&mut client, status), format!("ended|{NO_EXTENSION}"));
+    let is_within = "SELECT snowflake_created_at(max(id)) < (SELECT ends FROM snowflake_lease_status()) FROM posts";
+    assert_eq!(printed(&mut client, is_within), "t");
+    let log = server.log();
+    let warning = format!("WARNING:  pg_snowflake: {NO_EXTENSION}");
+    assert_eq!(log.matches(&warning).count(), 1, "{log}");
+    assert!(log.contains("CREATE EXTENSION pg_snowflake_registry;"), "{log}");
+    assert!(!log.contains("registry reported an error"), "{log}");
+
+    // It would grant spans that have been used.
+    let mut person = registry.cluster.connect();
+    run(&mut person, &format!("CREATE EXTENSION pg_snowflake_registry; {GRANTS}"));
+    run(&mut person, "SELECT snowflake_registry.take_over(9, 'db-9')");
+    let says = "SELECT registry_error LIKE '%not the one that this server has used%' FROM snowflake_lease_status()";
+    wait_for(&mut client, says, "the server has found another registry");
+    assert_eq!(of_lease(&registry, "node"), "");
+}
+
+const NO_EXTENSION: &str = "registry does not have the extension pg_snowflake_registry";
 
 #[test]
 fn a_dump_of_a_registry_is_the_same_registry() {
@@ -177,7 +238,7 @@ fn a_dump_of_a_registry_is_the_same_registry() {
     server.stop(Shutdown::Fast);
     let dump = registry.cluster.dump("postgres");
     let Registry { cluster: other, .. } = Registry::start();
-    run(&mut other.connect(), "DROP EXTENSION pg_snowflake CASCADE");
+    run(&mut other.connect(), "DROP EXTENSION pg_snowflake_registry");
     other.psql("postgres", &dump);
     registry.move_to(other);
 

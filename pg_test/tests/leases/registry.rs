@@ -1,14 +1,24 @@
 //! The registry alone: which leases its functions grant, and to which servers.
 
 use pg_snowflake_servertest::ask::{
-    Bad, Refusal, assert_each_refused, assert_refused, printed, refused, run, server,
+    Bad, Refusal, assert_each_refused, assert_refused, printed, run,
 };
-use pg_snowflake_servertest::wait::{comes_true, wait_for};
+use pg_snowflake_servertest::leases::make_registry;
+use pg_snowflake_servertest::wait::wait_for;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
 use postgres::Client;
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::thread;
+
+const CREATE: &str = "CREATE EXTENSION pg_snowflake_registry";
+
+/// A server with a registry, in a database that generates no IDs.
+fn registry() -> (Cluster, Client) {
+    let cluster = Cluster::new();
+    let client = make_registry(&cluster);
+    (cluster, client)
+}
 
 /// What a server asks for.
 #[derive(Clone, Copy)]
@@ -44,7 +54,7 @@ impl Claim<'_> {
         let Claim { shard_ids, node, incarnation, serial, nonce, ahead } = *self;
         let serials = serial.map_or("NULL".to_owned(), |serial| format!("'{{{serial}}}'"));
         format!(
-            "SELECT {columns} FROM snowflake_lease({shard_ids}, '{node}', '{}', {serials}, '{}',
+            "SELECT {columns} FROM snowflake_registry.claim({shard_ids}, '{node}', '{}', {serials}, '{}',
                  clock_timestamp() + interval '{ahead}', '5 min')",
             uuid(incarnation),
             uuid(nonce),
@@ -67,7 +77,7 @@ struct Answer {
 
 #[test]
 fn the_holder_extends_its_span_and_another_server_is_refused_with_the_name_of_the_holder() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = registry();
 
     let lease = claim(&mut client, A);
     assert!(lease.granted);
@@ -89,7 +99,7 @@ fn the_holder_extends_its_span_and_another_server_is_refused_with_the_name_of_th
 #[test]
 fn after_the_end_the_next_span_begins_at_the_clock() {
     let cluster = Cluster::builder().fake_clock().start();
-    let mut client = cluster.connect();
+    let mut client = make_registry(&cluster);
     let of_5 = claim(&mut client, A);
     let of_6 = claim(&mut client, Claim { shard_ids: "'{6}'", ..A });
 
@@ -108,7 +118,7 @@ fn after_the_end_the_next_span_begins_at_the_clock() {
 #[test]
 fn a_clock_that_stepped_back_does_not_let_spans_overlap() {
     let cluster = Cluster::builder().fake_clock().start();
-    let mut client = cluster.connect();
+    let mut client = make_registry(&cluster);
     cluster.set_clock(LATER);
     let lease = claim(&mut client, A);
     release(&mut client, 1, 5, lease.serial, "'infinity'");
@@ -121,7 +131,7 @@ fn a_clock_that_stepped_back_does_not_let_spans_overlap() {
 
 #[test]
 fn a_release_lowers_the_end_to_the_mark_but_not_below_the_begin() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = registry();
     // The mark, and the end after the release.
     let cases = [
         ("starts + interval '2 min'", "starts + interval '2 min'"),
@@ -146,7 +156,7 @@ fn a_release_lowers_the_end_to_the_mark_but_not_below_the_begin() {
 
 #[test]
 fn only_the_holder_with_the_current_serial_releases() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = registry();
     let first = claim(&mut client, A);
     let lease = claim(&mut client, Claim { serial: first.serial, nonce: 3, ..A });
     let before = row_of(&mut client, 5);
@@ -164,7 +174,7 @@ fn only_the_holder_with_the_current_serial_releases() {
 
 #[test]
 fn a_repeated_claim_gets_the_same_answer_and_changes_nothing() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = registry();
     let lease = claim(&mut client, A);
     let renewal = Claim { serial: lease.serial, nonce: 3, ..A };
     for claimed in [A, renewal] {
@@ -180,7 +190,7 @@ fn a_repeated_claim_gets_the_same_answer_and_changes_nothing() {
 
 #[test]
 fn a_claim_with_an_old_serial_changes_nothing() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = registry();
     let first = claim(&mut client, A);
     claim(&mut client, Claim { serial: first.serial, nonce: 3, ..A });
     let before = row_of(&mut client, 5);
@@ -199,7 +209,7 @@ fn a_claim_with_an_old_serial_changes_nothing() {
 
 #[test]
 fn a_wrong_clock_is_refused_both_ways_with_both_readings() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = registry();
     for (ahead, message) in [
         ("5 min 2 s", "clock of node \"db-a\" is too far ahead of the registry's"),
         ("0 s", "clock of node \"db-a\" is too far behind the registry's"),
@@ -220,9 +230,9 @@ fn a_wrong_clock_is_refused_both_ways_with_both_readings() {
 #[test]
 fn a_take_over_bars_the_holder_and_the_next_span_begins_after_its_end() {
     let cluster = Cluster::builder().fake_clock().start();
-    let mut client = cluster.connect();
+    let mut client = make_registry(&cluster);
     let lease = claim(&mut client, A);
-    let take_over = format!("SELECT {}", microseconds("snowflake_take_over(5, 'db-b')"));
+    let take_over = format!("SELECT {}", microseconds("snowflake_registry.take_over(5, 'db-b')"));
 
     assert_eq!(Some(number(&mut client, &take_over)), lease.ends);
 
@@ -253,8 +263,8 @@ fn a_take_over_bars_the_holder_and_the_next_span_begins_after_its_end() {
 
 #[test]
 fn a_shard_that_nobody_had_can_be_reserved() {
-    let (_cluster, mut client) = server();
-    printed(&mut client, "SELECT snowflake_take_over(5, 'db-b')");
+    let (_cluster, mut client) = registry();
+    printed(&mut client, "SELECT snowflake_registry.take_over(5, 'db-b')");
 
     assert!(!claim(&mut client, A).granted);
     let lease = claim(&mut client, B);
@@ -263,7 +273,7 @@ fn a_shard_that_nobody_had_can_be_reserved() {
 
 #[test]
 fn after_a_restart_of_the_registry_new_spans_begin_when_forgotten_leases_have_ended() {
-    let (mut cluster, mut client) = server();
+    let (mut cluster, mut client) = registry();
     let (of_5, of_6) =
         (claim(&mut client, A), claim(&mut client, Claim { shard_ids: "'{6}'", ..A }));
     release(&mut client, 1, 5, of_5.serial, "'-infinity'");
@@ -272,7 +282,8 @@ fn after_a_restart_of_the_registry_new_spans_begin_when_forgotten_leases_have_en
     cluster.start();
     let mut client = cluster.connect();
 
-    let quiet_until = format!("SELECT {} FROM snowflake_registry", microseconds("quiet_until"));
+    let quiet_until =
+        format!("SELECT {} FROM snowflake_registry.identity", microseconds("quiet_until"));
     let of_another = claim(&mut client, B);
     assert_eq!(of_another.starts, Some(number(&mut client, &quiet_until)));
     assert!(of_another.starts > of_6.ends);
@@ -288,7 +299,8 @@ fn after_a_restart_of_the_registry_new_spans_begin_when_forgotten_leases_have_en
 #[test]
 fn a_copy_of_the_registry_on_the_same_server_waits_too() {
     let cluster = Cluster::new();
-    let mut registry = cluster.fresh_database("registry");
+    let mut registry = cluster.empty_database("registry");
+    run(&mut registry, CREATE);
     let lease = claim(&mut registry, A);
     drop(registry);
     run(&mut cluster.connect(), "CREATE DATABASE copied TEMPLATE registry");
@@ -303,9 +315,9 @@ fn a_copy_of_the_registry_on_the_same_server_waits_too() {
 
 #[test]
 fn a_restored_dump_has_the_leases_and_the_id_of_the_registry() {
-    let (cluster, mut client) = server();
+    let (cluster, mut client) = registry();
     let lease = claim(&mut client, A);
-    printed(&mut client, "SELECT snowflake_take_over(6, 'db-b')");
+    printed(&mut client, "SELECT snowflake_registry.take_over(6, 'db-b')");
     let before = [row_of(&mut client, 5), row_of(&mut client, 6)];
 
     let target = Cluster::new();
@@ -317,37 +329,10 @@ fn a_restored_dump_has_the_leases_and_the_id_of_the_registry() {
     assert_eq!((renewed.starts, renewed.registry), (lease.starts, lease.registry));
 }
 
-/// A dump contains the tables of the registry, even if there is none.
-#[test]
-fn an_ordinary_owner_of_the_database_dumps_and_restores_it() {
-    let cluster = Cluster::new();
-    run(&mut cluster.connect(), "CREATE ROLE owner LOGIN");
-    for (database, owner) in [("source", "owner"), ("by_superuser", SUPERUSER), ("target", "owner")]
-    {
-        run(
-            &mut cluster.connect(),
-            &format!("CREATE DATABASE {database} OWNER {owner} TEMPLATE template0"),
-        );
-    }
-    run(&mut cluster.connect_to("owner", "source"), "CREATE EXTENSION pg_snowflake");
-    let mut superuser = cluster.connect_to(SUPERUSER, "by_superuser");
-    run(&mut superuser, "CREATE EXTENSION pg_snowflake");
-    claim(&mut superuser, A);
-    run(&mut superuser, "ALTER DATABASE by_superuser OWNER TO owner");
-
-    cluster.dump_as("owner", "source");
-    let dump = cluster.dump_as("owner", "by_superuser");
-    cluster.psql_as("owner", "target", &dump);
-
-    let mut target = cluster.connect_to(SUPERUSER, "target");
-    assert_eq!(row_of(&mut target, 5), row_of(&mut superuser, 5));
-}
-
 #[test]
 fn of_many_servers_that_claim_a_shard_at_once_exactly_one_gets_it() {
     const SERVERS: usize = 16;
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (cluster, mut client) = registry();
     // The first time, the row is new; then it is one that was released.
     for turn in 1..=5 {
         let answers = at_once(&cluster, SERVERS, |client, server| {
@@ -371,8 +356,7 @@ fn of_many_servers_that_claim_a_shard_at_once_exactly_one_gets_it() {
 #[test]
 fn ten_servers_without_a_shard_are_assigned_ten_and_the_same_again() {
     const SERVERS: usize = 10;
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let (cluster, mut client) = registry();
     // This one is assigned by a person.
     claim(&mut client, Claim { shard_ids: "'{3}'", ..A });
     let assign = |run: usize| {
@@ -404,7 +388,7 @@ fn ten_servers_without_a_shard_are_assigned_ten_and_the_same_again() {
 
 #[test]
 fn a_copy_that_is_assigned_the_shard_of_the_original_is_refused() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = registry();
     let original = claim(&mut client, Claim { shard_ids: "NULL", ..A });
 
     let copy = claim(&mut client, Claim { shard_ids: "NULL", incarnation: 2, nonce: 2, ..A });
@@ -414,7 +398,7 @@ fn a_copy_that_is_assigned_the_shard_of_the_original_is_refused() {
 
 #[test]
 fn a_claim_of_several_shards_is_granted_those_that_are_free() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = registry();
     claim(&mut client, A);
 
     let answers = claims(&mut client, Claim { shard_ids: "'{9, 5, 0}'", ..B });
@@ -435,7 +419,7 @@ fn a_claim_of_several_shards_is_granted_those_that_are_free() {
 
 #[test]
 fn claims_for_the_same_shards_in_another_order_do_not_deadlock() {
-    let cluster = Cluster::new();
+    let (cluster, _client) = registry();
     let orders = ["n", "-n", "n % 7, n", "n % 5, -n"];
     at_once(&cluster, orders.len(), |client, server| {
         let shard_ids =
@@ -451,8 +435,7 @@ fn claims_for_the_same_shards_in_another_order_do_not_deadlock() {
 
 #[test]
 fn a_claim_waits_for_the_transaction_before_it_and_reads_the_clock_after_that() {
-    let cluster = Cluster::new();
-    let mut observer = cluster.connect();
+    let (cluster, mut observer) = registry();
     for (shard, end, granted) in [(5, "COMMIT", false), (6, "ROLLBACK", true)] {
         let shard_ids = format!("'{{{shard}}}'");
         let mut first = cluster.connect();
@@ -479,7 +462,7 @@ fn a_claim_waits_for_the_transaction_before_it_and_reads_the_clock_after_that() 
 
 #[test]
 fn a_transaction_that_could_miss_a_lease_is_refused() {
-    let (cluster, mut client) = server();
+    let (cluster, mut client) = registry();
     let standby = cluster.standby();
     for (call, function) in &calls() {
         for (level, sqlstate, hint) in [
@@ -501,12 +484,15 @@ fn a_transaction_that_could_miss_a_lease_is_refused() {
 /// A call of each function, and its name.
 fn calls() -> [(String, &'static str); 3] {
     [
-        (A.sql("*"), "snowflake_lease"),
+        (A.sql("*"), "snowflake_registry.claim"),
         (
-            format!("SELECT snowflake_release('{}', '{{5}}', '{{1}}', now())", uuid(1)),
-            "snowflake_release",
+            format!("SELECT snowflake_registry.release('{}', '{{5}}', '{{1}}', now())", uuid(1)),
+            "snowflake_registry.release",
         ),
-        ("SELECT snowflake_take_over(5, 'db-b')".to_owned(), "snowflake_take_over"),
+        (
+            "SELECT snowflake_registry.take_over(5, 'db-b')".to_owned(),
+            "snowflake_registry.take_over",
+        ),
     ]
 }
 
@@ -517,37 +503,24 @@ const OWNED: Refusal = Refusal {
     hint: "",
 };
 
+/// An owner could put a table with triggers in place of ours.
 #[test]
-fn a_registry_of_an_ordinary_role_is_refused_until_it_belongs_to_a_superuser() {
-    let cluster = Cluster::new();
-    run(&mut cluster.connect(), "CREATE ROLE mallory LOGIN");
-    let create = "CREATE EXTENSION pg_snowflake";
-    // The database, its owner, who creates the extension, how, and what makes it a superuser's.
-    let cases = [
-        ("a", "mallory", SUPERUSER, create, "ALTER DATABASE a OWNER TO postgres"),
-        ("b", "mallory", "mallory", create, "REASSIGN OWNED BY mallory TO postgres"),
-        (
-            "c",
-            SUPERUSER,
-            SUPERUSER,
-            "CREATE SCHEMA reg AUTHORIZATION mallory; CREATE EXTENSION pg_snowflake SCHEMA reg",
-            "ALTER SCHEMA reg OWNER TO postgres",
-        ),
-    ];
-    for (database, owner, creator, create, change_owner) in cases {
-        run(
-            &mut cluster.connect(),
-            &format!("CREATE DATABASE {database} OWNER {owner} TEMPLATE template0"),
-        );
-        run(&mut cluster.connect_to(creator, database), create);
-        let mut client = cluster.connect_to(SUPERUSER, database);
-        run(&mut client, "SET search_path = public, reg");
-        for (call, _) in calls() {
-            let error = assert_refused(&mut client, &call, OWNED);
-            assert!(error.detail().unwrap().contains("mallory"), "{error:?}");
-        }
+fn a_registry_whose_schema_an_ordinary_role_owns_is_refused_until_it_belongs_to_a_superuser() {
+    let (_cluster, mut client) = registry();
+    run(
+        &mut client,
+        "CREATE ROLE mallory; CREATE ROLE other SUPERUSER;
+         ALTER SCHEMA snowflake_registry OWNER TO mallory",
+    );
+    for (call, _) in calls() {
+        let error = assert_refused(&mut client, &call, OWNED);
+        assert!(error.detail().unwrap().contains("mallory"), "{error:?}");
+        let is_command = error.hint().unwrap().contains("ALTER SCHEMA snowflake_registry OWNER TO");
+        assert!(is_command, "{error:?}");
+    }
 
-        run(&mut client, change_owner);
+    for owner in ["other", "CURRENT_USER"] {
+        run(&mut client, &format!("ALTER SCHEMA snowflake_registry OWNER TO {owner}"));
 
         for (call, _) in calls() {
             run(&mut client, &call);
@@ -555,52 +528,11 @@ fn a_registry_of_an_ordinary_role_is_refused_until_it_belongs_to_a_superuser() {
     }
 }
 
-/// The owner of the schema renames it while a call waits for a lock, and puts tables with triggers in its place.
-#[test]
-fn a_registry_in_the_schema_of_an_ordinary_role_runs_nothing_of_that_role() {
-    let cluster = Cluster::new();
-    run(&mut cluster.connect(), "CREATE ROLE mallory LOGIN");
-    let mut superuser = cluster.empty_database("registry");
-    run(
-        &mut superuser,
-        "GRANT CREATE ON DATABASE registry TO mallory; CREATE SCHEMA reg AUTHORIZATION mallory;
-         CREATE EXTENSION pg_snowflake SCHEMA reg; SET search_path = reg",
-    );
-    let mut locker = cluster.connect_to(SUPERUSER, "registry");
-    run(&mut locker, "BEGIN; LOCK TABLE reg.snowflake_lease_rows IN SHARE MODE");
-
-    let outcome = thread::scope(|scope| {
-        let call = scope.spawn(|| superuser.simple_query(&A.sql("*")).map(drop));
-        let mut observer = cluster.connect();
-        let waits = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-        let is_decided = comes_true(|| call.is_finished() || printed(&mut observer, waits) == "t");
-        assert!(is_decided, "the call neither waits nor ends");
-        run(
-            &mut cluster.connect_to("mallory", "registry"),
-            "ALTER SCHEMA reg RENAME TO former;
-             CREATE SCHEMA reg;
-             CREATE TABLE reg.snowflake_registry (LIKE former.snowflake_registry INCLUDING ALL);
-             CREATE TABLE reg.snowflake_lease_rows (LIKE former.snowflake_lease_rows INCLUDING ALL);
-             CREATE TABLE reg.caught (role name);
-             CREATE FUNCTION reg.catch() RETURNS trigger LANGUAGE plpgsql
-             AS $$ BEGIN INSERT INTO reg.caught VALUES (current_user); RETURN NEW; END $$;
-             CREATE TRIGGER catch BEFORE INSERT ON reg.snowflake_registry
-             FOR EACH ROW EXECUTE FUNCTION reg.catch();",
-        );
-        run(&mut locker, "COMMIT");
-        call.join().unwrap()
-    });
-
-    assert_eq!(printed(&mut locker, "TABLE reg.caught"), "");
-    let error = outcome.expect_err("an error");
-    assert_eq!(error.as_db_error().unwrap().message(), OWNED.message, "{error:?}");
-}
-
 #[test]
 fn bad_arguments_are_refused_and_change_nothing() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = registry();
     let lease = claim(&mut client, A);
-    let before = printed(&mut client, "TABLE snowflake_lease_rows");
+    let before = printed(&mut client, "TABLE snowflake_registry.shards");
     let good = Claim { shard_ids: "'{6}'", ..A }.sql("*");
     let with = |from: &str, to: &str| {
         assert!(good.contains(from), "{good}");
@@ -608,7 +540,7 @@ fn bad_arguments_are_refused_and_change_nothing() {
     };
     let uuid_1 = format!("'{}'", uuid(1));
     let release = |shards: &str, serials: &str, mark: &str| {
-        format!("SELECT snowflake_release({uuid_1}, {shards}, {serials}, {mark})")
+        format!("SELECT snowflake_registry.release({uuid_1}, {shards}, {serials}, {mark})")
     };
     let until = "clock_timestamp() + interval '5 min'";
     let long_node = format!("'{}'", "x".repeat(256));
@@ -668,16 +600,21 @@ fn bad_arguments_are_refused_and_change_nothing() {
         (release("'{5}'", "'{1, 2}'", "now()"), "22023", "same number", "1 and 2"),
         (release("'{{5}}'", "'{1}'", "now()"), "2202E", "one-dimensional", "2 dimensions"),
         (
-            "SELECT snowflake_release(NULL, '{5}', '{1}', now())".into(),
+            "SELECT snowflake_registry.release(NULL, '{5}', '{1}', now())".into(),
             "22004",
             "argument \"incarnation\" must not be null",
             "",
         ),
         // A take-over.
-        ("SELECT snowflake_take_over(-1, 'db-b')".into(), "22023", "out of range", "0"),
-        ("SELECT snowflake_take_over(NULL, 'db-b')".into(), "22004", "\"shard_id\"", ""),
-        ("SELECT snowflake_take_over(5, NULL)".into(), "22004", "\"node\"", ""),
-        ("SELECT snowflake_take_over(5, '')".into(), "22023", "invalid node name", "1 to 255"),
+        ("SELECT snowflake_registry.take_over(-1, 'db-b')".into(), "22023", "out of range", "0"),
+        ("SELECT snowflake_registry.take_over(NULL, 'db-b')".into(), "22004", "\"shard_id\"", ""),
+        ("SELECT snowflake_registry.take_over(5, NULL)".into(), "22004", "\"node\"", ""),
+        (
+            "SELECT snowflake_registry.take_over(5, '')".into(),
+            "22023",
+            "invalid node name",
+            "1 to 255",
+        ),
     ];
     let bad = cases.iter().map(|&(ref sql, sqlstate, message, allowed)| Bad {
         sql,
@@ -687,13 +624,13 @@ fn bad_arguments_are_refused_and_change_nothing() {
     });
     assert_each_refused(&mut client, &bad.collect::<Vec<_>>());
 
-    assert_eq!(printed(&mut client, "TABLE snowflake_lease_rows"), before);
+    assert_eq!(printed(&mut client, "TABLE snowflake_registry.shards"), before);
     assert!(claim(&mut client, Claim { serial: lease.serial, nonce: 3, ..A }).granted);
 }
 
 #[test]
 fn unusual_arguments_are_taken_as_they_are() {
-    let (_cluster, mut client) = server();
+    let (_cluster, mut client) = registry();
     let many = Claim { shard_ids: "ARRAY(SELECT generate_series(0, 8191))", ..A };
     assert!(claims(&mut client, many).iter().all(|answer| answer.granted));
     let other_bounds = Claim { shard_ids: "'[7:8]={2147483647, 8192}'", ..A };
@@ -702,99 +639,54 @@ fn unusual_arguments_are_taken_as_they_are() {
     let odd = Claim { shard_ids: "'{9000}'", node: r#"d"b'' \; -- é"#, ..A };
     assert!(claim(&mut client, odd).granted);
     assert_eq!(
-        printed(&mut client, "SELECT node FROM snowflake_leases WHERE shard_id = 9000"),
+        printed(&mut client, "SELECT node FROM snowflake_registry.leases WHERE shard_id = 9000"),
         r#"d"b' \; -- é"#
     );
     let reason = claim(&mut client, Claim { shard_ids: "'{9000}'", ..B }).reason.unwrap();
     assert!(reason.contains(r#"held by node d"b' \; -- é until"#), "{reason}");
     assert_eq!(release(&mut client, 1, 5, None, "now()"), "0");
-    let nothing = format!("SELECT snowflake_release('{}', NULL, NULL, now())", uuid(1));
+    let nothing = format!("SELECT snowflake_registry.release('{}', NULL, NULL, now())", uuid(1));
     assert_eq!(printed(&mut client, &nothing), "0");
 }
 
 #[test]
-fn it_works_in_a_database_with_another_encoding_and_an_odd_schema() {
+fn it_works_in_a_database_with_another_encoding() {
     let cluster = Cluster::new();
     run(
         &mut cluster.connect(),
         "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0",
     );
     let mut client = cluster.connect_to(SUPERUSER, "latin");
-    run(
-        &mut client,
-        r#"CREATE SCHEMA "Über ""'"; CREATE EXTENSION pg_snowflake SCHEMA "Über ""'";
-           SET search_path = "Über ""'""#,
-    );
+    run(&mut client, CREATE);
     let of_a = Claim { node: "dbé", ..A };
     let lease = claim(&mut client, of_a);
     assert!(claim(&mut client, Claim { serial: lease.serial, nonce: 3, ..of_a }).granted);
     let reason = claim(&mut client, B).reason.unwrap();
     assert!(reason.contains("dbé"), "{reason}");
     assert_eq!(state_of(&mut client, 5), "held");
-
-    run(
-        &mut client,
-        "CREATE SCHEMA elsewhere; ALTER EXTENSION pg_snowflake SET SCHEMA elsewhere; SET search_path = elsewhere",
-    );
-    assert!(!claim(&mut client, B).granted);
-}
-
-#[test]
-fn nobody_may_use_the_registry_by_default_and_execute_suffices() {
-    let (cluster, mut superuser) = server();
-    run(&mut superuser, "CREATE ROLE node LOGIN");
-    let mut node = cluster.connect_to("node", "postgres");
-    let take_over = "SELECT snowflake_take_over(5, 'db-b')";
-    let releases = format!("SELECT snowflake_release('{}', '{{5}}', '{{1}}', now())", uuid(1));
-    for sql in [A.sql("*").as_str(), &releases, take_over, "TABLE snowflake_leases"] {
-        assert_eq!(refused(&mut node, sql).code().code(), "42501", "{sql}");
-    }
-
-    run(
-        &mut superuser,
-        "GRANT EXECUTE ON FUNCTION snowflake_lease, snowflake_release, snowflake_take_over TO node;
-         GRANT SELECT ON snowflake_leases TO node",
-    );
-
-    let lease = claim(&mut node, A);
-    assert_eq!(release(&mut node, 1, 5, lease.serial, "'-infinity'"), "1");
-    run(&mut node, take_over);
-    assert_eq!(state_of(&mut node, 5), "reserved");
-    for sql in [
-        "INSERT INTO snowflake_lease_rows SELECT * FROM snowflake_lease_rows",
-        "UPDATE snowflake_lease_rows SET ends = now()",
-        "DELETE FROM snowflake_lease_rows",
-        "TRUNCATE snowflake_registry",
-        "UPDATE snowflake_registry SET quiet_until = '-infinity'",
-        "UPDATE snowflake_leases SET ends = now()",
-        "CREATE TRIGGER t BEFORE UPDATE ON snowflake_lease_rows EXECUTE FUNCTION suppress_redundant_updates_trigger()",
-    ] {
-        assert_eq!(refused(&mut node, sql).code().code(), "42501", "{sql}");
-    }
 }
 
 /// The functions run as a superuser: a name that resolved to a caller's object would run it as one.
 #[test]
 fn objects_that_a_caller_created_are_not_used() {
-    let (cluster, mut superuser) = server();
+    let (cluster, mut superuser) = registry();
     run(
         &mut superuser,
         "CREATE ROLE mallory LOGIN; CREATE SCHEMA mallory AUTHORIZATION mallory;
-         GRANT EXECUTE ON FUNCTION snowflake_lease, snowflake_release, snowflake_take_over TO mallory",
+         GRANT USAGE ON SCHEMA snowflake_registry TO mallory;
+         GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA snowflake_registry TO mallory",
     );
     let mut mallory = cluster.connect_to("mallory", "postgres");
     let mut plants = String::from(
         "CREATE FUNCTION mallory.caught() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;",
     );
-    for name in ["pg_extension", "pg_namespace", "snowflake_lease_rows", "snowflake_registry"] {
+    for name in ["pg_namespace", "pg_roles", "shards", "identity"] {
         plants += &format!(
             "CREATE VIEW mallory.{name} AS SELECT mallory.caught() AS oid;
              CREATE TEMP VIEW {name} AS SELECT mallory.caught() AS oid;"
         );
     }
     for (function, result) in [
-        ("quote_ident(text)", "text"),
-        ("quote_ident(name)", "text"),
         ("gen_random_uuid()", "uuid"),
         ("pg_relation_filepath(regclass)", "text"),
         ("clock_timestamp()", "timestamptz"),
@@ -833,16 +725,16 @@ fn objects_that_a_caller_created_are_not_used() {
         Claim { shard_ids: "'{5}'::pg_catalog.int4[]", ..A }.sql("granted"),
         Claim { shard_ids: "NULL", ..B }.sql("granted"),
         format!(
-            "SELECT public.snowflake_release('{}', '{{5}}', '{{1}}', pg_catalog.clock_timestamp())",
+            "SELECT snowflake_registry.release('{}', '{{5}}', '{{1}}', pg_catalog.clock_timestamp())",
             uuid(1)
         ),
-        "SELECT public.snowflake_take_over(5, 'db-b')".to_owned(),
+        "SELECT snowflake_registry.take_over(5, 'db-b')".to_owned(),
+        "SELECT snowflake_registry.id()".to_owned(),
     ];
     for search_path in ["mallory, pg_catalog, public", "pg_temp, mallory, pg_catalog, public"] {
         run(&mut mallory, &format!("SET search_path = {search_path}"));
         for call in &calls {
             let call = call
-                .replace("FROM snowflake_lease", "FROM public.snowflake_lease")
                 .replace("clock_timestamp() + interval '5 min'", "$1")
                 .replace("pg_catalog.clock_timestamp()", "$1");
             let clock = format!("SELECT {}", microseconds("clock_timestamp()"));
@@ -929,10 +821,10 @@ fn release(
     let serial = serial.map_or("NULL".to_owned(), |serial| serial.to_string());
     let mark = match mark.starts_with('\'') || mark == "now()" {
         true => mark.to_owned(),
-        false => format!("(SELECT {mark} FROM snowflake_leases WHERE shard_id = {shard})"),
+        false => format!("(SELECT {mark} FROM snowflake_registry.leases WHERE shard_id = {shard})"),
     };
     let sql = format!(
-        "SELECT snowflake_release('{}', '{{{shard}}}', '{{{serial}}}', {mark})",
+        "SELECT snowflake_registry.release('{}', '{{{shard}}}', '{{{serial}}}', {mark})",
         uuid(incarnation)
     );
     printed(client, &sql)
@@ -940,16 +832,19 @@ fn release(
 
 /// The whole row of a shard.
 fn row_of(client: &mut Client, shard: i32) -> String {
-    printed(client, &format!("SELECT * FROM snowflake_lease_rows WHERE shard_id = {shard}"))
+    printed(client, &format!("SELECT * FROM snowflake_registry.shards WHERE shard_id = {shard}"))
 }
 
 fn state_of(client: &mut Client, shard: i32) -> String {
-    printed(client, &format!("SELECT state FROM snowflake_leases WHERE shard_id = {shard}"))
+    printed(
+        client,
+        &format!("SELECT state FROM snowflake_registry.leases WHERE shard_id = {shard}"),
+    )
 }
 
 /// The query of a time of a lease.
 fn time_of(time: &str, shard: i32) -> String {
-    format!("SELECT {} FROM snowflake_leases WHERE shard_id = {shard}", microseconds(time))
+    format!("SELECT {} FROM snowflake_registry.leases WHERE shard_id = {shard}", microseconds(time))
 }
 
 /// The SQL of a time as microseconds since 1970.

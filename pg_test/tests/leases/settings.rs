@@ -111,7 +111,7 @@ fn a_release_that_failed_is_repeated() {
     let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
     first_id(&mut client, GENERATE);
     let mut person = registry.cluster.connect();
-    run(&mut person, "REVOKE EXECUTE ON FUNCTION snowflake_release FROM node");
+    run(&mut person, "REVOKE EXECUTE ON FUNCTION snowflake_registry.release FROM node");
     for (shards, count) in [("5, 6", 2), ("5", 1), ("5, 6", 2), ("5", 1)] {
         set(&server, "owned_shards", shards);
         let has_so_many =
@@ -119,8 +119,8 @@ fn a_release_that_failed_is_repeated() {
         wait_for(&mut client, &has_so_many, shards);
     }
 
-    run(&mut person, "GRANT EXECUTE ON FUNCTION snowflake_release TO node");
+    run(&mut person, "GRANT EXECUTE ON FUNCTION snowflake_registry.release TO node");
 
-    let is_released = "SELECT state = 'released' FROM snowflake_leases WHERE shard_id = 6";
+    let is_released = "SELECT state = 'released' FROM snowflake_registry.leases WHERE shard_id = 6";
     wait_for(&mut person, is_released, "shard 6 is released");
 }

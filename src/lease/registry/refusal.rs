@@ -65,15 +65,17 @@ pub fn during_recovery(function: &str) -> ! {
     .raise()
 }
 
-/// An ordinary role owns what the functions of a superuser rely on.
-pub fn ordinary_owner(what: &str, owner: &str) -> ! {
+/// An ordinary role owns the schema of the tables.
+pub fn ordinary_owner(owner: &str) -> ! {
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: "registry of leases must be owned by a superuser".into(),
-        detail: Some(format!("The owner of its {what} is {}, who could replace its tables.", quoted(owner))),
+        detail: Some(format!(
+            "The owner of the schema snowflake_registry is {}, who could replace its tables.",
+            quoted(owner)
+        )),
         hint: Some(
-            "Make a superuser the owner, or create the extension as a superuser in another schema or database."
-                .into(),
+            "As a superuser, run: ALTER SCHEMA snowflake_registry OWNER TO CURRENT_USER;".into(),
         ),
     }
     .raise()

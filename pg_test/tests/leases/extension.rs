@@ -1,0 +1,229 @@
+//! The registry as an extension: who creates it, who may do what with it, and how it is dumped.
+
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, refused, run};
+use pg_snowflake_servertest::leases::{GRANTS, make_registry};
+use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use postgres::Client;
+
+const CREATE: &str = "CREATE EXTENSION pg_snowflake_registry";
+
+const CLAIM: &str = "SELECT * FROM snowflake_registry.claim('{5}', 'db-1', '00000000-0000-4000-8000-000000000001', NULL,
+    gen_random_uuid(), clock_timestamp() + interval '5 min', '5 min')";
+
+const RELEASE: &str = "SELECT snowflake_registry.release('00000000-0000-4000-8000-000000000001', '{5}', '{1}', now())";
+
+const TAKE_OVER: &str = "SELECT snowflake_registry.take_over(5, 'db-2')";
+
+fn registry() -> (Cluster, Client) {
+    let cluster = Cluster::new();
+    let client = make_registry(&cluster);
+    (cluster, client)
+}
+
+/// Its owner could put other tables in place of ours.
+#[test]
+fn it_is_not_created_in_a_schema_that_exists() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    for owner in ["CURRENT_USER", "mallory"] {
+        run(
+            &mut client,
+            &format!(
+                "DROP ROLE IF EXISTS mallory; CREATE ROLE mallory;
+                 CREATE SCHEMA snowflake_registry AUTHORIZATION {owner}"
+            ),
+        );
+        let message = "schema \"snowflake_registry\" already exists";
+        let exists = Refusal { sqlstate: "42P06", message, hint: "" };
+        assert_refused(&mut client, CREATE, exists);
+        run(&mut client, "DROP SCHEMA snowflake_registry");
+    }
+    run(&mut client, CREATE);
+    run(&mut client, CLAIM);
+}
+
+#[test]
+fn only_a_superuser_creates_it() {
+    let cluster = Cluster::new();
+    run(&mut cluster.connect(), "CREATE ROLE owner LOGIN; ALTER DATABASE postgres OWNER TO owner");
+    let denied = Refusal { sqlstate: "42501", message: "permission denied to create", hint: "" };
+    assert_refused(&mut cluster.connect_to("owner", "postgres"), CREATE, denied);
+}
+
+#[test]
+fn it_has_its_own_schema_whatever_the_search_path() {
+    let (_cluster, mut client) = registry();
+    run(
+        &mut client,
+        "DROP EXTENSION pg_snowflake_registry; CREATE SCHEMA other; SET search_path = other",
+    );
+    assert_eq!(refused(&mut client, &format!("{CREATE} SCHEMA other")).code().code(), "0A000");
+    run(&mut client, &format!("DROP SCHEMA public; {CREATE}"));
+
+    let elsewhere = "SELECT pg_describe_object(classid, objid, 0) FROM pg_depend AS d
+        JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+        WHERE extname = 'pg_snowflake_registry' AND deptype = 'e'
+            AND (pg_identify_object(classid, objid, 0)).identity !~ '^snowflake_registry(\\.|$)'
+            AND classid <> 'pg_type'::regclass";
+    assert_eq!(printed(&mut client, elsewhere), "");
+    assert_eq!(
+        refused(&mut client, "ALTER EXTENSION pg_snowflake_registry SET SCHEMA other")
+            .code()
+            .code(),
+        "0A000"
+    );
+    run(&mut client, "DROP SCHEMA other CASCADE");
+    run(&mut client, CLAIM);
+}
+
+#[test]
+fn the_database_where_ids_are_generated_and_the_registrys_need_nothing_of_each_other() {
+    let (_cluster, mut client) = registry();
+    run(&mut client, CLAIM);
+    run(&mut client, "CREATE EXTENSION pg_snowflake; CREATE SEQUENCE s");
+    run(&mut client, "SELECT snowflake_nextval('s', 5)");
+    run(&mut client, "DROP EXTENSION pg_snowflake");
+    run(&mut client, TAKE_OVER);
+    run(&mut client, "CREATE EXTENSION pg_snowflake; DROP EXTENSION pg_snowflake_registry");
+    run(&mut client, "SELECT snowflake_nextval('s', 5)");
+}
+
+/// Even if new objects of the superuser were granted to everybody.
+#[test]
+fn public_has_no_privilege() {
+    for default in [
+        "",
+        "GRANT ALL ON TABLES TO PUBLIC",
+        "GRANT ALL ON FUNCTIONS TO PUBLIC",
+        "GRANT ALL ON SCHEMAS TO PUBLIC",
+    ] {
+        let (cluster, mut client) = registry();
+        run(&mut client, "DROP EXTENSION pg_snowflake_registry; CREATE ROLE stranger LOGIN");
+        if !default.is_empty() {
+            run(&mut client, &format!("ALTER DEFAULT PRIVILEGES {default}"));
+        }
+        run(&mut client, CREATE);
+        run(&mut client, CLAIM);
+
+        let granted = "
+            SELECT 'schema' WHERE has_schema_privilege('stranger', 'snowflake_registry', 'USAGE, CREATE')
+            UNION ALL
+            SELECT relname FROM pg_class
+            WHERE relnamespace = 'snowflake_registry'::regnamespace AND relkind IN ('r', 'v')
+                AND (has_table_privilege('stranger', oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+                    OR has_any_column_privilege('stranger', oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
+            UNION ALL
+            SELECT proname FROM pg_proc
+            WHERE pronamespace = 'snowflake_registry'::regnamespace AND has_function_privilege('stranger', oid, 'EXECUTE')";
+        assert_eq!(printed(&mut client, granted), "", "{default}");
+        let mut stranger = cluster.connect_to("stranger", "postgres");
+        for sql in calls().iter().chain(&["TABLE snowflake_registry.leases"]).chain(&tables()) {
+            assert_eq!(refused(&mut stranger, sql).code().code(), "42501", "{sql}");
+        }
+    }
+}
+
+fn calls() -> [&'static str; 4] {
+    ["SELECT snowflake_registry.id()", CLAIM, RELEASE, TAKE_OVER]
+}
+
+fn tables() -> [&'static str; 2] {
+    ["TABLE snowflake_registry.shards", "TABLE snowflake_registry.identity"]
+}
+
+#[test]
+fn a_server_may_claim_and_release_and_nothing_else() {
+    let (cluster, mut superuser) = registry();
+    run(&mut superuser, &format!("CREATE ROLE node LOGIN; {GRANTS}"));
+    let mut node = cluster.connect_to("node", "postgres");
+
+    assert_eq!(printed(&mut node, "SELECT snowflake_registry.id() IS NULL"), "t");
+    run(&mut node, CLAIM);
+    let identity = printed(&mut superuser, "SELECT id FROM snowflake_registry.identity");
+    assert_eq!(printed(&mut node, "SELECT snowflake_registry.id()"), identity);
+    let serial = printed(&mut superuser, "SELECT serial FROM snowflake_registry.shards");
+    assert_eq!(printed(&mut node, &RELEASE.replace("{1}", &format!("{{{serial}}}"))), "1");
+    for sql in [
+        TAKE_OVER,
+        "TABLE snowflake_registry.leases",
+        "TABLE snowflake_registry.shards",
+        "SELECT id FROM snowflake_registry.identity",
+        "INSERT INTO snowflake_registry.shards SELECT * FROM snowflake_registry.shards",
+        "UPDATE snowflake_registry.shards SET ends = now()",
+        "DELETE FROM snowflake_registry.shards",
+        "TRUNCATE snowflake_registry.identity",
+        "UPDATE snowflake_registry.identity SET quiet_until = '-infinity'",
+        "CREATE TRIGGER t BEFORE UPDATE ON snowflake_registry.shards EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+        "CREATE TABLE snowflake_registry.planted ()",
+    ] {
+        assert_eq!(refused(&mut node, sql).code().code(), "42501", "{sql}");
+    }
+}
+
+#[test]
+fn who_may_see_the_leases_sees_no_serial_nonce_or_incarnation() {
+    let (cluster, mut superuser) = registry();
+    run(&mut superuser, CLAIM);
+    run(
+        &mut superuser,
+        "CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA snowflake_registry TO watcher;
+         GRANT SELECT ON snowflake_registry.leases TO watcher",
+    );
+    let mut watcher = cluster.connect_to("watcher", "postgres");
+
+    let seen = watcher.query_one("SELECT * FROM snowflake_registry.leases", &[]).unwrap();
+
+    let columns: Vec<&str> = seen.columns().iter().map(|column| column.name()).collect();
+    assert_eq!(columns, ["shard_id", "node", "starts", "ends", "state", "renewed_at"]);
+    assert_eq!((seen.get("node"), seen.get("state")), ("db-1", "held"));
+    let change = "UPDATE snowflake_registry.leases SET node = 'db-2'";
+    for sql in calls().iter().chain(&tables()).chain(&[change]) {
+        assert_eq!(refused(&mut watcher, sql).code().code(), "42501", "{sql}");
+    }
+}
+
+/// The script creates the schema, so the dump must not.
+#[test]
+fn a_dump_restores_the_extension_its_rows_and_the_privileges_on_it() {
+    let (cluster, mut client) = registry();
+    run(&mut client, &format!("CREATE ROLE node LOGIN; {GRANTS}"));
+    run(&mut client, CLAIM);
+    let dump = cluster.dump("postgres");
+    assert!(!dump.contains("CREATE SCHEMA"), "{dump}");
+
+    let mut restored = cluster.restored_database("restored", &dump);
+
+    for table in tables() {
+        let rows = printed(&mut client, table);
+        assert_eq!((printed(&mut restored, table), rows.is_empty()), (rows, false));
+    }
+    let answer = printed(&mut cluster.connect_to("node", "restored"), CLAIM);
+    assert!(answer.starts_with("5|t|"), "{answer}");
+    // It is complete: it can be dropped, and made anew.
+    run(&mut restored, &format!("DROP EXTENSION pg_snowflake_registry; {CREATE}"));
+}
+
+#[test]
+fn a_role_that_may_not_read_the_registry_cannot_dump_it() {
+    let (cluster, mut client) = registry();
+    run(
+        &mut client,
+        "CREATE ROLE owner LOGIN; ALTER DATABASE postgres OWNER TO owner; CREATE TABLE posts (id bigint)",
+    );
+    run(&mut client, "ALTER TABLE posts OWNER TO owner");
+    run(&mut client, CLAIM);
+    let dump = |options: &[&str]| {
+        let output = cluster.pg_dump("owner", SUPERUSER).args(options).output().unwrap();
+        let [out, error] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        if output.status.success() { Ok(out) } else { Err(error) }
+    };
+
+    let error = dump(&[]).unwrap_err();
+    assert!(error.contains("permission denied for schema snowflake_registry"), "{error}");
+
+    let without = dump(&["--exclude-schema=snowflake_registry"]).unwrap();
+    assert!(without.contains("TABLE public.posts") && !without.contains("COPY snowflake_registry"));
+    run(&mut client, "GRANT pg_read_all_data TO owner");
+    assert!(dump(&[]).unwrap().contains("COPY snowflake_registry.shards"));
+}
