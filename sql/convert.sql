@@ -6,7 +6,7 @@ CREATE FUNCTION snowflake_convert_column(
     table_name regclass,
     column_name name,
     shard_id integer DEFAULT NULL,
-    layout snowflake_layout DEFAULT 'instagram',
+    layout snowflake_layout DEFAULT NULL,
     check_shard boolean DEFAULT false)
 RETURNS regclass
 LANGUAGE c VOLATILE PARALLEL UNSAFE

@@ -18,7 +18,7 @@ COMMENT ON FUNCTION snowflake_clock() IS
 
 CREATE FUNCTION snowflake_sequence_status(
     seq regclass,
-    layout snowflake_layout DEFAULT 'instagram',
+    layout snowflake_layout DEFAULT 'postgres',
     OUT last_id_at timestamptz,
     OUT lead interval,
     OUT ids_left bigint,
@@ -37,12 +37,12 @@ COMMENT ON FUNCTION snowflake_sequence_status(regclass, snowflake_layout) IS
 
 -- The argument can only be a stored expression: its type has no other values. PARALLEL UNSAFE, because it reads
 -- sequences.
-CREATE FUNCTION snowflake_generator_calls(
+CREATE FUNCTION _snowflake_generator_calls(
     expression pg_node_tree,
     OUT function regprocedure,
     OUT sequence regclass,
     OUT shard_id integer,
-    OUT shard_from_setting boolean,
+    OUT uses_current_shard boolean,
     OUT layout snowflake_layout,
     OUT last_id_at timestamptz,
     OUT lead interval,
@@ -53,21 +53,33 @@ RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_generator_calls_wrapper';
 
-COMMENT ON FUNCTION snowflake_generator_calls(pg_node_tree) IS
+COMMENT ON FUNCTION _snowflake_generator_calls(pg_node_tree) IS
 'calls of functions that generate IDs in a stored expression; used by snowflake_columns';
 
 -- Not STRICT: the sequence and the shard may be unknown.
-CREATE FUNCTION snowflake_citus_error(
-    table_name regclass, sequence regclass, shard_id integer, shard_from_setting boolean)
+CREATE FUNCTION _snowflake_citus_error(
+    table_name regclass, sequence regclass, shard_id integer, uses_current_shard boolean)
 RETURNS text
 LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_citus_error_wrapper';
 
-COMMENT ON FUNCTION snowflake_citus_error(regclass, regclass, integer, boolean) IS
+COMMENT ON FUNCTION _snowflake_citus_error(regclass, regclass, integer, boolean) IS
 'reason why a column default returns duplicates or fails under Citus; used by snowflake_columns';
 
 -- Whoever reads the view calls it, also where default privileges withhold EXECUTE on new functions.
-GRANT EXECUTE ON FUNCTION snowflake_citus_error(regclass, regclass, integer, boolean) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION _snowflake_citus_error(regclass, regclass, integer, boolean) TO PUBLIC;
+
+-- Not STRICT: the sequence may not have generated an ID. PARALLEL RESTRICTED: it reads temporary tables, too.
+CREATE FUNCTION _snowflake_layout_error(
+    table_name regclass, column_name name, layout snowflake_layout, last_id_at timestamptz)
+RETURNS text
+LANGUAGE c STABLE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'snowflake_layout_error_wrapper';
+
+COMMENT ON FUNCTION _snowflake_layout_error(regclass, name, snowflake_layout, timestamptz) IS
+'reason why the newest ID of a column is probably not of a layout; used by snowflake_columns';
+
+GRANT EXECUTE ON FUNCTION _snowflake_layout_error(regclass, name, snowflake_layout, timestamptz) TO PUBLIC;
 
 -- Every operator names its schema, and every operand has exactly its type. Otherwise an operator in the
 -- extension's schema that fits better would be called by whoever queries the view.
@@ -83,8 +95,8 @@ WITH generating AS (
         AND refobjid OPERATOR(pg_catalog.=) ANY (ARRAY[
             'snowflake_nextval(pg_catalog.regclass)'::pg_catalog.regprocedure::pg_catalog.oid,
             'snowflake_nextval(pg_catalog.regclass, pg_catalog.int4, snowflake_layout)'::pg_catalog.regprocedure::pg_catalog.oid,
-            'snowflake_nextval_homed(pg_catalog.regclass, pg_catalog.int4, pg_catalog.int4, snowflake_layout, pg_catalog.int4)'::pg_catalog.regprocedure::pg_catalog.oid,
-            'snowflake_nextval_homed(pg_catalog.regclass, pg_catalog.int4, pg_catalog.int8multirange, snowflake_layout)'::pg_catalog.regprocedure::pg_catalog.oid])
+            'snowflake_nextval_homed(pg_catalog.regclass, pg_catalog.int4, pg_catalog.int4, pg_catalog.int4, snowflake_layout)'::pg_catalog.regprocedure::pg_catalog.oid,
+            'snowflake_nextval_homed_in_ranges(pg_catalog.regclass, pg_catalog.int4, pg_catalog.int8multirange, snowflake_layout)'::pg_catalog.regprocedure::pg_catalog.oid])
 ), generating_columns AS (
     SELECT d.adrelid AS relid, d.adnum AS attnum, d.adbin AS expression
     FROM generating
@@ -111,7 +123,7 @@ SELECT c.oid::pg_catalog.regclass AS table_name,
     call.function,
     call.sequence,
     call.shard_id,
-    call.shard_from_setting,
+    call.uses_current_shard,
     call.layout,
     call.last_id_at,
     call.lead,
@@ -119,16 +131,21 @@ SELECT c.oid::pg_catalog.regclass AS table_name,
     call.ends_at,
     COALESCE(
         call.error,
-        snowflake_citus_error(
+        _snowflake_citus_error(
             c.oid::pg_catalog.regclass,
             call.sequence,
             call.shard_id,
-            call.shard_from_setting)) AS error
+            call.uses_current_shard),
+        _snowflake_layout_error(
+            c.oid::pg_catalog.regclass,
+            a.attname,
+            call.layout,
+            call.last_id_at)) AS error
 FROM generating_columns AS g
 JOIN pg_catalog.pg_class AS c ON g.relid OPERATOR(pg_catalog.=) c.oid
 JOIN pg_catalog.pg_attribute AS a
     ON g.relid OPERATOR(pg_catalog.=) a.attrelid AND g.attnum OPERATOR(pg_catalog.=) a.attnum
-CROSS JOIN LATERAL snowflake_generator_calls(g.expression) AS call
+CROSS JOIN LATERAL _snowflake_generator_calls(g.expression) AS call
 WHERE NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace);
 
 COMMENT ON VIEW snowflake_columns IS
@@ -139,7 +156,7 @@ COMMENT ON COLUMN snowflake_columns.function IS 'function called by the default 
 COMMENT ON COLUMN snowflake_columns.sequence IS 'sequence; null unless the call names it by a constant';
 COMMENT ON COLUMN snowflake_columns.shard_id IS
 'shard; null if it is not a constant, or if the call uses the shard of the database and the database has no shard';
-COMMENT ON COLUMN snowflake_columns.shard_from_setting IS 'whether the call uses the shard of the database, which snowflake_current_shard() returns';
+COMMENT ON COLUMN snowflake_columns.uses_current_shard IS 'whether the call uses the shard of the database, which snowflake_current_shard() returns';
 COMMENT ON COLUMN snowflake_columns.layout IS 'layout; null if it is not a constant';
 COMMENT ON COLUMN snowflake_columns.last_id_at IS
 'time of the last ID of the sequence; null if it has not generated one, or if the privilege to read it is missing';
@@ -148,6 +165,6 @@ COMMENT ON COLUMN snowflake_columns.ids_left IS
 'number of IDs up to the end of the layout or the MAXVALUE of the sequence';
 COMMENT ON COLUMN snowflake_columns.ends_at IS 'time at which the layout ends';
 COMMENT ON COLUMN snowflake_columns.error IS
-'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or the error that the default causes on other nodes of Citus; or the reason why the row is incomplete';
+'error that an INSERT would raise now, ignoring missing privileges, read-only transactions and standbys; or the error that the default causes on other nodes of Citus; or that the newest ID of the column is not of the layout; or the reason why the row is incomplete';
 
 GRANT SELECT ON snowflake_columns TO PUBLIC;

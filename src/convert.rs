@@ -21,12 +21,15 @@ use crate::{report, sequence, shard};
 use catalog::Extension;
 use column::Column;
 use pg_snowflake_core::Layout;
+use pg_snowflake_core::likely::mismatch;
 use pgrx::prelude::*;
 use plan::{Facts, ShardCheck, Target};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
 /// `snowflake_convert_column(table_name regclass, column_name name, shard_id int, layout, check_shard boolean) → regclass`
+///
+/// Without a layout, the default layout, if the existing values are not IDs of another.
 ///
 /// The SQL declaration sets `search_path` and `row_security`, so that every name here is core's or qualified,
 /// and no row is hidden.
@@ -40,7 +43,8 @@ pub fn snowflake_convert_column(
 ) -> pg_sys::Oid {
     let table = required("table_name", table_name);
     let name = required("column_name", column_name);
-    let SqlLayout(layout) = required("layout", layout);
+    let passed_layout = layout.map(|SqlLayout(layout)| layout);
+    let layout = passed_layout.unwrap_or_default();
     let check_shard = required("check_shard", check_shard);
     check_transaction();
     let shard = shard::permitted(shard_id, layout)
@@ -58,7 +62,13 @@ pub fn snowflake_convert_column(
     if citus::is_shard(table) {
         refusal::shard_of_citus(table);
     }
-    let options = Options { shard, is_explicit: shard_id.is_some(), layout, check_shard };
+    let options = Options {
+        shard,
+        is_explicit: shard_id.is_some(),
+        layout,
+        is_layout_explicit: passed_layout.is_some(),
+        check_shard,
+    };
     as_owner(column.owner(), || convert(&column, &options, &extension))
 }
 
@@ -68,13 +78,16 @@ struct Options {
     /// Whether the caller passed the shard.
     is_explicit: bool,
     layout: Layout,
+    /// Whether the caller passed the layout.
+    is_layout_explicit: bool,
     check_shard: bool,
 }
 
 /// Plans and executes the conversion, as the owner of the table. Returns the sequence.
 fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys::Oid {
-    let &Options { shard, is_explicit, layout, check_shard } = options;
+    let &Options { shard, is_explicit, layout, is_layout_explicit, check_shard } = options;
     let facts = column.facts(extension);
+    check_layout(column, &facts, layout, is_layout_explicit);
     let ticks = ticks(column, &facts, layout, shard);
     check_constraints(column, layout, *ticks.start(), shard);
     let shard_check = check_shard.then(|| ShardCheck {
@@ -96,7 +109,7 @@ fn required<T>(name: &str, argument: Option<T>) -> T {
     report::required(
         name,
         argument,
-        "Only shard_id can be null, which selects pg_snowflake.shard_id.",
+        "Only shard_id and layout can be null, which selects pg_snowflake.shard_id and the default layout.",
     )
 }
 
@@ -109,6 +122,20 @@ fn check_transaction() {
         function,
         "A conversion must see every row that is committed before it locks the table.",
     );
+}
+
+/// Refuses if the existing values are probably IDs of another layout, which the caller has not passed. Warns if the caller has passed
+/// this one.
+fn check_layout(column: &Column, facts: &Facts, layout: Layout, is_explicit: bool) {
+    let last = facts.next.map(|next| layout.tick_of(next.saturating_sub(1)));
+    let generated_us = last.map(|tick| layout.instant_of(tick));
+    let now_us = sequence::read_clock().reading_us;
+    let newest = facts.highest;
+    if let Some(mismatch) =
+        newest.and_then(|newest| mismatch(newest, &layout, generated_us, now_us))
+    {
+        refusal::other_layout(&column.name(), &mismatch, is_explicit);
+    }
 }
 
 /// From the first tick of the column's new IDs to the last tick that any sequence of the layout can have

@@ -21,10 +21,10 @@ mod layout_type;
 mod lease;
 mod memory;
 mod monitor;
+mod newest_id;
 mod partitions;
 mod query;
 mod relation;
-mod released;
 mod report;
 mod result_row;
 mod routing;
@@ -47,7 +47,6 @@ extension_sql_file!("../sql/status.sql", requires = ["layout", "nextval"]);
 extension_sql_file!("../sql/routing.sql", requires = ["layout"]);
 extension_sql_file!("../sql/citus.sql");
 extension_sql_file!("../sql/partitions.sql", requires = ["layout"]);
-extension_sql_file!("../sql/lease.sql", name = "lease");
 extension_sql_file!("../sql/lease_status.sql");
 
 /// Called by the server when it loads the library.

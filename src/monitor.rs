@@ -1,7 +1,9 @@
 //! Monitoring: a backend's clock, the state of a sequence, and the columns whose defaults generate IDs.
 
 mod columns;
+mod layout_error;
 mod status;
 mod stored_expression;
 
-pub use stored_expression::StoredExpression;
+pub use columns::last_id_us;
+pub use stored_expression::{GeneratorCall, StoredExpression};

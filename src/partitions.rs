@@ -10,6 +10,7 @@ mod table;
 use crate::citus;
 use crate::encoding::Text;
 use crate::layout_type::SqlLayout;
+use crate::monitor::last_id_us;
 use crate::query::execute;
 use crate::relation::{as_owner, lock};
 use crate::result_row::NullableResultRow;
@@ -20,11 +21,12 @@ use crate::transaction::{
 };
 use crate::{report, sequence, settings};
 use pg_snowflake_core::Layout;
+use pg_snowflake_core::likely::mismatch;
 use pg_snowflake_core::partitions::{
     Bound, Bounds, CLOCK_TOLERANCE_US, Coverage, Doubt, Step, Wanted, before, coverage, doubts,
     gaps, wanted,
 };
-use pg_snowflake_core::presets::INSTAGRAM;
+use pg_snowflake_core::presets::DEFAULT;
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
 use std::collections::HashSet;
@@ -68,7 +70,9 @@ fn snowflake_create_partitions(
             .into_iter()
             .map(|table| {
                 table.check_schema();
+                let is_explicit = layout.is_some();
                 let layout = layout_of(&table, parent, layout, now_us);
+                check_layout(&table, parent, layout, is_explicit, now_us);
                 let wanted = wanted(&layout, step, now_us, tolerance_us, ahead as u32);
                 check_ranges(&table, &wanted.ranges, step, &mut names);
                 (table, layout, wanted)
@@ -160,7 +164,7 @@ fn check_transaction(function: &str) {
 }
 
 /// The layout of the table's IDs: that which the default of its column generates, or if it generates none, the one that was
-/// passed, or else `instagram`. Refuses another layout than that of the default, and one that has no IDs of now.
+/// passed, or else the default. Refuses another layout than that of the default, and one that has no IDs of now.
 fn layout_of(table: &Table, top: pg_sys::Oid, passed: Option<SqlLayout>, now_us: i64) -> Layout {
     let generated = table.generated_layouts(top);
     let layout = match (passed, generated.as_slice()) {
@@ -170,7 +174,7 @@ fn layout_of(table: &Table, top: pg_sys::Oid, passed: Option<SqlLayout>, now_us:
             refusal::layout_differs(table, passed, *first)
         }
         (Some(SqlLayout(passed)), _) => passed,
-        (None, []) => INSTAGRAM,
+        (None, []) => DEFAULT,
         (None, [Some(generated)]) => *generated,
         (None, _) => refusal::layout_not_known(table),
     };
@@ -178,6 +182,26 @@ fn layout_of(table: &Table, top: pg_sys::Oid, passed: Option<SqlLayout>, now_us:
         refusal::clock_out_of_range(layout);
     }
     layout
+}
+
+/// Refuses if the newest ID of the table is probably of another layout, which the caller has not passed. Warns if the caller has passed
+/// this one.
+fn check_layout(table: &Table, top: pg_sys::Oid, layout: Layout, is_explicit: bool, now_us: i64) {
+    let Some(newest) = table.newest_id() else { return };
+    // The time of the sequence is needed only if there is a doubt.
+    if mismatch(newest, &layout, None, now_us).is_none() {
+        return;
+    }
+    let calls = table.generator_calls(top);
+    let generates = !calls.is_empty();
+    let generated_us = calls
+        .into_iter()
+        .filter_map(|call| call.filter(|call| call.layout == Some(layout))?.sequence.oid())
+        .filter_map(|sequence| last_id_us(sequence, layout))
+        .max();
+    if let Some(mismatch) = mismatch(newest, &layout, generated_us, now_us) {
+        refusal::other_layout(table, &mismatch, is_explicit, generates);
+    }
 }
 
 /// How long a call waits for locks.

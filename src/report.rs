@@ -2,6 +2,7 @@
 
 use crate::citus;
 use pg_snowflake_core::excerpt::truncated;
+use pg_snowflake_core::likely::Mismatch;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -88,6 +89,33 @@ unsafe extern "C-unwind" {
     pub fn errdetail(fmt: *const c_char, ...) -> c_int;
     fn errhint(fmt: *const c_char, ...) -> c_int;
     pub fn errfinish(filename: *const c_char, lineno: c_int, funcname: *const c_char);
+}
+
+/// Refuses IDs that are probably not of the layout that a function would use. Only a warning if the caller has passed the layout. `ids`
+/// names the newest, and `hint` says how to use the likely layout.
+pub fn report_mismatch(
+    ids: String,
+    mismatch: &Mismatch,
+    is_explicit: bool,
+    hint: impl FnOnce(&str) -> String,
+) {
+    let Mismatch { layout, likely, .. } = mismatch;
+    let hint = hint(likely.name);
+    let report = Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("{ids} is probably an ID of layout \"{}\"", likely.name),
+        detail: Some(format!("{mismatch}.")),
+        hint: Some(if is_explicit {
+            format!("If so, roll back. {hint}")
+        } else {
+            format!("{hint} If the IDs are of layout \"{layout}\", pass layout => '{layout}'.")
+        }),
+    };
+    if is_explicit {
+        report.log(PgLogLevel::WARNING);
+    } else {
+        report.raise();
+    }
 }
 
 /// An argument of a function that is not STRICT. `hint` says what can be null.

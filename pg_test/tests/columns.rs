@@ -6,7 +6,7 @@ use postgres::Client;
 use postgres::error::SqlState;
 
 /// The columns of the view without the state of the sequence.
-const CALL: &str = "SELECT table_name, column_name, sequence, shard_id, shard_from_setting, layout FROM snowflake_columns \
+const CALL: &str = "SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns \
                     ORDER BY table_name::text, column_name, shard_id";
 
 /// The sequence, the shard, whether it is from the setting, and the layout that are shown for a default.
@@ -16,7 +16,7 @@ fn shown(client: &mut Client, default: &str) -> String {
             "DROP TABLE IF EXISTS posts; CREATE TABLE posts (id text DEFAULT {default})"
         ))
         .unwrap_or_else(|error| panic!("{default}: {error:?}"));
-    printed(client, "SELECT sequence, shard_id, shard_from_setting, layout FROM snowflake_columns")
+    printed(client, "SELECT sequence, shard_id, uses_current_shard, layout FROM snowflake_columns")
 }
 
 #[test]
@@ -29,47 +29,47 @@ fn a_call_is_found_however_its_default_is_written() {
         )
         .unwrap();
     for (default, call) in [
-        ("snowflake_nextval('s', 5)", "s|5|f|instagram"),
+        ("snowflake_nextval('s', 5)", "s|5|f|postgres"),
         ("snowflake_nextval('\"S\"', 5, 'twitter')", "\"S\"|5|f|twitter"),
-        ("snowflake_nextval('blog.s', 5, 'instagram')", "blog.s|5|f|instagram"),
-        ("public.snowflake_nextval('s'::regclass, 5)", "s|5|f|instagram"),
+        ("snowflake_nextval('blog.s', 5, 'postgres')", "blog.s|5|f|postgres"),
+        ("public.snowflake_nextval('s'::regclass, 5)", "s|5|f|postgres"),
         ("snowflake_nextval(seq => 's', layout => 'js53', shard_id => 5)", "s|5|f|js53"),
-        ("snowflake_nextval(shard_id => 5, seq => 's')", "s|5|f|instagram"),
+        ("snowflake_nextval(shard_id => 5, seq => 's')", "s|5|f|postgres"),
         (
             "snowflake_nextval('s', 5, 'time:41 shard:3 seq:10 epoch:2024-01-01 unit:1ms')",
             "s|5|f|time:41 shard:3 seq:10 epoch:2024-01-01 unit:1ms",
         ),
-        ("'cus_' || snowflake_to_base32(snowflake_nextval('s', 5))", "s|5|f|instagram"),
-        ("CASE WHEN true THEN coalesce(snowflake_nextval('s', 5), 1) END", "s|5|f|instagram"),
-        ("(ARRAY[snowflake_nextval('s', 5)])[1]", "s|5|f|instagram"),
-        ("snowflake_nextval('s', 3::smallint)", "s|3|f|instagram"),
-        ("snowflake_nextval('s', 3::bigint::int)", "s|3|f|instagram"),
-        ("snowflake_nextval('s', -1)", "s|-1|f|instagram"),
+        ("'cus_' || snowflake_to_base32(snowflake_nextval('s', 5))", "s|5|f|postgres"),
+        ("CASE WHEN true THEN coalesce(snowflake_nextval('s', 5), 1) END", "s|5|f|postgres"),
+        ("(ARRAY[snowflake_nextval('s', 5)])[1]", "s|5|f|postgres"),
+        ("snowflake_nextval('s', 3::smallint)", "s|3|f|postgres"),
+        ("snowflake_nextval('s', 3::bigint::int)", "s|3|f|postgres"),
+        ("snowflake_nextval('s', -1)", "s|-1|f|postgres"),
         // The setting.
-        ("snowflake_nextval('s')", "s|77|t|instagram"),
-        ("snowflake_nextval('s', snowflake_current_shard())", "s|77|t|instagram"),
+        ("snowflake_nextval('s')", "s|77|t|postgres"),
+        ("snowflake_nextval('s', snowflake_current_shard())", "s|77|t|postgres"),
         ("snowflake_nextval('s', snowflake_current_shard(), 'twitter')", "s|77|t|twitter"),
         // Values that only an evaluation would show.
-        ("snowflake_nextval('s', 2 + 3)", "s||f|instagram"),
-        ("snowflake_nextval('s', snowflake_shard_id(42))", "s||f|instagram"),
-        ("snowflake_nextval('s', NULL)", "s||f|instagram"),
-        ("snowflake_nextval('s', 70000::int::smallint)", "s||f|instagram"),
+        ("snowflake_nextval('s', 2 + 3)", "s||f|postgres"),
+        ("snowflake_nextval('s', snowflake_shard_id(42))", "s||f|postgres"),
+        ("snowflake_nextval('s', NULL)", "s||f|postgres"),
+        ("snowflake_nextval('s', 70000::int::smallint)", "s||f|postgres"),
         // A name that the call looks up.
-        ("snowflake_nextval('s'::text::regclass, 5)", "s|5|f|instagram"),
-        ("snowflake_nextval('s'::varchar::regclass, 5)", "s|5|f|instagram"),
-        ("snowflake_nextval('PUBLIC. S'::text::regclass, 5)", "s|5|f|instagram"),
-        ("snowflake_nextval('postgres.public.\"S\"'::text::regclass, 5)", "\"S\"|5|f|instagram"),
-        ("snowflake_nextval('other.public.s'::text::regclass, 5)", "|5|f|instagram"),
-        ("snowflake_nextval('public.\"s'::text::regclass, 5)", "|5|f|instagram"),
-        ("snowflake_nextval(''::text::regclass, 5)", "|5|f|instagram"),
-        ("snowflake_nextval('missing'::text::regclass, 5)", "|5|f|instagram"),
-        ("snowflake_nextval('nowhere.s'::text::regclass, 5)", "|5|f|instagram"),
-        ("snowflake_nextval(lower('S')::regclass, 5)", "|5|f|instagram"),
+        ("snowflake_nextval('s'::text::regclass, 5)", "s|5|f|postgres"),
+        ("snowflake_nextval('s'::varchar::regclass, 5)", "s|5|f|postgres"),
+        ("snowflake_nextval('PUBLIC. S'::text::regclass, 5)", "s|5|f|postgres"),
+        ("snowflake_nextval('postgres.public.\"S\"'::text::regclass, 5)", "\"S\"|5|f|postgres"),
+        ("snowflake_nextval('other.public.s'::text::regclass, 5)", "|5|f|postgres"),
+        ("snowflake_nextval('public.\"s'::text::regclass, 5)", "|5|f|postgres"),
+        ("snowflake_nextval(''::text::regclass, 5)", "|5|f|postgres"),
+        ("snowflake_nextval('missing'::text::regclass, 5)", "|5|f|postgres"),
+        ("snowflake_nextval('nowhere.s'::text::regclass, 5)", "|5|f|postgres"),
+        ("snowflake_nextval(lower('S')::regclass, 5)", "|5|f|postgres"),
         ("snowflake_nextval('s', 5, 'twitter'::text::snowflake_layout)", "s|5|f|"),
         // Two calls are two rows.
         (
             "snowflake_nextval('s', 5) || '-' || snowflake_nextval('\"S\"', 6)",
-            "s|5|f|instagram\n\"S\"|6|f|instagram",
+            "s|5|f|postgres\n\"S\"|6|f|postgres",
         ),
         // Defaults that generate no IDs.
         ("'snowflake_nextval(''s'', 5)'", ""),
@@ -91,8 +91,8 @@ fn no_part_of_a_default_is_evaluated() {
                  $$ BEGIN DROP TABLE called; RETURN 5; END $$",
         )
         .unwrap();
-    assert_eq!(shown(&mut client, "snowflake_nextval('s', trap())"), "s||f|instagram");
-    assert_eq!(shown(&mut client, "snowflake_nextval('s', 1 / 0)"), "s||f|instagram");
+    assert_eq!(shown(&mut client, "snowflake_nextval('s', trap())"), "s||f|postgres");
+    assert_eq!(shown(&mut client, "snowflake_nextval('s', 1 / 0)"), "s||f|postgres");
     client.batch_execute("SELECT FROM called").unwrap();
 }
 
@@ -108,7 +108,7 @@ fn a_function_of_the_same_name_elsewhere_is_not_ours() {
     assert_eq!(shown(&mut client, "other.snowflake_nextval('s')"), "");
     assert_eq!(
         shown(&mut client, "other.snowflake_nextval('s') + public.snowflake_nextval('s', 6)"),
-        "s|6|f|instagram"
+        "s|6|f|postgres"
     );
 }
 
@@ -135,7 +135,7 @@ fn an_overload_added_to_the_extension_by_its_owner_is_not_ours() {
             &mut superuser,
             "snowflake_nextval('s'::regclass, 6) + snowflake_nextval('s'::text) + snowflake_nextval('s'::text, 5, 'x'::text)"
         ),
-        "s|6|f|instagram"
+        "s|6|f|postgres"
     );
 }
 
@@ -153,7 +153,7 @@ fn it_follows_the_extension_to_another_schema() {
             &mut client,
             "SELECT table_name, function, sequence, layout FROM elsewhere.snowflake_columns"
         ),
-        "public.posts|elsewhere.snowflake_nextval(regclass,integer,elsewhere.snowflake_layout)|public.s|instagram"
+        "public.posts|elsewhere.snowflake_nextval(regclass,integer,elsewhere.snowflake_layout)|public.s|postgres"
     );
 }
 
@@ -174,11 +174,11 @@ fn every_kind_of_relation_with_a_default_is_listed() {
         .unwrap();
     assert_eq!(
         printed(&mut client, CALL),
-        "foreign_posts|id|s|2|f|instagram\n\
-         mine|id|s|4|f|instagram\n\
-         parted|id|s|1|f|instagram\n\
-         parted_rest|id|s|1|f|instagram\n\
-         shown|id|s|3|f|instagram"
+        "foreign_posts|id|s|2|f|postgres\n\
+         mine|id|s|4|f|postgres\n\
+         parted|id|s|1|f|postgres\n\
+         parted_rest|id|s|1|f|postgres\n\
+         shown|id|s|3|f|postgres"
     );
 }
 
@@ -198,10 +198,7 @@ fn a_domains_default_counts_if_the_column_has_no_default() {
              INSERT INTO posts DEFAULT VALUES",
         )
         .unwrap();
-    assert_eq!(
-        printed(&mut client, CALL),
-        "posts|id|s|5|f|instagram\nposts|special|s|5|f|instagram"
-    );
+    assert_eq!(printed(&mut client, CALL), "posts|id|s|5|f|postgres\nposts|special|s|5|f|postgres");
     // The same as the server itself did.
     assert_eq!(
         printed(&mut client, "SELECT id > 7, special > 7, other, empty FROM posts"),
@@ -209,7 +206,7 @@ fn a_domains_default_counts_if_the_column_has_no_default() {
     );
 
     client.batch_execute("ALTER DOMAIN post_id DROP DEFAULT").unwrap();
-    assert_eq!(printed(&mut client, CALL), "posts|special|s|5|f|instagram");
+    assert_eq!(printed(&mut client, CALL), "posts|special|s|5|f|postgres");
 }
 
 #[test]
@@ -298,7 +295,7 @@ fn a_fence_is_an_error_for_every_shard() {
 #[test]
 fn the_setting_is_that_of_this_session() {
     let (_cluster, mut client) = server_with_sequence();
-    assert_eq!(shown(&mut client, "snowflake_nextval('s')"), "s||t|instagram");
+    assert_eq!(shown(&mut client, "snowflake_nextval('s')"), "s||t|postgres");
     client.batch_execute("SET pg_snowflake.shard_id = 6").unwrap();
     assert_eq!(printed(&mut client, "SELECT shard_id, error FROM snowflake_columns"), "6|");
 }
@@ -384,7 +381,7 @@ fn a_dump_has_neither_the_view_nor_its_function() {
         )
         .unwrap();
     let dump = cluster.dump(SUPERUSER);
-    assert!(!dump.contains("snowflake_columns") && !dump.contains("snowflake_generator_calls"));
+    assert!(!dump.contains("snowflake_columns") && !dump.contains("_snowflake_generator_calls"));
 
     let mut restored = cluster.restored_database("restored", &dump);
     assert_eq!(

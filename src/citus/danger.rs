@@ -1,11 +1,11 @@
-//! `snowflake_citus_error`: the reason why a column default returns duplicates or fails on other nodes of Citus.
+//! `_snowflake_citus_error`: the reason why a column default returns duplicates or fails on other nodes of Citus.
 
 use super::table::{is_distributed_sequence, is_managed};
 use crate::settings::{self, Setting};
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::*;
 
-/// `snowflake_citus_error(table_name regclass, sequence regclass, shard_id int, shard_from_setting boolean) → text`
+/// `_snowflake_citus_error(table_name regclass, sequence regclass, shard_id int, uses_current_shard boolean) → text`
 ///
 /// Null for a table that Citus does not manage.
 #[pg_extern(sql = false)]
@@ -13,18 +13,18 @@ fn snowflake_citus_error(
     table_name: Option<pg_sys::Oid>,
     sequence: Option<pg_sys::Oid>,
     shard_id: Option<i32>,
-    shard_from_setting: Option<bool>,
+    uses_current_shard: Option<bool>,
 ) -> Option<&'static str> {
     if !is_managed(table_name?) {
         return None;
     }
-    if shard_from_setting == Some(false) && shard_id.is_some() {
+    if uses_current_shard == Some(false) && shard_id.is_some() {
         return Some(
             "shard is the same on every node of Citus: Several nodes evaluate the default, and two nodes that generate IDs for the \
              same shard return duplicates.",
         );
     }
-    if shard_from_setting == Some(true) && is_propagated_setting() {
+    if uses_current_shard == Some(true) && is_propagated_setting() {
         return Some(
             "pg_snowflake.shard_id is the same on every node of Citus: Citus copies what ALTER DATABASE and ALTER ROLE set to every \
              node, and two nodes that generate IDs for the same shard return duplicates.",

@@ -16,30 +16,20 @@ pub struct Extension {
     pub namespace: pg_sys::Oid,
     /// The type `snowflake`.
     pub snowflake: pg_sys::Oid,
-    /// The function that returns the setting `pg_snowflake.shard_id`, quoted, with its schema.
-    pub current_shard: String,
 }
 
 impl Extension {
     /// Reads them from the catalog.
     pub fn read() -> Self {
-        // The function keeps its former name while the SQL objects are those of 0.1.0.
-        let sql =
-            "SELECT quote_ident(n.nspname), n.oid, t.oid, format('%I.%I', n.nspname, p.proname)
+        let sql = "SELECT quote_ident(n.nspname), n.oid, t.oid
             FROM pg_extension AS e
             JOIN pg_namespace AS n ON n.oid = e.extnamespace
             JOIN pg_type AS t ON t.typnamespace = n.oid AND t.typname = 'snowflake'
-            JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
-                AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
-            JOIN pg_proc AS p ON p.oid = d.objid AND p.pronargs = 0
-                AND p.proname IN ('snowflake_current_shard', 'snowflake_shard_id')
-            JOIN pg_language AS l ON l.oid = p.prolang AND l.lanname = 'c'
             WHERE e.extname = 'pg_snowflake'";
         let mut found = rows(sql, &[], |row| Extension {
             schema: row.get(1),
             namespace: row.get(2),
             snowflake: row.get(3),
-            current_shard: row.get(4),
         });
         found.pop().expect("the extension is there")
     }

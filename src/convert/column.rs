@@ -172,7 +172,6 @@ impl Column {
         let (sequence, next) = self.sequence(existing);
         Facts {
             schema: extension.schema.clone(),
-            current_shard: extension.current_shard.clone(),
             table: self.table.name.clone(),
             column: self.attribute.name.clone(),
             identities: self.identities(),

@@ -1,6 +1,6 @@
 //! The plan of a conversion: the statements that it executes, decided from facts. No server, no clock.
 
-use pg_snowflake_core::{Layout, presets::INSTAGRAM};
+use pg_snowflake_core::{Layout, presets::DEFAULT};
 use std::ops::RangeInclusive;
 
 /// What the catalog and the table contain.
@@ -8,8 +8,6 @@ use std::ops::RangeInclusive;
 pub struct Facts {
     /// The extension's schema. All names are quoted; those of relations include the schema.
     pub schema: String,
-    /// The function that returns the setting `pg_snowflake.shard_id`, without parentheses.
-    pub current_shard: String,
     /// The table.
     pub table: String,
     /// The column.
@@ -134,8 +132,7 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
         statements.push(format!("{alter} DROP DEFAULT"));
         statements.extend(facts.narrow_tables.iter().map(NarrowTable::widen_statement));
     }
-    // The second counter of the tick: the first ID of a new sequence also has seq 1. In a layout without seq
-    // bits, tick 0 has no second counter, and MINVALUE is 1.
+    // The second counter of the tick, because MINVALUE is 1, also in a layout without seq bits.
     let first = target.layout.at_tick(1, *ticks.start()).max(1);
     let last = target.layout.last_counter_in(*ticks.end());
     let resume_at = facts.next.filter(|next| (first..=last).contains(next));
@@ -228,15 +225,15 @@ impl ShardCheck {
 /// All arguments are passed, and none needs an implicit cast: otherwise a function in the extension's schema
 /// that fits the call better could be called instead.
 fn default_expression(facts: &Facts, target: &Target) -> String {
-    let Facts { schema, current_shard, sequence, .. } = facts;
+    let Facts { schema, sequence, .. } = facts;
     let sequence = format!("{}::pg_catalog.regclass", quote_literal(sequence.name()));
     let Target { shard, layout, .. } = target;
     let shard = match shard {
         Some(shard) => shard.to_string(),
-        None if *layout == INSTAGRAM => {
+        None if *layout == DEFAULT => {
             return format!("{schema}.snowflake_nextval({sequence})");
         }
-        None => format!("{current_shard}()"),
+        None => format!("{schema}.snowflake_current_shard()"),
     };
     let layout = layout_argument(schema, *layout);
     format!("{schema}.snowflake_nextval({sequence}, {shard}, {layout})")

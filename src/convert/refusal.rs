@@ -2,8 +2,9 @@
 
 use super::references::OtherOwner;
 use crate::citus;
-use crate::report::{Report, relation_name};
+use crate::report::{Report, relation_name, report_mismatch};
 use pg_snowflake_core::Layout;
+use pg_snowflake_core::likely::Mismatch;
 use pgrx::prelude::*;
 use pgrx::spi::quote_identifier;
 
@@ -264,6 +265,13 @@ pub fn detached_identity_sequence(sequence: &str, column: &str) -> ! {
         hint: Some("See the section about pgEdge in docs/migrate.md for the statement that undoes the change.".into()),
     }
     .raise()
+}
+
+/// The values are probably IDs of another layout. Only a warning if the caller has passed the layout.
+pub fn other_layout(column: &str, mismatch: &Mismatch, is_explicit: bool) {
+    report_mismatch(format!("newest value of {column}"), mismatch, is_explicit, |likely| {
+        format!("Pass layout => '{likely}'.")
+    });
 }
 
 /// A value is above the next IDs.

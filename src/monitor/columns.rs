@@ -9,14 +9,16 @@ use crate::fence;
 use crate::layout_type::SqlLayout;
 use crate::report::quoted;
 use crate::result_row::NullableResultRow;
+use crate::sequence::SequenceData;
 use crate::timestamp::timestamptz;
 use crate::{lease, sequence, shard};
 use pg_snowflake_core::Layout;
+use pg_snowflake_core::headroom::Headroom;
 use pg_snowflake_core::homed::{Class, Homed};
 use pgrx::prelude::*;
 
-/// `snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,
-/// shard_from_setting boolean, layout snowflake_layout, last_id_at timestamptz, lead interval, ids_left bigint, ends_at
+/// `_snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,
+/// uses_current_shard boolean, layout snowflake_layout, last_id_at timestamptz, lead interval, ids_left bigint, ends_at
 /// timestamptz, error text)`
 ///
 /// Does not fail if a sequence does not exist, is not one or may not be read, or if a default cannot be read:
@@ -77,28 +79,43 @@ fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
     ])
 }
 
-/// The state of the sequence. Does not wait for locks: one open transaction must not block the whole view.
+/// The state of the sequence.
 fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
     let (Some(relid), Some(layout)) = (sequence, layout) else { return Status::unknown(None) };
+    match data_of(relid) {
+        Some(Ok(data)) => status(relid, &data, layout),
+        // This user may not see whether the sequence has an error.
+        Some(Err(Error::PermissionDenied { .. })) => Status::unknown(None),
+        Some(Err(error)) => Status::unknown(Some(summary(error, relid))),
+        None => {
+            let locked = "sequence is locked by another transaction: See pg_locks.";
+            Status::unknown(Some(locked.into()))
+        }
+    }
+}
+
+/// The time of the last ID that the sequence has generated in the layout, in microseconds since 1970; `None` if it is not known.
+pub fn last_id_us(sequence: pg_sys::Oid, layout: Layout) -> Option<i64> {
+    let data = data_of(sequence)?.ok()?;
+    let now_us = sequence::read_clock().reading_us;
+    Headroom::of(data.state?, data.definition.max_value, layout, now_us).last_us
+}
+
+/// What a sequence holds; `None` if its lock is not available at once: one open transaction must not block the whole view.
+fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, Error>> {
     // Check this without opening the relation: opening a view reads its query, which may be nested too deeply.
     if is_non_sequence_relation(relid) {
-        return Status::unknown(Some(summary(Error::NotASequence, relid)));
+        return Some(Err(Error::NotASequence));
     }
     const MODE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
     // SAFETY: takes any OID.
     if !unsafe { pg_sys::ConditionalLockRelationOid(relid, MODE) } {
-        let locked = "sequence is locked by another transaction: See pg_locks.";
-        return Status::unknown(Some(locked.into()));
+        return None;
     }
     let data = sequence::read_data(relid);
     // SAFETY: locked above. After an ERROR, the end of the transaction releases the lock.
     unsafe { pg_sys::UnlockRelationOid(relid, MODE) };
-    match data {
-        Ok(data) => status(relid, &data, layout),
-        // This user may not see whether the sequence has an error.
-        Err(Error::PermissionDenied { .. }) => Status::unknown(None),
-        Err(error) => Status::unknown(Some(summary(error, relid))),
-    }
+    Some(data)
 }
 
 /// Whether this is a relation other than a sequence.

@@ -104,6 +104,7 @@ fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error>
     let max_value = data.definition.max_value;
     let request = Request {
         layout,
+        shard: 0,
         policy: settings::policy(),
         now,
         highest_fetched: None,

@@ -5,7 +5,7 @@ use crate::encoding::Text;
 use crate::layout_type::SqlLayout;
 use crate::memory;
 use crate::report::text;
-use pg_snowflake_core::{Layout, presets::INSTAGRAM};
+use pg_snowflake_core::{Layout, presets::DEFAULT};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_catalog::pg_proc::PgProc;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
@@ -186,6 +186,10 @@ unsafe extern "C-unwind" fn collect_functions(
     }
 }
 
+/// The functions that return an ID, which a default can call.
+const GENERATORS: [&CStr; 3] =
+    [c"snowflake_nextval", c"snowflake_nextval_homed", c"snowflake_nextval_homed_in_ranges"];
+
 /// The call, if it is one of a generator.
 ///
 /// # Safety
@@ -195,7 +199,7 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
     unsafe {
         let funcid = (*function).funcid;
         let is_named = |name| is_extension_function(funcid, name, extension);
-        if !is_named(c"snowflake_nextval") && !is_named(c"snowflake_nextval_homed") {
+        if !GENERATORS.iter().any(|name| is_named(name)) {
             return None;
         }
         let call = |sequence, shard_id, layout| GeneratorCall {
@@ -210,14 +214,14 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
                 function: funcid,
                 sequence: sequence_argument(sequence),
                 shard: ShardArgument::CurrentShard,
-                layout: Some(INSTAGRAM),
+                layout: Some(DEFAULT),
                 modulus_and_generators: None,
             }),
-            // With the ranges of a homed ID.
+            // Of four, the third is the ranges of a homed ID.
             [sequence, shard_id, layout] | [sequence, shard_id, _, layout] => {
                 Some(call(sequence, shard_id, layout))
             }
-            [sequence, shard_id, modulus, layout, generators] => {
+            [sequence, shard_id, modulus, generators, layout] => {
                 let [modulus, generators] =
                     [modulus, generators].map(|node| integer_constant(node));
                 let modulus_and_generators = modulus.zip(generators).map(Into::into);
@@ -311,18 +315,17 @@ unsafe fn is_this_database(name: *const c_char) -> bool {
     }
 }
 
-/// The function that returns the setting, by its name and by its name in 0.1.0.
-const CURRENT_SHARD: [&CStr; 2] = [c"snowflake_current_shard", c"snowflake_shard_id"];
-
 unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> ShardArgument {
     // SAFETY: the node is an integer expression of a sound tree.
     unsafe {
         let is_setting =
             as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr).is_some_and(|function| {
                 (*function).args.is_null()
-                    && CURRENT_SHARD
-                        .iter()
-                        .any(|name| is_extension_function((*function).funcid, name, extension))
+                    && is_extension_function(
+                        (*function).funcid,
+                        c"snowflake_current_shard",
+                        extension,
+                    )
             });
         if is_setting {
             return ShardArgument::CurrentShard;

@@ -1,10 +1,11 @@
 //! The errors of partitions by time, and what their rows say.
 
 use super::table::{Partition, Table};
-use crate::report::{Report, relation_name};
+use crate::report::{Report, relation_name, report_mismatch};
 use crate::timestamp::printed;
 use crate::transaction::Failure;
 use pg_snowflake_core::Layout;
+use pg_snowflake_core::likely::Mismatch;
 use pg_snowflake_core::partitions::{Bound, Doubt, LONGEST_STEP_YEARS, Wanted};
 use pgrx::prelude::*;
 
@@ -199,6 +200,18 @@ pub fn layout_differs(table: &Table, passed: Layout, generated: Layout) -> ! {
         hint: Some("Omit the layout.".into()),
     }
     .raise()
+}
+
+/// The newest ID is probably of another layout. Only a warning if the caller has passed the layout.
+pub fn other_layout(table: &Table, mismatch: &Mismatch, is_explicit: bool, generates: bool) {
+    let newest = format!("newest ID of table {}", table.name);
+    report_mismatch(newest, mismatch, is_explicit, |likely| {
+        if generates {
+            format!("Change the default of the partition key's column to layout '{likely}'.")
+        } else {
+            format!("Pass layout => '{likely}'.")
+        }
+    });
 }
 
 /// Some rows of the table get IDs of one layout, and others of another: what is old in one is new in the other.

@@ -2,7 +2,8 @@
 
 use super::{check_citus, refusal};
 use crate::encoding::{from_server, to_server};
-use crate::monitor::StoredExpression;
+use crate::monitor::{GeneratorCall, StoredExpression};
+use crate::newest_id;
 use crate::query::{execute, rows, text};
 use crate::report::no_such_table;
 use pg_snowflake_core::Layout;
@@ -102,6 +103,8 @@ pub struct Table {
     key: Key,
     /// The column of the key, quoted; `None` if it is an expression.
     key_column: Option<String>,
+    /// Its name as it is.
+    key_attribute: Option<String>,
 }
 
 impl Table {
@@ -111,7 +114,7 @@ impl Table {
                 c.relowner, pg_has_role(c.relowner, 'USAGE'), c.relpersistence::text, c.relreplident::text,
                 quote_ident(s.spcname), quote_ident(m.amname), p.partstrat::text,
                 p.partnatts = 1 AND f.opfname = 'integer_ops' AND f.opfnamespace = 'pg_catalog'::regnamespace, a.atttypid,
-                quote_ident(a.attname)
+                quote_ident(a.attname), a.attname::text
             FROM pg_class AS c
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
             LEFT JOIN pg_tablespace AS s ON s.oid = c.reltablespace
@@ -149,6 +152,7 @@ impl Table {
                 access_method: row.nullable(10),
                 key,
                 key_column: row.nullable(14),
+                key_attribute: row.nullable(15),
             }
         })
         .pop()
@@ -188,9 +192,17 @@ impl Table {
         }
     }
 
-    /// The layouts of which the default of the key's column generates IDs: that of this table or of `top`, a table above it, or if
-    /// neither generates any, those of the partitions. `None` stands for a layout that is not a constant.
+    /// The layouts of which the default of the key's column generates IDs. `None` stands for a layout that is not a constant.
     pub fn generated_layouts(&self, top: pg_sys::Oid) -> Vec<Option<Layout>> {
+        let calls = self.generator_calls(top).into_iter();
+        let mut layouts: Vec<_> = calls.map(|call| call.and_then(|call| call.layout)).collect();
+        layouts.dedup();
+        layouts
+    }
+
+    /// The calls of generators in the default of the key's column: that of this table or of `top`, a table above it, or if
+    /// neither generates any, those of the partitions. `None` stands for a default that cannot be read.
+    pub fn generator_calls(&self, top: pg_sys::Oid) -> Vec<Option<GeneratorCall>> {
         let generated = |relations: &str| {
             let sql = format!(
                 "SELECT DISTINCT coalesce(d.adbin, t.typdefaultbin)::text
@@ -201,22 +213,36 @@ impl Table {
                 LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
                 WHERE p.partrelid = $1 AND coalesce(d.adbin, t.typdefaultbin) IS NOT NULL"
             );
-            let mut layouts = Vec::new();
+            let mut found = Vec::new();
             for default in rows(&sql, &[self.relid.into(), top.into()], |row| row.get(1)) {
                 let calls = StoredExpression::of_text(default).map(|default| default.calls());
                 match calls {
-                    Some(Ok(calls)) => layouts.extend(calls.into_iter().map(|call| call.layout)),
-                    _ => layouts.push(None),
+                    Some(Ok(calls)) => found.extend(calls.into_iter().map(Some)),
+                    _ => found.push(None),
                 }
             }
-            layouts.dedup();
-            layouts
+            found
         };
         let of_tables = generated("$1, $2");
         if !of_tables.is_empty() {
             return of_tables;
         }
         generated("SELECT inhrelid FROM pg_inherits WHERE inhparent = $1 AND $2 IS NOT NULL")
+    }
+
+    /// The newest ID, or the newest of the default partition if that is higher; `None` if it is not known. Waits for no lock, and leaves
+    /// none behind.
+    pub fn newest_id(&self) -> Option<i64> {
+        let column = to_server(self.key_attribute.as_ref()?);
+        let newest_of = |partition: &Partition| {
+            pgrx::check_for_interrupts!();
+            newest_id::of_partition(partition.relid, &column)
+        };
+        let partitions = self.partitions();
+        let in_default = partitions.iter().filter(|partition| partition.is_default);
+        let in_default = in_default.filter_map(newest_of).max();
+        let in_range = self.partitions_by_bounds().iter().rev().find_map(newest_of);
+        in_default.max(in_range)
     }
 
     /// The tables with a foreign key that references this one.

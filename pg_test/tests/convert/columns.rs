@@ -11,7 +11,7 @@ const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 #[test]
 fn the_shard_defaults_to_that_of_the_database() {
     for (layout, decoded) in
-        [("instagram", "snowflake_shard_id(id)"), ("twitter", "snowflake_shard_id(id, 'twitter')")]
+        [("postgres", "snowflake_shard_id(id)"), ("twitter", "snowflake_shard_id(id, 'twitter')")]
     {
         let cluster = Cluster::builder().setting("pg_snowflake.shard_id", "9").start();
         let mut client = cluster.connect();
@@ -135,7 +135,9 @@ fn converted_again_it_continues_above_in_any_shard_and_layout() {
     let (_cluster, mut client) = server();
     run(&mut client, "CREATE TABLE posts (id bigserial PRIMARY KEY)");
     let mut last = 0;
-    for arguments in ["9, 'js53'", "9, 'pgedge'", "5, 'pgedge'", "7, 'twitter'", "9", "5"] {
+    for arguments in
+        ["9, 'js53'", "9, 'pgedge'", "5, 'pgedge'", "7, 'twitter'", "9, 'postgres'", "5"]
+    {
         run(&mut client, &format!("SELECT snowflake_convert_column('posts', 'id', {arguments})"));
         for _ in 0..3 {
             let id = take_one(&mut client, INSERT);
@@ -210,12 +212,10 @@ fn a_sequence_that_generates_ids_is_not_reset_whoever_calls_it() {
 fn new_ids_are_above_the_old_by_the_counter_not_by_the_clock() {
     let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
     let mut client = cluster.connect();
-    let in_an_hour = first_counter_at(now_ms() + 3_600_000) << 13;
+    let in_an_hour = first_counter_at(now_ms() + 3_600_000) << 12;
     run(
         &mut client,
-        &format!(
-            "CREATE TABLE posts (id bigint); INSERT INTO posts VALUES ({in_an_hour} | (8191 << 10))"
-        ),
+        &format!("CREATE TABLE posts (id bigint); INSERT INTO posts VALUES ({in_an_hour} | 4095)"),
     );
 
     run(&mut client, "SELECT snowflake_convert_column('posts', 'id', 0)");
@@ -250,7 +250,7 @@ fn the_search_path_of_the_caller_does_not_matter() {
          CREATE OPERATOR trap.= (FUNCTION = trap.differ, LEFTARG = int, RIGHTARG = int);
          CREATE TABLE trap.pg_class (); CREATE TABLE trap.posts (id int); CREATE TABLE posts (id serial);
          SET search_path = trap, public, pg_catalog;
-         SELECT public.snowflake_convert_column('public.posts', 'id', 5, 'instagram', true)",
+         SELECT public.snowflake_convert_column('public.posts', 'id', 5, 'postgres', true)",
     );
 
     run(&mut client, "RESET search_path");
@@ -259,7 +259,7 @@ fn the_search_path_of_the_caller_does_not_matter() {
         &mut client,
         "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'posts'::regclass AND contype = 'c'",
     );
-    assert_eq!(text, "CHECK ((snowflake_shard_id(id, 'instagram'::snowflake_layout) = 5))");
+    assert_eq!(text, "CHECK ((snowflake_shard_id(id, 'postgres'::snowflake_layout) = 5))");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn an_empty_table_refuses_every_row_of_another_shard() {
 
     assert_eq!(
         printed(&mut client, CHECKS),
-        "posts_id_shard_check|CHECK ((snowflake_shard_id(id, 'instagram'::snowflake_layout) = 5))|t"
+        "posts_id_shard_check|CHECK ((snowflake_shard_id(id, 'postgres'::snowflake_layout) = 5))|t"
     );
     assert_fenced(&mut client);
     assert_eq!(refused(&mut client, "INSERT INTO posts VALUES (1)").code().code(), "23514");
@@ -43,7 +43,7 @@ fn old_ids_pass_and_can_be_dumped_and_restored() {
     run(&mut client, "UPDATE posts SET id = id WHERE id = 4711");
     assert_eq!(
         printed(&mut client, CHECKS),
-        "posts_id_shard_check|CHECK (((id < (8388608)::bigint) OR (snowflake_shard_id(id, 'instagram'::snowflake_layout) = 5)))|t"
+        "posts_id_shard_check|CHECK (((id < (4194304)::bigint) OR (snowflake_shard_id(id, 'postgres'::snowflake_layout) = 5)))|t"
     );
     let mut restored = cluster.restored_database("restored", &cluster.dump("postgres"));
     assert_eq!(
@@ -80,7 +80,7 @@ fn rows_that_are_all_of_the_shard_make_it_strict() {
 
     assert_eq!(
         printed(&mut client, CHECKS),
-        "posts_id_shard_check|CHECK ((snowflake_shard_id(id, 'instagram'::snowflake_layout) = 5))|t"
+        "posts_id_shard_check|CHECK ((snowflake_shard_id(id, 'postgres'::snowflake_layout) = 5))|t"
     );
 }
 
@@ -102,10 +102,10 @@ fn a_partitioned_table_has_it_for_all_partitions() {
 #[test]
 fn it_gets_an_unused_name_and_is_created_once() {
     for (rows, condition) in [
-        ("", "CHECK ((snowflake_shard_id(id, 'instagram'::snowflake_layout) = 5))"),
+        ("", "CHECK ((snowflake_shard_id(id, 'postgres'::snowflake_layout) = 5))"),
         (
             "INSERT INTO posts VALUES (4711);",
-            "CHECK (((id < (8388608)::bigint) OR (snowflake_shard_id(id, 'instagram'::snowflake_layout) = 5)))",
+            "CHECK (((id < (4194304)::bigint) OR (snowflake_shard_id(id, 'postgres'::snowflake_layout) = 5)))",
         ),
     ] {
         let (_cluster, mut client) = server();

@@ -281,11 +281,14 @@ fn nothing_is_dropped_if_no_remaining_partition_has_the_ids_of_now() {
          CREATE TABLE by_number_1 PARTITION OF by_number FOR VALUES FROM (1000000) TO (2000000);
          CREATE TABLE by_number_default PARTITION OF by_number DEFAULT",
     );
-    created(&mut client, "'posts', '1 month', 2, 'postgres'");
+    created(&mut client, "'posts', '1 month', 2, 'discord'");
     let before = partitions(&mut client);
-    for (table, layout) in
-        [("posts", "instagram"), ("posts", "twitter"), ("by_number", "instagram")]
-    {
+    for (table, layout) in [
+        ("posts", "postgres"),
+        ("posts", "instagram"),
+        ("posts", "twitter"),
+        ("by_number", "postgres"),
+    ] {
         let sql = format!(
             "SELECT * FROM snowflake_drop_partitions('{table}', '24 months', false, '{layout}')"
         );

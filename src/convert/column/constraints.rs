@@ -33,10 +33,9 @@ impl Column {
         let sql = format!(
             "SELECT max({name})::int8 FROM {}
              WHERE CASE WHEN {name}::int8 < 0 THEN true
-                 ELSE {name}::int8 >> {} & {}::int8 <> {shard}::int8 END",
+                 ELSE ({}) <> {shard}::int8 END",
             self.table.name,
-            layout.shard_shift(),
-            layout.shards() - 1,
+            layout.shard_formula(&format!("{name}::int8")),
         );
         rows(&sql, &[], |row| row.nullable(1))[0]
     }

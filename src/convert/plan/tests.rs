@@ -1,10 +1,9 @@
 use super::*;
-use pg_snowflake_core::presets::{INSTAGRAM, JS53, TWITTER};
+use pg_snowflake_core::presets::{DEFAULT, INSTAGRAM, JS53, TWITTER};
 
 fn facts(sequence: Sequence) -> Facts {
     Facts {
         schema: "public".into(),
-        current_shard: "public.snowflake_current_shard".into(),
         table: "blog.posts".into(),
         column: "id".into(),
         identities: vec![],
@@ -133,8 +132,8 @@ fn a_new_sequence_gets_the_privileges_and_the_comment_of_the_old_one() {
 #[test]
 fn the_default_passes_the_shard_or_reads_the_setting() {
     let cases = [
-        (Some(5), INSTAGRAM, ", 5, 'instagram'::public.snowflake_layout"),
-        (None, INSTAGRAM, ""),
+        (Some(5), DEFAULT, ", 5, 'postgres'::public.snowflake_layout"),
+        (None, DEFAULT, ""),
         (Some(5), TWITTER, ", 5, 'twitter'::public.snowflake_layout"),
         (None, TWITTER, ", public.snowflake_current_shard(), 'twitter'::public.snowflake_layout"),
     ];

@@ -1,0 +1,266 @@
+//! The newest ID of a column, read from the end of an index.
+//!
+//! A monitoring view reads it, as whoever queries the view. So this waits for no lock, runs no function of a user (neither a row
+//! security policy nor the predicate or the operator class of an index), and visits a limited number of index entries and
+//! partitions. `SELECT max(id)` would promise none of this.
+
+use crate::memory;
+use pgrx::prelude::*;
+use std::ffi::{CStr, c_int};
+
+/// How many index entries are visited in one table. Rows at the end that were deleted, or are not yet committed, are not IDs.
+const MOST_ENTRIES: usize = 1_000;
+
+/// How many partitions are visited. Those of the future have no rows.
+const MOST_PARTITIONS: usize = 100;
+
+/// How many partitions with rows are compared: the newest ID of a table that is partitioned by hash is not in the first one.
+const MOST_WITH_ROWS: usize = 3;
+
+const SHARE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+
+/// The newest ID of the column of a table, or the newest in the last partitions of a partitioned table.
+///
+/// `None` if there is no row, if the current user may not read the column, if the table has row security or rules, if a lock is not
+/// available at once, or if no index begins with the column. For a partition, too: the newest ID of its table may be in another one.
+pub fn of_table(relid: pg_sys::Oid, column: &CStr) -> Option<i64> {
+    // SAFETY: takes any OID.
+    if unsafe { pg_sys::get_rel_relispartition(relid) } {
+        return None;
+    }
+    let mut partitions = Vec::new();
+    {
+        let table = Locked::open(relid)?;
+        if !table.may_be_read(column) {
+            return None;
+        }
+        match table.form().relkind as u8 {
+            pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(table.partitions()),
+            _ => return table.newest_id(column),
+        }
+    }
+    let mut newest = Vec::new();
+    for _ in 0..MOST_PARTITIONS {
+        let Some(partition) = partitions.pop().filter(|_| newest.len() < MOST_WITH_ROWS) else {
+            break;
+        };
+        pgrx::check_for_interrupts!();
+        let Some(partition) = Locked::open(partition) else { continue };
+        match partition.form().relkind as u8 {
+            pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(partition.partitions()),
+            _ => newest.extend(partition.newest_id(column)),
+        }
+    }
+    newest.into_iter().max()
+}
+
+/// The newest ID of the column in one partition, whoever asks; `None` as above.
+pub fn of_partition(relid: pg_sys::Oid, column: &CStr) -> Option<i64> {
+    Locked::open(relid)?.newest_id(column)
+}
+
+/// A relation, open and locked. After an ERROR, the end of the transaction closes and unlocks it.
+struct Locked(pg_sys::Relation);
+
+impl Locked {
+    /// `None` if the relation does not exist, or if its lock is not available at once.
+    fn open(relid: pg_sys::Oid) -> Option<Self> {
+        // SAFETY: takes any OID; the relation is opened with its lock held.
+        unsafe {
+            if !pg_sys::ConditionalLockRelationOid(relid, SHARE) {
+                return None;
+            }
+            if !can_be_opened(relid) {
+                pg_sys::UnlockRelationOid(relid, SHARE);
+                return None;
+            }
+            Some(Locked(pg_sys::relation_open(relid, pg_sys::NoLock as pg_sys::LOCKMODE)))
+        }
+    }
+
+    fn relid(&self) -> pg_sys::Oid {
+        // SAFETY: the relation is open.
+        unsafe { (*self.0).rd_id }
+    }
+
+    fn form(&self) -> &pg_sys::FormData_pg_class {
+        // SAFETY: the relation is open, and its lock keeps the row as it is.
+        unsafe { &*(*self.0).rd_rel }
+    }
+
+    /// Whether the current user may read the column.
+    fn may_be_read(&self, column: &CStr) -> bool {
+        let (relid, select) = (self.relid(), pg_sys::AclMode::from(pg_sys::ACL_SELECT));
+        let ok = pg_sys::AclResult::ACLCHECK_OK;
+        // SAFETY: the relation and the column exist.
+        unsafe {
+            let user = pg_sys::GetUserId();
+            let column = pg_sys::get_attnum(relid, column.as_ptr());
+            pg_sys::pg_class_aclcheck(relid, user, select) == ok
+                || column > 0 && pg_sys::pg_attribute_aclcheck(relid, column, user, select) == ok
+        }
+    }
+
+    /// The partitions, the latest created last. The order of their bounds would be better, but core compares bounds with functions of
+    /// the partition key's operator class.
+    fn partitions(&self) -> Vec<pg_sys::Oid> {
+        let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
+        // SAFETY: a list of OIDs, in their order.
+        unsafe { oids(pg_sys::find_inheritance_children(self.relid(), no_lock)) }
+    }
+
+    /// Whether rows can be read: an unlogged table has none on a standby, and a temporary one only in its own session.
+    fn has_readable_rows(&self) -> bool {
+        let form = self.form();
+        // SAFETY: reads the server's state.
+        let is_standby = unsafe { pg_sys::RecoveryInProgress() };
+        form.relkind as u8 == pg_sys::RELKIND_RELATION
+            && match form.relpersistence as u8 {
+                pg_sys::RELPERSISTENCE_PERMANENT => true,
+                // SAFETY: the relation is open.
+                pg_sys::RELPERSISTENCE_TEMP => unsafe { (*self.0).rd_islocaltemp },
+                _ => !is_standby,
+            }
+    }
+
+    /// The newest ID of the column in this table.
+    fn newest_id(&self, column: &CStr) -> Option<i64> {
+        if !self.has_readable_rows() {
+            return None;
+        }
+        // SAFETY: the relation is open.
+        let column = unsafe { pg_sys::get_attnum(self.relid(), column.as_ptr()) };
+        // An expression in an index is column 0.
+        if column <= 0 {
+            return None;
+        }
+        // SAFETY: a list of the OIDs of its indexes.
+        let indexes = unsafe { oids(pg_sys::RelationGetIndexList(self.0)) };
+        indexes
+            .into_iter()
+            .filter_map(Locked::open)
+            .find(|index| index.orders(column))
+            .and_then(|index| self.last_visible(&index, column))
+    }
+
+    /// Whether this is an index whose entries are all rows, in the order of a column of IDs.
+    fn orders(&self, column: pg_sys::AttrNumber) -> bool {
+        if self.form().relkind as u8 != pg_sys::RELKIND_INDEX
+            || self.form().relam != pg_sys::BTREE_AM_OID
+        {
+            return false;
+        }
+        // SAFETY: an open index has these, with an element for each of its key columns. RelationGetIndexPredicate() would simplify the
+        // predicate, which calls its functions.
+        unsafe {
+            let Some(index) = (*self.0).rd_index.as_ref() else { return false };
+            let predicate = pg_sys::Anum_pg_index_indpred as i32;
+            index.indisvalid
+                && index.indisready
+                && !index.indcheckxmin
+                && index.indkey.values.as_slice(1) == [column]
+                && *(*self.0).rd_opfamily == pg_sys::INTEGER_BTREE_FAM_OID
+                && *(*self.0).rd_opcintype == pg_sys::INT8OID
+                && pg_sys::heap_attisnull((*self.0).rd_indextuple, predicate, std::ptr::null_mut())
+        }
+    }
+
+    /// The column of the last row of this table in the order of the index that the current statement sees.
+    fn last_visible(&self, index: &Locked, column: pg_sys::AttrNumber) -> Option<i64> {
+        // SAFETY: both are open and locked, and a function runs with a snapshot. The index has at least one column.
+        unsafe {
+            let is_descending = *(*index.0).rd_indoption & pg_sys::INDOPTION_DESC as i16 != 0;
+            let towards_lower = if is_descending {
+                pg_sys::ScanDirection::ForwardScanDirection
+            } else {
+                pg_sys::ScanDirection::BackwardScanDirection
+            };
+            let slot = pg_sys::table_slot_create(self.0, std::ptr::null_mut());
+            let scan = begin_scan(self.0, index.0);
+            pg_sys::index_rescan(scan, std::ptr::null_mut(), 0, std::ptr::null_mut(), 0);
+            let mut newest = None;
+            for _ in 0..MOST_ENTRIES {
+                pgrx::check_for_interrupts!();
+                if pg_sys::index_getnext_tid(scan, towards_lower).is_null() {
+                    break;
+                }
+                if !pg_sys::index_fetch_heap(scan, slot) {
+                    continue;
+                }
+                pg_sys::slot_getsomeattrs_int(slot, column.into());
+                let place = column as usize - 1;
+                if !*(*slot).tts_isnull.add(place) {
+                    newest = Some((*(*slot).tts_values.add(place)).value() as i64);
+                    break;
+                }
+            }
+            pg_sys::index_endscan(scan);
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            newest
+        }
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // After an ERROR, PostgreSQL does it.
+        if std::thread::panicking() {
+            return;
+        }
+        let relid = self.relid();
+        // SAFETY: opened and locked above.
+        unsafe {
+            pg_sys::relation_close(self.0, pg_sys::NoLock as pg_sys::LOCKMODE);
+            pg_sys::UnlockRelationOid(relid, SHARE);
+        }
+    }
+}
+
+/// Whether this is a table or an index, and opening it reads no stored expression. That of a rule or a row security policy may be nested
+/// too deeply, and the error would end the statement.
+fn can_be_opened(relid: pg_sys::Oid) -> bool {
+    // SAFETY: a tuple of pg_class, which is released.
+    unsafe {
+        let cache_id = pg_sys::SysCacheIdentifier::RELOID as c_int;
+        let tuple = pg_sys::SearchSysCache1(cache_id, relid.into());
+        if tuple.is_null() {
+            return false;
+        }
+        let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>();
+        let can_be = match form.relkind as u8 {
+            pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => {
+                !form.relhasrules && !form.relrowsecurity
+            }
+            relkind => relkind == pg_sys::RELKIND_INDEX,
+        };
+        pg_sys::ReleaseSysCache(tuple);
+        can_be
+    }
+}
+
+/// The elements of a list of OIDs.
+unsafe fn oids(list: *const pg_sys::List) -> Vec<pg_sys::Oid> {
+    // SAFETY: a List has `length` elements; the empty list is null.
+    unsafe {
+        let Some(list) = list.as_ref() else { return Vec::new() };
+        let elements = std::slice::from_raw_parts(list.elements, list.length as usize);
+        let mut oids = Vec::new();
+        memory::reserve(&mut oids, elements.len());
+        oids.extend(elements.iter().map(|element| element.oid_value));
+        oids
+    }
+}
+
+/// A scan of the whole index for what the current statement sees.
+unsafe fn begin_scan(table: pg_sys::Relation, index: pg_sys::Relation) -> pg_sys::IndexScanDesc {
+    // SAFETY: as for the caller.
+    unsafe {
+        let snapshot = pg_sys::GetActiveSnapshot();
+        #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
+        return pg_sys::index_beginscan(table, index, snapshot, 0, 0);
+        #[cfg(feature = "pg18")]
+        return pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), 0, 0);
+        #[cfg(feature = "pg19")]
+        return pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), 0, 0, 0);
+    }
+}
