@@ -1,6 +1,7 @@
 -- PostgreSQL's regression file for sequences, as far as it speaks of nextval(), restated for ours.
 --
--- An ID depends on the time, but its seq does not: it counts from the sequence's START by one, modulo 1024.
+-- An ID depends on the time, but its seq does not: from the sequence's START plus 617 times the shard, it counts by one, modulo 1024.
+-- Of shard 5, the first is START + 13.
 -- So seq stands here where core's file prints the value.
 
 CREATE FUNCTION next_seq(seq regclass) RETURNS int
@@ -100,7 +101,7 @@ SELECT last_value, log_cnt, is_called FROM foo_seq_new;
 SELECT next_seq('foo_seq_new');
 SELECT next_seq('foo_seq_new');
 -- last_value is the ID without its shard, and log_cnt what core would let nextval take without a WAL record
-SELECT last_value = (snowflake_currval('foo_seq_new') >> 23 << 10) + 2 AS is_the_counter,
+SELECT last_value = (snowflake_currval('foo_seq_new') >> 22 << 10) + snowflake_seq(snowflake_currval('foo_seq_new')) AS is_the_counter,
        log_cnt BETWEEN 0 AND 32 AS log_cnt_ok,
        is_called
 FROM foo_seq_new;
@@ -132,7 +133,7 @@ ALTER SEQUENCE sequence_test2 INCREMENT BY 1;
 SELECT next_seq('sequence_test2');
 
 -- the views show the counter
-SELECT last_value = (snowflake_currval('sequence_test2') >> 23 << 10) + 26 AS is_the_counter
+SELECT last_value = (snowflake_currval('sequence_test2') >> 22 << 10) + snowflake_seq(snowflake_currval('sequence_test2')) AS is_the_counter
 FROM pg_sequences WHERE sequencename = 'sequence_test2';
 
 DROP SEQUENCE sequence_test4;
@@ -248,6 +249,6 @@ CREATE SEQUENCE test_seq1 CACHE 10;
 SELECT next_seq('test_seq1');
 SELECT last_value & 1023 AS taken FROM test_seq1;
 -- by now the clock may have left the other nine behind
-SELECT next_seq('test_seq1') IN (2, 11) AS goes_on;
+SELECT next_seq('test_seq1') IN (15, 24) AS goes_on;
 
 DROP SEQUENCE test_seq1;

@@ -18,7 +18,7 @@
 //! | [`process`] | CPU time and memory of the server's processes |
 //! | [`memory`] | sessions that run out of memory |
 //! | [`installation`] | the installation under test, and tests that are left out |
-//! | [`release`] | the released versions |
+//! | [`release`] | the versions: of the head, of the releases, and of the one that tests of an update make |
 //! | [`regress`] | PostgreSQL's own test drivers |
 //! | [`debugger`], [`valgrind`] | a server under gdb, under valgrind |
 //! | [`leases`] | a registry of leases, and servers that generate by them |

@@ -1,8 +1,8 @@
 //! `snowflake_nextvals()`: many IDs at the cost of a few.
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::server_with_sequence;
-use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, server_with_sequence};
+use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing, split};
 use pg_snowflake_servertest::process::{backend_pid, private_memory_kb};
 use pg_snowflake_servertest::sequence::{Ahead, state, take, take_one};
 use pg_snowflake_servertest::wait::{comes_true, wait_for};
@@ -40,6 +40,61 @@ fn a_batch_of_no_ids_leaves_the_sequence_unchanged() {
     assert!(take(&mut client, "SELECT snowflake_nextvals('s', 5, 0)").is_empty());
 
     assert_eq!(state(&mut client, "s"), before);
+}
+
+#[test]
+fn a_batch_without_a_shard_has_that_of_the_database() {
+    let (_cluster, mut client) = server_with_sequence();
+    let unset = Refusal {
+        sqlstate: "55000",
+        message: "pg_snowflake.shard_id is not set",
+        hint: "Pass a shard ID",
+    };
+    assert_refused(&mut client, "SELECT snowflake_nextvals('s', 10)", unset);
+    client.batch_execute("SET pg_snowflake.shard_id = 7").unwrap();
+    let negative = Refusal {
+        sqlstate: "22023",
+        message: "number of IDs must not be negative",
+        hint: "Pass a count",
+    };
+    assert_refused(&mut client, "SELECT snowflake_nextvals('s', -1)", negative);
+
+    for (batch, count, shard) in [
+        ("snowflake_nextvals('s', 5)", 5, 7),
+        ("snowflake_nextvals('s', count => 3000)", 3000, 7),
+        ("snowflake_nextvals('s', 0)", 0, 7),
+        ("snowflake_nextvals('s', NULL)", 0, 7),
+        ("snowflake_nextvals('s', 5, 10)", 10, 5),
+    ] {
+        let ids = take(&mut client, &format!("SELECT {batch}"));
+        assert_eq!(ids.len(), count, "{batch}");
+        assert!(is_increasing(&ids), "{batch}");
+        assert!(ids.iter().all(|&id| split(id).shard == shard), "{batch}");
+    }
+}
+
+#[test]
+fn an_open_cursor_follows_the_shard_of_the_database() {
+    let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(1);
+    client.batch_execute("SET pg_snowflake.shard_id = 7").unwrap();
+    open_cursor(&mut client, "snowflake_nextvals('s', count => 5)");
+    let mut fetch = |set: &str| {
+        client.batch_execute(set).unwrap();
+        let id = take_one(&mut client, "FETCH 1 FROM ids");
+        (split(id).shard, counter(id) - start)
+    };
+    assert_eq!(fetch(""), (7, 1));
+    // The run was fetched for the former shard.
+    assert_eq!(fetch("SET pg_snowflake.shard_id = 8"), (8, 5));
+    assert_eq!(fetch(""), (8, 6));
+    assert_eq!(fetch("SET pg_snowflake.shard_id = 7"), (7, 8));
+    client.batch_execute("RESET pg_snowflake.shard_id").unwrap();
+    assert!(take(&mut client, "FETCH ALL FROM ids").is_empty());
+    client.batch_execute("COMMIT; SET pg_snowflake.shard_id = 7").unwrap();
+
+    open_cursor(&mut client, "snowflake_nextvals('s', count => 5)");
+    client.batch_execute("RESET pg_snowflake.shard_id").unwrap();
+    assert_eq!(refusal(&mut client), "55000");
 }
 
 #[test]
@@ -148,10 +203,11 @@ fn unhurried() -> (Cluster, Client) {
 }
 
 /// Each kind of batch, of shard 5 or, for homed IDs by modulus, of its class.
-const BATCHES: [&str; 3] = [
+const BATCHES: [&str; 4] = [
     "snowflake_nextvals('s', 5, 1000000)",
+    "snowflake_nextvals('s', count => 1000000)",
     "snowflake_nextvals_homed('s', 5, 16, 1000000)",
-    "snowflake_nextvals_homed('s', 5, int8multirange '{[-1000000000,1000000000]}', 1000000)",
+    "snowflake_nextvals_homed_in_ranges('s', 5, int8multirange '{[-1000000000,1000000000]}', 1000000)",
 ];
 
 /// Sets a setting of the server, and waits until the session has noticed.
@@ -164,6 +220,14 @@ fn reload(cluster: &Cluster, client: &mut Client, setting: &str, value: &str) {
     let show = format!("SHOW pg_snowflake.{setting}");
     let has_noticed = || client.query_one(&show, &[]).unwrap().get::<_, String>(0) == value;
     assert!(comes_true(has_noticed), "the reload has no effect");
+}
+
+/// A server whose database has shard 5.
+fn server_of_shard_5() -> (Cluster, Client) {
+    let cluster = Cluster::builder().setting("pg_snowflake.shard_id", "5").start();
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    (cluster, client)
 }
 
 /// Opens a cursor over the batch, and fetches a row.
@@ -184,7 +248,7 @@ fn an_open_cursor_generates_no_ids_after_a_reload_that_forbids_them() {
         [("owned_shards", "6"), ("allowed_hosts", "no-such-host"), ("registry", "host=/nowhere")]
     {
         for batch in BATCHES {
-            let (cluster, mut client) = server_with_sequence();
+            let (cluster, mut client) = server_of_shard_5();
             open_cursor(&mut client, batch);
             reload(&cluster, &mut client, setting, value);
             assert_eq!(refusal(&mut client), "55000", "{batch}, {setting}");
@@ -194,8 +258,7 @@ fn an_open_cursor_generates_no_ids_after_a_reload_that_forbids_them() {
 
 #[test]
 fn an_open_cursor_generates_no_ids_that_a_new_call_would_not() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
+    let (cluster, mut superuser) = server_of_shard_5();
     superuser
         .batch_execute(
             "CREATE ROLE writer LOGIN; CREATE ROLE other; GRANT other TO writer;
@@ -243,7 +306,7 @@ fn a_cursor_drops_the_counters_that_it_fetched_before_a_fence_closed() {
 
 #[test]
 fn a_cursor_drops_the_counters_whose_time_the_clock_has_passed() {
-    let (cluster, mut client) = server_with_sequence();
+    let (cluster, mut client) = server_of_shard_5();
     let mut other = cluster.connect();
     for batch in BATCHES {
         open_cursor(&mut client, batch);

@@ -119,7 +119,7 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
         page.contains("`snowflake_nextval`, `CACHE 1` in the part `large` is not large"),
         "{page}"
     );
-    for measure in ["share_of_the_limit_instagram", "share_of_the_limit_twitter"] {
+    for measure in ["share_of_the_limit_postgres", "share_of_the_limit_twitter"] {
         assert!(measured.contains(&(measure, "ours_batch")), "{measure}:\n{csv}");
     }
     for measure in ["distinct_hashes", "hash_aggregate_s", "hash_aggregate_kb", "hash_join_s"] {

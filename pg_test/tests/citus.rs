@@ -193,7 +193,7 @@ fn columns_report_the_recipe_without_an_error(fleet: &Fleet) {
     for mut client in fleet.connections() {
         let columns = printed(
             &mut client,
-            "SELECT table_name, sequence, shard_from_setting, error FROM snowflake_columns ORDER BY table_name::text",
+            "SELECT table_name, sequence, uses_current_shard, error FROM snowflake_columns ORDER BY table_name::text",
         );
         assert_eq!(columns, "homed_posts|ids|t|\nposts|ids|t|");
     }

@@ -31,6 +31,7 @@ const UNSET: Refusal = Refusal {
 };
 
 const SHARD: &str = "SELECT snowflake_shard_id(snowflake_nextval('s'))";
+const SHARD_OF_BATCH: &str = "SELECT snowflake_shard_id(snowflake_nextvals('s', 1))";
 
 #[test]
 fn the_group_is_the_shard_where_nothing_else_is_set_and_is_read_once_and_after_a_change() {
@@ -112,13 +113,13 @@ fn a_group_that_the_layout_does_not_have_or_the_server_does_not_own_is_refused()
     assert_refused(&mut client, "SELECT snowflake_nextval('s')", not_owned);
     client
         .batch_execute(
-            "RESET pg_snowflake.owned_shards; UPDATE pg_dist_local_group SET groupid = 8192",
+            "RESET pg_snowflake.owned_shards; UPDATE pg_dist_local_group SET groupid = 4096",
         )
         .unwrap();
     notify(&mut client, "pg_dist_local_group");
     let out_of_range = Refusal {
         sqlstate: "22023",
-        message: "shard ID 8192 is out of range",
+        message: "shard ID 4096 is out of range",
         hint: "This server's group in Citus is not in that range.",
     };
     assert_refused(&mut client, "SELECT snowflake_nextval('s')", out_of_range);
@@ -140,7 +141,7 @@ fn the_ranges_are_those_of_this_group_and_follow_the_shards() {
     assert_eq!(printed(&mut client, ranges), "{[-2147483648,0),[1073741824,2147483648)}");
 
     let homed = "SELECT bool_and(hashint8(id) < 0 OR hashint8(id) >= 1073741824) AND bool_and(snowflake_shard_id(id) = 3)
-        FROM (SELECT snowflake_nextval_homed('s', snowflake_current_shard(), snowflake_citus_ranges('posts')) AS id
+        FROM (SELECT snowflake_nextval_homed_in_ranges('s', snowflake_current_shard(), snowflake_citus_ranges('posts')) AS id
               FROM generate_series(1, 1000)) AS ids";
     assert_eq!(printed(&mut client, homed), "t");
 
@@ -276,16 +277,38 @@ fn the_columns_show_a_shard_that_citus_has_copied_to_every_node() {
 #[test]
 fn a_call_that_waits_for_the_sequence_takes_the_group_of_afterwards() {
     let (cluster, mut client) = server();
-    let mut waiting = cluster.connect();
-    assert_eq!(printed(&mut waiting, "SELECT snowflake_current_shard()"), "3");
-    client.batch_execute("BEGIN; LOCK TABLE pg_dist_local_group; ALTER SEQUENCE s CACHE 2; UPDATE pg_dist_local_group SET groupid = 4").unwrap();
-    client.batch_execute("SET allow_system_table_mods = on; ALTER TABLE pg_dist_local_group SET (fillfactor = 100)").unwrap();
-    let pid = backend_pid(&mut waiting);
-    let shard = std::thread::spawn(move || printed(&mut waiting, SHARD));
-    let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
-    wait_for(&mut cluster.connect(), &waits, "the call waits for the sequence");
-    client.batch_execute("COMMIT").unwrap();
-    assert_eq!(shard.join().unwrap(), "4");
+    for (group, call) in [(4, SHARD), (5, SHARD_OF_BATCH)] {
+        let mut waiting = cluster.connect();
+        assert_eq!(
+            printed(&mut waiting, "SELECT snowflake_current_shard()"),
+            (group - 1).to_string()
+        );
+        client.batch_execute(&format!("BEGIN; LOCK TABLE pg_dist_local_group; ALTER SEQUENCE s CACHE {group}; UPDATE pg_dist_local_group SET groupid = {group}")).unwrap();
+        client.batch_execute("SET allow_system_table_mods = on; ALTER TABLE pg_dist_local_group SET (fillfactor = 100)").unwrap();
+        let pid = backend_pid(&mut waiting);
+        let shard = std::thread::spawn(move || printed(&mut waiting, call));
+        let waits =
+            format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
+        wait_for(&mut cluster.connect(), &waits, "the call waits for the sequence");
+        client.batch_execute("COMMIT").unwrap();
+        assert_eq!(shard.join().unwrap(), group.to_string());
+    }
+}
+
+#[test]
+fn a_batch_in_a_cursor_follows_the_group() {
+    let (_cluster, mut client) = server();
+    let fetch = "FETCH 2 FROM ids";
+    client
+        .batch_execute("BEGIN; DECLARE ids CURSOR FOR SELECT snowflake_shard_id(id) FROM (SELECT snowflake_nextvals('s', count => 5)) AS b (id)")
+        .unwrap();
+    assert_eq!(printed(&mut client, fetch), "3\n3");
+    client.batch_execute("UPDATE pg_dist_local_group SET groupid = 9").unwrap();
+    notify(&mut client, "pg_dist_local_group");
+    assert_eq!(printed(&mut client, fetch), "9\n9");
+    client.batch_execute("DELETE FROM pg_dist_local_group").unwrap();
+    notify(&mut client, "pg_dist_local_group");
+    assert_refused(&mut client, fetch, UNSET);
 }
 
 /// The ranges assign no transaction ID.

@@ -116,7 +116,7 @@ fn a_crash_repeats_core_nextval_values_of_a_copy_without_a_logged_id() {
 /// The counters that two clients of each function get at the same time.
 fn take_from_both(cluster: &Cluster, counters_per_client: usize) -> Vec<Vec<i64>> {
     // In one unit, so that they can be compared: the ID without its shard is the counter.
-    let ours = "SELECT (id >> 23 << 10) | (id & 1023) FROM \
+    let ours = "SELECT (id >> 22 << 10) | snowflake_seq(id) FROM \
                 (SELECT snowflake_nextval('s', 5) AS id FROM generate_series(1, 50) OFFSET 0) AS taken";
     let cores = "SELECT nextval('s') FROM generate_series(1, 50)";
     std::thread::scope(|scope| {

@@ -15,6 +15,7 @@ use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use postgres::Client;
 use std::collections::HashMap;
 
+mod buckets;
 mod created_at;
 mod links;
 mod page;

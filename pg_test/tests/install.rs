@@ -1,6 +1,6 @@
 //! The extension can be installed in any schema by every role with the privilege, and is documented.
 
-use pg_snowflake_servertest::ask::{server, server_with_sequence};
+use pg_snowflake_servertest::ask::{printed, server, server_with_sequence};
 use pg_snowflake_servertest::id::split;
 use pg_snowflake_servertest::sequence::{take, take_one};
 use pg_snowflake_servertest::{Cluster, SUPERUSER};
@@ -74,17 +74,31 @@ fn an_ordinary_owner_of_the_database_creates_it() {
     assert_eq!(take(&mut owner, "SELECT snowflake_nextval('s', 5)").len(), 1);
 }
 
+/// Only the registry of leases has tables, and is another extension.
+#[test]
+fn it_creates_no_table_and_no_function_of_its_owners_rights() {
+    let cluster = Cluster::new();
+    let privileged = "
+        SELECT pg_describe_object(classid, objid, 0) FROM pg_depend AS d
+        JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+        LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND d.objid = c.oid
+        LEFT JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+        WHERE extname = 'pg_snowflake' AND deptype = 'e' AND (relkind <> 'v' OR prosecdef)";
+    assert_eq!(printed(&mut cluster.connect(), privileged), "");
+}
+
 #[test]
 fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
     let cluster = Cluster::new();
-    let rows = cluster
-        .connect()
+    let mut client = cluster.connect();
+    client.batch_execute("CREATE EXTENSION pg_snowflake_registry").unwrap();
+    let rows = client
         .query(
             "SELECT p.oid::regprocedure::text, provolatile::text || proparallel::text || proisstrict::text \
              FROM pg_proc AS p \
              JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e' \
              JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid \
-             WHERE extname = 'pg_snowflake' ORDER BY 1",
+             WHERE extname IN ('pg_snowflake', 'pg_snowflake_registry') ORDER BY 1",
             &[],
         )
         .unwrap();
@@ -92,13 +106,29 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
 
     // Volatile or immutable or stable, parallel unsafe or safe, strict.
     let expected = [
+        ("_snowflake_citus_error(regclass,regclass,integer,boolean)", "ssfalse"),
+        ("_snowflake_generator_calls(pg_node_tree)", "vutrue"),
+        (
+            "_snowflake_layout_error(regclass,name,snowflake_layout,timestamp with time zone)",
+            "srfalse",
+        ),
+        ("_snowflake_presets()", "sstrue"),
+        ("_snowflake_shard_hash(bigint,bigint)", "istrue"),
+        ("_snowflake_shard_hash(integer,bigint)", "istrue"),
+        ("_snowflake_shard_hash_instagram(bigint,bigint)", "istrue"),
+        ("_snowflake_shard_hash_instagram(integer,bigint)", "istrue"),
+        ("_snowflake_shard_hash_js53(bigint,bigint)", "istrue"),
+        ("_snowflake_shard_hash_js53(integer,bigint)", "istrue"),
+        ("_snowflake_shard_hash_sonyflake(bigint,bigint)", "istrue"),
+        ("_snowflake_shard_hash_sonyflake(integer,bigint)", "istrue"),
+        ("_snowflake_shard_hash_twitter(bigint,bigint)", "istrue"),
+        ("_snowflake_shard_hash_twitter(integer,bigint)", "istrue"),
         ("snowflake(integer)", "istrue"),
         ("snowflake(smallint)", "istrue"),
         (
             "snowflake_between(bigint,timestamp with time zone,timestamp with time zone,snowflake_layout)",
             "isfalse",
         ),
-        ("snowflake_citus_error(regclass,regclass,integer,boolean)", "ssfalse"),
         ("snowflake_citus_ranges(regclass)", "sutrue"),
         ("snowflake_clock()", "vutrue"),
         ("snowflake_convert_column(regclass,name,integer,snowflake_layout,boolean)", "vufalse"),
@@ -109,10 +139,10 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
         ("snowflake_decode(bigint,snowflake_layout)", "istrue"),
         ("snowflake_drop_partitions(regclass,interval,boolean,snowflake_layout)", "vufalse"),
         ("snowflake_encode(timestamp with time zone,integer,integer,snowflake_layout)", "istrue"),
+        ("snowflake_explain(bigint)", "sstrue"),
         ("snowflake_explain(bigint,snowflake_layout)", "istrue"),
         ("snowflake_from_base32(text)", "istrue"),
         ("snowflake_from_uuid(uuid,snowflake_layout)", "istrue"),
-        ("snowflake_generator_calls(pg_node_tree)", "vutrue"),
         ("snowflake_in(cstring)", "istrue"),
         ("snowflake_layout_eq(snowflake_layout,snowflake_layout)", "istrue"),
         ("snowflake_layout_hash(snowflake_layout)", "istrue"),
@@ -122,45 +152,39 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
         ("snowflake_layout_out(snowflake_layout)", "istrue"),
         ("snowflake_layout_recv(internal)", "istrue"),
         ("snowflake_layout_send(snowflake_layout)", "istrue"),
-        (
-            "snowflake_lease(integer[],text,uuid,bigint[],uuid,timestamp with time zone,interval)",
-            "vufalse",
-        ),
         ("snowflake_lease_status()", "vstrue"),
         ("snowflake_locate(regclass,bigint,snowflake_layout)", "sstrue"),
         ("snowflake_min_id(timestamp with time zone,snowflake_layout)", "istrue"),
         ("snowflake_nextval(regclass)", "vutrue"),
         ("snowflake_nextval(regclass,integer,snowflake_layout)", "vutrue"),
-        ("snowflake_nextval_homed(regclass,integer,int8multirange,snowflake_layout)", "vutrue"),
-        ("snowflake_nextval_homed(regclass,integer,integer,snowflake_layout,integer)", "vutrue"),
+        ("snowflake_nextval_homed(regclass,integer,integer,integer,snowflake_layout)", "vutrue"),
+        (
+            "snowflake_nextval_homed_in_ranges(regclass,integer,int8multirange,snowflake_layout)",
+            "vutrue",
+        ),
+        ("snowflake_nextvals(regclass,integer)", "vutrue"),
         ("snowflake_nextvals(regclass,integer,integer,snowflake_layout)", "vutrue"),
         (
-            "snowflake_nextvals_homed(regclass,integer,int8multirange,integer,snowflake_layout)",
+            "snowflake_nextvals_homed(regclass,integer,integer,integer,integer,snowflake_layout)",
             "vutrue",
         ),
         (
-            "snowflake_nextvals_homed(regclass,integer,integer,integer,snowflake_layout,integer)",
+            "snowflake_nextvals_homed_in_ranges(regclass,integer,int8multirange,integer,snowflake_layout)",
             "vutrue",
         ),
         ("snowflake_out(snowflake)", "istrue"),
-        ("snowflake_presets()", "sstrue"),
         ("snowflake_recv(internal)", "istrue"),
-        ("snowflake_release(uuid,integer[],bigint[],timestamp with time zone)", "vufalse"),
+        (
+            "snowflake_registry.claim(integer[],text,uuid,bigint[],uuid,timestamp with time zone,interval)",
+            "vufalse",
+        ),
+        ("snowflake_registry.id()", "ssfalse"),
+        ("snowflake_registry.release(uuid,integer[],bigint[],timestamp with time zone)", "vufalse"),
+        ("snowflake_registry.take_over(integer,text)", "vufalse"),
         ("snowflake_send(snowflake)", "istrue"),
         ("snowflake_seq(bigint,snowflake_layout)", "istrue"),
         ("snowflake_sequence_status(regclass,snowflake_layout)", "vutrue"),
-        ("snowflake_shard_hash(bigint,bigint)", "istrue"),
-        ("snowflake_shard_hash(integer,bigint)", "istrue"),
-        ("snowflake_shard_hash_js53(bigint,bigint)", "istrue"),
-        ("snowflake_shard_hash_js53(integer,bigint)", "istrue"),
-        ("snowflake_shard_hash_postgres(bigint,bigint)", "istrue"),
-        ("snowflake_shard_hash_postgres(integer,bigint)", "istrue"),
-        ("snowflake_shard_hash_sonyflake(bigint,bigint)", "istrue"),
-        ("snowflake_shard_hash_sonyflake(integer,bigint)", "istrue"),
-        ("snowflake_shard_hash_twitter(bigint,bigint)", "istrue"),
-        ("snowflake_shard_hash_twitter(integer,bigint)", "istrue"),
         ("snowflake_shard_id(bigint,snowflake_layout)", "istrue"),
-        ("snowflake_take_over(integer,text)", "vufalse"),
         ("snowflake_to_base32(bigint)", "istrue"),
         ("snowflake_to_uuid(bigint,snowflake_layout)", "istrue"),
     ];
@@ -174,7 +198,7 @@ fn everything_that_a_user_can_see_has_a_comment() {
         SELECT pg_describe_object(classid, objid, 0)
         FROM pg_depend AS d, pg_extension AS e
         WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass AND refobjid = e.oid
-          AND extname = 'pg_snowflake'
+          AND extname IN ('pg_snowflake', 'pg_snowflake_registry')
           -- From 17 on the array type of a type and the row type of a view count as the extension's too. The server
           -- makes them along with the type and the view, where the comment is.
           AND NOT EXISTS (
@@ -183,13 +207,14 @@ fn everything_that_a_user_can_see_has_a_comment() {
                 AND internal.deptype = 'i')
           AND obj_description(objid, classid::regclass::name) IS NULL
         UNION ALL
-        SELECT 'extension' FROM pg_extension AS e
-        WHERE extname = 'pg_snowflake' AND obj_description(oid, 'pg_extension') IS NULL
+        SELECT extname FROM pg_extension AS e
+        WHERE extname IN ('pg_snowflake', 'pg_snowflake_registry') AND obj_description(oid, 'pg_extension') IS NULL
         UNION ALL
         SELECT 'setting ' || name FROM pg_settings
         WHERE name LIKE 'pg\\_snowflake.%' AND coalesce(short_desc, '') = ''";
     let mut client = cluster.connect();
-    client.batch_execute("SELECT snowflake_decode(0)").unwrap();
+    let load = "SELECT snowflake_decode(0); CREATE EXTENSION pg_snowflake_registry";
+    client.batch_execute(load).unwrap();
 
     let rows = client.query(uncommented, &[]).unwrap();
 

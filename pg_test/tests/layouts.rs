@@ -38,12 +38,14 @@ fn a_released_preset_never_changes() {
                    FROM snowflake_layouts";
     let found = printed(&mut client, figures);
     let released = [
+        "postgres|41|12|10|00:00:00.001|2010-01-01 00:00:00+00|2079-09-07 15:47:35.552+00|4096|1024000",
         "instagram|41|13|10|00:00:00.001|2011-08-24 21:07:01.721+00|2046-06-27 17:00:49.497+00|8192|1024000",
         "twitter|41|10|12|00:00:00.001|2010-11-04 01:42:54.657+00|2080-07-10 17:30:30.209+00|1024|4096000",
         "discord|42|10|12|00:00:00.001|2015-01-01 00:00:00+00|2084-09-06 15:47:35.552+00|1024|4096000",
         "mastodon|48|0|16|00:00:00.001|1970-01-01 00:00:00+00|6429-10-17 02:45:55.328+00|1|65536000",
         "sonyflake|39|16|8|00:00:00.01|2014-09-01 00:00:00+00|2188-11-16 03:28:58.88+00|65536|25600",
         "pgedge|41|10|12|00:00:00.001|2023-01-01 00:00:00+00|2092-09-06 15:47:35.552+00|1024|4096000",
+        "pgdog|41|10|12|00:00:00.001|2025-11-26 19:13:15+00|2095-08-03 11:00:50.552+00|1024|4096000",
         "js53|41|7|5|00:00:00.001|2020-01-01 00:00:00+00|2089-09-06 15:47:35.552+00|128|32000",
     ];
     for preset in released {
@@ -57,15 +59,20 @@ fn a_layouts_figures_follow_from_its_spec() {
     let cases = [
         (
             CUSTOM,
-            "40|4|6|00:00:00.0001|2024-01-01 00:00:00+00|2027-06-26 13:59:22.7776+00|16|640000|384000000",
+            "40|4|6|00:00:00.0001|2024-01-01 00:00:00+00|2027-06-26 13:59:22.7776+00|16|640000|384000000|id & 15",
+        ),
+        (
+            "time:41 seq:10 shard_xor_above:12 epoch:2024-01-01 unit:1ms",
+            "41|12|10|00:00:00.001|2024-01-01 00:00:00+00|2093-09-06 15:47:35.552+00|4096|1024000|614400000|\
+             (id # (id >> 12)) & 4095",
         ),
         (
             "time:30 shard:0 seq:0 epoch:2000-01-01 unit:1s",
-            "30|0|0|00:00:01|2000-01-01 00:00:00+00|2034-01-09 13:37:04+00|1|1|600",
+            "30|0|0|00:00:01|2000-01-01 00:00:00+00|2034-01-09 13:37:04+00|1|1|600|0",
         ),
         (
             "time:20 shard:31 seq:0 epoch:2000-01-01 unit:10us",
-            "20|31|0|00:00:00.00001|2000-01-01 00:00:00+00|2000-01-01 00:00:10.48576+00|2147483648|100000|1048576",
+            "20|31|0|00:00:00.00001|2000-01-01 00:00:00+00|2000-01-01 00:00:10.48576+00|2147483648|100000|1048576|id & 2147483647",
         ),
     ];
     for (layout, figures) in cases {
@@ -83,6 +90,11 @@ fn a_layout_is_printed_as_a_preset_or_in_one_spelling() {
         // A preset's spec, with its parts in another order.
         ("unit:1ms epoch:2010-11-04T01:42:54.657Z time:41 shard:10 seq:12", "twitter"),
         ("time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms", "sonyflake"),
+        ("time:41 unit:1ms seq:10 shard_xor_above:12 epoch:2010-01-01", "postgres"),
+        (
+            "time:41 seq:10 shard:12 epoch:2010-01-01 unit:1ms",
+            "time:41 seq:10 shard:12 epoch:2010-01-01 unit:1ms",
+        ),
         (CUSTOM, CUSTOM),
         (
             "time:40   shard:6\tseq:4 unit:1s epoch:2024-01-01T00:00:00.000Z",
@@ -160,16 +172,17 @@ fn a_layout_round_trips_through_every_copy_format() {
 fn bytes_that_are_not_a_layout_are_refused() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE TABLE received (layout snowflake_layout)").unwrap();
-    let twitter = 1_288_834_974_657_u64 << 20 | 2 << 17 | 12 << 11 | 10 << 6 | 41;
+    let twitter = 1_288_834_974_657_u64 << 21 | 2 << 18 | 12 << 11 | 10 << 6 | 41;
     assert_eq!(receive(&mut client, &twitter.to_be_bytes()), Ok(()));
     assert_eq!(printed(&mut client, "SELECT layout FROM received"), "twitter");
 
     let cases = [
         ("no time", 0, "22P03"),
-        ("49 bits of time", 49 | 2 << 17, "22P03"),
-        ("65 bits", 41 | 13 << 6 | 11 << 11 | 2 << 17, "22P03"),
-        ("the seventh unit", 41 | 6 << 17, "22P03"),
-        ("the eighth unit", 41 | 7 << 17, "22P03"),
+        ("49 bits of time", 49 | 2 << 18, "22P03"),
+        ("65 bits", 41 | 13 << 6 | 11 << 11 | 2 << 18, "22P03"),
+        ("the seventh unit", 41 | 6 << 18, "22P03"),
+        ("the eighth unit", 41 | 7 << 18, "22P03"),
+        ("the fourth place", 41 | 3 << 16, "22P03"),
         ("all bits", u64::MAX, "22P03"),
     ];
     for (what, packed, sqlstate) in cases {
@@ -203,7 +216,7 @@ fn a_bad_layout_is_refused_with_what_is_allowed() {
         (
             "instagramm".into(),
             "unrecognized layout \"instagramm\"",
-            "instagram, twitter, discord, mastodon",
+            "postgres, instagram, twitter, discord, mastodon",
         ),
         ("Twitter".into(), "unrecognized layout \"Twitter\"", "twitter"),
         (String::new(), "unrecognized layout", "instagram"),
@@ -238,7 +251,7 @@ fn a_bad_layout_is_refused_with_what_is_allowed() {
         (
             format!("shard:13 time:41 seq:10 {rest}"),
             "order",
-            "time, shard, seq or time, seq, shard",
+            "time, shard, seq, or time, seq, shard, or time, seq, shard_xor_above",
         ),
         (
             "time:41 shard:13 seq:10 epoch:2024-01-01 unit:3ms".into(),
@@ -264,13 +277,13 @@ fn a_bad_layout_is_refused_with_what_is_allowed() {
         (
             format!("time:41 shard:13 seq:10 worker:1 {rest}"),
             "unrecognized layout part \"worker\"",
-            "time, shard, seq, epoch and unit",
+            "time, shard or shard_xor_above, seq, epoch and unit",
         ),
         (format!("time:41 shard seq:10 {rest}"), "layout part \"shard\" has no value", "colon"),
     ];
     for (layout, message, allowed) in &cases {
         let sql = format!("SELECT '{layout}'::snowflake_layout");
-        assert_each_refused(&mut client, &[Bad { sql: &sql, sqlstate: "22023", message, allowed }]);
+        assert_each_refused(&mut client, &[Bad { sql: &sql, sqlstate: "22P02", message, allowed }]);
     }
 }
 
@@ -284,7 +297,7 @@ fn an_epoch_is_in_the_future_until_it_is_past() {
         )
     };
     assert_eq!(printed(&mut client, &spec("-1 hour")), "f");
-    let future = Refusal { sqlstate: "22023", message: "in the future", hint: "to now" };
+    let future = Refusal { sqlstate: "22P02", message: "in the future", hint: "to now" };
     assert_refused(&mut client, &spec("1 hour"), future);
 }
 
@@ -300,7 +313,7 @@ fn a_typo_in_a_default_fails_when_the_table_is_created() {
         "CREATE INDEX ON posts (snowflake_created_at(id, 'twiter'))".into(),
     ] {
         let unknown = Refusal {
-            sqlstate: "22023",
+            sqlstate: "22P02",
             message: "unrecognized layout \"twiter\"",
             hint: "twitter",
         };
@@ -317,10 +330,10 @@ fn an_id_generated_in_a_layout_carries_now_and_its_shard() {
                 "DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s;
                  WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS before),
                      generated AS MATERIALIZED (SELECT before, snowflake_nextval('s', {shard}, '{layout}') AS id FROM clock)
-                 SELECT d.shard_id, d.seq, d.created_at BETWEEN before - unit AND clock_timestamp()
+                 SELECT d.shard_id, d.seq = (1 + 617 * {shard}::int8) % (1::int8 << seq_bits), d.created_at BETWEEN before - unit AND clock_timestamp()
                  FROM snowflake_layout_info('{layout}'), generated, snowflake_decode(id, '{layout}') AS d"
             );
-            assert_eq!(printed(&mut client, &generated), format!("{shard}|1|t"), "{layout}");
+            assert_eq!(printed(&mut client, &generated), format!("{shard}|t|t"), "{layout}");
         }
     }
 }

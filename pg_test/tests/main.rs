@@ -49,3 +49,4 @@ mod storage;
 mod toolchain;
 mod upgrade;
 mod wal;
+mod wrong_layout;

@@ -5,6 +5,7 @@ mod generating;
 mod handing_over;
 mod planted;
 
+use Begin::{Next, Start};
 use pg_snowflake_servertest::ask::{printed, refused, run, server};
 use pg_snowflake_servertest::sequence::counter_in_an_hour;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
@@ -23,32 +24,58 @@ fn managed_server() -> (Cluster, Client) {
     (cluster, client)
 }
 
-/// A preset as constants of the file: its name, epoch, tick, widths of time, shard and seq, and whether the shard is lowest.
-type Constants = (&'static str, i64, i64, i32, i32, i32, bool);
+/// A layout as constants of the file: its name, epoch, tick, widths of time, shard and seq, and whether the shard is lowest and XORed.
+type Constants = (&'static str, i64, i64, i32, i32, i32, bool, bool);
 
-const LAYOUTS: [Constants; 5] = [
-    ("instagram", 1_314_220_021_721, 1_000, 41, 13, 10, false),
-    ("twitter", 1_288_834_974_657, 1_000, 41, 10, 12, false),
-    ("sonyflake", 1_409_529_600_000, 10_000, 39, 16, 8, true),
-    ("js53", 1_577_836_800_000, 1_000, 41, 7, 5, false),
-    ("postgres", 1_735_689_600_000, 1_000, 41, 12, 10, true),
+const DEFAULT: Constants = ("postgres", 1_262_304_000_000, 1_000, 41, 12, 10, true, true);
+const INSTAGRAM: Constants = ("instagram", 1_314_220_021_721, 1_000, 41, 13, 10, false, false);
+
+const LAYOUTS: [Constants; 6] = [
+    DEFAULT,
+    INSTAGRAM,
+    ("twitter", 1_288_834_974_657, 1_000, 41, 10, 12, false, false),
+    ("sonyflake", 1_409_529_600_000, 10_000, 39, 16, 8, true, false),
+    ("js53", 1_577_836_800_000, 1_000, 41, 7, 5, false, false),
+    (
+        "time:37 seq:7 shard_xor_above:19 epoch:2020-01-01 unit:10ms",
+        1_577_836_800_000,
+        10_000,
+        37,
+        19,
+        7,
+        true,
+        true,
+    ),
 ];
 
 /// The file for that layout.
-fn file_for((name, epoch_ms, tick_us, time, shard, seq, shard_is_lowest): Constants) -> String {
-    let values = [
-        ("layout", "'instagram'", format!("'{name}'")),
-        ("epoch_ms", "'1314220021721'", format!("'{epoch_ms}'")),
-        ("tick_us", "'1000'", format!("'{tick_us}'")),
-        ("time_bits", "'41'", format!("'{time}'")),
-        ("shard_bits", "'13'", format!("'{shard}'")),
-        ("seq_bits", "'10'", format!("'{seq}'")),
-        ("shard_is_lowest", "'false'", format!("'{shard_is_lowest}'")),
-    ];
-    values.iter().fold(FILE.to_owned(), |file, (constant, default, value)| {
-        let line = file.lines().find(|line| line.contains(&format!("('{constant}', "))).unwrap();
-        file.replace(line, &line.replace(&format!(" {default}, "), &format!(" {value}, ")))
-    })
+fn file_for(layout: Constants) -> String {
+    constants(layout).iter().zip(constants(DEFAULT)).fold(
+        FILE.to_owned(),
+        |file, ((constant, value), (_, default))| {
+            let start = format!("('{constant}', ");
+            let line = file.lines().find(|line| line.trim().starts_with(&start)).unwrap();
+            let default = format!(" '{default}', ");
+            assert!(line.contains(&default), "{line}");
+            file.replace(line, &line.replace(&default, &format!(" '{value}', ")))
+        },
+    )
+}
+
+/// The constants of the file by name.
+fn constants(
+    (name, epoch_ms, tick_us, time, shard, seq, is_lowest, is_xored): Constants,
+) -> [(&'static str, String); 8] {
+    [
+        ("layout", name.to_owned()),
+        ("epoch_ms", epoch_ms.to_string()),
+        ("tick_us", tick_us.to_string()),
+        ("time_bits", time.to_string()),
+        ("shard_bits", shard.to_string()),
+        ("seq_bits", seq.to_string()),
+        ("shard_is_lowest", is_lowest.to_string()),
+        ("shard_is_xored", is_xored.to_string()),
+    ]
 }
 
 /// The ends and the neighbours of powers of two, and random values: IDs, and times before, within and after the layout.
@@ -67,8 +94,8 @@ const VALUES: &str = "
     )";
 
 fn assert_equal_to_the_extension(cluster: &Cluster, layout: Constants, rows: u32) {
-    let (name, _, _, time, shard, seq, _) = layout;
-    let database = format!("of_{name}");
+    let (name, _, _, time, shard, seq, ..) = layout;
+    let database = format!("of_{}", &name[..4]);
     let mut client = cluster.fresh_database(&database);
     cluster.psql(&database, &file_for(layout));
     let bits = time + shard + seq;
@@ -101,6 +128,7 @@ fn assert_equal_to_the_extension(cluster: &Cluster, layout: Constants, rows: u32
     assert_eq!(printed(&mut client, &differences), "", "{name}");
 
     assert_same_errors(&mut client, layout);
+    assert_same_beginnings(&mut client, layout);
 
     // Two IDs by turns from one sequence: one layout, one counter.
     let generated = format!(
@@ -114,10 +142,76 @@ fn assert_equal_to_the_extension(cluster: &Cluster, layout: Constants, rows: u32
     assert_eq!(printed(&mut client, &generated), "t|20|t", "{name}");
 }
 
+/// The first seq of a sequence.
+#[derive(Clone, Copy)]
+enum Begin {
+    /// Of a sequence behind the clock that has not been called: this value, plus what the shard adds.
+    Start(i64),
+    /// Of any other sequence.
+    Next(i64),
+}
+
+/// What precedes a call on the sequence `q`.
+const BEGINNINGS: [(&str, Begin); 7] = [
+    ("CREATE SEQUENCE q", Start(1)),
+    ("CREATE SEQUENCE q; SELECT nextval('q'); ALTER SEQUENCE q RESTART", Start(1)),
+    ("CREATE SEQUENCE q START 1000", Start(1000)),
+    ("CREATE SEQUENCE q MINVALUE -9223372036854775808 START -9223372036854775808", Start(0)),
+    ("CREATE SEQUENCE q; SELECT setval('q', 41, false)", Start(41)),
+    ("CREATE SEQUENCE q; SELECT setval('q', 41)", Next(42)),
+    (
+        "CREATE SEQUENCE q; SELECT setval('q', (snowflake_managed.clock_tick() + 3600000000 / snowflake_managed.tick_us())
+            << snowflake_managed.seq_bits() | 2, false)",
+        Next(2),
+    ),
+];
+
+/// The seqs of the first two IDs, on several shards.
+fn assert_same_beginnings(
+    client: &mut Client,
+    (name, _, _, _, shard_bits, seq_bits, ..): Constants,
+) {
+    run(
+        client,
+        "SET pg_snowflake.max_lead = '2h';
+         CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
+         AS 'SELECT 7200000000::pg_catalog.int8'",
+    );
+    let last_shard = (1_i64 << shard_bits) - 1;
+    for (before, begins_at) in BEGINNINGS {
+        for shard in [0, 1, 2, 5, last_shard - 1, last_shard] {
+            let [native, managed] = [
+                format!("snowflake_nextval('q', {shard}, '{name}')"),
+                format!("snowflake_managed.snowflake_nextval('q', {shard})"),
+            ]
+            .map(|call| {
+                run(client, before);
+                let seqs = printed(
+                    client,
+                    &format!(
+                        "SELECT string_agg(snowflake_seq(id, '{name}')::text, ',')
+                         FROM (SELECT {call} AS id FROM generate_series(1, 2)) AS ids"
+                    ),
+                );
+                run(client, "DROP SEQUENCE q");
+                seqs
+            });
+            assert_eq!(managed, native, "{name}: {before}; shard {shard}");
+            let first = match begins_at {
+                Start(value) => value + shard * 617,
+                Next(value) => value,
+            };
+            let [first, second] = [first, first + 1].map(|seq| seq % (1 << seq_bits));
+            let both = format!("{first},{second}");
+            assert_eq!(managed, both, "{name}: {before}; shard {shard}");
+        }
+    }
+}
+
 /// Just outside of the bits of an ID, and of its fields.
 fn assert_same_errors(
     client: &mut Client,
-    (name, epoch_ms, tick_us, time, shard, seq, _): Constants,
+    (name, epoch_ms, tick_us, time, shard, seq, ..): Constants,
 ) {
     let bits = time + shard + seq;
     let ids = if bits == 64 { vec![] } else { vec![-1, i64::MIN, i64::MAX] };
@@ -158,15 +252,15 @@ fn every_value_is_decoded_encoded_and_searched_as_the_extension_does() {
 /// Each with `F.` before a function, and what precedes it.
 const REFUSED: [(&str, &str); 24] = [
     ("", "SELECT F.snowflake_nextval('s', -1)"),
-    ("", "SELECT F.snowflake_nextval('s', 8192)"),
+    ("", "SELECT F.snowflake_nextval('s', 4096)"),
     ("", "SELECT F.snowflake_nextval('t', 5)"),
     ("", "SELECT F.snowflake_nextval('s')"),
-    ("", "SELECT F.snowflake_encode('2011-08-24 21:07:01.720999Z', 5, 6)"),
-    ("", "SELECT F.snowflake_encode('2081-04-30 12:54:37.273Z', 5, 6)"),
+    ("", "SELECT F.snowflake_encode('2009-12-31 23:59:59.999999Z', 5, 6)"),
+    ("", "SELECT F.snowflake_encode('2079-09-07 15:47:35.552Z', 5, 6)"),
     ("", "SELECT F.snowflake_encode('infinity', 5, 6)"),
     ("", "SELECT F.snowflake_encode('-infinity', 5, 6)"),
     ("", "SELECT F.snowflake_encode(now(), -1, 6)"),
-    ("", "SELECT F.snowflake_encode(now(), 8192, 6)"),
+    ("", "SELECT F.snowflake_encode(now(), 4096, 6)"),
     ("", "SELECT F.snowflake_encode(now(), 5, 1024)"),
     ("", "SELECT F.snowflake_encode(now(), 5, -1)"),
     ("CREATE SEQUENCE bad AS int", "SELECT F.snowflake_nextval('bad', 5)"),
@@ -278,10 +372,10 @@ fn the_file_runs_again_keeps_the_shard_and_refuses_another_layout() {
         "SELECT snowflake_managed.snowflake_shard_id(snowflake_managed.snowflake_nextval('s'))";
     assert_eq!(printed(&mut client, shard), "7");
 
-    let error = refused(&mut client, &file_for(LAYOUTS[1]));
+    let error = refused(&mut client, &file_for(INSTAGRAM));
     assert_eq!(error.code().code(), "55000");
-    assert_eq!(error.detail(), Some("It returns instagram, and the file has twitter."));
-    assert_eq!(printed(&mut client, "SELECT snowflake_managed.layout()"), "instagram");
+    assert_eq!(error.detail(), Some("It returns postgres, and the file has instagram."));
+    assert_eq!(printed(&mut client, "SELECT snowflake_managed.layout()"), "postgres");
 
     run(&mut client, "CREATE ROLE other SUPERUSER; SET ROLE other");
     assert_eq!(refused(&mut client, FILE).code().code(), "42501");
@@ -306,14 +400,15 @@ fn the_file_keeps_an_installed_lead_and_its_hint_permits_a_longer_one() {
 fn constants_that_are_not_a_layout_are_not_installed() {
     let (_cluster, mut client) = server();
     for layout in [
-        ("wide", 0, 1_000, 44, 13, 10, false),
-        ("timeless", 0, 1_000, 0, 13, 10, false),
-        ("negative", 0, 1_000, 41, -1, 10, false),
-        ("long", 0, 1_000, 20, 10, 32, false),
-        ("still", 0, 0, 41, 13, 10, false),
-        ("uneven", 0, 3, 41, 13, 10, false),
-        ("early", -1, 1_000, 41, 13, 10, false),
-        ("in microseconds", 1_314_220_021_721_000, 1_000, 41, 13, 10, false),
+        ("wide", 0, 1_000, 44, 13, 10, false, false),
+        ("timeless", 0, 1_000, 0, 13, 10, false, false),
+        ("negative", 0, 1_000, 41, -1, 10, false, false),
+        ("long", 0, 1_000, 20, 10, 32, false, false),
+        ("still", 0, 0, 41, 13, 10, false, false),
+        ("uneven", 0, 3, 41, 13, 10, false, false),
+        ("early", -1, 1_000, 41, 13, 10, false, false),
+        ("in microseconds", 1_314_220_021_721_000, 1_000, 41, 13, 10, false, false),
+        ("xored above seq", 0, 1_000, 41, 13, 10, false, true),
     ] {
         let error = refused(&mut client, &file_for(layout));
         assert_eq!(error.code().code(), "22023", "{layout:?}: {error:?}");

@@ -20,8 +20,8 @@ fn too_many_ranges_are_refused_within_a_limit_of_memory() {
     let refused =
         Refusal { sqlstate: "54000", message: "too many hash ranges", hint: "not single hashes" };
     for call in [
-        format!("SELECT snowflake_nextval_homed('s', 5, {MANY_RANGES})"),
-        format!("SELECT * FROM snowflake_nextvals_homed('s', 5, {MANY_RANGES}, 1)"),
+        format!("SELECT snowflake_nextval_homed_in_ranges('s', 5, {MANY_RANGES})"),
+        format!("SELECT * FROM snowflake_nextvals_homed_in_ranges('s', 5, {MANY_RANGES}, 1)"),
     ] {
         let error = assert_refused(&mut client, &call, refused);
         assert_eq!(error.detail(), Some("The multirange has 300001 ranges; the limit is 65536."));
@@ -40,8 +40,9 @@ fn hash_ranges_are_read_in_little_memory() {
          INSERT INTO m SELECT most, (SELECT range_agg(int8range(g * 60000, g * 60000 + 30000))
              FROM generate_series(-32768, most - 32769) g) FROM (VALUES (65536), (65537)) AS v (most)",
     );
-    let call =
-        |n| format!("SELECT snowflake_nextval_homed('s', 5, ranges) > 0 FROM m WHERE n = {n}");
+    let call = |n| {
+        format!("SELECT snowflake_nextval_homed_in_ranges('s', 5, ranges) > 0 FROM m WHERE n = {n}")
+    };
     assert_eq!(printed(&mut client, &call(65536)), "t");
     let pid = backend_pid(&mut client);
     // Their text has 1.7 MB, and the server's function for it takes 200 MB.
@@ -58,6 +59,7 @@ fn hash_ranges_are_read_in_little_memory() {
 
 /// What the calls below need.
 const OBJECTS: &str = "
+    CREATE EXTENSION pg_snowflake_registry;
     CREATE SEQUENCE s;
     CREATE SEQUENCE other;
     CREATE TABLE multiranges AS SELECT range_agg(int8range(g * 1000000, g * 1000000 + 400000)) AS ranges
@@ -84,9 +86,9 @@ const CALLS: &[&str] = &[
     "SELECT snowflake_nextvals('s', 5, 3)",
     "SELECT snowflake_nextval_homed('s', 1, 4)",
     "SELECT count(*) FROM snowflake_nextvals_homed('s', 1, 4, 3000)",
-    "SELECT snowflake_nextval_homed('s', 1, '{[0,)}'::int8multirange)",
-    "SELECT snowflake_nextval_homed('s', 1, ranges) FROM multiranges",
-    "SELECT snowflake_nextvals_homed('s', 1, ranges, 3) FROM multiranges",
+    "SELECT snowflake_nextval_homed_in_ranges('s', 1, '{[0,)}'::int8multirange)",
+    "SELECT snowflake_nextval_homed_in_ranges('s', 1, ranges) FROM multiranges",
+    "SELECT snowflake_nextvals_homed_in_ranges('s', 1, ranges, 3) FROM multiranges",
     "SELECT snowflake_nextval('s', 5); SELECT snowflake_currval('s'), snowflake_current_shard()",
     "SELECT snowflake_nextval('posts'::regclass, 5)",
     "SELECT snowflake_nextval('s', 9000)",
@@ -94,6 +96,7 @@ const CALLS: &[&str] = &[
     "SELECT snowflake_encode('2026-01-01', 5, 1), snowflake_min_id('2026-01-01')",
     "SELECT snowflake_decode(-1, 'js53')",
     "SELECT snowflake_explain(1)",
+    "SELECT snowflake_explain(1, 'twitter')",
     "SELECT snowflake_from_base32(snowflake_to_base32(1)), snowflake_from_uuid(snowflake_to_uuid(1))",
     "SELECT snowflake_from_base32(repeat('x', 1000000))",
     "SELECT snowflake_from_uuid(gen_random_uuid())",
@@ -101,21 +104,22 @@ const CALLS: &[&str] = &[
     "SELECT 'acme'::text::snowflake_layout",
     "TABLE snowflake_layouts",
     "SELECT snowflake_clock(), snowflake_sequence_status('s')",
-    "SELECT count(*) FROM pg_attrdef, snowflake_generator_calls(adbin) WHERE adrelid = 'calls'::regclass",
+    "SELECT count(*) FROM pg_attrdef, _snowflake_generator_calls(adbin) WHERE adrelid = 'calls'::regclass",
     "SELECT * FROM snowflake_columns WHERE table_name <> 'calls'::regclass",
     "SELECT snowflake_locate('by_shard', 1), snowflake_locate('posts', 1)",
     "SELECT snowflake_citus_ranges('posts')",
-    "SELECT snowflake_citus_error('posts', 's', 5, false)",
+    "SELECT _snowflake_citus_error('posts', 's', 5, false)",
+    "SELECT _snowflake_layout_error('posts', 'id', 'twitter', NULL)",
     "SELECT * FROM snowflake_lease_status()",
     "BEGIN; SELECT snowflake_convert_column('old', 'id', 5); ROLLBACK",
     "SELECT snowflake_create_partitions('by_time', '1 month'); SELECT snowflake_drop_partitions('by_time', '1 month')",
     "SET pg_snowflake.owned_shards = '1-10, 20, 30-40'; RESET pg_snowflake.owned_shards",
     "SET pg_snowflake.owned_shards = '1-10, x'",
     "SET pg_snowflake.allowed_hosts = 'db-1, db_2'",
-    "BEGIN; SELECT snowflake_lease('{5,6,7}', 'db-1', gen_random_uuid(), NULL, gen_random_uuid(),
+    "BEGIN; SELECT snowflake_registry.claim('{5,6,7}', 'db-1', gen_random_uuid(), NULL, gen_random_uuid(),
          clock_timestamp() + interval '5 min', interval '5 min');
-     SELECT snowflake_release(incarnation, ARRAY[shard_id], ARRAY[serial], ends) FROM snowflake_leases;
-     SELECT snowflake_take_over(5, 'db-2'); ROLLBACK",
+     SELECT snowflake_registry.release(incarnation, ARRAY[shard_id], ARRAY[serial], ends) FROM snowflake_registry.shards;
+     SELECT snowflake_registry.take_over(5, 'db-2'); ROLLBACK",
 ];
 
 /// A server on which each of [`CALLS`] can be made.
@@ -229,17 +233,17 @@ const LARGEST: &[&str] = &[
     "SELECT snowflake_layout_in(textout(repeat('x', 20000000)))",
     "SELECT snowflake_nextvals('s', 5, 2000000000) LIMIT 3",
     "SELECT snowflake_nextvals_homed('s', 1, 4, 2000000000) LIMIT 3",
-    "SELECT snowflake_nextval_homed('s', 1, ranges) FROM many_ranges",
-    "SELECT snowflake_nextvals_homed('s', 1, ranges, 2000000000) FROM many_ranges LIMIT 3",
+    "SELECT snowflake_nextval_homed_in_ranges('s', 1, ranges) FROM many_ranges",
+    "SELECT snowflake_nextvals_homed_in_ranges('s', 1, ranges, 2000000000) FROM many_ranges LIMIT 3",
     "SELECT set_config('pg_snowflake.owned_shards', repeat('5,', 10000000), false)",
     "SELECT set_config('pg_snowflake.owned_shards', repeat('5,', 490000) || '5', false)",
     "SELECT set_config('pg_snowflake.allowed_hosts', repeat('é,', 10000000), false)",
     "SELECT set_config('pg_snowflake.allowed_hosts', repeat('a,', 490000) || 'a', false)",
-    "SELECT snowflake_lease(array_fill(5, ARRAY[10000000]), 'db-1', gen_random_uuid(), NULL, gen_random_uuid(),
+    "SELECT snowflake_registry.claim(array_fill(5, ARRAY[10000000]), 'db-1', gen_random_uuid(), NULL, gen_random_uuid(),
          clock_timestamp() + interval '5 min', interval '5 min')",
-    "SELECT snowflake_lease('{5}', repeat('x', 20000000), gen_random_uuid(), NULL, gen_random_uuid(),
+    "SELECT snowflake_registry.claim('{5}', repeat('x', 20000000), gen_random_uuid(), NULL, gen_random_uuid(),
          clock_timestamp() + interval '5 min', interval '5 min')",
-    "SELECT snowflake_take_over(5, repeat('x', 20000000))",
+    "SELECT snowflake_registry.take_over(5, repeat('x', 20000000))",
     "SELECT * FROM snowflake_columns WHERE table_name <> 'calls'::regclass",
     "SELECT snowflake_locate('of_many', 1)",
     "SELECT snowflake_drop_partitions('of_many', '1 month')",

@@ -21,7 +21,7 @@ fn fill(client: &mut Client, rows: i64, layout: &str) {
 #[test]
 fn a_time_range_is_a_range_of_the_primary_key() {
     let (_cluster, mut client) = server();
-    for layout in ["instagram", "sonyflake", "js53"] {
+    for layout in ["postgres", "sonyflake", "js53"] {
         client
             .batch_execute("DROP TABLE IF EXISTS posts; SET plan_cache_mode = force_generic_plan")
             .unwrap();
@@ -61,7 +61,7 @@ fn a_time_range_is_a_range_of_the_primary_key() {
 #[test]
 fn estimates_are_within_a_fifth_of_a_million_rows() {
     let (_cluster, mut client) = server();
-    fill(&mut client, 1_000_000, "instagram");
+    fill(&mut client, 1_000_000, "postgres");
     // The default statistics target, and ten times as much for a day.
     let spans = [
         (100, "'2024-01-10'", "'2024-01-17'"),
@@ -214,7 +214,7 @@ fn a_check_holds_ids_to_their_shard_and_a_generated_column_shows_their_time() {
 #[test]
 fn an_index_on_a_field_is_used() {
     let (_cluster, mut client) = server();
-    fill(&mut client, 10_000, "instagram");
+    fill(&mut client, 10_000, "postgres");
     client
         .batch_execute(
             "CREATE INDEX by_shard ON posts (snowflake_shard_id(id));

@@ -3,6 +3,7 @@
 
 use crate::upgrade::members;
 use pg_snowflake_servertest::ask::{printed, refused};
+use pg_snowflake_servertest::release::rehearsal;
 use pg_snowflake_servertest::sequence::take_one;
 use pg_snowflake_servertest::top;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
@@ -20,11 +21,11 @@ const CITUS: &str = include_str!("citus_metadata/tables.sql");
 const SCHEMA: &str = "
     CREATE SEQUENCE s; CREATE SEQUENCE of_this; CREATE SEQUENCE twitter;
     CREATE TABLE posts (
-        id bigint PRIMARY KEY DEFAULT evil.snowflake_nextval('s'::regclass, 5, 'instagram'::evil.snowflake_layout),
+        id bigint PRIMARY KEY DEFAULT evil.snowflake_nextval('s'::regclass, 5, 'postgres'::evil.snowflake_layout),
         tweet bigint DEFAULT evil.snowflake_nextval('twitter'::regclass, evil.snowflake_current_shard(), 'twitter'::evil.snowflake_layout),
         public_id evil.snowflake,
         layout evil.snowflake_layout NOT NULL DEFAULT 'twitter',
-        CHECK (evil.snowflake_shard_id(id, 'instagram'::evil.snowflake_layout) = 5));
+        CHECK (evil.snowflake_shard_id(id, 'postgres'::evil.snowflake_layout) = 5));
     CREATE DOMAIN this_id AS bigint DEFAULT evil.snowflake_nextval('of_this'::regclass);
     CREATE TABLE of_domain (id this_id, body text);
     CREATE TABLE by_shard (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops);
@@ -36,15 +37,15 @@ const SCHEMA: &str = "
     CREATE TABLE by_shard_sonyflake_0 PARTITION OF by_shard_sonyflake FOR VALUES WITH (MODULUS 1, REMAINDER 0);
     CREATE TABLE by_shard_js53 (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops_js53);
     CREATE TABLE by_shard_js53_0 PARTITION OF by_shard_js53 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-    CREATE TABLE by_shard_postgres (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops_postgres);
-    CREATE TABLE by_shard_postgres_0 PARTITION OF by_shard_postgres FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+    CREATE TABLE by_shard_instagram (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops_instagram);
+    CREATE TABLE by_shard_instagram_0 PARTITION OF by_shard_instagram FOR VALUES WITH (MODULUS 1, REMAINDER 0);
     INSERT INTO posts (public_id) SELECT n FROM generate_series(1, 20) AS n;
     INSERT INTO of_domain (body) VALUES ('x');
     INSERT INTO by_shard SELECT id FROM posts;
     INSERT INTO by_shard_twitter SELECT id FROM posts;
     INSERT INTO by_shard_sonyflake SELECT id FROM posts;
     INSERT INTO by_shard_js53 SELECT id FROM posts;
-    INSERT INTO by_shard_postgres SELECT id FROM posts;
+    INSERT INTO by_shard_instagram SELECT id FROM posts;
     CREATE INDEX by_public_id ON posts (public_id);
     CREATE INDEX by_layout ON posts USING hash (layout);
     CREATE INDEX by_class ON posts USING hash (id evil.snowflake_shard_ops);
@@ -56,36 +57,37 @@ const USES: [&str; 32] = [
     "SELECT table_name, column_name, function, sequence, layout FROM evil.snowflake_columns",
     "TABLE evil.snowflake_layouts",
     "SELECT evil.snowflake_clock()",
-    "SELECT evil.snowflake_sequence_status('s'::regclass, 'instagram'::evil.snowflake_layout)",
-    "SELECT evil.snowflake_generator_calls(adbin) FROM pg_attrdef",
+    "SELECT evil.snowflake_sequence_status('s'::regclass, 'postgres'::evil.snowflake_layout)",
+    "SELECT evil._snowflake_generator_calls(adbin) FROM pg_attrdef",
     "INSERT INTO pg_dist_partition VALUES ('of_domain', 'h', 'id');
      INSERT INTO pg_dist_shard VALUES ('of_domain', 1, '-2147483648', '2147483647');
      INSERT INTO pg_dist_placement VALUES (1, 3); INSERT INTO pg_dist_node VALUES (1, 3, 'db-3', 5432, 'primary');
-     SELECT evil.snowflake_citus_error('of_domain'::regclass, 's'::regclass, 5, false), evil.snowflake_citus_ranges('of_domain'::regclass),
-         evil.snowflake_citus_error('of_domain'::regclass, 's'::regclass, 5, true),
-         evil.snowflake_locate('of_domain'::regclass, 1::bigint, 'instagram'::evil.snowflake_layout)",
-    "SELECT evil.snowflake_layout_info('twitter'::evil.snowflake_layout), evil.snowflake_presets()",
-    "SELECT evil.snowflake_nextval('of_this'::regclass), evil.snowflake_currval('of_this'::regclass), evil.snowflake_current_shard()",
-    "SELECT evil.snowflake_nextval('s'::regclass, 5, 'instagram'::evil.snowflake_layout),
-         evil.snowflake_nextvals('s'::regclass, 5, 3, 'instagram'::evil.snowflake_layout)",
-    "SELECT evil.snowflake_nextval_homed('s'::regclass, 5, 8, 'instagram'::evil.snowflake_layout, 1),
-         evil.snowflake_nextvals_homed('s'::regclass, 5, 8, 3, 'instagram'::evil.snowflake_layout, 1),
-         evil.snowflake_nextval_homed('s'::regclass, 5, '{[0,)}'::int8multirange, 'instagram'::evil.snowflake_layout),
-         evil.snowflake_nextvals_homed('s'::regclass, 5, '{[0,)}'::int8multirange, 3, 'instagram'::evil.snowflake_layout)",
+     SELECT evil._snowflake_citus_error('of_domain'::regclass, 's'::regclass, 5, false), evil.snowflake_citus_ranges('of_domain'::regclass),
+         evil._snowflake_citus_error('of_domain'::regclass, 's'::regclass, 5, true),
+         evil.snowflake_locate('of_domain'::regclass, 1::bigint, 'postgres'::evil.snowflake_layout)",
+    "SELECT evil._snowflake_layout_error('posts'::regclass, 'id'::name, 'twitter'::evil.snowflake_layout, now())",
+    "SELECT evil.snowflake_layout_info('twitter'::evil.snowflake_layout), evil._snowflake_presets()",
+    "SELECT evil.snowflake_nextval('of_this'::regclass), evil.snowflake_nextvals('of_this'::regclass, 3), evil.snowflake_currval('of_this'::regclass), evil.snowflake_current_shard()",
+    "SELECT evil.snowflake_nextval('s'::regclass, 5, 'postgres'::evil.snowflake_layout),
+         evil.snowflake_nextvals('s'::regclass, 5, 3, 'postgres'::evil.snowflake_layout)",
+    "SELECT evil.snowflake_nextval_homed('s'::regclass, 5, 8, 1, 'postgres'::evil.snowflake_layout),
+         evil.snowflake_nextvals_homed('s'::regclass, 5, 8, 3, 1, 'postgres'::evil.snowflake_layout),
+         evil.snowflake_nextval_homed_in_ranges('s'::regclass, 5, '{[0,)}'::int8multirange, 'postgres'::evil.snowflake_layout),
+         evil.snowflake_nextvals_homed_in_ranges('s'::regclass, 5, '{[0,)}'::int8multirange, 3, 'postgres'::evil.snowflake_layout)",
     "SELECT evil.snowflake_decode(id, layout), evil.snowflake_created_at(id, layout), evil.snowflake_shard_id(id, layout),
-         evil.snowflake_seq(id, layout), evil.snowflake_explain(id, layout), evil.snowflake_to_base32(id),
+         evil.snowflake_seq(id, layout), evil.snowflake_explain(id, layout), evil.snowflake_explain(id), evil.snowflake_to_base32(id),
          evil.snowflake_from_base32(evil.snowflake_to_base32(id)), evil.snowflake_to_uuid(id, layout),
          evil.snowflake_from_uuid(evil.snowflake_to_uuid(id, layout), layout) FROM posts",
-    "SELECT evil.snowflake_encode(now(), 5, 6, 'instagram'::evil.snowflake_layout),
-         evil.snowflake_min_id(now(), 'instagram'::evil.snowflake_layout)",
+    "SELECT evil.snowflake_encode(now(), 5, 6, 'postgres'::evil.snowflake_layout),
+         evil.snowflake_min_id(now(), 'postgres'::evil.snowflake_layout)",
     "SELECT count(*) FROM posts
-     WHERE evil.snowflake_between(id, now() - interval '1 h', now() + interval '1 h', 'instagram'::evil.snowflake_layout)",
-    "SELECT evil.snowflake_locate('by_shard'::regclass, id, 'instagram'::evil.snowflake_layout) FROM by_shard",
+     WHERE evil.snowflake_between(id, now() - interval '1 h', now() + interval '1 h', 'postgres'::evil.snowflake_layout)",
+    "SELECT evil.snowflake_locate('by_shard'::regclass, id, 'postgres'::evil.snowflake_layout) FROM by_shard",
     "CREATE TABLE by_time (id bigint PRIMARY KEY, public_id evil.snowflake) PARTITION BY RANGE (id);
      CREATE TABLE by_time_default PARTITION OF by_time DEFAULT;
      ALTER TABLE by_time REPLICA IDENTITY USING INDEX by_time_pkey;
-     SELECT evil.snowflake_create_partitions('by_time'::regclass, interval '1 day', 1, 'instagram'::evil.snowflake_layout);
-     SELECT evil.snowflake_drop_partitions('by_time'::regclass, interval '1 day', false, 'instagram'::evil.snowflake_layout)",
+     SELECT evil.snowflake_create_partitions('by_time'::regclass, interval '1 day', 1, 'postgres'::evil.snowflake_layout);
+     SELECT evil.snowflake_drop_partitions('by_time'::regclass, interval '1 day', false, 'postgres'::evil.snowflake_layout)",
     "SELECT evil.snowflake_layout_in('twitter'::cstring), evil.snowflake_layout_out(layout), evil.snowflake_layout_send(layout),
          evil.snowflake_layout_eq(layout, layout), evil.snowflake_layout_ne(layout, layout), evil.snowflake_layout_hash(layout)
      FROM posts",
@@ -96,26 +98,24 @@ const USES: [&str; 32] = [
          5::bigint::evil.snowflake, public_id::bigint, to_json(public_id), coalesce(public_id, 5), public_id + 1
      FROM posts WHERE public_id = 5 OR public_id < 3::bigint OR public_id IN (1, 2)",
     "SELECT * FROM posts ORDER BY public_id, layout::text",
-    "SELECT evil.snowflake_shard_hash(5::bigint, 0::bigint), evil.snowflake_shard_hash(5, 0::bigint),
-         evil.snowflake_shard_hash_twitter(5::bigint, 0::bigint), evil.snowflake_shard_hash_twitter(5, 0::bigint),
-         evil.snowflake_shard_hash_sonyflake(5::bigint, 0::bigint), evil.snowflake_shard_hash_sonyflake(5, 0::bigint),
-         evil.snowflake_shard_hash_js53(5::bigint, 0::bigint), evil.snowflake_shard_hash_js53(5, 0::bigint),
-         evil.snowflake_shard_hash_postgres(5::bigint, 0::bigint), evil.snowflake_shard_hash_postgres(5, 0::bigint)",
+    "SELECT evil._snowflake_shard_hash(5::bigint, 0::bigint), evil._snowflake_shard_hash(5, 0::bigint),
+         evil._snowflake_shard_hash_twitter(5::bigint, 0::bigint), evil._snowflake_shard_hash_twitter(5, 0::bigint),
+         evil._snowflake_shard_hash_sonyflake(5::bigint, 0::bigint), evil._snowflake_shard_hash_sonyflake(5, 0::bigint),
+         evil._snowflake_shard_hash_js53(5::bigint, 0::bigint), evil._snowflake_shard_hash_js53(5, 0::bigint),
+         evil._snowflake_shard_hash_instagram(5::bigint, 0::bigint), evil._snowflake_shard_hash_instagram(5, 0::bigint)",
     "SELECT count(*) FROM by_shard WHERE id = 5",
     "SELECT count(*) FROM by_shard JOIN posts USING (id)",
     "SET enable_seqscan = off; SELECT count(*) FROM posts WHERE id = 5; SELECT count(*) FROM posts WHERE layout OPERATOR(evil.=) 'js53'; RESET ALL",
     "SELECT pg_get_viewdef('evil.snowflake_columns'::regclass)",
     "SELECT evil.snowflake_lease_status()",
-    // The registry must be owned by a superuser. What is planted stays.
-    "ALTER SCHEMA evil OWNER TO CURRENT_USER; UPDATE pg_extension SET extowner = 10 WHERE extname = 'pg_snowflake'",
-    "SELECT evil.snowflake_lease('{5}'::int[], 'db-1'::text, gen_random_uuid(), '{NULL}'::bigint[], gen_random_uuid(),
+    "CREATE EXTENSION pg_snowflake_registry",
+    "SELECT snowflake_registry.claim('{5}'::int[], 'db-1'::text, gen_random_uuid(), '{NULL}'::bigint[], gen_random_uuid(),
          clock_timestamp() + interval '5 min', interval '5 min');
-     SELECT evil.snowflake_lease(NULL::int[], 'db-2'::text, gen_random_uuid(), NULL::bigint[], gen_random_uuid(),
+     SELECT snowflake_registry.claim(NULL::int[], 'db-2'::text, gen_random_uuid(), NULL::bigint[], gen_random_uuid(),
          clock_timestamp() + interval '5 min', interval '5 min')",
-    "SELECT evil.snowflake_release(incarnation, ARRAY[shard_id], ARRAY[serial], ends) FROM evil.snowflake_leases;
-     SELECT evil.snowflake_take_over(5, 'db-2'::text);
-     TABLE evil.snowflake_leases; TABLE evil.snowflake_registry",
-    "ALTER SCHEMA evil OWNER TO owner; UPDATE pg_extension SET extowner = 'owner'::regrole WHERE extname = 'pg_snowflake'",
+    "SELECT snowflake_registry.release(incarnation, ARRAY[shard_id], ARRAY[serial], ends) FROM snowflake_registry.shards;
+     SELECT snowflake_registry.take_over(5, 'db-2'::text), snowflake_registry.id();
+     TABLE snowflake_registry.leases; TABLE snowflake_registry.identity",
     "COPY posts TO PROGRAM 'cat >/dev/null' (FORMAT binary)",
 ];
 
@@ -132,7 +132,7 @@ fn planted_objects_do_not_join_the_extension_and_are_not_run() {
 
 #[test]
 fn an_update_frees_caught_objects_and_is_not_caught_itself() {
-    for version in release::versions() {
+    for version in release::older() {
         let mut ground = Ground::before(&version);
         ground.sow();
         ground.create(&format!("VERSION '{version}'"));
@@ -151,10 +151,10 @@ fn a_converted_column_calls_the_extension_and_not_planted_objects() {
     ground.create("");
     ground.sow();
     let tables = [
-        ("of_snowflake", "id evil.snowflake PRIMARY KEY DEFAULT 7, n int", "5", "instagram"),
-        ("of_serial", "id serial PRIMARY KEY, n int", "5", "instagram"),
+        ("of_snowflake", "id evil.snowflake PRIMARY KEY DEFAULT 7, n int", "5", "postgres"),
+        ("of_serial", "id serial PRIMARY KEY, n int", "5", "postgres"),
         ("of_identity", "id bigint GENERATED ALWAYS AS IDENTITY, n int", "NULL::int", "twitter"),
-        ("of_setting", "id bigserial, n int", "NULL::int", "instagram"),
+        ("of_setting", "id bigserial, n int", "NULL::int", "postgres"),
         ("of_plain", "id int CHECK (id > 0), n int", "6", "twitter"),
         ("of_domain", "id public.key, n int", "5", "js53"),
     ];
@@ -199,7 +199,7 @@ fn an_overload_that_fits_a_conversion_better_is_not_run() {
 
         ground.run(&format!(
             "CREATE TABLE posts (id {column}, n int); INSERT INTO posts VALUES (7, 1);
-             SELECT evil.snowflake_convert_column('posts'::regclass, 'id'::name, 5, 'instagram'::evil.snowflake_layout, true);
+             SELECT evil.snowflake_convert_column('posts'::regclass, 'id'::name, 5, 'postgres'::evil.snowflake_layout, true);
              INSERT INTO posts (n) VALUES (2)"
         ));
 
@@ -223,7 +223,7 @@ fn an_overload_with_one_more_argument_fails_a_conversion_and_is_not_run() {
         )
         .unwrap();
 
-    let convert = "SELECT evil.snowflake_convert_column('posts', 'id', 5, 'instagram', false)";
+    let convert = "SELECT evil.snowflake_convert_column('posts', 'id', 5, 'postgres', false)";
     assert_eq!(refused(&mut ground.superuser, convert).code().code(), "42725");
 }
 
@@ -264,8 +264,8 @@ impl Ground {
     }
 
     fn of(releases: &[&str]) -> Self {
-        // The first server that needs a release installs the install SQL of all releases.
-        let oldest = release::versions().remove(0);
+        // The first server that needs an older version installs the SQL of all.
+        let oldest = release::older().remove(0);
         let cluster =
             Cluster::builder().release(&oldest).setting("pg_snowflake.shard_id", "5").start();
         for statement in [
@@ -299,7 +299,11 @@ impl Ground {
 
     /// What the extension's SQL names, and its own functions.
     fn choose_seed(&mut self, ours: &BTreeSet<Signature>) {
-        let sql = text_of(&["sql", "sql/releases"]);
+        let mut sql = text_of(&["sql", "registry"]);
+        sql.extend(rehearsal::scripts().iter().map(|script| without_comments(script)));
+        if !release::versions(top()).is_empty() {
+            sql += &text_of(&["sql/releases"]);
+        }
         let in_rust =
             text_of(&["src/convert", "src/convert/column", "src/lease", "src/partitions"]);
         let words: Vec<&str> = words(&sql).union(&words(&in_rust)).copied().collect();
@@ -425,14 +429,15 @@ fn text_of(folders: &[&str]) -> String {
         for entry in fs::read_dir(top().join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|end| end == "sql" || end == "rs") {
-                let lines = fs::read_to_string(path).unwrap();
-                text.extend(
-                    lines.lines().flat_map(|line| [line.split("--").next().unwrap(), "\n"]),
-                );
+                text += &without_comments(&fs::read_to_string(path).unwrap());
             }
         }
     }
     text
+}
+
+fn without_comments(sql: &str) -> String {
+    sql.lines().flat_map(|line| [line.split("--").next().unwrap(), "\n"]).collect()
 }
 
 pub fn words(text: &str) -> BTreeSet<&str> {

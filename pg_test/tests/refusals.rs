@@ -59,7 +59,7 @@ fn a_sequence_that_the_transaction_itself_used_and_dropped_is_refused() {
 #[test]
 fn a_shard_outside_the_layout_is_refused() {
     let (_cluster, mut client) = server_with_sequence();
-    for shard in [-1, 8192, i32::MIN, i32::MAX] {
+    for shard in [-1, 4096, i32::MIN, i32::MAX] {
         let message = format!("shard ID {shard} is out of range");
         let expected = Refusal { sqlstate: "22023", message: &message, hint: "shard" };
         let sql = format!("SELECT snowflake_nextval('s', {shard})");
@@ -72,8 +72,8 @@ fn a_shard_outside_the_layout_is_refused_from_the_setting_too() {
     let (_cluster, mut client) = server_with_sequence();
     assert_refused_and_unconsumed(
         &mut client,
-        "SET pg_snowflake.shard_id = 8192; SELECT snowflake_nextval('s')",
-        Refusal { sqlstate: "22023", message: "shard ID 8192 is out of range", hint: "shard" },
+        "SET pg_snowflake.shard_id = 4096; SELECT snowflake_nextval('s')",
+        Refusal { sqlstate: "22023", message: "shard ID 4096 is out of range", hint: "shard" },
     );
 }
 

@@ -12,10 +12,26 @@ mod without_extension;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::server;
 use postgres::Client;
+use std::ops::RangeInclusive;
 
-/// The ID of that shard in the default layout; the first of its millisecond, like all others here.
+/// The time and seq of the IDs here, whose low bits are XORed with the shard.
+const ABOVE: i64 = 1_387_263_000;
+
+/// The ID of that shard in the default layout.
 fn id_of_shard(shard: i64) -> i64 {
-    classes::CLASSES[0].id_of_shard(shard)
+    classes::CLASSES[0].id_of_shard(shard, ABOVE)
+}
+
+/// Another ID of that shard.
+fn other_id_of_shard(shard: i64) -> i64 {
+    classes::CLASSES[0].id_of_shard(shard, ABOVE + 1)
+}
+
+/// A query for [`id_of_shard`] of each of these.
+fn ids_of_shards(shards: RangeInclusive<i64>) -> String {
+    let id = classes::CLASSES[0].sql_of_id("shard", &ABOVE.to_string());
+    let (first, last) = shards.into_inner();
+    format!("SELECT {id} FROM generate_series({first}, {last}) AS shard")
 }
 
 /// Creates a table `NAME (KEY bigint PRIMARY KEY, REST)` with a local partition for every remainder.
@@ -51,11 +67,10 @@ fn posts_and_comments_of_each_shard(posts: u32) -> (Cluster, Client) {
     partition_by_shard(&mut client, "comments", "post_id bigint NOT NULL, n int", "post_id", 4);
     client
         .batch_execute(&format!(
-            "INSERT INTO posts SELECT {} + (shard << 10) + n, 'old'
-             FROM generate_series(0, 63) AS shard, generate_series(0, {posts} - 1) AS n;
+            "INSERT INTO posts SELECT {}, 'old' FROM generate_series(0, 63) AS shard, generate_series(0, {posts} - 1) AS n;
              INSERT INTO comments SELECT id, n FROM posts, generate_series(1, 2) AS n;
              ANALYZE",
-            id_of_shard(0)
+            classes::CLASSES[0].sql_of_id("shard", &format!("{ABOVE} + n"))
         ))
         .unwrap();
     (cluster, client)

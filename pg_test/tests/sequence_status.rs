@@ -7,8 +7,8 @@ use pg_snowflake_servertest::id::{first_counter_at, now_ms};
 use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take_one};
 use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
 
-/// The last tick before IDs of layout `instagram` would be negative, as a Unix time in milliseconds.
-const LAST_MS: i64 = pg_snowflake_servertest::id::EPOCH_MS + (1 << 40) - 1;
+/// The last tick of the layout, as a Unix time in milliseconds.
+const LAST_MS: i64 = pg_snowflake_servertest::id::EPOCH_MS + (1 << 41) - 1;
 
 #[test]
 fn it_shows_the_time_of_the_last_id() {

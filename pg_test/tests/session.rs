@@ -1,6 +1,7 @@
 //! What a session keeps of the sequences that it has used.
 
 use pg_snowflake_servertest::ask::{run, server};
+use pg_snowflake_servertest::id::counter;
 use pg_snowflake_servertest::process::{backend_pid, private_memory_kb};
 use pg_snowflake_servertest::sequence::{Ahead, take_one};
 
@@ -43,7 +44,7 @@ fn a_session_remembers_a_sequence_whose_drop_is_rolled_back() {
          ROLLBACK",
     );
     // Only the session's memory keeps it from returning the same ID.
-    let counter = last >> 23 << 10 | last & 1023;
+    let counter = counter(last);
     run(&mut client, &format!("SELECT setval('s', {counter}, false)"));
     assert!(take_one(&mut client, "SELECT snowflake_nextval('s', 5)") > last);
 }

@@ -17,7 +17,7 @@ fn the_databases_setting_names_the_shard() {
         )
         .unwrap();
 
-    for shard in [0, 5, 8191] {
+    for shard in [0, 5, 4095] {
         superuser
             .batch_execute(&format!("ALTER DATABASE postgres SET pg_snowflake.shard_id = {shard}"))
             .unwrap();

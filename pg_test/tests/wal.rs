@@ -56,7 +56,7 @@ fn ids_within_100_ms_of_a_logged_one_write_nothing() {
     // Ahead of the clock, so that only the IDs move the counter.
     client
         .batch_execute(
-            "SELECT setval('s', (snowflake_nextval('s', 0) >> 13) + 3600000::bigint * 1024)",
+            "SELECT setval('s', (snowflake_nextval('s', 0) >> 12) + 3600000::bigint * 1024)",
         )
         .unwrap();
     take(&mut client, "snowflake_nextval('s', 5)", 1);

@@ -11,7 +11,7 @@ use std::fs;
 fn the_tutorial_runs_as_it_stands_and_prints_what_it_shows() {
     let Some(dir) = with_pip("the tutorial", "drivers/python") else { return };
     let cluster = Cluster::new();
-    cluster.psql(SUPERUSER, "CREATE ROLE reader LOGIN CREATEDB");
+    cluster.psql(SUPERUSER, "CREATE ROLE reader LOGIN SUPERUSER");
     let mut path = OsString::from(bindir());
     path.push(":");
     path.push(std::env::var_os("PATH").expect("a PATH"));

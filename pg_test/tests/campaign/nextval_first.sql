@@ -8,5 +8,5 @@ BEGIN
     IF counter >> 10 < now_tick THEN
         counter := setval(seq, now_tick << 10 | (counter & 1023));
     END IF;
-    RETURN snowflake_managed.compose(counter >> 10, shard_id, counter & 1023);
+    RETURN snowflake_managed.compose(counter, shard_id);
 END $$;

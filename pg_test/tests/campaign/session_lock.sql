@@ -18,5 +18,5 @@ BEGIN
         RAISE;
     END;
     PERFORM pg_advisory_unlock(1936617319, seq::oid::integer);
-    RETURN snowflake_managed.compose(counter >> 10, shard_id, counter & 1023);
+    RETURN snowflake_managed.compose(counter, shard_id);
 END $$;

@@ -1,6 +1,7 @@
 //! IDs in every layout: from their fields and back, to texts and UUIDs and back, and their order.
 
-use pg_snowflake_core::PRESETS;
+use ShardPlace::{AboveSeq, Lowest, LowestXored};
+use pg_snowflake_core::{PRESETS, ShardPlace};
 use pg_snowflake_servertest::ask::{printed, server};
 use postgres::Client;
 
@@ -13,7 +14,7 @@ struct Dialect {
     time_bits: i64,
     shard_bits: i64,
     seq_bits: i64,
-    shard_is_lowest: bool,
+    shard_place: ShardPlace,
     epoch_ms: i64,
     unit_us: i64,
 }
@@ -34,13 +35,14 @@ impl Dialect {
     fn draw(&self, client: &mut Client, rows: i64) {
         let Dialect { shard_bits, seq_bits, epoch_ms, unit_us, .. } = self;
         let (shard_shift, seq_shift) =
-            if self.shard_is_lowest { (0, *shard_bits) } else { (*seq_bits, 0) };
+            if self.shard_place == AboveSeq { (*seq_bits, 0) } else { (0, *shard_bits) };
+        let mask = if self.shard_place == LowestXored { (1_i64 << shard_bits) - 1 } else { 0 };
         let (low_bits, ticks) = (self.low_bits(), self.ticks());
         client
             .batch_execute(&format!(
                 "DROP TABLE IF EXISTS drawn;
                  CREATE TEMP TABLE drawn AS
-                 SELECT (tick << {low_bits}) | (shard << {shard_shift}) | (seq << {seq_shift}) AS id, shard, seq,
+                 SELECT above | ((shard # (above >> {shard_bits} & {mask})) << {shard_shift}) AS id, shard, seq,
                      timestamptz '1970-01-01 UTC'
                      + make_interval(days => (us / 86400000000)::int, secs => (us % 86400000000) / 1e6) AS at
                  FROM (
@@ -49,7 +51,8 @@ impl Dialect {
                          floor(random() * (1::bigint << {shard_bits}))::bigint AS shard,
                          floor(random() * (1::bigint << {seq_bits}))::bigint AS seq
                      FROM generate_series(1, {rows}) AS g
-                 ) AS fields, LATERAL (SELECT {epoch_ms}::bigint * 1000 + tick * {unit_us} AS us) AS unix"
+                 ) AS fields, LATERAL (SELECT {epoch_ms}::bigint * 1000 + tick * {unit_us} AS us) AS unix,
+                     LATERAL (SELECT (tick << {low_bits}) | (seq << {seq_shift}) AS above) AS placed"
             ))
             .unwrap_or_else(|error| panic!("{}: {error:?}", self.layout));
     }
@@ -58,18 +61,18 @@ impl Dialect {
 fn dialect(
     layout: &str,
     [time_bits, shard_bits, seq_bits]: [i64; 3],
-    shard_is_lowest: bool,
+    shard_place: ShardPlace,
     epoch_ms: i64,
     unit_us: i64,
 ) -> Dialect {
     let layout = layout.to_owned();
-    Dialect { layout, time_bits, shard_bits, seq_bits, shard_is_lowest, epoch_ms, unit_us }
+    Dialect { layout, time_bits, shard_bits, seq_bits, shard_place, epoch_ms, unit_us }
 }
 
 fn presets() -> Vec<Dialect> {
     let presets = PRESETS.iter().map(|(name, layout)| {
         let widths = [layout.time_bits, layout.shard_bits, layout.seq_bits].map(i64::from);
-        dialect(name, widths, layout.shard_is_lowest, layout.epoch_ms, layout.unit.us())
+        dialect(name, widths, layout.shard_place, layout.epoch_ms, layout.unit.us())
     });
     presets.collect()
 }
@@ -79,28 +82,35 @@ fn custom() -> Vec<Dialect> {
         dialect(
             "time:44 shard:12 seq:7 epoch:2020-02-29T12:34:56.789Z unit:10us",
             [44, 12, 7],
-            false,
+            AboveSeq,
             1_582_979_696_789,
             10,
         ),
         dialect(
             "time:40 seq:6 shard:4 epoch:2024-01-01 unit:100us",
             [40, 4, 6],
-            true,
+            Lowest,
             1_704_067_200_000,
             100,
         ),
         dialect(
             "time:33 seq:31 shard:0 epoch:2000-01-01 unit:100ms",
             [33, 0, 31],
-            true,
+            Lowest,
             946_684_800_000,
             100_000,
         ),
         dialect(
+            "time:17 seq:3 shard_xor_above:29 epoch:2000-01-01 unit:10ms",
+            [17, 29, 3],
+            LowestXored,
+            946_684_800_000,
+            10_000,
+        ),
+        dialect(
             "time:32 shard:31 seq:0 epoch:1970-01-01 unit:1s",
             [32, 31, 0],
-            false,
+            AboveSeq,
             0,
             1_000_000,
         ),
@@ -108,24 +118,25 @@ fn custom() -> Vec<Dialect> {
         dialect(
             "time:14 shard:22 seq:9 epoch:1970-01-12T17:03:31.456Z unit:10us",
             [14, 22, 9],
-            false,
+            AboveSeq,
             1_011_811_456,
             10,
         ),
-        dialect("time:1 shard:0 seq:0 epoch:1970-01-01 unit:1s", [1, 0, 0], false, 0, 1_000_000),
+        dialect("time:1 shard:0 seq:0 epoch:1970-01-01 unit:1s", [1, 0, 0], AboveSeq, 0, 1_000_000),
     ]
 }
 
 /// Random layouts.
 fn random(client: &mut Client, count: usize) -> Vec<Dialect> {
     let sql = format!(
-        "SELECT time, shard, seq, shard_is_lowest, epoch_ms, unit,
-             format(CASE WHEN shard_is_lowest THEN 'time:%1$s seq:%3$s shard:%2$s epoch:%4$s unit:%5$s'
+        "SELECT time, shard, seq, place, epoch_ms, unit,
+             format(CASE place WHEN 1 THEN 'time:%1$s seq:%3$s shard:%2$s epoch:%4$s unit:%5$s'
+                         WHEN 2 THEN 'time:%1$s seq:%3$s shard_xor_above:%2$s epoch:%4$s unit:%5$s'
                          ELSE 'time:%1$s shard:%2$s seq:%3$s epoch:%4$s unit:%5$s' END, time, shard, seq,
                  to_char(to_timestamp(epoch_ms / 1000.0), 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'),
                  ('{{10us,100us,1ms,10ms,100ms,1s}}'::text[])[unit])
          FROM (SELECT floor(1 + 48 * random())::bigint AS time, floor(32 * random())::bigint AS shard,
-                   floor(32 * random())::bigint AS seq, random() < 0.5 AS shard_is_lowest,
+                   floor(32 * random())::bigint AS seq, floor(3 * random())::int AS place,
                    floor(1.7e12 * random())::bigint AS epoch_ms, floor(1 + 6 * random())::int AS unit
                FROM generate_series(1, 1000)) AS drawn
          WHERE time + shard + seq <= 64 LIMIT {count}"
@@ -135,7 +146,8 @@ fn random(client: &mut Client, count: usize) -> Vec<Dialect> {
         let unit: i32 = row.get(5);
         let unit_us = 10_i64.pow(unit.try_into().unwrap());
         let widths = [row.get(0), row.get(1), row.get(2)];
-        dialect(row.get(6), widths, row.get(3), row.get(4), unit_us)
+        let place = [AboveSeq, Lowest, LowestXored][row.get::<_, i32>(3) as usize];
+        dialect(row.get(6), widths, place, row.get(4), unit_us)
     });
     dialects.collect()
 }
@@ -166,7 +178,11 @@ fn ids_sort_by_time_and_then_by_their_lower_fields() {
     let (_cluster, mut client) = server();
     for dialect in presets().into_iter().chain(custom()) {
         dialect.draw(&mut client, ROWS);
-        let fields = if dialect.shard_is_lowest { "at, seq, shard" } else { "at, shard, seq" };
+        let fields = match dialect.shard_place {
+            AboveSeq => "at, shard, seq",
+            Lowest => "at, seq, shard",
+            LowestXored => "at, seq, id",
+        };
         assert_same_order(&mut client, &dialect, fields);
     }
 }

@@ -45,8 +45,9 @@ fn fields(layout: &Layout) -> Vec<String> {
     let epoch = part("epoch").replace('T', " ").replace('Z', "");
     let time = format!("time {}, {length} {unit} since {epoch}", part("time"));
 
-    let mut below = [("shard", layout.shard_bits), ("seq", layout.seq_bits)];
-    if layout.shard_is_lowest {
+    let shard = if layout.shard_place.is_xored() { "shard XOR above" } else { "shard" };
+    let mut below = [(shard, layout.shard_bits), ("seq", layout.seq_bits)];
+    if layout.shard_place.is_lowest() {
         below.reverse();
     }
     let below = below.into_iter().filter(|&(_, bits)| bits > 0);

@@ -55,19 +55,19 @@ fn every_setting_is_in_the_table_with_its_default_and_its_range() {
 
 /// The functions, types, views and operator classes of the extension, and its settings.
 fn objects(client: &mut Client) -> Objects {
-    client.batch_execute("LOAD 'pg_snowflake'").unwrap();
+    client.batch_execute("LOAD 'pg_snowflake'; CREATE EXTENSION pg_snowflake_registry").unwrap();
     let query = "
         WITH member AS (
             SELECT classid, objid FROM pg_depend
             WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
-              AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_snowflake')
+              AND refobjid IN (SELECT oid FROM pg_extension WHERE extname IN ('pg_snowflake', 'pg_snowflake_registry'))
         ), argument AS (
             SELECT p.oid, a.n, coalesce(a.name, '') AS name, format_type(a.typ, NULL) AS typ, coalesce(a.mode, 'i') AS mode
             FROM pg_proc AS p, unnest(
                 coalesce(p.proallargtypes, p.proargtypes::oid[]), p.proargnames, p.proargmodes::text[])
                 WITH ORDINALITY AS a (typ, name, mode, n)
         )
-        SELECT format('%s(%s) → %s%s', p.proname,
+        SELECT format('%s%s(%s) → %s%s', substring(p.pronamespace::regnamespace::text || '.' from '^snowflake_registry.'), p.proname,
                 (SELECT string_agg(ltrim(name || ' ' || typ), ', ' ORDER BY n) FROM argument
                  WHERE argument.oid = p.oid AND mode = 'i'),
                 CASE WHEN p.proretset THEN 'setof ' END, format_type(p.prorettype, NULL)),
@@ -75,7 +75,7 @@ fn objects(client: &mut Client) -> Objects {
             ARRAY(SELECT typ FROM argument WHERE argument.oid = p.oid AND mode = 'o' ORDER BY n)
         FROM member JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND objid = p.oid
         UNION ALL
-        SELECT c.relname,
+        SELECT concat(substring(c.relnamespace::regnamespace::text || '.' from '^snowflake_registry.'), c.relname),
             ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0),
             ARRAY(SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0)
         FROM member JOIN pg_class AS c ON classid = 'pg_class'::regclass AND objid = c.oid

@@ -14,12 +14,12 @@ use postgres::Client;
 fn exactly_the_owned_shards_are_generated() {
     let (_cluster, mut client) = server_with_sequence();
     let cases: [(&str, &[i32], &[i32]); 6] = [
-        ("", &[0, 5, 8191], &[]),
-        ("5", &[5], &[0, 4, 6, 8191]),
+        ("", &[0, 5, 4095], &[]),
+        ("5", &[5], &[0, 4, 6, 4095]),
         ("0", &[0], &[1]),
         ("0-127,300", &[0, 1, 127, 300], &[128, 299, 301]),
         ("300, 0-127", &[0, 127, 300], &[128]),
-        ("8191-2147483647", &[8191], &[8190]),
+        ("4095-2147483647", &[4095], &[4094]),
     ];
     for (owned, own, foreign) in cases {
         client.batch_execute(&format!("SET pg_snowflake.owned_shards = '{owned}'")).unwrap();

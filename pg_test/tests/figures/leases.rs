@@ -107,7 +107,8 @@ fn another_server_has_ids_within_a_second_of_the_leases_end() {
     let (registry, mut server, _) = holder();
     let (_other, mut client) = wants_shard_5(&registry, "db-2");
     server.kill_9();
-    let end = printed(&mut registry.cluster.connect(), "SELECT ends FROM snowflake_leases");
+    let end =
+        printed(&mut registry.cluster.connect(), "SELECT ends FROM snowflake_registry.leases");
     assert!(late(&registry, &end, &mut client) <= 1.0);
 }
 
@@ -116,7 +117,7 @@ fn a_server_that_takes_over_has_ids_within_a_second_of_the_leases_end() {
     let _machine = machine();
     let (registry, _server, _) = holder();
     let (_other, mut client) = wants_shard_5(&registry, "db-2");
-    let take_over = "SELECT snowflake_take_over(5, 'db-2')";
+    let take_over = "SELECT snowflake_registry.take_over(5, 'db-2')";
     let end = printed(&mut registry.cluster.connect(), take_over);
     assert!(late(&registry, &end, &mut client) <= 1.0);
 }

@@ -3,7 +3,7 @@
 use super::managed_server;
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{copy, printed, refused, run};
-use pg_snowflake_servertest::id::{counter, first_counter_at, now_ms};
+use pg_snowflake_servertest::id::{counter, first_counter_at, now_ms, split};
 use pg_snowflake_servertest::sequence::{state, take, take_one};
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for};
 use postgres::Client;
@@ -181,25 +181,27 @@ fn the_lead_and_the_wait_are_those_of_the_extension() {
 }
 
 #[test]
-fn temporary_unlogged_and_unused_sequences_are_used_from_their_next_value() {
+fn temporary_unlogged_cached_and_lowest_sequences_are_used_from_their_next_value() {
     let (_cluster, mut client) = managed_server();
     run(
         &mut client,
-        "CREATE TEMP SEQUENCE fleeting; CREATE UNLOGGED SEQUENCE quick; CREATE SEQUENCE cached CACHE 20",
+        "CREATE TEMP SEQUENCE fleeting; CREATE UNLOGGED SEQUENCE quick; CREATE SEQUENCE cached CACHE 20;
+         CREATE SEQUENCE lowest MINVALUE -9223372036854775808 START -9223372036854775808",
     );
-    run(
-        &mut client,
-        "CREATE SEQUENCE lowest MINVALUE -9223372036854775808 START -9223372036854775808",
-    );
-    for (sequence, value, seq) in [
-        ("fleeting", 123_456, 123_456 % 1024),
-        ("quick", 1023, 1023),
-        ("cached", 1, 1),
-        ("lowest", i64::MIN, 1),
-        ("s", 1024, 0),
+    // Start + 617 * 5 modulo 1024, if the sequence has not been called.
+    for (sequence, set_to, seq) in [
+        ("fleeting", None, 14),
+        ("quick", None, 14),
+        ("cached", None, 14),
+        ("lowest", None, 13),
+        ("fleeting", Some(123_456), 123_457 % 1024),
+        ("quick", Some(1023), 0),
+        ("cached", Some(1), 2),
+        ("lowest", Some(i64::MIN), 1),
+        ("s", Some(1024), 1),
     ] {
-        if value != i64::MIN {
-            run(&mut client, &format!("SELECT setval('{sequence}', {value}, false)"));
+        if let Some(value) = set_to {
+            run(&mut client, &format!("SELECT setval('{sequence}', {value})"));
         }
         let ids = take(
             &mut client,
@@ -207,8 +209,8 @@ fn temporary_unlogged_and_unused_sequences_are_used_from_their_next_value() {
                 "SELECT snowflake_managed.snowflake_nextval('{sequence}', 5) FROM generate_series(1, 3)"
             ),
         );
-        assert_eq!(ids[0] % 1024, seq, "{sequence}");
-        assert!(ids.is_sorted_by(|a, b| a < b), "{sequence}");
+        assert_eq!(split(ids[0]).seq, seq, "{sequence}, {set_to:?}");
+        assert!(ids.is_sorted_by(|a, b| a < b), "{sequence}, {set_to:?}");
     }
 }
 

@@ -1,10 +1,10 @@
 //! A column moves from the managed functions to the extension and back. Both generators on one sequence could repeat IDs, so a call
 //! that waits for the sequence during the change must fail.
 
-use super::{UNINSTALL, managed_server};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{printed, refused, run};
+use super::{INSTAGRAM, UNINSTALL, file_for, managed_server};
+use pg_snowflake_servertest::ask::{printed, refused, run, server};
 use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_servertest::{Cluster, SUPERUSER};
 use postgres::Client;
 use postgres::error::DbError;
 use std::thread::scope;
@@ -61,9 +61,25 @@ fn a_column_is_converted_to_the_extension_and_a_waiting_call_fails() {
 
     run(&mut client, "INSERT INTO posts (n) SELECT generate_series(101, 200)");
     assert_eq!(printed(&mut client, ORDERED), "t|200");
+    let shards = "SELECT DISTINCT (id # (id >> 12)) & 4095 FROM posts";
+    assert_eq!(printed(&mut client, shards), "5");
     let default = "SELECT function, sequence FROM snowflake_columns";
     assert!(printed(&mut client, default).contains("|s"), "{}", printed(&mut client, default));
     assert_eq!(printed(&mut client, "SELECT to_regnamespace('snowflake_managed') IS NULL"), "t");
+}
+
+#[test]
+fn a_column_of_another_layout_is_converted_with_its_layout() {
+    let (cluster, mut client) = server();
+    cluster.psql(SUPERUSER, &file_for(INSTAGRAM));
+    run(&mut client, "CREATE SEQUENCE s");
+    run(&mut client, TABLE);
+    run(&mut client, "BEGIN; SELECT snowflake_convert_column('posts', 'id', 5, 'instagram')");
+    run(&mut client, UNINSTALL);
+    run(&mut client, "COMMIT; INSERT INTO posts (n) SELECT generate_series(101, 200)");
+    assert_eq!(printed(&mut client, ORDERED), "t|200");
+    let shards = "SELECT DISTINCT id >> 10 & 8191 FROM posts";
+    assert_eq!(printed(&mut client, shards), "5");
 }
 
 #[test]

@@ -1,48 +1,66 @@
 //! The operator classes: remainder = shard mod modulus, and nothing else in the database changes.
 
-use super::{id_of_shard, partition_by_hash, partition_by_shard};
-use pg_snowflake_core::PRESETS;
+use super::{id_of_shard, ids_of_shards, other_id_of_shard, partition_by_hash, partition_by_shard};
+use pg_snowflake_core::{Layout, PRESETS};
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{plan, printed, server};
 
-/// An operator class, and the place of the shard in its layouts: the bits below it, and its own bits.
+/// An operator class, and the place of the shard in its layouts: the bits below it, its own bits, and whether they are XORed
+/// with as many bits above them.
 pub struct Class {
     pub name: &'static str,
     shift: u8,
     bits: u8,
+    is_xored: bool,
 }
 
 pub const CLASSES: [Class; 5] = [
-    Class { name: "snowflake_shard_ops", shift: 10, bits: 13 },
-    Class { name: "snowflake_shard_ops_twitter", shift: 12, bits: 10 },
-    Class { name: "snowflake_shard_ops_sonyflake", shift: 0, bits: 16 },
-    Class { name: "snowflake_shard_ops_js53", shift: 5, bits: 7 },
-    Class { name: "snowflake_shard_ops_postgres", shift: 0, bits: 12 },
+    Class { name: "snowflake_shard_ops", shift: 0, bits: 12, is_xored: true },
+    Class { name: "snowflake_shard_ops_instagram", shift: 10, bits: 13, is_xored: false },
+    Class { name: "snowflake_shard_ops_twitter", shift: 12, bits: 10, is_xored: false },
+    Class { name: "snowflake_shard_ops_sonyflake", shift: 0, bits: 16, is_xored: false },
+    Class { name: "snowflake_shard_ops_js53", shift: 5, bits: 7, is_xored: false },
 ];
 
 impl Class {
     /// The presets with their shard at this place.
     pub fn presets(&self) -> Vec<&'static str> {
-        let place = (self.shift, self.bits);
-        let own =
-            PRESETS.iter().filter(|(_, layout)| (layout.shard_shift(), layout.shard_bits) == place);
-        own.map(|&(name, _)| name).collect()
+        let is_own = |layout: &Layout| {
+            let place = (layout.shard_shift(), layout.shard_bits, layout.shard_place.is_xored());
+            place == (self.shift, self.bits, self.is_xored)
+        };
+        PRESETS.iter().filter(|(_, layout)| is_own(layout)).map(|&(name, _)| name).collect()
     }
 
-    /// An ID of that shard.
-    pub fn id_of_shard(&self, shard: i64) -> i64 {
-        1_387_263_000 << (self.shift + self.bits) | shard << self.shift
+    /// An ID of that shard with these bits above the shard.
+    pub fn id_of_shard(&self, shard: i64, above: i64) -> i64 {
+        above << (self.shift + self.bits) | (shard ^ (above & self.mask())) << self.shift
+    }
+
+    /// The same as an SQL expression of SQL expressions.
+    pub fn sql_of_id(&self, shard: &str, above: &str) -> String {
+        let Class { shift, bits, .. } = self;
+        format!(
+            "(({above})::bigint << {} | ({shard} # (({above}) & {})) << {shift})",
+            shift + bits,
+            self.mask()
+        )
+    }
+
+    /// The bits above the shard with which it is XORed.
+    fn mask(&self) -> i64 {
+        if self.is_xored { (1 << self.bits) - 1 } else { 0 }
     }
 
     /// A query for every shard and IDs of it: all other bits 0, all 1, and two others; two of four are negative.
     fn ids(&self) -> String {
         let Class { shift, bits, .. } = self;
+        let id = self.sql_of_id("shard", "high");
         format!(
-            "SELECT shard, high << {} | shard << {shift} | low AS id
+            "SELECT shard, {id} | low AS id
              FROM generate_series(0, (1::bigint << {bits}) - 1) AS shard,
                   (VALUES (0::bigint, 0::bigint), (-1, (1::bigint << {shift}) - 1), (1, (1::bigint << {shift}) - 1),
-                          (-1000000007, 0)) AS rest (high, low)",
-            shift + bits
+                          (-1000000007, 0)) AS rest (high, low)"
         )
     }
 }
@@ -109,11 +127,13 @@ fn the_ends_of_bigint_and_null_have_a_partition() {
     partition_by_shard(&mut client, "t", "id bigint", "id", 4);
     client
         .batch_execute(
-            "INSERT INTO t VALUES (9223372036854775807), (-9223372036854775808), (-1), (0), (NULL)",
+            "INSERT INTO t VALUES (9223372036854775807), (9223372036854771712), (-9223372036854775808), (-1), (-4096), (0),
+                                  (NULL)",
         )
         .unwrap();
     let found = "SELECT coalesce(id::text, 'null'), tableoid::regclass FROM t ORDER BY id";
-    let expected = "-9223372036854775808|t_0\n-1|t_3\n0|t_0\n9223372036854775807|t_3\nnull|t_0";
+    let expected = "-9223372036854775808|t_0\n-4096|t_3\n-1|t_0\n0|t_0\n9223372036854771712|t_3\n\
+                    9223372036854775807|t_0\nnull|t_0";
     assert_eq!(printed(&mut client, found), expected);
 }
 
@@ -126,14 +146,14 @@ fn partitions_of_several_moduli_share_a_table() {
              CREATE TABLE even PARTITION OF t FOR VALUES WITH (MODULUS 2, REMAINDER 0);
              CREATE TABLE one_of_four PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 1);
              CREATE TABLE three_of_four PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 3);
-             INSERT INTO t SELECT {} + (shard << 10) FROM generate_series(0, 8191) AS shard",
-            id_of_shard(0)
+             INSERT INTO t {}",
+            ids_of_shards(0..=4095)
         ))
         .unwrap();
     let found =
         "SELECT tableoid::regclass, array_agg(DISTINCT snowflake_shard_id(id) % 4), count(*)
                  FROM t GROUP BY tableoid ORDER BY 2";
-    let expected = "even|{0,2}|4096\none_of_four|{1}|2048\nthree_of_four|{3}|2048";
+    let expected = "even|{0,2}|2048\none_of_four|{1}|1024\nthree_of_four|{3}|1024";
     assert_eq!(printed(&mut client, found), expected);
 }
 
@@ -163,8 +183,8 @@ fn the_server_finds_each_class_complete() {
                  FROM pg_opclass AS c JOIN pg_amproc ON amprocfamily = opcfamily
                       JOIN pg_proc AS p ON p.oid = amproc
                  WHERE opcname LIKE 'snowflake_shard_ops%' AND NOT opcdefault GROUP BY c.oid, opcname ORDER BY opcname";
-    let expected = ["", "_js53", "_postgres", "_sonyflake", "_twitter"].map(|suffix| {
-        let hash = format!("snowflake_shard_hash{suffix}");
+    let expected = ["", "_instagram", "_js53", "_sonyflake", "_twitter"].map(|suffix| {
+        let hash = format!("_snowflake_shard_hash{suffix}");
         format!(
             "snowflake_shard_ops{suffix}|t|1 bigint hashint8, 1 integer hashint4, 2 bigint {hash}, 2 integer {hash}"
         )
@@ -176,14 +196,15 @@ fn the_server_finds_each_class_complete() {
 fn a_hash_index_of_the_class_serves_equality() {
     let (_cluster, mut client) = server();
     client
-        .batch_execute(
+        .batch_execute(&format!(
             "CREATE TABLE t (id bigint);
-             INSERT INTO t SELECT (g << 23) + (5 << 10) FROM generate_series(1::bigint, 10000) AS g;
+             INSERT INTO t SELECT {} FROM generate_series(1, 10000) AS g;
              CREATE INDEX t_hash ON t USING hash (id snowflake_shard_ops);
              ANALYZE t",
-        )
+            CLASSES[0].sql_of_id("5", "g")
+        ))
         .unwrap();
-    let id = (777_i64 << 23) + (5 << 10);
+    let id = CLASSES[0].id_of_shard(5, 777);
     let query = format!("SELECT count(*) FROM t WHERE id = {id}");
     let plan = plan(&mut client, &query);
     assert!(plan.contains("t_hash"), "{plan}");
@@ -194,7 +215,7 @@ fn a_hash_index_of_the_class_serves_equality() {
 fn the_hash_with_any_seed_but_that_of_partitioning_is_cores() {
     let (_cluster, mut client) = server();
     for Class { name, .. } in CLASSES {
-        let hash = name.replace("_ops", "_hash");
+        let hash = format!("_{}", name.replace("_ops", "_hash"));
         let wrong = format!(
             "SELECT count(*) FROM (VALUES (0::bigint), (1), (-1), (9223372036854775807), ({})) AS ids (id),
                  (VALUES (0::bigint), (1), (-1), (42)) AS seeds (seed)
@@ -205,7 +226,7 @@ fn the_hash_with_any_seed_but_that_of_partitioning_is_cores() {
         assert_eq!(printed(&mut client, &wrong), "0", "{name}");
         // 0x7A5B22367996DCFD, the seed of partitioning.
         let of_integers = format!(
-            "SELECT count(*) FROM (VALUES (0), (1), (-1), (2147483647), (5 << 10)) AS ids (id),
+            "SELECT count(*) FROM (VALUES (0), (1), (-1), (2147483647), (3 << 12 | 5)) AS ids (id),
                  (VALUES (0::bigint), (42), (8816678312871386365)) AS seeds (seed)
              WHERE {hash}(id, seed) <> {hash}(id::bigint, seed)"
         );
@@ -218,8 +239,8 @@ fn the_hash_with_any_seed_but_that_of_partitioning_is_cores() {
 fn hash_joins_of_bigints_stay_good_even_if_core_took_the_hash_from_this_class() {
     let (_cluster, mut client) = server();
     client
-        .batch_execute(
-            "CREATE TABLE t AS SELECT (g << 23) + (5 << 10) AS id FROM generate_series(1::bigint, 500000) AS g;
+        .batch_execute(&format!(
+            "CREATE TABLE t AS SELECT {} AS id FROM generate_series(1, 500000) AS g;
              ANALYZE t;
              SET allow_system_table_mods = on;
              UPDATE pg_amop SET amopfamily = 1500 WHERE amopfamily =
@@ -229,7 +250,8 @@ fn hash_joins_of_bigints_stay_good_even_if_core_took_the_hash_from_this_class() 
              UPDATE pg_opfamily SET oid = 1500 WHERE opfname = 'snowflake_shard_ops';
              SET enable_mergejoin = off; SET enable_nestloop = off; SET enable_sort = off;
              SET statement_timeout = '10min'",
-        )
+            CLASSES[0].sql_of_id("5", "g")
+        ))
         .unwrap();
     let join = "SELECT count(*) FROM t AS a JOIN t AS b USING (id)";
     assert!(plan(&mut client, join).contains("Hash Join"));
@@ -240,7 +262,8 @@ fn hash_joins_of_bigints_stay_good_even_if_core_took_the_hash_from_this_class() 
         printed(&mut client, "SELECT count(*) FROM (SELECT id FROM t GROUP BY id) AS g"),
         "500000"
     );
-    let mixed = "SELECT count(*) FROM t JOIN generate_series(0, 9) AS n (n) ON n = id - (5 << 10)";
+    let mixed =
+        "SELECT count(*) FROM t JOIN generate_series(0, 9) AS n (n) ON n = id % 4096 - 4096";
     assert_eq!(printed(&mut client, mixed), "0");
 }
 
@@ -251,21 +274,16 @@ fn a_snowflake_column_or_a_domain_can_be_a_key_like_a_bigint() {
     for key_type in ["snowflake", "post_id"] {
         client.batch_execute("DROP TABLE IF EXISTS t").unwrap();
         partition_by_shard(&mut client, "t", &format!("id {key_type} PRIMARY KEY"), "id", 4);
-        client
-            .batch_execute(&format!(
-                "INSERT INTO t SELECT {} + (shard << 10) FROM generate_series(0, 8191) AS shard",
-                id_of_shard(0)
-            ))
-            .unwrap();
+        client.batch_execute(&format!("INSERT INTO t {}", ids_of_shards(0..=4095))).unwrap();
         let in_place = "SELECT count(*) FROM t WHERE tableoid = ('t_' || snowflake_shard_id(id) % 4)::regclass";
-        assert_eq!(printed(&mut client, in_place), "8192", "{key_type}");
+        assert_eq!(printed(&mut client, in_place), "4096", "{key_type}");
         let id = id_of_shard(7);
         for condition in [
             format!("id = {id}"),
             format!("id = '{id}'"),
-            format!("id IN ({id}, {id} + 1)"),
+            format!("id IN ({id}, {})", other_id_of_shard(7)),
             format!("id = {id}::{key_type}"),
-            format!("id = {}", 7 << 10),
+            format!("id = {}", CLASSES[0].id_of_shard(7, 1)),
         ] {
             let plan = plan(&mut client, &format!("SELECT * FROM t WHERE {condition}"));
             let pruned = plan.contains("t_3") && !plan.contains("t_0");

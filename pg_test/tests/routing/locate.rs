@@ -27,8 +27,8 @@ fn misplaced(table: &str, key: &str, layout: &str) -> String {
 
 /// IDs of all shards of the default layout, with times in the first half of 2024.
 const IDS: &str =
-    "SELECT snowflake_min_id(timestamptz '2024-01-01' + interval '30 min' * shard) + (shard << 10)
-                   FROM generate_series(0, 8191) AS shard";
+    "SELECT snowflake_encode(timestamptz '2024-01-01' + interval '1 hour' * shard, shard, 0)
+                   FROM generate_series(0, 4095) AS shard";
 
 #[test]
 fn a_local_partition_has_no_server() {
@@ -40,8 +40,9 @@ fn a_local_partition_has_no_server() {
         )
     };
     assert_eq!(printed(&mut client, &found(id_of_shard(5))), "5|posts_1|||||t");
-    assert_eq!(printed(&mut client, &found(id_of_shard(8191))), "8191|posts_3|||||t");
-    assert_eq!(printed(&mut client, &found(-1)), "8191|posts_3|||||t");
+    assert_eq!(printed(&mut client, &found(id_of_shard(4095))), "4095|posts_3|||||t");
+    assert_eq!(printed(&mut client, &found(-1)), "0|posts_0|||||t");
+    assert_eq!(printed(&mut client, &found(-4096)), "4095|posts_3|||||t");
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn the_key_is_whatever_column_the_table_is_partitioned_by() {
             r#"INSERT INTO comments ("Post", id) SELECT i, 0 FROM ({IDS}) AS ids (i)"#
         ))
         .unwrap();
-    assert_eq!(assert_agreement(&mut client, "comments", r#""Post""#, "instagram"), "8192|4");
+    assert_eq!(assert_agreement(&mut client, "comments", r#""Post""#, "postgres"), "4096|4");
 }
 
 #[test]
@@ -136,11 +137,11 @@ fn it_follows_partitions_of_partitions() {
              INSERT INTO listed VALUES (1), (3), (5)"
         ))
         .unwrap();
-    assert_eq!(assert_agreement(&mut client, "by_shard", "id", "instagram"), "8192|4");
-    assert_eq!(assert_agreement(&mut client, "by_month", "id", "instagram"), "8192|3");
-    assert_eq!(assert_agreement(&mut client, "listed", "id", "instagram"), "3|2");
+    assert_eq!(assert_agreement(&mut client, "by_shard", "id", "postgres"), "4096|4");
+    assert_eq!(assert_agreement(&mut client, "by_month", "id", "postgres"), "4096|3");
+    assert_eq!(assert_agreement(&mut client, "listed", "id", "postgres"), "3|2");
     // Also from a lower level.
-    assert_eq!(assert_agreement(&mut client, "s_0", "id", "instagram"), "4096|3");
+    assert_eq!(assert_agreement(&mut client, "s_0", "id", "postgres"), "2048|3");
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn it_follows_a_table_that_is_partitioned_by_another_class() {
              INSERT INTO posts {IDS}"
         ))
         .unwrap();
-    assert_eq!(assert_agreement(&mut client, "posts", "id", "instagram"), "8192|2");
+    assert_eq!(assert_agreement(&mut client, "posts", "id", "postgres"), "4096|2");
 }
 
 #[test]
@@ -242,7 +243,8 @@ fn a_foreign_partition_names_its_server_and_the_servers_options() {
              CREATE FOREIGN TABLE posts_3 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 3) SERVER shard_3",
         )
         .unwrap();
-    let located = "SELECT l.* FROM generate_series(4, 7) AS shard, snowflake_locate('posts', shard << 10) AS l";
+    let located =
+        "SELECT l.* FROM generate_series(4, 7) AS shard, snowflake_locate('posts', shard) AS l";
     let expected = "4|posts_0|shard_0|db0.example|6432|app\n\
                     5|posts_1|shard_1|||\n\
                     6|posts_2|Shard 2|a.example,b.example||größer\n\
@@ -304,17 +306,25 @@ fn a_table_in_which_ids_cannot_be_located_is_refused() {
         },
         wrong_layout(
             "SELECT snowflake_locate('tweets', 5)",
-            "table \"tweets\" is not partitioned by shards of layout \"instagram\"",
-            "snowflake_shard_ops_twitter reads 10 bits above the lowest 12. The shard of the layout is 13 bits \
-             above the lowest 10. Pass the layout of the IDs in the table.",
+            "table \"tweets\" is not partitioned by shards of layout \"postgres\"",
+            "snowflake_shard_ops_twitter reads (id >> 12) & 1023. The shard of the layout is (id # (id >> 12)) & 4095. Pass \
+             the layout of the IDs in the table.",
         ),
-        wrong_layout("SELECT snowflake_locate('tweets', 5, 'js53')", "layout \"js53\"", "7 bits"),
+        wrong_layout(
+            "SELECT snowflake_locate('tweets', 5, 'js53')",
+            "layout \"js53\"",
+            "(id >> 5) & 127",
+        ),
         wrong_layout(
             "SELECT snowflake_locate('tweets', 5, 'mastodon')",
             "layout \"mastodon\"",
-            "0 bits",
+            "The shard of the layout is 0.",
         ),
-        wrong_layout("SELECT snowflake_locate('posts', 5, 'twitter')", "\"posts_all\"", "10 bits"),
+        wrong_layout(
+            "SELECT snowflake_locate('posts', 5, 'twitter')",
+            "\"posts_all\"",
+            "(id >> 12) & 1023",
+        ),
     ];
     assert_each_refused(&mut client, &cases);
 }
@@ -342,12 +352,20 @@ fn a_custom_layout_with_the_shard_at_the_same_place_is_accepted() {
     let (_cluster, mut client) = server();
     partition_by_shard(&mut client, "posts", "id bigint", "id", 4);
     let locate =
-        |layout| format!("SELECT partition FROM snowflake_locate('posts', 3072, '{layout}')");
-    let same_place = locate("time:40 shard:13 seq:10 epoch:2024-01-01 unit:10ms");
-    assert_eq!(printed(&mut client, &same_place), "posts_3");
+        |layout| format!("SELECT partition FROM snowflake_locate('posts', 12289, '{layout}')");
+    for layout in [
+        "time:40 seq:10 shard_xor_above:12 epoch:2024-01-01 unit:10ms",
+        "time:40 seq:8 shard_xor_above:12 epoch:2024-01-01 unit:1ms",
+    ] {
+        assert_eq!(printed(&mut client, &locate(layout)), "posts_2", "{layout}");
+    }
     for (layout, place) in [
-        ("time:40 seq:10 shard:13 epoch:2024-01-01 unit:10ms", "13 bits above the lowest 0"),
-        ("time:40 shard:12 seq:10 epoch:2024-01-01 unit:10ms", "12 bits above the lowest 10"),
+        ("time:40 seq:10 shard:12 epoch:2024-01-01 unit:10ms", "is id & 4095."),
+        ("time:40 shard:12 seq:10 epoch:2024-01-01 unit:10ms", "is (id >> 10) & 4095."),
+        (
+            "time:40 seq:10 shard_xor_above:13 epoch:2024-01-01 unit:10ms",
+            "is (id # (id >> 13)) & 8191.",
+        ),
     ] {
         let sql = &locate(layout);
         let bad = Bad { sql, sqlstate: "22023", message: "shards", allowed: place };
@@ -400,7 +418,7 @@ fn a_role_that_cannot_read_a_table_can_ask_where_its_rows_are() {
         .unwrap();
     let mut somebody = cluster.connect_to("somebody", "postgres");
     assert!(somebody.batch_execute("SELECT * FROM posts").is_err());
-    let located = "SELECT partition FROM snowflake_locate('posts', 3072)";
+    let located = "SELECT partition FROM snowflake_locate('posts', 3)";
     assert_eq!(printed(&mut somebody, located), "posts_3");
 }
 
@@ -420,7 +438,7 @@ fn it_shows_of_a_server_what_everybody_can_read_in_the_catalog() {
     let mut somebody = cluster.connect_to("somebody", "postgres");
     let rights = "SELECT has_server_privilege('elsewhere', 'USAGE'), has_table_privilege('remote', 'SELECT')";
     assert_eq!(printed(&mut somebody, rights), "f|f");
-    let located = "SELECT host, port, dbname FROM snowflake_locate('remote', 3072)";
+    let located = "SELECT host, port, dbname FROM snowflake_locate('remote', 3)";
     let catalog = "SELECT max(option_value) FILTER (WHERE option_name = 'host'),
                           max(option_value) FILTER (WHERE option_name = 'port'),
                           max(option_value) FILTER (WHERE option_name = 'dbname')
@@ -445,7 +463,7 @@ fn a_parallel_query_may_ask_for_many_ids() {
         "SELECT count(*) FROM posts WHERE (snowflake_locate('posts', id)).partition = tableoid";
     let executed = printed(&mut client, &format!("EXPLAIN (ANALYZE, COSTS OFF) {query}"));
     assert!(executed.contains("Workers Launched: 2"), "{executed}");
-    assert_eq!(printed(&mut client, query), "8192");
+    assert_eq!(printed(&mut client, query), "4096");
 }
 
 /// Tables `t0`, `t1`, …, each the only partition of the one before, and a leaf at the end.

@@ -122,7 +122,7 @@ fn a_swap_gives_way_to_a_transaction_that_is_at_work_on_the_shard() {
         let log = "pg_read_file(current_setting('data_directory') || '/../log')";
         let has_given_way = format!("SELECT {log} LIKE '%due to lock timeout%'");
         wait_for(&mut observer, &has_given_way, "the swap has given way");
-        let insert = "INSERT INTO posts SELECT id + 1, id, 'new' FROM users WHERE id = $1";
+        let insert = "INSERT INTO posts SELECT id # 4, id, 'new' FROM users WHERE id = $1";
         transaction.execute(insert, &[&users[0]]).unwrap();
         transaction.commit().unwrap();
         swapped.join().unwrap()
@@ -166,7 +166,7 @@ fn an_audit_finds_what_is_wrong() {
     let Some(fleet) = small_fleet(Fleet::start) else { return };
     let mut router = fleet.router.connect();
     let [user, other] = [SHARD, SHARD + 1].map(|shard| users_of(&fleet, shard)[0]);
-    let post = |n: i64| Post { id: user + n, user_id: user, body: format!("live {n}") };
+    let post = |n: i64| Post { id: user ^ n << 2, user_id: user, body: format!("live {n}") };
     let add = |router: &mut Client, Post { id, user_id, body }: Post| {
         router.execute("INSERT INTO posts VALUES ($1, $2, $3)", &[&id, &user_id, &body]).unwrap()
     };
@@ -198,7 +198,7 @@ fn an_audit_finds_what_is_wrong() {
     let mut elsewhere = fleet.connect_to_shard(SHARD);
     let misplace = "ALTER TABLE users DROP CONSTRAINT users_id_check";
     elsewhere.batch_execute(misplace).unwrap();
-    elsewhere.execute("INSERT INTO users VALUES ($1, 'misplaced')", &[&(other + 1000)]).unwrap();
+    elsewhere.execute("INSERT INTO users VALUES ($1, 'misplaced')", &[&(other ^ 1024)]).unwrap();
     let misplaced = audit(&mut router, &[&as_it_is]);
     assert_eq!(misplaced, Findings { misplaced: 1, ..Findings::default() });
 }

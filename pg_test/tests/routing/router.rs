@@ -101,9 +101,9 @@ fn the_checks_on_a_shard_refuse_a_row_that_the_router_lets_through() {
     let other = users_of(&fleet, 2)[0];
     post(&mut client, user);
     let misplacing = [
-        (format!("UPDATE posts SET id = {other} + 1024 * 4"), "23514"),
-        (format!("UPDATE users SET id = {other} + 1 WHERE id = {user} + 0"), "23514"),
-        (format!("INSERT INTO shard_1.users VALUES ({other} + 1, 'new')"), "23514"),
+        (format!("UPDATE posts SET id = {other} # 4"), "23514"),
+        (format!("UPDATE users SET id = {other} # 4 WHERE id = {user} + 0"), "23514"),
+        (format!("INSERT INTO shard_1.users VALUES ({other} # 4, 'new')"), "23514"),
         (format!("UPDATE posts SET user_id = {other}"), "23503"),
     ];
     for (sql, sqlstate) in misplacing {

@@ -1,6 +1,6 @@
 //! A router: a table whose partitions are tables of other servers, by `postgres_fdw`.
 
-use super::id_of_shard;
+use super::{id_of_shard, ids_of_shards, other_id_of_shard};
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed};
 use pg_snowflake_servertest::installation::has_contrib;
 use pg_snowflake_servertest::{Cluster, Shutdown};
@@ -55,9 +55,9 @@ impl Fleet {
             .router
             .connect()
             .batch_execute(&format!(
-                "INSERT INTO posts SELECT {} + (shard << 10), 'old' FROM generate_series(0, 31) AS shard;
-                 INSERT INTO comments SELECT id + n, id FROM posts, generate_series(1, 2) AS n",
-                id_of_shard(0)
+                "INSERT INTO posts SELECT id, 'old' FROM ({}) AS ids (id);
+                 INSERT INTO comments SELECT id + (n << 12), id FROM posts, generate_series(1, 2) AS n",
+                ids_of_shards(0..=31)
             ))
             .unwrap();
         Some(fleet)
@@ -101,6 +101,7 @@ fn rows_land_on_the_server_that_their_id_names() {
 fn a_statement_that_names_an_id_goes_to_one_server() {
     let Some(fleet) = Fleet::with_rows(3) else { return };
     let [four, seven] = [4, 7].map(id_of_shard);
+    let new = other_id_of_shard(4);
     let generic = "SET plan_cache_mode = force_generic_plan; PREPARE one (bigint) AS SELECT body FROM posts WHERE id = $1;";
     let cases = [
         (format!("SELECT body FROM posts WHERE id = {four}"), "old"),
@@ -113,8 +114,8 @@ fn a_statement_that_names_an_id_goes_to_one_server() {
             "old|2",
         ),
         (format!("UPDATE posts SET body = 'new' WHERE id = {four} RETURNING body"), "new"),
-        (format!("INSERT INTO posts VALUES ({four} + 1, 'first') RETURNING body"), "first"),
-        (format!("DELETE FROM posts WHERE id = {four} + 1 RETURNING body"), "first"),
+        (format!("INSERT INTO posts VALUES ({new}, 'first') RETURNING body"), "first"),
+        (format!("DELETE FROM posts WHERE id = {new} RETURNING body"), "first"),
     ];
     for (sql, answer) in cases {
         let asked = fleet.asked(&sql);
@@ -163,7 +164,7 @@ fn joins_and_aggregates_are_computed_by_the_shards() {
     client
         .batch_execute(
             // Enough that sending the groups is less than sending their rows.
-            "INSERT INTO comments SELECT id + n, id FROM posts, generate_series(3, 100) AS n;
+            "INSERT INTO comments SELECT id + (n << 12), id FROM posts, generate_series(3, 100) AS n;
              ANALYZE posts; ANALYZE comments;
              SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on",
         )
@@ -195,7 +196,7 @@ fn a_shard_that_is_down_fails_only_the_statements_that_need_it() {
     let alive = [
         format!("SELECT body FROM posts WHERE id = {four}"),
         format!("UPDATE posts SET body = 'new' WHERE id = {four}"),
-        format!("INSERT INTO posts VALUES ({four} + 1, 'first')"),
+        format!("INSERT INTO posts VALUES ({}, 'first')", other_id_of_shard(4)),
         format!("SELECT snowflake_locate('posts', {five})"),
     ];
     for sql in alive {
@@ -204,7 +205,7 @@ fn a_shard_that_is_down_fails_only_the_statements_that_need_it() {
     let dead = [
         format!("SELECT body FROM posts WHERE id = {five}"),
         format!("UPDATE posts SET body = 'new' WHERE id = {five}"),
-        format!("INSERT INTO posts VALUES ({five} + 1, 'first')"),
+        format!("INSERT INTO posts VALUES ({}, 'first')", other_id_of_shard(5)),
         "SELECT count(*) FROM posts".into(),
         // The ID, which is of the other shard, is known only after all servers are connected.
         format!("SELECT body FROM posts WHERE id = (SELECT {four})"),
@@ -249,7 +250,7 @@ fn rows_on_the_wrong_server_are_found_by_a_query() {
 fn a_row_whose_id_changes_its_shard_stays_and_is_found_by_a_query() {
     let Some(fleet) = Fleet::with_rows(2) else { return };
     let mut client = fleet.router.connect();
-    let [four, five] = [id_of_shard(4), id_of_shard(5) + 1];
+    let [four, five] = [id_of_shard(4), other_id_of_shard(5)];
     client
         .batch_execute(&format!(
             "DELETE FROM comments WHERE post_id = {four}; UPDATE posts SET id = {five} WHERE id = {four}"

@@ -14,7 +14,7 @@ import java.util.Objects;
  * name the server; the driver supports only TCP.
  */
 class ReadWrite {
-    static final long OLD_ID = 4034936746192933889L;
+    static final long OLD_ID = 2235219950664999947L;
 
     /** More executions of one statement than the driver needs to switch to its binary format. */
     static final int MANY = 10;

@@ -4,7 +4,7 @@
 const assert = require('node:assert/strict');
 const pg = require('pg');
 
-const ID = '4034936746192933889';
+const ID = '2235219950664999947';
 
 async function main() {
   // PGHOST, PGPORT, PGUSER and PGDATABASE name the server, as for psql.
@@ -13,22 +13,30 @@ async function main() {
 
   const snowflake = await thereAndBack(client, 'notes');
   assert.deepEqual(snowflake, {
-    json: '{"id":"4034936746192933889","body":"hello"}',
-    parsed: {id: '4034936746192933889', body: 'hello'},
-    back: '4034936746192933889',
+    json: '{"id":"2235219950664999947","body":"hello"}',
+    parsed: {id: '2235219950664999947', body: 'hello'},
+    back: '2235219950664999947',
     found: 1,
   });
 
   const bigint = await thereAndBack(client, 'posts');
   assert.deepEqual(bigint, {
-    json: '{"id":4034936746192933889,"body":"hello"}',
-    parsed: {id: 4034936746192934000, body: 'hello'},
-    back: '4034936746192934000',
+    json: '{"id":2235219950664999947,"body":"hello"}',
+    parsed: {id: 2235219950665000000, body: 'hello'},
+    back: '2235219950665000000',
     found: 0,
   });
 
+  const {rows: [{shard}]} = await client.query('SELECT snowflake_shard_id($1) AS shard', [ID]);
+  assert.equal(shardOf(BigInt(ID)), BigInt(shard));
+
   await client.end();
   console.log(`snowflake ${ID} came back as ${snowflake.back}, bigint ${ID} as ${bigint.back}`);
+}
+
+// The formula in README.md.
+function shardOf(id) {
+  return (id ^ (id >> 12n)) & 4095n;
 }
 
 async function thereAndBack(client, table) {

@@ -4,7 +4,7 @@
 const assert = require('node:assert/strict');
 const pg = require('pg');
 
-const OLD_ID = '4034936746192933889';
+const OLD_ID = '2235219950664999947';
 
 async function main() {
   // PGHOST, PGPORT, PGUSER and PGDATABASE name the server, as for psql.

@@ -6,7 +6,7 @@ import psycopg
 from psycopg.types import TypeInfo
 from psycopg.types.numeric import Int8BinaryLoader, IntLoader
 
-OLD_ID = 4034936746192933889
+OLD_ID = 2235219950664999947
 
 
 def main():

@@ -6,7 +6,7 @@ use std::error::Error;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Config, NoTls};
 
-const OLD_ID: i64 = 4034936746192933889;
+const OLD_ID: i64 = 2235219950664999947;
 
 /// An ID. On the wire it is a bigint under another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
