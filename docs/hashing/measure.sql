@@ -11,13 +11,16 @@
 --     timeout   statement_timeout
 --     layouts   whose IDs to measure, beside bigserial's
 --     rates     IDs per millisecond; 100/16 are 100 per millisecond over 16 shards
+--     start     an expression for the number with which the count of a shard begins: differs from shard to shard at random.
+--               A fresh sequence of pg_snowflake begins with 1 + 617 * shard. With 1, all shards use the same counters in step
 
 \if :{?rows} \else \set rows 3000000 \endif
 \if :{?rounds} \else \set rounds 5 \endif
 \if :{?memory} \else \set memory 256MB \endif
 \if :{?timeout} \else \set timeout 60s \endif
 \if :{?layouts} \else \set layouts instagram,twitter,pgedge,tsid,sonyflake,postgres,uuidv7 \endif
-\if :{?rates} \else \set rates 1,10,100,1000,100/16 \endif
+\if :{?rates} \else \set rates 1,10,100,1000,100/16,100/100 \endif
+\if :{?start} \else \set start 'hashint8(shard - 5) & 65535' \endif
 
 \set QUIET on
 \set ON_ERROR_STOP on
@@ -29,7 +32,7 @@ SET enable_mergejoin = off;
 SET enable_nestloop = off;
 
 -- The formulas take the number n of an ID, from 0; its millisecond ms; its shard, from 5; and its number in the shard: count
--- from a start that differs from shard to shard, and count_in_ms from 0 in each millisecond. Time begins in 2026.
+-- from the start of the shard, and count_in_ms from 0 in each millisecond. Time begins in 2026.
 --
 -- instagram, twitter, sonyflake and postgres are pg_snowflake's, whose counter continues from tick to tick. pgEdge's starts
 -- with 0 in each millisecond, and TSID's with a random number. A tick of Sonyflake has 10 ms and at most 256 IDs of a shard.
@@ -42,7 +45,8 @@ INSERT INTO formulas (layout, rates, hash, formula) VALUES
     ('tsid', '[0,4096]', 'hashint8',
         '(189388800000 + ms) << 22 | (shard << 12) | ((hashint8(ms << 10 | shard) & 4095) + count_in_ms) % 4096'),
     ('sonyflake', '[0,25.6]', 'hashint8', '(35770000000 + ms / 10) << 24 | (count % 256 << 16) | shard'),
-    ('postgres', '[0,1024]', 'hashint8', '(31536000000 + ms) << 22 | (count % 1024 << 12) | shard'),
+    ('postgres', '[0,1024]', 'hashint8',
+        '((504921600000 + ms) << 10 | (count % 1024)) << 12 | (shard # (((504921600000 + ms) << 10 | (count % 1024)) & 4095))'),
     ('uuidv7', NULL, 'uuid_hash', CASE WHEN current_setting('server_version_num')::int >= 180000 THEN 'uuidv7()'
         ELSE '(lpad(to_hex(1767225600000 + ms), 12, ''0'') || ''7'' || substr(gen_random_uuid()::text, 16))::uuid' END);
 
@@ -51,10 +55,9 @@ CREATE TABLE ids AS
 SELECT row_number() OVER (ORDER BY place, shards, rate) AS place, layout, rate, shards,
     concat_ws('_', layout, rate, nullif(shards, 1) || 'shards') AS name, hash,
     format('SELECT %s AS id FROM (
-            SELECT n, n / %2$s AS ms, 5 + n %% %3$s AS shard,
-                n / %3$s + (hashint8(n %% %3$s) & 65535) AS count, n %% %2$s / %3$s AS count_in_ms
-            FROM generate_series(0::bigint, %4$s - 1) AS n
-        ) AS numbers', formula, coalesce(rate, 100), coalesce(shards, 1), :rows) AS query,
+            SELECT n, ms, shard, n / %3$s + (%5$s) AS count, n %% %2$s / %3$s AS count_in_ms
+            FROM (SELECT n, n / %2$s AS ms, 5 + n %% %3$s AS shard FROM generate_series(0::bigint, %4$s - 1) AS n) AS numbers
+        ) AS counted', formula, coalesce(rate, 100), coalesce(shards, 1), :rows, :'start') AS query,
     NULL::bigint AS hashes, NULL::bigint AS memory, NULL::bigint AS disk
 FROM formulas
 LEFT JOIN (

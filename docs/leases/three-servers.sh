@@ -17,9 +17,10 @@ start() {
     mkdir "$folder"
 
     start_server registry 5440 </dev/null
-    ask 5440 "CREATE EXTENSION pg_snowflake"
+    ask 5440 "CREATE EXTENSION pg_snowflake_registry"
     ask 5440 "CREATE ROLE snowflake_node LOGIN"
-    ask 5440 "GRANT EXECUTE ON FUNCTION snowflake_lease, snowflake_release TO snowflake_node"
+    ask 5440 "GRANT USAGE ON SCHEMA snowflake_registry TO snowflake_node"
+    ask 5440 "GRANT EXECUTE ON FUNCTION snowflake_registry.id, snowflake_registry.claim, snowflake_registry.release TO snowflake_node"
 
     for n in 1 2 3; do
         start_server "db-$n" "544$n" <<CONF
