@@ -29,7 +29,7 @@ use std::ops::RangeInclusive;
 
 /// `snowflake_convert_column(table_name regclass, column_name name, shard_id int, layout, check_shard boolean) → regclass`
 ///
-/// Without a layout, the default layout, if the existing values are not IDs of another.
+/// Without a layout, that of the column's present default, else the default layout; if the existing values are not IDs of another.
 ///
 /// The SQL declaration sets `search_path` and `row_security`, so that every name here is core's or qualified,
 /// and no row is hidden.
@@ -44,17 +44,17 @@ pub fn snowflake_convert_column(
     let table = required("table_name", table_name);
     let name = required("column_name", column_name);
     let passed_layout = layout.map(|SqlLayout(layout)| layout);
-    let layout = passed_layout.unwrap_or_default();
     let check_shard = required("check_shard", check_shard);
     check_transaction();
+
+    let extension = Extension::read();
+    let column = Column::open(table, &from_server(name), &extension);
+    let layout = passed_layout.unwrap_or_else(|| column.layout_of_default().unwrap_or_default());
     let shard = shard::permitted(shard_id, layout)
         .unwrap_or_else(|error| error.raise("snowflake_convert_column", pg_sys::InvalidOid));
     if check_shard && layout.shards() == 1 {
         refusal::no_shard_field(layout);
     }
-
-    let extension = Extension::read();
-    let column = Column::open(table, &from_server(name), &extension);
     // Citus propagates each command by itself, refuses some, and would leave the others done.
     if citus::is_managed_now(table) {
         refusal::managed_by_citus(table, &from_server(name), column.kind_for_citus());
@@ -109,7 +109,7 @@ fn required<T>(name: &str, argument: Option<T>) -> T {
     report::required(
         name,
         argument,
-        "Only shard_id and layout can be null, which selects pg_snowflake.shard_id and the default layout.",
+        "Only shard_id and layout can be null, which selects pg_snowflake.shard_id, and the layout of the present default or \"postgres\".",
     )
 }
 

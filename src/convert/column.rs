@@ -8,10 +8,12 @@ use super::plan::{Facts, Grant, Sequence};
 use super::references::{CheckedTables, IdColumn, NarrowColumns, check_owners, lock_tree};
 use super::refusal::{self, CitusColumn};
 use crate::encoding::{from_server, to_server};
+use crate::monitor::StoredExpression;
 use crate::query::{rows, text};
 use crate::relation::lock;
 use crate::report::no_such_table;
 use existing_sequence::{ExistingSequence, ROLE, grant};
+use pg_snowflake_core::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 
@@ -160,6 +162,19 @@ impl Column {
     /// The owner of the table.
     pub fn owner(&self) -> pg_sys::Oid {
         self.table.owner
+    }
+
+    /// The layout of which the present default generates IDs; `None` if it generates none. Refuses a default that does not show it.
+    pub fn layout_of_default(&self) -> Option<Layout> {
+        let sql = "SELECT adbin::text FROM pg_attrdef WHERE adrelid = $1 AND adnum = $2";
+        let arguments = [self.id_column.table.into(), self.attribute.number.into()];
+        let calls = StoredExpression::calls_in_texts(rows(sql, &arguments, |row| row.get(1)));
+        let mut layouts = calls.into_iter().map(|call| call.and_then(|call| call.layout));
+        let first = layouts.next()?;
+        match first.filter(|_| layouts.all(|layout| layout == first)) {
+            None => refusal::layout_not_known(&self.name()),
+            layout => layout,
+        }
     }
 
     /// All facts that the plan needs.

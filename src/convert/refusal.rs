@@ -274,6 +274,17 @@ pub fn other_layout(column: &str, mismatch: &Mismatch, is_explicit: bool) {
     });
 }
 
+/// The present default does not show the layout of the IDs.
+pub fn layout_not_known(column: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("could not determine the layout of the IDs of {column}"),
+        detail: Some("Its default has several layouts, or one that is not a constant.".into()),
+        hint: Some("Pass the layout of the IDs.".into()),
+    }
+    .raise()
+}
+
 /// A value is above the next IDs.
 pub fn value_too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
     Report {

@@ -107,6 +107,18 @@ impl StoredExpression {
         Text(text).into_datum().map(StoredExpression)
     }
 
+    /// The generator calls in expressions that were read as text. `None` stands for an expression that cannot be read.
+    pub fn calls_in_texts(texts: Vec<String>) -> Vec<Option<GeneratorCall>> {
+        let mut found = Vec::new();
+        for text in texts {
+            match StoredExpression::of_text(text).map(|expression| expression.calls()) {
+                Some(Ok(calls)) => found.extend(calls.into_iter().map(Some)),
+                _ => found.push(None),
+            }
+        }
+        found
+    }
+
     /// The generator calls in the expression, from the outermost to the innermost.
     pub fn calls(&self) -> Result<Vec<GeneratorCall>, Unreadable> {
         let functions = self.functions()?;

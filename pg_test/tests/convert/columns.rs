@@ -35,6 +35,36 @@ fn the_shard_defaults_to_that_of_the_database() {
 }
 
 #[test]
+fn converted_again_without_a_layout_it_keeps_its_layout() {
+    let (_cluster, mut client) = server();
+    let own = "time:41 seq:10 shard:12 epoch:2025-01-01 unit:1ms";
+    for layout in ["twitter", "instagram", own] {
+        run(
+            &mut client,
+            &format!(
+                "DROP TABLE IF EXISTS posts; CREATE TABLE posts (id bigint);
+                 SELECT snowflake_convert_column('posts', 'id', 5, '{layout}');
+                 SELECT snowflake_convert_column('posts', 'id', 6)"
+            ),
+        );
+        let default = "SELECT shard_id, layout FROM snowflake_columns";
+        assert_eq!(printed(&mut client, default), format!("6 {layout}"));
+    }
+
+    run(
+        &mut client,
+        "CREATE FUNCTION layout() RETURNS text IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN ''twitter''; END';
+         ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 6, layout()::snowflake_layout)",
+    );
+    let unknown = Refusal {
+        sqlstate: "55000",
+        message: "could not determine the layout of the IDs of column id of table public.posts",
+        hint: "Pass the layout of the IDs.",
+    };
+    assert_refused(&mut client, "SELECT snowflake_convert_column('posts', 'id', 7)", unknown);
+}
+
+#[test]
 fn a_prepared_insert_of_another_session_takes_the_new_default() {
     let (cluster, mut owner) = server();
     run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
