@@ -56,6 +56,9 @@ AS 'MODULE_PATHNAME', 'snowflake_generator_calls_wrapper';
 COMMENT ON FUNCTION _snowflake_generator_calls(pg_node_tree) IS
 'calls of functions that generate IDs in a stored expression; used by snowflake_columns';
 
+-- The view calls it as whoever reads the view, also where default privileges withhold EXECUTE.
+GRANT EXECUTE ON FUNCTION _snowflake_generator_calls(pg_node_tree) TO PUBLIC;
+
 -- Not STRICT: the sequence and the shard may be unknown.
 CREATE FUNCTION _snowflake_citus_error(
     table_name regclass, sequence regclass, shard_id integer, uses_current_shard boolean)
@@ -136,11 +139,16 @@ SELECT c.oid::pg_catalog.regclass AS table_name,
             call.sequence,
             call.shard_id,
             call.uses_current_shard),
-        _snowflake_layout_error(
-            c.oid::pg_catalog.regclass,
-            a.attname,
-            call.layout,
-            call.last_id_at)) AS error
+        -- Without the time of the sequence, old IDs may seem to be of another layout.
+        CASE WHEN call.last_id_at IS NOT NULL
+            OR call.sequence IS NULL
+            OR pg_catalog.has_table_privilege(call.sequence::pg_catalog.oid, 'SELECT') THEN
+            _snowflake_layout_error(
+                c.oid::pg_catalog.regclass,
+                a.attname,
+                call.layout,
+                call.last_id_at)
+        END) AS error
 FROM generating_columns AS g
 JOIN pg_catalog.pg_class AS c ON g.relid OPERATOR(pg_catalog.=) c.oid
 JOIN pg_catalog.pg_attribute AS a

@@ -19,10 +19,15 @@ const MOST_WITH_ROWS: usize = 3;
 
 const SHARE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 
+/// The newest ID cannot be read: the table has row security or rules, is on another server, or has no index that begins with the column; a
+/// lock is not available at once; or too many index entries are not visible rows.
+#[derive(Debug)]
+pub struct Unreadable;
+
 /// The newest ID of the column of a table, or the newest in the last partitions of a partitioned table.
 ///
-/// `None` if there is no row, if the current user may not read the column, if the table has row security or rules, if a lock is not
-/// available at once, or if no index begins with the column. For a partition, too: the newest ID of its table may be in another one.
+/// `None` if it cannot be read, if there is no row, or if the current user may not read the column. For a partition, too: the newest ID of
+/// its table may be in another one.
 pub fn of_table(relid: pg_sys::Oid, column: &CStr) -> Option<i64> {
     // SAFETY: takes any OID.
     if unsafe { pg_sys::get_rel_relispartition(relid) } {
@@ -36,27 +41,35 @@ pub fn of_table(relid: pg_sys::Oid, column: &CStr) -> Option<i64> {
         }
         match table.form().relkind as u8 {
             pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(table.partitions()),
-            _ => return table.newest_id(column),
+            _ => return table.newest_id(column).ok()?,
         }
     }
+    newest_of(partitions, column).ok()?
+}
+
+/// The newest ID of the column in one partition or those below it, whoever asks; `None` if there is no row.
+///
+/// # Errors
+/// A partition cannot be read. An older one does not have the newest ID, so none is returned.
+pub fn of_partition(relid: pg_sys::Oid, column: &CStr) -> Result<Option<i64>, Unreadable> {
+    newest_of(vec![relid], column)
+}
+
+/// The newest ID in the last of these partitions and those below them.
+fn newest_of(mut partitions: Vec<pg_sys::Oid>, column: &CStr) -> Result<Option<i64>, Unreadable> {
     let mut newest = Vec::new();
     for _ in 0..MOST_PARTITIONS {
         let Some(partition) = partitions.pop().filter(|_| newest.len() < MOST_WITH_ROWS) else {
             break;
         };
         pgrx::check_for_interrupts!();
-        let Some(partition) = Locked::open(partition) else { continue };
+        let partition = Locked::open(partition).ok_or(Unreadable)?;
         match partition.form().relkind as u8 {
             pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(partition.partitions()),
-            _ => newest.extend(partition.newest_id(column)),
+            _ => newest.extend(partition.newest_id(column)?),
         }
     }
-    newest.into_iter().max()
-}
-
-/// The newest ID of the column in one partition, whoever asks; `None` as above.
-pub fn of_partition(relid: pg_sys::Oid, column: &CStr) -> Option<i64> {
-    Locked::open(relid)?.newest_id(column)
+    Ok(newest.into_iter().max())
 }
 
 /// A relation, open and locked. After an ERROR, the end of the transaction closes and unlocks it.
@@ -88,7 +101,7 @@ impl Locked {
         unsafe { &*(*self.0).rd_rel }
     }
 
-    /// Whether the current user may read the column.
+    /// Whether the current user may read the column by the table's name.
     fn may_be_read(&self, column: &CStr) -> bool {
         let (relid, select) = (self.relid(), pg_sys::AclMode::from(pg_sys::ACL_SELECT));
         let ok = pg_sys::AclResult::ACLCHECK_OK;
@@ -96,8 +109,10 @@ impl Locked {
         unsafe {
             let user = pg_sys::GetUserId();
             let column = pg_sys::get_attnum(relid, column.as_ptr());
-            pg_sys::pg_class_aclcheck(relid, user, select) == ok
-                || column > 0 && pg_sys::pg_attribute_aclcheck(relid, column, user, select) == ok
+            namespace_aclcheck(self.form().relnamespace, user) == ok
+                && (pg_sys::pg_class_aclcheck(relid, user, select) == ok
+                    || column > 0
+                        && pg_sys::pg_attribute_aclcheck(relid, column, user, select) == ok)
         }
     }
 
@@ -123,16 +138,16 @@ impl Locked {
             }
     }
 
-    /// The newest ID of the column in this table.
-    fn newest_id(&self, column: &CStr) -> Option<i64> {
+    /// The newest ID of the column in this table; `None` if it has no row.
+    fn newest_id(&self, column: &CStr) -> Result<Option<i64>, Unreadable> {
         if !self.has_readable_rows() {
-            return None;
+            return Err(Unreadable);
         }
         // SAFETY: the relation is open.
         let column = unsafe { pg_sys::get_attnum(self.relid(), column.as_ptr()) };
         // An expression in an index is column 0.
         if column <= 0 {
-            return None;
+            return Err(Unreadable);
         }
         // SAFETY: a list of the OIDs of its indexes.
         let indexes = unsafe { oids(pg_sys::RelationGetIndexList(self.0)) };
@@ -140,6 +155,7 @@ impl Locked {
             .into_iter()
             .filter_map(Locked::open)
             .find(|index| index.orders(column))
+            .ok_or(Unreadable)
             .and_then(|index| self.last_visible(&index, column))
     }
 
@@ -166,7 +182,11 @@ impl Locked {
     }
 
     /// The column of the last row of this table in the order of the index that the current statement sees.
-    fn last_visible(&self, index: &Locked, column: pg_sys::AttrNumber) -> Option<i64> {
+    fn last_visible(
+        &self,
+        index: &Locked,
+        column: pg_sys::AttrNumber,
+    ) -> Result<Option<i64>, Unreadable> {
         // SAFETY: both are open and locked, and a function runs with a snapshot. The index has at least one column.
         unsafe {
             let is_descending = *(*index.0).rd_indoption & pg_sys::INDOPTION_DESC as i16 != 0;
@@ -178,10 +198,11 @@ impl Locked {
             let slot = pg_sys::table_slot_create(self.0, std::ptr::null_mut());
             let scan = begin_scan(self.0, index.0);
             pg_sys::index_rescan(scan, std::ptr::null_mut(), 0, std::ptr::null_mut(), 0);
-            let mut newest = None;
+            let mut newest = Err(Unreadable);
             for _ in 0..MOST_ENTRIES {
                 pgrx::check_for_interrupts!();
                 if pg_sys::index_getnext_tid(scan, towards_lower).is_null() {
+                    newest = Ok(None);
                     break;
                 }
                 if !pg_sys::index_fetch_heap(scan, slot) {
@@ -190,7 +211,7 @@ impl Locked {
                 pg_sys::slot_getsomeattrs_int(slot, column.into());
                 let place = column as usize - 1;
                 if !*(*slot).tts_isnull.add(place) {
-                    newest = Some((*(*slot).tts_values.add(place)).value() as i64);
+                    newest = Ok(Some((*(*slot).tts_values.add(place)).value() as i64));
                     break;
                 }
             }
@@ -235,6 +256,18 @@ fn can_be_opened(relid: pg_sys::Oid) -> bool {
         };
         pg_sys::ReleaseSysCache(tuple);
         can_be
+    }
+}
+
+/// Whether the user has USAGE on the schema.
+unsafe fn namespace_aclcheck(namespace: pg_sys::Oid, user: pg_sys::Oid) -> pg_sys::AclResult::Type {
+    let usage = pg_sys::AclMode::from(pg_sys::ACL_USAGE);
+    // SAFETY: the schema exists, as its table is locked.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::pg_namespace_aclcheck(namespace, user, usage);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::object_aclcheck(pg_sys::NamespaceRelationId, namespace, user, usage);
     }
 }
 

@@ -408,10 +408,24 @@ fn partitions_of_another_layout_than_that_of_the_ids_are_refused() {
     run(&mut client, &create(", 'postgres'"));
     assert!(cluster.log().contains("WARNING:  newest ID of table public.photos is probably"));
 
+    run(
+        &mut client,
+        "CREATE TABLE below (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+         CREATE TABLE below_rest PARTITION OF below DEFAULT;
+         INSERT INTO below SELECT id FROM photos;
+         DELETE FROM photos;
+         ALTER TABLE photos DETACH PARTITION photos_rest;
+         ALTER TABLE photos ATTACH PARTITION below DEFAULT;
+         ALTER TABLE photos ALTER id DROP DEFAULT",
+    );
+    assert_refused(&mut client, &create(""), refusal("Pass layout => 'instagram'."));
+
     let default = "snowflake_nextval('s', 5, 'instagram')";
     run(
         &mut client,
-        &format!("DROP TABLE photos; {PARTED}; ALTER TABLE photos ALTER id SET DEFAULT {default}"),
+        &format!(
+            "DROP TABLE photos, photos_rest; {PARTED}; ALTER TABLE photos ALTER id SET DEFAULT {default}"
+        ),
     );
     run(&mut client, &create(""));
 }

@@ -213,15 +213,8 @@ impl Table {
                 LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
                 WHERE p.partrelid = $1 AND coalesce(d.adbin, t.typdefaultbin) IS NOT NULL"
             );
-            let mut found = Vec::new();
-            for default in rows(&sql, &[self.relid.into(), top.into()], |row| row.get(1)) {
-                let calls = StoredExpression::of_text(default).map(|default| default.calls());
-                match calls {
-                    Some(Ok(calls)) => found.extend(calls.into_iter().map(Some)),
-                    _ => found.push(None),
-                }
-            }
-            found
+            let defaults = rows(&sql, &[self.relid.into(), top.into()], |row| row.get(1));
+            StoredExpression::calls_in_texts(defaults)
         };
         let of_tables = generated("$1, $2");
         if !of_tables.is_empty() {
@@ -230,19 +223,19 @@ impl Table {
         generated("SELECT inhrelid FROM pg_inherits WHERE inhparent = $1 AND $2 IS NOT NULL")
     }
 
-    /// The newest ID, or the newest of the default partition if that is higher; `None` if it is not known. Waits for no lock, and leaves
-    /// none behind.
+    /// The newest ID, or the newest of the default partition if that is higher; `None` if it is not known: a partition that cannot be read
+    /// may have it. Waits for no lock, and leaves none behind.
     pub fn newest_id(&self) -> Option<i64> {
         let column = to_server(self.key_attribute.as_ref()?);
         let newest_of = |partition: &Partition| {
             pgrx::check_for_interrupts!();
-            newest_id::of_partition(partition.relid, &column)
+            newest_id::of_partition(partition.relid, &column).transpose()
         };
         let partitions = self.partitions();
-        let in_default = partitions.iter().filter(|partition| partition.is_default);
-        let in_default = in_default.filter_map(newest_of).max();
+        let default = partitions.iter().find(|partition| partition.is_default);
+        let in_default = default.and_then(newest_of).transpose().ok()?;
         let in_range = self.partitions_by_bounds().iter().rev().find_map(newest_of);
-        in_default.max(in_range)
+        in_default.max(in_range.transpose().ok()?)
     }
 
     /// The tables with a foreign key that references this one.
