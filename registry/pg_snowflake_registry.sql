@@ -130,7 +130,15 @@ AS 'MODULE_PATHNAME', 'registry_take_over_wrapper';
 COMMENT ON FUNCTION snowflake_registry.take_over(integer, text) IS
 'reserves a shard for a node, ends the renewals of its holder, and returns when the node can begin';
 
--- PUBLIC has no privilege on a new schema and its tables. Default privileges could have granted some.
-REVOKE ALL ON SCHEMA snowflake_registry FROM PUBLIC;
-REVOKE ALL ON ALL TABLES IN SCHEMA snowflake_registry FROM PUBLIC;
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA snowflake_registry FROM PUBLIC;
+-- Default privileges may have granted some to PUBLIC or to roles. TRIGGER on a table is enough to run a function as its owner.
+DO $$
+DECLARE
+    grantee text;
+BEGIN
+    FOR grantee IN SELECT 'PUBLIC' UNION ALL SELECT quote_ident(rolname) FROM pg_roles WHERE rolname <> current_user LOOP
+        EXECUTE 'REVOKE ALL ON SCHEMA snowflake_registry FROM ' || grantee;
+        EXECUTE 'REVOKE ALL ON ALL TABLES IN SCHEMA snowflake_registry FROM ' || grantee;
+        EXECUTE 'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA snowflake_registry FROM ' || grantee;
+    END LOOP;
+END
+$$;

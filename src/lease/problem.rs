@@ -138,8 +138,8 @@ impl Problem {
             Problem::NoExtension => words(
                 "registry does not have the extension pg_snowflake_registry",
                 "",
-                "As a superuser, run in the database that pg_snowflake.registry names: CREATE EXTENSION \
-                 pg_snowflake_registry;",
+                "In a new registry, run as a superuser, in the database that pg_snowflake.registry names: CREATE EXTENSION \
+                 pg_snowflake_registry; If somebody has dropped the extension, restore the registry.",
             ),
             Problem::IncompatibleVersion(version) => words(
                 "registry has an incompatible version of pg_snowflake_registry",
@@ -188,7 +188,7 @@ impl Problem {
                 &format!("registry refused the lease of {}", list(refused.iter().map(|of| of.0))),
                 &reasons(refused),
                 "If this server is meant to have the shard, stop the holder, or call snowflake_registry.take_over() in the \
-                 registry.                  Otherwise, remove the shard from the configuration of this server.",
+                 registry. Otherwise, remove the shard from the configuration of this server.",
             ),
             Problem::Lost(lost) => words(
                 &format!("lost the lease of {}", list(lost.iter().map(|of| of.0))),

@@ -275,10 +275,18 @@ const COLUMNS: &str =
 
 /// Locks the table of the leases.
 ///
-/// Only a superuser may own its schema: another owner could put a table with triggers in its place, which would run as a superuser.
+/// Only a superuser, or the owner of the functions, may own its schema: another owner could put a table with triggers in its place,
+/// which would run as that superuser.
 fn lock(mode: &str) {
-    let sql = "SELECT r.rolname::text FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner
-               WHERE n.nspname = 'snowflake_registry' AND NOT r.rolsuper AND r.rolname <> current_user";
+    let sql = "SELECT r.rolname::text
+               FROM (
+                   SELECT nspowner FROM pg_namespace WHERE nspname = 'snowflake_registry'
+                   UNION
+                   SELECT c.relowner FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+                   WHERE n.nspname = 'snowflake_registry'
+               ) AS owner (oid)
+               JOIN pg_roles AS r USING (oid)
+               WHERE NOT r.rolsuper AND r.rolname <> current_user";
     if let Some(owner) = rows(sql, &[], |row| row.get::<String>(1)).pop() {
         refusal::ordinary_owner(&owner);
     }

@@ -88,14 +88,17 @@ fn the_database_where_ids_are_generated_and_the_registrys_need_nothing_of_each_o
     run(&mut client, "SELECT snowflake_nextval('s', 5)");
 }
 
-/// Even if new objects of the superuser were granted to everybody.
+/// Even if new objects of the superuser are granted to everybody, or to a role.
 #[test]
-fn public_has_no_privilege() {
+fn nobody_has_a_privilege_at_first() {
     for default in [
         "",
         "GRANT ALL ON TABLES TO PUBLIC",
         "GRANT ALL ON FUNCTIONS TO PUBLIC",
         "GRANT ALL ON SCHEMAS TO PUBLIC",
+        "GRANT ALL ON TABLES TO stranger WITH GRANT OPTION",
+        "GRANT ALL ON FUNCTIONS TO stranger",
+        "GRANT ALL ON SCHEMAS TO stranger",
     ] {
         let (cluster, mut client) = registry();
         run(&mut client, "DROP EXTENSION pg_snowflake_registry; CREATE ROLE stranger LOGIN");

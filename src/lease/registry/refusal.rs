@@ -65,17 +65,17 @@ pub fn during_recovery(function: &str) -> ! {
     .raise()
 }
 
-/// An ordinary role owns the schema of the tables.
+/// An ordinary role owns the schema of the tables, or something in it.
 pub fn ordinary_owner(owner: &str) -> ! {
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: "registry of leases must be owned by a superuser".into(),
         detail: Some(format!(
-            "The owner of the schema snowflake_registry is {}, who could replace its tables.",
+            "Role {} owns the schema snowflake_registry, or a table or view in it, and could run functions as its superuser.",
             quoted(owner)
         )),
         hint: Some(
-            "As a superuser, run: ALTER SCHEMA snowflake_registry OWNER TO CURRENT_USER;".into(),
+            "As a superuser, run ALTER SCHEMA snowflake_registry OWNER TO CURRENT_USER, and the same for its tables and its view.".into(),
         ),
     }
     .raise()
