@@ -56,46 +56,52 @@ BEGIN
         made := made + 1;
     END LOOP;
 
+    -- In tables, so that the planner knows how many there are: some of them are joined with each other.
+    CREATE TEMP TABLE types AS
+    SELECT DISTINCT a.name, typ.oid, typ.typtype = 'p' AND typ.typname !~ '^any.' AS is_pseudo
+    FROM (SELECT name FROM plant.types UNION SELECT unnest(args) FROM plant.functions) AS a
+    JOIN pg_type AS typ ON typ.oid = to_regtype(a.name);
+    -- CREATE EXTENSION would fail on objects that it is about to create.
+    CREATE TEMP TABLE taken AS
+    SELECT proname::text AS name, proargtypes::text AS oids FROM pg_proc WHERE pronamespace = 'evil'::regnamespace
+    UNION
+    SELECT f.name, (
+        SELECT coalesce(string_agg(t.oid::text, ' ' ORDER BY n), '')
+        FROM unnest(f.args) WITH ORDINALITY AS u (a, n) LEFT JOIN types AS t ON t.name = u.a)
+    FROM plant.functions AS f
+    WHERE f.is_ours;
+    CREATE TEMP TABLE variants AS
+    WITH prefix AS (
+        SELECT name, args[1:n] AS args, result
+        FROM plant.functions, generate_series(0, cardinality(args)) AS n
+    ), variant AS (
+        SELECT * FROM prefix
+        UNION ALL
+        SELECT p.name, p.args[:n - 1] || t.name || p.args[n + 1:], p.result
+        FROM prefix AS p, generate_series(1, cardinality(p.args)) AS n, plant.types AS t
+        UNION ALL
+        SELECT p.name, array_fill(t.name, ARRAY[cardinality(p.args)]), p.result
+        FROM prefix AS p, plant.types AS t
+        WHERE cardinality(p.args) > 0
+    )
+    SELECT DISTINCT ON (name, args) name, args, result FROM variant;
+    CREATE TEMP TABLE resolved AS
+    SELECT v.name, v.args, v.result, coalesce(string_agg(t.oid::text, ' ' ORDER BY u.n), '') AS oids
+    FROM variants AS v
+    LEFT JOIN LATERAL unnest(v.args) WITH ORDINALITY AS u (a, n) ON true
+    LEFT JOIN types AS t ON t.name = u.a
+    GROUP BY v.name, v.args, v.result
+    HAVING count(u.n) = count(t.oid) AND NOT coalesce(bool_or(t.is_pseudo), false);
+    ANALYZE types, taken, resolved;
+
     FOR statement IN
-        WITH prefix AS (
-            SELECT name, args[1:n] AS args, result
-            FROM plant.functions, generate_series(0, cardinality(args)) AS n
-        ), variant AS (
-            SELECT * FROM prefix
-            UNION ALL
-            SELECT p.name, p.args[:n - 1] || t.name || p.args[n + 1:], p.result
-            FROM prefix AS p, generate_series(1, cardinality(p.args)) AS n, plant.types AS t
-            UNION ALL
-            SELECT p.name, array_fill(t.name, ARRAY[cardinality(p.args)]), p.result
-            FROM prefix AS p, plant.types AS t
-            WHERE cardinality(p.args) > 0
-        ), resolved AS (
-            SELECT v.name, v.args, v.result,
-                (SELECT coalesce(string_agg(to_regtype(a)::oid::text, ' ' ORDER BY n), '')
-                 FROM unnest(v.args) WITH ORDINALITY AS u (a, n)) AS oids
-            FROM (SELECT DISTINCT ON (name, args) * FROM variant) AS v
-            WHERE NOT EXISTS (
-                SELECT FROM unnest(v.args) AS a
-                LEFT JOIN pg_type AS t ON t.oid = to_regtype(a)
-                WHERE t.oid IS NULL OR t.typtype = 'p' AND t.typname !~ '^any.')
-        )
         SELECT DISTINCT ON (r.name, r.oids) format(
             'CREATE FUNCTION evil.%I(%s) RETURNS %s LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION ''planted''; END $$',
             r.name, array_to_string(r.args, ', '),
-            (SELECT CASE WHEN count(*) FILTER (WHERE typtype <> 'p') = 0 THEN 'boolean' ELSE r.result END
-             FROM pg_type WHERE oid = to_regtype(r.result)))
+            CASE WHEN EXISTS (SELECT FROM pg_type WHERE oid = to_regtype(r.result) AND typtype <> 'p') THEN r.result
+                ELSE 'boolean' END)
         FROM resolved AS r
-        WHERE NOT EXISTS (
-                SELECT FROM pg_proc AS p
-                WHERE p.pronamespace = 'evil'::regnamespace AND p.proname = r.name AND p.proargtypes::text = r.oids)
-            -- CREATE EXTENSION would fail on objects that it is about to create.
-            AND NOT EXISTS (
-                SELECT FROM plant.functions AS f
-                WHERE f.is_ours AND f.name = r.name
-                    AND cardinality(f.args) = cardinality(r.args)
-                    AND r.oids = (
-                        SELECT coalesce(string_agg(to_regtype(a)::oid::text, ' ' ORDER BY n), '')
-                        FROM unnest(f.args) WITH ORDINALITY AS u (a, n)))
+        WHERE NOT EXISTS (SELECT FROM taken WHERE taken.name = r.name AND taken.oids = r.oids)
     LOOP
         EXECUTE statement;
         made := made + 1;
@@ -114,7 +120,7 @@ BEGIN
         made := made + 1;
     END LOOP;
 
-    DROP TABLE known;
+    DROP TABLE known, types, taken, variants, resolved;
     RETURN made;
 END $sow$;
 
