@@ -101,7 +101,7 @@ fn snowflake_layout_out(layout: SqlLayout) -> CString {
     CString::new(layout.0.to_string()).expect("a spec has no zero byte")
 }
 
-/// A packed layout from the binary protocol.
+/// A packed layout from the binary protocol, with an epoch that the text form would accept.
 #[pg_extern(sql = false)]
 fn snowflake_layout_recv(mut buffer: pgrx::Internal) -> SqlLayout {
     // SAFETY: the server passes the message's buffer.
@@ -110,7 +110,9 @@ fn snowflake_layout_recv(mut buffer: pgrx::Internal) -> SqlLayout {
             buffer.get_mut::<pg_sys::StringInfoData>().expect("a receive function's buffer");
         pg_sys::pq_getmsgint64(buffer)
     };
-    SqlLayout::of_datum(packed.into()).unwrap_or_else(|| not_a_layout())
+    SqlLayout::of_datum(packed.into())
+        .filter(|SqlLayout(layout)| layout.epoch_ms <= now_us() / 1000)
+        .unwrap_or_else(|| not_a_layout())
 }
 
 /// The presets, in their order.
