@@ -129,8 +129,8 @@ AS 'MODULE_PATHNAME', 'snowflake_presets_wrapper';
 
 COMMENT ON FUNCTION _snowflake_presets() IS 'preset layouts of the library; used by snowflake_layouts';
 
--- Whoever reads the view calls it, also where default privileges withhold EXECUTE on new functions.
-GRANT EXECUTE ON FUNCTION _snowflake_presets() TO PUBLIC;
+-- Whoever reads the view calls them, also where default privileges withhold EXECUTE on new functions.
+GRANT EXECUTE ON FUNCTION _snowflake_presets(), snowflake_layout_info(snowflake_layout) TO PUBLIC;
 
 CREATE VIEW snowflake_layouts AS
 SELECT preset.layout::pg_catalog.text AS name, info.*
