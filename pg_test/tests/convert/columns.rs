@@ -48,7 +48,7 @@ fn converted_again_without_a_layout_it_keeps_its_layout() {
             ),
         );
         let default = "SELECT shard_id, layout FROM snowflake_columns";
-        assert_eq!(printed(&mut client, default), format!("6 {layout}"));
+        assert_eq!(printed(&mut client, default), format!("6|{layout}"));
     }
 
     run(
