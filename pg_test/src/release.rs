@@ -1,5 +1,5 @@
-//! The version of the head, the releases, whose install SQL is kept in `sql/releases`, and the release that tests of an update make
-//! from the head's SQL.
+//! The version of the head, its two extensions, the releases, whose install SQL is kept in `sql/releases`, and the release that tests
+//! of an update make from the head's SQL.
 
 pub mod rehearsal;
 
@@ -12,14 +12,54 @@ use std::sync::Once;
 
 const MANIFEST: &str = include_str!("../../Cargo.toml");
 
-/// The folder of the install SQL of the releases in the tree at `top`. It is missing before the first release.
-pub fn folder(top: &Path) -> PathBuf {
-    top.join("sql/releases")
+/// The extensions of the library. Both have the version of `Cargo.toml`, and each release has both.
+pub const EXTENSIONS: [Extension; 2] = [SNOWFLAKE, REGISTRY];
+
+/// The extension that generates IDs.
+pub const SNOWFLAKE: Extension = Extension { name: "pg_snowflake", folder: "sql" };
+
+/// The registry of leases.
+pub const REGISTRY: Extension = Extension { name: "pg_snowflake_registry", folder: "registry" };
+
+/// An extension of the library.
+pub struct Extension {
+    /// Its name in `CREATE EXTENSION`.
+    pub name: &'static str,
+    /// The folder with its upgrade scripts.
+    pub folder: &'static str,
 }
+
+impl Extension {
+    /// The file that `CREATE EXTENSION` of that version reads.
+    pub fn install_script(&self, version: &str) -> String {
+        format!("{}--{version}.sql", self.name)
+    }
+
+    /// The file that `ALTER EXTENSION` reads for that step.
+    pub fn upgrade_script(&self, from: &str, to: &str) -> String {
+        format!("{}--{from}--{to}.sql", self.name)
+    }
+
+    /// Its install SQL of that release in the tree.
+    pub fn released(&self, version: &str) -> String {
+        format!("{FOLDER}/{}", self.install_script(version))
+    }
+
+    /// Its upgrade script of that step in the tree.
+    pub fn upgrade(&self, from: &str, to: &str) -> String {
+        format!("{}/{}", self.folder, self.upgrade_script(from, to))
+    }
+}
+
+/// The folder of the install SQL of the releases. It is missing before the first release.
+pub const FOLDER: &str = "sql/releases";
+
+/// The checksums of the released SQL. Its paths begin at the top of the tree.
+pub const SUMS: &str = "sql/releases/SHA256SUMS";
 
 /// The releases that the tree at `top` keeps, oldest first.
 pub fn versions(top: &Path) -> Vec<String> {
-    let files = fs::read_dir(folder(top)).into_iter().flatten();
+    let files = fs::read_dir(top.join(FOLDER)).into_iter().flatten();
     let mut versions: Vec<String> = files
         .filter_map(|file| version_in(&file.expect("sql/releases can be listed").path()))
         .collect();
@@ -64,21 +104,14 @@ pub fn placeholders() -> String {
     String::from_utf8_lossy(&found.stdout).into_owned()
 }
 
-/// The file that `CREATE EXTENSION` of that version reads.
-pub fn install_script(version: &str) -> String {
-    format!("pg_snowflake--{version}.sql")
-}
-
-/// The file that `ALTER EXTENSION` reads for that step.
-pub fn upgrade_script(from: &str, to: &str) -> String {
-    format!("pg_snowflake--{from}--{to}.sql")
-}
-
-/// The scripts that update every release to the next, and the last one to the head of the tree at `top`.
-pub fn upgrade_scripts(top: &Path) -> Vec<String> {
+/// The scripts that update every release to the next, and then those that update the last one to the head of the tree at `top`.
+pub fn upgrades(top: &Path) -> Vec<String> {
     let mut versions = versions(top);
     versions.push(head_of(top));
-    versions.windows(2).map(|pair| upgrade_script(&pair[0], &pair[1])).collect()
+    let steps = versions.windows(2);
+    steps
+        .flat_map(|step| EXTENSIONS.map(|extension| extension.upgrade(&step[0], &step[1])))
+        .collect()
 }
 
 /// What is wrong with the releases that the tree at `top` keeps.
@@ -86,22 +119,24 @@ pub fn upgrade_scripts(top: &Path) -> Vec<String> {
 /// Databases have been created from a release's SQL. A change would give two different databases the same version, so changes
 /// go into an upgrade script, which does not change either once it is released.
 pub fn problems(top: &Path) -> Vec<String> {
-    let (head, versions, scripts) = (head_of(top), versions(top), upgrade_scripts(top));
+    let (head, versions, scripts) = (head_of(top), versions(top), upgrades(top));
     let mut problems = Vec::new();
     if !versions.is_empty() {
-        problems.extend(changed_files(&folder(top)));
+        problems.extend(changed_files(top));
     }
-    let mut files: BTreeSet<String> =
-        versions.iter().map(|version| install_script(version)).collect();
-    let released = scripts.len().saturating_sub(1);
-    files.extend(scripts[..released].iter().map(|script| format!("../{script}")));
-    let sums = fs::read_to_string(folder(top).join("SHA256SUMS")).unwrap_or_default();
+    let mut files: BTreeSet<String> = versions
+        .iter()
+        .flat_map(|version| EXTENSIONS.map(|extension| extension.released(version)))
+        .collect();
+    let released = scripts.len().saturating_sub(EXTENSIONS.len());
+    files.extend(scripts[..released].iter().cloned());
+    let sums = fs::read_to_string(top.join(SUMS)).unwrap_or_default();
     let summed: BTreeSet<String> =
         sums.lines().filter_map(|line| Some(line.split_once("  ")?.1.to_owned())).collect();
     let other = files.symmetric_difference(&summed);
     problems.extend(other.map(|file| format!("SHA256SUMS and the files differ in {file}")));
-    let missing = scripts.iter().filter(|script| !top.join("sql").join(script).exists());
-    problems.extend(missing.map(|script| format!("sql/{script} is missing")));
+    let missing = scripts.iter().filter(|script| !top.join(script).exists());
+    problems.extend(missing.map(|script| format!("{script} is missing")));
     if versions.contains(&head) {
         problems.push(format!("{head} is released: begin the next version in Cargo.toml"));
     }
@@ -113,10 +148,10 @@ pub fn problems(top: &Path) -> Vec<String> {
 }
 
 /// The lines of `sha256sum` about files that differ from their checksums.
-fn changed_files(folder: &Path) -> Vec<String> {
+fn changed_files(top: &Path) -> Vec<String> {
     let check = Command::new("sha256sum")
-        .args(["--check", "--strict", "--quiet", "SHA256SUMS"])
-        .current_dir(folder)
+        .args(["--check", "--strict", "--quiet", SUMS])
+        .current_dir(top)
         .output()
         .expect("sha256sum runs");
     let lines: Vec<String> =
@@ -133,15 +168,17 @@ pub(crate) fn install_all() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for version in versions(top()) {
-            let script = install_script(&version);
-            install(&script, &read(&folder(top()).join(&script)));
+            for extension in EXTENSIONS {
+                let released = read(&top().join(extension.released(&version)));
+                install(&extension.install_script(&version), &released);
+            }
         }
         rehearsal::install();
     });
 }
 
-/// The folder of the extension's SQL in the installation under test.
-fn extensions() -> PathBuf {
+/// The folder of the extensions' SQL in the installation under test.
+pub fn extensions() -> PathBuf {
     installation::pg_config("--sharedir").join("extension")
 }
 
@@ -160,7 +197,7 @@ fn read(path: &Path) -> String {
 
 fn version_in(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
-    Some(name.strip_prefix("pg_snowflake--")?.strip_suffix(".sql")?.to_owned())
+    Some(name.strip_prefix(SNOWFLAKE.name)?.strip_prefix("--")?.strip_suffix(".sql")?.to_owned())
 }
 
 fn numbers(version: &str) -> Vec<u32> {

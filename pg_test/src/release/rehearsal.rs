@@ -2,7 +2,7 @@
 //! of every kind: the head's SQL with some objects as an older version could have had them, and the script that updates it to the
 //! head.
 
-use super::{extensions, head, install_script, read, upgrade_script};
+use super::{SNOWFLAKE, extensions, head, read};
 use std::fs;
 
 /// Its version, older than every release.
@@ -77,8 +77,8 @@ pub fn scripts() -> [String; 2] {
 /// Writes both scripts into the installation under test.
 pub(super) fn install() {
     let [older, upgrade] = scripts();
-    super::install(&install_script(VERSION), &older);
-    super::install(&upgrade_script(VERSION, &head()), &upgrade);
+    super::install(&SNOWFLAKE.install_script(VERSION), &older);
+    super::install(&SNOWFLAKE.upgrade_script(VERSION, &head()), &upgrade);
 }
 
 /// Calls `run` with a version to which a script updates this one that omits a change.
@@ -86,7 +86,7 @@ pub fn without(omitted: &str, run: impl FnOnce(&str)) {
     let version = "omission";
     let kept: Vec<Change> =
         changes().into_iter().filter(|change| change.shows != omitted).collect();
-    let script = upgrade_script(VERSION, version);
+    let script = SNOWFLAKE.upgrade_script(VERSION, version);
     super::install(&script, &upgrade(&kept));
     run(version);
     fs::remove_file(extensions().join(script)).expect("the script is there");
@@ -98,7 +98,7 @@ fn upgrade(changes: &[Change]) -> String {
 
 /// The install SQL of the head, as it is installed.
 fn head_sql() -> String {
-    read(&extensions().join(install_script(&head())))
+    read(&extensions().join(SNOWFLAKE.install_script(&head())))
 }
 
 /// The statement of the SQL that begins in this way.

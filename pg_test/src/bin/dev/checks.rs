@@ -387,7 +387,7 @@ fn makefile() -> Result {
     execute(make()?.arg("installcheck").env("PGHOST", server.dir()).env("PGUSER", SUPERUSER))?;
     output(&mut make()?)?;
     execute(make()?.arg(format!("DESTDIR={}", destination.display())).arg("install"))?;
-    let extensions = installation::pg_config("--sharedir").join("extension");
+    let extensions = release::extensions();
     let files = [
         installation::pg_config("--pkglibdir").join("pg_snowflake.so"),
         extensions.join("pg_snowflake.control"),

@@ -15,7 +15,7 @@ mod version;
 
 use citus::Citus;
 use clap::Parser;
-use pg_snowflake_servertest::{Cluster, SUPERUSER, installation};
+use pg_snowflake_servertest::{Cluster, SUPERUSER, installation, release};
 use private_postgres::PrivatePostgres;
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
@@ -112,7 +112,7 @@ fn run(command: Command) -> Result<ExitCode> {
 fn release_sql(version: &str) -> Result {
     release_sql::check(top(), version)?;
     execute(command("./dev").args(["build", &tools::major().to_string()]))?;
-    release_sql::keep(top(), version, &release_sql::installed())
+    release_sql::keep(top(), version, &release::extensions())
 }
 
 /// psql on a server that has the extension and shard 1, in the terminal's foreground.

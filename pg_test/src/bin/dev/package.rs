@@ -255,8 +255,9 @@ fn refuse_paths_of_this_machine(library: &Path) -> Result {
 }
 
 /// A release whose script is missing could not be updated.
-fn refuse_missing_upgrade_scripts(top: &Path, extension: &Path) -> Result {
-    match release::upgrade_scripts(top).iter().find(|script| !extension.join(script).exists()) {
+pub fn refuse_missing_upgrade_scripts(top: &Path, extension: &Path) -> Result {
+    let is_there = |script: &Path| extension.join(script.file_name().unwrap_or_default()).exists();
+    match release::upgrades(top).iter().find(|script| !is_there(script.as_ref())) {
         None => Ok(()),
         Some(script) => Err(format!("the package lacks {script}")),
     }

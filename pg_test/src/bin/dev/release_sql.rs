@@ -1,66 +1,57 @@
-//! What a release keeps forever: its install SQL, from which databases have been created, and the checksums of it and of
-//! the script that upgrades to it. Tests reject changes to either. CONTRIBUTING.md has the steps of a release.
+//! What a release keeps forever: the install SQL of each extension, from which databases have been created, and the checksums of it
+//! and of the script that upgrades to it. Tests reject changes to either. CONTRIBUTING.md has the steps of a release.
 
 use crate::tools::{Result, about, command, output};
 use pg_snowflake_servertest::output::step;
-use pg_snowflake_servertest::{installation, release};
+use pg_snowflake_servertest::release::{self, EXTENSIONS, Extension};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Fails if the tree at `top` does not build the SQL of that version.
 pub fn check(top: &Path, version: &str) -> Result {
     let head = release::head_of(top);
-    let upgrade = top.join("sql").join(release::upgrade_script(version, &head));
-    Tree {
-        is_kept: release::folder(top).join(release::install_script(version)).exists(),
-        head: &head,
-        is_tagged: || {
-            let tag = format!("refs/tags/v{version}");
-            let mut find = command("git");
-            find.args(["rev-parse", "--quiet", "--verify", &tag]).current_dir(top);
-            output(&mut find).is_ok()
-        },
-        upgrade: fs::read_to_string(upgrade).ok().as_deref(),
-    }
-    .is_of(version)
+    let is_tagged = || {
+        let tag = format!("refs/tags/v{version}");
+        let mut find = command("git");
+        find.args(["rev-parse", "--quiet", "--verify", &tag]).current_dir(top);
+        output(&mut find).is_ok()
+    };
+    EXTENSIONS.iter().try_for_each(|extension| {
+        let upgrade = top.join(extension.upgrade(version, &head));
+        Tree {
+            extension,
+            is_kept: top.join(extension.released(version)).exists(),
+            head: &head,
+            is_tagged,
+            upgrade: fs::read_to_string(upgrade).ok().as_deref(),
+        }
+        .is_of(version)
+    })
 }
 
-/// The install SQL of the installed release library.
-pub fn installed() -> PathBuf {
-    let extensions = installation::pg_config("--sharedir").join("extension");
-    extensions.join(release::install_script(&release::head()))
-}
-
-/// Keeps the install SQL in that file as that of the version, in the tree at `top`.
+/// Keeps the install SQL of the tree at `top`, which that folder has, as that of the version.
 pub fn keep(top: &Path, version: &str, installed: &Path) -> Result {
-    let folder = release::folder(top);
-    let script = release::install_script(version);
+    let folder = top.join(release::FOLDER);
     fs::create_dir_all(&folder).map_err(about(&folder))?;
-    fs::copy(installed, folder.join(&script)).map_err(about(installed))?;
-    let mut files = vec![script.clone()];
-    files.extend(upgrades_to(top, version)?.into_iter().map(|name| format!("../{name}")));
-    let sums = output(command("sha256sum").arg("--").args(files).current_dir(&folder))?;
-    let kept = folder.join("SHA256SUMS");
-    let before = fs::read_to_string(&kept).unwrap_or_default();
-    fs::write(&kept, before + &sums).map_err(about(&kept))?;
-    step(&format!("sql/releases/{script} is kept"));
+    let (head, before) = (release::head_of(top), release::versions(top));
+    for extension in EXTENSIONS {
+        let script = installed.join(extension.install_script(&head));
+        let released = extension.released(version);
+        fs::copy(&script, top.join(&released)).map_err(about(&script))?;
+        let upgrade = before.last().map(|from| extension.upgrade(from, version));
+        let mut sum = command("sha256sum");
+        let sums = output(sum.arg("--").arg(&released).args(upgrade).current_dir(top))?;
+        let kept = top.join(release::SUMS);
+        let earlier = fs::read_to_string(&kept).unwrap_or_default();
+        fs::write(&kept, earlier + &sums).map_err(about(&kept))?;
+        step(&format!("{released} is kept"));
+    }
     Ok(())
 }
 
-/// The scripts in `sql` that upgrade to that version.
-fn upgrades_to(top: &Path, version: &str) -> Result<Vec<String>> {
-    let sql: &Path = &top.join("sql");
-    let entries = fs::read_dir(sql).map_err(about(sql))?;
-    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let end = format!("--{version}.sql");
-    let mut names: Vec<String> =
-        names.filter(|name| name.starts_with("pg_snowflake--") && name.ends_with(&end)).collect();
-    names.sort();
-    Ok(names)
-}
-
-/// What determines the version of the SQL in the tree.
+/// What determines the version of an extension's SQL in the tree.
 struct Tree<'a, IsTagged: Fn() -> bool> {
+    extension: &'a Extension,
     /// The SQL of the version is already kept.
     is_kept: bool,
     /// The version that the tree builds.
@@ -74,12 +65,13 @@ impl<IsTagged: Fn() -> bool> Tree<'_, IsTagged> {
     /// The tree builds that version; or it builds the next one with no SQL change yet, and the version is not tagged,
     /// so that nobody can have it.
     fn is_of(&self, version: &str) -> Result {
-        let script = format!("sql/releases/{}", release::install_script(version));
+        let script = self.extension.released(version);
         let head = self.head;
         if self.is_kept {
             return Err(format!(
-                "{script} is there, and what is released does not change. If nobody has {version} yet, remove the file \
-                 and its lines in sql/releases/SHA256SUMS first."
+                "{script} is there, and what is released does not change. If nobody has {version} yet, remove the files \
+                 of that version and their lines in {} first.",
+                release::SUMS
             ));
         }
         if head == version {
@@ -97,8 +89,8 @@ impl<IsTagged: Fn() -> bool> Tree<'_, IsTagged> {
         }
         if has_statements(upgrade) {
             return Err(format!(
-                "sql/{} changes the SQL, so that of {version} is no longer here: run this in the tree of {version}",
-                release::upgrade_script(version, head)
+                "{} changes the SQL, so that of {version} is no longer here: run this in the tree of {version}",
+                self.extension.upgrade(version, head)
             ));
         }
         Ok(())
@@ -115,6 +107,7 @@ fn has_statements(script: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Tree, has_statements};
+    use pg_snowflake_servertest::release::REGISTRY;
 
     const EMPTY: &str = "-- Nothing yet.\n\\echo Use \"ALTER EXTENSION\" \\quit\n\n";
 
@@ -124,7 +117,9 @@ mod tests {
         is_tagged: bool,
         upgrade: Option<&str>,
     ) -> Option<String> {
-        Tree { is_kept, head, is_tagged: || is_tagged, upgrade }.is_of("0.3.0").err()
+        Tree { extension: &REGISTRY, is_kept, head, is_tagged: || is_tagged, upgrade }
+            .is_of("0.3.0")
+            .err()
     }
 
     #[test]

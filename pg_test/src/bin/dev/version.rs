@@ -3,7 +3,7 @@
 use crate::tools::{Result, about, command, output};
 use jiff::Zoned;
 use pg_snowflake_servertest::output::{say, step};
-use pg_snowflake_servertest::release;
+use pg_snowflake_servertest::release::{self, EXTENSIONS, Extension};
 use std::fs;
 use std::path::Path;
 
@@ -39,7 +39,9 @@ pub fn set(top: &Path, version: &str) -> Result {
         text.replace(&quoted(&head), &quoted(version))
     })?;
     if let Some(from) = releases.last() {
-        upgrade_script(&top.join("sql"), from, &head, version)?;
+        EXTENSIONS
+            .iter()
+            .try_for_each(|extension| upgrade(top, extension, from, &head, version))?;
     }
     let today = Zoned::now().date().to_string();
     edit("CHANGELOG.md", &|text| changelog(text, &head, version, &today))?;
@@ -73,12 +75,12 @@ fn changelog(text: &str, head: &str, version: &str, today: &str) -> String {
     }
 }
 
-/// Renames the script in `sql` that updates the last release to the head, or begins one if the head is that release.
-fn upgrade_script(sql: &Path, from: &str, head: &str, version: &str) -> Result {
-    let path = |version: &str| sql.join(release::upgrade_script(from, version));
+/// Renames the script that updates the last release of an extension to the head, or begins one if the head is that release.
+fn upgrade(top: &Path, extension: &Extension, from: &str, head: &str, version: &str) -> Result {
+    let path = |version: &str| top.join(extension.upgrade(from, version));
     let git = |command_of_git: &str| {
         let mut git = command("git");
-        git.arg(command_of_git).current_dir(sql);
+        git.arg(command_of_git).current_dir(top);
         git
     };
     let new = path(version);
@@ -87,7 +89,8 @@ fn upgrade_script(sql: &Path, from: &str, head: &str, version: &str) -> Result {
             "-- From {from} to the next version.\n\
              -- Make every change of the SQL objects here too; a test compares the result with a fresh installation.\n\n\
              -- complain if script is sourced in psql, rather than via ALTER EXTENSION\n\
-             \\echo Use \"ALTER EXTENSION pg_snowflake UPDATE TO '{version}'\" to load this file. \\quit\n"
+             \\echo Use \"ALTER EXTENSION {} UPDATE TO '{version}'\" to load this file. \\quit\n",
+            extension.name
         );
         fs::write(&new, text).map_err(about(&new))?;
         return output(git("add").arg(&new)).map(drop);
@@ -109,18 +112,20 @@ fn edit(path: &Path, change: impl FnOnce(&str) -> String) -> Result {
 #[cfg(test)]
 mod tests {
     use super::{changelog, meta, set};
+    use crate::package::refuse_missing_upgrade_scripts;
     use crate::release_sql::{check, keep};
     use crate::tools::{command, output};
-    use pg_snowflake_servertest::release::{folder, head_of, problems, upgrade_script};
+    use pg_snowflake_servertest::release::{EXTENSIONS, FOLDER, SUMS, head_of, problems};
     use std::fs;
     use std::path::Path;
+    use tempfile::TempDir;
 
     const NONE: [&str; 0] = [];
 
     /// Copies what has the version, and what the releases keep, into a repository of its own.
     fn copy_of_this_tree(to: &Path) {
         let mut files = vec!["Cargo.toml", "Cargo.lock", "pg_test/fuzz/Cargo.lock", "META.json"];
-        files.extend(["CHANGELOG.md", "sql"]);
+        files.extend(["CHANGELOG.md", "sql", "registry"]);
         output(command("cp").args(["-a", "--parents"]).args(files).arg(to)).unwrap();
         let git = |arguments: &[&str]| output(command("git").args(arguments).current_dir(to));
         git(&["init", "--quiet"]).unwrap();
@@ -132,9 +137,11 @@ mod tests {
             set(top, version).unwrap();
         }
         check(top, version).unwrap();
-        let installed = top.join("installed.sql");
-        fs::write(&installed, format!("SELECT '{version}';\n")).unwrap();
-        keep(top, version, &installed).unwrap();
+        for extension in EXTENSIONS {
+            let installed = top.join(extension.install_script(version));
+            fs::write(installed, format!("SELECT '{version}';\n")).unwrap();
+        }
+        keep(top, version, top).unwrap();
     }
 
     /// The problems after an edit of a file, which is undone.
@@ -167,9 +174,12 @@ mod tests {
         assert!(problems(tree).iter().any(|line| line.contains("begin the next version")));
         set(tree, "98.0.0-dev").unwrap();
         assert_eq!(problems(tree), NONE);
-        let script = tree.join("sql").join(upgrade_script(first, "98.0.0-dev"));
-        let begun = fs::read_to_string(script).unwrap();
-        assert!(begun.contains("pg_snowflake UPDATE TO '98.0.0-dev'"), "{begun}");
+        for extension in EXTENSIONS {
+            let script = tree.join(extension.upgrade(first, "98.0.0-dev"));
+            let begun = fs::read_to_string(script).unwrap();
+            let expected = format!("ALTER EXTENSION {} UPDATE TO '98.0.0-dev'", extension.name);
+            assert!(begun.contains(&expected), "{begun}");
+        }
 
         release(tree, "98.0.0");
         let refused = check(tree, "98.0.0").unwrap_err();
@@ -181,30 +191,70 @@ mod tests {
             fs::write(file, fs::read_to_string(file).unwrap() + "SELECT 1;\n").unwrap();
         };
         let remove = |file: &Path| fs::remove_file(file).unwrap();
-        let released = tree.join("sql").join(upgrade_script(first, "98.0.0"));
-        let coming = tree.join("sql").join(upgrade_script("98.0.0", "99.0.0-dev"));
-        let kept = folder(tree).join("pg_snowflake--98.0.0.sql");
-        let changelog = tree.join("CHANGELOG.md");
-        assert_eq!(problems_after(tree, &coming, append), NONE);
-        for (found, expected) in [
-            (problems_after(tree, &released, append), "98.0.0.sql: FAILED"),
-            (problems_after(tree, &kept, append), "98.0.0.sql: FAILED"),
-            (problems_after(tree, &kept, remove), "98.0.0.sql: FAILED open or read"),
-            (problems_after(tree, &coming, remove), "99.0.0-dev.sql is missing"),
-            (
-                problems_after(tree, &folder(tree).join("SHA256SUMS"), |file| {
-                    fs::write(file, "").unwrap()
-                }),
-                "differ in",
-            ),
-            (
-                problems_after(tree, &changelog, |file| fs::write(file, "").unwrap()),
-                "is not in CHANGELOG.md",
-            ),
-        ] {
+        let empty = |file: &Path| fs::write(file, "").unwrap();
+        let assert_found = |file: &str, edit: &dyn Fn(&Path), expected: &str| {
+            let found = problems_after(tree, &tree.join(file), edit);
             assert!(found.iter().any(|line| line.contains(expected)), "{expected}: {found:?}");
+        };
+        for extension in EXTENSIONS {
+            let kept = extension.released("98.0.0");
+            let released = extension.upgrade(first, "98.0.0");
+            let coming = extension.upgrade("98.0.0", "99.0.0-dev");
+            assert_eq!(problems_after(tree, &tree.join(&coming), append), NONE);
+            assert_found(&released, &append, &format!("{released}: FAILED"));
+            assert_found(&kept, &append, &format!("{kept}: FAILED"));
+            assert_found(&kept, &remove, &format!("{kept}: FAILED open or read"));
+            assert_found(&coming, &remove, &format!("{coming} is missing"));
+            assert_found(SUMS, &empty, &format!("differ in {kept}"));
         }
+        assert_found("CHANGELOG.md", &empty, "is not in CHANGELOG.md");
         assert_eq!(problems(tree), NONE);
+    }
+
+    /// A copy of this tree that has released its version, and has begun 98.0.0.
+    fn released_tree() -> (TempDir, String) {
+        let folder = tempfile::tempdir().unwrap();
+        copy_of_this_tree(folder.path());
+        let first = head_of(folder.path()).trim_end_matches("-dev").to_owned();
+        release(folder.path(), &first);
+        set(folder.path(), "98.0.0-dev").unwrap();
+        (folder, first)
+    }
+
+    #[test]
+    fn a_release_is_kept_anew_until_the_next_version_changes_either_extension() {
+        let (folder, first) = released_tree();
+        let tree = folder.path();
+        fs::remove_dir_all(tree.join(FOLDER)).unwrap();
+        assert_eq!(check(tree, &first), Ok(()));
+        for extension in EXTENSIONS {
+            let script = extension.upgrade(&first, "98.0.0-dev");
+            let begun = fs::read_to_string(tree.join(&script)).unwrap();
+            fs::write(tree.join(&script), format!("{begun}SELECT 1;\n")).unwrap();
+            let refused = check(tree, &first).unwrap_err();
+            assert!(refused.starts_with(&format!("{script} changes the SQL")), "{refused}");
+            fs::write(tree.join(&script), begun).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_package_has_the_upgrade_scripts_of_both_extensions() {
+        let (folder, first) = released_tree();
+        let tree = folder.path();
+        let package = tree.join("package");
+        fs::create_dir(&package).unwrap();
+
+        output(command(tree.join("registry/install.sh")).arg(&package)).unwrap();
+        let [snowflake, registry] =
+            EXTENSIONS.map(|extension| extension.upgrade_script(&first, "98.0.0-dev"));
+        let refused = refuse_missing_upgrade_scripts(tree, &package).unwrap_err();
+        assert!(refused.contains(&snowflake), "{refused}");
+        // As cargo-pgrx does.
+        fs::copy(tree.join("sql").join(&snowflake), package.join(&snowflake)).unwrap();
+        assert_eq!(refuse_missing_upgrade_scripts(tree, &package), Ok(()));
+        fs::remove_file(package.join(&registry)).unwrap();
+        let refused = refuse_missing_upgrade_scripts(tree, &package).unwrap_err();
+        assert!(refused.contains(&registry), "{refused}");
     }
 
     #[test]
