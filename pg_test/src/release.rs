@@ -4,6 +4,7 @@
 pub mod rehearsal;
 
 use crate::{installation, top};
+use rehearsal::Change;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +17,15 @@ const MANIFEST: &str = include_str!("../../Cargo.toml");
 pub const EXTENSIONS: [Extension; 2] = [SNOWFLAKE, REGISTRY];
 
 /// The extension that generates IDs.
-pub const SNOWFLAKE: Extension = Extension { name: "pg_snowflake", folder: "sql" };
+pub const SNOWFLAKE: Extension =
+    Extension { name: "pg_snowflake", folder: "sql", changes: rehearsal::of_snowflake };
 
 /// The registry of leases.
-pub const REGISTRY: Extension = Extension { name: "pg_snowflake_registry", folder: "registry" };
+pub const REGISTRY: Extension = Extension {
+    name: "pg_snowflake_registry",
+    folder: "registry",
+    changes: rehearsal::of_registry,
+};
 
 /// An extension of the library.
 pub struct Extension {
@@ -27,6 +33,8 @@ pub struct Extension {
     pub name: &'static str,
     /// The folder with its upgrade scripts.
     pub folder: &'static str,
+    /// How the version that the tests make differs from this SQL of the head.
+    changes: fn(&str) -> Vec<Change>,
 }
 
 impl Extension {

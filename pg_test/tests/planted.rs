@@ -3,7 +3,7 @@
 
 use crate::upgrade::members;
 use pg_snowflake_servertest::ask::{printed, refused};
-use pg_snowflake_servertest::release::rehearsal;
+use pg_snowflake_servertest::release::{EXTENSIONS, SNOWFLAKE, rehearsal};
 use pg_snowflake_servertest::sequence::take_one;
 use pg_snowflake_servertest::top;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
@@ -279,7 +279,7 @@ impl Ground {
         clean
             .batch_execute("CREATE SCHEMA evil; CREATE EXTENSION pg_snowflake SCHEMA evil")
             .unwrap();
-        let members_of_head = members(&mut clean);
+        let members_of_head = members(&mut clean, &SNOWFLAKE);
         let mut owner = cluster.connect_to("owner", "hostile");
         owner.batch_execute(SOW).unwrap();
         let superuser = cluster.connect_to(SUPERUSER, "hostile");
@@ -300,7 +300,8 @@ impl Ground {
     /// What the extension's SQL names, and its own functions.
     fn choose_seed(&mut self, ours: &BTreeSet<Signature>) {
         let mut sql = text_of(&["sql", "registry"]);
-        sql.extend(rehearsal::scripts().iter().map(|script| without_comments(script)));
+        let rehearsed = EXTENSIONS.iter().flat_map(rehearsal::scripts);
+        sql.extend(rehearsed.map(|script| without_comments(&script)));
         if !release::versions(top()).is_empty() {
             sql += &text_of(&["sql/releases"]);
         }
@@ -355,7 +356,8 @@ impl Ground {
     /// Checks that every object of the extension equals that without planted objects.
     fn assert_untouched(&mut self) {
         assert_eq!(self.caught(), "");
-        assert_eq!(members(&mut self.superuser), self.clean, "left: planted; right: clean");
+        let members = members(&mut self.superuser, &SNOWFLAKE);
+        assert_eq!(members, self.clean, "left: planted; right: clean");
     }
 
     fn use_everything(&mut self) {

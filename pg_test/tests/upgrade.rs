@@ -5,9 +5,9 @@ mod served;
 mod used;
 
 use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, server};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run, server};
 use pg_snowflake_servertest::id::is_increasing;
-use pg_snowflake_servertest::release::{self, rehearsal};
+use pg_snowflake_servertest::release::{self, EXTENSIONS, Extension, SNOWFLAKE, rehearsal};
 use pg_snowflake_servertest::sequence::{take, take_one};
 use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for_more_rows};
 use postgres::Client;
@@ -45,13 +45,13 @@ fn a_release_is_updated_while_sessions_insert() {
             let writers = [(); 3].map(|()| scope.spawn(|| insert_until(&cluster, &stop)));
             let at_the_end = StopAtEnd(&stop);
             wait_for_more_rows(&mut client, "posts", 100);
-            client.batch_execute("ALTER EXTENSION pg_snowflake UPDATE").unwrap();
+            update(&mut client, &SNOWFLAKE);
             wait_for_more_rows(&mut client, "posts", 100);
             drop(at_the_end);
             writers.map(|writer| writer.join().unwrap())
         });
 
-        assert_eq!(version_of(&mut client), release::head());
+        assert_eq!(version_of(&mut client, &SNOWFLAKE), release::head());
         for ids in &ids {
             assert!(is_increasing(ids), "{version}: {ids:?}");
         }
@@ -64,38 +64,43 @@ fn a_release_is_updated_while_sessions_insert() {
 /// An omission in an upgrade script affects only databases that are updated.
 #[test]
 fn an_updated_extension_equals_a_new_one() {
-    let created = members(&mut Cluster::new().connect());
-    for version in release::older() {
-        let (_cluster, mut client) = server_of(&version);
+    for extension in EXTENSIONS {
+        let created = members_of_head(&extension);
+        for version in release::older() {
+            let (_cluster, mut client) = server_of(&version);
 
-        client.batch_execute("ALTER EXTENSION pg_snowflake UPDATE").unwrap();
+            update(&mut client, &extension);
 
-        assert_eq!(members(&mut client), created, "left: {version}, updated; right: created anew");
+            let updated = members(&mut client, &extension);
+            assert_eq!(updated, created, "left: {version}, updated; right: created anew");
+        }
     }
 }
 
 #[test]
 fn the_comparison_sees_what_an_upgrade_script_omits() {
-    let created = members(&mut Cluster::new().connect());
-    for change in rehearsal::changes() {
-        rehearsal::without(change.shows, |version| {
-            let (_cluster, mut client) = server_of(rehearsal::VERSION);
+    for extension in EXTENSIONS {
+        let created = members_of_head(&extension);
+        for change in rehearsal::changes(&extension) {
+            rehearsal::without(&extension, change.shows, |version| {
+                let (_cluster, mut client) = server_of(rehearsal::VERSION);
 
-            let update = format!("ALTER EXTENSION pg_snowflake UPDATE TO '{version}'");
-            client.batch_execute(&update).unwrap();
+                let update = format!("ALTER EXTENSION {} UPDATE TO '{version}'", extension.name);
+                client.batch_execute(&update).unwrap();
 
-            let updated = members(&mut client);
-            let of_one: Vec<&String> = updated
-                .iter()
-                .filter(|line| !created.contains(line))
-                .chain(created.iter().filter(|line| !updated.contains(line)))
-                .collect();
-            assert!(
-                of_one.iter().any(|line| line.contains(change.shows)),
-                "{}: {of_one:#?}",
-                change.shows
-            );
-        });
+                let updated = members(&mut client, &extension);
+                let of_one: Vec<&String> = updated
+                    .iter()
+                    .filter(|line| !created.contains(line))
+                    .chain(created.iter().filter(|line| !updated.contains(line)))
+                    .collect();
+                assert!(
+                    of_one.iter().any(|line| line.contains(change.shows)),
+                    "{}: {of_one:#?}",
+                    change.shows
+                );
+            });
+        }
     }
 }
 
@@ -109,7 +114,9 @@ fn a_dump_of_a_release_is_restored_on_the_head_and_ids_go_on_above() {
 
         let mut restored = target.restored_database("restored", &source.dump("postgres"));
 
-        assert_eq!(version_of(&mut restored), release::head());
+        for extension in EXTENSIONS {
+            assert_eq!(version_of(&mut restored, &extension), release::head());
+        }
         assert!(take_one(&mut restored, INSERT) > last);
         assert_the_schema_works(&mut restored);
     }
@@ -144,15 +151,29 @@ fn a_row_that_the_sql_declares_with_other_columns_is_refused() {
     }
 }
 
+/// A server with that version of both extensions.
 fn server_of(version: &str) -> (Cluster, Client) {
     let cluster = Cluster::builder().release(version).start();
     let mut client = cluster.connect();
-    assert_eq!(version_of(&mut client), version);
+    run(&mut client, &format!("CREATE EXTENSION pg_snowflake_registry VERSION '{version}'"));
+    for extension in EXTENSIONS {
+        assert_eq!(version_of(&mut client, &extension), version);
+    }
     (cluster, client)
 }
 
-pub fn version_of(client: &mut Client) -> String {
-    printed(client, "SELECT extversion FROM pg_extension WHERE extname = 'pg_snowflake'")
+pub fn update(client: &mut Client, extension: &Extension) {
+    run(client, &format!("ALTER EXTENSION {} UPDATE", extension.name));
+}
+
+pub fn version_of(client: &mut Client, extension: &Extension) -> String {
+    let name = extension.name;
+    printed(client, &format!("SELECT extversion FROM pg_extension WHERE extname = '{name}'"))
+}
+
+fn members_of_head(extension: &Extension) -> Vec<String> {
+    let (_cluster, mut client) = server_of(&release::head());
+    members(&mut client, extension)
 }
 
 fn insert_until(cluster: &Cluster, stop: &Stop) -> Vec<i64> {
@@ -182,12 +203,12 @@ fn assert_the_schema_works(client: &mut Client) {
 }
 
 /// Every object of the extension, with its definition, its privileges and its comments, one per line.
-pub fn members(client: &mut Client) -> Vec<String> {
+pub fn members(client: &mut Client, extension: &Extension) -> Vec<String> {
     let objects = "
         WITH member AS (
             SELECT classid, objid FROM pg_depend
             WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
-              AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_snowflake'))
+              AND refobjid = (SELECT oid FROM pg_extension WHERE extname = $1))
         SELECT concat_ws(' | ', pg_describe_object(classid, objid, 0), obj_description(objid, classid::regclass::name),
             CASE classid
                 WHEN 'pg_proc'::regclass THEN pg_get_functiondef(objid)
@@ -215,7 +236,7 @@ pub fn members(client: &mut Client) -> Vec<String> {
         FROM member JOIN pg_constraint AS k ON classid = 'pg_class'::regclass AND objid = conrelid
         UNION ALL
         SELECT concat_ws(' | ', 'dumped', unnest(extconfig)::regclass, unnest(extcondition))
-        FROM pg_extension WHERE extname = 'pg_snowflake'
+        FROM pg_extension WHERE extname = $1
         UNION ALL
         SELECT concat_ws(' | ', pg_describe_object(classid, objid, 0),
             coalesce(proacl::text, relacl::text, typacl::text), initprivs::text)
@@ -231,6 +252,6 @@ pub fn members(client: &mut Client) -> Vec<String> {
         SELECT pg_describe_object('pg_amop'::regclass, a.oid, 0)
         FROM pg_amop AS a JOIN member ON classid = 'pg_opfamily'::regclass AND objid = amopfamily
         ORDER BY 1";
-    let rows = client.query(objects, &[]).unwrap();
+    let rows = client.query(objects, &[&extension.name]).unwrap();
     rows.iter().map(|row| row.get(0)).collect()
 }

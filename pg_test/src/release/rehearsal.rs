@@ -2,7 +2,7 @@
 //! of every kind: the head's SQL with some objects as an older version could have had them, and the script that updates it to the
 //! head.
 
-use super::{SNOWFLAKE, extensions, head, read};
+use super::{EXTENSIONS, Extension, extensions, head, read};
 use std::fs;
 
 /// Its version, older than every release.
@@ -20,19 +20,17 @@ pub struct Change {
     upgrade: String,
 }
 
-/// All differences to the head.
+/// All differences of an extension to the head.
 ///
-/// The statements of the head are taken from its SQL. Only the names and the changed argument are repeated here.
-pub fn changes() -> Vec<Change> {
-    let head = head_sql();
-    let function = |name: &str| statement(&head, &format!("CREATE FUNCTION {name}("));
-    let comment = |name: &str| statement(&head, &format!("COMMENT ON FUNCTION {name}("));
-    let new =
-        format!("{}\n\n{}", function("snowflake_from_base32"), comment("snowflake_from_base32"));
-    let create_partitions = function("snowflake_create_partitions");
-    let to_base32 = function("snowflake_to_base32");
-    let about_base32 = comment("snowflake_to_base32");
-    let old_name = |text: &str| text.replace("snowflake_to_base32(", "snowflake_base32(");
+/// The statements of the head are taken from its SQL. Only the names and what is changed are repeated here.
+pub fn changes(extension: &Extension) -> Vec<Change> {
+    (extension.changes)(&head_sql(extension))
+}
+
+pub(super) fn of_snowflake(head: &str) -> Vec<Change> {
+    let new = function(head, "snowflake_from_base32");
+    let create_partitions = statement(head, "CREATE FUNCTION snowflake_create_partitions(");
+    let to_base32 = function(head, "snowflake_to_base32");
     vec![
         Change {
             shows: "snowflake_from_base32",
@@ -42,8 +40,8 @@ pub fn changes() -> Vec<Change> {
         },
         Change {
             shows: "snowflake_base32",
-            head: format!("{to_base32}\n\n{about_base32}"),
-            older: old_name(&format!("{to_base32}\n\n{about_base32}")),
+            older: to_base32.replace("snowflake_to_base32(", "snowflake_base32("),
+            head: to_base32,
             upgrade:
                 "ALTER FUNCTION snowflake_base32(pg_catalog.int8) RENAME TO snowflake_to_base32;"
                     .into(),
@@ -63,10 +61,43 @@ pub fn changes() -> Vec<Change> {
     ]
 }
 
-/// Its install SQL, and the script that updates it to the head.
-pub fn scripts() -> [String; 2] {
-    let changes = changes();
-    let older = changes.iter().fold(head_sql(), |sql, change| {
+pub(super) fn of_registry(head: &str) -> Vec<Change> {
+    let take_over = function(head, "snowflake_registry.take_over");
+    let leases = statements(
+        head,
+        "CREATE VIEW snowflake_registry.leases ",
+        "COMMENT ON COLUMN snowflake_registry.leases.state ",
+    );
+    vec![
+        Change {
+            shows: "take_over",
+            head: take_over.clone(),
+            older: String::new(),
+            upgrade: format!(
+                "{take_over}\nREVOKE ALL ON FUNCTION snowflake_registry.take_over FROM PUBLIC;"
+            ),
+        },
+        Change {
+            shows: "column status of view snowflake_registry.leases",
+            older: leases
+                .replace(" AS state", " AS status")
+                .replace("leases.state ", "leases.status "),
+            head: leases,
+            upgrade: "ALTER VIEW snowflake_registry.leases RENAME COLUMN status TO state;".into(),
+        },
+        Change {
+            shows: "CHECK ((shard_id >= 0))",
+            head: " CHECK (shard_id >= 0)".into(),
+            older: String::new(),
+            upgrade: "ALTER TABLE snowflake_registry.shards ADD CHECK (shard_id >= 0);".into(),
+        },
+    ]
+}
+
+/// The install SQL of an extension, and the script that updates it to the head.
+pub fn scripts(extension: &Extension) -> [String; 2] {
+    let changes = changes(extension);
+    let older = changes.iter().fold(head_sql(extension), |sql, change| {
         let places = sql.matches(&change.head).count();
         assert_eq!(places, 1, "in the head's SQL there must be exactly one:\n{}", change.head);
         sql.replace(&change.head, &change.older)
@@ -74,19 +105,21 @@ pub fn scripts() -> [String; 2] {
     [older, upgrade(&changes)]
 }
 
-/// Writes both scripts into the installation under test.
+/// Writes both scripts of all extensions into the installation under test.
 pub(super) fn install() {
-    let [older, upgrade] = scripts();
-    super::install(&SNOWFLAKE.install_script(VERSION), &older);
-    super::install(&SNOWFLAKE.upgrade_script(VERSION, &head()), &upgrade);
+    for extension in EXTENSIONS {
+        let [older, upgrade] = scripts(&extension);
+        super::install(&extension.install_script(VERSION), &older);
+        super::install(&extension.upgrade_script(VERSION, &head()), &upgrade);
+    }
 }
 
-/// Calls `run` with a version to which a script updates this one that omits a change.
-pub fn without(omitted: &str, run: impl FnOnce(&str)) {
+/// Calls `run` with a version to which a script that omits a change updates this one of the extension.
+pub fn without(extension: &Extension, omitted: &str, run: impl FnOnce(&str)) {
     let version = "omission";
     let kept: Vec<Change> =
-        changes().into_iter().filter(|change| change.shows != omitted).collect();
-    let script = SNOWFLAKE.upgrade_script(VERSION, version);
+        changes(extension).into_iter().filter(|change| change.shows != omitted).collect();
+    let script = extension.upgrade_script(VERSION, version);
     super::install(&script, &upgrade(&kept));
     run(version);
     fs::remove_file(extensions().join(script)).expect("the script is there");
@@ -96,14 +129,28 @@ fn upgrade(changes: &[Change]) -> String {
     changes.iter().map(|change| format!("{}\n\n", change.upgrade)).collect()
 }
 
-/// The install SQL of the head, as it is installed.
-fn head_sql() -> String {
-    read(&extensions().join(SNOWFLAKE.install_script(&head())))
+/// The install SQL of an extension in the head, as it is installed.
+fn head_sql(extension: &Extension) -> String {
+    read(&extensions().join(extension.install_script(&head())))
+}
+
+/// The function of that name in the SQL, with its comment.
+fn function(sql: &str, name: &str) -> String {
+    statements(sql, &format!("CREATE FUNCTION {name}("), &format!("COMMENT ON FUNCTION {name}("))
 }
 
 /// The statement of the SQL that begins in this way.
 fn statement(sql: &str, beginning: &str) -> String {
-    let start = sql.find(beginning).unwrap_or_else(|| panic!("the head has no {beginning}"));
-    let end = sql[start..].find(";\n").expect("a statement ends with a semicolon");
-    sql[start..=start + end].to_owned()
+    statements(sql, beginning, beginning)
+}
+
+/// The statements of the SQL from the one that begins with `first` to the one that begins with `last`.
+fn statements(sql: &str, first: &str, last: &str) -> String {
+    let find = |from: usize, text: &str| {
+        let found = sql[from..].find(text).unwrap_or_else(|| panic!("the head has no {text}"));
+        from + found
+    };
+    let start = find(0, first);
+    let end = find(find(start, last), ";\n");
+    sql[start..=end].to_owned()
 }

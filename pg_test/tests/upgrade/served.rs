@@ -1,10 +1,9 @@
 //! The SQL objects of an older version with the library of the head, before `ALTER EXTENSION … UPDATE`.
 
+use super::server_of;
 use crate::planted::words;
-use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::printed;
-use pg_snowflake_servertest::release::{self, rehearsal};
-use postgres::Client;
+use pg_snowflake_servertest::release::{self, EXTENSIONS, rehearsal};
 use std::collections::BTreeSet;
 
 /// A release, tables for its functions, and queries with their output.
@@ -21,15 +20,19 @@ const SERVED: [Served; 1] = [Served {
         ("SELECT snowflake_base32(id => 7)", "0000000000007"),
         ("SELECT preset FROM snowflake_layouts WHERE preset = 'twitter'", "twitter"),
         ("SELECT count(*) FROM snowflake_create_partitions('parted', interval '1 year')", "3"),
+        (
+            "SELECT granted FROM snowflake_registry.claim(NULL, 'db-1', gen_random_uuid(), NULL, gen_random_uuid(),
+                 clock_timestamp() + interval '10 s', interval '10 s')",
+            "t",
+        ),
+        ("SELECT status <> 'reserved' FROM snowflake_registry.leases", "t"),
     ],
 }];
 
 #[test]
 fn the_library_of_the_head_serves_the_sql_of_a_release() {
     for Served { version, tables, queries } in SERVED {
-        let cluster =
-            Cluster::builder().release(version).setting("pg_snowflake.shard_id", "5").start();
-        let mut client = cluster.connect();
+        let (_cluster, mut client) = server_of(version);
         client.batch_execute(tables).unwrap();
         for (query, answer) in queries {
             assert_eq!(printed(&mut client, query), *answer, "{version}: {query}");
@@ -41,9 +44,9 @@ fn the_library_of_the_head_serves_the_sql_of_a_release() {
 /// does not check whether each is called.
 #[test]
 fn every_renamed_object_is_called_by_its_old_name() {
-    let names_of_head = names(&mut Cluster::new().connect());
+    let names_of_head = names_in(&release::head());
     for version in release::older() {
-        let names = names(&mut Cluster::builder().release(&version).start().connect());
+        let names = names_in(&version);
         let served = SERVED.iter().filter(|served| served.version == version);
         let queries: Vec<&str> =
             served.flat_map(|served| served.queries).map(|(query, _)| *query).collect();
@@ -60,19 +63,21 @@ fn every_renamed_object_is_called_by_its_old_name() {
     }
 }
 
-/// The functions and views of the extension, with the names of their arguments or columns.
-fn names(client: &mut Client) -> BTreeSet<(String, String)> {
+/// The functions, tables and views of both extensions in that version, with the names of their arguments or columns.
+fn names_in(version: &str) -> BTreeSet<(String, String)> {
+    let (_cluster, mut client) = server_of(version);
     let names = "
         WITH member AS (
             SELECT classid, objid FROM pg_depend
             WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
-              AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_snowflake'))
+              AND refobjid IN (SELECT oid FROM pg_extension WHERE extname = ANY ($1)))
         SELECT proname::text, unnest(proname::text || coalesce(proargnames, '{}'))
         FROM pg_proc JOIN member ON classid = 'pg_proc'::regclass AND objid = oid
         UNION
         SELECT relname::text, unnest(ARRAY[relname::text, attname::text])
         FROM pg_class JOIN member ON classid = 'pg_class'::regclass AND objid = oid
         JOIN pg_attribute ON attrelid = oid AND attnum > 0";
-    let rows = client.query(names, &[]).unwrap();
+    let extensions = EXTENSIONS.map(|extension| extension.name);
+    let rows = client.query(names, &[&extensions.as_slice()]).unwrap();
     rows.iter().map(|row| (row.get(0), row.get(1))).collect()
 }

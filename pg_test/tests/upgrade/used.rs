@@ -1,10 +1,10 @@
 //! Users' rows, and their objects that refer to what an update changes, survive it: the upgrade script changes the extension's
 //! objects in place.
 
-use super::version_of;
+use super::{server_of, update, version_of};
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{printed, run};
-use pg_snowflake_servertest::release::{self, rehearsal};
+use pg_snowflake_servertest::release::{self, EXTENSIONS, rehearsal};
 
 /// Everything that depends on what the rehearsal's update changes, and privileges that it must keep.
 const SCHEMA: &str = "
@@ -26,12 +26,16 @@ const SCHEMA: &str = "
     REVOKE EXECUTE ON FUNCTION snowflake_base32, snowflake_create_partitions FROM PUBLIC;
     GRANT SELECT ON snowflake_layouts TO monitor;
     GRANT EXECUTE ON FUNCTION snowflake_base32, snowflake_create_partitions TO monitor;
+    SELECT snowflake_registry.claim(NULL, 'db-1', gen_random_uuid(), NULL, gen_random_uuid(),
+        clock_timestamp() + interval '10 s', interval '10 s');
+    CREATE VIEW nodes AS SELECT node FROM snowflake_registry.leases WHERE status <> 'reserved';
+    GRANT SELECT ON snowflake_registry.leases TO monitor;
     INSERT INTO posts SELECT FROM generate_series(1, 3)";
 
 const ROWS: &str = "SELECT * FROM posts ORDER BY id LIMIT 3";
 
 /// Queries after the update, and after the updated database was dumped and restored.
-const QUERIES: [(&str, &str); 6] = [
+const QUERIES: [(&str, &str); 8] = [
     (
         "INSERT INTO posts DEFAULT VALUES
          RETURNING snowflake_shard_id(id), parent, snowflake_from_base32(key) = id, public_id",
@@ -49,17 +53,18 @@ const QUERIES: [(&str, &str); 6] = [
              ('snowflake_create_partitions(regclass, interval, integer, snowflake_layout)')) AS functions (f)",
         "t|f|t|f",
     ),
+    ("TABLE nodes", "db-1"),
+    ("SELECT has_table_privilege('monitor', 'snowflake_registry.leases', 'SELECT')", "t"),
 ];
 
 #[test]
 fn rows_and_objects_that_use_what_an_update_changes_survive_it_and_are_dumped_with_the_new_names() {
-    let cluster = Cluster::builder().release(rehearsal::VERSION).start();
-    let mut client = cluster.connect();
+    let (cluster, mut client) = server_of(rehearsal::VERSION);
     run(&mut client, SCHEMA);
     assert_eq!(printed(&mut client, "SELECT partitions()"), "3");
     let rows = printed(&mut client, ROWS);
 
-    run(&mut client, "ALTER EXTENSION pg_snowflake UPDATE");
+    EXTENSIONS.iter().for_each(|extension| update(&mut client, extension));
 
     assert_eq!(printed(&mut client, ROWS), rows);
     for (query, answer) in QUERIES {
@@ -68,7 +73,9 @@ fn rows_and_objects_that_use_what_an_update_changes_survive_it_and_are_dumped_wi
     let target = Cluster::new();
     run(&mut target.connect(), "CREATE ROLE monitor");
     let mut restored = target.restored_database("restored", &cluster.dump("postgres"));
-    assert_eq!(version_of(&mut restored), release::head());
+    for extension in EXTENSIONS {
+        assert_eq!(version_of(&mut restored, &extension), release::head());
+    }
     assert_eq!(printed(&mut restored, ROWS), rows);
     for (query, answer) in QUERIES {
         assert_eq!(printed(&mut restored, query), answer, "restored: {query}");
