@@ -15,9 +15,8 @@ BEGIN
     ASSERT (SELECT bool_and(abs(extract(epoch FROM snowflake_created_at(id) - now())) < 60) FROM posts),
         'each ID contains its time';
     ASSERT NOT EXISTS (
-        SELECT FROM pg_extension_update_paths('pg_snowflake')
-        JOIN pg_available_extensions ON name = 'pg_snowflake' AND default_version = target
-        WHERE path IS NULL
+        SELECT FROM pg_available_extensions, pg_extension_update_paths(name)
+        WHERE name IN ('pg_snowflake', 'pg_snowflake_registry') AND target = default_version AND path IS NULL
     ), 'every older version can be updated to this one';
 END
 $$;
