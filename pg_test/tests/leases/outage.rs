@@ -135,7 +135,8 @@ fn a_registry_that_fails_over_is_found_by_the_connection_string() {
     let (_server, mut client) = start(
         node("db-1", &conninfo)
             .setting("pg_snowflake.shard_id", "5")
-            .setting("pg_snowflake.lease", SHORT),
+            // Each of the two hosts has a sixth of it to answer.
+            .setting("pg_snowflake.lease", "6s"),
     );
     first_id(&mut client, GENERATE);
     let until = of_lease(&registry, "renewed_at");
