@@ -272,8 +272,8 @@ fn a_clock_before_the_epoch_is_refused_and_takes_nothing() {
 #[test]
 fn ids_end_with_an_error_at_the_end_of_the_layout_and_are_never_negative() {
     let cluster = cluster_with_posts();
-    let end_ms = EPOCH_MS + (1 << 40);
-    let next = "SELECT snowflake_nextval('posts_id_seq', 4095)";
+    let end_ms = EPOCH_MS + (1 << 41);
+    let next = "SELECT snowflake_nextval('posts_id_seq', 0)";
     // On a machine on which a session needs more than three seconds to begin, try with more.
     let (mut client, first) = (1..=100)
         .find_map(|attempt| {
@@ -302,7 +302,7 @@ fn ids_end_with_an_error_at_the_end_of_the_layout_and_are_never_negative() {
     client
         .batch_execute(&format!(
             "SET pg_snowflake.max_lead = '2h'; SELECT setval('posts_id_seq', {})",
-            (1_i64 << 50) - 2
+            (1_i64 << 51) - 2
         ))
         .unwrap();
     let last = take_one(&mut client, next);
