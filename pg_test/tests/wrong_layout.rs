@@ -274,7 +274,13 @@ fn nobody_sees_the_ids_of_a_column_that_they_may_not_read() {
     run(&mut owner, "GRANT SELECT (n) ON photos TO eve");
     sees("another column", false, true);
     run(&mut owner, "GRANT SELECT (id) ON photos TO eve");
-    sees("the column", true, true);
+    sees("the column, whose IDs the sequence may explain", false, true);
+    run(&mut owner, "GRANT SELECT ON SEQUENCE photos_id_seq TO eve");
+    sees("the column and the sequence", true, true);
+    run(&mut owner, "CREATE SCHEMA hidden; ALTER TABLE photos SET SCHEMA hidden");
+    sees("another schema", false, true);
+    run(&mut owner, "GRANT USAGE ON SCHEMA hidden TO eve; SET search_path = public, hidden");
+    sees("the schema", true, true);
     run(
         &mut owner,
         "ALTER TABLE photos ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON photos USING (true)",
