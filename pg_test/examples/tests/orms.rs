@@ -79,7 +79,7 @@ fn django_gets_its_ids_from_the_insert() {
             "insert into tags (body) values ('one') returning tags.id",
             "insert into tags (body) select * from unnest(('{two,three}')::text[]) returning tags.id",
             "insert into tags (body) values ('four') returning tags.id",
-            "insert into posts (id, body) values (3358335409829450753, 'imported') returning posts.id",
+            "insert into posts (id, body) values (1896919282483208199, 'imported') returning posts.id",
         ]
     );
 }

@@ -11,7 +11,7 @@ import org.hibernate.cfg.Configuration;
 /** Hibernate: the INSERT returns the ID, or the ID is taken from a batch before. */
 public class Blog {
     /** Of shard 5, generated at noon on 2024-05-01. */
-    static final long OLD_ID = 3358335409829450753L;
+    static final long OLD_ID = 1896919282483208199L;
 
     public static void main(String[] args) {
         // The driver supports only TCP.

@@ -10,7 +10,7 @@ const {Comment, Post, sequelize} = require('./models');
 const {Op, col, fn, where} = Sequelize;
 
 // Of shard 5, generated at noon on 2024-05-01.
-const OLD_ID = '3358335409829450753';
+const OLD_ID = '1896919282483208199';
 
 async function main() {
   await migration.up(sequelize.getQueryInterface(), Sequelize);

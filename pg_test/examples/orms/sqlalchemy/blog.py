@@ -13,7 +13,7 @@ import migration
 from models import Comment, Post
 
 # Of shard 5, generated at noon on 2024-05-01.
-OLD_ID = 3358335409829450753
+OLD_ID = 1896919282483208199
 
 
 def main():

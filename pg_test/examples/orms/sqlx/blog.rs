@@ -5,7 +5,7 @@ use sqlx::{FromRow, PgConnection, Type};
 use std::path::Path;
 
 /// Of shard 5, generated at noon on 2024-05-01.
-const OLD_ID: i64 = 3358335409829450753;
+const OLD_ID: i64 = 1896919282483208199;
 
 #[derive(Debug, PartialEq, FromRow)]
 struct Post {
