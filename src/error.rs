@@ -348,6 +348,15 @@ fn lease_refusal(refusal: LeaseRefusal, shard: u32, relid: pg_sys::Oid) -> Repor
             format!("It is {} ahead of the clock.", duration(lead_us)),
             "Try again when the clock has caught up with the sequence.",
         ),
+        LeaseRefusal::HighWaterPastEnd { step_us } => (
+            "server clock stepped back too far".to_owned(),
+            format!(
+                "It is {} behind its reading at the last ID of this session, which generates no IDs below that reading. The lease of \
+                 shard {shard} ends before.",
+                duration(step_us)
+            ),
+            "If the clock is wrong, correct it; no other action is needed. If it is right, reconnect.",
+        ),
     };
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -379,7 +388,7 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
             duration(lead_us)
         ),
         Ahead::HighWater { step_us } => format!(
-            "It is {} behind the highest reading of this session, which generates no IDs below that reading.",
+            "It is {} behind its reading at the last ID of this session, which generates no IDs below that reading.",
             duration(step_us)
         ),
     };

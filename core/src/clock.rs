@@ -1,7 +1,7 @@
 //! The guard against clock steps.
 //!
 //! A wall clock can step: NTP, a resumed virtual machine, an operator. [`Guard`] remembers the highest reading
-//! of this backend, so that a sequence that is reset just as the clock steps back still starts above every ID
+//! with which this backend has issued an ID, so that a sequence that is reset just as the clock steps back still starts above every ID
 //! that this backend can have issued. It also detects forward jumps, because a clock that jumps forward and is
 //! corrected later leaves sequences ahead of it. The guard works on readings that the caller passes; only
 //! [`Clock`] reads the machine's monotonic clock.
@@ -18,7 +18,7 @@ const FORWARD_JUMP_US: i64 = 1_000_000;
 pub struct Now {
     /// The wall clock, in microseconds since 1970.
     pub reading_us: i64,
-    /// The highest reading of this backend; at least `reading_us`.
+    /// The highest reading with which this backend has issued an ID; at least `reading_us`.
     pub high_water_us: i64,
 }
 
@@ -31,14 +31,15 @@ pub enum Step {
     Forward(i64),
 }
 
-/// The steps of one backend's clock, and its highest reading.
+/// The steps of one backend's clock, and its highest reading with which an ID was issued.
 ///
 /// ```
 /// use pg_snowflake_core::clock::{Guard, Now, Step};
 ///
 /// let start = 1_800_000_000_000_000;
 /// let mut guard = Guard::default();
-/// guard.observe(start, || 0);
+/// let (now, _) = guard.observe(start, || 0);
+/// guard.note_issued(now);
 ///
 /// let (now, step) = guard.observe(start - 300, || 10);
 /// assert_eq!(step, Some(Step::Backward(300)));
@@ -49,6 +50,7 @@ pub enum Step {
 pub struct Guard {
     /// `None` until the first reading.
     last: Option<LastReading>,
+    /// Not of every reading: a call that is refused, while the clock is an hour ahead, must not stop the session for an hour.
     high_water_us: i64,
     /// The steps back.
     pub backward: Steps,
@@ -97,7 +99,6 @@ impl Guard {
     ) -> (Now, Option<Step>) {
         let Some(last) = &mut self.last else {
             self.last = Some(LastReading::new(wall_us, monotonic_us()));
-            self.high_water_us = wall_us;
             return (self.now(wall_us), None);
         };
 
@@ -121,13 +122,18 @@ impl Guard {
             Some(Step::Backward(us)) => self.backward.add(us, wall_us),
             Some(Step::Forward(us)) => self.forward.add(us, wall_us),
         }
-        self.high_water_us = self.high_water_us.max(wall_us);
         (self.now(wall_us), step)
+    }
+
+    /// Records that an ID was issued with a reading.
+    #[inline]
+    pub fn note_issued(&mut self, now: Now) {
+        self.high_water_us = self.high_water_us.max(now.high_water_us);
     }
 
     #[inline]
     fn now(&self, reading_us: i64) -> Now {
-        Now { reading_us, high_water_us: self.high_water_us }
+        Now { reading_us, high_water_us: self.high_water_us.max(reading_us) }
     }
 }
 
@@ -160,6 +166,12 @@ impl Clock {
         self.guard.observe(wall_us, || {
             micros(monotonic_origin.get_or_insert_with(Instant::now).elapsed())
         })
+    }
+
+    /// Records that an ID was issued with a reading.
+    #[inline]
+    pub fn note_issued(&mut self, now: Now) {
+        self.guard.note_issued(now);
     }
 
     /// The guard, with the steps so far.
@@ -216,9 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn the_high_water_mark_survives_a_backward_step() {
-        let seen = observe_all(&[(500, 500), (200, 501)]);
-        assert_eq!(seen[1].0, Now { reading_us: START + 200, high_water_us: START + 500 });
+    fn the_high_water_mark_of_an_issued_id_survives_a_backward_step_and_that_of_a_refusal_does_not()
+    {
+        let mut guard = Guard::default();
+        let (issued, _) = guard.observe(START + 500, || 500);
+        guard.note_issued(issued);
+        guard.observe(START + 3600 * SECOND, || 501);
+        let (now, _) = guard.observe(START + 200, || 502);
+        assert_eq!(now, Now { reading_us: START + 200, high_water_us: START + 500 });
     }
 
     #[test]

@@ -159,6 +159,11 @@ pub enum LeaseRefusal {
         /// How far the sequence is ahead of the clock, in microseconds.
         lead_us: i64,
     },
+    /// This backend's high-water mark is past the end of the lease: the clock was past it when the backend issued its last ID.
+    HighWaterPastEnd {
+        /// How far the mark is above the clock, in microseconds.
+        step_us: i64,
+    },
 }
 
 /// What is ahead of the clock.
@@ -400,17 +405,17 @@ fn wait_or_refuse(first_tick: i64, limit: i64, request: Request) -> Decision {
     if first_tick == ticks.first {
         return Decision::Refuse(Refusal::Lease(LeaseRefusal::BeginsLater { us: lead_us }));
     }
-    if first_tick > ticks.last {
-        return Decision::Refuse(Refusal::Lease(LeaseRefusal::SequencePastEnd { lead_us }));
-    }
     // If the counter is hardly above the limit at the high-water mark, the step back that this backend saw is
     // the only cause.
-    let stepped_back = now.high_water_us > now.reading_us;
-    let ahead = if stepped_back && first_tick <= lead_limit(layout, policy, now.high_water_us) + 1 {
-        Ahead::HighWater { step_us: now.high_water_us.saturating_sub(now.reading_us) }
-    } else {
-        Ahead::Sequence
-    };
+    let step_us = now.high_water_us.saturating_sub(now.reading_us);
+    let is_step = step_us > 0 && first_tick <= lead_limit(layout, policy, now.high_water_us) + 1;
+    if first_tick > ticks.last {
+        return Decision::Refuse(Refusal::Lease(match is_step {
+            true => LeaseRefusal::HighWaterPastEnd { step_us },
+            false => LeaseRefusal::SequencePastEnd { lead_us },
+        }));
+    }
+    let ahead = if is_step { Ahead::HighWater { step_us } } else { Ahead::Sequence };
     Decision::Refuse(Refusal::TooFarAhead { lead_us, wait_us, ahead })
 }
 

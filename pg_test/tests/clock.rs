@@ -132,9 +132,43 @@ fn the_error_names_the_step_that_the_session_saw() {
 
         assert!(refusal.hint().unwrap().contains(remedy), "{refusal:?}");
         let detail = refusal.detail().unwrap();
-        assert!(detail.contains("behind the highest reading of this session"), "{refusal:?}");
+        assert!(
+            detail.contains("behind its reading at the last ID of this session"),
+            "{refusal:?}"
+        );
         assert!(detail.contains("pg_snowflake.max_wait"), "{refusal:?}");
     }
+}
+
+#[test]
+fn a_session_that_got_no_id_while_the_clock_was_ahead_is_not_stopped_afterwards() {
+    let cluster = cluster_with_posts();
+    let mut client = cluster.connect();
+    let first = take_one(&mut client, INSERT);
+    cluster.set_clock(HOUR);
+    for refused in [
+        "BEGIN READ ONLY; SELECT snowflake_nextval('posts_id_seq', 5); COMMIT",
+        "SELECT snowflake_nextval('posts_id_seq', 4096)",
+        "ALTER SEQUENCE posts_id_seq MAXVALUE 5; INSERT INTO posts DEFAULT VALUES",
+    ] {
+        assert!(client.batch_execute(refused).is_err(), "{refused}");
+        client.batch_execute("ROLLBACK").unwrap();
+    }
+    client
+        .batch_execute("SELECT snowflake_clock(); SELECT snowflake_sequence_status('posts_id_seq')")
+        .unwrap();
+    cluster.set_clock(0.0);
+    assert!(take_one(&mut client, INSERT) > first);
+
+    // One that did get an ID goes on above it.
+    client.batch_execute("CREATE SEQUENCE other").unwrap();
+    cluster.set_clock(HOUR);
+    take_one(&mut client, "SELECT snowflake_nextval('other', 5)");
+    cluster.set_clock(0.0);
+    let stepped =
+        Refusal { sqlstate: "55000", message: "server clock stepped back too far", hint: "" };
+    assert_refused(&mut client, INSERT, stepped);
+    assert!(take_one(&mut cluster.connect(), INSERT) > first);
 }
 
 /// Ways to reset a sequence without replacing it.

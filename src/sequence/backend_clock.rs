@@ -108,6 +108,13 @@ pub fn recent() -> Option<Now> {
     }
 }
 
+/// Records that counters were issued with a reading.
+#[inline(always)]
+pub fn note_issued(now: Now) {
+    // SAFETY: the closure calls nothing.
+    unsafe { BACKEND_CLOCK.with(|clock| clock.clock.note_issued(now)) }
+}
+
 /// Reads the clock of this backend. Returns the reading, and the steps that the backend has seen.
 pub fn read_with_steps() -> (Now, Guard) {
     let now = read();

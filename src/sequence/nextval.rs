@@ -172,6 +172,7 @@ unsafe fn nextval_of_open_sequence(
             }
             let wal_locator = sys::RelationNeedsWAL(seqrel).then_some(locator);
             write_seq_tuple(locked, run, max_value, request.layout, wal_locator);
+            backend_clock::note_issued(now);
         }
         locked.release();
 
@@ -292,6 +293,7 @@ unsafe fn visit_recent_page<T>(
                 // Checks are kept only for a sequence that every transaction logs.
                 let max_value = definition.max_value;
                 write_seq_tuple(locked, run, max_value, request.layout, Some(locator));
+                backend_clock::note_issued(request.now);
                 Some(issued)
             }
             _ => None,
@@ -329,6 +331,7 @@ fn next_cached(
         return None;
     }
     elm.cached = cached.rest();
+    backend_clock::note_issued(now);
     Some(cached.next)
 }
 

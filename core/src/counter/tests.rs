@@ -590,6 +590,7 @@ impl Model {
         {
             let counter = cached.next;
             self.caches[backend] = cached.rest();
+            self.guards[backend].note_issued(now);
             self.is_within_the_lead(counter)?;
             prop_assert!(INSTAGRAM.tick_of(counter) >= INSTAGRAM.tick_at(self.clock_us));
             return self.return_to_caller(counter);
@@ -610,6 +611,7 @@ impl Model {
                 let fetched = Cached { layout: INSTAGRAM, next: run.first, last: run.last };
                 self.caches[backend] = fetched.rest();
                 self.highest_fetched[backend] = Some(run.last);
+                self.guards[backend].note_issued(now);
                 self.issue(run.first, run.last)?;
                 self.return_to_caller(run.first)
             }

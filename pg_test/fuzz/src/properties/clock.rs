@@ -36,11 +36,15 @@ pub fn check(Input { first_s, moves }: Input) {
             Move::Step(us) => wall_us += i64::from(us),
             Move::Leap(s) => wall_us += i64::from(s) * 1_000_000,
         }
-        highest = highest.max(wall_us);
 
         let (now, seen) = guard.observe(wall_us, || monotonic_us);
 
-        assert_eq!((now.reading_us, now.high_water_us), (wall_us, highest));
+        assert_eq!((now.reading_us, now.high_water_us), (wall_us, highest.max(wall_us)));
+        // Any half of the readings issues an ID.
+        if wall_us % 2 == 0 {
+            guard.note_issued(now);
+            highest = highest.max(wall_us);
+        }
         match seen {
             Some(Step::Backward(us)) => {
                 backward += 1;
