@@ -10,7 +10,6 @@ use pgrx::PgSqlErrorCode::{
 };
 use std::fmt::Display;
 use std::io;
-use std::time::Duration;
 
 /// The version of this library.
 pub const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -65,16 +64,6 @@ impl Problem {
     /// details change from one claim to the next.
     fn is_of_libpq(&self) -> bool {
         matches!(self, Problem::InvalidConninfo(_) | Problem::NoAnswer(_))
-    }
-
-    /// How long to wait before the next claim: less, the sooner the leases end. A lease that is refused may be released at any
-    /// moment.
-    pub fn pause(&self) -> Duration {
-        let [shortest, longest] = [50, 500].map(Duration::from_millis);
-        match self {
-            Problem::Refused(_) => longest,
-            _ => (settings::lease() / 30).clamp(shortest, longest),
-        }
     }
 
     /// In one line, for those who may monitor the server.

@@ -25,6 +25,9 @@ use std::time::{Duration, Instant};
 /// Where the data directory keeps the identity of its registry.
 const REGISTRY_FILE: &str = "pg_snowflake_registry";
 
+/// How long after a refusal the shard is claimed again, as long as its last holder may have crashed.
+const SHORTEST_RETRY: Duration = Duration::from_millis(500);
+
 /// Has the postmaster start the worker once the server accepts writes, and again a second after it has ended.
 pub fn register() {
     // SAFETY: a plain global. A server that pg_upgrade runs generates no IDs.
@@ -58,6 +61,7 @@ pub extern "C-unwind" fn pg_snowflake_lease_worker(_argument: pg_sys::Datum) {
             reported: String::new(),
             ended: Vec::new(),
             to_release: Vec::new(),
+            refused: None,
         }
         .run();
     }
@@ -83,6 +87,40 @@ struct Worker<'a> {
     ended: Vec<u32>,
     /// What is closed here, but may still be held at the registry, with its incarnation.
     to_release: Vec<(u128, Slot)>,
+    /// When shards that the registry refuses are claimed again; `None` if it refuses none.
+    refused: Option<Retry>,
+}
+
+/// When refused shards are claimed again.
+#[derive(Clone, Copy)]
+struct Retry {
+    /// The first refusal in a row.
+    since: Instant,
+    pause: Duration,
+    due: Instant,
+}
+
+impl Retry {
+    /// After another refusal. The pause grows once the refusals have lasted for a lease: that of a holder that crashed has ended then, and
+    /// the present holder is alive.
+    fn after(last: Option<Self>) -> Self {
+        let now = Instant::now();
+        let (since, pause) = match last {
+            Some(Retry { since, pause, .. }) if since.elapsed() > settings::lease() => {
+                (since, (2 * pause).min(third().max(SHORTEST_RETRY)))
+            }
+            Some(Retry { since, .. }) => (since, SHORTEST_RETRY),
+            None => (now, SHORTEST_RETRY),
+        };
+        Retry { since, pause, due: now + pause }
+    }
+}
+
+/// Which shards are claimed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    Refused,
 }
 
 impl<'a> Worker<'a> {
@@ -91,20 +129,28 @@ impl<'a> Worker<'a> {
         while !is_stopping() {
             if takes_reload() {
                 due = Instant::now();
+                self.refused = None;
             }
-            if due <= Instant::now() {
-                let outcome = self.renew();
-                let pause = match &outcome {
-                    Ok(()) => self.until_renewal(),
-                    Err(problem) => problem.pause(),
+            if self.next_due(due) <= Instant::now() {
+                let is_renewal = due <= Instant::now();
+                let outcome = if is_renewal { self.renew() } else { self.claim(Which::Refused) };
+                let (refused, pause) = match &outcome {
+                    Ok(()) => (None, self.until_renewal()),
+                    Err(Problem::Refused(_)) => {
+                        (Some(Retry::after(self.refused)), self.until_renewal())
+                    }
+                    Err(_) => (None, pause_after_a_problem()),
                 };
-                due = Instant::now() + pause;
+                self.refused = refused;
+                let next = Instant::now() + pause;
+                // However often refused shards are claimed, the others are renewed in time.
+                due = if is_renewal { next } else { due.min(next) };
                 self.report(outcome);
             }
             self.report_ends();
             // A request resets the latch, so a signal during it shows only in its flag.
             if !is_stopping() && !is_reload_pending() {
-                let pause = due.saturating_duration_since(Instant::now());
+                let pause = self.next_due(due).saturating_duration_since(Instant::now());
                 wait_latch(0, pg_sys::PGINVALID_SOCKET, pause);
             }
         }
@@ -112,6 +158,11 @@ impl<'a> Worker<'a> {
         if let Err(problem) = self.release(Deadline::within(Deadline::WHEN_STOPPING)) {
             self.report(Err(problem));
         }
+    }
+
+    /// When the next claim is due: that of all shards, or that of the refused ones.
+    fn next_due(&self, due: Instant) -> Instant {
+        self.refused.map_or(due, |refused| due.min(refused.due))
     }
 
     /// The time until two thirds of a lease are left. It is short after a claim that was repeated, since the registry gives the
@@ -130,7 +181,7 @@ impl<'a> Worker<'a> {
             // The registry may assign a number that is to be released.
             self.release(Deadline::within(third()))?;
         }
-        let claimed = self.claim();
+        let claimed = self.claim(Which::All);
         // A registry that does not answer a claim does not answer a release either.
         let released = match claimed {
             Err(Problem::NoAnswer(_)) => Ok(()),
@@ -165,15 +216,19 @@ impl<'a> Worker<'a> {
         outcome
     }
 
-    /// One request for all slots.
-    fn claim(&mut self) -> Result<(), Problem> {
-        if self.leases.slots.is_empty() && !self.leases.is_assigned {
+    /// One request. The shards that are held are not claimed again only because others are refused: each renewal writes a row of the
+    /// registry.
+    fn claim(&mut self, which: Which) -> Result<(), Problem> {
+        let is_claimed = |slot: &&Slot| which == Which::All || slot.serial.is_none();
+        let claimed: Vec<Slot> = self.leases.slots.iter().filter(is_claimed).copied().collect();
+        // Without shards, the registry assigns one.
+        if claimed.is_empty() && !(self.leases.is_assigned && self.leases.slots.is_empty()) {
             return Ok(());
         }
         let lease = settings::lease();
         let until_us = now_us() + lease.as_micros() as i64;
-        let shards = array(self.leases.slots.iter().map(|slot| slot.shard.to_string()));
-        let serials = array(self.leases.slots.iter().map(serial));
+        let shards = array(claimed.iter().map(|slot| slot.shard.to_string()));
+        let serials = array(claimed.iter().map(serial));
         let parameters = [
             shards,
             settings::node(),
@@ -229,7 +284,7 @@ impl<'a> Worker<'a> {
         self.publish();
         if !lost.is_empty() {
             self.start_anew(Problem::Lost(lost))?;
-            return self.claim();
+            return self.claim(Which::All);
         }
         if refused.is_empty() { Ok(()) } else { Err(Problem::Refused(refused)) }
     }
@@ -434,6 +489,11 @@ fn takes_reload() -> bool {
 fn is_reload_pending() -> bool {
     // SAFETY: a flag that a signal handler sets.
     unsafe { (&raw const pg_sys::ConfigReloadPending).read_volatile() != 0 }
+}
+
+/// How long to wait after a claim that had no answer: less, the sooner the leases end.
+fn pause_after_a_problem() -> Duration {
+    (settings::lease() / 30).clamp(Duration::from_millis(50), Duration::from_millis(500))
 }
 
 /// The time between two claims, and the longest time that one may take.

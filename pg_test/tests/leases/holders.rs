@@ -42,6 +42,33 @@ fn a_released_shard_goes_to_another_server() {
     assert_eq!(of_lease(&registry, "node"), "db-2");
 }
 
+/// Each claim of shard 5 locks its row, and each renewal of another shard raises its serial.
+#[test]
+fn a_refused_shard_is_claimed_again_without_the_others() {
+    let registry = Registry::start();
+    let (_holder, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    let (_other, mut of_other) = start(
+        registry
+            .node("db-2")
+            .setting("pg_snowflake.owned_shards", "5,6,7")
+            .setting("pg_snowflake.lease", LONG),
+    );
+    first_id(&mut of_other, "SELECT snowflake_nextval('s', 6)");
+    let mut observer = registry.cluster.connect();
+    let renewed =
+        "SELECT string_agg(serial::text, ' ') FROM snowflake_registry.shards WHERE shard_id > 5";
+    let before = printed(&mut observer, renewed);
+    for _ in 0..3 {
+        let xmax =
+            printed(&mut observer, "SELECT xmax FROM snowflake_registry.shards WHERE shard_id = 5");
+        let is_claimed =
+            format!("SELECT xmax <> '{xmax}' FROM snowflake_registry.shards WHERE shard_id = 5");
+        wait_for(&mut observer, &is_claimed, "the refused shard is claimed again");
+    }
+    assert_eq!(printed(&mut observer, renewed), before);
+}
+
 /// A run of 5,000 counters takes several ticks, of which the client gets the first ID.
 #[test]
 fn what_sessions_have_fetched_is_not_released() {
