@@ -255,6 +255,7 @@ fn snowflake_clock_reports_steps_and_jumps() {
     assert_eq!((before.regressions, before.forward_jumps), (0, 0));
     assert_eq!(before.ahead_ms, 0.0);
     assert_eq!((before.since_regression_ms, before.since_forward_jump_ms), (None, None));
+    take_one(&mut client, INSERT);
 
     // Less the session's pause, which is less than an hour.
     cluster.set_clock(-10.0 * HOUR);

@@ -1,6 +1,5 @@
 //! The reasons why this server has no lease, as the server log and `snowflake_lease_status()` report them.
 
-use super::settings;
 use super::shared::{MOST_SLOTS, Slot};
 use crate::report::Report;
 use crate::timestamp::{now_us, printed};

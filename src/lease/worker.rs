@@ -92,27 +92,27 @@ struct Worker<'a> {
 }
 
 /// When refused shards are claimed again.
-#[derive(Clone, Copy)]
 struct Retry {
-    /// The first refusal in a row.
+    shards: Vec<u32>,
+    /// The first refusal of these shards in a row.
     since: Instant,
     pause: Duration,
     due: Instant,
 }
 
 impl Retry {
-    /// After another refusal. The pause grows once the refusals have lasted for a lease: that of a holder that crashed has ended then, and
-    /// the present holder is alive.
-    fn after(last: Option<Self>) -> Self {
+    /// After another refusal. The pause grows once the same shards have been refused for a lease: that of a holder that crashed has ended
+    /// then, and the present holder is alive.
+    fn after(last: Option<Self>, shards: Vec<u32>) -> Self {
         let now = Instant::now();
-        let (since, pause) = match last {
+        let (since, pause) = match last.filter(|last| last.shards == shards) {
             Some(Retry { since, pause, .. }) if since.elapsed() > settings::lease() => {
                 (since, (2 * pause).min(third().max(SHORTEST_RETRY)))
             }
             Some(Retry { since, .. }) => (since, SHORTEST_RETRY),
             None => (now, SHORTEST_RETRY),
         };
-        Retry { since, pause, due: now + pause }
+        Retry { shards, since, pause, due: now + pause }
     }
 }
 
@@ -134,14 +134,21 @@ impl<'a> Worker<'a> {
             if self.next_due(due) <= Instant::now() {
                 let is_renewal = due <= Instant::now();
                 let outcome = if is_renewal { self.renew() } else { self.claim(Which::Refused) };
-                let (refused, pause) = match &outcome {
-                    Ok(()) => (None, self.until_renewal()),
-                    Err(Problem::Refused(_)) => {
-                        (Some(Retry::after(self.refused)), self.until_renewal())
+                let last = self.refused.take();
+                let pause = match &outcome {
+                    Ok(()) => self.until_renewal(),
+                    Err(Problem::Refused(refused)) => {
+                        let shards = refused.iter().map(|&(shard, _)| shard).collect();
+                        self.refused = Some(Retry::after(last, shards));
+                        // A release that failed is tried again with the renewal.
+                        if self.to_release.is_empty() {
+                            self.until_renewal()
+                        } else {
+                            pause_after_a_problem()
+                        }
                     }
-                    Err(_) => (None, pause_after_a_problem()),
+                    Err(_) => pause_after_a_problem(),
                 };
-                self.refused = refused;
                 let next = Instant::now() + pause;
                 // However often refused shards are claimed, the others are renewed in time.
                 due = if is_renewal { next } else { due.min(next) };
@@ -162,7 +169,7 @@ impl<'a> Worker<'a> {
 
     /// When the next claim is due: that of all shards, or that of the refused ones.
     fn next_due(&self, due: Instant) -> Instant {
-        self.refused.map_or(due, |refused| due.min(refused.due))
+        self.refused.as_ref().map_or(due, |refused| due.min(refused.due))
     }
 
     /// The time until two thirds of a lease are left. It is short after a claim that was repeated, since the registry gives the

@@ -128,7 +128,7 @@ fn report(step: Step) {
             PgLogLevel::LOG,
             PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
             format!("pg_snowflake: the clock stepped back by {}", duration(us)),
-            "IDs stay unique: this session generates none below its highest reading."
+            "IDs stay unique: this session generates none below its reading at its last ID."
         ),
         Step::Forward(us) => ereport!(
             PgLogLevel::LOG,

@@ -185,6 +185,9 @@ fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request) {
                 "{refusal:?}"
             );
         }
+        Refusal::Lease(LeaseRefusal::HighWaterPastEnd { step_us }) => {
+            assert!(step_us > 0 && now.high_water_us - step_us == now.reading_us, "{refusal:?}");
+        }
         Refusal::AboveMaxValue { counter, max_value } => {
             assert!(counter > max_value && max_value == limit);
         }
