@@ -14,7 +14,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_clock_wrapper';
 
 COMMENT ON FUNCTION snowflake_clock() IS
-'clock of this session: current reading, highest reading and observed steps';
+'clock of this session: current reading, highest reading at which it has generated an ID, and observed steps';
 
 CREATE FUNCTION snowflake_sequence_status(
     seq regclass,

@@ -410,9 +410,11 @@ fn wait_or_refuse(first_tick: i64, limit: i64, request: Request) -> Decision {
     let step_us = now.high_water_us.saturating_sub(now.reading_us);
     let is_step = step_us > 0 && first_tick <= lead_limit(layout, policy, now.high_water_us) + 1;
     if first_tick > ticks.last {
-        return Decision::Refuse(Refusal::Lease(match is_step {
-            true => LeaseRefusal::HighWaterPastEnd { step_us },
-            false => LeaseRefusal::SequencePastEnd { lead_us },
+        let is_mark_past_end = layout.tick_at(now.high_water_us) >= ticks.last;
+        return Decision::Refuse(Refusal::Lease(if is_step && is_mark_past_end {
+            LeaseRefusal::HighWaterPastEnd { step_us }
+        } else {
+            LeaseRefusal::SequencePastEnd { lead_us }
         }));
     }
     let ahead = if is_step { Ahead::HighWater { step_us } } else { Ahead::Sequence };

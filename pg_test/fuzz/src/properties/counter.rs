@@ -187,6 +187,7 @@ fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request) {
         }
         Refusal::Lease(LeaseRefusal::HighWaterPastEnd { step_us }) => {
             assert!(step_us > 0 && now.high_water_us - step_us == now.reading_us, "{refusal:?}");
+            assert!(tick_at(&layout, now.high_water_us) >= ticks.last.into(), "{refusal:?}");
         }
         Refusal::AboveMaxValue { counter, max_value } => {
             assert!(counter > max_value && max_value == limit);
