@@ -15,14 +15,14 @@ const CLIENTS_PER_SHARD: i64 = 4;
 pub fn run() -> Result<ExitCode> {
     step("starting two private servers: shard 1 and shard 2");
     let shards = [start(), start()];
-    step("creating a table on each:");
-    say(
-        "CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', SHARD), …)",
-    );
+    step("setting the number of each, and creating the same table on both:");
     for (shard, number) in shards.iter().zip(1..) {
-        let schema = include_str!("../../../demo/schema.sql");
-        shard.psql(SUPERUSER, &format!("\\set shard {number}\n{schema}"));
+        let set = format!("ALTER DATABASE {SUPERUSER} SET pg_snowflake.shard_id = {number}");
+        say(&set);
+        shard.psql(SUPERUSER, &set);
+        shard.psql(SUPERUSER, include_str!("../../../demo/schema.sql"));
     }
+    say("CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq'), …)");
     insert(&shards);
     step("collecting the IDs of both shards in one table, to look at them together");
     gather(&shards)?;
