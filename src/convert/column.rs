@@ -8,7 +8,7 @@ use super::plan::{Facts, Grant, Sequence};
 use super::references::{CheckedTables, IdColumn, NarrowColumns, check_owners, lock_tree};
 use super::refusal::{self, CitusColumn};
 use crate::encoding::{from_server, to_server};
-use crate::monitor::StoredExpression;
+use crate::monitor::{GeneratorCall, StoredExpression};
 use crate::query::{rows, text};
 use crate::relation::lock;
 use crate::report::no_such_table;
@@ -169,11 +169,10 @@ impl Column {
         let sql = "SELECT adbin::text FROM pg_attrdef WHERE adrelid = $1 AND adnum = $2";
         let arguments = [self.id_column.table.into(), self.attribute.number.into()];
         let calls = StoredExpression::calls_in_texts(rows(sql, &arguments, |row| row.get(1)));
-        let mut layouts = calls.into_iter().map(|call| call.and_then(|call| call.layout));
-        let first = layouts.next()?;
-        match first.filter(|_| layouts.all(|layout| layout == first)) {
-            None => refusal::layout_not_known(&self.name()),
-            layout => layout,
+        match GeneratorCall::layouts(calls).as_slice() {
+            [] => None,
+            [Some(layout)] => Some(*layout),
+            _ => refusal::layout_not_known(&self.name()),
         }
     }
 

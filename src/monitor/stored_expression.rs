@@ -33,6 +33,16 @@ pub struct GeneratorCall {
     pub modulus_and_generators: Option<[i32; 2]>,
 }
 
+impl GeneratorCall {
+    /// The layouts of the calls, each once in a row. `None` stands for one that is not a constant, or for a call that is not known.
+    pub fn layouts(calls: Vec<Option<GeneratorCall>>) -> Vec<Option<Layout>> {
+        let mut layouts: Vec<_> =
+            calls.into_iter().map(|call| call.and_then(|call| call.layout)).collect();
+        layouts.dedup();
+        layouts
+    }
+}
+
 /// The sequence argument of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SequenceArgument {

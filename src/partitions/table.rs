@@ -194,10 +194,7 @@ impl Table {
 
     /// The layouts of which the default of the key's column generates IDs. `None` stands for a layout that is not a constant.
     pub fn generated_layouts(&self, top: pg_sys::Oid) -> Vec<Option<Layout>> {
-        let calls = self.generator_calls(top).into_iter();
-        let mut layouts: Vec<_> = calls.map(|call| call.and_then(|call| call.layout)).collect();
-        layouts.dedup();
-        layouts
+        GeneratorCall::layouts(self.generator_calls(top))
     }
 
     /// The calls of generators in the default of the key's column: that of this table or of `top`, a table above it, or if
@@ -234,7 +231,7 @@ impl Table {
         let partitions = self.partitions();
         let default = partitions.iter().find(|partition| partition.is_default);
         let in_default = default.and_then(newest_of).transpose().ok()?;
-        let in_range = self.partitions_by_bounds().iter().rev().find_map(newest_of);
+        let in_range = by_bounds(partitions).iter().rev().find_map(newest_of);
         in_default.max(in_range.transpose().ok()?)
     }
 
@@ -257,10 +254,7 @@ impl Table {
 
     /// Those of its partitions that have bounds, in their order, as of now.
     pub fn partitions_by_bounds(&self) -> Vec<Partition> {
-        let mut partitions = self.partitions();
-        partitions.retain(|partition| partition.bounds.is_some());
-        partitions.sort_unstable_by_key(|partition| partition.bounds);
-        partitions
+        by_bounds(self.partitions())
     }
 
     /// The newest ID before another, whatever its partition; `None` if there is none. Foreign and default partitions are not read.
@@ -377,6 +371,13 @@ impl Table {
         };
         execute(&format!("ALTER TABLE {partition} REPLICA IDENTITY {identity}"), &[]);
     }
+}
+
+/// Those that have bounds, in their order.
+fn by_bounds(mut partitions: Vec<Partition>) -> Vec<Partition> {
+    partitions.retain(|partition| partition.bounds.is_some());
+    partitions.sort_unstable_by_key(|partition| partition.bounds);
+    partitions
 }
 
 /// A partition of a table.
