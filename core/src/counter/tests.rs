@@ -34,20 +34,20 @@ fn ask_for(count: i64, state: State, now: Now) -> Decision {
     ask_under(DEFAULTS, count, state, now)
 }
 
+/// Of shard 0 in Instagram's layout, in a session that has fetched nothing and needs no lease.
+fn request(now: Now) -> Request {
+    Request {
+        layout: INSTAGRAM,
+        shard: 0,
+        policy: DEFAULTS,
+        now,
+        highest_fetched: None,
+        ticks: Ticks::ALL,
+    }
+}
+
 fn ask_under(policy: Policy, count: i64, state: State, now: Now) -> Decision {
-    advance(
-        state,
-        i64::MAX,
-        count,
-        Request {
-            layout: INSTAGRAM,
-            shard: 0,
-            policy,
-            now,
-            highest_fetched: None,
-            ticks: Ticks::ALL,
-        },
-    )
+    advance(state, i64::MAX, count, Request { policy, ..request(now) })
 }
 
 fn coverage(run: Run, covered: Option<i64>) -> Coverage {
@@ -68,14 +68,7 @@ fn issued(decision: Decision) -> Run {
 #[test]
 fn a_fresh_sequence_begins_at_a_seq_that_depends_on_the_shard() {
     let first_on = |shard, last_value| {
-        let request = Request {
-            layout: INSTAGRAM,
-            shard,
-            policy: DEFAULTS,
-            now: at(NOW_US),
-            highest_fetched: None,
-            ticks: Ticks::ALL,
-        };
+        let request = Request { shard, ..request(at(NOW_US)) };
         let fresh = State { last_value, is_called: false };
         issued(advance(fresh, i64::MAX, 1, request)).first
     };
@@ -109,8 +102,7 @@ fn homed() -> Homed<'static> {
 
 fn ask_homed(state: State, max_value: i64, policy: Policy, ticks: Ticks) -> Decision<Found> {
     let now = at(NOW_US);
-    let request =
-        Request { layout: INSTAGRAM, shard: 0, policy, now, highest_fetched: None, ticks };
+    let request = Request { policy, ticks, ..request(now) };
     advance_homed(state, max_value, request, &homed())
 }
 
@@ -167,14 +159,8 @@ fn a_homed_id_is_not_above_max_value() {
 #[test]
 fn a_search_for_a_homed_id_that_finds_none_is_refused() {
     let homed = Homed::new(Class::one(5), Home::Ranges(&[]));
-    let request = Request {
-        layout: INSTAGRAM,
-        shard: 0,
-        policy: Policy { max_lead_us: HOUR, ..DEFAULTS },
-        now: at(NOW_US),
-        highest_fetched: None,
-        ticks: Ticks::ALL,
-    };
+    let policy = Policy { max_lead_us: HOUR, ..DEFAULTS };
+    let request = Request { policy, ..request(at(NOW_US)) };
     let counters = homed.most_counters();
     assert_eq!(
         advance_homed(called(1), i64::MAX, request, &homed),
@@ -243,14 +229,7 @@ fn after_a_backward_step_a_reset_sequence_starts_above_the_high_water_mark() {
 fn a_sequence_reset_within_a_tick_continues_above_what_the_session_fetched() {
     let ask = |highest_fetched| {
         let now = at(NOW_US);
-        let request = Request {
-            layout: INSTAGRAM,
-            shard: 0,
-            policy: DEFAULTS,
-            now,
-            highest_fetched,
-            ticks: Ticks::ALL,
-        };
+        let request = Request { highest_fetched, ..request(now) };
         issued(advance(called(1), i64::MAX, 1, request)).first
     };
     let clock = counter(NOW_TICK, 2);
@@ -265,13 +244,7 @@ fn a_sequence_reset_within_a_tick_continues_above_what_the_session_fetched() {
 fn ask_in_lease(begins_us: i64, ends_us: i64, count: i64, state: State) -> Decision {
     let span = Span { starts_us: NOW_US + begins_us, ends_us: NOW_US + ends_us };
     let ticks = span.ticks(&INSTAGRAM);
-    let (layout, policy, now) = (INSTAGRAM, DEFAULTS, at(NOW_US));
-    advance(
-        state,
-        i64::MAX,
-        count,
-        Request { layout, shard: 0, policy, now, highest_fetched: None, ticks },
-    )
+    advance(state, i64::MAX, count, Request { ticks, ..request(at(NOW_US)) })
 }
 
 #[test]
@@ -320,14 +293,7 @@ fn only_a_step_that_the_backend_has_seen_is_reported_as_the_cause() {
     let stepped_back = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
     let cause = |tick, now| {
         let policy = Policy { max_wait_us: 0, ..DEFAULTS };
-        let request = Request {
-            layout: INSTAGRAM,
-            shard: 0,
-            policy,
-            now,
-            highest_fetched: None,
-            ticks: Ticks::ALL,
-        };
+        let request = Request { policy, ..request(now) };
         match advance(called(counter(tick, 7)), i64::MAX, 1, request) {
             Decision::Refuse(Refusal::TooFarAhead { ahead, .. }) => ahead,
             other => panic!("{other:?}"),
@@ -379,7 +345,7 @@ fn the_end_of_bigint_is_issued_once() {
             called(last_value),
             i64::MAX,
             1,
-            Request { layout, shard: 0, policy: DEFAULTS, now, highest_fetched, ticks: Ticks::ALL },
+            Request { layout, highest_fetched, ..request(now) },
         )
     };
     assert_eq!(issued(ask(i64::MAX - 1, None)).first, i64::MAX);
@@ -400,14 +366,7 @@ fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
 
 #[test]
 fn a_counter_above_maxvalue_is_refused_with_both() {
-    let request = Request {
-        layout: INSTAGRAM,
-        shard: 0,
-        policy: DEFAULTS,
-        now: at(NOW_US),
-        highest_fetched: None,
-        ticks: Ticks::ALL,
-    };
+    let request = request(at(NOW_US));
     assert_eq!(
         advance(called(1), 1000, 1, request),
         Decision::Refuse(Refusal::AboveMaxValue { counter: counter(NOW_TICK, 2), max_value: 1000 })
@@ -578,12 +537,9 @@ impl Model {
         // The monotonic clock matters only to the log, so it stands still here.
         let (now, _) = self.guards[backend].observe(self.clock_us, || 0);
         let request = Request {
-            layout: INSTAGRAM,
-            shard: 0,
             policy: self.policy,
-            now,
             highest_fetched: self.highest_fetched[backend],
-            ticks: Ticks::ALL,
+            ..request(now)
         };
         if let Some(cached) = self.caches[backend].take()
             && cached.is_usable(&INSTAGRAM, self.policy, now, Ticks::ALL)
