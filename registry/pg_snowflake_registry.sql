@@ -45,7 +45,7 @@ CREATE TABLE snowflake_registry.shards (
 
 COMMENT ON TABLE snowflake_registry.shards IS 'the lease of each shard, with what only its holder may know; see the view leases';
 COMMENT ON COLUMN snowflake_registry.shards.shard_id IS 'shard';
-COMMENT ON COLUMN snowflake_registry.shards.node IS 'server that holds the lease, held it last, or has it reserved';
+COMMENT ON COLUMN snowflake_registry.shards.node IS 'server that holds the lease, held it last, or has it reserved; empty if it was retired';
 COMMENT ON COLUMN snowflake_registry.shards.incarnation IS 'run of that server; null if the lease is reserved';
 COMMENT ON COLUMN snowflake_registry.shards.serial IS 'increased by each change of the row';
 COMMENT ON COLUMN snowflake_registry.shards.nonce IS 'last request that was granted';
@@ -55,12 +55,22 @@ COMMENT ON COLUMN snowflake_registry.shards.released IS 'whether the holder has 
 COMMENT ON COLUMN snowflake_registry.shards.barred IS 'run of a server from which take_over() took the lease';
 COMMENT ON COLUMN snowflake_registry.shards.renewed_at IS 'time of the last grant, by the clock of the registry';
 
+CREATE TABLE snowflake_registry.nodes (
+    node text PRIMARY KEY,
+    role name NOT NULL);
+
+COMMENT ON TABLE snowflake_registry.nodes IS 'the role of each node: no other role can claim or release leases as the node';
+COMMENT ON COLUMN snowflake_registry.nodes.node IS 'server';
+COMMENT ON COLUMN snowflake_registry.nodes.role IS 'role that was the first to claim a lease as the node';
+
 SELECT pg_extension_config_dump('snowflake_registry.identity', '');
+SELECT pg_extension_config_dump('snowflake_registry.nodes', '');
 SELECT pg_extension_config_dump('snowflake_registry.shards', '');
 
 CREATE VIEW snowflake_registry.leases AS
-SELECT shard_id, node, starts, ends,
+SELECT shard_id, nullif(node, '') AS node, starts, ends,
     CASE
+        WHEN node = '' THEN 'retired'
         WHEN incarnation IS NULL THEN 'reserved'
         WHEN released THEN 'released'
         WHEN ends <= clock_timestamp() THEN 'ended'
@@ -71,10 +81,10 @@ FROM snowflake_registry.shards;
 
 COMMENT ON VIEW snowflake_registry.leases IS 'the lease of each shard: its node, its span of ID time, and its state';
 COMMENT ON COLUMN snowflake_registry.leases.shard_id IS 'shard';
-COMMENT ON COLUMN snowflake_registry.leases.node IS 'server that holds the lease, held it last, or has it reserved';
+COMMENT ON COLUMN snowflake_registry.leases.node IS 'server that holds the lease, held it last, or has it reserved; null if it was retired';
 COMMENT ON COLUMN snowflake_registry.leases.starts IS 'start of the span of ID time';
 COMMENT ON COLUMN snowflake_registry.leases.ends IS 'end of the span, exclusive';
-COMMENT ON COLUMN snowflake_registry.leases.state IS 'held, ended, released, or reserved for the node by take_over()';
+COMMENT ON COLUMN snowflake_registry.leases.state IS 'held, ended, released, reserved for the node by take_over(), or retired';
 COMMENT ON COLUMN snowflake_registry.leases.renewed_at IS 'time of the last grant, by the clock of the registry';
 
 -- The functions run as their owner, a superuser. With core's search path alone, they resolve no other names.
@@ -129,6 +139,15 @@ AS 'MODULE_PATHNAME', 'registry_take_over_wrapper';
 
 COMMENT ON FUNCTION snowflake_registry.take_over(integer, text) IS
 'reserves a shard for a node, ends the renewals of its holder, and returns when the node can begin';
+
+CREATE FUNCTION snowflake_registry.retire(node text, OUT shard_id integer, OUT free_at timestamptz)
+RETURNS SETOF record
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'registry_retire_wrapper';
+
+COMMENT ON FUNCTION snowflake_registry.retire(text) IS
+'takes its shards from a node that is gone, and returns when other nodes can have them';
 
 -- Default privileges may have granted some to PUBLIC or to roles. TRIGGER on a table is enough to run a function as its owner.
 DO $$

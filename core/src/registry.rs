@@ -28,7 +28,7 @@ const CLOCK_TOLERANCE_US: i64 = 1_000_000;
 /// The registry's row of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The node that holds the lease, or held it last, or that it is reserved for.
+    /// The node that holds the lease, or held it last, or that it is reserved for. Empty if that node was retired.
     pub node: String,
     /// The holder: one run of a server. `None` if the lease is reserved for the node.
     pub incarnation: Option<Uuid>,
@@ -154,7 +154,7 @@ pub fn claim(row: Option<&Lease>, claim: Claim, moment: Moment) -> Result<Lease,
         }
         // After a crash, the holder does not know what it has used of its span, and starts where the span ends.
         _ if is_holder => Ok(new_span(row.serial, row.span.ends_us, claim, moment)),
-        _ if row.incarnation.is_none() && row.node != claim.node => {
+        _ if row.incarnation.is_none() && row.node != claim.node && !row.node.is_empty() => {
             Err(Refusal::ReservedFor { node: row.node.clone() })
         }
         // Not even for a node that it is reserved for: a registry that fails over may forget the reservation, and renew.
@@ -246,14 +246,50 @@ pub fn take_over(row: Option<&Lease>, node: &str, now_us: i64) -> Lease {
     }
 }
 
-/// The shard for a node that asks for any: the lowest that it had before, else the lowest that no node ever had.
-pub fn assign<'a>(rows: impl IntoIterator<Item = (i32, &'a str)>, node: &str) -> i32 {
-    let mut rows: Vec<(i32, &str)> = rows.into_iter().collect();
+impl Lease {
+    /// Whether the node has lost the lease, or never had it.
+    pub fn has_ended(&self, now_us: i64) -> bool {
+        self.is_released || self.span.ends_us <= now_us
+    }
+}
+
+/// The row after its node was retired: any node may claim the shard when the last span has ended. A run of the node that comes back
+/// must claim it anew, like any other.
+pub fn retire(row: &Lease) -> Lease {
+    Lease {
+        node: String::new(),
+        incarnation: None,
+        serial: row.serial + 1,
+        nonce: None,
+        barred: row.incarnation.or(row.barred),
+        ..row.clone()
+    }
+}
+
+/// The shard for a node that asks for any: the lowest that it had before, else the lowest of `shards` that no node has; `None` if there is
+/// none. Each row is a shard, its node, and whether its last span has ended.
+///
+/// ```
+/// use pg_snowflake_core::registry::assign;
+///
+/// let rows = [(0, "db-1", false), (1, "", true), (2, "db-3", false)];
+/// assert_eq!(assign(rows, "db-3", 4096), Some(2));
+/// assert_eq!(assign(rows, "db-4", 4096), Some(1)); // that of a retired node
+/// assert_eq!(assign(rows, "db-4", 1), None);
+/// ```
+pub fn assign<'a>(
+    rows: impl IntoIterator<Item = (i32, &'a str, bool)>,
+    node: &str,
+    shards: i32,
+) -> Option<i32> {
+    let mut rows: Vec<(i32, &str, bool)> = rows.into_iter().collect();
     rows.sort_unstable();
-    let own = rows.iter().find(|(_, of)| *of == node).map(|&(shard, _)| shard);
-    own.unwrap_or_else(|| {
-        let is_taken = |&(free, &(shard, _)): &(i32, &(i32, &str))| free == shard;
-        (0..).zip(&rows).take_while(is_taken).count() as i32
+    let own = rows.iter().find(|(_, of, _)| *of == node).map(|&(shard, ..)| shard);
+    own.or_else(|| {
+        rows.retain(|&(_, of, has_ended)| !(of.is_empty() && has_ended));
+        let is_taken = |&(free, &(shard, ..)): &(i32, &(i32, &str, bool))| free == shard;
+        let free = (0..).zip(&rows).take_while(is_taken).count() as i32;
+        Some(free).filter(|&free| free < shards)
     })
 }
 

@@ -180,6 +180,7 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
         ),
         ("snowflake_registry.id()", "ssfalse"),
         ("snowflake_registry.release(uuid,integer[],bigint[],timestamp with time zone)", "vufalse"),
+        ("snowflake_registry.retire(text)", "vufalse"),
         ("snowflake_registry.take_over(integer,text)", "vufalse"),
         ("snowflake_send(snowflake)", "istrue"),
         ("snowflake_seq(bigint,snowflake_layout)", "istrue"),

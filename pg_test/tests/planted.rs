@@ -115,6 +115,7 @@ const USES: [&str; 32] = [
          clock_timestamp() + interval '5 min', interval '5 min')",
     "SELECT snowflake_registry.release(incarnation, ARRAY[shard_id], ARRAY[serial], ends) FROM snowflake_registry.shards;
      SELECT snowflake_registry.take_over(5, 'db-2'::text), snowflake_registry.id();
+     SELECT snowflake_registry.retire('db-2'::text);
      TABLE snowflake_registry.leases; TABLE snowflake_registry.identity",
     "COPY posts TO PROGRAM 'cat >/dev/null' (FORMAT binary)",
 ];

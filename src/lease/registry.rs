@@ -5,7 +5,7 @@
 //! The functions run as the superuser that owns them. Their SQL declarations set `search_path` to core's schema, and the names
 //! of our tables have the schema that the extension created, so that nothing that others created can be called.
 //!
-//! Locks are taken in one order: the table, the row of the registry, and the rows of the shards in ascending order. Every call
+//! Locks are taken in one order: the table, the row of the registry, that of the node, and the rows of the shards in ascending order. Every call
 //! locks the table before it locks a row, since an assignment locks it against all that change rows.
 
 mod refusal;
@@ -18,12 +18,13 @@ use crate::result_row::NullableResultRow;
 use crate::timestamp::{Instant, now_us, timestamptz, unix_us_of};
 use crate::transaction::{check_read_committed, check_writable};
 use pg_snowflake_core::lease::Span;
+use pg_snowflake_core::presets::DEFAULT;
 use pg_snowflake_core::registry::{
     self, Claim, LONGEST_LEASE_US, Lease, Moment, SHORTEST_LEASE_US,
 };
 use pgrx::datum::{Array, DatumWithOid, Interval};
 use pgrx::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::iter::repeat;
 
@@ -55,6 +56,7 @@ fn registry_claim(
 
     lock(if shards.is_empty() { "SHARE ROW EXCLUSIVE" } else { "ROW EXCLUSIVE" });
     let identity = identity(length_us);
+    check_role(&node);
     if shards.is_empty() {
         shards.push((assigned_shard(&node), None));
     }
@@ -129,6 +131,7 @@ fn registry_release(
     lock("ROW EXCLUSIVE");
     let all: Vec<i32> = shards.iter().map(|&(shard, _)| shard).collect();
     let found = lock_rows(&all, &[]);
+    check_roles(found.values().filter(|lease| lease.incarnation == Some(incarnation)));
     let released: Vec<(i32, Lease)> = shards
         .into_iter()
         .filter_map(|(shard, serial)| {
@@ -158,6 +161,40 @@ fn registry_take_over(shard_id: Option<i32>, node: Option<&[u8]>) -> pg_sys::Tim
     let begins_us = reserved.span.ends_us.max(now_us).max(identity.quiet_until_us);
     write(&[(shard, reserved)]);
     timestamptz(begins_us).value() as pg_sys::TimestampTz
+}
+
+/// `snowflake_registry.retire(node text) → setof (shard_id int, free_at timestamptz)`
+///
+/// Takes its shards from a node that is gone. Returns them, with the time from which another node can have each.
+#[pg_extern(sql = false)]
+fn registry_retire(node: Option<&[u8]>) -> SetOfIterator<'static, NullableResultRow<2>> {
+    check_transaction("snowflake_registry.retire");
+    let node = node_name(node);
+
+    // Until the lock is held, the node could get another shard.
+    lock("SHARE ROW EXCLUSIVE");
+    let identity = identity(SHORTEST_LEASE_US);
+    let sql = "SELECT shard_id FROM snowflake_registry.shards WHERE node = $1";
+    let shards: Vec<i32> = rows(sql, &[text(&node)], |row| row.get(1));
+    let sql = "DELETE FROM snowflake_registry.nodes WHERE node = $1 RETURNING node";
+    let is_known = !rows(sql, &[text(&node)], |row| row.get::<String>(1)).is_empty();
+    if shards.is_empty() && !is_known {
+        refusal::no_such_node(&node);
+    }
+    let found = lock_rows(&shards, &[]);
+    let now_us = now_us();
+    let is_held = |lease: &Lease| lease.incarnation.is_some() && !lease.has_ended(now_us);
+    if let Some((&shard, lease)) = found.iter().find(|(_, lease)| is_held(lease)) {
+        refusal::holds_a_lease(&node, shard, lease.span.ends_us);
+    }
+    let retired: Vec<(i32, Lease)> =
+        found.iter().map(|(&shard, lease)| (shard, registry::retire(lease))).collect();
+    write(&retired);
+    let earliest_us = now_us.max(identity.quiet_until_us);
+    SetOfIterator::new(retired.into_iter().map(move |(shard, lease)| {
+        let ends_us = if lease.is_released { now_us } else { lease.span.ends_us };
+        NullableResultRow([Some(shard.into()), Some(timestamptz(ends_us.max(earliest_us)))])
+    }))
 }
 
 /// Refuses a transaction that cannot change a row, or whose snapshot may be older than the lock on it.
@@ -342,11 +379,37 @@ fn identity(length_us: i64) -> Identity {
     Identity { id, server, quiet_until_us }
 }
 
-/// The shard for a node that asks for any. The table is locked against all that change rows.
+/// Refuses a node that belongs to another role. It belongs to the role that first claims a lease as that node.
+fn check_role(node: &str) {
+    let find =
+        "SELECT role::text, role = session_user FROM snowflake_registry.nodes WHERE node = $1";
+    let found =
+        || rows(find, &[text(node)], |row| (row.get::<String>(1), row.get::<bool>(2))).pop();
+    let (role, is_own) = found().unwrap_or_else(|| {
+        let insert =
+            "INSERT INTO snowflake_registry.nodes VALUES ($1, session_user) ON CONFLICT DO NOTHING";
+        execute(insert, &[text(node)]);
+        found().expect("inserted above, or by a transaction that has been waited for")
+    });
+    if !is_own {
+        refusal::node_of_another_role(node, &role);
+    }
+}
+
+/// Refuses leases of nodes that belong to another role.
+fn check_roles<'a>(leases: impl Iterator<Item = &'a Lease>) {
+    let nodes: BTreeSet<&str> = leases.map(|lease| lease.node.as_str()).collect();
+    nodes.into_iter().for_each(check_role);
+}
+
+/// The shard for a node that asks for any: one of the default layout, since the registry knows no other. The table is locked against
+/// all that change rows.
 fn assigned_shard(node: &str) -> i32 {
-    let sql = "SELECT shard_id, node FROM snowflake_registry.shards";
-    let nodes = rows(sql, &[], |row| (row.get::<i32>(1), row.get::<String>(2)));
-    registry::assign(nodes.iter().map(|(shard, node)| (*shard, node.as_str())), node)
+    let sql = "SELECT shard_id, node, released OR ends <= clock_timestamp() FROM snowflake_registry.shards";
+    let nodes = rows(sql, &[], |row| (row.get::<i32>(1), row.get::<String>(2), row.get::<bool>(3)));
+    let nodes = nodes.iter().map(|(shard, node, has_ended)| (*shard, node.as_str(), *has_ended));
+    registry::assign(nodes, node, DEFAULT.shards() as i32)
+        .unwrap_or_else(|| refusal::no_free_shard(DEFAULT.shards()))
 }
 
 /// Locks the rows of `shards`, and reads the existing ones. Rows of `may_be_new` are created if they did not exist, so that there

@@ -179,10 +179,31 @@ fn a_span_ends_before_a_quiet_time_that_begins_after_it_is_granted() {
 
 #[test]
 fn a_node_gets_the_number_that_it_had_or_the_lowest_that_nobody_had() {
-    assert_eq!(assign([], "a"), 0);
-    assert_eq!(assign([(1, "c"), (0, "b")], "a"), 2);
-    assert_eq!(assign([(0, "b"), (2, "c")], "a"), 1);
-    assert_eq!(assign([(7, "a"), (0, "b"), (5, "a")], "a"), 5);
+    let assign = |rows: &[(i32, &'static str, bool)]| assign(rows.iter().copied(), "a", 3);
+    assert_eq!(assign(&[]), Some(0));
+    assert_eq!(assign(&[(1, "c", true), (0, "b", true)]), Some(2));
+    assert_eq!(assign(&[(0, "b", true), (2, "c", true)]), Some(1));
+    assert_eq!(assign(&[(7, "a", true), (0, "b", true), (5, "a", false)]), Some(5));
+    assert_eq!(assign(&[(0, "b", true), (1, "c", true), (2, "d", true), (9, "e", true)]), None);
+    // That of a retired node whose span has ended.
+    assert_eq!(assign(&[(0, "", false), (1, "", true)]), Some(1));
+    assert_eq!(assign(&[(0, "b", true), (1, "", false)]), Some(2));
+}
+
+#[test]
+fn a_retired_node_leaves_its_shard_to_any_node_after_its_span() {
+    let lease = held();
+    let retired = retire(&lease);
+    let ask = |node, incarnation, serial, now_us| {
+        claim(Some(&retired), by(node, incarnation, serial, 2, now_us), at(now_us))
+    };
+    assert_eq!(ask("a", 1, Some(lease.serial), NOW + S), Err(Refusal::Barred));
+    assert_eq!(ask("b", 2, None, NOW + S), Err(Refusal::EndsLater { ends_us: NOW + LENGTH }));
+    for (node, incarnation) in [("b", 2), ("a", 3)] {
+        let granted = ask(node, incarnation, None, NOW + LENGTH).unwrap();
+        assert_eq!((granted.span.starts_us, granted.node.as_str()), (NOW + LENGTH, node));
+    }
+    assert!(retired.has_ended(NOW + LENGTH) && !retired.has_ended(NOW + LENGTH - 1));
 }
 
 /// Ticks of 10 ms, so that two servers often meet in one.
@@ -315,6 +336,8 @@ enum Step {
     Copy(usize),
     /// A person reserves the shard for it.
     TakeOver,
+    /// A person retires the node that has the shard.
+    Retire,
     Backup,
     /// The registry is restored from the backup. Requests do not arrive at another registry than they were sent to.
     Restore,
@@ -406,6 +429,7 @@ impl Model {
             Step::TakeOver => {
                 self.row = Some(take_over(self.row.as_ref(), self.servers[of].node, self.now_us));
             }
+            Step::Retire => self.row = self.row.as_ref().map(retire),
             Step::Backup => self.backup.clone_from(&self.row),
             Step::Restore => {
                 self.row.clone_from(&self.backup);
@@ -613,7 +637,8 @@ fn step_of(random: u64) -> (usize, Step) {
         153 => Step::Restart,
         154 => Step::Copy(other),
         155 => Step::TakeOver,
-        156..159 => Step::Backup,
+        156 => Step::Retire,
+        157..159 => Step::Backup,
         _ => Step::Restore,
     };
     (of, step)

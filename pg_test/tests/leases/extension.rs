@@ -14,6 +14,8 @@ const RELEASE: &str = "SELECT snowflake_registry.release('00000000-0000-4000-800
 
 const TAKE_OVER: &str = "SELECT snowflake_registry.take_over(5, 'db-2')";
 
+const RETIRE: &str = "SELECT snowflake_registry.retire('db-2')";
+
 fn registry() -> (Cluster, Client) {
     let cluster = Cluster::new();
     let client = make_registry(&cluster);
@@ -126,12 +128,63 @@ fn nobody_has_a_privilege_at_first() {
     }
 }
 
-fn calls() -> [&'static str; 4] {
-    ["SELECT snowflake_registry.id()", CLAIM, RELEASE, TAKE_OVER]
+#[test]
+fn a_node_belongs_to_the_role_that_first_claimed_it() {
+    let (cluster, mut superuser) = registry();
+    run(&mut superuser, &format!("CREATE ROLE node LOGIN; {GRANTS}"));
+    run(
+        &mut superuser,
+        &format!("CREATE ROLE thief LOGIN; {}", GRANTS.replace("TO node", "TO thief")),
+    );
+    let [mut node, mut thief] = ["node", "thief"].map(|role| cluster.connect_to(role, "postgres"));
+    run(&mut node, CLAIM);
+    let serial = printed(&mut superuser, "SELECT serial FROM snowflake_registry.shards");
+    let release = RELEASE.replace("{1}", &format!("{{{serial}}}"));
+    let lease = "SELECT * FROM snowflake_registry.shards";
+    let before = printed(&mut superuser, lease);
+
+    let renew = CLAIM.replace("NULL", &format!("'{{{serial}}}'"));
+    let other_shard = CLAIM.replace("{5}", "{6}");
+    let assigned = CLAIM.replace("'{5}'", "NULL");
+    let belongs = Refusal {
+        sqlstate: "42501",
+        message: "node \"db-1\" belongs to another role",
+        hint: "Use another pg_snowflake.node.",
+    };
+    for sql in [CLAIM, &renew, &other_shard, &assigned, &release] {
+        assert_refused(&mut thief, sql, belongs);
+        // Neither as a role that the thief can set.
+        run(&mut superuser, "GRANT node TO thief");
+        run(&mut thief, "SET ROLE node");
+        assert_refused(&mut thief, sql, belongs);
+        run(&mut thief, "RESET ROLE");
+        run(&mut superuser, "REVOKE node FROM thief");
+    }
+    assert_eq!(printed(&mut superuser, lease), before);
+    run(&mut thief, &other_shard.replace("db-1", "db-2"));
+
+    // Until the node is retired. A dump keeps its role.
+    let mut restored = cluster.restored_database("restored", &cluster.dump("postgres"));
+    assert_eq!(
+        printed(&mut restored, "SELECT * FROM snowflake_registry.nodes"),
+        "db-1|node\ndb-2|thief"
+    );
+    assert_eq!(printed(&mut node, &release), "1");
+    run(&mut superuser, "SELECT snowflake_registry.retire('db-1')");
+    run(&mut thief, CLAIM);
+    assert_refused(&mut node, CLAIM, belongs);
 }
 
-fn tables() -> [&'static str; 2] {
-    ["TABLE snowflake_registry.shards", "TABLE snowflake_registry.identity"]
+fn calls() -> [&'static str; 5] {
+    ["SELECT snowflake_registry.id()", CLAIM, RELEASE, TAKE_OVER, RETIRE]
+}
+
+fn tables() -> [&'static str; 3] {
+    [
+        "TABLE snowflake_registry.shards",
+        "TABLE snowflake_registry.nodes",
+        "TABLE snowflake_registry.identity",
+    ]
 }
 
 #[test]
@@ -179,7 +232,7 @@ fn who_may_see_the_leases_sees_no_serial_nonce_or_incarnation() {
     let columns: Vec<&str> = seen.columns().iter().map(|column| column.name()).collect();
     assert_eq!(columns, ["shard_id", "node", "starts", "ends", "state", "renewed_at"]);
     assert_eq!((seen.get("node"), seen.get("state")), ("db-1", "held"));
-    let change = "UPDATE snowflake_registry.leases SET node = 'db-2'";
+    let change = "UPDATE snowflake_registry.leases SET ends = now()";
     for sql in calls().iter().chain(&tables()).chain(&[change]) {
         assert_eq!(refused(&mut watcher, sql).code().code(), "42501", "{sql}");
     }
@@ -190,7 +243,7 @@ fn who_may_see_the_leases_sees_no_serial_nonce_or_incarnation() {
 fn a_dump_restores_the_extension_its_rows_and_the_privileges_on_it() {
     let (cluster, mut client) = registry();
     run(&mut client, &format!("CREATE ROLE node LOGIN; {GRANTS}"));
-    run(&mut client, CLAIM);
+    run(&mut cluster.connect_to("node", "postgres"), CLAIM);
     let dump = cluster.dump("postgres");
     assert!(!dump.contains("CREATE SCHEMA"), "{dump}");
 

@@ -249,7 +249,7 @@ fn a_take_over_bars_the_holder_and_the_next_span_begins_after_its_end() {
     assert_eq!(reason, "Shard 5 is reserved for node \"db-b\".");
 
     let reason = reason_for(&mut client, B);
-    let waits = "Shard 5 is reserved for this node, and the span of its last holder ends at 20";
+    let waits = "The span of the last holder of shard 5 ends at 20";
     assert!(reason.starts_with(waits), "{reason}");
     assert_eq!(release(&mut client, 1, 5, lease.serial, "'-infinity'"), "0");
 
@@ -259,6 +259,81 @@ fn a_take_over_bars_the_holder_and_the_next_span_begins_after_its_end() {
     let next = claim(&mut client, B);
     assert_eq!(next.starts, Some(next.read_at));
     assert!(next.starts > lease.ends);
+}
+
+#[test]
+fn a_retired_node_leaves_its_number_to_another_when_its_span_has_ended() {
+    let cluster = Cluster::builder().fake_clock().start();
+    let mut client = make_registry(&cluster);
+    let retire =
+        "SELECT shard_id, free_at <= clock_timestamp() FROM snowflake_registry.retire('db-a')";
+    let of_a = Claim { shard_ids: "NULL", ..A };
+    let of_b = Claim { shard_ids: "NULL", ..B };
+    let gone =
+        Refusal { sqlstate: "42704", message: "node \"db-a\" does not exist", hint: "leases" };
+    assert_refused(&mut client, retire, gone);
+    let lease = claim(&mut client, of_a);
+    assert_eq!(claim(&mut client, of_b).shard, 1);
+
+    let message = "node \"db-a\" holds the lease of shard 0";
+    let held = Refusal { sqlstate: "55000", message, hint: "Stop the server." };
+    assert_refused(&mut client, retire, held);
+    assert!(release(&mut client, 1, 0, lease.serial, "now()") == "1");
+    assert_eq!(printed(&mut client, retire), "0|t");
+    assert_eq!(
+        printed(
+            &mut client,
+            "SELECT node IS NULL, state FROM snowflake_registry.leases WHERE shard_id = 0"
+        ),
+        "t|retired"
+    );
+    assert_refused(&mut client, retire, gone);
+    let of_c = Claim { node: "db-c", incarnation: 3, nonce: 3, ..of_b };
+    let next = claim(&mut client, of_c);
+    assert_eq!(next.shard, 0);
+    assert!(next.starts > lease.starts);
+
+    // That of a server that crashed can be retired when its lease has ended.
+    let holds = Refusal { sqlstate: "55000", message: "node \"db-c\" holds", hint: "" };
+    let retire = retire.replace("db-a", "db-c");
+    assert_refused(&mut client, &retire, holds);
+    cluster.set_clock(LATER);
+    assert_eq!(printed(&mut client, &retire), "0|t");
+
+    // One that was taken over has a span of its last holder.
+    cluster.set_clock(0.0);
+    let lease = claim(&mut client, Claim { shard_ids: "'{9}'", ..A });
+    run(&mut client, "SELECT snowflake_registry.take_over(9, 'db-d')");
+    let free_at =
+        format!("SELECT {} FROM snowflake_registry.retire('db-d')", microseconds("free_at"));
+    assert_eq!(Some(number(&mut client, &free_at)), lease.ends);
+    let waits = claim(&mut client, Claim { shard_ids: "'{9}'", ..B });
+    assert!(waits.reason.unwrap().starts_with("The span of the last holder of shard 9 ends at 20"));
+}
+
+#[test]
+fn no_number_beyond_the_default_layout_is_assigned() {
+    let (_cluster, mut client) = registry();
+    run(
+        &mut client,
+        "INSERT INTO snowflake_registry.shards (shard_id, node, serial, starts, ends, released, renewed_at)
+         SELECT shard, 'db-' || shard, 1, '-infinity', '-infinity', true, '-infinity' FROM generate_series(0, 4094) AS shard",
+    );
+    let last = Claim { shard_ids: "NULL", ..A };
+    assert_eq!(claim(&mut client, last).shard, 4095);
+    let none_left = Refusal {
+        sqlstate: "54000",
+        message: "registry has no free shard number",
+        hint: "snowflake_registry.retire(",
+    };
+    let of_b = Claim { shard_ids: "NULL", ..B };
+    assert_refused(&mut client, &of_b.sql("*"), none_left);
+    // A number that it had, or that a person has reserved for it, is not assigned anew.
+    assert_eq!(claim(&mut client, last).shard, 4095);
+    run(&mut client, "SELECT snowflake_registry.take_over(5000, 'db-b')");
+    assert_eq!(claim(&mut client, of_b).shard, 5000);
+    run(&mut client, "SELECT snowflake_registry.retire('db-7')");
+    assert_eq!(claim(&mut client, Claim { node: "db-new", incarnation: 3, ..of_b }).shard, 7);
 }
 
 #[test]
@@ -482,7 +557,7 @@ fn a_transaction_that_could_miss_a_lease_is_refused() {
 }
 
 /// A call of each function, and its name.
-fn calls() -> [(String, &'static str); 3] {
+fn calls() -> [(String, &'static str); 4] {
     [
         (A.sql("*"), "snowflake_registry.claim"),
         (
@@ -493,6 +568,7 @@ fn calls() -> [(String, &'static str); 3] {
             "SELECT snowflake_registry.take_over(5, 'db-b')".to_owned(),
             "snowflake_registry.take_over",
         ),
+        ("SELECT snowflake_registry.retire('db-b')".to_owned(), "snowflake_registry.retire"),
     ]
 }
 

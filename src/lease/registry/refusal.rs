@@ -4,9 +4,9 @@ use crate::report::{Report, duration, quoted};
 use crate::timestamp::printed;
 use pg_snowflake_core::registry::{Claim, LONGEST_LEASE_US, Moment, Refusal, SHORTEST_LEASE_US};
 use pgrx::prelude::PgSqlErrorCode::{
-    ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
-    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-    ERRCODE_READ_ONLY_SQL_TRANSACTION,
+    ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
+    ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+    ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_READ_ONLY_SQL_TRANSACTION, ERRCODE_UNDEFINED_OBJECT,
 };
 
 /// Why the shard is not granted, in a sentence. A wrong clock is an error: it applies to all shards.
@@ -23,10 +23,9 @@ pub fn reason(refusal: Refusal, shard: i32, claim: Claim, moment: Moment) -> Str
         Refusal::ReservedFor { node } => {
             format!("Shard {shard} is reserved for node {}.", quoted(&node))
         }
-        Refusal::EndsLater { ends_us } => format!(
-            "Shard {shard} is reserved for this node, and the span of its last holder ends at {}.",
-            printed(ends_us)
-        ),
+        Refusal::EndsLater { ends_us } => {
+            format!("The span of the last holder of shard {shard} ends at {}.", printed(ends_us))
+        }
         Refusal::Barred => format!("Shard {shard} was taken over from this server."),
         Refusal::Superseded => {
             format!("The lease of shard {shard} has changed since this server last renewed it.")
@@ -50,6 +49,59 @@ fn wrong_clock(direction: &str, us: i64, claim: Claim, moment: Moment) -> ! {
             printed(moment.now_us)
         )),
         hint: Some("Correct the clock that is wrong, and keep both synchronized.".into()),
+    }
+    .raise()
+}
+
+/// All numbers are assigned.
+pub fn no_free_shard(shards: i64) -> ! {
+    Report {
+        code: ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        message: "registry has no free shard number".into(),
+        detail: Some(format!("Each of the {shards} numbers of the default layout has a node.")),
+        hint: Some(
+            "Free the numbers of nodes that are gone, in the registry: SELECT * FROM snowflake_registry.retire('…');".into(),
+        ),
+    }
+    .raise()
+}
+
+/// Another role has claimed leases as that node.
+pub fn node_of_another_role(node: &str, role: &str) -> ! {
+    Report {
+        code: ERRCODE_INSUFFICIENT_PRIVILEGE,
+        message: format!("node {} belongs to another role", quoted(node)),
+        detail: Some(format!("Role {} was the first to claim a lease as this node.", quoted(role))),
+        hint: Some(
+            "Use another pg_snowflake.node. If the role was replaced, retire the node in the registry: SELECT * FROM \
+             snowflake_registry.retire('…');"
+                .into(),
+        ),
+    }
+    .raise()
+}
+
+/// No shard has that node.
+pub fn no_such_node(node: &str) -> ! {
+    Report {
+        code: ERRCODE_UNDEFINED_OBJECT,
+        message: format!("node {} does not exist", quoted(node)),
+        detail: Some("The registry has no lease of that node.".into()),
+        hint: Some("The view snowflake_registry.leases lists the nodes.".into()),
+    }
+    .raise()
+}
+
+/// The node is not gone.
+pub fn holds_a_lease(node: &str, shard: i32, ends_us: i64) -> ! {
+    Report {
+        code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("node {} holds the lease of shard {shard}", quoted(node)),
+        detail: Some(format!(
+            "The lease ends at {}, if the node does not renew it.",
+            printed(ends_us)
+        )),
+        hint: Some("Stop the server. Then retire the node when its lease has ended.".into()),
     }
     .raise()
 }
