@@ -41,7 +41,15 @@ CREATE TABLE snowflake_registry.shards (
     ends timestamptz NOT NULL,
     released boolean NOT NULL,
     barred uuid,
-    renewed_at timestamptz NOT NULL);
+    renewed_at timestamptz NOT NULL,
+    former_end timestamptz NOT NULL,
+    kept_until timestamptz NOT NULL,
+    known_serial bigint,
+    address text,
+    started_at timestamptz,
+    copy_address text,
+    copy_started_at timestamptz,
+    copy_seen_at timestamptz);
 
 COMMENT ON TABLE snowflake_registry.shards IS 'the lease of each shard, with what only its holder may know; see the view leases';
 COMMENT ON COLUMN snowflake_registry.shards.shard_id IS 'shard';
@@ -54,14 +62,26 @@ COMMENT ON COLUMN snowflake_registry.shards.ends IS 'end of the span, exclusive'
 COMMENT ON COLUMN snowflake_registry.shards.released IS 'whether the holder has released the lease';
 COMMENT ON COLUMN snowflake_registry.shards.barred IS 'run of a server from which take_over() took the lease';
 COMMENT ON COLUMN snowflake_registry.shards.renewed_at IS 'time of the last grant, by the clock of the registry';
+COMMENT ON COLUMN snowflake_registry.shards.former_end IS 'end of the span before this one';
+COMMENT ON COLUMN snowflake_registry.shards.kept_until IS
+'until when only the server that held the lease last can claim it, once it has ended or was released';
+COMMENT ON COLUMN snowflake_registry.shards.known_serial IS 'serial that the data directory of the server had when it claimed the lease';
+COMMENT ON COLUMN snowflake_registry.shards.address IS 'client address of the server; empty for a Unix-domain socket';
+COMMENT ON COLUMN snowflake_registry.shards.started_at IS 'start of the server';
+COMMENT ON COLUMN snowflake_registry.shards.copy_address IS 'client address of a server with the same data directory that was refused';
+COMMENT ON COLUMN snowflake_registry.shards.copy_started_at IS 'start of that server';
+COMMENT ON COLUMN snowflake_registry.shards.copy_seen_at IS 'time of its last claim';
 
 CREATE TABLE snowflake_registry.nodes (
     node text PRIMARY KEY,
-    role name NOT NULL);
+    role name NOT NULL,
+    lost_serial bigint NOT NULL);
 
 COMMENT ON TABLE snowflake_registry.nodes IS 'the role of each node: no other role can claim or release leases as the node';
 COMMENT ON COLUMN snowflake_registry.nodes.node IS 'server';
 COMMENT ON COLUMN snowflake_registry.nodes.role IS 'role that was the first to claim a lease as the node';
+COMMENT ON COLUMN snowflake_registry.nodes.lost_serial IS
+'highest serial that the node had seen and the registry had lost; 0 if it has lost none';
 
 SELECT pg_extension_config_dump('snowflake_registry.identity', '');
 SELECT pg_extension_config_dump('snowflake_registry.nodes', '');
@@ -105,12 +125,16 @@ CREATE FUNCTION snowflake_registry.claim(
     nonce uuid,
     until timestamptz,
     length interval,
+    known_shard_ids integer[] DEFAULT NULL,
+    known_serials bigint[] DEFAULT NULL,
+    started_at timestamptz DEFAULT NULL,
     OUT shard_id integer,
     OUT granted boolean,
     OUT starts timestamptz,
     OUT ends timestamptz,
     OUT serial bigint,
     OUT reason text,
+    OUT other_server text,
     OUT registry uuid,
     OUT server text,
     OUT read_at timestamptz)
@@ -119,16 +143,22 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'registry_claim_wrapper';
 
-COMMENT ON FUNCTION snowflake_registry.claim(integer[], text, uuid, bigint[], uuid, timestamptz, interval) IS
+COMMENT ON FUNCTION snowflake_registry.claim(integer[], text, uuid, bigint[], uuid, timestamptz, interval, integer[], bigint[],
+    timestamptz) IS
 'grants or renews the leases of shards, or assigns a shard if none is passed; called by servers';
 
-CREATE FUNCTION snowflake_registry.release(incarnation uuid, shard_ids integer[], serials bigint[], mark timestamptz)
+CREATE FUNCTION snowflake_registry.release(
+    incarnation uuid,
+    shard_ids integer[],
+    serials bigint[],
+    mark timestamptz,
+    keep boolean DEFAULT false)
 RETURNS integer
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'registry_release_wrapper';
 
-COMMENT ON FUNCTION snowflake_registry.release(uuid, integer[], bigint[], timestamptz) IS
+COMMENT ON FUNCTION snowflake_registry.release(uuid, integer[], bigint[], timestamptz, boolean) IS
 'releases leases, and returns their number; called by servers that stop';
 
 CREATE FUNCTION snowflake_registry.take_over(shard_id integer, node text)
@@ -148,6 +178,64 @@ AS 'MODULE_PATHNAME', 'registry_retire_wrapper';
 
 COMMENT ON FUNCTION snowflake_registry.retire(text) IS
 'takes its shards from a node that is gone, and returns when other nodes can have them';
+
+CREATE FUNCTION snowflake_registry.end_quiet_time()
+RETURNS timestamptz
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'registry_end_quiet_time_wrapper';
+
+COMMENT ON FUNCTION snowflake_registry.end_quiet_time() IS
+'shortens a quiet time that began while the clock of the registry was ahead, and returns its end';
+
+-- A restore that goes back behind leases that servers hold would repeat IDs. A dump can be restored into an empty registry.
+CREATE FUNCTION snowflake_registry.is_own_change()
+RETURNS boolean
+LANGUAGE c VOLATILE PARALLEL UNSAFE STRICT
+AS 'MODULE_PATHNAME', 'registry_is_own_change_wrapper';
+
+COMMENT ON FUNCTION snowflake_registry.is_own_change() IS
+'whether a function of the registry is changing its tables; called by their triggers';
+
+CREATE FUNCTION snowflake_registry.refuse_change()
+RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    is_empty boolean;
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        EXECUTE format('SELECT NOT EXISTS (SELECT FROM snowflake_registry.%I)', TG_TABLE_NAME) INTO is_empty;
+        IF is_empty THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    RAISE object_not_in_prerequisite_state USING
+        MESSAGE = format('cannot change table "%s" of the registry', TG_TABLE_NAME),
+        DETAIL = 'Servers may hold leases that the change would forget. They and others would generate the same IDs.',
+        HINT = 'Call snowflake_registry.take_over(), retire() or end_quiet_time(). Restore a dump into a new database, or after DROP '
+            'EXTENSION pg_snowflake_registry.';
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.refuse_change() IS
+'trigger function that refuses changes of the registry by others than its functions';
+
+CREATE TRIGGER refuse_change BEFORE INSERT OR UPDATE OR DELETE ON snowflake_registry.shards
+FOR EACH STATEMENT WHEN (NOT snowflake_registry.is_own_change()) EXECUTE FUNCTION snowflake_registry.refuse_change();
+
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON snowflake_registry.shards
+FOR EACH STATEMENT EXECUTE FUNCTION snowflake_registry.refuse_change();
+
+-- All but longest_lease.
+CREATE TRIGGER refuse_change
+BEFORE INSERT OR UPDATE OF single, id, server, timeline, storage, started_at, quiet_until OR DELETE
+ON snowflake_registry.identity
+FOR EACH STATEMENT WHEN (NOT snowflake_registry.is_own_change()) EXECUTE FUNCTION snowflake_registry.refuse_change();
+
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON snowflake_registry.identity
+FOR EACH STATEMENT EXECUTE FUNCTION snowflake_registry.refuse_change();
 
 -- Default privileges may have granted some to PUBLIC or to roles. TRIGGER on a table is enough to run a function as its owner.
 DO $$

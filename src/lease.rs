@@ -3,6 +3,7 @@
 //! A background worker claims the leases from the registry, and writes them into shared memory. Sessions read them there for each
 //! ID. The policy of the registry, a function of a row and a clock, is `pg_snowflake_core::registry`.
 
+mod known;
 mod libpq;
 mod problem;
 mod registry;
@@ -233,7 +234,7 @@ const SEE_LOG: &str = "Try again in a moment. If the error persists, see the ser
 fn no_lease(shard: u32, class: Class) -> (String, String, String) {
     let message = format!("server has no lease for shard {shard}");
     let leases = shared::get().map(shared::Shared::leases).unwrap_or_default();
-    let shards: Vec<u32> = leases.slots.iter().map(|slot| slot.shard).collect();
+    let shards: Vec<u32> = leases.holder.slots.iter().map(|slot| slot.shard).collect();
     let cause = if shards.contains(&shard) {
         Some("The registry has not granted it, or this server has released it.")
     } else if shards.is_empty() && leases.answered_at_us.is_none() {

@@ -15,7 +15,7 @@ use crate::layout::Layout;
 /// let span = Span { starts_us: begin - 999, ends_us: begin + 2_001 };
 /// assert_eq!(span.ticks(&TWITTER), Ticks { first: 5_000, last: 5_002 });
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The first instant.
     pub starts_us: i64,
@@ -34,7 +34,7 @@ impl Span {
 }
 
 /// The ticks in which IDs may be generated, `first` and `last` included; none if `first` is greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticks {
     /// The lowest.
     pub first: i64,

@@ -103,6 +103,7 @@ pub mod explain;
 pub mod hashfn;
 pub mod hashing;
 pub mod headroom;
+pub mod holder;
 pub mod homed;
 pub mod layout;
 pub mod layout_spec;

@@ -25,8 +25,17 @@ pub const LONGEST_LEASE_US: i64 = 300_000_000;
 /// a clock that is behind, and is refused.
 const CLOCK_TOLERANCE_US: i64 = 1_000_000;
 
+/// A running server: where its connection came from, and when it started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The address of the client, as `pg_stat_activity` has it; empty for a Unix-domain socket.
+    pub address: String,
+    /// The start of the server, in microseconds since 1970, by its own clock.
+    pub started_at_us: i64,
+}
+
 /// The registry's row of a shard.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     /// The node that holds the lease, or held it last, or that it is reserved for. Empty if that node was retired.
     pub node: String,
@@ -44,6 +53,17 @@ pub struct Lease {
     pub barred: Option<Uuid>,
     /// The registry's clock at the last grant, in microseconds since 1970.
     pub renewed_at_us: i64,
+    /// The end of the span before this one. A holder that has used nothing of its span gives it back up to there.
+    pub former_end_us: i64,
+    /// Until this instant, only the server that knows the row's serial can claim a lease that has ended or was released: its former
+    /// holder. A copy of that server that is older than the last renewal does not know the serial.
+    pub kept_until_us: i64,
+    /// The serial that the holder knew when it claimed the lease. A copy of its data directory knows it too.
+    pub known_serial: Option<i64>,
+    /// The server that holds the lease, or held it last.
+    pub origin: Origin,
+    /// A server that has claimed the lease with the serial that the holder had known, and when, in microseconds since 1970.
+    pub copy: Option<(Origin, i64)>,
 }
 
 /// A server's claim for a span of a shard.
@@ -55,12 +75,16 @@ pub struct Claim<'a> {
     pub incarnation: Uuid,
     /// The serial of the lease that the server holds; `None` if it holds none, or no longer knows.
     pub serial: Option<i64>,
+    /// The serial that the server's data directory has, of this run or an earlier one.
+    pub known_serial: Option<i64>,
     /// Identifies the claim, so that it has the same answer if it arrives again.
     pub nonce: Uuid,
     /// The end that the server asks for: its clock plus the length.
     pub until_us: i64,
     /// The length of a lease.
     pub length_us: i64,
+    /// The server.
+    pub origin: &'a Origin,
 }
 
 /// The registry's clock.
@@ -82,6 +106,17 @@ pub enum Refusal {
         node: String,
         /// The end of its span.
         ends_us: i64,
+        /// The server.
+        origin: Origin,
+        /// Whether both have the same data directory, or copies of it: both knew the same serial before the holder got the lease.
+        is_copy: bool,
+    },
+    /// The lease has ended or was released, and is kept for its former holder.
+    KeptFor {
+        /// The name of that server.
+        node: String,
+        /// Until when.
+        until_us: i64,
     },
     /// The lease is reserved for another node.
     ReservedFor {
@@ -113,11 +148,13 @@ pub enum Refusal {
 /// Decides a claim. Returns the row to write; the row as it is if the claim was granted before.
 ///
 /// ```
-/// use pg_snowflake_core::registry::{Claim, Moment, claim};
+/// use pg_snowflake_core::registry::{Claim, Moment, Origin, claim};
 ///
 /// let second = |s: i64| s * 1_000_000;
+/// let origin = Origin::default();
 /// let by = |incarnation, serial, at: i64| Claim {
-///     node: "db-1", incarnation, serial, nonce: 7 + at as u128, until_us: second(at + 10), length_us: second(10),
+///     node: "db-1", incarnation, serial, known_serial: serial, nonce: 7 + at as u128,
+///     until_us: second(at + 10), length_us: second(10), origin: &origin,
 /// };
 /// let at = |at: i64| Moment { now_us: second(at), quiet_until_us: 0 };
 ///
@@ -126,8 +163,9 @@ pub enum Refusal {
 /// assert_eq!((renewed.span.starts_us, renewed.span.ends_us), (second(100), second(113)));
 ///
 /// assert!(claim(Some(&renewed), by(2, None, 112), at(112)).is_err());
-/// let next = claim(Some(&renewed), by(2, None, 113), at(113)).unwrap();
-/// assert_eq!(next.span.starts_us, second(113));
+/// assert!(claim(Some(&renewed), by(2, None, 122), at(122)).is_err()); // kept for its former holder
+/// let next = claim(Some(&renewed), by(2, None, 123), at(123)).unwrap();
+/// assert_eq!(next.span.starts_us, second(123));
 /// ```
 ///
 /// # Errors
@@ -137,7 +175,7 @@ pub fn claim(row: Option<&Lease>, claim: Claim, moment: Moment) -> Result<Lease,
     let Some(row) = row else {
         return match claim.serial {
             Some(_) => Err(Refusal::Superseded),
-            None => Ok(new_span(0, i64::MIN, claim, moment)),
+            None => Ok(new_span(None, claim, moment)),
         };
     };
     let is_holder = row.incarnation == Some(claim.incarnation);
@@ -153,7 +191,9 @@ pub fn claim(row: Option<&Lease>, claim: Claim, moment: Moment) -> Result<Lease,
             Ok(renewed(row, claim, moment))
         }
         // After a crash, the holder does not know what it has used of its span, and starts where the span ends.
-        _ if is_holder => Ok(new_span(row.serial, row.span.ends_us, claim, moment)),
+        _ if is_holder => {
+            Ok(Lease { known_serial: row.known_serial, ..new_span(Some(row), claim, moment) })
+        }
         _ if row.incarnation.is_none() && row.node != claim.node && !row.node.is_empty() => {
             Err(Refusal::ReservedFor { node: row.node.clone() })
         }
@@ -161,11 +201,92 @@ pub fn claim(row: Option<&Lease>, claim: Claim, moment: Moment) -> Result<Lease,
         _ if !row.is_released && moment.now_us < row.span.ends_us => {
             let ends_us = row.span.ends_us;
             Err(match row.incarnation {
-                Some(_) => Refusal::HeldBy { node: row.node.clone(), ends_us },
+                Some(_) => Refusal::HeldBy {
+                    node: row.node.clone(),
+                    ends_us,
+                    origin: row.origin.clone(),
+                    is_copy: is_copy(row, claim),
+                },
                 None => Refusal::EndsLater { ends_us },
             })
         }
-        _ => Ok(new_span(row.serial, row.span.ends_us, claim, moment)),
+        _ if is_kept_for_another(row, claim, moment) => {
+            let (node, until_us) = (row.node.clone(), row.kept_until_us);
+            Err(Refusal::KeptFor { node, until_us })
+        }
+        _ => Ok(new_span(Some(row), claim, moment)),
+    }
+}
+
+/// Whether the server and the holder of the lease had the same data directory when the holder claimed the lease.
+fn is_copy(row: &Lease, claim: Claim) -> bool {
+    claim.known_serial.is_some() && claim.known_serial == row.known_serial
+}
+
+/// Whether the former holder of a lease comes first. It wrote the serial of each grant into its data directory.
+fn is_kept_for_another(row: &Lease, claim: Claim, moment: Moment) -> bool {
+    let is_former_holder = claim.known_serial.is_some_and(|known| known >= row.serial);
+    row.incarnation.is_some() && !is_former_holder && moment.now_us < row.kept_until_us
+}
+
+/// The row after a copy of its holder was refused, so that the holder learns of it. The serial stays: the holder renews with it.
+pub fn with_copy(row: &Lease, claim: Claim, moment: Moment) -> Lease {
+    Lease { copy: Some((claim.origin.clone(), moment.now_us)), ..row.clone() }
+}
+
+/// Whether the registry has lost the row that has had the serial `seen`: the present row has a lower one, or is gone. `explained` is the
+/// highest lost serial for which a quiet time has begun.
+///
+/// Rows are never deleted, and serials only increase. So a server that has seen a higher one knows a later state of the registry: that was
+/// restored from a backup, or is a copy.
+pub fn is_lost(serial: Option<i64>, seen: i64, explained: i64) -> bool {
+    seen > explained && serial.is_none_or(|serial| serial < seen)
+}
+
+/// When the quiet time of a registry that may have lost rows ends: all leases that it granted with this clock have ended by then.
+pub fn quiet_until_us(now_us: i64, longest_us: i64) -> i64 {
+    now_us.saturating_add(longest_us).saturating_add(CLOCK_TOLERANCE_US)
+}
+
+/// Why a quiet time does not end earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotYet {
+    /// It ends as soon as one that begins now.
+    AsSoonAsPossible,
+    /// A lease was granted at this instant, which is in the future: the clock was ahead then, or is behind now.
+    GrantedAt(i64),
+}
+
+/// The end of a quiet time that began while the registry's clock was ahead, now that it is right: that of one that begins now.
+/// `renewed_at_us` are the times of the last grants.
+///
+/// ```
+/// use pg_snowflake_core::registry::{NotYet, end_quiet_time};
+///
+/// let second = 1_000_000;
+/// assert_eq!(end_quiet_time(3_600 * second, 0, 10 * second, []), Ok(11 * second));
+/// assert_eq!(end_quiet_time(11 * second, 0, 10 * second, []), Err(NotYet::AsSoonAsPossible));
+/// let granted_at = 3_590 * second;
+/// assert_eq!(end_quiet_time(3_600 * second, 0, 10 * second, [granted_at]), Err(NotYet::GrantedAt(granted_at)));
+/// ```
+///
+/// # Errors
+/// Why it does not end earlier.
+pub fn end_quiet_time(
+    quiet_until: i64,
+    now_us: i64,
+    longest_us: i64,
+    renewed_at_us: impl IntoIterator<Item = i64>,
+) -> Result<i64, NotYet> {
+    let earliest_us = quiet_until_us(now_us, longest_us);
+    if quiet_until <= earliest_us {
+        return Err(NotYet::AsSoonAsPossible);
+    }
+    match renewed_at_us.into_iter().max() {
+        Some(at_us) if at_us > now_us.saturating_add(CLOCK_TOLERANCE_US) => {
+            Err(NotYet::GrantedAt(at_us))
+        }
+        _ => Ok(earliest_us),
     }
 }
 
@@ -184,16 +305,22 @@ fn check_clock(claim: Claim, moment: Moment) -> Result<(), Refusal> {
 
 fn renewed(row: &Lease, claim: Claim, moment: Moment) -> Lease {
     let ends_us = row.span.ends_us.max(claim.until_us);
-    granted(row.serial, Span { ends_us, ..row.span }, claim, moment)
+    Lease {
+        former_end_us: row.former_end_us,
+        known_serial: row.known_serial,
+        copy: row.copy.clone(),
+        ..granted(row.serial, Span { ends_us, ..row.span }, claim, moment)
+    }
 }
 
-fn new_span(serial: i64, last_end_us: i64, claim: Claim, moment: Moment) -> Lease {
+fn new_span(row: Option<&Lease>, claim: Claim, moment: Moment) -> Lease {
+    let (serial, last_end_us) = row.map_or((0, i64::MIN), |row| (row.serial, row.span.ends_us));
     let starts_us = last_end_us.max(moment.now_us).max(moment.quiet_until_us);
     // Empty if it begins later than the claim ends, until it is renewed. With an end of its own, it could outlast the quiet
     // time of a registry that forgets it.
     let ends_us = starts_us.max(claim.until_us);
     let span = Span { starts_us, ends_us };
-    granted(serial, span, claim, moment)
+    Lease { former_end_us: last_end_us, ..granted(serial, span, claim, moment) }
 }
 
 fn granted(serial: i64, span: Span, claim: Claim, moment: Moment) -> Lease {
@@ -207,32 +334,68 @@ fn granted(serial: i64, span: Span, claim: Claim, moment: Moment) -> Lease {
         is_released: false,
         barred: None,
         renewed_at_us: moment.now_us,
+        former_end_us: i64::MIN,
+        kept_until_us: span.ends_us.saturating_add(claim.length_us),
+        known_serial: claim.known_serial,
+        origin: claim.origin.clone(),
+        copy: None,
     }
 }
 
-/// The row after its holder has released it; `None` if `incarnation` with `serial` is not the holder. `mark_us` is the first
-/// instant above all ticks that the holder has used: the begin of the last one plus 1 µs.
-pub fn release(row: &Lease, incarnation: Uuid, serial: i64, mark_us: i64) -> Option<Lease> {
+/// A server's request to release a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Release {
+    /// The run of the server.
+    pub incarnation: Uuid,
+    /// The serial of the lease.
+    pub serial: i64,
+    /// The first instant above all ticks that the holder has used: the begin of the last one plus 1 µs.
+    pub mark_us: i64,
+    /// Whether the server wants the shard again when it has restarted. If not, any server can claim it at once.
+    pub keep: bool,
+}
+
+/// The row after its holder has released it; `None` if the request is not the holder's.
+pub fn release(row: &Lease, request: Release, now_us: i64) -> Option<Lease> {
+    let Release { incarnation, serial, mark_us, keep } = request;
     let is_holder = row.incarnation == Some(incarnation) && row.serial == serial;
     (is_holder && !row.is_released).then(|| {
-        let ends_us = row.span.ends_us.min(row.span.starts_us.max(mark_us));
-        let span = Span { ends_us, ..row.span };
-        Lease { serial: serial + 1, nonce: None, span, is_released: true, ..row.clone() }
+        let span = if mark_us <= row.span.starts_us {
+            Span { starts_us: row.former_end_us, ends_us: row.former_end_us }
+        } else {
+            Span { ends_us: row.span.ends_us.min(mark_us), ..row.span }
+        };
+        let length_us = row.kept_until_us.saturating_sub(row.span.ends_us);
+        let kept_until_us = if keep { now_us.saturating_add(length_us) } else { i64::MIN };
+        Lease {
+            serial: serial + 1,
+            nonce: None,
+            span,
+            is_released: true,
+            kept_until_us,
+            ..row.clone()
+        }
     })
 }
 
 /// The row after a person has reserved the shard for `node`. The holder can no longer renew, and the node gets the shard when
 /// the holder's span has ended.
-pub fn take_over(row: Option<&Lease>, node: &str, now_us: i64) -> Lease {
+pub fn take_over(row: Option<&Lease>, node: &str) -> Lease {
     let reserved = Lease {
         node: node.to_owned(),
         incarnation: None,
         serial: 1,
         nonce: None,
-        span: Span { starts_us: now_us, ends_us: now_us },
+        // Nothing has been used, whatever the clock reads.
+        span: Span { starts_us: i64::MIN, ends_us: i64::MIN },
         is_released: false,
         barred: None,
-        renewed_at_us: now_us,
+        renewed_at_us: i64::MIN,
+        former_end_us: i64::MIN,
+        kept_until_us: i64::MIN,
+        known_serial: None,
+        origin: Origin::default(),
+        copy: None,
     };
     match row {
         None => reserved,
@@ -241,6 +404,7 @@ pub fn take_over(row: Option<&Lease>, node: &str, now_us: i64) -> Lease {
             span: row.span,
             barred: row.incarnation.or(row.barred),
             renewed_at_us: row.renewed_at_us,
+            former_end_us: row.former_end_us,
             ..reserved
         },
     }
@@ -261,7 +425,11 @@ pub fn retire(row: &Lease) -> Lease {
         incarnation: None,
         serial: row.serial + 1,
         nonce: None,
-        barred: row.incarnation.or(row.barred),
+        barred: row.incarnation.filter(|_| !row.is_released).or(row.barred),
+        kept_until_us: i64::MIN,
+        known_serial: None,
+        origin: Origin::default(),
+        copy: None,
         ..row.clone()
     }
 }

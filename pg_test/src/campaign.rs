@@ -49,7 +49,7 @@ pub struct Fault {
 }
 
 /// The faults of the campaign.
-pub const FAULTS: [Fault; 26] = [
+pub const FAULTS: [Fault; 28] = [
     Fault {
         name: "kill",
         title: "`kill -9` of the whole server, the postmaster or a backend, restart at once",
@@ -257,6 +257,22 @@ pub const FAULTS: [Fault; 26] = [
         short: 1,
         per_episode: 5,
         episode: leases::registry_restored,
+    },
+    Fault {
+        name: "lease-rollback",
+        title: "registry rolled back without a restart, noticed by the holder",
+        long: 50,
+        short: 1,
+        per_episode: 5,
+        episode: leases::registry_rolled_back,
+    },
+    Fault {
+        name: "lease-clone-restart",
+        title: "holder restarted beside a base backup of it",
+        long: 50,
+        short: 2,
+        per_episode: 5,
+        episode: leases::restart_beside_copy,
     },
 ];
 

@@ -28,6 +28,18 @@ pub const GRANTS: &str = "
     GRANT USAGE ON SCHEMA snowflake_registry TO node;
     GRANT EXECUTE ON FUNCTION snowflake_registry.id, snowflake_registry.claim, snowflake_registry.release TO node";
 
+/// Changes the tables of a registry as a restore does that disables their triggers.
+///
+/// # Panics
+/// If the statement fails.
+pub fn change_by_hand(superuser: &mut Client, statement: &str) {
+    superuser
+        .batch_execute(&format!(
+            "SET session_replication_role = replica; {statement}; RESET session_replication_role"
+        ))
+        .unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+}
+
 /// A registry: the database `postgres` of a server, with a role that may do what a server needs.
 pub struct Registry {
     /// The server of the registry.

@@ -175,3 +175,13 @@ fn a_registry_that_fails_over_repeats_no_id() {
 fn a_registry_that_is_restored_repeats_no_id() {
     short_form("lease-restore");
 }
+
+#[test]
+fn lease_rollback() {
+    short_form("lease-rollback");
+}
+
+#[test]
+fn lease_clone_restart() {
+    short_form("lease-clone-restart");
+}

@@ -1,12 +1,14 @@
 //! Leases: only one server at a time generates IDs for a shard.
 
 mod cached;
+mod copies;
 mod errors;
 mod extension;
 mod holders;
 mod numbers;
 mod outage;
 mod registry;
+mod rollback;
 mod settings;
 mod without;
 

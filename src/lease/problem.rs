@@ -1,9 +1,10 @@
 //! The reasons why this server has no lease, as the server log and `snowflake_lease_status()` report them.
 
-use super::shared::{MOST_SLOTS, Slot};
+use super::shared::MOST_SLOTS;
 use crate::report::Report;
 use crate::timestamp::{now_us, printed};
 use pg_snowflake_core::excerpt::truncated;
+use pg_snowflake_core::holder::Slot;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_SUCCESSFUL_COMPLETION,
 };
@@ -53,9 +54,20 @@ pub enum Problem {
     /// `pg_snowflake.owned_shards` has more shards than a server can have leases of.
     TooManyShards,
     /// The shards that the registry refused, each with a reason.
-    Refused(Vec<(u32, String)>),
+    Refused(Vec<(u32, Reason)>),
     /// As [`Problem::Refused`], but the server held one of these leases before.
-    Lost(Vec<(u32, String)>),
+    Lost(Vec<(u32, Reason)>),
+    /// The shards that another server with the same data directory claims too. This server holds them.
+    Copied(Vec<(u32, Reason)>),
+}
+
+/// What the registry says of a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Why it is refused.
+    pub text: String,
+    /// Which other server is the cause.
+    pub other_server: Option<String>,
 }
 
 impl Problem {
@@ -73,7 +85,13 @@ impl Problem {
 
     /// In one line, for everybody.
     pub fn in_public(&self) -> String {
-        if self.is_of_libpq() { self.words().0 } else { self.in_full() }
+        match self {
+            Problem::Refused(of) | Problem::Lost(of) | Problem::Copied(of) => {
+                format!("{}: {}", self.words().0, reasons(of, |reason| vec![reason.text.as_str()]))
+            }
+            _ if self.is_of_libpq() => self.words().0,
+            _ => self.in_full(),
+        }
     }
 
     /// What distinguishes it from another state that is worth a line in the server log.
@@ -174,15 +192,20 @@ impl Problem {
             ),
             Problem::Refused(refused) => words(
                 &format!("registry refused the lease of {}", list(refused.iter().map(|of| of.0))),
-                &reasons(refused),
+                &reasons(refused, Reason::in_full),
                 "If this server is meant to have the shard, stop the holder, or call snowflake_registry.take_over() in the \
                  registry. Otherwise, remove the shard from the configuration of this server.",
             ),
             Problem::Lost(lost) => words(
                 &format!("lost the lease of {}", list(lost.iter().map(|of| of.0))),
-                &reasons(lost),
+                &reasons(lost, Reason::in_full),
                 "Find the cause: snowflake_registry.take_over() was called, the registry was restored from a backup, or a clone \
                  of this server's virtual machine is running. A clone with this server's memory may have repeated IDs.",
+            ),
+            Problem::Copied(copied) => words(
+                "a copy of this server is running",
+                &reasons(copied, Reason::in_full),
+                "Stop the copy, or list other shards in its pg_snowflake.owned_shards. This server holds the leases.",
             ),
         }
     }
@@ -241,7 +264,17 @@ fn list(shards: impl Iterator<Item = impl Display>) -> String {
     }
 }
 
-fn reasons(refused: &[(u32, String)]) -> String {
-    let reasons: Vec<&str> = refused.iter().map(|(_, reason)| reason.as_str()).collect();
+fn reasons(refused: &[(u32, Reason)], of: impl Fn(&Reason) -> Vec<&str>) -> String {
+    let reasons: Vec<&str> = refused.iter().flat_map(|(_, reason)| of(reason)).collect();
     truncated(&reasons.join(" "), 500).into_owned()
+}
+
+impl Reason {
+    fn in_full(&self) -> Vec<&str> {
+        [Some(&self.text), self.other_server.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect()
+    }
 }

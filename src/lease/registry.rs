@@ -15,15 +15,17 @@ use crate::encoding::{Text, from_server};
 use crate::query::{Row, execute, rows, text};
 use crate::report;
 use crate::result_row::NullableResultRow;
+use crate::sequence::BackendLocal;
 use crate::timestamp::{Instant, now_us, timestamptz, unix_us_of};
 use crate::transaction::{check_read_committed, check_writable};
 use pg_snowflake_core::lease::Span;
 use pg_snowflake_core::presets::DEFAULT;
 use pg_snowflake_core::registry::{
-    self, Claim, LONGEST_LEASE_US, Lease, Moment, SHORTEST_LEASE_US,
+    self, Claim, LONGEST_LEASE_US, Lease, Moment, Origin, Refusal, Release, SHORTEST_LEASE_US,
 };
 use pgrx::datum::{Array, DatumWithOid, Interval};
 use pgrx::prelude::*;
+use refusal::Reason;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::iter::repeat;
@@ -32,11 +34,12 @@ use std::iter::repeat;
 const LONGEST_NODE: usize = 255;
 
 /// `snowflake_registry.claim(shard_ids int[], node text, incarnation uuid, serials bigint[], nonce uuid, until timestamptz, length
-/// interval) → setof (shard_id int, granted boolean, starts timestamptz, ends timestamptz, serial bigint, reason text,
-/// registry uuid, server text, read_at timestamptz)`
+/// interval, known_shard_ids int[], known_serials bigint[], started_at timestamptz) → setof (shard_id int, granted boolean, starts
+/// timestamptz, ends timestamptz, serial bigint, reason text, other_server text, registry uuid, server text, read_at timestamptz)`
 ///
 /// Grants or renews the lease of each shard. Without shards, it assigns one to the node.
 #[pg_extern(sql = false)]
+#[expect(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 fn registry_claim(
     shard_ids: Option<Array<i32>>,
     node: Option<&[u8]>,
@@ -45,18 +48,36 @@ fn registry_claim(
     nonce: Option<pgrx::Uuid>,
     until: Option<pg_sys::TimestampTz>,
     length: Option<Interval>,
-) -> SetOfIterator<'static, NullableResultRow<9>> {
+    known_shard_ids: Option<Array<i32>>,
+    known_serials: Option<Array<i64>>,
+    started_at: Option<pg_sys::TimestampTz>,
+) -> SetOfIterator<'static, NullableResultRow<10>> {
     check_transaction("snowflake_registry.claim");
-    let mut shards = shards(shard_ids, serials);
+    let known = shards(("known_shard_ids", known_shard_ids), ("known_serials", known_serials));
+    let known: BTreeMap<i32, i64> =
+        known.into_iter().filter_map(|(shard, serial)| Some((shard, serial?))).collect();
+    let mut shards = shards(("shard_ids", shard_ids), ("serials", serials));
     let node = node_name(node);
     let incarnation = number(required("incarnation", incarnation));
     let nonce = number(required("nonce", nonce));
     let until_us = finite(required("until", until));
     let length_us = length_us(required("length", length));
 
+    let _own = OwnChange::begin();
     lock(if shards.is_empty() { "SHARE ROW EXCLUSIVE" } else { "ROW EXCLUSIVE" });
-    let identity = identity(length_us);
+    let held = shards.iter().filter_map(|&(shard, serial)| Some((shard, serial?)));
+    let seen: BTreeMap<i32, i64> =
+        known.iter().map(|(&shard, &serial)| (shard, serial)).chain(held).collect();
+    let lost = lost_serial(&node, &seen);
+    let identity = identity(length_us, lost.is_some());
+    let origin = Origin {
+        address: identity.client_address.clone(),
+        started_at_us: started_at.map_or(0, unix_us_of),
+    };
     check_role(&node);
+    if let Some(lost) = lost {
+        note_lost(&node, lost);
+    }
     if shards.is_empty() {
         shards.push((assigned_shard(&node), None));
     }
@@ -69,34 +90,59 @@ fn registry_claim(
 
     let (mut answers, mut changed) = (Vec::new(), Vec::new());
     for (shard, serial) in shards {
-        let claim = Claim { node: &node, incarnation, serial, nonce, until_us, length_us };
+        let known_serial = known.get(&shard).copied().or(serial);
+        let claim = Claim {
+            node: &node,
+            incarnation,
+            serial,
+            known_serial,
+            nonce,
+            until_us,
+            length_us,
+            origin: &origin,
+        };
         let row = found.get(&shard);
-        let answer = registry::claim(row, claim, moment)
-            .map_err(|refusal| refusal::reason(refusal, shard, claim, moment));
-        if let Ok(lease) = &answer
-            && row != Some(lease)
-        {
-            changed.push((shard, lease.clone()));
-        }
-        answers.push((shard, answer));
+        let answer = registry::claim(row, claim, moment);
+        let written = match (&answer, row) {
+            (Ok(lease), _) => Some(lease.clone()).filter(|lease| row != Some(lease)),
+            (Err(Refusal::HeldBy { is_copy: true, .. }), Some(row)) => {
+                Some(registry::with_copy(row, claim, moment))
+            }
+            (Err(_), _) => None,
+        };
+        changed.extend(written.map(|lease| (shard, lease)));
+        answers.push((
+            shard,
+            answer.map_err(|refusal| refusal::reason(refusal, shard, claim, moment)),
+        ));
     }
     write(&changed);
     SetOfIterator::new(
         answers
             .into_iter()
-            .map(move |(shard, answer)| answer_row(shard, answer, &identity, moment)),
+            .map(move |(shard, answer)| answer_row(shard, answer, &identity, length_us, moment)),
     )
 }
 
 fn answer_row(
     shard: i32,
-    answer: Result<Lease, String>,
+    answer: Result<Lease, Reason>,
     identity: &Identity,
+    length_us: i64,
     moment: Moment,
-) -> NullableResultRow<9> {
+) -> NullableResultRow<10> {
     let (lease, reason) = match answer {
-        Ok(lease) => (Some(lease), None),
+        // A copy that still runs claims again within the length of a lease.
+        Ok(lease) => {
+            let copy = lease.copy.as_ref().filter(|(_, at_us)| at_us + length_us > moment.now_us);
+            let reason = copy.map(|(origin, _)| refusal::two_servers(shard, origin));
+            (Some(lease), reason)
+        }
         Err(reason) => (None, Some(reason)),
+    };
+    let (reason, other_server) = match reason {
+        Some(Reason { text, other_server }) => (Some(text), other_server),
+        None => (None, None),
     };
     let span = lease.as_ref().map(|lease| lease.span);
     NullableResultRow([
@@ -106,37 +152,42 @@ fn answer_row(
         span.map(|span| timestamptz(span.ends_us)),
         lease.map(|lease| lease.serial.into()),
         reason.and_then(|reason| Text(reason).into_datum()),
+        other_server.and_then(|other| Text(other).into_datum()),
         identity.id.into_datum(),
         Text(identity.server.clone()).into_datum(),
         Some(timestamptz(moment.now_us)),
     ])
 }
 
-/// `snowflake_registry.release(incarnation uuid, shard_ids int[], serials bigint[], mark timestamptz) → int`
+/// `snowflake_registry.release(incarnation uuid, shard_ids int[], serials bigint[], mark timestamptz, keep boolean) → int`
 ///
-/// Ends the leases of which `incarnation` is the holder, at the mark: the first instant above all ticks that it has used.
-/// Returns their number.
+/// Ends the leases of which `incarnation` is the holder, at the mark: the first instant above all ticks that it has used. With
+/// `keep`, the server comes first for the length of a lease. Returns their number.
 #[pg_extern(sql = false)]
 fn registry_release(
     incarnation: Option<pgrx::Uuid>,
     shard_ids: Option<Array<i32>>,
     serials: Option<Array<i64>>,
     mark: Option<pg_sys::TimestampTz>,
+    keep: Option<bool>,
 ) -> i32 {
     check_transaction("snowflake_registry.release");
     let incarnation = number(required("incarnation", incarnation));
-    let shards = shards(shard_ids, serials);
+    let shards = shards(("shard_ids", shard_ids), ("serials", serials));
     let mark_us = unix_us_of(required("mark", mark));
+    let keep = required("keep", keep);
 
+    let _own = OwnChange::begin();
     lock("ROW EXCLUSIVE");
     let all: Vec<i32> = shards.iter().map(|&(shard, _)| shard).collect();
     let found = lock_rows(&all, &[]);
     check_roles(found.values().filter(|lease| lease.incarnation == Some(incarnation)));
+    let now_us = now_us();
     let released: Vec<(i32, Lease)> = shards
         .into_iter()
         .filter_map(|(shard, serial)| {
-            let released = registry::release(found.get(&shard)?, incarnation, serial?, mark_us)?;
-            Some((shard, released))
+            let request = Release { incarnation, serial: serial?, mark_us, keep };
+            Some((shard, registry::release(found.get(&shard)?, request, now_us)?))
         })
         .collect();
     write(&released);
@@ -153,11 +204,12 @@ fn registry_take_over(shard_id: Option<i32>, node: Option<&[u8]>) -> pg_sys::Tim
     check_shard(shard);
     let node = node_name(node);
 
+    let _own = OwnChange::begin();
     lock("ROW EXCLUSIVE");
-    let identity = identity(SHORTEST_LEASE_US);
+    let identity = identity(SHORTEST_LEASE_US, false);
     let found = lock_rows(&[shard], &[shard]);
     let now_us = now_us();
-    let reserved = registry::take_over(found.get(&shard), &node, now_us);
+    let reserved = registry::take_over(found.get(&shard), &node);
     let begins_us = reserved.span.ends_us.max(now_us).max(identity.quiet_until_us);
     write(&[(shard, reserved)]);
     timestamptz(begins_us).value() as pg_sys::TimestampTz
@@ -171,9 +223,10 @@ fn registry_retire(node: Option<&[u8]>) -> SetOfIterator<'static, NullableResult
     check_transaction("snowflake_registry.retire");
     let node = node_name(node);
 
+    let _own = OwnChange::begin();
     // Until the lock is held, the node could get another shard.
     lock("SHARE ROW EXCLUSIVE");
-    let identity = identity(SHORTEST_LEASE_US);
+    let identity = identity(SHORTEST_LEASE_US, false);
     let sql = "SELECT shard_id FROM snowflake_registry.shards WHERE node = $1";
     let shards: Vec<i32> = rows(sql, &[text(&node)], |row| row.get(1));
     let sql = "DELETE FROM snowflake_registry.nodes WHERE node = $1 RETURNING node";
@@ -197,6 +250,58 @@ fn registry_retire(node: Option<&[u8]>) -> SetOfIterator<'static, NullableResult
     }))
 }
 
+/// `snowflake_registry.end_quiet_time() → timestamptz`
+///
+/// Ends a quiet time that began while the registry's clock was ahead as soon as one that begins now. Returns its end.
+#[pg_extern(sql = false)]
+fn registry_end_quiet_time() -> pg_sys::TimestampTz {
+    check_transaction("snowflake_registry.end_quiet_time");
+
+    let _own = OwnChange::begin();
+    // No span is granted until the end of the transaction.
+    lock("SHARE ROW EXCLUSIVE");
+    let identity = identity(SHORTEST_LEASE_US, false);
+    let renewed_at = rows("SELECT max(renewed_at) FROM snowflake_registry.shards", &[], |row| {
+        row.nullable(1).map(|Instant(us)| us)
+    });
+    let now_us = now_us();
+    let Identity { quiet_until_us, longest_us, .. } = identity;
+    let renewed_at = renewed_at.into_iter().flatten();
+    let ends_us = registry::end_quiet_time(quiet_until_us, now_us, longest_us, renewed_at)
+        .unwrap_or_else(|reason| refusal::quiet_time_goes_on(reason, quiet_until_us, now_us));
+    execute("UPDATE snowflake_registry.identity SET quiet_until = $1", &[Instant(ends_us).into()]);
+    timestamptz(ends_us).value() as pg_sys::TimestampTz
+}
+
+/// `snowflake_registry.is_own_change() → boolean`
+///
+/// Whether one of the functions above is changing the tables. Their triggers refuse the changes of others.
+#[pg_extern(sql = false)]
+fn registry_is_own_change() -> bool {
+    // SAFETY: the closure calls nothing.
+    unsafe { OWN_CHANGE.with(|is_own| *is_own) }
+}
+
+static OWN_CHANGE: BackendLocal<bool> = BackendLocal::new(false);
+
+/// While it lives, the tables may be changed.
+struct OwnChange;
+
+impl OwnChange {
+    fn begin() -> Self {
+        // SAFETY: the closure calls nothing.
+        unsafe { OWN_CHANGE.with(|is_own| *is_own = true) };
+        OwnChange
+    }
+}
+
+impl Drop for OwnChange {
+    fn drop(&mut self) {
+        // SAFETY: the closure calls nothing.
+        unsafe { OWN_CHANGE.with(|is_own| *is_own = false) };
+    }
+}
+
 /// Refuses a transaction that cannot change a row, or whose snapshot may be older than the lock on it.
 fn check_transaction(function: &str) {
     // SAFETY: only reads the server's state.
@@ -211,25 +316,32 @@ fn check_transaction(function: &str) {
 }
 
 fn required<T>(name: &str, argument: Option<T>) -> T {
-    report::required(name, argument, "Only shard_ids and serials can be null.")
+    report::required(
+        name,
+        argument,
+        "Only started_at, and the arguments for shards and serials can be null.",
+    )
 }
 
 /// The shards in ascending order, each with its serial if that is known.
-fn shards(shard_ids: Option<Array<i32>>, serials: Option<Array<i64>>) -> Vec<(i32, Option<i64>)> {
-    let shard_ids = elements("shard_ids", shard_ids);
-    let serials = elements("serials", serials);
+fn shards(
+    (name, shard_ids): (&str, Option<Array<i32>>),
+    (name_of_serials, serials): (&str, Option<Array<i64>>),
+) -> Vec<(i32, Option<i64>)> {
+    let shard_ids = elements(name, shard_ids);
+    let serials = elements(name_of_serials, serials);
     if !serials.is_empty() && serials.len() != shard_ids.len() {
-        refusal::different_lengths(shard_ids.len(), serials.len());
+        refusal::different_lengths([name, name_of_serials], [shard_ids.len(), serials.len()]);
     }
     let mut shards: Vec<(i32, Option<i64>)> = shard_ids
         .into_iter()
-        .map(|shard| shard.unwrap_or_else(|| refusal::null_shard()))
+        .map(|shard| shard.unwrap_or_else(|| refusal::null_shard(name, name_of_serials)))
         .inspect(|&shard| check_shard(shard))
         .zip(serials.into_iter().chain(repeat(None)))
         .collect();
     shards.sort_unstable();
     if let Some(pair) = shards.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        refusal::duplicate_shard(pair[0].0);
+        refusal::duplicate_shard(name, pair[0].0);
     }
     shards
 }
@@ -304,11 +416,15 @@ struct Identity {
     server: String,
     /// New spans do not begin before this instant.
     quiet_until_us: i64,
+    /// The longest lease that a server has requested, in microseconds.
+    longest_us: i64,
+    /// Where the client of this session is; empty for a Unix-domain socket.
+    client_address: String,
 }
 
 /// The columns of a row, in the order of [`lease()`] and [`write()`].
-const COLUMNS: &str =
-    "shard_id, node, incarnation, serial, nonce, starts, ends, released, barred, renewed_at";
+const COLUMNS: &str = "shard_id, node, incarnation, serial, nonce, starts, ends, released, barred, renewed_at, former_end, \
+                       kept_until, known_serial, address, started_at, copy_address, copy_started_at, copy_seen_at";
 
 /// Locks the table of the leases.
 ///
@@ -332,10 +448,10 @@ fn lock(mode: &str) {
 
 /// The identity of the registry, made by the first call.
 ///
-/// If a call finds other storage, another timeline or another start of the server than the last one did, the registry may
-/// be a copy that was restored or failed over to, and may have forgotten what it granted last. By the end of the quiet
-/// time, such leases have ended.
-fn identity(length_us: i64) -> Identity {
+/// If a call finds other storage, another timeline or another start of the server than the last one did, or a server has seen a serial
+/// that is lost, the registry may be a copy that was restored or failed over to, and may have forgotten what it granted last. By the end
+/// of the quiet time, such leases have ended.
+fn identity(length_us: i64, has_lost_rows: bool) -> Identity {
     // SAFETY: these only read the server's state; it is not in recovery.
     let (server, timeline, started_at) = unsafe {
         (
@@ -370,36 +486,76 @@ fn identity(length_us: i64) -> Identity {
         ),
         &arguments,
     );
-    let sql = "SELECT id, quiet_until FROM snowflake_registry.identity";
+    let sql = "SELECT id, quiet_until, (extract(epoch FROM longest_lease) * 1000000)::bigint,
+                   coalesce(host(inet_client_addr()), '')
+               FROM snowflake_registry.identity";
     let mut found = rows(sql, &[], |row| {
-        let Instant(quiet_until_us) = row.get(2);
-        (row.get(1), quiet_until_us)
+        let (id, Instant(quiet_until_us)) = (row.get(1), row.get(2));
+        let (longest_us, client_address) = (row.get(3), row.get(4));
+        Identity { id, server: server.clone(), quiet_until_us, longest_us, client_address }
     });
-    let (id, quiet_until_us) = found.pop().expect("inserted above");
-    Identity { id, server, quiet_until_us }
+    let mut identity = found.pop().expect("inserted above");
+    if has_lost_rows {
+        let until_us = registry::quiet_until_us(now_us(), identity.longest_us);
+        identity.quiet_until_us = identity.quiet_until_us.max(until_us);
+        execute(
+            "UPDATE snowflake_registry.identity SET quiet_until = greatest(quiet_until, $1)",
+            &[Instant(identity.quiet_until_us).into()],
+        );
+        refusal::rolled_back(identity.quiet_until_us);
+    }
+    identity
+}
+
+/// The highest serial that the node has seen and the registry has lost, unless the node's last one has begun a quiet time. Read without a lock:
+/// serials only increase, and a server has seen only those that were committed.
+fn lost_serial(node: &str, seen: &BTreeMap<i32, i64>) -> Option<i64> {
+    let sql = "SELECT lost_serial FROM snowflake_registry.nodes WHERE node = $1";
+    let explained = rows(sql, &[text(node)], |row| row.get(1)).pop().unwrap_or(0);
+    let shards: Vec<i32> = seen.keys().copied().collect();
+    let sql = "SELECT shard_id, serial FROM snowflake_registry.shards WHERE shard_id = ANY ($1)";
+    let found = rows(sql, &[shards.into()], |row| (row.get::<i32>(1), row.get::<i64>(2)));
+    let found: BTreeMap<i32, i64> = found.into_iter().collect();
+    let is_lost = |&(shard, &serial): &(&i32, &i64)| {
+        registry::is_lost(found.get(shard).copied(), serial, explained)
+    };
+    seen.iter().filter(is_lost).map(|(_, &serial)| serial).max()
+}
+
+/// The same news from the same node do not begin another quiet time.
+fn note_lost(node: &str, serial: i64) {
+    let sql = "UPDATE snowflake_registry.nodes SET lost_serial = $2 WHERE node = $1";
+    execute(sql, &[text(node), serial.into()]);
 }
 
 /// Refuses a node that belongs to another role. It belongs to the role that first claims a lease as that node.
 fn check_role(node: &str) {
-    let find =
-        "SELECT role::text, role = session_user FROM snowflake_registry.nodes WHERE node = $1";
-    let found =
-        || rows(find, &[text(node)], |row| (row.get::<String>(1), row.get::<bool>(2))).pop();
-    let (role, is_own) = found().unwrap_or_else(|| {
-        let insert =
-            "INSERT INTO snowflake_registry.nodes VALUES ($1, session_user) ON CONFLICT DO NOTHING";
+    if !has_role(node) {
+        let insert = "INSERT INTO snowflake_registry.nodes (node, role, lost_serial)
+             VALUES ($1, session_user, 0) ON CONFLICT DO NOTHING";
         execute(insert, &[text(node)]);
-        found().expect("inserted above, or by a transaction that has been waited for")
-    });
-    if !is_own {
-        refusal::node_of_another_role(node, &role);
+        // Another session may have been first.
+        has_role(node);
     }
+}
+
+/// Whether the node belongs to this role; `false` if it belongs to none. Refuses another role.
+fn has_role(node: &str) -> bool {
+    let sql =
+        "SELECT role::text, role = session_user FROM snowflake_registry.nodes WHERE node = $1";
+    let found = rows(sql, &[text(node)], |row| (row.get::<String>(1), row.get::<bool>(2))).pop();
+    if let Some((role, false)) = &found {
+        refusal::node_of_another_role(node, role);
+    }
+    found.is_some()
 }
 
 /// Refuses leases of nodes that belong to another role.
 fn check_roles<'a>(leases: impl Iterator<Item = &'a Lease>) {
     let nodes: BTreeSet<&str> = leases.map(|lease| lease.node.as_str()).collect();
-    nodes.into_iter().for_each(check_role);
+    nodes.into_iter().for_each(|node| {
+        has_role(node);
+    });
 }
 
 /// The shard for a node that asks for any: one of the default layout, since the registry knows no other. The table is locked against
@@ -416,8 +572,8 @@ fn assigned_shard(node: &str) -> i32 {
 /// is something to lock; the caller must write them.
 fn lock_rows(shards: &[i32], may_be_new: &[i32]) -> BTreeMap<i32, Lease> {
     let insert = "INSERT INTO snowflake_registry.shards
-             (shard_id, node, serial, starts, ends, released, renewed_at)
-         SELECT shard, '', 0, '-infinity', '-infinity', true, '-infinity'
+             (shard_id, node, serial, starts, ends, released, renewed_at, former_end, kept_until)
+         SELECT shard, '', 0, '-infinity', '-infinity', true, '-infinity', '-infinity', '-infinity'
          FROM unnest($1) AS shard ORDER BY shard
          ON CONFLICT DO NOTHING
          RETURNING shard_id";
@@ -438,8 +594,11 @@ fn write(leases: &[(i32, Lease)]) {
     let sql = format!(
         "UPDATE snowflake_registry.shards AS l
          SET node = w.node, incarnation = w.incarnation, serial = w.serial, nonce = w.nonce, starts = w.starts,
-             ends = w.ends, released = w.released, barred = w.barred, renewed_at = w.renewed_at
-         FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS w ({COLUMNS})
+             ends = w.ends, released = w.released, barred = w.barred, renewed_at = w.renewed_at,
+             former_end = w.former_end, kept_until = w.kept_until, known_serial = w.known_serial,
+             address = w.address, started_at = w.started_at, copy_address = w.copy_address,
+             copy_started_at = w.copy_started_at, copy_seen_at = w.copy_seen_at
+         FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) AS w ({COLUMNS})
          WHERE l.shard_id = w.shard_id"
     );
     let shards: Vec<i32> = leases.iter().map(|&(shard, _)| shard).collect();
@@ -454,6 +613,14 @@ fn write(leases: &[(i32, Lease)]) {
         column(leases, |lease| lease.is_released),
         column(leases, |lease| lease.barred.map(uuid)),
         column(leases, |lease| Instant(lease.renewed_at_us)),
+        column(leases, |lease| Instant(lease.former_end_us)),
+        column(leases, |lease| Instant(lease.kept_until_us)),
+        column(leases, |lease| lease.known_serial),
+        column(leases, |lease| Text(lease.origin.address.clone())),
+        column(leases, |lease| Instant(lease.origin.started_at_us)),
+        column(leases, |lease| lease.copy.as_ref().map(|(of, _)| Text(of.address.clone()))),
+        column(leases, |lease| lease.copy.as_ref().map(|(of, _)| Instant(of.started_at_us))),
+        column(leases, |lease| lease.copy.as_ref().map(|&(_, seen_at_us)| Instant(seen_at_us))),
     ];
     execute(&sql, &arguments);
 }
@@ -467,18 +634,24 @@ fn column<T: IntoDatum>(
 }
 
 fn lease(row: &Row) -> Lease {
-    let [starts_us, ends_us, renewed_at_us] = [6, 7, 10].map(|column| {
-        let Instant(unix_us) = row.get(column);
-        unix_us
-    });
+    let instant = |column| row.nullable(column).map(|Instant(unix_us)| unix_us);
+    let required = |column| instant(column).expect("not null");
+    let origin = |address, started_at| {
+        Some(Origin { address: row.nullable(address)?, started_at_us: instant(started_at)? })
+    };
     Lease {
         node: row.get(2),
         incarnation: row.nullable(3).map(number),
         serial: row.get(4),
         nonce: row.nullable(5).map(number),
-        span: Span { starts_us, ends_us },
+        span: Span { starts_us: required(6), ends_us: required(7) },
         is_released: row.get(8),
         barred: row.nullable(9).map(number),
-        renewed_at_us,
+        renewed_at_us: required(10),
+        former_end_us: required(11),
+        kept_until_us: required(12),
+        known_serial: row.nullable(13),
+        origin: origin(14, 15).unwrap_or_default(),
+        copy: origin(16, 17).zip(instant(18)),
     }
 }

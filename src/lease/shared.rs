@@ -8,6 +8,7 @@
 //! it, and then checks the version; the worker closes a lease, and then reads the mark. All of these accesses are sequentially
 //! consistent. So either the session sees that the lease is closed, or the worker sees the session's mark.
 
+use pg_snowflake_core::holder::{Holder, Slot};
 use pg_snowflake_core::homed::Class;
 use pg_snowflake_core::lease::Span;
 use pg_snowflake_core::registry::Uuid;
@@ -22,39 +23,13 @@ use std::sync::atomic::{
 /// The most shards that a server can have leases of: as many as the default layout has.
 pub const MOST_SLOTS: usize = 8192;
 
-/// The lease of a shard, as this server knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
-    /// The shard.
-    pub shard: u32,
-    /// The span; empty if the lease is not held.
-    pub span: Span,
-    /// The serial of the registry's row; `None` if the lease is not held.
-    pub serial: Option<i64>,
-}
-
-impl Slot {
-    /// The slot of a lease that is not held.
-    pub fn closed(shard: u32) -> Self {
-        Slot { shard, span: Span::default(), serial: None }
-    }
-}
-
 /// What the worker publishes, and what a restarted worker needs to go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leases {
-    /// This run of the server.
-    pub incarnation: Uuid,
-    /// Whether the incarnation is older than this memory, which was made anew after a crash.
-    pub is_inherited: bool,
-    /// The nonce of the next claim: the same one until a claim has been answered.
-    pub nonce: Uuid,
-    /// Whether the registry chooses the shard. Then there is one slot, or none.
-    pub is_assigned: bool,
+    /// The leases.
+    pub holder: Holder,
     /// When the registry last answered, in microseconds since 1970.
     pub answered_at_us: Option<i64>,
-    /// In ascending order of the shards.
-    pub slots: Vec<Slot>,
     /// Why leases are missing, for any user; empty if none are.
     pub answer: String,
     /// The same, with details for those who may monitor the server.
@@ -240,27 +215,30 @@ impl Table {
 
     fn leases(&self) -> Leases {
         Leases {
-            incarnation: uuid(&self.incarnation),
-            is_inherited: self.is_inherited.load(Relaxed),
-            nonce: uuid(&self.nonce),
-            is_assigned: self.is_assigned.load(Relaxed),
+            holder: Holder {
+                incarnation: uuid(&self.incarnation),
+                is_inherited: self.is_inherited.load(Relaxed),
+                nonce: uuid(&self.nonce),
+                is_assigned: self.is_assigned.load(Relaxed),
+                slots: self.slots().iter().map(SharedSlot::slot).collect(),
+            },
             answered_at_us: some(&self.answered_at_us),
-            slots: self.slots().iter().map(SharedSlot::slot).collect(),
             answer: self.answer.read(),
             error: self.error.read(),
         }
     }
 
     fn write(&self, leases: &Leases) {
-        set_uuid(&self.incarnation, leases.incarnation);
-        self.is_inherited.store(leases.is_inherited, Relaxed);
-        set_uuid(&self.nonce, leases.nonce);
-        self.is_assigned.store(leases.is_assigned, Relaxed);
+        let holder = &leases.holder;
+        set_uuid(&self.incarnation, holder.incarnation);
+        self.is_inherited.store(holder.is_inherited, Relaxed);
+        set_uuid(&self.nonce, holder.nonce);
+        self.is_assigned.store(holder.is_assigned, Relaxed);
         self.answered_at_us.store(leases.answered_at_us.unwrap_or(NONE), Relaxed);
         self.answer.write(&leases.answer);
         self.error.write(&leases.error);
-        self.count.store(leases.slots.len(), Relaxed);
-        for (shared, slot) in self.slots.iter().zip(&leases.slots) {
+        self.count.store(holder.slots.len(), Relaxed);
+        for (shared, slot) in self.slots.iter().zip(&holder.slots) {
             shared.shard.store(slot.shard, Relaxed);
             shared.starts_us.store(slot.span.starts_us, Relaxed);
             shared.ends_us.store(slot.span.ends_us, Relaxed);
@@ -364,12 +342,13 @@ unsafe extern "C-unwind" fn initialize() {
         let shared = shared.cast::<Shared>();
         shared.write_bytes(0, 1);
         (*shared).mark_us.0.store(i64::MIN, Relaxed);
-        (*shared).publish(&Leases {
+        let holder = Holder {
             incarnation: INCARNATION.get().copied().unwrap_or_default(),
             is_inherited: IS_INHERITED.swap(true, Relaxed),
             nonce: new_uuid(),
-            ..Leases::default()
-        });
+            ..Holder::default()
+        };
+        (*shared).publish(&Leases { holder, ..Leases::default() });
         SHARED.store(shared, Relaxed);
     }
 }

@@ -1,10 +1,11 @@
 //! `snowflake_lease_status()`: the leases of this server.
 
-use super::shared::{self, Leases, Slot};
+use super::shared::{self, Leases};
 use super::{Unleased, registry, settings};
 use crate::report::ascii_unless_utf8;
 use crate::result_row::{Nullable, NullableResultRow};
 use crate::timestamp::{interval, now_us, timestamptz};
+use pg_snowflake_core::holder::Slot;
 use pgrx::prelude::*;
 
 /// `snowflake_lease_status() → setof (shard_id int, node text, starts timestamptz, ends timestamptz, remaining interval, state
@@ -24,7 +25,7 @@ fn snowflake_lease_status() -> SetOfIterator<'static, NullableResultRow<9>> {
         }
         None => return SetOfIterator::empty(),
     };
-    let mut slots: Vec<Option<Slot>> = leases.slots.iter().copied().map(Some).collect();
+    let mut slots: Vec<Option<Slot>> = leases.holder.slots.iter().copied().map(Some).collect();
     if slots.is_empty() {
         slots.push(None);
     }
@@ -39,8 +40,8 @@ fn row(leases: &Leases, slot: Option<Slot>) -> NullableResultRow<9> {
         Some(span) if span.ends_us <= now_us => "ended",
         Some(_) => "held",
     };
-    let incarnation = (leases.incarnation != 0)
-        .then(|| registry::uuid(leases.incarnation))
+    let incarnation = (leases.holder.incarnation != 0)
+        .then(|| registry::uuid(leases.holder.incarnation))
         .and_then(IntoDatum::into_datum);
     NullableResultRow([
         slot.and_then(|slot| (slot.shard as i32).into_datum()),

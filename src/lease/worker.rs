@@ -4,26 +4,22 @@
 //! A claim has a nonce, which stays the same until an answer counts: the registry answers a repeated claim as it answered the first
 //! one. All that a restarted worker needs is in shared memory.
 
+use super::known;
 use super::libpq::{Connection, Deadline, Libpq, Rows, is_stopping, wait_latch};
-use super::problem::{self, Problem, granted};
+use super::problem::{self, Problem, Reason, granted};
 use super::settings;
-use super::shared::{self, Leases, MOST_SLOTS, Shared, Slot, new_uuid};
+use super::shared::{self, Leases, MOST_SLOTS, Shared, new_uuid};
 use crate::fence;
 use crate::timestamp::{now_us, printed, unix_us_of};
+use pg_snowflake_core::holder::{Closed, Known, Refused, Slot, Verdict};
 use pg_snowflake_core::lease::Span;
+use pg_snowflake_core::registry::LONGEST_LEASE_US;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
 };
 use pgrx::{PgLogLevel, pg_guard, pg_sys};
-use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::mem::{replace, take};
 use std::time::{Duration, Instant};
-
-/// Where the data directory keeps the identity of its registry.
-const REGISTRY_FILE: &str = "pg_snowflake_registry";
 
 /// How long after a refusal the shard is claimed again, as long as its last holder may have crashed.
 const SHORTEST_RETRY: Duration = Duration::from_millis(500);
@@ -56,7 +52,7 @@ pub extern "C-unwind" fn pg_snowflake_lease_worker(_argument: pg_sys::Datum) {
             libpq: &libpq,
             conninfo,
             session: None,
-            registry: None,
+            known: None,
             registry_version: String::new(),
             reported: String::new(),
             ended: Vec::new(),
@@ -77,16 +73,16 @@ struct Worker<'a> {
     libpq: &'a Libpq,
     conninfo: CString,
     session: Option<Session<'a>>,
-    /// The identity of the registry, if it has been compared with the file.
-    registry: Option<String>,
+    /// What the data directory knows of the registry, if it has been read.
+    known: Option<Known>,
     /// The version of the registry's extension that was compared last.
     registry_version: String,
     /// The state that was logged last.
     reported: String,
     /// The shards whose leases have ended.
     ended: Vec<u32>,
-    /// What is closed here, but may still be held at the registry, with its incarnation.
-    to_release: Vec<(u128, Slot)>,
+    /// What is closed here, but may still be held at the registry.
+    to_release: Vec<Closed>,
     /// When shards that the registry refuses are claimed again; `None` if it refuses none.
     refused: Option<Retry>,
 }
@@ -136,7 +132,7 @@ impl<'a> Worker<'a> {
                 let outcome = if is_renewal { self.renew() } else { self.claim(Which::Refused) };
                 let last = self.refused.take();
                 let pause = match &outcome {
-                    Ok(()) => self.until_renewal(),
+                    Ok(()) | Err(Problem::Copied(_)) => self.until_renewal(),
                     Err(Problem::Refused(refused)) => {
                         let shards = refused.iter().map(|&(shard, _)| shard).collect();
                         self.refused = Some(Retry::after(last, shards));
@@ -175,7 +171,7 @@ impl<'a> Worker<'a> {
     /// The time until two thirds of a lease are left. It is short after a claim that was repeated, since the registry gives the
     /// answer of the first time.
     fn until_renewal(&self) -> Duration {
-        let held = self.leases.slots.iter().filter(|slot| slot.serial.is_some());
+        let held = self.leases.holder.slots.iter().filter(|slot| slot.serial.is_some());
         let end_us = held.map(|slot| slot.span.ends_us).min().unwrap_or(i64::MAX);
         let left = Duration::from_micros(end_us.saturating_sub(now_us()).max(0).unsigned_abs());
         left.saturating_sub(2 * third()).clamp(third() / 10, third())
@@ -184,8 +180,11 @@ impl<'a> Worker<'a> {
     /// Claims the leases of all shards that the configuration names, and releases the others.
     fn renew(&mut self) -> Result<(), Problem> {
         let followed = self.follow_configuration();
-        if self.leases.is_assigned && self.leases.slots.is_empty() {
-            // The registry may assign a number that is to be released.
+        let has_closed_future = self.close_future_spans();
+        let is_to_be_assigned =
+            self.leases.holder.is_assigned && self.leases.holder.slots.is_empty();
+        // What is claimed below, or what the registry may assign, is to be released first.
+        if has_closed_future || is_to_be_assigned {
             self.release(Deadline::within(third()))?;
         }
         let claimed = self.claim(Which::All);
@@ -203,35 +202,45 @@ impl<'a> Worker<'a> {
             Ok(wanted) => (wanted, Ok(())),
             Err(problem) => (Some(Vec::new()), Err(problem)),
         };
-        match wanted {
-            Some(shards) => {
-                self.leases.is_assigned = false;
-                self.close(|slot| shards.binary_search(&slot.shard).is_err());
-                let slots = take(&mut self.leases.slots).into_iter();
-                let mut slots: BTreeMap<u32, Slot> = slots.map(|slot| (slot.shard, slot)).collect();
-                let slot = |&shard| slots.remove(&shard).unwrap_or(Slot::closed(shard));
-                self.leases.slots = shards.iter().map(slot).collect();
-            }
-            None if !self.leases.is_assigned => {
-                self.close(|_| true);
-                self.leases.slots.clear();
-                self.leases.is_assigned = true;
-            }
-            None => {}
-        }
-        self.publish();
+        let closed = self.leases.holder.follow(wanted.as_deref(), new_nonce());
+        self.to_be_released(closed);
         outcome
+    }
+
+    /// Claims leases, again under a new incarnation if one that was held is lost.
+    fn claim(&mut self, which: Which) -> Result<(), Problem> {
+        let refused = match self.request_claim(which)? {
+            Refused::Denied(refused) => refused,
+            Refused::Lost(lost) => {
+                Problem::Lost(lost).report().log(PgLogLevel::WARNING);
+                let closed = self.leases.holder.start_anew(new_uuid(), new_nonce());
+                self.to_be_released(closed);
+                self.release(Deadline::within(third()))?;
+                match self.request_claim(Which::All)? {
+                    Refused::Denied(refused) | Refused::Lost(refused) => refused,
+                }
+            }
+        };
+        if refused.is_empty() { Ok(()) } else { Err(Problem::Refused(refused)) }
     }
 
     /// One request. The shards that are held are not claimed again only because others are refused: each renewal writes a row of the
     /// registry.
-    fn claim(&mut self, which: Which) -> Result<(), Problem> {
+    fn request_claim(&mut self, which: Which) -> Result<Refused<Reason>, Problem> {
         let is_claimed = |slot: &&Slot| which == Which::All || slot.serial.is_none();
-        let claimed: Vec<Slot> = self.leases.slots.iter().filter(is_claimed).copied().collect();
+        let claimed: Vec<Slot> =
+            self.leases.holder.slots.iter().filter(is_claimed).copied().collect();
         // Without shards, the registry assigns one.
-        if claimed.is_empty() && !(self.leases.is_assigned && self.leases.slots.is_empty()) {
-            return Ok(());
+        if claimed.is_empty()
+            && !(self.leases.holder.is_assigned && self.leases.holder.slots.is_empty())
+        {
+            return Ok(Refused::Denied(Vec::new()));
         }
+        if self.known.is_none() {
+            self.known = known::read().map_err(Problem::File)?;
+        }
+        let presented =
+            self.known.as_ref().map(|known| known.presented(&claimed)).unwrap_or_default();
         let lease = settings::lease();
         let until_us = now_us() + lease.as_micros() as i64;
         let shards = array(claimed.iter().map(|slot| slot.shard.to_string()));
@@ -239,11 +248,15 @@ impl<'a> Worker<'a> {
         let parameters = [
             shards,
             settings::node(),
-            uuid(self.leases.incarnation),
+            uuid(self.leases.holder.incarnation),
             serials,
-            uuid(self.leases.nonce),
+            uuid(self.leases.holder.nonce),
             printed(until_us),
             format!("{} ms", lease.as_millis()),
+            array(presented.keys().map(u32::to_string)),
+            array(presented.values().map(i64::to_string)),
+            // SAFETY: a plain global of the server.
+            printed(unix_us_of(unsafe { pg_sys::PgStartTime })),
         ];
         let rows = self.request(Request::Claim, parameters, Deadline::within(third()))?;
         let answers: Option<Vec<Answer>> =
@@ -252,78 +265,56 @@ impl<'a> Worker<'a> {
         let answers = answers.ok_or(Problem::UnexpectedAnswer)?;
         let Answer { registry, server, .. } = &answers[0];
         check_server(server)?;
-        if self.check_registry(registry)?.is_none() {
-            keep_registry(registry).map_err(Problem::File)?;
-            self.registry = Some(registry.clone());
-        }
-        self.apply(answers)
-    }
-
-    /// Takes over what the registry has granted.
-    fn apply(&mut self, answers: Vec<Answer>) -> Result<(), Problem> {
-        let leases = &mut self.leases;
-        leases.nonce = new_nonce();
-        let (mut refused, mut lost) = (Vec::new(), Vec::new());
-        for answer in answers {
-            if leases.is_assigned && leases.slots.is_empty() {
-                leases.slots.push(Slot::closed(answer.shard));
-            }
-            let Ok(index) = leases.slots.binary_search_by_key(&answer.shard, |slot| slot.shard)
-            else {
-                continue;
-            };
-            let slot = &mut leases.slots[index];
-            match answer.verdict {
-                Ok((span, serial)) => *slot = Slot { span, serial: Some(serial), ..*slot },
-                Err(reason) => {
-                    if slot.serial.is_some() || leases.is_inherited {
-                        lost.push((answer.shard, reason.clone()));
-                    }
-                    *slot = Slot::closed(answer.shard);
-                    refused.push((answer.shard, reason));
+        self.check_registry(registry)?;
+        let (registry, copied) = (registry.clone(), copied(&answers));
+        let answers = answers.into_iter().map(|answer| (answer.shard, answer.verdict)).collect();
+        let refused = self.leases.holder.apply(answers, new_nonce());
+        // Before an ID is generated with a serial that a copy of the data directory could have, too.
+        let is_first = self.known.is_none();
+        let new = || Known { registry, ..Known::default() };
+        let known = self.known.get_or_insert_with(new);
+        let is_new = known.learn(&self.leases.holder.slots);
+        let kept = if is_new || is_first { known::write(known) } else { Ok(()) };
+        self.publish();
+        match refused {
+            Refused::Denied(none) if none.is_empty() => {
+                kept.map_err(Problem::File)?;
+                if copied.is_empty() {
+                    Ok(Refused::Denied(none))
+                } else {
+                    Err(Problem::Copied(copied))
                 }
             }
+            // The file is written again with the next grant.
+            refused => Ok(refused),
         }
-        leases.is_inherited = false;
-        if leases.is_assigned && !refused.is_empty() {
-            leases.slots.clear();
-        }
-        self.publish();
-        if !lost.is_empty() {
-            self.start_anew(Problem::Lost(lost))?;
-            return self.claim(Which::All);
-        }
-        if refused.is_empty() { Ok(()) } else { Err(Problem::Refused(refused)) }
     }
 
-    /// Takes a new incarnation: another server has used this one, or a person has barred it. What it still holds is released.
-    fn start_anew(&mut self, lost: Problem) -> Result<(), Problem> {
-        lost.report().log(PgLogLevel::WARNING);
-        self.close(|_| true);
-        let outcome = self.release(Deadline::within(third()));
-        self.leases.incarnation = new_uuid();
-        self.publish();
-        outcome
+    /// Closes leases that begin later than any that a right clock grants: both clocks were ahead. Returns whether there are any.
+    fn close_future_spans(&mut self) -> bool {
+        // A span begins at the end of another one, or of a quiet time.
+        let latest_us = now_us() + 2 * LONGEST_LEASE_US;
+        let mark_us = self.shared.mark_us().saturating_add(1);
+        let closed = self.leases.holder.close_future(latest_us, mark_us, new_nonce());
+        let is_any = !closed.is_empty();
+        self.to_be_released(closed);
+        is_any
     }
 
-    /// Closes slots, and publishes that. What they held is to be released.
+    /// Closes slots whose shards the server wants again, and publishes that.
     fn close(&mut self, is_closed: impl Fn(&Slot) -> bool) {
-        let incarnation = self.leases.incarnation;
-        let held_before = self.held();
-        for slot in self.leases.slots.iter_mut().filter(|slot| is_closed(slot)) {
-            let held = replace(slot, Slot::closed(slot.shard));
-            if held.serial.is_some() {
-                // Of two failed releases of a shard, the last has the current serial.
-                let is_same =
-                    |&(of, slot): &(u128, Slot)| of == incarnation && slot.shard == held.shard;
-                self.to_release.retain(|of| !is_same(of));
-                self.to_release.push((incarnation, held));
-            }
-        }
-        // A repeated claim would get a span that was closed, from a registry that has forgotten the release. While others are held,
-        // a claim without an answer must be repeated to learn their serials.
-        if held_before > 0 && self.held() == 0 {
-            self.leases.nonce = new_nonce();
+        let closed = self.leases.holder.close(is_closed, true, new_nonce());
+        self.to_be_released(closed);
+    }
+
+    /// Publishes that the leases are closed. What they held is to be released.
+    fn to_be_released(&mut self, closed: Vec<Closed>) {
+        for lease in closed {
+            // Of two failed releases of a shard, the last has the current serial.
+            self.to_release.retain(|of| {
+                (of.incarnation, of.slot.shard) != (lease.incarnation, lease.slot.shard)
+            });
+            self.to_release.push(lease);
         }
         self.publish();
     }
@@ -336,24 +327,34 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// How many leases are held.
-    fn held(&self) -> usize {
-        self.leases.slots.iter().filter(|slot| slot.serial.is_some()).count()
-    }
-
     /// Releases what has been closed. The mark is read after that was published.
     fn release(&mut self, deadline: Deadline) -> Result<(), Problem> {
-        while let Some(&(incarnation, _)) = self.to_release.first() {
-            let of_it = self.to_release.iter().filter(|(of, _)| *of == incarnation);
-            let held: Vec<Slot> = of_it.map(|&(_, slot)| slot).take(MOST_SLOTS).collect();
+        while let Some(&Closed { incarnation, keep, .. }) = self.to_release.first() {
+            let is_of_it = |of: &&Closed| of.incarnation == incarnation && of.keep == keep;
+            let held: Vec<Slot> = self
+                .to_release
+                .iter()
+                .filter(is_of_it)
+                .map(|closed| closed.slot)
+                .take(MOST_SLOTS)
+                .collect();
             let parameters = [
                 uuid(incarnation),
                 array(held.iter().map(|slot| slot.shard.to_string())),
                 array(held.iter().map(serial)),
                 printed(self.shared.mark_us().saturating_add(1)),
+                keep.to_string(),
             ];
-            self.request(Request::Release, parameters, deadline)?;
-            self.to_release.retain(|(of, slot)| *of != incarnation || !held.contains(slot));
+            let rows = self.request(Request::Release, parameters, deadline)?;
+            self.to_release.retain(|of| !(is_of_it(&of) && held.contains(&of.slot)));
+            if let Some(known) = &mut self.known
+                && rows.number(0, 0) == Some(held.len() as i64)
+            {
+                let next =
+                    |slot: &Slot| Slot { serial: slot.serial.map(|serial| serial + 1), ..*slot };
+                known.learn(&held.iter().map(next).collect::<Vec<Slot>>());
+                known::write(known).map_err(Problem::File)?;
+            }
         }
         Ok(())
     }
@@ -403,23 +404,18 @@ impl<'a> Worker<'a> {
         outcome
     }
 
-    /// Whether the registry is the one that this data directory has used; `None` if it has used none.
-    fn check_registry(&mut self, registry: &str) -> Result<Option<()>, Problem> {
-        if self.registry.as_deref() == Some(registry) {
-            return Ok(Some(()));
+    /// Refuses a registry that is not the one that this data directory has used.
+    fn check_registry(&mut self, registry: &str) -> Result<(), Problem> {
+        if self.known.is_none() {
+            self.known = known::read().map_err(Problem::File)?;
         }
-        // A person may have removed the file.
-        match fs::read_to_string(REGISTRY_FILE) {
-            Ok(known) if known.trim() == registry => {
-                self.registry = Some(registry.to_owned());
-                Ok(Some(()))
-            }
-            Ok(known) => {
-                let (known, found) = (known.trim().to_owned(), registry.to_owned());
+        match self.known.take_if(|known| known.registry != registry) {
+            None => Ok(()),
+            // It is read again the next time: a person may remove the file.
+            Some(known) => {
+                let (known, found) = (known.registry, registry.to_owned());
                 Err(Problem::OtherRegistry { known, found })
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Problem::File(error)),
         }
     }
 
@@ -428,7 +424,7 @@ impl<'a> Worker<'a> {
         let now_us = now_us();
         let has_ended = |slot: &&Slot| slot.serial.is_some() && slot.span.ends_us <= now_us;
         let ended: Vec<u32> =
-            self.leases.slots.iter().filter(has_ended).map(|slot| slot.shard).collect();
+            self.leases.holder.slots.iter().filter(has_ended).map(|slot| slot.shard).collect();
         if self.ended.is_empty() && !ended.is_empty() {
             problem::ended(&ended, &self.leases.error).log(PgLogLevel::WARNING);
         }
@@ -454,7 +450,7 @@ impl<'a> Worker<'a> {
         self.publish();
         let (level, state, report) = match outcome {
             Ok(()) => {
-                let report = granted(&self.leases.slots);
+                let report = granted(&self.leases.holder.slots);
                 (PgLogLevel::LOG, report.message.clone(), report)
             }
             Err(problem) => (PgLogLevel::WARNING, problem.state(), problem.report()),
@@ -533,14 +529,10 @@ fn check_server(server: &str) -> Result<(), Problem> {
     if server == own.to_string() { Err(Problem::OwnRegistry) } else { Ok(()) }
 }
 
-/// Writes the identity of the registry, durably.
-fn keep_registry(registry: &str) -> io::Result<()> {
-    let new = format!("{REGISTRY_FILE}.new");
-    let mut file = File::create(&new)?;
-    writeln!(file, "{registry}")?;
-    file.sync_all()?;
-    fs::rename(&new, REGISTRY_FILE)?;
-    File::open(".")?.sync_all()
+/// What the answers say of a copy of this server, although they grant the lease.
+fn copied(answers: &[Answer]) -> Vec<(u32, Reason)> {
+    let reason = |answer: &Answer| Some((answer.shard, answer.copied.clone()?));
+    answers.iter().filter_map(reason).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -562,21 +554,22 @@ struct Session<'a> {
 const FIND: &CStr = c"
 SELECT e.extversion,
     pg_catalog.to_regprocedure('snowflake_registry.id()') IS NOT NULL
-    AND pg_catalog.to_regprocedure('snowflake_registry.claim(pg_catalog.int4[],pg_catalog.text,pg_catalog.uuid,pg_catalog.int8[],pg_catalog.uuid,pg_catalog.timestamptz,pg_catalog.interval)') IS NOT NULL
-    AND pg_catalog.to_regprocedure('snowflake_registry.release(pg_catalog.uuid,pg_catalog.int4[],pg_catalog.int8[],pg_catalog.timestamptz)') IS NOT NULL
+    AND pg_catalog.to_regprocedure('snowflake_registry.claim(pg_catalog.int4[],pg_catalog.text,pg_catalog.uuid,pg_catalog.int8[],pg_catalog.uuid,pg_catalog.timestamptz,pg_catalog.interval,pg_catalog.int4[],pg_catalog.int8[],pg_catalog.timestamptz)') IS NOT NULL
+    AND pg_catalog.to_regprocedure('snowflake_registry.release(pg_catalog.uuid,pg_catalog.int4[],pg_catalog.int8[],pg_catalog.timestamptz,pg_catalog.bool)') IS NOT NULL
 FROM pg_catalog.pg_extension AS e
 WHERE e.extname OPERATOR(pg_catalog.=) 'pg_snowflake_registry'";
 
 const IDENTITY: &CStr = c"SELECT snowflake_registry.id()::pg_catalog.text";
 
 const CLAIM: &CStr = c"
-SELECT shard_id, granted, starts, ends, serial, reason, registry::pg_catalog.text, server
+SELECT shard_id, granted, starts, ends, serial, reason, other_server, registry::pg_catalog.text, server
 FROM snowflake_registry.claim($1::pg_catalog.int4[], $2::pg_catalog.text, $3::pg_catalog.uuid, $4::pg_catalog.int8[],
-    $5::pg_catalog.uuid, $6::pg_catalog.timestamptz, $7::pg_catalog.interval)";
+    $5::pg_catalog.uuid, $6::pg_catalog.timestamptz, $7::pg_catalog.interval, $8::pg_catalog.int4[], $9::pg_catalog.int8[],
+    $10::pg_catalog.timestamptz)";
 
 const RELEASE: &CStr = c"
 SELECT snowflake_registry.release($1::pg_catalog.uuid, $2::pg_catalog.int4[], $3::pg_catalog.int8[],
-    $4::pg_catalog.timestamptz)";
+    $4::pg_catalog.timestamptz, $5::pg_catalog.bool)";
 
 /// Prepares the session. Warnings would mean that an answer does not count; notices mean nothing. A request
 /// that waits for a lock ends by itself: the registry does not notice that nobody waits for its answer.
@@ -615,7 +608,9 @@ fn version_of(connection: &mut Connection, deadline: Deadline) -> Result<String,
 struct Answer {
     shard: u32,
     /// The span and the serial, or why there are none.
-    verdict: Result<(Span, i64), String>,
+    verdict: Verdict<Reason>,
+    /// Another server with the same data directory claims it.
+    copied: Option<Reason>,
     /// The registry's identity.
     registry: String,
     /// The system identifier of its server.
@@ -624,17 +619,19 @@ struct Answer {
 
 impl Answer {
     fn read(rows: &Rows, row: usize) -> Option<Self> {
-        let verdict = if rows.number(row, 1)? == 1 {
+        let reason = rows.text(row, 5).map(|text| Reason { text, other_server: rows.text(row, 6) });
+        let (verdict, copied) = if rows.number(row, 1)? == 1 {
             let [starts_us, ends_us] = [rows.number(row, 2)?, rows.number(row, 3)?].map(unix_us_of);
-            Ok((Span { starts_us, ends_us }, rows.number(row, 4)?))
+            (Ok((Span { starts_us, ends_us }, rows.number(row, 4)?)), reason)
         } else {
-            Err(rows.text(row, 5).unwrap_or_default())
+            (Err(reason?), None)
         };
         Some(Answer {
             shard: u32::try_from(rows.number(row, 0)?).ok()?,
             verdict,
-            registry: rows.text(row, 6)?,
-            server: rows.text(row, 7)?,
+            copied,
+            registry: rows.text(row, 7)?,
+            server: rows.text(row, 8)?,
         })
     }
 }

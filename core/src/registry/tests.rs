@@ -14,8 +14,28 @@ const S: i64 = 1_000_000;
 const NOW: i64 = 1_800_000_000 * S;
 const LENGTH: i64 = 10 * S;
 
+static ORIGIN: Origin = Origin { address: String::new(), started_at_us: NOW };
+
 fn by(node: &str, incarnation: Uuid, serial: Option<i64>, nonce: Uuid, now_us: i64) -> Claim<'_> {
-    Claim { node, incarnation, serial, nonce, until_us: now_us + LENGTH, length_us: LENGTH }
+    Claim {
+        node,
+        incarnation,
+        serial,
+        known_serial: serial,
+        nonce,
+        until_us: now_us + LENGTH,
+        length_us: LENGTH,
+        origin: &ORIGIN,
+    }
+}
+
+/// The same by a server whose data directory has the serial.
+fn knowing(known: i64, claim: Claim) -> Claim {
+    Claim { known_serial: Some(known), ..claim }
+}
+
+fn by_its_mark(lease: &Lease, incarnation: Uuid, serial: i64, mark_us: i64) -> Option<Lease> {
+    release(lease, Release { incarnation, serial, mark_us, keep: false }, NOW)
 }
 
 fn at(now_us: i64) -> Moment {
@@ -55,9 +75,96 @@ fn a_renewal_after_the_end_begins_at_the_clock() {
 fn another_server_waits_for_the_end() {
     let lease = held();
     let ask = |now_us| claim(Some(&lease), by("b", 2, None, 2, now_us), at(now_us));
-    let held_by = Refusal::HeldBy { node: "a".into(), ends_us: NOW + LENGTH };
+    let held_by = Refusal::HeldBy {
+        node: "a".into(),
+        ends_us: NOW + LENGTH,
+        origin: ORIGIN.clone(),
+        is_copy: false,
+    };
     assert_eq!(ask(NOW + LENGTH - 1), Err(held_by));
-    assert_eq!(ask(NOW + LENGTH).unwrap().span, span(NOW + LENGTH, NOW + 2 * LENGTH));
+    let kept = Refusal::KeptFor { node: "a".into(), until_us: NOW + 2 * LENGTH };
+    assert_eq!(ask(NOW + LENGTH), Err(kept.clone()));
+    assert_eq!(ask(NOW + 2 * LENGTH - 1), Err(kept));
+    assert_eq!(ask(NOW + 2 * LENGTH).unwrap().span, span(NOW + 2 * LENGTH, NOW + 3 * LENGTH));
+}
+
+#[test]
+fn the_former_holder_comes_first() {
+    let lease = held();
+    let release = |keep| {
+        let request = Release { incarnation: 1, serial: lease.serial, mark_us: NOW + S, keep };
+        release(&lease, request, NOW + 5 * S).expect("the holder")
+    };
+    let ask = |row: &Lease, known: i64, now_us| {
+        claim(Some(row), knowing(known, by("a", 2, None, 2, now_us)), at(now_us))
+    };
+    for (row, since_us) in [(&lease, NOW + LENGTH), (&release(true), NOW + 5 * S)] {
+        let until_us = since_us + LENGTH;
+        let kept = Refusal::KeptFor { node: "a".into(), until_us };
+        for now_us in [since_us, until_us - 1] {
+            assert_eq!(ask(row, row.serial, now_us).unwrap().span.starts_us, now_us);
+            assert_eq!(ask(row, row.serial - 1, now_us), Err(kept.clone()));
+        }
+        assert!(ask(row, row.serial - 1, until_us).is_ok());
+    }
+    // A server that gives the shard up leaves it to anybody.
+    assert!(ask(&release(false), 0, NOW + 5 * S).is_ok());
+    // A person decides who gets it.
+    let reserved = take_over(Some(&lease), "a");
+    assert!(ask(&reserved, 0, NOW + LENGTH).is_ok());
+}
+
+#[test]
+fn two_servers_that_know_the_same_serial_learn_of_each_other() {
+    let lease = held();
+    let ask = |row: &Lease, incarnation, known, now_us| {
+        claim(Some(row), knowing(known, by("a", incarnation, None, 2, now_us)), at(now_us))
+    };
+    let now_us = NOW + LENGTH;
+    let row = ask(&lease, 2, lease.serial, now_us).unwrap();
+    let is_copy = |row: &Lease, known| match ask(row, 3, known, now_us + S) {
+        Err(Refusal::HeldBy { is_copy, .. }) => is_copy,
+        other => panic!("{other:?}"),
+    };
+    assert!(is_copy(&row, lease.serial) && !is_copy(&row, lease.serial - 1));
+    let other = Origin { address: "192.0.2.7".into(), started_at_us: NOW + S };
+    let copy = Claim { origin: &other, ..by("a", 3, None, 3, now_us) };
+    let noted = with_copy(&row, copy, at(now_us + S));
+    // The holder renews with its serial, also after a gap, and the note stays.
+    for later_us in [now_us + S, now_us + 5 * LENGTH] {
+        let renewal = by("a", 2, Some(row.serial), 4, later_us);
+        let renewed = claim(Some(&noted), renewal, at(later_us)).unwrap();
+        assert!(is_copy(&renewed, lease.serial) || later_us > now_us + S);
+        let note = (later_us == now_us + S).then(|| (other.clone(), now_us + S));
+        assert_eq!(renewed.copy, note);
+    }
+}
+
+#[test]
+fn a_row_below_what_a_server_has_seen_is_lost() {
+    let serial = Some(held().serial);
+    let seen = held().serial;
+    assert!(!is_lost(serial, seen, 0) && !is_lost(serial, seen - 1, 0));
+    assert!(is_lost(serial, seen + 1, 0) && is_lost(None, seen, 0));
+    // A quiet time has explained it.
+    assert!(!is_lost(serial, seen + 1, seen + 1) && !is_lost(None, seen, seen));
+}
+
+#[test]
+fn a_span_in_which_nothing_was_used_is_given_back() {
+    let lease = held();
+    // Both clocks are an hour ahead.
+    let ahead_us = NOW + 3600 * S;
+    let renewal = by("a", 1, Some(lease.serial), 2, ahead_us);
+    let row = claim(Some(&lease), renewal, at(ahead_us)).unwrap();
+    assert_eq!(row.span, span(ahead_us, ahead_us + LENGTH));
+    let released = |mark_us| by_its_mark(&row, 1, row.serial, mark_us).unwrap().span.ends_us;
+    assert_eq!(released(NOW + S), NOW + LENGTH);
+    assert_eq!(released(ahead_us), NOW + LENGTH);
+    assert_eq!(released(ahead_us + 1), ahead_us + 1);
+    let renewal = by("a", 1, Some(row.serial), 3, ahead_us + S);
+    let renewed = claim(Some(&row), renewal, at(ahead_us + S)).unwrap();
+    assert_eq!(by_its_mark(&renewed, 1, renewed.serial, NOW).unwrap().span.ends_us, NOW + LENGTH);
 }
 
 #[test]
@@ -81,26 +188,28 @@ fn a_request_with_an_old_serial_is_refused() {
     let renewed = claim(Some(&lease), request, at(NOW)).unwrap();
     let delayed = Claim { nonce: 3, ..request };
     assert_eq!(claim(Some(&renewed), delayed, at(NOW)), Err(Refusal::Superseded));
-    assert_eq!(release(&renewed, 1, lease.serial, NOW), None);
+    assert_eq!(by_its_mark(&renewed, 1, lease.serial, NOW), None);
     // The row was lost, or went to another server.
     assert_eq!(claim(None, delayed, at(NOW)), Err(Refusal::Superseded));
-    let next = claim(Some(&renewed), by("b", 2, None, 4, NOW + LENGTH), at(NOW + LENGTH)).unwrap();
+    let later = NOW + 2 * LENGTH;
+    let next = claim(Some(&renewed), by("b", 2, None, 4, later), at(later)).unwrap();
     let serial = Some(next.serial);
-    let late = Claim { serial, ..by("a", 1, serial, 5, NOW + LENGTH) };
-    assert_eq!(claim(Some(&next), late, at(NOW + LENGTH)), Err(Refusal::Superseded));
+    let late = Claim { serial, ..by("a", 1, serial, 5, later) };
+    assert_eq!(claim(Some(&next), late, at(later)), Err(Refusal::Superseded));
 }
 
 #[test]
 fn a_release_ends_the_span_above_what_was_used() {
     let lease = held();
     let ends_us =
-        |mark_us| release(&lease, 1, lease.serial, mark_us).expect("the holder").span.ends_us;
+        |mark_us| by_its_mark(&lease, 1, lease.serial, mark_us).expect("the holder").span.ends_us;
     assert_eq!(ends_us(NOW + S + 1), NOW + S + 1);
-    assert_eq!(ends_us(i64::MIN), NOW);
+    assert_eq!(ends_us(NOW + 1), NOW + 1);
+    assert_eq!(ends_us(i64::MIN), i64::MIN);
     assert_eq!(ends_us(i64::MAX), NOW + LENGTH);
 
-    let released = release(&lease, 1, lease.serial, NOW + S).expect("the holder");
-    assert_eq!(release(&released, 1, released.serial, NOW), None);
+    let released = by_its_mark(&lease, 1, lease.serial, NOW + S).expect("the holder");
+    assert_eq!(by_its_mark(&released, 1, released.serial, NOW), None);
     let next = claim(Some(&released), by("b", 2, None, 2, NOW), at(NOW)).unwrap();
     assert_eq!(next.span, span(NOW + S, NOW + LENGTH));
     let of_released = by("a", 1, Some(released.serial), 2, NOW);
@@ -135,7 +244,7 @@ fn a_wrong_clock_is_refused() {
 #[test]
 fn a_take_over_bars_the_holder_and_waits_for_its_end() {
     let lease = held();
-    let reserved = take_over(Some(&lease), "b", NOW + S);
+    let reserved = take_over(Some(&lease), "b");
     let ask_at = |now_us, node, incarnation, serial| {
         claim(Some(&reserved), by(node, incarnation, serial, 2, now_us), at(now_us))
     };
@@ -146,7 +255,8 @@ fn a_take_over_bars_the_holder_and_waits_for_its_end() {
     assert_eq!(ask("b", 2, None), Err(Refusal::EndsLater { ends_us: NOW + LENGTH }));
     let granted = ask_at(NOW + LENGTH, "b", 2, None).unwrap();
     assert_eq!(granted.span, span(NOW + LENGTH, NOW + 2 * LENGTH));
-    assert_eq!(take_over(None, "b", NOW).span, span(NOW, NOW));
+    // A shard that nobody had is free, whatever the registry's clock reads.
+    assert_eq!(take_over(None, "b").span, span(i64::MIN, i64::MIN));
 }
 
 #[test]
@@ -228,6 +338,8 @@ struct Server {
     /// The claim whose answer the worker waits for.
     waits_for: Option<Uuid>,
     serial: Option<i64>,
+    /// What its disk has.
+    known_serial: Option<i64>,
     span: Span,
     /// The serial of the lease that the worker has closed, and not yet released.
     closed: Option<i64>,
@@ -273,6 +385,7 @@ impl Server {
             nonce,
             waits_for: None,
             serial: None,
+            known_serial: None,
             span: Span::default(),
             closed: None,
             mark_us: i64::MIN,
@@ -287,6 +400,7 @@ impl Server {
             clock_us: self.clock_us,
             is_inherited: true,
             boot: self.boot + 1,
+            known_serial: self.known_serial,
             ..Server::new(self.node, self.incarnation, nonce)
         };
     }
@@ -296,7 +410,7 @@ impl Server {
 #[derive(Clone)]
 enum Message {
     Claim { server: usize, request: Uuid, claim: Claim<'static> },
-    Release { incarnation: Uuid, serial: i64, mark_us: i64 },
+    Release(Release),
 }
 
 /// What a server does, or what happens to it.
@@ -427,7 +541,7 @@ impl Model {
             }
             Step::Copy(_) => {}
             Step::TakeOver => {
-                self.row = Some(take_over(self.row.as_ref(), self.servers[of].node, self.now_us));
+                self.row = Some(take_over(self.row.as_ref(), self.servers[of].node));
             }
             Step::Retire => self.row = self.row.as_ref().map(retire),
             Step::Backup => self.backup.clone_from(&self.row),
@@ -458,8 +572,9 @@ impl Model {
         let server = &mut self.servers[from];
         server.waits_for = Some(request);
         server.closed = None;
-        let Server { node, incarnation, serial, nonce, clock_us, .. } = *server;
+        let Server { node, incarnation, serial, known_serial, nonce, clock_us, .. } = *server;
         let claim = by(node, incarnation, serial, nonce, now_us + clock_us);
+        let claim = Claim { known_serial: known_serial.max(serial), ..claim };
         self.messages.push(Message::Claim { server: from, request, claim });
     }
 
@@ -480,11 +595,9 @@ impl Model {
         let message =
             if keeps { self.messages[which].clone() } else { self.messages.swap_remove(which) };
         match message {
-            Message::Release { incarnation, serial, mark_us } => {
+            Message::Release(request) => {
                 let row = self.row.as_ref();
-                if let Some(released) =
-                    row.and_then(|row| release(row, incarnation, serial, mark_us))
-                {
+                if let Some(released) = row.and_then(|row| release(row, request, self.now_us)) {
                     self.row = Some(released);
                 }
             }
@@ -510,6 +623,7 @@ impl Model {
             Err(Refusal::ClockAhead { .. } | Refusal::ClockBehind { .. }) => return,
             Ok(row) => {
                 (server.span, server.serial) = (row.span, Some(row.serial));
+                server.known_serial = server.serial.max(server.known_serial);
                 self.granted_last = of;
             }
             Err(_) => {
@@ -592,7 +706,8 @@ impl Model {
         let mark_us = server.mark_us.saturating_add(1);
         if let Some(serial) = server.closed.take() {
             let incarnation = server.incarnation;
-            self.messages.push(Message::Release { incarnation, serial, mark_us });
+            let request = Release { incarnation, serial, mark_us, keep: serial % 2 == 1 };
+            self.messages.push(Message::Release(request));
         }
     }
 }

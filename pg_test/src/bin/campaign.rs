@@ -18,7 +18,7 @@ struct Options {
     seed: Option<u64>,
     /// Only this fault: kill, checkpoint, steps, behind, failover, async, restore, dump, upgrade, alter, template or
     /// clients; beside core's functions: oracle; of the SQL edition: managed; of servers that want the same shard: lease-backup, lease-disk, lease-promotion, lease-pause,
-    /// lease-processes, lease-clocks, lease-takeover, lease-registry, lease-outage, lease-late, lease-failover or lease-restore.
+    /// lease-processes, lease-clocks, lease-takeover, lease-registry, lease-outage, lease-late, lease-failover, lease-restore, lease-rollback or lease-clone-restart.
     #[arg(long, value_parser = fault)]
     fault: Option<&'static Fault>,
     /// Only the faults of servers that want the same shard, without a registry: how many IDs leases keep from being

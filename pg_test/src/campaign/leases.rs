@@ -7,11 +7,13 @@
 mod clients;
 mod ledger;
 
+use crate::ask::printed;
 use crate::campaign::Tally;
 use crate::campaign::episode::Episode;
 use crate::campaign::journal::SHARD;
-use crate::leases::{Registry, restart_worker};
+use crate::leases::{Registry, change_by_hand, restart_worker};
 use crate::process::Frozen;
+use crate::wait::wait_for;
 use crate::{Builder, Cluster, Shutdown};
 use clients::Clients;
 use ledger::Ledger;
@@ -298,6 +300,58 @@ pub fn registry_restored(episode: &mut Episode) -> Tally {
         }
         rivalry.hand_over(holder, other);
     })
+}
+
+/// The rows of the registry are those of some leases ago, and the holder is the first to claim the shard afterwards.
+pub fn registry_rolled_back(episode: &mut Episode) -> Tally {
+    alternate(episode, identity, |rivalry, holder, other| {
+        let back_up =
+            "DROP TABLE IF EXISTS backup; CREATE TABLE backup AS TABLE snowflake_registry.shards";
+        let mut superuser = rivalry.registry.as_ref().map(|registry| registry.cluster.connect());
+        if let Some(superuser) = &mut superuser {
+            superuser.batch_execute(back_up).expect("a superuser");
+        }
+        rivalry.episode.sleep_ms(LEASE_MS / 2..LEASE_MS * 4);
+        let paused = Frozen::of(other.cluster.processes("lease worker"));
+        if let Some(superuser) = &mut superuser {
+            let lost = "SELECT max(lost_serial) FROM snowflake_registry.nodes";
+            let before = printed(superuser, lost);
+            change_by_hand(
+                superuser,
+                "DELETE FROM snowflake_registry.shards; INSERT INTO snowflake_registry.shards TABLE backup",
+            );
+            let is_noticed =
+                format!("SELECT max(lost_serial) > {before} FROM snowflake_registry.nodes");
+            wait_for(superuser, &is_noticed, "the rollback is noticed");
+        }
+        drop(paused);
+        rivalry.episode.sleep_ms(SIDE_BY_SIDE_MS);
+        rivalry.hand_over(holder, other);
+    })
+}
+
+/// A base backup of the holder runs beside it while the holder restarts.
+pub fn restart_beside_copy(episode: &mut Episode) -> Tally {
+    let mut rivalry = Rivalry::new(episode);
+    let mut holder = rivalry.build(identity);
+    for _ in 0..rivalry.episode.rounds {
+        holder.wait();
+        let mut copy = holder.cluster.base_backup();
+        copy.start();
+        let copy = rivalry.enter(copy);
+        rivalry.episode.sleep_ms(SIDE_BY_SIDE_MS);
+        match rivalry.episode.rng.u8(0..3) {
+            0 => holder.cluster.stop(Shutdown::Fast),
+            1 => holder.cluster.stop(Shutdown::Immediate),
+            _ => holder.cluster.kill_9(),
+        }
+        holder.cluster.start();
+        rivalry.episode.sleep_ms(LEASE_MS / 2..LEASE_MS * 4);
+        // On a slow machine, the copy has the shard by now.
+        rivalry.leave(copy);
+    }
+    holder.wait();
+    rivalry.end([holder])
 }
 
 /// In each round, what happens to the holder of two servers makes it the other one.

@@ -26,17 +26,19 @@ impl Cluster {
         self.base_backup_with(&[])
     }
 
-    /// A copy of this server's disk at one instant, as a snapshot of its volume is. The copy is not started.
+    /// A copy of this server's disk at one instant, as a snapshot of its volume is. The server may be stopped. The copy is not started.
     pub fn snapshot(&self) -> Self {
         let copy = Cluster::stopped(self.has_fake_clock);
         let mut cp = installation::as_server_user("cp", copy.dir.path());
         cp.arg("--archive").arg(self.dir.path().join("data")).arg("data");
-        let frozen = self.freeze();
+        let [pid_file, of_copy] =
+            [self, &copy].map(|cluster| cluster.dir.path().join("data/postmaster.pid"));
+        let frozen = pid_file.exists().then(|| self.freeze());
         installation::run(&mut cp, b"");
-        drop(frozen);
-        // On another machine there is no process of that number.
-        let pid_file = copy.dir.path().join("data/postmaster.pid");
-        std::fs::remove_file(pid_file).expect("the server was running");
+        if frozen.is_some() {
+            // On another machine there is no process of that number.
+            std::fs::remove_file(of_copy).expect("the file was copied");
+        }
         copy
     }
 

@@ -2,7 +2,7 @@
 //! any speed.
 
 use crate::machine;
-use pg_snowflake_servertest::ask::printed;
+use pg_snowflake_servertest::ask::{printed, run};
 use pg_snowflake_servertest::leases::{Registry, answers_kept_back, first_id, waiting_sessions};
 use pg_snowflake_servertest::process::{backend_pid, cpu_time};
 use pg_snowflake_servertest::wait::{comes_true, wait_for};
@@ -95,21 +95,48 @@ fn a_crashed_server_has_ids_within_its_lease_and_a_second() {
 #[test]
 fn another_server_has_ids_within_a_second_of_a_release() {
     let _machine = machine();
-    let (registry, mut server, _) = holder();
+    let (registry, server, _) = holder();
     let (_other, mut client) = wants_shard_5(&registry, "db-2");
-    server.stop(Shutdown::Fast);
+    let mut superuser = server.connect();
+    run(&mut superuser, "ALTER SYSTEM SET pg_snowflake.owned_shards = '6'");
+    run(&mut superuser, "SELECT pg_reload_conf()");
     assert!(without_ids(Instant::now(), &mut client) <= SECOND);
 }
 
 #[test]
-fn another_server_has_ids_within_a_second_of_the_leases_end() {
+fn another_server_has_ids_within_a_second_of_the_time_for_which_the_shard_is_kept() {
     let _machine = machine();
     let (registry, mut server, _) = holder();
     let (_other, mut client) = wants_shard_5(&registry, "db-2");
     server.kill_9();
-    let end =
-        printed(&mut registry.cluster.connect(), "SELECT ends FROM snowflake_registry.leases");
+    let end = printed(
+        &mut registry.cluster.connect(),
+        "SELECT kept_until FROM snowflake_registry.shards",
+    );
     assert!(late(&registry, &end, &mut client) <= 1.0);
+}
+
+/// A copy, which has the same name, claims the shard at the same time.
+#[test]
+fn a_crashed_server_that_starts_within_its_lease_keeps_its_shard_from_a_copy_of_it() {
+    let _machine = machine();
+    let (registry, mut server, mut client) = holder();
+    let mut copy = server.base_backup();
+    copy.start();
+    let mut superuser = registry.cluster.connect();
+    let serial = printed(&mut superuser, "SELECT serial FROM snowflake_registry.shards");
+    let is_renewed = format!("SELECT serial > {serial} FROM snowflake_registry.shards");
+    wait_for(&mut superuser, &is_renewed, "the copy is older than the last renewal");
+    let mut last = first_id(&mut client, GENERATE);
+    for _ in 0..20 {
+        server.stop(Shutdown::Immediate);
+        server.start();
+        let next = first_id(&mut server.connect(), GENERATE);
+        assert!(next > last);
+        last = next;
+    }
+    let of_copy = "SELECT bool_or(state = 'held') FROM snowflake_lease_status()";
+    assert_eq!(printed(&mut copy.connect(), of_copy), "f");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::{LONG, NO_LEASE, set, start, wait_for_lease, wants_shard_5};
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::{assert_refused, run};
 use pg_snowflake_servertest::id::{first_counter_at, now_ms, split};
-use pg_snowflake_servertest::leases::{Registry, first_id};
+use pg_snowflake_servertest::leases::{Registry, change_by_hand, first_id};
 use pg_snowflake_servertest::sequence::take_one;
 use pg_snowflake_servertest::wait::wait_for;
 use postgres::Client;
@@ -56,7 +56,7 @@ fn a_cached_counter_is_not_returned_for_a_shard_whose_span_lacks_it() {
     let registry = Registry::start();
     let (server, mut client) = session_ahead_of_the_clock(&registry);
     let quiet = "UPDATE snowflake_registry.identity SET quiet_until = clock_timestamp() + '2 min'";
-    run(&mut registry.cluster.connect(), quiet);
+    change_by_hand(&mut registry.cluster.connect(), quiet);
 
     set(&server, "owned_shards", "5, 6");
     let is_held = "SELECT count(*) = 2 FROM snowflake_lease_status() WHERE state = 'held'";

@@ -30,16 +30,46 @@ fn a_server_that_stops_releases_its_lease_right_after_its_last_id() {
 }
 
 #[test]
-fn a_released_shard_goes_to_another_server() {
+fn a_shard_that_a_server_gives_up_goes_to_another_server() {
+    let registry = Registry::start();
+    let (holder, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    let last = first_id(&mut client, GENERATE);
+    let (_other, mut of_other) = start(wants_shard_5(&registry, "db-2", LONG));
+
+    set(&holder, "owned_shards", "6");
+
+    assert!(first_id(&mut of_other, GENERATE) > last);
+    assert_eq!(of_lease(&registry, "node"), "db-2");
+}
+
+#[test]
+fn a_stopped_server_comes_first_for_the_length_of_a_lease() {
     let registry = Registry::start();
     let (mut holder, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    let last = first_id(&mut client, GENERATE);
+    first_id(&mut client, GENERATE);
     let (_other, mut of_other) = start(wants_shard_5(&registry, "db-2", LONG));
 
     holder.stop(Shutdown::Fast);
 
+    let is_kept = "SELECT registry_error LIKE '%Shard 5 is kept for the server that held it last, node \"db-1\", until 20%'
+         FROM snowflake_lease_status()";
+    wait_for(&mut of_other, is_kept, "the shard is kept for its former holder");
+    holder.start();
+    first_id(&mut holder.connect(), GENERATE);
+    assert_eq!(of_lease(&registry, "node"), "db-1");
+}
+
+#[test]
+fn another_server_gets_the_shard_of_one_that_crashed_a_lease_after_its_end() {
+    let registry = Registry::start();
+    let (mut holder, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    let last = first_id(&mut client, GENERATE);
+    let (_other, mut of_other) = start(wants_shard_5(&registry, "db-2", SHORT));
+
+    holder.stop(Shutdown::Immediate);
+
     assert!(first_id(&mut of_other, GENERATE) > last);
-    assert_eq!(of_lease(&registry, "node"), "db-2");
+    assert_eq!(of_lease(&registry, "node, starts >= former_end + interval '1 s'"), "db-2|t");
 }
 
 /// Each claim of shard 5 locks its row, and each renewal of another shard raises its serial.

@@ -3,7 +3,7 @@
 use pg_snowflake_servertest::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, printed, run,
 };
-use pg_snowflake_servertest::leases::make_registry;
+use pg_snowflake_servertest::leases::{change_by_hand, make_registry};
 use pg_snowflake_servertest::wait::wait_for;
 use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
 use postgres::Client;
@@ -46,8 +46,11 @@ const A: Claim = Claim {
 /// The same of another server.
 const B: Claim = Claim { node: "db-b", incarnation: 2, nonce: 2, ..A };
 
-/// A longer time than any lease, in seconds.
-const LATER: f64 = 400.0;
+/// A longer time than any lease and the time for which it is kept, in seconds.
+const LATER: f64 = 700.0;
+
+/// Before any span.
+const NOT_USED: &str = "timestamptz '2000-01-01'";
 
 impl Claim<'_> {
     fn sql(&self, columns: &str) -> String {
@@ -130,25 +133,27 @@ fn a_clock_that_stepped_back_does_not_let_spans_overlap() {
 }
 
 #[test]
-fn a_release_lowers_the_end_to_the_mark_but_not_below_the_begin() {
+fn a_release_lowers_the_end_to_the_mark_or_gives_back_a_span_of_which_nothing_was_used() {
     let (_cluster, mut client) = registry();
     // The mark, and the end after the release.
     let cases = [
         ("starts + interval '2 min'", "starts + interval '2 min'"),
-        ("starts - interval '1 h'", "starts"),
-        ("'-infinity'", "starts"),
+        ("starts + interval '1 microsecond'", "starts + interval '1 microsecond'"),
+        ("starts", NOT_USED),
+        ("'-infinity'", NOT_USED),
         ("ends + interval '1 h'", "ends"),
         ("'infinity'", "ends"),
     ];
     for (shard, (mark, end)) in (0..).zip(cases) {
         let shard_ids = format!("'{{{shard}}}'");
         let lease = claim(&mut client, Claim { shard_ids: &shard_ids, ..A });
-        let end: i64 = number(&mut client, &time_of(end, shard));
+        let end = number(&mut client, &time_of(end, shard));
 
         assert_eq!(release(&mut client, 1, shard, lease.serial, mark), "1");
 
         assert_eq!(state_of(&mut client, shard), "released");
-        assert_eq!(number(&mut client, &time_of("ends", shard)), end, "{mark}");
+        let ends = format!("greatest(ends, {NOT_USED})");
+        assert_eq!(number(&mut client, &time_of(&ends, shard)), end, "{mark}");
         let next = claim(&mut client, Claim { shard_ids: &shard_ids, ..B });
         assert_eq!(next.starts, Some(end.max(next.read_at)), "{mark}");
     }
@@ -314,10 +319,12 @@ fn a_retired_node_leaves_its_number_to_another_when_its_span_has_ended() {
 #[test]
 fn no_number_beyond_the_default_layout_is_assigned() {
     let (_cluster, mut client) = registry();
-    run(
+    change_by_hand(
         &mut client,
-        "INSERT INTO snowflake_registry.shards (shard_id, node, serial, starts, ends, released, renewed_at)
-         SELECT shard, 'db-' || shard, 1, '-infinity', '-infinity', true, '-infinity' FROM generate_series(0, 4094) AS shard",
+        "INSERT INTO snowflake_registry.shards
+             (shard_id, node, serial, starts, ends, released, renewed_at, former_end, kept_until)
+         SELECT shard, 'db-' || shard, 1, '-infinity', '-infinity', true, '-infinity', '-infinity', '-infinity'
+         FROM generate_series(0, 4094) AS shard",
     );
     let last = Claim { shard_ids: "NULL", ..A };
     assert_eq!(claim(&mut client, last).shard, 4095);

@@ -2,24 +2,46 @@
 
 use crate::report::{Report, duration, quoted};
 use crate::timestamp::printed;
-use pg_snowflake_core::registry::{Claim, LONGEST_LEASE_US, Moment, Refusal, SHORTEST_LEASE_US};
+use pg_snowflake_core::registry::{
+    Claim, LONGEST_LEASE_US, Moment, NotYet, Origin, Refusal, SHORTEST_LEASE_US,
+};
+use pgrx::PgLogLevel;
 use pgrx::prelude::PgSqlErrorCode::{
     ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
     ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
     ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_READ_ONLY_SQL_TRANSACTION, ERRCODE_UNDEFINED_OBJECT,
 };
 
-/// Why the shard is not granted, in a sentence. A wrong clock is an error: it applies to all shards.
-pub fn reason(refusal: Refusal, shard: i32, claim: Claim, moment: Moment) -> String {
-    match refusal {
-        Refusal::HeldBy { node, ends_us } if node == claim.node => format!(
-            "Shard {shard} is held by an earlier run or a copy of this server, node {}, until {}.",
-            quoted(&node),
-            printed(ends_us)
-        ),
-        Refusal::HeldBy { node, ends_us } => {
+/// Why the shard is not granted, or what is wrong although it is.
+pub struct Reason {
+    /// In a sentence, for any user.
+    pub text: String,
+    /// Which other server is the cause, in a sentence for those who may monitor the server.
+    pub other_server: Option<String>,
+}
+
+/// Why the shard is not granted. A wrong clock is an error: it applies to all shards.
+pub fn reason(refusal: Refusal, shard: i32, claim: Claim, moment: Moment) -> Reason {
+    let text = match refusal {
+        Refusal::HeldBy { is_copy: true, origin, .. } => return two_servers(shard, &origin),
+        Refusal::HeldBy { node, ends_us, origin, .. } if node == claim.node => {
+            return Reason {
+                text: format!(
+                    "Shard {shard} is held by an earlier run or a copy of this server, node {}, until {}.",
+                    quoted(&node),
+                    printed(ends_us)
+                ),
+                other_server: Some(server(&origin)),
+            };
+        }
+        Refusal::HeldBy { node, ends_us, .. } => {
             format!("Shard {shard} is held by node {} until {}.", quoted(&node), printed(ends_us))
         }
+        Refusal::KeptFor { node, until_us } => format!(
+            "Shard {shard} is kept for the server that held it last, node {}, until {}.",
+            quoted(&node),
+            printed(until_us)
+        ),
         Refusal::ReservedFor { node } => {
             format!("Shard {shard} is reserved for node {}.", quoted(&node))
         }
@@ -32,7 +54,80 @@ pub fn reason(refusal: Refusal, shard: i32, claim: Claim, moment: Moment) -> Str
         }
         Refusal::ClockAhead { us } => wrong_clock("ahead of", us, claim, moment),
         Refusal::ClockBehind { us } => wrong_clock("behind", us, claim, moment),
+    };
+    Reason { text, other_server: None }
+}
+
+/// For both servers: each gets the other one.
+pub fn two_servers(shard: i32, other: &Origin) -> Reason {
+    Reason {
+        text: format!(
+            "Two servers with the same data directory claim shard {shard}. The registry cannot know which one is the copy."
+        ),
+        other_server: Some(server(other)),
     }
+}
+
+fn server(origin: &Origin) -> String {
+    let address = match origin.address.as_str() {
+        "" => "connects by a Unix-domain socket".into(),
+        address => format!("has the address {address}"),
+    };
+    format!("The other server {address}, and was started at {}.", printed(origin.started_at_us))
+}
+
+/// For the log of the registry's server.
+pub fn rolled_back(quiet_until_us: i64) {
+    Report {
+        code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: "registry of leases was rolled back".into(),
+        detail: Some(format!(
+            "A server has seen a later state of its lease. New spans begin at {} at the earliest, when all leases that may be lost \
+             have ended.",
+            printed(quiet_until_us)
+        )),
+        hint: Some("Find out whether the registry was restored, or runs twice.".into()),
+    }
+    .log(PgLogLevel::LOG);
+}
+
+/// The quiet time does not end earlier.
+pub fn quiet_time_goes_on(reason: NotYet, quiet_until_us: i64, now_us: i64) -> ! {
+    let (message, detail, hint) = match reason {
+        NotYet::AsSoonAsPossible if quiet_until_us <= now_us => (
+            "registry has no quiet time",
+            format!("The last one ended at {}.", printed(quiet_until_us)),
+            "See the view snowflake_registry.leases for who has which shard.".to_owned(),
+        ),
+        NotYet::AsSoonAsPossible => (
+            "quiet time of the registry cannot end earlier",
+            format!(
+                "It ends at {}. Until then, the registry may have lost leases that have not ended.",
+                printed(quiet_until_us)
+            ),
+            "Wait until then. Meanwhile, a server can generate IDs for another shard number."
+                .to_owned(),
+        ),
+        NotYet::GrantedAt(at_us) => (
+            "quiet time of the registry cannot end earlier",
+            format!(
+                "A lease was granted at {}, which is after now, {}. The clock was ahead then, or is behind now.",
+                printed(at_us),
+                printed(now_us)
+            ),
+            format!(
+                "Correct the registry's clock. If it is right now, wait until {}, or use other shard numbers until then.",
+                printed(at_us.min(quiet_until_us))
+            ),
+        ),
+    };
+    Report {
+        code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: message.into(),
+        detail: Some(detail),
+        hint: Some(hint),
+    }
+    .raise()
 }
 
 fn wrong_clock(direction: &str, us: i64, claim: Claim, moment: Moment) -> ! {
@@ -134,14 +229,14 @@ pub fn ordinary_owner(owner: &str) -> ! {
 }
 
 /// An element of `shard_ids` is null.
-pub fn null_shard() -> ! {
+pub fn null_shard(name: &str, serials: &str) -> ! {
     Report {
         code: ERRCODE_NULL_VALUE_NOT_ALLOWED,
-        message: "shard_ids must not contain nulls".into(),
+        message: format!("{name} must not contain nulls"),
         detail: None,
-        hint: Some(
-            "Omit the element. In serials, a null means that the serial is not known.".into(),
-        ),
+        hint: Some(format!(
+            "Omit the element. In {serials}, a null means that the serial is not known."
+        )),
     }
     .raise()
 }
@@ -169,12 +264,13 @@ pub fn too_many_elements(name: &str, elements: usize, limit: usize) -> ! {
 }
 
 /// The arrays do not belong together.
-pub fn different_lengths(shards: usize, serials: usize) -> ! {
+pub fn different_lengths(names: [&str; 2], lengths: [usize; 2]) -> ! {
+    let ([shard_ids, serials], [of_shard_ids, of_serials]) = (names, lengths);
     Report {
         code: ERRCODE_INVALID_PARAMETER_VALUE,
-        message: "shard_ids and serials must have the same number of elements".into(),
-        detail: Some(format!("They have {shards} and {serials}.")),
-        hint: Some("Pass a null in serials for each serial that is not known.".into()),
+        message: format!("{shard_ids} and {serials} must have the same number of elements"),
+        detail: Some(format!("They have {of_shard_ids} and {of_serials}.")),
+        hint: Some(format!("Pass a null in {serials} for each serial that is not known.")),
     }
     .raise()
 }
@@ -191,10 +287,10 @@ pub fn negative_shard(shard: i32) -> ! {
 }
 
 /// A shard is passed more than once.
-pub fn duplicate_shard(shard: i32) -> ! {
+pub fn duplicate_shard(name: &str, shard: i32) -> ! {
     Report {
         code: ERRCODE_INVALID_PARAMETER_VALUE,
-        message: format!("shard_ids contains {shard} more than once"),
+        message: format!("{name} contains {shard} more than once"),
         detail: None,
         hint: Some("Pass each shard ID once.".into()),
     }

@@ -1,0 +1,72 @@
+//! A server beside a copy of it: the original comes first.
+
+use super::{GENERATE, LONG, NO_LEASE, of_lease, start, wants_shard_5};
+use pg_snowflake_servertest::Shutdown;
+use pg_snowflake_servertest::ask::{assert_refused, printed};
+use pg_snowflake_servertest::leases::{Registry, first_id};
+use pg_snowflake_servertest::wait::wait_for;
+
+/// The copy claims the shard twice a second, and the lease is kept for five minutes after each stop.
+#[test]
+fn a_server_that_restarts_keeps_its_shard_from_a_copy_of_it() {
+    let registry = Registry::start();
+    let (mut source, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    let mut last = first_id(&mut client, GENERATE);
+    let mut copy = source.base_backup();
+    copy.start();
+    let mut of_copy = copy.connect();
+    for reason in ["held by an earlier run or a copy of this server", "kept for the server"] {
+        if reason.starts_with("kept") {
+            source.stop(Shutdown::Fast);
+        }
+        let is_refused =
+            format!("SELECT registry_error LIKE '%{reason}%' FROM snowflake_lease_status()");
+        wait_for(&mut of_copy, &is_refused, reason);
+    }
+    source.start();
+    for _ in 0..20 {
+        let id = first_id(&mut source.connect(), GENERATE);
+        assert!(id > last);
+        last = id;
+        source.stop(Shutdown::Fast);
+        source.start();
+    }
+    assert_refused(&mut of_copy, GENERATE, NO_LEASE);
+}
+
+/// Both have the serial of the release.
+#[test]
+fn two_servers_with_the_same_data_directory_learn_of_each_other() {
+    let registry = Registry::start();
+    let (mut source, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    source.stop(Shutdown::Fast);
+    let mut copy = source.snapshot();
+
+    copy.start();
+    let mut of_copy = copy.connect();
+    first_id(&mut of_copy, GENERATE);
+    source.start();
+    let mut of_source = source.connect();
+
+    let claims = "Two servers with the same data directory claim shard 5. The registry cannot know which one is the copy.";
+    let other = "The other server connects by a Unix-domain socket, and was started at 20";
+    let is_refused = format!(
+        "SELECT registry_error LIKE 'registry refused the lease of shard 5: {claims} {other}%' FROM snowflake_lease_status()"
+    );
+    wait_for(&mut of_source, &is_refused, "the second one is refused");
+    // The first one learns of it when it renews its lease: a third of five minutes later, or when it reads its configuration again.
+    let is_warned = format!(
+        "SELECT registry_error LIKE 'a copy of this server is running: {claims} {other}%' FROM snowflake_lease_status()"
+    );
+    printed(&mut of_copy, "SELECT pg_reload_conf()");
+    wait_for(&mut of_copy, &is_warned, "the first one is warned");
+    first_id(&mut of_copy, GENERATE);
+    assert_refused(&mut of_source, GENERATE, NO_LEASE);
+    let started = "to_char(copy_started_at, 'YYYY-MM-DD HH24:MI:SS.US')";
+    let of_source = printed(
+        &mut of_source,
+        "SELECT to_char(pg_postmaster_start_time(), 'YYYY-MM-DD HH24:MI:SS.US')",
+    );
+    assert_eq!(of_lease(&registry, started), of_source);
+}

@@ -1,0 +1,200 @@
+//! A registry that goes back to an earlier state without a restart, and one whose clock was wrong.
+
+use super::{GENERATE, LONG, of_lease, start, wants_shard_5};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_servertest::leases::{
+    Registry, change_by_hand, first_id, make_registry, restart_worker,
+};
+use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_servertest::{Cluster, Shutdown};
+use postgres::Client;
+
+/// A claim of a server that has no lease; `{…}` is what differs.
+fn claim(client: &mut Client, shards: &str, server: u32, rest: &str) -> String {
+    let uuid = format!("00000000-0000-4000-8000-{server:012}");
+    printed(
+        client,
+        &format!(
+            "SELECT granted, starts, ends, serial FROM snowflake_registry.claim({shards}, 'db-{server}', '{uuid}', {rest},
+                 gen_random_uuid(), clock_timestamp() + interval '5 min', '5 min')"
+        ),
+    )
+}
+
+const QUIET: &str = "SELECT quiet_until > clock_timestamp(), (SELECT max(lost_serial) FROM snowflake_registry.nodes)
+     FROM snowflake_registry.identity";
+
+#[test]
+fn a_data_only_dump_is_not_restored_into_a_registry_with_leases() {
+    let cluster = Cluster::new();
+    let mut client = make_registry(&cluster);
+    claim(&mut client, "'{5}'", 1, "NULL");
+    let dump = cluster.pg_dump("postgres", "postgres").arg("--data-only").output().unwrap();
+    let dump = String::from_utf8(dump.stdout).unwrap();
+    claim(&mut client, "'{5,6}'", 1, "NULL");
+    let rows = "SELECT s::text, i::text FROM snowflake_registry.shards AS s, snowflake_registry.identity AS i ORDER BY shard_id";
+    let before = printed(&mut client, rows);
+
+    for statement in [
+        "INSERT INTO snowflake_registry.shards TABLE snowflake_registry.shards",
+        "INSERT INTO snowflake_registry.identity TABLE snowflake_registry.identity",
+        "DELETE FROM snowflake_registry.shards",
+        "TRUNCATE snowflake_registry.shards",
+        "UPDATE snowflake_registry.shards SET ends = now()",
+        "UPDATE snowflake_registry.identity SET quiet_until = now()",
+        "DELETE FROM snowflake_registry.identity",
+        "TRUNCATE snowflake_registry.identity",
+    ] {
+        let table = if statement.contains("shards") { "shards" } else { "identity" };
+        let message = format!("cannot change table \"{table}\" of the registry");
+        let refusal = Refusal {
+            sqlstate: "55000",
+            message: &message,
+            hint: "Restore a dump into a new database",
+        };
+        assert_refused(&mut client, statement, refusal);
+    }
+    assert!(dump.contains("COPY snowflake_registry.shards"), "{dump}");
+    let output = cluster.psql("postgres", &format!("\\set ON_ERROR_STOP off\n{dump}"));
+    assert_eq!(printed(&mut client, rows), before, "{output}");
+    // What a person may change.
+    run(&mut client, "UPDATE snowflake_registry.identity SET longest_lease = '10 s'");
+}
+
+#[test]
+fn a_serial_that_the_registry_has_lost_starts_a_quiet_time() {
+    let cluster = Cluster::new();
+    let mut client = make_registry(&cluster);
+    let known = |shard: &str, serial: i64| {
+        format!(
+            "SELECT count(*) FROM snowflake_registry.claim('{{9}}', 'db-9', gen_random_uuid(), NULL, gen_random_uuid(),
+                 clock_timestamp() + interval '1 min', '1 min', '{{{shard}}}', '{{{serial}}}')"
+        )
+    };
+    claim(&mut client, "'{5}'", 1, "NULL");
+    let serial: i64 =
+        printed(&mut client, "SELECT serial FROM snowflake_registry.shards").parse().unwrap();
+    for (shard, seen) in [("5", serial), ("5", 1)] {
+        printed(&mut client, &known(shard, seen));
+        assert_eq!(printed(&mut client, QUIET), "f|0");
+    }
+    printed(&mut client, &known("5", serial + 1));
+    assert_eq!(printed(&mut client, QUIET), format!("t|{}", serial + 1));
+    let quiet = "SELECT quiet_until FROM snowflake_registry.identity";
+    let until = printed(&mut client, quiet);
+    // The same news again, and a row that is gone.
+    printed(&mut client, &known("5", serial + 1));
+    assert_eq!(printed(&mut client, quiet), until);
+    printed(&mut client, &known("7", serial + 2));
+    assert_ne!(printed(&mut client, quiet), until);
+}
+
+/// The rows of both shards are those of a time at which nobody had shard 5.
+#[test]
+fn a_registry_that_was_rolled_back_is_noticed_by_a_server_that_renews() {
+    let registry = Registry::start();
+    let (other, _) = start(
+        registry
+            .node("db-6")
+            .setting("pg_snowflake.shard_id", "6")
+            .setting("pg_snowflake.lease", LONG),
+    );
+    let mut superuser = registry.cluster.connect();
+    wait_for(
+        &mut superuser,
+        "SELECT count(*) = 1 FROM snowflake_registry.shards",
+        "shard 6 is held",
+    );
+    run(&mut superuser, "CREATE TABLE backup AS TABLE snowflake_registry.shards");
+    run(&mut other.connect(), "SELECT pg_reload_conf()");
+    let is_renewed = "SELECT s.serial > b.serial FROM snowflake_registry.shards AS s, backup AS b WHERE s.shard_id = 6";
+    wait_for(&mut superuser, is_renewed, "the lease is renewed");
+    let (_holder, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+
+    change_by_hand(
+        &mut superuser,
+        "DELETE FROM snowflake_registry.shards; INSERT INTO snowflake_registry.shards TABLE backup",
+    );
+    run(&mut other.connect(), "SELECT pg_reload_conf()");
+    let is_noticed = "SELECT quiet_until > clock_timestamp() + interval '4 min' FROM snowflake_registry.identity";
+    wait_for(&mut superuser, is_noticed, "the rollback is noticed");
+
+    let (_thief, _) = start(wants_shard_5(&registry, "db-2", LONG));
+    wait_for(
+        &mut superuser,
+        "SELECT count(*) = 1 FROM snowflake_registry.shards WHERE shard_id = 5",
+        "",
+    );
+    let begins = "starts >= (SELECT quiet_until - interval '1 s' FROM snowflake_registry.identity)";
+    assert_eq!(of_lease(&registry, begins), "t");
+    assert!(registry.cluster.log().contains("registry of leases was rolled back"));
+}
+
+#[test]
+fn a_quiet_time_of_a_wrong_clock_is_ended() {
+    let mut cluster = Cluster::builder().fake_clock().start();
+    let mut client = make_registry(&cluster);
+    claim(&mut client, "'{5}'", 1, "NULL");
+    let end = "SELECT snowflake_registry.end_quiet_time() - clock_timestamp() BETWEEN '4 min' AND '302 s'";
+    let none = Refusal { sqlstate: "55000", message: "registry has no quiet time", hint: "" };
+    assert_refused(&mut client, end, none);
+    let not_yet = Refusal {
+        sqlstate: "55000",
+        message: "quiet time of the registry cannot end earlier",
+        hint: "another shard number",
+    };
+    cluster.stop(Shutdown::Fast);
+    cluster.start();
+    let mut client = cluster.connect();
+    cluster.set_clock(3600.0);
+    printed(&mut client, "SELECT snowflake_registry.take_over(6, 'db-6')");
+    assert_refused(&mut client, end, not_yet);
+
+    cluster.set_clock(0.0);
+    assert_eq!(printed(&mut client, end), "t");
+    assert_refused(&mut client, end, not_yet);
+    // A shard that nobody had is free, although it was reserved in the future.
+    let free = "SELECT ends < clock_timestamp() FROM snowflake_registry.shards WHERE shard_id = 6";
+    assert_eq!(printed(&mut client, free), "t");
+
+    // A lease that was granted in the future may be one of many: the clock may be behind now.
+    cluster.set_clock(7200.0);
+    claim(&mut client, "'{7}'", 7, "NULL");
+    cluster.stop(Shutdown::Fast);
+    cluster.start();
+    let mut client = cluster.connect();
+    printed(&mut client, "SELECT snowflake_registry.take_over(6, 'db-6')");
+    cluster.set_clock(0.0);
+    assert_refused(&mut client, end, Refusal { hint: "Correct the registry's clock", ..not_yet });
+}
+
+/// Both clocks are an hour ahead when the server claims the lease, and it uses nothing of the span.
+#[test]
+fn a_span_of_two_wrong_clocks_is_given_back() {
+    let mut registry = Registry::start();
+    registry.move_to({
+        let cluster = Cluster::builder()
+            .of_system(pg_snowflake_servertest::installation::System::Registry)
+            .fake_clock()
+            .start();
+        let grants = pg_snowflake_servertest::leases::GRANTS;
+        run(&mut make_registry(&cluster), &format!("CREATE ROLE node LOGIN; {grants}"));
+        cluster
+    });
+    registry.cluster.set_clock(3600.0);
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG).fake_clock());
+    server.set_clock(3600.0);
+    restart_worker(&server);
+    let is_ahead =
+        "SELECT starts > clock_timestamp() - interval '5 min' FROM snowflake_lease_status()";
+    wait_for(&mut client, is_ahead, "the lease is in the future");
+
+    registry.cluster.set_clock(0.0);
+    server.set_clock(0.0);
+    run(&mut client, "SELECT pg_reload_conf()");
+
+    let is_now = "SELECT starts < clock_timestamp() FROM snowflake_lease_status()";
+    wait_for(&mut client, is_now, "the lease is in the present");
+    first_id(&mut client, GENERATE);
+}
