@@ -3,10 +3,12 @@
 
 use crate::encoding::{Text, to_server};
 use crate::memory;
+use crate::sequence::BackendLocal;
 use crate::timestamp::Instant;
 use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::PgOid;
 use pgrx::prelude::*;
-use pgrx::spi::{SpiHeapTupleData, SpiTupleTable};
+use pgrx::spi::{OwnedPreparedStatement, SpiHeapTupleData, SpiTupleTable};
 
 /// A row of a query's result.
 pub struct Row<'a>(SpiHeapTupleData<'a>);
@@ -138,4 +140,50 @@ fn collect<T>(answer: SpiTupleTable, read: impl Fn(&Row) -> T) -> Vec<T> {
 /// Executes a statement.
 pub fn execute(sql: &str, arguments: &[DatumWithOid]) {
     rows(sql, arguments, |_| ());
+}
+
+/// The statements that this session has planned and keeps, by their SQL. Their memory is released when the session ends.
+static KEPT: BackendLocal<Vec<(String, &'static OwnedPreparedStatement)>> =
+    BackendLocal::new(Vec::new());
+
+/// As [`rows()`], for one of a few statements that a session executes again and again: it is parsed and planned only the first time.
+/// The server plans it again after a change of a table, also after one that has replaced the extension's. The same SQL must always
+/// have arguments of the same types.
+pub fn rows_kept<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
+    let statement = kept(sql).unwrap_or_else(|| keep(sql, arguments));
+    Spi::connect_mut(|client| {
+        let answer = client
+            .update(statement, None, arguments)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        collect(answer, read)
+    })
+}
+
+/// As [`execute()`], for such a statement.
+pub fn execute_kept(sql: &str, arguments: &[DatumWithOid]) {
+    rows_kept(sql, arguments, |_| ());
+}
+
+fn kept(sql: &str) -> Option<&'static OwnedPreparedStatement> {
+    // SAFETY: the closure only reads.
+    unsafe { KEPT.with(|kept| kept.iter().find(|(of, _)| of == sql).map(|&(_, found)| found)) }
+}
+
+/// Prepares a statement and keeps it. After an ERROR nothing is kept, and the next call prepares it.
+fn keep(sql: &str, arguments: &[DatumWithOid]) -> &'static OwnedPreparedStatement {
+    Spi::connect_mut(|client| {
+        let types: Vec<PgOid> = arguments.iter().map(|argument| argument.oid().into()).collect();
+        let prepared = client
+            .prepare_mut(&to_server(sql), &types)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        memory::check();
+        let key = memory::copied_text(sql);
+        // SAFETY: the closure runs no SQL.
+        unsafe { KEPT.with(|kept| memory::reserve(kept, 1)) };
+        // From here on, nothing fails.
+        let statement: &'static OwnedPreparedStatement = Box::leak(Box::new(prepared.keep()));
+        // SAFETY: as above.
+        unsafe { KEPT.with(|kept| kept.push((key, statement))) };
+        statement
+    })
 }

@@ -12,7 +12,7 @@ mod refusal;
 
 use super::shared::MOST_SLOTS;
 use crate::encoding::{Text, from_server};
-use crate::query::{Row, execute, rows, text};
+use crate::query::{Row, execute, execute_kept, rows, rows_kept, text};
 use crate::report;
 use crate::result_row::NullableResultRow;
 use crate::sequence::BackendLocal;
@@ -440,10 +440,10 @@ fn lock(mode: &str) {
                ) AS owner (oid)
                JOIN pg_roles AS r USING (oid)
                WHERE NOT r.rolsuper AND r.rolname <> current_user";
-    if let Some(owner) = rows(sql, &[], |row| row.get::<String>(1)).pop() {
+    if let Some(owner) = rows_kept(sql, &[], |row| row.get::<String>(1)).pop() {
         refusal::ordinary_owner(&owner);
     }
-    execute(&format!("LOCK TABLE snowflake_registry.shards IN {mode} MODE"), &[]);
+    execute_kept(&format!("LOCK TABLE snowflake_registry.shards IN {mode} MODE"), &[]);
 }
 
 /// The identity of the registry, made by the first call.
@@ -464,6 +464,27 @@ fn identity(length_us: i64, has_lost_rows: bool) -> Identity {
     let arguments: [DatumWithOid; 4] =
         [text(&server), text(&timeline), started_at.into(), length.into()];
     let storage = "pg_relation_filepath('snowflake_registry.shards')";
+    let is_another = format!("(server, timeline, storage, started_at) <> ($1, $2, {storage}, $3)");
+    let found = format!(
+        "SELECT id, quiet_until, (extract(epoch FROM longest_lease) * 1000000)::bigint,
+             coalesce(host(inet_client_addr()), ''), {is_another} OR longest_lease < $4
+         FROM snowflake_registry.identity"
+    );
+    let read = || {
+        rows_kept(&found, &arguments, |row| {
+            let (id, Instant(quiet_until_us)) = (row.get(1), row.get(2));
+            let (longest_us, client_address) = (row.get(3), row.get(4));
+            let server = server.clone();
+            let identity = Identity { id, server, quiet_until_us, longest_us, client_address };
+            (identity, row.get::<bool>(5))
+        })
+        .pop()
+    };
+    if let Some((identity, false)) = read()
+        && !has_lost_rows
+    {
+        return identity;
+    }
     execute(
         &format!(
             "INSERT INTO snowflake_registry.identity
@@ -473,7 +494,6 @@ fn identity(length_us: i64, has_lost_rows: bool) -> Identity {
         ),
         &arguments,
     );
-    let is_another = format!("(server, timeline, storage, started_at) <> ($1, $2, {storage}, $3)");
     execute(
         &format!(
             "UPDATE snowflake_registry.identity
@@ -486,15 +506,7 @@ fn identity(length_us: i64, has_lost_rows: bool) -> Identity {
         ),
         &arguments,
     );
-    let sql = "SELECT id, quiet_until, (extract(epoch FROM longest_lease) * 1000000)::bigint,
-                   coalesce(host(inet_client_addr()), '')
-               FROM snowflake_registry.identity";
-    let mut found = rows(sql, &[], |row| {
-        let (id, Instant(quiet_until_us)) = (row.get(1), row.get(2));
-        let (longest_us, client_address) = (row.get(3), row.get(4));
-        Identity { id, server: server.clone(), quiet_until_us, longest_us, client_address }
-    });
-    let mut identity = found.pop().expect("inserted above");
+    let (mut identity, _) = read().expect("inserted above");
     if has_lost_rows {
         let until_us = registry::quiet_until_us(now_us(), identity.longest_us);
         identity.quiet_until_us = identity.quiet_until_us.max(until_us);
@@ -511,10 +523,10 @@ fn identity(length_us: i64, has_lost_rows: bool) -> Identity {
 /// serials only increase, and a server has seen only those that were committed.
 fn lost_serial(node: &str, seen: &BTreeMap<i32, i64>) -> Option<i64> {
     let sql = "SELECT lost_serial FROM snowflake_registry.nodes WHERE node = $1";
-    let explained = rows(sql, &[text(node)], |row| row.get(1)).pop().unwrap_or(0);
+    let explained = rows_kept(sql, &[text(node)], |row| row.get(1)).pop().unwrap_or(0);
     let shards: Vec<i32> = seen.keys().copied().collect();
     let sql = "SELECT shard_id, serial FROM snowflake_registry.shards WHERE shard_id = ANY ($1)";
-    let found = rows(sql, &[shards.into()], |row| (row.get::<i32>(1), row.get::<i64>(2)));
+    let found = rows_kept(sql, &[shards.into()], |row| (row.get::<i32>(1), row.get::<i64>(2)));
     let found: BTreeMap<i32, i64> = found.into_iter().collect();
     let is_lost = |&(shard, &serial): &(&i32, &i64)| {
         registry::is_lost(found.get(shard).copied(), serial, explained)
@@ -543,7 +555,8 @@ fn check_role(node: &str) {
 fn has_role(node: &str) -> bool {
     let sql =
         "SELECT role::text, role = session_user FROM snowflake_registry.nodes WHERE node = $1";
-    let found = rows(sql, &[text(node)], |row| (row.get::<String>(1), row.get::<bool>(2))).pop();
+    let found =
+        rows_kept(sql, &[text(node)], |row| (row.get::<String>(1), row.get::<bool>(2))).pop();
     if let Some((role, false)) = &found {
         refusal::node_of_another_role(node, role);
     }
@@ -577,12 +590,16 @@ fn lock_rows(shards: &[i32], may_be_new: &[i32]) -> BTreeMap<i32, Lease> {
          FROM unnest($1) AS shard ORDER BY shard
          ON CONFLICT DO NOTHING
          RETURNING shard_id";
-    let made: Vec<i32> = rows(insert, &[may_be_new.into()], |row| row.get(1));
+    let made: Vec<i32> = if may_be_new.is_empty() {
+        Vec::new()
+    } else {
+        rows(insert, &[may_be_new.into()], |row| row.get(1))
+    };
     let select = format!(
         "SELECT {COLUMNS} FROM snowflake_registry.shards WHERE shard_id = ANY ($1) ORDER BY shard_id FOR UPDATE"
     );
     let mut found: BTreeMap<i32, Lease> =
-        rows(&select, &[shards.into()], |row| (row.get(1), lease(row))).into_iter().collect();
+        rows_kept(&select, &[shards.into()], |row| (row.get(1), lease(row))).into_iter().collect();
     for shard in &made {
         found.remove(shard);
     }
@@ -622,7 +639,7 @@ fn write(leases: &[(i32, Lease)]) {
         column(leases, |lease| lease.copy.as_ref().map(|(of, _)| Instant(of.started_at_us))),
         column(leases, |lease| lease.copy.as_ref().map(|&(_, seen_at_us)| Instant(seen_at_us))),
     ];
-    execute(&sql, &arguments);
+    execute_kept(&sql, &arguments);
 }
 
 /// A column of rows as an array.

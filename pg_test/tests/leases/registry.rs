@@ -516,6 +516,37 @@ fn claims_for_the_same_shards_in_another_order_do_not_deadlock() {
 }
 
 #[test]
+fn a_session_claims_after_errors_and_in_a_registry_that_was_created_anew() {
+    let (_cluster, mut client) = registry();
+    let claim = |client: &mut Client, nonce| {
+        printed(
+            client,
+            &Claim { nonce, shard_ids: "'{5,6}'", ..A }.sql("count(*) FILTER (WHERE granted)"),
+        )
+    };
+    // An error while the session plans its first claim, and one after it.
+    run(&mut client, "BEGIN; ALTER TABLE snowflake_registry.shards RENAME TO hidden");
+    assert!(client.simple_query(&A.sql("*")).is_err());
+    run(&mut client, "ROLLBACK");
+    assert_eq!(claim(&mut client, 1), "2");
+    assert!(client.simple_query(&Claim { ahead: "1 h", ..A }.sql("*")).is_err());
+    assert_eq!(claim(&mut client, 2), "2");
+    for anew in [
+        "DROP EXTENSION pg_snowflake_registry; CREATE EXTENSION pg_snowflake_registry",
+        "ALTER TABLE snowflake_registry.shards ADD COLUMN other text; VACUUM FULL snowflake_registry.shards",
+        "DISCARD PLANS",
+    ] {
+        for statement in anew.split("; ") {
+            run(&mut client, statement);
+        }
+        // More often than a session plans anew for its arguments.
+        for nonce in 3..12 {
+            assert_eq!(claim(&mut client, nonce), "2", "{anew}");
+        }
+    }
+}
+
+#[test]
 fn a_claim_waits_for_the_transaction_before_it_and_reads_the_clock_after_that() {
     let (cluster, mut observer) = registry();
     for (shard, end, granted) in [(5, "COMMIT", false), (6, "ROLLBACK", true)] {
