@@ -31,6 +31,7 @@ COMMENT ON COLUMN snowflake_registry.identity.quiet_until IS
 'earliest start of new spans; a registry that was restarted, restored or failed over may have lost leases';
 COMMENT ON COLUMN snowflake_registry.identity.longest_lease IS 'longest lease that a server has requested';
 
+-- Each renewal writes all rows of a node. With room for them on their pages, the updates are HOT, and the table stays small.
 CREATE TABLE snowflake_registry.shards (
     shard_id integer PRIMARY KEY CHECK (shard_id >= 0),
     node text NOT NULL,
@@ -49,7 +50,8 @@ CREATE TABLE snowflake_registry.shards (
     started_at timestamptz,
     copy_address text,
     copy_started_at timestamptz,
-    copy_seen_at timestamptz);
+    copy_seen_at timestamptz)
+    WITH (fillfactor = 40);
 
 COMMENT ON TABLE snowflake_registry.shards IS 'the lease of each shard, with what only its holder may know; see the view leases';
 COMMENT ON COLUMN snowflake_registry.shards.shard_id IS 'shard';
