@@ -13,6 +13,7 @@
 //! | [`counter`] | computes the next counter from the last one and the clock |
 //! | [`clock`] | detects clock steps |
 //! | [`lease`], [`registry`] | the spans of ID time that servers generate in, and who gets which |
+//! | [`pacing`] | when a server renews its leases, and when it asks again after a failure |
 //! | [`likely`] | judges which preset an ID probably has |
 //! | [`headroom`] | the distance of a counter from the clock and from the end of its layout |
 //! | [`hashing`] | counts the values that PostgreSQL folds the IDs of a layout onto before it hashes them |
@@ -109,6 +110,7 @@ pub mod layout;
 pub mod layout_spec;
 pub mod lease;
 pub mod likely;
+pub mod pacing;
 pub mod partitions;
 pub mod presets;
 pub mod registry;

@@ -5,6 +5,8 @@
 //! ends soon if the server stops.
 
 use super::problem::Problem;
+use super::settings;
+use pg_snowflake_core::pacing;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
@@ -228,7 +230,9 @@ impl<'a> Connection<'a> {
             return connection.finish(deadline);
         }
         drop(connection);
-        let share = deadline.remaining().unwrap_or_default() / hosts.len() as u32;
+        // Also where one host could take longer: the next one may be the primary by now.
+        let limit = pacing::third(settings::lease());
+        let share = deadline.remaining().unwrap_or_default().min(limit) / hosts.len() as u32;
         let mut reasons = Vec::new();
         for host in hosts {
             let Some(remaining) = deadline.remaining() else { break };

@@ -13,6 +13,7 @@ use crate::fence;
 use crate::timestamp::{now_us, printed, unix_us_of};
 use pg_snowflake_core::holder::{Closed, Known, Refused, Slot, Verdict};
 use pg_snowflake_core::lease::Span;
+use pg_snowflake_core::pacing;
 use pg_snowflake_core::registry::LONGEST_LEASE_US;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
@@ -58,6 +59,7 @@ pub extern "C-unwind" fn pg_snowflake_lease_worker(_argument: pg_sys::Datum) {
             ended: Vec::new(),
             to_release: Vec::new(),
             refused: None,
+            failing_since: None,
         }
         .run();
     }
@@ -85,6 +87,8 @@ struct Worker<'a> {
     to_release: Vec<Closed>,
     /// When shards that the registry refuses are claimed again; `None` if it refuses none.
     refused: Option<Retry>,
+    /// When the first of the last requests in a row began that had no answer.
+    failing_since: Option<Instant>,
 }
 
 /// When refused shards are claimed again.
@@ -128,9 +132,14 @@ impl<'a> Worker<'a> {
                 self.refused = None;
             }
             if self.next_due(due) <= Instant::now() {
-                let is_renewal = due <= Instant::now();
+                let began = Instant::now();
+                let is_renewal = due <= began;
                 let outcome = if is_renewal { self.renew() } else { self.claim(Which::Refused) };
                 let last = self.refused.take();
+                self.failing_since = match &outcome {
+                    Err(Problem::NoAnswer(_)) => self.failing_since.or(Some(began)),
+                    _ => None,
+                };
                 let pause = match &outcome {
                     Ok(()) | Err(Problem::Copied(_)) => self.until_renewal(),
                     Err(Problem::Refused(refused)) => {
@@ -140,10 +149,10 @@ impl<'a> Worker<'a> {
                         if self.to_release.is_empty() {
                             self.until_renewal()
                         } else {
-                            pause_after_a_problem()
+                            self.pause_after_a_problem()
                         }
                     }
-                    Err(_) => pause_after_a_problem(),
+                    Err(_) => self.pause_after_a_problem(),
                 };
                 let next = Instant::now() + pause;
                 // However often refused shards are claimed, the others are renewed in time.
@@ -168,13 +177,22 @@ impl<'a> Worker<'a> {
         self.refused.as_ref().map_or(due, |refused| due.min(refused.due))
     }
 
-    /// The time until two thirds of a lease are left. It is short after a claim that was repeated, since the registry gives the
-    /// answer of the first time.
+    /// The time until about two thirds of a lease are left.
     fn until_renewal(&self) -> Duration {
         let held = self.leases.holder.slots.iter().filter(|slot| slot.serial.is_some());
         let end_us = held.map(|slot| slot.span.ends_us).min().unwrap_or(i64::MAX);
         let left = Duration::from_micros(end_us.saturating_sub(now_us()).max(0).unsigned_abs());
-        left.saturating_sub(2 * third()).clamp(third() / 10, third())
+        pacing::until_renewal(left, settings::lease(), random())
+    }
+
+    /// How long to wait after a claim that had no answer, or that failed.
+    fn pause_after_a_problem(&self) -> Duration {
+        pacing::pause_after_failure(self.failing_for(), settings::lease(), random())
+    }
+
+    /// Since when the registry has not answered; zero if it has answered the last request.
+    fn failing_for(&self) -> Duration {
+        self.failing_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Claims the leases of all shards that the configuration names, and releases the others.
@@ -236,8 +254,10 @@ impl<'a> Worker<'a> {
         {
             return Ok(Refused::Denied(Vec::new()));
         }
-        if self.known.is_none() {
-            self.known = known::read().map_err(Problem::File)?;
+        if self.session.is_none() {
+            // Before the clock is read: a busy registry can take a while to connect.
+            let limit = pacing::time_to_connect(self.failing_for(), settings::lease());
+            self.session = Some(self.open_session(Deadline::within(limit))?);
         }
         let presented =
             self.known.as_ref().map(|known| known.presented(&claimed)).unwrap_or_default();
@@ -265,7 +285,8 @@ impl<'a> Worker<'a> {
         let answers = answers.ok_or(Problem::UnexpectedAnswer)?;
         let Answer { registry, server, .. } = &answers[0];
         check_server(server)?;
-        self.check_registry(registry)?;
+        // The next claim opens a session, which checks it before it changes anything.
+        self.check_registry(registry).inspect_err(|_| self.session = None)?;
         let (registry, copied) = (registry.clone(), copied(&answers));
         let answers = answers.into_iter().map(|answer| (answer.shard, answer.verdict)).collect();
         let refused = self.leases.holder.apply(answers, new_nonce());
@@ -374,11 +395,16 @@ impl<'a> Worker<'a> {
                 return outcome;
             }
         }
+        let session = self.open_session(deadline)?;
+        self.ask(session, request, &parameters, deadline)
+    }
+
+    fn open_session(&mut self, deadline: Deadline) -> Result<Session<'a>, Problem> {
         let session = Session::open(self.libpq, &self.conninfo, deadline)?;
         self.report_version(&session.version);
         // Before a claim changes anything in a registry that is not ours.
         self.check_registry(session.registry.as_deref().unwrap_or("missing"))?;
-        self.ask(session, request, &parameters, deadline)
+        Ok(session)
     }
 
     fn ask(
@@ -494,14 +520,14 @@ fn is_reload_pending() -> bool {
     unsafe { (&raw const pg_sys::ConfigReloadPending).read_volatile() != 0 }
 }
 
-/// How long to wait after a claim that had no answer: less, the sooner the leases end.
-fn pause_after_a_problem() -> Duration {
-    (settings::lease() / 30).clamp(Duration::from_millis(50), Duration::from_millis(500))
-}
-
 /// The time between two claims, and the longest time that one may take.
 fn third() -> Duration {
-    settings::lease() / 3
+    pacing::third(settings::lease())
+}
+
+/// A fraction of 2³².
+fn random() -> u32 {
+    new_uuid() as u32
 }
 
 /// A nonce that also differs in two copies of this process with the same random numbers, since their clocks differ.
