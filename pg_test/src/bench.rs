@@ -19,6 +19,7 @@ mod load;
 mod pgbench;
 pub mod pgedge;
 mod rate;
+pub mod registry;
 mod repeats;
 mod report;
 mod retention;
@@ -83,7 +84,7 @@ pub struct Part {
 }
 
 /// All parts, in their order.
-pub static PARTS: [Part; 13] = [
+pub static PARTS: [Part; 14] = [
     Part { name: "backend", what: "IDs in one backend", run: backend::run },
     Part { name: "first", what: "the first ID of a transaction", run: first::run },
     Part { name: "repeats", what: "whether IDs of one statement repeat", run: repeats::run },
@@ -93,6 +94,7 @@ pub static PARTS: [Part; 13] = [
     Part { name: "load", what: "transactions of several clients, flushed to disk", run: load::run },
     Part { name: "large", what: "a table that outgrows memory", run: large::run },
     Part { name: "leases", what: "IDs with and without leases", run: leases::run },
+    Part { name: "registry", what: "a registry of many nodes", run: registry::run },
     Part { name: "homed", what: "plain and homed IDs", run: homed::run },
     Part { name: "hashing", what: "hash tables of IDs", run: hashing::run },
     Part { name: "retention", what: "the removal of a month", run: retention::run },

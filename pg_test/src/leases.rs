@@ -51,7 +51,12 @@ pub struct Registry {
 impl Registry {
     /// On a new server.
     pub fn start() -> Self {
-        let cluster = Cluster::builder().of_system(System::Registry).start();
+        Self::start_with(Cluster::builder())
+    }
+
+    /// On a new server with these settings.
+    pub fn start_with(builder: Builder) -> Self {
+        let cluster = builder.of_system(System::Registry).start();
         make_registry(&cluster)
             .batch_execute(&format!("CREATE ROLE node LOGIN; {GRANTS}"))
             .expect("a superuser");

@@ -3,7 +3,7 @@
 use crate::bench::load::{CLIENTS, INSERT_ROUNDS};
 use crate::bench::samples::Measure::{self, *};
 use crate::bench::samples::{Samples, Spread};
-use crate::bench::{homed, large, leases, retention};
+use crate::bench::{homed, large, leases, registry, retention};
 use std::sync::LazyLock;
 
 /// The bound of a figure.
@@ -83,6 +83,7 @@ pub static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
         of_layouts(),
         of_large_tables(),
         of_leases(),
+        of_a_registry(),
         of_homed_ids(),
         of_hash_tables(),
         of_retention(),
@@ -382,6 +383,26 @@ fn of_retention() -> Vec<Limit> {
 }
 
 /// The limit of the ratio of two figures of one run.
+/// A registry of 8,192 shards with leases of 10 s, in few nodes and in many.
+fn of_a_registry() -> Vec<Limit> {
+    let of = |case: &str, name| {
+        let limit = |what: &str, measure, bound| Limit {
+            title: format!("a registry with {case}: {what}"),
+            over: (measure, name),
+            under: None,
+            bound,
+            rounds: ONE_COUNT,
+        };
+        [
+            limit("spans that ended before they were renewed", RegistrySpansEnded, AtMost(0.0)),
+            limit("claims answered within a third of the lease", RegistryShareInTime, AtLeast(1.0)),
+        ]
+    };
+    let few = of("8 nodes of 1,024 shards", registry::FEW_LARGE);
+    let many = of("8,192 nodes of one shard", registry::MANY_SMALL);
+    few.into_iter().chain(many).collect()
+}
+
 fn ratio(title: &str, over: Figure, under: Figure, bound: Bound) -> Limit {
     Limit { title: title.to_owned(), over, under: Some(under), bound, rounds: ROUNDS }
 }

@@ -9,7 +9,7 @@ use crate::bench::load::CLIENTS;
 use crate::bench::samples::{Measure, Samples, Spread};
 use crate::bench::sequences::COUNTS;
 use crate::bench::{
-    Findings, Plan, chart, hashing, homed, large, leases, retention, scaled, summary,
+    Findings, Plan, chart, hashing, homed, large, leases, registry, retention, scaled, summary,
 };
 use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
@@ -197,6 +197,36 @@ impl Display for Report {
             &[
                 column("ns per ID above the loop", Measure::IdNs, with_quartiles),
                 column("first ID of a transaction, ns", Measure::FirstIdNs, with_quartiles),
+            ],
+        )?;
+        self.table_of(
+            f,
+            "A registry of leases: its renewals",
+            registry::CASES.iter().map(|case| (case.name, case.title)).collect(),
+            &[
+                column("claims wanted per second", Measure::RegistryClaimsWanted, tenths),
+                column("answered", Measure::RegistryClaims, tenths),
+                column("in a third of the lease", Measure::RegistryShareInTime, thousandths),
+                column("longest delay, ms", Measure::RegistryWorstDelayMs, whole),
+                column("spans ended", Measure::RegistrySpansEnded, whole),
+                column("commits per second", Measure::RegistryCommits, tenths),
+                column("WAL bytes per second", Measure::RegistryWalBytes, whole),
+                column("CPU s per second", Measure::RegistryCpu, hundredths),
+                column("HOT updates", Measure::RegistryHotShare, thousandths),
+            ],
+        )?;
+        self.table_of(
+            f,
+            "A registry of leases: its memory, and all nodes at once",
+            registry::CASES.iter().map(|case| (case.name, case.title)).collect(),
+            &[
+                column("private kB of a backend", Measure::RegistryPrivateKilobytes, whole),
+                column("kB of the machine for a node", Measure::RegistryMachineKilobytes, whole),
+                column("bytes of the table", Measure::RegistryTableBytes, whole),
+                column("s until all have started", Measure::RegistryStartSeconds, tenths),
+                column("s of a restart of the registry", Measure::RegistryRestartSeconds, tenths),
+                column("s until all have renewed", Measure::RegistryOutageSeconds, tenths),
+                column("spans ended meanwhile", Measure::RegistrySpansEndedByOutage, whole),
             ],
         )?;
         self.table_of(

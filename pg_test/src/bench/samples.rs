@@ -91,6 +91,38 @@ pub enum Measure {
     RetentionSeconds,
     /// WAL bytes that it writes.
     RetentionWalBytes,
+    /// Claims per second that the nodes need to renew each lease after a third of it.
+    RegistryClaimsWanted,
+    /// Claims per second that the registry has answered.
+    RegistryClaims,
+    /// The fraction of them that was answered within a third of the lease.
+    RegistryShareInTime,
+    /// The longest time from when a renewal was due to its answer, in milliseconds.
+    RegistryWorstDelayMs,
+    /// Spans that ended before they were renewed.
+    RegistrySpansEnded,
+    /// WAL bytes per second.
+    RegistryWalBytes,
+    /// Transactions per second.
+    RegistryCommits,
+    /// CPU seconds of the registry's processes per second.
+    RegistryCpu,
+    /// The fraction of the updates of the shards that were HOT.
+    RegistryHotShare,
+    /// The bytes of the table of the shards and its index at the end.
+    RegistryTableBytes,
+    /// Kilobytes of private memory of a node's backend.
+    RegistryPrivateKilobytes,
+    /// Kilobytes of memory of the machine for each node, with those of the simulated node.
+    RegistryMachineKilobytes,
+    /// Seconds until all nodes that start at once have their leases.
+    RegistryStartSeconds,
+    /// Seconds of a restart of the registry with all nodes connected.
+    RegistryRestartSeconds,
+    /// Seconds from the begin of that restart until all nodes have renewed.
+    RegistryOutageSeconds,
+    /// Spans that ended meanwhile.
+    RegistrySpansEndedByOutage,
 }
 
 /// The name in the CSV.
@@ -144,6 +176,22 @@ impl Display for Measure {
             Measure::LargeTimeIndexBytes => write!(f, "large_time_index_bytes"),
             Measure::RetentionSeconds => write!(f, "retention_s"),
             Measure::RetentionWalBytes => write!(f, "retention_wal_bytes"),
+            Measure::RegistryClaimsWanted => write!(f, "registry_claims_wanted_per_s"),
+            Measure::RegistryClaims => write!(f, "registry_claims_per_s"),
+            Measure::RegistryShareInTime => write!(f, "registry_share_in_time"),
+            Measure::RegistryWorstDelayMs => write!(f, "registry_worst_delay_ms"),
+            Measure::RegistrySpansEnded => write!(f, "registry_spans_ended"),
+            Measure::RegistryWalBytes => write!(f, "registry_wal_bytes_per_s"),
+            Measure::RegistryCommits => write!(f, "registry_commits_per_s"),
+            Measure::RegistryCpu => write!(f, "registry_cpu_cores"),
+            Measure::RegistryHotShare => write!(f, "registry_share_of_hot_updates"),
+            Measure::RegistryTableBytes => write!(f, "registry_table_bytes"),
+            Measure::RegistryPrivateKilobytes => write!(f, "registry_private_kb_per_backend"),
+            Measure::RegistryMachineKilobytes => write!(f, "registry_machine_kb_per_node"),
+            Measure::RegistryStartSeconds => write!(f, "registry_start_s"),
+            Measure::RegistryRestartSeconds => write!(f, "registry_restart_s"),
+            Measure::RegistryOutageSeconds => write!(f, "registry_outage_s"),
+            Measure::RegistrySpansEndedByOutage => write!(f, "registry_spans_ended_by_outage"),
         }
     }
 }
