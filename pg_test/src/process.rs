@@ -40,9 +40,20 @@ pub fn private_memory_kb(pid: i32) -> u64 {
     status(pid, "RssAnon:")
 }
 
+/// The memory in kB that would be free without the process: what it shares with the postmaster since the fork is left out, too. Zero
+/// if it has ended.
+pub(crate) fn unshared_memory_kb(pid: i32) -> u64 {
+    let memory = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    if memory.is_empty() { 0 } else { field_of(&memory, "Private_Dirty:") }
+}
+
 /// A field of the process's status, in proc(5).
 pub(crate) fn status(pid: i32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process lives");
+    field_of(&status, field)
+}
+
+fn field_of(status: &str, field: &str) -> u64 {
     let value = status.lines().find_map(|line| line.strip_prefix(field)).expect("proc(5) has it");
     value.trim().trim_end_matches(" kB").parse().expect("a number")
 }
