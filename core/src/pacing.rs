@@ -62,7 +62,7 @@ pub fn time_to_connect(failing_for: Duration, lease: Duration) -> Duration {
 ///
 /// let seconds = Duration::from_secs;
 /// let longest = |failing_for| pause_after_failure(seconds(failing_for), seconds(12), u32::MAX);
-/// assert!(longest(11) < Duration::from_millis(400));
+/// assert_eq!(longest(11), Duration::from_millis(400));
 /// assert!(longest(600) > Duration::from_millis(3_900));
 /// ```
 #[must_use]
