@@ -18,6 +18,7 @@ pub use shared::is_required;
 use crate::fence::{self, Fence};
 use crate::report::{Report, duration};
 use crate::sequence::BackendLocal;
+use crate::settings::is_preloading;
 use pg_snowflake_core::Layout;
 use pg_snowflake_core::counter::Run;
 use pg_snowflake_core::homed::Class;
@@ -87,7 +88,7 @@ impl Recent {
 
 /// Has the postmaster start the worker, if the library is preloaded and a registry is set. Called once, at library load.
 pub fn start() {
-    if settings::is_preloading() && settings::registry().is_some() {
+    if is_preloading() && settings::registry().is_some() {
         shared::reserve();
         worker::register();
     }

@@ -3,12 +3,14 @@
 
 mod setting;
 
-pub use setting::Setting;
+use setting::Unknown;
+pub use setting::{Setting, is_preloading};
 
-use crate::report::Report;
+use crate::report::{Report, quoted};
 use crate::{fence, lease};
 use pg_snowflake_core::counter::Policy;
-use pgrx::PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE;
+use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_UNDEFINED_OBJECT};
+use pgrx::pg_sys::GucSource;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
 
 static SHARD_ID: GucSetting<i32> = GucSetting::<i32>::new(-1);
@@ -20,7 +22,14 @@ pub const LONGEST_LEAD_US: i64 = LONGEST_LEAD_MS as i64 * 1000;
 const LONGEST_LEAD_MS: i32 = i32::MAX;
 
 /// Defines the settings and reserves their prefix, so that a misspelt setting is an error.
+///
+/// One that has a value already keeps the library from being loaded, and a server that preloads it from starting, as an unknown
+/// parameter without a prefix does. PostgreSQL itself would only drop the value with a WARNING, and the server would generate IDs
+/// that the setting was to forbid.
 pub fn define() {
+    if let Some(unknown) = setting::unknown() {
+        unrecognized(unknown);
+    }
     if !setting::can_be_defined_now() {
         cannot_load();
     }
@@ -64,6 +73,48 @@ pub fn define() {
     lease::define_settings();
     // SAFETY: a C string, at library load.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr()) };
+}
+
+/// A parameter of our prefix has a value, and is misspelt, or is one of another version.
+fn unrecognized(Unknown { name, nearest, source, place }: Unknown) -> ! {
+    let meant = nearest.map_or_else(
+        || {
+            let known = Setting::ALL.map(|setting| setting.name().to_string_lossy());
+            format!("The parameters are {}.", known.join(", "))
+        },
+        |setting| {
+            format!(
+                "Perhaps you meant the parameter {}.",
+                quoted(&setting.name().to_string_lossy())
+            )
+        },
+    );
+    let (whose, remove) = match source {
+        GucSource::PGC_S_DATABASE => ("of the database", "ALTER DATABASE ... RESET"),
+        GucSource::PGC_S_GLOBAL => ("of all roles", "ALTER ROLE ALL RESET"),
+        GucSource::PGC_S_USER => ("of the role", "ALTER ROLE ... RESET"),
+        GucSource::PGC_S_DATABASE_USER => {
+            ("of the role in the database", "ALTER ROLE ... IN DATABASE ... RESET")
+        }
+        GucSource::PGC_S_CLIENT => ("in the client's connection options", ""),
+        GucSource::PGC_S_INTERACTIVE | GucSource::PGC_S_SESSION => ("of this session", "RESET"),
+        _ => ("in the server's configuration", ""),
+    };
+    // The names of files are not for every role.
+    let place = place.filter(|_| is_preloading());
+    let place = place.map_or_else(String::new, |place| format!(", in {place}"));
+    Report {
+        code: ERRCODE_UNDEFINED_OBJECT,
+        message: format!("unrecognized configuration parameter {}", quoted(&name)),
+        detail: Some(format!(
+            "It is set {whose}{place}. pg_snowflake cannot be loaded, because the parameter may be meant to forbid IDs."
+        )),
+        hint: Some(match remove {
+            "" => format!("{meant} Correct the name there."),
+            _ => format!("{meant} To remove the wrong one: {remove} {name};"),
+        }),
+    }
+    .raise()
 }
 
 /// Without the values of its settings, the library would generate IDs that they forbid.

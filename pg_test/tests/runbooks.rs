@@ -17,7 +17,7 @@ const SOURCES: [(&str, usize); 8] = [
     ("src/lease/problem.rs", 15),
     ("src/result_row.rs", 1),
     ("src/sequence/backend_clock.rs", 2),
-    ("src/settings.rs", 1),
+    ("src/settings.rs", 2),
 ];
 
 #[test]

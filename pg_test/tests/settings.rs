@@ -1,9 +1,9 @@
 //! The setting with the shard that a database generates IDs for.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};
+use pg_snowflake_servertest::ask::{Refusal, assert_refused, plan, printed, run, server};
 use pg_snowflake_servertest::id::split;
 use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
 
 const TAKE: &str = "SELECT snowflake_nextval('s')";
 
@@ -55,4 +55,126 @@ fn a_misspelt_setting_is_an_error() {
 
     let invalid = Refusal { sqlstate: "42602", message: "pg_snowflake.shard", hint: "" };
     assert_refused(&mut client, "SET pg_snowflake.shard = 6", invalid);
+}
+
+/// What a session without the preloaded library raises while a misspelt setting has a value.
+fn unrecognized(hint: &str) -> Refusal<'_> {
+    let message = "unrecognized configuration parameter \"pg_snowflake.owned_shard\"";
+    Refusal { sqlstate: "42704", message, hint }
+}
+
+#[test]
+fn a_session_in_which_a_misspelt_setting_has_a_value_generates_no_ids() {
+    let (cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer",
+    );
+    for whose in
+        ["DATABASE postgres", "ROLE ALL", "ROLE writer", "ROLE writer IN DATABASE postgres"]
+    {
+        // Each command in a session that has not loaded the library.
+        cluster.psql(SUPERUSER, &format!("ALTER {whose} SET pg_snowflake.Owned_shard = '7'"));
+        let mut client = cluster.connect_to("writer", SUPERUSER);
+        for sql in ["SELECT snowflake_nextval('s', 5)", "SELECT snowflake_decode(5)"] {
+            let nearest = "Perhaps you meant the parameter \"pg_snowflake.owned_shards\".";
+            assert_refused(&mut client, sql, unrecognized(nearest));
+        }
+        // The value that the session began with.
+        run(&mut client, "RESET pg_snowflake.owned_shard");
+        let error =
+            assert_refused(&mut client, "SELECT snowflake_nextval('s', 5)", unrecognized("ALTER"));
+
+        let command = error.hint().unwrap().split_once("ALTER ").unwrap().1;
+        let command = command.replacen("DATABASE ...", "DATABASE postgres", 1).replacen(
+            "ROLE ...",
+            "ROLE writer",
+            1,
+        );
+        cluster.psql(SUPERUSER, &format!("ALTER {command}"));
+        take_one(&mut cluster.connect_to("writer", SUPERUSER), "SELECT snowflake_nextval('s', 5)");
+    }
+}
+
+#[test]
+fn a_misspelt_setting_without_a_value_does_no_harm() {
+    for reset in [
+        "SET pg_snowflake.owned_shard = ''; RESET pg_snowflake.owned_shard",
+        "BEGIN; SET LOCAL pg_snowflake.owned_shard = 7; COMMIT",
+        "BEGIN; SET pg_snowflake.owned_shard = 7; ROLLBACK",
+    ] {
+        let (_cluster, mut client) = server();
+        run(&mut client, "CREATE SEQUENCE s");
+        reset.split("; ").for_each(|statement| run(&mut client, statement));
+        take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
+    }
+}
+
+#[test]
+fn a_misspelt_setting_of_the_session_is_named_until_it_is_reset() {
+    let (_cluster, mut client) = server();
+    run(&mut client, "CREATE SEQUENCE s; SET pg_snowflake.owned_shard = ''");
+    let hint = "To remove the wrong one: RESET pg_snowflake.owned_shard;";
+    assert_refused(&mut client, "SELECT snowflake_nextval('s', 5)", unrecognized(hint));
+    run(&mut client, "RESET pg_snowflake.owned_shard");
+    take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
+}
+
+/// The library of the leader has been loaded, and a parallel plan fails otherwise until the session ends.
+#[test]
+fn a_misspelt_setting_of_the_database_does_not_end_the_parallel_plans_of_earlier_sessions() {
+    let (cluster, mut client) = server();
+    run(
+        &mut client,
+        "CREATE TABLE big AS SELECT id::bigint FROM generate_series(1, 5000) AS ids (id); ANALYZE;
+         SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+         SET parallel_leader_participation = off; SELECT snowflake_created_at(0)",
+    );
+    cluster.psql(SUPERUSER, "ALTER DATABASE postgres SET pg_snowflake.owned_shard = '7'");
+    let scan = "SELECT count(snowflake_created_at(id)) FROM big";
+    assert!(plan(&mut client, scan).contains("Workers Planned"));
+    assert_eq!(printed(&mut client, scan), "5000");
+}
+
+/// A role can keep the others out; an operator gets in without the library.
+#[test]
+fn a_misspelt_setting_with_session_preload_libraries_refuses_the_connection() {
+    let (cluster, _) = server();
+    for setting in ["pg_snowflake.owned_shard = '7'", "session_preload_libraries = 'pg_snowflake'"]
+    {
+        cluster.psql(SUPERUSER, &format!("ALTER DATABASE postgres SET {setting}"));
+    }
+    let error = cluster.connect_with_options(SUPERUSER, "").err().expect("a misspelt setting");
+    let error = error.as_db_error().expect("an error of the server");
+    assert_eq!(error.code().code(), "42704", "{error:?}");
+
+    let without = "-c session_preload_libraries=";
+    let mut client = cluster.connect_with_options(SUPERUSER, without).unwrap();
+    run(&mut client, "ALTER DATABASE postgres RESET pg_snowflake.owned_shard");
+    cluster.connect_with_options(SUPERUSER, "").unwrap();
+}
+
+/// PostgreSQL drops the value with a WARNING there, so nothing is left to find when the session begins.
+#[test]
+fn a_misspelt_setting_cannot_be_stored_while_the_library_is_preloaded() {
+    let mut cluster = Cluster::new();
+    cluster.psql(
+        SUPERUSER,
+        "ALTER DATABASE postgres SET pg_snowflake.owned_shard = '7';
+         ALTER SYSTEM SET shared_preload_libraries = 'pg_snowflake'",
+    );
+    cluster.stop(Shutdown::Fast);
+    cluster.start();
+    let mut client = cluster.connect();
+    let invalid = "invalid configuration parameter name \"pg_snowflake.owned_shard\"";
+    assert!(cluster.log().contains(&format!("WARNING:  {invalid}")), "{}", cluster.log());
+
+    for whose in ["DATABASE postgres", "ROLE ALL"] {
+        let refusal = Refusal { sqlstate: "42602", message: invalid, hint: "" };
+        let set = format!("ALTER {whose} SET pg_snowflake.owned_shard = '7'");
+        assert_refused(&mut client, &set, refusal);
+    }
+    run(&mut client, "ALTER DATABASE postgres RESET pg_snowflake.owned_shard");
+    let stored = "SELECT count(*) FROM pg_db_role_setting, unnest(setconfig) AS s WHERE s LIKE 'pg\\_snowflake.%'";
+    assert_eq!(printed(&mut client, stored), "0");
 }

@@ -3,7 +3,7 @@
 use super::shared;
 use crate::fence::host_name;
 use crate::report::Report;
-use crate::settings::Setting;
+use crate::settings::{Setting, is_preloading};
 use pg_snowflake_core::registry::{LONGEST_LEASE_US, SHORTEST_LEASE_US};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
@@ -80,12 +80,6 @@ fn invalid_lease() -> ! {
         ),
     }
     .raise()
-}
-
-/// Whether the postmaster is preloading the library.
-pub fn is_preloading() -> bool {
-    // SAFETY: a plain global of the server.
-    unsafe { pg_sys::process_shared_preload_libraries_in_progress }
 }
 
 /// `pg_snowflake.registry`; `None` if it is blank.

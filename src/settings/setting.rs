@@ -7,6 +7,7 @@
 //! During a parallel operation, `set_config_option()` would drop every value. So a setting has the flag that allows it then, but only
 //! while it is defined: afterwards, a parallel operation may change it no more than another setting.
 
+use crate::report::quoted;
 use pgrx::{GucFlags, pg_sys};
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
@@ -40,7 +41,8 @@ pub enum Setting {
 }
 
 impl Setting {
-    const ALL: [Setting; 8] = [
+    /// All, in the order in which a message names them.
+    pub const ALL: [Setting; 8] = [
         Setting::OwnedShards,
         Setting::AllowedHosts,
         Setting::ShardId,
@@ -149,19 +151,106 @@ pub fn can_be_defined_now() -> bool {
     }
 }
 
+/// A parameter of our prefix that has a value, and that this version does not have.
+pub struct Unknown {
+    /// The name, as it was set.
+    pub name: String,
+    /// The setting with a similar name.
+    pub nearest: Option<Setting>,
+    /// Where the value is from.
+    pub source: pg_sys::GucSource::Type,
+    /// The file and the line, if it is from a file.
+    pub place: Option<String>,
+}
+
+/// The first unknown parameter. Before the settings are defined, each that has a value has a placeholder. A parallel worker has no say:
+/// its leader has loaded the library, and a value that was stored for the database or the role since is not the leader's.
+pub fn unknown() -> Option<Unknown> {
+    const PREFIX: &[u8] = b"pg_snowflake.";
+    // SAFETY: a plain global of the backend.
+    if unsafe { pg_sys::ParallelWorkerNumber } >= 0 {
+        return None;
+    }
+    variables().iter().find_map(|&variable| {
+        // SAFETY: a variable of the server, whose name is a C string.
+        let (variable, name) = unsafe { (&*variable, CStr::from_ptr((*variable).name)) };
+        let bytes = name.to_bytes();
+        // After RESET, a placeholder without a value remains.
+        let has_value = variable.source != pg_sys::GucSource::PGC_S_DEFAULT;
+        let has_prefix =
+            bytes.len() >= PREFIX.len() && bytes[..PREFIX.len()].eq_ignore_ascii_case(PREFIX);
+        let is_known =
+            Setting::ALL.iter().any(|known| known.name().to_bytes().eq_ignore_ascii_case(bytes));
+        (has_value && has_prefix && !is_known).then(|| Unknown {
+            name: name.to_string_lossy().into_owned(),
+            nearest: nearest(name, PREFIX.len()),
+            source: variable.source,
+            // SAFETY: null or a C string of the server.
+            place: (!variable.sourcefile.is_null()).then(|| unsafe {
+                let file = CStr::from_ptr(variable.sourcefile).to_string_lossy();
+                format!("file {}, line {}", quoted(&file), variable.sourceline)
+            }),
+        })
+    })
+}
+
+/// Whether the postmaster is preloading the library.
+pub fn is_preloading() -> bool {
+    // SAFETY: a plain global of the server.
+    unsafe { pg_sys::process_shared_preload_libraries_in_progress }
+}
+
+/// The setting whose name differs the least, unless it differs in more than half of the characters after the prefix.
+fn nearest(name: &CStr, prefix: usize) -> Option<Setting> {
+    let most = ((name.count_bytes() - prefix) as c_int / 2).max(3);
+    let distances = Setting::ALL.map(|setting| (distance(name, setting.name()), setting));
+    let least = distances.into_iter().min_by_key(|&(distance, _)| distance);
+    least.filter(|&(distance, _)| distance <= most).map(|(_, setting)| setting)
+}
+
+/// How many bytes are inserted, deleted or replaced to make one name of the other.
+fn distance(one: &CStr, other: &CStr) -> c_int {
+    // SAFETY: as long as is passed.
+    unsafe {
+        pg_sys::varstr_levenshtein(
+            one.as_ptr(),
+            one.count_bytes() as c_int,
+            other.as_ptr(),
+            other.count_bytes() as c_int,
+            1,
+            1,
+            1,
+            true,
+        )
+    }
+}
+
+/// The server's table of its settings. On 16 and later, a copy in the current memory context.
+fn variables() -> &'static [*mut pg_sys::config_generic] {
+    // SAFETY: an array of that many pointers.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let (all, count) = (pg_sys::get_guc_variables(), pg_sys::GetNumConfigOptions());
+        #[cfg(not(feature = "pg15"))]
+        let (all, count) = {
+            let mut count = 0;
+            (pg_sys::get_guc_variables(&raw mut count), count)
+        };
+        std::slice::from_raw_parts(all, count as usize)
+    }
+}
+
 /// The variable of a setting; before the setting is defined, the placeholder that stores a value for it.
 fn variable(name: &CStr) -> Option<*mut pg_sys::config_generic> {
     // SAFETY: the server's table of its settings, each with a C string for a name.
     #[cfg(feature = "pg15")]
     unsafe {
-        let count = pg_sys::GetNumConfigOptions() as usize;
-        let all = std::slice::from_raw_parts(pg_sys::get_guc_variables(), count);
         let name = name.to_bytes();
         // As in guc_name_compare(): a placeholder keeps the spelling with which it was set.
         let has_this_name = |found: &*mut pg_sys::config_generic| {
             CStr::from_ptr((**found).name).to_bytes().eq_ignore_ascii_case(name)
         };
-        all.iter().copied().find(has_this_name)
+        variables().iter().copied().find(has_this_name)
     }
     // SAFETY: a C string; nothing is created, and no error is raised if there is no such setting.
     #[cfg(not(feature = "pg15"))]

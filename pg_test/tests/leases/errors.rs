@@ -6,7 +6,7 @@ use pg_snowflake_servertest::leases::{
     Registry, answers_kept_back, first_id, node, restart_worker, waiting_sessions,
 };
 use pg_snowflake_servertest::wait::{comes_true, wait_for};
-use pg_snowflake_servertest::{Builder, Cluster, Shutdown, release};
+use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER, Shutdown, release};
 use postgres::Client;
 use std::net::TcpListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -280,6 +280,39 @@ fn a_server_with_a_registry_and_an_invalid_length_does_not_start() {
         assert!(!starts, "{length}");
         let reason = "FATAL:  invalid value for parameter \"pg_snowflake.lease\"";
         assert!(server.log().contains(reason), "{}", server.log());
+    }
+}
+
+/// It would generate IDs without leases.
+#[test]
+fn a_server_with_a_misspelt_parameter_does_not_start() {
+    let meant = |name| format!("Perhaps you meant the parameter \"pg_snowflake.{name}\"");
+    let names = [
+        ("regsitry", meant("registry")),
+        ("Shard", meant("shard_id")),
+        ("something_else", "The parameters are pg_snowflake.owned_shards, ".into()),
+    ];
+    for (name, hint) in names {
+        let mut server = Cluster::new();
+        server.psql(
+            SUPERUSER,
+            &format!(
+                "ALTER SYSTEM SET shared_preload_libraries = 'pg_snowflake';
+                 SET pg_snowflake.{name} = '';
+                 ALTER SYSTEM SET pg_snowflake.{name} = 'host=/nowhere'"
+            ),
+        );
+        server.stop(Shutdown::Fast);
+
+        let starts = catch_unwind(AssertUnwindSafe(|| server.start())).is_ok();
+
+        assert!(!starts, "{name}");
+        let log = server.log().to_lowercase();
+        let reason =
+            format!("FATAL:  unrecognized configuration parameter \"pg_snowflake.{name}\"");
+        for part in [&reason, &hint, "postgresql.auto.conf\", line "] {
+            assert!(log.contains(&part.to_lowercase()), "{part} is not in the log:\n{log}");
+        }
     }
 }
 
