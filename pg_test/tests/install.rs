@@ -152,6 +152,7 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
         ("snowflake_layout_out(snowflake_layout)", "istrue"),
         ("snowflake_layout_recv(internal)", "istrue"),
         ("snowflake_layout_send(snowflake_layout)", "istrue"),
+        ("snowflake_lease_mode()", "vstrue"),
         ("snowflake_lease_status()", "vstrue"),
         ("snowflake_locate(regclass,bigint,snowflake_layout)", "sstrue"),
         ("snowflake_min_id(timestamp with time zone,snowflake_layout)", "istrue"),

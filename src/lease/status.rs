@@ -1,12 +1,26 @@
-//! `snowflake_lease_status()`: the leases of this server.
+//! `snowflake_lease_mode()`: whether this server needs leases. `snowflake_lease_status()`: its leases.
 
-use super::shared::{self, Leases};
+use super::shared::{self, Leases, Place};
 use super::{Unleased, registry, settings};
 use crate::report::ascii_unless_utf8;
 use crate::result_row::{Nullable, NullableResultRow};
+use crate::settings::Setting;
 use crate::timestamp::{interval, now_us, timestamptz};
 use pg_snowflake_core::holder::Slot;
 use pgrx::prelude::*;
+
+/// `snowflake_lease_mode() → text`
+///
+/// Also on a standby, which needs leases once it is promoted.
+#[pg_extern(sql = false)]
+fn snowflake_lease_mode() -> &'static str {
+    match shared::place() {
+        Place::Memory(_) => "on",
+        Place::Missing => "not_preloaded",
+        Place::NotNeeded if Setting::Registry.is_pending_restart() => "pending_restart",
+        Place::NotNeeded => "off",
+    }
+}
 
 /// `snowflake_lease_status() → setof (shard_id int, node text, starts timestamptz, ends timestamptz, remaining interval, state
 /// text, incarnation uuid, last_answer_at timestamptz, registry_error text)`

@@ -127,6 +127,14 @@ impl Setting {
             .map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
     }
 
+    /// Whether the configuration file has another value, which takes effect when the server starts again: `pending_restart` in
+    /// `pg_settings`.
+    pub fn is_pending_restart(self) -> bool {
+        // SAFETY: as for source().
+        variable(self.name())
+            .is_some_and(|found| unsafe { (*found).status & GUC_PENDING_RESTART != 0 })
+    }
+
     /// The source of the value that the session began with.
     fn reset_source(self) -> pg_sys::GucSource::Type {
         let default = pg_sys::GucSource::PGC_S_DEFAULT;
@@ -140,6 +148,9 @@ impl Setting {
 const GUC_ALLOW_IN_PARALLEL: c_int = 0x40_0000;
 #[cfg(not(feature = "pg15"))]
 const GUC_ALLOW_IN_PARALLEL: c_int = 0x8000;
+
+/// utils/guc_tables.h
+const GUC_PENDING_RESTART: c_int = 0x0002;
 
 /// Whether a setting that is defined now keeps the value that the server has stored for it.
 pub fn can_be_defined_now() -> bool {

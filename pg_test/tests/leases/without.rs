@@ -1,14 +1,16 @@
 //! Servers without a registry, and servers that cannot use theirs.
 
-use super::{GENERATE, start};
+use super::{GENERATE, NO_LEASE, SHORT, set, start, wants_shard_5};
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_servertest::leases::{Registry, first_id};
 use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::wait::comes_true;
-use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER};
+use pg_snowflake_servertest::wait::{comes_true, wait_for};
+use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER, Shutdown};
 
 const ALLOCATED: &str =
     "SELECT count(*) FROM pg_shmem_allocations WHERE name LIKE 'pg\\_snowflake%'";
+
+const MODE: &str = "SELECT snowflake_lease_mode()";
 
 fn preloaded() -> Builder {
     Cluster::builder().setting("shared_preload_libraries", "pg_snowflake")
@@ -26,6 +28,7 @@ fn without_a_registry_there_is_no_worker_and_no_shared_memory() {
         assert!(server.processes("lease worker").is_empty());
         assert_eq!(printed(&mut client, ALLOCATED), "0");
         assert_eq!(printed(&mut client, "SELECT * FROM snowflake_lease_status()"), "");
+        assert_eq!(printed(&mut client, MODE), "off");
         let unset =
             Refusal { sqlstate: "55000", message: "pg_snowflake.shard_id is not set", hint: "" };
         assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset);
@@ -38,6 +41,9 @@ fn with_a_registry_there_is_one_worker_and_shared_memory() {
     let (server, mut client) = start(registry.node("db-1"));
     assert!(comes_true(|| server.processes("lease worker").len() == 1), "there is no worker");
     assert_eq!(printed(&mut client, ALLOCATED), "1");
+    assert_eq!(printed(&mut client, MODE), "on");
+    let standby = server.standby();
+    assert_eq!(printed(&mut standby.connect(), MODE), "on");
 }
 
 /// The error of a server that has a registry, and cannot have a lease.
@@ -80,6 +86,7 @@ fn a_registry_without_a_preloaded_library_stops_all_ids() {
     for generate in [GENERATE, "SELECT snowflake_nextvals('s', 5, 1)"] {
         assert_refused(&mut client, generate, NOT_PRELOADED);
     }
+    assert_eq!(printed(&mut client, MODE), "not_preloaded");
 }
 
 #[test]
@@ -96,6 +103,44 @@ fn a_registry_that_is_set_by_a_reload_stops_all_ids_until_the_library_is_preload
     let is_refused = || client.simple_query(GENERATE).is_err();
     assert!(comes_true(is_refused), "the reload has no effect");
     assert_refused(&mut client, GENERATE, NOT_PRELOADED);
+}
+
+/// The server generates IDs as before the reload. A session that began before it knows, too, as does one of an ordinary role.
+#[test]
+fn a_registry_that_is_set_by_a_reload_of_a_server_that_preloads_the_library_awaits_a_restart() {
+    let (mut server, mut client) = start(preloaded());
+    run(&mut client, "CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer");
+    for (value, mode) in
+        [("host=/nowhere", "pending_restart"), ("", "off"), ("host=/nowhere", "pending_restart")]
+    {
+        set(&server, "registry", value);
+        let is_known = format!("SELECT snowflake_lease_mode() = '{mode}'");
+        for client in [&mut client, &mut server.connect_to("writer", SUPERUSER)] {
+            wait_for(client, &is_known, mode);
+            take_one(client, GENERATE);
+        }
+    }
+    assert!(server.log().contains("cannot be changed without restarting"), "{}", server.log());
+
+    server.stop(Shutdown::Fast);
+    server.start();
+
+    let mut client = server.connect();
+    assert_eq!(printed(&mut client, MODE), "on");
+    assert_refused(&mut client, GENERATE, NO_LEASE);
+}
+
+/// Leases last until the restart, of which `pg_settings` warns.
+#[test]
+fn a_registry_that_is_unset_by_a_reload_is_in_use_until_a_restart() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    first_id(&mut client, GENERATE);
+    set(&server, "registry", "");
+    let is_pending = "SELECT pending_restart FROM pg_settings WHERE name = 'pg_snowflake.registry'";
+    wait_for(&mut client, is_pending, "the reload is known");
+    assert_eq!(printed(&mut client, MODE), "on");
+    first_id(&mut client, GENERATE);
 }
 
 #[test]
