@@ -495,7 +495,8 @@ impl Rows<'_> {
             line((self.libpq.PQresultErrorField)(self.result.as_ptr(), code.into()))
         };
         let message = field(b'M').unwrap_or_else(|| "the answer has no rows".into());
-        Problem::Error { message, detail: field(b'D'), hint: field(b'H') }
+        let sqlstate = field(b'C').unwrap_or_default();
+        Problem::Error { sqlstate, message, detail: field(b'D'), hint: field(b'H') }
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Problem {
     Warning(String),
     /// An ERROR of the registry: nothing was changed.
     Error {
+        /// The SQLSTATE.
+        sqlstate: String,
         /// The message.
         message: String,
         /// The detail.
@@ -32,6 +34,8 @@ pub enum Problem {
         /// The hint.
         hint: Option<String>,
     },
+    /// An earlier request has waited for the registry's synchronous standby for that many seconds, and holds the rows of leases.
+    StandbyDown(i64),
     /// The registry's database lacks the extension `pg_snowflake_registry`.
     NoExtension,
     /// The registry's extension, of this version, lacks a function that this version calls.
@@ -71,6 +75,11 @@ pub struct Reason {
 }
 
 impl Problem {
+    /// Whether the registry gave up waiting for a lock.
+    pub fn is_lock_timeout(&self) -> bool {
+        matches!(self, Problem::Error { sqlstate, .. } if sqlstate == "55P03")
+    }
+
     /// Whether the detail is libpq's. It names hosts and users, and is the same as long as the problem is. The figures of other
     /// details change from one claim to the next.
     fn is_of_libpq(&self) -> bool {
@@ -132,7 +141,7 @@ impl Problem {
                 warning,
                 "Fix the cause in the registry, such as a synchronous standby that is down.",
             ),
-            Problem::Error { message, detail, hint } => words(
+            Problem::Error { message, detail, hint, .. } => words(
                 &format!("registry reported an error: {message}"),
                 detail.as_deref().unwrap_or_default(),
                 hint.as_deref().unwrap_or(
@@ -140,6 +149,13 @@ impl Problem {
                      USAGE ON SCHEMA snowflake_registry TO role; GRANT EXECUTE ON FUNCTION snowflake_registry.id, \
                      snowflake_registry.claim, snowflake_registry.release TO role;",
                 ),
+            ),
+            Problem::StandbyDown(seconds) => words(
+                "registry waits for its synchronous standby",
+                &format!(
+                    "An earlier request has waited for synchronous_standby_names for {seconds} s, and keeps the rows of its leases locked."
+                ),
+                "Start the standby. If that takes longer, remove it from synchronous_standby_names on the registry's server, and reload there.",
             ),
             Problem::NoExtension => words(
                 "registry does not have the extension pg_snowflake_registry",

@@ -421,11 +421,19 @@ impl<'a> Worker<'a> {
         let outcome = session.connection.query(sql, parameters, deadline);
         if matches!(outcome, Ok(_) | Err(Problem::Error { .. })) {
             self.leases.answered_at_us = Some(now_us());
-            if outcome.is_err() {
+            let mut standby_down = None;
+            if let Err(error) = &outcome {
                 // The extension may have been dropped or updated since the session was opened.
                 version_of(&mut session.connection, deadline)?;
+                if error.is_lock_timeout() {
+                    let waits = session.connection.query(WAITS_FOR_STANDBY, &[], deadline)?;
+                    standby_down = waits.number(0, 0).map(Problem::StandbyDown);
+                }
             }
             self.session = Some(session);
+            if let Some(problem) = standby_down {
+                return Err(problem);
+            }
         }
         outcome
     }
@@ -596,6 +604,16 @@ FROM snowflake_registry.claim($1::pg_catalog.int4[], $2::pg_catalog.text, $3::pg
 const RELEASE: &CStr = c"
 SELECT snowflake_registry.release($1::pg_catalog.uuid, $2::pg_catalog.int4[], $3::pg_catalog.int8[],
     $4::pg_catalog.timestamptz, $5::pg_catalog.bool)";
+
+/// How long a request has been waiting for a synchronous standby, in seconds; null if none has for as long as a request waits for a
+/// lock. The requests of this role are those that it sees: an earlier one of this server is among them.
+const WAITS_FOR_STANDBY: &CStr = c"
+SELECT pg_catalog.date_part('epoch', pg_catalog.max(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) query_start))::pg_catalog.int8
+FROM pg_catalog.pg_stat_activity
+WHERE wait_event OPERATOR(pg_catalog.=) 'SyncRep' AND datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+    AND usename OPERATOR(pg_catalog.=) session_user AND query OPERATOR(pg_catalog.~~) '%snowflake_registry.%'
+    AND query_start OPERATOR(pg_catalog.<) (pg_catalog.clock_timestamp()
+        OPERATOR(pg_catalog.-) pg_catalog.current_setting('lock_timeout')::pg_catalog.interval)";
 
 /// Prepares the session. Warnings would mean that an answer does not count; notices mean nothing. A request
 /// that waits for a lock ends by itself: the registry does not notice that nobody waits for its answer.

@@ -12,6 +12,7 @@ use std::net::TcpListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// Checks that a server with these settings generates no IDs, and says why.
 fn assert_no_lease(settings: Builder, reason: &str) {
@@ -221,6 +222,71 @@ fn an_answer_with_a_warning_grants_nothing() {
     run(&mut person, "ALTER SYSTEM RESET synchronous_standby_names");
     run(&mut person, "SELECT pg_reload_conf()");
     first_id(&mut client, GENERATE);
+}
+
+/// The first request waits for the standby, and the next ones for its locks.
+#[test]
+fn a_lost_synchronous_standby_of_the_registry_is_named() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    first_id(&mut client, GENERATE);
+    let mut person = registry.cluster.connect();
+    run(&mut person, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    run(&mut person, "SELECT pg_reload_conf()");
+
+    let is_known = "SELECT registry_error LIKE 'registry waits for its synchronous standby: An earlier request has waited % s,%'
+                    FROM snowflake_lease_status()";
+    wait_for(&mut client, is_known, "the server knows why");
+    let hint = "HINT:  Start the standby.";
+    assert!(comes_true(|| server.log().contains(hint)), "{}", server.log());
+
+    run(&mut person, "ALTER SYSTEM RESET synchronous_standby_names");
+    run(&mut person, "SELECT pg_reload_conf()");
+    first_id(&mut client, GENERATE);
+}
+
+/// Somebody else's commit waits for the standby, and a transaction that waits for nothing has the lock.
+#[test]
+fn a_lock_timeout_is_not_blamed_on_the_standby_of_other_commits() {
+    let registry = Registry::start();
+    let mut person = registry.cluster.connect();
+    run(
+        &mut person,
+        "CREATE TABLE other AS SELECT 'snowflake_registry.'; GRANT ALL ON other TO node; GRANT ALL ON SCHEMA public TO node",
+    );
+    let other = registry.cluster.fresh_database("other");
+    drop(other);
+    run(&mut person, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    run(&mut person, "SELECT pg_reload_conf()");
+    let commits = [("postgres", SUPERUSER), ("other", "node")].map(|(database, role)| {
+        let mut client = registry.cluster.connect_to(role, database);
+        thread::spawn(move || {
+            run(
+                &mut client,
+                "SELECT 'snowflake_registry.', pg_current_xact_id(); CREATE TEMPORARY TABLE t ()",
+            );
+        })
+    });
+    wait_for(
+        &mut person,
+        "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+        "commits wait",
+    );
+    let mut locker = answers_kept_back(&registry);
+    let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+
+    let is_known = "SELECT registry_error LIKE '%lock timeout%' FROM snowflake_lease_status()";
+    wait_for(&mut client, is_known, "the server knows why");
+    let waits_long = "SELECT min(now() - query_start) > '1 s' FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    wait_for(&mut person, waits_long, "the commits wait for longer than lock_timeout");
+    for _ in 0..20 {
+        assert_eq!(printed(&mut client, is_known), "t");
+    }
+
+    run(&mut locker, "ROLLBACK");
+    run(&mut person, "ALTER SYSTEM RESET synchronous_standby_names");
+    run(&mut person, "SELECT pg_reload_conf()");
+    commits.into_iter().for_each(|commit| commit.join().unwrap());
 }
 
 /// A session whose client has gone waits on, until it has what it waits for.
