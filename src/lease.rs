@@ -3,6 +3,7 @@
 //! A background worker claims the leases from the registry, and writes them into shared memory. Sessions read them there for each
 //! ID. The policy of the registry, a function of a row and a clock, is `pg_snowflake_core::registry`.
 
+mod activity;
 mod known;
 mod libpq;
 mod problem;

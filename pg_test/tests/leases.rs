@@ -1,5 +1,6 @@
 //! Leases: only one server at a time generates IDs for a shard.
 
+mod activity;
 mod cached;
 mod copies;
 mod errors;

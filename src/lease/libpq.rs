@@ -4,6 +4,7 @@
 //! Nothing waits in libpq, except that it may look up a host name: a wait is one on the process's latch, ends at a deadline, and
 //! ends soon if the server stops.
 
+use super::activity;
 use super::problem::Problem;
 use super::settings;
 use pg_snowflake_core::pacing;
@@ -441,11 +442,12 @@ pub fn wait_latch(events: u32, socket: c_int, timeout: Duration) -> bool {
             (events | always) as c_int,
             socket,
             timeout_ms,
-            pg_sys::PG_WAIT_EXTENSION,
+            activity::wait_event(events != 0),
         );
         pg_sys::ResetLatch(pg_sys::MyLatch);
         woken
     };
+    activity::process_interrupts();
     woken as u32 & events != 0
 }
 

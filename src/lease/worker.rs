@@ -4,6 +4,7 @@
 //! A claim has a nonce, which stays the same until an answer counts: the registry answers a repeated claim as it answered the first
 //! one. All that a restarted worker needs is in shared memory.
 
+use super::activity::{self, Activity};
 use super::known;
 use super::libpq::{Connection, Deadline, Libpq, Rows, is_stopping, wait_latch};
 use super::problem::{self, Problem, Reason, granted};
@@ -34,6 +35,7 @@ pub fn register() {
     BackgroundWorkerBuilder::new("pg_snowflake lease worker")
         .set_library("pg_snowflake")
         .set_function("pg_snowflake_lease_worker")
+        .enable_spi_access()
         .set_start_time(BgWorkerStartTime::RecoveryFinished)
         .set_restart_time(Some(Duration::from_secs(1)))
         .load();
@@ -43,7 +45,11 @@ pub fn register() {
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_lease_worker(_argument: pg_sys::Datum) {
-    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
+    // The core's handler of SIGINT would let pg_cancel_backend() end the worker.
+    BackgroundWorker::attach_signal_handlers(
+        SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM | SignalWakeFlags::SIGINT,
+    );
+    activity::connect();
     if let (Some(shared), Some(conninfo)) = (shared::get(), settings::registry()) {
         let libpq = Libpq::load();
         Worker {
@@ -163,6 +169,7 @@ impl<'a> Worker<'a> {
             // A request resets the latch, so a signal during it shows only in its flag.
             if !is_stopping() && !is_reload_pending() {
                 let pause = self.next_due(due).saturating_duration_since(Instant::now());
+                Activity::Idle.report();
                 wait_latch(0, pg_sys::PGINVALID_SOCKET, pause);
             }
         }
@@ -400,6 +407,7 @@ impl<'a> Worker<'a> {
     }
 
     fn open_session(&mut self, deadline: Deadline) -> Result<Session<'a>, Problem> {
+        Activity::Connecting.report();
         let session = Session::open(self.libpq, &self.conninfo, deadline)?;
         self.report_version(&session.version);
         // Before a claim changes anything in a registry that is not ours.
@@ -414,10 +422,11 @@ impl<'a> Worker<'a> {
         parameters: &[CString],
         deadline: Deadline,
     ) -> Result<Rows<'a>, Problem> {
-        let sql = match request {
-            Request::Claim => CLAIM,
-            Request::Release => RELEASE,
+        let (sql, activity) = match request {
+            Request::Claim => (CLAIM, Activity::Claiming),
+            Request::Release => (RELEASE, Activity::Releasing),
         };
+        activity.report();
         let outcome = session.connection.query(sql, parameters, deadline);
         if matches!(outcome, Ok(_) | Err(Problem::Error { .. })) {
             self.leases.answered_at_us = Some(now_us());

@@ -1,0 +1,100 @@
+//! The lease worker in `pg_stat_activity`, and what other sessions ask of it there.
+
+use super::{GENERATE, LONG, SHORT, start, wants_shard_5};
+use pg_snowflake_servertest::ask::{printed, run};
+use pg_snowflake_servertest::leases::{Registry, answers_kept_back, first_id, node};
+use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_servertest::{Cluster, installation};
+use postgres::Client;
+use std::net::TcpListener;
+
+const WORKER: &str = "FROM pg_stat_activity WHERE backend_type = 'pg_snowflake lease worker'";
+
+/// Waits until the worker is in that state, with that query.
+fn wait_for_worker(client: &mut Client, state: &str, query: &str) {
+    let is_so = format!("SELECT count(*) = 1 {WORKER} AND state = '{state}' AND query = '{query}'");
+    wait_for(client, &is_so, query);
+}
+
+/// A server whose worker waits for a registry that accepts connections and never answers.
+fn waits_for_a_silent_registry() -> (TcpListener, Cluster, Client) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let conninfo = format!("host=127.0.0.1 port={}", listener.local_addr().unwrap().port());
+    let (server, mut client) = start(node("db-1", &conninfo).setting("pg_snowflake.lease", LONG));
+    wait_for_worker(&mut client, "active", "connecting to the registry");
+    (listener, server, client)
+}
+
+#[test]
+fn the_activity_of_the_worker_says_what_it_waits_for() {
+    let registry = Registry::start();
+    let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    wait_for_worker(&mut client, "idle", "waiting until the next claim is due");
+
+    let mut locker = answers_kept_back(&registry);
+    wait_for_worker(&mut client, "active", "claiming leases from the registry");
+    run(&mut locker, "COMMIT");
+
+    wait_for_worker(&mut client, "idle", "waiting until the next claim is due");
+    let is_newer = installation::major(installation::bindir()) >= 17;
+    let event = if is_newer { "SnowflakeLeaseMain" } else { "Extension" };
+    let waits = format!("SELECT count(*) = 1 {WORKER} AND wait_event = '{event}'");
+    wait_for(&mut client, &waits, "the wait event");
+}
+
+/// They wait for every process that is connected.
+#[test]
+fn databases_and_tablespaces_are_dropped_and_moved_while_the_worker_waits_for_the_registry() {
+    let (_registry, server, mut client) = waits_for_a_silent_registry();
+    let location = server.dir().join("space");
+    std::fs::create_dir(&location).unwrap();
+    installation::chown_to_server_user(&location);
+    let location = location.display();
+
+    for sql in [
+        "CREATE DATABASE gone",
+        &format!("CREATE TABLESPACE space LOCATION '{location}'"),
+        "ALTER DATABASE gone SET TABLESPACE space",
+        "DROP DATABASE gone",
+        "DROP TABLESPACE space",
+    ] {
+        run(&mut client, sql);
+    }
+
+    wait_for_worker(&mut client, "active", "connecting to the registry");
+}
+
+#[test]
+fn to_cancel_the_worker_changes_nothing() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    let pid = printed(&mut client, &format!("SELECT pid {WORKER}"));
+    for _ in 0..10 {
+        printed(&mut client, &format!("SELECT pg_cancel_backend({pid})"));
+        // It still does what it is asked to do.
+        run(&mut client, "CREATE DATABASE gone");
+        run(&mut client, "DROP DATABASE gone");
+        take_one(&mut client, GENERATE);
+    }
+    assert_eq!(printed(&mut client, &format!("SELECT pid {WORKER}")), pid);
+    assert!(!server.log().contains("canceling"), "{}", server.log());
+}
+
+/// It releases its leases, and a new one claims them.
+#[test]
+fn a_worker_that_is_terminated_is_replaced() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    let first = first_id(&mut client, GENERATE);
+    let pid = printed(&mut client, &format!("SELECT pid {WORKER}"));
+
+    printed(&mut client, &format!("SELECT pg_terminate_backend({pid})"));
+
+    let is_new = format!("SELECT count(*) = 1 {WORKER} AND pid <> {pid}");
+    wait_for(&mut client, &is_new, "another worker");
+    assert!(first_id(&mut client, GENERATE) > first);
+    let is_replaced = "background worker \"pg_snowflake lease worker\"";
+    assert!(server.log().contains(is_replaced), "{}", server.log());
+}
