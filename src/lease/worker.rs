@@ -45,7 +45,7 @@ pub fn register() {
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_lease_worker(_argument: pg_sys::Datum) {
-    // The core's handler of SIGINT would let pg_cancel_backend() end the worker.
+    // With core's handler of SIGINT, pg_cancel_backend() could end the worker.
     BackgroundWorker::attach_signal_handlers(
         SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM | SignalWakeFlags::SIGINT,
     );
