@@ -182,7 +182,9 @@ pub fn claim(row: Option<&Lease>, claim: Claim, moment: Moment) -> Result<Lease,
     if is_holder && row.nonce == Some(claim.nonce) {
         return Ok(row.clone());
     }
-    if row.barred == Some(claim.incarnation) {
+    // A server that holds nothing keeps its incarnation when it is refused, and may be the one that the lease is reserved for.
+    let may_be_next = claim.serial.is_none() && (row.node.is_empty() || row.node == claim.node);
+    if row.barred == Some(claim.incarnation) && !may_be_next {
         return Err(Refusal::Barred);
     }
     match claim.serial {

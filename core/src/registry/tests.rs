@@ -259,6 +259,19 @@ fn a_take_over_bars_the_holder_and_waits_for_its_end() {
     assert_eq!(take_over(None, "b").span, span(i64::MIN, i64::MIN));
 }
 
+/// Its memory does not say that it held the lease: the answer to its claim was lost, or it has released the lease.
+#[test]
+fn a_server_that_holds_nothing_gets_a_lease_that_a_person_took_from_it_for_its_own_node() {
+    let (lease, later) = (held(), NOW + LENGTH);
+    for row in [take_over(Some(&lease), "a", NOW + S), retire(&lease)] {
+        let ask = |serial, now_us| claim(Some(&row), by("a", 1, serial, 2, now_us), at(now_us));
+        assert_eq!(ask(Some(lease.serial), later), Err(Refusal::Barred));
+        let ends_us = NOW + LENGTH;
+        assert_eq!(ask(None, later - 1), Err(Refusal::EndsLater { ends_us }));
+        assert_eq!(ask(None, later).unwrap().span, span(later, later + LENGTH));
+    }
+}
+
 #[test]
 fn a_restarted_registry_grants_new_spans_after_its_quiet_time() {
     let (lease, later) = (held(), NOW + 2 * LENGTH);
