@@ -364,7 +364,7 @@ unsafe fn call(previous: &OnceLock<Option<unsafe extern "C-unwind" fn()>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Leases, MOST_SLOTS, Shared, Slot};
+    use super::{Holder, Leases, MOST_SLOTS, Shared, Slot};
     use pg_snowflake_core::homed::Class;
     use pg_snowflake_core::lease::Span;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -378,22 +378,29 @@ mod tests {
     fn leases(shards: impl Iterator<Item = u32>, starts_us: i64) -> Leases {
         let span = Span { starts_us, ends_us: starts_us + 1 };
         let slots = shards.map(|shard| Slot { shard, span, serial: Some(starts_us) }).collect();
-        Leases { slots, ..Leases::default() }
+        of_slots(slots)
+    }
+
+    fn of_slots(slots: Vec<Slot>) -> Leases {
+        Leases { holder: Holder { slots, ..Holder::default() }, ..Leases::default() }
     }
 
     #[test]
     fn what_is_published_is_read() {
         let shared = shared();
         let texts = ["é".repeat(512), String::new()];
-        let published = Leases {
+        let holder = Holder {
             incarnation: 1 << 64 | 2,
             is_inherited: true,
             nonce: u128::MAX,
             is_assigned: true,
+            ..leases(0..MOST_SLOTS as u32, 9).holder
+        };
+        let published = Leases {
+            holder,
             answered_at_us: Some(7),
             answer: texts[0].clone(),
             error: format!("a{}", texts[0]),
-            ..leases(0..MOST_SLOTS as u32, 9)
         };
         shared.publish(&published);
         let read = shared.leases();
@@ -414,7 +421,7 @@ mod tests {
             [false, true, false, true, false, true, false]
         );
         let closed = [3, 5, 8000].map(Slot::closed).to_vec();
-        shared.publish(&Leases { slots: closed, ..Leases::default() });
+        shared.publish(&of_slots(closed));
         assert_eq!([3, 5, 8000].map(has_span), [false; 3]);
     }
 
@@ -431,7 +438,7 @@ mod tests {
                     let span = span.expect("every version has shard 8");
                     assert_eq!(span.ends_us, span.starts_us + 1);
                     let leases = shared.leases();
-                    assert_eq!(leases, version(leases.slots[0].span.starts_us));
+                    assert_eq!(leases, version(leases.holder.slots[0].span.starts_us));
                 }
             };
             let readers = [(); 2].map(|()| scope.spawn(read));

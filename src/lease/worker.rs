@@ -228,7 +228,7 @@ impl<'a> Worker<'a> {
             Err(problem) => (Some(Vec::new()), Err(problem)),
         };
         let closed = self.leases.holder.follow(wanted.as_deref(), new_nonce());
-        self.to_be_released(closed);
+        self.release_later(closed);
         outcome
     }
 
@@ -239,7 +239,7 @@ impl<'a> Worker<'a> {
             Refused::Lost(lost) => {
                 Problem::Lost(lost).report().log(PgLogLevel::WARNING);
                 let closed = self.leases.holder.start_anew(new_uuid(), new_nonce());
-                self.to_be_released(closed);
+                self.release_later(closed);
                 self.release(Deadline::within(third()))?;
                 match self.request_claim(Which::All)? {
                     Refused::Denied(refused) | Refused::Lost(refused) => refused,
@@ -325,18 +325,18 @@ impl<'a> Worker<'a> {
         let mark_us = self.shared.mark_us().saturating_add(1);
         let closed = self.leases.holder.close_future(latest_us, mark_us, new_nonce());
         let is_any = !closed.is_empty();
-        self.to_be_released(closed);
+        self.release_later(closed);
         is_any
     }
 
     /// Closes slots whose shards the server wants again, and publishes that.
     fn close(&mut self, is_closed: impl Fn(&Slot) -> bool) {
         let closed = self.leases.holder.close(is_closed, true, new_nonce());
-        self.to_be_released(closed);
+        self.release_later(closed);
     }
 
     /// Publishes that the leases are closed. What they held is to be released.
-    fn to_be_released(&mut self, closed: Vec<Closed>) {
+    fn release_later(&mut self, closed: Vec<Closed>) {
         for lease in closed {
             // Of two failed releases of a shard, the last has the current serial.
             self.to_release.retain(|of| {

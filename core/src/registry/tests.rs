@@ -263,7 +263,7 @@ fn a_take_over_bars_the_holder_and_waits_for_its_end() {
 #[test]
 fn a_server_that_holds_nothing_gets_a_lease_that_a_person_took_from_it_for_its_own_node() {
     let (lease, later) = (held(), NOW + LENGTH);
-    for row in [take_over(Some(&lease), "a", NOW + S), retire(&lease)] {
+    for row in [take_over(Some(&lease), "a"), retire(&lease)] {
         let ask = |serial, now_us| claim(Some(&row), by("a", 1, serial, 2, now_us), at(now_us));
         assert_eq!(ask(Some(lease.serial), later), Err(Refusal::Barred));
         let ends_us = NOW + LENGTH;

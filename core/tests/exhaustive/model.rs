@@ -396,7 +396,7 @@ impl Protocol {
                 self.begin_call(state, None);
                 let row = state.registry.row.map(|row| row.lease());
                 let node = NODES[usize::from(node)];
-                let reserved = registry::take_over(row.as_ref(), node, self.now_us(state));
+                let reserved = registry::take_over(row.as_ref(), node);
                 self.replace_by_person(state, &reserved);
             }
             Action::Retire => {
@@ -538,7 +538,8 @@ impl Protocol {
         }
         let row = of.row.map(|row| row.lease());
         let explained = i64::from(of.explained);
-        let lost = seen.filter(|&seen| registry::is_lost(row.as_ref(), seen, explained));
+        let lost = seen
+            .filter(|&seen| registry::is_lost(row.as_ref().map(|row| row.serial), seen, explained));
         if let Some(seen) = lost.filter(|_| self.has(Rule::LostRows)) {
             of.quiet_until = of.quiet_until.max(quiet);
             of.explained = of.explained.max(serial_of(Some(seen)));

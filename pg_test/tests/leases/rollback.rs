@@ -143,7 +143,7 @@ fn a_quiet_time_of_a_wrong_clock_is_ended() {
     let not_yet = Refusal {
         sqlstate: "55000",
         message: "quiet time of the registry cannot end earlier",
-        hint: "another shard number",
+        hint: "Servers that hold a lease renew it meanwhile",
     };
     cluster.stop(Shutdown::Fast);
     cluster.start();

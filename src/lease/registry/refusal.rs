@@ -105,8 +105,7 @@ pub fn quiet_time_goes_on(reason: NotYet, quiet_until_us: i64, now_us: i64) -> !
                 "It ends at {}. Until then, the registry may have lost leases that have not ended.",
                 printed(quiet_until_us)
             ),
-            "Wait until then. Meanwhile, a server can generate IDs for another shard number."
-                .to_owned(),
+            "Wait until then. Servers that hold a lease renew it meanwhile.".to_owned(),
         ),
         NotYet::GrantedAt(at_us) => (
             "quiet time of the registry cannot end earlier",
@@ -116,7 +115,7 @@ pub fn quiet_time_goes_on(reason: NotYet, quiet_until_us: i64, now_us: i64) -> !
                 printed(now_us)
             ),
             format!(
-                "Correct the registry's clock. If it is right now, wait until {}, or use other shard numbers until then.",
+                "Correct the registry's clock. If it is right now, wait until {}. Servers that hold a lease renew it meanwhile.",
                 printed(at_us.min(quiet_until_us))
             ),
         ),
