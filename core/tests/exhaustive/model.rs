@@ -274,7 +274,13 @@ impl Protocol {
         for of in 0..state.messages.len() {
             offer(Fault::Repeated, Action::DeliverAndRepeat(of));
         }
-        for &ahead in registry_clocks.iter().filter(|&&ahead| ahead != state.registry_ahead) {
+        let least_ahead = if state.registry.has_started && self.has(Rule::ClockAfterLoss) {
+            state.registry_ahead
+        } else {
+            i8::MIN
+        };
+        let is_other = |ahead: i8| ahead != state.registry_ahead && ahead >= least_ahead;
+        for &ahead in registry_clocks.iter().filter(|&&ahead| is_other(ahead)) {
             offer(Fault::RegistryClock, Action::RegistryClock(ahead));
         }
         if state.registry.row.is_some() {
@@ -292,7 +298,8 @@ impl Protocol {
     fn losses(&self, state: &State, actions: &mut Vec<Action>) {
         let servers = self.bounds.servers;
         // The registry's clock is not behind what it has granted and may lose.
-        let is_clock_right = self.now_us(state) >= state.record.latest_grant.us();
+        let is_clock_right =
+            self.now_us(state) >= state.record.latest_grant.us() || !self.has(Rule::ClockAfterLoss);
         if let Some(standby) =
             state.standby.filter(|standby| *standby != state.registry && is_clock_right)
         {
@@ -419,7 +426,9 @@ impl Protocol {
                 lose(state);
                 // No answer of the registry reaches a server either.
                 state.servers.iter_mut().for_each(|server| server.waits = Waits::No);
-                self.begin_call(state, some(state.record.newest_learnt));
+                if self.has(Rule::NewestCallsFirst) {
+                    self.begin_call(state, some(state.record.newest_learnt));
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
-//! The rules of the protocol, which docs/proof.md lists. The model can leave one out; the product cannot.
+//! The rules of the protocol, and two of its conditions, which docs/proof.md lists. The model can leave one out; the product cannot.
 
-/// A rule.
+/// A rule, or a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// 1. A new span begins where the last one ended, or later.
@@ -35,4 +35,8 @@ pub enum Rule {
     FormerHolderFirst,
     /// 16. A claim that arrives again has the same answer.
     SameAnswer,
+    /// A condition: the clock of a registry that has lost grants is not behind the time of a lost one, until its first call.
+    ClockAfterLoss,
+    /// A condition: of the servers, the one that has learnt the newest serial calls first when rows were rolled back without a new start.
+    NewestCallsFirst,
 }
