@@ -1,4 +1,4 @@
-//! Leases, searched exhaustively: every order of steps and faults within bounds, by the functions that the lease worker and the registry
+//! Leases, searched exhaustively: every order of steps and events within bounds, by the functions that the lease worker and the registry
 //! run. The rules of the protocol hold the properties, and each rule is needed: without it, the search finds a counterexample.
 //!
 //! The random model in `core/src/registry/tests.rs` goes further, without seeing everything. `docs/proof.md` has the bounds and results.
@@ -10,11 +10,11 @@ mod exhaustive {
     pub mod state;
 }
 
-use exhaustive::model::Fault::{
+use exhaustive::model::Event::{
     Copy, Crash, Failover, Lost, RegistryClock, Repeated, Restart, Retire, Rollback, ServerClock,
     TakeOver,
 };
-use exhaustive::model::{Action, Bounds, Fault, KEPT, ORIGINAL_FIRST, Protocol, RECOVERS, UNIQUE};
+use exhaustive::model::{Action, Bounds, Event, KEPT, ORIGINAL_FIRST, Protocol, RECOVERS, UNIQUE};
 use exhaustive::rules::Rule;
 use stateright::{Checker, HasDiscoveries, Model};
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,13 +22,13 @@ use std::time::Instant;
 
 const ALL: &[&str] = &[UNIQUE, ORIGINAL_FIRST, KEPT, RECOVERS];
 
-/// Two servers without faults, and a lease of one tick.
+/// Two servers without events, and a lease of one tick.
 const CALM: Bounds = Bounds {
     servers: 2,
     length: 1,
     ticks: 2,
     messages: 1,
-    faults: 0,
+    events: 0,
     kinds: &[],
     pauses: false,
     closes: &[true],
@@ -94,7 +94,7 @@ type Case = (Rule, &'static [&'static str; 1], Bounds, usize);
 
 /// What breaks without each rule, the bounds within which it does, and the length of the shortest counterexample.
 fn cases() -> [Case; 18] {
-    let with = |bounds, kinds, faults| Bounds { kinds, faults, ..bounds };
+    let with = |bounds, kinds, events| Bounds { kinds, events, ..bounds };
     [
         (Rule::StartsAtTheLastEnd, &[UNIQUE], GIVING_UP, 6),
         (
@@ -144,8 +144,8 @@ fn each_rule_is_needed() {
         if found.as_ref().map(Vec::len) != Some(length) {
             wrong.push(format!("{rule:?}, not {length} steps: {found:?}"));
         }
-        // With more faults, this takes longer: the larger bounds include it.
-        if bounds.faults < 2 {
+        // With more events, this takes longer: the larger bounds include it.
+        if bounds.events < 2 {
             holds(bounds);
         }
     }
@@ -161,18 +161,18 @@ const WRONG_CLOCKS: Bounds = Bounds {
 };
 
 #[test]
-fn the_properties_hold_with_a_fault() {
-    let both = Bounds { faults: 1, closes: &[true, false], ..CALM };
+fn the_properties_hold_with_an_event() {
+    let both = Bounds { events: 1, closes: &[true, false], ..CALM };
     for kinds in [&[Lost, Repeated][..], &[Crash, Restart], &[Copy], &[TakeOver, Retire]] {
         holds(Bounds { kinds, ..both });
     }
-    holds(Bounds { faults: 1, ..WRONG_CLOCKS });
+    holds(Bounds { events: 1, ..WRONG_CLOCKS });
 }
 
 #[test]
 fn the_properties_hold_if_the_registry_loses_rows() {
-    holds(Bounds { kinds: &[Failover], faults: 1, ..CALM });
-    holds(Bounds { kinds: &[Rollback], faults: 1, ..CALM });
+    holds(Bounds { kinds: &[Failover], events: 1, ..CALM });
+    holds(Bounds { kinds: &[Rollback], events: 1, ..CALM });
 }
 
 #[test]
@@ -180,10 +180,10 @@ fn the_properties_hold_with_pauses() {
     holds(Bounds { ticks: 1, pauses: true, ..CALM });
 }
 
-const WITHOUT_LOSSES: &[Fault] =
+const WITHOUT_LOSSES: &[Event] =
     &[Lost, Repeated, Crash, Restart, Copy, ServerClock, RegistryClock, TakeOver, Retire];
 
-const ALL_FAULTS: &[Fault] = &[
+const ALL_EVENTS: &[Event] = &[
     Lost,
     Repeated,
     Crash,
@@ -204,25 +204,20 @@ fn the_properties_hold_within_larger_bounds() {
     let both = Bounds { closes: &[true, false], messages: 2, ..CALM };
     let clocks = Bounds { server_clocks: &[-1, 0, 1, 3], registry_clocks: &[-1, 0, 3], ..both };
     let bounds = [
-        Bounds { kinds: ALL_FAULTS, faults: 1, ticks: 3, ..clocks },
-        Bounds { kinds: ALL_FAULTS, faults: 1, length: 2, ticks: 4, closes: &[true], ..clocks },
-        Bounds { kinds: WITHOUT_LOSSES, faults: 2, ..clocks },
-        Bounds {
-            kinds: &[Lost, Crash, Copy, Failover, Rollback],
-            faults: 2,
-            closes: &[true],
-            ..both
-        },
-        Bounds { kinds: &[Lost, Crash, Copy], faults: 3, ..both },
-        Bounds { kinds: WITHOUT_LOSSES, faults: 1, servers: 3, ..clocks },
-        Bounds { kinds: WITHOUT_LOSSES, faults: 1, length: 3, ticks: 3, closes: &[true], ..clocks },
-        Bounds { kinds: &[Lost, Crash, Copy, TakeOver], faults: 1, ticks: 1, pauses: true, ..both },
-        Bounds { kinds: &[Failover, Rollback], faults: 1, ticks: 1, pauses: true, ..CALM },
+        Bounds { kinds: ALL_EVENTS, events: 1, ticks: 3, ..clocks },
+        Bounds { kinds: ALL_EVENTS, events: 1, length: 2, ticks: 5, closes: &[true], ..clocks },
+        Bounds { kinds: WITHOUT_LOSSES, events: 2, ..clocks },
+        Bounds { kinds: ALL_EVENTS, events: 2, messages: 1, closes: &[true], ..clocks },
+        Bounds { kinds: &[Lost, Crash, Copy], events: 3, closes: &[true], ..both },
+        Bounds { kinds: WITHOUT_LOSSES, events: 1, servers: 3, ..clocks },
+        Bounds { kinds: WITHOUT_LOSSES, events: 1, length: 3, ticks: 3, closes: &[true], ..clocks },
+        Bounds { kinds: WITHOUT_LOSSES, events: 1, pauses: true, ..WRONG_CLOCKS },
+        Bounds { kinds: &[Failover, Rollback], events: 1, pauses: true, ..CALM },
         Bounds { length: 2, ticks: 3, pauses: true, messages: 2, ..CALM },
     ];
     let only = std::env::var("EXHAUSTIVE").ok().and_then(|only| only.parse().ok());
     let cases =
-        cases().map(|(_, _, bounds, _)| bounds).into_iter().filter(|bounds| bounds.faults > 1);
+        cases().map(|(_, _, bounds, _)| bounds).into_iter().filter(|bounds| bounds.events > 1);
     for (index, bounds) in bounds.into_iter().chain(cases).enumerate() {
         if only.is_none_or(|only: usize| only == index) {
             holds(bounds);

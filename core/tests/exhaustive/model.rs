@@ -14,7 +14,7 @@ static ORIGIN: Origin = Origin { address: String::new(), started_at_us: 0 };
 
 /// What can go wrong. Each one that happens counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum Event {
     /// The worker gives a request up, which may arrive later, or its answer is lost.
     Lost,
     /// A request arrives, and may arrive again.
@@ -50,9 +50,9 @@ pub struct Bounds {
     pub ticks: i64,
     /// The most requests on their way. Without pauses, only those that were given up or repeated are.
     pub messages: usize,
-    /// The most faults.
-    pub faults: u8,
-    pub kinds: &'static [Fault],
+    /// The most events.
+    pub events: u8,
+    pub kinds: &'static [Event],
     /// Whether backends, the worker and answers can be paused anywhere. If not, a backend generates its IDs at once, and so does an
     /// answer arrive.
     pub pauses: bool,
@@ -151,11 +151,11 @@ impl Protocol {
         self.bounds.length * TICK_US
     }
 
-    fn can(&self, fault: Fault) -> bool {
-        self.bounds.kinds.contains(&fault)
+    fn can(&self, event: Event) -> bool {
+        self.bounds.kinds.contains(&event)
     }
 
-    /// The longest that a shard stays without IDs after the last fault, in ticks. The end of a span or of a quiet time is at most a
+    /// The longest that a shard stays without IDs after the last event, in ticks. The end of a span or of a quiet time is at most a
     /// lease and the tolerance after the registry's clock, and the lease is kept for its former holder for the length of another one.
     fn longest_wait(&self) -> i64 {
         let ahead = self.bounds.registry_clocks.iter().copied().max().unwrap_or(0).max(0);
@@ -168,7 +168,7 @@ impl Model for Protocol {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State::initial(self.bounds.faults)]
+        vec![State::initial(self.bounds.events)]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -206,8 +206,8 @@ impl Model for Protocol {
             }
         }
         actions.extend((0..state.messages.len()).map(Action::Deliver));
-        if state.faults > 0 {
-            self.faults(state, actions);
+        if state.events > 0 {
+            self.events(state, actions);
         }
         self.losses(state, actions);
     }
@@ -234,45 +234,45 @@ impl Model for Protocol {
 }
 
 impl Protocol {
-    fn faults(&self, state: &State, actions: &mut Vec<Action>) {
+    fn events(&self, state: &State, actions: &mut Vec<Action>) {
         let Bounds { servers, server_clocks, registry_clocks, .. } = self.bounds;
-        let mut offer = |fault, action| {
-            if self.can(fault) {
+        let mut offer = |event, action| {
+            if self.can(event) {
                 actions.push(action);
             }
         };
         for (of, server) in state.servers[..servers].iter().enumerate() {
             if server.waits != Waits::No {
-                offer(Fault::Lost, Action::GiveUp(of));
+                offer(Event::Lost, Action::GiveUp(of));
             }
             // A server that has done nothing has nothing to lose.
             let mut messages = state.messages.iter();
             let has_sent = messages.any(|message| usize::from(message.from) == of);
             if server.known > 0 || server.waits != Waits::No || has_sent {
-                offer(Fault::Crash, Action::Crash(of));
-                offer(Fault::Restart, Action::Restart(of));
+                offer(Event::Crash, Action::Crash(of));
+                offer(Event::Restart, Action::Restart(of));
                 for to in (0..servers).filter(|&to| to != of) {
-                    offer(Fault::Copy, Action::Copy(of, to));
+                    offer(Event::Copy, Action::Copy(of, to));
                 }
             }
             for &ahead in server_clocks.iter().filter(|&&ahead| ahead != server.ahead) {
-                offer(Fault::ServerClock, Action::ServerClock(of, ahead));
+                offer(Event::ServerClock, Action::ServerClock(of, ahead));
             }
         }
         if !self.bounds.pauses && state.messages.len() < self.bounds.messages {
             for (of, server) in state.servers[..servers].iter().enumerate() {
                 if of == 0 || state.registry.row.is_some() {
-                    offer(Fault::Lost, Action::ClaimAndGiveUp(of));
-                    offer(Fault::Repeated, Action::ClaimAndRepeat(of));
+                    offer(Event::Lost, Action::ClaimAndGiveUp(of));
+                    offer(Event::Repeated, Action::ClaimAndRepeat(of));
                 }
                 if server.closed.is_some() {
-                    offer(Fault::Lost, Action::ReleaseAndGiveUp(of));
-                    offer(Fault::Repeated, Action::ReleaseAndRepeat(of));
+                    offer(Event::Lost, Action::ReleaseAndGiveUp(of));
+                    offer(Event::Repeated, Action::ReleaseAndRepeat(of));
                 }
             }
         }
         for of in 0..state.messages.len() {
-            offer(Fault::Repeated, Action::DeliverAndRepeat(of));
+            offer(Event::Repeated, Action::DeliverAndRepeat(of));
         }
         let least_ahead = if state.registry.has_started && self.has(Rule::ClockAfterLoss) {
             state.registry_ahead
@@ -281,20 +281,20 @@ impl Protocol {
         };
         let is_other = |ahead: i8| ahead != state.registry_ahead && ahead >= least_ahead;
         for &ahead in registry_clocks.iter().filter(|&&ahead| is_other(ahead)) {
-            offer(Fault::RegistryClock, Action::RegistryClock(ahead));
+            offer(Event::RegistryClock, Action::RegistryClock(ahead));
         }
         if state.registry.row.is_some() {
             let nodes = state.servers[..servers].iter().map(|server| server.node);
-            nodes.for_each(|node| offer(Fault::TakeOver, Action::TakeOver(node)));
-            offer(Fault::Retire, Action::Retire);
+            nodes.for_each(|node| offer(Event::TakeOver, Action::TakeOver(node)));
+            offer(Event::Retire, Action::Retire);
         }
-        let can_lose = self.can(Fault::Failover) || self.can(Fault::Rollback);
+        let can_lose = self.can(Event::Failover) || self.can(Event::Rollback);
         if can_lose && state.standby.is_none() {
             actions.push(Action::Backup);
         }
     }
 
-    /// The registry loses what it has done since the backup, which counted as a fault.
+    /// The registry loses what it has done since the backup, which counted as an event.
     fn losses(&self, state: &State, actions: &mut Vec<Action>) {
         let servers = self.bounds.servers;
         // The registry's clock is not behind what it has granted and may lose.
@@ -303,13 +303,13 @@ impl Protocol {
         if let Some(standby) =
             state.standby.filter(|standby| *standby != state.registry && is_clock_right)
         {
-            if self.can(Fault::Failover) {
+            if self.can(Event::Failover) {
                 actions.push(Action::Failover);
             }
             let known = |server: &Server| server.known.max(server.serial);
             let newest = state.servers[..servers].iter().map(known).max().unwrap_or(0);
             let is_known = newest == state.record.newest_learnt;
-            if self.can(Fault::Rollback) && is_known && standby.row.is_some() {
+            if self.can(Event::Rollback) && is_known && standby.row.is_some() {
                 actions.push(Action::Rollback);
             }
         }
@@ -321,7 +321,7 @@ impl Protocol {
     }
 
     fn step(&self, state: &mut State, action: Action) {
-        let is_fault = !matches!(
+        let is_event = !matches!(
             action,
             Action::Pass
                 | Action::Claim(_)
@@ -335,7 +335,7 @@ impl Protocol {
                 | Action::Failover
                 | Action::Rollback
         );
-        state.faults -= u8::from(is_fault);
+        state.events -= u8::from(is_event);
         let is_of_network = matches!(
             action,
             Action::GiveUp(_)
@@ -345,7 +345,7 @@ impl Protocol {
                 | Action::ClaimAndRepeat(_)
                 | Action::ReleaseAndRepeat(_)
         );
-        if (is_fault || state.standby.is_some()) && !is_of_network {
+        if (is_event || state.standby.is_some()) && !is_of_network {
             state.record.is_disturbed = true;
         }
         match action {
@@ -668,7 +668,7 @@ impl Protocol {
         if self.properties.contains(&ORIGINAL_FIRST) {
             state.record.kept = Some((from, Time::of_us(claim.until_us + claim.length_us)));
         }
-        if self.can(Fault::RegistryClock) {
+        if self.can(Event::RegistryClock) {
             let latest = state.record.latest_grant;
             state.record.latest_grant = latest.max(Time::of_us(now_us));
         }
@@ -731,7 +731,7 @@ impl Protocol {
             }
         }
         server.known = serial_of(known.serials.get(&0).copied());
-        if self.can(Fault::Rollback) {
+        if self.can(Event::Rollback) {
             *newest_learnt = (*newest_learnt).max(server.known);
         }
     }
@@ -739,7 +739,7 @@ impl Protocol {
     /// Forgets requests that can change nothing any more.
     fn prune(&self, state: &mut State) {
         let now_us = self.now_us(state);
-        let has_wrong_clock = self.can(Fault::RegistryClock);
+        let has_wrong_clock = self.can(Event::RegistryClock);
         let (registry, standby) = (state.registry, state.standby);
         let of_rows = [Some(registry), standby];
         let may_be_held =
@@ -765,7 +765,7 @@ impl Protocol {
     fn recovers(&self, state: &State) -> bool {
         let mut state = state.clone();
         state.messages.clear();
-        (state.faults, state.registry_ahead, state.standby) = (0, 0, None);
+        (state.events, state.registry_ahead, state.standby) = (0, 0, None);
         state.record = State::initial(0).record;
         for server in &mut state.servers {
             (server.ahead, server.backend, server.used) = (0, Backend::Idle, 0);

@@ -304,8 +304,8 @@ pub struct State {
     pub standby: Option<Registry>,
     pub servers: [Server; MOST],
     pub messages: Vec<Message>,
-    /// How many more faults can happen.
-    pub faults: u8,
+    /// How many more events can happen.
+    pub events: u8,
     pub record: Record,
 }
 
@@ -313,7 +313,7 @@ pub struct State {
 pub const FRESH: [u8; 4] = [250, 251, 252, 253];
 
 impl State {
-    pub fn initial(faults: u8) -> Self {
+    pub fn initial(events: u8) -> Self {
         let server = |of: usize| Server {
             node: of as u8 + 1,
             known: 0,
@@ -346,7 +346,7 @@ impl State {
             standby: None,
             servers: from_fn(server),
             messages: Vec::new(),
-            faults,
+            events,
             record,
         };
         state.normalize();
