@@ -64,13 +64,14 @@ COMMENT ON COLUMN snowflake_registry.shards.ends IS 'end of the span, exclusive'
 COMMENT ON COLUMN snowflake_registry.shards.released IS 'whether the holder has released the lease';
 COMMENT ON COLUMN snowflake_registry.shards.barred IS 'run of a server from which take_over() took the lease';
 COMMENT ON COLUMN snowflake_registry.shards.renewed_at IS 'time of the last grant, by the clock of the registry';
-COMMENT ON COLUMN snowflake_registry.shards.former_end IS 'end of the span before this one';
+COMMENT ON COLUMN snowflake_registry.shards.former_end IS
+'end of the span before this one, or of the quiet time in which this one was granted';
 COMMENT ON COLUMN snowflake_registry.shards.kept_until IS
 'until when only the server that held the lease last can claim it, once it has ended or was released';
 COMMENT ON COLUMN snowflake_registry.shards.known_serial IS 'serial that the data directory of the server had when it claimed the lease';
 COMMENT ON COLUMN snowflake_registry.shards.address IS 'client address of the server; empty for a Unix-domain socket';
 COMMENT ON COLUMN snowflake_registry.shards.started_at IS 'start of the server';
-COMMENT ON COLUMN snowflake_registry.shards.copy_address IS 'client address of a server with the same data directory that was refused';
+COMMENT ON COLUMN snowflake_registry.shards.copy_address IS 'client address of another server with this name that was refused';
 COMMENT ON COLUMN snowflake_registry.shards.copy_started_at IS 'start of that server';
 COMMENT ON COLUMN snowflake_registry.shards.copy_seen_at IS 'time of its last claim';
 
@@ -190,7 +191,8 @@ AS 'MODULE_PATHNAME', 'registry_end_quiet_time_wrapper';
 COMMENT ON FUNCTION snowflake_registry.end_quiet_time() IS
 'shortens a quiet time that began while the clock of the registry was ahead, and returns its end';
 
--- A restore that goes back behind leases that servers hold would repeat IDs. A dump can be restored into an empty registry.
+-- A restore that goes back behind leases that servers hold would repeat IDs. A dump can be restored into a registry that has not been
+-- called yet.
 CREATE FUNCTION snowflake_registry.is_own_change()
 RETURNS boolean
 LANGUAGE c VOLATILE PARALLEL UNSAFE STRICT
@@ -204,14 +206,11 @@ RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-    is_empty boolean;
 BEGIN
-    IF TG_OP = 'INSERT' THEN
-        EXECUTE format('SELECT NOT EXISTS (SELECT FROM snowflake_registry.%I)', TG_TABLE_NAME) INTO is_empty;
-        IF is_empty THEN
-            RETURN NULL;
-        END IF;
+    -- The first call of a function after a restore stores another file.
+    IF TG_OP = 'INSERT' AND NOT EXISTS (
+        SELECT FROM snowflake_registry.identity WHERE storage = pg_relation_filepath('snowflake_registry.shards')) THEN
+        RETURN NULL;
     END IF;
     RAISE object_not_in_prerequisite_state USING
         MESSAGE = format('cannot change table "%s" of the registry', TG_TABLE_NAME),

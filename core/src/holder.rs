@@ -169,6 +169,9 @@ impl Holder {
     }
 }
 
+/// The most serials that a claim presents.
+const MOST_PRESENTED: usize = 8192;
+
 /// What the data directory knows of a registry: its identity, and the newest serial of each shard of which the server has held the
 /// lease. A copy of the directory knows no later one.
 ///
@@ -216,7 +219,8 @@ impl Known {
     /// the claim. Without slots, the registry assigns a shard that the server may know.
     pub fn presented(&self, claimed: &[Slot]) -> BTreeMap<u32, i64> {
         if claimed.is_empty() {
-            return self.serials.clone();
+            let serials = self.serials.iter().map(|(&shard, &serial)| (shard, serial)).rev();
+            return serials.take(MOST_PRESENTED).collect();
         }
         let not_held = claimed.iter().filter(|slot| slot.serial.is_none()).map(|slot| slot.shard);
         let of = |shard| self.serials.get(&shard).map(|&serial| (shard, serial));
@@ -224,7 +228,7 @@ impl Known {
             claimed.iter().any(|slot| slot.shard == shard && slot.serial >= Some(serial))
         };
         let newest = self.newest().filter(|newest| !held(newest));
-        not_held.filter_map(of).chain(newest).collect()
+        not_held.filter_map(of).chain(newest).take(MOST_PRESENTED).collect()
     }
 }
 

@@ -53,7 +53,7 @@ pub struct Lease {
     pub barred: Option<Uuid>,
     /// The registry's clock at the last grant, in microseconds since 1970.
     pub renewed_at_us: i64,
-    /// The end of the span before this one. A holder that has used nothing of its span gives it back up to there.
+    /// The end of the span before this one, or of the quiet time. A holder that has used nothing of its span gives it back up to there.
     pub former_end_us: i64,
     /// Until this instant, only the server that knows the row's serial can claim a lease that has ended or was released: its former
     /// holder. A copy of that server that is older than the last renewal does not know the serial.
@@ -62,7 +62,7 @@ pub struct Lease {
     pub known_serial: Option<i64>,
     /// The server that holds the lease, or held it last.
     pub origin: Origin,
-    /// A server that has claimed the lease with the serial that the holder had known, and when, in microseconds since 1970.
+    /// A server with the name of the holder that was refused while the holder had the lease, and when, in microseconds since 1970.
     pub copy: Option<(Origin, i64)>,
 }
 
@@ -260,7 +260,7 @@ pub enum NotYet {
 }
 
 /// The end of a quiet time that began while the registry's clock was ahead, now that it is right: that of one that begins now.
-/// `renewed_at_us` are the times of the last grants.
+/// `granted_at_us` are the times of grants, also of those that the registry has lost.
 ///
 /// ```
 /// use pg_snowflake_core::registry::{NotYet, end_quiet_time};
@@ -278,13 +278,13 @@ pub fn end_quiet_time(
     quiet_until: i64,
     now_us: i64,
     longest_us: i64,
-    renewed_at_us: impl IntoIterator<Item = i64>,
+    granted_at_us: impl IntoIterator<Item = i64>,
 ) -> Result<i64, NotYet> {
     let earliest_us = quiet_until_us(now_us, longest_us);
     if quiet_until <= earliest_us {
         return Err(NotYet::AsSoonAsPossible);
     }
-    match renewed_at_us.into_iter().max() {
+    match granted_at_us.into_iter().max() {
         Some(at_us) if at_us > now_us.saturating_add(CLOCK_TOLERANCE_US) => {
             Err(NotYet::GrantedAt(at_us))
         }
@@ -322,7 +322,9 @@ fn new_span(row: Option<&Lease>, claim: Claim, moment: Moment) -> Lease {
     // time of a registry that forgets it.
     let ends_us = starts_us.max(claim.until_us);
     let span = Span { starts_us, ends_us };
-    Lease { former_end_us: last_end_us, ..granted(serial, span, claim, moment) }
+    // A lease that the registry has forgotten may end in its quiet time.
+    let former_end_us = last_end_us.max(moment.quiet_until_us);
+    Lease { former_end_us, ..granted(serial, span, claim, moment) }
 }
 
 fn granted(serial: i64, span: Span, claim: Claim, moment: Moment) -> Lease {

@@ -86,7 +86,11 @@ fn registry_claim(
         shards.iter().filter(|(_, serial)| serial.is_none()).map(|&(shard, _)| shard).collect();
     let all: Vec<i32> = shards.iter().map(|&(shard, _)| shard).collect();
     let found = lock_rows(&all, &may_be_new);
-    let moment = Moment { now_us: now_us(), quiet_until_us: identity.quiet_until_us };
+    // Another claim may have begun a quiet time while this one waited for the rows.
+    let sql = "SELECT quiet_until FROM snowflake_registry.identity";
+    let quiet_until = rows_kept(sql, &[], |row| row.get::<Instant>(1)).pop();
+    let quiet_until_us = quiet_until.map_or(identity.quiet_until_us, |Instant(us)| us);
+    let moment = Moment { now_us: now_us(), quiet_until_us };
 
     let (mut answers, mut changed) = (Vec::new(), Vec::new());
     for (shard, serial) in shards {
@@ -105,7 +109,8 @@ fn registry_claim(
         let answer = registry::claim(row, claim, moment);
         let written = match (&answer, row) {
             (Ok(lease), _) => Some(lease.clone()).filter(|lease| row != Some(lease)),
-            (Err(Refusal::HeldBy { is_copy: true, .. }), Some(row)) => {
+            // The holder, if it runs, learns of it.
+            (Err(Refusal::HeldBy { node: of, .. }), Some(row)) if *of == node => {
                 Some(registry::with_copy(row, claim, moment))
             }
             (Err(_), _) => None,
@@ -113,7 +118,8 @@ fn registry_claim(
         changed.extend(written.map(|lease| (shard, lease)));
         answers.push((
             shard,
-            answer.map_err(|refusal| refusal::reason(refusal, shard, claim, moment)),
+            answer
+                .map_err(|refusal| refusal::reason(refusal, shard, claim, moment, lost.is_some())),
         ));
     }
     write(&changed);
@@ -135,7 +141,7 @@ fn answer_row(
         // A copy that still runs claims again within the length of a lease.
         Ok(lease) => {
             let copy = lease.copy.as_ref().filter(|(_, at_us)| at_us + length_us > moment.now_us);
-            let reason = copy.map(|(origin, _)| refusal::two_servers(shard, origin));
+            let reason = copy.map(|(origin, _)| refusal::copy_is_running(shard, origin));
             (Some(lease), reason)
         }
         Err(reason) => (None, Some(reason)),
@@ -245,8 +251,10 @@ fn registry_retire(node: Option<&[u8]>) -> SetOfIterator<'static, NullableResult
     write(&retired);
     let earliest_us = now_us.max(identity.quiet_until_us);
     SetOfIterator::new(retired.into_iter().map(move |(shard, lease)| {
-        let ends_us = if lease.is_released { now_us } else { lease.span.ends_us };
-        NullableResultRow([Some(shard.into()), Some(timestamptz(ends_us.max(earliest_us)))])
+        NullableResultRow([
+            Some(shard.into()),
+            Some(timestamptz(lease.span.ends_us.max(earliest_us))),
+        ])
     }))
 }
 
@@ -261,13 +269,14 @@ fn registry_end_quiet_time() -> pg_sys::TimestampTz {
     // No span is granted until the end of the transaction.
     lock("SHARE ROW EXCLUSIVE");
     let identity = identity(SHORTEST_LEASE_US, false);
-    let renewed_at = rows("SELECT max(renewed_at) FROM snowflake_registry.shards", &[], |row| {
-        row.nullable(1).map(|Instant(us)| us)
-    });
+    // A serial is not below the clock at its grant.
+    let sql = "SELECT max(serial) FROM snowflake_registry.shards
+               UNION ALL SELECT max(lost_serial) FROM snowflake_registry.nodes";
+    let granted_at = rows(sql, &[], |row| row.nullable::<i64>(1));
     let now_us = now_us();
     let Identity { quiet_until_us, longest_us, .. } = identity;
-    let renewed_at = renewed_at.into_iter().flatten();
-    let ends_us = registry::end_quiet_time(quiet_until_us, now_us, longest_us, renewed_at)
+    let granted_at = granted_at.into_iter().flatten();
+    let ends_us = registry::end_quiet_time(quiet_until_us, now_us, longest_us, granted_at)
         .unwrap_or_else(|reason| refusal::quiet_time_goes_on(reason, quiet_until_us, now_us));
     execute("UPDATE snowflake_registry.identity SET quiet_until = $1", &[Instant(ends_us).into()]);
     timestamptz(ends_us).value() as pg_sys::TimestampTz
@@ -524,14 +533,17 @@ fn identity(length_us: i64, has_lost_rows: bool) -> Identity {
 fn lost_serial(node: &str, seen: &BTreeMap<i32, i64>) -> Option<i64> {
     let sql = "SELECT lost_serial FROM snowflake_registry.nodes WHERE node = $1";
     let explained = rows_kept(sql, &[text(node)], |row| row.get(1)).pop().unwrap_or(0);
-    let shards: Vec<i32> = seen.keys().copied().collect();
+    // A serial of days ahead is not one that this registry has granted.
+    let latest = now_us() + 86_400_000_000;
+    let seen = seen.iter().filter(|&(_, &serial)| serial <= latest);
+    let shards: Vec<i32> = seen.clone().map(|(&shard, _)| shard).collect();
     let sql = "SELECT shard_id, serial FROM snowflake_registry.shards WHERE shard_id = ANY ($1)";
     let found = rows_kept(sql, &[shards.into()], |row| (row.get::<i32>(1), row.get::<i64>(2)));
     let found: BTreeMap<i32, i64> = found.into_iter().collect();
     let is_lost = |&(shard, &serial): &(&i32, &i64)| {
         registry::is_lost(found.get(shard).copied(), serial, explained)
     };
-    seen.iter().filter(is_lost).map(|(_, &serial)| serial).max()
+    seen.filter(is_lost).map(|(_, &serial)| serial).max()
 }
 
 /// The same news from the same node do not begin another quiet time.
@@ -574,7 +586,7 @@ fn check_roles<'a>(leases: impl Iterator<Item = &'a Lease>) {
 /// The shard for a node that asks for any: one of the default layout, since the registry knows no other. The table is locked against
 /// all that change rows.
 fn assigned_shard(node: &str) -> i32 {
-    let sql = "SELECT shard_id, node, released OR ends <= clock_timestamp() FROM snowflake_registry.shards";
+    let sql = "SELECT shard_id, node, ends <= clock_timestamp() FROM snowflake_registry.shards";
     let nodes = rows(sql, &[], |row| (row.get::<i32>(1), row.get::<String>(2), row.get::<bool>(3)));
     let nodes = nodes.iter().map(|(shard, node, has_ended)| (*shard, node.as_str(), *has_ended));
     registry::assign(nodes, node, DEFAULT.shards() as i32)

@@ -294,27 +294,30 @@ impl<'a> Worker<'a> {
         check_server(server)?;
         // The next claim opens a session, which checks it before it changes anything.
         self.check_registry(registry).inspect_err(|_| self.session = None)?;
-        let (registry, copied) = (registry.clone(), copied(&answers));
+        if self.known.is_none() {
+            // Before an ID is generated: the server would accept another registry after a restart.
+            let known = Known { registry: registry.clone(), ..Known::default() };
+            known::write(&known).map_err(Problem::File)?;
+            self.known = Some(known);
+        }
+        let copied = copied(&answers);
         let answers = answers.into_iter().map(|answer| (answer.shard, answer.verdict)).collect();
         let refused = self.leases.holder.apply(answers, new_nonce());
         // Before an ID is generated with a serial that a copy of the data directory could have, too.
-        let is_first = self.known.is_none();
-        let new = || Known { registry, ..Known::default() };
-        let known = self.known.get_or_insert_with(new);
+        let known = self.known.get_or_insert_default();
         let is_new = known.learn(&self.leases.holder.slots);
-        let kept = if is_new || is_first { known::write(known) } else { Ok(()) };
+        let kept = if is_new { known::write(known) } else { Ok(()) };
         self.publish();
         match refused {
-            Refused::Denied(none) if none.is_empty() => {
+            // A server that has lost a lease first takes a new incarnation.
+            Refused::Lost(lost) => Ok(Refused::Lost(lost)),
+            Refused::Denied(refused) => {
                 kept.map_err(Problem::File)?;
-                if copied.is_empty() {
-                    Ok(Refused::Denied(none))
-                } else {
-                    Err(Problem::Copied(copied))
+                if refused.is_empty() && !copied.is_empty() {
+                    return Err(Problem::Copied(copied));
                 }
+                Ok(Refused::Denied(refused))
             }
-            // The file is written again with the next grant.
-            refused => Ok(refused),
         }
     }
 

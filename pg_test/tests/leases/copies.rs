@@ -57,7 +57,8 @@ fn two_servers_with_the_same_data_directory_learn_of_each_other() {
     wait_for(&mut of_source, &is_refused, "the second one is refused");
     // The first one learns of it when it renews its lease: a third of five minutes later, or when it reads its configuration again.
     let is_warned = format!(
-        "SELECT registry_error LIKE 'a copy of this server is running: {claims} {other}%' FROM snowflake_lease_status()"
+        "SELECT registry_error LIKE 'a copy of this server is running: Another server with the name of this one claims shard 5, too. {other}%'
+         FROM snowflake_lease_status()"
     );
     printed(&mut of_copy, "SELECT pg_reload_conf()");
     wait_for(&mut of_copy, &is_warned, "the first one is warned");

@@ -20,8 +20,15 @@ pub struct Reason {
     pub other_server: Option<String>,
 }
 
-/// Why the shard is not granted. A wrong clock is an error: it applies to all shards.
-pub fn reason(refusal: Refusal, shard: i32, claim: Claim, moment: Moment) -> Reason {
+/// Why the shard is not granted. A wrong clock is an error, since it applies to all shards, unless the transaction must commit: it has begun a
+/// quiet time.
+pub fn reason(
+    refusal: Refusal,
+    shard: i32,
+    claim: Claim,
+    moment: Moment,
+    must_commit: bool,
+) -> Reason {
     let text = match refusal {
         Refusal::HeldBy { is_copy: true, origin, .. } => return two_servers(shard, &origin),
         Refusal::HeldBy { node, ends_us, origin, .. } if node == claim.node => {
@@ -52,14 +59,27 @@ pub fn reason(refusal: Refusal, shard: i32, claim: Claim, moment: Moment) -> Rea
         Refusal::Superseded => {
             format!("The lease of shard {shard} has changed since this server last renewed it.")
         }
-        Refusal::ClockAhead { us } => wrong_clock("ahead of", us, claim, moment),
-        Refusal::ClockBehind { us } => wrong_clock("behind", us, claim, moment),
+        Refusal::ClockAhead { .. } | Refusal::ClockBehind { .. } => {
+            let report = wrong_clock(&refusal, claim, moment);
+            if !must_commit {
+                report.raise();
+            }
+            format!("The {}.", report.message)
+        }
     };
     Reason { text, other_server: None }
 }
 
-/// For both servers: each gets the other one.
-pub fn two_servers(shard: i32, other: &Origin) -> Reason {
+/// For the holder.
+pub fn copy_is_running(shard: i32, other: &Origin) -> Reason {
+    Reason {
+        text: format!("Another server with the name of this one claims shard {shard}, too."),
+        other_server: Some(server(other)),
+    }
+}
+
+/// For the server that is refused.
+fn two_servers(shard: i32, other: &Origin) -> Reason {
     Reason {
         text: format!(
             "Two servers with the same data directory claim shard {shard}. The registry cannot know which one is the copy."
@@ -129,7 +149,12 @@ pub fn quiet_time_goes_on(reason: NotYet, quiet_until_us: i64, now_us: i64) -> !
     .raise()
 }
 
-fn wrong_clock(direction: &str, us: i64, claim: Claim, moment: Moment) -> ! {
+fn wrong_clock(refusal: &Refusal, claim: Claim, moment: Moment) -> Report {
+    let (direction, us) = match *refusal {
+        Refusal::ClockAhead { us } => ("ahead of", us),
+        Refusal::ClockBehind { us } => ("behind", us),
+        _ => unreachable!("a wrong clock"),
+    };
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!(
@@ -144,7 +169,6 @@ fn wrong_clock(direction: &str, us: i64, claim: Claim, moment: Moment) -> ! {
         )),
         hint: Some("Correct the clock that is wrong, and keep both synchronized.".into()),
     }
-    .raise()
 }
 
 /// All numbers are assigned.
@@ -167,8 +191,8 @@ pub fn node_of_another_role(node: &str, role: &str) -> ! {
         message: format!("node {} belongs to another role", quoted(node)),
         detail: Some(format!("Role {} was the first to claim a lease as this node.", quoted(role))),
         hint: Some(
-            "Use another pg_snowflake.node. If the role was replaced, retire the node in the registry: SELECT * FROM \
-             snowflake_registry.retire('…');"
+            "Use another pg_snowflake.node. If the role was replaced, run in the registry: UPDATE snowflake_registry.nodes SET \
+             role = '…' WHERE node = '…';"
                 .into(),
         ),
     }
