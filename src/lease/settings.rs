@@ -8,6 +8,7 @@ use pg_snowflake_core::registry::{LONGEST_LEASE_US, SHORTEST_LEASE_US};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 static REGISTRY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
@@ -19,12 +20,9 @@ const LONGEST_LEASE_MS: i32 = (LONGEST_LEASE_US / 1000) as i32;
 
 /// Defines the settings. Called once, at library load.
 pub fn define() {
+    let at_start = || if is_preloading() { GucContext::Postmaster } else { GucContext::Sighup };
     // A reload cannot set or unset the registry of a running server: leases begin with the postmaster.
-    let (context, assign_hook): (_, pg_sys::GucStringAssignHook) = if is_preloading() {
-        (GucContext::Postmaster, None)
-    } else {
-        (GucContext::Sighup, Some(assign_registry))
-    };
+    let assign_hook: pg_sys::GucStringAssignHook = (!is_preloading()).then_some(assign_registry);
     Setting::Registry.define(|name, flags| {
         // SAFETY: the hook is guarded.
         unsafe {
@@ -33,7 +31,7 @@ pub fn define() {
                 c"Sets the database that grants this server leases on its shards.",
                 c"A connection string; an empty string disables leases. Without a lease on a shard, the server generates no IDs for it. pg_snowflake must be in shared_preload_libraries.",
                 &REGISTRY,
-                context,
+                at_start(),
                 flags | GucFlags::SUPERUSER_ONLY,
                 None,
                 assign_hook,
@@ -56,13 +54,14 @@ pub fn define() {
     if is_lease_invalid && is_preloading() && registry().is_some() {
         invalid_lease();
     }
+    // A running server keeps its name: the registry would hand its leases over to another one.
     Setting::Node.define(|name, flags| {
         GucRegistry::define_string_guc(
             name,
             c"Sets the name of this server in the registry.",
             c"An empty string means the host name, followed by cluster_name if that is set.",
             &NODE,
-            GucContext::Sighup,
+            at_start(),
             flags,
         );
     });
@@ -92,8 +91,13 @@ pub fn lease() -> Duration {
     Duration::from_millis(LEASE.get().unsigned_abs().into())
 }
 
-/// The name of this server in the registry.
-pub fn node() -> String {
+/// The name of this server in the registry. It stays the same even if the host is renamed, provided that the postmaster has called this.
+pub fn node() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(configured_node)
+}
+
+fn configured_node() -> String {
     let name = NODE.get().unwrap_or_default();
     if !is_blank(&name) {
         return name.to_string_lossy().into_owned();

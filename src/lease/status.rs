@@ -59,7 +59,7 @@ fn row(leases: &Leases, slot: Option<Slot>) -> NullableResultRow<9> {
         .and_then(IntoDatum::into_datum);
     NullableResultRow([
         slot.and_then(|slot| (slot.shard as i32).into_datum()),
-        text(settings::node()),
+        text(settings::node().into()),
         span.map(|span| timestamptz(span.starts_us)),
         span.map(|span| timestamptz(span.ends_us)),
         span.map(|span| interval(span.ends_us - now_us)),

@@ -32,6 +32,7 @@ pub fn register() {
     if unsafe { pg_sys::IsBinaryUpgrade } {
         return;
     }
+    settings::node();
     BackgroundWorkerBuilder::new("pg_snowflake lease worker")
         .set_library("pg_snowflake")
         .set_function("pg_snowflake_lease_worker")
@@ -237,7 +238,10 @@ impl<'a> Worker<'a> {
         let refused = match self.request_claim(which)? {
             Refused::Denied(refused) => refused,
             Refused::Lost(lost) => {
-                Problem::Lost(lost).report().log(PgLogLevel::WARNING);
+                let problem = Problem::Lost(lost);
+                problem.report().log(PgLogLevel::WARNING);
+                // That the leases are held again is worth a line, too.
+                self.reported = problem.state();
                 let closed = self.leases.holder.start_anew(new_uuid(), new_nonce());
                 self.release_later(closed);
                 self.release(Deadline::within(third()))?;
@@ -274,7 +278,7 @@ impl<'a> Worker<'a> {
         let serials = array(claimed.iter().map(serial));
         let parameters = [
             shards,
-            settings::node(),
+            settings::node().to_owned(),
             uuid(self.leases.holder.incarnation),
             serials,
             uuid(self.leases.holder.nonce),

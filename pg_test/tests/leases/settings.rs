@@ -2,10 +2,11 @@
 
 use super::{GENERATE, LONG, SHORT, of_lease, set, start, wait_for_lease, wants_shard_5};
 use nix::unistd::gethostname;
-use pg_snowflake_servertest::SUPERUSER;
 use pg_snowflake_servertest::ask::{printed, run};
+use pg_snowflake_servertest::id::split;
 use pg_snowflake_servertest::leases::{Registry, first_id};
 use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
 
 #[test]
 fn a_reload_changes_the_length_of_the_lease() {
@@ -19,15 +20,32 @@ fn a_reload_changes_the_length_of_the_lease() {
     wait_for_lease(&registry, "ends - renewed_at > '50 s'");
 }
 
+/// Another name would give its assigned shard to another node.
 #[test]
-fn a_reload_changes_the_name_of_the_node() {
+fn a_node_has_its_name_and_its_assigned_shard_until_a_restart() {
     let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
-    first_id(&mut client, GENERATE);
+    let (mut server, _) = start(registry.node("db-1").setting("pg_snowflake.lease", LONG));
+    let mut superuser = registry.cluster.connect();
+    let shard = |server: &Cluster| {
+        let mut client = server.connect();
+        split(first_id(&mut client, "SELECT snowflake_nextval('s')")).shard
+    };
+    assert_eq!(shard(&server), 0);
+    run(&mut superuser, "CREATE TABLE before AS TABLE snowflake_registry.leases");
 
     set(&server, "node", "db-7");
 
-    wait_for_lease(&registry, "node = 'db-7'");
+    let renewed = "SELECT l.node FROM snowflake_registry.leases AS l, before AS b WHERE l.renewed_at > b.renewed_at";
+    wait_for(&mut superuser, &format!("SELECT EXISTS ({renewed})"), "the lease is renewed");
+    assert_eq!(printed(&mut superuser, renewed), "db-1");
+    let status = "SELECT node FROM snowflake_lease_status()";
+    assert_eq!(printed(&mut server.connect(), status), "db-1");
+    for (name, number) in [("db-7", 1), ("db-1", 0)] {
+        set(&server, "node", name);
+        server.stop(Shutdown::Fast);
+        server.start();
+        assert_eq!(shard(&server), number, "{name}");
+    }
 }
 
 #[test]
