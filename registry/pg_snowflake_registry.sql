@@ -70,7 +70,7 @@ COMMENT ON COLUMN snowflake_registry.shards.kept_until IS
 'until when only the server that held the lease last can claim it, once it has ended or was released';
 COMMENT ON COLUMN snowflake_registry.shards.known_serial IS 'serial that the data directory of the server had when it claimed the lease';
 COMMENT ON COLUMN snowflake_registry.shards.address IS 'client address of the server; empty for a Unix-domain socket';
-COMMENT ON COLUMN snowflake_registry.shards.started_at IS 'start of the server';
+COMMENT ON COLUMN snowflake_registry.shards.started_at IS 'start of the server; null if it is not known';
 COMMENT ON COLUMN snowflake_registry.shards.copy_address IS 'client address of another server with this name that was refused';
 COMMENT ON COLUMN snowflake_registry.shards.copy_started_at IS 'start of that server';
 COMMENT ON COLUMN snowflake_registry.shards.copy_seen_at IS 'time of its last claim';
@@ -229,13 +229,19 @@ FOR EACH STATEMENT WHEN (NOT snowflake_registry.is_own_change()) EXECUTE FUNCTIO
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON snowflake_registry.shards
 FOR EACH STATEMENT EXECUTE FUNCTION snowflake_registry.refuse_change();
 
--- All but longest_lease.
+-- All but longest_lease, and the role of a node: they are changed by hand.
 CREATE TRIGGER refuse_change
 BEFORE INSERT OR UPDATE OF single, id, server, timeline, storage, started_at, quiet_until OR DELETE
 ON snowflake_registry.identity
 FOR EACH STATEMENT WHEN (NOT snowflake_registry.is_own_change()) EXECUTE FUNCTION snowflake_registry.refuse_change();
 
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON snowflake_registry.identity
+FOR EACH STATEMENT EXECUTE FUNCTION snowflake_registry.refuse_change();
+
+CREATE TRIGGER refuse_change BEFORE INSERT OR UPDATE OF node, lost_serial OR DELETE ON snowflake_registry.nodes
+FOR EACH STATEMENT WHEN (NOT snowflake_registry.is_own_change()) EXECUTE FUNCTION snowflake_registry.refuse_change();
+
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON snowflake_registry.nodes
 FOR EACH STATEMENT EXECUTE FUNCTION snowflake_registry.refuse_change();
 
 -- Default privileges may have granted some to PUBLIC or to roles. TRIGGER on a table is enough to run a function as its owner.

@@ -5,7 +5,7 @@ use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_servertest::leases::{
     Registry, change_by_hand, first_id, make_registry, restart_worker,
 };
-use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_servertest::wait::{comes_true, wait_for};
 use pg_snowflake_servertest::{Cluster, Shutdown};
 use postgres::Client;
 
@@ -44,8 +44,15 @@ fn a_data_only_dump_is_not_restored_into_a_registry_with_leases() {
         "UPDATE snowflake_registry.identity SET quiet_until = now()",
         "DELETE FROM snowflake_registry.identity",
         "TRUNCATE snowflake_registry.identity",
+        "INSERT INTO snowflake_registry.nodes VALUES ('db-9', 'postgres', 0)",
+        "DELETE FROM snowflake_registry.nodes",
+        "UPDATE snowflake_registry.nodes SET lost_serial = 1",
+        "TRUNCATE snowflake_registry.nodes",
     ] {
-        let table = if statement.contains("shards") { "shards" } else { "identity" };
+        let table = ["shards", "identity", "nodes"]
+            .into_iter()
+            .find(|table| statement.contains(table))
+            .unwrap();
         let message = format!("cannot change table \"{table}\" of the registry");
         let refusal = Refusal {
             sqlstate: "55000",
@@ -59,6 +66,7 @@ fn a_data_only_dump_is_not_restored_into_a_registry_with_leases() {
     assert_eq!(printed(&mut client, rows), before, "{output}");
     // What a person may change.
     run(&mut client, "UPDATE snowflake_registry.identity SET longest_lease = '10 s'");
+    run(&mut client, "UPDATE snowflake_registry.nodes SET role = 'postgres'");
 }
 
 #[test]
@@ -129,6 +137,30 @@ fn a_registry_that_was_rolled_back_is_noticed_by_a_server_that_renews() {
     let begins = "starts >= (SELECT quiet_until - interval '1 s' FROM snowflake_registry.identity)";
     assert_eq!(of_lease(&registry, begins), "t");
     assert!(registry.cluster.log().contains("registry of leases was rolled back"));
+}
+
+/// The log says when the server can generate IDs again.
+#[test]
+fn a_lease_that_was_lost_and_is_granted_again_is_logged() {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    first_id(&mut client, GENERATE);
+    let mut superuser = registry.cluster.connect();
+    change_by_hand(&mut superuser, "DELETE FROM snowflake_registry.shards");
+
+    run(&mut client, "SELECT pg_reload_conf()");
+
+    let is_again = "SELECT starts > clock_timestamp() FROM snowflake_lease_status()";
+    wait_for(&mut client, is_again, "the lease is granted again");
+    let log = server.log();
+    let lost = log.find("lost the lease of shard 5").expect("a warning");
+    let begins = "pg_snowflake: holding the lease of shard 5\n";
+    assert_eq!(log[..lost].matches(begins).count(), 1, "{log}");
+    let granted = || {
+        let log = server.log();
+        log[lost..].contains(begins) && log[lost..].contains("The spans begin at ")
+    };
+    assert!(comes_true(granted), "{}", server.log());
 }
 
 #[test]
