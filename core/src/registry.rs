@@ -30,8 +30,8 @@ const CLOCK_TOLERANCE_US: i64 = 1_000_000;
 pub struct Origin {
     /// The address of the client, as `pg_stat_activity` has it; empty for a Unix-domain socket.
     pub address: String,
-    /// The start of the server, in microseconds since 1970, by its own clock.
-    pub started_at_us: i64,
+    /// The start of the server, in microseconds since 1970, by its own clock; `None` if it is not known.
+    pub started_at_us: Option<i64>,
 }
 
 /// The registry's row of a shard.

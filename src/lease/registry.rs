@@ -72,7 +72,7 @@ fn registry_claim(
     let identity = identity(length_us, lost.is_some());
     let origin = Origin {
         address: identity.client_address.clone(),
-        started_at_us: started_at.map_or(0, unix_us_of),
+        started_at_us: started_at.map(unix_us_of),
     };
     check_role(&node);
     if let Some(lost) = lost {
@@ -646,9 +646,11 @@ fn write(leases: &[(i32, Lease)]) {
         column(leases, |lease| Instant(lease.kept_until_us)),
         column(leases, |lease| lease.known_serial),
         column(leases, |lease| Text(lease.origin.address.clone())),
-        column(leases, |lease| Instant(lease.origin.started_at_us)),
+        column(leases, |lease| lease.origin.started_at_us.map(Instant)),
         column(leases, |lease| lease.copy.as_ref().map(|(of, _)| Text(of.address.clone()))),
-        column(leases, |lease| lease.copy.as_ref().map(|(of, _)| Instant(of.started_at_us))),
+        column(leases, |lease| {
+            lease.copy.as_ref().and_then(|(of, _)| of.started_at_us.map(Instant))
+        }),
         column(leases, |lease| lease.copy.as_ref().map(|&(_, seen_at_us)| Instant(seen_at_us))),
     ];
     execute_kept(&sql, &arguments);
@@ -666,7 +668,7 @@ fn lease(row: &Row) -> Lease {
     let instant = |column| row.nullable(column).map(|Instant(unix_us)| unix_us);
     let required = |column| instant(column).expect("not null");
     let origin = |address, started_at| {
-        Some(Origin { address: row.nullable(address)?, started_at_us: instant(started_at)? })
+        Some(Origin { address: row.nullable(address)?, started_at_us: instant(started_at) })
     };
     Lease {
         node: row.get(2),

@@ -14,7 +14,7 @@ const S: i64 = 1_000_000;
 const NOW: i64 = 1_800_000_000 * S;
 const LENGTH: i64 = 10 * S;
 
-static ORIGIN: Origin = Origin { address: String::new(), started_at_us: NOW };
+static ORIGIN: Origin = Origin { address: String::new(), started_at_us: Some(NOW) };
 
 fn by(node: &str, incarnation: Uuid, serial: Option<i64>, nonce: Uuid, now_us: i64) -> Claim<'_> {
     Claim {
@@ -127,7 +127,7 @@ fn two_servers_that_know_the_same_serial_learn_of_each_other() {
         other => panic!("{other:?}"),
     };
     assert!(is_copy(&row, lease.serial) && !is_copy(&row, lease.serial - 1));
-    let other = Origin { address: "192.0.2.7".into(), started_at_us: NOW + S };
+    let other = Origin { address: "192.0.2.7".into(), started_at_us: Some(NOW + S) };
     let copy = Claim { origin: &other, ..by("a", 3, None, 3, now_us) };
     let noted = with_copy(&row, copy, at(now_us + S));
     // The holder renews with its serial, also after a gap, and the note stays.

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-static ORIGIN: Origin = Origin { address: String::new(), started_at_us: 0 };
+static ORIGIN: Origin = Origin { address: String::new(), started_at_us: None };
 
 /// What can go wrong. Each one that happens counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -93,7 +93,10 @@ fn server(origin: &Origin) -> String {
         "" => "connects by a Unix-domain socket".into(),
         address => format!("has the address {address}"),
     };
-    format!("The other server {address}, and was started at {}.", printed(origin.started_at_us))
+    match origin.started_at_us {
+        Some(us) => format!("The other server {address}, and was started at {}.", printed(us)),
+        None => format!("The other server {address}."),
+    }
 }
 
 /// For the log of the registry's server.
