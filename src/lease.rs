@@ -31,8 +31,8 @@ use shared::Place;
 /// Why this server has no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unleased {
-    /// A registry is set, but the library is not in `shared_preload_libraries`.
-    NotPreloaded,
+    /// A registry is set, but the server was started without it, or without the library in `shared_preload_libraries`.
+    NotStarted,
     /// The server does not hold the lease of the shard.
     NoLease {
         /// The shard.
@@ -159,7 +159,7 @@ pub fn confirm(class: Class, layout: &Layout, run: Run) -> bool {
 /// Learns the ticks anew.
 #[cold]
 fn look_up(class: Class, layout: &Layout) -> Result<Ticks, Unleased> {
-    let shared = shared::get().ok_or(Unleased::NotPreloaded)?;
+    let shared = shared::get().ok_or(Unleased::NotStarted)?;
     let tick_us = layout.tick_us();
     if tick_us > settings::lease().as_micros() as i64 / 2 {
         return Err(Unleased::TooShort { tick_us });
@@ -195,9 +195,14 @@ impl Unleased {
     pub fn report(self) -> Report {
         let (message, detail, hint) = match self {
             Unleased::NotAssigned if shared::get().is_none() => {
-                return Unleased::NotPreloaded.report();
+                return Unleased::NotStarted.report();
             }
-            Unleased::NotPreloaded => (
+            Unleased::NotStarted if settings::is_preloaded() => (
+                "cannot generate IDs because pg_snowflake.registry was set after the server started".into(),
+                "Each shard needs a lease. Leases begin when the server starts.".into(),
+                "Restart the server. If it is to have no leases, remove pg_snowflake.registry and reload.".into(),
+            ),
+            Unleased::NotStarted => (
                 "cannot generate IDs because pg_snowflake is not in shared_preload_libraries".into(),
                 "pg_snowflake.registry is set, so each shard needs a lease. Leases need the library from the start of \
                  the server."

@@ -9,20 +9,27 @@ use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 static REGISTRY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static LEASE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static NODE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 
+/// Whether the server was started with the library in `shared_preload_libraries`. Its processes inherit it.
+static PRELOADED: AtomicBool = AtomicBool::new(false);
+
 const SHORTEST_LEASE_MS: i32 = (SHORTEST_LEASE_US / 1000) as i32;
 const LONGEST_LEASE_MS: i32 = (LONGEST_LEASE_US / 1000) as i32;
 
 /// Defines the settings. Called once, at library load.
 pub fn define() {
-    let at_start = || if is_preloading() { GucContext::Postmaster } else { GucContext::Sighup };
-    // A reload cannot set or unset the registry of a running server: leases begin with the postmaster.
-    let assign_hook: pg_sys::GucStringAssignHook = (!is_preloading()).then_some(assign_registry);
+    PRELOADED.fetch_or(is_preloading(), Relaxed);
+    let at_start = |is_fixed| if is_fixed { GucContext::Postmaster } else { GucContext::Sighup };
+    // Leases begin with the postmaster. A reload cannot change the registry of a server that has leases. One that it adds to a server
+    // without stops the IDs of that server.
+    let has_leases = is_preloading() && Setting::Registry.has_text_before_its_definition();
+    let assign_hook: pg_sys::GucStringAssignHook = (!has_leases).then_some(assign_registry);
     Setting::Registry.define(|name, flags| {
         // SAFETY: the hook is guarded.
         unsafe {
@@ -31,7 +38,7 @@ pub fn define() {
                 c"Sets the database that grants this server leases on its shards.",
                 c"A connection string; an empty string disables leases. Without a lease on a shard, the server generates no IDs for it. pg_snowflake must be in shared_preload_libraries.",
                 &REGISTRY,
-                at_start(),
+                at_start(has_leases),
                 flags | GucFlags::SUPERUSER_ONLY,
                 None,
                 assign_hook,
@@ -61,7 +68,7 @@ pub fn define() {
             c"Sets the name of this server in the registry.",
             c"An empty string means the host name, followed by cluster_name if that is set.",
             &NODE,
-            at_start(),
+            at_start(is_preloading()),
             flags,
         );
     });
@@ -84,6 +91,11 @@ fn invalid_lease() -> ! {
 /// `pg_snowflake.registry`; `None` if it is blank.
 pub fn registry() -> Option<CString> {
     REGISTRY.get().filter(|conninfo| !is_blank(conninfo))
+}
+
+/// Whether the server was started with the library in `shared_preload_libraries`.
+pub fn is_preloaded() -> bool {
+    PRELOADED.load(Relaxed)
 }
 
 /// `pg_snowflake.lease`

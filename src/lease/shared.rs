@@ -120,7 +120,7 @@ pub fn get() -> Option<&'static Shared> {
     }
 }
 
-/// Records whether a registry is set, in a process that did not preload the library.
+/// Records whether a registry is set, in a server that was started without leases.
 pub fn set_missing(is_missing: bool) {
     SHARED.store(if is_missing { MISSING } else { ptr::null_mut() }, Relaxed);
 }

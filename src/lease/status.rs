@@ -4,7 +4,6 @@ use super::shared::{self, Leases, Place};
 use super::{Unleased, registry, settings};
 use crate::report::ascii_unless_utf8;
 use crate::result_row::{Nullable, NullableResultRow};
-use crate::settings::Setting;
 use crate::timestamp::{interval, now_us, timestamptz};
 use pg_snowflake_core::holder::Slot;
 use pgrx::prelude::*;
@@ -16,8 +15,8 @@ use pgrx::prelude::*;
 fn snowflake_lease_mode() -> &'static str {
     match shared::place() {
         Place::Memory(_) => "on",
+        Place::Missing if settings::is_preloaded() => "pending_restart",
         Place::Missing => "not_preloaded",
-        Place::NotNeeded if Setting::Registry.is_pending_restart() => "pending_restart",
         Place::NotNeeded => "off",
     }
 }
@@ -35,7 +34,7 @@ fn snowflake_lease_status() -> SetOfIterator<'static, NullableResultRow<9>> {
     let leases = match shared::get() {
         Some(shared) => shared.leases(),
         None if shared::is_required() => {
-            Leases { error: Unleased::NotPreloaded.report().message, ..Leases::default() }
+            Leases { error: Unleased::NotStarted.report().message, ..Leases::default() }
         }
         None => return SetOfIterator::empty(),
     };

@@ -127,12 +127,13 @@ impl Setting {
             .map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
     }
 
-    /// Whether the configuration file has another value, which takes effect when the server starts again: `pending_restart` in
-    /// `pg_settings`.
-    pub fn is_pending_restart(self) -> bool {
-        // SAFETY: as for source().
-        variable(self.name())
-            .is_some_and(|found| unsafe { (*found).status & GUC_PENDING_RESTART != 0 })
+    /// Whether the configuration has a text for a setting that is yet to be defined.
+    pub fn has_text_before_its_definition(self) -> bool {
+        // SAFETY: a plain function of the server, which returns a C string or null.
+        unsafe {
+            let text = pg_sys::GetConfigOption(self.name().as_ptr(), true, false);
+            !text.is_null() && !CStr::from_ptr(text).to_bytes().trim_ascii().is_empty()
+        }
     }
 
     /// The source of the value that the session began with.
@@ -148,9 +149,6 @@ impl Setting {
 const GUC_ALLOW_IN_PARALLEL: c_int = 0x40_0000;
 #[cfg(not(feature = "pg15"))]
 const GUC_ALLOW_IN_PARALLEL: c_int = 0x8000;
-
-/// utils/guc_tables.h
-const GUC_PENDING_RESTART: c_int = 0x0002;
 
 /// Whether a setting that is defined now keeps the value that the server has stored for it.
 pub fn can_be_defined_now() -> bool {

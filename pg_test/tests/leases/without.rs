@@ -105,11 +105,17 @@ fn a_registry_that_is_set_by_a_reload_stops_all_ids_until_the_library_is_preload
     assert_refused(&mut client, GENERATE, NOT_PRELOADED);
 }
 
-/// The server generates IDs as before the reload. A session that began before it knows, too, as does one of an ordinary role.
+/// A session that began before the reload knows, too, as does one of an ordinary role.
 #[test]
-fn a_registry_that_is_set_by_a_reload_of_a_server_that_preloads_the_library_awaits_a_restart() {
+fn a_registry_that_is_set_by_a_reload_stops_all_ids_until_a_restart() {
     let (mut server, mut client) = start(preloaded());
     run(&mut client, "CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer");
+    take_one(&mut client, GENERATE);
+    let not_restarted = Refusal {
+        sqlstate: "55000",
+        message: "pg_snowflake.registry was set after the server started",
+        hint: "Restart the server.",
+    };
     for (value, mode) in
         [("host=/nowhere", "pending_restart"), ("", "off"), ("host=/nowhere", "pending_restart")]
     {
@@ -117,10 +123,15 @@ fn a_registry_that_is_set_by_a_reload_of_a_server_that_preloads_the_library_awai
         let is_known = format!("SELECT snowflake_lease_mode() = '{mode}'");
         for client in [&mut client, &mut server.connect_to("writer", SUPERUSER)] {
             wait_for(client, &is_known, mode);
-            take_one(client, GENERATE);
+            if value.is_empty() {
+                take_one(client, GENERATE);
+            } else {
+                assert_refused(client, GENERATE, not_restarted);
+            }
         }
     }
-    assert!(server.log().contains("cannot be changed without restarting"), "{}", server.log());
+    let status = "SELECT registry_error FROM snowflake_lease_status()";
+    assert!(printed(&mut client, status).contains(not_restarted.message));
 
     server.stop(Shutdown::Fast);
     server.start();
@@ -144,10 +155,15 @@ fn a_registry_that_is_unset_by_a_reload_is_in_use_until_a_restart() {
 }
 
 #[test]
-fn a_registry_is_set_at_server_start_only() {
-    let (_server, mut client) = start(preloaded());
-    let denied = Refusal { sqlstate: "55P02", message: "without restarting", hint: "" };
-    assert_refused(&mut client, "SET pg_snowflake.registry = 'host=/nowhere'", denied);
+fn a_session_does_not_set_the_registry() {
+    let registry = Registry::start();
+    for (builder, message) in
+        [(preloaded(), "cannot be changed now"), (registry.node("db-1"), "without restarting")]
+    {
+        let (_server, mut client) = start(builder);
+        let denied = Refusal { sqlstate: "55P02", message, hint: "" };
+        assert_refused(&mut client, "SET pg_snowflake.registry = 'host=/nowhere'", denied);
+    }
 }
 
 #[test]
