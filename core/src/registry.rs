@@ -178,7 +178,8 @@ pub fn claim(row: Option<&Lease>, claim: Claim, moment: Moment) -> Result<Lease,
             None => Ok(new_span(None, claim, moment)),
         };
     };
-    let is_holder = row.incarnation == Some(claim.incarnation);
+    // A run of a server keeps its name.
+    let is_holder = row.incarnation == Some(claim.incarnation) && row.node == claim.node;
     if is_holder && row.nonce == Some(claim.nonce) {
         return Ok(row.clone());
     }
@@ -438,8 +439,8 @@ pub fn retire(row: &Lease) -> Lease {
     }
 }
 
-/// The shard for a node that asks for any: the lowest that it had before, else the lowest of `shards` that no node has; `None` if there is
-/// none. Each row is a shard, its node, and whether its last span has ended.
+/// The shard for a node that asks for any, below `shards`: the lowest that it had before, else the lowest that no node has. `None` if all
+/// are taken. Each row has a shard, its node, and whether its last span has ended.
 ///
 /// ```
 /// use pg_snowflake_core::registry::assign;
@@ -448,6 +449,7 @@ pub fn retire(row: &Lease) -> Lease {
 /// assert_eq!(assign(rows, "db-3", 4096), Some(2));
 /// assert_eq!(assign(rows, "db-4", 4096), Some(1)); // that of a retired node
 /// assert_eq!(assign(rows, "db-4", 1), None);
+/// assert_eq!(assign([(7, "db-1", false)], "db-1", 4), Some(0));
 /// ```
 pub fn assign<'a>(
     rows: impl IntoIterator<Item = (i32, &'a str, bool)>,
@@ -456,8 +458,8 @@ pub fn assign<'a>(
 ) -> Option<i32> {
     let mut rows: Vec<(i32, &str, bool)> = rows.into_iter().collect();
     rows.sort_unstable();
-    let own = rows.iter().find(|(_, of, _)| *of == node).map(|&(shard, ..)| shard);
-    own.or_else(|| {
+    let own = rows.iter().find(|&&(shard, of, _)| of == node && shard < shards);
+    own.map(|&(shard, ..)| shard).or_else(|| {
         rows.retain(|&(_, of, has_ended)| !(of.is_empty() && has_ended));
         let is_taken = |&(free, &(shard, ..)): &(i32, &(i32, &str, bool))| free == shard;
         let free = (0..).zip(&rows).take_while(is_taken).count() as i32;

@@ -141,6 +141,17 @@ fn two_servers_that_know_the_same_serial_learn_of_each_other() {
 }
 
 #[test]
+fn a_lease_is_not_renewed_under_another_name() {
+    let lease = held();
+    let ask = |node, serial| {
+        claim(Some(&lease), by(node, 1, serial, 2, NOW + S), at(NOW + S)).map(|lease| lease.node)
+    };
+    assert_eq!(ask("a", Some(lease.serial)), Ok("a".into()));
+    assert_eq!(ask("b", Some(lease.serial)), Err(Refusal::Superseded));
+    assert!(matches!(ask("b", None), Err(Refusal::HeldBy { node, .. }) if node == "a"));
+}
+
+#[test]
 fn a_row_below_what_a_server_has_seen_is_lost() {
     let serial = Some(held().serial);
     let seen = held().serial;
@@ -306,7 +317,9 @@ fn a_node_gets_the_number_that_it_had_or_the_lowest_that_nobody_had() {
     assert_eq!(assign(&[]), Some(0));
     assert_eq!(assign(&[(1, "c", true), (0, "b", true)]), Some(2));
     assert_eq!(assign(&[(0, "b", true), (2, "c", true)]), Some(1));
-    assert_eq!(assign(&[(7, "a", true), (0, "b", true), (5, "a", false)]), Some(5));
+    assert_eq!(assign(&[(0, "b", true), (2, "a", false)]), Some(2));
+    // A number that it listed, and that no layout of the registry's has.
+    assert_eq!(assign(&[(7, "a", true), (0, "b", true), (5, "a", false)]), Some(1));
     assert_eq!(assign(&[(0, "b", true), (1, "c", true), (2, "d", true), (9, "e", true)]), None);
     // That of a retired node whose span has ended.
     assert_eq!(assign(&[(0, "", false), (1, "", true)]), Some(1));

@@ -162,14 +162,19 @@ fn a_node_belongs_to_the_role_that_first_claimed_it() {
         run(&mut thief, "RESET ROLE");
         run(&mut superuser, "REVOKE node FROM thief");
     }
+    // Nor under a name of its own, with what proves that the node holds the lease.
+    for sql in [CLAIM, &renew] {
+        let sql = sql.replace("db-1", "db-3").replacen('*', "granted", 1);
+        assert_eq!(printed(&mut thief, &sql), "f", "{sql}");
+    }
     assert_eq!(printed(&mut superuser, lease), before);
     run(&mut thief, &other_shard.replace("db-1", "db-2"));
 
     // Until the node is retired. A dump keeps its role.
     let mut restored = cluster.restored_database("restored", &cluster.dump("postgres"));
     assert_eq!(
-        printed(&mut restored, "SELECT node, role FROM snowflake_registry.nodes"),
-        "db-1|node\ndb-2|thief"
+        printed(&mut restored, "SELECT node, role FROM snowflake_registry.nodes ORDER BY node"),
+        "db-1|node\ndb-2|thief\ndb-3|thief"
     );
     assert_eq!(printed(&mut node, &release), "1");
     run(&mut superuser, "SELECT snowflake_registry.retire('db-1')");
