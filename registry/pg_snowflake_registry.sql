@@ -77,12 +77,12 @@ COMMENT ON COLUMN snowflake_registry.shards.copy_seen_at IS 'time of its last cl
 
 CREATE TABLE snowflake_registry.nodes (
     node text PRIMARY KEY,
-    role name NOT NULL,
-    lost_serial bigint NOT NULL);
+    role name,
+    lost_serial bigint NOT NULL DEFAULT 0);
 
 COMMENT ON TABLE snowflake_registry.nodes IS 'the role of each node: no other role can claim or release leases as the node';
 COMMENT ON COLUMN snowflake_registry.nodes.node IS 'server';
-COMMENT ON COLUMN snowflake_registry.nodes.role IS 'role that was the first to claim a lease as the node';
+COMMENT ON COLUMN snowflake_registry.nodes.role IS 'role that was the first to claim a lease as the node; null if the node was retired';
 COMMENT ON COLUMN snowflake_registry.nodes.lost_serial IS
 'highest serial that the node had seen and the registry had lost; 0 if it has lost none';
 
@@ -207,9 +207,11 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    -- The first call of a function after a restore stores another file.
+    -- The first call of a function after a restore stores this server and this file. A file on another server can have the same name.
     IF TG_OP = 'INSERT' AND NOT EXISTS (
-        SELECT FROM snowflake_registry.identity WHERE storage = pg_relation_filepath('snowflake_registry.shards')) THEN
+        SELECT FROM snowflake_registry.identity
+        WHERE storage = pg_relation_filepath('snowflake_registry.shards')
+            AND server = (SELECT system_identifier::text FROM pg_control_system())) THEN
         RETURN NULL;
     END IF;
     RAISE object_not_in_prerequisite_state USING
@@ -229,7 +231,7 @@ FOR EACH STATEMENT WHEN (NOT snowflake_registry.is_own_change()) EXECUTE FUNCTIO
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON snowflake_registry.shards
 FOR EACH STATEMENT EXECUTE FUNCTION snowflake_registry.refuse_change();
 
--- All but longest_lease, and the role of a node: they are changed by hand.
+-- All but longest_lease. Of the nodes, a person may add a row, and change the role.
 CREATE TRIGGER refuse_change
 BEFORE INSERT OR UPDATE OF single, id, server, timeline, storage, started_at, quiet_until OR DELETE
 ON snowflake_registry.identity
@@ -238,11 +240,16 @@ FOR EACH STATEMENT WHEN (NOT snowflake_registry.is_own_change()) EXECUTE FUNCTIO
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON snowflake_registry.identity
 FOR EACH STATEMENT EXECUTE FUNCTION snowflake_registry.refuse_change();
 
-CREATE TRIGGER refuse_change BEFORE INSERT OR UPDATE OF node, lost_serial OR DELETE ON snowflake_registry.nodes
+CREATE TRIGGER refuse_change BEFORE UPDATE OF node, lost_serial OR DELETE ON snowflake_registry.nodes
 FOR EACH STATEMENT WHEN (NOT snowflake_registry.is_own_change()) EXECUTE FUNCTION snowflake_registry.refuse_change();
 
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON snowflake_registry.nodes
 FOR EACH STATEMENT EXECUTE FUNCTION snowflake_registry.refuse_change();
+
+-- Also where session_replication_role is replica.
+ALTER TABLE snowflake_registry.shards ENABLE ALWAYS TRIGGER refuse_change, ENABLE ALWAYS TRIGGER refuse_truncate;
+ALTER TABLE snowflake_registry.identity ENABLE ALWAYS TRIGGER refuse_change, ENABLE ALWAYS TRIGGER refuse_truncate;
+ALTER TABLE snowflake_registry.nodes ENABLE ALWAYS TRIGGER refuse_change, ENABLE ALWAYS TRIGGER refuse_truncate;
 
 -- Default privileges may have granted some to PUBLIC or to roles. TRIGGER on a table is enough to run a function as its owner.
 DO $$

@@ -33,11 +33,15 @@ pub const GRANTS: &str = "
 /// # Panics
 /// If the statement fails.
 pub fn change_by_hand(superuser: &mut Client, statement: &str) {
-    superuser
-        .batch_execute(&format!(
-            "SET session_replication_role = replica; {statement}; RESET session_replication_role"
-        ))
-        .unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    let triggers = |change: &str| {
+        let of = |table| {
+            format!("ALTER TABLE snowflake_registry.{table} {change} TRIGGER refuse_change;")
+        };
+        ["identity", "nodes", "shards"].map(of).concat()
+    };
+    let script =
+        format!("BEGIN; {} {statement}; {} COMMIT", triggers("DISABLE"), triggers("ENABLE ALWAYS"));
+    superuser.batch_execute(&script).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
 }
 
 /// A registry: the database `postgres` of a server, with a role that may do what a server needs.

@@ -68,18 +68,27 @@ fn registry_claim(
     let held = shards.iter().filter_map(|&(shard, serial)| Some((shard, serial?)));
     let seen: BTreeMap<i32, i64> =
         known.iter().map(|(&shard, &serial)| (shard, serial)).chain(held).collect();
+    let is_bound = has_role(&node);
     let lost = lost_serial(&node, &seen);
     let identity = identity(length_us, lost.is_some());
+    let is_finite = |&at: &pg_sys::TimestampTz| at != i64::MIN && at != i64::MAX;
     let origin = Origin {
         address: identity.client_address.clone(),
-        started_at_us: started_at.map(unix_us_of),
+        started_at_us: started_at.filter(is_finite).map(unix_us_of),
     };
-    check_role(&node);
+    if !is_bound {
+        bind(&node);
+    }
     if let Some(lost) = lost {
         note_lost(&node, lost);
     }
     if shards.is_empty() {
-        shards.push((assigned_shard(&node), None));
+        match assigned_shard(&node) {
+            Some(shard) => shards.push((shard, None)),
+            // An error would undo the quiet time. The server asks again.
+            None if lost.is_some() => return SetOfIterator::empty(),
+            None => refusal::no_free_shard(DEFAULT.shards()),
+        }
     }
     // A claim with a serial is for a row that exists.
     let may_be_new: Vec<i32> =
@@ -235,7 +244,8 @@ fn registry_retire(node: Option<&[u8]>) -> SetOfIterator<'static, NullableResult
     let identity = identity(SHORTEST_LEASE_US, false);
     let sql = "SELECT shard_id FROM snowflake_registry.shards WHERE node = $1";
     let shards: Vec<i32> = rows(sql, &[text(&node)], |row| row.get(1));
-    let sql = "DELETE FROM snowflake_registry.nodes WHERE node = $1 RETURNING node";
+    // Its lost serial is still needed by end_quiet_time().
+    let sql = "UPDATE snowflake_registry.nodes SET role = NULL WHERE node = $1 AND role IS NOT NULL RETURNING node";
     let is_known = !rows(sql, &[text(&node)], |row| row.get::<String>(1)).is_empty();
     if shards.is_empty() && !is_known {
         refusal::no_such_node(&node);
@@ -552,21 +562,18 @@ fn note_lost(node: &str, serial: i64) {
     execute(sql, &[text(node), serial.into()]);
 }
 
-/// Refuses a node that belongs to another role. It belongs to the role that first claims a lease as that node.
-fn check_role(node: &str) {
-    if !has_role(node) {
-        let insert = "INSERT INTO snowflake_registry.nodes (node, role, lost_serial)
-             VALUES ($1, session_user, 0) ON CONFLICT DO NOTHING";
-        execute(insert, &[text(node)]);
-        // Another session may have been first.
-        has_role(node);
-    }
+/// Binds a node to this role, the first that claims a lease as it.
+fn bind(node: &str) {
+    let insert = "INSERT INTO snowflake_registry.nodes AS n (node, role) VALUES ($1, session_user)
+         ON CONFLICT (node) DO UPDATE SET role = session_user WHERE n.role IS NULL";
+    execute(insert, &[text(node)]);
+    // Another session may have been first.
+    has_role(node);
 }
 
 /// Whether the node belongs to this role; `false` if it belongs to none. Refuses another role.
 fn has_role(node: &str) -> bool {
-    let sql =
-        "SELECT role::text, role = session_user FROM snowflake_registry.nodes WHERE node = $1";
+    let sql = "SELECT role::text, role = session_user FROM snowflake_registry.nodes WHERE node = $1 AND role IS NOT NULL";
     let found =
         rows_kept(sql, &[text(node)], |row| (row.get::<String>(1), row.get::<bool>(2))).pop();
     if let Some((role, false)) = &found {
@@ -585,12 +592,11 @@ fn check_roles<'a>(leases: impl Iterator<Item = &'a Lease>) {
 
 /// The shard for a node that asks for any: one of the default layout, since the registry knows no other. The table is locked against
 /// all that change rows.
-fn assigned_shard(node: &str) -> i32 {
+fn assigned_shard(node: &str) -> Option<i32> {
     let sql = "SELECT shard_id, node, ends <= clock_timestamp() FROM snowflake_registry.shards";
     let nodes = rows(sql, &[], |row| (row.get::<i32>(1), row.get::<String>(2), row.get::<bool>(3)));
     let nodes = nodes.iter().map(|(shard, node, has_ended)| (*shard, node.as_str(), *has_ended));
     registry::assign(nodes, node, DEFAULT.shards() as i32)
-        .unwrap_or_else(|| refusal::no_free_shard(DEFAULT.shards()))
 }
 
 /// Locks the rows of `shards`, and reads the existing ones. Rows of `may_be_new` are created if they did not exist, so that there

@@ -2,6 +2,7 @@
 
 use super::{GENERATE, LONG, of_lease, start, wants_shard_5};
 use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_servertest::installation::System;
 use pg_snowflake_servertest::leases::{
     Registry, change_by_hand, first_id, make_registry, restart_worker,
 };
@@ -44,7 +45,6 @@ fn a_data_only_dump_is_not_restored_into_a_registry_with_leases() {
         "UPDATE snowflake_registry.identity SET quiet_until = now()",
         "DELETE FROM snowflake_registry.identity",
         "TRUNCATE snowflake_registry.identity",
-        "INSERT INTO snowflake_registry.nodes VALUES ('db-9', 'postgres', 0)",
         "DELETE FROM snowflake_registry.nodes",
         "UPDATE snowflake_registry.nodes SET lost_serial = 1",
         "TRUNCATE snowflake_registry.nodes",
@@ -67,6 +67,36 @@ fn a_data_only_dump_is_not_restored_into_a_registry_with_leases() {
     // What a person may change.
     run(&mut client, "UPDATE snowflake_registry.identity SET longest_lease = '10 s'");
     run(&mut client, "UPDATE snowflake_registry.nodes SET role = 'postgres'");
+    run(&mut client, "INSERT INTO snowflake_registry.nodes VALUES ('db-9', 'postgres')");
+    // Neither as a replica.
+    run(&mut client, "SET session_replication_role = replica");
+    assert!(client.simple_query("DELETE FROM snowflake_registry.shards").is_err());
+}
+
+/// The file of its table has the same name there.
+#[test]
+fn a_data_only_dump_is_restored_into_a_registry_of_another_server_that_nobody_has_called() {
+    let cluster = Cluster::new();
+    let mut client = make_registry(&cluster);
+    let other = Cluster::builder().of_system(System::Registry).start();
+    let mut of_other = make_registry(&other);
+    let file = "SELECT pg_relation_filepath('snowflake_registry.shards')";
+    assert_eq!(printed(&mut client, file), printed(&mut of_other, file));
+    claim(&mut client, "'{5}'", 1, "NULL");
+    let dump = cluster.pg_dump("postgres", "postgres").arg("--data-only").output().unwrap();
+    let dump = format!("\\set ON_ERROR_STOP on\n{}", String::from_utf8(dump.stdout).unwrap());
+
+    other.psql("postgres", &dump);
+
+    let rows = "SELECT s::text, n::text FROM snowflake_registry.shards AS s, snowflake_registry.nodes AS n";
+    assert_eq!(printed(&mut client, rows), printed(&mut of_other, rows));
+    claim(&mut of_other, "'{6}'", 1, "NULL");
+    let refusal = Refusal { sqlstate: "55000", message: "cannot change table", hint: "" };
+    assert_refused(
+        &mut of_other,
+        "INSERT INTO snowflake_registry.shards TABLE snowflake_registry.shards",
+        refusal,
+    );
 }
 
 #[test]
@@ -207,10 +237,7 @@ fn a_quiet_time_of_a_wrong_clock_is_ended() {
 fn a_span_of_two_wrong_clocks_is_given_back() {
     let mut registry = Registry::start();
     registry.move_to({
-        let cluster = Cluster::builder()
-            .of_system(pg_snowflake_servertest::installation::System::Registry)
-            .fake_clock()
-            .start();
+        let cluster = Cluster::builder().of_system(System::Registry).fake_clock().start();
         let grants = pg_snowflake_servertest::leases::GRANTS;
         run(&mut make_registry(&cluster), &format!("CREATE ROLE node LOGIN; {grants}"));
         cluster
