@@ -5,6 +5,8 @@ use pg_snowflake_servertest::Shutdown;
 use pg_snowflake_servertest::ask::{assert_refused, printed};
 use pg_snowflake_servertest::leases::{Registry, first_id};
 use pg_snowflake_servertest::wait::wait_for;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// The copy claims the shard twice a second, and the lease is kept for five minutes after each stop.
 #[test]
@@ -24,11 +26,13 @@ fn a_server_that_restarts_keeps_its_shard_from_a_copy_of_it() {
         wait_for(&mut of_copy, &is_refused, reason);
     }
     source.start();
-    for _ in 0..20 {
+    // Twenty restarts at once, and twenty after a pause in which the copy asks, too.
+    for pause in [Duration::ZERO; 20].into_iter().chain([Duration::from_secs(1); 20]) {
         let id = first_id(&mut source.connect(), GENERATE);
         assert!(id > last);
         last = id;
         source.stop(Shutdown::Fast);
+        sleep(pause);
         source.start();
     }
     assert_refused(&mut of_copy, GENERATE, NO_LEASE);
