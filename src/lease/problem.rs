@@ -210,8 +210,8 @@ impl Problem {
                 &format!("registry refused the lease of {}", list(refused.iter().map(|of| of.0))),
                 &reasons(refused, Reason::in_full),
                 "If this server is meant to have the shard, stop the holder, or call snowflake_registry.take_over() in the \
-                 registry. Otherwise, remove the shard from the configuration of this server, or give the server a pg_snowflake.node of \
-                 its own.",
+                 registry. Otherwise, remove the shard from the configuration of this server. A server whose shard is assigned needs a \
+                 pg_snowflake.node of its own.",
             ),
             Problem::Lost(lost) => words(
                 &format!("lost the lease of {}", list(lost.iter().map(|of| of.0))),
