@@ -26,7 +26,7 @@ use pg_snowflake_core::homed::Class;
 use pg_snowflake_core::lease::Ticks;
 use pg_snowflake_core::presets::DEFAULT;
 use pgrx::prelude::PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
-use shared::Place;
+use shared::{Place, Shared};
 
 /// Why this server has no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,13 @@ impl Recent {
         static OF_CLASSES: [BackendLocal<Recent>; 4] =
             [const { BackendLocal::new(Recent::NONE) }; 4];
         if class.is_one() { &OF_ONE } else { &OF_CLASSES[class.first as usize % OF_CLASSES.len()] }
+    }
+
+    /// Not inlined, unlike what calls it for each ID: most IDs are of a tick that is marked.
+    #[cold]
+    fn raise_mark(&mut self, shared: &Shared, layout: &Layout, tick: i64) {
+        shared.raise_mark(layout.instant_of(tick));
+        self.marked = tick;
     }
 
     #[inline(always)]
@@ -142,18 +149,14 @@ pub fn confirm(class: Class, layout: &Layout, run: Run) -> bool {
         Place::Memory(shared) => shared,
     };
     let last = layout.tick_of(run.last);
-    // SAFETY: the closure accesses shared memory, and calls nothing that generates IDs.
-    unsafe {
-        Recent::of(class).with(|recent| {
-            if recent.marked < last {
-                shared.raise_mark(layout.instant_of(last));
-                recent.marked = last;
-            }
-            // After the mark: either this session sees that the lease was closed, or the worker sees the mark.
-            debug_assert!(recent.is_of(class, layout));
-            recent.version == shared.version()
-        })
+    // SAFETY: one thread, and nothing below accesses the variable in another way. Not a closure, which would not be inlined.
+    let recent = unsafe { &mut *Recent::of(class).as_ptr() };
+    if recent.marked < last {
+        recent.raise_mark(shared, layout, last);
     }
+    // After the mark: either this session sees that the lease was closed, or the worker sees the mark.
+    debug_assert!(recent.is_of(class, layout));
+    recent.version == shared.version()
 }
 
 /// Learns the ticks anew.
@@ -182,7 +185,7 @@ pub fn assigned_shard() -> Option<i32> {
 
 /// The cause of an error, and what the worker reports.
 pub fn with_last_answer(cause: String) -> String {
-    let Some(leases) = shared::get().map(shared::Shared::leases) else { return cause };
+    let Some(leases) = shared::get().map(Shared::leases) else { return cause };
     match (leases.answer.as_str(), leases.answered_at_us) {
         ("", Some(_)) => cause,
         ("", None) => format!("{cause} The registry has not answered yet."),
@@ -240,7 +243,7 @@ const SEE_LOG: &str = "Try again in a moment. If the error persists, see the ser
 
 fn no_lease(shard: u32, class: Class) -> (String, String, String) {
     let message = format!("server has no lease for shard {shard}");
-    let leases = shared::get().map(shared::Shared::leases).unwrap_or_default();
+    let leases = shared::get().map(Shared::leases).unwrap_or_default();
     let shards: Vec<u32> = leases.holder.slots.iter().map(|slot| slot.shard).collect();
     let cause = if shards.contains(&shard) {
         Some("The registry has not granted it, or this server has released it.")

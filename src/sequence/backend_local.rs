@@ -16,6 +16,12 @@ impl<T> BackendLocal<T> {
         BackendLocal(UnsafeCell::new(value))
     }
 
+    /// The value, for one thread.
+    #[inline(always)]
+    pub const fn as_ptr(&self) -> *mut T {
+        self.0.get()
+    }
+
     /// Calls `f` with the value.
     ///
     /// # Safety
