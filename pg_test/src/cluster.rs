@@ -8,7 +8,7 @@ pub mod host_name;
 pub use builder::Builder;
 
 use crate::process::{Frozen, children_of, pid_of, title, usage, wait_until_gone};
-use crate::valgrind::{self, Findings};
+use crate::valgrind::{Findings, Tool};
 use crate::wait::comes_true;
 use crate::{clock, installation, memory};
 use nix::sys::prctl::set_pdeathsig;
@@ -61,7 +61,7 @@ pub struct Cluster {
     has_fake_clock: bool,
     /// The log reports a killed backend, and the test killed it.
     has_killed_a_backend: bool,
-    is_watched: bool,
+    valgrind: Option<Tool>,
     stack_bytes: Option<u64>,
     address_space_bytes: Option<u64>,
     has_failing_malloc: bool,
@@ -81,7 +81,7 @@ impl Cluster {
             postmaster: None,
             has_fake_clock,
             has_killed_a_backend: false,
-            is_watched: false,
+            valgrind: None,
             stack_bytes: None,
             address_space_bytes: None,
             has_failing_malloc: false,
@@ -106,10 +106,9 @@ impl Cluster {
     pub fn start(&mut self) {
         assert!(self.postmaster.is_none(), "the server is running");
         let log = self.log_file();
-        let mut postgres = if self.is_watched {
-            valgrind::watched_postgres(self.dir.path())
-        } else {
-            self.command("postgres")
+        let mut postgres = match self.valgrind {
+            Some(tool) => tool.postgres(self.dir.path()),
+            None => self.command("postgres"),
         };
         postgres
             .args(["-D", "data", "-k"])
@@ -225,9 +224,9 @@ impl Cluster {
         self.log().matches("all server processes terminated; reinitializing").count()
     }
 
-    /// Stops the server, and returns what valgrind found in it since it was created; see [`Builder::watch_memory`].
+    /// Stops the server, and returns what valgrind found in it since it was created; see [`Builder::valgrind`].
     pub fn memory_errors(mut self) -> Findings {
-        assert!(self.is_watched, "this server does not run under valgrind");
+        assert_eq!(self.valgrind, Some(Tool::Memcheck), "this server does not run under memcheck");
         self.stop(Shutdown::Fast);
         Findings::read(self.dir.path())
     }

@@ -1,6 +1,6 @@
-//! A server under valgrind's memcheck, and its findings.
+//! A server under valgrind: memcheck's findings, or the instructions that callgrind counts.
 //!
-//! It sees every read of memory that is not allocated or was never written, by the server as well as by the extension.
+//! Memcheck sees every read of memory that is not allocated or was never written, by the server as well as by the extension.
 //! Debian's server is not built for valgrind (`USE_VALGRIND`), so `malloc` is what counts as allocation, and not each
 //! `palloc` within the blocks that come from it.
 
@@ -17,8 +17,42 @@ const LIBRARY: &str = "/pg_snowflake.so";
 /// The known errors of the server itself, with a reason for each.
 const SUPPRESSIONS: &str = include_str!("../valgrind.supp");
 
-/// The command that runs `postgres` under valgrind, each of its processes writing what it finds into `dir`.
-pub fn watched_postgres(dir: &Path) -> Command {
+/// What valgrind does with each process of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// Finds misuses of memory.
+    Memcheck,
+    /// Counts instructions.
+    Callgrind,
+}
+
+impl Tool {
+    /// The command that runs `postgres` under valgrind, each of its processes writing a file into `dir`.
+    pub fn postgres(self, dir: &Path) -> Command {
+        match self {
+            Tool::Memcheck => watched_postgres(dir),
+            Tool::Callgrind => counted_postgres(dir, "callgrind.%p.log"),
+        }
+    }
+}
+
+/// The command that runs `postgres` under callgrind, each of its processes writing how many instructions it has executed into that file
+/// in `dir`, once it has ended; see [`instructions_in`].
+pub fn counted_postgres(dir: &Path, log: &str) -> Command {
+    let mut valgrind = installation::as_server_user("valgrind", dir);
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--vgdb=no"]);
+    valgrind.arg(option("--log-file", &dir.join(log)));
+    valgrind.arg(installation::bindir().join("postgres"));
+    valgrind
+}
+
+/// The instructions in callgrind's log; `None` if its process has not ended.
+pub fn instructions_in(log: &str) -> Option<u64> {
+    let (_, rest) = log.split_once("Collected : ")?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+fn watched_postgres(dir: &Path) -> Command {
     let suppressions = dir.join("valgrind.supp");
     std::fs::write(&suppressions, SUPPRESSIONS).expect("the suppressions can be written");
     let mut valgrind = installation::as_server_user("valgrind", dir);
@@ -175,4 +209,16 @@ fn files_in(dir: &Path) -> Vec<PathBuf> {
 
 fn option(name: &str, path: &Path) -> String {
     format!("{name}={}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::instructions_in;
+
+    #[test]
+    fn callgrinds_total_is_parsed() {
+        let log = "==7== Events    : Ir\n==7== Collected : 58205712\n==7== \n==7== I   refs:      58,205,712\n";
+        assert_eq!(instructions_in(log), Some(58_205_712));
+        assert_eq!(instructions_in("==7== Command: postgres\n"), None);
+    }
 }

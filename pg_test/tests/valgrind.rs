@@ -5,7 +5,7 @@
 use pg_snowflake_servertest::Cluster;
 use pg_snowflake_servertest::ask::refused;
 use pg_snowflake_servertest::regress::{ISOLATION, REGRESS};
-use pg_snowflake_servertest::valgrind::Findings;
+use pg_snowflake_servertest::valgrind::{Findings, Tool};
 use postgres::Client;
 use std::path::Path;
 use std::process::Command;
@@ -139,7 +139,7 @@ fn own_sequence(session: usize) -> String {
 }
 
 fn watched() -> Cluster {
-    Cluster::builder().watch_memory().start()
+    Cluster::builder().valgrind(Tool::Memcheck).start()
 }
 
 fn assert_none_of_the_extension(findings: Findings) {

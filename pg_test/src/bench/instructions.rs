@@ -1,16 +1,22 @@
 //! Instructions per ID and per inserted row, counted by valgrind. They show changes that the noise of timings hides.
 
 use crate::bench::backend::LOOP;
-use crate::bench::contender::{Contender, INSERT, ROOMY, empty_loop};
+use crate::bench::contender::{Contender, INSERT, ROOMY, empty_loop, in_transactions};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, server};
-use crate::installation;
-use crate::{Cluster, SUPERUSER, Shutdown};
+use crate::bench::{Findings, Plan, leases, server};
+use crate::leases::{Registry, first_id};
+use crate::process::backend_pid;
+use crate::valgrind::{self, Tool};
+use crate::wait::comes_true;
+use crate::{Cluster, SUPERUSER, Shutdown, installation};
 use std::path::Path;
 
 /// Two lengths, so that startup and shutdown cancel out.
 const IDS: [i64; 2] = [1_000, 11_000];
 const ROWS: [i64; 2] = [500, 2_500];
+
+/// More, since the postmaster executes some more instructions before each session that it forks.
+const IDS_OF_A_SESSION: [i64; 2] = [1_000, 51_000];
 
 /// The contender whose IDs are also counted in these layouts, each in a database of its own: counters of two layouts do
 /// not mix.
@@ -62,6 +68,48 @@ pub(super) fn run(_: &Plan, contenders: &[&'static Contender], findings: &mut Fi
         let instructions = instructions_each(&server, &database, IDS, take) - of_the_loop;
         add(OURS, measure, instructions);
     }
+    let registry = Registry::start();
+    for (name, conninfo) in [(leases::WITHOUT, String::new()), (leases::WITH, registry.conninfo())]
+    {
+        let server = leases::builder(&conninfo, "db-1").valgrind(Tool::Callgrind).start();
+        drop(server::database_of(&server, ours));
+        let take_one = ours.take_one().expect("a call returns one");
+        let take = |count| ours.take(count, ROOMY).expect("ours is called");
+        let of_transactions = |taken: &str| {
+            instructions_of_a_session(&server, ours, |count| in_transactions(count, taken))
+        };
+        let of_ids = instructions_of_a_session(&server, ours, take);
+        let of_the_loop = instructions_of_a_session(&server, ours, empty_loop);
+        add(name, Measure::Instructions, of_ids - of_the_loop);
+        let first = of_transactions(&take_one) - of_transactions("1");
+        add(name, Measure::FirstIdInstructions, first);
+    }
+}
+
+/// The instructions of one in a statement that has a given number of them, in a session of a running server. Leases need the server's other
+/// processes.
+fn instructions_of_a_session(
+    server: &Cluster,
+    of: &Contender,
+    statement: impl Fn(i64) -> String,
+) -> f64 {
+    let count = |count| {
+        let mut client = server::connect(server, of);
+        first_id(&mut client, &format!("SELECT {}", of.take_one().expect("a call returns one")));
+        let log = server.dir().join(format!("callgrind.{}.log", backend_pid(&mut client)));
+        client.batch_execute(&statement(count)).expect("IDs are returned");
+        drop(client);
+        let collected =
+            || valgrind::instructions_in(&std::fs::read_to_string(&log).unwrap_or_default());
+        assert!(
+            comes_true(|| collected().is_some()),
+            "{}: the session has not ended",
+            log.display()
+        );
+        collected().expect("just found")
+    };
+    let [short, long] = IDS_OF_A_SESSION.map(count);
+    (long as f64 - short as f64) / (IDS_OF_A_SESSION[1] - IDS_OF_A_SESSION[0]) as f64
 }
 
 fn database_of(layout: &str) -> String {
@@ -90,35 +138,12 @@ fn instructions_each(
 
 /// The instructions of a server that starts in single-user mode, runs one statement and exits.
 fn count(dir: &Path, database: &str, statement: &str) -> u64 {
-    let mut valgrind = installation::as_server_user("valgrind", dir);
-    valgrind.args([
-        "--tool=callgrind",
-        "--callgrind-out-file=/dev/null",
-        "--log-file=callgrind.log",
-    ]);
-    valgrind.arg(installation::bindir().join("postgres"));
+    let mut valgrind = valgrind::counted_postgres(dir, "callgrind.log");
     valgrind.args(["--single", "-D", "data", database]);
     let said = installation::run(&mut valgrind, format!("{statement}\n").as_bytes());
     let said = String::from_utf8_lossy(&said).into_owned();
     assert!(said.contains("count = "), "the statement failed:\n{said}");
     let log = std::fs::read_to_string(dir.join("callgrind.log")).expect("valgrind writes its log");
-    collected(&log).unwrap_or_else(|| panic!("valgrind does not say what it counted:\n{log}"))
-}
-
-/// The total in callgrind's log.
-fn collected(log: &str) -> Option<u64> {
-    let (_, rest) = log.split_once("Collected : ")?;
-    rest.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::collected;
-
-    #[test]
-    fn callgrinds_total_is_parsed() {
-        let log = "==7== Events    : Ir\n==7== Collected : 58205712\n==7== \n==7== I   refs:      58,205,712\n";
-        assert_eq!(collected(log), Some(58_205_712));
-        assert_eq!(collected("==7== Command: postgres\n"), None);
-    }
+    valgrind::instructions_in(&log)
+        .unwrap_or_else(|| panic!("valgrind does not say what it counted:\n{log}"))
 }

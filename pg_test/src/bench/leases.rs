@@ -1,11 +1,11 @@
 //! What a lease costs: IDs of two servers of the same build, of which one has a registry.
 
-use crate::Cluster;
 use crate::bench::contender::{Contender, ROOMY, empty_loop, in_transactions};
 use crate::bench::contenders::ours_cache_1::CONTENDER as OURS;
 use crate::bench::samples::Measure;
 use crate::bench::{Findings, Plan, interleaved, server};
 use crate::leases::{Registry, first_id};
+use crate::{Builder, Cluster};
 use postgres::Client;
 use std::time::Instant;
 
@@ -62,15 +62,19 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
     }
 }
 
+/// A server with that registry, or with none, that has shard 5.
+pub(super) fn builder(conninfo: &str, node: &str) -> Builder {
+    server::builder()
+        .setting("shared_preload_libraries", "pg_snowflake")
+        .setting("pg_snowflake.registry", conninfo)
+        .setting("pg_snowflake.node", node)
+        .setting("pg_snowflake.owned_shards", "5")
+}
+
 impl Session {
     fn start(name: &'static str, registry: &Registry, turn: usize) -> Self {
         let conninfo = if name == WITH { registry.conninfo() } else { String::new() };
-        let server = server::builder()
-            .setting("shared_preload_libraries", "pg_snowflake")
-            .setting("pg_snowflake.registry", &conninfo)
-            .setting("pg_snowflake.node", &format!("db-{turn}"))
-            .setting("pg_snowflake.owned_shards", "5")
-            .start();
+        let server = builder(&conninfo, &format!("db-{turn}")).start();
         // Not the session that created the extension: it has a larger table of locks, which each commit reads.
         drop(server::database_of(&server, &OURS));
         let mut client = server::connect(&server, &OURS);

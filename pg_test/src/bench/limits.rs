@@ -336,9 +336,12 @@ fn of_leases() -> Vec<Limit> {
         let title = format!("{what} with leases, relative to the same build without a registry");
         ratio(&title, (measure, leases::WITH), (measure, leases::WITHOUT), AtMost(1.02))
     };
+    let counted = |what: &str, measure| Limit { rounds: ONE_COUNT, ..relative(what, measure) };
     vec![
         relative("one backend: `snowflake_nextval`, `CACHE 1`,", IdNs),
         relative("the first ID of a transaction: `snowflake_nextval`, `CACHE 1`,", FirstIdNs),
+        counted("instructions of `snowflake_nextval`, `CACHE 1`,", Instructions),
+        counted("instructions of the first ID of a transaction, `CACHE 1`,", FirstIdInstructions),
     ]
 }
 

@@ -197,6 +197,8 @@ impl Display for Report {
             &[
                 column("ns per ID above the loop", Measure::IdNs, with_quartiles),
                 column("first ID of a transaction, ns", Measure::FirstIdNs, with_quartiles),
+                column("instructions", Measure::Instructions, whole),
+                column("of a first ID", Measure::FirstIdInstructions, whole),
             ],
         )?;
         self.table_of(

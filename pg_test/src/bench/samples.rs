@@ -23,7 +23,9 @@ pub enum Measure {
     Repeats,
     /// Instructions per ID, without the loop.
     Instructions,
-    /// The same in layout `instagram`.
+    /// Instructions of the first ID of a transaction, without the loop.
+    FirstIdInstructions,
+    /// Instructions per ID in layout `instagram`, without the loop.
     InstructionsOfInstagram,
     /// The same in layout `postgres`.
     InstructionsOfPostgres,
@@ -138,6 +140,7 @@ impl Display for Measure {
             Measure::WalBytes => write!(f, "wal_bytes_per_1000000_ids"),
             Measure::Repeats => write!(f, "repeats_in_1000000_ids"),
             Measure::Instructions => write!(f, "instructions_per_id"),
+            Measure::FirstIdInstructions => write!(f, "instructions_per_first_id"),
             Measure::InstructionsOfInstagram => write!(f, "instructions_per_id_of_instagram"),
             Measure::InstructionsOfPostgres => write!(f, "instructions_per_id_of_postgres"),
             Measure::TakingTps(clients) => write!(f, "tps_of_100_ids_{clients}_clients"),

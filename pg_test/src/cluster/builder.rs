@@ -2,6 +2,7 @@
 
 use super::Cluster;
 use crate::installation::{self, System};
+use crate::valgrind::Tool;
 
 /// The settings of every cluster.
 pub(super) const SETTINGS: [(&str, &str); 7] = [
@@ -22,7 +23,7 @@ pub(super) const SETTINGS: [(&str, &str); 7] = [
 pub struct Builder {
     settings: Vec<(String, String)>,
     has_fake_clock: bool,
-    is_watched: bool,
+    valgrind: Option<Tool>,
     stack_bytes: Option<u64>,
     address_space_bytes: Option<u64>,
     has_failing_malloc: bool,
@@ -75,9 +76,9 @@ impl Builder {
         self
     }
 
-    /// Runs the server under valgrind, for [`Cluster::memory_errors`].
-    pub fn watch_memory(mut self) -> Self {
-        self.is_watched = true;
+    /// Runs the server under valgrind, such as for [`Cluster::memory_errors`].
+    pub fn valgrind(mut self, tool: Tool) -> Self {
+        self.valgrind = Some(tool);
         self
     }
 
@@ -102,7 +103,7 @@ impl Builder {
     /// Starts the server and creates the extension in the database `postgres`.
     pub fn start(self) -> Cluster {
         let mut cluster = Cluster::stopped(self.has_fake_clock);
-        cluster.is_watched = self.is_watched;
+        cluster.valgrind = self.valgrind;
         cluster.stack_bytes = self.stack_bytes;
         cluster.address_space_bytes = self.address_space_bytes;
         cluster.has_failing_malloc = self.has_failing_malloc;
