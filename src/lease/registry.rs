@@ -68,15 +68,15 @@ fn registry_claim(
     let held = shards.iter().filter_map(|&(shard, serial)| Some((shard, serial?)));
     let seen: BTreeMap<i32, i64> =
         known.iter().map(|(&shard, &serial)| (shard, serial)).chain(held).collect();
-    let is_bound = has_role(&node);
-    let lost = lost_serial(&node, &seen);
+    let known_node = node_of_this_role(&node);
+    let lost = lost_serial(&seen, known_node.lost_serial);
     let identity = identity(length_us, lost.is_some());
     let is_finite = |&at: &pg_sys::TimestampTz| at != i64::MIN && at != i64::MAX;
     let origin = Origin {
         address: identity.client_address.clone(),
         started_at_us: started_at.filter(is_finite).map(unix_us_of),
     };
-    if !is_bound {
+    if !known_node.is_bound {
         bind(&node);
     }
     if let Some(lost) = lost {
@@ -538,11 +538,9 @@ fn identity(length_us: i64, has_lost_rows: bool) -> Identity {
     identity
 }
 
-/// The highest serial that the node has seen and the registry has lost, unless the node's last one has begun a quiet time. Read without a lock:
-/// serials only increase, and a server has seen only those that were committed.
-fn lost_serial(node: &str, seen: &BTreeMap<i32, i64>) -> Option<i64> {
-    let sql = "SELECT lost_serial FROM snowflake_registry.nodes WHERE node = $1";
-    let explained = rows_kept(sql, &[text(node)], |row| row.get(1)).pop().unwrap_or(0);
+/// The highest serial that a server has seen and the registry has lost. `explained` is the last one of its node that has begun a quiet
+/// time. Read without a lock: serials only increase, and a server has seen only those that were committed.
+fn lost_serial(seen: &BTreeMap<i32, i64>, explained: i64) -> Option<i64> {
     // A serial of days ahead is not one that this registry has granted.
     let latest = now_us() + 86_400_000_000;
     let seen = seen.iter().filter(|&(_, &serial)| serial <= latest);
@@ -568,26 +566,35 @@ fn bind(node: &str) {
          ON CONFLICT (node) DO UPDATE SET role = session_user WHERE n.role IS NULL";
     execute(insert, &[text(node)]);
     // Another session may have been first.
-    has_role(node);
+    node_of_this_role(node);
 }
 
-/// Whether the node belongs to this role; `false` if it belongs to none. Refuses another role.
-fn has_role(node: &str) -> bool {
-    let sql = "SELECT role::text, role = session_user FROM snowflake_registry.nodes WHERE node = $1 AND role IS NOT NULL";
-    let found =
-        rows_kept(sql, &[text(node)], |row| (row.get::<String>(1), row.get::<bool>(2))).pop();
-    if let Some((role, false)) = &found {
-        refusal::node_of_another_role(node, role);
+/// What the registry knows of a node.
+#[derive(Default)]
+struct Node {
+    /// Whether it belongs to this role; if not, to none.
+    is_bound: bool,
+    /// The highest lost serial for which it has begun a quiet time; 0 if it has begun none.
+    lost_serial: i64,
+}
+
+/// The node. Refuses one that belongs to another role.
+fn node_of_this_role(node: &str) -> Node {
+    let sql = "SELECT role::text, role = session_user, lost_serial FROM snowflake_registry.nodes WHERE node = $1";
+    let read = |row: &Row| (row.nullable::<String>(1), row.nullable(2), row.get(3));
+    match rows_kept(sql, &[text(node)], read).pop() {
+        Some((Some(role), Some(false), _)) => refusal::node_of_another_role(node, &role),
+        Some((role, _, lost_serial)) => Node { is_bound: role.is_some(), lost_serial },
+        None => Node::default(),
     }
-    found.is_some()
 }
 
 /// Refuses leases of nodes that belong to another role.
 fn check_roles<'a>(leases: impl Iterator<Item = &'a Lease>) {
     let nodes: BTreeSet<&str> = leases.map(|lease| lease.node.as_str()).collect();
-    nodes.into_iter().for_each(|node| {
-        has_role(node);
-    });
+    for node in nodes {
+        node_of_this_role(node);
+    }
 }
 
 /// The shard for a node that asks for any: one of the default layout, since the registry knows no other. The table is locked against
