@@ -20,8 +20,8 @@ pub struct Reason {
     pub other_server: Option<String>,
 }
 
-/// Why the shard is not granted. A wrong clock is an error, since it applies to all shards, unless the transaction must commit: it has begun a
-/// quiet time.
+/// Why the shard is not granted. A wrong clock is an error, since it applies to all shards, unless the transaction must commit: it has
+/// begun a quiet time.
 pub fn reason(
     refusal: Refusal,
     shard: i32,
@@ -29,6 +29,13 @@ pub fn reason(
     moment: Moment,
     must_commit: bool,
 ) -> Reason {
+    let wrong_clock = |direction, us| {
+        let report = clock_report(direction, us, claim, moment);
+        if !must_commit {
+            report.raise();
+        }
+        format!("The {}.", report.message)
+    };
     let text = match refusal {
         Refusal::HeldBy { is_copy: true, origin, .. } => return two_servers(shard, &origin),
         Refusal::HeldBy { node, ends_us, origin, .. } if node == claim.node => {
@@ -59,13 +66,8 @@ pub fn reason(
         Refusal::Superseded => {
             format!("The lease of shard {shard} has changed since this server last renewed it.")
         }
-        Refusal::ClockAhead { .. } | Refusal::ClockBehind { .. } => {
-            let report = wrong_clock(&refusal, claim, moment);
-            if !must_commit {
-                report.raise();
-            }
-            format!("The {}.", report.message)
-        }
+        Refusal::ClockAhead { us } => wrong_clock("ahead of", us),
+        Refusal::ClockBehind { us } => wrong_clock("behind", us),
     };
     Reason { text, other_server: None }
 }
@@ -152,12 +154,7 @@ pub fn quiet_time_goes_on(reason: NotYet, quiet_until_us: i64, now_us: i64) -> !
     .raise()
 }
 
-fn wrong_clock(refusal: &Refusal, claim: Claim, moment: Moment) -> Report {
-    let (direction, us) = match *refusal {
-        Refusal::ClockAhead { us } => ("ahead of", us),
-        Refusal::ClockBehind { us } => ("behind", us),
-        _ => unreachable!("a wrong clock"),
-    };
+fn clock_report(direction: &str, us: i64, claim: Claim, moment: Moment) -> Report {
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!(
