@@ -70,6 +70,11 @@ impl Holder {
         self.slots.iter().filter(|slot| slot.serial.is_some()).count()
     }
 
+    /// Whether the registry is to assign a shard with the next claim.
+    pub fn awaits_a_shard(&self) -> bool {
+        self.is_assigned && self.slots.is_empty()
+    }
+
     /// Makes the slots those of the configuration, in ascending order; `None` if the registry is to assign a shard. Closes and returns the
     /// others, which the server gives up.
     pub fn follow(&mut self, wanted: Option<&[u32]>, nonce: Uuid) -> Vec<Closed> {
@@ -126,7 +131,7 @@ impl Holder {
         self.nonce = nonce;
         let (mut refused, mut lost) = (Vec::new(), Vec::new());
         for (shard, verdict) in answers {
-            if self.is_assigned && self.slots.is_empty() {
+            if self.awaits_a_shard() {
                 self.slots.push(Slot::closed(shard));
             }
             let Ok(index) = self.slots.binary_search_by_key(&shard, |slot| slot.shard) else {

@@ -207,10 +207,8 @@ impl<'a> Worker<'a> {
     fn renew(&mut self) -> Result<(), Problem> {
         let followed = self.follow_configuration();
         let has_closed_future = self.close_future_spans();
-        let is_to_be_assigned =
-            self.leases.holder.is_assigned && self.leases.holder.slots.is_empty();
         // What is claimed below, or what the registry may assign, is to be released first.
-        if has_closed_future || is_to_be_assigned {
+        if has_closed_future || self.leases.holder.awaits_a_shard() {
             self.release(Deadline::within(third()))?;
         }
         let claimed = self.claim(Which::All);
@@ -260,9 +258,7 @@ impl<'a> Worker<'a> {
         let claimed: Vec<Slot> =
             self.leases.holder.slots.iter().filter(is_claimed).copied().collect();
         // Without shards, the registry assigns one.
-        if claimed.is_empty()
-            && !(self.leases.holder.is_assigned && self.leases.holder.slots.is_empty())
-        {
+        if claimed.is_empty() && !self.leases.holder.awaits_a_shard() {
             return Ok(Refused::Denied(Vec::new()));
         }
         if self.session.is_none() {
