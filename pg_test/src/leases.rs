@@ -94,7 +94,12 @@ impl Registry {
 
 /// Builds a server of that name whose registry is at `conninfo`.
 pub fn node(name: &str, conninfo: &str) -> Builder {
-    Cluster::builder()
+    as_node(Cluster::builder(), name, conninfo)
+}
+
+/// Makes a server a node of that name whose registry is at `conninfo`.
+pub fn as_node(builder: Builder, name: &str, conninfo: &str) -> Builder {
+    builder
         .setting("shared_preload_libraries", "pg_snowflake")
         .setting("pg_snowflake.registry", conninfo)
         .setting("pg_snowflake.node", name)

@@ -24,11 +24,13 @@ const LONGEST_LEASE_MS: i32 = (LONGEST_LEASE_US / 1000) as i32;
 
 /// Defines the settings. Called once, at library load.
 pub fn define() {
-    PRELOADED.fetch_or(is_preloading(), Relaxed);
+    PRELOADED.store(is_preloading(), Relaxed);
     let at_start = |is_fixed| if is_fixed { GucContext::Postmaster } else { GucContext::Sighup };
     // Leases begin with the postmaster. A reload cannot change the registry of a server that has leases. One that it adds to a server
     // without stops the IDs of that server.
-    let has_leases = is_preloading() && Setting::Registry.has_text_before_its_definition();
+    // SAFETY: a C string or null.
+    let is_registry_set = unsafe { is_set(Setting::Registry.text_before_its_definition()) };
+    let has_leases = is_preloading() && is_registry_set;
     let assign_hook: pg_sys::GucStringAssignHook = (!has_leases).then_some(assign_registry);
     Setting::Registry.define(|name, flags| {
         // SAFETY: the hook is guarded.
@@ -123,6 +125,15 @@ fn configured_node() -> String {
     }
 }
 
+/// Whether a text is neither null nor blank.
+///
+/// # Safety
+/// `value` is a C string or null.
+unsafe fn is_set(value: *const c_char) -> bool {
+    // SAFETY: promised by the caller.
+    !value.is_null() && !is_blank(unsafe { CStr::from_ptr(value) })
+}
+
 fn is_blank(value: &CStr) -> bool {
     value.to_bytes().trim_ascii().is_empty()
 }
@@ -130,5 +141,5 @@ fn is_blank(value: &CStr) -> bool {
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_registry(value: *const c_char, _extra: *mut c_void) {
     // SAFETY: the server passes a C string or null.
-    shared::set_missing(!value.is_null() && !is_blank(unsafe { CStr::from_ptr(value) }));
+    shared::set_missing(unsafe { is_set(value) });
 }

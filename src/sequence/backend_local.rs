@@ -28,6 +28,6 @@ impl<T> BackendLocal<T> {
     /// `f` must not access the same variable again. It may call server functions that run no SQL.
     pub unsafe fn with<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: one thread, and the caller promises that there is no other reference.
-        f(unsafe { &mut *self.0.get() })
+        f(unsafe { &mut *self.as_ptr() })
     }
 }

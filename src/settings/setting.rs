@@ -9,7 +9,7 @@
 
 use crate::report::quoted;
 use pgrx::{GucFlags, pg_sys};
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 /// One bit per masked setting. It is atomic because a mutable static must be, to be safe; a backend has one
@@ -127,13 +127,10 @@ impl Setting {
             .map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
     }
 
-    /// Whether the configuration has a text for a setting that is yet to be defined.
-    pub fn has_text_before_its_definition(self) -> bool {
-        // SAFETY: a plain function of the server, which returns a C string or null.
-        unsafe {
-            let text = pg_sys::GetConfigOption(self.name().as_ptr(), true, false);
-            !text.is_null() && !CStr::from_ptr(text).to_bytes().trim_ascii().is_empty()
-        }
+    /// What the configuration has for a setting that is yet to be defined: a C string, or null.
+    pub fn text_before_its_definition(self) -> *const c_char {
+        // SAFETY: a plain function of the server.
+        unsafe { pg_sys::GetConfigOption(self.name().as_ptr(), true, false) }
     }
 
     /// The source of the value that the session began with.

@@ -4,7 +4,7 @@ use crate::bench::contender::{Contender, ROOMY, empty_loop, in_transactions};
 use crate::bench::contenders::ours_cache_1::CONTENDER as OURS;
 use crate::bench::samples::Measure;
 use crate::bench::{Findings, Plan, interleaved, server};
-use crate::leases::{Registry, first_id};
+use crate::leases::{Registry, as_node, first_id};
 use crate::{Builder, Cluster};
 use postgres::Client;
 use std::time::Instant;
@@ -64,11 +64,7 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
 
 /// A server with that registry, or with none, that has shard 5.
 pub(super) fn builder(conninfo: &str, node: &str) -> Builder {
-    server::builder()
-        .setting("shared_preload_libraries", "pg_snowflake")
-        .setting("pg_snowflake.registry", conninfo)
-        .setting("pg_snowflake.node", node)
-        .setting("pg_snowflake.owned_shards", "5")
+    as_node(server::builder(), node, conninfo).setting("pg_snowflake.owned_shards", "5")
 }
 
 impl Session {
