@@ -177,11 +177,11 @@ fn a_registry_that_is_restored_repeats_no_id() {
 }
 
 #[test]
-fn lease_rollback() {
+fn a_registry_that_is_rolled_back_repeats_no_id() {
     short_form("lease-rollback");
 }
 
 #[test]
-fn lease_clone_restart() {
+fn a_server_that_restarts_beside_its_copy_repeats_no_id() {
     short_form("lease-clone-restart");
 }
