@@ -80,10 +80,10 @@ fn snowflake_to_base32(id: i64) -> String {
     base32::encode(id)
 }
 
-/// `snowflake_from_base32(text) → bigint`
+/// `snowflake_from_base32(base32 text) → bigint`
 #[pg_extern(sql = false)]
-fn snowflake_from_base32(text: &[u8]) -> i64 {
-    base32::decode(text).unwrap_or_else(|error| not_base32(text, error))
+fn snowflake_from_base32(base32: &[u8]) -> i64 {
+    base32::decode(base32).unwrap_or_else(|error| not_base32(base32, error))
 }
 
 fn not_base32(text: &[u8], error: Base32Error) -> ! {

@@ -50,9 +50,9 @@ unsafe extern "C-unwind" fn snowflake_citus_ranges_wrapper(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: one argument, which is not NULL: the function is STRICT.
-    let [table] = unsafe { arguments(fcinfo) };
+    let [table_name] = unsafe { arguments(fcinfo) };
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
-    unsafe { pg_sys::panic::pgrx_extern_c_guard(|| ranges_on_this_node(oid(table))) }
+    unsafe { pg_sys::panic::pgrx_extern_c_guard(|| ranges_on_this_node(oid(table_name))) }
 }
 
 function_info_v1!(pg_finfo_snowflake_citus_ranges_wrapper);
