@@ -1,5 +1,8 @@
 -- The type of layouts, and functions and a view on layouts.
 
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION pg_snowflake" to load this file. \quit
+
 CREATE TYPE snowflake_layout;
 
 -- STABLE: an epoch must not be after the clock.
