@@ -1,78 +1,132 @@
-# The targets of PGXS: make, make install, make installcheck. Set PG_CONFIG=… if the PostgreSQL to build for is not the first on
-# PATH. They need Rust, cargo-pgrx of the version that Cargo.toml pins, clang and the server's headers; ./dev installs these
-# automatically.
+# make, make install, make installcheck: the targets of PGXS, for a library that cargo builds. PG_CONFIG=… names the PostgreSQL to
+# build for, else the first on PATH. Needs Rust, libclang and the server's headers. Only `make` compiles: `make install` copies.
 
 PG_CONFIG ?= pg_config
 CARGO ?= cargo
+RUSTC ?= rustc
+# release, or testing: see Cargo.toml.
+PROFILE ?= release
+# For cargo, as in CARGO_FLAGS=--offline.
+CARGO_FLAGS ?=
 DESTDIR ?=
 
+empty :=
+space := $(empty) $(empty)
+# The tree, which is another folder than the current one in a VPATH build: make -f ../Makefile.
+srcdir := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
+ifeq ($(wildcard $(srcdir)/Cargo.toml),)
+$(error the path of this Makefile has a space, which make takes for two names: build in the tree, or move it)
+endif
 target := $(or $(CARGO_TARGET_DIR),target)
 ifneq ($(words $(target)),1)
-$(error the target folder "$(target)" has a space in its name, at which make takes it for two: set CARGO_TARGET_DIR to \
-	one without)
+$(error CARGO_TARGET_DIR "$(target)" has a space, which make takes for two names: set it to a path without one)
+endif
+ifneq ($(filter-out /%,$(target)),)
+absolute_target := $(CURDIR)/$(target)
+else
+absolute_target := $(target)
 endif
 
 # make clean also works after PostgreSQL has been removed.
 ifneq ($(MAKECMDGOALS),clean)
-major := $(shell '$(PG_CONFIG)' --version | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
+major := $(shell '$(PG_CONFIG)' --version 2>/dev/null | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
 ifeq ($(major),)
 $(error "$(PG_CONFIG)" does not answer: name a pg_config, as in make PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config)
 endif
-pg_config := $(shell command -v '$(PG_CONFIG)')
+majors := $(shell sed -n 's/^pg\([0-9]*\) = .*/\1/p' '$(srcdir)/Cargo.toml')
+ifeq ($(filter $(major),$(majors)),)
+$(error PostgreSQL $(major) is not supported, only $(majors): name another pg_config with PG_CONFIG=…)
+endif
+# Its whole path, since cargo runs in other folders.
+pg_config := $(shell p=$$(command -v '$(PG_CONFIG)'); case $$p in (/*) echo "$$p" ;; (*) echo "$(CURDIR)/$$p" ;; esac)
 bindir := $(shell '$(PG_CONFIG)' --bindir)
 pkglibdir := $(shell '$(PG_CONFIG)' --pkglibdir)
-sharedir := $(shell '$(PG_CONFIG)' --sharedir)
+datadir := $(shell '$(PG_CONFIG)' --sharedir)
 endif
 
-empty :=
-space := $(empty) $(empty)
-# For each installation a folder of its own, since what is built for one does not fit another.
-build := $(target)/pg_snowflake-make/$(subst $(space),_,$(subst /,_,$(bindir)))
-stage := $(build)/stage
-export PGRX_HOME := $(abspath $(build))/pgrx
+version := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' '$(srcdir)/Cargo.toml')
+rust_version := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' '$(srcdir)/Cargo.toml')
+DLSUFFIX := $(if $(and $(filter Darwin,$(shell uname -s)),$(filter-out 15,$(major))),.dylib,.so)
+# What is built for one installation does not fit another.
+build := $(target)/pg$(major)-$(shell printf %s '$(bindir)' | cksum | cut -d ' ' -f 1)
+absolute_build := $(absolute_target)/$(notdir $(build))
+built := $(build)/$(PROFILE)/libpg_snowflake$(if $(filter Darwin,$(shell uname -s)),.dylib,.so)
+# The files to install.
+stage := $(build)/$(PROFILE)/stage
 
-# What is made stands in folders whose names make cannot hold where they have a space: this file says when it was made.
-built := $(build)/built
-library := $(stage)$(pkglibdir)/pg_snowflake.so
-sources := Cargo.toml Cargo.lock core/Cargo.toml pg_snowflake.control $(shell find core/src src sql registry -type f)
+# In this order, as the install script of pg_snowflake. src/lib.rs has it.
+sql := $(addprefix $(srcdir)/,$(shell sed -n 's,^extension_sql_file!."../\(sql/[a-z_]*.sql\)".*,\1,p' '$(srcdir)/src/lib.rs'))
 
-pgrx_version := $(shell sed -n 's/^pgrx *=.*"=\([0-9.]*\)".*/\1/p' Cargo.toml)
-# Another version would stop halfway, or build for a server that it does not know.
-need_cargo_pgrx = $(if $(filter $(pgrx_version),$(shell $(CARGO) pgrx --version 2>&1)),,$(error building needs \
-	cargo-pgrx $(pgrx_version): cargo install --locked cargo-pgrx --version $(pgrx_version)))
+# Panic messages name source files. They name none of this machine's folders, so the library is the same wherever it is built.
+# The last prefix that fits counts. A user's RUSTFLAGS come first. The bindings are not formatted, since not every Rust has rustfmt.
+rustflags = $(RUSTFLAGS) --remap-path-prefix="$$(pwd -P)"=pg_snowflake \
+	--remap-path-prefix="$${CARGO_HOME:-$$HOME/.cargo}"=cargo --remap-path-prefix='$(absolute_build)'=target $(undefined_symbols)
+ifeq ($(shell uname -s),Darwin)
+# The server's symbols are there only once the server has loaded the library.
+undefined_symbols := -Clink-arg=-Wl,-undefined,dynamic_lookup
+endif
+
+rust = $(shell cd '$(srcdir)' && '$(RUSTC)' --version 2>/dev/null | sed -n 's/^rustc \([0-9.]*\).*/\1/p')
+oldest_rust = $(shell printf '%s\n' '$(rust_version)' '$(rust)' | sort -V | head -n 1)
+has_headers = $(shell test ! -f "$$('$(PG_CONFIG)' --includedir-server)/postgres.h" || echo yes)
+libclang := /usr/lib/llvm-*/lib/clang/*/include/stddef.h
+has_libclang = $(or $(LIBCLANG_PATH),$(LLVM_CONFIG_PATH),$(shell command -v clang || command -v llvm-config || ls $(libclang) 2>&-))
+# Before minutes of compiling, one line for each thing that is missing.
+define refuse_what_is_missing
+$(if $(filter $(rust_version),$(oldest_rust)),,$(error Rust $(rust_version) or newer is needed, and "$(RUSTC)" is $(or \
+	$(rust),not usable: $(shell cd '$(srcdir)' && '$(RUSTC)' --version 2>&1 | sed -n 1p)): install it with rustup, or name another\
+	one with CARGO=… RUSTC=… or RUSTUP_TOOLCHAIN=…))
+$(if $(shell command -v '$(CARGO)' || ls '$(CARGO)' 2>&-),,$(error "$(CARGO)" is missing: install cargo, or name one with CARGO=…))
+$(if $(sql),,$(error src/lib.rs names no files of sql/))
+$(if $(has_headers),,$(error the headers of PostgreSQL $(major) are missing: install them (on Debian and Ubuntu: \
+	postgresql-server-dev-$(major))))
+$(if $(has_libclang),,$(error libclang, which reads the headers, is missing: install clang (on Debian and Ubuntu: \
+	libclang-dev), or name its folder with LIBCLANG_PATH=…))
+endef
 
 # As ./dev test runs them, each in a database of its own, but on the server that is there.
 define regress
-'$(pkglibdir)/pgxs/src/test/$(1)' --inputdir=pg_test --outputdir='$(build)/$(notdir $(1))' --bindir='$(bindir)' \
+'$(pkglibdir)/pgxs/src/test/$(1)' --inputdir='$(srcdir)/pg_test' --outputdir='$(build)/$(notdir $(1))' --bindir='$(bindir)' \
 	--load-extension=pg_snowflake --dbname=contrib_regression $(2)
 
 endef
-scripts = $(basename $(notdir $(wildcard pg_test/$(1)/*)))
+scripts = $(basename $(notdir $(wildcard $(srcdir)/pg_test/$(1)/*)))
 
 .PHONY: all install uninstall installcheck clean
+# So that `make all install` installs what it has built.
+.NOTPARALLEL:
 
-all: $(built)
+all:
+	$(refuse_what_is_missing)
+	@mkdir -p '$(build)/$(PROFILE)' 2>/dev/null && test -w '$(build)/$(PROFILE)' || { \
+		echo 'make: $(build) belongs to another user: remove it, or run make as that user' >&2; exit 1; }
+	cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && RUSTFMT=true PGRX_PG_CONFIG_PATH='$(pg_config)' CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037' $(rustflags) | \
+		sed 's/.$$//')" '$(CARGO)' build --locked $(CARGO_FLAGS) --package pg_snowflake --lib \
+		--no-default-features --features pg$(major),pgrx/no-schema-generation --profile '$(PROFILE)' \
+		--target-dir '$(absolute_build)'
+	rm -rf '$(stage)' '$(stage).new' && mkdir '$(stage).new'
+	cat $(sql) >'$(stage).new/pg_snowflake--$(version).sql'
+	cat '$(srcdir)/registry/pg_snowflake_registry.sql' >'$(stage).new/pg_snowflake_registry--$(version).sql'
+	for upgrade in '$(srcdir)'/sql/*--*.sql '$(srcdir)'/registry/*--*.sql; do \
+		test ! -e "$$upgrade" || cp "$$upgrade" '$(stage).new'; done
+	for control in pg_snowflake registry/pg_snowflake_registry; do sed 's/@CARGO_VERSION@/$(version)/' \
+		"$(srcdir)/$$control.control" >'$(stage).new'/"$${control##*/}.control"; done
+	mv '$(stage).new' '$(stage)'
 
-# So that `sudo make install` after `make` compiles nothing as root. What an earlier version left in the stage would be
-# installed too.
-$(built): $(sources)
-	$(need_cargo_pgrx)
-	rm -rf '$(stage)'
-	$(CARGO) pgrx init --no-run --pg$(major) '$(pg_config)'
-	$(CARGO) pgrx package --pg-config '$(pg_config)' --out-dir '$(stage)'
-	registry/install.sh '$(stage)$(sharedir)/extension'
-	touch '$@'
-
-install: all
-	install -d '$(DESTDIR)$(pkglibdir)' '$(DESTDIR)$(sharedir)/extension'
-	install -m 755 '$(library)' '$(DESTDIR)$(pkglibdir)'
-	install -m 644 '$(stage)$(sharedir)/extension/'* '$(DESTDIR)$(sharedir)/extension'
+# Copies only, so that `sudo make install` compiles nothing as root.
+install:
+	@test -f '$(built)' && test -d '$(stage)' && test -z "$$(cd '$(srcdir)' && find Cargo.* core src sql registry pg_snowflake.control -type f \
+		-newer '$(absolute_build)/$(PROFILE)/stage/pg_snowflake.control')" || { \
+		echo 'make: nothing is built from these sources for $(bindir): run make first, as yourself' >&2; exit 1; }
+	install -d '$(DESTDIR)$(pkglibdir)' '$(DESTDIR)$(datadir)/extension'
+	install -m 755 '$(built)' '$(DESTDIR)$(pkglibdir)/pg_snowflake$(DLSUFFIX)'
+	install -m 644 '$(stage)'/* '$(DESTDIR)$(datadir)/extension'
 
 uninstall:
-	rm -f '$(DESTDIR)$(pkglibdir)/pg_snowflake.so' '$(DESTDIR)$(sharedir)/extension/'pg_snowflake.control \
-		'$(DESTDIR)$(sharedir)/extension/'pg_snowflake--*.sql \
-		'$(DESTDIR)$(sharedir)/extension/'pg_snowflake_registry.control \
-		'$(DESTDIR)$(sharedir)/extension/'pg_snowflake_registry--*.sql
+	rm -f '$(DESTDIR)$(pkglibdir)/pg_snowflake$(DLSUFFIX)' '$(DESTDIR)$(datadir)/extension/'pg_snowflake.control \
+		'$(DESTDIR)$(datadir)/extension/'pg_snowflake--*.sql \
+		'$(DESTDIR)$(datadir)/extension/'pg_snowflake_registry.control \
+		'$(DESTDIR)$(datadir)/extension/'pg_snowflake_registry--*.sql
 
 # On the running server that PGHOST, PGPORT and PGUSER name, once the extension is installed there.
 installcheck:
@@ -81,4 +135,4 @@ installcheck:
 	$(foreach test,$(call scripts,specs),$(call regress,isolation/pg_isolation_regress,$(test)))
 
 clean:
-	rm -rf '$(target)/pg_snowflake-make'
+	rm -rf '$(target)'/pg[0-9]*-*

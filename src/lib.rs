@@ -38,16 +38,17 @@ use pgrx::prelude::*;
 
 ::pgrx::pg_module_magic!(name, version);
 
+// The install script, in this order, which the Makefile reads here.
 extension_sql_file!("../sql/layout.sql", name = "layout");
 extension_sql_file!("../sql/nextval.sql", name = "nextval", requires = ["layout"]);
-extension_sql_file!("../sql/convert.sql", requires = ["layout"]);
-extension_sql_file!("../sql/decode.sql", requires = ["layout"]);
-extension_sql_file!("../sql/snowflake.sql");
-extension_sql_file!("../sql/status.sql", requires = ["layout", "nextval"]);
-extension_sql_file!("../sql/routing.sql", requires = ["layout"]);
-extension_sql_file!("../sql/citus.sql");
-extension_sql_file!("../sql/partitions.sql", requires = ["layout"]);
-extension_sql_file!("../sql/lease_status.sql");
+extension_sql_file!("../sql/convert.sql", name = "convert", requires = ["nextval"]);
+extension_sql_file!("../sql/decode.sql", name = "decode", requires = ["convert"]);
+extension_sql_file!("../sql/snowflake.sql", name = "snowflake", requires = ["decode"]);
+extension_sql_file!("../sql/status.sql", name = "status", requires = ["snowflake"]);
+extension_sql_file!("../sql/routing.sql", name = "routing", requires = ["status"]);
+extension_sql_file!("../sql/citus.sql", name = "citus", requires = ["routing"]);
+extension_sql_file!("../sql/partitions.sql", name = "partitions", requires = ["citus"]);
+extension_sql_file!("../sql/lease_status.sql", name = "lease_status", requires = ["partitions"]);
 
 /// Called by the server when it loads the library.
 #[pg_guard]

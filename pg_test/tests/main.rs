@@ -30,6 +30,7 @@ mod leases;
 mod load;
 mod loading;
 mod locks;
+mod makefile;
 mod managed;
 mod memory;
 mod partitions;
