@@ -74,7 +74,8 @@ fn a_declaration_that_differs_from_the_header_is_refused() {
     }
 }
 
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
+/// The source files in a folder and the folders in it.
+pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -50,4 +50,5 @@ mod storage;
 mod toolchain;
 mod upgrade;
 mod wal;
+mod wrappers;
 mod wrong_layout;
