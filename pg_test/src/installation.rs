@@ -3,8 +3,9 @@
 
 use nix::unistd::{User, geteuid};
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -153,11 +154,46 @@ fn server_user() -> Option<&'static User> {
 /// # Panics
 /// If it cannot be copied, or is not in the folder that `INSTALLATION` names.
 pub fn copy(to: &Path) -> PathBuf {
-    let from = std::env::var_os("INSTALLATION").expect("INSTALLATION names the folder to copy");
-    let bindir = pg_config("--bindir");
-    let below = bindir.strip_prefix(&from).expect("INSTALLATION contains the servers' programs");
+    let (from, programs) = folder_and_programs();
     run(Command::new("cp").arg("-a").arg(&from).arg(to), b"");
-    to.join(below).join("pg_config")
+    to.join(programs).join("pg_config")
+}
+
+/// Copies the installation without the extension's files, as one that never had them, and returns the `bindir` of the copy.
+///
+/// # Panics
+/// As [`copy`].
+pub fn copy_without_extension(to: &Path) -> PathBuf {
+    let (from, programs) = folder_and_programs();
+    copy_others(&from, to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+    to.join(programs)
+}
+
+/// The folder that `INSTALLATION` names, and the path of its programs in it.
+fn folder_and_programs() -> (PathBuf, PathBuf) {
+    let folder = std::env::var_os("INSTALLATION").expect("INSTALLATION names the folder to copy");
+    let bindir = pg_config("--bindir");
+    let programs =
+        bindir.strip_prefix(&folder).expect("INSTALLATION contains the servers' programs");
+    (folder.into(), programs.to_owned())
+}
+
+/// Copies a folder without the extension's files. Not by `cp`, which fails if another test removes a script of its own meanwhile.
+fn copy_others(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        let [source, target] = [from, to].map(|folder| folder.join(&name));
+        if kind.is_dir() {
+            copy_others(&source, &target)?;
+        } else if kind.is_symlink() {
+            symlink(fs::read_link(source)?, target)?;
+        } else if !name.as_encoded_bytes().starts_with(b"pg_snowflake") {
+            fs::copy(source, target)?;
+        }
+    }
+    Ok(())
 }
 
 /// The same, and has this program use the copy from then on.

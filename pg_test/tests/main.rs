@@ -19,6 +19,7 @@ mod decoders;
 mod decoding;
 mod docs;
 mod dump;
+mod extension_image;
 mod fast_path;
 mod fences;
 mod formula;

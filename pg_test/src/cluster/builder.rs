@@ -3,6 +3,7 @@
 use super::Cluster;
 use crate::installation::{self, System};
 use crate::valgrind::Tool;
+use std::path::{Path, PathBuf};
 
 /// The settings of every cluster.
 pub(super) const SETTINGS: [(&str, &str); 7] = [
@@ -21,6 +22,7 @@ pub(super) const SETTINGS: [(&str, &str); 7] = [
 /// Builds a cluster: settings first, then [`Builder::start`].
 #[derive(Default)]
 pub struct Builder {
+    bindir: Option<PathBuf>,
     settings: Vec<(String, String)>,
     has_fake_clock: bool,
     valgrind: Option<Tool>,
@@ -37,6 +39,12 @@ impl Builder {
     /// Adds a line to `postgresql.conf`.
     pub fn setting(mut self, name: &str, value: &str) -> Self {
         self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Runs the programs of another installation of the same major version.
+    pub fn bindir(mut self, bindir: &Path) -> Self {
+        self.bindir = Some(bindir.to_owned());
         self
     }
 
@@ -103,6 +111,9 @@ impl Builder {
     /// Starts the server and creates the extension in the database `postgres`.
     pub fn start(self) -> Cluster {
         let mut cluster = Cluster::stopped(self.has_fake_clock);
+        if let Some(bindir) = self.bindir {
+            cluster.bindir = bindir;
+        }
         cluster.valgrind = self.valgrind;
         cluster.stack_bytes = self.stack_bytes;
         cluster.address_space_bytes = self.address_space_bytes;
