@@ -85,6 +85,11 @@ pub fn head() -> String {
     metadata("version")
 }
 
+/// The version of the packages of that version. A tilde sorts before everything, as a pre-release must.
+pub fn debian_version(version: &str) -> String {
+    format!("{}-1", version.replace('-', "~"))
+}
+
 /// What `[workspace.package]` of `Cargo.toml` has under that key: a text, or the first of a list.
 pub fn metadata(key: &str) -> String {
     in_manifest(MANIFEST, key)
@@ -206,6 +211,18 @@ fn read(path: &Path) -> String {
 fn version_in(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     Some(name.strip_prefix(SNOWFLAKE.name)?.strip_prefix("--")?.strip_suffix(".sql")?.to_owned())
+}
+
+/// The version, if it is the number of a release.
+///
+/// # Errors
+/// If it is not.
+pub fn parse(version: &str) -> Result<String, String> {
+    let numbers: Vec<&str> = version.split('.').collect();
+    match numbers.len() == 3 && numbers.iter().all(|number| number.parse::<u32>().is_ok()) {
+        true => Ok(version.to_owned()),
+        false => Err("a version is numbered as 0.9.0".to_owned()),
+    }
 }
 
 fn numbers(version: &str) -> Vec<u32> {

@@ -11,20 +11,6 @@ fn the_sql_of_a_release_never_changes_and_scripts_update_it_to_the_head() {
     assert_eq!(release::problems(top()), [""; 0]);
 }
 
-/// Another version builds for other servers, or not at all.
-#[test]
-fn the_readme_installs_the_cargo_pgrx_that_is_pinned() {
-    let manifest: toml::Table = read(&top().join("Cargo.toml")).parse().unwrap();
-    let pgrx = manifest["dependencies"]["pgrx"]["version"].as_str().unwrap();
-    let pinned = pgrx.strip_prefix('=').expect("one version and no other");
-    let readme = read(&top().join("README.md"));
-
-    let commands: Vec<&str> =
-        readme.lines().filter(|line| line.starts_with("cargo install")).collect();
-
-    assert_eq!(commands, [format!("cargo install --locked cargo-pgrx --version {pinned}")]);
-}
-
 /// PGXN's validator, which `./dev lint` runs, checks the rest.
 #[test]
 fn meta_json_names_the_version_and_files_that_are_here() {
@@ -54,6 +40,24 @@ fn meta_json_has_the_maintainer_and_the_repository_of_cargo_toml() {
     assert_eq!(resources["repository"]["web"], repository);
     assert_eq!(resources["repository"]["url"], format!("{repository}.git"));
     assert_eq!(resources["bugtracker"]["web"], format!("{repository}/issues"));
+}
+
+/// `debian/control` is made from `debian/control.in`.
+#[test]
+fn the_debian_packages_have_the_version_the_maintainer_and_the_links_of_cargo_toml() {
+    let debian = |file: &str| read(&top().join("debian").join(file));
+    let maintainer = release::metadata("authors");
+    let version = release::debian_version(&release::head());
+
+    assert!(debian("changelog").starts_with(&format!("pg-snowflake ({version}) ")));
+    assert!(debian("changelog").contains(&format!("\n -- {maintainer}  ")));
+    let homepage = release::metadata("homepage");
+    for file in ["control", "control.in"] {
+        assert!(debian(file).contains(&format!("\nMaintainer: {maintainer}\n")), "{file}");
+        assert!(debian(file).contains(&format!("\nHomepage: {homepage}\n")), "{file}");
+    }
+    let repository = release::metadata("repository");
+    assert!(debian("copyright").contains(&format!("\nSource: {repository}\n")));
 }
 
 #[test]

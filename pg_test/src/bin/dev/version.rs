@@ -2,6 +2,7 @@
 
 use crate::tools::{Result, about, command, output};
 use jiff::Zoned;
+use jiff::fmt::rfc2822;
 use pg_snowflake_servertest::output::{say, step};
 use pg_snowflake_servertest::release::{self, EXTENSIONS, Extension};
 use std::fs;
@@ -43,8 +44,11 @@ pub fn set(top: &Path, version: &str) -> Result {
             .iter()
             .try_for_each(|extension| upgrade(top, extension, from, &head, version))?;
     }
-    let today = Zoned::now().date().to_string();
+    let now = Zoned::now();
+    let today = now.date().to_string();
     edit("CHANGELOG.md", &|text| changelog(text, &head, version, &today))?;
+    let now = rfc2822::to_string(&now).map_err(|error| error.to_string())?;
+    edit("debian/changelog", &|_| debian_changelog(version, &now))?;
     step(&format!("{head} is now {version}: read git diff"));
     let placeholders = release::placeholders();
     if !placeholders.is_empty() {
@@ -73,6 +77,16 @@ fn changelog(text: &str, head: &str, version: &str, today: &str) -> String {
         true => text.replacen(&heading(head), &heading(version), 1),
         false => text.replacen("\n## ", &format!("{}\n## ", heading(version)), 1),
     }
+}
+
+/// debian/changelog of that version. The files in its packages have that date.
+fn debian_changelog(version: &str, date: &str) -> String {
+    format!(
+        "pg-snowflake ({}) unstable; urgency=medium\n\n  * pg_snowflake {version}. Its changes are in CHANGELOG.md.\n\n \
+         -- {}  {date}\n",
+        release::debian_version(version),
+        release::metadata("authors")
+    )
 }
 
 /// Renames the script that updates the last release of an extension to the head, or begins one if the head is that release.
@@ -111,8 +125,7 @@ fn edit(path: &Path, change: impl FnOnce(&str) -> String) -> Result {
 
 #[cfg(test)]
 mod tests {
-    use super::{changelog, meta, set};
-    use crate::package::refuse_missing_upgrade_scripts;
+    use super::{changelog, debian_changelog, meta, set};
     use crate::release_sql::{check, keep};
     use crate::tools::{command, output};
     use pg_snowflake_servertest::release::{EXTENSIONS, FOLDER, SUMS, head_of, problems};
@@ -125,7 +138,7 @@ mod tests {
     /// Copies what has the version, and what the releases keep, into a repository of its own.
     fn copy_of_this_tree(to: &Path) {
         let mut files = vec!["Cargo.toml", "Cargo.lock", "pg_test/fuzz/Cargo.lock", "META.json"];
-        files.extend(["CHANGELOG.md", "sql", "registry"]);
+        files.extend(["CHANGELOG.md", "debian", "sql", "registry"]);
         output(command("cp").args(["-a", "--parents"]).args(files).arg(to)).unwrap();
         let git = |arguments: &[&str]| output(command("git").args(arguments).current_dir(to));
         git(&["init", "--quiet"]).unwrap();
@@ -238,32 +251,20 @@ mod tests {
     }
 
     #[test]
-    fn a_package_has_the_upgrade_scripts_of_both_extensions() {
-        let (folder, first) = released_tree();
-        let tree = folder.path();
-        let package = tree.join("package");
-        fs::create_dir(&package).unwrap();
-
-        output(command(tree.join("registry/install.sh")).arg(&package)).unwrap();
-        let [snowflake, registry] =
-            EXTENSIONS.map(|extension| extension.upgrade_script(&first, "98.0.0-dev"));
-        let refused = refuse_missing_upgrade_scripts(tree, &package).unwrap_err();
-        assert!(refused.contains(&snowflake), "{refused}");
-        // As cargo-pgrx does.
-        fs::copy(tree.join("sql").join(&snowflake), package.join(&snowflake)).unwrap();
-        assert_eq!(refuse_missing_upgrade_scripts(tree, &package), Ok(()));
-        fs::remove_file(package.join(&registry)).unwrap();
-        let refused = refuse_missing_upgrade_scripts(tree, &package).unwrap_err();
-        assert!(refused.contains(&registry), "{refused}");
-    }
-
-    #[test]
     fn the_changelog_has_the_date_of_a_release_and_then_a_section_for_the_next_version() {
         let head = "# Changelog\n\n## 0.3.0 - unreleased\n\n### Fixed\n";
         let release = "# Changelog\n\n## 0.3.0 - 2027-03-01\n\n### Fixed\n";
         let next = "# Changelog\n\n## 0.4.0 - unreleased\n\n## 0.3.0 - 2027-03-01\n\n### Fixed\n";
         assert_eq!(changelog(head, "0.3.0-dev", "0.3.0", "2027-03-01"), release);
         assert_eq!(changelog(release, "0.3.0", "0.4.0-dev", "2027-04-01"), next);
+    }
+
+    #[test]
+    fn the_changelog_of_the_debian_package_has_the_form_that_dpkg_parses() {
+        let changelog = debian_changelog("0.3.0-dev", "Sat, 27 Feb 2027 12:00:00 +0000");
+        let heading = "pg-snowflake (0.3.0~dev-1) unstable; urgency=medium\n\n  * ";
+        assert!(changelog.starts_with(heading), "{changelog}");
+        assert!(changelog.ends_with(">  Sat, 27 Feb 2027 12:00:00 +0000\n"), "{changelog}");
     }
 
     #[test]
