@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use pg_snowflake_servertest::bench::{CLIENTS, PARTS, Part, Plan, Report, pgedge, run};
-use pg_snowflake_servertest::installation;
 use pg_snowflake_servertest::record::{circumstances, has_place, record};
+use pg_snowflake_servertest::{installation, top};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -31,7 +31,7 @@ struct Options {
     #[arg(long)]
     output: Option<PathBuf>,
     /// The Markdown file, with a place for the tables of this major version, to write them into. The measurements and the
-    /// chart are written into the folder of the same name.
+    /// chart are written into the folder of the same name. Of a complete run with a revision, it is docs/benchmarks.md.
     #[arg(long, requires = "revision")]
     record: Option<PathBuf>,
     /// The version or commit of pg_snowflake to record.
@@ -56,6 +56,9 @@ fn part(name: &str) -> Result<&'static Part, String> {
 fn main() -> ExitCode {
     let Options { rounds, scale, mut only, clients, pgedge, output, record, revision } =
         Options::parse();
+    let is_complete = rounds == 9 && scale == 1.0 && only.is_empty() && clients == CLIENTS;
+    let page = || (is_complete && output.is_none()).then(|| top().join("docs/benchmarks.md"));
+    let record = record.or_else(page).zip(revision);
     if only.is_empty() {
         only.extend(&PARTS);
     }
@@ -69,7 +72,7 @@ fn main() -> ExitCode {
     };
     let major = installation::major(installation::bindir());
     let marks = marks(major);
-    if let Some(page) = &record
+    if let Some((page, _)) = &record
         && !marks.iter().all(|mark| has_place(page, mark))
     {
         eprintln!("bench: {} has no marks {marks:?} to write between", page.display());
@@ -81,7 +84,7 @@ fn main() -> ExitCode {
     if let Some(folder) = output {
         report.write_into(&folder, "results");
     }
-    if let (Some(page), Some(revision)) = (record, revision) {
+    if let Some((page, revision)) = record {
         record_in(&page, major, &revision, &report);
     }
     if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

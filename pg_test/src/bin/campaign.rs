@@ -3,7 +3,7 @@
 use clap::Parser;
 use pg_snowflake_servertest::campaign::{FAULTS, Fault, Plan, run};
 use pg_snowflake_servertest::record::{circumstances, record};
-use std::path::PathBuf;
+use pg_snowflake_servertest::top;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -34,10 +34,7 @@ struct Options {
     /// Run as many rounds as the short form.
     #[arg(long, conflicts_with = "rounds")]
     short: bool,
-    /// The Markdown file, with a place for the table, to write it into.
-    #[arg(long, requires = "revision")]
-    record: Option<PathBuf>,
-    /// The version or commit of pg_snowflake to record.
+    /// The version or commit of pg_snowflake. A run of all faults with their usual rounds writes its table into docs/proof.md.
     #[arg(long)]
     revision: Option<String>,
 }
@@ -58,6 +55,7 @@ fn fault(name: &str) -> Result<&'static Fault, String> {
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    let is_usual = options.fault.is_none() && options.rounds.is_none() && !options.short;
     let rounds = |fault: &Fault| match options.rounds {
         Some(rounds) => rounds,
         None if options.short => fault.short,
@@ -81,9 +79,13 @@ fn main() -> ExitCode {
     println!("\n{report}");
     if !report.is_complete() {
         println!("The campaign did not finish, so it is not recorded. Allow more minutes.");
-    } else if let (Some(file), Some(revision)) = (&options.record, &options.revision) {
+    } else if let Some(revision) = options.revision.filter(|_| is_usual) {
         let place = if options.without_leases { "campaign without leases" } else { "campaign" };
-        record(file, place, &format!("{} {report}", circumstances(revision)));
+        record(
+            &top().join("docs/proof.md"),
+            place,
+            &format!("{} {report}", circumstances(&revision)),
+        );
     }
     if !report.is_conclusive() {
         println!(

@@ -1,8 +1,8 @@
 //! Citus, in the private installation of PostgreSQL.
 
 use crate::tools::{
-    Result, about, command, execute, execute_logged, last_lines, major, output, pg_config, target,
-    tool,
+    Result, about, command, execute, execute_logged, last_lines, major, output, passed, pg_config,
+    target,
 };
 use clap::Args;
 use pg_snowflake_servertest::output::step;
@@ -24,7 +24,7 @@ pub struct Citus {
 impl Citus {
     /// Installs it, unless it is there.
     pub fn provide(&self) -> Result {
-        let installation = PathBuf::from(tool("INSTALLATION")?);
+        let installation = passed("INSTALLATION")?;
         let kept = installation.join("citus");
         let version = match (&self.package, &self.source) {
             (Some(package), _) => output(command("dpkg-query").args(["--show", package]))?,

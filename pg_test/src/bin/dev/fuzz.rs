@@ -2,7 +2,7 @@
 
 use crate::checks::FUZZ_CRATE;
 use crate::tools::{
-    Result, about, command, execute, execute_logged, last_lines, output, target, tool, top,
+    Result, about, cargo, execute, execute_logged, last_lines, output, target, top,
 };
 use pg_snowflake_servertest::output::{say, step};
 use pg_snowflake_servertest::record::thousands;
@@ -15,14 +15,13 @@ const LINES: usize = 120;
 
 /// Runs every target for this many seconds.
 pub fn run(seconds: u32) -> Result {
-    let list =
-        output(command(tool("CARGO_FUZZ")?).args(["fuzz", "list", "--fuzz-dir"]).arg(folder()))?;
+    let list = output(cargo(&["fuzz", "list", "--fuzz-dir"]).arg(folder()))?;
     let targets: Vec<&str> = list.split_whitespace().collect();
     if targets.is_empty() {
         return Err(format!("no fuzz targets in {FUZZ_CRATE}"));
     }
     step(&format!("building {} fuzz targets", targets.len()));
-    execute(&mut cargo_fuzz("build")?)?;
+    execute(&mut cargo_fuzz("build"))?;
     for name in targets {
         step(&format!("{name}: {seconds} s"));
         fuzz(name, seconds)?;
@@ -41,11 +40,10 @@ fn builds() -> PathBuf {
 
 /// The address sanitizer checks the libraries that the modules call, which may contain unsafe code. Its option needs a
 /// nightly compiler; this variable enables it in a stable one.
-fn cargo_fuzz(subcommand: &str) -> Result<Command> {
-    let mut cargo_fuzz = command(tool("CARGO_FUZZ")?);
-    cargo_fuzz.args(["fuzz", subcommand, "--features", "targets", "--fuzz-dir"]).arg(folder());
-    cargo_fuzz.arg("--target-dir").arg(builds()).env("RUSTC_BOOTSTRAP", "1");
-    Ok(cargo_fuzz)
+fn cargo_fuzz(subcommand: &str) -> Command {
+    let mut fuzz = cargo(&["fuzz", subcommand, "--features", "targets", "--fuzz-dir"]);
+    fuzz.arg(folder()).arg("--target-dir").arg(builds()).env("RUSTC_BOOTSTRAP", "1");
+    fuzz
 }
 
 fn fuzz(name: &str, seconds: u32) -> Result {
@@ -53,7 +51,7 @@ fn fuzz(name: &str, seconds: u32) -> Result {
     fs::create_dir_all(&corpus).map_err(about(&corpus))?;
     let (seeds, dictionary) =
         (folder().join("seeds").join(name), folder().join(format!("{name}.dict")));
-    let mut fuzz = cargo_fuzz("run")?;
+    let mut fuzz = cargo_fuzz("run");
     fuzz.arg(name).arg(&corpus).args(seeds.is_dir().then_some(&seeds));
     fuzz.args(["--", &format!("-max_total_time={seconds}"), "-print_final_stats=1"]);
     if dictionary.is_file() {
@@ -65,10 +63,9 @@ fn fuzz(name: &str, seconds: u32) -> Result {
         Err(error) => {
             return Err(format!(
                 "{}\n{error}\nThe input is in {folder}/artifacts/{name}. To run it again, alone:\n  \
-                 RUSTC_BOOTSTRAP=1 {} fuzz run --fuzz-dir {folder} --features targets \\\n      \
+                 RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir {folder} --features targets \\\n      \
                  --target-dir {} {name} FILE",
                 end_of(&said),
-                tool("CARGO_FUZZ")?.display(),
                 builds().display(),
                 folder = folder().display(),
             ));

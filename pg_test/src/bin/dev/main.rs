@@ -3,8 +3,8 @@
 
 mod checks;
 mod citus;
-mod demo;
 mod fuzz;
+mod image;
 mod mutations;
 mod package;
 mod private_postgres;
@@ -15,11 +15,10 @@ mod version;
 
 use citus::Citus;
 use clap::Parser;
-use pg_snowflake_servertest::{Cluster, SUPERUSER, installation, release};
+use pg_snowflake_servertest::release;
 use private_postgres::PrivatePostgres;
-use std::path::PathBuf;
-use std::process::{ExitCode, Stdio};
-use tools::{Result, command, execute, top};
+use std::process::ExitCode;
+use tools::{Result, top};
 
 /// The commands are those of `./dev`, or parts of them.
 #[derive(Parser)]
@@ -28,13 +27,7 @@ enum Command {
     PrivatePostgres(PrivatePostgres),
     /// Provides Citus in it.
     Citus(Citus),
-    Demo,
-    Psql,
     Test,
-    TestAll {
-        /// The majors, each followed by "=" and a reason if it is left out.
-        majors: Vec<String>,
-    },
     TestShort,
     TestServer {
         name: String,
@@ -43,38 +36,31 @@ enum Command {
     Examples,
     Lint,
     Valgrind,
-    /// The program of that name, with the next major to upgrade to.
-    Campaign {
-        #[arg(last = true)]
-        options: Vec<String>,
-    },
     Mutations,
     Fuzz {
         /// Seconds for each target.
+        #[arg(default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
     },
-    Package,
-    /// Puts the files that a clean system needs for its test into a folder.
-    PackageFiles {
-        folder: PathBuf,
+    Image,
+    Package {
+        major: u32,
     },
-    /// Tests the tarball on a copy of the servers' installation.
-    PackageTry {
-        folder: PathBuf,
-    },
-    /// Tests the installed extension.
-    Smoke,
     ReleaseSql {
+        /// That of a release, as 0.9.0.
+        #[arg(value_parser = release::parse)]
         version: String,
     },
     Version {
+        /// As 0.9.0 for a release, and 0.10.0-dev after it.
+        #[arg(value_parser = |text: &str| release::parse(text.strip_suffix("-dev").unwrap_or(text)).map(|_| text.to_owned()))]
         version: String,
     },
 }
 
 fn main() -> ExitCode {
     match run(Command::parse()) {
-        Ok(code) => code,
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("dev: {error}");
             ExitCode::FAILURE
@@ -82,49 +68,25 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<ExitCode> {
+fn run(command: Command) -> Result {
     match command {
-        Command::PrivatePostgres(postgres) => postgres.provide()?,
-        Command::Citus(citus) => citus.provide()?,
-        Command::Demo => return demo::run(),
-        Command::Psql => return psql(),
-        Command::Test => checks::all()?,
-        Command::TestAll { majors } => checks::on_all_majors(&majors)?,
-        Command::TestShort => checks::short()?,
-        Command::TestServer { name } => checks::named(&name)?,
-        Command::Figures => checks::figures()?,
-        Command::Examples => checks::examples()?,
-        Command::Lint => checks::lint()?,
-        Command::Valgrind => checks::under_valgrind()?,
-        Command::Campaign { options } => checks::campaign(&options)?,
-        Command::Mutations => mutations::run()?,
-        Command::Fuzz { seconds } => fuzz::run(seconds)?,
-        Command::Package => package::make()?,
-        Command::PackageFiles { folder } => package::files(&folder)?,
-        Command::PackageTry { folder } => package::try_tarball(&folder)?,
-        Command::Smoke => package::smoke(),
-        Command::ReleaseSql { version } => release_sql(&version)?,
-        Command::Version { version } => version::set(top(), &version)?,
+        Command::PrivatePostgres(postgres) => postgres.provide(),
+        Command::Citus(citus) => citus.provide(),
+        Command::Test => checks::all(),
+        Command::TestShort => checks::short(),
+        Command::TestServer { name } => checks::named(&name),
+        Command::Figures => checks::figures(),
+        Command::Examples => checks::examples(),
+        Command::Lint => checks::lint(),
+        Command::Valgrind => checks::under_valgrind(),
+        Command::Mutations => mutations::run(),
+        Command::Fuzz { seconds } => fuzz::run(seconds),
+        Command::Image => image::build(),
+        Command::Package { major } => package::build(major),
+        Command::ReleaseSql { version } => {
+            release_sql::check(top(), &version)?;
+            release_sql::keep(top(), &version, &release::extensions())
+        }
+        Command::Version { version } => version::set(top(), &version),
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn release_sql(version: &str) -> Result {
-    release_sql::check(top(), version)?;
-    execute(command("./dev").args(["build", &tools::major().to_string()]))?;
-    release_sql::keep(top(), version, &release::extensions())
-}
-
-/// psql on a server that has the extension and shard 1, in the terminal's foreground.
-fn psql() -> Result<ExitCode> {
-    let server = Cluster::builder().background_work().start();
-    let shard = "ALTER DATABASE postgres SET pg_snowflake.shard_id = 1";
-    server.connect_to(SUPERUSER, SUPERUSER).batch_execute(shard).expect("a superuser may set it");
-    // psql uses it to cancel a query.
-    tools::survive_interruption();
-    let mut psql = command(installation::bindir().join("psql"));
-    psql.args(["-U", SUPERUSER, "-d", SUPERUSER, "-h"]).arg(server.dir()).stdin(Stdio::inherit());
-    let status = psql.status().map_err(|error| format!("cannot run psql: {error}"))?;
-    // None if a signal has ended it.
-    Ok(status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)))
 }

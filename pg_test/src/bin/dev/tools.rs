@@ -3,7 +3,7 @@
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use pg_snowflake_servertest::installation;
 pub use pg_snowflake_servertest::top;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -36,9 +36,10 @@ pub fn server_version() -> Result<String> {
     Ok(version.trim().replace("postgres (PostgreSQL)", "PostgreSQL"))
 }
 
-/// A program that `./dev` has found or built, by the variable with its path.
-pub fn tool(variable: &str) -> Result<OsString> {
-    std::env::var_os(variable).ok_or_else(|| format!("{variable} is not set: ./dev sets it"))
+/// What `./dev` passes in the environment.
+pub fn passed(variable: &str) -> Result<PathBuf> {
+    let value = std::env::var_os(variable).map(PathBuf::from);
+    value.ok_or_else(|| format!("{variable} is not set: ./dev sets it"))
 }
 
 /// A command in the top of the tree, without standard input.
@@ -55,16 +56,20 @@ pub fn cargo(arguments: &[&str]) -> Command {
     cargo
 }
 
-/// `cargo pgrx`, with these arguments.
-pub fn cargo_pgrx(arguments: &[&str]) -> Result<Command> {
-    let mut cargo_pgrx = command(tool("CARGO_PGRX")?);
-    cargo_pgrx.arg("pgrx").args(arguments);
-    Ok(cargo_pgrx)
+/// cargo, for what is built with pgrx. Each major has a folder, since all of pgrx is compiled anew for another one.
+pub fn cargo_with_pgrx(arguments: &[&str]) -> Command {
+    let mut cargo = cargo(arguments);
+    let folder = target().join(format!("pg{}", major()));
+    cargo.env("PGRX_HOME", folder.join("pgrx")).env("CARGO_TARGET_DIR", folder);
+    cargo
 }
 
-/// Puts the files of the extension `pg_snowflake_registry`, which cargo-pgrx does not know, into a folder.
-pub fn install_registry(folder: &Path) -> Result {
-    output(command(top().join("registry/install.sh")).arg(folder)).map(drop)
+/// make, for that installation, with the profile of a library.
+pub fn make(profile: &str, pg_config: &Path) -> Command {
+    let mut make = command("make");
+    make.args(["--no-print-directory", "--silent", &format!("PROFILE={profile}")]);
+    make.arg(format!("PG_CONFIG={}", pg_config.display()));
+    make
 }
 
 /// The `pg_config` of the installation under test.
