@@ -35,16 +35,6 @@ installed_major() {
     for candidate in "${MAJORS[@]}"; do ! has_server "$candidate" || say "$candidate"; done
 }
 
-# The newest major that this machine can get besides its own; nothing if there is none.
-another_major() {
-    local own candidate
-    read_package_lists_once >&2
-    own=$(installed_major | sed -n 1p)
-    for candidate in "${MAJORS[@]}"; do
-        [[ $candidate == "${own:-$(distribution_major)}" || $(origin_of "$candidate") == none ]] || say "$candidate"
-    done | sed -n 1p
-}
-
 # The private PostgreSQL. It finds its files relative to its programs, so it can be anywhere.
 
 # Where it comes from: the distribution (PGDG included), else Debian's binary packages of another suite, else, for 16, which
