@@ -215,9 +215,8 @@ rust_version() { sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml; }
 
 # Whether the version in "rustc 1.96.0 (…)" is as new. As for cargo, a nightly of a version counts as that version.
 is_new_enough() {
-    local version
-    version=$(sed 's/^[^0-9]*\([0-9.]*\).*/\1/' <<<"$1")
-    [[ -n $version && $(printf '%s\n' "$(rust_version)" "$version" | sort -V | sed -n 1p) == "$(rust_version)" ]]
+    [[ $1 =~ [0-9][0-9.]* ]] || return
+    [[ $(printf '%s\n' "$(rust_version)" "${BASH_REMATCH[0]}" | sort -V | sed -n 1p) == "$(rust_version)" ]]
 }
 
 # The first folder on PATH with a toolchain that is new enough.

@@ -1,7 +1,8 @@
 //! What `make` says on a machine that cannot build the library: one line, before anything is compiled.
 
 use nix::unistd::geteuid;
-use pg_snowflake_servertest::{installation, release, top};
+use pg_snowflake_servertest::release::{self, EXTENSIONS};
+use pg_snowflake_servertest::{installation, top};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
@@ -151,10 +152,16 @@ fn make_install_copies_what_make_has_built_and_compiles_nothing() {
     };
     assert_refused(&mut install(), "run make first, as yourself");
 
+    let upgrades = EXTENSIONS.map(|extension| extension.upgrade("0.1.0", "0.2.0"));
+    for script in &upgrades {
+        fs::write(machine.file(script), "").unwrap();
+    }
     installation::run(&mut machine.make(), b"");
     installation::run(&mut install(), b"");
     let version = release::head();
     for file in [
+        "share/extension/pg_snowflake--0.1.0--0.2.0.sql",
+        "share/extension/pg_snowflake_registry--0.1.0--0.2.0.sql",
         "lib/pg_snowflake.so",
         "share/extension/pg_snowflake.control",
         "share/extension/pg_snowflake_registry.control",
