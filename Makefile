@@ -18,6 +18,10 @@ ifeq ($(wildcard $(srcdir)/Cargo.toml),)
 $(error the path of this Makefile has a space, which make takes for two names: build in the tree, or move it)
 endif
 target := $(or $(CARGO_TARGET_DIR),target)
+quote := '
+ifneq ($(findstring $(quote),$(CURDIR)$(srcdir)$(target)$(PG_CONFIG)),)
+$(error a path has a quote in it: build in a folder without one)
+endif
 ifneq ($(words $(target)),1)
 $(error CARGO_TARGET_DIR "$(target)" has a space, which make takes for two names: set it to a path without one)
 endif
@@ -51,15 +55,17 @@ DLSUFFIX := $(if $(and $(filter Darwin,$(shell uname -s)),$(filter-out 15,$(majo
 build := $(target)/pg$(major)-$(shell printf %s '$(bindir)' | cksum | cut -d ' ' -f 1)
 absolute_build := $(absolute_target)/$(notdir $(build))
 built := $(build)/$(PROFILE)/libpg_snowflake$(if $(filter Darwin,$(shell uname -s)),.dylib,.so)
-# The files to install.
+# The files to install, and when their build began.
 stage := $(build)/$(PROFILE)/stage
+started := $(build)/$(PROFILE)/started
 
 # In this order, as the install script of pg_snowflake. src/lib.rs has it.
-sql := $(addprefix $(srcdir)/,$(shell sed -n 's,^extension_sql_file!."../\(sql/[a-z_]*.sql\)".*,\1,p' '$(srcdir)/src/lib.rs'))
+sql := $(addprefix $(srcdir)/,$(shell sed -n 's,^extension_sql_file!."../\(sql/[a-z0-9_]*.sql\)".*,\1,p' '$(srcdir)/src/lib.rs'))
 
 # Panic messages name source files. They name none of this machine's folders, so the library is the same wherever it is built.
 # The last prefix that fits counts. A user's RUSTFLAGS come first. The bindings are not formatted, since not every Rust has rustfmt.
-rustflags = $(RUSTFLAGS) --remap-path-prefix="$$(pwd -P)"=pg_snowflake \
+export RUSTFLAGS := $(value RUSTFLAGS)
+rustflags = $$RUSTFLAGS --remap-path-prefix="$$(pwd -P)"=pg_snowflake \
 	--remap-path-prefix="$${CARGO_HOME:-$$HOME/.cargo}"=cargo --remap-path-prefix='$(absolute_build)'=target $(undefined_symbols)
 ifeq ($(shell uname -s),Darwin)
 # The server's symbols are there only once the server has loaded the library.
@@ -77,7 +83,8 @@ $(if $(filter $(rust_version),$(oldest_rust)),,$(error Rust $(rust_version) or n
 	$(rust),not usable: $(shell cd '$(srcdir)' && '$(RUSTC)' --version 2>&1 | sed -n 1p)): install it with rustup, or name another\
 	one with CARGO=… RUSTC=… or RUSTUP_TOOLCHAIN=…))
 $(if $(shell command -v '$(CARGO)' || ls '$(CARGO)' 2>&-),,$(error "$(CARGO)" is missing: install cargo, or name one with CARGO=…))
-$(if $(sql),,$(error src/lib.rs names no files of sql/))
+$(if $(filter $(words $(sql)),$(shell grep -c '^extension_sql_file!' '$(srcdir)/src/lib.rs')),,$(error src/lib.rs has an \
+	extension_sql_file! that is not on one line, as make reads it))
 $(if $(has_headers),,$(error the headers of PostgreSQL $(major) are missing: install them (on Debian and Ubuntu: \
 	postgresql-server-dev-$(major))))
 $(if $(has_libclang),,$(error libclang, which reads the headers, is missing: install clang (on Debian and Ubuntu: \
@@ -100,11 +107,14 @@ all:
 	$(refuse_what_is_missing)
 	@mkdir -p '$(build)/$(PROFILE)' 2>/dev/null && test -w '$(build)/$(PROFILE)' || { \
 		echo 'make: $(build) belongs to another user: remove it, or run make as that user' >&2; exit 1; }
-	cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && RUSTFMT=true PGRX_PG_CONFIG_PATH='$(pg_config)' CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037' $(rustflags) | \
+	@rm -rf '$(stage)' '$(stage).new' && touch '$(started)'
+	cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && set -f && RUSTFMT=true \
+		PGRX_PG_CONFIG_PATH='$(pg_config)' CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037' $(rustflags) | \
 		sed 's/.$$//')" '$(CARGO)' build --locked $(CARGO_FLAGS) --package pg_snowflake --lib \
 		--no-default-features --features pg$(major),pgrx/no-schema-generation --profile '$(PROFILE)' \
 		--target-dir '$(absolute_build)'
-	rm -rf '$(stage)' '$(stage).new' && mkdir '$(stage).new'
+	@test -f '$(built)' || { echo 'make: cargo has not written $(built): does its configuration set build.target?' >&2; exit 1; }
+	mkdir '$(stage).new'
 	cat $(sql) >'$(stage).new/pg_snowflake--$(version).sql'
 	cat '$(srcdir)/registry/pg_snowflake_registry.sql' >'$(stage).new/pg_snowflake_registry--$(version).sql'
 	for upgrade in '$(srcdir)'/sql/*--*.sql '$(srcdir)'/registry/*--*.sql; do \
@@ -115,8 +125,8 @@ all:
 
 # Copies only, so that `sudo make install` compiles nothing as root.
 install:
-	@test -f '$(built)' && test -d '$(stage)' && test -z "$$(cd '$(srcdir)' && find Cargo.* core src sql registry pg_snowflake.control -type f \
-		-newer '$(absolute_build)/$(PROFILE)/stage/pg_snowflake.control')" || { \
+	@test -f '$(built)' && test -f '$(stage)/pg_snowflake.control' && test -f '$(started)' && test -z "$$(cd '$(srcdir)' && find Cargo.* core src sql registry pg_snowflake.control -type f \
+		-newer '$(absolute_build)/$(PROFILE)/started')" || { \
 		echo 'make: nothing is built from these sources for $(bindir): run make first, as yourself' >&2; exit 1; }
 	install -d '$(DESTDIR)$(pkglibdir)' '$(DESTDIR)$(datadir)/extension'
 	install -m 755 '$(built)' '$(DESTDIR)$(pkglibdir)/pg_snowflake$(DLSUFFIX)'

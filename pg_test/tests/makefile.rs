@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// What the Makefile runs besides cargo. Nothing else is on PATH, clang in particular.
-const PROGRAMS: [&str; 16] = [
-    "cat", "cksum", "cp", "cut", "find", "head", "install", "ls", "mkdir", "mv", "pwd", "rm",
-    "sed", "sh", "sort", "uname",
+const PROGRAMS: [&str; 17] = [
+    "cat", "cksum", "cp", "cut", "find", "grep", "head", "install", "ls", "mkdir", "mv", "rm",
+    "sed", "sh", "sort", "touch", "uname",
 ];
 
 /// A copy of the Makefile and of what it reads, on a machine whose `pg_config`, `rustc` and `cargo` are scripts. PostgreSQL's
@@ -171,9 +171,34 @@ fn make_install_copies_what_make_has_built_and_compiles_nothing() {
         assert!(machine.file("a folder").join(file).exists(), "{file}");
     }
 
-    let source = machine.file("src/lib.rs");
-    fs::write(&source, fs::read(&source).unwrap()).unwrap();
+    let control = machine.file("pg_snowflake.control");
+    fs::write(&control, fs::read(&control).unwrap()).unwrap();
     assert_refused(&mut install(), "run make first, as yourself");
+    machine.script("cargo", "exit 1");
+    assert!(!machine.make().status().unwrap().success());
+    assert_refused(&mut install(), "run make first, as yourself");
+}
+
+#[test]
+fn make_passes_on_the_flags_of_its_user_as_they_are() {
+    let machine = Machine::new("PostgreSQL 17.2");
+    machine.script("cargo", "printf %s \"$CARGO_ENCODED_RUSTFLAGS\" >flags; exit 1");
+    let flags = r#"-C link-arg=-Wl,-rpath,$ORIGIN/../* --cfg=feature="x""#;
+    machine.make().env("RUSTFLAGS", flags).output().unwrap();
+
+    let passed = fs::read_to_string(machine.file("flags")).unwrap();
+    assert!(passed.starts_with(&flags.replace(' ', "\u{1f}")), "{passed}");
+    assert_eq!(passed.matches("\u{1f}--remap-path-prefix=").count(), 3, "{passed}");
+}
+
+#[test]
+fn make_refuses_a_list_of_sql_files_that_it_cannot_read() {
+    let machine = Machine::new("PostgreSQL 17.2");
+    let list = machine.file("src/lib.rs");
+    let text = fs::read_to_string(&list).unwrap();
+    fs::write(&list, text.replace("!(\"../sql/status.sql\"", "!(\n    \"../sql/status.sql\""))
+        .unwrap();
+    assert_refused(&mut machine.make(), "not on one line");
 }
 
 /// As `pg_buildext` of Debian calls it.

@@ -71,10 +71,17 @@ fn build(patch: &Path) -> Result<PathBuf> {
         }
     }
     fs::create_dir_all(&tree).map_err(about(&tree))?;
-    // Without the dates of the files, else cargo takes the patched one for compiled.
-    let copy_tree = "git ls-files -z | xargs -0 cp --parents --target-directory \"$0\"";
+    // With the current date, else cargo takes the patched file for compiled.
+    let copy_tree = "git ls-files -z | tar -c --null --ignore-failed-read -T - | tar -xm -C \"$0\"";
     execute(command("bash").args(["-o", "pipefail", "-c", copy_tree]).arg(&tree))?;
-    execute(command("git").arg("-C").arg(&tree).arg("apply").arg(patch))?;
+    // In a folder of a repository, git would skip all that is not in that folder of it.
+    let mut apply = command("git");
+    apply.arg("-C").arg(&tree).arg("apply").arg(patch).env("GIT_CEILING_DIRECTORIES", &target);
+    execute(&mut apply)?;
+    let patched = command("diff").args(["-rq", "src"]).arg(tree.join("src")).output();
+    if patched.is_ok_and(|found| found.status.success()) {
+        return Err(format!("{} changes nothing in src", patch.display()));
+    }
     let pg_config = installation::copy(&copy);
     let mut install = make("testing", &pg_config);
     install.args(["all", "install"]).current_dir(&tree).env("CARGO_TARGET_DIR", target);
