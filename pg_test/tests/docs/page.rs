@@ -5,8 +5,8 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::path::{Path, PathBuf};
 
 /// The languages of fenced blocks. No test would check a block with a misspelt language.
-const LANGUAGES: [&str; 9] =
-    ["java", "js", "output", "python", "ruby", "rust", "sh", "sql", "text"];
+const LANGUAGES: [&str; 10] =
+    ["java", "js", "output", "python", "ruby", "rust", "sh", "sql", "text", "yaml"];
 
 /// A page of the documentation.
 pub struct Page {
