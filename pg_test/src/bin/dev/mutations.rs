@@ -78,9 +78,10 @@ fn build(patch: &Path) -> Result<PathBuf> {
     let mut apply = command("git");
     apply.arg("-C").arg(&tree).arg("apply").arg(patch).env("GIT_CEILING_DIRECTORIES", &target);
     execute(&mut apply)?;
-    let patched = command("diff").args(["-rq", "src"]).arg(tree.join("src")).output();
-    if patched.is_ok_and(|found| found.status.success()) {
-        return Err(format!("{} changes nothing in src", patch.display()));
+    let compare = "diff -rq src \"$0/src\" && diff -rq core \"$0/core\"";
+    let same = command("bash").args(["-c", compare]).arg(&tree).output();
+    if same.is_ok_and(|same| same.status.success()) {
+        return Err(format!("{} changes nothing in src and core", patch.display()));
     }
     let pg_config = installation::copy(&copy);
     let mut install = make("testing", &pg_config);
