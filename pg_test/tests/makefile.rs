@@ -1,5 +1,6 @@
 //! What `make` says on a machine that cannot build the library: one line, before anything is compiled.
 
+use crate::toolchain::which;
 use nix::unistd::geteuid;
 use pg_snowflake_servertest::release::{self, EXTENSIONS};
 use pg_snowflake_servertest::{installation, top};
@@ -83,12 +84,6 @@ impl Machine {
         make.env("PATH", self.file("bin"));
         make
     }
-}
-
-fn which(program: &str) -> PathBuf {
-    let path = std::env::var_os("PATH").expect("a PATH");
-    let mut files = std::env::split_paths(&path).map(|folder| folder.join(program));
-    files.find(|file| file.is_file()).unwrap_or_else(|| panic!("no {program} on PATH"))
 }
 
 /// The only line that it prints.

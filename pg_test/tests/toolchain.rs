@@ -141,7 +141,8 @@ impl Machine {
     }
 }
 
-fn which(program: &str) -> PathBuf {
+/// The file of a program on PATH.
+pub fn which(program: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
     let mut files = std::env::split_paths(&path).map(|folder| folder.join(program));
     files.find(|file| file.is_file()).unwrap_or_else(|| panic!("no {program} on PATH"))
