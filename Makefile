@@ -125,7 +125,7 @@ all:
 
 # Copies only, so that `sudo make install` compiles nothing as root.
 install:
-	@test -f '$(built)' && test -f '$(stage)/pg_snowflake.control' && test -f '$(started)' && test -z "$$(cd '$(srcdir)' && find Cargo.* core src sql registry pg_snowflake.control -type f \
+	@test -f '$(built)' && test -f '$(stage)/pg_snowflake.control' && test -f '$(started)' && test -z "$$(cd '$(srcdir)' && find Cargo.* ids policies src sql registry pg_snowflake.control -type f \
 		-newer '$(absolute_build)/$(PROFILE)/started')" || { \
 		echo 'make: nothing is built from these sources for $(bindir): run make first, as yourself' >&2; exit 1; }
 	install -d '$(DESTDIR)$(pkglibdir)' '$(DESTDIR)$(datadir)/extension'

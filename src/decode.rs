@@ -4,10 +4,10 @@ use crate::layout_type::SqlLayout;
 use crate::report::Report;
 use crate::result_row::ResultRow;
 use crate::timestamp::{statement_start_us, timestamptz, unix_us_of};
-use pg_snowflake_core::base32::{self, Base32Error};
-use pg_snowflake_core::excerpt::ascii_excerpt;
-use pg_snowflake_core::{Fields, Layout, OutOfRange};
-use pg_snowflake_core::{explain, uuid};
+use pg_snowflake_ids::base32::{self, Base32Error};
+use pg_snowflake_ids::excerpt::ascii_excerpt;
+use pg_snowflake_ids::{Fields, Layout, OutOfRange};
+use pg_snowflake_ids::{explain, uuid};
 use pgrx::prelude::*;
 
 /// `snowflake_decode(id bigint, layout) → (created_at timestamptz, shard_id int, seq int)`

@@ -10,9 +10,9 @@ use crate::report::{
     Report, current_user_name, duration, quoted, relation_name, set_for_this_database, type_name,
 };
 use crate::{generate, settings};
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::counter::{Ahead, LeaseRefusal, Refusal};
-use pg_snowflake_core::homed::Invalid;
+use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::counter::{Ahead, LeaseRefusal, Refusal};
+use pg_snowflake_policies::homed::Invalid;
 use pgrx::prelude::*;
 
 /// Why an ID cannot be generated, or a sequence cannot be read.

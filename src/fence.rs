@@ -19,8 +19,8 @@ pub use setting::{
 
 use crate::memory;
 use crate::settings::Setting;
-use pg_snowflake_core::excerpt::truncated;
-use pg_snowflake_core::homed::Class;
+use pg_snowflake_ids::excerpt::truncated;
+use pg_snowflake_policies::homed::Class;
 use std::borrow::Cow;
 
 /// One of the two settings.

@@ -11,7 +11,7 @@ use crate::layout_type::{SqlLayout, not_a_layout};
 use crate::sequence::{self, BackendLocal};
 use crate::shard;
 use batch::IdBatch;
-use pg_snowflake_core::{Layout, presets::DEFAULT};
+use pg_snowflake_ids::{Layout, presets::DEFAULT};
 use pgrx::prelude::*;
 
 /// `snowflake_nextval(seq regclass, shard_id int, layout snowflake_layout) → bigint`
@@ -175,7 +175,7 @@ pub fn snowflake_current_shard() -> i32 {
 #[cfg(any(test, feature = "pg_test"))]
 #[pg_schema]
 mod tests {
-    use pg_snowflake_core::presets::DEFAULT;
+    use pg_snowflake_ids::presets::DEFAULT;
     use pgrx::prelude::*;
 
     fn next_id() -> i64 {

@@ -4,8 +4,8 @@
 use crate::report::Report;
 use crate::result_row::ResultRow;
 use crate::timestamp::{interval, now_us, timestamptz};
-use pg_snowflake_core::layout_spec::{self, SpecError};
-use pg_snowflake_core::{Layout, PRESETS};
+use pg_snowflake_ids::layout_spec::{self, SpecError};
+use pg_snowflake_ids::{Layout, PRESETS};
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::pgrx_sql_entity_graph::metadata::{

@@ -1,7 +1,7 @@
 //! Leases: the spans of ID time in which this server generates the IDs of its shards. Off unless `pg_snowflake.registry` is set.
 //!
 //! A background worker claims the leases from the registry, and writes them into shared memory. Sessions read them there for each
-//! ID. The policy of the registry, a function of a row and a clock, is `pg_snowflake_core::registry`.
+//! ID. The policy of the registry, a function of a row and a clock, is `pg_snowflake_policies::registry`.
 
 mod activity;
 mod known;
@@ -20,11 +20,11 @@ use crate::fence::{self, Fence};
 use crate::report::{Report, duration};
 use crate::sequence::BackendLocal;
 use crate::settings::is_preloading;
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::counter::Run;
-use pg_snowflake_core::homed::Class;
-use pg_snowflake_core::lease::Ticks;
-use pg_snowflake_core::presets::DEFAULT;
+use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::presets::DEFAULT;
+use pg_snowflake_policies::counter::Run;
+use pg_snowflake_policies::homed::Class;
+use pg_snowflake_policies::lease::Ticks;
 use pgrx::prelude::PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 use shared::{Place, Shared};
 

@@ -1,6 +1,6 @@
 //! `snowflake_create_partitions` and `snowflake_drop_partitions`: the partitions by time of a table `PARTITION BY RANGE (id)`.
 //!
-//! `pg_snowflake_core::partitions` decides which ranges there must be, how they meet the existing partitions, and which of these
+//! `pg_snowflake_policies::partitions` decides which ranges there must be, how they meet the existing partitions, and which of these
 //! are proved to be old. What can be refused is refused before the first change. Each partition is then created or dropped in a
 //! subtransaction of its own, and a failure is a row of the result.
 
@@ -20,13 +20,13 @@ use crate::transaction::{
     with_brief_lock_timeout, with_lock_timeout,
 };
 use crate::{report, sequence, settings};
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::likely::mismatch;
-use pg_snowflake_core::partitions::{
+use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::likely::mismatch;
+use pg_snowflake_ids::presets::DEFAULT;
+use pg_snowflake_policies::partitions::{
     Bound, Bounds, CLOCK_TOLERANCE_US, Coverage, Doubt, Step, Wanted, before, coverage, doubts,
     gaps, wanted,
 };
-use pg_snowflake_core::presets::DEFAULT;
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
 use std::collections::HashSet;

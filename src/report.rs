@@ -1,8 +1,8 @@
 //! Errors as PostgreSQL reports them, and the figures and names in them.
 
 use crate::citus;
-use pg_snowflake_core::excerpt::truncated;
-use pg_snowflake_core::likely::Mismatch;
+use pg_snowflake_ids::excerpt::truncated;
+use pg_snowflake_ids::likely::Mismatch;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;

@@ -23,9 +23,9 @@ pub use backend_clock::{
 pub use backend_local::BackendLocal;
 pub use invalidation::{changes, note_change};
 use nextval::{Fetch, Outcome};
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::counter::Run;
-use pg_snowflake_core::homed::{Class, Homed};
+use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::counter::Run;
+use pg_snowflake_policies::homed::{Class, Homed};
 use pgrx::{check_for_interrupts, pg_sys};
 pub use seq_table::Basis;
 use seq_table::SeqTableData;

@@ -8,7 +8,7 @@ pub use setting::{Setting, is_preloading};
 
 use crate::report::{Report, quoted};
 use crate::{fence, lease};
-use pg_snowflake_core::counter::Policy;
+use pg_snowflake_policies::counter::Policy;
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_UNDEFINED_OBJECT};
 use pgrx::pg_sys::GucSource;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};

@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::fence::{self, FenceError};
 use crate::lease::{self, Unleased};
 use crate::settings::{self, Setting};
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::homed::Class;
+use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::homed::Class;
 
 /// The shard of this database: `pg_snowflake.shard_id`; else that which the registry of leases has assigned to this server; else,
 /// without a registry, the server's group in Citus.

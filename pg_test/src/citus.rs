@@ -10,7 +10,7 @@ use std::io::Write;
 use std::thread::scope;
 
 /// What has to be typed once, on the coordinator: the tables [`TABLES`].
-pub const RECIPE: &str = include_str!("../citus/recipe.sql");
+pub const RECIPE: &str = include_str!("../../docs/citus/recipe.sql");
 
 /// The tables of [`RECIPE`]: IDs that any node can have, and homed ones.
 pub const TABLES: [&str; 2] = ["posts", "homed_posts"];

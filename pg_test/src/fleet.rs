@@ -1,7 +1,7 @@
 //! A router and the servers behind it: many logical shards on few servers, with `postgres_fdw` in between.
 //!
 //! A logical shard is a schema: tables, foreign keys between them, and the sequence that generates its IDs. The SQL is in
-//! `pg_test/cluster`.
+//! `docs/routing`.
 
 pub mod audit;
 pub mod relocation;
@@ -13,9 +13,9 @@ use crate::leases::Registry;
 use crate::wait::wait_for;
 use postgres::Client;
 
-const ROUTER: &str = include_str!("../cluster/router.sql");
-const SHARD: &str = include_str!("../cluster/shard.sql");
-const ROUTE: &str = include_str!("../cluster/route.sql");
+const ROUTER: &str = include_str!("../../docs/routing/router.sql");
+const SHARD: &str = include_str!("../../docs/routing/shard.sql");
+const ROUTE: &str = include_str!("../../docs/routing/route.sql");
 
 /// A router, its servers, and the server of each shard.
 pub struct Fleet {

@@ -14,6 +14,7 @@
 //! | [`sequence`] | IDs, the state and the WAL of a sequence, one that the clock does not affect |
 //! | [`id`] | the formula of an ID, repeats and order of many |
 //! | [`wait`] | waiting for other sessions, and stopping them |
+//! | [`copied`] | the function that users copy elsewhere |
 //! | [`clock`] | a server's clock that steps, and the sessions under it |
 //! | [`process`] | CPU time and memory of the server's processes |
 //! | [`memory`] | sessions that run out of memory |
@@ -24,31 +25,24 @@
 //! | [`leases`] | a registry of leases, and servers that generate by them |
 //! | [`fleet`] | a router and its shards |
 //! | [`citus`] | a Citus coordinator and its workers |
-//! | [`output`] | the output of the programs: steps, and claims that hold or do not |
-//! | [`campaign`], [`mod@bench`] | the programs of `./dev campaign` and `./dev bench` |
-//! | [`record`] | figures that go into the documentation |
 //!
-//! The tests are in three binaries. `servers` states what holds at any speed: a busy machine makes it slower, never red.
-//! `figures` measures time, rates and the processor, and needs the machine to itself. `campaign` has the short form of the
-//! campaign.
+//! The tests are in two binaries. `servers` states what holds at any speed: a busy machine makes it slower, never red.
+//! `figures` measures time, rates and the processor, and needs the machine to itself.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod ask;
-pub mod bench;
-pub mod campaign;
 pub mod citus;
 pub mod clock;
 mod cluster;
+pub mod copied;
 pub mod debugger;
 pub mod fleet;
 pub mod id;
 pub mod installation;
 pub mod leases;
 pub mod memory;
-pub mod output;
 pub mod process;
-pub mod record;
 pub mod regress;
 pub mod release;
 pub mod sequence;

@@ -42,7 +42,7 @@ pub fn private_memory_kb(pid: i32) -> u64 {
 
 /// The memory in kB that would be free without the process: what it shares with the postmaster since the fork is left out, too. Zero
 /// if it has ended.
-pub(crate) fn unshared_memory_kb(pid: i32) -> u64 {
+pub fn unshared_memory_kb(pid: i32) -> u64 {
     let memory = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     if memory.is_empty() { 0 } else { field_of(&memory, "Private_Dirty:") }
 }

@@ -1,26 +1,26 @@
 //! Servers that all accept writes and replicate their own rows to each other. docs/engines.md shows the SQL, which is in
-//! `pg_test/active_active`.
+//! `docs/active_active`.
 
 mod duplicates;
 
-use pg_snowflake_servertest::ask::{printed, run};
-use pg_snowflake_servertest::installation::has_major;
-use pg_snowflake_servertest::leases::{Registry, first_id};
-use pg_snowflake_servertest::sequence::counter_in_an_hour;
-use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
-use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER};
+use pg_snowflake_harness::ask::{printed, run};
+use pg_snowflake_harness::installation::has_major;
+use pg_snowflake_harness::leases::{Registry, first_id};
+use pg_snowflake_harness::sequence::counter_in_an_hour;
+use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
+use pg_snowflake_harness::{Builder, Cluster, SUPERUSER};
 use postgres::Client;
 use std::collections::BTreeSet;
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-const NUMBER: &str = include_str!("../active_active/number.sql");
-const NODE: &str = include_str!("../active_active/node.sql");
-const SUBSCRIBE: &str = include_str!("../active_active/subscribe.sql");
-const CATCH_UP: &str = include_str!("../active_active/catch_up.sql");
-const COPY: &str = include_str!("../active_active/copy.sql");
-const JOIN: &str = include_str!("../active_active/join.sql");
-const MONITOR: &str = include_str!("../active_active/monitor.sql");
+const NUMBER: &str = include_str!("../../docs/active_active/number.sql");
+const NODE: &str = include_str!("../../docs/active_active/node.sql");
+const SUBSCRIBE: &str = include_str!("../../docs/active_active/subscribe.sql");
+const CATCH_UP: &str = include_str!("../../docs/active_active/catch_up.sql");
+const COPY: &str = include_str!("../../docs/active_active/copy.sql");
+const JOIN: &str = include_str!("../../docs/active_active/join.sql");
+const MONITOR: &str = include_str!("../../docs/active_active/monitor.sql");
 
 /// The database that is replicated.
 const DATABASE: &str = "app";

@@ -3,7 +3,7 @@
 //! Each situation is run twice, with the same statements except for the function's name. Each statement must end alike: in
 //! success, or in an error of the same SQLSTATE. The campaign's oracle does the same with random statements.
 
-use pg_snowflake_servertest::Cluster;
+use pg_snowflake_harness::Cluster;
 use postgres::Client;
 
 /// A statement, the session that runs it, and the SQLSTATE of its result.

@@ -1,11 +1,11 @@
 //! `snowflake_nextvals()`: many IDs at the cost of a few.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, server_with_sequence};
-use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing, split};
-use pg_snowflake_servertest::process::{backend_pid, private_memory_kb};
-use pg_snowflake_servertest::sequence::{Ahead, state, take, take_one};
-use pg_snowflake_servertest::wait::{comes_true, wait_for};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, server_with_sequence};
+use pg_snowflake_harness::id::{count_repeats, counter, is_increasing, split};
+use pg_snowflake_harness::process::{backend_pid, private_memory_kb};
+use pg_snowflake_harness::sequence::{Ahead, state, take, take_one};
+use pg_snowflake_harness::wait::{comes_true, wait_for};
 use postgres::Client;
 use std::thread::sleep;
 use std::time::Duration;

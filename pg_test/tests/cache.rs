@@ -1,9 +1,9 @@
 //! `ALTER SEQUENCE … CACHE n`: a session takes n counters at once. What happens to the rest.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};
-use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing, now_ms, split};
-use pg_snowflake_servertest::sequence::{Ahead, state, take, take_one};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, server};
+use pg_snowflake_harness::id::{count_repeats, counter, is_increasing, now_ms, split};
+use pg_snowflake_harness::sequence::{Ahead, state, take, take_one};
 use std::thread::sleep;
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! A checkpoint that completes while a session takes an ID does not lose that ID.
 
-use pg_snowflake_servertest::debugger::{self, Debugger};
-use pg_snowflake_servertest::id::counter;
-use pg_snowflake_servertest::installation::left_out;
-use pg_snowflake_servertest::process::backend_pid;
-use pg_snowflake_servertest::sequence::{counter_in_an_hour, take_one};
-use pg_snowflake_servertest::wait::wait_for;
-use pg_snowflake_servertest::{Cluster, Shutdown};
+use pg_snowflake_harness::debugger::{self, Debugger};
+use pg_snowflake_harness::id::counter;
+use pg_snowflake_harness::installation::left_out;
+use pg_snowflake_harness::process::backend_pid;
+use pg_snowflake_harness::sequence::{counter_in_an_hour, take_one};
+use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::{Cluster, Shutdown};
 use postgres::Client;
 use std::thread;
 

@@ -1,11 +1,11 @@
 //! A Citus cluster, all nodes of which generate IDs. It takes some seconds to start, so a test states several facts about one.
 
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, refused, run};
-use pg_snowflake_servertest::citus::{
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
+use pg_snowflake_harness::citus::{
     Fleet, TABLES, Way, default_of, rows_and_ids, strangers, while_writing,
 };
-use pg_snowflake_servertest::id::{first_counter_at, now_ms};
-use pg_snowflake_servertest::installation::has_contrib;
+use pg_snowflake_harness::id::{first_counter_at, now_ms};
+use pg_snowflake_harness::installation::has_contrib;
 use postgres::Client;
 
 /// The rows of `source`, and what each way of inserting adds on each node.

@@ -1,10 +1,10 @@
 //! How the metadata of Citus are read, on servers that have tables of that form and not Citus. `citus.rs` has the tests with Citus.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run, server_with_sequence};
-use pg_snowflake_servertest::process::backend_pid;
-use pg_snowflake_servertest::sequence::state;
-use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run, server_with_sequence};
+use pg_snowflake_harness::process::backend_pid;
+use pg_snowflake_harness::sequence::state;
+use pg_snowflake_harness::wait::wait_for;
 use postgres::Client;
 
 const METADATA: &str = include_str!("citus_metadata/tables.sql");

@@ -1,13 +1,13 @@
 //! What sessions see when the server's clock steps, and that no ID is returned twice. `figures/clock.rs` measures how long
 //! they wait.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused};
-use pg_snowflake_servertest::clock::{
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused};
+use pg_snowflake_harness::clock::{
     CLIENTS, Clients, ClockReport, End, INSERT, cluster_with_posts, end_a_waiting_call,
 };
-use pg_snowflake_servertest::id::{EPOCH_MS, count_repeats, is_increasing, now_ms, split};
-use pg_snowflake_servertest::sequence::{state, take_one};
+use pg_snowflake_harness::id::{EPOCH_MS, count_repeats, is_increasing, now_ms, split};
+use pg_snowflake_harness::sequence::{state, take_one};
 use std::time::Instant;
 
 /// In seconds.

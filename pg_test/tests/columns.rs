@@ -1,7 +1,7 @@
 //! The view `snowflake_columns`: which columns it shows, with which shard, and to which roles.
 
-use pg_snowflake_servertest::SUPERUSER;
-use pg_snowflake_servertest::ask::{printed, server, server_with_sequence};
+use pg_snowflake_harness::SUPERUSER;
+use pg_snowflake_harness::ask::{printed, server, server_with_sequence};
 use postgres::Client;
 use postgres::error::SqlState;
 

@@ -8,8 +8,8 @@ mod roles;
 mod shard_check;
 mod writers;
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::run;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::run;
 use postgres::Client;
 
 /// Creates a database of that name with the extension, runs `setup` in it, and returns a session.

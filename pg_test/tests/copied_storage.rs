@@ -1,9 +1,9 @@
 //! Commands that copy a sequence's tuple or page into new storage, whose WAL has no record of the IDs that the old
 //! storage's WAL covers.
 
-use pg_snowflake_servertest::ask;
-use pg_snowflake_servertest::sequence::{counter_in_an_hour, take_one};
-use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_harness::ask;
+use pg_snowflake_harness::sequence::{counter_in_an_hour, take_one};
+use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, Shutdown};
 use postgres::Client;
 
 /// Commands on a sequence `{s}` and its table `{s}_ids`; `{later}` is a counter that is not taken yet. The statements are

@@ -1,9 +1,9 @@
 //! Core's own `nextval()` on the same sequence is safe.
 
-use pg_snowflake_servertest::ask::server_with_sequence;
-use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing};
-use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take, take_one};
-use pg_snowflake_servertest::{Cluster, Shutdown};
+use pg_snowflake_harness::ask::server_with_sequence;
+use pg_snowflake_harness::id::{count_repeats, counter, is_increasing};
+use pg_snowflake_harness::sequence::{counter_in_an_hour, state, take, take_one};
+use pg_snowflake_harness::{Cluster, Shutdown};
 
 #[test]
 fn core_nextval_takes_the_next_counter() {

@@ -1,9 +1,9 @@
 //! No crash causes a duplicate ID.
 
-use pg_snowflake_servertest::id::{SEQS, count_repeats, counter, first_counter_at, now_ms};
-use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take, take_one};
-use pg_snowflake_servertest::wait::wait_for_more_rows;
-use pg_snowflake_servertest::{Cluster, Shutdown};
+use pg_snowflake_harness::id::{SEQS, count_repeats, counter, first_counter_at, now_ms};
+use pg_snowflake_harness::sequence::{counter_in_an_hour, state, take, take_one};
+use pg_snowflake_harness::wait::wait_for_more_rows;
+use pg_snowflake_harness::{Cluster, Shutdown};
 use postgres::Client;
 
 /// How far the WAL's counter is ahead of the issued ones: 100 ms at full rate.

@@ -3,8 +3,8 @@
 //! Each foreign function in `src`, each `#[repr(C)]` struct, and each constant whose comment begins with a C name and its
 //! header, is written as C here, and the C compiler compares it with the headers.
 
-use pg_snowflake_servertest::installation::{bindir, major, pg_config};
-use pg_snowflake_servertest::top;
+use pg_snowflake_harness::installation::{bindir, major, pg_config};
+use pg_snowflake_harness::top;
 use quote::ToTokens;
 use std::fmt::Write;
 use std::fs;

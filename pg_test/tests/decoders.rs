@@ -4,8 +4,8 @@ mod published;
 mod refusals;
 mod round_trips;
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{printed, server};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{printed, server};
 
 #[test]
 fn the_smallest_id_of_an_instant_is_rounded_up_to_a_tick_and_clamped_to_the_layouts_life() {

@@ -1,9 +1,9 @@
 //! Logical decoding reads the WAL that the extension writes.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::installation::has_contrib;
-use pg_snowflake_servertest::sequence::{take, take_one};
-use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::installation::has_contrib;
+use pg_snowflake_harness::sequence::{take, take_one};
+use pg_snowflake_harness::wait::wait_for;
 use postgres::Client;
 
 #[test]

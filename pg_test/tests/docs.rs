@@ -8,10 +8,10 @@
 //! that node of a Citus cluster, which has the coordinator 0 and the workers 1 and 2; node 3, `db-3` in its text, is not added yet.
 //! One of "sql since=MAJOR" is left out on older major versions, with the output that follows it.
 
-use pg_snowflake_servertest::ask::run;
-use pg_snowflake_servertest::citus::Fleet;
-use pg_snowflake_servertest::installation::{bindir, has_contrib, has_major, major};
-use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use pg_snowflake_harness::ask::run;
+use pg_snowflake_harness::citus::Fleet;
+use pg_snowflake_harness::installation::{bindir, has_contrib, has_major, major};
+use pg_snowflake_harness::{Cluster, SUPERUSER};
 use postgres::Client;
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ mod reference;
 mod three_servers;
 
 use page::{Block, Page, pages_with_sql};
-use pg_snowflake_servertest::top;
+use pg_snowflake_harness::top;
 
 #[test]
 fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {

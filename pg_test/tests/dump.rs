@@ -1,8 +1,8 @@
 //! A dump contains everything that IDs need to continue.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::sequence::{counter_in_an_hour, take_one};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::id::split;
+use pg_snowflake_harness::sequence::{counter_in_an_hour, take_one};
 
 #[test]
 fn a_restored_table_goes_on_above_the_dumped_ids() {

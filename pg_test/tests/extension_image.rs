@@ -2,16 +2,16 @@
 //! image. The folder is the image that `./dev image` has built and names in `EXTENSION_IMAGE`, an OCI archive, or has the files of the
 //! installation under test.
 
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::installation::{
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::id::split;
+use pg_snowflake_harness::installation::{
     copy_without_extension, has_major, pg_config, run as run_program, temp_dir,
 };
-use pg_snowflake_servertest::leases::{Registry, as_node, first_id};
-use pg_snowflake_servertest::release::rehearsal::{VERSION, scripts};
-use pg_snowflake_servertest::release::{EXTENSIONS, head, upgrades};
-use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::{Builder, Cluster, top};
+use pg_snowflake_harness::leases::{Registry, as_node, first_id};
+use pg_snowflake_harness::release::rehearsal::{VERSION, scripts};
+use pg_snowflake_harness::release::{EXTENSIONS, head, upgrades};
+use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::{Builder, Cluster, top};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

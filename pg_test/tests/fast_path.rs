@@ -1,7 +1,7 @@
 //! The fast path: IDs that a session takes after its first, without opening the sequence, and with a reading of the clock that
 //! may be some microseconds old.
 
-use pg_snowflake_servertest::ask::server_with_sequence;
+use pg_snowflake_harness::ask::server_with_sequence;
 use postgres::Client;
 
 /// `ReadRecentBuffer()` does not raise the usage count of the buffer, so the session opens the sequence from time to time.

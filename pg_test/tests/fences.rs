@@ -6,8 +6,8 @@ mod privileges;
 mod settings;
 mod shards;
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::Refusal;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::Refusal;
 
 const GENERATE_OWN: &str = "SELECT snowflake_nextval('s', 5)";
 const GENERATE_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";

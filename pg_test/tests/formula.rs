@@ -1,9 +1,9 @@
 //! An ID is the formula of its layout, bit for bit: of the default one, and of the one that Instagram published.
 
-use pg_snowflake_core::PRESETS;
-use pg_snowflake_servertest::ask::{printed, server, server_with_sequence};
-use pg_snowflake_servertest::id::{Fields, compose, counter, first_seq, now_ms, split};
-use pg_snowflake_servertest::sequence::{state, take, take_one};
+use pg_snowflake_harness::ask::{printed, server, server_with_sequence};
+use pg_snowflake_harness::id::{Fields, compose, counter, first_seq, now_ms, split};
+use pg_snowflake_harness::sequence::{state, take, take_one};
+use pg_snowflake_ids::PRESETS;
 
 #[test]
 fn an_id_is_the_formula_of_clock_shard_and_seq() {

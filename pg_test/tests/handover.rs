@@ -2,19 +2,19 @@
 //!
 //! Both sequences are an hour ahead of the clock, so that it keeps no IDs apart.
 
-use pg_snowflake_servertest::id::{count_repeats, counter};
-use pg_snowflake_servertest::installation::has_major;
-use pg_snowflake_servertest::sequence::{counter_in_an_hour, take, take_one};
-use pg_snowflake_servertest::wait::wait_for;
-use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use pg_snowflake_harness::id::{count_repeats, counter};
+use pg_snowflake_harness::installation::has_major;
+use pg_snowflake_harness::sequence::{counter_in_an_hour, take, take_one};
+use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::{Cluster, SUPERUSER};
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 100)";
 
 /// What docs/operate.md shows, in its order.
-const PUBLISH: &str = include_str!("../handover/publish.sql");
-const SUBSCRIBE: &str = include_str!("../handover/subscribe.sql");
-const REFRESH: &str = include_str!("../handover/refresh.sql");
-const UNSUBSCRIBE: &str = include_str!("../handover/unsubscribe.sql");
+const PUBLISH: &str = include_str!("../../docs/handover/publish.sql");
+const SUBSCRIBE: &str = include_str!("../../docs/handover/subscribe.sql");
+const REFRESH: &str = include_str!("../../docs/handover/refresh.sql");
+const UNSUBSCRIBE: &str = include_str!("../../docs/handover/unsubscribe.sql");
 
 #[test]
 fn a_sequence_that_is_handed_over_repeats_no_id() {

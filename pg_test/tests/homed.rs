@@ -1,12 +1,12 @@
 //! Homed IDs: their hash leads to the shard that generates them.
 
-use pg_snowflake_servertest::ask::{
+use pg_snowflake_harness::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, printed, run, server, server_with_sequence,
 };
-use pg_snowflake_servertest::id::{Fields, count_repeats, counter, is_increasing, split};
-use pg_snowflake_servertest::leases::{Registry, first_id};
-use pg_snowflake_servertest::sequence::{Ahead, state, take, take_one};
-use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use pg_snowflake_harness::id::{Fields, count_repeats, counter, is_increasing, split};
+use pg_snowflake_harness::leases::{Registry, first_id};
+use pg_snowflake_harness::sequence::{Ahead, state, take, take_one};
+use pg_snowflake_harness::{Cluster, SUPERUSER};
 use postgres::Client;
 
 /// A server with a sequence `s` and a table `t` that is partitioned by PostgreSQL's own hash.

@@ -1,9 +1,9 @@
 //! The extension can be installed in any schema by every role with the privilege, and is documented.
 
-use pg_snowflake_servertest::ask::{printed, server, server_with_sequence};
-use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::sequence::{take, take_one};
-use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use pg_snowflake_harness::ask::{printed, server, server_with_sequence};
+use pg_snowflake_harness::id::split;
+use pg_snowflake_harness::sequence::{take, take_one};
+use pg_snowflake_harness::{Cluster, SUPERUSER};
 use postgres::Client;
 
 #[test]

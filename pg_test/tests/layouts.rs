@@ -1,14 +1,14 @@
 //! The layout type, and generating IDs in every layout.
 
-use pg_snowflake_core::PRESETS;
-use pg_snowflake_core::layout_spec::spec;
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, copy, printed, refused, server,
     server_with_sequence,
 };
-use pg_snowflake_servertest::id::is_increasing;
-use pg_snowflake_servertest::sequence::{take, take_one};
+use pg_snowflake_harness::id::is_increasing;
+use pg_snowflake_harness::sequence::{take, take_one};
+use pg_snowflake_ids::PRESETS;
+use pg_snowflake_ids::layout_spec::spec;
 use postgres::Client;
 use std::io::Write;
 

@@ -13,10 +13,10 @@ mod rollback;
 mod settings;
 mod without;
 
-use pg_snowflake_servertest::ask::{Refusal, printed, run};
-use pg_snowflake_servertest::leases::Registry;
-use pg_snowflake_servertest::wait::wait_for;
-use pg_snowflake_servertest::{Builder, Cluster};
+use pg_snowflake_harness::ask::{Refusal, printed, run};
+use pg_snowflake_harness::leases::Registry;
+use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::{Builder, Cluster};
 use postgres::Client;
 
 const GENERATE: &str = "SELECT snowflake_nextval('s', 5)";

@@ -3,11 +3,11 @@
 //! The copied formula runs in the same loads, to show that they do detect repeats. Its clock stands still, so that it
 //! repeats IDs on a machine of any speed.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::server_with_sequence;
-use pg_snowflake_servertest::bench::contenders::{copied_plpgsql, copied_sql};
-use pg_snowflake_servertest::id::{count_repeats, counter, is_increasing, now_ms, split};
-use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::server_with_sequence;
+use pg_snowflake_harness::copied;
+use pg_snowflake_harness::id::{count_repeats, counter, is_increasing, now_ms, split};
+use pg_snowflake_harness::sequence::take_one;
 use postgres::Client;
 
 /// The default of `pg_snowflake.max_lead`.
@@ -29,7 +29,7 @@ fn eight_clients_never_share_an_id_and_each_sees_its_ids_increase() {
 #[test]
 fn eight_clients_of_the_copied_function_share_ids_within_a_millisecond() {
     let (cluster, _) = server_with_sequence();
-    cluster.connect().batch_execute(&within_a_millisecond(copied_plpgsql::FUNCTION)).unwrap();
+    cluster.connect().batch_execute(&within_a_millisecond(copied::PLPGSQL)).unwrap();
 
     let by_client = take_from_eight_clients(&cluster, "copied_nextval('s', 5)", 1000);
 
@@ -48,7 +48,7 @@ fn two_million_ids_from_one_select_are_distinct_and_increase() {
 #[test]
 fn ids_of_the_copied_formula_from_one_select_repeat_within_a_millisecond() {
     let (_cluster, mut client) = server_with_sequence();
-    client.batch_execute(&within_a_millisecond(copied_sql::FUNCTION)).unwrap();
+    client.batch_execute(&within_a_millisecond(copied::SQL)).unwrap();
 
     let tally = tally_of_one_select(&mut client, "copied_nextval('s', 5)", 10_000);
 

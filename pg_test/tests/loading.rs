@@ -1,10 +1,10 @@
 //! A session's settings and fences are the same wherever it loads the library: also inside a parallel plan, in which PostgreSQL
 //! lets nothing else change a setting.
 
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::wait::comes_true;
-use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER, installation};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::wait::comes_true;
+use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, installation};
 use postgres::Client;
 
 /// Settings that a server can have at the same time, each with a value that is not its default.

@@ -1,10 +1,10 @@
 //! A transaction that took an ID locks the sequence as core's `nextval()` would.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, server_with_sequence};
-use pg_snowflake_servertest::id::{first_seq, split};
-use pg_snowflake_servertest::sequence::{take, take_one};
-use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, server_with_sequence};
+use pg_snowflake_harness::id::{first_seq, split};
+use pg_snowflake_harness::sequence::{take, take_one};
+use pg_snowflake_harness::wait::wait_for;
 use postgres::Client;
 use std::thread::scope;
 

@@ -6,9 +6,9 @@ mod handing_over;
 mod planted;
 
 use Begin::{Next, Start};
-use pg_snowflake_servertest::ask::{printed, refused, run, server};
-use pg_snowflake_servertest::sequence::counter_in_an_hour;
-use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
+use pg_snowflake_harness::ask::{printed, refused, run, server};
+use pg_snowflake_harness::sequence::counter_in_an_hour;
+use pg_snowflake_harness::{Cluster, SUPERUSER, release};
 use postgres::Client;
 use postgres::error::DbError;
 

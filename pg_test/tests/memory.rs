@@ -1,10 +1,10 @@
 //! Sessions that run out of memory: a statement fails, and the server and the other sessions go on.
 
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::installation::left_out;
-use pg_snowflake_servertest::memory::{self, Limit, Malloc, limited};
-use pg_snowflake_servertest::process::backend_pid;
-use pg_snowflake_servertest::{Builder, Cluster};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::installation::left_out;
+use pg_snowflake_harness::memory::{self, Limit, Malloc, limited};
+use pg_snowflake_harness::process::backend_pid;
+use pg_snowflake_harness::{Builder, Cluster};
 use postgres::Client;
 use std::collections::BTreeMap;
 

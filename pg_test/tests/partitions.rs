@@ -7,9 +7,9 @@ mod proof;
 mod removal;
 mod roles;
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{printed, run};
-use pg_snowflake_servertest::id::now_ms;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{printed, run};
+use pg_snowflake_harness::id::now_ms;
 use postgres::Client;
 
 /// The clock of [`server_at_noon`]: a Monday.

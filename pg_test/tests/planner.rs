@@ -1,7 +1,7 @@
 //! How the planner uses the functions: index ranges, pruned partitions, estimates, and queries on other servers.
 
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, plan, printed, server};
-use pg_snowflake_servertest::installation::has_contrib;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, plan, printed, server};
+use pg_snowflake_harness::installation::has_contrib;
 use postgres::Client;
 
 /// A table `posts` of this many IDs at regular intervals from the beginning of 2024, twice as dense at the end.

@@ -2,11 +2,11 @@
 //! not run any of them: its next user may be a superuser.
 
 use crate::upgrade::members;
-use pg_snowflake_servertest::ask::{printed, refused};
-use pg_snowflake_servertest::release::{EXTENSIONS, SNOWFLAKE, rehearsal};
-use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::top;
-use pg_snowflake_servertest::{Cluster, SUPERUSER, release};
+use pg_snowflake_harness::ask::{printed, refused};
+use pg_snowflake_harness::release::{EXTENSIONS, SNOWFLAKE, rehearsal};
+use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::top;
+use pg_snowflake_harness::{Cluster, SUPERUSER, release};
 use postgres::{Client, Row};
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,9 +1,9 @@
 //! Taking IDs from a sequence requires the same privilege as `nextval()`.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused};
-use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take};
-use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused};
+use pg_snowflake_harness::sequence::{counter_in_an_hour, state, take};
+use pg_snowflake_harness::wait::wait_for;
 use std::thread::spawn;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";

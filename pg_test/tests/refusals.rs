@@ -1,7 +1,7 @@
 //! What is refused, with which error, and that a refusal consumes nothing.
 
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, refused, server_with_sequence};
-use pg_snowflake_servertest::sequence::{state, take};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, refused, server_with_sequence};
+use pg_snowflake_harness::sequence::{state, take};
 use postgres::Client;
 
 #[test]

@@ -1,9 +1,9 @@
 //! PostgreSQL's own tests of `nextval()`, restated, and other tests that are best written as scripts of one or two
 //! sessions.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::regress::{self, ISOLATION, REGRESS};
-use pg_snowflake_servertest::release;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::regress::{self, ISOLATION, REGRESS};
+use pg_snowflake_harness::release;
 use std::path::Path;
 
 #[test]

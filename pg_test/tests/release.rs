@@ -1,7 +1,7 @@
 //! Released files never change, and every place that states the version states the same one.
 
-use pg_snowflake_servertest::release;
-use pg_snowflake_servertest::top;
+use pg_snowflake_harness::release;
+use pg_snowflake_harness::top;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -9,8 +9,8 @@ mod router;
 mod servers;
 mod without_extension;
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::server;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::server;
 use postgres::Client;
 use std::ops::RangeInclusive;
 

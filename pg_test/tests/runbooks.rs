@@ -1,6 +1,6 @@
 //! Each message that needs an operator has a runbook in `docs/operate.md`, and each runbook an existing message.
 
-use pg_snowflake_servertest::top;
+use pg_snowflake_harness::top;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;

@@ -1,14 +1,14 @@
 //! What `snowflake_sequence_status` shows of a sequence, to which roles, and that it changes nothing.
 
-use pg_snowflake_servertest::ask::{
+use pg_snowflake_harness::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, printed, server, server_with_sequence,
 };
-use pg_snowflake_servertest::id::{first_counter_at, now_ms};
-use pg_snowflake_servertest::sequence::{counter_in_an_hour, state, take_one};
-use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_harness::id::{first_counter_at, now_ms};
+use pg_snowflake_harness::sequence::{counter_in_an_hour, state, take_one};
+use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
 
 /// The last tick of the layout, as a Unix time in milliseconds.
-const LAST_MS: i64 = pg_snowflake_servertest::id::EPOCH_MS + (1 << 41) - 1;
+const LAST_MS: i64 = pg_snowflake_harness::id::EPOCH_MS + (1 << 41) - 1;
 
 #[test]
 fn it_shows_the_time_of_the_last_id() {
@@ -274,7 +274,7 @@ fn its_first_counter_of_now_is_the_one_that_a_call_takes() {
     let left = take_one(&mut client, "SELECT ids_left FROM snowflake_sequence_status('s')");
     let first_counter = first_counter_at(LAST_MS + 1) - left;
     let id = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
-    let taken = pg_snowflake_servertest::id::counter(id);
+    let taken = pg_snowflake_harness::id::counter(id);
     // The next statement of a session follows well within ten minutes.
     assert!((0..600_000 * 1024).contains(&(taken - first_counter)), "{taken} {first_counter}");
 }

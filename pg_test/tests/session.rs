@@ -1,9 +1,9 @@
 //! What a session keeps of the sequences that it has used.
 
-use pg_snowflake_servertest::ask::{run, server};
-use pg_snowflake_servertest::id::counter;
-use pg_snowflake_servertest::process::{backend_pid, private_memory_kb};
-use pg_snowflake_servertest::sequence::{Ahead, take_one};
+use pg_snowflake_harness::ask::{run, server};
+use pg_snowflake_harness::id::counter;
+use pg_snowflake_harness::process::{backend_pid, private_memory_kb};
+use pg_snowflake_harness::sequence::{Ahead, take_one};
 
 /// As a pooled session that uses a temporary table in each transaction.
 const CHURN: &str = "CREATE PROCEDURE churn(turns int) LANGUAGE plpgsql AS $$

@@ -1,9 +1,9 @@
 //! The setting with the shard that a database generates IDs for.
 
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, plan, printed, run, server};
-use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, plan, printed, run, server};
+use pg_snowflake_harness::id::split;
+use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
 
 const TAKE: &str = "SELECT snowflake_nextval('s')";
 

@@ -1,7 +1,7 @@
 //! The type `snowflake`: a bigint that is a string in JSON.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, copy, plan, printed, server};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, copy, plan, printed, server};
 use postgres::Client;
 
 /// Above 2^53, so that a JavaScript number would lose it.

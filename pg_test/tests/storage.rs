@@ -1,12 +1,12 @@
 //! Sequences whose pages the WAL does not cover: temporary, unlogged, and new ones under `wal_level = minimal`. And damaged
 //! pages.
 
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};
-use pg_snowflake_servertest::id::{counter, is_increasing};
-use pg_snowflake_servertest::sequence::{
+use pg_snowflake_harness::ask::{Refusal, assert_refused, server};
+use pg_snowflake_harness::id::{counter, is_increasing};
+use pg_snowflake_harness::sequence::{
     State, counter_in_an_hour, insert_lsn, sequence_records_since, state, take, take_one,
 };
-use pg_snowflake_servertest::{Cluster, Shutdown};
+use pg_snowflake_harness::{Cluster, Shutdown};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 

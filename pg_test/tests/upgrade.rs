@@ -4,12 +4,12 @@
 mod served;
 mod used;
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run, server};
-use pg_snowflake_servertest::id::is_increasing;
-use pg_snowflake_servertest::release::{self, EXTENSIONS, Extension, SNOWFLAKE, rehearsal};
-use pg_snowflake_servertest::sequence::{take, take_one};
-use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for_more_rows};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run, server};
+use pg_snowflake_harness::id::is_increasing;
+use pg_snowflake_harness::release::{self, EXTENSIONS, Extension, SNOWFLAKE, rehearsal};
+use pg_snowflake_harness::sequence::{take, take_one};
+use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for_more_rows};
 use postgres::Client;
 use std::thread;
 

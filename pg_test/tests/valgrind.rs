@@ -2,10 +2,10 @@
 //! load. Also tests that the bench counts instructions with it. Only `./dev valgrind` runs this, since a server under
 //! valgrind is about 30 times slower.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::refused;
-use pg_snowflake_servertest::regress::{ISOLATION, REGRESS};
-use pg_snowflake_servertest::valgrind::{Findings, Tool};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::refused;
+use pg_snowflake_harness::regress::{ISOLATION, REGRESS};
+use pg_snowflake_harness::valgrind::{Findings, Tool};
 use postgres::Client;
 use std::path::Path;
 use std::process::Command;

@@ -1,10 +1,10 @@
 //! What a sequence writes to the WAL.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::server_with_sequence;
-use pg_snowflake_servertest::id::{SEQS, counter};
-use pg_snowflake_servertest::sequence;
-use pg_snowflake_servertest::sequence::{insert_lsn, sequence_records_since};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::server_with_sequence;
+use pg_snowflake_harness::id::{SEQS, counter};
+use pg_snowflake_harness::sequence;
+use pg_snowflake_harness::sequence::{insert_lsn, sequence_records_since};
 use postgres::Client;
 
 /// How many counters a record covers: 100 ms of the layout's full rate, which is why a busy sequence writes about ten per

@@ -2,10 +2,10 @@
 
 use crate::declarations::rust_files;
 use object::{Object, ObjectSymbol};
-use pg_snowflake_servertest::ask::{run, server};
-use pg_snowflake_servertest::installation::pg_config;
-use pg_snowflake_servertest::release::{self, EXTENSIONS, SNOWFLAKE};
-use pg_snowflake_servertest::{SUPERUSER, top};
+use pg_snowflake_harness::ask::{run, server};
+use pg_snowflake_harness::installation::pg_config;
+use pg_snowflake_harness::release::{self, EXTENSIONS, SNOWFLAKE};
+use pg_snowflake_harness::{SUPERUSER, top};
 use postgres::Client;
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens;

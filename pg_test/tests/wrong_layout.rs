@@ -1,9 +1,9 @@
 //! IDs of another layout than the default one are noticed: by a conversion, by new partitions, and by the view of columns.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run, server};
-use pg_snowflake_servertest::bench::contenders::copied_plpgsql::FUNCTION;
-use pg_snowflake_servertest::sequence::take_one;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run, server};
+use pg_snowflake_harness::copied::PLPGSQL;
+use pg_snowflake_harness::sequence::take_one;
 use postgres::Client;
 
 /// The table of Instagram's user: 1,000 IDs of shard 5 by the PL/pgSQL function, whose sequence holds a plain count.
@@ -11,7 +11,7 @@ fn instagrams_table(client: &mut Client) {
     run(
         client,
         &format!(
-            "{FUNCTION}; CREATE SEQUENCE photos_id_seq;
+            "{PLPGSQL}; CREATE SEQUENCE photos_id_seq;
              CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT copied_nextval('photos_id_seq', 5), n int);
              INSERT INTO photos (n) SELECT generate_series(1, 1000)"
         ),
@@ -228,7 +228,7 @@ fn the_newest_id_is_read_from_an_index_of_all_rows_that_begins_with_the_column()
 #[test]
 fn a_partitioned_table_is_reported_once() {
     let (_cluster, mut client) = server();
-    run(&mut client, &format!("{FUNCTION}; CREATE SEQUENCE s"));
+    run(&mut client, &format!("{PLPGSQL}; CREATE SEQUENCE s"));
     for (table, key) in [("by_id", "RANGE (id)"), ("by_hash", "HASH (id)")] {
         run(
             &mut client,
@@ -320,7 +320,7 @@ fn no_function_of_the_tables_owner_is_called() {
     let mut owner = cluster.connect_to("owner", "postgres");
     run(
         &mut owner,
-        "CREATE FUNCTION trap(n bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS
+        "CREATE PLPGSQL trap(n bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS
              $$ BEGIN IF current_user <> 'owner' THEN RAISE 'called by %', current_user; END IF; RETURN n; END $$;
          CREATE SEQUENCE s;
          CREATE TABLE plain (id bigint DEFAULT snowflake_nextval('s', 5));
@@ -396,7 +396,7 @@ const PARTED: &str = "CREATE TABLE photos (id bigint PRIMARY KEY) PARTITION BY R
 #[test]
 fn partitions_of_another_layout_than_that_of_the_ids_are_refused() {
     let (cluster, mut client) = server();
-    run(&mut client, &format!("{FUNCTION}; CREATE SEQUENCE s; CREATE SEQUENCE made; {PARTED}"));
+    run(&mut client, &format!("{PLPGSQL}; CREATE SEQUENCE s; CREATE SEQUENCE made; {PARTED}"));
     let create = |layout: &str| {
         format!("SELECT * FROM snowflake_create_partitions('photos', '1 year', 0{layout})")
     };

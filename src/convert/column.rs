@@ -13,7 +13,7 @@ use crate::query::{rows, text};
 use crate::relation::lock;
 use crate::report::no_such_table;
 use existing_sequence::{ExistingSequence, ROLE, grant};
-use pg_snowflake_core::Layout;
+use pg_snowflake_ids::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 

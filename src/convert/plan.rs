@@ -1,6 +1,6 @@
 //! The plan of a conversion: the statements that it executes, decided from facts. No server, no clock.
 
-use pg_snowflake_core::{Layout, presets::DEFAULT};
+use pg_snowflake_ids::{Layout, presets::DEFAULT};
 use std::ops::RangeInclusive;
 
 /// What the catalog and the table contain.

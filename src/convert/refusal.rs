@@ -3,8 +3,8 @@
 use super::references::OtherOwner;
 use crate::citus;
 use crate::report::{Report, relation_name, report_mismatch};
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::likely::Mismatch;
+use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::likely::Mismatch;
 use pgrx::prelude::*;
 use pgrx::spi::quote_identifier;
 

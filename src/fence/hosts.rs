@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::{InvalidSetting, check_length, elements, with_room};
-use pg_snowflake_core::excerpt::excerpt;
+use pg_snowflake_ids::excerpt::excerpt;
 
 const HINT: &str = "Specify host names as the command hostname prints them on each server, separated by commas, \
                        such as \"db-1, db-2\". An empty string allows all servers.";

@@ -8,7 +8,7 @@ use crate::report::{
 };
 use crate::settings::{self, Setting};
 use crate::{citus, lease};
-use pg_snowflake_core::homed::Class;
+use pg_snowflake_policies::homed::Class;
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -9,7 +9,7 @@ use super::{Fence, FenceError, InvalidSetting, LONGEST, hosts, shards};
 use crate::report::{ascii_unless_utf8, text};
 use crate::sequence::{self, BackendLocal};
 use crate::settings::Setting;
-use pg_snowflake_core::homed::Class;
+use pg_snowflake_policies::homed::Class;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use shards::Range;
 use std::borrow::Cow;

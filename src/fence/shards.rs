@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use super::{InvalidSetting, check_length, elements, with_room};
-use pg_snowflake_core::excerpt::excerpt;
-use pg_snowflake_core::homed::Class;
+use pg_snowflake_ids::excerpt::excerpt;
+use pg_snowflake_policies::homed::Class;
 
 /// The highest shard ID in SQL, where it is an `int`.
 const MAX_SHARD: u32 = i32::MAX as u32;
@@ -108,7 +108,7 @@ fn invalid<T>(detail: String) -> Result<T, InvalidSetting> {
 #[cfg(test)]
 mod tests {
     use super::{MAX_SHARD, Range, contains, first_missing, parse};
-    use pg_snowflake_core::homed::Class;
+    use pg_snowflake_policies::homed::Class;
     use proptest::prelude::*;
 
     fn parsed(text: &str) -> Vec<(u32, u32)> {

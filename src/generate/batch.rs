@@ -6,9 +6,9 @@
 use crate::error::Error;
 use crate::sequence::{self, Basis};
 use crate::{fence, lease, shard};
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::counter::{Refusal, Run};
-use pg_snowflake_core::homed::{Class, HashRange, Home, Homed};
+use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::counter::{Refusal, Run};
+use pg_snowflake_policies::homed::{Class, HashRange, Home, Homed};
 use pgrx::{check_for_interrupts, pg_sys};
 
 /// The most counters that a batch fetches from the page at once. A fetch costs a few hundred nanoseconds, which is negligible over 1024

@@ -7,8 +7,8 @@ use crate::layout_type::{SqlLayout, not_a_layout};
 use crate::memory;
 use crate::sequence::{self, BackendLocal};
 use crate::shard;
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::homed::{Class, HashRange, Home, Homed, hash_ranges};
+use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::homed::{Class, HashRange, Home, Homed, hash_ranges};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,

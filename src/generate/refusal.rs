@@ -1,8 +1,8 @@
 //! The errors for arguments of the functions that generate homed IDs.
 
 use crate::report::{Report, quoted};
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::homed::Invalid;
+use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::homed::Invalid;
 use pgrx::PgSqlErrorCode;
 
 /// The error for arguments with which there are no homed IDs.

@@ -1,6 +1,6 @@
 //! The file in which the data directory keeps what this server knows of its registry.
 
-use pg_snowflake_core::holder::Known;
+use pg_snowflake_policies::holder::Known;
 use std::fs::{self, File};
 use std::io::{self, Write};
 

@@ -7,7 +7,7 @@
 use super::activity;
 use super::problem::Problem;
 use super::settings;
-use pg_snowflake_core::pacing;
+use pg_snowflake_policies::pacing;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};

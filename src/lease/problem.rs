@@ -3,8 +3,8 @@
 use super::shared::MOST_SLOTS;
 use crate::report::Report;
 use crate::timestamp::{now_us, printed};
-use pg_snowflake_core::excerpt::truncated;
-use pg_snowflake_core::holder::Slot;
+use pg_snowflake_ids::excerpt::truncated;
+use pg_snowflake_policies::holder::Slot;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_SUCCESSFUL_COMPLETION,
 };

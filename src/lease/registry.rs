@@ -1,6 +1,6 @@
 //! The registry of leases, the extension `pg_snowflake_registry`: a table with one row a shard, and the functions that change
 //! it. Servers call them over the connection that `pg_snowflake.registry` names; a person calls `take_over`. Who gets which span is
-//! decided in `pg_snowflake_core::registry`.
+//! decided in `pg_snowflake_policies::registry`.
 //!
 //! The functions run as the superuser that owns them. Their SQL declarations set `search_path` to core's schema, and the names
 //! of our tables have the schema that the extension created, so that nothing that others created can be called.
@@ -18,9 +18,9 @@ use crate::result_row::NullableResultRow;
 use crate::sequence::BackendLocal;
 use crate::timestamp::{Instant, now_us, timestamptz, unix_us_of};
 use crate::transaction::{check_read_committed, check_writable};
-use pg_snowflake_core::lease::Span;
-use pg_snowflake_core::presets::DEFAULT;
-use pg_snowflake_core::registry::{
+use pg_snowflake_ids::presets::DEFAULT;
+use pg_snowflake_policies::lease::Span;
+use pg_snowflake_policies::registry::{
     self, Claim, LONGEST_LEASE_US, Lease, Moment, Origin, Refusal, Release, SHORTEST_LEASE_US,
 };
 use pgrx::datum::{Array, DatumWithOid, Interval};

@@ -4,7 +4,7 @@ use super::shared;
 use crate::fence::host_name;
 use crate::report::Report;
 use crate::settings::{Setting, is_preloading};
-use pg_snowflake_core::registry::{LONGEST_LEASE_US, SHORTEST_LEASE_US};
+use pg_snowflake_policies::registry::{LONGEST_LEASE_US, SHORTEST_LEASE_US};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use std::ffi::{CStr, CString, c_char, c_void};

@@ -8,10 +8,10 @@
 //! it, and then checks the version; the worker closes a lease, and then reads the mark. All of these accesses are sequentially
 //! consistent. So either the session sees that the lease is closed, or the worker sees the session's mark.
 
-use pg_snowflake_core::holder::{Holder, Slot};
-use pg_snowflake_core::homed::Class;
-use pg_snowflake_core::lease::Span;
-use pg_snowflake_core::registry::Uuid;
+use pg_snowflake_policies::holder::{Holder, Slot};
+use pg_snowflake_policies::homed::Class;
+use pg_snowflake_policies::lease::Span;
+use pg_snowflake_policies::registry::Uuid;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_guard, pg_sys};
 use std::ptr;
 use std::sync::OnceLock;
@@ -365,8 +365,8 @@ unsafe fn call(previous: &OnceLock<Option<unsafe extern "C-unwind" fn()>>) {
 #[cfg(test)]
 mod tests {
     use super::{Holder, Leases, MOST_SLOTS, Shared, Slot};
-    use pg_snowflake_core::homed::Class;
-    use pg_snowflake_core::lease::Span;
+    use pg_snowflake_policies::homed::Class;
+    use pg_snowflake_policies::lease::Span;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::thread;
 

@@ -5,7 +5,7 @@ use super::{Unleased, registry, settings};
 use crate::report::ascii_unless_utf8;
 use crate::result_row::{Nullable, NullableResultRow};
 use crate::timestamp::{interval, now_us, timestamptz};
-use pg_snowflake_core::holder::Slot;
+use pg_snowflake_policies::holder::Slot;
 use pgrx::prelude::*;
 
 /// `snowflake_lease_mode() → text`

@@ -12,10 +12,10 @@ use super::settings;
 use super::shared::{self, Leases, MOST_SLOTS, Shared, new_uuid};
 use crate::fence;
 use crate::timestamp::{now_us, printed, unix_us_of};
-use pg_snowflake_core::holder::{Closed, Known, Refused, Slot, Verdict};
-use pg_snowflake_core::lease::Span;
-use pg_snowflake_core::pacing;
-use pg_snowflake_core::registry::LONGEST_LEASE_US;
+use pg_snowflake_policies::holder::{Closed, Known, Refused, Slot, Verdict};
+use pg_snowflake_policies::lease::Span;
+use pg_snowflake_policies::pacing;
+use pg_snowflake_policies::registry::LONGEST_LEASE_US;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
 };

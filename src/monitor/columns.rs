@@ -12,9 +12,9 @@ use crate::result_row::NullableResultRow;
 use crate::sequence::SequenceData;
 use crate::timestamp::timestamptz;
 use crate::{lease, sequence, shard};
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::headroom::Headroom;
-use pg_snowflake_core::homed::{Class, Homed};
+use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::headroom::Headroom;
+use pg_snowflake_policies::homed::{Class, Homed};
 use pgrx::prelude::*;
 
 /// `_snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,

@@ -7,11 +7,11 @@ use crate::result_row::{Nullable, NullableResultRow};
 use crate::sequence::{self, SequenceData};
 use crate::settings;
 use crate::timestamp::{interval, timestamptz};
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::clock::{Guard, Now, Steps};
-use pg_snowflake_core::counter::{self, Decision, Request};
-use pg_snowflake_core::headroom::Headroom;
-use pg_snowflake_core::lease::Ticks;
+use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::clock::{Guard, Now, Steps};
+use pg_snowflake_policies::counter::{self, Decision, Request};
+use pg_snowflake_policies::headroom::Headroom;
+use pg_snowflake_policies::lease::Ticks;
 use pgrx::prelude::*;
 
 /// `snowflake_clock() → (reading, high_water_mark timestamptz, regressions bigint, largest_regression interval,

@@ -5,7 +5,7 @@ use crate::encoding::Text;
 use crate::layout_type::SqlLayout;
 use crate::memory;
 use crate::report::text;
-use pg_snowflake_core::{Layout, presets::DEFAULT};
+use pg_snowflake_ids::{Layout, presets::DEFAULT};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_catalog::pg_proc::PgProc;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;

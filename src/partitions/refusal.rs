@@ -4,9 +4,9 @@ use super::table::{Partition, Table};
 use crate::report::{Report, relation_name, report_mismatch};
 use crate::timestamp::printed;
 use crate::transaction::Failure;
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::likely::Mismatch;
-use pg_snowflake_core::partitions::{Bound, Doubt, LONGEST_STEP_YEARS, Wanted};
+use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::likely::Mismatch;
+use pg_snowflake_policies::partitions::{Bound, Doubt, LONGEST_STEP_YEARS, Wanted};
 use pgrx::prelude::*;
 
 /// Partitions of that length cannot be aligned.

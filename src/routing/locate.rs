@@ -7,7 +7,7 @@ use crate::encoding::Text;
 use crate::layout_type::SqlLayout;
 use crate::report::{Report, no_such_table, quoted, relation_name};
 use crate::result_row::{Nullable, NullableResultRow};
-use pg_snowflake_core::Layout;
+use pg_snowflake_ids::Layout;
 use pgrx::prelude::*;
 use std::ffi::CString;
 

@@ -14,7 +14,7 @@
 //! Only partitioning calls support function 2 with the seed of partitioning. With any other seed it is core's
 //! too, as the contract of the access method requires: with seed 0, its low half is support function 1.
 
-use pg_snowflake_core::{
+use pg_snowflake_ids::{
     Layout,
     presets::{INSTAGRAM, JS53, POSTGRES, SONYFLAKE, TWITTER},
 };

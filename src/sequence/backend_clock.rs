@@ -4,7 +4,7 @@ use super::backend_local::BackendLocal;
 use super::sys;
 use crate::report::duration;
 use crate::timestamp::POSTGRES_EPOCH_US;
-use pg_snowflake_core::clock::{Clock, Guard, Now, Step};
+use pg_snowflake_policies::clock::{Clock, Guard, Now, Step};
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
 struct BackendClock {

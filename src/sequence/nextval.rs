@@ -31,7 +31,7 @@
 //!   when the storage is new.
 //! - With leases ([`crate::lease`]), values are within the span of the shard. Under the page lock, [`lease::confirm`] makes known how
 //!   far the server has used it, before the page is written.
-//! - A homed ID ([`pg_snowflake_core::homed`]) takes the next counter that yields one, found under the page lock, and leaves the cache
+//! - A homed ID ([`pg_snowflake_policies::homed`]) takes the next counter that yields one, found under the page lock, and leaves the cache
 //!   out.
 //! - A session remembers the highest value that it has fetched, so that it repeats none after `setval` or
 //!   RESTART.
@@ -44,11 +44,11 @@ use super::seq_table::{PassedChecks, RecentPage, SeqTableData};
 use super::{backend_clock, invalidation, sys};
 use crate::error::Error;
 use crate::{lease, settings};
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::clock::Now;
-use pg_snowflake_core::counter::{self, Cached, Decision, Request, Run, State};
-use pg_snowflake_core::homed::{Class, Found, Homed};
-use pg_snowflake_core::lease::Ticks;
+use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::clock::Now;
+use pg_snowflake_policies::counter::{self, Cached, Decision, Request, Run, State};
+use pg_snowflake_policies::homed::{Class, Found, Homed};
+use pg_snowflake_policies::lease::Ticks;
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
 

@@ -5,8 +5,8 @@
 
 use super::sys::{self, FormData_pg_sequence_data};
 use crate::error::Error;
-use pg_snowflake_core::Layout;
-use pg_snowflake_core::counter::{self, Run, State};
+use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::counter::{self, Run, State};
 use pgrx::pg_sys;
 use std::mem::offset_of;
 

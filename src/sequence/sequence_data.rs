@@ -12,7 +12,7 @@ use super::nextval::has_privilege;
 use super::page::check_magic;
 use super::sys;
 use crate::error::Error;
-use pg_snowflake_core::counter::State;
+use pg_snowflake_policies::counter::State;
 use pgrx::pg_sys;
 use std::ffi::c_char;
 

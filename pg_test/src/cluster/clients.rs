@@ -136,7 +136,8 @@ impl Cluster {
         command
     }
 
-    pub(crate) fn config(&self, role: &str, database: &str) -> Config {
+    /// How to connect as that role to that database.
+    pub fn config(&self, role: &str, database: &str) -> Config {
         let mut config = Config::new();
         config.host_path(self.dir.path()).user(role).dbname(database);
         config

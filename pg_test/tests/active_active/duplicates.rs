@@ -1,14 +1,14 @@
 //! The mistake: one shard number on two nodes.
 
 use super::{Nodes, can_replicate, level_sequences};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::installation::{bindir, major};
-use pg_snowflake_servertest::leases::{Registry, first_id};
-use pg_snowflake_servertest::wait::{comes_true, wait_for};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::installation::{bindir, major};
+use pg_snowflake_harness::leases::{Registry, first_id};
+use pg_snowflake_harness::wait::{comes_true, wait_for};
 
-const REKEY: &str = include_str!("../../active_active/rekey.sql");
-const SKIP: &str = include_str!("../../active_active/skip.sql");
+const REKEY: &str = include_str!("../../../docs/active_active/rekey.sql");
+const SKIP: &str = include_str!("../../../docs/active_active/skip.sql");
 
 /// Has two nodes subscribe to each other.
 fn subscribe(nodes: &Nodes) {

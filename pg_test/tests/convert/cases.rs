@@ -1,10 +1,10 @@
 //! Every kind of column that can be converted, and what holds for all of them.
 
 use super::{database, dump, run};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::printed;
-use pg_snowflake_servertest::id::{now_ms, split};
-use pg_snowflake_servertest::sequence::{take, take_one};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::printed;
+use pg_snowflake_harness::id::{now_ms, split};
+use pg_snowflake_harness::sequence::{take, take_one};
 use postgres::Client;
 
 /// A table with rows, usually `posts (id, …, body)`.

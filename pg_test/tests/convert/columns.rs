@@ -1,10 +1,10 @@
 //! The behaviour of a converted column, and of converting it again.
 
 use super::{database, run};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, server};
-use pg_snowflake_servertest::id::{first_counter_at, now_ms, split};
-use pg_snowflake_servertest::sequence::{state, take_one};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, server};
+use pg_snowflake_harness::id::{first_counter_at, now_ms, split};
+use pg_snowflake_harness::sequence::{state, take_one};
 
 const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 

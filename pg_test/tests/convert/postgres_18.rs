@@ -1,9 +1,9 @@
 //! Features of PostgreSQL 18 and later: constraints that are not enforced, and virtual generated columns.
 
 use super::run;
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Bad, assert_each_refused, printed, refused, server};
-use pg_snowflake_servertest::installation::has_major;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Bad, assert_each_refused, printed, refused, server};
+use pg_snowflake_harness::installation::has_major;
 use postgres::Client;
 
 /// A server and a session, if the major version is 18 or later.

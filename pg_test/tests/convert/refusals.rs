@@ -1,8 +1,8 @@
 //! What is refused, with which error, and that it changes nothing.
 
 use super::{database, dump, run};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, printed, server,
 };
 

@@ -1,8 +1,8 @@
 //! Which roles may convert, and which may insert afterwards.
 
 use super::run;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, refused, server};
-use pg_snowflake_servertest::sequence::take;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, server};
+use pg_snowflake_harness::sequence::take;
 use postgres::Client;
 
 #[test]

@@ -1,7 +1,7 @@
 //! `check_shard`: a table that refuses rows of other shards.
 
 use super::run;
-use pg_snowflake_servertest::ask::{printed, refused, server};
+use pg_snowflake_harness::ask::{printed, refused, server};
 use postgres::Client;
 
 const CHECKS: &str = "SELECT conname, pg_get_constraintdef(oid), convalidated FROM pg_constraint

@@ -1,11 +1,11 @@
 //! Converting while others write.
 
 use super::{dump, run};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, server};
-use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::sequence::{take, take_one};
-use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, server};
+use pg_snowflake_harness::id::split;
+use pg_snowflake_harness::sequence::{take, take_one};
+use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
 use std::thread::scope;
 
 /// Inserts by a prepared statement until it is stopped, and returns the IDs that it got.

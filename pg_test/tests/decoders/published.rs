@@ -1,6 +1,6 @@
 //! IDs that others have published together with their fields.
 
-use pg_snowflake_servertest::ask::{printed, server};
+use pg_snowflake_harness::ask::{printed, server};
 
 /// An ID that somebody published together with its fields.
 struct Published {

@@ -1,7 +1,7 @@
 //! What the decoders refuse, and that the error says what is allowed.
 
-use pg_snowflake_servertest::SUPERUSER;
-use pg_snowflake_servertest::ask::{
+use pg_snowflake_harness::SUPERUSER;
+use pg_snowflake_harness::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, refused, server,
 };
 

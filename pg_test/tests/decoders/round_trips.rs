@@ -1,8 +1,8 @@
 //! IDs in every layout: from their fields and back, to texts and UUIDs and back, and their order.
 
 use ShardPlace::{AboveSeq, Lowest, LowestXored};
-use pg_snowflake_core::{PRESETS, ShardPlace};
-use pg_snowflake_servertest::ask::{printed, server};
+use pg_snowflake_harness::ask::{printed, server};
+use pg_snowflake_ids::{PRESETS, ShardPlace};
 use postgres::Client;
 
 /// How many rows test each statement about a layout.

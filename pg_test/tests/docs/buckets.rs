@@ -4,11 +4,11 @@
 //! `./dev test-server buckets` prints it.
 
 use super::page::page;
-use pg_snowflake_core::clock::Now;
-use pg_snowflake_core::counter::{Decision, Policy, Request, State, advance};
-use pg_snowflake_core::lease::Ticks;
-use pg_snowflake_core::presets::{DEFAULT, PRESETS};
-use pg_snowflake_core::{Fields, Layout, ShardPlace};
+use pg_snowflake_ids::presets::{DEFAULT, PRESETS};
+use pg_snowflake_ids::{Fields, Layout, ShardPlace};
+use pg_snowflake_policies::clock::Now;
+use pg_snowflake_policies::counter::{Decision, Policy, Request, State, advance};
+use pg_snowflake_policies::lease::Ticks;
 
 /// 2026-01-01 UTC.
 const START_US: i64 = 1_767_225_600_000_000;

@@ -1,10 +1,10 @@
 //! The generated columns of docs/time.md, with the expressions that its query prints.
 
 use super::page::page;
-use pg_snowflake_core::PRESETS;
-use pg_snowflake_core::layout_spec::spec;
-use pg_snowflake_servertest::ask::{Bad, assert_each_refused, printed, run, server};
-use pg_snowflake_servertest::installation::{bindir, has_major, major};
+use pg_snowflake_harness::ask::{Bad, assert_each_refused, printed, run, server};
+use pg_snowflake_harness::installation::{bindir, has_major, major};
+use pg_snowflake_ids::PRESETS;
+use pg_snowflake_ids::layout_spec::spec;
 
 /// Each unit, both orders of the fields, and layouts without one of them.
 const CUSTOM: [&str; 6] = [

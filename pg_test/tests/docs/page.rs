@@ -1,6 +1,6 @@
 //! Parses the pages of the documentation.
 
-use pg_snowflake_servertest::top;
+use pg_snowflake_harness::top;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::path::{Path, PathBuf};
 

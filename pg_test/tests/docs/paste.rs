@@ -2,7 +2,7 @@
 
 use super::page::{Block, Page, pages_with_sql};
 use super::{blocks_here, fresh_cluster, normalized};
-use pg_snowflake_servertest::SUPERUSER;
+use pg_snowflake_harness::SUPERUSER;
 
 /// Alone, each block begins with the defaults of a new session. Here each begins with what earlier blocks left behind.
 /// Pages that need two sessions are left out.

@@ -3,8 +3,8 @@
 
 use super::page::page;
 use crate::routing::classes::CLASSES;
-use pg_snowflake_core::layout_spec::spec;
-use pg_snowflake_core::{Layout, PRESETS};
+use pg_snowflake_ids::layout_spec::spec;
+use pg_snowflake_ids::{Layout, PRESETS};
 
 #[test]
 fn the_drawing_of_the_presets_has_each_with_its_fields() {

@@ -1,8 +1,8 @@
 //! `docs/reference.md` has every object of the extension, once, as in the catalog.
 
 use super::page::page;
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::server;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::server;
 use postgres::Client;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! The script that docs/leases.md begins with.
 
 use super::page::page;
-use pg_snowflake_servertest::installation::{as_server_user, bindir, run, temp_dir};
-use pg_snowflake_servertest::top;
+use pg_snowflake_harness::installation::{as_server_user, bindir, run, temp_dir};
+use pg_snowflake_harness::top;
 use std::process::Command;
 
 #[test]

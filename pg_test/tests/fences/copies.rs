@@ -2,13 +2,13 @@
 
 use super::GENERATE_OWN;
 use nix::unistd::gethostname;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, server_with_sequence};
-use pg_snowflake_servertest::id::first_seq;
-use pg_snowflake_servertest::installation::left_out;
-use pg_snowflake_servertest::sequence::{take, take_one};
-use pg_snowflake_servertest::top;
-use pg_snowflake_servertest::wait::comes_true;
-use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown, host_name};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, server_with_sequence};
+use pg_snowflake_harness::id::first_seq;
+use pg_snowflake_harness::installation::left_out;
+use pg_snowflake_harness::sequence::{take, take_one};
+use pg_snowflake_harness::top;
+use pg_snowflake_harness::wait::comes_true;
+use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown, host_name};
 use postgres::Client;
 
 const FOREIGN_HOST: Refusal = Refusal {

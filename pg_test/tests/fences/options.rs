@@ -2,9 +2,9 @@
 //! configuration file. Then it refuses them, but has lost the file's value: the session must not continue with the default.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed};
-use pg_snowflake_servertest::sequence::{state, take};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed};
+use pg_snowflake_harness::sequence::{state, take};
 
 const MASKED: Refusal = Refusal {
     sqlstate: "42501",

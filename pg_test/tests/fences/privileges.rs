@@ -1,9 +1,9 @@
 //! An ordinary user can neither change a fence nor generate IDs past it.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed};
-use pg_snowflake_servertest::sequence::{state, take};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed};
+use pg_snowflake_harness::sequence::{state, take};
 use postgres::Client;
 
 const DENIED: Refusal =

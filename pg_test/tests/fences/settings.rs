@@ -1,11 +1,11 @@
 //! The values of the fences. An invalid one is refused when it is set. If it could not be checked then, it stops all IDs.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, printed, refused, server,
 };
-use pg_snowflake_servertest::sequence::take;
+use pg_snowflake_harness::sequence::take;
 
 const INVALID: &str = "22023";
 

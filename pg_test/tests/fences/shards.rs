@@ -1,13 +1,13 @@
 //! `pg_snowflake.owned_shards`.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5};
-use pg_snowflake_core::PRESETS;
-use pg_snowflake_servertest::ask::{
+use pg_snowflake_harness::ask::{
     Refusal, assert_refused, printed, refused, server, server_with_sequence,
 };
-use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::sequence::{state, take, take_one};
-use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use pg_snowflake_harness::id::split;
+use pg_snowflake_harness::sequence::{state, take, take_one};
+use pg_snowflake_harness::{Cluster, SUPERUSER};
+use pg_snowflake_ids::PRESETS;
 use postgres::Client;
 
 #[test]

@@ -1,7 +1,7 @@
 //! How long sessions wait for a clock that steps back. `tests/clock.rs` states what holds for their IDs at any speed.
 
 use crate::machine;
-use pg_snowflake_servertest::clock::{Clients, cluster_with_posts};
+use pg_snowflake_harness::clock::{Clients, cluster_with_posts};
 use postgres::Client;
 use std::thread::sleep;
 use std::time::{Duration, Instant};

@@ -2,11 +2,11 @@
 //! any speed.
 
 use crate::machine;
-use pg_snowflake_servertest::ask::{printed, run};
-use pg_snowflake_servertest::leases::{Registry, answers_kept_back, first_id, waiting_sessions};
-use pg_snowflake_servertest::process::{backend_pid, cpu_time};
-use pg_snowflake_servertest::wait::{comes_true, wait_for};
-use pg_snowflake_servertest::{Cluster, Shutdown};
+use pg_snowflake_harness::ask::{printed, run};
+use pg_snowflake_harness::leases::{Registry, answers_kept_back, first_id, waiting_sessions};
+use pg_snowflake_harness::process::{backend_pid, cpu_time};
+use pg_snowflake_harness::wait::{comes_true, wait_for};
+use pg_snowflake_harness::{Cluster, Shutdown};
 use postgres::Client;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};

@@ -1,11 +1,11 @@
 //! The rate of a busy sequence, and how soon a waiting call ends.
 
 use crate::machine;
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::server_with_sequence;
-use pg_snowflake_servertest::clock::{End, end_a_waiting_call};
-use pg_snowflake_servertest::id::SEQS;
-use pg_snowflake_servertest::process::{backend_pid, cpu_time, sleeps};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::server_with_sequence;
+use pg_snowflake_harness::clock::{End, end_a_waiting_call};
+use pg_snowflake_harness::id::SEQS;
+use pg_snowflake_harness::process::{backend_pid, cpu_time, sleeps};
 use postgres::Client;
 use std::thread::spawn;
 use std::time::{Duration, Instant};

@@ -1,11 +1,11 @@
 //! The lease worker in `pg_stat_activity`, and what other sessions ask of it there.
 
 use super::{GENERATE, LONG, SHORT, start, wants_shard_5};
-use pg_snowflake_servertest::ask::{printed, run};
-use pg_snowflake_servertest::leases::{Registry, answers_kept_back, first_id, node};
-use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::wait::wait_for;
-use pg_snowflake_servertest::{Cluster, installation};
+use pg_snowflake_harness::ask::{printed, run};
+use pg_snowflake_harness::leases::{Registry, answers_kept_back, first_id, node};
+use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::{Cluster, installation};
 use postgres::Client;
 use std::net::TcpListener;
 

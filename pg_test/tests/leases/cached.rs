@@ -1,12 +1,12 @@
 //! Counters that a session has fetched under a lease, and not returned yet.
 
 use super::{LONG, NO_LEASE, set, start, wait_for_lease, wants_shard_5};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{assert_refused, run};
-use pg_snowflake_servertest::id::{first_counter_at, now_ms, split};
-use pg_snowflake_servertest::leases::{Registry, change_by_hand, first_id};
-use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{assert_refused, run};
+use pg_snowflake_harness::id::{first_counter_at, now_ms, split};
+use pg_snowflake_harness::leases::{Registry, change_by_hand, first_id};
+use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::wait::wait_for;
 use postgres::Client;
 
 const GENERATE: &str = "SELECT snowflake_nextval('cached', 5)";

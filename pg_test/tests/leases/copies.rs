@@ -1,10 +1,10 @@
 //! A server beside a copy of it: the original comes first.
 
 use super::{GENERATE, LONG, NO_LEASE, of_lease, start, wants_shard_5};
-use pg_snowflake_servertest::Shutdown;
-use pg_snowflake_servertest::ask::{assert_refused, printed};
-use pg_snowflake_servertest::leases::{Registry, first_id};
-use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_harness::Shutdown;
+use pg_snowflake_harness::ask::{assert_refused, printed};
+use pg_snowflake_harness::leases::{Registry, first_id};
+use pg_snowflake_harness::wait::wait_for;
 use std::thread::sleep;
 use std::time::Duration;
 

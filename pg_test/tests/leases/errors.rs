@@ -1,12 +1,12 @@
 //! What keeps a server from having leases: each is reported once, and the server generates no IDs.
 
 use super::{GENERATE, LONG, NO_LEASE, SHORT, set, start, wait_for_lease, wants_shard_5};
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::leases::{
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::leases::{
     Registry, answers_kept_back, first_id, node, restart_worker, waiting_sessions,
 };
-use pg_snowflake_servertest::wait::{comes_true, wait_for};
-use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER, Shutdown, release};
+use pg_snowflake_harness::wait::{comes_true, wait_for};
+use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, Shutdown, release};
 use postgres::Client;
 use std::net::TcpListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};

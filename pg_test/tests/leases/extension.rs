@@ -1,8 +1,8 @@
 //! The registry as an extension: who creates it, who may do what with it, and how it is dumped.
 
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, refused, run};
-use pg_snowflake_servertest::leases::{GRANTS, make_registry};
-use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
+use pg_snowflake_harness::leases::{GRANTS, make_registry};
+use pg_snowflake_harness::{Cluster, SUPERUSER};
 use postgres::Client;
 
 const CREATE: &str = "CREATE EXTENSION pg_snowflake_registry";

@@ -2,13 +2,13 @@
 
 use super::{GENERATE, LONG, NO_LEASE, SHORT, of_lease, set, start, wait_for_lease, wants_shard_5};
 use nix::sys::signal::{Signal, kill};
-use pg_snowflake_servertest::Shutdown;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::id::{EPOCH_MS, SEQS};
-use pg_snowflake_servertest::leases::{Registry, first_id, is_refusal};
-use pg_snowflake_servertest::process::backend_pid;
-use pg_snowflake_servertest::sequence::{state, take_one};
-use pg_snowflake_servertest::wait::{comes_true, wait_for};
+use pg_snowflake_harness::Shutdown;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::id::{EPOCH_MS, SEQS};
+use pg_snowflake_harness::leases::{Registry, first_id, is_refusal};
+use pg_snowflake_harness::process::backend_pid;
+use pg_snowflake_harness::sequence::{state, take_one};
+use pg_snowflake_harness::wait::{comes_true, wait_for};
 use postgres::Client;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;

@@ -1,12 +1,12 @@
 //! Which shards a server has leases on.
 
 use super::{GENERATE, LONG, NO_LEASE, start, wants_shard_5};
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::leases::{Registry, commands_in, first_id};
-use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::wait::wait_for;
-use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::id::split;
+use pg_snowflake_harness::leases::{Registry, commands_in, first_id};
+use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
 
 const GENERATE_ASSIGNED: &str = "SELECT snowflake_nextval('s')";
 

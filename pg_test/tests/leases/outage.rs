@@ -1,11 +1,11 @@
 //! A registry that is down, moves, or is restored.
 
 use super::{GENERATE, LONG, NO_LEASE, SHORT, of_lease, start, wait_for_lease, wants_shard_5};
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::leases::{GRANTS, Registry, first_id, node};
-use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::wait::{comes_true, wait_for, wait_for_more_rows};
-use pg_snowflake_servertest::{Shutdown, installation};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::leases::{GRANTS, Registry, first_id, node};
+use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::wait::{comes_true, wait_for, wait_for_more_rows};
+use pg_snowflake_harness::{Shutdown, installation};
 use postgres::error::DbError;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;

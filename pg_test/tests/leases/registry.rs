@@ -1,11 +1,9 @@
 //! The registry alone: which leases its functions grant, and to which servers.
 
-use pg_snowflake_servertest::ask::{
-    Bad, Refusal, assert_each_refused, assert_refused, printed, run,
-};
-use pg_snowflake_servertest::leases::{change_by_hand, make_registry};
-use pg_snowflake_servertest::wait::wait_for;
-use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_harness::ask::{Bad, Refusal, assert_each_refused, assert_refused, printed, run};
+use pg_snowflake_harness::leases::{change_by_hand, make_registry};
+use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
 use postgres::Client;
 use std::collections::BTreeSet;
 use std::sync::Barrier;

@@ -1,13 +1,13 @@
 //! A registry that goes back to an earlier state without a restart, and one whose clock was wrong.
 
 use super::{GENERATE, LONG, of_lease, start, wants_shard_5};
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::installation::System;
-use pg_snowflake_servertest::leases::{
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::installation::System;
+use pg_snowflake_harness::leases::{
     Registry, change_by_hand, first_id, make_registry, restart_worker,
 };
-use pg_snowflake_servertest::wait::{comes_true, wait_for};
-use pg_snowflake_servertest::{Cluster, Shutdown};
+use pg_snowflake_harness::wait::{comes_true, wait_for};
+use pg_snowflake_harness::{Cluster, Shutdown};
 use postgres::Client;
 
 /// A claim of a server that has no lease; `{…}` is what differs.
@@ -238,7 +238,7 @@ fn a_span_of_two_wrong_clocks_is_given_back() {
     let mut registry = Registry::start();
     registry.move_to({
         let cluster = Cluster::builder().of_system(System::Registry).fake_clock().start();
-        let grants = pg_snowflake_servertest::leases::GRANTS;
+        let grants = pg_snowflake_harness::leases::GRANTS;
         run(&mut make_registry(&cluster), &format!("CREATE ROLE node LOGIN; {grants}"));
         cluster
     });

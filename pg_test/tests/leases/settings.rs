@@ -2,11 +2,11 @@
 
 use super::{GENERATE, LONG, SHORT, of_lease, set, start, wait_for_lease, wants_shard_5};
 use nix::unistd::gethostname;
-use pg_snowflake_servertest::ask::{printed, run};
-use pg_snowflake_servertest::id::split;
-use pg_snowflake_servertest::leases::{Registry, first_id};
-use pg_snowflake_servertest::wait::wait_for;
-use pg_snowflake_servertest::{Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_harness::ask::{printed, run};
+use pg_snowflake_harness::id::split;
+use pg_snowflake_harness::leases::{Registry, first_id};
+use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
 
 #[test]
 fn a_reload_changes_the_length_of_the_lease() {

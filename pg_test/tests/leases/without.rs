@@ -1,11 +1,11 @@
 //! Servers without a registry, and servers that cannot use theirs.
 
 use super::{GENERATE, NO_LEASE, SHORT, set, start, wants_shard_5};
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_servertest::leases::{Registry, first_id};
-use pg_snowflake_servertest::sequence::take_one;
-use pg_snowflake_servertest::wait::{comes_true, wait_for};
-use pg_snowflake_servertest::{Builder, Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::leases::{Registry, first_id};
+use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::wait::{comes_true, wait_for};
+use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, Shutdown};
 
 const ALLOCATED: &str =
     "SELECT count(*) FROM pg_shmem_allocations WHERE name LIKE 'pg\\_snowflake%'";

@@ -1,11 +1,11 @@
 //! Sessions that generate at the same time, wait for the clock, and are cancelled.
 
 use super::managed_server;
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{copy, printed, refused, run};
-use pg_snowflake_servertest::id::{counter, first_counter_at, now_ms, split};
-use pg_snowflake_servertest::sequence::{state, take, take_one};
-use pg_snowflake_servertest::wait::{Stop, StopAtEnd, wait_for};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{copy, printed, refused, run};
+use pg_snowflake_harness::id::{counter, first_counter_at, now_ms, split};
+use pg_snowflake_harness::sequence::{state, take, take_one};
+use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for};
 use postgres::Client;
 use std::collections::HashSet;
 use std::sync::Barrier;

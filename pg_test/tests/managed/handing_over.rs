@@ -2,9 +2,9 @@
 //! that waits for the sequence during the change must fail.
 
 use super::{INSTAGRAM, UNINSTALL, file_for, managed_server};
-use pg_snowflake_servertest::ask::{printed, refused, run, server};
-use pg_snowflake_servertest::wait::wait_for;
-use pg_snowflake_servertest::{Cluster, SUPERUSER};
+use pg_snowflake_harness::ask::{printed, refused, run, server};
+use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::{Cluster, SUPERUSER};
 use postgres::Client;
 use postgres::error::DbError;
 use std::thread::scope;

@@ -1,7 +1,7 @@
 //! What others have put before `pg_catalog` in the `search_path` is not run, neither by the file nor by its functions.
 
 use super::{FILE, UNINSTALL};
-use pg_snowflake_servertest::ask::{printed, refused, run, server};
+use pg_snowflake_harness::ask::{printed, refused, run, server};
 
 /// An operator for every pair of types, a function for every one of core's that the file calls, and types of core's names.
 const PLANT: &str = r#"

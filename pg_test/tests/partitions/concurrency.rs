@@ -1,12 +1,12 @@
 //! Other sessions: writers, holders of locks, a second caller, a cancellation.
 
 use super::{POSTS, created, dropped, filled_from, month, partitions};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{printed, refused, run, server};
-use pg_snowflake_servertest::debugger::{self, Debugger};
-use pg_snowflake_servertest::installation::left_out;
-use pg_snowflake_servertest::process::backend_pid;
-use pg_snowflake_servertest::wait::{Stop, StopAtEnd, comes_true, wait_for};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{printed, refused, run, server};
+use pg_snowflake_harness::debugger::{self, Debugger};
+use pg_snowflake_harness::installation::left_out;
+use pg_snowflake_harness::process::backend_pid;
+use pg_snowflake_harness::wait::{Stop, StopAtEnd, comes_true, wait_for};
 use postgres::Client;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::scope;

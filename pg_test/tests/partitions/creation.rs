@@ -1,10 +1,10 @@
 //! Which partitions are created, with which bounds, names and properties.
 
 use super::{NOON, POSTS, created, month, partitions, server_at_noon};
-use pg_snowflake_servertest::ask::{
+use pg_snowflake_harness::ask::{
     Bad, Refusal, assert_each_refused, assert_refused, plan, printed, run,
 };
-use pg_snowflake_servertest::id::{Fields, compose};
+use pg_snowflake_harness::id::{Fields, compose};
 use postgres::Client;
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is removed is proved to be old. The rest is kept, and its row has the reason and the command to detach it.
 
 use super::{created, dropped, partition, partitions, server_at_noon, set_hours_from_noon};
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use postgres::Client;
 
 /// A table `posts` whose default generates IDs of shard 0 in a layout.

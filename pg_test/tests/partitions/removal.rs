@@ -3,9 +3,7 @@
 use super::{
     POSTS, created, dropped, filled_from, month, partitions, server_at_noon, set_hours_from_noon,
 };
-use pg_snowflake_servertest::ask::{
-    Bad, Refusal, assert_each_refused, assert_refused, printed, run,
-};
+use pg_snowflake_harness::ask::{Bad, Refusal, assert_each_refused, assert_refused, printed, run};
 use postgres::Client;
 
 /// It could have IDs of any layout.

@@ -1,7 +1,7 @@
 //! Who may manage the partitions of a table, and as whom it happens.
 
 use super::{created, dropped, server_at_noon};
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 
 #[test]
 fn the_owner_and_a_superuser_may_and_the_owner_owns_the_partitions() {

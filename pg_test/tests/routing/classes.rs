@@ -1,9 +1,9 @@
 //! The operator classes: remainder = shard mod modulus, and nothing else in the database changes.
 
 use super::{id_of_shard, ids_of_shards, other_id_of_shard, partition_by_hash, partition_by_shard};
-use pg_snowflake_core::{Layout, PRESETS};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{plan, printed, server};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{plan, printed, server};
+use pg_snowflake_ids::{Layout, PRESETS};
 
 /// An operator class, and the place of the shard in its layouts: the bits below it, its own bits, and whether they are XORed
 /// with as many bits above them.

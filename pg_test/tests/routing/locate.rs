@@ -2,10 +2,10 @@
 
 use super::classes::CLASSES;
 use super::{id_of_shard, partition_by_shard};
-use pg_snowflake_core::PRESETS;
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{Bad, assert_each_refused, printed, server};
-use pg_snowflake_servertest::wait::wait_for;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{Bad, assert_each_refused, printed, server};
+use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_ids::PRESETS;
 use postgres::Client;
 use std::thread;
 

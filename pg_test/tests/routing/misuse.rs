@@ -1,7 +1,7 @@
 //! Wrong use costs speed or is refused, and never returns a wrong answer.
 
 use super::{id_of_shard, ids_of_shards, partition_by_shard, posts_and_comments};
-use pg_snowflake_servertest::ask::{plan, printed, server};
+use pg_snowflake_harness::ask::{plan, printed, server};
 use postgres::Client;
 
 /// IDs of 64 shards.

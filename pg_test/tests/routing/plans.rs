@@ -5,7 +5,7 @@ use super::{
     ABOVE, id_of_shard, other_id_of_shard, partition_by_hash, posts_and_comments,
     posts_and_comments_of_each_shard,
 };
-use pg_snowflake_servertest::ask::{plan, printed, server};
+use pg_snowflake_harness::ask::{plan, printed, server};
 use postgres::Client;
 
 /// The tables that a statement has read, in alphabetical order.

@@ -1,14 +1,14 @@
 //! A shard that moves to another server while clients write to it.
 
-use pg_snowflake_servertest::ask::refused;
-use pg_snowflake_servertest::fleet::audit::{Findings, audit, number};
-use pg_snowflake_servertest::fleet::relocation::{copy, swap};
-use pg_snowflake_servertest::fleet::writers::{Journal, MARK, Post, users_of, while_writing};
-use pg_snowflake_servertest::fleet::{Fleet, schema};
-use pg_snowflake_servertest::id::{counter, is_increasing, split};
-use pg_snowflake_servertest::installation::has_contrib;
-use pg_snowflake_servertest::sequence::counter_in_an_hour;
-use pg_snowflake_servertest::wait::{wait_for, wait_for_more_rows};
+use pg_snowflake_harness::ask::refused;
+use pg_snowflake_harness::fleet::audit::{Findings, audit, number};
+use pg_snowflake_harness::fleet::relocation::{copy, swap};
+use pg_snowflake_harness::fleet::writers::{Journal, MARK, Post, users_of, while_writing};
+use pg_snowflake_harness::fleet::{Fleet, schema};
+use pg_snowflake_harness::id::{counter, is_increasing, split};
+use pg_snowflake_harness::installation::has_contrib;
+use pg_snowflake_harness::sequence::counter_in_an_hour;
+use pg_snowflake_harness::wait::{wait_for, wait_for_more_rows};
 use postgres::{Client, Transaction};
 use std::thread::scope;
 

@@ -1,9 +1,9 @@
 //! What docs/routing.md says about a router: what it sends to which server, and what it does not do.
 
 use super::relocation::small_fleet;
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed};
-use pg_snowflake_servertest::fleet::Fleet;
-use pg_snowflake_servertest::fleet::writers::users_of;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed};
+use pg_snowflake_harness::fleet::Fleet;
+use pg_snowflake_harness::fleet::writers::users_of;
 use postgres::Client;
 
 /// A session on the router of a small fleet, and a user of shard 1.

@@ -1,9 +1,9 @@
 //! A router: a table whose partitions are tables of other servers, by `postgres_fdw`.
 
 use super::{id_of_shard, ids_of_shards, other_id_of_shard};
-use pg_snowflake_servertest::ask::{Refusal, assert_refused, printed};
-use pg_snowflake_servertest::installation::has_contrib;
-use pg_snowflake_servertest::{Cluster, Shutdown};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed};
+use pg_snowflake_harness::installation::has_contrib;
+use pg_snowflake_harness::{Cluster, Shutdown};
 use postgres::Client;
 
 /// Servers with a table `posts` and a table `comments` each, and one that routes to them by the shard in the ID.
@@ -245,7 +245,7 @@ fn rows_on_the_wrong_server_are_found_by_a_query() {
 }
 
 /// Core routes inserts, but does not check a row that stays in a foreign table. The checks on the shards of
-/// `pg_test/cluster` do.
+/// `docs/routing` do.
 #[test]
 fn a_row_whose_id_changes_its_shard_stays_and_is_found_by_a_query() {
     let Some(fleet) = Fleet::with_rows(2) else { return };

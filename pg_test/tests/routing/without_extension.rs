@@ -1,8 +1,8 @@
 //! A router that has `postgres_fdw` only: its own hash of a homed ID leads to the server that generates it.
 
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{printed, run};
-use pg_snowflake_servertest::installation::has_contrib;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{printed, run};
+use pg_snowflake_harness::installation::has_contrib;
 use postgres::Client;
 
 const SERVERS: usize = 3;

@@ -2,8 +2,8 @@
 
 use super::server_of;
 use crate::planted::words;
-use pg_snowflake_servertest::ask::printed;
-use pg_snowflake_servertest::release::{self, EXTENSIONS, rehearsal};
+use pg_snowflake_harness::ask::printed;
+use pg_snowflake_harness::release::{self, EXTENSIONS, rehearsal};
 use std::collections::BTreeSet;
 
 /// A release, tables for its functions, and queries with their output.

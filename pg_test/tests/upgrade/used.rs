@@ -2,9 +2,9 @@
 //! objects in place.
 
 use super::{server_of, update, version_of};
-use pg_snowflake_servertest::Cluster;
-use pg_snowflake_servertest::ask::{printed, run};
-use pg_snowflake_servertest::release::{self, EXTENSIONS, rehearsal};
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::{printed, run};
+use pg_snowflake_harness::release::{self, EXTENSIONS, rehearsal};
 
 /// Everything that depends on what the rehearsal's update changes, and privileges that it must keep.
 const SCHEMA: &str = "

@@ -5,7 +5,7 @@ use super::{Attribute, Column};
 use crate::convert::catalog::{TREE, TREE_COLUMN};
 use crate::encoding::from_server;
 use crate::query::{execute, rows, text};
-use pg_snowflake_core::Layout;
+use pg_snowflake_ids::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};
 

@@ -7,7 +7,7 @@ use crate::convert::refusal;
 use crate::error::Error;
 use crate::query::{Row, rows, text};
 use crate::sequence;
-use pg_snowflake_core::counter::State;
+use pg_snowflake_policies::counter::State;
 use pgrx::prelude::*;
 
 /// The role of `g`, a row of aclexplode(), as SQL.

@@ -1,5 +1,5 @@
 use super::*;
-use pg_snowflake_core::presets::{DEFAULT, INSTAGRAM, JS53, TWITTER};
+use pg_snowflake_ids::presets::{DEFAULT, INSTAGRAM, JS53, TWITTER};
 
 fn facts(sequence: Sequence) -> Facts {
     Facts {

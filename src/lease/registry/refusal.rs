@@ -2,7 +2,7 @@
 
 use crate::report::{Report, duration, quoted};
 use crate::timestamp::printed;
-use pg_snowflake_core::registry::{
+use pg_snowflake_policies::registry::{
     Claim, LONGEST_LEASE_US, Moment, NotYet, Origin, Refusal, SHORTEST_LEASE_US,
 };
 use pgrx::PgLogLevel;

@@ -1,0 +1,248 @@
+//! How widely used ORMs handle an ID that a column's default generates, by the programs in `orms/`.
+//!
+//! Each creates the tables by its own migrations, or by those in SQL, and writes one row, 200 rows at once, a post with two
+//! comments, and a row that has its ID. The programs check what they get, and the tests here what reached the server.
+
+use pg_snowflake_examples::{
+    JDBC_JAR, JDBC_PACKAGE, class_path, client, command, python, run, tcp_client, with_jars,
+    with_npm, with_pip,
+};
+use pg_snowflake_harness::{Cluster, SUPERUSER};
+use sqlx::Connection;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use std::path::Path;
+
+#[path = "../orms/sqlx/blog.rs"]
+mod sqlx_program;
+
+/// Debian's packages of Hibernate and of its dependencies.
+const HIBERNATE_PACKAGES: [&str; 10] = [
+    "libhibernate3-java",
+    "libhibernate-commons-annotations-java",
+    "libgeronimo-jpa-2.0-spec-java",
+    "libgeronimo-jta-1.2-spec-java",
+    "libantlr-java",
+    "libcommons-collections3-java",
+    "libdom4j-java",
+    "libjavassist-java",
+    "libslf4j-java",
+    JDBC_PACKAGE,
+];
+
+/// The jars that are used of these packages.
+const HIBERNATE_JARS: [&str; 11] = [
+    "hibernate-core.jar",
+    "hibernate-commons-annotations.jar",
+    "geronimo-jpa_2.0_spec.jar",
+    "geronimo-jta-1.2-spec.jar",
+    "antlr.jar",
+    "commons-collections3.jar",
+    "dom4j.jar",
+    "javassist.jar",
+    "slf4j-api.jar",
+    "slf4j-nop.jar",
+    JDBC_JAR,
+];
+
+#[test]
+fn sqlalchemy_gets_its_ids_from_the_insert() {
+    let Some(dir) = with_pip("SQLAlchemy", "orms/sqlalchemy") else { return };
+    let cluster = cluster_that_logs_statements();
+    run(client(&mut python(&dir, "blog.py"), &cluster));
+    assert_rows_are_written(&cluster);
+    assert_eq!(
+        statements_with_ids(&cluster),
+        [
+            "insert into posts (body) values ($1::varchar) returning posts.id",
+            "insert into posts (body) select p0::varchar from (… returning posts.id, posts.id as id__1",
+            "insert into posts (body) values ($1::varchar) returning posts.id",
+            "insert into comments (post_id, body) select p0::bi… returning comments.id, comments.id as id__1",
+            "insert into posts (id, body) values ($1::bigint, $2::varchar)",
+        ]
+    );
+}
+
+#[test]
+fn django_gets_its_ids_from_the_insert() {
+    let Some(dir) = with_pip("Django", "orms/django") else { return };
+    let cluster = cluster_that_logs_statements();
+    run(client(&mut python(&dir, "main.py"), &cluster));
+    assert_rows_are_written(&cluster);
+    assert_eq!(
+        statements_with_ids(&cluster),
+        [
+            "insert into posts (id, body) values (default, 'first') returning posts.id",
+            "insert into posts (id, body) values (default, 'bul… returning posts.id",
+            "insert into posts (id, body) values (default, 'parent') returning posts.id",
+            "insert into comments (id, post_id, body) values (d… returning comments.id",
+            // The column that was an identity column. No sequence is passed to setval.
+            "insert into tags (body) values ('one') returning tags.id",
+            "insert into tags (body) select * from unnest(('{two,three}')::text[]) returning tags.id",
+            "insert into tags (body) values ('four') returning tags.id",
+            "insert into posts (id, body) values (1896919282483208199, 'imported') returning posts.id",
+        ]
+    );
+}
+
+#[test]
+fn sequelize_gets_its_ids_from_the_insert() {
+    let Some(dir) = with_npm("Sequelize", "orms/sequelize") else { return };
+    let cluster = cluster_that_logs_statements();
+    run(client(command("node", dir.path()).arg("blog.js"), &cluster));
+    assert_rows_are_written(&cluster);
+    assert_eq!(
+        statements_with_ids(&cluster),
+        [
+            "insert into posts (id,body) values (default,$1) returning id,body;",
+            "insert into posts (id,body) values (default,'bulk … returning id,body;",
+            "insert into posts (id,body) values (default,$1) returning id,body;",
+            "2 times insert into comments (id,body,post_id) values (default,$1,$2) returning id,body,post_id;",
+            "insert into posts (id,body) values ($1,$2) returning id,body;",
+        ]
+    );
+}
+
+#[test]
+fn hibernate_gets_its_ids_from_the_insert_or_many_at_once() {
+    let Some(dir) = with_jars("Hibernate", "orms/hibernate", &HIBERNATE_PACKAGES) else { return };
+    let class_path = class_path(&HIBERNATE_JARS);
+    run(command("javac", dir.path()).args([
+        "-cp",
+        &class_path,
+        "Blog.java",
+        "Comment.java",
+        "Post.java",
+    ]));
+
+    let cluster = cluster_that_logs_statements();
+    cluster.psql(SUPERUSER, include_str!("../orms/migrations/1_posts.sql"));
+    run(tcp_client(command("java", dir.path()).args(["-cp", &class_path, "Blog"]), &cluster));
+    assert_rows_are_written(&cluster);
+    assert_eq!(
+        statements_with_ids(&cluster),
+        [
+            // The first, 200 in sequence, and the parent.
+            "202 times insert into posts (body) values ($1) returning *",
+            "select id from snowflake_nextvals($1, 5, $2) as id",
+            "2 times insert into comments (body, post_id, id) values ($1, $2, $3)",
+            "insert into posts (id, body) values ($1, 'imported')",
+        ]
+    );
+}
+
+#[test]
+fn sqlx_gets_its_ids_from_the_insert() {
+    let cluster = cluster_that_logs_statements();
+    let options = PgConnectOptions::new_without_pgpass().socket(cluster.dir()).username(SUPERUSER);
+    let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("orms/migrations");
+    let program = async {
+        let mut connection = PgConnection::connect_with(&options).await?;
+        sqlx_program::blog(&mut connection, &migrations).await?;
+        connection.close().await
+    };
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(program)
+        .unwrap();
+    assert_rows_are_written(&cluster);
+    assert_eq!(
+        statements_with_ids(&cluster),
+        [
+            "insert into posts (body) values ($1) returning id, body",
+            "insert into posts (body) select body from unnest($… returning id, body",
+            "insert into posts (body) values ($1) returning id",
+            "2 times insert into comments (post_id, body) values ($1, $2) returning id, post_id, body",
+            "insert into posts (id, body) values ($1, 'imported')",
+        ]
+    );
+}
+
+fn cluster_that_logs_statements() -> Cluster {
+    Cluster::builder().setting("log_statement", "all").start()
+}
+
+/// Checks independently of the program what it wrote: all its rows in the order in which it wrote them, with IDs that the
+/// tables' defaults generated for shard 5.
+fn assert_rows_are_written(cluster: &Cluster) {
+    let mut client = cluster.connect();
+    let bodies = "SELECT array_agg(body ORDER BY id) FROM posts WHERE snowflake_shard_id(id) = 5";
+    let mut expected = vec!["imported".to_owned(), "first".to_owned()];
+    expected.extend((0..200).map(|i| format!("bulk {i}")));
+    expected.push("parent".to_owned());
+    assert_eq!(client.query_one(bodies, &[]).unwrap().get::<_, Vec<String>>(0), expected);
+
+    let comments = "SELECT array_agg(c.body || ' of ' || p.body ORDER BY c.id)
+                    FROM comments c JOIN posts p ON p.id = c.post_id
+                    WHERE snowflake_shard_id(c.id) = 5";
+    let comments: Vec<String> = client.query_one(comments, &[]).unwrap().get(0);
+    assert_eq!(comments, ["one of parent", "two of parent"]);
+
+    let columns = "SELECT array_agg(format('%s %s %s', attrelid::regclass, atttypid::regtype,
+                                           pg_get_expr(adbin, adrelid)) ORDER BY attrelid::regclass::text)
+                   FROM pg_attribute JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+                   WHERE attname = 'id' AND attrelid IN ('posts'::regclass, 'comments'::regclass)";
+    let columns: Vec<String> = client.query_one(columns, &[]).unwrap().get(0);
+    assert_eq!(
+        columns,
+        [
+            "comments snowflake snowflake_nextval('comments_id_seq'::regclass, 5)",
+            "posts bigint snowflake_nextval('posts_id_seq'::regclass, 5)",
+        ]
+    );
+}
+
+/// The statements that wrote rows or used a sequence, in order and shortened. Consecutive repeats are counted.
+///
+/// DDL and the ORMs' own tables of migrations are left out.
+fn statements_with_ids(cluster: &Cluster) -> Vec<String> {
+    let log = statements(&cluster.log());
+    let statements: Vec<String> = log
+        .iter()
+        .map(|statement| statement.to_lowercase().replace('"', ""))
+        .filter(|statement| writes_rows_or_asks_a_sequence(statement))
+        .map(|statement| in_short(&statement))
+        .collect();
+    statements
+        .chunk_by(|a, b| a == b)
+        .map(|same| match same {
+            [once] => once.clone(),
+            several => format!("{} times {}", several.len(), several[0]),
+        })
+        .collect()
+}
+
+fn writes_rows_or_asks_a_sequence(statement: &str) -> bool {
+    const WORDS: [&str; 4] = ["insert ", "nextval", "currval", "lastval"];
+    WORDS.iter().any(|word| statement.contains(word))
+        && !statement.contains("create ")
+        && !statement.starts_with("alter ")
+        && !statement.contains("migrations")
+}
+
+/// The statements that the server has logged, one per line.
+fn statements(log: &str) -> Vec<String> {
+    // The lines of a statement but its first start with a tab.
+    let entries = log.replace("\n\t", " ");
+    entries
+        .lines()
+        .filter_map(|line| {
+            let (_, entry) = line.split_once("LOG:  ")?;
+            let (kind, statement) = entry.split_once(": ")?;
+            let is_statement = kind == "statement" || kind.starts_with("execute ");
+            is_statement.then(|| statement.split_whitespace().collect::<Vec<_>>().join(" "))
+        })
+        .collect()
+}
+
+/// A long statement is cut to its beginning and its RETURNING clause.
+fn in_short(statement: &str) -> String {
+    const LONG: usize = 100;
+    const BEGINNING: usize = 50;
+    if statement.len() < LONG {
+        return statement.to_owned();
+    }
+    let returning = statement.find(" returning ").map_or("", |start| &statement[start..]);
+    format!("{}…{returning}", &statement[..BEGINNING])
+}

@@ -1,0 +1,205 @@
+//! An issued counter is above every earlier one, within the permitted lead, and covered by what is logged. A wait ends in
+//! time. A refusal states its reason.
+
+use crate::any::{AnyInstant, AnyLayout, tick_at};
+use arbitrary::Arbitrary;
+use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::clock::Now;
+use pg_snowflake_policies::counter::{
+    Decision, LeaseRefusal, Policy, Refusal, Request, Run, State, advance, cover,
+};
+use pg_snowflake_policies::lease::{Span, Ticks};
+
+/// The input of the target.
+#[derive(Debug, Arbitrary)]
+pub struct Input {
+    layout: AnyLayout,
+    shard: u32,
+    last_value: AnyCounter,
+    is_called: bool,
+    covered: Option<AnyCounter>,
+    max_value: Option<i64>,
+    count: u32,
+    max_lead_ms: u32,
+    max_wait_ms: u32,
+    clock: AnyInstant,
+    stepped_back_us: u32,
+    highest_fetched: Option<AnyCounter>,
+    lease: Option<AnyLease>,
+}
+
+/// A lease that begins that long after the clock's reading, or before it.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+struct AnyLease {
+    begins_us: i32,
+    length_us: u32,
+}
+
+impl AnyLease {
+    fn ticks(self, layout: &Layout, unix_us: i64) -> Ticks {
+        let starts_us = unix_us.saturating_add(self.begins_us.into());
+        Span { starts_us, ends_us: starts_us.saturating_add(self.length_us.into()) }.ticks(layout)
+    }
+}
+
+/// A counter anywhere, near the clock, or near the layout's last one.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum AnyCounter {
+    At(i64),
+    NearClock(i32),
+    NearLast(i32),
+}
+
+impl AnyCounter {
+    fn value(self, layout: &Layout, unix_us: i64) -> i64 {
+        match self {
+            AnyCounter::At(counter) => counter,
+            AnyCounter::NearClock(off) => {
+                layout.last_counter_in(layout.tick_at(unix_us)).saturating_add(off.into())
+            }
+            AnyCounter::NearLast(off) => layout.max_counter().saturating_add(off.into()),
+        }
+    }
+}
+
+/// The highest reading of a clock, in the year 148108: an i64 of microseconds has room for the time soon after it.
+const LATEST_US: i64 = 1 << 62;
+
+/// Panics if a property does not hold.
+pub fn check(input: Input) {
+    let AnyLayout(layout) = input.layout;
+    let reading_us = input.clock.unix_us(&layout).min(LATEST_US);
+    let high_water_us = reading_us.saturating_add(input.stepped_back_us.into());
+    let state = State {
+        last_value: input.last_value.value(&layout, high_water_us),
+        is_called: input.is_called,
+    };
+    let max_value = input.max_value.unwrap_or(i64::MAX);
+    let request = Request {
+        layout,
+        shard: input.shard,
+        policy: Policy {
+            max_lead_us: setting_us(input.max_lead_ms),
+            max_wait_us: setting_us(input.max_wait_ms),
+        },
+        now: Now { reading_us, high_water_us },
+        highest_fetched: input.highest_fetched.map(|counter| counter.value(&layout, high_water_us)),
+        ticks: input.lease.map_or(Ticks::ALL, |lease| lease.ticks(&layout, reading_us)),
+    };
+    let count = i64::from(input.count) + 1;
+
+    match advance(state, max_value, count, request) {
+        Decision::Issue(run) => {
+            is_above_earlier_counters(run, state, request);
+            is_within_the_limits(run, max_value, count, request);
+            let covered = input.covered.map(|counter| counter.value(&layout, high_water_us));
+            is_covered(run, covered, max_value, layout);
+        }
+        Decision::Wait { us } => {
+            assert!(us > 0 && us <= request.policy.max_wait_us, "{us}");
+            let later = Now { reading_us: reading_us.saturating_add(us), high_water_us };
+            // A lease is renewed as the clock moves.
+            let passed = layout.tick_at(later.reading_us) - layout.tick_at(reading_us);
+            let last = request.ticks.last.saturating_add(passed);
+            let ticks = Ticks { last, ..request.ticks };
+            let decision =
+                advance(state, max_value, count, Request { now: later, ticks, ..request });
+            let is_held = matches!(
+                decision,
+                Decision::Wait { .. }
+                    | Decision::Refuse(Refusal::TooFarAhead { .. } | Refusal::Lease(_))
+            );
+            assert!(!is_held, "after {us} us: {decision:?}");
+        }
+        Decision::Refuse(refusal) => has_cause(refusal, state, max_value, request),
+    }
+}
+
+/// A setting is an `int` of milliseconds that is not negative.
+fn setting_us(ms: u32) -> i64 {
+    i64::from(ms >> 1) * 1_000
+}
+
+/// The last tick that is within the permitted lead.
+fn lead_limit(request: Request) -> i128 {
+    let Request { layout, policy, now, .. } = request;
+    tick_at(&layout, now.reading_us) + i128::from(policy.max_lead_us / layout.tick_us())
+}
+
+fn is_above_earlier_counters(run: Run, state: State, request: Request) {
+    let Request { layout, now, highest_fetched, .. } = request;
+    let is_next = !state.is_called && run.first == state.last_value;
+    assert!(run.first > state.last_value || is_next, "{run:?} after {state:?}");
+    let first_tick = i128::from(layout.tick_of(run.first));
+    assert!(first_tick >= tick_at(&layout, now.reading_us), "behind the clock");
+    if now.high_water_us > now.reading_us {
+        assert!(first_tick > tick_at(&layout, now.high_water_us), "in a tick that was used");
+    }
+    if let Some(fetched) = highest_fetched
+        && i128::from(layout.tick_of(fetched)) <= lead_limit(request)
+    {
+        assert!(run.first > fetched, "{run:?} after {fetched}");
+    }
+}
+
+fn is_within_the_limits(run: Run, max_value: i64, count: i64, request: Request) {
+    let layout = request.layout;
+    assert!(run.first <= run.last && run.last - run.first < count, "{run:?} of {count}");
+    assert!(run.last <= max_value && run.last <= layout.max_counter());
+    assert!(i128::from(layout.tick_of(run.last)) <= lead_limit(request), "{run:?}");
+    let [first_tick, last_tick] = [run.first, run.last].map(|counter| layout.tick_of(counter));
+    assert!(request.ticks.contains(first_tick) && request.ticks.contains(last_tick), "{run:?}");
+    assert!(layout.id(run.first, 0) >= 0 && layout.id(run.last, 0) >= 0);
+}
+
+fn is_covered(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) {
+    let coverage = cover(run, covered, max_value, layout);
+    assert!(coverage.last >= run.last, "{run:?} {coverage:?}");
+    assert!((0..=32).contains(&coverage.log_cnt(run)), "{run:?} {coverage:?}");
+    if coverage.is_new {
+        assert!(coverage.last <= max_value, "{coverage:?}");
+        assert!(covered.is_none_or(|covered| run.last > covered), "already covered");
+    } else {
+        assert_eq!(covered, Some(coverage.last), "not covered after replay");
+    }
+}
+
+fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request) {
+    let Request { layout, policy, now, highest_fetched, ticks, .. } = request;
+    let now_tick = tick_at(&layout, now.reading_us);
+    let highest = state.last_value.max(highest_fetched.unwrap_or(i64::MIN));
+    match refusal {
+        Refusal::ClockBeforeEpoch { us } => assert!(now_tick < 0 && us > 0),
+        Refusal::TooFarAhead { lead_us, wait_us, .. } => {
+            assert!(wait_us > policy.max_wait_us && lead_us >= wait_us, "{refusal:?}");
+        }
+        Refusal::Lease(LeaseRefusal::Ended { us }) => {
+            assert!(now_tick > ticks.last.into() && us >= 0);
+        }
+        Refusal::Lease(LeaseRefusal::BeginsLater { us }) => {
+            assert!(now_tick < ticks.first.into() && us > policy.max_wait_us, "{refusal:?}");
+        }
+        Refusal::Lease(LeaseRefusal::SequencePastEnd { lead_us }) => {
+            assert!(
+                i128::from(layout.tick_of(highest)) >= ticks.last.into() && lead_us > 0,
+                "{refusal:?}"
+            );
+        }
+        Refusal::Lease(LeaseRefusal::HighWaterPastEnd { step_us }) => {
+            assert!(step_us > 0 && now.high_water_us - step_us == now.reading_us, "{refusal:?}");
+            assert!(tick_at(&layout, now.high_water_us) >= ticks.last.into(), "{refusal:?}");
+        }
+        Refusal::AboveMaxValue { counter, max_value } => {
+            assert!(counter > max_value && max_value == limit);
+        }
+        Refusal::NotHome { .. } => panic!("no homed ID was wanted"),
+        Refusal::LayoutUsedUp => {
+            let after_end = tick_at(&layout, now.high_water_us) >= layout.max_tick().into();
+            let begins_after_end = ticks.first > layout.max_tick();
+            assert!(
+                after_end || begins_after_end || highest >= layout.max_counter(),
+                "{state:?} {request:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Layouts as text: a preset's name, or a spec such as `time:41 seq:10 shard:12 epoch:2024-01-01 unit:1ms`.
+//!
+//! The fields of a spec are in their order in the ID, high bits first: `time:39 seq:8 shard:16` puts the shard
+//! lowest. `shard_xor_above:12` is a shard in the lowest 12 bits, XORed with the 12 bits above them.
+
+use crate::excerpt::excerpt;
+use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, ShardPlace, Unit};
+use crate::presets::PRESETS;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use std::error::Error;
+use std::fmt;
+
+/// The maximum length of a layout as text, in bytes. A spec with single spaces between its parts has fewer than
+/// 80.
+pub const LONGEST: usize = 1000;
+
+/// The name of a shard field that is XORed with the bits above it.
+const XORED: &str = "shard_xor_above";
+
+/// What is wrong with a spec, and what is allowed instead.
+///
+/// ```
+/// use pg_snowflake_ids::layout_spec::parse;
+///
+/// let error = parse("time:49 shard:5 seq:5 epoch:2024-01-01 unit:1ms", 1_800_000_000_000).unwrap_err();
+/// assert_eq!(error.message, "invalid layout part \"time:49\"");
+/// assert_eq!(error.allowed, "The time field has 1 to 48 bits, in plain digits, as in \"time:48\".");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    /// What is wrong.
+    pub message: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+impl fmt::Display for SpecError {
+    /// Both in one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}. {}", self.message, self.allowed)
+    }
+}
+
+impl Error for SpecError {}
+
+fn error<T>(message: String, allowed: impl Into<String>) -> Result<T, SpecError> {
+    Err(SpecError { message, allowed: allowed.into() })
+}
+
+impl fmt::Display for Layout {
+    /// The preset's name, or the spec.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = self.preset_name() {
+            return f.write_str(name);
+        }
+        f.write_str(&spec(self))
+    }
+}
+
+/// The spec of a layout, even of a preset: all parts in a fixed order.
+///
+/// ```
+/// use pg_snowflake_ids::{layout_spec::spec, presets::SONYFLAKE};
+///
+/// assert_eq!(spec(&SONYFLAKE), "time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms");
+/// assert_eq!(SONYFLAKE.to_string(), "sonyflake");
+/// ```
+pub fn spec(layout: &Layout) -> String {
+    let Layout { time_bits, shard_bits, seq_bits, .. } = layout;
+    let fields = match layout.shard_place {
+        ShardPlace::AboveSeq => format!("shard:{shard_bits} seq:{seq_bits}"),
+        ShardPlace::Lowest => format!("seq:{seq_bits} shard:{shard_bits}"),
+        ShardPlace::LowestXored => format!("seq:{seq_bits} {XORED}:{shard_bits}"),
+    };
+    let epoch = epoch_text(layout.epoch_ms);
+    format!("time:{time_bits} {fields} epoch:{epoch} unit:{}", layout.unit.name())
+}
+
+/// A date if the epoch is midnight in UTC, else a timestamp.
+fn epoch_text(epoch_ms: i64) -> String {
+    let Ok(epoch) = Timestamp::from_millisecond(epoch_ms) else { return epoch_ms.to_string() };
+    let text = epoch.to_string();
+    match text.strip_suffix("T00:00:00Z") {
+        Some(date) => date.to_owned(),
+        None => text,
+    }
+}
+
+/// Parses a layout. `now_ms` is the clock in milliseconds since 1970; an epoch must not be after it.
+///
+/// ```
+/// use pg_snowflake_ids::{layout_spec::parse, presets::SONYFLAKE};
+///
+/// let now_ms = 1_800_000_000_000;
+/// assert_eq!(parse("sonyflake", now_ms), Ok(SONYFLAKE));
+/// assert_eq!(parse("time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms", now_ms), Ok(SONYFLAKE));
+/// assert!(parse("sunnyflake", now_ms).is_err());
+/// ```
+pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
+    if text.len() > LONGEST {
+        return error(
+            format!("layout \"{}\" is too long", excerpt(text)),
+            format!("A layout has at most {LONGEST} characters. {}", presets_hint()),
+        );
+    }
+    let text = text.trim();
+    if let Some(preset) = Layout::preset(text) {
+        return Ok(preset);
+    }
+    if !text.contains(':') {
+        return error(format!("unrecognized layout \"{}\"", excerpt(text)), presets_hint());
+    }
+    let parts = Parts::read(text)?;
+    parts.layout(now_ms)
+}
+
+fn presets_hint() -> String {
+    let names: Vec<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
+    format!(
+        "A layout is one of {}, or a spec such as \"time:41 seq:10 shard_xor_above:12 epoch:2024-01-01 unit:1ms\".",
+        names.join(", ")
+    )
+}
+
+/// The parts of a spec, not yet parsed.
+#[derive(Default)]
+struct Parts<'a> {
+    time: Option<&'a str>,
+    shard: Option<&'a str>,
+    seq: Option<&'a str>,
+    epoch: Option<&'a str>,
+    unit: Option<&'a str>,
+    /// The names of the bit fields, in the order given.
+    order: Vec<&'static str>,
+}
+
+impl<'a> Parts<'a> {
+    fn read(text: &'a str) -> Result<Self, SpecError> {
+        let mut parts = Parts::default();
+        for part in text.split_whitespace() {
+            let Some((name, value)) = part.split_once(':') else {
+                return error(
+                    format!("layout part \"{}\" has no value", excerpt(part)),
+                    "Each part of a spec is a name, a colon and a value, such as \"seq:10\".",
+                );
+            };
+            let (place, field) = match name {
+                "time" => (&mut parts.time, Some("time")),
+                "shard" => (&mut parts.shard, Some("shard")),
+                XORED => (&mut parts.shard, Some(XORED)),
+                "seq" => (&mut parts.seq, Some("seq")),
+                "epoch" => (&mut parts.epoch, None),
+                "unit" => (&mut parts.unit, None),
+                _ => {
+                    return error(
+                        format!("unrecognized layout part \"{}\"", excerpt(name)),
+                        format!(
+                            "The parts of a spec are time, shard or {XORED}, seq, epoch and unit."
+                        ),
+                    );
+                }
+            };
+            if place.replace(value).is_some() {
+                return error(
+                    format!("layout part \"{name}\" is specified more than once"),
+                    format!("Specify each part once, and only one of shard and {XORED}."),
+                );
+            }
+            parts.order.extend(field);
+        }
+        Ok(parts)
+    }
+
+    fn layout(self, now_ms: i64) -> Result<Layout, SpecError> {
+        let shard = if self.order.contains(&XORED) { XORED } else { "shard" };
+        let layout = Layout {
+            time_bits: width("time", self.time, 1, MAX_TIME_BITS)?,
+            shard_bits: width(shard, self.shard, 0, MAX_OTHER_BITS)?,
+            seq_bits: width("seq", self.seq, 0, MAX_OTHER_BITS)?,
+            shard_place: match self.order.as_slice() {
+                ["time", "shard", "seq"] => ShardPlace::AboveSeq,
+                ["time", "seq", "shard"] => ShardPlace::Lowest,
+                ["time", "seq", XORED] => ShardPlace::LowestXored,
+                other => {
+                    return error(
+                        format!("invalid order of layout fields: {}", other.join(", ")),
+                        format!(
+                            "The order must be time, shard, seq, or time, seq, shard, or time, seq, {XORED}."
+                        ),
+                    );
+                }
+            },
+            epoch_ms: epoch(self.epoch, now_ms)?,
+            unit: unit(self.unit)?,
+        };
+        if layout.bits() > 64 {
+            return error(
+                format!("layout fields have {} bits in total", layout.bits()),
+                "An ID has 64 bits.",
+            );
+        }
+        Ok(layout)
+    }
+}
+
+fn width(name: &str, value: Option<&str>, least: u8, most: u8) -> Result<u8, SpecError> {
+    let allowed = format!(
+        "The {name} field has {least} to {most} bits, in plain digits, as in \"{name}:{most}\"."
+    );
+    match value {
+        None => error(format!("layout part \"{name}\" is missing"), allowed),
+        Some(value) => match plain_number(value) {
+            Some(bits) if (least..=most).contains(&bits) => Ok(bits),
+            _ => error(format!("invalid layout part \"{name}:{}\"", excerpt(value)), allowed),
+        },
+    }
+}
+
+/// `None` unless the text is how the number prints: `parse()` also accepts a plus sign and leading zeros.
+fn plain_number(text: &str) -> Option<u8> {
+    text.parse().ok().filter(|number: &u8| number.to_string() == text)
+}
+
+fn unit(value: Option<&str>) -> Result<Unit, SpecError> {
+    let allowed = || format!("The unit is one of {}.", Unit::ALL.map(|(_, name)| name).join(", "));
+    match value {
+        None => error("layout part \"unit\" is missing".into(), allowed()),
+        Some(value) => match Unit::ALL.iter().find(|(_, name)| *name == value) {
+            Some(&(unit, _)) => Ok(unit),
+            None => error(format!("invalid layout part \"unit:{}\"", excerpt(value)), allowed()),
+        },
+    }
+}
+
+fn epoch(value: Option<&str>, now_ms: i64) -> Result<i64, SpecError> {
+    let allowed = "The epoch is a date or a UTC timestamp to the millisecond, from 1970 to now, as in \
+                   \"epoch:2024-01-01\" or \"epoch:2024-01-01T00:00:00.123Z\".";
+    let Some(value) = value else {
+        return error("layout part \"epoch\" is missing".into(), allowed);
+    };
+    match epoch_ms(value) {
+        Some(epoch_ms) if epoch_ms > now_ms => {
+            error(format!("layout part \"epoch:{}\" is in the future", excerpt(value)), allowed)
+        }
+        Some(epoch_ms) if (0..EPOCH_MS_LIMIT).contains(&epoch_ms) => Ok(epoch_ms),
+        _ => error(format!("invalid layout part \"epoch:{}\"", excerpt(value)), allowed),
+    }
+}
+
+/// `None` unless the text is a date, or a UTC timestamp to the millisecond.
+fn epoch_ms(text: &str) -> Option<i64> {
+    let epoch = match text.parse::<Date>() {
+        Ok(date) if date.to_string() == text => date.to_zoned(TimeZone::UTC).ok()?.timestamp(),
+        _ => text.parse::<Timestamp>().ok()?,
+    };
+    // The parsers also accept time zones, leap seconds and finer fractions. Accept only what prints the same.
+    let epoch_ms = epoch.as_millisecond();
+    let epoch = Timestamp::from_millisecond(epoch_ms).ok()?;
+    let to_the_ms = epoch.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+    [epoch.to_string(), to_the_ms, epoch_text(epoch_ms)]
+        .contains(&text.to_owned())
+        .then_some(epoch_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::any::{NOW_MS, any_layout};
+    use crate::presets::{INSTAGRAM, SONYFLAKE};
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_presets_name_and_its_spec_are_the_same_layout() {
+        for &(name, preset) in PRESETS {
+            assert_eq!(parse(name, NOW_MS), Ok(preset));
+            assert_eq!(parse(&spec(&preset), NOW_MS), Ok(preset));
+            assert_eq!(preset.to_string(), name);
+        }
+        assert_eq!(
+            spec(&INSTAGRAM),
+            "time:41 shard:13 seq:10 epoch:2011-08-24T21:07:01.721Z unit:1ms"
+        );
+        assert_eq!(spec(&SONYFLAKE), "time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms");
+    }
+
+    #[test]
+    fn an_error_says_what_is_wrong_and_what_is_allowed() {
+        let cases = [
+            ("instagramm", "unrecognized layout", "postgres, instagram, twitter"),
+            ("", "unrecognized layout", "postgres, instagram, twitter"),
+            ("time:41 shard:13 seq:10 unit:1ms", "\"epoch\" is missing", "1970 to now"),
+            ("time:41 shard:13 seq:10 epoch:2024-01-01", "\"unit\" is missing", "10us, 100us"),
+            ("time:41 seq:10 epoch:2024-01-01 unit:1ms", "\"shard\" is missing", "0 to 31 bits"),
+            ("shard:13 seq:10 epoch:2024-01-01 unit:1ms", "\"time\" is missing", "1 to 48 bits"),
+            ("time:41 time:41 shard:13 seq:10", "\"time\" is specified more than once", "once"),
+            (
+                "time:49 shard:0 seq:0 epoch:2024-01-01 unit:1ms",
+                "invalid layout part \"time:49\"",
+                "1 to 48 bits",
+            ),
+            ("time:0 shard:0 seq:0 epoch:2024-01-01 unit:1ms", "\"time:0\"", "1 to 48 bits"),
+            ("time:30 shard:32 seq:0 epoch:2024-01-01 unit:1ms", "\"shard:32\"", "0 to 31"),
+            ("time:30 shard:0 seq:-1 epoch:2024-01-01 unit:1ms", "\"seq:-1\"", "0 to 31"),
+            ("time:+41 shard:13 seq:10 epoch:2024-01-01 unit:1ms", "\"time:+41\"", "plain digits"),
+            ("time:041 shard:13 seq:10 epoch:2024-01-01 unit:1ms", "\"time:041\"", "plain digits"),
+            ("time:41 shard:00 seq:10 epoch:2024-01-01 unit:1ms", "\"shard:00\"", "plain digits"),
+            ("time:41 shard:13 seq: epoch:2024-01-01 unit:1ms", "\"seq:\"", "plain digits"),
+            ("time:41 shard:13 seq:1٣ epoch:2024-01-01 unit:1ms", "\"seq:1٣\"", "plain digits"),
+            ("time:256 shard:0 seq:0 epoch:2024-01-01 unit:1ms", "\"time:256\"", "1 to 48 bits"),
+            ("time:41 shard:13 seq:11 epoch:2024-01-01 unit:1ms", "65 bits", "64 bits"),
+            ("time:41 shard:13 seq:10 epoch:2200-01-01 unit:1ms", "in the future", "to now"),
+            (
+                "time:41 shard:13 seq:10 epoch:1969-12-31 unit:1ms",
+                "invalid layout part \"epoch:1969-12-31\"",
+                "1970",
+            ),
+            ("time:41 shard:13 seq:10 epoch:2024-02-30 unit:1ms", "2024-02-30", "as in"),
+            (
+                "time:41 shard:13 seq:10 epoch:2024-01-01T00:00:00.0001Z unit:1ms",
+                "00.0001Z",
+                "to the millisecond",
+            ),
+            ("time:41 shard:13 seq:10 epoch:2024-01-01t12:34:56 unit:1ms", "t12:34:56", "as in"),
+            ("time:41 shard:13 seq:10 epoch:2024-01-01[Europe/Berlin] unit:1ms", "Berlin", "as in"),
+            ("time:41 shard:13 seq:10 epoch:2016-12-31T23:59:60Z unit:1ms", "59:60Z", "as in"),
+            ("time:41 shard:13 seq:10 epoch:2024-01-01T00:00:00+01 unit:1ms", "+01", "UTC"),
+            ("time:41 shard:13 seq:10 epoch:20240101 unit:1ms", "20240101", "as in"),
+            (
+                "time:41 shard:13 seq:10 epoch:2024-01-01 unit:3ms",
+                "invalid layout part \"unit:3ms\"",
+                "10us, 100us",
+            ),
+            (
+                "shard:13 time:41 seq:10 epoch:2024-01-01 unit:1ms",
+                "order of layout fields: shard, time",
+                "order must be",
+            ),
+            (
+                "time:41 worker:5",
+                "unrecognized layout part \"worker\"",
+                "time, shard or shard_xor_above, seq",
+            ),
+            ("time:41 shard", "has no value", "colon"),
+            (
+                "time:41 shard_xor_above:13 seq:10 epoch:2024-01-01 unit:1ms",
+                "order of layout fields: time, shard_xor_above, seq",
+                "or time, seq, shard_xor_above",
+            ),
+            (
+                "time:41 seq:10 shard:12 shard_xor_above:12 epoch:2024-01-01 unit:1ms",
+                "\"shard_xor_above\" is specified more than once",
+                "once",
+            ),
+            (
+                "time:30 seq:0 shard_xor_above:32 epoch:2024-01-01 unit:1ms",
+                "\"shard_xor_above:32\"",
+                "0 to 31",
+            ),
+        ];
+        for (text, message, allowed) in cases {
+            let error = parse(text, NOW_MS).expect_err(text);
+            assert!(error.message.contains(message), "{text}: {error:?}");
+            assert!(error.allowed.contains(allowed), "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_refused_and_repeated_only_in_part() {
+        let spec = "time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms";
+        assert!(parse(&format!("{spec:<LONGEST$}"), NOW_MS).is_ok());
+        let error = parse(&format!("{spec} {:<LONGEST$}", ""), NOW_MS).expect_err("too long");
+        assert!(error.message.contains("too long"), "{error:?}");
+        let long = "a".repeat(LONGEST - 60);
+        for text in [
+            long.repeat(2),
+            long.clone(),
+            format!("time:41 {long}"),
+            format!("{long}:5"),
+            format!("time:{long}"),
+            spec.replace("41", &long),
+            spec.replace("2024-01-01", &long),
+            spec.replace("1ms", &long),
+        ] {
+            let error = parse(&text, NOW_MS).expect_err(&text);
+            assert!(error.message.len() < 200, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn spaces_and_a_full_timestamp_are_read() {
+        let text = "  time:41   shard:13 seq:10\tepoch:2011-08-24T21:07:01.721Z unit:1ms ";
+        assert_eq!(parse(text, NOW_MS), Ok(INSTAGRAM));
+        for epoch in ["2014-09-01", "2014-09-01T00:00:00Z", "2014-09-01T00:00:00.000Z"] {
+            let text = format!("time:39 seq:8 shard:16 epoch:{epoch} unit:10ms");
+            assert_eq!(parse(&text, NOW_MS), Ok(SONYFLAKE), "{epoch}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_layout_round_trips_as_text(layout in any_layout()) {
+            prop_assert_eq!(parse(&layout.to_string(), NOW_MS), Ok(layout));
+            prop_assert_eq!(parse(&spec(&layout), NOW_MS), Ok(layout));
+        }
+
+        #[test]
+        fn a_layout_round_trips_packed(layout in any_layout()) {
+            prop_assert_eq!(Layout::unpack(layout.pack()), Some(layout));
+        }
+
+        #[test]
+        fn parse_never_panics(text in ".{0,80}") {
+            let _ = parse(&text, NOW_MS);
+        }
+    }
+}

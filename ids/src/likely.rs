@@ -1,0 +1,182 @@
+//! Which layout an ID probably has, judged by the time that each preset reads from it.
+//!
+//! The order of IDs does not show their layout: those of most presets are below today's IDs of the default layout. The time
+//! does. IDs are generated now, and each preset but the right one reads a time years away from it.
+//!
+//! Two rules follow, which `docs/layouts.md` states with the cases in which they are wrong. An ID is *possible* in a layout
+//! if its time is not after now, nor within the first 90 days of the layout, as a small number is. It *fits* a layout if its
+//! time is within the last 90 days. The tolerance for clocks is a day.
+
+use crate::explain::instant;
+use crate::layout::{Fields, Layout};
+use crate::presets::PRESETS;
+use std::fmt;
+
+const DAY_US: i64 = 86_400_000_000;
+
+/// How far after now an ID can be, by a clock that is ahead, or by the lead of a sequence.
+pub const TOLERANCE_US: i64 = DAY_US;
+
+/// How long before now an ID that fits a layout can be. Shorter than the 307 days between the epochs of `postgres` and
+/// `twitter`, so that no ID fits both.
+pub const RECENT_US: i64 = 90 * DAY_US;
+
+/// How far after now an ID is that nobody has generated in advance, for the rows of coming months.
+pub const FAR_AHEAD_US: i64 = 365 * DAY_US;
+
+/// How long after a layout's epoch a time is that of a number that is not an ID.
+pub const FIRST_DAYS_US: i64 = 90 * DAY_US;
+
+/// 2010-01-01 UTC, before which there were no Snowflake IDs, whatever the epoch of the layout.
+const FIRST_IDS_US: i64 = 1_262_304_000_000_000;
+
+/// Why a number is probably not an ID of a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Its time is after now.
+    Future,
+    /// Its time is in the first days of the layout, or before there were Snowflake IDs.
+    FirstDays,
+    /// It is negative, or has bits above the layout's.
+    NotAnId,
+}
+
+/// An ID as a preset reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The name of the preset.
+    pub name: &'static str,
+    /// The preset.
+    pub layout: Layout,
+    /// The ID's fields in it. If it is not an ID, those of its low bits.
+    pub fields: Fields,
+    /// The time, in microseconds since 1970.
+    pub unix_us: i64,
+    /// Why it is probably not an ID of the preset.
+    pub doubt: Option<Doubt>,
+}
+
+impl Reading {
+    fn of(id: i64, name: &'static str, layout: Layout, now_us: i64) -> Self {
+        let fields = layout.split(id);
+        let unix_us = layout.instant_of(fields.tick);
+        Reading { name, layout, fields, unix_us, doubt: doubt(id, &layout, now_us) }
+    }
+}
+
+/// The time of the ID, in microseconds since 1970; `None` if it is not an ID of the layout.
+fn time_of(id: i64, layout: &Layout) -> Option<i64> {
+    (id >= 0 && layout.is_id(id)).then(|| layout.instant_of(layout.split(id).tick))
+}
+
+fn doubt(id: i64, layout: &Layout, now_us: i64) -> Option<Doubt> {
+    let Some(unix_us) = time_of(id, layout) else { return Some(Doubt::NotAnId) };
+    let begin_us = layout.instant_of(0).max(FIRST_IDS_US);
+    if unix_us > now_us.saturating_add(TOLERANCE_US) {
+        Some(Doubt::Future)
+    } else if unix_us < begin_us.saturating_add(FIRST_DAYS_US) {
+        Some(Doubt::FirstDays)
+    } else {
+        None
+    }
+}
+
+/// The ID as every preset reads it, the most likely first: those in which it is possible, from the nearest to now, and then
+/// the others.
+///
+/// ```
+/// use pg_snowflake_ids::likely::{Doubt, readings};
+///
+/// let id = 1_541_815_603_606_036_480; // of Twitter
+/// let in_2022_us = 1_656_500_000_000_000;
+/// let readings = readings(id, in_2022_us);
+/// assert_eq!((readings[0].name, readings[0].fields.shard), ("twitter", 378));
+/// assert_eq!(readings[1].name, "postgres"); // in 2021
+/// assert_eq!(readings.last().unwrap().doubt, Some(Doubt::NotAnId));
+/// ```
+pub fn readings(id: i64, now_us: i64) -> Vec<Reading> {
+    let of_preset = |&(name, layout): &(_, _)| Reading::of(id, name, layout, now_us);
+    let mut readings: Vec<Reading> = PRESETS.iter().map(of_preset).collect();
+    readings.sort_by_key(|reading| match reading.doubt {
+        None => (0, reading.unix_us.abs_diff(now_us)),
+        Some(Doubt::Future) => (1, reading.unix_us.abs_diff(now_us)),
+        Some(Doubt::FirstDays) => (2, 0),
+        Some(Doubt::NotAnId) => (3, 0),
+    });
+    readings
+}
+
+/// An ID that is probably not of the layout that it should be of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The ID.
+    pub id: i64,
+    /// The layout that it should be of.
+    pub layout: Layout,
+    /// The ID in the preset of which it probably is.
+    pub likely: Reading,
+}
+
+/// One sentence with the figures.
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mismatch { id, layout, likely } = self;
+        let own = time_of(*id, layout);
+        match own {
+            Some(_) => {
+                let own = instant(layout, layout.split(*id).tick);
+                write!(f, "{id} has time {own} in layout \"{layout}\"")?;
+            }
+            None => write!(f, "{id} is not an ID of layout \"{layout}\"")?,
+        }
+        let other = instant(&likely.layout, likely.fields.tick);
+        let has_time = if own.is_none() { "has time " } else { "" };
+        write!(f, ", but {has_time}{other} in layout \"{}\"", likely.name)
+    }
+}
+
+/// Whether the newest ID of a column, which is its highest value, is probably of a preset and not of `layout`.
+///
+/// It is if it does not fit `layout` but fits a preset; and if it is more than a year ahead of now in `layout`, or not an ID of
+/// `layout`, but is possible in a preset. The nearest to now is the likely preset. Of a number that is not an ID of any preset,
+/// nothing is known, so `None` is returned.
+///
+/// `generated_us` is the time in `layout` up to which the column's sequence has generated, if there is one. An ID up to that time
+/// is of `layout`, however old it is.
+///
+/// ```
+/// use pg_snowflake_ids::likely::mismatch;
+/// use pg_snowflake_ids::presets::{INSTAGRAM, POSTGRES};
+///
+/// let now_us = 1_800_000_000_000_000;
+/// let id = INSTAGRAM.id(INSTAGRAM.at_tick(1, INSTAGRAM.tick_at(now_us)), 5);
+/// assert_eq!(mismatch(id, &INSTAGRAM, None, now_us), None);
+///
+/// let mismatch = mismatch(id, &POSTGRES, None, now_us).unwrap();
+/// assert_eq!(mismatch.likely.name, "instagram");
+/// assert!(mismatch.to_string().ends_with("but 2027-01-15T08:00:00Z in layout \"instagram\""));
+/// ```
+pub fn mismatch(
+    newest: i64,
+    layout: &Layout,
+    generated_us: Option<i64>,
+    now_us: i64,
+) -> Option<Mismatch> {
+    let latest_us = now_us.saturating_add(TOLERANCE_US);
+    let earliest_us = now_us.saturating_sub(RECENT_US);
+    let own = time_of(newest, layout);
+    let past = own.filter(|&unix_us| unix_us <= latest_us);
+    let is_of_sequence = |unix_us| {
+        generated_us.is_some_and(|generated_us| (unix_us..=latest_us).contains(&generated_us))
+    };
+    if past.is_some_and(|unix_us| unix_us >= earliest_us || is_of_sequence(unix_us)) {
+        return None;
+    }
+    let likely = readings(newest, now_us).into_iter().next()?;
+    let is_far_ahead = own.is_none_or(|unix_us| unix_us > now_us.saturating_add(FAR_AHEAD_US));
+    let is_likely = likely.doubt.is_none() && (is_far_ahead || likely.unix_us >= earliest_us);
+    is_likely.then_some(Mismatch { id: newest, layout: *layout, likely })
+}
+
+#[cfg(test)]
+mod tests;

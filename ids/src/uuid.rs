@@ -1,0 +1,130 @@
+//! IDs as version 7 UUIDs (RFC 9562). The ID's time is in the UUID's time field, the rest of the ID in the
+//! random bits. The UUIDs sort in the order of the IDs, and can be converted back.
+//!
+//! ```text
+//! 48 bits  Unix milliseconds
+//!  4 bits  version, 7
+//! 12 bits  the tick within the millisecond, where ticks are shorter; else 0
+//!  2 bits  variant, 2
+//! 62 bits  the fields below time, as they stand in the id
+//! ```
+
+use crate::layout::Layout;
+
+const VERSION: u128 = 7;
+const VARIANT: u128 = 2;
+
+/// The UUID of `id`. `None` if the ID's time is after the year 10889, where 48 bits of milliseconds end.
+///
+/// ```
+/// use pg_snowflake_ids::{presets::INSTAGRAM, uuid};
+///
+/// let uuid = uuid::from_id(11_637_205_501_278_089, &INSTAGRAM).unwrap();
+/// assert_eq!(format!("{uuid:032x}"), "0132504e0bf17000800000000014f789");
+/// assert_eq!(uuid::to_id(uuid, &INSTAGRAM), Some(11_637_205_501_278_089));
+/// ```
+pub fn from_id(id: i64, layout: &Layout) -> Option<u128> {
+    let (low_bits, ticks_per_ms) = (layout.low_bits(), ticks_per_ms(layout));
+    let tick = layout.split(id).tick;
+    let low = id as u64 & low_mask(low_bits);
+    let unix_ms = u128::try_from(layout.instant_of(tick).div_euclid(1_000)).ok()?;
+    if unix_ms >> 48 != 0 {
+        return None;
+    }
+    let within_ms = (tick % ticks_per_ms) as u128;
+    Some(unix_ms << 80 | VERSION << 76 | within_ms << 64 | VARIANT << 62 | u128::from(low))
+}
+
+/// The ID of `uuid`; `None` if [`from_id`] did not make it from an ID of this layout.
+pub fn to_id(uuid: u128, layout: &Layout) -> Option<i64> {
+    let low = uuid as u64 & low_mask(62);
+    let within_ms = (uuid >> 64 & 0xfff) as i64;
+    let unix_us = (uuid >> 80) as i64 * 1_000 + within_ms * layout.tick_us();
+    let tick = layout.tick_at(unix_us);
+    if !(0..=layout.time_field_max()).contains(&tick) {
+        return None;
+    }
+    // Bits that from_id() does not set, between the fields or within the millisecond, are lost here.
+    let id = layout.shift_tick(tick) | low as i64;
+    (from_id(id, layout) == Some(uuid)).then_some(id)
+}
+
+fn ticks_per_ms(layout: &Layout) -> i64 {
+    (1_000 / layout.tick_us()).max(1)
+}
+
+const fn low_mask(bits: u8) -> u64 {
+    (1 << bits) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::any::any_layout;
+    use crate::presets::{INSTAGRAM, PRESETS};
+    use proptest::prelude::*;
+
+    /// An ID of the layout, chosen by `bits`.
+    fn id_of(layout: &Layout, bits: u64) -> i64 {
+        let id = if layout.bits() == 64 { bits } else { bits & ((1 << layout.bits()) - 1) };
+        id as i64
+    }
+
+    #[test]
+    fn the_time_is_in_the_time_field_of_version_7() {
+        let id = INSTAGRAM.id(INSTAGRAM.at_tick(905, 1_387_263_000), 1341);
+        let uuid = from_id(id, &INSTAGRAM).unwrap();
+        assert_eq!((uuid >> 80) as i64, 1_314_220_021_721 + 1_387_263_000);
+        assert_eq!((uuid >> 76 & 0xf, uuid >> 62 & 0b11), (7, 2));
+    }
+
+    #[test]
+    fn a_uuid_without_an_id_is_refused() {
+        let ours = from_id(1 << 60, &INSTAGRAM).unwrap();
+        assert_eq!(to_id(ours, &INSTAGRAM), Some(1 << 60));
+        let others = [
+            0,
+            u128::MAX,
+            ours ^ 1 << 76,                            // another version
+            ours ^ 1 << 62,                            // another variant
+            ours | 1 << 64,                            // a tick within the millisecond
+            ours | 1 << 40,                            // bits between the fields
+            ours & !(u128::MAX << 80),                 // 1970, before the epoch
+            0x017f_22e2_79b0_7cc3_98c4_dc0c_0c07_398f, // RFC 9562, example of version 7
+        ];
+        for uuid in others {
+            assert_eq!(to_id(uuid, &INSTAGRAM), None, "{uuid:032x}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_id_round_trips(layout in any_layout(), bits: u64) {
+            let id = id_of(&layout, bits);
+            if let Some(uuid) = from_id(id, &layout) {
+                prop_assert_eq!(to_id(uuid, &layout), Some(id));
+            }
+        }
+
+        #[test]
+        fn every_id_of_a_preset_has_a_uuid(preset in 0..PRESETS.len(), bits: u64) {
+            let layout = PRESETS[preset].1;
+            prop_assert!(from_id(id_of(&layout, bits), &layout).is_some());
+        }
+
+        #[test]
+        fn uuids_sort_as_ids_do(layout in any_layout(), a: u64, b: u64) {
+            let (a, b) = (id_of(&layout, a >> 1), id_of(&layout, b >> 1));
+            if let (Some(of_a), Some(of_b)) = (from_id(a, &layout), from_id(b, &layout)) {
+                prop_assert_eq!(a.cmp(&b), of_a.cmp(&of_b));
+            }
+        }
+
+        #[test]
+        fn an_id_has_only_one_uuid(layout in any_layout(), uuid: u128) {
+            if let Some(id) = to_id(uuid, &layout) {
+                prop_assert_eq!(from_id(id, &layout), Some(uuid));
+            }
+        }
+    }
+}

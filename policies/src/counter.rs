@@ -1,0 +1,436 @@
+//! The logical clock: where a sequence's counter goes next.
+//!
+//! [`advance`] is the whole policy, a function of numbers: it knows no page, lock or clock. Uniqueness depends
+//! on one rule: the counter only ever moves up. The clock decides how far.
+
+use crate::clock::Now;
+use crate::homed::{Found, Homed};
+use crate::lease::Ticks;
+use pg_snowflake_ids::layout::Layout;
+
+/// How far ahead a WAL record covers the counter: 100 ms at full rate. So a sequence writes about 10 records a
+/// second, however busy it is, and a crash skips at most this much.
+const LOG_AHEAD_US: i64 = 100_000;
+
+/// The shortest wait, or `max_lead` / 20 or `max_wait` if that is less. Without it, callers that compete for
+/// the IDs of one millisecond wake up every millisecond and contend for the page's lock: 4 sessions at the
+/// default layout's limit used 0.26 to 0.58 of a core more than without waiting, and at most 0.16 with 5 ms. The
+/// rate is the same, since IDs that are not fetched while callers sleep are still within the lead when they
+/// wake up.
+const MIN_WAIT_US: i64 = 5_000;
+
+/// How many values core's `nextval()` logs ahead: `SEQ_LOG_VALS` (commands/sequence.c).
+const SEQ_LOG_VALS: i64 = 32;
+
+/// A sequence that has not been called begins at the seq of its start value plus this number times the shard. Otherwise, shards that generate IDs
+/// at the same rate would have the same seqs in each tick, and PostgreSQL's hash would fold 23 IDs of 100 shards into one
+/// value. The number is odd, so consecutive shards have different beginnings, and near the golden ratio of 1024, so that they
+/// are far apart.
+const SEQ_BETWEEN_SHARDS: i64 = 617;
+
+/// The state of a sequence, as in its tuple (`FormData_pg_sequence_data`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The last counter issued; the next one if `is_called` is false.
+    pub last_value: i64,
+    /// Whether `last_value` has been issued.
+    pub is_called: bool,
+}
+
+/// How far a counter may run ahead of the clock, and how long a call may wait for the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// `pg_snowflake.max_lead` in microseconds.
+    pub max_lead_us: i64,
+    /// `pg_snowflake.max_wait` in microseconds.
+    pub max_wait_us: i64,
+}
+
+/// The input of one call, apart from the state of the sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The layout of the counters.
+    pub layout: Layout,
+    /// The shard of the IDs, or the first of several. It determines where a fresh sequence begins, and nothing else.
+    pub shard: u32,
+    /// The limits on lead and waiting.
+    pub policy: Policy,
+    /// The clock reading.
+    pub now: Now,
+    /// The highest counter of this layout that the session has fetched from the sequence.
+    pub highest_fetched: Option<i64>,
+    /// The ticks of the lease; [`Ticks::ALL`] if the server needs none.
+    pub ticks: Ticks,
+}
+
+/// The decision of [`advance`], and with a [`Found`] that of [`advance_homed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision<T = Run> {
+    /// Issue these counters.
+    Issue(T),
+    /// The lead is above the limit: try again in `us` microseconds.
+    Wait {
+        /// The time until the lead is within the limit, or a little more.
+        us: i64,
+    },
+    /// No counter can be issued.
+    Refuse(Refusal),
+}
+
+/// Consecutive counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The first counter.
+    pub first: i64,
+    /// The last counter, which becomes the tuple's `last_value`.
+    pub last: i64,
+}
+
+/// The WAL coverage of a sequence after a run has been issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    /// The last counter covered: replay sets the sequence to it.
+    pub last: i64,
+    /// Whether this needs a new WAL record.
+    pub is_new: bool,
+}
+
+impl Coverage {
+    /// The tuple's new `log_cnt`: how many values plain `nextval` may fetch before it writes a record.
+    ///
+    /// At most as many as core itself logs ahead. Commands that rewrite a sequence may copy `log_cnt` to
+    /// storage that no record covers, and plain `nextval` trusts it there.
+    #[inline]
+    pub fn log_cnt(self, run: Run) -> i64 {
+        (self.last - run.last).min(SEQ_LOG_VALS)
+    }
+}
+
+/// Why no counter can be issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The clock is before the layout's epoch.
+    ClockBeforeEpoch {
+        /// How far it is before the epoch, in microseconds.
+        us: i64,
+    },
+    /// The next counter is so far ahead of the clock that the wait would exceed `max_wait`.
+    TooFarAhead {
+        /// How far its tick is ahead of the clock, in microseconds.
+        lead_us: i64,
+        /// How long the clock needs to come within `max_lead` of it, in microseconds.
+        wait_us: i64,
+        /// What is ahead of the clock.
+        ahead: Ahead,
+    },
+    /// The next counter is above the sequence's MAXVALUE.
+    AboveMaxValue {
+        /// The next counter.
+        counter: i64,
+        /// MAXVALUE.
+        max_value: i64,
+    },
+    /// The layout's time field is used up.
+    LayoutUsedUp,
+    /// The lease does not permit the counter.
+    Lease(LeaseRefusal),
+    /// None of this many counters makes an ID that is at home.
+    NotHome {
+        /// How many were tried.
+        counters: i64,
+    },
+}
+
+/// Why the lease does not permit a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseRefusal {
+    /// The lease has ended.
+    Ended {
+        /// How long ago by the clock, in microseconds.
+        us: i64,
+    },
+    /// The lease begins so far ahead of the clock that the wait would exceed `max_wait`.
+    BeginsLater {
+        /// The time until it begins, in microseconds.
+        us: i64,
+    },
+    /// The sequence is past the end of the lease, and the wait until the lease reaches it would exceed `max_wait`.
+    SequencePastEnd {
+        /// How far the sequence is ahead of the clock, in microseconds.
+        lead_us: i64,
+    },
+    /// This backend's high-water mark is past the end of the lease: the clock was past it when the backend issued its last ID.
+    HighWaterPastEnd {
+        /// How far the mark is above the clock, in microseconds.
+        step_us: i64,
+    },
+}
+
+/// What is ahead of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// The sequence: its last counter was issued before the clock stepped back, or with another layout.
+    Sequence,
+    /// This backend's high-water mark: the backend has seen the clock step back.
+    HighWater {
+        /// How far the mark is above the clock, in microseconds.
+        step_us: i64,
+    },
+}
+
+impl<T> Decision<T> {
+    /// The same decision, with what `f` makes of the counters.
+    #[inline(always)]
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Decision<U> {
+        match self {
+            Decision::Issue(counters) => Decision::Issue(f(counters)),
+            Decision::Wait { us } => Decision::Wait { us },
+            Decision::Refuse(refusal) => Decision::Refuse(refusal),
+        }
+    }
+}
+
+/// Counters that a session has fetched and not yet used: the rest of a run of `CACHE n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cached {
+    /// The layout of the counters.
+    pub layout: Layout,
+    /// The next counter to use.
+    pub next: i64,
+    /// The last counter fetched.
+    pub last: i64,
+}
+
+impl Cached {
+    /// Whether the next cached counter may be used. It must be of the same layout, not behind the clock (its ID
+    /// would carry a time in the past, and sort below those of other sessions), and not further ahead of the
+    /// clock than the policy allows. It must be in the lease of the shard that the ID will have.
+    #[inline]
+    pub fn is_usable(&self, layout: &Layout, policy: Policy, now: Now, ticks: Ticks) -> bool {
+        let tick = layout.tick_of(self.next);
+        self.layout.is_same(layout)
+            && tick >= layout.tick_at(now.high_water_us)
+            && tick <= lead_limit(*layout, policy, now.reading_us)
+            && ticks.contains(tick)
+    }
+
+    /// The rest after the next counter has been used.
+    #[inline]
+    pub fn rest(self) -> Option<Cached> {
+        (self.next < self.last).then_some(Cached { next: self.next + 1, ..self })
+    }
+}
+
+/// The highest tick that may be issued when the clock reads `unix_us`.
+#[inline]
+fn lead_limit(layout: Layout, policy: Policy, unix_us: i64) -> i64 {
+    layout.tick_at(unix_us) + layout.ticks_in(policy.max_lead_us)
+}
+
+/// The lowest tick that may be issued: the clock's. After a step back, it is the tick after the high-water
+/// mark's, in which IDs may have been issued.
+#[inline]
+fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
+    if now.high_water_us > now.reading_us {
+        layout.tick_at(now.high_water_us) + 1
+    } else {
+        now_tick
+    }
+}
+
+/// The next counter, before the limits are checked.
+#[inline(always)]
+fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
+    let Request { layout, shard, policy, now, highest_fetched, .. } = request;
+    // A sequence at the end of bigint has no next value. Saturating keeps it there, far ahead of the clock or
+    // at the end of the layout.
+    let next = state.last_value.saturating_add(i64::from(state.is_called));
+    let first = if floor_tick > layout.tick_of(next) {
+        let spread = if state.is_called { 0 } else { SEQ_BETWEEN_SHARDS * i64::from(shard) };
+        layout.at_tick(next.wrapping_add(spread), floor_tick)
+    } else {
+        next
+    };
+    // At or below the counters that this session has fetched, the sequence was reset. The session continues above
+    // them, unless they are so far in the future that the reset was meant to undo that.
+    let is_within_lead =
+        |counter| layout.tick_of(counter) <= lead_limit(layout, policy, now.high_water_us);
+    match highest_fetched {
+        Some(fetched) if first <= fetched && is_within_lead(fetched) => fetched.saturating_add(1),
+        _ => first,
+    }
+}
+
+/// Moves the counter forward: to the clock's tick if the clock is ahead, else by one.
+///
+/// `max_value` is the sequence's MAXVALUE. `count` is the number of counters wanted, at least 1; fewer are
+/// issued near the limit of the lead or an end.
+///
+/// ```
+/// use pg_snowflake_policies::clock::Now;
+/// use pg_snowflake_policies::counter::{Decision, Policy, Request, Run, State, advance};
+/// use pg_snowflake_policies::lease::Ticks;
+/// use pg_snowflake_ids::presets::TWITTER;
+///
+/// let reading_us = 1_800_000_000_000_000;
+/// let request = Request {
+///     layout: TWITTER,
+///     shard: 0,
+///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
+///     now: Now { reading_us, high_water_us: reading_us },
+///     highest_fetched: None,
+///     ticks: Ticks::ALL,
+/// };
+/// let now_tick = TWITTER.tick_at(reading_us);
+///
+/// // Behind the clock: the counter jumps to the clock's tick, and seq continues.
+/// let behind = State { last_value: TWITTER.at_tick(6, now_tick - 1000), is_called: true };
+/// let first = TWITTER.at_tick(7, now_tick);
+/// assert_eq!(advance(behind, i64::MAX, 1, request), Decision::Issue(Run { first, last: first }));
+///
+/// // 100 ms and a tick ahead: within the limit in a millisecond, but a wait is at least 5 ms.
+/// let ahead = State { last_value: TWITTER.at_tick(0, now_tick + 101), is_called: true };
+/// assert_eq!(advance(ahead, i64::MAX, 1, request), Decision::Wait { us: 5_000 });
+/// ```
+#[inline(always)]
+pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> Decision {
+    let Request { layout, policy, now, highest_fetched, ticks, .. } = request;
+    let now_tick = layout.tick_at(now.reading_us);
+    if now_tick < 0 {
+        let us = layout.instant_of(0).saturating_sub(now.reading_us);
+        return Decision::Refuse(Refusal::ClockBeforeEpoch { us });
+    }
+    if now_tick > ticks.last {
+        let us = now.reading_us.saturating_sub(layout.instant_of(ticks.last.saturating_add(1)));
+        return Decision::Refuse(Refusal::Lease(LeaseRefusal::Ended { us }));
+    }
+    let floor_tick = floor_tick(layout, now, now_tick).max(ticks.first);
+    if floor_tick > layout.max_tick() {
+        return Decision::Refuse(Refusal::LayoutUsedUp);
+    }
+    let first = first_counter(state, floor_tick, request);
+    if first > max_value {
+        return Decision::Refuse(Refusal::AboveMaxValue { counter: first, max_value });
+    }
+
+    let lead_limit = (now_tick + layout.ticks_in(policy.max_lead_us)).min(ticks.last);
+    let first_tick = layout.tick_of(first);
+    if first_tick > lead_limit {
+        return wait_or_refuse(first_tick, lead_limit, request);
+    }
+
+    let end = max_value.min(layout.max_counter());
+    // At the end of bigint there is no next counter: saturating would issue the last one again.
+    let has_no_next =
+        (state.is_called && first <= state.last_value) || highest_fetched == Some(first);
+    if first > end || has_no_next {
+        return Decision::Refuse(Refusal::LayoutUsedUp);
+    }
+    let last = first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end);
+    Decision::Issue(Run { first, last })
+}
+
+/// Moves the counter forward as [`advance`] does, and on to the first counter that yields a homed ID. The counters that
+/// are passed over are not used. If the limit of the lead comes before that counter, the decision is that for the counter after
+/// the limit.
+///
+/// ```
+/// use pg_snowflake_policies::clock::Now;
+/// use pg_snowflake_policies::counter::{Decision, Policy, Request, State, advance_homed};
+/// use pg_snowflake_policies::homed::Homed;
+/// use pg_snowflake_policies::lease::Ticks;
+/// use pg_snowflake_ids::presets::INSTAGRAM;
+///
+/// let reading_us = 1_800_000_000_000_000;
+/// let request = Request {
+///     layout: INSTAGRAM,
+///     shard: 1,
+///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
+///     now: Now { reading_us, high_water_us: reading_us },
+///     highest_fetched: None,
+///     ticks: Ticks::ALL,
+/// };
+/// let fresh = State { last_value: 1, is_called: false };
+/// let homed = Homed::in_partition(&INSTAGRAM, 1, 4, 1)?;
+/// let Decision::Issue(found) = advance_homed(fresh, i64::MAX, request, &homed) else { panic!() };
+/// assert_eq!(found.shard % 4, 1);
+/// assert!(homed.home.has(INSTAGRAM.id(found.counter, found.shard)));
+/// # Ok::<(), pg_snowflake_policies::homed::Invalid>(())
+/// ```
+#[inline(always)]
+pub fn advance_homed(
+    state: State,
+    max_value: i64,
+    request: Request,
+    homed: &Homed<'_>,
+) -> Decision<Found> {
+    let counters = homed.most_counters();
+    match advance(state, max_value, counters, request) {
+        Decision::Issue(run) => match homed.first_in(&request.layout, run) {
+            Some(found) => Decision::Issue(found),
+            None => after_search(run, counters, max_value, request),
+        },
+        Decision::Wait { us } => Decision::Wait { us },
+        Decision::Refuse(refusal) => Decision::Refuse(refusal),
+    }
+}
+
+/// The decision after a search that has found nothing.
+#[cold]
+fn after_search(run: Run, counters: i64, max_value: i64, request: Request) -> Decision<Found> {
+    let not_home = Decision::Refuse(Refusal::NotHome { counters });
+    if run.last - run.first == counters - 1 {
+        return not_home;
+    }
+    // A limit has cut the run: the next counter shows which one.
+    match advance(State { last_value: run.last, is_called: true }, max_value, 1, request) {
+        Decision::Issue(_) => not_home,
+        Decision::Wait { us } => Decision::Wait { us },
+        Decision::Refuse(refusal) => Decision::Refuse(refusal),
+    }
+}
+
+/// The lead is above the limit: wait if the wait is short enough, else refuse. The end of a lease is a limit that is expected to
+/// move with the clock: the lease is renewed.
+fn wait_or_refuse(first_tick: i64, limit: i64, request: Request) -> Decision {
+    let Request { layout, policy, now, ticks, .. } = request;
+    let now_tick = layout.tick_at(now.reading_us);
+    let due_us = layout.instant_of(now_tick.saturating_add(first_tick - limit));
+    let wait_us = due_us.saturating_sub(now.reading_us);
+    if wait_us <= policy.max_wait_us {
+        let min_wait_us = MIN_WAIT_US.min(policy.max_lead_us / 20).min(policy.max_wait_us);
+        return Decision::Wait { us: wait_us.max(min_wait_us) };
+    }
+    let lead_us = layout.instant_of(first_tick).saturating_sub(now.reading_us);
+    if first_tick == ticks.first {
+        return Decision::Refuse(Refusal::Lease(LeaseRefusal::BeginsLater { us: lead_us }));
+    }
+    // If the counter is hardly above the limit at the high-water mark, the step back that this backend saw is
+    // the only cause.
+    let step_us = now.high_water_us.saturating_sub(now.reading_us);
+    let is_step = step_us > 0 && first_tick <= lead_limit(layout, policy, now.high_water_us) + 1;
+    if first_tick > ticks.last {
+        let is_mark_past_end = layout.tick_at(now.high_water_us) >= ticks.last;
+        return Decision::Refuse(Refusal::Lease(if is_step && is_mark_past_end {
+            LeaseRefusal::HighWaterPastEnd { step_us }
+        } else {
+            LeaseRefusal::SequencePastEnd { lead_us }
+        }));
+    }
+    let ahead = if is_step { Ahead::HighWater { step_us } } else { Ahead::Sequence };
+    Decision::Refuse(Refusal::TooFarAhead { lead_us, wait_us, ahead })
+}
+
+/// Decides whether the run needs a WAL record, as `nextval_internal()` does. `covered` is the last counter
+/// covered by a record that replay would find; `None` if there is no such record.
+#[inline(always)]
+pub fn cover(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) -> Coverage {
+    if let Some(last) = covered.filter(|&last| run.last <= last) {
+        return Coverage { last, is_new: false };
+    }
+    let ahead = run.last.saturating_add(layout.counters_in(LOG_AHEAD_US));
+    Coverage { last: ahead.min(max_value).min(layout.max_counter()), is_new: true }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,715 @@
+//! The policy case by case, and against a model of a server that crashes and whose clock steps.
+
+use super::*;
+use crate::clock::Guard;
+use crate::homed::{Class, Home};
+use crate::lease::{Span, Ticks};
+use pg_snowflake_ids::any::any_layout;
+use pg_snowflake_ids::presets::INSTAGRAM;
+use proptest::prelude::*;
+use std::collections::HashSet;
+
+const MS: i64 = 1_000;
+const HOUR: i64 = 3_600_000 * MS;
+
+/// An instant in the layout's life, at the start of a tick.
+const NOW_US: i64 = 1_800_000_000_000_000;
+const NOW_TICK: i64 = INSTAGRAM.tick_at(NOW_US);
+
+const DEFAULTS: Policy = Policy { max_lead_us: 100 * MS, max_wait_us: 1_000 * MS };
+
+fn called(last_value: i64) -> State {
+    State { last_value, is_called: true }
+}
+
+fn at(reading_us: i64) -> Now {
+    Now { reading_us, high_water_us: reading_us }
+}
+
+fn ask(state: State, now: Now) -> Decision {
+    ask_for(1, state, now)
+}
+
+fn ask_for(count: i64, state: State, now: Now) -> Decision {
+    ask_under(DEFAULTS, count, state, now)
+}
+
+/// Of shard 0 in Instagram's layout, in a session that has fetched nothing and needs no lease.
+fn request(now: Now) -> Request {
+    Request {
+        layout: INSTAGRAM,
+        shard: 0,
+        policy: DEFAULTS,
+        now,
+        highest_fetched: None,
+        ticks: Ticks::ALL,
+    }
+}
+
+fn ask_under(policy: Policy, count: i64, state: State, now: Now) -> Decision {
+    advance(state, i64::MAX, count, Request { policy, ..request(now) })
+}
+
+fn coverage(run: Run, covered: Option<i64>) -> Coverage {
+    cover(run, covered, i64::MAX, INSTAGRAM)
+}
+
+fn counter(tick: i64, seq: i64) -> i64 {
+    (tick << 10) | seq
+}
+
+fn issued(decision: Decision) -> Run {
+    match decision {
+        Decision::Issue(run) => run,
+        other => panic!("not issued: {other:?}"),
+    }
+}
+
+#[test]
+fn a_fresh_sequence_begins_at_a_seq_that_depends_on_the_shard() {
+    let first_on = |shard, last_value| {
+        let request = Request { shard, ..request(at(NOW_US)) };
+        let fresh = State { last_value, is_called: false };
+        issued(advance(fresh, i64::MAX, 1, request)).first
+    };
+    for shard in [0, 1, 2, 8191] {
+        let seq = (1 + 617 * i64::from(shard)) % 1024;
+        assert_eq!(first_on(shard, 1), counter(NOW_TICK, seq), "{shard}");
+    }
+    let seqs: HashSet<i64> = (0..1024).map(|shard| first_on(shard, 1)).collect();
+    assert_eq!(seqs.len(), 1024);
+    assert_eq!(first_on(5, 50), counter(NOW_TICK, (50 + 617 * 5) % 1024));
+    // A counter that is not behind the clock is issued as it is.
+    let ahead = counter(NOW_TICK, 3);
+    assert_eq!(first_on(5, ahead), ahead);
+}
+
+#[test]
+fn behind_the_clock_the_counter_jumps_to_its_tick_and_seq_continues() {
+    assert_eq!(issued(ask(called(123_456), at(NOW_US))).first, counter(NOW_TICK, 123_457 % 1024));
+}
+
+#[test]
+fn within_a_tick_the_counter_increases_by_one() {
+    let state = called(counter(NOW_TICK, 7));
+    assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK, 8));
+}
+
+/// Each of 64 shards has 128 numbers, so one counter in eight yields no homed ID.
+fn homed() -> Homed<'static> {
+    Homed::in_partition(&INSTAGRAM, 5, 64, 1).expect("valid")
+}
+
+fn ask_homed(state: State, max_value: i64, policy: Policy, ticks: Ticks) -> Decision<Found> {
+    let now = at(NOW_US);
+    let request = Request { policy, ticks, ..request(now) };
+    advance_homed(state, max_value, request, &homed())
+}
+
+/// The first counter above `counter` that yields no homed ID.
+fn next_not_home(counter: i64) -> i64 {
+    let is_none = |&counter: &i64| homed().shard_of(&INSTAGRAM, counter).is_none();
+    (counter + 1..).find(is_none).expect("one in eight")
+}
+
+#[test]
+fn a_homed_id_takes_the_first_counter_that_makes_one() {
+    let start = counter(NOW_TICK, 7);
+    let mut state = called(start);
+    let expected = (start + 1..).filter_map(|counter| {
+        homed().shard_of(&INSTAGRAM, counter).map(|shard| Found { counter, shard })
+    });
+    for expected in expected.take(500) {
+        assert_eq!(ask_homed(state, i64::MAX, DEFAULTS, Ticks::ALL), Decision::Issue(expected));
+        state = called(expected.counter);
+    }
+    assert!(state.last_value > start + 500, "some are passed over");
+}
+
+#[test]
+fn a_homed_id_waits_where_its_counter_is_above_the_limit_of_the_lead() {
+    let no_lead = Policy { max_lead_us: 0, ..DEFAULTS };
+    let ticks = Ticks { last: NOW_TICK, ..Ticks::ALL };
+    let mut state = called(counter(NOW_TICK, 1000));
+    let decision = loop {
+        match ask_homed(state, i64::MAX, no_lead, ticks) {
+            Decision::Issue(found) => state = called(found.counter),
+            decision => break decision,
+        }
+    };
+    assert_eq!(decision, Decision::Wait { us: MS });
+    let never = Policy { max_wait_us: 0, ..no_lead };
+    let refused = ask_homed(state, i64::MAX, never, Ticks::ALL);
+    assert!(matches!(refused, Decision::Refuse(Refusal::TooFarAhead { .. })), "{refused:?}");
+    let refused = ask_homed(state, i64::MAX, never, ticks);
+    assert!(
+        matches!(refused, Decision::Refuse(Refusal::Lease(LeaseRefusal::SequencePastEnd { .. }))),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_homed_id_is_not_above_max_value() {
+    let max_value = next_not_home(counter(NOW_TICK, 7));
+    let refusal = Refusal::AboveMaxValue { counter: max_value + 1, max_value };
+    let decision = ask_homed(called(max_value - 1), max_value, DEFAULTS, Ticks::ALL);
+    assert_eq!(decision, Decision::Refuse(refusal));
+}
+
+#[test]
+fn a_search_for_a_homed_id_that_finds_none_is_refused() {
+    let homed = Homed::new(Class::one(5), Home::Ranges(&[]));
+    let policy = Policy { max_lead_us: HOUR, ..DEFAULTS };
+    let request = Request { policy, ..request(at(NOW_US)) };
+    let counters = homed.most_counters();
+    assert_eq!(
+        advance_homed(called(1), i64::MAX, request, &homed),
+        Decision::Refuse(Refusal::NotHome { counters })
+    );
+}
+
+#[test]
+fn a_full_tick_carries_into_the_next() {
+    let state = called(counter(NOW_TICK, 1023));
+    assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK + 1, 0));
+}
+
+#[test]
+fn a_lead_within_the_limit_is_kept() {
+    let state = called(counter(NOW_TICK + 100, 7));
+    assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK + 100, 8));
+}
+
+#[test]
+fn a_lead_above_the_limit_waits_until_it_is_within_it() {
+    let state = called(counter(NOW_TICK + 500, 7));
+    assert_eq!(ask(state, at(NOW_US)), Decision::Wait { us: 400 * MS });
+    // Partway through a tick, the wait is shorter by the part that has passed.
+    assert_eq!(ask(state, at(NOW_US + 300)), Decision::Wait { us: 400 * MS - 300 });
+    assert_eq!(issued(ask(state, at(NOW_US + 400 * MS))).first, counter(NOW_TICK + 500, 8));
+}
+
+#[test]
+fn a_wait_has_a_minimum_unless_the_limits_are_lower() {
+    let wait = |max_lead_us, max_wait_us| {
+        let one_tick_too_far = called(counter(NOW_TICK + max_lead_us / MS + 1, 7));
+        ask_under(Policy { max_lead_us, max_wait_us }, 1, one_tick_too_far, at(NOW_US))
+    };
+    assert_eq!(wait(HOUR, HOUR), Decision::Wait { us: 5 * MS });
+    assert_eq!(wait(100 * MS, HOUR), Decision::Wait { us: 5 * MS });
+    assert_eq!(wait(40 * MS, HOUR), Decision::Wait { us: 2 * MS });
+    // Without a lead, every millisecond spent asleep is lost.
+    assert_eq!(wait(0, HOUR), Decision::Wait { us: MS });
+    assert_eq!(wait(100 * MS, 3 * MS), Decision::Wait { us: 3 * MS });
+}
+
+#[test]
+fn a_wait_above_the_limit_is_refused_with_its_figures() {
+    let state = called(counter(NOW_TICK + 3_600_000, 7));
+    let refusal =
+        Refusal::TooFarAhead { lead_us: HOUR, wait_us: HOUR - 100 * MS, ahead: Ahead::Sequence };
+    assert_eq!(ask(state, at(NOW_US)), Decision::Refuse(refusal));
+}
+
+#[test]
+fn after_a_backward_step_a_reset_sequence_starts_above_the_high_water_mark() {
+    let now = Now { reading_us: NOW_US - 50 * MS, high_water_us: NOW_US };
+    assert_eq!(issued(ask(called(1), now)).first, counter(NOW_TICK + 1, 2));
+
+    let now = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
+    let refusal = Refusal::TooFarAhead {
+        lead_us: HOUR + MS,
+        wait_us: HOUR + MS - 100 * MS,
+        ahead: Ahead::HighWater { step_us: HOUR },
+    };
+    assert_eq!(ask(called(1), now), Decision::Refuse(refusal));
+}
+
+#[test]
+fn a_sequence_reset_within_a_tick_continues_above_what_the_session_fetched() {
+    let ask = |highest_fetched| {
+        let now = at(NOW_US);
+        let request = Request { highest_fetched, ..request(now) };
+        issued(advance(called(1), i64::MAX, 1, request)).first
+    };
+    let clock = counter(NOW_TICK, 2);
+    assert_eq!(ask(Some(counter(NOW_TICK, 500))), counter(NOW_TICK, 501));
+    assert_eq!(ask(Some(counter(NOW_TICK + 100, 500))), counter(NOW_TICK + 100, 501));
+    // Fetched long ago, or so far ahead that the sequence was reset to undo it.
+    assert_eq!(ask(Some(counter(NOW_TICK - 1, 500))), clock);
+    assert_eq!(ask(Some(counter(NOW_TICK + 101, 500))), clock);
+}
+
+/// Asks for `count` counters in a lease that begins and ends that long after the clock's tick.
+fn ask_in_lease(begins_us: i64, ends_us: i64, count: i64, state: State) -> Decision {
+    let span = Span { starts_us: NOW_US + begins_us, ends_us: NOW_US + ends_us };
+    let ticks = span.ticks(&INSTAGRAM);
+    advance(state, i64::MAX, count, Request { ticks, ..request(at(NOW_US)) })
+}
+
+#[test]
+fn a_counter_is_within_the_lease() {
+    let ask = |begins_us, ends_us| issued(ask_in_lease(begins_us, ends_us, 50_000, called(7)));
+    let last_of = |tick| counter(tick, 1023);
+    let run = |first, last| Run { first, last };
+    let first = counter(NOW_TICK, 8);
+    assert_eq!(ask(-HOUR, HOUR), run(first, first + 49_999));
+    // A run ends with the lease, whose end is exclusive.
+    assert_eq!(ask(-HOUR, 20 * MS), run(first, last_of(NOW_TICK + 19)));
+    assert_eq!(ask(-HOUR, 20 * MS + 1), run(first, last_of(NOW_TICK + 20)));
+    // It begins in the first tick that begins in the lease.
+    assert_eq!(ask(20 * MS, HOUR).first, counter(NOW_TICK + 20, 8));
+    assert_eq!(ask(20 * MS + 1, HOUR).first, counter(NOW_TICK + 21, 8));
+}
+
+#[test]
+fn a_lease_that_begins_later_is_waited_for_or_refused() {
+    let ask = |begins_us| ask_in_lease(begins_us, HOUR, 1, called(7));
+    assert_eq!(ask(500 * MS), Decision::Wait { us: 400 * MS });
+    let refusal = LeaseRefusal::BeginsLater { us: 5_000 * MS };
+    assert_eq!(ask(5_000 * MS), Decision::Refuse(Refusal::Lease(refusal)));
+}
+
+#[test]
+fn a_sequence_at_the_end_of_the_lease_waits_for_the_renewal() {
+    let ask = |ends_us, tick| ask_in_lease(-HOUR, ends_us, 1, called(counter(tick, 7)));
+    assert_eq!(ask(10 * MS, NOW_TICK + 10), Decision::Wait { us: 5 * MS });
+    assert_eq!(ask(10 * MS, NOW_TICK + 59), Decision::Wait { us: 50 * MS });
+    let refusal = LeaseRefusal::SequencePastEnd { lead_us: 5_000 * MS };
+    assert_eq!(ask(10 * MS, NOW_TICK + 5_000), Decision::Refuse(Refusal::Lease(refusal)));
+}
+
+#[test]
+fn a_lease_that_has_ended_is_refused() {
+    let ask = |ends_us| ask_in_lease(-HOUR, ends_us, 1, called(7));
+    assert_eq!(issued(ask(1)).first, counter(NOW_TICK, 8));
+    let refused = |us| Decision::Refuse(Refusal::Lease(LeaseRefusal::Ended { us }));
+    assert_eq!(ask(0), refused(0));
+    assert_eq!(ask(-3 * MS), refused(3 * MS));
+}
+
+#[test]
+fn only_a_step_that_the_backend_has_seen_is_reported_as_the_cause() {
+    let stepped_back = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
+    let cause = |tick, now| {
+        let policy = Policy { max_wait_us: 0, ..DEFAULTS };
+        let request = Request { policy, ..request(now) };
+        match advance(called(counter(tick, 7)), i64::MAX, 1, request) {
+            Decision::Refuse(Refusal::TooFarAhead { ahead, .. }) => ahead,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(cause(NOW_TICK + 101, stepped_back), Ahead::HighWater { step_us: HOUR });
+    assert_eq!(cause(NOW_TICK + 102, stepped_back), Ahead::Sequence);
+    assert_eq!(cause(NOW_TICK + 101, at(NOW_US)), Ahead::Sequence);
+}
+
+#[test]
+fn a_run_ends_at_the_limit_of_the_lead() {
+    let state = called(counter(NOW_TICK + 100, 1000));
+    let run = issued(ask_for(64, state, at(NOW_US)));
+    assert_eq!(
+        (run.first, run.last),
+        (counter(NOW_TICK + 100, 1001), counter(NOW_TICK + 100, 1023))
+    );
+}
+
+#[test]
+fn a_clock_before_the_epoch_is_refused() {
+    let epoch_us = INSTAGRAM.instant_of(0);
+    let refusal = Refusal::ClockBeforeEpoch { us: 5 };
+    assert_eq!(ask(called(1), at(epoch_us - 5)), Decision::Refuse(refusal));
+    assert_eq!(issued(ask(called(1), at(epoch_us))).first, 2);
+}
+
+#[test]
+fn no_counter_is_issued_after_the_last_of_the_layout() {
+    let end_us = INSTAGRAM.instant_of(INSTAGRAM.max_tick());
+    let last = INSTAGRAM.max_counter();
+    let run = issued(ask_for(64, called(last - 1), at(end_us)));
+    assert_eq!(run, Run { first: last, last });
+    assert_eq!(coverage(run, None), Coverage { last, is_new: true });
+    assert_eq!(coverage(run, None).log_cnt(run), 0);
+    assert_eq!(ask(called(last), at(end_us)), Decision::Refuse(Refusal::LayoutUsedUp));
+    assert_eq!(ask(called(1), at(end_us + MS)), Decision::Refuse(Refusal::LayoutUsedUp));
+}
+
+#[test]
+fn the_end_of_bigint_is_issued_once() {
+    // A layout without a shard whose last counter is the last bigint, as preset mastodon's is.
+    let layout = Layout { time_bits: 48, shard_bits: 0, seq_bits: 16, ..INSTAGRAM };
+    assert_eq!(layout.max_counter(), i64::MAX);
+    let ask = |last_value, highest_fetched| {
+        let now = at(layout.instant_of(layout.max_tick()));
+        advance(
+            called(last_value),
+            i64::MAX,
+            1,
+            Request { layout, highest_fetched, ..request(now) },
+        )
+    };
+    assert_eq!(issued(ask(i64::MAX - 1, None)).first, i64::MAX);
+    assert_eq!(ask(i64::MAX, None), Decision::Refuse(Refusal::LayoutUsedUp));
+    assert_eq!(ask(1, Some(i64::MAX)), Decision::Refuse(Refusal::LayoutUsedUp));
+}
+
+#[test]
+fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
+    for last_value in [i64::MAX, i64::MAX - 1, INSTAGRAM.max_counter() + 1] {
+        let decision = ask(called(last_value), at(NOW_US));
+        assert!(
+            matches!(decision, Decision::Refuse(Refusal::TooFarAhead { .. })),
+            "{last_value}: {decision:?}"
+        );
+    }
+}
+
+#[test]
+fn a_counter_above_maxvalue_is_refused_with_both() {
+    let request = request(at(NOW_US));
+    assert_eq!(
+        advance(called(1), 1000, 1, request),
+        Decision::Refuse(Refusal::AboveMaxValue { counter: counter(NOW_TICK, 2), max_value: 1000 })
+    );
+}
+
+#[test]
+fn a_record_covers_100_ms() {
+    let first = issued(ask(called(1), at(NOW_US)));
+    let covered = first.last + 102_400;
+    assert_eq!(coverage(first, None), Coverage { last: covered, is_new: true });
+
+    let second = issued(ask(called(first.last), at(NOW_US + 99 * MS)));
+    assert_eq!(coverage(second, Some(covered)), Coverage { last: covered, is_new: false });
+
+    let third = issued(ask(called(first.last), at(NOW_US + 101 * MS)));
+    let anew = Coverage { last: third.last + 102_400, is_new: true };
+    assert_eq!(coverage(third, Some(covered)), anew);
+}
+
+#[test]
+fn log_cnt_is_what_is_covered_but_at_most_what_core_logs_ahead() {
+    for (covered, log_cnt) in [(7, 0), (8, 1), (39, 32), (40, 32), (102_407, 32)] {
+        let coverage = Coverage { last: covered, is_new: false };
+        assert_eq!(coverage.log_cnt(Run { first: 5, last: 7 }), log_cnt, "{covered}");
+    }
+}
+
+#[test]
+fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_far_ahead() {
+    let cached =
+        |tick| Cached { layout: INSTAGRAM, next: counter(tick, 7), last: counter(tick, 9) };
+    let usable = |cached: Cached, now| cached.is_usable(&INSTAGRAM, DEFAULTS, now, Ticks::ALL);
+    assert!(usable(cached(NOW_TICK), at(NOW_US)));
+    assert!(usable(cached(NOW_TICK), at(NOW_US + MS - 1)));
+    assert!(!usable(cached(NOW_TICK), at(NOW_US + MS)));
+    assert!(usable(cached(NOW_TICK + 100), at(NOW_US)));
+    assert!(!usable(cached(NOW_TICK + 101), at(NOW_US)));
+    let stepped_back = Now { reading_us: NOW_US - MS, high_water_us: NOW_US };
+    assert!(usable(cached(NOW_TICK), stepped_back));
+    assert!(!usable(cached(NOW_TICK - 1), stepped_back));
+}
+
+#[test]
+fn a_cache_ends_with_its_last_counter() {
+    let cached = Cached { layout: INSTAGRAM, next: 7, last: 8 };
+    assert_eq!(cached.rest(), Some(Cached { next: 8, ..cached }));
+    assert_eq!(cached.rest().unwrap().rest(), None);
+}
+
+/// An event on the modelled server.
+#[derive(Clone, Debug)]
+enum Event {
+    /// A backend asks for one counter from its cache or, if that is empty or stale, for `count` from the page.
+    Ask { backend: usize, count: i64 },
+    /// A session calls core's `nextval` on the sequence.
+    CoreNextval,
+    /// Time passes, or the clock steps.
+    Clock { us: i64 },
+    /// A checkpoint completes.
+    Checkpoint,
+    /// A command copies the tuple, including `log_cnt`, to storage whose WAL holds the tuple as it is.
+    Copy,
+    /// The server is killed and recovers. All backends are new.
+    Crash,
+    /// The sequence is reset to 1, which voids cached counters.
+    Reset,
+    /// The sessions discard their caches.
+    Discard,
+}
+
+const BACKENDS: usize = 3;
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        12 => (0..BACKENDS, prop_oneof![4 => Just(1_i64), 2 => 2..64_i64, 1 => 64..300_000_i64])
+            .prop_map(|(backend, count)| Event::Ask { backend, count }),
+        2 => Just(Event::CoreNextval),
+        6 => (0..20 * MS).prop_map(|us| Event::Clock { us }),
+        2 => (-300 * MS..300 * MS).prop_map(|us| Event::Clock { us }),
+        1 => (-24 * HOUR..24 * HOUR).prop_map(|us| Event::Clock { us }),
+        1 => Just(Event::Checkpoint),
+        1 => Just(Event::Copy),
+        1 => Just(Event::Crash),
+        1 => Just(Event::Discard),
+    ]
+}
+
+/// A sequence's page.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    state: State,
+    log_cnt: i64,
+    /// The last counter that the page's last record covers; stored beside the tuple.
+    covered: Option<i64>,
+}
+
+/// A server with one sequence, reduced to what uniqueness depends on.
+struct Model {
+    clock_us: i64,
+    policy: Policy,
+    page: Page,
+    /// The page as the last checkpoint wrote it.
+    page_on_disk: Page,
+    /// The page after replay of the last record after the redo pointer, if there is such a record.
+    replayed: Option<Page>,
+    /// Whether the page's `log_cnt` was copied, so that no record covers the values that it counts.
+    is_copied: bool,
+    guards: [Guard; BACKENDS],
+    caches: [Option<Cached>; BACKENDS],
+    highest_fetched: [Option<i64>; BACKENDS],
+    /// The highest counter issued since the sequence was reset.
+    highest: Option<i64>,
+    /// Every counter returned to a caller.
+    returned: HashSet<i64>,
+}
+
+impl Model {
+    fn new(policy: Policy) -> Self {
+        let fresh =
+            Page { state: State { last_value: 1, is_called: false }, log_cnt: 0, covered: None };
+        Model {
+            clock_us: NOW_US,
+            policy,
+            page: fresh,
+            page_on_disk: fresh,
+            replayed: None,
+            is_copied: false,
+            guards: Default::default(),
+            caches: Default::default(),
+            highest_fetched: Default::default(),
+            highest: None,
+            returned: HashSet::new(),
+        }
+    }
+
+    fn apply(&mut self, event: Event) -> Result<(), TestCaseError> {
+        match event {
+            Event::Ask { backend, count } => self.ask(backend, count)?,
+            Event::CoreNextval => self.core_nextval()?,
+            Event::Clock { us } => self.clock_us += us,
+            Event::Checkpoint => {
+                self.page_on_disk = self.page;
+                self.replayed = None;
+            }
+            Event::Copy => {
+                self.page.covered = None;
+                self.replayed = Some(self.page);
+                self.is_copied = true;
+            }
+            Event::Crash => {
+                self.page = self.replayed.unwrap_or(self.page_on_disk);
+                self.guards = Default::default();
+                self.caches = Default::default();
+                self.highest_fetched = Default::default();
+            }
+            Event::Discard => self.caches = Default::default(),
+            Event::Reset => {
+                self.log(1);
+                self.caches = Default::default();
+                self.highest = None;
+            }
+        }
+        self.wal_covers_what_was_issued()
+    }
+
+    fn ask(&mut self, backend: usize, count: i64) -> Result<(), TestCaseError> {
+        // The monotonic clock matters only to the log, so it stands still here.
+        let (now, _) = self.guards[backend].observe(self.clock_us, || 0);
+        let request = Request {
+            policy: self.policy,
+            highest_fetched: self.highest_fetched[backend],
+            ..request(now)
+        };
+        if let Some(cached) = self.caches[backend].take()
+            && cached.is_usable(&INSTAGRAM, self.policy, now, Ticks::ALL)
+        {
+            let counter = cached.next;
+            self.caches[backend] = cached.rest();
+            self.guards[backend].note_issued(now);
+            self.is_within_the_lead(counter)?;
+            prop_assert!(INSTAGRAM.tick_of(counter) >= INSTAGRAM.tick_at(self.clock_us));
+            return self.return_to_caller(counter);
+        }
+
+        match advance(self.page.state, i64::MAX, count, request) {
+            Decision::Issue(run) => {
+                prop_assert!(run.first <= run.last && run.last - run.first < count);
+                self.is_within_the_lead(run.last)?;
+                let covered = self.page.covered.filter(|_| self.replayed.is_some());
+                let coverage = coverage(run, covered);
+                if coverage.is_new {
+                    self.log(coverage.last);
+                    self.page.covered = Some(coverage.last);
+                }
+                self.page.state = called(run.last);
+                self.page.log_cnt = coverage.log_cnt(run);
+                let fetched = Cached { layout: INSTAGRAM, next: run.first, last: run.last };
+                self.caches[backend] = fetched.rest();
+                self.highest_fetched[backend] = Some(run.last);
+                self.guards[backend].note_issued(now);
+                self.issue(run.first, run.last)?;
+                self.return_to_caller(run.first)
+            }
+            Decision::Wait { us } => {
+                // The wait is long enough, and at most as long as the policy allows.
+                prop_assert!(us > 0 && us <= self.policy.max_wait_us);
+                let later = Now { reading_us: now.reading_us + us, ..now };
+                let issued =
+                    advance(self.page.state, i64::MAX, count, Request { now: later, ..request });
+                prop_assert!(matches!(issued, Decision::Issue(_)), "{:?}", issued);
+                Ok(())
+            }
+            Decision::Refuse(refusal) => {
+                prop_assert!(
+                    matches!(refusal, Refusal::TooFarAhead { wait_us, .. }
+                        if wait_us > self.policy.max_wait_us),
+                    "{:?}",
+                    refusal
+                );
+                Ok(())
+            }
+        }
+    }
+
+    /// `nextval_internal()` with CACHE 1 and INCREMENT 1, which logs 32 values ahead.
+    fn core_nextval(&mut self) -> Result<(), TestCaseError> {
+        // Core trusts a copied log_cnt, and may repeat the values that it counts.
+        if self.is_copied {
+            return Ok(());
+        }
+        let Page { state: State { last_value, is_called }, log_cnt, .. } = self.page;
+        let next = last_value + i64::from(is_called);
+        if !is_called || log_cnt < 1 || self.replayed.is_none() {
+            self.log(next + 32);
+            self.page.log_cnt = 32;
+        } else {
+            self.page.log_cnt -= 1;
+        }
+        self.page.state = called(next);
+        self.issue(next, next)?;
+        self.return_to_caller(next)
+    }
+
+    /// Writes a record, and leaves the page as replay does.
+    fn log(&mut self, last_value: i64) {
+        self.page = Page { state: called(last_value), log_cnt: 0, covered: None };
+        self.replayed = Some(self.page);
+        self.is_copied = false;
+    }
+
+    fn issue(&mut self, first: i64, last: i64) -> Result<(), TestCaseError> {
+        prop_assert!(self.highest.is_none_or(|highest| first > highest), "repeated or lower");
+        self.highest = Some(last);
+        Ok(())
+    }
+
+    fn return_to_caller(&mut self, counter: i64) -> Result<(), TestCaseError> {
+        prop_assert!(self.returned.insert(counter), "returned twice");
+        Ok(())
+    }
+
+    fn is_within_the_lead(&self, counter: i64) -> Result<(), TestCaseError> {
+        let lead = INSTAGRAM.tick_of(counter) - INSTAGRAM.tick_at(self.clock_us);
+        prop_assert!(lead <= self.policy.max_lead_us / INSTAGRAM.tick_us(), "lead {}", lead);
+        Ok(())
+    }
+
+    /// If the server crashed now, recovery would restore a page at or above every issued counter; and `log_cnt`
+    /// counts only covered values.
+    fn wal_covers_what_was_issued(&self) -> Result<(), TestCaseError> {
+        let recovered = self.replayed.unwrap_or(self.page_on_disk).state;
+        if let Some(highest) = self.highest {
+            prop_assert!(recovered.is_called && recovered.last_value >= highest);
+        }
+        let Page { state, log_cnt, .. } = self.page;
+        prop_assert!((0..=32).contains(&log_cnt));
+        if self.replayed.is_some() && !self.is_copied {
+            prop_assert!(state.last_value + log_cnt <= recovered.last_value);
+        }
+        Ok(())
+    }
+}
+
+/// Events of a session that uses a sequence alone.
+fn event_in_one_session() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => prop_oneof![Just(1_i64), 2..64_i64, 64..300_000_i64]
+            .prop_map(|count| Event::Ask { backend: 0, count }),
+        3 => (0..2 * MS).prop_map(|us| Event::Clock { us }),
+        1 => (-120 * MS..120 * MS).prop_map(|us| Event::Clock { us }),
+        1 => (-2 * HOUR..2 * HOUR).prop_map(|us| Event::Clock { us }),
+        2 => Just(Event::Reset),
+        1 => Just(Event::Discard),
+    ]
+}
+
+proptest! {
+    // Miri needs a minute for a second's work.
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4096 }))]
+
+    #[test]
+    fn no_counter_is_issued_twice_whatever_the_clock_and_the_server_do(
+        events in prop::collection::vec(event(), 1..200),
+        max_lead_ms in prop_oneof![Just(100_i64), Just(0), 0..100_000_i64],
+    ) {
+        let mut model =
+            Model::new(Policy { max_lead_us: max_lead_ms * MS, max_wait_us: 1_000 * MS });
+        for event in events {
+            model.apply(event)?;
+        }
+    }
+
+    #[test]
+    fn a_session_never_repeats_a_counter_however_the_sequence_is_reset(
+        events in prop::collection::vec(event_in_one_session(), 1..200),
+    ) {
+        let mut model = Model::new(DEFAULTS);
+        for event in events {
+            model.apply(event)?;
+        }
+    }
+
+    #[test]
+    fn advance_never_panics(
+        layout in any_layout(),
+        last_value: i64, is_called: bool, covered: Option<i64>,
+        max_value: i64, reading_us: i64, high_water_us: i64, count in 1..i64::MAX,
+        max_lead_ms in 0..=i32::MAX, max_wait_ms in 0..=i32::MAX, highest_fetched: Option<i64>,
+        span: Option<(i64, i64)>,
+    ) {
+        let span = span.map(|(starts_us, ends_us)| Span { starts_us, ends_us });
+        let ticks = span.map_or(Ticks::ALL, |span| span.ticks(&layout));
+        let policy = Policy {
+            max_lead_us: i64::from(max_lead_ms) * MS,
+            max_wait_us: i64::from(max_wait_ms) * MS,
+        };
+        let now = Now { reading_us, high_water_us: high_water_us.max(reading_us) };
+        let request = Request { layout, shard: 0, policy, now, highest_fetched, ticks };
+        let state = State { last_value, is_called };
+        if let Decision::Issue(run) = advance(state, max_value, count, request) {
+            cover(run, covered, max_value, layout).log_cnt(run);
+        }
+        Cached { layout, next: last_value, last: last_value }.is_usable(&layout, policy, now, ticks);
+    }
+}

@@ -1,0 +1,67 @@
+//! What pg_snowflake decides, without a server and without unsafe code: arithmetic and policy, as functions of what the caller has
+//! read.
+//!
+//! | module | what it decides |
+//! | --- | --- |
+//! | [`counter`] | the next counter, from the last one and the clock |
+//! | [`clock`] | whether the clock has stepped |
+//! | [`headroom`] | the distance of a counter from the clock and from the end of its layout |
+//! | [`homed`], [`hashfn`] | which IDs hash to their shard; PostgreSQL's hashes of a `bigint` |
+//! | [`lease`], [`registry`], [`holder`] | the spans of ID time that servers generate in, who gets which, and what a server holds |
+//! | [`pacing`] | when a server renews its leases, and when it asks again after a failure |
+//! | [`partitions`] | the ranges of IDs of a table that is partitioned by time |
+//!
+//! Times are arguments: nothing here reads the wall clock, and only [`clock::Clock`] reads the monotonic clock. Names that end in `_us`
+//! are in microseconds, names that end in `_ms` in milliseconds. Instants count from 1970-01-01 UTC.
+//!
+//! # Generate IDs
+//!
+//! [`counter::advance`] computes the next counter; the caller stores it. The caller must also hold a lock while it
+//! advances the counter, and log the counter before it uses the ID. The extension does both with a sequence.
+//!
+//! ```
+//! use pg_snowflake_policies::clock::Now;
+//! use pg_snowflake_policies::counter::{self, Decision, Policy, Request, State};
+//! use pg_snowflake_policies::lease::Ticks;
+//! use pg_snowflake_ids::Layout;
+//!
+//! let reading_us = 1_800_000_000_000_000;
+//! let layout = Layout::default();
+//! let shard = 5;
+//! let request = Request {
+//!     layout,
+//!     shard,
+//!     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
+//!     now: Now { reading_us, high_water_us: reading_us },
+//!     highest_fetched: None,
+//!     ticks: Ticks::ALL,
+//! };
+//! let mut state = State { last_value: 1, is_called: false };
+//! let mut ids = Vec::new();
+//! for _ in 0..3 {
+//!     match counter::advance(state, i64::MAX, 1, request) {
+//!         Decision::Issue(run) => {
+//!             state = State { last_value: run.last, is_called: true };
+//!             ids.push(layout.id(run.first, shard));
+//!         }
+//!         Decision::Wait { us } => std::thread::sleep(std::time::Duration::from_micros(us as u64)),
+//!         Decision::Refuse(refusal) => panic!("{refusal:?}"),
+//!     }
+//! }
+//! assert!(ids.is_sorted());
+//! assert_eq!(layout.split(ids[2]).shard, 5);
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod clock;
+pub mod counter;
+pub mod hashfn;
+pub mod headroom;
+pub mod holder;
+pub mod homed;
+pub mod lease;
+pub mod pacing;
+pub mod partitions;
+pub mod registry;

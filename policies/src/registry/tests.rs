@@ -1,0 +1,814 @@
+//! The rules case by case, and a model: several servers that want one shard, with clocks that disagree, pauses between any two
+//! steps, copies, crashes, requests that arrive late or twice, and a registry that is restored from a backup.
+
+use super::*;
+use crate::clock::Now;
+use crate::counter::{self, Decision, Policy, Request, Run, State};
+use crate::lease::Ticks;
+use pg_snowflake_ids::layout::Layout;
+use pg_snowflake_ids::presets::SONYFLAKE;
+use proptest::prelude::*;
+use std::collections::HashMap;
+
+const S: i64 = 1_000_000;
+const NOW: i64 = 1_800_000_000 * S;
+const LENGTH: i64 = 10 * S;
+
+static ORIGIN: Origin = Origin { address: String::new(), started_at_us: Some(NOW) };
+
+fn by(node: &str, incarnation: Uuid, serial: Option<i64>, nonce: Uuid, now_us: i64) -> Claim<'_> {
+    Claim {
+        node,
+        incarnation,
+        serial,
+        known_serial: serial,
+        nonce,
+        until_us: now_us + LENGTH,
+        length_us: LENGTH,
+        origin: &ORIGIN,
+    }
+}
+
+/// The same by a server whose data directory has the serial.
+fn knowing(known: i64, claim: Claim) -> Claim {
+    Claim { known_serial: Some(known), ..claim }
+}
+
+fn by_its_mark(lease: &Lease, incarnation: Uuid, serial: i64, mark_us: i64) -> Option<Lease> {
+    release(lease, Release { incarnation, serial, mark_us, keep: false }, NOW)
+}
+
+fn at(now_us: i64) -> Moment {
+    Moment { now_us, quiet_until_us: i64::MIN }
+}
+
+/// Held by incarnation 1 of `a`, from `NOW` for a lease's length.
+fn held() -> Lease {
+    claim(None, by("a", 1, None, 1, NOW), at(NOW)).expect("a free shard")
+}
+
+fn span(starts_us: i64, ends_us: i64) -> Span {
+    Span { starts_us, ends_us }
+}
+
+#[test]
+fn the_holder_extends_its_span() {
+    let lease = held();
+    assert_eq!(lease.span, span(NOW, NOW + LENGTH));
+    let later = NOW + 3 * S;
+    let renewed = claim(Some(&lease), by("a", 1, Some(lease.serial), 2, later), at(later)).unwrap();
+    assert_eq!(renewed.span, span(NOW, later + LENGTH));
+    assert!(renewed.serial > lease.serial);
+    // A clock that stepped back does not shorten it.
+    let earlier = by("a", 1, Some(renewed.serial), 3, NOW - S);
+    assert_eq!(claim(Some(&renewed), earlier, at(NOW - S)).unwrap().span, renewed.span);
+}
+
+#[test]
+fn a_renewal_after_the_end_begins_at_the_clock() {
+    let (lease, later) = (held(), NOW + 60 * S);
+    let renewed = claim(Some(&lease), by("a", 1, Some(lease.serial), 2, later), at(later)).unwrap();
+    assert_eq!(renewed.span, span(later, later + LENGTH));
+}
+
+#[test]
+fn another_server_waits_for_the_end() {
+    let lease = held();
+    let ask = |now_us| claim(Some(&lease), by("b", 2, None, 2, now_us), at(now_us));
+    let held_by = Refusal::HeldBy {
+        node: "a".into(),
+        ends_us: NOW + LENGTH,
+        origin: ORIGIN.clone(),
+        is_copy: false,
+    };
+    assert_eq!(ask(NOW + LENGTH - 1), Err(held_by));
+    let kept = Refusal::KeptFor { node: "a".into(), until_us: NOW + 2 * LENGTH };
+    assert_eq!(ask(NOW + LENGTH), Err(kept.clone()));
+    assert_eq!(ask(NOW + 2 * LENGTH - 1), Err(kept));
+    assert_eq!(ask(NOW + 2 * LENGTH).unwrap().span, span(NOW + 2 * LENGTH, NOW + 3 * LENGTH));
+}
+
+#[test]
+fn the_former_holder_comes_first() {
+    let lease = held();
+    let release = |keep| {
+        let request = Release { incarnation: 1, serial: lease.serial, mark_us: NOW + S, keep };
+        release(&lease, request, NOW + 5 * S).expect("the holder")
+    };
+    let ask = |row: &Lease, known: i64, now_us| {
+        claim(Some(row), knowing(known, by("a", 2, None, 2, now_us)), at(now_us))
+    };
+    for (row, since_us) in [(&lease, NOW + LENGTH), (&release(true), NOW + 5 * S)] {
+        let until_us = since_us + LENGTH;
+        let kept = Refusal::KeptFor { node: "a".into(), until_us };
+        for now_us in [since_us, until_us - 1] {
+            assert_eq!(ask(row, row.serial, now_us).unwrap().span.starts_us, now_us);
+            assert_eq!(ask(row, row.serial - 1, now_us), Err(kept.clone()));
+        }
+        assert!(ask(row, row.serial - 1, until_us).is_ok());
+    }
+    // A server that gives the shard up leaves it to anybody.
+    assert!(ask(&release(false), 0, NOW + 5 * S).is_ok());
+    // A person decides who gets it.
+    let reserved = take_over(Some(&lease), "a");
+    assert!(ask(&reserved, 0, NOW + LENGTH).is_ok());
+}
+
+#[test]
+fn two_servers_that_know_the_same_serial_learn_of_each_other() {
+    let lease = held();
+    let ask = |row: &Lease, incarnation, known, now_us| {
+        claim(Some(row), knowing(known, by("a", incarnation, None, 2, now_us)), at(now_us))
+    };
+    let now_us = NOW + LENGTH;
+    let row = ask(&lease, 2, lease.serial, now_us).unwrap();
+    let is_copy = |row: &Lease, known| match ask(row, 3, known, now_us + S) {
+        Err(Refusal::HeldBy { is_copy, .. }) => is_copy,
+        other => panic!("{other:?}"),
+    };
+    assert!(is_copy(&row, lease.serial) && !is_copy(&row, lease.serial - 1));
+    let other = Origin { address: "192.0.2.7".into(), started_at_us: Some(NOW + S) };
+    let copy = Claim { origin: &other, ..by("a", 3, None, 3, now_us) };
+    let noted = with_copy(&row, copy, at(now_us + S));
+    // The holder renews with its serial, also after a gap, and the note stays.
+    for later_us in [now_us + S, now_us + 5 * LENGTH] {
+        let renewal = by("a", 2, Some(row.serial), 4, later_us);
+        let renewed = claim(Some(&noted), renewal, at(later_us)).unwrap();
+        assert!(is_copy(&renewed, lease.serial) || later_us > now_us + S);
+        let note = (later_us == now_us + S).then(|| (other.clone(), now_us + S));
+        assert_eq!(renewed.copy, note);
+    }
+}
+
+#[test]
+fn a_lease_is_not_renewed_under_another_name() {
+    let lease = held();
+    let ask = |node, serial| {
+        claim(Some(&lease), by(node, 1, serial, 2, NOW + S), at(NOW + S)).map(|lease| lease.node)
+    };
+    assert_eq!(ask("a", Some(lease.serial)), Ok("a".into()));
+    assert_eq!(ask("b", Some(lease.serial)), Err(Refusal::Superseded));
+    assert!(matches!(ask("b", None), Err(Refusal::HeldBy { node, .. }) if node == "a"));
+}
+
+#[test]
+fn a_row_below_what_a_server_has_seen_is_lost() {
+    let serial = Some(held().serial);
+    let seen = held().serial;
+    assert!(!is_lost(serial, seen, 0) && !is_lost(serial, seen - 1, 0));
+    assert!(is_lost(serial, seen + 1, 0) && is_lost(None, seen, 0));
+    // A quiet time has explained it.
+    assert!(!is_lost(serial, seen + 1, seen + 1) && !is_lost(None, seen, seen));
+}
+
+#[test]
+fn a_span_in_which_nothing_was_used_is_given_back() {
+    let lease = held();
+    // Both clocks are an hour ahead.
+    let ahead_us = NOW + 3600 * S;
+    let renewal = by("a", 1, Some(lease.serial), 2, ahead_us);
+    let row = claim(Some(&lease), renewal, at(ahead_us)).unwrap();
+    assert_eq!(row.span, span(ahead_us, ahead_us + LENGTH));
+    let released = |mark_us| by_its_mark(&row, 1, row.serial, mark_us).unwrap().span.ends_us;
+    assert_eq!(released(NOW + S), NOW + LENGTH);
+    assert_eq!(released(ahead_us), NOW + LENGTH);
+    assert_eq!(released(ahead_us + 1), ahead_us + 1);
+    let renewal = by("a", 1, Some(row.serial), 3, ahead_us + S);
+    let renewed = claim(Some(&row), renewal, at(ahead_us + S)).unwrap();
+    assert_eq!(by_its_mark(&renewed, 1, renewed.serial, NOW).unwrap().span.ends_us, NOW + LENGTH);
+}
+
+#[test]
+fn a_holder_that_forgot_its_serial_starts_where_its_span_ends() {
+    let (lease, later) = (held(), NOW + 3 * S);
+    let again = claim(Some(&lease), by("a", 1, None, 2, later), at(later)).unwrap();
+    assert_eq!(again.span, span(NOW + LENGTH, later + LENGTH));
+}
+
+#[test]
+fn a_repeated_request_changes_nothing() {
+    let lease = held();
+    let again = claim(Some(&lease), by("a", 1, None, 1, NOW + S), at(NOW + S));
+    assert_eq!(again, Ok(lease));
+}
+
+#[test]
+fn a_request_with_an_old_serial_is_refused() {
+    let lease = held();
+    let request = by("a", 1, Some(lease.serial), 2, NOW);
+    let renewed = claim(Some(&lease), request, at(NOW)).unwrap();
+    let delayed = Claim { nonce: 3, ..request };
+    assert_eq!(claim(Some(&renewed), delayed, at(NOW)), Err(Refusal::Superseded));
+    assert_eq!(by_its_mark(&renewed, 1, lease.serial, NOW), None);
+    // The row was lost, or went to another server.
+    assert_eq!(claim(None, delayed, at(NOW)), Err(Refusal::Superseded));
+    let later = NOW + 2 * LENGTH;
+    let next = claim(Some(&renewed), by("b", 2, None, 4, later), at(later)).unwrap();
+    let serial = Some(next.serial);
+    let late = Claim { serial, ..by("a", 1, serial, 5, later) };
+    assert_eq!(claim(Some(&next), late, at(later)), Err(Refusal::Superseded));
+}
+
+#[test]
+fn a_release_ends_the_span_above_what_was_used() {
+    let lease = held();
+    let ends_us =
+        |mark_us| by_its_mark(&lease, 1, lease.serial, mark_us).expect("the holder").span.ends_us;
+    assert_eq!(ends_us(NOW + S + 1), NOW + S + 1);
+    assert_eq!(ends_us(NOW + 1), NOW + 1);
+    assert_eq!(ends_us(i64::MIN), i64::MIN);
+    assert_eq!(ends_us(i64::MAX), NOW + LENGTH);
+
+    let released = by_its_mark(&lease, 1, lease.serial, NOW + S).expect("the holder");
+    assert_eq!(by_its_mark(&released, 1, released.serial, NOW), None);
+    let next = claim(Some(&released), by("b", 2, None, 2, NOW), at(NOW)).unwrap();
+    assert_eq!(next.span, span(NOW + S, NOW + LENGTH));
+    let of_released = by("a", 1, Some(released.serial), 2, NOW);
+    assert_eq!(claim(Some(&released), of_released, at(NOW)).unwrap().span, next.span);
+}
+
+#[test]
+fn a_wrong_clock_is_refused() {
+    let ask_for = |length_us, behind_us| {
+        let until_us = NOW - behind_us + length_us;
+        claim(None, Claim { until_us, length_us, ..by("a", 1, None, 1, NOW) }, at(NOW))
+    };
+    for (length_us, most_behind_us) in
+        [(LENGTH, S), (3 * S, S), (2 * S, 666_666), (SHORTEST_LEASE_US, 333_333)]
+    {
+        let ask = |behind_us| ask_for(length_us, behind_us);
+        assert!(ask(-S).is_ok());
+        assert_eq!(ask(-S - 1), Err(Refusal::ClockAhead { us: S + 1 }));
+        assert!(ask(most_behind_us).is_ok());
+        for us in [most_behind_us + 1, length_us, NOW] {
+            assert_eq!(ask(us), Err(Refusal::ClockBehind { us }));
+        }
+    }
+    for (until_us, is_behind) in [(i64::MIN, true), (i64::MAX, false)] {
+        let claimed = claim(None, Claim { until_us, ..by("a", 1, None, 1, NOW) }, at(NOW));
+        let refusal = claimed.expect_err("centuries");
+        assert_eq!(matches!(refusal, Refusal::ClockBehind { .. }), is_behind);
+        assert_eq!(matches!(refusal, Refusal::ClockAhead { .. }), !is_behind);
+    }
+}
+
+#[test]
+fn a_take_over_bars_the_holder_and_waits_for_its_end() {
+    let lease = held();
+    let reserved = take_over(Some(&lease), "b");
+    let ask_at = |now_us, node, incarnation, serial| {
+        claim(Some(&reserved), by(node, incarnation, serial, 2, now_us), at(now_us))
+    };
+    let ask = |node, incarnation, serial| ask_at(NOW + S, node, incarnation, serial);
+    assert_eq!(ask("a", 1, Some(lease.serial)), Err(Refusal::Barred));
+    assert_eq!(ask("a", 1, None), Err(Refusal::Barred));
+    assert_eq!(ask("a", 3, None), Err(Refusal::ReservedFor { node: "b".into() }));
+    assert_eq!(ask("b", 2, None), Err(Refusal::EndsLater { ends_us: NOW + LENGTH }));
+    let granted = ask_at(NOW + LENGTH, "b", 2, None).unwrap();
+    assert_eq!(granted.span, span(NOW + LENGTH, NOW + 2 * LENGTH));
+    // A shard that nobody had is free, whatever the registry's clock reads.
+    assert_eq!(take_over(None, "b").span, span(i64::MIN, i64::MIN));
+}
+
+/// Its memory does not say that it held the lease: the answer to its claim was lost, or it has released the lease.
+#[test]
+fn a_server_that_holds_nothing_gets_a_lease_that_a_person_took_from_it_for_its_own_node() {
+    let (lease, later) = (held(), NOW + LENGTH);
+    for row in [take_over(Some(&lease), "a"), retire(&lease)] {
+        let ask = |serial, now_us| claim(Some(&row), by("a", 1, serial, 2, now_us), at(now_us));
+        assert_eq!(ask(Some(lease.serial), later), Err(Refusal::Barred));
+        let ends_us = NOW + LENGTH;
+        assert_eq!(ask(None, later - 1), Err(Refusal::EndsLater { ends_us }));
+        assert_eq!(ask(None, later).unwrap().span, span(later, later + LENGTH));
+    }
+}
+
+#[test]
+fn a_restarted_registry_grants_new_spans_after_its_quiet_time() {
+    let (lease, later) = (held(), NOW + 2 * LENGTH);
+    let moment = Moment { now_us: later, quiet_until_us: later + LENGTH };
+    let next = claim(Some(&lease), by("b", 2, None, 2, later), moment).unwrap();
+    assert_eq!(next.span, span(later + LENGTH, later + LENGTH));
+    let renewal = by("b", 2, Some(next.serial), 3, later + S);
+    let renewed = claim(Some(&next), renewal, Moment { now_us: later + S, ..moment }).unwrap();
+    assert_eq!(renewed.span, span(later + LENGTH, later + S + LENGTH));
+}
+
+/// A registry that then loses the lease grants no other server a part of the span.
+#[test]
+fn a_span_ends_before_a_quiet_time_that_begins_after_it_is_granted() {
+    let lease = held();
+    let longest_us = NOW + LENGTH + S;
+    let of_quiet_time = Moment { now_us: NOW, quiet_until_us: longest_us };
+    for (row, claimed, moment) in [
+        (None, by("a", 1, None, 1, NOW + S), at(NOW)),
+        (None, by("a", 1, None, 1, NOW), of_quiet_time),
+        (Some(&lease), by("a", 1, Some(lease.serial), 2, NOW + S), at(NOW)),
+        (Some(&lease), by("a", 1, None, 2, NOW - S), at(NOW)),
+    ] {
+        let granted = claim(row, claimed, moment).unwrap();
+        assert!(granted.span.ends_us <= longest_us, "{granted:?}");
+    }
+}
+
+#[test]
+fn a_node_gets_the_number_that_it_had_or_the_lowest_that_nobody_had() {
+    let assign = |rows: &[(i32, &'static str, bool)]| assign(rows.iter().copied(), "a", 3);
+    assert_eq!(assign(&[]), Some(0));
+    assert_eq!(assign(&[(1, "c", true), (0, "b", true)]), Some(2));
+    assert_eq!(assign(&[(0, "b", true), (2, "c", true)]), Some(1));
+    assert_eq!(assign(&[(0, "b", true), (2, "a", false)]), Some(2));
+    // A number that it listed, and that no layout of the registry's has.
+    assert_eq!(assign(&[(7, "a", true), (0, "b", true), (5, "a", false)]), Some(1));
+    assert_eq!(assign(&[(0, "b", true), (1, "c", true), (2, "d", true), (9, "e", true)]), None);
+    // That of a retired node whose span has ended.
+    assert_eq!(assign(&[(0, "", false), (1, "", true)]), Some(1));
+    assert_eq!(assign(&[(0, "b", true), (1, "", false)]), Some(2));
+}
+
+#[test]
+fn a_retired_node_leaves_its_shard_to_any_node_after_its_span() {
+    let lease = held();
+    let retired = retire(&lease);
+    let ask = |node, incarnation, serial, now_us| {
+        claim(Some(&retired), by(node, incarnation, serial, 2, now_us), at(now_us))
+    };
+    assert_eq!(ask("a", 1, Some(lease.serial), NOW + S), Err(Refusal::Barred));
+    assert_eq!(ask("b", 2, None, NOW + S), Err(Refusal::EndsLater { ends_us: NOW + LENGTH }));
+    for (node, incarnation) in [("b", 2), ("a", 3)] {
+        let granted = ask(node, incarnation, None, NOW + LENGTH).unwrap();
+        assert_eq!((granted.span.starts_us, granted.node.as_str()), (NOW + LENGTH, node));
+    }
+    assert!(retired.has_ended(NOW + LENGTH) && !retired.has_ended(NOW + LENGTH - 1));
+}
+
+/// Ticks of 10 ms, so that two servers often meet in one.
+const LAYOUT: Layout = SONYFLAKE;
+
+/// Which server process issued a tick: a tick of two of them could be the same ID.
+type Issuer = (usize, u32);
+
+/// A server that wants the one shard of the model: its worker, and a backend.
+#[derive(Clone)]
+struct Server {
+    /// The offset of its clock from the registry's.
+    clock_us: i64,
+    node: &'static str,
+    incarnation: Uuid,
+    /// Whether the memory was made anew after a crash, and no answer has counted since.
+    is_inherited: bool,
+    /// Counts what loses the memory of what was issued: crashes.
+    boot: u32,
+    /// That of the next claim, which stays the same until an answer counts.
+    nonce: Uuid,
+    /// The claim whose answer the worker waits for.
+    waits_for: Option<Uuid>,
+    serial: Option<i64>,
+    /// What its disk has.
+    known_serial: Option<i64>,
+    span: Span,
+    /// The serial of the lease that the worker has closed, and not yet released.
+    closed: Option<i64>,
+    mark_us: i64,
+    /// The last counter, which a crash loses: that of an unlogged sequence.
+    state: State,
+    backend: Backend,
+}
+
+/// What a backend is about to do next. It can be paused before.
+#[derive(Clone, Copy)]
+enum Backend {
+    Idle,
+    /// It has looked at the span, and raises the mark for this run.
+    Marks(Run),
+    /// It reads the span again, and writes.
+    Writes(Run),
+    /// It returns the rest of a run.
+    Returns(Run),
+}
+
+impl Server {
+    fn ticks(&self) -> Ticks {
+        self.span.ticks(&LAYOUT)
+    }
+
+    fn permits(&self, run: Run) -> bool {
+        [run.first, run.last].iter().all(|&counter| self.ticks().contains(LAYOUT.tick_of(counter)))
+    }
+
+    fn raise_mark(&mut self, run: Run) {
+        self.mark_us = self.mark_us.max(LAYOUT.instant_of(LAYOUT.tick_of(run.last)));
+    }
+
+    /// One that has just started, on a new disk.
+    fn new(node: &'static str, incarnation: Uuid, nonce: Uuid) -> Self {
+        Server {
+            clock_us: 0,
+            node,
+            incarnation,
+            is_inherited: false,
+            boot: 0,
+            nonce,
+            waits_for: None,
+            serial: None,
+            known_serial: None,
+            span: Span::default(),
+            closed: None,
+            mark_us: i64::MIN,
+            state: State { last_value: 1, is_called: false },
+            backend: Backend::Idle,
+        }
+    }
+
+    /// Loses the shared memory, the sessions and the sequences.
+    fn crash(&mut self, nonce: Uuid) {
+        *self = Server {
+            clock_us: self.clock_us,
+            is_inherited: true,
+            boot: self.boot + 1,
+            known_serial: self.known_serial,
+            ..Server::new(self.node, self.incarnation, nonce)
+        };
+    }
+}
+
+/// A request on its way.
+#[derive(Clone)]
+enum Message {
+    Claim { server: usize, request: Uuid, claim: Claim<'static> },
+    Release(Release),
+}
+
+/// What a server does, or what happens to it.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Time passes.
+    Pass(i64),
+    /// The server's clock steps.
+    Clock(i64),
+    /// The worker sends a claim.
+    Send,
+    /// The worker sends a claim, which is answered at once.
+    Claim,
+    /// The server releases the lease, and this one claims it at once.
+    HandOver(usize),
+    /// A message arrives; it may arrive again.
+    Deliver(usize, bool),
+    /// A backend looks at the span and decides.
+    Look(i64),
+    /// It raises the mark.
+    RaiseMark,
+    /// It reads the span again, and writes.
+    Write,
+    /// It does all of that without a pause, and before that the worker claims the lease if the server has none.
+    Issue(i64),
+    /// It returns cached counters of so many ticks.
+    Cached(i64),
+    /// The worker closes the lease.
+    Close,
+    /// It reads the mark, and sends the release.
+    Release,
+    /// A process crashes: shared memory is made anew.
+    Crash,
+    /// The whole server starts anew.
+    Restart,
+    /// A copy of its disk starts in place of this server, under the name of the first.
+    Copy(usize),
+    /// A person reserves the shard for it.
+    TakeOver,
+    /// A person retires the node that has the shard.
+    Retire,
+    Backup,
+    /// The registry is restored from the backup. Requests do not arrive at another registry than they were sent to.
+    Restore,
+}
+
+const SERVERS: usize = 3;
+
+struct Model {
+    now_us: i64,
+    row: Option<Lease>,
+    backup: Option<Lease>,
+    quiet_until_us: i64,
+    servers: Vec<Server>,
+    messages: Vec<Message>,
+    issued: HashMap<i64, Issuer>,
+    granted_last: usize,
+    next_uuid: Uuid,
+    /// What was issued by others than the first issuer.
+    issued_elsewhere: usize,
+}
+
+impl Model {
+    fn new() -> Self {
+        let mut model = Model {
+            now_us: NOW,
+            row: None,
+            backup: None,
+            quiet_until_us: i64::MIN,
+            servers: Vec::new(),
+            messages: Vec::new(),
+            issued: HashMap::new(),
+            granted_last: 0,
+            next_uuid: 0,
+            issued_elsewhere: 0,
+        };
+        for node in ["a", "b", "c"] {
+            let [incarnation, nonce] = [(); 2].map(|()| model.uuid());
+            model.servers.push(Server::new(node, incarnation, nonce));
+        }
+        model
+    }
+
+    fn uuid(&mut self) -> Uuid {
+        self.next_uuid += 1;
+        self.next_uuid
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { now_us: self.now_us, quiet_until_us: self.quiet_until_us }
+    }
+
+    /// A step of the server, or of the one that has been granted the lease last if there are fewer servers.
+    fn step(&mut self, of: usize, step: Step) {
+        let of = if of < SERVERS { of } else { self.granted_last };
+        match step {
+            Step::Pass(us) => self.now_us += us,
+            Step::Clock(us) => self.servers[of].clock_us = us,
+            Step::Send => self.send(of),
+            Step::Deliver(which, keeps) => self.deliver(which, keeps),
+            Step::Claim => self.claim(of),
+            Step::HandOver(to) => {
+                self.close(of);
+                self.release(of);
+                self.deliver_last();
+                self.claim(to);
+            }
+            Step::Look(count) => self.look(of, count),
+            Step::RaiseMark => self.raise_mark(of),
+            Step::Write => self.write(of),
+            Step::Issue(count) => {
+                if self.servers[of].serial.is_none() {
+                    self.claim(of);
+                }
+                self.look(of, count);
+                self.raise_mark(of);
+                self.write(of);
+            }
+            Step::Cached(ticks) => (0..ticks).for_each(|_| self.cached(of)),
+            Step::Close => self.close(of),
+            Step::Release => self.release(of),
+            Step::Crash => self.crash(of),
+            Step::Restart => self.restart(of),
+            Step::Copy(to) if of != to => {
+                let boot = self.servers[to].boot;
+                self.servers[to] = Server { boot, ..self.servers[of].clone() };
+                self.restart(to);
+            }
+            Step::Copy(_) => {}
+            Step::TakeOver => {
+                self.row = Some(take_over(self.row.as_ref(), self.servers[of].node));
+            }
+            Step::Retire => self.row = self.row.as_ref().map(retire),
+            Step::Backup => self.backup.clone_from(&self.row),
+            Step::Restore => {
+                self.row.clone_from(&self.backup);
+                self.quiet_until_us = self.now_us + LENGTH + S;
+                self.messages.clear();
+            }
+        }
+    }
+
+    fn crash(&mut self, of: usize) {
+        let nonce = self.uuid();
+        self.servers[of].crash(nonce);
+    }
+
+    fn restart(&mut self, of: usize) {
+        self.crash(of);
+        let incarnation = self.uuid();
+        let server = &mut self.servers[of];
+        (server.incarnation, server.is_inherited) = (incarnation, false);
+    }
+
+    /// The worker has one request at a time. What it has closed and not released, it no longer releases.
+    fn send(&mut self, from: usize) {
+        let request = self.uuid();
+        let now_us = self.now_us;
+        let server = &mut self.servers[from];
+        server.waits_for = Some(request);
+        server.closed = None;
+        let Server { node, incarnation, serial, known_serial, nonce, clock_us, .. } = *server;
+        let claim = by(node, incarnation, serial, nonce, now_us + clock_us);
+        let claim = Claim { known_serial: known_serial.max(serial), ..claim };
+        self.messages.push(Message::Claim { server: from, request, claim });
+    }
+
+    fn claim(&mut self, from: usize) {
+        self.send(from);
+        self.deliver_last();
+    }
+
+    fn deliver_last(&mut self) {
+        self.deliver(self.messages.len().saturating_sub(1), false);
+    }
+
+    fn deliver(&mut self, which: usize, keeps: bool) {
+        if self.messages.is_empty() {
+            return;
+        }
+        let which = which % self.messages.len();
+        let message =
+            if keeps { self.messages[which].clone() } else { self.messages.swap_remove(which) };
+        match message {
+            Message::Release(request) => {
+                let row = self.row.as_ref();
+                if let Some(released) = row.and_then(|row| release(row, request, self.now_us)) {
+                    self.row = Some(released);
+                }
+            }
+            Message::Claim { server, request, claim: claimed } => {
+                let answer = claim(self.row.as_ref(), claimed, self.moment());
+                if let Ok(row) = &answer {
+                    self.row = Some(row.clone());
+                }
+                if self.servers[server].waits_for == Some(request) {
+                    self.answer(server, answer);
+                }
+            }
+        }
+    }
+
+    /// The worker gets the answer to its claim.
+    fn answer(&mut self, of: usize, answer: Result<Lease, Refusal>) {
+        let [incarnation, nonce] = [(); 2].map(|()| self.uuid());
+        let server = &mut self.servers[of];
+        server.waits_for = None;
+        match answer {
+            // An error, not an answer that counts.
+            Err(Refusal::ClockAhead { .. } | Refusal::ClockBehind { .. }) => return,
+            Ok(row) => {
+                (server.span, server.serial) = (row.span, Some(row.serial));
+                server.known_serial = server.serial.max(server.known_serial);
+                self.granted_last = of;
+            }
+            Err(_) => {
+                let is_lost = server.serial.is_some() || server.is_inherited;
+                (server.span, server.serial) = (Span::default(), None);
+                if is_lost {
+                    server.incarnation = incarnation;
+                }
+            }
+        }
+        (server.nonce, server.is_inherited) = (nonce, false);
+    }
+
+    /// The page of the sequence is locked from here to the end of [`Self::write`].
+    fn look(&mut self, of: usize, count: i64) {
+        let server = &mut self.servers[of];
+        let reading_us = self.now_us + server.clock_us;
+        let request = Request {
+            layout: LAYOUT,
+            shard: 0,
+            policy: Policy { max_lead_us: S, max_wait_us: 0 },
+            now: Now { reading_us, high_water_us: reading_us },
+            highest_fetched: None,
+            ticks: server.ticks(),
+        };
+        server.backend = match counter::advance(server.state, i64::MAX, count, request) {
+            Decision::Issue(run) => Backend::Marks(run),
+            _ => Backend::Idle,
+        };
+    }
+
+    fn raise_mark(&mut self, of: usize) {
+        let server = &mut self.servers[of];
+        let Backend::Marks(run) = server.backend else { return };
+        server.raise_mark(run);
+        server.backend = Backend::Writes(run);
+    }
+
+    fn write(&mut self, of: usize) {
+        let server = &mut self.servers[of];
+        let Backend::Writes(run) = server.backend else { return };
+        if !server.permits(run) {
+            server.backend = Backend::Idle;
+            return;
+        }
+        server.state = State { last_value: run.last, is_called: true };
+        self.issue(of, run);
+    }
+
+    fn cached(&mut self, of: usize) {
+        let server = &mut self.servers[of];
+        let Backend::Returns(run) = server.backend else { return };
+        if run.first > run.last || !server.ticks().contains(LAYOUT.tick_of(run.first)) {
+            server.backend = Backend::Idle;
+            return;
+        }
+        self.issue(of, run);
+    }
+
+    /// Returns the counters of the run's first tick. The others are cached.
+    fn issue(&mut self, of: usize, run: Run) {
+        let tick = LAYOUT.tick_of(run.first);
+        let server = &mut self.servers[of];
+        server.backend = Backend::Returns(Run { first: LAYOUT.at_tick(0, tick + 1), ..run });
+        let issuer = (of, server.boot);
+        let first = *self.issued.entry(tick).or_insert(issuer);
+        assert_eq!(first, issuer, "two servers issued IDs of tick {tick}");
+        self.issued_elsewhere += usize::from(issuer != (0, 0));
+    }
+
+    fn close(&mut self, of: usize) {
+        let server = &mut self.servers[of];
+        server.waits_for = None;
+        server.span = Span::default();
+        server.closed = server.serial.take().or(server.closed);
+    }
+
+    fn release(&mut self, of: usize) {
+        let server = &mut self.servers[of];
+        let mark_us = server.mark_us.saturating_add(1);
+        if let Some(serial) = server.closed.take() {
+            let incarnation = server.incarnation;
+            let request = Release { incarnation, serial, mark_us, keep: serial % 2 == 1 };
+            self.messages.push(Message::Release(request));
+        }
+    }
+}
+
+/// Draws a step, and the server whose it is. Strategies made of strategies would take longer than the steps.
+fn step_of(random: u64) -> (usize, Step) {
+    let mut rest = random;
+    let mut draw = |below: i64| {
+        let drawn = rest % below as u64;
+        rest /= below as u64;
+        drawn as i64
+    };
+    let of = draw(2 * SERVERS as i64) as usize;
+    let other = draw(SERVERS as i64) as usize;
+    // One counter as often as many.
+    let count = draw(2) * draw(4_000) + 1;
+    let step = match draw(160) {
+        0..15 => Step::Pass(match draw(12) {
+            0..7 => draw(3_000),
+            7..9 => draw(S),
+            9..11 => draw(LENGTH),
+            _ => draw(2 * LENGTH),
+        }),
+        15..18 => Step::Clock(match draw(12) {
+            0..6 => 0,
+            6..10 => draw(2 * S) - S,
+            10 => draw(2 * LENGTH) - LENGTH,
+            _ => draw(7200 * S) - 3600 * S,
+        }),
+        18..35 => Step::Claim,
+        35..47 => Step::HandOver(other),
+        47..54 => Step::Send,
+        54..62 => Step::Deliver(draw(8) as usize, draw(5) == 0),
+        62..82 => Step::Issue(count),
+        82..94 => Step::Look(count),
+        94..106 => Step::RaiseMark,
+        106..118 => Step::Write,
+        118..134 => Step::Cached(1 + draw(40)),
+        134..143 => Step::Close,
+        143..152 => Step::Release,
+        152 => Step::Crash,
+        153 => Step::Restart,
+        154 => Step::Copy(other),
+        155 => Step::TakeOver,
+        156 => Step::Retire,
+        157..159 => Step::Backup,
+        _ => Step::Restore,
+    };
+    (of, step)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30_000))]
+
+    #[test]
+    fn no_two_servers_issue_ids_of_one_tick(
+        steps in prop::collection::vec(any::<u64>().prop_map(step_of), 1..300),
+    ) {
+        let mut model = Model::new();
+        steps.into_iter().for_each(|(of, step)| model.step(of, step));
+    }
+}
+
+/// The model proves nothing if only one server ever issues.
+#[test]
+fn in_the_model_one_server_takes_over_from_another() {
+    let mut model = Model::new();
+    let mut issued = |steps: &[(usize, Step)]| {
+        steps.iter().for_each(|&(of, step)| model.step(of, step));
+        (model.issued.len(), model.issued_elsewhere)
+    };
+    let claim = |of| [(of, Step::Send), (of, Step::Deliver(0, false))];
+    let issue = |of| [(of, Step::Look(1)), (of, Step::RaiseMark), (of, Step::Write)];
+    assert_eq!(issued(&[&claim(0)[..], &issue(0)].concat()), (1, 0));
+    let release = [Step::Close, Step::Release, Step::Deliver(0, false), Step::Pass(S)];
+    let release = release.map(|step| (0, step));
+    assert_eq!(issued(&[&release[..], &claim(1), &issue(1)].concat()), (2, 1));
+}

@@ -1,0 +1,464 @@
+//! The state of the model, small enough to be stored millions of times: times are in ticks, and serials and UUIDs are renumbered
+//! after each step, so that states that differ in nothing else are one.
+
+use pg_snowflake_policies::holder::{Holder, Known, Slot};
+use pg_snowflake_policies::lease::Span;
+use pg_snowflake_policies::registry::{Lease, Origin, Uuid};
+use std::array::from_fn;
+
+/// A tick of the model, in microseconds: a second, which is also the tolerance for clocks.
+pub const TICK_US: i64 = 1_000_000;
+
+/// The begin of tick 0. Serials of the model are below it, so each new one is higher than all of them.
+const BEGIN_US: i64 = 1_000 * TICK_US;
+
+/// The tick in which all begins: late enough for clocks that are behind.
+pub const FIRST: i8 = 2;
+
+/// The most servers.
+pub const MOST: usize = 3;
+
+/// An instant: the begin of a tick, or 1 µs later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Time(i16);
+
+impl Time {
+    pub const NEVER: Time = Time(i16::MIN);
+
+    pub fn of_us(us: i64) -> Self {
+        if us == i64::MIN {
+            return Time::NEVER;
+        }
+        let (tick, rest) =
+            ((us - BEGIN_US).div_euclid(TICK_US), (us - BEGIN_US).rem_euclid(TICK_US));
+        assert!(rest <= 1 && tick.abs() < 1_000, "{us}");
+        Time((2 * tick + rest) as i16)
+    }
+
+    pub fn us(self) -> i64 {
+        if self == Time::NEVER {
+            i64::MIN
+        } else {
+            us_of(i64::from(self.0) / 2) + i64::from(self.0 % 2)
+        }
+    }
+}
+
+/// The begin of a tick.
+pub fn us_of(tick: i64) -> i64 {
+    BEGIN_US + tick * TICK_US
+}
+
+/// A span of ID time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticks {
+    pub starts: Time,
+    pub ends: Time,
+}
+
+impl Ticks {
+    pub const NONE: Ticks = Ticks { starts: Time::NEVER, ends: Time::NEVER };
+
+    pub fn of(span: Span) -> Self {
+        Ticks { starts: Time::of_us(span.starts_us), ends: Time::of_us(span.ends_us) }
+    }
+
+    pub fn span(self) -> Span {
+        Span { starts_us: self.starts.us(), ends_us: self.ends.us() }
+    }
+
+    /// The ticks that begin in the span, as [`Span::ticks`] has them.
+    pub fn ticks(self) -> std::ops::Range<i64> {
+        if self == Ticks::NONE {
+            return 0..0;
+        }
+        let from = |us: i64| (us - BEGIN_US + TICK_US - 1).div_euclid(TICK_US);
+        from(self.starts.us())..from(self.ends.us())
+    }
+}
+
+/// The row of the shard. Numbers are 0 if there are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Row {
+    pub node: u8,
+    pub incarnation: u8,
+    pub serial: u16,
+    pub nonce: u8,
+    pub span: Ticks,
+    pub is_released: bool,
+    pub barred: u8,
+    pub former_end: Time,
+    pub kept_until: Time,
+}
+
+/// The names of the nodes; that of a retired one first.
+pub const NODES: [&str; MOST + 1] = ["", "a", "b", "c"];
+
+pub fn some<N: Into<i64>>(number: N) -> Option<i64> {
+    Some(number.into()).filter(|&number| number > 0)
+}
+
+fn uuid(number: u8) -> Option<Uuid> {
+    some(number).map(|number| number as Uuid)
+}
+
+/// A new serial, before it is renumbered.
+pub const NEW_SERIAL: u16 = u16::MAX;
+
+/// A serial in the model: a new one is the registry's clock.
+pub fn serial_of(serial: Option<i64>) -> u16 {
+    serial.map_or(0, |serial| u16::try_from(serial).unwrap_or(NEW_SERIAL))
+}
+
+impl Row {
+    pub fn lease(&self) -> Lease {
+        Lease {
+            node: NODES[usize::from(self.node)].to_owned(),
+            incarnation: uuid(self.incarnation),
+            serial: i64::from(self.serial),
+            nonce: uuid(self.nonce),
+            span: self.span.span(),
+            is_released: self.is_released,
+            barred: uuid(self.barred),
+            renewed_at_us: 0,
+            former_end_us: self.former_end.us(),
+            kept_until_us: self.kept_until.us(),
+            known_serial: None,
+            origin: Origin::default(),
+            copy: None,
+        }
+    }
+
+    pub fn of(lease: &Lease) -> Self {
+        let number = |uuid: Option<Uuid>| uuid.unwrap_or_default() as u8;
+        Row {
+            node: NODES.iter().position(|node| *node == lease.node).expect("a node") as u8,
+            incarnation: number(lease.incarnation),
+            serial: serial_of(Some(lease.serial)),
+            nonce: number(lease.nonce),
+            span: Ticks::of(lease.span),
+            is_released: lease.is_released,
+            barred: number(lease.barred),
+            former_end: Time::of_us(lease.former_end_us),
+            kept_until: Time::of_us(lease.kept_until_us),
+        }
+    }
+}
+
+/// The registry: the row, and what it knows of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Registry {
+    pub row: Option<Row>,
+    pub quiet_until: Time,
+    /// The highest serial that may have been lost before the last quiet time.
+    pub explained: u16,
+    /// Whether its server has another start than at the last call.
+    pub has_started: bool,
+}
+
+/// A backend, which can be paused before each step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Backend {
+    Idle,
+    /// It has read the span, and wants to use it up to this tick.
+    Looked(i8),
+    /// It has raised the mark.
+    Marked(i8),
+}
+
+/// A lease that the worker has closed and will release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Closed {
+    pub incarnation: u8,
+    pub serial: u16,
+    pub keep: bool,
+    /// The mark, if it was read before the lease is closed: against the rules.
+    pub early_mark: Option<i8>,
+}
+
+/// The registry's answer, on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reply {
+    Granted {
+        span: Ticks,
+        serial: u16,
+    },
+    Refused,
+    /// An error, which is no answer that counts.
+    Error,
+    /// The serial of the row that was released; 0 if none was.
+    Released(u16),
+}
+
+/// What the worker waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Waits {
+    No,
+    ForRegistry,
+    For(Reply),
+}
+
+/// A server: its data directory, its shared memory, its worker and a backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Server {
+    pub node: u8,
+    /// The serial in the data directory.
+    pub known: u16,
+    pub incarnation: u8,
+    pub is_inherited: bool,
+    pub nonce: u8,
+    pub span: Ticks,
+    pub serial: u16,
+    pub closed: Option<Closed>,
+    pub waits: Waits,
+    /// The highest tick that may have been used.
+    pub mark: i8,
+    pub backend: Backend,
+    /// How far its clock is ahead of the time, in ticks.
+    pub ahead: i8,
+    /// The ticks that this run may have used, until a crash loses them: one bit each.
+    pub used: u32,
+}
+
+/// No tick was used.
+pub const UNUSED: i8 = i8::MIN;
+
+/// The first instant above all ticks that the server has used, as it sends it to the registry.
+pub fn above_us(mark: i8) -> i64 {
+    if mark == UNUSED { i64::MIN } else { us_of(i64::from(mark)) }.saturating_add(1)
+}
+
+impl Server {
+    pub fn holder(&self) -> Holder {
+        let slot = Slot { shard: 0, span: self.span.span(), serial: some(self.serial) };
+        let slot = if slot.serial.is_some() { slot } else { Slot::closed(0) };
+        Holder {
+            incarnation: Uuid::from(self.incarnation),
+            is_inherited: self.is_inherited,
+            nonce: Uuid::from(self.nonce),
+            is_assigned: false,
+            slots: vec![slot],
+        }
+    }
+
+    /// Publishes what the worker has got.
+    pub fn publish(&mut self, holder: &Holder) {
+        let slot = holder.slots[0];
+        self.incarnation = holder.incarnation as u8;
+        self.is_inherited = holder.is_inherited;
+        self.nonce = holder.nonce as u8;
+        self.serial = serial_of(slot.serial);
+        self.span = slot.serial.map_or(Ticks::NONE, |_| Ticks::of(slot.span));
+    }
+
+    /// What the data directory knows.
+    pub fn known(&self) -> Known {
+        Known {
+            registry: String::new(),
+            serials: some(self.known).map(|serial| (0, serial)).into_iter().collect(),
+        }
+    }
+}
+
+/// A request on its way to the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Message {
+    pub from: u8,
+    /// Whether the worker waits for the answer.
+    pub is_awaited: bool,
+    pub request: Request,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Request {
+    Claim { node: u8, incarnation: u8, serial: u16, known: u16, nonce: u8, until: Time },
+    Release { incarnation: u8, serial: u16, mark: i8, keep: bool },
+}
+
+/// What the properties need beside the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Record {
+    /// The ticks that runs may have used which have ended.
+    pub used_before: u32,
+    /// The server that was granted the lease last, and the end of the time for which it comes first.
+    pub kept: Option<(u8, Time)>,
+    /// Whether anything but lost, late and repeated messages has happened.
+    pub is_disturbed: bool,
+    /// The highest serial that a server has learnt.
+    pub newest_learnt: u16,
+    /// The registry's clock at the latest grant.
+    pub latest_grant: Time,
+    /// The properties that the last step has broken.
+    pub broken: u8,
+}
+
+/// All of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    /// The time, in ticks.
+    pub now: i8,
+    /// How far the registry's clock is ahead.
+    pub registry_ahead: i8,
+    pub registry: Registry,
+    /// A standby or a backup of the registry.
+    pub standby: Option<Registry>,
+    pub servers: [Server; MOST],
+    pub messages: Vec<Message>,
+    /// How many more events can happen.
+    pub events: u8,
+    pub record: Record,
+}
+
+/// New numbers of one step. They are renumbered at its end.
+pub const FRESH: [u8; 4] = [250, 251, 252, 253];
+
+impl State {
+    pub fn initial(events: u8) -> Self {
+        let server = |of: usize| Server {
+            node: of as u8 + 1,
+            known: 0,
+            incarnation: of as u8 + 1,
+            is_inherited: false,
+            nonce: of as u8 + 1,
+            span: Ticks::NONE,
+            serial: 0,
+            closed: None,
+            waits: Waits::No,
+            mark: UNUSED,
+            backend: Backend::Idle,
+            ahead: 0,
+            used: 0,
+        };
+        let registry =
+            Registry { row: None, quiet_until: Time::NEVER, explained: 0, has_started: false };
+        let record = Record {
+            used_before: 0,
+            kept: None,
+            is_disturbed: false,
+            newest_learnt: 0,
+            latest_grant: Time::NEVER,
+            broken: 0,
+        };
+        let mut state = State {
+            now: FIRST,
+            registry_ahead: 0,
+            registry,
+            standby: None,
+            servers: from_fn(server),
+            messages: Vec::new(),
+            events,
+            record,
+        };
+        state.normalize();
+        state
+    }
+
+    /// Renumbers serials, incarnations and nonces, and sorts the messages.
+    pub fn normalize(&mut self) {
+        self.messages.sort_unstable();
+        self.messages.dedup();
+        self.renumber_serials();
+        renumber(self, Self::incarnations);
+        renumber(self, Self::nonces);
+        self.messages.sort_unstable();
+    }
+
+    /// Only the order of serials counts.
+    fn renumber_serials(&mut self) {
+        let mut found: Vec<u16> = Vec::with_capacity(24);
+        self.serials(&mut |serial| found.push(*serial));
+        found.sort_unstable();
+        found.dedup();
+        let first = usize::from(found.first() != Some(&0));
+        self.serials(&mut |serial| {
+            let index = found.binary_search(serial).expect("found before");
+            *serial = (index + first) as u16;
+        });
+    }
+
+    fn serials(&mut self, f: &mut impl FnMut(&mut u16)) {
+        for registry in [Some(&mut self.registry), self.standby.as_mut()].into_iter().flatten() {
+            f(&mut registry.explained);
+            if let Some(row) = &mut registry.row {
+                f(&mut row.serial);
+            }
+        }
+        f(&mut self.record.newest_learnt);
+        for server in &mut self.servers {
+            f(&mut server.known);
+            f(&mut server.serial);
+            if let Some(closed) = &mut server.closed {
+                f(&mut closed.serial);
+            }
+            if let Waits::For(Reply::Granted { serial, .. } | Reply::Released(serial)) =
+                &mut server.waits
+            {
+                f(serial);
+            }
+        }
+        for message in &mut self.messages {
+            match &mut message.request {
+                Request::Claim { serial, known, .. } => {
+                    f(serial);
+                    f(known);
+                }
+                Request::Release { serial, .. } => f(serial),
+            }
+        }
+    }
+
+    fn incarnations(&mut self, f: &mut dyn FnMut(&mut u8)) {
+        for server in &mut self.servers {
+            f(&mut server.incarnation);
+            if let Some(closed) = &mut server.closed {
+                f(&mut closed.incarnation);
+            }
+        }
+        for registry in [Some(&mut self.registry), self.standby.as_mut()].into_iter().flatten() {
+            if let Some(row) = &mut registry.row {
+                f(&mut row.incarnation);
+                f(&mut row.barred);
+            }
+        }
+        for message in &mut self.messages {
+            match &mut message.request {
+                Request::Claim { incarnation, .. } | Request::Release { incarnation, .. } => {
+                    f(incarnation);
+                }
+            }
+        }
+    }
+
+    fn nonces(&mut self, f: &mut dyn FnMut(&mut u8)) {
+        for server in &mut self.servers {
+            f(&mut server.nonce);
+        }
+        for registry in [Some(&mut self.registry), self.standby.as_mut()].into_iter().flatten() {
+            if let Some(row) = &mut registry.row {
+                f(&mut row.nonce);
+            }
+        }
+        for message in &mut self.messages {
+            if let Request::Claim { nonce, .. } = &mut message.request {
+                f(nonce);
+            }
+        }
+    }
+}
+
+/// Calls a function with each number of a kind.
+type Numbers = fn(&mut State, &mut dyn FnMut(&mut u8));
+
+/// Only which of the numbers are equal counts.
+fn renumber(state: &mut State, numbers: Numbers) {
+    let mut renumbered = [0_u8; 256];
+    let mut last = 0;
+    numbers(state, &mut |number| {
+        let new = &mut renumbered[usize::from(*number)];
+        if *new == 0 && *number != 0 {
+            last += 1;
+            *new = last;
+        }
+        *number = *new;
+    });
+}

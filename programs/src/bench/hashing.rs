@@ -1,0 +1,88 @@
+//! What PostgreSQL's hash of a bigint costs the IDs of a layout, by the script that docs/hashing.md offers to everybody.
+
+use crate::bench::contender::Contender;
+use crate::bench::samples::Measure;
+use crate::bench::{Findings, Plan, server};
+use pg_snowflake_harness::{Cluster, SUPERUSER};
+
+const SCRIPT: &str = include_str!("../../../docs/hashing/measure.sql");
+
+pub(super) const ROWS: i64 = 3_000_000;
+
+/// Seconds after which a query is cancelled, and not repeated.
+const TIMEOUT: u32 = 10;
+
+/// The layout that the limits judge, and the layouts that are measured in a third of the rounds.
+const JUDGED: &str = "postgres";
+const OTHERS: &str = "instagram,twitter";
+
+/// The tables of the script: the name in it, and the title for people, in Markdown.
+pub const CASES: [(&str, &str); 19] = [
+    ("bigserial", "`bigserial`"),
+    ("postgres_1", "`postgres`, 1 per ms"),
+    ("postgres_10", "`postgres`, 10 per ms"),
+    ("postgres_100", "`postgres`, 100 per ms"),
+    ("postgres_1000", "`postgres`, 1,000 per ms"),
+    ("postgres_100_16shards", "`postgres`, 100 per ms, 16 shards"),
+    ("postgres_100_100shards", "`postgres`, 100 per ms, 100 shards"),
+    ("instagram_1", "`instagram`, 1 per ms"),
+    ("instagram_10", "`instagram`, 10 per ms"),
+    ("instagram_100", "`instagram`, 100 per ms"),
+    ("instagram_1000", "`instagram`, 1,000 per ms"),
+    ("instagram_100_16shards", "`instagram`, 100 per ms, 16 shards"),
+    ("instagram_100_100shards", "`instagram`, 100 per ms, 100 shards"),
+    ("twitter_1", "`twitter`, 1 per ms"),
+    ("twitter_10", "`twitter`, 10 per ms"),
+    ("twitter_100", "`twitter`, 100 per ms"),
+    ("twitter_1000", "`twitter`, 1,000 per ms"),
+    ("twitter_100_16shards", "`twitter`, 100 per ms, 16 shards"),
+    ("twitter_100_100shards", "`twitter`, 100 per ms, 100 shards"),
+];
+
+pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings) {
+    let server = server::builder().start();
+    let rows = plan.scaled(ROWS);
+    for (layouts, rounds) in [(JUDGED, plan.rounds), (OTHERS, plan.rounds.div_ceil(3))] {
+        measure(&server, layouts, rows, rounds, findings);
+    }
+}
+
+/// Runs the script in a database of its own, and takes the figures from its tables.
+fn measure(server: &Cluster, layouts: &str, rows: i64, rounds: usize, findings: &mut Findings) {
+    let mut client = server.empty_database("hashing");
+    let variables = format!(
+        "\\set rows {rows}\n\\set rounds {rounds}\n\\set timeout {TIMEOUT}s\n\\set layouts {layouts}\n"
+    );
+    print!("{}", server.psql("hashing", &(variables + SCRIPT)));
+    let timings = "SELECT name, query, round, extract(epoch FROM took)::float8 FROM timings";
+    for row in client.query(timings, &[]).expect("the script has made its tables") {
+        let Some((name, title)) = case(row.get(0), layouts) else { continue };
+        let (query, round, seconds): (&str, i32, f64) = (row.get(1), row.get(2), row.get(3));
+        let (measure, what) = match query {
+            "aggregate" => (Measure::AggregateSeconds, "HashAggregate"),
+            _ => (Measure::JoinSeconds, "the hash join"),
+        };
+        if seconds >= f64::from(TIMEOUT) {
+            findings.note(format!("{title}: {what} was cancelled after {TIMEOUT} s."));
+        } else {
+            findings.samples.add(round as usize - 1, name, measure, seconds);
+        }
+    }
+    let ids = "SELECT name, hashes::float8, memory::float8 FROM ids";
+    for row in client.query(ids, &[]).expect("the script has made its tables") {
+        let Some((name, _)) = case(row.get(0), layouts) else { continue };
+        findings.samples.add(0, name, Measure::DistinctHashes, row.get(1));
+        if let Some(kilobytes) = row.get(2) {
+            findings.samples.add(0, name, Measure::AggregateKilobytes, kilobytes);
+        }
+    }
+    drop(client);
+    let drop = "DROP DATABASE hashing";
+    server.connect_to(SUPERUSER, "postgres").batch_execute(drop).expect("nobody else uses it");
+}
+
+/// The case of that name; none for `bigserial` beside layouts whose ratio to it has no limit.
+fn case(name: &str, layouts: &str) -> Option<(&'static str, &'static str)> {
+    let case = CASES.into_iter().find(|&(case, _)| case == name);
+    case.filter(|_| layouts == JUDGED || name != "bigserial")
+}

@@ -1,0 +1,63 @@
+//! The servers that are measured, and the contenders' databases in them.
+
+use crate::bench::Findings;
+use crate::bench::contender::Contender;
+use crate::bench::contenders::ALL;
+use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, installation};
+use postgres::Client;
+
+/// A server with enough memory and WAL for the measurements.
+pub(super) fn builder() -> Builder {
+    Cluster::builder()
+        .setting("shared_buffers", "1GB")
+        .setting("wal_buffers", "64MB")
+        .setting("max_wal_size", "16GB")
+        .setting("jit", "off")
+        .setting("max_parallel_workers_per_gather", "0")
+        // pgEdge's extension generates no IDs without it.
+        .setting("snowflake.node", "1")
+}
+
+/// The contenders that this PostgreSQL has.
+pub(super) fn available(findings: &mut Findings) -> Vec<&'static Contender> {
+    let cflags = installation::pg_config("--cflags");
+    if !["-O2", "-O3"].iter().any(|level| cflags.to_string_lossy().contains(level)) {
+        findings.note(
+            "This PostgreSQL was built without -O2: whatever calls its code is slower than in a package."
+                .to_owned(),
+        );
+    }
+    let server = Cluster::new();
+    let mut client = server.connect();
+    let has = |contender: &&&'static Contender| match contender.version(&mut client) {
+        Err(why) => {
+            findings.note(format!("{} is not compared: {why}.", contender.title));
+            false
+        }
+        Ok(version) => {
+            if let Some(version) = version {
+                findings.note(format!("{} is that of version {version}.", contender.title));
+            }
+            true
+        }
+    };
+    ALL.iter().filter(has).copied().collect()
+}
+
+/// Creates a contender's database, and returns a session in it.
+pub(super) fn database_of(server: &Cluster, contender: &Contender) -> Client {
+    let create = format!("CREATE DATABASE {}", contender.name);
+    server.connect().batch_execute(&create).expect("a database can be created");
+    let mut client = connect(server, contender);
+    for statement in contender.setup {
+        client
+            .batch_execute(statement)
+            .unwrap_or_else(|error| panic!("{}: {statement}: {error:?}", contender.name));
+    }
+    client
+}
+
+/// A session in a contender's database.
+pub(super) fn connect(server: &Cluster, contender: &Contender) -> Client {
+    server.connect_to(SUPERUSER, contender.name)
+}

@@ -1,0 +1,110 @@
+//! The cost of an ID, here and elsewhere. `./dev bench` builds what it needs and runs it.
+
+use clap::Parser;
+use pg_snowflake_harness::{installation, top};
+use pg_snowflake_programs::bench::{CLIENTS, PARTS, Part, Plan, Report, pgedge, run};
+use pg_snowflake_programs::record::{circumstances, has_place, record};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Measures all contenders in one run, interleaved. It fails if a figure misses its limit. A run of all parts and clients at
+/// full size also fails if a limit has no figure, or one of too few rounds.
+#[derive(Parser)]
+struct Options {
+    /// How many rounds each contender runs.
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// The size of everything: 1 as in the documentation, 0.1 for a tenth of it. Below 1 the figures are only a quick look.
+    #[arg(long, default_value = "1", value_parser = scale)]
+    scale: f64,
+    /// Only these parts: backend, first, repeats, bulk, sequences, rate, load, large, leases, registry,
+    /// homed, hashing, retention or instructions.
+    #[arg(long, value_delimiter = ',', value_parser = part)]
+    only: Vec<&'static Part>,
+    /// The numbers of clients of the loads.
+    #[arg(long, value_delimiter = ',', default_values_t = CLIENTS, value_parser = clap::value_parser!(u32).range(1..=64))]
+    clients: Vec<u32>,
+    /// pgEdge's `snowflake` as a tarball of its source. It is built for this run alone, and compared.
+    #[arg(long, value_name = "FILE")]
+    pgedge: Option<PathBuf>,
+    /// The folder for all measurements and the chart: results.csv and results.svg.
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// The Markdown file, with a place for the tables of this major version, to write them into. The measurements and the
+    /// chart are written into the folder of the same name. Of a complete run with a revision, it is docs/benchmarks.md.
+    #[arg(long, requires = "revision")]
+    record: Option<PathBuf>,
+    /// The version or commit of pg_snowflake to record.
+    #[arg(long)]
+    revision: Option<String>,
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(scale) if scale > 0.0 && scale <= 1.0 => Ok(scale),
+        _ => Err("must be above 0 and at most 1".to_owned()),
+    }
+}
+
+fn part(name: &str) -> Result<&'static Part, String> {
+    PARTS.iter().find(|part| part.name == name).ok_or_else(|| {
+        let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+        format!("choose from: {}", names.join(", "))
+    })
+}
+
+fn main() -> ExitCode {
+    let Options { rounds, scale, mut only, clients, pgedge, output, record, revision } =
+        Options::parse();
+    let is_complete = rounds == 9 && scale == 1.0 && only.is_empty() && clients == CLIENTS;
+    let page = || (is_complete && output.is_none()).then(|| top().join("docs/benchmarks.md"));
+    let record = record.or_else(page).zip(revision);
+    if only.is_empty() {
+        only.extend(&PARTS);
+    }
+    // The first is the folder of the servers' installation.
+    let (_folder, notes) = match pgedge.map(|tarball| pgedge::build(&tarball)).transpose() {
+        Ok(built) => built.unzip(),
+        Err(error) => {
+            eprintln!("bench: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let major = installation::major(installation::bindir());
+    let marks = marks(major);
+    if let Some((page, _)) = &record
+        && !marks.iter().all(|mark| has_place(page, mark))
+    {
+        eprintln!("bench: {} has no marks {marks:?} to write between", page.display());
+        return ExitCode::FAILURE;
+    }
+    let notes = notes.flatten().into_iter().collect();
+    let report = run(&Plan { parts: only, rounds: rounds.into(), clients, scale, notes });
+    println!("\n{report}");
+    if let Some(folder) = output {
+        report.write_into(&folder, "results");
+    }
+    if let Some((page, revision)) = record {
+        record_in(&page, major, &revision, &report);
+    }
+    if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The places of a major version in the page: for the most important figures, and for all.
+fn marks(major: u32) -> [String; 2] {
+    ["summary", "bench"].map(|what| format!("{what} {major}"))
+}
+
+fn record_in(page: &Path, major: u32, revision: &str, report: &Report) {
+    let [summary, bench] = marks(major);
+    let (folder, name) = (page.with_extension(""), format!("postgresql-{major}"));
+    report.write_into(&folder, &name);
+    let folder = folder.file_name().unwrap_or_default().display();
+    let text = format!(
+        "![The cost of the first ID of a transaction, of a row, of an index, and what CACHE changes]({folder}/{name}.svg)\n\n\
+         {} {report}\nAll measurements are in [{name}.csv]({folder}/{name}.csv).\n",
+        circumstances(revision)
+    );
+    record(page, &summary, &report.summary());
+    record(page, &bench, &text);
+}

@@ -1,0 +1,14 @@
+//! The programs of `./dev` that share code: the bench and the campaign.
+//!
+//! | module | for |
+//! | --- | --- |
+//! | [`campaign`], [`mod@bench`] | `./dev campaign` and `./dev bench` |
+//! | [`output`] | what a program prints: steps, and claims that hold or do not |
+//! | [`record`] | figures that go into the documentation |
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+pub mod bench;
+pub mod campaign;
+pub mod output;
+pub mod record;

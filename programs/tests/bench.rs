@@ -1,0 +1,246 @@
+//! The program of `./dev bench`, at sizes too small for meaningful figures. Counting instructions needs valgrind, and
+//! is tested with it.
+
+use pg_snowflake_harness::installation;
+use pg_snowflake_programs::bench::contenders::ALL;
+use pg_snowflake_programs::bench::hashing::CASES;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The measures of every contender that is called.
+const OF_CALLED: [&str; 10] = [
+    "ns_per_id_with_loop",
+    "ns_per_id",
+    "ns_per_transaction_with_loop",
+    "ns_per_first_id",
+    "cpu_s_per_1000000_ids",
+    "wal_records_per_1000000_ids",
+    "wal_bytes_per_1000000_ids",
+    "repeats_in_1000000_ids",
+    "tps_of_100_ids_2_clients",
+    "tps_of_100_ids_8_clients",
+];
+
+/// The measures of every contender that supplies the ID of a single row.
+const OF_INSERTS: [&str; 4] = [
+    "tps_of_an_insert_2_clients",
+    "tps_of_an_insert_8_clients",
+    "tps_of_an_insert_async_2_clients",
+    "tps_of_an_insert_async_8_clients",
+];
+
+/// The measures of the large table, for each kind of key. With so few rows, a span of time may have none.
+const OF_A_LARGE_TABLE: [&str; 10] = [
+    "large_rows_per_s",
+    "large_wal_bytes_per_row",
+    "large_full_page_images_per_1000_rows",
+    "large_checkpoints",
+    "large_key_reads_per_1000_rows",
+    "large_key_bytes",
+    "large_read_us",
+    "large_read_pages",
+    "large_recent_read_us",
+    "large_recent_read_pages",
+];
+
+#[test]
+fn the_bench_measures_all_contenders_and_writes_its_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.md");
+    let major = installation::major(installation::bindir());
+    let places = ["summary", "bench"]
+        .map(|what| format!("<!-- {what} {major}: begin -->\n<!-- {what} {major}: end -->\n"));
+    std::fs::write(&page, format!("above\n{}below\n", places.concat())).unwrap();
+
+    let parts = "backend,first,repeats,bulk,sequences,rate,load,large,hashing";
+    let output = bench(folder.path(), &["--only", parts, "--record", page.to_str().unwrap()]);
+
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("| requirement |"), "{printed}\n{errors}");
+    let misses = printed.contains("**not met**");
+    assert_eq!(output.status.success(), !misses, "{printed}");
+
+    let page = std::fs::read_to_string(page).unwrap();
+    let (above, below) =
+        page.split_once("pg_snowflake v0, PostgreSQL ").expect("what was measured");
+    let (_, summary) = above.split_once(&format!("<!-- summary {major}: begin -->\n")).unwrap();
+    assert!(summary.lines().next().is_some_and(|line| line.contains(" limits are met")), "{page}");
+    assert!(above.starts_with("above\n") && below.ends_with("\nbelow\n"), "{page}");
+    assert_eq!(page.contains("**not met**"), misses);
+
+    let csv = csv_in(folder.path());
+    let recorded = format!("page/postgresql-{major}.csv");
+    assert!(page.contains(&format!("]({recorded})")), "{page}");
+    assert_eq!(std::fs::read_to_string(folder.path().join(recorded)).unwrap(), csv);
+    let measured: HashSet<(&str, &str)> = csv
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split(',');
+            Some((fields.next()?, fields.next()?))
+        })
+        .collect();
+    let svg = std::fs::read_to_string(folder.path().join("results.svg")).unwrap();
+    assert!(svg.contains("pg_snowflake, CACHE 64"), "{svg}");
+    for contender in ALL {
+        let title = contender.title;
+        if page.contains(&format!("{title} is not compared: ")) {
+            assert!(contender.needs.is_some(), "{title}");
+            continue;
+        }
+        let of_called = OF_CALLED.iter().filter(|_| contender.take_one().is_some());
+        let of_inserts = OF_INSERTS.iter().filter(|_| contender.fills_single_rows());
+        for measure in of_called.chain(of_inserts) {
+            assert!(measured.contains(&(measure, contender.name)), "{measure} of {title}:\n{csv}");
+        }
+    }
+    for name in ["core_identity", "core_cache_1", "ours_cache_1"] {
+        for measure in ["bulk_insert_s", "primary_key_bytes"] {
+            assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
+        }
+    }
+    for name in ["core_cache_1", "ours_cache_1"] {
+        let measure = "ns_per_id_of_10_sequences";
+        assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
+    }
+    for measure in OF_A_LARGE_TABLE {
+        for name in ["core_identity", "ours_cache_1", "uuid_v4"] {
+            assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
+        }
+    }
+    let has_density = measured.contains(&("large_leaf_density_percent", "ours_cache_1"));
+    assert_eq!(
+        has_density,
+        !page.contains("The density of a large key is not measured: "),
+        "{page}"
+    );
+    assert!(
+        page.contains("`snowflake_nextval`, `CACHE 1` in the part `large` is not large"),
+        "{page}"
+    );
+    for measure in ["share_of_the_limit_postgres", "share_of_the_limit_twitter"] {
+        assert!(measured.contains(&(measure, "ours_batch")), "{measure}:\n{csv}");
+    }
+    for measure in ["distinct_hashes", "hash_aggregate_s", "hash_aggregate_kb", "hash_join_s"] {
+        for (name, title) in CASES {
+            assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
+            assert!(page.contains(&format!("| {title} | ")), "{title}:\n{page}");
+        }
+    }
+}
+
+#[test]
+fn pgedges_extension_is_built_for_one_run_and_its_version_is_printed() {
+    if !can_build("comparing pgEdge's extension in the bench") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let tarball = tarball_of_pgedge(folder.path(), "");
+
+    let said = bench_repeats(folder.path(), Some(&tarball));
+
+    assert!(said.contains("pgEdge's `snowflake.nextval` is that of version 0.0.1.\n"), "{said}");
+    assert!(csv_in(folder.path()).contains("\nrepeats_in_1000000_ids,pgedge,0,0\n"), "{said}");
+
+    assert!(!has_pgedge(), "it is in the installation that the tests use");
+    let said = bench_repeats(folder.path(), None);
+    assert!(said.contains("pgEdge's `snowflake.nextval` is not compared: "), "{said}");
+    assert!(!csv_in(folder.path()).contains("pgedge"), "{said}");
+}
+
+#[test]
+fn a_pgedge_that_does_not_build_is_left_out_with_its_error() {
+    if !can_build("leaving out an extension of pgEdge that does not build") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let tarball = tarball_of_pgedge(folder.path(), "$(error this server is too new)\n");
+
+    let said = bench_repeats(folder.path(), Some(&tarball));
+
+    let major = installation::major(installation::bindir());
+    let note = format!("pgEdge's extension does not build for PostgreSQL {major}: Makefile:");
+    assert!(said.contains(&note) && said.contains("this server is too new"), "{said}");
+    assert!(said.contains("pgEdge's `snowflake.nextval` is not compared: "), "{said}");
+    assert!(!csv_in(folder.path()).contains("pgedge"), "{said}");
+}
+
+#[test]
+fn a_tarball_that_cannot_be_read_stops_the_bench() {
+    let folder = tempfile::tempdir().unwrap();
+    let tarball = folder.path().join("nothing.tar.xz");
+    let output =
+        bench(folder.path(), &["--only", "repeats", "--pgedge", tarball.to_str().unwrap()]);
+    assert!(!output.status.success());
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("nothing.tar.xz"), "{errors}");
+}
+
+fn bench(folder: &Path, options: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bench"))
+        .args(["--rounds", "1", "--scale", "0.001", "--clients", "2,8", "--revision", "v0"])
+        .arg("--output")
+        .arg(folder)
+        .args(options)
+        .output()
+        .unwrap()
+}
+
+/// What the shortest part prints.
+fn bench_repeats(folder: &Path, pgedge: Option<&Path>) -> String {
+    let mut options = vec!["--only", "repeats"];
+    options.extend(pgedge.into_iter().flat_map(|tarball| ["--pgedge", tarball.to_str().unwrap()]));
+    let output = bench(folder, &options);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn csv_in(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("results.csv")).unwrap()
+}
+
+/// An extension of pgEdge's name and function, in SQL, with that in its Makefile.
+fn tarball_of_pgedge(folder: &Path, in_makefile: &str) -> PathBuf {
+    let source = folder.join("pgedge-snowflake");
+    std::fs::create_dir(&source).unwrap();
+    let makefile = format!(
+        "EXTENSION = snowflake\nDATA = snowflake--0.0.1.sql\n{in_makefile}\
+         PGXS := $(shell $(PG_CONFIG) --pgxs)\ninclude $(PGXS)\n"
+    );
+    let files = [
+        ("Makefile", makefile.as_str()),
+        (
+            "snowflake.control",
+            "default_version = '0.0.1'\nrelocatable = false\nschema = snowflake\n",
+        ),
+        (
+            "snowflake--0.0.1.sql",
+            "CREATE FUNCTION nextval(regclass) RETURNS bigint AS 'nextval_oid' LANGUAGE internal STRICT;\n",
+        ),
+    ];
+    for (name, text) in files {
+        std::fs::write(source.join(name), text).unwrap();
+    }
+    let tarball = folder.join("pgedge-snowflake.tar");
+    let mut tar = Command::new("tar");
+    tar.arg("-c").arg("-f").arg(&tarball).arg("-C").arg(folder).arg("pgedge-snowflake");
+    installation::run(&mut tar, b"");
+    tarball
+}
+
+/// Whether the machine can build pgEdge's extension, and has not installed it already. If not, reports that `what` is left out.
+fn can_build(what: &str) -> bool {
+    let has_make = Command::new("make").arg("--version").output().is_ok();
+    let needs = [(has_make, "make"), (!has_pgedge(), "PostgreSQL without pgEdge's extension")];
+    let missing = needs.into_iter().find(|(has, _)| !has);
+    if let Some((_, need)) = missing {
+        installation::left_out(what, need);
+    }
+    missing.is_none()
+}
+
+/// Whether the installation that the tests use has pgEdge's extension.
+fn has_pgedge() -> bool {
+    installation::pg_config("--sharedir").join("extension/snowflake.control").exists()
+}
