@@ -1,18 +1,13 @@
-//! Reads this node and a table from the metadata of Citus. Citus passes a column's default to other nodes and evaluates it there, so
-//! a server of Citus needs a shard and a sequence of its own.
+//! This node of Citus: its number, from the metadata. Citus passes a column's default to other nodes and evaluates it there, so a server
+//! of Citus needs a shard and a sequence of its own.
 //!
 //! The metadata are tables in `pg_catalog`, where only a superuser can create one.
-
-mod danger;
-mod ranges;
-mod table;
-
-pub use table::{Distribution, Node, Table, is_managed_now, is_shard};
 
 use pgrx::PgRelation;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 use std::num::NonZeroUsize;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 
 /// The node's group as last read, or -1; atomic because a mutable static must be, to be safe.
@@ -27,20 +22,33 @@ pub fn is_installed() -> bool {
     unsafe { pg_sys::get_extension_oid(c"citus".as_ptr(), true) != pg_sys::InvalidOid }
 }
 
+/// Who else keeps what it has read from the metadata.
+static LISTENER: OnceLock<fn(pg_sys::Oid)> = OnceLock::new();
+
+/// Has each message about a relation passed on to `listener`, once the metadata have been read; OID 0 stands for all relations.
+/// `listener` is called where no error may be raised.
+pub fn listen(listener: fn(pg_sys::Oid)) {
+    LISTENER.get_or_init(|| listener);
+}
+
+fn notify(relid: pg_sys::Oid) {
+    LISTENER.get().inspect(|listener| listener(relid));
+}
+
 /// Citus sends this message for a table whose metadata change, and for its own tables. For all relations, the OID is 0.
 unsafe extern "C-unwind" fn relation_callback(_: pg_sys::Datum, relid: pg_sys::Oid) {
     let is_read = |table: &AtomicU32| table.load(Relaxed) == relid.to_u32();
     if relid == pg_sys::InvalidOid || GROUP_TABLES.iter().any(is_read) {
         GROUP.store(-1, Relaxed);
     }
-    ranges::forget(relid);
+    notify(relid);
 }
 
 /// Makes the session read the metadata again. Called at the abort of a transaction or savepoint: an error can interrupt the processing
 /// of messages.
 pub fn forget() {
     GROUP.store(-1, Relaxed);
-    ranges::forget(pg_sys::InvalidOid);
+    notify(pg_sys::InvalidOid);
 }
 
 /// The node's group, if the session has read it. For a caller that must not read a table.
@@ -110,7 +118,7 @@ pub fn recipe(alter_column: &str) -> String {
 }
 
 /// The OID of a table of Citus's metadata; `None` without Citus.
-fn metadata_table(name: &CStr) -> Option<pg_sys::Oid> {
+pub fn metadata_table(name: &CStr) -> Option<pg_sys::Oid> {
     static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
     // SAFETY: a C string; get_rel_relkind() takes any OID; the callback touches variables of the backend only.
     unsafe {

@@ -10,14 +10,16 @@ mod plan;
 mod references;
 mod refusal;
 
-use crate::citus;
-use crate::encoding::from_server;
+use crate::distributed;
+use crate::error::Error;
 use crate::layout_type::SqlLayout;
-use crate::query::execute;
-use crate::relation::as_owner;
+use crate::postgres::arguments;
+use crate::postgres::encoding::from_server;
+use crate::postgres::query::execute;
+use crate::postgres::relation::as_owner;
+use crate::postgres::transaction::{check_read_committed, check_writable};
 use crate::settings;
-use crate::transaction::{check_read_committed, check_writable};
-use crate::{report, sequence, shard};
+use crate::{sequence, shard};
 use catalog::Extension;
 use column::Column;
 use pg_snowflake_ids::Layout;
@@ -50,16 +52,17 @@ pub fn snowflake_convert_column(
     let extension = Extension::read();
     let column = Column::open(table, &from_server(name), &extension);
     let layout = passed_layout.unwrap_or_else(|| column.layout_of_default().unwrap_or_default());
-    let shard = shard::permitted(shard_id, layout)
-        .unwrap_or_else(|error| error.raise("snowflake_convert_column", pg_sys::InvalidOid));
+    let shard = shard::permitted(shard_id, layout).unwrap_or_else(|denied| {
+        Error::from(denied).raise("snowflake_convert_column", pg_sys::InvalidOid)
+    });
     if check_shard && layout.shards() == 1 {
         refusal::no_shard_field(layout);
     }
     // Citus propagates each command by itself, refuses some, and would leave the others done.
-    if citus::is_managed_now(table) {
+    if distributed::is_managed_now(table) {
         refusal::managed_by_citus(table, &from_server(name), column.kind_for_citus());
     }
-    if citus::is_shard(table) {
+    if distributed::is_shard(table) {
         refusal::shard_of_citus(table);
     }
     let options = Options {
@@ -106,7 +109,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
 }
 
 fn required<T>(name: &str, argument: Option<T>) -> T {
-    report::required(
+    arguments::required(
         name,
         argument,
         "Only shard_id and layout can be null, which selects pg_snowflake.shard_id, and the layout of the present default or \"postgres\".",
@@ -117,7 +120,7 @@ fn required<T>(name: &str, argument: Option<T>) -> T {
 /// table is locked.
 fn check_transaction() {
     let function = "snowflake_convert_column";
-    check_writable(function);
+    check_writable(function, "Only the primary generates IDs.");
     check_read_committed(
         function,
         "A conversion must see every row that is committed before it locks the table.",
@@ -153,7 +156,7 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
             let next = layout.id(layout.at_tick(0, now_tick), shard);
             refusal::value_too_high(&column.name(), too_high.highest, next, layout)
         });
-    first_tick..=ahead(settings::LONGEST_LEAD_US)
+    first_tick..=ahead(settings::MAX_LEAD_US)
 }
 
 /// Refuses if a constraint on the column, or on its type, would reject the new IDs.

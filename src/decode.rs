@@ -1,9 +1,9 @@
 //! The SQL functions that decode and encode IDs. They read no setting, and only `snowflake_explain(id)` reads a clock.
 
 use crate::layout_type::SqlLayout;
-use crate::report::Report;
-use crate::result_row::ResultRow;
-use crate::timestamp::{statement_start_us, timestamptz, unix_us_of};
+use crate::postgres::report::Report;
+use crate::postgres::result_row::ResultRow;
+use crate::postgres::timestamp::{statement_start_us, timestamptz, unix_us_of};
 use pg_snowflake_ids::base32::{self, Base32Error};
 use pg_snowflake_ids::excerpt::ascii_excerpt;
 use pg_snowflake_ids::{Fields, Layout, OutOfRange};

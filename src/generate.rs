@@ -2,14 +2,13 @@
 
 mod batch;
 mod homed;
-mod refusal;
-
-pub use refusal::invalid_arguments;
 
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, not_a_layout};
-use crate::sequence::{self, BackendLocal};
-use crate::shard;
+use crate::postgres::arguments::{arguments, function_info_v1, oid};
+use crate::postgres::backend_local::BackendLocal;
+use crate::sequence;
+use crate::shard::{self, ThisServer};
 use batch::IdBatch;
 use pg_snowflake_ids::{Layout, presets::DEFAULT};
 use pgrx::prelude::*;
@@ -40,39 +39,10 @@ unsafe extern "C-unwind" fn snowflake_nextval_of_this_shard_wrapper(
     next_id(oid(seq), None, DEFAULT.pack())
 }
 
-/// Declares to the server that the functions use version 1 of its calling convention: `PG_FUNCTION_INFO_V1`.
-macro_rules! function_info_v1 {
-    ($($name:ident),+) => {$(
-        #[doc(hidden)]
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name() -> &'static pg_sys::Pg_finfo_record {
-            const { &pg_sys::Pg_finfo_record { api_version: 1 } }
-        }
-    )+};
-}
-
-pub(crate) use function_info_v1;
-
 function_info_v1!(
     pg_finfo_snowflake_nextval_wrapper,
     pg_finfo_snowflake_nextval_of_this_shard_wrapper
 );
-
-/// The arguments of a call: `PG_GETARG_DATUM()`.
-///
-/// # Safety
-/// The call has `N` arguments.
-pub unsafe fn arguments<const N: usize>(fcinfo: pg_sys::FunctionCallInfo) -> [pg_sys::Datum; N] {
-    // SAFETY: as the caller promises.
-    unsafe {
-        let first = (&raw const (*fcinfo).args).cast::<pg_sys::NullableDatum>();
-        std::array::from_fn(|n| (*first.add(n)).value)
-    }
-}
-
-pub fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
-    pg_sys::Oid::from(datum.value() as u32)
-}
 
 /// Takes the fast path and, if that returns no ID, the guarded one, which raises the errors. The callers of
 /// this function are not `pg_extern`, whose guard and argument handling would cost more than the fast path
@@ -82,7 +52,7 @@ fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datu
         let shard = shard_id.or_else(shard::known)?;
         let shard = shard::permitted(Some(shard), *layout).ok()?;
         // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor.
-        unsafe { sequence::nextval_fast(seq, layout, shard) }
+        unsafe { sequence::next_fast(seq, layout, shard, ThisServer) }
     };
     match with_layout(packed, fast) {
         Some(id) => id.into(),
@@ -98,7 +68,7 @@ fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 
         let next_id = || -> Result<i64, Error> {
             loop {
                 let shard = shard::permitted(shard_id, layout)?;
-                let id = sequence::nextval(seq, layout, shard)?;
+                let id = sequence::next(seq, layout, shard, ThisServer)?;
                 // While the call waited for the sequence or the clock, Citus may have given this server another number.
                 if shard_id.is_some() || shard::permitted(None, layout)? == shard {
                     return Ok(id);
@@ -153,7 +123,8 @@ fn batch<const OF_THIS_DATABASE: bool>(
     if count < 0 {
         Error::NegativeCount(count).raise(name, seq);
     }
-    let shard = shard::permitted(shard_id, layout).unwrap_or_else(|error| error.raise(name, seq));
+    let shard = shard::permitted(shard_id, layout)
+        .unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
     let ids = IdBatch::<OF_THIS_DATABASE>::new(seq, layout, shard, count.into());
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }
@@ -161,7 +132,8 @@ fn batch<const OF_THIS_DATABASE: bool>(
 /// `snowflake_currval(seq regclass) → bigint`
 #[pg_extern(sql = false)]
 fn snowflake_currval(seq: pg_sys::Oid) -> i64 {
-    sequence::currval(seq).unwrap_or_else(|error| error.raise("snowflake_currval", seq))
+    sequence::currval(seq)
+        .unwrap_or_else(|error| Error::from(error).raise("snowflake_currval", seq))
 }
 
 /// `snowflake_current_shard() → int`: the shard of this database. The error if it is unset refers to
@@ -169,7 +141,7 @@ fn snowflake_currval(seq: pg_sys::Oid) -> i64 {
 #[pg_extern(sql = false)]
 pub fn snowflake_current_shard() -> i32 {
     shard::of_this_database()
-        .unwrap_or_else(|error| error.raise("snowflake_nextval", pg_sys::InvalidOid))
+        .unwrap_or_else(|denied| Error::from(denied).raise("snowflake_nextval", pg_sys::InvalidOid))
 }
 
 #[cfg(any(test, feature = "pg_test"))]

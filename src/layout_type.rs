@@ -1,9 +1,9 @@
 //! The SQL type `snowflake_layout`: a layout in 8 bytes, passed by value. An argument of it costs nothing, and
 //! a typo raises an error where it is written, not when the first row is inserted.
 
-use crate::report::Report;
-use crate::result_row::ResultRow;
-use crate::timestamp::{interval, now_us, timestamptz};
+use crate::postgres::report::Report;
+use crate::postgres::result_row::ResultRow;
+use crate::postgres::timestamp::{interval, now_us, timestamptz};
 use pg_snowflake_ids::layout_spec::{self, SpecError};
 use pg_snowflake_ids::{Layout, PRESETS};
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};

@@ -7,18 +7,18 @@ mod activity;
 mod known;
 mod libpq;
 mod problem;
-mod registry;
+mod refusal;
 mod settings;
 mod shared;
-mod status;
 mod worker;
 
-pub use settings::define as define_settings;
-pub use shared::is_required;
+pub use refusal::refused;
+pub use settings::{define as define_settings, is_preloaded, node};
+pub use shared::{Leases, Place, is_required, place};
 
 use crate::fence::{self, Fence};
-use crate::report::{Report, duration};
-use crate::sequence::BackendLocal;
+use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::report::{Report, duration};
 use crate::settings::is_preloading;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::presets::DEFAULT;
@@ -26,7 +26,7 @@ use pg_snowflake_policies::counter::Run;
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Ticks;
 use pgrx::prelude::PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
-use shared::{Place, Shared};
+use shared::Shared;
 
 /// Why this server has no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

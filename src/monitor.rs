@@ -1,7 +1,8 @@
-//! Monitoring: a backend's clock, the state of a sequence, and the columns whose defaults generate IDs.
+//! Monitoring: a backend's clock, the state of a sequence, the columns whose defaults generate IDs, and leases.
 
 mod columns;
 mod layout_error;
+mod leases;
 mod status;
 mod stored_expression;
 

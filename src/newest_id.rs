@@ -4,7 +4,7 @@
 //! security policy nor the predicate or the operator class of an index), and visits a limited number of index entries and
 //! partitions. `SELECT max(id)` would promise none of this.
 
-use crate::memory;
+use crate::postgres::memory;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 

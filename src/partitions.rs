@@ -7,19 +7,20 @@
 mod refusal;
 mod table;
 
-use crate::citus;
-use crate::encoding::Text;
+use crate::distributed;
 use crate::layout_type::SqlLayout;
 use crate::monitor::last_id_us;
-use crate::query::execute;
-use crate::relation::{as_owner, lock};
-use crate::result_row::NullableResultRow;
-use crate::timestamp::timestamptz;
-use crate::transaction::{
+use crate::postgres::arguments;
+use crate::postgres::encoding::Text;
+use crate::postgres::query::execute;
+use crate::postgres::relation::{as_owner, lock};
+use crate::postgres::result_row::NullableResultRow;
+use crate::postgres::timestamp::timestamptz;
+use crate::postgres::transaction::{
     Failure, attempt, attempt_and_roll_back, check_read_committed, check_writable,
     with_brief_lock_timeout, with_lock_timeout,
 };
-use crate::{report, sequence, settings};
+use crate::{sequence, settings};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::mismatch;
 use pg_snowflake_ids::presets::DEFAULT;
@@ -151,12 +152,12 @@ fn snowflake_drop_partitions(
 }
 
 fn required<T>(name: &str, argument: Option<T>) -> T {
-    report::required(name, argument, "Pass a value, or omit an argument that has a default.")
+    arguments::required(name, argument, "Pass a value, or omit an argument that has a default.")
 }
 
 /// A snapshot that is older than a lock could miss partitions.
 fn check_transaction(function: &str) {
-    check_writable(function);
+    check_writable(function, "Only the primary generates IDs.");
     check_read_committed(
         function,
         "The function must see every partition that is committed before it locks the table.",
@@ -688,7 +689,7 @@ fn is_lock_timeout(error: &Failure) -> bool {
 
 /// Refuses a table of Citus, which propagates each command by itself.
 fn check_citus(relid: pg_sys::Oid) {
-    if citus::is_managed_now(relid) {
+    if distributed::is_managed_now(relid) {
         refusal::managed_by_citus(relid);
     }
 }

@@ -1,13 +1,14 @@
 //! The settings. Those of leases are the server's, all others are PGC_SUSET: which IDs a session may generate is the operator's
 //! decision.
 
+mod command;
 mod setting;
 
+pub use command::{set_for_this_database, set_for_this_server};
 use setting::Unknown;
 pub use setting::{Setting, is_preloading};
 
-use crate::report::{Report, quoted};
-use crate::{fence, lease};
+use crate::postgres::report::{Report, quoted};
 use pg_snowflake_policies::counter::Policy;
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_UNDEFINED_OBJECT};
 use pgrx::pg_sys::GucSource;
@@ -18,15 +19,17 @@ static MAX_LEAD: GucSetting<i32> = GucSetting::<i32>::new(100);
 static MAX_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
 
 /// The maximum of `pg_snowflake.max_lead`, for any role or session: almost 25 days.
-pub const LONGEST_LEAD_US: i64 = LONGEST_LEAD_MS as i64 * 1000;
-const LONGEST_LEAD_MS: i32 = i32::MAX;
+pub const MAX_LEAD_US: i64 = MAX_LEAD_MS as i64 * 1000;
+const MAX_LEAD_MS: i32 = i32::MAX;
 
 /// Defines the settings and reserves their prefix, so that a misspelt setting is an error.
 ///
 /// One that has a value already keeps the library from being loaded, and a server that preloads it from starting, as an unknown
 /// parameter without a prefix does. PostgreSQL itself would only drop the value with a WARNING, and the server would generate IDs
 /// that the setting was to forbid.
-pub fn define() {
+///
+/// `define_others` defines the settings that are declared elsewhere: those of the fences and of leases.
+pub fn define(define_others: impl FnOnce()) {
     if let Some(unknown) = setting::unknown() {
         unrecognized(unknown);
     }
@@ -52,7 +55,7 @@ pub fn define() {
             c"IDs run ahead of the clock on a busy sequence, and after the clock has stepped back.",
             &MAX_LEAD,
             0,
-            LONGEST_LEAD_MS,
+            MAX_LEAD_MS,
             GucContext::Suset,
             flags | GucFlags::UNIT_MS,
         );
@@ -69,8 +72,7 @@ pub fn define() {
             flags | GucFlags::UNIT_MS,
         );
     });
-    fence::define();
-    lease::define_settings();
+    define_others();
     // SAFETY: a C string, at library load.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr()) };
 }

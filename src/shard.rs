@@ -1,16 +1,118 @@
 //! The shards that this server may generate IDs for.
 
 use crate::citus;
-use crate::error::Error;
-use crate::fence::{self, FenceError};
+use crate::fence::{self, FenceError, Origin};
 use crate::lease::{self, Unleased};
-use crate::settings::{self, Setting};
+use crate::postgres::report::{Report, quoted};
+use crate::sequence::Authority;
+use crate::settings::{self, Setting, set_for_this_database};
 use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::counter::{Policy, Run};
 use pg_snowflake_policies::homed::Class;
+use pg_snowflake_policies::lease::Ticks;
+use pgrx::prelude::*;
+
+/// Why this server may not generate an ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// The layout does not have the shard.
+    ShardOutOfRange {
+        /// The shard ID.
+        shard: i32,
+        /// The layout.
+        layout: Layout,
+    },
+    /// `pg_snowflake.shard_id` is unset.
+    ShardUnset,
+    /// A fence refuses the shard or this server.
+    Fence(FenceError),
+    /// This server has no lease for the shard.
+    Lease(Unleased),
+}
+
+impl Denied {
+    /// The error to raise. `function` is the SQL function called.
+    pub fn report(self, function: &str) -> Report {
+        match self {
+            Denied::ShardOutOfRange { shard, layout } => Report {
+                code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                message: format!(
+                    "shard ID {shard} is out of range for layout {}",
+                    quoted(&layout.to_string())
+                ),
+                detail: Some(format!(
+                    "The layout has shard IDs from 0 to {}.",
+                    layout.shards() - 1
+                )),
+                hint: Some(match settings::shard_id() {
+                    Some(set) if set == shard => {
+                        "Set pg_snowflake.shard_id to a shard ID in that range.".into()
+                    }
+                    None if citus::known_group() == Some(shard) => format!(
+                        "This server's group in Citus is not in that range. On each node, have a superuser run this command with a \
+                         different number: {}",
+                        set_for_this_database("pg_snowflake.shard_id", "5")
+                    ),
+                    _ => "Pass a shard ID in that range.".into(),
+                }),
+            },
+            Denied::ShardUnset => Report {
+                code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                message: "pg_snowflake.shard_id is not set".into(),
+                detail: Some(if citus::is_installed() {
+                    "The call names no shard, this database has no shard ID, and this server is not a node of Citus. \
+                     citus_set_coordinator_host() makes it the coordinator, and citus_add_node() a worker."
+                        .into()
+                } else {
+                    "The call names no shard, and this database has no shard ID.".to_owned()
+                }),
+                hint: Some(format!(
+                    "Pass a shard ID to {function}(), or have a superuser run this command and reconnect: {}",
+                    set_for_this_database("pg_snowflake.shard_id", "5")
+                )),
+            },
+            Denied::Fence(error) => error.report(),
+            Denied::Lease(unleased) => unleased.report(),
+        }
+    }
+}
+
+/// What decides about this server's IDs, for the sequence: the settings and the leases. Shards are checked before a sequence is used.
+#[derive(Clone, Copy)]
+pub struct ThisServer;
+
+impl Authority for ThisServer {
+    type Denied = Unleased;
+
+    #[inline(always)]
+    fn policy(self) -> Policy {
+        settings::policy()
+    }
+
+    #[inline(always)]
+    fn ticks_of(self, class: Class, layout: &Layout) -> Result<Ticks, Unleased> {
+        lease::ticks_of(class, layout)
+    }
+
+    #[inline(always)]
+    fn recent_ticks(self, class: Class, layout: &Layout) -> Option<Ticks> {
+        lease::recent_ticks(class, layout)
+    }
+
+    #[inline(always)]
+    fn is_current(self, class: Class) -> bool {
+        lease::is_current(class)
+    }
+
+    #[inline(always)]
+    fn confirm(self, class: Class, layout: &Layout, run: Run) -> bool {
+        lease::confirm(class, layout, run)
+    }
+}
 
 /// The shard of this database: `pg_snowflake.shard_id`; else that which the registry of leases has assigned to this server; else,
 /// without a registry, the server's group in Citus.
-pub fn of_this_database() -> Result<i32, Error> {
+pub fn of_this_database() -> Result<i32, Denied> {
     known().or_else(|| if is_group_of_citus() { citus::group() } else { None }).ok_or_else(unset)
 }
 
@@ -28,31 +130,45 @@ fn is_group_of_citus() -> bool {
 }
 
 #[cold]
-fn unset() -> Error {
+fn unset() -> Denied {
     if Setting::ShardId.is_masked() {
-        return Error::Fence(FenceError::SettingMasked(Setting::ShardId));
+        return Denied::Fence(FenceError::SettingMasked(Setting::ShardId));
     }
     if lease::is_required() {
-        return Error::Lease(Unleased::NotAssigned);
+        return Denied::Lease(Unleased::NotAssigned);
     }
-    Error::ShardUnset
+    Denied::ShardUnset
 }
 
 /// The shard to generate IDs for: `shard_id`, else that of this database. Fails if the layout does not have it or
 /// a fence refuses it. Every function that generates IDs calls this.
 #[inline(always)]
-pub fn permitted(shard_id: Option<i32>, layout: Layout) -> Result<u32, Error> {
+pub fn permitted(shard_id: Option<i32>, layout: Layout) -> Result<u32, Denied> {
     let shard = match shard_id {
         Some(shard) => shard,
         None => of_this_database()?,
     };
-    let shard = layout.checked_shard(shard).ok_or(Error::ShardOutOfRange { shard, layout })?;
-    fence::check_shard(shard, shard_id.is_some()).map_err(Error::Fence)?;
+    let shard = layout.checked_shard(shard).ok_or(Denied::ShardOutOfRange { shard, layout })?;
+    fence::check_shard(shard, || origin(shard_id)).map_err(Denied::Fence)?;
     Ok(shard)
 }
 
 /// Fails if a fence refuses a shard of the class, which are in the layout. Every function that generates homed IDs calls this.
 #[inline(always)]
-pub fn permit_class(class: Class) -> Result<(), Error> {
-    fence::check_class(class).map_err(Error::Fence)
+pub fn permit_class(class: Class) -> Result<(), Denied> {
+    fence::check_class(class).map_err(Denied::Fence)
+}
+
+/// Where the shard of a call comes from.
+#[cold]
+fn origin(shard_id: Option<i32>) -> Origin {
+    if shard_id.is_some() {
+        Origin::Argument
+    } else if settings::shard_id().is_some() {
+        Origin::Setting
+    } else if lease::assigned_shard().is_some() {
+        Origin::Registry
+    } else {
+        Origin::Citus
+    }
 }

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`counter`] | the next counter, from the last one and the clock |
 //! | [`clock`] | whether the clock has stepped |
+//! | [`fence`] | which shards and hosts the lists of the fences have |
 //! | [`headroom`] | the distance of a counter from the clock and from the end of its layout |
 //! | [`homed`], [`hashfn`] | which IDs hash to their shard; PostgreSQL's hashes of a `bigint` |
 //! | [`lease`], [`registry`], [`holder`] | the spans of ID time that servers generate in, who gets which, and what a server holds |
@@ -57,6 +58,7 @@
 
 pub mod clock;
 pub mod counter;
+pub mod fence;
 pub mod hashfn;
 pub mod headroom;
 pub mod holder;

@@ -16,6 +16,9 @@ pub const SHORTEST_LEASE_US: i64 = 1_000_000;
 /// The longest lease, in microseconds: after a crash, the shard has no IDs for up to this long.
 pub const LONGEST_LEASE_US: i64 = 300_000_000;
 
+/// The most shards that a server can have leases of: twice as many as the default layout has.
+pub const MAX_SHARDS_OF_A_NODE: usize = 8192;
+
 /// How far a server's clock may differ from the registry's. If it is behind, the limit is a third of the lease's length if that
 /// is less.
 ///

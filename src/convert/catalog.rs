@@ -1,6 +1,6 @@
 //! What a conversion asks the catalog.
 
-use crate::query::{rows, text};
+use crate::postgres::query::{rows, text};
 use pgrx::prelude::*;
 
 /// The relation with this quoted name.

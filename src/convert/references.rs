@@ -4,8 +4,8 @@
 use super::catalog::{Extension, TREE, TREE_COLUMN};
 use super::plan::NarrowTable;
 use super::refusal;
-use crate::query::{rows, text};
-use crate::relation::lock;
+use crate::postgres::query::{rows, text};
+use crate::postgres::relation::lock;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 

@@ -2,7 +2,8 @@
 
 use super::references::OtherOwner;
 use crate::citus;
-use crate::report::{Report, relation_name, report_mismatch};
+use crate::postgres::report::{Report, relation_name};
+use crate::wrong_layout::report_mismatch;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::Mismatch;
 use pgrx::prelude::*;

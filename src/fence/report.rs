@@ -1,13 +1,15 @@
 //! The errors of the fences.
 
-use super::shards::{self, Range};
-use super::{Fence, FenceError, InvalidSetting, append, hosts, list_excerpt, setting::host_name};
-use crate::report::{
-    Report, current_database_name, quoted, session_user_name, set_for_this_database,
-    set_for_this_server,
-};
-use crate::settings::{self, Setting};
-use crate::{citus, lease};
+use super::refusal::{FenceError, Origin};
+use super::setting::Fence;
+use crate::citus;
+use crate::postgres::host::host_name;
+use crate::postgres::memory::with_room;
+use crate::postgres::report::{Report, current_database_name, quoted, session_user_name};
+use crate::settings::{Setting, set_for_this_database, set_for_this_server};
+use pg_snowflake_policies::fence::hosts;
+use pg_snowflake_policies::fence::list::{InvalidSetting, append, excerpt_of};
+use pg_snowflake_policies::fence::shards::{self, Range};
 use pg_snowflake_policies::homed::Class;
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::PgSqlErrorCode::{
@@ -20,13 +22,15 @@ impl FenceError {
     /// The error to raise.
     pub fn report(self) -> Report {
         match self {
-            FenceError::HostNotAllowed => match hosts::parse(&Fence::AllowedHosts.value()) {
-                Ok(_) => host_not_allowed(&host_name()),
-                Err(invalid) => invalid_value(Fence::AllowedHosts, invalid),
-            },
-            FenceError::ShardNotOwned { shard, is_explicit } => {
-                match shards::parse(&Fence::OwnedShards.value()) {
-                    Ok(owned) => shard_not_owned(shard, is_explicit, &owned),
+            FenceError::HostNotAllowed => {
+                match hosts::parse(&Fence::AllowedHosts.value(), with_room) {
+                    Ok(_) => host_not_allowed(&host_name()),
+                    Err(invalid) => invalid_value(Fence::AllowedHosts, invalid),
+                }
+            }
+            FenceError::ShardNotOwned { shard, origin } => {
+                match shards::parse(&Fence::OwnedShards.value(), with_room) {
+                    Ok(owned) => shard_not_owned(shard, origin, &owned),
                     Err(invalid) => invalid_value(Fence::OwnedShards, invalid),
                 }
             }
@@ -55,25 +59,25 @@ fn host_not_allowed(host: &str) -> Report {
         detail: Some(format!(
             "pg_snowflake.allowed_hosts is \"{}\". This server is likely a copy of one of these hosts, from a snapshot \
              or a base backup. {DUPLICATES}",
-            list_excerpt(&allowed)
+            excerpt_of(&allowed)
         )),
         hint: Some(hint),
     }
 }
 
-fn shard_not_owned(shard: u32, is_explicit: bool, ranges: &[Range]) -> Report {
+fn shard_not_owned(shard: u32, origin: Origin, ranges: &[Range]) -> Report {
     let fence = Fence::OwnedShards;
     let owned = fence.value();
     let if_moved = format!(
         "If shard {shard} has moved to this server, and its old server no longer generates IDs for it: {}",
         set_command(fence, &append(&owned, &shard.to_string()))
     );
-    let hint = if is_explicit && citus::is_installed() {
+    let hint = if origin == Origin::Argument && citus::is_installed() {
         format!(
             "If the call is a column default, Citus evaluates it on every node, so it must not name a shard. {} {if_moved}",
             citus::recipe("ALTER TABLE ... ALTER COLUMN ...")
         )
-    } else if is_explicit {
+    } else if origin == Origin::Argument {
         format!(
             "If the call is a column default that was restored from a dump, change its shard: ALTER TABLE ... ALTER \
              COLUMN ... SET DEFAULT snowflake_nextval(..., {}); {if_moved}",
@@ -86,14 +90,14 @@ fn shard_not_owned(shard: u32, is_explicit: bool, ranges: &[Range]) -> Report {
             }
             _ => set_for_this_database("pg_snowflake.shard_id", &example_shard(ranges)),
         };
-        format!("{} If it is wrong: {right_shard} and reconnect. {if_moved}", where_from())
+        format!("{} If it is wrong: {right_shard} and reconnect. {if_moved}", where_from(origin))
     };
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("shard {shard} is not owned by this server"),
         detail: Some(format!(
             "pg_snowflake.owned_shards is \"{}\". {DUPLICATES}",
-            list_excerpt(&owned)
+            excerpt_of(&owned)
         )),
         hint: Some(hint),
     }
@@ -106,7 +110,7 @@ fn class_not_owned(shard: u32, class: Class) -> Report {
         detail: Some(format!(
             "{} pg_snowflake.owned_shards is \"{}\". {DUPLICATES}",
             homed_shards(class),
-            list_excerpt(&Fence::OwnedShards.value())
+            excerpt_of(&Fence::OwnedShards.value())
         )),
         hint: Some(format!(
             "If the call is a column default that was restored from a dump, change its shard. If no other server generates IDs \
@@ -129,13 +133,14 @@ pub fn homed_shards_query(class: Class) -> String {
 }
 
 /// Where the shard of a call that names none comes from, as a sentence.
-fn where_from() -> &'static str {
-    if settings::shard_id().is_some() {
-        "The shard is the value of pg_snowflake.shard_id."
-    } else if lease::assigned_shard().is_some() {
-        "The registry of leases has assigned the shard."
-    } else {
-        "The shard is this node's group in Citus, because pg_snowflake.shard_id is not set."
+fn where_from(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Argument => "The call passes the shard.",
+        Origin::Setting => "The shard is the value of pg_snowflake.shard_id.",
+        Origin::Registry => "The registry of leases has assigned the shard.",
+        Origin::Citus => {
+            "The shard is this node's group in Citus, because pg_snowflake.shard_id is not set."
+        }
     }
 }
 
@@ -149,7 +154,7 @@ fn invalid_value(fence: Fence, InvalidSetting { detail, hint }: InvalidSetting) 
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message: format!("cannot generate IDs because {name} has an invalid value"),
-        detail: Some(format!("The value is \"{}\". {detail}", list_excerpt(&value))),
+        detail: Some(format!("The value is \"{}\". {detail}", excerpt_of(&value))),
         hint: Some(format!("{hint} {}", set_command(fence, "..."))),
     }
 }

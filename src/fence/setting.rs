@@ -5,13 +5,18 @@
 //! to the assign hook whenever the value takes effect, and frees it with the value. A null `extra` stands for a
 //! fence that allows everything, so that the usual check is for a null pointer.
 
-use super::{Fence, FenceError, InvalidSetting, LONGEST, hosts, shards};
-use crate::report::{ascii_unless_utf8, text};
-use crate::sequence::{self, BackendLocal};
+use super::refusal::{FenceError, Origin};
+use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::host::host_name;
+use crate::postgres::memory::with_room;
+use crate::postgres::report::{ascii_unless_utf8, text};
+use crate::sequence;
 use crate::settings::Setting;
+use pg_snowflake_policies::fence::hosts;
+use pg_snowflake_policies::fence::list::{InvalidSetting, MAX_BYTES};
+use pg_snowflake_policies::fence::shards::{self, Range};
 use pg_snowflake_policies::homed::Class;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
-use shards::Range;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
@@ -41,6 +46,15 @@ struct OwnedRanges {
 /// The `extra` of `pg_snowflake.allowed_hosts` if this server is not in the list, or the setting is invalid.
 #[repr(C)]
 struct ForeignHost(u8);
+
+/// One of the two settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fence {
+    /// `pg_snowflake.owned_shards`
+    OwnedShards,
+    /// `pg_snowflake.allowed_hosts`
+    AllowedHosts,
+}
 
 impl Fence {
     /// The setting of this fence.
@@ -108,16 +122,16 @@ fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr, GucFlags)) {
 }
 
 /// Whether this server, in this session, may generate IDs for the shard. Called for each ID without a guard, so
-/// it raises no error and holds nothing with a destructor.
+/// it raises no error and holds nothing with a destructor. `origin` says where the shard comes from, for an error.
 #[inline]
-pub fn check_shard(shard: u32, is_explicit: bool) -> Result<(), FenceError> {
+pub fn check_shard(shard: u32, origin: impl FnOnce() -> Origin) -> Result<(), FenceError> {
     let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
     if owned.is_null() && foreign.is_null() && !Setting::is_any_masked() {
         return Ok(());
     }
     // SAFETY: not null, so it is the `extra` of check_owned_shards(), which lives as long as it is assigned.
     let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
-    check_fences(ranges, !foreign.is_null(), shard, is_explicit)
+    check_fences(ranges, !foreign.is_null(), shard, origin)
 }
 
 /// Whether this server, in this session, may generate IDs for each shard of the class. Called as [`check_shard`]; the setting can list
@@ -126,7 +140,7 @@ pub fn check_shard(shard: u32, is_explicit: bool) -> Result<(), FenceError> {
 pub fn check_class(class: Class) -> Result<(), FenceError> {
     static ALLOWED: BackendLocal<[(u64, Class); 4]> = BackendLocal::new([(0, Class::one(0)); 4]);
     let owned = OWNED_RANGES.load(Relaxed);
-    check_shard(class.first, true).map_err(|error| match error {
+    check_shard(class.first, || Origin::Argument).map_err(|error| match error {
         FenceError::ShardNotOwned { shard, .. } if !class.is_one() => {
             FenceError::ClassNotOwned { shard, class }
         }
@@ -173,14 +187,14 @@ pub fn check_any_shard() -> Result<(), FenceError> {
     let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
     // An invalid setting has no ranges, and refuses every shard.
     let shard = ranges.and_then(<[Range]>::first).map_or(0, |range| range.first);
-    check_fences(ranges, !foreign.is_null(), shard, true)
+    check_fences(ranges, !foreign.is_null(), shard, || Origin::Argument)
 }
 
 fn check_fences(
     ranges: Option<&[Range]>,
     is_foreign_host: bool,
     shard: u32,
-    is_explicit: bool,
+    origin: impl FnOnce() -> Origin,
 ) -> Result<(), FenceError> {
     if let Some(setting) = Setting::masked() {
         return Err(FenceError::SettingMasked(setting));
@@ -190,7 +204,7 @@ fn check_fences(
     }
     match ranges {
         Some(ranges) if !shards::contains(ranges, shard) => {
-            Err(FenceError::ShardNotOwned { shard, is_explicit })
+            Err(FenceError::ShardNotOwned { shard, origin: origin() })
         }
         _ => Ok(()),
     }
@@ -225,7 +239,7 @@ unsafe extern "C-unwind" fn check_owned_shards(
 ) -> bool {
     // SAFETY: the server passes pointers to the value, a C string or null, and to the `extra`.
     unsafe {
-        let ranges = match shards::parse(&text_or_empty(*value)) {
+        let ranges = match shards::parse(&text_or_empty(*value), with_room) {
             Ok(ranges) if ranges.is_empty() => return true,
             Ok(ranges) => ranges,
             Err(_) if cannot_be_rejected(source) => Vec::new(),
@@ -251,7 +265,7 @@ unsafe extern "C-unwind" fn check_allowed_hosts(
 ) -> bool {
     // SAFETY: as for check_owned_shards().
     unsafe {
-        match hosts::parse(&text_or_empty(*value)) {
+        match hosts::parse(&text_or_empty(*value), with_room) {
             Ok(hosts) if hosts.is_empty() || hosts::contains(&hosts, &host_name()) => return true,
             Err(invalid) if !cannot_be_rejected(source) => return reject(&invalid),
             _ => {}
@@ -306,7 +320,7 @@ unsafe fn text_or_empty<'a>(value: *const c_char) -> Cow<'a, str> {
         Ok(text) if text.is_ascii() => Cow::Borrowed(text),
         // Only as much as shows that the value is too long.
         _ => {
-            let value = &value[..value.len().min(LONGEST + 1)];
+            let value = &value[..value.len().min(MAX_BYTES + 1)];
             Cow::Owned(ascii_unless_utf8(String::from_utf8_lossy(value).into_owned()))
         }
     }
@@ -341,18 +355,4 @@ unsafe fn guc_malloc(size: usize) -> *mut c_void {
         #[cfg(not(feature = "pg15"))]
         return pg_sys::guc_malloc(pgrx::PgLogLevel::LOG as std::ffi::c_int, size);
     }
-}
-
-/// The server's host name, as the command `hostname` prints it.
-pub fn host_name() -> String {
-    // Linux has at most 64 bytes, POSIX at least 255.
-    let mut buffer: [c_char; 256] = [0; 256];
-    // SAFETY: the last byte of the buffer is not passed, and remains the terminator.
-    let failed = unsafe { libc::gethostname(buffer.as_mut_ptr(), buffer.len() - 1) } != 0;
-    if failed {
-        // No list can contain it.
-        return String::new();
-    }
-    // SAFETY: a C string.
-    unsafe { text(buffer.as_ptr()) }
 }

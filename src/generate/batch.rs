@@ -5,7 +5,8 @@
 
 use crate::error::Error;
 use crate::sequence::{self, Basis};
-use crate::{fence, lease, shard};
+use crate::shard::{self, ThisServer};
+use crate::{fence, lease};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::counter::{Refusal, Run};
 use pg_snowflake_policies::homed::{Class, HashRange, Home, Homed};
@@ -13,7 +14,7 @@ use pgrx::{check_for_interrupts, pg_sys};
 
 /// The most counters that a batch fetches from the page at once. A fetch costs a few hundred nanoseconds, which is negligible over 1024
 /// counters.
-const LONGEST_RUN: i64 = 1024;
+const MAX_RUN: i64 = 1024;
 
 /// The counters of a batch that have been fetched and not yet used.
 struct Counters {
@@ -84,8 +85,9 @@ impl Counters {
         check_for_interrupts!();
         shard::permit_class(self.class)?;
         (self.fence_version, self.changes) = (fence::version(), sequence::changes());
-        let count = count.clamp(1, LONGEST_RUN);
-        (self.run, self.basis) = sequence::fetch_run(self.relid, self.layout, self.class, count)?;
+        let count = count.clamp(1, MAX_RUN);
+        (self.run, self.basis) =
+            sequence::next_run(self.relid, self.layout, self.class, count, ThisServer)?;
         self.statement_us = sequence::statement_start_us();
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! The SQL functions that generate homed IDs: IDs whose hash leads to the shard that generates them.
 
 use super::batch::{HomedBatch, OwnedHomed};
-use super::{arguments, function_info_v1, oid};
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, not_a_layout};
-use crate::memory;
-use crate::sequence::{self, BackendLocal};
-use crate::shard;
+use crate::postgres::arguments::{arguments, function_info_v1, oid};
+use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::memory;
+use crate::sequence;
+use crate::shard::{self, Denied, ThisServer};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::homed::{Class, HashRange, Home, Homed, hash_ranges};
 use pgrx::callconv::{Arg, ArgAbi};
@@ -76,7 +77,7 @@ fn next_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
                 }
             };
             shard::permit_class(homed.class).ok()?;
-            sequence::nextval_homed_fast(seq, layout, homed)
+            sequence::next_homed_fast(seq, layout, homed, ThisServer)
         })
     }
 }
@@ -87,7 +88,7 @@ fn guarded_next_id(seq: pg_sys::Oid, wanted: InPartition) -> i64 {
     let next_id = || {
         let id = wanted.check().and_then(|(layout, homed)| {
             shard::permit_class(homed.class)?;
-            sequence::nextval_homed(seq, layout, &homed)
+            Ok(sequence::next_homed(seq, layout, &homed, ThisServer)?)
         });
         id.unwrap_or_else(|error| error.raise(NEXTVAL, seq))
     };
@@ -129,10 +130,13 @@ fn snowflake_nextval_homed_in_ranges(
             // variable of the backend.
             let fast = unsafe {
                 pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    sequence::nextval_homed_fast(seq, &layout, &homed)
+                    sequence::next_homed_fast(seq, &layout, &homed, ThisServer)
                 })
             };
-            fast.map_or_else(|| sequence::nextval_homed(seq, layout, &homed), Ok)
+            match fast {
+                Some(id) => Ok(id),
+                None => Ok(sequence::next_homed(seq, layout, &homed, ThisServer)?),
+            }
         })
     });
     id.unwrap_or_else(|error| error.raise(NEXTVAL_IN_RANGES, seq))
@@ -167,15 +171,16 @@ fn batch(
     if count < 0 {
         Error::NegativeCount(count).raise(name, seq);
     }
-    shard::permit_class(homed.get().class).unwrap_or_else(|error| error.raise(name, seq));
+    shard::permit_class(homed.get().class)
+        .unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
     let ids = HomedBatch::new(seq, layout, homed, count.into());
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }
 
 /// With ranges, IDs have one shard number.
 fn checked_shard(shard: i32, layout: Layout) -> Result<Class, Error> {
-    let checked = layout.checked_shard(shard).ok_or(Error::ShardOutOfRange { shard, layout });
-    checked.map(Class::one)
+    let checked = layout.checked_shard(shard).ok_or(Denied::ShardOutOfRange { shard, layout });
+    Ok(Class::one(checked?))
 }
 
 /// An `int8multirange`.

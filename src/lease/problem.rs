@@ -1,10 +1,10 @@
 //! The reasons why this server has no lease, as the server log and `snowflake_lease_status()` report them.
 
-use super::shared::MOST_SLOTS;
-use crate::report::Report;
-use crate::timestamp::{now_us, printed};
+use crate::postgres::report::Report;
+use crate::postgres::timestamp::{now_us, printed};
 use pg_snowflake_ids::excerpt::truncated;
 use pg_snowflake_policies::holder::Slot;
+use pg_snowflake_policies::registry::MAX_SHARDS_OF_A_NODE;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_SUCCESSFUL_COMPLETION,
 };
@@ -203,7 +203,7 @@ impl Problem {
             ),
             Problem::TooManyShards => words(
                 "pg_snowflake.owned_shards lists too many shards for leases",
-                &format!("The limit is {MOST_SLOTS}."),
+                &format!("The limit is {MAX_SHARDS_OF_A_NODE}."),
                 "List only the shards that this server generates IDs for.",
             ),
             Problem::Refused(refused) => words(

@@ -1,8 +1,8 @@
 //! The settings of leases.
 
 use super::shared;
-use crate::fence::host_name;
-use crate::report::Report;
+use crate::postgres::host::host_name;
+use crate::postgres::report::Report;
 use crate::settings::{Setting, is_preloading};
 use pg_snowflake_policies::registry::{LONGEST_LEASE_US, SHORTEST_LEASE_US};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;

@@ -11,7 +11,7 @@
 use pg_snowflake_policies::holder::{Holder, Slot};
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Span;
-use pg_snowflake_policies::registry::Uuid;
+use pg_snowflake_policies::registry::{MAX_SHARDS_OF_A_NODE, Uuid};
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_guard, pg_sys};
 use std::ptr;
 use std::sync::OnceLock;
@@ -19,9 +19,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
 };
-
-/// The most shards that a server can have leases of: as many as the default layout has.
-pub const MOST_SLOTS: usize = 8192;
 
 /// What the worker publishes, and what a restarted worker needs to go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +54,7 @@ struct Table {
     answer: Text,
     error: Text,
     count: AtomicUsize,
-    slots: [SharedSlot; MOST_SLOTS],
+    slots: [SharedSlot; MAX_SHARDS_OF_A_NODE],
 }
 
 /// A [`Slot`] in shared memory.
@@ -204,7 +201,7 @@ impl Shared {
 
 impl Table {
     fn slots(&self) -> &[SharedSlot] {
-        &self.slots[..self.count.load(Relaxed).min(MOST_SLOTS)]
+        &self.slots[..self.count.load(Relaxed).min(MAX_SHARDS_OF_A_NODE)]
     }
 
     fn find(&self, shard: u32) -> Option<&SharedSlot> {
@@ -364,7 +361,7 @@ unsafe fn call(previous: &OnceLock<Option<unsafe extern "C-unwind" fn()>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Holder, Leases, MOST_SLOTS, Shared, Slot};
+    use super::{Holder, Leases, MAX_SHARDS_OF_A_NODE, Shared, Slot};
     use pg_snowflake_policies::homed::Class;
     use pg_snowflake_policies::lease::Span;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -394,7 +391,7 @@ mod tests {
             is_inherited: true,
             nonce: u128::MAX,
             is_assigned: true,
-            ..leases(0..MOST_SLOTS as u32, 9).holder
+            ..leases(0..MAX_SHARDS_OF_A_NODE as u32, 9).holder
         };
         let published = Leases {
             holder,

@@ -9,13 +9,13 @@ use super::known;
 use super::libpq::{Connection, Deadline, Libpq, Rows, is_stopping, wait_latch};
 use super::problem::{self, Problem, Reason, granted};
 use super::settings;
-use super::shared::{self, Leases, MOST_SLOTS, Shared, new_uuid};
+use super::shared::{self, Leases, Shared, new_uuid};
 use crate::fence;
-use crate::timestamp::{now_us, printed, unix_us_of};
+use crate::postgres::timestamp::{now_us, printed, unix_us_of};
 use pg_snowflake_policies::holder::{Closed, Known, Refused, Slot, Verdict};
 use pg_snowflake_policies::lease::Span;
 use pg_snowflake_policies::pacing;
-use pg_snowflake_policies::registry::LONGEST_LEASE_US;
+use pg_snowflake_policies::registry::{LONGEST_LEASE_US, MAX_SHARDS_OF_A_NODE};
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
 };
@@ -367,7 +367,7 @@ impl<'a> Worker<'a> {
                 .iter()
                 .filter(is_of_it)
                 .map(|closed| closed.slot)
-                .take(MOST_SLOTS)
+                .take(MAX_SHARDS_OF_A_NODE)
                 .collect();
             let parameters = [
                 uuid(incarnation),
@@ -514,11 +514,11 @@ fn wanted_shards() -> Result<Option<Vec<u32>>, Problem> {
         return Err(Problem::ForeignHost);
     }
     let shards: Vec<u32> = match (fence::owned_shards(), crate::settings::shard_id()) {
-        (Some(owned), _) => owned.take(MOST_SLOTS + 1).collect(),
+        (Some(owned), _) => owned.take(MAX_SHARDS_OF_A_NODE + 1).collect(),
         (None, Some(shard)) => vec![shard.unsigned_abs()],
         (None, None) => return Ok(None),
     };
-    if shards.len() > MOST_SLOTS { Err(Problem::TooManyShards) } else { Ok(Some(shards)) }
+    if shards.len() > MAX_SHARDS_OF_A_NODE { Err(Problem::TooManyShards) } else { Ok(Some(shards)) }
 }
 
 /// Reads the configuration again if the server has asked for it, and returns whether it has.

@@ -7,11 +7,12 @@ use super::stored_expression::{
 use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
-use crate::report::quoted;
-use crate::result_row::NullableResultRow;
+use crate::postgres::report::quoted;
+use crate::postgres::result_row::NullableResultRow;
+use crate::postgres::timestamp::timestamptz;
 use crate::sequence::SequenceData;
-use crate::timestamp::timestamptz;
-use crate::{lease, sequence, shard};
+use crate::shard::{self, Denied};
+use crate::{lease, sequence};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::headroom::Headroom;
 use pg_snowflake_policies::homed::{Class, Homed};
@@ -85,8 +86,8 @@ fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
     match data_of(relid) {
         Some(Ok(data)) => status(relid, &data, layout),
         // This user may not see whether the sequence has an error.
-        Some(Err(Error::PermissionDenied { .. })) => Status::unknown(None),
-        Some(Err(error)) => Status::unknown(Some(summary(error, relid))),
+        Some(Err(sequence::Error::PermissionDenied { .. })) => Status::unknown(None),
+        Some(Err(error)) => Status::unknown(Some(summary(error.into(), relid))),
         None => {
             let locked = "sequence is locked by another transaction: See pg_locks.";
             Status::unknown(Some(locked.into()))
@@ -102,10 +103,10 @@ pub fn last_id_us(sequence: pg_sys::Oid, layout: Layout) -> Option<i64> {
 }
 
 /// What a sequence holds; `None` if its lock is not available at once: one open transaction must not block the whole view.
-fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, Error>> {
+fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, sequence::Error>> {
     // Check this without opening the relation: opening a view reads its query, which may be nested too deeply.
     if is_non_sequence_relation(relid) {
-        return Some(Err(Error::NotASequence));
+        return Some(Err(sequence::Error::NotASequence));
     }
     const MODE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
     // SAFETY: takes any OID.
@@ -141,7 +142,9 @@ fn shard_error(
     let shard_id = match shard {
         ShardArgument::Constant(shard) => Some(shard),
         ShardArgument::CurrentShard => None,
-        ShardArgument::Unknown => return fence::check_any_shard().err().map(Error::Fence),
+        ShardArgument::Unknown => {
+            return fence::check_any_shard().err().map(|error| Denied::Fence(error).into());
+        }
     };
     let class = match class_of(shard_id, layout, modulus_and_generators) {
         Ok(class) => class,
@@ -151,7 +154,7 @@ fn shard_error(
     if unsafe { pg_sys::RecoveryInProgress() } {
         return None;
     }
-    lease::ticks_of(class, &layout).err().map(Error::Lease)
+    lease::ticks_of(class, &layout).err().map(|unleased| Denied::Lease(unleased).into())
 }
 
 /// The shards that the IDs can have, if this server may generate IDs for all of them.
@@ -161,7 +164,7 @@ fn class_of(
     modulus_and_generators: Option<[i32; 2]>,
 ) -> Result<Class, Error> {
     let Some([modulus, generators]) = modulus_and_generators else {
-        return shard::permitted(shard_id, layout).map(Class::one);
+        return Ok(Class::one(shard::permitted(shard_id, layout)?));
     };
     let shard_id = shard_id.map_or_else(shard::of_this_database, Ok)?;
     let homed = Homed::in_partition(&layout, shard_id, modulus, generators);

@@ -2,7 +2,7 @@
 
 use crate::layout_type::SqlLayout;
 use crate::newest_id;
-use crate::timestamp::{statement_start_us, unix_us_of};
+use crate::postgres::timestamp::{statement_start_us, unix_us_of};
 use pg_snowflake_ids::likely::mismatch;
 use pgrx::prelude::*;
 use std::ffi::CStr;

@@ -3,10 +3,11 @@
 use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
-use crate::result_row::{Nullable, NullableResultRow};
+use crate::postgres::result_row::{Nullable, NullableResultRow};
+use crate::postgres::timestamp::{interval, timestamptz};
 use crate::sequence::{self, SequenceData};
 use crate::settings;
-use crate::timestamp::{interval, timestamptz};
+use crate::shard::Denied;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::clock::{Guard, Now, Steps};
 use pg_snowflake_policies::counter::{self, Decision, Request};
@@ -44,7 +45,7 @@ fn columns_of(steps: Steps) -> [Nullable; 3] {
 fn snowflake_sequence_status(seq: pg_sys::Oid, layout: SqlLayout) -> NullableResultRow<9> {
     let SqlLayout(layout) = layout;
     let data = sequence::read_data(seq)
-        .unwrap_or_else(|error| error.raise("snowflake_sequence_status", seq));
+        .unwrap_or_else(|error| Error::from(error).raise("snowflake_sequence_status", seq));
     let Status { last_id_at, lead, ids_left, error } = status(seq, &data, layout);
     NullableResultRow([
         last_id_at,
@@ -96,10 +97,10 @@ pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status
 /// this session has fetched, and whether it may call.
 fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error> {
     if let Err(error) = fence::check_any_shard() {
-        return Some(Error::Fence(error));
+        return Some(Denied::Fence(error).into());
     }
     if let Err(error) = data.definition.check() {
-        return Some(error);
+        return Some(error.into());
     }
     let max_value = data.definition.max_value;
     let request = Request {

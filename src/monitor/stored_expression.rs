@@ -1,10 +1,10 @@
 //! The generator calls in a stored expression, and what is known of their arguments without evaluating
 //! anything: the expression is the work of a table's owner, and may be read by a superuser.
 
-use crate::encoding::Text;
 use crate::layout_type::SqlLayout;
-use crate::memory;
-use crate::report::text;
+use crate::postgres::encoding::Text;
+use crate::postgres::memory;
+use crate::postgres::report::text;
 use pg_snowflake_ids::{Layout, presets::DEFAULT};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_catalog::pg_proc::PgProc;

@@ -1,9 +1,10 @@
 //! The errors of partitions by time, and what their rows say.
 
 use super::table::{Partition, Table};
-use crate::report::{Report, relation_name, report_mismatch};
-use crate::timestamp::printed;
-use crate::transaction::Failure;
+use crate::postgres::report::{Report, relation_name};
+use crate::postgres::timestamp::printed;
+use crate::postgres::transaction::Failure;
+use crate::wrong_layout::report_mismatch;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::Mismatch;
 use pg_snowflake_policies::partitions::{Bound, Doubt, LONGEST_STEP_YEARS, Wanted};

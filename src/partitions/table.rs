@@ -1,11 +1,11 @@
 //! A table that is partitioned by a range of its IDs, and its partitions, from the catalog.
 
 use super::{check_citus, refusal};
-use crate::encoding::{from_server, to_server};
 use crate::monitor::{GeneratorCall, StoredExpression};
 use crate::newest_id;
-use crate::query::{execute, rows, text};
-use crate::report::no_such_table;
+use crate::postgres::encoding::{from_server, to_server};
+use crate::postgres::query::{execute, rows, text};
+use crate::postgres::report::no_such_table;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::partitions::{Bound, Bounds};
 use pgrx::prelude::*;

@@ -1,6 +1,6 @@
 //! The server of a foreign table, and its connection options.
 
-use crate::result_row::Nullable;
+use crate::postgres::result_row::Nullable;
 use pgrx::list::List;
 use pgrx::prelude::*;
 use std::ffi::CStr;

@@ -2,11 +2,11 @@
 
 use super::operator_class::{OperatorClass, place_of_shard};
 use super::partition_key::{PartitionKey, PartitionedTable, partition_key_sql};
-use crate::citus::{self, Distribution, Node};
-use crate::encoding::Text;
+use crate::distributed::{Distribution, Node, Table};
 use crate::layout_type::SqlLayout;
-use crate::report::{Report, no_such_table, quoted, relation_name};
-use crate::result_row::{Nullable, NullableResultRow};
+use crate::postgres::encoding::Text;
+use crate::postgres::report::{Report, no_such_table, quoted, relation_name};
+use crate::postgres::result_row::{Nullable, NullableResultRow};
 use pg_snowflake_ids::Layout;
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -34,7 +34,7 @@ type Location = [Nullable; 5];
 /// its partition is locked, so that the partition cannot be dropped in between, and no longer, so that
 /// thousands of levels do not fill the lock table.
 fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
-    if let Some(table) = citus::Table::read(relid) {
+    if let Some(table) = Table::read(relid) {
         return location_in_citus(relid, &table, id);
     }
     // The parent, and the column that it is partitioned by.
@@ -59,7 +59,7 @@ fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
 }
 
 /// The location of `id` in a table of Citus: the table, and the node that has the row; nulls if no shard is for the ID.
-fn location_in_citus(relid: pg_sys::Oid, table: &citus::Table, id: i64) -> Location {
+fn location_in_citus(relid: pg_sys::Oid, table: &Table, id: i64) -> Location {
     match table.distribution {
         Distribution::Reference => return [Some(relid.into()), None, None, None, None],
         Distribution::OneShard => {}

@@ -1,7 +1,7 @@
 //! Core's choice of a partition, for a table that is partitioned by a single bigint column.
 
 use super::operator_class::OperatorClass;
-use crate::report::text;
+use crate::postgres::report::text;
 use pgrx::PgRelation;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};

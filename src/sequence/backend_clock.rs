@@ -1,9 +1,9 @@
 //! The clock of this backend. Every reading goes through its guard, and steps go to the server log.
 
-use super::backend_local::BackendLocal;
 use super::sys;
-use crate::report::duration;
-use crate::timestamp::POSTGRES_EPOCH_US;
+use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::report::duration;
+use crate::postgres::timestamp::POSTGRES_EPOCH_US;
 use pg_snowflake_policies::clock::{Clock, Guard, Now, Step};
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 

@@ -1,7 +1,7 @@
 //! The row of a sequence in `pg_sequence`, and whether the sequence can hold a counter.
 
+use super::error::{Error, UnsupportedOption};
 use super::sys::{self, FormData_pg_sequence};
-use crate::error::{Error, UnsupportedOption};
 use pgrx::pg_sys;
 
 /// The options of CREATE SEQUENCE that matter here.

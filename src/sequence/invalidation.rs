@@ -5,9 +5,9 @@
 //! sequence. `pg_class` and `pg_sequence` both have the relation's OID as their key, and so the same hash.
 
 use super::sys;
-use crate::citus;
 use pgrx::pg_sys;
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The changes of rows that concern every sequence, and the aborts of transactions and subtransactions. The rows
@@ -53,8 +53,12 @@ impl Changes {
 /// The hash in a message that concerns all rows (utils/inval.h).
 const EVERY_ROW: u32 = 0;
 
-/// Registers the callbacks. Called once, at library load.
-pub fn register_callbacks() {
+/// What else is called at an abort.
+static AT_ABORT: OnceLock<fn()> = OnceLock::new();
+
+/// Registers the callbacks. Called once, at library load. `at_abort` is called at the abort of each transaction and savepoint.
+pub fn register_callbacks(at_abort: fn()) {
+    AT_ABORT.get_or_init(|| at_abort);
     let register = |cache, callback: pg_sys::SyscacheCallbackFunction| {
         // SAFETY: the callbacks touch nothing but atomics.
         unsafe { pg_sys::CacheRegisterSyscacheCallback(cache, callback, pg_sys::Datum::null()) }
@@ -114,7 +118,7 @@ unsafe extern "C-unwind" fn everywhere_callback(_: pg_sys::Datum, _cache: c_int,
 unsafe extern "C-unwind" fn xact_callback(event: pg_sys::XactEvent::Type, _: *mut c_void) {
     if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
         increment(&EVERYWHERE);
-        citus::forget();
+        AT_ABORT.get().inspect(|at_abort| at_abort());
     }
 }
 
@@ -126,7 +130,7 @@ unsafe extern "C-unwind" fn subxact_callback(
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         increment(&EVERYWHERE);
-        citus::forget();
+        AT_ABORT.get().inspect(|at_abort| at_abort());
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! | C | file | here |
 //! | --- | --- | --- |
-//! | `nextval_oid` | `sequence.c` | `snowflake_nextval_wrapper` in `generate.rs` |
+//! | `nextval_oid` | `sequence.c` | `snowflake_nextval_wrapper` in `generate.rs`; [`next`] waits for the clock |
 //! | `SeqTableData`, `seqhashtab`, `last_used_seq` | `sequence.c` | `seq_table.rs`; a `SeqTable` is a `&mut SeqTableData` |
 //! | `nextval_internal` | `sequence.c` | [`nextval_internal`]; how far to fetch, the `while` loop, is [`counter::advance`] |
 //! | – its change of the tuple, and its WAL record | `sequence.c` | `write_seq_tuple`, `log_seq_tuple` in `page.rs`; how far to log is [`counter::cover`] |
@@ -21,7 +21,7 @@
 //!
 //! The differences:
 //!
-//! - [`nextval_fast`] returns IDs without opening the sequence: what its last opening found holds until an
+//! - `next_fast` in `fast.rs` returns IDs without opening the sequence: what its last opening found holds until an
 //!   invalidation message says otherwise.
 //! - An ERROR from the server jumps over these frames, to a `sigsetjmp` guard that the caller has set or to the
 //!   server's own. So nothing here holds anything with a destructor, every value is `Copy`, and our own errors
@@ -29,8 +29,8 @@
 //! - Values carry a time. So a call may have to wait for the clock ([`Outcome::Wait`]), and cached values are
 //!   dropped once the clock has passed them. They are also dropped when `pg_sequence` has changed, not only
 //!   when the storage is new.
-//! - With leases ([`crate::lease`]), values are within the span of the shard. Under the page lock, [`lease::confirm`] makes known how
-//!   far the server has used it, before the page is written.
+//! - With leases, values are within the span of the shard. Under the page lock, [`Authority::confirm`] makes known how far the server
+//!   has used it, before the page is written.
 //! - A homed ID ([`pg_snowflake_policies::homed`]) takes the next counter that yields one, found under the page lock, and leaves the cache
 //!   out.
 //! - A session remembers the highest value that it has fetched, so that it repeats none after `setval` or
@@ -38,23 +38,122 @@
 //! - How far the WAL record reaches is stored on the page (see `page.rs`), not taken from `log_cnt`. The page
 //!   is marked dirty before the redo pointer is read.
 
+use super::authority::Authority;
 use super::definition::Definition;
-use super::page::{lock_seq_tuple, read_seq_tuple, write_seq_tuple};
-use super::seq_table::{PassedChecks, RecentPage, SeqTableData};
-use super::{backend_clock, invalidation, sys};
-use crate::error::Error;
-use crate::{lease, settings};
+use super::error::{Error, Failure};
+use super::page::{read_seq_tuple, write_seq_tuple};
+use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, with_entry};
+use super::{backend_clock, dropped, invalidation, sys};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::clock::Now;
-use pg_snowflake_policies::counter::{self, Cached, Decision, Request, Run, State};
+use pg_snowflake_policies::counter::{self, Cached, Decision, Run};
 use pg_snowflake_policies::homed::{Class, Found, Homed};
 use pg_snowflake_policies::lease::Ticks;
-use pgrx::pg_sys;
-use std::ffi::{c_char, c_int};
+use pgrx::{check_for_interrupts, pg_sys};
+use std::ffi::{c_char, c_int, c_long};
+
+/// Returns the next ID of the sequence `relid`. Waits for the clock if the ID would be too far ahead of it and the authority's policy
+/// allows the wait.
+pub fn next<A: Authority>(
+    relid: pg_sys::Oid,
+    layout: Layout,
+    shard: u32,
+    authority: A,
+) -> Result<i64, Failure<A::Denied>> {
+    next_id(relid, layout, Class::one(shard), Fetch::One, authority)
+}
+
+/// [`next()`] for a homed ID.
+pub fn next_homed<A: Authority>(
+    relid: pg_sys::Oid,
+    layout: Layout,
+    homed: &Homed<'_>,
+    authority: A,
+) -> Result<i64, Failure<A::Denied>> {
+    next_id(relid, layout, homed.class, Fetch::Homed(homed), authority)
+}
+
+/// The next counters for a batch: `count` of them, or fewer near the limit of the lead or an end. Returns also what the checks of this
+/// fetch depended on. Waits as [`next()`] does.
+pub fn next_run<A: Authority>(
+    relid: pg_sys::Oid,
+    layout: Layout,
+    class: Class,
+    count: i64,
+    authority: A,
+) -> Result<(Run, Basis), Failure<A::Denied>> {
+    let issue = |elm: &mut SeqTableData, run, _| (run, elm.basis());
+    fetch(relid, layout, class, Fetch::Batch(count), authority, issue)
+}
+
+fn next_id<A: Authority>(
+    relid: pg_sys::Oid,
+    layout: Layout,
+    class: Class,
+    what: Fetch<'_>,
+    authority: A,
+) -> Result<i64, Failure<A::Denied>> {
+    fetch(relid, layout, class, what, authority, |elm, run, shard| {
+        let id = layout.id(run.first, shard);
+        elm.set_last(id);
+        id
+    })
+}
+
+/// Fetches counters, waits for the clock if necessary, and returns what `issue` makes of the counters and their
+/// shard.
+fn fetch<A: Authority, T>(
+    relid: pg_sys::Oid,
+    layout: Layout,
+    class: Class,
+    what: Fetch<'_>,
+    authority: A,
+    issue: impl Fn(&mut SeqTableData, Run, u32) -> T,
+) -> Result<T, Failure<A::Denied>> {
+    // SAFETY: SQL functions run in a transaction on the backend's only thread, and no entry is in use yet.
+    unsafe { dropped::forget_dropped_sequences() };
+    loop {
+        // What the fast path has seen, before the next reading.
+        backend_clock::report_step();
+        let fetch = |elm: &mut SeqTableData| {
+            // SAFETY: SQL functions run in a transaction on the backend's only thread; nextval_internal() owns
+            // nothing that an ERROR could leak.
+            let outcome = unsafe {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                    nextval_internal(elm, what, layout, class, authority)
+                })
+            };
+            match outcome {
+                Ok(Outcome::Fetched { run, shard }) => Ok(Next::Issued(issue(elm, run, shard))),
+                Ok(Outcome::Wait { us }) => Ok(Next::Wait { us }),
+                Ok(Outcome::LeaseChanged) => Ok(Next::Wait { us: 0 }),
+                Err(failure) => {
+                    // After an error, such as a lost privilege or an altered sequence, a later call must not
+                    // find cached counters.
+                    elm.cached = None;
+                    Err(failure)
+                }
+            }
+        };
+        // SAFETY: fetching from a sequence runs no SQL.
+        let next = unsafe { with_entry(relid, fetch) };
+        backend_clock::report_step();
+        match next? {
+            Next::Issued(issued) => return Ok(issued),
+            Next::Wait { us } => wait(us),
+        }
+    }
+}
+
+/// What follows a call of [`nextval_internal`].
+enum Next<T> {
+    Issued(T),
+    Wait { us: i64 },
+}
 
 /// What a call fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fetch<'a> {
+enum Fetch<'a> {
     /// One counter, from the cache if there is any. If not, as many from the page as the sequence's CACHE; the
     /// rest are cached.
     One,
@@ -66,7 +165,7 @@ pub enum Fetch<'a> {
 
 /// The result of a call that raises no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+enum Outcome {
     /// The caller may use these counters.
     Fetched {
         /// The counters.
@@ -87,35 +186,37 @@ pub enum Outcome {
 ///
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
-pub unsafe fn nextval_internal(
+unsafe fn nextval_internal<A: Authority>(
     elm: &mut SeqTableData,
     fetch: Fetch<'_>,
     layout: Layout,
     class: Class,
-) -> Result<Outcome, Error> {
+    authority: A,
+) -> Result<Outcome, Failure<A::Denied>> {
     // SAFETY: the transaction holds the lock on the relation, which is open until relation_close().
     unsafe {
         let sequence = init_sequence(elm)?;
-        let outcome = nextval_of_open_sequence(sequence, elm, fetch, layout, class);
+        let outcome = nextval_of_open_sequence(sequence, elm, fetch, layout, class, authority);
         sys::relation_close(sequence.rel, NO_LOCK);
         outcome
     }
 }
 
 /// The part of `nextval_internal()` between opening and closing the sequence.
-unsafe fn nextval_of_open_sequence(
+unsafe fn nextval_of_open_sequence<A: Authority>(
     sequence: OpenSequence,
     elm: &mut SeqTableData,
     fetch: Fetch<'_>,
     layout: Layout,
     class: Class,
-) -> Result<Outcome, Error> {
+    authority: A,
+) -> Result<Outcome, Failure<A::Denied>> {
     let OpenSequence { rel: seqrel, catalog_version } = sequence;
     // SAFETY: the relation is open and locked; the buffer is pinned and locked exclusively from read_seq_tuple() to
     // release().
     unsafe {
         if !has_privilege(seqrel, pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE) {
-            return Err(Error::PermissionDenied { either: ["UPDATE", "USAGE"] });
+            return Err(Error::PermissionDenied { either: ["UPDATE", "USAGE"] }.into());
         }
         // Read-only transactions may only modify temporary sequences.
         if !(*seqrel).rd_islocaltemp {
@@ -130,11 +231,11 @@ unsafe fn nextval_of_open_sequence(
         // Not before the lock, which may be waited for: whoever held it may have used the time since, and reset the sequence, and
         // the lease may have been renewed.
         let now = backend_clock::read_silently();
-        let ticks = lease::ticks_of(class, &layout).map_err(Error::Lease)?;
-        let request = elm.request(layout, class.first, now, ticks);
+        let ticks = authority.ticks_of(class, &layout).map_err(Failure::Denied)?;
+        let request = elm.request(layout, class.first, now, ticks, authority.policy());
 
         if fetch == Fetch::One
-            && let Some(counter) = next_cached(elm, &layout, request.now, class, ticks)
+            && let Some(counter) = next_cached(elm, &layout, request.now, class, ticks, authority)
         {
             let run = Run { first: counter, last: counter };
             return Ok(Outcome::Fetched { run, shard: class.first });
@@ -166,7 +267,7 @@ unsafe fn nextval_of_open_sequence(
             }
         };
         if let Decision::Issue((run, _)) = decision {
-            if !lease::confirm(class, &request.layout, run) {
+            if !authority.confirm(class, &request.layout, run) {
                 locked.release();
                 return Ok(Outcome::LeaseChanged);
             }
@@ -179,7 +280,7 @@ unsafe fn nextval_of_open_sequence(
         match decision {
             Decision::Wait { us } => Ok(Outcome::Wait { us }),
             Decision::Refuse(refusal) => {
-                Err(Error::Refused { refusal, layout: request.layout, shard: class.first })
+                Err(Failure::Refused { refusal, layout: request.layout, shard: class.first })
             }
             Decision::Issue((run, shard)) if fetch == Fetch::One => {
                 let first = save_in_cache(elm, run, request.layout);
@@ -193,117 +294,8 @@ unsafe fn nextval_of_open_sequence(
     }
 }
 
-/// The next counter without opening the sequence, as long as the checks that [`nextval_internal`] made in this
-/// or an earlier transaction still hold: a cached counter, or one from the page if that is still in its buffer.
-/// Returns `None`, with nothing fetched, if [`nextval_internal`] must be called instead.
-///
-/// # Safety
-/// Called in a transaction. An ERROR passes over the callers' frames, which must hold nothing with a
-/// destructor.
-pub unsafe fn nextval_fast(
-    elm: &mut SeqTableData,
-    layout: &Layout,
-    shard: u32,
-    ticks: Ticks,
-) -> Option<i64> {
-    let class = Class::one(shard);
-    // SAFETY: as the caller promises.
-    unsafe {
-        let now = repeat_checks(elm)?;
-        if let Some(counter) = next_cached(elm, layout, now, class, ticks) {
-            return Some(counter);
-        }
-        let request = elm.request(*layout, shard, now, ticks);
-        let run = visit_recent_page(elm, class, request, |state, definition| {
-            counter::advance(state, definition.max_value, definition.cache, request)
-                .map(|run| (run, run))
-        })?;
-        Some(save_in_cache(elm, run, *layout))
-    }
-}
-
-/// [`nextval_fast`] for a homed ID, which is always from the page. It drops the cached counters, since those are below.
-///
-/// # Safety
-/// As for [`nextval_fast`].
-pub unsafe fn nextval_homed_fast(
-    elm: &mut SeqTableData,
-    layout: &Layout,
-    homed: &Homed<'_>,
-    ticks: Ticks,
-) -> Option<Found> {
-    // SAFETY: as the caller promises.
-    unsafe {
-        let now = repeat_checks(elm)?;
-        let request = elm.request(*layout, homed.class.first, now, ticks);
-        let found = visit_recent_page(elm, homed.class, request, |state, definition| {
-            counter::advance_homed(state, definition.max_value, request, homed)
-                .map(|found| (run_of(found), found))
-        })?;
-        elm.cached = None;
-        elm.highest_fetched = Some((*layout, found.counter));
-        Some(found)
-    }
-}
-
-/// Repeats the checks of the fast path, and reads the clock; `None` if the slow path must be taken.
-///
-/// # Safety
-/// As for [`nextval_fast`].
-#[inline(always)]
-unsafe fn repeat_checks(elm: &mut SeqTableData) -> Option<Now> {
-    // Prefetch the page while the checks are made and the clock is read: 258 -> 218 ns of CPU time per ID with
-    // 100,000 sequences in turn where no record is written, 168 -> 147 with 1,000.
-    sys::prefetch_sequence(elm.recent_page.buffer);
-    if !elm.passes_checks() {
-        return None;
-    }
-    // SAFETY: as the caller promises.
-    if unsafe { lock_sequence(elm) } && !elm.passes_checks() {
-        return None;
-    }
-    backend_clock::recent()
-}
-
-/// Has `advance` decide on the state of the page, if that is still in its buffer. If it issues counters, writes them, and returns
-/// what else it returned.
-///
-/// # Safety
-/// As for [`nextval_fast`], after [`repeat_checks`].
-#[inline(always)]
-unsafe fn visit_recent_page<T>(
-    elm: &mut SeqTableData,
-    class: Class,
-    request: Request,
-    advance: impl FnOnce(State, &Definition) -> Decision<(Run, T)>,
-) -> Option<T> {
-    let RecentPage { catalog_version, visits_left, locator, buffer, definition } = elm.recent_page;
-    elm.recent_page.visits_left = visits_left.checked_sub(1)?;
-    // SAFETY: the transaction holds the lock on the relation, so its storage exists; the buffer is pinned and
-    // locked exclusively between ReadRecentBuffer() and release().
-    unsafe {
-        if catalog_version != elm.passed_checks.catalog_version
-            || !sys::ReadRecentBuffer(locator, pg_sys::ForkNumber::MAIN_FORKNUM, 0, buffer)
-        {
-            return None;
-        }
-        let locked = lock_seq_tuple(buffer).ok()?;
-        let issued = match advance(locked.state(), &definition) {
-            Decision::Issue((run, issued)) if lease::confirm(class, &request.layout, run) => {
-                // Checks are kept only for a sequence that every transaction logs.
-                let max_value = definition.max_value;
-                write_seq_tuple(locked, run, max_value, request.layout, Some(locator));
-                backend_clock::note_issued(request.now);
-                Some(issued)
-            }
-            _ => None,
-        };
-        locked.release();
-        issued
-    }
-}
-
-fn run_of(found: Found) -> Run {
+/// The run of one counter.
+pub fn run_of(found: Found) -> Run {
     Run { first: found.counter, last: found.counter }
 }
 
@@ -315,19 +307,20 @@ const RECENT_PAGE_VISITS: u32 = 1_000;
 
 /// The next cached counter. Drops the cached counters if they may not be used.
 #[inline(always)]
-fn next_cached(
+pub fn next_cached(
     elm: &mut SeqTableData,
     layout: &Layout,
     now: Now,
     class: Class,
     ticks: Ticks,
+    authority: impl Authority,
 ) -> Option<i64> {
     let cached = elm.cached?;
-    if !cached.is_usable(layout, settings::policy(), now, ticks) {
+    if !cached.is_usable(layout, authority.policy(), now, ticks) {
         elm.cached = None;
         return None;
     }
-    if !lease::is_current(class) {
+    if !authority.is_current(class) {
         return None;
     }
     elm.cached = cached.rest();
@@ -336,18 +329,27 @@ fn next_cached(
 }
 
 /// Returns the first counter of the run, and caches the rest for later calls.
-fn save_in_cache(elm: &mut SeqTableData, run: Run, layout: Layout) -> i64 {
+pub fn save_in_cache(elm: &mut SeqTableData, run: Run, layout: Layout) -> i64 {
     let Run { first, last, .. } = run;
     elm.highest_fetched = Some((layout, last));
     elm.cached = Cached { layout, next: first, last }.rest();
     first
 }
 
+/// Returns the last ID that the sequence `relid` returned in this session.
+pub fn currval(relid: pg_sys::Oid) -> Result<i64, Error> {
+    // SAFETY: as in fetch().
+    unsafe {
+        dropped::forget_dropped_sequences();
+        with_entry(relid, |elm| pg_sys::ffi::pg_guard_ffi_boundary(|| currval_oid(elm)))
+    }
+}
+
 /// The last ID of the sequence in this session, with core's checks.
 ///
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
-pub unsafe fn currval_oid(elm: &mut SeqTableData) -> Result<i64, Error> {
+unsafe fn currval_oid(elm: &mut SeqTableData) -> Result<i64, Error> {
     // SAFETY: the relation is locked, and open from init_sequence() to relation_close().
     unsafe {
         let OpenSequence { rel: seqrel, .. } = init_sequence(elm)?;
@@ -383,7 +385,10 @@ unsafe fn lock_and_open_sequence(elm: &mut SeqTableData) -> Result<OpenSequence,
 /// Locks the sequence if this transaction has not locked it yet, and returns whether it did. Locking processes the
 /// invalidation messages of other sessions. The lock is owned by the transaction and not by the (sub)statement, so
 /// that neither a rolled-back savepoint nor the end of a portal releases it.
-unsafe fn lock_sequence(elm: &mut SeqTableData) -> bool {
+///
+/// # Safety
+/// In a transaction. May raise an ERROR.
+pub unsafe fn lock_sequence(elm: &mut SeqTableData) -> bool {
     let lxid = sys::current_lxid();
     if elm.lxid == lxid {
         return false;
@@ -477,6 +482,35 @@ pub unsafe fn has_privilege(relation: pg_sys::Relation, one_of: u32) -> bool {
         let mode = pg_sys::AclMode::from(one_of);
         sys::pg_class_aclcheck((*relation).rd_id, sys::GetUserId(), mode)
             == pg_sys::AclResult::ACLCHECK_OK
+    }
+}
+
+/// The longest single sleep, so that a clock that is corrected meanwhile is noticed.
+const MAX_SLEEP_US: i64 = 1_000_000;
+
+/// Sleeps for about `us` microseconds, rounded up to whole milliseconds, without the page. A cancel or a
+/// terminate ends the sleep.
+fn wait(us: i64) {
+    let timeout_ms = (us.clamp(0, MAX_SLEEP_US) as u64).div_ceil(1000);
+    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    // SAFETY: MyLatch is this backend's own latch.
+    unsafe {
+        pg_sys::WaitLatch(pg_sys::MyLatch, events as c_int, timeout_ms as c_long, wait_event());
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+    check_for_interrupts!();
+}
+
+/// The wait event in `pg_stat_activity`: `Extension` / `SnowflakeClock`. Before PostgreSQL 17, an extension has
+/// no wait event of its own, and it is `Extension` / `Extension`.
+fn wait_event() -> u32 {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    return pg_sys::PG_WAIT_EXTENSION;
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    {
+        static EVENT: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+        // SAFETY: a C string; the server gives the same number to the same name in every backend.
+        *EVENT.get_or_init(|| unsafe { pg_sys::WaitEventExtensionNew(c"SnowflakeClock".as_ptr()) })
     }
 }
 

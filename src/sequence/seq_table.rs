@@ -1,13 +1,13 @@
 //! The state that a session keeps of each sequence that it has used, for the backend's life or until DISCARD:
 //! core's `SeqTableData`, and its hash table `seqhashtab`.
 
-use super::backend_local::BackendLocal;
 use super::definition::Definition;
 use super::{invalidation, sys};
-use crate::{memory, settings};
+use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::memory;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::clock::Now;
-use pg_snowflake_policies::counter::{Cached, Request};
+use pg_snowflake_policies::counter::{Cached, Policy, Request};
 use pg_snowflake_policies::lease::Ticks;
 use pgrx::pg_sys;
 use std::collections::{HashMap, TryReserveError};
@@ -129,12 +129,19 @@ impl SeqTableData {
 
     /// The request for a counter of the sequence at this moment, for IDs of this shard and within the lease's ticks.
     #[inline(always)]
-    pub fn request(&self, layout: Layout, shard: u32, now: Now, ticks: Ticks) -> Request {
+    pub fn request(
+        &self,
+        layout: Layout,
+        shard: u32,
+        now: Now,
+        ticks: Ticks,
+        policy: Policy,
+    ) -> Request {
         let highest_fetched = match self.highest_fetched {
-            Some((of, counter)) if of.is_same(&layout) => Some(counter),
+            Some((its_layout, counter)) if its_layout.is_same(&layout) => Some(counter),
             _ => None,
         };
-        Request { layout, shard, policy: settings::policy(), now, highest_fetched, ticks }
+        Request { layout, shard, policy, now, highest_fetched, ticks }
     }
 
     /// Records the ID that is returned.
@@ -273,6 +280,13 @@ pub unsafe fn with_found_entry<T>(
 ) -> Option<T> {
     // SAFETY: as the caller promises.
     unsafe { SEQHASHTAB.with(|table| f(table.find(relid)?)) }
+}
+
+/// Records the last ID that a batch returned from the sequence `relid`.
+#[inline(always)]
+pub fn set_last(relid: pg_sys::Oid, id: i64) {
+    // SAFETY: the closure calls nothing.
+    unsafe { with_entry(relid, |elm| elm.set_last(id)) }
 }
 
 /// Whether there are so many entries that those of dropped sequences have to be looked for.

@@ -8,10 +8,10 @@
 //! read.
 
 use super::definition::Definition;
+use super::error::Error;
 use super::nextval::has_privilege;
 use super::page::check_magic;
 use super::sys;
-use crate::error::Error;
 use pg_snowflake_policies::counter::State;
 use pgrx::pg_sys;
 use std::ffi::c_char;
@@ -28,11 +28,15 @@ pub struct SequenceData {
     pub is_logged: bool,
 }
 
-/// Reads the sequence `relid`, if the current user may.
-///
+/// Reads the definition and the state of the sequence `relid`, if the current user may, without fetching from it, and releases the lock.
+pub fn read_data(relid: pg_sys::Oid) -> Result<SequenceData, Error> {
+    // SAFETY: SQL functions run in a transaction; read_sequence_data() owns nothing that an ERROR could leak.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| read_sequence_data(relid)) }
+}
+
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
-pub unsafe fn read_sequence_data(relid: pg_sys::Oid) -> Result<SequenceData, Error> {
+unsafe fn read_sequence_data(relid: pg_sys::Oid) -> Result<SequenceData, Error> {
     // SAFETY: the relation is open and locked from try_relation_open() to relation_close().
     unsafe {
         let relation = sys::try_relation_open(relid, ACCESS_SHARE_LOCK);

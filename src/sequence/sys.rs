@@ -5,7 +5,7 @@
 //! that they guard. So `sequence.rs` sets one around all calls, or none where an ERROR may pass over all of
 //! Rust's frames, and the port calls the functions as declared here.
 
-use crate::timestamp::POSTGRES_EPOCH_US;
+use crate::postgres::timestamp::POSTGRES_EPOCH_US;
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
 use std::mem::{align_of, offset_of, size_of};

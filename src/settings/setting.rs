@@ -7,7 +7,7 @@
 //! During a parallel operation, `set_config_option()` would drop every value. So a setting has the flag that allows it then, but only
 //! while it is defined: afterwards, a parallel operation may change it no more than another setting.
 
-use crate::report::quoted;
+use crate::postgres::report::quoted;
 use pgrx::{GucFlags, pg_sys};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};

@@ -3,8 +3,8 @@
 
 use super::{Attribute, Column};
 use crate::convert::catalog::{TREE, TREE_COLUMN};
-use crate::encoding::from_server;
-use crate::query::{execute, rows, text};
+use crate::postgres::encoding::from_server;
+use crate::postgres::query::{execute, rows, text};
 use pg_snowflake_ids::Layout;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};

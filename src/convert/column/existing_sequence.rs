@@ -5,7 +5,7 @@ use crate::convert::catalog::{TREE, TREE_COLUMN};
 use crate::convert::plan::Grant;
 use crate::convert::refusal;
 use crate::error::Error;
-use crate::query::{Row, rows, text};
+use crate::postgres::query::{Row, rows, text};
 use crate::sequence;
 use pg_snowflake_policies::counter::State;
 use pgrx::prelude::*;
@@ -132,7 +132,7 @@ impl ExistingSequence {
     /// The value that nextval() would return; `None` for the sequence of another session's temporary table.
     /// Read by OID, because the name may belong to another relation by now.
     pub fn next_value(&self) -> Option<i64> {
-        let raise = |error: Error| error.raise("snowflake_convert_column", self.relid);
+        let raise = |error| Error::from(error).raise("snowflake_convert_column", self.relid);
         let data = sequence::read_data(self.relid).unwrap_or_else(raise);
         let State { last_value, is_called } = data.state?;
         Some(last_value.saturating_add(i64::from(is_called)))

@@ -1,27 +1,48 @@
 //! The transaction of a function that changes tables: whether it may, and parts of it that can fail alone.
 
-use crate::error::Error;
-use crate::query::{execute, text};
-use crate::report::Report;
+use crate::postgres::query::{execute, text};
+use crate::postgres::report::Report;
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReportWithLevel};
 use pgrx::prelude::*;
 use std::panic::AssertUnwindSafe;
 
-/// Refuses a standby and a read-only transaction.
-pub fn check_writable(function: &str) {
+/// Refuses a standby and a read-only transaction. `only` says what only the primary does.
+#[track_caller]
+pub fn check_writable(function: &str, only: &str) {
     // SAFETY: these only read the server's state.
     let (is_standby, is_read_only) =
         unsafe { (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly) };
     if is_standby {
-        Error::DuringRecovery.raise(function, pg_sys::InvalidOid);
+        during_recovery(function, only).raise();
     }
     if is_read_only {
-        Error::ReadOnlyTransaction.raise(function, pg_sys::InvalidOid);
+        read_only(function).raise();
+    }
+}
+
+/// The error on a standby.
+pub fn during_recovery(function: &str, only: &str) -> Report {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
+        message: format!("cannot execute {function}() during recovery"),
+        detail: Some(format!("This server is a standby. {only}")),
+        hint: Some("Connect to the primary. If it is lost, promote this server.".into()),
+    }
+}
+
+/// The error in a read-only transaction.
+pub fn read_only(function: &str) -> Report {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
+        message: format!("cannot execute {function}() in a read-only transaction"),
+        detail: None,
+        hint: Some("Start the transaction with BEGIN READ WRITE.".into()),
     }
 }
 
 /// Refuses a transaction whose snapshot may be older than a lock that it takes. `why` says what the function could miss.
+#[track_caller]
 pub fn check_read_committed(function: &str, why: &str) {
     // SAFETY: reads the server's state.
     if unsafe { pg_sys::XactIsoLevel } as u32 >= pg_sys::XACT_REPEATABLE_READ {

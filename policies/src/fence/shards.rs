@@ -1,10 +1,8 @@
 //! Lists of shards, such as `5` or `0-127, 300`.
 
-#![forbid(unsafe_code)]
-
-use super::{InvalidSetting, check_length, elements, with_room};
+use super::list::{InvalidSetting, check_length, elements, with_room};
+use crate::homed::Class;
 use pg_snowflake_ids::excerpt::excerpt;
-use pg_snowflake_policies::homed::Class;
 
 /// The highest shard ID in SQL, where it is an `int`.
 const MAX_SHARD: u32 = i32::MAX as u32;
@@ -22,10 +20,14 @@ pub struct Range {
     pub last: u32,
 }
 
-/// The shards that `text` lists, as ascending ranges with gaps between them; none if it is blank.
-pub fn parse(text: &str) -> Result<Vec<Range>, InvalidSetting> {
+/// The shards that `text` lists, as ascending ranges with gaps between them; none if it is blank. `room` makes an empty list for so many
+/// elements; `None` if memory is short.
+pub fn parse(
+    text: &str,
+    room: impl FnOnce(usize) -> Option<Vec<Range>>,
+) -> Result<Vec<Range>, InvalidSetting> {
     check_length(text, HINT)?;
-    let mut ranges = with_room(text, HINT)?;
+    let mut ranges = with_room(text, HINT, room)?;
     for element in elements(text) {
         ranges.push(parse_range(element)?);
     }
@@ -107,9 +109,13 @@ fn invalid<T>(detail: String) -> Result<T, InvalidSetting> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_SHARD, Range, contains, first_missing, parse};
-    use pg_snowflake_policies::homed::Class;
+    use super::{InvalidSetting, MAX_SHARD, Range, contains, first_missing};
+    use crate::homed::Class;
     use proptest::prelude::*;
+
+    fn parse(text: &str) -> Result<Vec<Range>, InvalidSetting> {
+        super::parse(text, |count| Some(Vec::with_capacity(count)))
+    }
 
     fn parsed(text: &str) -> Vec<(u32, u32)> {
         let ranges = parse(text).unwrap_or_else(|invalid| panic!("{text:?}: {invalid:?}"));

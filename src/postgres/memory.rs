@@ -6,10 +6,9 @@
 
 mod allocator;
 
-use crate::report::Report;
-use crate::sequence::BackendLocal;
+use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::report::Report;
 use pgrx::prelude::*;
-use std::collections::TryReserveError;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::{MaybeUninit, transmute};
 use std::panic::catch_unwind;
@@ -18,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Raises the error that core raises when `palloc()` fails.
 #[cold]
+#[track_caller]
 pub fn out_of_memory(bytes: usize) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
@@ -28,11 +28,11 @@ pub fn out_of_memory(bytes: usize) -> ! {
     .raise()
 }
 
-/// An empty vector with room for so many elements.
-pub fn with_capacity<T>(capacity: usize) -> Result<Vec<T>, TryReserveError> {
+/// An empty vector with room for so many elements; `None` if memory is short.
+pub fn with_room<T>(elements: usize) -> Option<Vec<T>> {
     let mut vec = Vec::new();
-    fallible(|| vec.try_reserve_exact(capacity))?;
-    Ok(vec)
+    fallible(|| vec.try_reserve_exact(elements)).ok()?;
+    Some(vec)
 }
 
 /// Makes room for more elements. For what can be large because of a user's data: an allocation that fails raises an error here, and
@@ -168,7 +168,7 @@ fn out_of_memory_data() -> *mut pg_sys::ErrorData {
 }
 
 /// The most bytes of a part of an error that pgrx copies once more, in Rust's memory. The error itself stays as it is.
-const LONGEST_COPY: usize = 20_000;
+const MAX_COPY: usize = 20_000;
 
 /// `CopyErrorData()`, which never raises an error itself.
 #[cfg_attr(test, expect(dead_code, reason = "the unit tests run without a server"))]
@@ -196,8 +196,8 @@ unsafe extern "C-unwind" fn copy_error_data() -> *mut pg_sys::ErrorData {
 unsafe fn truncate(part: *mut c_char) {
     // SAFETY: as the caller promises. Rust replaces what is left of a character that is cut through.
     unsafe {
-        if !part.is_null() && libc::strnlen(part, LONGEST_COPY) == LONGEST_COPY {
-            *part.add(LONGEST_COPY) = 0;
+        if !part.is_null() && libc::strnlen(part, MAX_COPY) == MAX_COPY {
+            *part.add(MAX_COPY) = 0;
         }
     }
 }

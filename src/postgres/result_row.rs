@@ -1,6 +1,6 @@
 //! Result rows of functions, single or in sets.
 
-use crate::report::Report;
+use crate::postgres::report::Report;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::pgrx_sql_entity_graph::metadata::{
@@ -91,15 +91,18 @@ unsafe fn look_up_descriptor(
 fn raise_version_mismatch(declared: i32, columns: usize) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-        message: "pg_snowflake library is incompatible with the installed extension version".into(),
+        message: concat!(env!("CARGO_PKG_NAME"), " library is incompatible with the installed extension version").into(),
         detail: Some(format!(
             "The function is declared with {declared} result columns, but library version {} returns {columns}.",
             env!("CARGO_PKG_VERSION")
         )),
         hint: Some(
-            "Install the library of the version in pg_extension.extversion. Or install a newer one and run: ALTER \
-             EXTENSION pg_snowflake UPDATE;"
-                .into(),
+            concat!(
+                "Install the library of the version in pg_extension.extversion. Or install a newer one and run: ALTER EXTENSION ",
+                env!("CARGO_PKG_NAME"),
+                " UPDATE;"
+            )
+            .into(),
         ),
     }
     .raise()

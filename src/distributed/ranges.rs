@@ -1,10 +1,11 @@
 //! `snowflake_citus_ranges`: the hash ranges of the shards of a distributed table on this node.
 
-use super::{Table, group, is_installed};
-use crate::generate::{arguments, function_info_v1, oid};
-use crate::query::Multirange;
-use crate::report::{Report, quoted, relation_name};
-use crate::sequence::BackendLocal;
+use super::table::Table;
+use crate::citus::{group, is_installed, listen};
+use crate::postgres::arguments::{arguments, function_info_v1, oid};
+use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::query::Multirange;
+use crate::postgres::report::{Report, quoted, relation_name};
 use pgrx::prelude::*;
 
 /// What a session keeps of a table. A column's default asks for the same ranges for each row.
@@ -23,12 +24,12 @@ struct Read {
 }
 
 /// How many tables a session keeps.
-const MOST_KEPT: usize = 64;
+const MAX_KEPT: usize = 64;
 
 static KEPT: BackendLocal<Vec<Kept>> = BackendLocal::new(Vec::new());
 
 /// Drops the ranges of a relation, or of all: OID 0. Citus sends a message about a table whose shards have moved.
-pub fn forget(relid: pg_sys::Oid) {
+fn forget(relid: pg_sys::Oid) {
     let is_concerned = |kept: &&mut Kept| relid == pg_sys::InvalidOid || kept.relid == relid;
     // SAFETY: whoever has the variable processes no messages meanwhile.
     unsafe {
@@ -58,6 +59,7 @@ unsafe extern "C-unwind" fn snowflake_citus_ranges_wrapper(
 function_info_v1!(pg_finfo_snowflake_citus_ranges_wrapper);
 
 fn ranges_on_this_node(relid: pg_sys::Oid) -> pg_sys::Datum {
+    listen(forget);
     let group = group();
     // SAFETY: copying the ranges runs no SQL.
     let (changes, ranges) = unsafe {
@@ -88,7 +90,7 @@ fn ranges_on_this_node(relid: pg_sys::Oid) -> pg_sys::Datum {
 /// The table's entry, a new one if there is none.
 fn entry(kept: &mut Vec<Kept>, relid: pg_sys::Oid) -> &mut Kept {
     let place = kept.iter().position(|kept| kept.relid == relid).unwrap_or_else(|| {
-        if kept.len() == MOST_KEPT {
+        if kept.len() == MAX_KEPT {
             kept.remove(0);
         }
         kept.push(Kept { relid, changes: 0, read: None });

@@ -1,7 +1,7 @@
 //! A table of Citus, and where its rows are.
 
-use super::metadata_table;
-use crate::query::{Multirange, Row, rows_of_latest_snapshot, rows_of_snapshot};
+use crate::citus::metadata_table;
+use crate::postgres::query::{Multirange, Row, rows_of_latest_snapshot, rows_of_snapshot};
 use pgrx::prelude::*;
 
 /// A distributed table, a reference table, or a local table that Citus manages.

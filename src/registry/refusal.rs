@@ -1,7 +1,7 @@
 //! The errors of the registry, and the sentences that say why a lease is not granted.
 
-use crate::report::{Report, duration, quoted};
-use crate::timestamp::printed;
+use crate::postgres::report::{Report, duration, quoted};
+use crate::postgres::timestamp::printed;
 use pg_snowflake_policies::registry::{
     Claim, LONGEST_LEASE_US, Moment, NotYet, Origin, Refusal, SHORTEST_LEASE_US,
 };
@@ -9,7 +9,7 @@ use pgrx::PgLogLevel;
 use pgrx::prelude::PgSqlErrorCode::{
     ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
     ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-    ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_READ_ONLY_SQL_TRANSACTION, ERRCODE_UNDEFINED_OBJECT,
+    ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_UNDEFINED_OBJECT,
 };
 
 /// Why the shard is not granted, or what is wrong although it is.
@@ -220,17 +220,6 @@ pub fn holds_a_lease(node: &str, shard: i32, ends_us: i64) -> ! {
             printed(ends_us)
         )),
         hint: Some("Stop the server. Then retire the node when its lease has ended.".into()),
-    }
-    .raise()
-}
-
-/// The server is a standby.
-pub fn during_recovery(function: &str) -> ! {
-    Report {
-        code: ERRCODE_READ_ONLY_SQL_TRANSACTION,
-        message: format!("cannot execute {function}() during recovery"),
-        detail: Some("This server is a standby. Only the primary changes leases.".into()),
-        hint: Some("Connect to the primary. If it is lost, promote this server.".into()),
     }
     .raise()
 }

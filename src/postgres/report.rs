@@ -1,12 +1,11 @@
 //! Errors as PostgreSQL reports them, and the figures and names in them.
 
-use crate::citus;
 use pg_snowflake_ids::excerpt::truncated;
-use pg_snowflake_ids::likely::Mismatch;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::Location;
 use std::ptr;
 
 /// An error: SQLSTATE, primary message, detail and hint.
@@ -24,11 +23,13 @@ pub struct Report {
 /// The maximum number of characters of a message, a detail or a hint. A text that the server cannot allocate
 /// would end the server process. User texts are shortened where a message repeats them; this limit catches any
 /// that are not.
-const LONGEST_PART: usize = 10_000;
+const MAX_PART: usize = 10_000;
 
 impl Report {
-    /// Raises the error.
+    /// Raises the error. `\errverbose` of psql shows the line that called this.
+    #[track_caller]
     pub fn raise(self) -> ! {
+        let place = Location::caller();
         let [message, detail, hint] = self.parts();
         // As an error of the server, and not by pgrx, which raises errors at the end of a function, where it cannot handle a lack of
         // memory: PostgreSQL reports such an error from its own reserve.
@@ -44,14 +45,15 @@ impl Report {
                             part(c"%s".as_ptr(), text.as_ptr());
                         }
                     }
-                    errfinish(c"report.rs".as_ptr(), line!() as c_int, c"raise".as_ptr());
+                    errfinish(place.file_as_c_str().as_ptr(), place.line() as c_int, ptr::null());
                 }
             });
         }
         unreachable!("ERROR does not return")
     }
 
-    /// Writes the report to the server log, at a level below ERROR.
+    /// Writes the report to the server log, at a level below ERROR, with the line that called this.
+    #[track_caller]
     pub fn log(self, level: PgLogLevel) {
         let code = self.code;
         let [message, detail, hint] = self.parts().map(|part| part.map(CString::into_string));
@@ -70,7 +72,7 @@ impl Report {
     /// The message, the detail and the hint as the server gets them.
     fn parts(&self) -> [Option<CString>; 3] {
         let part = |text: &str| {
-            let text = ascii_unless_utf8(truncated(text, LONGEST_PART).into_owned());
+            let text = ascii_unless_utf8(truncated(text, MAX_PART).into_owned());
             CString::new(text.replace('\0', "")).unwrap_or_default()
         };
         [Some(&self.message), self.detail.as_ref(), self.hint.as_ref()]
@@ -91,47 +93,8 @@ unsafe extern "C-unwind" {
     pub fn errfinish(filename: *const c_char, lineno: c_int, funcname: *const c_char);
 }
 
-/// Refuses IDs that are probably not of the layout that a function would use. Only a warning if the caller has passed the layout. `ids`
-/// names the newest, and `hint` says how to use the likely layout.
-pub fn report_mismatch(
-    ids: String,
-    mismatch: &Mismatch,
-    is_explicit: bool,
-    hint: impl FnOnce(&str) -> String,
-) {
-    let Mismatch { layout, likely, .. } = mismatch;
-    let hint = hint(likely.name);
-    let report = Report {
-        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("{ids} is probably an ID of layout \"{}\"", likely.name),
-        detail: Some(format!("{mismatch}.")),
-        hint: Some(if is_explicit {
-            format!("If so, roll back. {hint}")
-        } else {
-            format!("{hint} If the IDs are of layout \"{layout}\", pass layout => '{layout}'.")
-        }),
-    };
-    if is_explicit {
-        report.log(PgLogLevel::WARNING);
-    } else {
-        report.raise();
-    }
-}
-
-/// An argument of a function that is not STRICT. `hint` says what can be null.
-pub fn required<T>(name: &str, argument: Option<T>, hint: &str) -> T {
-    argument.unwrap_or_else(|| {
-        Report {
-            code: PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            message: format!("argument \"{name}\" must not be null"),
-            detail: None,
-            hint: Some(hint.into()),
-        }
-        .raise()
-    })
-}
-
 /// Raises the error for an OID of no table. Shared by the functions that take a table.
+#[track_caller]
 pub fn no_such_table(relid: pg_sys::Oid) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
@@ -197,22 +160,6 @@ pub fn current_database_name() -> String {
     unsafe { quote_identifier(pg_sys::get_database_name(pg_sys::MyDatabaseId)) }
 }
 
-/// The command that sets a parameter for this database; under Citus for this node, since Citus copies what is set for a database
-/// to every node.
-pub fn set_for_this_database(parameter: &str, value: &str) -> String {
-    if citus::is_installed() {
-        set_for_this_server(parameter, value)
-    } else {
-        format!("ALTER DATABASE {} SET {parameter} = {value};", current_database_name())
-    }
-}
-
-/// The command that sets a parameter for this server, and puts it into effect.
-pub fn set_for_this_server(parameter: &str, value: &str) -> String {
-    // A session that has not loaded the library does not know the setting.
-    format!("LOAD 'pg_snowflake'; ALTER SYSTEM SET {parameter} = {value}; SELECT pg_reload_conf();")
-}
-
 /// # Safety
 /// `name` is null or a C string.
 unsafe fn quote_identifier(name: *const c_char) -> String {
@@ -245,13 +192,13 @@ pub fn ascii_unless_utf8(text: String) -> String {
 #[cfg(any(test, feature = "pg_test"))]
 #[pg_schema]
 mod tests {
-    use super::{LONGEST_PART, Report};
+    use super::{MAX_PART, Report};
     use pgrx::pg_sys::panic::CaughtError;
     use pgrx::prelude::*;
 
     #[pg_test]
     fn every_part_of_a_report_is_truncated() {
-        let part = || "a".repeat(2 * LONGEST_PART);
+        let part = || "a".repeat(2 * MAX_PART);
         let report = Report {
             code: PgSqlErrorCode::ERRCODE_DATA_EXCEPTION,
             message: part(),
@@ -267,6 +214,6 @@ mod tests {
                 other => other.rethrow(),
             })
             .execute();
-        assert_eq!(parts, [LONGEST_PART + "...".len(); 3]);
+        assert_eq!(parts, [MAX_PART + "...".len(); 3]);
     }
 }

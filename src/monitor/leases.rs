@@ -1,10 +1,9 @@
 //! `snowflake_lease_mode()`: whether this server needs leases. `snowflake_lease_status()`: its leases.
 
-use super::shared::{self, Leases, Place};
-use super::{Unleased, registry, settings};
-use crate::report::ascii_unless_utf8;
-use crate::result_row::{Nullable, NullableResultRow};
-use crate::timestamp::{interval, now_us, timestamptz};
+use crate::lease::{self, Leases, Place, Unleased};
+use crate::postgres::report::ascii_unless_utf8;
+use crate::postgres::result_row::{Nullable, NullableResultRow};
+use crate::postgres::timestamp::{interval, now_us, timestamptz};
 use pg_snowflake_policies::holder::Slot;
 use pgrx::prelude::*;
 
@@ -13,9 +12,9 @@ use pgrx::prelude::*;
 /// Also on a standby, which needs leases once it is promoted.
 #[pg_extern(sql = false)]
 fn snowflake_lease_mode() -> &'static str {
-    match shared::place() {
+    match lease::place() {
         Place::Memory(_) => "on",
-        Place::Missing if settings::is_preloaded() => "pending_restart",
+        Place::Missing if lease::is_preloaded() => "pending_restart",
         Place::Missing => "not_preloaded",
         Place::NotNeeded => "off",
     }
@@ -31,12 +30,12 @@ fn snowflake_lease_status() -> SetOfIterator<'static, NullableResultRow<9>> {
     if unsafe { pg_sys::RecoveryInProgress() } {
         return SetOfIterator::empty();
     }
-    let leases = match shared::get() {
-        Some(shared) => shared.leases(),
-        None if shared::is_required() => {
+    let leases = match lease::place() {
+        Place::Memory(shared) => shared.leases(),
+        Place::Missing => {
             Leases { error: Unleased::NotStarted.report().message, ..Leases::default() }
         }
-        None => return SetOfIterator::empty(),
+        Place::NotNeeded => return SetOfIterator::empty(),
     };
     let mut slots: Vec<Option<Slot>> = leases.holder.slots.iter().copied().map(Some).collect();
     if slots.is_empty() {
@@ -54,11 +53,11 @@ fn row(leases: &Leases, slot: Option<Slot>) -> NullableResultRow<9> {
         Some(_) => "held",
     };
     let incarnation = (leases.holder.incarnation != 0)
-        .then(|| registry::uuid(leases.holder.incarnation))
+        .then(|| pgrx::Uuid::from_bytes(leases.holder.incarnation.to_be_bytes()))
         .and_then(IntoDatum::into_datum);
     NullableResultRow([
         slot.and_then(|slot| (slot.shard as i32).into_datum()),
-        text(settings::node().into()),
+        text(lease::node().into()),
         span.map(|span| timestamptz(span.starts_us)),
         span.map(|span| timestamptz(span.ends_us)),
         span.map(|span| interval(span.ends_us - now_us)),

@@ -5,7 +5,7 @@
     allow(dead_code, reason = "the unit tests run without a server, with Rust's own allocator")
 )]
 
-use crate::report::{errcode, errdetail, errfinish, errmsg, errstart};
+use crate::postgres::report::{errcode, errdetail, errfinish, errmsg, errstart};
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;

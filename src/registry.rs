@@ -10,18 +10,18 @@
 
 mod refusal;
 
-use super::shared::MOST_SLOTS;
-use crate::encoding::{Text, from_server};
-use crate::query::{Row, execute, execute_kept, rows, rows_kept, text};
-use crate::report;
-use crate::result_row::NullableResultRow;
-use crate::sequence::BackendLocal;
-use crate::timestamp::{Instant, now_us, timestamptz, unix_us_of};
-use crate::transaction::{check_read_committed, check_writable};
+use crate::postgres::arguments;
+use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::encoding::{Text, from_server};
+use crate::postgres::query::{Row, execute, execute_kept, rows, rows_kept, text};
+use crate::postgres::result_row::NullableResultRow;
+use crate::postgres::timestamp::{Instant, now_us, timestamptz, unix_us_of};
+use crate::postgres::transaction::{check_read_committed, check_writable};
 use pg_snowflake_ids::presets::DEFAULT;
 use pg_snowflake_policies::lease::Span;
 use pg_snowflake_policies::registry::{
-    self, Claim, LONGEST_LEASE_US, Lease, Moment, Origin, Refusal, Release, SHORTEST_LEASE_US,
+    self, Claim, LONGEST_LEASE_US, Lease, MAX_SHARDS_OF_A_NODE, Moment, Origin, Refusal, Release,
+    SHORTEST_LEASE_US,
 };
 use pgrx::datum::{Array, DatumWithOid, Interval};
 use pgrx::prelude::*;
@@ -323,11 +323,7 @@ impl Drop for OwnChange {
 
 /// Refuses a transaction that cannot change a row, or whose snapshot may be older than the lock on it.
 fn check_transaction(function: &str) {
-    // SAFETY: only reads the server's state.
-    if unsafe { pg_sys::RecoveryInProgress() } {
-        refusal::during_recovery(function);
-    }
-    check_writable(function);
+    check_writable(function, "Only the primary changes leases.");
     check_read_committed(
         function,
         "It must see every lease that is committed before it locks the lease's row.",
@@ -335,7 +331,7 @@ fn check_transaction(function: &str) {
 }
 
 fn required<T>(name: &str, argument: Option<T>) -> T {
-    report::required(
+    arguments::required(
         name,
         argument,
         "Only started_at, and the arguments for shards and serials can be null.",
@@ -371,8 +367,8 @@ where
     Vec<Option<T>>: FromDatum,
 {
     let Some(array) = array else { return Vec::new() };
-    if array.len() > MOST_SLOTS {
-        refusal::too_many_elements(name, array.len(), MOST_SLOTS);
+    if array.len() > MAX_SHARDS_OF_A_NODE {
+        refusal::too_many_elements(name, array.len(), MAX_SHARDS_OF_A_NODE);
     }
     let array = array.into_array_type();
     // SAFETY: the array is detoasted, and stays allocated as long as the function's arguments.
@@ -408,7 +404,7 @@ fn number(uuid: pgrx::Uuid) -> registry::Uuid {
 }
 
 /// As SQL has it.
-pub fn uuid(number: registry::Uuid) -> pgrx::Uuid {
+fn uuid(number: registry::Uuid) -> pgrx::Uuid {
     pgrx::Uuid::from_bytes(number.to_be_bytes())
 }
 

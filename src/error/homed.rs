@@ -1,6 +1,6 @@
 //! The errors for arguments of the functions that generate homed IDs.
 
-use crate::report::{Report, quoted};
+use crate::postgres::report::{Report, quoted};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::homed::Invalid;
 use pgrx::PgSqlErrorCode;

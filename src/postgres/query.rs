@@ -1,10 +1,10 @@
 //! Queries and statements of our own, by SPI. The SQL declarations of the functions that use them set `search_path`, or the SQL names
 //! the schema of each operator, function and type, so that each is core's or ours.
 
-use crate::encoding::{Text, to_server};
-use crate::memory;
-use crate::sequence::BackendLocal;
-use crate::timestamp::Instant;
+use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::encoding::{Text, to_server};
+use crate::postgres::memory;
+use crate::postgres::timestamp::Instant;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::PgOid;
 use pgrx::prelude::*;

@@ -1,6 +1,6 @@
 //! Conversion between the server's text and Rust's, which is UTF-8 whatever the database's encoding is.
 
-use crate::memory;
+use crate::postgres::memory;
 use pgrx::prelude::*;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};

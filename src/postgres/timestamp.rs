@@ -1,6 +1,6 @@
 //! Conversion of instants and durations to SQL and from it. Ours are in microseconds, instants since 1970.
 
-use crate::report;
+use crate::postgres::report;
 use pgrx::prelude::*;
 
 /// PostgreSQL's epoch, 2000-01-01 UTC, in microseconds since 1970.

@@ -3,18 +3,20 @@
 //! A name is compared whole, as the command `hostname` prints it. `db-7` and `db-7.example.com` are different
 //! names: a server does not know its domain for certain, and a guess could allow `db-7` at another site.
 
-#![forbid(unsafe_code)]
-
-use super::{InvalidSetting, check_length, elements, with_room};
+use super::list::{InvalidSetting, check_length, elements, with_room};
 use pg_snowflake_ids::excerpt::excerpt;
 
 const HINT: &str = "Specify host names as the command hostname prints them on each server, separated by commas, \
                        such as \"db-1, db-2\". An empty string allows all servers.";
 
-/// The host names in `text`; none if it is blank.
-pub fn parse(text: &str) -> Result<Vec<&str>, InvalidSetting> {
+/// The host names in `text`; none if it is blank. `room` makes an empty list for so many elements; `None` if memory is
+/// short.
+pub fn parse<'a>(
+    text: &'a str,
+    room: impl FnOnce(usize) -> Option<Vec<&'a str>>,
+) -> Result<Vec<&'a str>, InvalidSetting> {
     check_length(text, HINT)?;
-    let mut hosts = with_room(text, HINT)?;
+    let mut hosts = with_room(text, HINT, room)?;
     for element in elements(text) {
         hosts.push(parse_host(element)?);
     }
@@ -47,8 +49,12 @@ fn is_host_name_character(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{contains, parse};
+    use super::{InvalidSetting, contains};
     use proptest::prelude::*;
+
+    fn parse(text: &str) -> Result<Vec<&str>, InvalidSetting> {
+        super::parse(text, |count| Some(Vec::with_capacity(count)))
+    }
 
     #[test]
     fn host_names_are_parsed() {

@@ -1,0 +1,33 @@
+//! The refusal of IDs that are probably not of the layout that a function would use.
+
+use crate::postgres::report::Report;
+use pg_snowflake_ids::likely::Mismatch;
+use pgrx::prelude::*;
+
+/// Refuses IDs that are probably not of the layout that a function would use. Only a warning if the caller has passed the layout. `ids`
+/// names the newest, and `hint` says how to use the likely layout.
+#[track_caller]
+pub fn report_mismatch(
+    ids: String,
+    mismatch: &Mismatch,
+    is_explicit: bool,
+    hint: impl FnOnce(&str) -> String,
+) {
+    let Mismatch { layout, likely, .. } = mismatch;
+    let hint = hint(likely.name);
+    let report = Report {
+        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message: format!("{ids} is probably an ID of layout \"{}\"", likely.name),
+        detail: Some(format!("{mismatch}.")),
+        hint: Some(if is_explicit {
+            format!("If so, roll back. {hint}")
+        } else {
+            format!("{hint} If the IDs are of layout \"{layout}\", pass layout => '{layout}'.")
+        }),
+    };
+    if is_explicit {
+        report.log(PgLogLevel::WARNING);
+    } else {
+        report.raise();
+    }
+}
