@@ -3,7 +3,7 @@
 
 use super::catalog::{Extension, TREE, TREE_COLUMN};
 use super::plan::NarrowTable;
-use super::refusal;
+use super::refusal::{self, OtherOwner};
 use crate::postgres::query::{rows, text};
 use crate::postgres::relation::lock;
 use pgrx::datum::DatumWithOid;
@@ -264,16 +264,6 @@ pub fn check_owners(id_column: &IdColumn, column: &str, owner: pg_sys::Oid, tabl
     if let Some(other) = others.first() {
         refusal::other_owner(column, other);
     }
-}
-
-/// A table with another owner than the converted table.
-pub struct OtherOwner {
-    /// The table.
-    pub table: String,
-    /// The owner.
-    pub owner: String,
-    /// The owner of the converted table.
-    pub converting: String,
 }
 
 /// The objects that keep PostgreSQL from changing the column's type.

@@ -1,6 +1,5 @@
 //! The errors of `snowflake_convert_column`.
 
-use super::references::OtherOwner;
 use crate::citus;
 use crate::postgres::report::{Report, relation_name};
 use crate::wrong_layout::report_mismatch;
@@ -209,6 +208,16 @@ pub fn lacks_privilege(privilege: &str, schema: &str, owner: &str) -> ! {
         hint: Some(format!("Run: GRANT {privilege} ON SCHEMA {schema} TO {owner};")),
     }
     .raise()
+}
+
+/// A table with another owner than the converted table.
+pub struct OtherOwner {
+    /// The table.
+    pub table: String,
+    /// The owner.
+    pub owner: String,
+    /// The owner of the converted table.
+    pub converting: String,
 }
 
 /// Expressions of one owner would be evaluated with the privileges of another.

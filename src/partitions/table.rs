@@ -1,11 +1,9 @@
 //! A table that is partitioned by a range of its IDs, and its partitions, from the catalog.
 
-use super::{check_citus, refusal};
 use crate::monitor::{GeneratorCall, StoredExpression};
 use crate::newest_id;
 use crate::postgres::encoding::{from_server, to_server};
 use crate::postgres::query::{execute, rows, text};
-use crate::postgres::report::no_such_table;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::partitions::{Bound, Bounds};
 use pgrx::prelude::*;
@@ -13,62 +11,8 @@ use pgrx::spi::quote_identifier;
 use std::ffi::CStr;
 use std::ptr;
 
-/// The tables that a call is about.
-pub struct Tables {
-    /// The table itself, or those of its partitions that are partitioned by a range of IDs.
-    pub by_range: Vec<Table>,
-    /// The other partitions, each with the reason why it has no ranges.
-    pub others: Vec<(Partition, String)>,
-}
-
-impl Tables {
-    /// The tables under a table. Refuses one that is not partitioned by a range of IDs, nor its partitions by hash or list,
-    /// and one whose owner the caller is not.
-    pub fn read(relid: pg_sys::Oid) -> Self {
-        let mut found = Tables { by_range: Vec::new(), others: Vec::new() };
-        let parent = Table::read(relid).unwrap_or_else(|| no_such_table(relid));
-        check_citus(relid);
-        match &parent.key {
-            Key::None => refusal::not_partitioned(&parent),
-            Key::OfIds => {
-                parent.check_owner();
-                found.by_range.push(parent);
-                return found;
-            }
-            Key::OtherRange => refusal::partitioned_by_something_else(&parent),
-            Key::Descend => parent.check_owner(),
-        }
-        let mut to_visit = parent.partitions();
-        to_visit.reverse();
-        while let Some(partition) = to_visit.pop() {
-            pgrx::check_for_interrupts!();
-            // It was dropped meanwhile.
-            let Some(table) = Table::read(partition.relid) else { continue };
-            match &table.key {
-                Key::None => {
-                    let reason = refusal::without_ranges(partition.is_foreign);
-                    found.others.push((partition, reason));
-                }
-                Key::OtherRange => {
-                    let reason = format!("is partitioned by {}", table.key());
-                    found.others.push((partition, reason));
-                }
-                Key::OfIds => {
-                    table.check_owner();
-                    found.by_range.push(table);
-                }
-                Key::Descend => to_visit.extend(table.partitions().into_iter().rev()),
-            }
-        }
-        if found.by_range.is_empty() {
-            refusal::partitioned_by_something_else(&parent);
-        }
-        found
-    }
-}
-
 /// How a table is partitioned.
-enum Key {
+pub enum Key {
     /// Not at all.
     None,
     /// By a range of one column that holds IDs, in the order of numbers.
@@ -90,17 +34,19 @@ pub struct Table {
     /// Its schema.
     pub namespace: pg_sys::Oid,
     /// Its schema, quoted.
-    schema: String,
+    pub schema: String,
     /// Its owner.
     pub owner: pg_sys::Oid,
-    is_owned: bool,
+    /// Whether the caller may act as its owner.
+    pub is_owned: bool,
     persistence: String,
     replica_identity: String,
     /// Quoted, if new partitions get another one than the default.
     tablespace: Option<String>,
     /// Quoted, if new partitions get another one than the default.
     access_method: Option<String>,
-    key: Key,
+    /// How it is partitioned.
+    pub key: Key,
     /// The column of the key, quoted; `None` if it is an expression.
     key_column: Option<String>,
     /// Its name as it is.
@@ -109,7 +55,7 @@ pub struct Table {
 
 impl Table {
     /// `None` if there is no such relation.
-    fn read(relid: pg_sys::Oid) -> Option<Self> {
+    pub fn read(relid: pg_sys::Oid) -> Option<Self> {
         let sql = "SELECT format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid, quote_ident(n.nspname),
                 c.relowner, pg_has_role(c.relowner, 'USAGE'), c.relpersistence::text, c.relreplident::text,
                 quote_ident(s.spcname), quote_ident(m.amname), p.partstrat::text,
@@ -158,38 +104,12 @@ impl Table {
         .pop()
     }
 
-    /// The table as of now, after a lock was waited for. Refuses if it is another one, or has another owner.
-    pub fn again(&self) -> Self {
-        let again = Table::read(self.relid).filter(|again| again.owner == self.owner);
-        again.unwrap_or_else(|| refusal::changed_meanwhile("table", &self.name))
-    }
-
     /// Its partition key as SQL. Core waits for the table's lock to print it.
     pub fn key(&self) -> String {
         rows("SELECT pg_get_partkeydef($1)", &[self.relid.into()], |row| row.nullable(1))
             .pop()
             .flatten()
             .unwrap_or_default()
-    }
-
-    fn check_owner(&self) {
-        if !self.is_owned {
-            refusal::not_owner(self);
-        }
-    }
-
-    /// Refuses if the owner may not create a table in the schema.
-    pub fn check_schema(&self) {
-        let sql = "SELECT w.privilege, quote_ident(r.rolname)
-            FROM (VALUES ('USAGE'), ('CREATE')) AS w (privilege)
-            JOIN pg_roles AS r ON r.oid = $2
-            WHERE NOT has_schema_privilege(r.oid, $1, w.privilege)";
-        let lacking = rows(sql, &[self.namespace.into(), self.owner.into()], |row| {
-            (row.get::<String>(1), row.get::<String>(2))
-        });
-        if let Some((privilege, owner)) = lacking.first() {
-            refusal::lacks_privilege(privilege, &self.schema, owner);
-        }
     }
 
     /// The layouts of which the default of the key's column generates IDs. `None` stands for a layout that is not a constant.

@@ -1,0 +1,97 @@
+//! The tables that a call is about, and what is refused of them.
+
+use super::refusal;
+use super::table::{Key, Partition, Table};
+use crate::distributed;
+use crate::postgres::query::rows;
+use crate::postgres::report::no_such_table;
+use pgrx::prelude::*;
+
+/// The tables that a call is about.
+pub struct Tables {
+    /// The table itself, or those of its partitions that are partitioned by a range of IDs.
+    pub by_range: Vec<Table>,
+    /// The other partitions, each with the reason why it has no ranges.
+    pub others: Vec<(Partition, String)>,
+}
+
+impl Tables {
+    /// The tables under a table. Refuses one that is not partitioned by a range of IDs, nor its partitions by hash or list,
+    /// and one whose owner the caller is not.
+    pub fn read(relid: pg_sys::Oid) -> Self {
+        let mut found = Tables { by_range: Vec::new(), others: Vec::new() };
+        let parent = Table::read(relid).unwrap_or_else(|| no_such_table(relid));
+        check_citus(relid);
+        match &parent.key {
+            Key::None => refusal::not_partitioned(&parent),
+            Key::OfIds => {
+                parent.check_owner();
+                found.by_range.push(parent);
+                return found;
+            }
+            Key::OtherRange => refusal::partitioned_by_something_else(&parent),
+            Key::Descend => parent.check_owner(),
+        }
+        let mut to_visit = parent.partitions();
+        to_visit.reverse();
+        while let Some(partition) = to_visit.pop() {
+            pgrx::check_for_interrupts!();
+            // It was dropped meanwhile.
+            let Some(table) = Table::read(partition.relid) else { continue };
+            match &table.key {
+                Key::None => {
+                    let reason = refusal::without_ranges(partition.is_foreign);
+                    found.others.push((partition, reason));
+                }
+                Key::OtherRange => {
+                    let reason = format!("is partitioned by {}", table.key());
+                    found.others.push((partition, reason));
+                }
+                Key::OfIds => {
+                    table.check_owner();
+                    found.by_range.push(table);
+                }
+                Key::Descend => to_visit.extend(table.partitions().into_iter().rev()),
+            }
+        }
+        if found.by_range.is_empty() {
+            refusal::partitioned_by_something_else(&parent);
+        }
+        found
+    }
+}
+
+impl Table {
+    /// The table as of now, after a lock was waited for. Refuses if it is another one, or has another owner.
+    pub fn again(&self) -> Self {
+        let again = Table::read(self.relid).filter(|again| again.owner == self.owner);
+        again.unwrap_or_else(|| refusal::changed_meanwhile("table", &self.name))
+    }
+
+    fn check_owner(&self) {
+        if !self.is_owned {
+            refusal::not_owner(self);
+        }
+    }
+
+    /// Refuses if the owner may not create a table in the schema.
+    pub fn check_schema(&self) {
+        let sql = "SELECT w.privilege, quote_ident(r.rolname)
+            FROM (VALUES ('USAGE'), ('CREATE')) AS w (privilege)
+            JOIN pg_roles AS r ON r.oid = $2
+            WHERE NOT has_schema_privilege(r.oid, $1, w.privilege)";
+        let lacking = rows(sql, &[self.namespace.into(), self.owner.into()], |row| {
+            (row.get::<String>(1), row.get::<String>(2))
+        });
+        if let Some((privilege, owner)) = lacking.first() {
+            refusal::lacks_privilege(privilege, &self.schema, owner);
+        }
+    }
+}
+
+/// Refuses a table of Citus, which propagates each command by itself.
+fn check_citus(relid: pg_sys::Oid) {
+    if distributed::is_managed_now(relid) {
+        refusal::managed_by_citus(relid);
+    }
+}
