@@ -4,10 +4,12 @@
 //! ID. The policy of the registry, a function of a row and a clock, is `pg_snowflake_policies::registry`.
 
 mod activity;
+mod connection;
 mod known;
 mod libpq;
 mod problem;
 mod refusal;
+mod session;
 mod settings;
 mod shared;
 mod worker;

@@ -4,7 +4,8 @@
 //! connected process has closed its files.
 
 use pgrx::pg_sys;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int, c_long};
+use std::time::Duration;
 
 /// What the worker does, or waits for.
 #[derive(Clone, Copy)]
@@ -49,7 +50,7 @@ impl Activity {
 
 /// The wait event in `pg_stat_activity`: `Extension` / `SnowflakeLeaseMain` while nothing is due, or `SnowflakeRegistry`. Before
 /// PostgreSQL 17, an extension has no wait event of its own, and it is `Extension` / `Extension`.
-pub fn wait_event(is_for_registry: bool) -> u32 {
+fn wait_event(is_for_registry: bool) -> u32 {
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     {
         let _ = is_for_registry;
@@ -69,7 +70,7 @@ pub fn wait_event(is_for_registry: bool) -> u32 {
 
 /// Does what other processes have asked this one to do, after each wait. No request ends the worker, so that no answer of the registry
 /// is lost: a cancel only wakes it, and the signal to end is for the loop to see.
-pub fn process_interrupts() {
+fn process_interrupts() {
     // SAFETY: flags that signal handlers set, and what every process of the server does then. No transaction is open.
     unsafe {
         if (&raw const pg_sys::ProcSignalBarrierPending).read_volatile() != 0 {
@@ -82,4 +83,31 @@ pub fn process_interrupts() {
             pg_sys::ProcessLogMemoryContextInterrupt();
         }
     }
+}
+
+/// Whether the server has asked this process to end.
+pub fn is_stopping() -> bool {
+    // SAFETY: a flag that a signal handler sets.
+    unsafe { (&raw const pg_sys::ShutdownRequestPending).read_volatile() != 0 }
+}
+
+/// Waits for the process's latch, one of the events of the socket, or the end of the time. Returns whether the socket is ready.
+/// Ends the process if the postmaster is dead.
+pub fn wait_latch(events: u32, socket: c_int, timeout: Duration) -> bool {
+    let timeout_ms = timeout.as_micros().div_ceil(1000).min(c_int::MAX as u128) as c_long;
+    let always = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    // SAFETY: this process's own latch; the socket, if there are events of one, is open.
+    let woken = unsafe {
+        let woken = pg_sys::WaitLatchOrSocket(
+            pg_sys::MyLatch,
+            (events | always) as c_int,
+            socket,
+            timeout_ms,
+            wait_event(events != 0),
+        );
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+        woken
+    };
+    process_interrupts();
+    woken as u32 & events != 0
 }

@@ -1,46 +1,37 @@
-//! A connection to the registry by the server's own libpq, which knows the connection strings, password files, services and TLS of
-//! this machine.
-//!
-//! Nothing waits in libpq, except that it may look up a host name: a wait is one on the process's latch, ends at a deadline, and
-//! ends soon if the server stops.
+//! The server's own libpq, which knows the connection strings, password files, services and TLS of this machine: its functions, as
+//! the process has them.
 
-use super::activity;
 use super::problem::Problem;
-use super::settings;
-use pg_snowflake_policies::pacing;
 use pgrx::pg_sys;
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
-use std::ptr::{self, NonNull};
-use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
 
 /// Types of libpq, to which there are only pointers.
-enum PGconn {}
-enum PGresult {}
+pub enum PGconn {}
+pub enum PGresult {}
 
 /// An option of a connection, in an array whose last element has no keyword.
 #[repr(C)]
-struct PQconninfoOption {
-    keyword: *const c_char,
+pub struct PQconninfoOption {
+    pub keyword: *const c_char,
     envvar: *const c_char,
     compiled: *const c_char,
-    val: *const c_char,
+    pub val: *const c_char,
     label: *const c_char,
     dispchar: *const c_char,
     dispsize: c_int,
 }
 
-type NoticeProcessor = unsafe extern "C" fn(*mut c_void, *const c_char);
+pub type NoticeProcessor = unsafe extern "C" fn(*mut c_void, *const c_char);
 
 /// Constants of `libpq-fe.h`.
-const CONNECTION_BAD: c_int = 1;
-const PGRES_POLLING_READING: c_int = 1;
-const PGRES_POLLING_WRITING: c_int = 2;
-const PGRES_POLLING_OK: c_int = 3;
-const PGRES_TUPLES_OK: c_int = 2;
-const PQTRANS_IDLE: c_int = 0;
-const BINARY: c_int = 1;
+pub const CONNECTION_BAD: c_int = 1;
+pub const PGRES_POLLING_READING: c_int = 1;
+pub const PGRES_POLLING_WRITING: c_int = 2;
+pub const PGRES_POLLING_OK: c_int = 3;
+pub const PGRES_TUPLES_OK: c_int = 2;
+pub const PQTRANS_IDLE: c_int = 0;
+pub const BINARY: c_int = 1;
 
 /// Declares functions of libpq, and a function that finds them in the process.
 macro_rules! libpq {
@@ -48,7 +39,7 @@ macro_rules! libpq {
         /// The functions of libpq, as `libpq-fe.h` declares them.
         #[allow(non_snake_case, reason = "the names in C")]
         pub struct Libpq {
-            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
         }
 
         impl Libpq {
@@ -125,7 +116,8 @@ impl Libpq {
     }
 
     /// Refuses what is not a connection string. libpq would take a single word as the name of a database.
-    fn check(&self, conninfo: &CStr) -> Result<(), Problem> {
+    /// Refuses what is no connection string.
+    pub fn check(&self, conninfo: &CStr) -> Result<(), Problem> {
         let mut message = ptr::null_mut();
         // SAFETY: a C string, and a pointer to a pointer that libpq sets to a string of its own or leaves null.
         unsafe {
@@ -141,385 +133,11 @@ impl Libpq {
     }
 }
 
-/// Whether the server has asked this process to end.
-pub fn is_stopping() -> bool {
-    // SAFETY: a flag that a signal handler sets.
-    unsafe { (&raw const pg_sys::ShutdownRequestPending).read_volatile() != 0 }
-}
-
-/// When a request is given up.
-#[derive(Clone, Copy, Debug)]
-pub struct Deadline {
-    since: Instant,
-    limit: Duration,
-}
-
-impl Deadline {
-    /// The limit of a request once the server stops: with the release that follows, two seconds at most.
-    pub const WHEN_STOPPING: Duration = Duration::from_secs(1);
-
-    /// That long from now.
-    pub fn within(limit: Duration) -> Self {
-        Deadline { since: Instant::now(), limit }
-    }
-
-    /// The time left; `None` if it is over.
-    pub fn remaining(self) -> Option<Duration> {
-        let limit = if is_stopping() { self.limit.min(Self::WHEN_STOPPING) } else { self.limit };
-        limit.checked_sub(self.since.elapsed()).filter(|remaining| !remaining.is_zero())
-    }
-}
-
-/// A connection. It is closed when it is dropped.
-pub struct Connection<'a> {
-    libpq: &'a Libpq,
-    conn: NonNull<PGconn>,
-    /// The last notice or warning since the request began. libpq has a pointer to it.
-    warning: Rc<RefCell<Option<String>>>,
-}
-
-/// One of the hosts of a connection string. What is `None` is as the string says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Host {
-    name: Option<CString>,
-    address: Option<CString>,
-    port: Option<CString>,
-}
-
-impl Host {
-    /// The hosts of libpq's lists, in their order; none if the lists name one host at most. None either if an element is empty, which
-    /// cannot be passed by itself, or the lists do not fit: libpq then deals with them as a whole.
-    fn of_lists(names: &str, addresses: &str, ports: &str) -> Vec<Host> {
-        let lists = [names, addresses, ports].map(|list| list.split(',').collect::<Vec<_>>());
-        let count = lists[0].len().max(lists[1].len());
-        let is_absent = |list: &[&str]| list == [""];
-        let fits = |list: &Vec<&str>| {
-            is_absent(list) || (list.len() == count && list.iter().all(|of| !of.is_empty()))
-        };
-        let [names, addresses, ports] = &lists;
-        let has_one_port = ports.len() == 1;
-        if count < 2 || !fits(names) || !fits(addresses) || !(has_one_port || fits(ports)) {
-            return Vec::new();
-        }
-        let of = |list: &[&str], place: usize| {
-            let value = list.get(place).or(list.first()).filter(|value| !value.is_empty())?;
-            CString::new(*value).ok()
-        };
-        let host = |place| Host {
-            name: of(names, place),
-            address: of(addresses, place),
-            port: of(ports, place),
-        };
-        (0..count).map(host).collect()
-    }
-
-    /// What the connection string calls it.
-    fn title(&self) -> String {
-        let title = self.name.as_deref().or(self.address.as_deref());
-        title.map(|title| title.to_string_lossy().into_owned()).unwrap_or_default()
-    }
-}
-
-impl<'a> Connection<'a> {
-    /// Connects to the first of the hosts that answers. Each has an equal part of the time, so that one that is silent does not
-    /// keep the others from being tried.
-    pub fn open(libpq: &'a Libpq, conninfo: &CStr, deadline: Deadline) -> Result<Self, Problem> {
-        libpq.check(conninfo)?;
-        let connection = Self::start(libpq, conninfo, &Host::default())?;
-        let hosts = connection.hosts();
-        if hosts.is_empty() {
-            return connection.finish(deadline);
-        }
-        drop(connection);
-        // Also where one host could take longer: the next one may be the primary by now.
-        let limit = pacing::third(settings::lease());
-        let share = deadline.remaining().unwrap_or_default().min(limit) / hosts.len() as u32;
-        let mut reasons = Vec::new();
-        for host in hosts {
-            let Some(remaining) = deadline.remaining() else { break };
-            let connection = Self::start(libpq, conninfo, &host)?;
-            match connection.finish(Deadline::within(share.min(remaining))) {
-                Err(Problem::NoAnswer(reason)) => {
-                    reasons.push(format!("{}: {reason}", host.title()));
-                }
-                outcome => return outcome,
-            }
-        }
-        Err(Problem::NoAnswer(reasons.join("; ")))
-    }
-
-    /// Begins to connect.
-    fn start(libpq: &'a Libpq, conninfo: &CStr, host: &Host) -> Result<Self, Problem> {
-        let value = |of: &Option<CString>| of.as_deref().map_or(ptr::null(), CStr::as_ptr);
-        // The later ones override those in the connection string, unless they are null.
-        let options = [
-            (c"fallback_application_name".as_ptr(), c"pg_snowflake lease worker".as_ptr()),
-            (c"client_encoding".as_ptr(), c"UTF8".as_ptr()),
-            (c"dbname".as_ptr(), conninfo.as_ptr()),
-            (c"host".as_ptr(), value(&host.name)),
-            (c"hostaddr".as_ptr(), value(&host.address)),
-            (c"port".as_ptr(), value(&host.port)),
-            (ptr::null(), ptr::null()),
-        ];
-        let (keywords, values) = (options.map(|(keyword, _)| keyword), options.map(|of| of.1));
-        // SAFETY: two arrays of C strings with a terminator. The connection, and with it the receiver of notices, are ours.
-        unsafe {
-            let conn = (libpq.PQconnectStartParams)(keywords.as_ptr(), values.as_ptr(), 1);
-            let conn =
-                NonNull::new(conn).ok_or_else(|| Problem::NoAnswer("out of memory".into()))?;
-            let connection = Connection { libpq, conn, warning: Rc::default() };
-            let receiver = Rc::as_ptr(&connection.warning).cast_mut().cast();
-            (libpq.PQsetNoticeProcessor)(conn.as_ptr(), keep_notice, receiver);
-            Ok(connection)
-        }
-    }
-
-    /// The hosts of the connection string, its service and the environment, if there are several.
-    fn hosts(&self) -> Vec<Host> {
-        let [mut names, mut addresses, mut ports] = [const { String::new() }; 3];
-        // SAFETY: libpq returns null, or an array that is ours and that ends with an option without a keyword.
-        unsafe {
-            let options = (self.libpq.PQconninfo)(self.conn.as_ptr());
-            let mut option = options;
-            while !option.is_null() && !(*option).keyword.is_null() {
-                let list = match CStr::from_ptr((*option).keyword).to_bytes() {
-                    b"host" => Some(&mut names),
-                    b"hostaddr" => Some(&mut addresses),
-                    b"port" => Some(&mut ports),
-                    _ => None,
-                };
-                if let Some(list) = list
-                    && !(*option).val.is_null()
-                {
-                    *list = CStr::from_ptr((*option).val).to_string_lossy().into_owned();
-                }
-                option = option.add(1);
-            }
-            (self.libpq.PQconninfoFree)(options);
-        }
-        Host::of_lists(&names, &addresses, &ports)
-    }
-
-    /// Waits until the connection is there.
-    fn finish(self, deadline: Deadline) -> Result<Self, Problem> {
-        let (libpq, conn) = (self.libpq, self.conn.as_ptr());
-        let mut polling = PGRES_POLLING_WRITING;
-        // SAFETY: an open connection.
-        while unsafe { (libpq.PQstatus)(conn) } != CONNECTION_BAD {
-            let events = match polling {
-                PGRES_POLLING_READING => pg_sys::WL_SOCKET_READABLE,
-                PGRES_POLLING_WRITING => pg_sys::WL_SOCKET_WRITEABLE,
-                PGRES_POLLING_OK => {
-                    // SAFETY: an open connection.
-                    unsafe { (libpq.PQsetnonblocking)(conn, 1) };
-                    return Ok(self);
-                }
-                _ => break,
-            };
-            self.wait(events, deadline)?;
-            // SAFETY: an open connection.
-            polling = unsafe { (libpq.PQconnectPoll)(conn) };
-        }
-        Err(self.no_answer())
-    }
-
-    /// Sends a query with parameters as text, and returns its rows after its transaction has committed.
-    pub fn query(
-        &mut self,
-        sql: &CStr,
-        parameters: &[CString],
-        deadline: Deadline,
-    ) -> Result<Rows<'a>, Problem> {
-        self.warning.take();
-        let (libpq, conn) = (self.libpq, self.conn.as_ptr());
-        let values: Vec<*const c_char> = parameters.iter().map(|value| value.as_ptr()).collect();
-        // SAFETY: an open connection, C strings, and as many parameters as are announced.
-        unsafe {
-            let is_sent = (libpq.PQsendQueryParams)(
-                conn,
-                sql.as_ptr(),
-                values.len() as c_int,
-                ptr::null(),
-                values.as_ptr(),
-                ptr::null(),
-                ptr::null(),
-                BINARY,
-            );
-            if is_sent != 1 {
-                return Err(self.no_answer());
-            }
-            loop {
-                match (libpq.PQflush)(conn) {
-                    0 => break,
-                    1 => {
-                        self.wait(
-                            pg_sys::WL_SOCKET_READABLE | pg_sys::WL_SOCKET_WRITEABLE,
-                            deadline,
-                        )?;
-                        self.consume_input()?;
-                    }
-                    _ => return Err(self.no_answer()),
-                }
-            }
-            let mut rows = None;
-            loop {
-                while (libpq.PQisBusy)(conn) != 0 {
-                    self.wait(pg_sys::WL_SOCKET_READABLE, deadline)?;
-                    self.consume_input()?;
-                }
-                // The last result is null: the registry is ready for the next query.
-                let Some(result) = NonNull::new((libpq.PQgetResult)(conn)) else { break };
-                rows = Some(Rows { libpq, result });
-            }
-            let is_idle = (libpq.PQtransactionStatus)(conn) == PQTRANS_IDLE;
-            match rows {
-                Some(rows) if is_idle => self.checked(rows),
-                _ => Err(self.no_answer()),
-            }
-        }
-    }
-
-    fn checked(&self, rows: Rows<'a>) -> Result<Rows<'a>, Problem> {
-        // SAFETY: a result.
-        if unsafe { (self.libpq.PQresultStatus)(rows.result.as_ptr()) } != PGRES_TUPLES_OK {
-            return Err(rows.error());
-        }
-        match self.warning.take() {
-            Some(warning) => Err(Problem::Warning(warning)),
-            None => Ok(rows),
-        }
-    }
-
-    fn consume_input(&self) -> Result<(), Problem> {
-        // SAFETY: an open connection.
-        match unsafe { (self.libpq.PQconsumeInput)(self.conn.as_ptr()) } {
-            1 => Ok(()),
-            _ => Err(self.no_answer()),
-        }
-    }
-
-    /// Waits for one of the events of the socket.
-    fn wait(&self, events: u32, deadline: Deadline) -> Result<(), Problem> {
-        // SAFETY: an open connection.
-        let socket = unsafe { (self.libpq.PQsocket)(self.conn.as_ptr()) };
-        if socket < 0 {
-            return Err(self.no_answer());
-        }
-        loop {
-            let Some(remaining) = deadline.remaining() else {
-                let limit = deadline.limit.as_millis();
-                return Err(Problem::NoAnswer(format!("no answer within {limit} ms")));
-            };
-            if wait_latch(events, socket, remaining) {
-                return Ok(());
-            }
-        }
-    }
-
-    fn no_answer(&self) -> Problem {
-        // SAFETY: an open connection, whose message is a C string.
-        let message = unsafe { line((self.libpq.PQerrorMessage)(self.conn.as_ptr())) };
-        Problem::NoAnswer(message.unwrap_or_else(|| "the connection was lost".into()))
-    }
-}
-
-impl Drop for Connection<'_> {
-    fn drop(&mut self) {
-        // SAFETY: it was open until now.
-        unsafe { (self.libpq.PQfinish)(self.conn.as_ptr()) }
-    }
-}
-
-/// Waits for the process's latch, one of the events of the socket, or the end of the time. Returns whether the socket is ready.
-/// Ends the process if the postmaster is dead.
-pub fn wait_latch(events: u32, socket: c_int, timeout: Duration) -> bool {
-    let timeout_ms = timeout.as_micros().div_ceil(1000).min(c_int::MAX as u128) as c_long;
-    let always = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
-    // SAFETY: this process's own latch; the socket, if there are events of one, is open.
-    let woken = unsafe {
-        let woken = pg_sys::WaitLatchOrSocket(
-            pg_sys::MyLatch,
-            (events | always) as c_int,
-            socket,
-            timeout_ms,
-            activity::wait_event(events != 0),
-        );
-        pg_sys::ResetLatch(pg_sys::MyLatch);
-        woken
-    };
-    activity::process_interrupts();
-    woken as u32 & events != 0
-}
-
-/// The rows of an answer, in binary format.
-pub struct Rows<'a> {
-    libpq: &'a Libpq,
-    result: NonNull<PGresult>,
-}
-
-impl Rows<'_> {
-    /// The number of rows.
-    pub fn count(&self) -> usize {
-        // SAFETY: a result.
-        unsafe { (self.libpq.PQntuples)(self.result.as_ptr()) as usize }
-    }
-
-    /// The bytes of a value; `None` if it is null.
-    pub fn bytes(&self, row: usize, column: usize) -> Option<&[u8]> {
-        let (row, column, result) = (row as c_int, column as c_int, self.result.as_ptr());
-        // SAFETY: libpq checks the numbers, and returns a pointer to that many bytes, which live as long as the result.
-        unsafe {
-            ((self.libpq.PQgetisnull)(result, row, column) == 0).then(|| {
-                let length = (self.libpq.PQgetlength)(result, row, column) as usize;
-                std::slice::from_raw_parts((self.libpq.PQgetvalue)(result, row, column), length)
-            })
-        }
-    }
-
-    /// An integer, a boolean or the microseconds of a timestamp.
-    pub fn number(&self, row: usize, column: usize) -> Option<i64> {
-        let bytes = self.bytes(row, column)?;
-        match *bytes {
-            [byte] => Some(byte.into()),
-            [a, b, c, d] => Some(i32::from_be_bytes([a, b, c, d]).into()),
-            _ => Some(i64::from_be_bytes(bytes.try_into().ok()?)),
-        }
-    }
-
-    /// A text.
-    pub fn text(&self, row: usize, column: usize) -> Option<String> {
-        Some(String::from_utf8_lossy(self.bytes(row, column)?).into_owned())
-    }
-
-    fn error(&self) -> Problem {
-        // SAFETY: a result, whose fields are C strings or null.
-        let field = |code: u8| unsafe {
-            line((self.libpq.PQresultErrorField)(self.result.as_ptr(), code.into()))
-        };
-        let message = field(b'M').unwrap_or_else(|| "the answer has no rows".into());
-        let sqlstate = field(b'C').unwrap_or_default();
-        Problem::Error { sqlstate, message, detail: field(b'D'), hint: field(b'H') }
-    }
-}
-
-impl Drop for Rows<'_> {
-    fn drop(&mut self) {
-        // SAFETY: a result, which is not used any more.
-        unsafe { (self.libpq.PQclear)(self.result.as_ptr()) }
-    }
-}
-
-/// Keeps a notice for [`Connection::query`].
-unsafe extern "C" fn keep_notice(receiver: *mut c_void, message: *const c_char) {
-    // SAFETY: the receiver lives as long as the connection, and the message is a C string.
-    unsafe { (*receiver.cast::<RefCell<Option<String>>>()).replace(line(message)) };
-}
-
 /// A text of libpq in one line; `None` if it is null or empty.
 ///
 /// # Safety
 /// `text` is null or a C string.
-unsafe fn line(text: *const c_char) -> Option<String> {
+pub unsafe fn line(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
@@ -527,32 +145,4 @@ unsafe fn line(text: *const c_char) -> Option<String> {
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
     let words: Vec<&str> = text.split_whitespace().collect();
     (!words.is_empty()).then(|| words.join(" "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Host;
-
-    #[test]
-    fn the_hosts_of_a_connection_string_are_tried_in_their_order() {
-        let hosts = |names, addresses, ports| -> Vec<String> {
-            let of = |host: Host| {
-                let part = |part: Option<std::ffi::CString>| {
-                    part.map_or("-".into(), |part| part.into_string().unwrap())
-                };
-                format!("{} {} {}", part(host.name), part(host.address), part(host.port))
-            };
-            Host::of_lists(names, addresses, ports).into_iter().map(of).collect()
-        };
-        assert!(hosts("", "", "5432").is_empty());
-        assert!(hosts("one", "10.0.0.1", "5432").is_empty());
-        assert_eq!(hosts("one,two", "", "5432"), ["one - 5432", "two - 5432"]);
-        assert_eq!(hosts("one,two", "", "1,2"), ["one - 1", "two - 2"]);
-        assert_eq!(hosts("", "10.0.0.1,::1", ""), ["- 10.0.0.1 -", "- ::1 -"]);
-        assert_eq!(hosts("one,two", "10.0.0.1,::1", "7"), ["one 10.0.0.1 7", "two ::1 7"]);
-        for as_a_whole in [("one,", "", "7"), ("one,two", "", "1,"), ("one", "10.0.0.1,::1", "7")] {
-            let (names, addresses, ports) = as_a_whole;
-            assert!(hosts(names, addresses, ports).is_empty(), "{as_a_whole:?}");
-        }
-    }
 }

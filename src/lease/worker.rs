@@ -4,23 +4,24 @@
 //! A claim has a nonce, which stays the same until an answer counts: the registry answers a repeated claim as it answered the first
 //! one. All that a restarted worker needs is in shared memory.
 
-use super::activity::{self, Activity};
+use super::activity::{self, Activity, is_stopping, wait_latch};
+use super::connection::{Deadline, Rows};
 use super::known;
-use super::libpq::{Connection, Deadline, Libpq, Rows, is_stopping, wait_latch};
+use super::libpq::Libpq;
 use super::problem::{self, Problem, Reason, granted};
+use super::session::{Answer, Request, Session, array, copied, serial, uuid};
 use super::settings;
 use super::shared::{self, Leases, Shared, new_uuid};
 use crate::fence;
 use crate::postgres::timestamp::{now_us, printed, unix_us_of};
-use pg_snowflake_policies::holder::{Closed, Known, Refused, Slot, Verdict};
-use pg_snowflake_policies::lease::Span;
+use pg_snowflake_policies::holder::{Closed, Known, Refused, Slot};
 use pg_snowflake_policies::pacing;
 use pg_snowflake_policies::registry::{LONGEST_LEASE_US, MAX_SHARDS_OF_A_NODE};
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
 };
 use pgrx::{PgLogLevel, pg_guard, pg_sys};
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::time::{Duration, Instant};
 
 /// How long after a refusal the shard is claimed again, as long as its last holder may have crashed.
@@ -342,8 +343,8 @@ impl<'a> Worker<'a> {
     fn release_later(&mut self, closed: Vec<Closed>) {
         for lease in closed {
             // Of two failed releases of a shard, the last has the current serial.
-            self.to_release.retain(|of| {
-                (of.incarnation, of.slot.shard) != (lease.incarnation, lease.slot.shard)
+            self.to_release.retain(|other| {
+                (other.incarnation, other.slot.shard) != (lease.incarnation, lease.slot.shard)
             });
             self.to_release.push(lease);
         }
@@ -361,7 +362,8 @@ impl<'a> Worker<'a> {
     /// Releases what has been closed. The mark is read after that was published.
     fn release(&mut self, deadline: Deadline) -> Result<(), Problem> {
         while let Some(&Closed { incarnation, keep, .. }) = self.to_release.first() {
-            let is_of_it = |of: &&Closed| of.incarnation == incarnation && of.keep == keep;
+            let is_of_it =
+                |closed: &&Closed| closed.incarnation == incarnation && closed.keep == keep;
             let held: Vec<Slot> = self
                 .to_release
                 .iter()
@@ -377,7 +379,7 @@ impl<'a> Worker<'a> {
                 keep.to_string(),
             ];
             let rows = self.request(Request::Release, parameters, deadline)?;
-            self.to_release.retain(|of| !(is_of_it(&of) && held.contains(&of.slot)));
+            self.to_release.retain(|closed| !(is_of_it(&closed) && held.contains(&closed.slot)));
             if let Some(known) = &mut self.known
                 && rows.number(0, 0) == Some(held.len() as i64)
             {
@@ -425,28 +427,18 @@ impl<'a> Worker<'a> {
         parameters: &[CString],
         deadline: Deadline,
     ) -> Result<Rows<'a>, Problem> {
-        let (sql, activity) = match request {
-            Request::Claim => (CLAIM, Activity::Claiming),
-            Request::Release => (RELEASE, Activity::Releasing),
+        let outcome = match session.ask(request, parameters, deadline) {
+            Err(error @ Problem::Error { .. }) => {
+                self.leases.answered_at_us = Some(now_us());
+                Err(session.explain(error, deadline)?)
+            }
+            Ok(rows) => {
+                self.leases.answered_at_us = Some(now_us());
+                Ok(rows)
+            }
+            no_answer => return no_answer,
         };
-        activity.report();
-        let outcome = session.connection.query(sql, parameters, deadline);
-        if matches!(outcome, Ok(_) | Err(Problem::Error { .. })) {
-            self.leases.answered_at_us = Some(now_us());
-            let mut standby_down = None;
-            if let Err(error) = &outcome {
-                // The extension may have been dropped or updated since the session was opened.
-                version_of(&mut session.connection, deadline)?;
-                if error.is_lock_timeout() {
-                    let waits = session.connection.query(WAITS_FOR_STANDBY, &[], deadline)?;
-                    standby_down = waits.number(0, 0).map(Problem::StandbyDown);
-                }
-            }
-            self.session = Some(session);
-            if let Some(problem) = standby_down {
-                return Err(problem);
-            }
-        }
+        self.session = Some(session);
         outcome
     }
 
@@ -555,139 +547,9 @@ fn new_nonce() -> u128 {
     new_uuid() ^ now_us() as u128
 }
 
-fn uuid(uuid: u128) -> String {
-    format!("{uuid:032x}")
-}
-
-fn serial(slot: &Slot) -> String {
-    slot.serial.map_or_else(|| "NULL".into(), |serial| serial.to_string())
-}
-
-/// A literal of an array of numbers.
-fn array(elements: impl Iterator<Item = String>) -> String {
-    format!("{{{}}}", elements.collect::<Vec<_>>().join(","))
-}
-
 /// Refuses a registry on this server or a copy of it.
 fn check_server(server: &str) -> Result<(), Problem> {
     // SAFETY: set when the server starts.
     let own = unsafe { pg_sys::GetSystemIdentifier() };
     if server == own.to_string() { Err(Problem::OwnRegistry) } else { Ok(()) }
-}
-
-/// What the answers say of a copy of this server, although they grant the lease.
-fn copied(answers: &[Answer]) -> Vec<(u32, Reason)> {
-    let reason = |answer: &Answer| Some((answer.shard, answer.copied.clone()?));
-    answers.iter().filter_map(reason).collect()
-}
-
-#[derive(Clone, Copy)]
-enum Request {
-    Claim,
-    Release,
-}
-
-/// A connection to the registry that is ready for claims.
-struct Session<'a> {
-    connection: Connection<'a>,
-    /// The version of the registry's extension.
-    version: String,
-    /// The registry's identity; `None` before the first call of its functions.
-    registry: Option<String>,
-}
-
-/// Finds the extension, and the functions that this version calls. A role without USAGE on the schema gets an error.
-const FIND: &CStr = c"
-SELECT e.extversion,
-    pg_catalog.to_regprocedure('snowflake_registry.id()') IS NOT NULL
-    AND pg_catalog.to_regprocedure('snowflake_registry.claim(pg_catalog.int4[],pg_catalog.text,pg_catalog.uuid,pg_catalog.int8[],pg_catalog.uuid,pg_catalog.timestamptz,pg_catalog.interval,pg_catalog.int4[],pg_catalog.int8[],pg_catalog.timestamptz)') IS NOT NULL
-    AND pg_catalog.to_regprocedure('snowflake_registry.release(pg_catalog.uuid,pg_catalog.int4[],pg_catalog.int8[],pg_catalog.timestamptz,pg_catalog.bool)') IS NOT NULL
-FROM pg_catalog.pg_extension AS e
-WHERE e.extname OPERATOR(pg_catalog.=) 'pg_snowflake_registry'";
-
-const IDENTITY: &CStr = c"SELECT snowflake_registry.id()::pg_catalog.text";
-
-const CLAIM: &CStr = c"
-SELECT shard_id, granted, starts, ends, serial, reason, other_server, registry::pg_catalog.text, server
-FROM snowflake_registry.claim($1::pg_catalog.int4[], $2::pg_catalog.text, $3::pg_catalog.uuid, $4::pg_catalog.int8[],
-    $5::pg_catalog.uuid, $6::pg_catalog.timestamptz, $7::pg_catalog.interval, $8::pg_catalog.int4[], $9::pg_catalog.int8[],
-    $10::pg_catalog.timestamptz)";
-
-const RELEASE: &CStr = c"
-SELECT snowflake_registry.release($1::pg_catalog.uuid, $2::pg_catalog.int4[], $3::pg_catalog.int8[],
-    $4::pg_catalog.timestamptz, $5::pg_catalog.bool)";
-
-/// How long a request has been waiting for a synchronous standby, in seconds; null if none has for as long as a request waits for a
-/// lock. The requests of this role are those that it sees: an earlier one of this server is among them.
-const WAITS_FOR_STANDBY: &CStr = c"
-SELECT pg_catalog.date_part('epoch', pg_catalog.max(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) query_start))::pg_catalog.int8
-FROM pg_catalog.pg_stat_activity
-WHERE wait_event OPERATOR(pg_catalog.=) 'SyncRep' AND datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
-    AND usename OPERATOR(pg_catalog.=) session_user AND query OPERATOR(pg_catalog.~~) '%snowflake_registry.%'
-    AND query_start OPERATOR(pg_catalog.<) (pg_catalog.clock_timestamp()
-        OPERATOR(pg_catalog.-) pg_catalog.current_setting('lock_timeout')::pg_catalog.interval)";
-
-/// Prepares the session. Warnings would mean that an answer does not count; notices mean nothing. A request
-/// that waits for a lock ends by itself: the registry does not notice that nobody waits for its answer.
-const PREPARE: &CStr = c"
-SELECT pg_catalog.set_config('synchronous_commit', 'on', false),
-    pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
-    pg_catalog.set_config('lock_timeout', $1, false),
-    pg_catalog.set_config('client_min_messages', 'warning', false)";
-
-impl<'a> Session<'a> {
-    fn open(libpq: &'a Libpq, conninfo: &CStr, deadline: Deadline) -> Result<Self, Problem> {
-        let mut connection = Connection::open(libpq, conninfo, deadline)?;
-        // Less than the worker waits, so that it gets the error, and than a claim may be late without looking like a wrong clock.
-        let limit = (settings::lease() / 4).min(Duration::from_millis(900));
-        let limit = CString::new(limit.as_millis().to_string()).unwrap_or_default();
-        connection.query(PREPARE, &[limit], deadline)?;
-        let version = version_of(&mut connection, deadline)?;
-        let rows = connection.query(IDENTITY, &[], deadline)?;
-        let registry = rows.text(0, 0);
-        Ok(Session { connection, version, registry })
-    }
-}
-
-/// The version of the registry's extension, if that has all functions that this version calls.
-fn version_of(connection: &mut Connection, deadline: Deadline) -> Result<String, Problem> {
-    let rows = connection.query(FIND, &[], deadline)?;
-    let version = (rows.count() == 1).then(|| rows.text(0, 0)).flatten();
-    let version = version.ok_or(Problem::NoExtension)?;
-    if rows.number(0, 1) != Some(1) {
-        return Err(Problem::IncompatibleVersion(version));
-    }
-    Ok(version)
-}
-
-/// The registry's answer for a shard.
-struct Answer {
-    shard: u32,
-    /// The span and the serial, or why there are none.
-    verdict: Verdict<Reason>,
-    /// Another server with the same data directory claims it.
-    copied: Option<Reason>,
-    /// The registry's identity.
-    registry: String,
-    /// The system identifier of its server.
-    server: String,
-}
-
-impl Answer {
-    fn read(rows: &Rows, row: usize) -> Option<Self> {
-        let reason = rows.text(row, 5).map(|text| Reason { text, other_server: rows.text(row, 6) });
-        let (verdict, copied) = if rows.number(row, 1)? == 1 {
-            let [starts_us, ends_us] = [rows.number(row, 2)?, rows.number(row, 3)?].map(unix_us_of);
-            (Ok((Span { starts_us, ends_us }, rows.number(row, 4)?)), reason)
-        } else {
-            (Err(reason?), None)
-        };
-        Some(Answer {
-            shard: u32::try_from(rows.number(row, 0)?).ok()?,
-            verdict,
-            copied,
-            registry: rows.text(row, 7)?,
-            server: rows.text(row, 8)?,
-        })
-    }
 }

@@ -16,12 +16,12 @@ use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Config, NoTls, Row};
 
 /// Has the statements that the worker executes.
-const WORKER: &str = include_str!("../../../../src/lease/worker.rs");
+const WORKER: &str = include_str!("../../../../src/lease/session.rs");
 
 /// A statement of the worker, by the name of its constant.
 fn statement(name: &str) -> &'static str {
     let begin = format!("const {name}: &CStr = c\"");
-    let (_, rest) = WORKER.split_once(&begin).unwrap_or_else(|| panic!("{name} is in worker.rs"));
+    let (_, rest) = WORKER.split_once(&begin).unwrap_or_else(|| panic!("{name} is in session.rs"));
     rest.split_once("\";").expect("the constant ends").0
 }
 
