@@ -48,13 +48,20 @@ function_info_v1!(
 /// this function are not `pg_extern`, whose guard and argument handling would cost more than the fast path
 /// does.
 fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
-    let fast = |layout: &Layout| {
+    /// The layout of the previous call, which is usually that of this one: comparing costs less than unpacking.
+    static LAYOUT: BackendLocal<(u64, Layout)> = BackendLocal::new((DEFAULT.pack(), DEFAULT));
+    let fast = |last: &mut (u64, Layout)| {
+        if last.0 != packed {
+            *last = (packed, Layout::unpack(packed)?);
+        }
+        let layout = &last.1;
         let shard = shard_id.or_else(shard::known)?;
         let shard = shard::permitted(Some(shard), *layout).ok()?;
         // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor.
         unsafe { sequence::next_fast(seq, layout, shard, ThisServer) }
     };
-    match with_layout(packed, fast) {
+    // SAFETY: generating an ID does not generate another.
+    match unsafe { LAYOUT.with(fast) } {
         Some(id) => id.into(),
         None => guarded_next_id(seq, shard_id, packed).into(),
     }
@@ -79,21 +86,6 @@ fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 
     };
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
     unsafe { pg_sys::panic::pgrx_extern_c_guard(next_id) }
-}
-
-/// Calls `f` with the unpacked layout. It is usually that of the previous call, and comparing costs less than
-/// unpacking.
-fn with_layout<T>(packed: u64, f: impl FnOnce(&Layout) -> Option<T>) -> Option<T> {
-    static LAST: BackendLocal<(u64, Layout)> = BackendLocal::new((DEFAULT.pack(), DEFAULT));
-    // SAFETY: generating an ID does not generate another.
-    unsafe {
-        LAST.with(|last| {
-            if last.0 != packed {
-                *last = (packed, Layout::unpack(packed)?);
-            }
-            f(&last.1)
-        })
-    }
 }
 
 /// `snowflake_nextvals(seq regclass, shard_id int, count int, layout) → setof bigint`

@@ -44,7 +44,7 @@ pub enum Unleased {
     },
     /// No shard is set, and the registry has not assigned one.
     NotAssigned,
-    /// A lease is shorter than two ticks of the layout, and may contain the begin of none.
+    /// A lease is shorter than two ticks of the layout, so a span may end before a tick begins in it.
     TooShort {
         /// A tick of the layout, in microseconds.
         tick_us: i64,

@@ -9,13 +9,13 @@ use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 
 /// How many index entries are visited in one table. Rows at the end that were deleted, or are not yet committed, are not IDs.
-const MOST_ENTRIES: usize = 1_000;
+const MAX_ENTRIES: usize = 1_000;
 
 /// How many partitions are visited. Those of the future have no rows.
-const MOST_PARTITIONS: usize = 100;
+const MAX_PARTITIONS: usize = 100;
 
 /// How many partitions with rows are compared: the newest ID of a table that is partitioned by hash is not in the first one.
-const MOST_WITH_ROWS: usize = 3;
+const MAX_WITH_ROWS: usize = 3;
 
 const SHARE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 
@@ -58,8 +58,8 @@ pub fn of_partition(relid: pg_sys::Oid, column: &CStr) -> Result<Option<i64>, Un
 /// The newest ID in the last of these partitions and those below them.
 fn newest_of(mut partitions: Vec<pg_sys::Oid>, column: &CStr) -> Result<Option<i64>, Unreadable> {
     let mut newest = Vec::new();
-    for _ in 0..MOST_PARTITIONS {
-        let Some(partition) = partitions.pop().filter(|_| newest.len() < MOST_WITH_ROWS) else {
+    for _ in 0..MAX_PARTITIONS {
+        let Some(partition) = partitions.pop().filter(|_| newest.len() < MAX_WITH_ROWS) else {
             break;
         };
         pgrx::check_for_interrupts!();
@@ -199,7 +199,7 @@ impl Locked {
             let scan = begin_scan(self.0, index.0);
             pg_sys::index_rescan(scan, std::ptr::null_mut(), 0, std::ptr::null_mut(), 0);
             let mut newest = Err(Unreadable);
-            for _ in 0..MOST_ENTRIES {
+            for _ in 0..MAX_ENTRIES {
                 pgrx::check_for_interrupts!();
                 if pg_sys::index_getnext_tid(scan, towards_lower).is_null() {
                     newest = Ok(None);

@@ -125,7 +125,7 @@ fn tick_after(value: i64, layout: Layout) -> i64 {
 pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<String> {
     let Facts { table, column, sequence, .. } = facts;
     let alter = format!("ALTER TABLE {table} ALTER COLUMN {column}");
-    let drop_identity = |of| format!("ALTER TABLE {of} ALTER COLUMN {column} DROP IDENTITY");
+    let drop_identity = |table| format!("ALTER TABLE {table} ALTER COLUMN {column} DROP IDENTITY");
     let mut statements: Vec<String> = facts.identities.iter().map(drop_identity).collect();
     if !facts.narrow_tables.is_empty() {
         // The old default, whatever it is, need not be of the new type.

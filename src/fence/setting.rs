@@ -9,7 +9,7 @@ use super::refusal::{FenceError, Origin};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::host::host_name;
 use crate::postgres::memory::with_room;
-use crate::postgres::report::{ascii_unless_utf8, text};
+use crate::postgres::report::{ascii_unless_utf8, c_text};
 use crate::sequence;
 use crate::settings::Setting;
 use pg_snowflake_policies::fence::hosts;
@@ -72,7 +72,7 @@ impl Fence {
             Fence::AllowedHosts => ALLOWED_HOSTS.get(),
         };
         // SAFETY: a C string.
-        value.map_or_else(String::new, |value| unsafe { text(value.as_ptr()) })
+        value.map_or_else(String::new, |value| unsafe { c_text(value.as_ptr()) })
     }
 }
 

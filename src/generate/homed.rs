@@ -67,7 +67,7 @@ fn next_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
     unsafe {
         LAST.with(|last| {
             let (layout, homed) = match last {
-                Some((of, layout, homed)) if *of == wanted => (layout, homed),
+                Some((last, layout, homed)) if *last == wanted => (layout, homed),
                 _ => {
                     let layout = Layout::unpack(wanted.layout)?;
                     let InPartition { shard_id, modulus, generators, .. } = wanted;
@@ -205,8 +205,8 @@ unsafe impl SqlTranslatable for Multirange {
 }
 
 /// How many multiranges a session keeps, and of how many bytes: some defaults are called in turn.
-const MOST_KEPT: usize = 8;
-const LONGEST_KEPT: usize = 1 << 16;
+const MAX_KEPT: usize = 8;
+const MAX_KEPT_BYTES: usize = 1 << 16;
 
 /// A multirange, and its ranges of hashes.
 struct Parsed {
@@ -234,10 +234,10 @@ fn with_ranges<T>(
             memory::reserve(&mut ranges, serialized::count(bytes));
             let ranges = hash_ranges(ranges, serialized::bounds(bytes))
                 .map_err(|invalid| Error::NotHomed { invalid, layout })?;
-            if bytes.len() > LONGEST_KEPT {
+            if bytes.len() > MAX_KEPT_BYTES {
                 return f(&ranges);
             }
-            if kept.len() == MOST_KEPT {
+            if kept.len() == MAX_KEPT {
                 kept.remove(0);
             }
             let bytes = memory::copied(bytes);
@@ -247,7 +247,7 @@ fn with_ranges<T>(
 }
 
 /// How many ranges a multirange may have: more than Citus's limit for the shards of a table, which is 64,000.
-const MOST_RANGES: usize = 65_536;
+const MAX_RANGES: usize = 65_536;
 
 /// Refuses a multirange with too many ranges by its size and its head, before it is read from disk or decompressed.
 ///
@@ -256,14 +256,14 @@ const MOST_RANGES: usize = 65_536;
 unsafe fn check_count(datum: pg_sys::Datum) -> Result<(), Error> {
     // SAFETY: as the caller promises. The first bytes of a multirange are its head, also of a compressed one.
     let count = unsafe {
-        if pg_sys::toast_raw_datum_size(datum) < serialized::least_size(MOST_RANGES + 1) {
+        if pg_sys::toast_raw_datum_size(datum) < serialized::least_size(MAX_RANGES + 1) {
             return Ok(());
         }
         let head = serialized::HEAD as i32;
         serialized::count(content(pg_sys::pg_detoast_datum_slice(datum.cast_mut_ptr(), 0, head)))
     };
-    if count > MOST_RANGES {
-        return Err(Error::TooManyRanges { count, limit: MOST_RANGES });
+    if count > MAX_RANGES {
+        return Err(Error::TooManyRanges { count, limit: MAX_RANGES });
     }
     Ok(())
 }

@@ -130,7 +130,8 @@ impl<'a> Connection<'a> {
             (c"port".as_ptr(), value(&host.port)),
             (ptr::null(), ptr::null()),
         ];
-        let (keywords, values) = (options.map(|(keyword, _)| keyword), options.map(|of| of.1));
+        let (keywords, values) =
+            (options.map(|(keyword, _)| keyword), options.map(|(_, value)| value));
         // SAFETY: two arrays of C strings with a terminator. The connection, and with it the receiver of notices, are ours.
         unsafe {
             let conn = (libpq.PQconnectStartParams)(keywords.as_ptr(), values.as_ptr(), 1);

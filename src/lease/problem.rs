@@ -95,8 +95,12 @@ impl Problem {
     /// In one line, for everybody.
     pub fn in_public(&self) -> String {
         match self {
-            Problem::Refused(of) | Problem::Lost(of) | Problem::Copied(of) => {
-                format!("{}: {}", self.words().0, reasons(of, |reason| vec![reason.text.as_str()]))
+            Problem::Refused(shards) | Problem::Lost(shards) | Problem::Copied(shards) => {
+                format!(
+                    "{}: {}",
+                    self.words().0,
+                    reasons(shards, |reason| vec![reason.text.as_str()])
+                )
             }
             _ if self.is_of_libpq() => self.words().0,
             _ => self.in_full(),
@@ -207,14 +211,14 @@ impl Problem {
                 "List only the shards that this server generates IDs for.",
             ),
             Problem::Refused(refused) => words(
-                &format!("registry refused the lease of {}", list(refused.iter().map(|of| of.0))),
+                &format!("registry refused the lease of {}", list(refused.iter().map(|&(shard, _)| shard))),
                 &reasons(refused, Reason::in_full),
                 "If this server is meant to have the shard, stop the holder, or call snowflake_registry.take_over() in the \
                  registry. Otherwise, remove the shard from the configuration of this server. A server whose shard is assigned needs a \
                  pg_snowflake.node of its own.",
             ),
             Problem::Lost(lost) => words(
-                &format!("lost the lease of {}", list(lost.iter().map(|of| of.0))),
+                &format!("lost the lease of {}", list(lost.iter().map(|&(shard, _)| shard))),
                 &reasons(lost, Reason::in_full),
                 "Find the cause: snowflake_registry.take_over() was called, the registry was restored from a backup, or a clone \
                  of this server's virtual machine is running. A clone with this server's memory may have repeated IDs.",
@@ -281,8 +285,8 @@ fn list(shards: impl Iterator<Item = impl Display>) -> String {
     }
 }
 
-fn reasons(refused: &[(u32, Reason)], of: impl Fn(&Reason) -> Vec<&str>) -> String {
-    let reasons: Vec<&str> = refused.iter().flat_map(|(_, reason)| of(reason)).collect();
+fn reasons(refused: &[(u32, Reason)], sentences: impl Fn(&Reason) -> Vec<&str>) -> String {
+    let reasons: Vec<&str> = refused.iter().flat_map(|(_, reason)| sentences(reason)).collect();
     truncated(&reasons.join(" "), 500).into_owned()
 }
 

@@ -19,8 +19,8 @@ static NODE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(So
 /// Whether the server was started with the library in `shared_preload_libraries`. Its processes inherit it.
 static PRELOADED: AtomicBool = AtomicBool::new(false);
 
-const SHORTEST_LEASE_MS: i32 = (SHORTEST_LEASE_US / 1000) as i32;
-const LONGEST_LEASE_MS: i32 = (LONGEST_LEASE_US / 1000) as i32;
+const MIN_LEASE_MS: i32 = (SHORTEST_LEASE_US / 1000) as i32;
+const MAX_LEASE_MS: i32 = (LONGEST_LEASE_US / 1000) as i32;
 
 /// Defines the settings. Called once, at library load.
 pub fn define() {
@@ -54,8 +54,8 @@ pub fn define() {
             c"Sets the length of a lease.",
             c"The server renews its leases after a third of it. After a crash, it generates no IDs for up to this long.",
             &LEASE,
-            SHORTEST_LEASE_MS,
-            LONGEST_LEASE_MS,
+            MIN_LEASE_MS,
+            MAX_LEASE_MS,
             GucContext::Sighup,
             flags | GucFlags::UNIT_MS,
         );
@@ -82,7 +82,7 @@ fn invalid_lease() -> ! {
     Report {
         code: ERRCODE_INVALID_PARAMETER_VALUE,
         message: "invalid value for parameter \"pg_snowflake.lease\"".into(),
-        detail: Some(format!("A lease lasts {SHORTEST_LEASE_MS} to {LONGEST_LEASE_MS} ms.")),
+        detail: Some(format!("A lease lasts {MIN_LEASE_MS} to {MAX_LEASE_MS} ms.")),
         hint: Some(
             "Correct it in the server's configuration, such as pg_snowflake.lease = '10s'.".into(),
         ),

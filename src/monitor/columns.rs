@@ -2,7 +2,7 @@
 
 use super::status::{Status, status, summary};
 use super::stored_expression::{
-    GeneratorCall, LONGEST_TEXT, SequenceArgument, ShardArgument, StoredExpression, Unreadable,
+    GeneratorCall, MAX_TEXT, SequenceArgument, ShardArgument, StoredExpression, Unreadable,
 };
 use crate::error::Error;
 use crate::fence;
@@ -44,7 +44,7 @@ fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<10> {
                 .to_owned()
         }
         Unreadable::TooLong(length) => format!(
-            "default is too long to read: Its expression tree has {length} bytes; the limit is {LONGEST_TEXT}."
+            "default is too long to read: Its expression tree has {length} bytes; the limit is {MAX_TEXT}."
         ),
     };
     let mut row = [None; 10];

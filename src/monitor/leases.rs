@@ -57,17 +57,17 @@ fn row(leases: &Leases, slot: Option<Slot>) -> NullableResultRow<9> {
         .and_then(IntoDatum::into_datum);
     NullableResultRow([
         slot.and_then(|slot| (slot.shard as i32).into_datum()),
-        text(lease::node().into()),
+        nullable(lease::node().into()),
         span.map(|span| timestamptz(span.starts_us)),
         span.map(|span| timestamptz(span.ends_us)),
         span.map(|span| interval(span.ends_us - now_us)),
-        text(state.into()),
+        nullable(state.into()),
         incarnation,
         leases.answered_at_us.map(timestamptz),
-        Some(leases.error.clone()).filter(|error| !error.is_empty()).and_then(text),
+        Some(leases.error.clone()).filter(|error| !error.is_empty()).and_then(nullable),
     ])
 }
 
-fn text(text: String) -> Nullable {
+fn nullable(text: String) -> Nullable {
     ascii_unless_utf8(text).into_datum()
 }

@@ -4,7 +4,7 @@
 use crate::layout_type::SqlLayout;
 use crate::postgres::encoding::Text;
 use crate::postgres::memory;
-use crate::postgres::report::text;
+use crate::postgres::report::c_text;
 use pg_snowflake_ids::{Layout, presets::DEFAULT};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_catalog::pg_proc::PgProc;
@@ -82,13 +82,13 @@ pub enum ShardArgument {
 pub enum Unreadable {
     /// It is nested too deeply for this session's `max_stack_depth`.
     TooDeep,
-    /// Its text has this many bytes, more than [`LONGEST_TEXT`].
+    /// Its text has this many bytes, more than [`MAX_TEXT`].
     TooLong(usize),
 }
 
 /// The maximum size of an expression, in bytes of text. Users can write expressions of up to 1 GB; reading one
 /// takes memory and time in proportion, and cannot be cancelled. An array of a thousand calls has 0.45 MB.
-pub const LONGEST_TEXT: usize = 1 << 20;
+pub const MAX_TEXT: usize = 1 << 20;
 
 /// A stored expression, of SQL type `pg_node_tree`. Only the server can make a value of that type.
 pub struct StoredExpression(pg_sys::Datum);
@@ -146,7 +146,7 @@ impl StoredExpression {
     fn functions(&self) -> Result<Vec<*mut pg_sys::FuncExpr>, Unreadable> {
         // SAFETY: a text that the server stores as a pg_node_tree. Reading its size does not read it from disk.
         let length = unsafe { pg_sys::toast_raw_datum_size(self.0) } - pg_sys::VARHDRSZ;
-        if length > LONGEST_TEXT {
+        if length > MAX_TEXT {
             return Err(Unreadable::TooLong(length));
         }
         // SAFETY: as above.
@@ -302,7 +302,7 @@ unsafe fn sequence_argument(node: *mut pg_sys::Node) -> SequenceArgument {
 unsafe fn named(name: *mut c_char) -> SequenceArgument {
     // SAFETY: as the caller promises; the list has pointers to parts of the string.
     unsafe {
-        let not_found = SequenceArgument::NotFound(text(name));
+        let not_found = SequenceArgument::NotFound(c_text(name));
         let mut parts = std::ptr::null_mut();
         if !pg_sys::SplitIdentifierString(name, b'.' as c_char, &mut parts) || parts.is_null() {
             return not_found;

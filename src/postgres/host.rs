@@ -1,6 +1,6 @@
 //! The host that the server runs on.
 
-use crate::postgres::report::text;
+use crate::postgres::report::c_text;
 use std::ffi::c_char;
 
 /// The server's host name, as the command `hostname` prints it; empty if it is longer than POSIX allows.
@@ -13,5 +13,5 @@ pub fn host_name() -> String {
         return String::new();
     }
     // SAFETY: a C string.
-    unsafe { text(buffer.as_ptr()) }
+    unsafe { c_text(buffer.as_ptr()) }
 }

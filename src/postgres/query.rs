@@ -166,7 +166,7 @@ pub fn execute_kept(sql: &str, arguments: &[DatumWithOid]) {
 
 fn kept(sql: &str) -> Option<&'static OwnedPreparedStatement> {
     // SAFETY: the closure only reads.
-    unsafe { KEPT.with(|kept| kept.iter().find(|(of, _)| of == sql).map(|&(_, found)| found)) }
+    unsafe { KEPT.with(|kept| kept.iter().find(|(key, _)| key == sql).map(|&(_, found)| found)) }
 }
 
 /// Prepares a statement and keeps it. After an ERROR nothing is kept, and the next call prepares it.

@@ -132,14 +132,14 @@ pub fn relation_name(relid: pg_sys::Oid) -> String {
     // SAFETY: regclassout takes an OID, known or not, and returns a palloc'd C string.
     unsafe {
         let out = pgrx::direct_function_call_as_datum(pg_sys::regclassout, &[Some(relid.into())]);
-        out.map_or_else(String::new, |name| text(name.cast_mut_ptr()))
+        out.map_or_else(String::new, |name| c_text(name.cast_mut_ptr()))
     }
 }
 
 /// The type's name as `format_type` prints it.
 pub fn type_name(typid: pg_sys::Oid) -> String {
     // SAFETY: format_type_be() takes any OID and returns a palloc'd C string.
-    unsafe { text(pg_sys::format_type_be(typid)) }
+    unsafe { c_text(pg_sys::format_type_be(typid)) }
 }
 
 /// The current role, quoted where SQL needs it.
@@ -167,14 +167,14 @@ unsafe fn quote_identifier(name: *const c_char) -> String {
         return String::new();
     }
     // SAFETY: not null, and a C string as the caller promises.
-    unsafe { text(pg_sys::quote_identifier(name)) }
+    unsafe { c_text(pg_sys::quote_identifier(name)) }
 }
 
 /// A server's C string, safe for a message.
 ///
 /// # Safety
 /// `c_string` is a C string.
-pub unsafe fn text(c_string: *const c_char) -> String {
+pub unsafe fn c_text(c_string: *const c_char) -> String {
     // SAFETY: as the caller promises.
     ascii_unless_utf8(unsafe { CStr::from_ptr(c_string) }.to_string_lossy().into_owned())
 }

@@ -46,7 +46,7 @@ pub fn interval(us: i64) -> pg_sys::Datum {
 /// An instant as people read it, in the session's time zone.
 pub fn printed(unix_us: i64) -> String {
     // SAFETY: takes any timestamp, and returns a C string in a static buffer, which is copied.
-    unsafe { report::text(pg_sys::timestamptz_to_str(timestamptz(unix_us).value() as i64)) }
+    unsafe { report::c_text(pg_sys::timestamptz_to_str(timestamptz(unix_us).value() as i64)) }
 }
 
 /// A datum of SQL type `timestamptz`: an instant in microseconds since 1970.

@@ -250,9 +250,9 @@ pub fn write(leases: &[(i32, Lease)]) {
         column(leases, |lease| lease.known_serial),
         column(leases, |lease| Text(lease.origin.address.clone())),
         column(leases, |lease| lease.origin.started_at_us.map(Instant)),
-        column(leases, |lease| lease.copy.as_ref().map(|(of, _)| Text(of.address.clone()))),
+        column(leases, |lease| lease.copy.as_ref().map(|(origin, _)| Text(origin.address.clone()))),
         column(leases, |lease| {
-            lease.copy.as_ref().and_then(|(of, _)| of.started_at_us.map(Instant))
+            lease.copy.as_ref().and_then(|(origin, _)| origin.started_at_us.map(Instant))
         }),
         column(leases, |lease| lease.copy.as_ref().map(|&(_, seen_at_us)| Instant(seen_at_us))),
     ];

@@ -1,7 +1,7 @@
 //! Core's choice of a partition, for a table that is partitioned by a single bigint column.
 
 use super::operator_class::OperatorClass;
-use crate::postgres::report::text;
+use crate::postgres::report::c_text;
 use pgrx::PgRelation;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -179,5 +179,5 @@ impl PartitionKey<'_> {
 /// The columns and expressions of a partition key as SQL.
 pub fn partition_key_sql(relid: pg_sys::Oid) -> String {
     // SAFETY: the table is partitioned; the function returns a C string.
-    unsafe { text(pg_sys::pg_get_partkeydef_columns(relid, true)) }
+    unsafe { c_text(pg_sys::pg_get_partkeydef_columns(relid, true)) }
 }

@@ -24,7 +24,7 @@ const UNIT: usize = 64;
 /// How many units it has: 256 kB, which take no memory until they are used.
 const UNITS: usize = 4096;
 /// How many of them one allocation gets at most: 32 kB. An error and its way to the server take a few kilobytes.
-const MOST_UNITS: usize = 512;
+const MAX_UNITS: usize = 512;
 
 /// Serves small allocations when `malloc()` fails, so that an error can be raised and reported.
 struct Reserve {
@@ -52,7 +52,7 @@ static RESERVE: Reserve = Reserve {
 impl Reserve {
     fn allocate(&self, layout: Layout) -> *mut u8 {
         let wanted = layout.size().div_ceil(UNIT);
-        if wanted > MOST_UNITS || layout.align() > UNIT {
+        if wanted > MAX_UNITS || layout.align() > UNIT {
             return ptr::null_mut();
         }
         self.locked(|| {
