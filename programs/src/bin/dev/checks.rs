@@ -1,5 +1,6 @@
 //! The checks and tests, in phases, and their results.
 
+use crate::floors;
 use crate::report::Report;
 use crate::tools::{
     Result, about, cargo, cargo_with_pgrx, command, execute, execute_and_read, is_interrupted,
@@ -58,6 +59,7 @@ impl Run {
         self.phase("format", |_| format())?;
         self.phase("clippy", |_| clippy())?;
         self.phase("docs", |_| docs())?;
+        self.phase("floors", |_| floors())?;
         self.phase("shell scripts", |_| shell_scripts())?;
         self.phase("spelling", |_| spelling())?;
         self.phase("word list", |_| word_list())?;
@@ -249,6 +251,13 @@ fn word_list() -> Result {
         true => Ok(()),
         false => Err(format!("words that {LIST} replaces:\n{found}")),
     }
+}
+
+/// Checks which files use which others.
+fn floors() -> Result {
+    let text_of = |path: &str| std::fs::read_to_string(top().join(path)).ok();
+    print!("{}", floors::check(&tracked_files(&["*.rs"])?, text_of)?);
+    Ok(())
 }
 
 fn tracked_files(patterns: &[&str]) -> Result<Vec<String>> {

@@ -3,6 +3,7 @@
 
 mod checks;
 mod citus;
+mod floors;
 mod fuzz;
 mod image;
 mod mutations;
