@@ -6,7 +6,6 @@
 
 mod catalog;
 mod column;
-mod plan;
 mod references;
 mod refusal;
 
@@ -24,8 +23,8 @@ use catalog::Extension;
 use column::Column;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::mismatch;
+use pg_snowflake_policies::conversion::{self as plan, Facts, ShardCheck, Target};
 use pgrx::prelude::*;
-use plan::{Facts, ShardCheck, Target};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 

@@ -11,6 +11,7 @@
 //! | [`lease`], [`registry`], [`holder`] | the spans of ID time that servers generate in, who gets which, and what a server holds |
 //! | [`pacing`] | when a server renews its leases, and when it asks again after a failure |
 //! | [`partitions`] | the ranges of IDs of a table that is partitioned by time |
+//! | [`conversion`] | the statements that convert a column to generate IDs |
 //!
 //! Times are arguments: nothing here reads the wall clock, and only [`clock::Clock`] reads the monotonic clock. Names that end in `_us`
 //! are in microseconds, names that end in `_ms` in milliseconds. Instants count from 1970-01-01 UTC.
@@ -57,6 +58,7 @@
 #![warn(missing_docs)]
 
 pub mod clock;
+pub mod conversion;
 pub mod counter;
 pub mod fence;
 pub mod hashfn;

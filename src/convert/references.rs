@@ -2,10 +2,10 @@
 //! indirectly.
 
 use super::catalog::{Extension, TREE, TREE_COLUMN};
-use super::plan::NarrowTable;
 use super::refusal::{self, OtherOwner};
 use crate::postgres::query::{rows, text};
 use crate::postgres::relation::lock;
+use pg_snowflake_policies::conversion::NarrowTable;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 

@@ -2,11 +2,11 @@
 
 use super::Column;
 use crate::convert::catalog::{TREE, TREE_COLUMN};
-use crate::convert::plan::Grant;
 use crate::convert::refusal;
 use crate::error::Error;
 use crate::postgres::query::{Row, rows, text};
 use crate::sequence;
+use pg_snowflake_policies::conversion::Grant;
 use pg_snowflake_policies::counter::State;
 use pgrx::prelude::*;
 

@@ -3,12 +3,12 @@
 use super::Column;
 use super::existing_sequence::{ExistingSequence, ROLE, grant};
 use crate::convert::catalog::{Extension, TREE, TREE_COLUMN};
-use crate::convert::plan::{Facts, Grant, Sequence};
 use crate::convert::references::{CheckedTables, check_owners};
 use crate::convert::refusal;
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::{rows, text};
 use crate::postgres::relation::lock;
+use pg_snowflake_policies::conversion::{Facts, Grant, Sequence};
 use pgrx::prelude::*;
 use std::ffi::CStr;
 

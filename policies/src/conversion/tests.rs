@@ -1,3 +1,5 @@
+//! Cases of conversions.
+
 use super::*;
 use pg_snowflake_ids::presets::{DEFAULT, INSTAGRAM, JS53, TWITTER};
 

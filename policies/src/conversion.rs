@@ -1,4 +1,4 @@
-//! The plan of a conversion: the statements that it executes, decided from facts. No server, no clock.
+//! The plan of the conversion of a column: the statements that it executes, decided from facts.
 
 use pg_snowflake_ids::{Layout, presets::DEFAULT};
 use std::ops::RangeInclusive;
