@@ -12,7 +12,6 @@ use crate::postgres::encoding::to_server;
 use crate::postgres::query::rows;
 use crate::postgres::report::no_such_table;
 use pg_snowflake_ids::Layout;
-use pg_snowflake_policies::conversion::{Facts, Grant, Sequence};
 use pgrx::prelude::*;
 use std::ffi::CString;
 
