@@ -306,8 +306,14 @@ impl Ground {
         if !release::versions(top()).is_empty() {
             sql += &text_of(&["sql/releases"]);
         }
-        let in_rust =
-            text_of(&["src/convert", "src/convert/column", "src/lease", "src/partitions"]);
+        let in_rust = text_of(&[
+            "src/convert",
+            "src/convert/column",
+            "src/distributed",
+            "src/lease",
+            "src/partitions",
+            "src/registry",
+        ]);
         let words: Vec<&str> = words(&sql).union(&words(&in_rust)).copied().collect();
         let symbols: Vec<&str> = symbols(&sql).into_iter().collect();
         self.owner

@@ -91,18 +91,15 @@ unsafe fn look_up_descriptor(
 fn raise_version_mismatch(declared: i32, columns: usize) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-        message: concat!(env!("CARGO_PKG_NAME"), " library is incompatible with the installed extension version").into(),
+        message: "pg_snowflake library is incompatible with the installed extension version".into(),
         detail: Some(format!(
             "The function is declared with {declared} result columns, but library version {} returns {columns}.",
             env!("CARGO_PKG_VERSION")
         )),
         hint: Some(
-            concat!(
-                "Install the library of the version in pg_extension.extversion. Or install a newer one and run: ALTER EXTENSION ",
-                env!("CARGO_PKG_NAME"),
-                " UPDATE;"
-            )
-            .into(),
+            "Install the library of the version in pg_extension.extversion. Or install a newer one and run: ALTER EXTENSION \
+             pg_snowflake UPDATE;"
+                .into(),
         ),
     }
     .raise()
