@@ -86,6 +86,7 @@ fn snowflake_from_base32(base32: &[u8]) -> i64 {
     base32::decode(base32).unwrap_or_else(|error| not_base32(base32, error))
 }
 
+#[track_caller]
 fn not_base32(text: &[u8], error: Base32Error) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
@@ -155,6 +156,7 @@ fn split(id: i64, layout: Layout) -> Fields {
     layout.split(id)
 }
 
+#[track_caller]
 fn out_of_range(field: OutOfRange, shard_id: i32, seq: i32, layout: Layout) -> ! {
     let (message, detail, hint) = match field {
         OutOfRange::Time => (

@@ -62,6 +62,7 @@ unsafe impl SqlTranslatable for SqlLayout {
 }
 
 /// Raises the error for 64 bits that are not a packed layout.
+#[track_caller]
 pub fn not_a_layout() -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,

@@ -120,6 +120,7 @@ fn unrecognized(Unknown { name, nearest, source, place }: Unknown) -> ! {
 }
 
 /// Without the values of its settings, the library would generate IDs that they forbid.
+#[track_caller]
 fn cannot_load() -> ! {
     Report {
         code: ERRCODE_INVALID_TRANSACTION_STATE,

@@ -9,6 +9,7 @@ use pgrx::prelude::*;
 use pgrx::spi::quote_identifier;
 
 /// Citus manages the table.
+#[track_caller]
 pub fn managed_by_citus(relid: pg_sys::Oid, column: &str, kind: CitusColumn) -> ! {
     let table = relation_name(relid);
     let column = quote_identifier(column);
@@ -47,6 +48,7 @@ pub enum CitusColumn {
 }
 
 /// The table is a shard of Citus.
+#[track_caller]
 pub fn shard_of_citus(relid: pg_sys::Oid) -> ! {
     let table = relation_name(relid);
     Report {
@@ -62,6 +64,7 @@ pub fn shard_of_citus(relid: pg_sys::Oid) -> ! {
 }
 
 /// The layout has no shards to check.
+#[track_caller]
 pub fn no_shard_field(layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -73,6 +76,7 @@ pub fn no_shard_field(layout: Layout) -> ! {
 }
 
 /// The clock is outside the layout's time range.
+#[track_caller]
 pub fn clock_out_of_range(layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -87,6 +91,7 @@ pub fn clock_out_of_range(layout: Layout) -> ! {
 }
 
 /// The relation has no columns of its own.
+#[track_caller]
 pub fn not_a_table(name: &str, relkind: &str) -> ! {
     let (kind, hint) = match relkind {
         "v" | "m" => ("view", "Pass the table that the view selects from."),
@@ -100,6 +105,7 @@ pub fn not_a_table(name: &str, relkind: &str) -> ! {
 }
 
 /// The column is inherited.
+#[track_caller]
 pub fn inherited_column(column: &str, parent: &str) -> ! {
     wrong_object_type(
         format!("cannot convert inherited {column}"),
@@ -109,6 +115,7 @@ pub fn inherited_column(column: &str, parent: &str) -> ! {
 }
 
 /// The column is generated.
+#[track_caller]
 pub fn generated_column(column: &str) -> ! {
     wrong_object_type(
         format!("cannot convert generated {column}"),
@@ -118,12 +125,14 @@ pub fn generated_column(column: &str) -> ! {
     )
 }
 
+#[track_caller]
 fn wrong_object_type(message: String, detail: Option<String>, hint: String) -> ! {
     let code = PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE;
     Report { code, message, detail, hint: Some(hint) }.raise()
 }
 
 /// The table has no such column.
+#[track_caller]
 pub fn no_such_column(column: &str, table: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
@@ -135,6 +144,7 @@ pub fn no_such_column(column: &str, table: &str) -> ! {
 }
 
 /// The column is a system column.
+#[track_caller]
 pub fn system_column(column: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -146,6 +156,7 @@ pub fn system_column(column: &str) -> ! {
 }
 
 /// The user does not own a table or a sequence.
+#[track_caller]
 pub fn not_owner(kind: &str, name: &str, why: Option<String>) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -157,6 +168,7 @@ pub fn not_owner(kind: &str, name: &str, why: Option<String>) -> ! {
 }
 
 /// The column's type cannot hold IDs, and is not changed automatically.
+#[track_caller]
 pub fn unsuitable_type(column: &str, type_name: &str, references: Option<&str>) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
@@ -172,6 +184,7 @@ pub fn unsuitable_type(column: &str, type_name: &str, references: Option<&str>) 
 }
 
 /// Objects depend on a column whose type must change.
+#[track_caller]
 pub fn has_dependent_objects(column: &str, objects: &[String]) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -187,6 +200,7 @@ pub fn has_dependent_objects(column: &str, objects: &[String]) -> ! {
 }
 
 /// Some rows are on other servers, whose columns cannot be changed from here.
+#[track_caller]
 pub fn has_foreign_tables(table: &str, column: &str, foreign: &[String]) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -200,6 +214,7 @@ pub fn has_foreign_tables(table: &str, column: &str, foreign: &[String]) -> ! {
 }
 
 /// The table's owner, with whose privileges the conversion runs, lacks one.
+#[track_caller]
 pub fn lacks_privilege(privilege: &str, schema: &str, owner: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -221,6 +236,7 @@ pub struct OtherOwner {
 }
 
 /// Expressions of one owner would be evaluated with the privileges of another.
+#[track_caller]
 pub fn other_owner(column: &str, other: &OtherOwner) -> ! {
     let OtherOwner { table, owner, converting } = other;
     Report {
@@ -235,6 +251,7 @@ pub fn other_owner(column: &str, other: &OtherOwner) -> ! {
 }
 
 /// The column shares the sequence with other objects.
+#[track_caller]
 pub fn shared_sequence(sequence: &str, column: &str, users: &[String]) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -249,6 +266,7 @@ pub fn shared_sequence(sequence: &str, column: &str, users: &[String]) -> ! {
 }
 
 /// The column cannot own the sequence.
+#[track_caller]
 pub fn cannot_own_sequence(sequence: &str, table: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -263,6 +281,7 @@ pub fn cannot_own_sequence(sequence: &str, table: &str) -> ! {
 }
 
 /// The column's identity was removed in the catalog by hand, but its sequence was left as it was.
+#[track_caller]
 pub fn detached_identity_sequence(sequence: &str, column: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -285,6 +304,7 @@ pub fn other_layout(column: &str, mismatch: &Mismatch, is_explicit: bool) {
 }
 
 /// The present default does not show the layout of the IDs.
+#[track_caller]
 pub fn layout_not_known(column: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -296,6 +316,7 @@ pub fn layout_not_known(column: &str) -> ! {
 }
 
 /// A value is above the next IDs.
+#[track_caller]
 pub fn value_too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -311,6 +332,7 @@ pub fn value_too_high(column: &str, highest: i64, next: i64, layout: Layout) -> 
 }
 
 /// A CHECK would reject new IDs.
+#[track_caller]
 pub fn violates_constraint(constraint: &str, table: &str, id: i64) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

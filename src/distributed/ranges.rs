@@ -109,6 +109,7 @@ fn copy(ranges: &[u8]) -> pg_sys::Datum {
     }
 }
 
+#[track_caller]
 fn not_distributed(relid: pg_sys::Oid) -> ! {
     let detail =
         (!is_installed()).then(|| "This database does not have the extension citus.".into());

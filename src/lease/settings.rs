@@ -78,6 +78,7 @@ pub fn define() {
 
 /// The configuration has a value that the server has just rejected with a warning. It would use the default instead; for a setting
 /// of its own, it would not start.
+#[track_caller]
 fn invalid_lease() -> ! {
     Report {
         code: ERRCODE_INVALID_PARAMETER_VALUE,

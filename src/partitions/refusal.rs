@@ -11,6 +11,7 @@ use pg_snowflake_policies::partitions::{Bound, Doubt, LONGEST_STEP_YEARS, Wanted
 use pgrx::prelude::*;
 
 /// Partitions of that length cannot be aligned.
+#[track_caller]
 pub fn unsuitable_step() -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -25,6 +26,7 @@ pub fn unsuitable_step() -> ! {
 }
 
 /// Too many partitions, or a negative number.
+#[track_caller]
 pub fn ahead_out_of_range(ahead: i32, most: i32) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -36,6 +38,7 @@ pub fn ahead_out_of_range(ahead: i32, most: i32) -> ! {
 }
 
 /// Everything, or the future, would be older.
+#[track_caller]
 pub fn older_than_not_positive() -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -47,6 +50,7 @@ pub fn older_than_not_positive() -> ! {
 }
 
 /// The age is beyond the calendar.
+#[track_caller]
 pub fn older_than_out_of_range() -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INTERVAL_FIELD_OVERFLOW,
@@ -58,6 +62,7 @@ pub fn older_than_out_of_range() -> ! {
 }
 
 /// The clock is outside of the layout's time range.
+#[track_caller]
 pub fn clock_out_of_range(layout: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -69,6 +74,7 @@ pub fn clock_out_of_range(layout: Layout) -> ! {
 }
 
 /// Citus manages the table.
+#[track_caller]
 pub fn managed_by_citus(relid: pg_sys::Oid) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -80,6 +86,7 @@ pub fn managed_by_citus(relid: pg_sys::Oid) -> ! {
 }
 
 /// The table has no partitions.
+#[track_caller]
 pub fn not_partitioned(table: &Table) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
@@ -94,6 +101,7 @@ pub fn not_partitioned(table: &Table) -> ! {
 }
 
 /// The partitions are not ranges of IDs.
+#[track_caller]
 pub fn partitioned_by_something_else(table: &Table) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
@@ -109,6 +117,7 @@ pub fn partitioned_by_something_else(table: &Table) -> ! {
 }
 
 /// The user does not own the table.
+#[track_caller]
 pub fn not_owner(table: &Table) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -120,6 +129,7 @@ pub fn not_owner(table: &Table) -> ! {
 }
 
 /// The table's owner lacks a privilege.
+#[track_caller]
 pub fn lacks_privilege(privilege: &str, schema: &str, owner: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -131,6 +141,7 @@ pub fn lacks_privilege(privilege: &str, schema: &str, owner: &str) -> ! {
 }
 
 /// A partition has a part of the range.
+#[track_caller]
 pub fn overlaps(table: &Table, partition: &Partition, range: &Wanted) -> ! {
     let bounds = partition.bounds.map_or_else(String::new, |bounds| bounds.to_string());
     Report {
@@ -152,6 +163,7 @@ pub fn overlaps(table: &Table, partition: &Partition, range: &Wanted) -> ! {
 }
 
 /// A relation or a type has the name of a partition. `own` is the partition of the table with that name.
+#[track_caller]
 pub fn name_taken(table: &Table, name: &str, range: &Wanted, own: Option<&Partition>) -> ! {
     let name = table.qualified(name);
     let span = (printed(range.span.start), printed(range.span.end));
@@ -188,6 +200,7 @@ pub fn name_taken(table: &Table, name: &str, range: &Wanted, own: Option<&Partit
 }
 
 /// The layout is not that of the IDs.
+#[track_caller]
 pub fn layout_differs(table: &Table, passed: Layout, generated: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -216,6 +229,7 @@ pub fn other_layout(table: &Table, mismatch: &Mismatch, is_explicit: bool, gener
 }
 
 /// Some rows of the table get IDs of one layout, and others of another: what is old in one is new in the other.
+#[track_caller]
 pub fn several_layouts(table: &Table, layout: Layout, other: Layout) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -232,6 +246,7 @@ pub fn several_layouts(table: &Table, layout: Layout, other: Layout) -> ! {
 }
 
 /// The default generates IDs of several layouts, or of one that is not a constant.
+#[track_caller]
 pub fn layout_not_known(table: &Table) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -246,6 +261,7 @@ pub fn layout_not_known(table: &Table) -> ! {
 }
 
 /// No partition that would remain can have the IDs of now: the layout is that of other IDs, or partitions were not created.
+#[track_caller]
 pub fn no_current_partition(table: &Table, newest: &Partition, layout: Layout) -> ! {
     let bounds = newest.bounds.map(|bounds| {
         let time = |bound: Bound| bound.instant(&layout).map_or("no time".into(), printed);
@@ -273,6 +289,7 @@ pub fn left_for_next_call(count: usize) -> String {
 }
 
 /// Another session has renamed, detached or attached a table or partition, or changed its owner or bounds.
+#[track_caller]
 pub fn changed_meanwhile(kind: &str, name: &str) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

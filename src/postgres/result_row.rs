@@ -88,6 +88,7 @@ unsafe fn look_up_descriptor(
 /// of older versions, but it can meet those of a newer one if it was downgraded after an update. So a function
 /// whose row changes in a later version gets a new C symbol, and the old symbol stays for SQL objects created
 /// before.
+#[track_caller]
 fn raise_version_mismatch(declared: i32, columns: usize) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,

@@ -102,6 +102,7 @@ fn server(origin: &Origin) -> String {
 }
 
 /// For the log of the registry's server.
+#[track_caller]
 pub fn rolled_back(quiet_until_us: i64) {
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -117,6 +118,7 @@ pub fn rolled_back(quiet_until_us: i64) {
 }
 
 /// The quiet time does not end earlier.
+#[track_caller]
 pub fn quiet_time_goes_on(reason: NotYet, quiet_until_us: i64, now_us: i64) -> ! {
     let (message, detail, hint) = match reason {
         NotYet::AsSoonAsPossible if quiet_until_us <= now_us => (
@@ -172,6 +174,7 @@ fn clock_report(direction: &str, us: i64, claim: Claim, moment: Moment) -> Repor
 }
 
 /// All numbers are assigned.
+#[track_caller]
 pub fn no_free_shard(shards: i64) -> ! {
     Report {
         code: ERRCODE_PROGRAM_LIMIT_EXCEEDED,
@@ -185,6 +188,7 @@ pub fn no_free_shard(shards: i64) -> ! {
 }
 
 /// Another role has claimed leases as that node.
+#[track_caller]
 pub fn node_of_another_role(node: &str, role: &str) -> ! {
     Report {
         code: ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -200,6 +204,7 @@ pub fn node_of_another_role(node: &str, role: &str) -> ! {
 }
 
 /// No shard has that node.
+#[track_caller]
 pub fn no_such_node(node: &str) -> ! {
     Report {
         code: ERRCODE_UNDEFINED_OBJECT,
@@ -211,6 +216,7 @@ pub fn no_such_node(node: &str) -> ! {
 }
 
 /// The node is not gone.
+#[track_caller]
 pub fn holds_a_lease(node: &str, shard: i32, ends_us: i64) -> ! {
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -225,6 +231,7 @@ pub fn holds_a_lease(node: &str, shard: i32, ends_us: i64) -> ! {
 }
 
 /// An ordinary role owns the schema of the tables, or something in it.
+#[track_caller]
 pub fn ordinary_owner(owner: &str) -> ! {
     Report {
         code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -241,6 +248,7 @@ pub fn ordinary_owner(owner: &str) -> ! {
 }
 
 /// An element of `shard_ids` is null.
+#[track_caller]
 pub fn null_shard(name: &str, serials: &str) -> ! {
     Report {
         code: ERRCODE_NULL_VALUE_NOT_ALLOWED,
@@ -254,6 +262,7 @@ pub fn null_shard(name: &str, serials: &str) -> ! {
 }
 
 /// The array has rows and columns.
+#[track_caller]
 pub fn not_one_dimensional(name: &str, dimensions: i32) -> ! {
     Report {
         code: ERRCODE_ARRAY_ELEMENT_ERROR,
@@ -265,6 +274,7 @@ pub fn not_one_dimensional(name: &str, dimensions: i32) -> ! {
 }
 
 /// The array is too long.
+#[track_caller]
 pub fn too_many_elements(name: &str, elements: usize, limit: usize) -> ! {
     Report {
         code: ERRCODE_PROGRAM_LIMIT_EXCEEDED,
@@ -288,6 +298,7 @@ pub fn different_lengths(names: [&str; 2], lengths: [usize; 2]) -> ! {
 }
 
 /// No layout has the shard.
+#[track_caller]
 pub fn negative_shard(shard: i32) -> ! {
     Report {
         code: ERRCODE_INVALID_PARAMETER_VALUE,
@@ -299,6 +310,7 @@ pub fn negative_shard(shard: i32) -> ! {
 }
 
 /// A shard is passed more than once.
+#[track_caller]
 pub fn duplicate_shard(name: &str, shard: i32) -> ! {
     Report {
         code: ERRCODE_INVALID_PARAMETER_VALUE,
@@ -310,6 +322,7 @@ pub fn duplicate_shard(name: &str, shard: i32) -> ! {
 }
 
 /// The name could not be repeated in a message.
+#[track_caller]
 pub fn invalid_node(longest: usize) -> ! {
     Report {
         code: ERRCODE_INVALID_PARAMETER_VALUE,
@@ -323,6 +336,7 @@ pub fn invalid_node(longest: usize) -> ! {
 }
 
 /// `until` is infinite.
+#[track_caller]
 pub fn infinite_end() -> ! {
     Report {
         code: ERRCODE_INVALID_PARAMETER_VALUE,
@@ -334,6 +348,7 @@ pub fn infinite_end() -> ! {
 }
 
 /// The length is not one of a lease.
+#[track_caller]
 pub fn length_out_of_range() -> ! {
     Report {
         code: ERRCODE_INVALID_PARAMETER_VALUE,

@@ -119,6 +119,7 @@ fn check_layout(relid: pg_sys::Oid, key: &PartitionKey, layout: &Layout) {
     .raise()
 }
 
+#[track_caller]
 fn not_a_table(relid: pg_sys::Oid) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
@@ -129,6 +130,7 @@ fn not_a_table(relid: pg_sys::Oid) -> ! {
     .raise()
 }
 
+#[track_caller]
 fn not_distributed_by_id(relid: pg_sys::Oid) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
@@ -142,6 +144,7 @@ fn not_distributed_by_id(relid: pg_sys::Oid) -> ! {
     .raise()
 }
 
+#[track_caller]
 fn inherited(relid: pg_sys::Oid) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
@@ -155,6 +158,7 @@ fn inherited(relid: pg_sys::Oid) -> ! {
     .raise()
 }
 
+#[track_caller]
 fn not_partitioned_by_id(relid: pg_sys::Oid) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
