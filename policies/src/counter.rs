@@ -4,7 +4,6 @@
 //! on one rule: the counter only ever moves up. The clock decides how far.
 
 use crate::clock::Now;
-use crate::homed::{Found, Homed};
 use crate::lease::Ticks;
 use pg_snowflake_ids::layout::Layout;
 
@@ -63,7 +62,7 @@ pub struct Request {
     pub ticks: Ticks,
 }
 
-/// The decision of [`advance`], and with a [`Found`] that of [`advance_homed`].
+/// What [`advance`] decides. For homed IDs, `T` is not a run but a counter and its shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision<T = Run> {
     /// Issue these counters.
@@ -328,66 +327,6 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
     }
     let last = first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end);
     Decision::Issue(Run { first, last })
-}
-
-/// Moves the counter forward as [`advance`] does, and on to the first counter that yields a homed ID. The counters that
-/// are passed over are not used. If the limit of the lead comes before that counter, the decision is that for the counter after
-/// the limit.
-///
-/// ```
-/// use pg_snowflake_policies::clock::Now;
-/// use pg_snowflake_policies::counter::{Decision, Policy, Request, State, advance_homed};
-/// use pg_snowflake_policies::homed::Homed;
-/// use pg_snowflake_policies::lease::Ticks;
-/// use pg_snowflake_ids::presets::INSTAGRAM;
-///
-/// let reading_us = 1_800_000_000_000_000;
-/// let request = Request {
-///     layout: INSTAGRAM,
-///     shard: 1,
-///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
-///     now: Now { reading_us, high_water_us: reading_us },
-///     highest_fetched: None,
-///     ticks: Ticks::ALL,
-/// };
-/// let fresh = State { last_value: 1, is_called: false };
-/// let homed = Homed::in_partition(&INSTAGRAM, 1, 4, 1)?;
-/// let Decision::Issue(found) = advance_homed(fresh, i64::MAX, request, &homed) else { panic!() };
-/// assert_eq!(found.shard % 4, 1);
-/// assert!(homed.home.has(INSTAGRAM.id(found.counter, found.shard)));
-/// # Ok::<(), pg_snowflake_policies::homed::Invalid>(())
-/// ```
-#[inline(always)]
-pub fn advance_homed(
-    state: State,
-    max_value: i64,
-    request: Request,
-    homed: &Homed<'_>,
-) -> Decision<Found> {
-    let counters = homed.most_counters();
-    match advance(state, max_value, counters, request) {
-        Decision::Issue(run) => match homed.first_in(&request.layout, run) {
-            Some(found) => Decision::Issue(found),
-            None => after_search(run, counters, max_value, request),
-        },
-        Decision::Wait { us } => Decision::Wait { us },
-        Decision::Refuse(refusal) => Decision::Refuse(refusal),
-    }
-}
-
-/// The decision after a search that has found nothing.
-#[cold]
-fn after_search(run: Run, counters: i64, max_value: i64, request: Request) -> Decision<Found> {
-    let not_home = Decision::Refuse(Refusal::NotHome { counters });
-    if run.last - run.first == counters - 1 {
-        return not_home;
-    }
-    // A limit has cut the run: the next counter shows which one.
-    match advance(State { last_value: run.last, is_called: true }, max_value, 1, request) {
-        Decision::Issue(_) => not_home,
-        Decision::Wait { us } => Decision::Wait { us },
-        Decision::Refuse(refusal) => Decision::Refuse(refusal),
-    }
 }
 
 /// The lead is above the limit: wait if the wait is short enough, else refuse. The end of a lease is a limit that is expected to

@@ -7,16 +7,17 @@
 //! The search varies the number first and then the counter, so no counter is lost while the class has many more numbers than the
 //! modulus. IDs stay unique by their counter.
 
-use crate::counter::Run;
-use crate::hashfn::{hashint8, partition_hash};
-use pg_snowflake_ids::layout::Layout;
+mod home;
 
-/// The highest modulus. A search takes about as many tries as the modulus, while the sequence is locked: about 50 µs.
-pub const MAX_MODULUS: i64 = 1 << 14;
+pub use home::{HashRange, Home, Invalid, MAX_MODULUS, hash_ranges};
+
+use crate::counter::{self, Decision, Refusal, Request, Run, State};
+use crate::hashfn::partition_hash;
+use pg_snowflake_ids::layout::Layout;
 
 /// A search ends after this many tries. At the highest modulus, one in 10^27 searches takes more. With the smallest ranges it is one in
 /// 10^14: their IDs have one shard, and in layout `instagram` the 2^20 counters of some minutes have 2^19 different hashes.
-const MOST_TRIES: i64 = MAX_MODULUS << 6;
+const MAX_TRIES: i64 = MAX_MODULUS << 6;
 
 /// The shard numbers `first`, `first + step` and so on up to `last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,121 +55,6 @@ impl Class {
     }
 }
 
-/// A range of [`hashint8`] values, `first` and `last` included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HashRange {
-    /// The lowest.
-    pub first: i32,
-    /// The highest, not below `first`.
-    pub last: i32,
-}
-
-/// Where an ID is at home.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home<'a> {
-    /// In the hash partition with this remainder.
-    Partition {
-        /// The number of partitions, at least 1.
-        modulus: u32,
-        /// Below the modulus.
-        remainder: u32,
-    },
-    /// Where the ranges contain its [`hashint8`], as in Citus. They are in ascending order and do not overlap.
-    Ranges(&'a [HashRange]),
-}
-
-impl Home<'_> {
-    /// Whether the ID is at home.
-    #[inline]
-    pub fn has(&self, id: i64) -> bool {
-        match *self {
-            Home::Partition { modulus, remainder } => {
-                partition_hash(id) % u64::from(modulus) == u64::from(remainder)
-            }
-            Home::Ranges(ranges) => {
-                let hash = hashint8(id);
-                let after = ranges.partition_point(|range| range.first <= hash);
-                after.checked_sub(1).is_some_and(|index| hash <= ranges[index].last)
-            }
-        }
-    }
-}
-
-/// Why there are no homed IDs with these arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Invalid {
-    /// The modulus is below 1, above [`MAX_MODULUS`], or above the layout's number of shards.
-    Modulus {
-        /// The modulus.
-        modulus: i32,
-        /// The highest that is possible.
-        highest: i64,
-    },
-    /// The number of generators is below 1, or the product with the modulus is above the layout's number of shards.
-    Generators {
-        /// The number of generators.
-        generators: i32,
-        /// The highest that is possible.
-        highest: i64,
-    },
-    /// The shard is negative, or not below the product of modulus and generators. A shard above would share its class with another.
-    Shard {
-        /// The shard.
-        shard: i32,
-        /// The highest that is possible.
-        highest: i64,
-    },
-    /// There is no range of hashes.
-    NoRange,
-    /// A range of hashes ends below -2^31 or above 2^31 - 1.
-    RangeBeyondHashes,
-    /// The ranges have so few hashes that a search would take too long.
-    TooFewHashes {
-        /// How many they have.
-        hashes: i64,
-        /// How many they need.
-        needed: i64,
-    },
-}
-
-/// How many hashes ranges need: as many as the partitions of the highest modulus have.
-const LEAST_HASHES: i64 = (1 << 32) / MAX_MODULUS;
-
-/// The ranges in ascending order, merged where they touch. `ranges` are pairs of the first and the last hash; `i64::MIN` and
-/// `i64::MAX` are infinite. `found` is an empty vector, for which the caller has allocated memory if need be.
-pub fn hash_ranges(
-    mut found: Vec<HashRange>,
-    ranges: impl IntoIterator<Item = (i64, i64)>,
-) -> Result<Vec<HashRange>, Invalid> {
-    for (first, last) in ranges {
-        let bound = |hash: i64, infinite: i64, end: i32| match hash == infinite {
-            true => Ok(end),
-            false => i32::try_from(hash).map_err(|_| Invalid::RangeBeyondHashes),
-        };
-        let first = bound(first, i64::MIN, i32::MIN)?;
-        let last = bound(last, i64::MAX, i32::MAX)?;
-        if first <= last {
-            found.push(HashRange { first, last });
-        }
-    }
-    found.sort_unstable();
-    found.dedup_by(|later, earlier| {
-        let touches = later.first <= earlier.last.saturating_add(1);
-        if touches {
-            earlier.last = earlier.last.max(later.last);
-        }
-        touches
-    });
-    if found.is_empty() {
-        return Err(Invalid::NoRange);
-    }
-    let hashes = found.iter().map(|range| i64::from(range.last) - i64::from(range.first) + 1).sum();
-    if hashes < LEAST_HASHES {
-        return Err(Invalid::TooFewHashes { hashes, needed: LEAST_HASHES });
-    }
-    Ok(found)
-}
-
 /// Which IDs are wanted: the shard numbers that they may have, and where they are at home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Homed<'a> {
@@ -177,7 +63,7 @@ pub struct Homed<'a> {
     /// Where the IDs are at home.
     pub home: Home<'a>,
     shards: u32,
-    most_counters: i64,
+    max_counters: i64,
 }
 
 /// A counter, and the shard number with which it makes an ID that is at home.
@@ -240,8 +126,8 @@ impl<'a> Homed<'a> {
     #[inline]
     pub fn new(class: Class, home: Home<'a>) -> Self {
         let shards = class.count();
-        let most_counters = (MOST_TRIES / i64::from(shards)).max(1);
-        Homed { class, home, shards, most_counters }
+        let max_counters = (MAX_TRIES / i64::from(shards)).max(1);
+        Homed { class, home, shards, max_counters }
     }
 
     /// The first shard number of the class with which the counter makes an ID that is at home.
@@ -250,7 +136,7 @@ impl<'a> Homed<'a> {
     }
 
     /// The first counter of the run that makes an ID that is at home, and its shard number; `None` also after
-    /// [`Homed::most_counters`].
+    /// [`Homed::max_counters`].
     #[inline]
     pub fn first_in(&self, layout: &Layout, run: Run) -> Option<Found> {
         // Without a division where the modulus is a power of two, whose remainder is in the lower half of the hash.
@@ -268,10 +154,10 @@ impl<'a> Homed<'a> {
         }
     }
 
-    /// The most counters that a search looks at.
+    /// The highest number of counters that a search looks at.
     #[inline]
-    pub fn most_counters(&self) -> i64 {
-        self.most_counters
+    pub fn max_counters(&self) -> i64 {
+        self.max_counters
     }
 
     /// How many counters it takes on average to find `ids` of them; at least `ids`.
@@ -299,7 +185,7 @@ impl<'a> Homed<'a> {
         let Class { first, step, .. } = self.class;
         let to_next = i64::from(step) << layout.shard_shift();
         let plain = Layout { shard_place: layout.shard_place.without_xor(), ..*layout };
-        let last_counter = run.last.min(run.first.saturating_add(self.most_counters() - 1));
+        let last_counter = run.last.min(run.first.saturating_add(self.max_counters() - 1));
         for counter in run.first..=last_counter {
             // Shard numbers are added to the ID, and then it is XORed with what the layout XORs the shard with.
             let mut id = plain.id(counter, first);
@@ -324,184 +210,65 @@ impl<'a> Homed<'a> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use pg_snowflake_ids::any::any_layout;
-    use pg_snowflake_ids::presets::{INSTAGRAM, JS53, POSTGRES, PRESETS};
-    use proptest::prelude::*;
-
-    fn invalid(shard_id: i32, modulus: i32, generators: i32) -> Invalid {
-        Homed::in_partition(&JS53, shard_id, modulus, generators).expect_err("invalid")
-    }
-
-    #[test]
-    fn the_arguments_must_fit_the_layout() {
-        // 128 shards.
-        let cases = [
-            ((0, 0, 1), Invalid::Modulus { modulus: 0, highest: 128 }),
-            ((0, -1, 1), Invalid::Modulus { modulus: -1, highest: 128 }),
-            ((0, 129, 1), Invalid::Modulus { modulus: 129, highest: 128 }),
-            ((0, 4, 0), Invalid::Generators { generators: 0, highest: 32 }),
-            ((0, 4, 33), Invalid::Generators { generators: 33, highest: 32 }),
-            ((0, 4, i32::MAX), Invalid::Generators { generators: i32::MAX, highest: 32 }),
-            ((-1, 4, 2), Invalid::Shard { shard: -1, highest: 7 }),
-            ((8, 4, 2), Invalid::Shard { shard: 8, highest: 7 }),
-        ];
-        for ((shard_id, modulus, generators), expected) in cases {
-            assert_eq!(invalid(shard_id, modulus, generators), expected);
-        }
-        let wide = Layout { time_bits: 32, shard_bits: 31, seq_bits: 0, ..INSTAGRAM };
-        let too_large = Invalid::Modulus { modulus: i32::MAX, highest: MAX_MODULUS };
-        assert_eq!(Homed::in_partition(&wide, 0, i32::MAX, 1), Err(too_large));
-    }
-
-    #[test]
-    fn a_class_has_every_number_of_its_shard() {
-        let class = |shard_id, modulus, generators| {
-            let homed = Homed::in_partition(&JS53, shard_id, modulus, generators).expect("valid");
-            (homed.class.shards().collect::<Vec<_>>(), homed.class.count())
-        };
-        assert_eq!(class(5, 32, 1), (vec![5, 37, 69, 101], 4));
-        assert_eq!(class(37, 32, 2), (vec![37, 101], 2));
-        assert_eq!(class(1, 50, 1), (vec![1, 51, 101], 3));
-        assert_eq!(class(30, 50, 1), (vec![30, 80], 2));
-        assert_eq!(class(127, 128, 1), (vec![127], 1));
-        assert_eq!(class(0, 1, 1).1, 128);
-    }
-
-    #[test]
-    fn ranges_are_sorted_and_merged() {
-        const MIN: i32 = i32::MIN;
-        let ranges = |ranges: &[(i64, i64)]| {
-            hash_ranges(Vec::new(), ranges.iter().copied())
-                .map(|ranges| ranges.iter().map(|range| (range.first, range.last)).collect())
-        };
-        assert_eq!(ranges(&[(i64::MIN, i64::MAX)]), Ok(vec![(MIN, i32::MAX)]));
-        let of_two = [(0, 999_999), (i64::MIN, -1_000), (-999, -1)];
-        assert_eq!(ranges(&of_two), Ok(vec![(MIN, 999_999)]));
-        let apart = [(5_000_000, i64::MAX), (0, 999_999)];
-        assert_eq!(ranges(&apart), Ok(vec![(0, 999_999), (5_000_000, i32::MAX)]));
-        assert_eq!(ranges(&[(0, LEAST_HASHES - 1)]), Ok(vec![(0, LEAST_HASHES as i32 - 1)]));
-        let too_few = Invalid::TooFewHashes { hashes: LEAST_HASHES - 1, needed: LEAST_HASHES };
-        assert_eq!(ranges(&[(1, LEAST_HASHES - 1)]), Err(too_few));
-        assert_eq!(ranges(&[]), Err(Invalid::NoRange));
-        for beyond in [(0, 1 << 31), (-(1 << 31) - 1, 0), (1 << 31, i64::MAX)] {
-            assert_eq!(ranges(&[beyond]), Err(Invalid::RangeBeyondHashes));
-        }
-    }
-
-    /// How many counters of 20,000 have an ID that is at home in partition 1, and how many tries an ID takes.
-    fn found(layout: &Layout, modulus: i32) -> (f64, f64) {
-        const COUNTERS: i64 = 20_000;
-        let homed = Homed::in_partition(layout, 1 % modulus, modulus, 1).expect("valid");
-        let first = layout.at_tick(0, layout.tick_at(1_800_000_000_000_000));
-        let (mut ids, mut tries) = (0, 0);
-        for counter in first..first + COUNTERS {
-            match homed.shard_of(layout, counter) {
-                Some(shard) => {
-                    ids += 1;
-                    tries += (shard - homed.class.first) / homed.class.step + 1;
-                }
-                None => tries += homed.class.count(),
-            }
-        }
-        (f64::from(ids) / COUNTERS as f64, f64::from(tries) / f64::from(ids))
-    }
-
-    #[test]
-    fn a_search_takes_as_many_tries_as_the_modulus_and_loses_no_counter_up_to_16() {
-        for layout in [INSTAGRAM, POSTGRES] {
-            for modulus in [1, 2, 3, 4, 16, 64, 256] {
-                let (share, tries) = found(&layout, modulus);
-                println!("{layout}, {modulus}: {share} of the counters, {tries} tries");
-                assert!((0.85..1.15).contains(&(tries / f64::from(modulus))), "{modulus}: {tries}");
-                assert!(share == 1.0 || modulus > 16, "{modulus}: {share}");
-                let homed = Homed::in_partition(&layout, 0, modulus, 1).expect("valid");
-                let expected = 1_000.0 / homed.counters_for(1_000) as f64;
-                assert!((0.9..1.1).contains(&(share / expected)), "{share} rather than {expected}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_preset_has_homed_ids_at_the_highest_modulus() {
-        for (name, layout) in PRESETS {
-            let modulus = layout.shards().min(MAX_MODULUS) as i32;
-            let homed = Homed::in_partition(layout, modulus - 1, modulus, 1).expect("valid");
-            let first = layout.at_tick(7, layout.tick_at(1_800_000_000_000_000));
-            let found = homed.first_in(layout, Run { first, last: i64::MAX }).expect(name);
-            assert!(homed.home.has(layout.id(found.counter, found.shard)), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_search_ends() {
-        // No ID has that hash: it is not a range that hash_ranges() returns.
-        let homed = Homed::new(Class::one(5), Home::Ranges(&[]));
-        assert_eq!(homed.first_in(&INSTAGRAM, Run { first: 1, last: i64::MAX }), None);
-    }
-
-    /// Any home with shares of the hashes that a test of a thousand tries meets.
-    fn any_homed() -> impl Strategy<Value = (Layout, i32, i32, i32)> {
-        any_layout().prop_flat_map(|layout| {
-            let shards = layout.shards();
-            (1..=shards.min(50)).prop_flat_map(move |modulus| {
-                (1..=(shards / modulus).min(1_000_000)).prop_flat_map(move |generators| {
-                    (0..modulus * generators).prop_map(move |shard| {
-                        (layout, shard as i32, modulus as i32, generators as i32)
-                    })
-                })
-            })
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn the_search_is_that_of_brute_force(
-            (layout, shard_id, modulus, generators) in any_homed(), counter: u64, length in 0..20_i64,
-        ) {
-            let homed = Homed::in_partition(&layout, shard_id, modulus, generators).unwrap();
-            let first = (counter as i64 & layout.max_counter()).min(layout.max_counter() - 20).max(0);
-            let run = Run { first, last: (first + length).min(layout.max_counter()) };
-            let step = i64::from(modulus) * i64::from(generators);
-            let all = (run.first..=run.last).flat_map(|counter| {
-                (0..).map(move |n| i64::from(shard_id) + n * step)
-                    .take_while(move |&shard| shard < layout.shards())
-                    .map(move |shard| Found { counter, shard: shard as u32 })
-            });
-            let all: Vec<Found> = all.take(5_000).collect();
-            let expected = all.iter().copied().find(|found| {
-                let id = layout.id(found.counter, found.shard);
-                partition_hash(id) % modulus as u64 == (shard_id % modulus) as u64
-            });
-            if all.len() < 5_000 || expected.is_some() {
-                prop_assert_eq!(homed.first_in(&layout, run), expected);
-            }
-        }
-
-        #[test]
-        fn different_shards_have_no_number_in_common(
-            modulus in 1..20_i32, generators in 1..6_i32, shards in prop::array::uniform2(0..120_i32),
-        ) {
-            let [one, other] = shards.map(|shard| shard % (modulus * generators));
-            prop_assume!(one != other);
-            let class = |shard| Homed::in_partition(&JS53, shard, modulus, generators).unwrap().class;
-            prop_assert!(class(one).shards().all(|shard| class(other).shards().all(|o| o != shard)));
-        }
-
-        #[test]
-        fn a_home_in_ranges_is_where_one_of_them_has_the_hash(
-            pairs in prop::collection::vec((i32::MIN..i32::MAX, 0..1_i64 << 28), 1..8), id in 0..i64::MAX,
-        ) {
-            let pairs: Vec<(i64, i64)> = pairs
-                .into_iter()
-                .map(|(first, more)| (first.into(), (i64::from(first) + more).min(i32::MAX.into())))
-                .collect();
-            let Ok(ranges) = hash_ranges(Vec::new(), pairs.iter().copied()) else { return Ok(()) };
-            let hash = i64::from(hashint8(id));
-            let expected = pairs.iter().any(|&(first, last)| (first..=last).contains(&hash));
-            prop_assert_eq!(Home::Ranges(&ranges).has(id), expected);
-        }
+/// Moves the counter forward as [`counter::advance`] does, and on to the first counter that yields a homed ID. The counters that
+/// are passed over are not used. If the limit of the lead comes before that counter, the decision is that for the counter after
+/// the limit.
+///
+/// ```
+/// use pg_snowflake_policies::clock::Now;
+/// use pg_snowflake_policies::counter::{Decision, Policy, Request, State};
+/// use pg_snowflake_policies::homed::{self, Homed};
+/// use pg_snowflake_policies::lease::Ticks;
+/// use pg_snowflake_ids::presets::INSTAGRAM;
+///
+/// let reading_us = 1_800_000_000_000_000;
+/// let request = Request {
+///     layout: INSTAGRAM,
+///     shard: 1,
+///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
+///     now: Now { reading_us, high_water_us: reading_us },
+///     highest_fetched: None,
+///     ticks: Ticks::ALL,
+/// };
+/// let fresh = State { last_value: 1, is_called: false };
+/// let wanted = Homed::in_partition(&INSTAGRAM, 1, 4, 1)?;
+/// let Decision::Issue(found) = homed::advance(fresh, i64::MAX, request, &wanted) else { panic!() };
+/// assert_eq!(found.shard % 4, 1);
+/// assert!(wanted.home.has(INSTAGRAM.id(found.counter, found.shard)));
+/// # Ok::<(), pg_snowflake_policies::homed::Invalid>(())
+/// ```
+#[inline(always)]
+pub fn advance(
+    state: State,
+    max_value: i64,
+    request: Request,
+    homed: &Homed<'_>,
+) -> Decision<Found> {
+    let counters = homed.max_counters();
+    match counter::advance(state, max_value, counters, request) {
+        Decision::Issue(run) => match homed.first_in(&request.layout, run) {
+            Some(found) => Decision::Issue(found),
+            None => after_search(run, counters, max_value, request),
+        },
+        Decision::Wait { us } => Decision::Wait { us },
+        Decision::Refuse(refusal) => Decision::Refuse(refusal),
     }
 }
+
+/// The decision after a search that has found nothing.
+#[cold]
+fn after_search(run: Run, counters: i64, max_value: i64, request: Request) -> Decision<Found> {
+    let not_home = Decision::Refuse(Refusal::NotHome { counters });
+    if run.last - run.first == counters - 1 {
+        return not_home;
+    }
+    // A limit has cut the run: the next counter shows which one.
+    match counter::advance(State { last_value: run.last, is_called: true }, max_value, 1, request) {
+        Decision::Issue(_) => not_home,
+        Decision::Wait { us } => Decision::Wait { us },
+        Decision::Refuse(refusal) => Decision::Refuse(refusal),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -212,7 +212,7 @@ impl HomedBatch {
     #[cold]
     fn fetch(&mut self) -> Result<(), Error> {
         let homed = self.homed.get();
-        let counters = homed.most_counters();
+        let counters = homed.max_counters();
         if self.passed_over > counters {
             let refusal = Refusal::NotHome { counters };
             let layout = self.counters.layout;

@@ -10,7 +10,7 @@ use super::{backend_clock, sys};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::clock::Now;
 use pg_snowflake_policies::counter::{self, Decision, Request, Run, State};
-use pg_snowflake_policies::homed::{Class, Homed};
+use pg_snowflake_policies::homed::{self, Class, Homed};
 use pgrx::pg_sys;
 
 /// Returns the next ID: with a cached counter, or with one from the page if that is still in its buffer. Returns `None`, with nothing
@@ -68,7 +68,7 @@ pub unsafe fn next_homed_fast<A: Authority>(
         let now = unsafe { repeat_checks(elm) }?;
         let request = elm.request(*layout, class.first, now, ticks, authority.policy());
         let advance = |state, definition: &Definition| {
-            counter::advance_homed(state, definition.max_value, request, homed)
+            homed::advance(state, definition.max_value, request, homed)
                 .map(|found| (run_of(found), found))
         };
         // SAFETY: after repeat_checks().

@@ -47,7 +47,7 @@ use super::{backend_clock, dropped, invalidation, sys};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::clock::Now;
 use pg_snowflake_policies::counter::{self, Cached, Decision, Run};
-use pg_snowflake_policies::homed::{Class, Found, Homed};
+use pg_snowflake_policies::homed::{self, Class, Found, Homed};
 use pg_snowflake_policies::lease::Ticks;
 use pgrx::{check_for_interrupts, pg_sys};
 use std::ffi::{c_char, c_int, c_long};
@@ -262,7 +262,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
             Fetch::One => advance(definition.cache),
             Fetch::Batch(count) => advance(count),
             Fetch::Homed(homed) => {
-                let decision = counter::advance_homed(locked.state(), max_value, request, homed);
+                let decision = homed::advance(locked.state(), max_value, request, homed);
                 decision.map(|found| (run_of(found), found.shard))
             }
         };

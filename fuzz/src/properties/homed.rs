@@ -63,7 +63,7 @@ pub fn check(input: Input) {
             let home = partition_hash(id) % modulus as u64;
             assert_eq!(home, (shard_id % modulus) as u64);
         }
-        if i64::from(input.length) < homed.most_counters() {
+        if i64::from(input.length) < homed.max_counters() {
             let last = found.map_or(run.last + 1, |found| found.counter);
             assert!((run.first..last).all(|counter| homed.shard_of(&layout, counter).is_none()));
         }

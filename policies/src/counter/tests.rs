@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::clock::Guard;
-use crate::homed::{Class, Home};
 use crate::lease::{Span, Ticks};
 use pg_snowflake_ids::any::any_layout;
 use pg_snowflake_ids::presets::INSTAGRAM;
@@ -93,79 +92,6 @@ fn behind_the_clock_the_counter_jumps_to_its_tick_and_seq_continues() {
 fn within_a_tick_the_counter_increases_by_one() {
     let state = called(counter(NOW_TICK, 7));
     assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK, 8));
-}
-
-/// Each of 64 shards has 128 numbers, so one counter in eight yields no homed ID.
-fn homed() -> Homed<'static> {
-    Homed::in_partition(&INSTAGRAM, 5, 64, 1).expect("valid")
-}
-
-fn ask_homed(state: State, max_value: i64, policy: Policy, ticks: Ticks) -> Decision<Found> {
-    let now = at(NOW_US);
-    let request = Request { policy, ticks, ..request(now) };
-    advance_homed(state, max_value, request, &homed())
-}
-
-/// The first counter above `counter` that yields no homed ID.
-fn next_not_home(counter: i64) -> i64 {
-    let is_none = |&counter: &i64| homed().shard_of(&INSTAGRAM, counter).is_none();
-    (counter + 1..).find(is_none).expect("one in eight")
-}
-
-#[test]
-fn a_homed_id_takes_the_first_counter_that_makes_one() {
-    let start = counter(NOW_TICK, 7);
-    let mut state = called(start);
-    let expected = (start + 1..).filter_map(|counter| {
-        homed().shard_of(&INSTAGRAM, counter).map(|shard| Found { counter, shard })
-    });
-    for expected in expected.take(500) {
-        assert_eq!(ask_homed(state, i64::MAX, DEFAULTS, Ticks::ALL), Decision::Issue(expected));
-        state = called(expected.counter);
-    }
-    assert!(state.last_value > start + 500, "some are passed over");
-}
-
-#[test]
-fn a_homed_id_waits_where_its_counter_is_above_the_limit_of_the_lead() {
-    let no_lead = Policy { max_lead_us: 0, ..DEFAULTS };
-    let ticks = Ticks { last: NOW_TICK, ..Ticks::ALL };
-    let mut state = called(counter(NOW_TICK, 1000));
-    let decision = loop {
-        match ask_homed(state, i64::MAX, no_lead, ticks) {
-            Decision::Issue(found) => state = called(found.counter),
-            decision => break decision,
-        }
-    };
-    assert_eq!(decision, Decision::Wait { us: MS });
-    let never = Policy { max_wait_us: 0, ..no_lead };
-    let refused = ask_homed(state, i64::MAX, never, Ticks::ALL);
-    assert!(matches!(refused, Decision::Refuse(Refusal::TooFarAhead { .. })), "{refused:?}");
-    let refused = ask_homed(state, i64::MAX, never, ticks);
-    assert!(
-        matches!(refused, Decision::Refuse(Refusal::Lease(LeaseRefusal::SequencePastEnd { .. }))),
-        "{refused:?}"
-    );
-}
-
-#[test]
-fn a_homed_id_is_not_above_max_value() {
-    let max_value = next_not_home(counter(NOW_TICK, 7));
-    let refusal = Refusal::AboveMaxValue { counter: max_value + 1, max_value };
-    let decision = ask_homed(called(max_value - 1), max_value, DEFAULTS, Ticks::ALL);
-    assert_eq!(decision, Decision::Refuse(refusal));
-}
-
-#[test]
-fn a_search_for_a_homed_id_that_finds_none_is_refused() {
-    let homed = Homed::new(Class::one(5), Home::Ranges(&[]));
-    let policy = Policy { max_lead_us: HOUR, ..DEFAULTS };
-    let request = Request { policy, ..request(at(NOW_US)) };
-    let counters = homed.most_counters();
-    assert_eq!(
-        advance_homed(called(1), i64::MAX, request, &homed),
-        Decision::Refuse(Refusal::NotHome { counters })
-    );
 }
 
 #[test]
