@@ -7,7 +7,7 @@ use crate::postgres::timestamp::{statement_start_us, timestamptz, unix_us_of};
 use pg_snowflake_ids::base32::{self, Base32Error};
 use pg_snowflake_ids::excerpt::ascii_excerpt;
 use pg_snowflake_ids::{Fields, Layout, OutOfRange};
-use pg_snowflake_ids::{explain, uuid};
+use pg_snowflake_ids::{explain, instant, uuid};
 use pgrx::prelude::*;
 
 /// `snowflake_decode(id bigint, layout) → (created_at timestamptz, shard_id int, seq int)`
@@ -163,8 +163,8 @@ fn out_of_range(field: OutOfRange, shard_id: i32, seq: i32, layout: Layout) -> !
             "timestamp is out of range".into(),
             format!(
                 "The layout has timestamps from {} until {}.",
-                explain::instant(&layout, 0),
-                explain::instant(&layout, layout.time_field_max() + 1)
+                instant::text(&layout, 0),
+                instant::text(&layout, layout.time_field_max() + 1)
             ),
             "Pass a timestamp in that range.",
         ),

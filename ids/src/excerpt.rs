@@ -7,17 +7,17 @@
 use std::borrow::Cow;
 
 /// The maximum number of characters of a user's text that a message repeats.
-const LONGEST_EXCERPT: usize = 100;
+const MAX_EXCERPT: usize = 100;
 
 /// A user's text for a message: whole, or shortened with an ellipsis. Every message that repeats such a text
 /// calls this before formatting.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
-    truncated(text, LONGEST_EXCERPT)
+    truncated(text, MAX_EXCERPT)
 }
 
 /// Like [`excerpt`], for a text that may be in another encoding; `None` if the part to repeat is not ASCII.
 pub fn ascii_excerpt(text: &[u8]) -> Option<Cow<'_, str>> {
-    let beginning = &text[..text.len().min(LONGEST_EXCERPT + 1)];
+    let beginning = &text[..text.len().min(MAX_EXCERPT + 1)];
     str::from_utf8(beginning).ok().filter(|text| text.is_ascii()).map(excerpt)
 }
 
@@ -51,8 +51,8 @@ mod tests {
 
     #[test]
     fn only_the_repeated_part_must_be_ascii() {
-        let long = format!("{}é", "a".repeat(LONGEST_EXCERPT + 1));
-        let shown = format!("{}...", "a".repeat(LONGEST_EXCERPT));
+        let long = format!("{}é", "a".repeat(MAX_EXCERPT + 1));
+        let shown = format!("{}...", "a".repeat(MAX_EXCERPT));
         assert_eq!(ascii_excerpt(long.as_bytes()).as_deref(), Some(&*shown));
         assert_eq!(ascii_excerpt("é".as_bytes()), None);
         assert_eq!(ascii_excerpt(b"abc").as_deref(), Some("abc"));
@@ -62,7 +62,7 @@ mod tests {
         #[test]
         fn an_excerpt_is_a_short_prefix(text in "\\PC{0,300}") {
             let shown = excerpt(&text);
-            prop_assert!(shown.chars().count() <= LONGEST_EXCERPT + 3);
+            prop_assert!(shown.chars().count() <= MAX_EXCERPT + 3);
             prop_assert!(text.starts_with(shown.trim_end_matches("...")) || shown == text);
         }
     }

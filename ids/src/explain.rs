@@ -1,9 +1,9 @@
 //! A drawing of an ID's bits and their meaning, and the fields that each preset reads, for people. Times are in UTC.
 
+use crate::instant;
 use crate::layout::{Fields, Layout};
 use crate::layout_spec;
 use crate::likely::{Doubt, readings};
-use jiff::Timestamp;
 
 /// Draws the ID's bits, field by field from the highest, each with its value. `fields` are those of `id` in
 /// `layout`.
@@ -21,7 +21,7 @@ pub fn explain(id: i64, fields: Fields, layout: &Layout) -> String {
         name: "time",
         bits: layout.time_bits,
         value: tick,
-        meaning: format!("{tick} ticks of {}: {}", layout.unit.name(), instant(layout, tick)),
+        meaning: format!("{tick} ticks of {}: {}", layout.unit.name(), instant::text(layout, tick)),
     };
     let shard = Field {
         name: "shard",
@@ -56,7 +56,7 @@ pub fn presets(id: i64, now_us: i64) -> String {
     ];
     lines.extend(readings(id, now_us).into_iter().map(|reading| {
         let Fields { tick, shard, seq } = reading.fields;
-        let instant = instant(&reading.layout, tick);
+        let instant = instant::text(&reading.layout, tick);
         let line = format!("{:<9}  {instant:<24}  {shard:>5}  {seq:>5}", reading.name);
         match reading.doubt {
             None => line,
@@ -81,20 +81,6 @@ fn title(layout: &Layout) -> String {
     match layout.preset_name() {
         Some(name) => format!("{name}: {spec}"),
         None => spec,
-    }
-}
-
-/// The instant at which a tick begins, in RFC 3339 format; after the year 9999, a text that says so.
-///
-/// ```
-/// use pg_snowflake_ids::{explain::instant, presets::JS53};
-///
-/// assert_eq!(instant(&JS53, 0), "2020-01-01T00:00:00Z");
-/// ```
-pub fn instant(layout: &Layout, tick: i64) -> String {
-    match Timestamp::from_microsecond(layout.instant_of(tick)) {
-        Ok(instant) => instant.to_string(),
-        Err(_) => "after the year 9999".into(),
     }
 }
 

@@ -12,6 +12,7 @@
 //! | [`base32`], [`uuid`], [`explain`] | convert an ID to 13 characters, to a version 7 UUID, to a drawing of its bits |
 //! | [`likely`] | judges which preset an ID probably has |
 //! | [`hashing`] | counts the values that PostgreSQL folds the IDs of a layout onto before it hashes them |
+//! | [`instant`] | prints the time of a tick |
 //! | [`excerpt`] | truncates a text for a message |
 //!
 //! Times are arguments: nothing here reads a clock. Names that end in `_us` are in microseconds, names that end in `_ms` in
@@ -20,7 +21,7 @@
 //! # Decode an ID
 //!
 //! ```
-//! use pg_snowflake_ids::{Fields, Layout, explain};
+//! use pg_snowflake_ids::{Fields, Layout, instant};
 //!
 //! let layout = Layout::preset("instagram").expect("a preset");
 //! let id = 11_637_205_501_278_089;
@@ -29,7 +30,7 @@
 //! let Fields { tick, shard, seq } = layout.split(id);
 //! assert_eq!((shard, seq), (1341, 905));
 //! assert_eq!(layout.instant_of(tick), 1_315_607_284_721_000);
-//! assert_eq!(explain::instant(&layout, tick), "2011-09-09T22:28:04.721Z");
+//! assert_eq!(instant::text(&layout, tick), "2011-09-09T22:28:04.721Z");
 //! ```
 //!
 //! # Parse a layout
@@ -55,6 +56,7 @@ pub mod base32;
 pub mod excerpt;
 pub mod explain;
 pub mod hashing;
+pub mod instant;
 pub mod layout;
 pub mod layout_spec;
 pub mod likely;

@@ -7,7 +7,7 @@
 //! if its time is not after now, nor within the first 90 days of the layout, as a small number is. It *fits* a layout if its
 //! time is within the last 90 days. The tolerance for clocks is a day.
 
-use crate::explain::instant;
+use crate::instant;
 use crate::layout::{Fields, Layout};
 use crate::presets::PRESETS;
 use std::fmt;
@@ -124,12 +124,12 @@ impl fmt::Display for Mismatch {
         let own = time_of(*id, layout);
         match own {
             Some(_) => {
-                let own = instant(layout, layout.split(*id).tick);
+                let own = instant::text(layout, layout.split(*id).tick);
                 write!(f, "{id} has time {own} in layout \"{layout}\"")?;
             }
             None => write!(f, "{id} is not an ID of layout \"{layout}\"")?,
         }
-        let other = instant(&likely.layout, likely.fields.tick);
+        let other = instant::text(&likely.layout, likely.fields.tick);
         let has_time = if own.is_none() { "has time " } else { "" };
         write!(f, ", but {has_time}{other} in layout \"{}\"", likely.name)
     }

@@ -1,0 +1,162 @@
+//! The fields of IDs, and properties of the arithmetic in any layout.
+
+use super::*;
+use crate::any::any_layout;
+use crate::presets::{INSTAGRAM, JS53, TWITTER};
+use proptest::prelude::*;
+
+#[test]
+fn an_instagram_id_is_the_published_formula() {
+    // The worked example of Instagram's article: 1387263000 ms after the epoch, user 31341 on one of
+    // 2000 logical shards, and the 5001st value of the sequence.
+    let id = INSTAGRAM.id(INSTAGRAM.at_tick(5001, 1_387_263_000), 31341 % 2000);
+    assert_eq!(id, (1_387_263_000 << 23) | (1341 << 10) | (5001 % 1024));
+}
+
+#[test]
+fn the_last_counter_yields_the_largest_id() {
+    assert_eq!(INSTAGRAM.id(INSTAGRAM.max_counter(), 8191), i64::MAX);
+    assert_eq!(INSTAGRAM.max_tick(), (1 << 40) - 1);
+    // 2046-06-27 17:00:49.497 UTC, from when on the sign bit would be set.
+    assert_eq!(INSTAGRAM.instant_of(INSTAGRAM.max_tick() + 1), 2_413_731_649_497_000);
+}
+
+#[test]
+fn a_tenth_of_a_second_is_102400_counters() {
+    assert_eq!(INSTAGRAM.counters_in(100_000), 102_400);
+    assert_eq!(INSTAGRAM.counters_in(0), 1);
+}
+
+#[test]
+fn ticks_before_the_epoch_are_negative() {
+    assert_eq!(INSTAGRAM.tick_at(INSTAGRAM.instant_of(0)), 0);
+    assert_eq!(INSTAGRAM.tick_at(INSTAGRAM.instant_of(0) - 1), -1);
+    assert_eq!(INSTAGRAM.tick_at(i64::MIN), i64::MIN / 1000 - 1);
+}
+
+#[test]
+fn bounds_outside_the_time_range_are_below_and_above_every_id() {
+    assert_eq!(JS53.min_id(JS53.instant_of(0) - 1), 0);
+    assert_eq!(JS53.min_id(JS53.instant_of(-1)), 0);
+    assert_eq!(JS53.min_id(i64::MIN), 0);
+    assert_eq!(JS53.min_id(i64::MAX), 1 << 53);
+    // 48 bits of seconds reach beyond the end of i64 in microseconds.
+    let of_48_bits =
+        Layout { time_bits: 48, shard_bits: 0, seq_bits: 0, unit: Unit::S1, ..INSTAGRAM };
+    assert_eq!(of_48_bits.min_id(i64::MAX), 1 << 48);
+    let of_62_bits = Layout { time_bits: 40, shard_bits: 11, seq_bits: 11, ..INSTAGRAM };
+    assert_eq!(of_62_bits.min_id(i64::MAX), 1 << 62);
+    assert_eq!(TWITTER.min_id(i64::MAX), i64::MAX);
+    assert_eq!(INSTAGRAM.min_id(INSTAGRAM.instant_of(1 << 40)), i64::MAX);
+}
+
+#[test]
+fn encode_refuses_a_value_that_its_field_cannot_hold() {
+    let (first, after) = (JS53.instant_of(0), JS53.instant_of(JS53.time_field_max() + 1));
+    assert_eq!(JS53.encode(first, 0, 0), Ok(0));
+    assert_eq!(JS53.encode(after - 1, 127, 31), Ok((1 << 53) - 1));
+    let cases = [
+        ((first - 1, 0, 0), OutOfRange::Time),
+        ((after, 0, 0), OutOfRange::Time),
+        ((i64::MIN, 0, 0), OutOfRange::Time),
+        ((i64::MAX, 0, 0), OutOfRange::Time),
+        ((first, -1, 0), OutOfRange::Shard),
+        ((first, 128, 0), OutOfRange::Shard),
+        ((first, 0, -1), OutOfRange::Seq),
+        ((first, 0, 32), OutOfRange::Seq),
+    ];
+    for ((unix_us, shard, seq), field) in cases {
+        assert_eq!(JS53.encode(unix_us, shard, seq), Err(field), "{unix_us} {shard} {seq}");
+    }
+}
+
+#[test]
+fn unpack_refuses_an_invalid_layout() {
+    let not_layouts = [
+        Layout { time_bits: 0, ..INSTAGRAM },
+        Layout { time_bits: 49, shard_bits: 0, ..INSTAGRAM },
+        Layout { shard_bits: 14, ..INSTAGRAM },
+    ];
+    for layout in not_layouts {
+        assert_eq!(Layout::unpack(layout.pack()), None, "{layout:?}");
+    }
+    let unit_6 = 6 << 18;
+    assert_eq!(Layout::unpack(INSTAGRAM.pack() & !(0b111 << 18) | unit_6), None);
+    let place_3 = 3 << 16;
+    assert_eq!(Layout::unpack(INSTAGRAM.pack() | place_3), None);
+}
+
+/// A layout, and fields that fit in it.
+fn layout_and_fields() -> impl Strategy<Value = (Layout, Fields)> {
+    any_layout().prop_flat_map(|layout| {
+        (0..=layout.time_field_max(), 0..layout.shards(), 0..layout.seqs()).prop_map(
+            move |(tick, shard, seq)| {
+                (layout, Fields { tick, shard: shard as u32, seq: seq as u32 })
+            },
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn split_returns_the_composed_fields((layout, fields) in layout_and_fields()) {
+        let id = layout.compose(fields);
+        prop_assert!(layout.is_id(id));
+        prop_assert_eq!(layout.split(id), fields);
+    }
+
+    #[test]
+    fn nonnegative_ids_sort_by_time_first(
+        (layout, a) in layout_and_fields(), tick: i64, shard: u32, seq: u32,
+    ) {
+        let b = Fields {
+            tick: tick & layout.time_field_max(),
+            shard: shard & (layout.shards() - 1) as u32,
+            seq: seq & (layout.seqs() - 1) as u32,
+        };
+        let key = |fields: Fields| match layout.shard_place {
+            ShardPlace::AboveSeq => (fields.tick, fields.shard, fields.seq),
+            ShardPlace::Lowest => (fields.tick, fields.seq, fields.shard),
+            // Two shards' IDs of one tick and one seq have no order that means anything.
+            ShardPlace::LowestXored => (fields.tick, fields.seq, 0),
+        };
+        let (of_a, of_b) = (layout.compose(a), layout.compose(b));
+        if of_a >= 0 && of_b >= 0 && key(a) != key(b) {
+            prop_assert_eq!(of_a.cmp(&of_b), key(a).cmp(&key(b)));
+        }
+    }
+
+    #[test]
+    fn min_id_separates_ids_by_time(
+        (layout, fields) in layout_and_fields(), off_us in -3_000_000..3_000_000_i64,
+    ) {
+        let id = layout.compose(fields);
+        let created_us = layout.instant_of(fields.tick);
+        let at_us = created_us.saturating_add(off_us);
+        // No bound is above the last ID of all.
+        if (0..i64::MAX).contains(&id) && created_us < i64::MAX / 2 {
+            prop_assert_eq!(id >= layout.min_id(at_us), created_us >= at_us);
+        }
+    }
+
+    #[test]
+    fn split_returns_the_counter_and_the_shard((layout, fields) in layout_and_fields()) {
+        prop_assume!(fields.tick <= layout.max_tick());
+        let counter = layout.at_tick(fields.seq.into(), fields.tick);
+        let id = layout.id(counter, fields.shard);
+        prop_assert!(id >= 0 && counter <= layout.max_counter());
+        prop_assert_eq!(layout.split(id), fields);
+    }
+
+    #[test]
+    fn min_id_never_panics(layout in any_layout(), unix_us: i64) {
+        prop_assert!(layout.min_id(unix_us) >= 0);
+    }
+
+    #[test]
+    fn ids_of_one_shard_sort_as_their_counters(
+        a in 0..=INSTAGRAM.max_counter(), b in 0..=INSTAGRAM.max_counter(), shard in 0..8192_u32,
+    ) {
+        prop_assert_eq!(a.cmp(&b), INSTAGRAM.id(a, shard).cmp(&INSTAGRAM.id(b, shard)));
+    }
+}
