@@ -1,9 +1,23 @@
 //! Queries a server: what a query prints, its plan, and the error that a statement raises.
 
-use crate::Cluster;
+use crate::{Cluster, Database};
 use postgres::error::DbError;
 use postgres::{Client, SimpleQueryMessage};
 use std::io::{Read, Write};
+
+/// A database and a session.
+pub fn database() -> (Database, Client) {
+    let database = Database::new();
+    let client = database.connect();
+    (database, client)
+}
+
+/// A database with a sequence `s`, and a session that has not used it yet.
+pub fn database_with_sequence() -> (Database, Client) {
+    let (database, mut client) = database();
+    client.batch_execute("CREATE SEQUENCE s").expect("a new database");
+    (database, client)
+}
 
 /// A server and a session.
 pub fn server() -> (Cluster, Client) {

@@ -18,7 +18,7 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use postgres::NoTls;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -285,7 +285,23 @@ impl Cluster {
 
     /// The log of the server since it was created; empty if it was never started.
     pub fn log(&self) -> String {
-        std::fs::read_to_string(self.log_path()).unwrap_or_default()
+        self.log_from(0)
+    }
+
+    /// The log after its first `start` bytes.
+    pub(crate) fn log_from(&self, start: u64) -> String {
+        let mut log = Vec::new();
+        if let Ok(mut file) = File::open(self.log_path()) {
+            file.seek(SeekFrom::Start(start)).expect("a file");
+            file.read_to_end(&mut log).expect("a file");
+        }
+        // The server logs statements in any encoding.
+        String::from_utf8_lossy(&log).into_owned()
+    }
+
+    /// How many bytes the log has.
+    pub(crate) fn log_len(&self) -> u64 {
+        std::fs::metadata(self.log_path()).map_or(0, |log| log.len())
     }
 
     fn command(&self, program: &str) -> Command {
@@ -340,8 +356,12 @@ impl Drop for Cluster {
         if std::thread::panicking() {
             eprintln!("log of the server:\n{log}");
         } else {
-            let sign = SIGNS_OF_AN_ERROR.iter().find(|&&sign| log.contains(sign));
-            assert!(sign.is_none(), "{sign:?} in the log of the server:\n{log}");
+            assert_no_sign_of_an_error(&log);
         }
     }
+}
+
+pub(crate) fn assert_no_sign_of_an_error(log: &str) {
+    let sign = SIGNS_OF_AN_ERROR.iter().find(|&&sign| log.contains(sign));
+    assert!(sign.is_none(), "{sign:?} in the log of the server:\n{log}");
 }

@@ -9,6 +9,7 @@
 //!
 //! | module | for |
 //! | --- | --- |
+//! | [`Database`] | a database on a server that tests share: for what stays in a database |
 //! | [`Cluster`] | a private server: started, killed, restarted, copied, on another host |
 //! | [`ask`] | what a query prints, its plan, the error of a statement |
 //! | [`sequence`] | IDs, the state and the WAL of a sequence, one that the clock does not affect |
@@ -36,6 +37,7 @@ pub mod citus;
 pub mod clock;
 mod cluster;
 pub mod copied;
+mod database;
 pub mod debugger;
 pub mod fleet;
 pub mod id;
@@ -50,6 +52,7 @@ pub mod valgrind;
 pub mod wait;
 
 pub use cluster::{Builder, Cluster, SUPERUSER, Shutdown, host_name};
+pub use database::{Database, ROLES};
 
 use std::path::Path;
 
