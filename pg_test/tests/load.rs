@@ -3,8 +3,8 @@
 //! The copied formula runs in the same loads, to show that they do detect repeats. Its clock stands still, so that it
 //! repeats IDs on a machine of any speed.
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::server_with_sequence;
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::database_with_sequence;
 use pg_snowflake_harness::copied;
 use pg_snowflake_harness::id::{count_repeats, counter, is_increasing, now_ms, split};
 use pg_snowflake_harness::sequence::take_one;
@@ -15,9 +15,9 @@ const LEAD_MS: i64 = 100;
 
 #[test]
 fn eight_clients_never_share_an_id_and_each_sees_its_ids_increase() {
-    let (cluster, _) = server_with_sequence();
+    let (database, _) = database_with_sequence();
 
-    let by_client = take_from_eight_clients(&cluster, "snowflake_nextval('s', 5)", 250_000);
+    let by_client = take_from_eight_clients(&database, "snowflake_nextval('s', 5)", 250_000);
 
     for ids in &by_client {
         assert_eq!(ids.len(), 250_000);
@@ -28,17 +28,17 @@ fn eight_clients_never_share_an_id_and_each_sees_its_ids_increase() {
 
 #[test]
 fn eight_clients_of_the_copied_function_share_ids_within_a_millisecond() {
-    let (cluster, _) = server_with_sequence();
-    cluster.connect().batch_execute(&within_a_millisecond(copied::PLPGSQL)).unwrap();
+    let (database, _) = database_with_sequence();
+    database.connect().batch_execute(&within_a_millisecond(copied::PLPGSQL)).unwrap();
 
-    let by_client = take_from_eight_clients(&cluster, "copied_nextval('s', 5)", 1000);
+    let by_client = take_from_eight_clients(&database, "copied_nextval('s', 5)", 1000);
 
     assert!(count_repeats(by_client.concat()) > 0);
 }
 
 #[test]
 fn two_million_ids_from_one_select_are_distinct_and_increase() {
-    let (_cluster, mut client) = server_with_sequence();
+    let (_database, mut client) = database_with_sequence();
 
     let tally = tally_of_one_select(&mut client, "snowflake_nextval('s', 5)", 2_000_000);
 
@@ -47,7 +47,7 @@ fn two_million_ids_from_one_select_are_distinct_and_increase() {
 
 #[test]
 fn ids_of_the_copied_formula_from_one_select_repeat_within_a_millisecond() {
-    let (_cluster, mut client) = server_with_sequence();
+    let (_database, mut client) = database_with_sequence();
     client.batch_execute(&within_a_millisecond(copied::SQL)).unwrap();
 
     let tally = tally_of_one_select(&mut client, "copied_nextval('s', 5)", 10_000);
@@ -64,13 +64,13 @@ fn within_a_millisecond(formula: &str) -> String {
 
 /// The IDs that eight clients get at the same time, each in transactions of 100 IDs.
 fn take_from_eight_clients(
-    cluster: &Cluster,
+    database: &Database,
     generator: &str,
     ids_per_client: usize,
 ) -> Vec<Vec<i64>> {
     let query = format!("SELECT array_agg({generator}) FROM generate_series(1, 100)");
     let take_all = || {
-        let mut client = cluster.connect();
+        let mut client = database.connect();
         let statement = client.prepare(&query).unwrap();
         let mut take_100 = |_| client.query_one(&statement, &[]).unwrap().get::<_, Vec<i64>>(0);
         (0..ids_per_client / 100).flat_map(&mut take_100).collect()
@@ -84,9 +84,9 @@ fn take_from_eight_clients(
 /// No ID's time is further ahead of the clock than the lead, at any load.
 #[test]
 fn an_overloaded_sequence_keeps_within_its_lead() {
-    let (cluster, _) = server_with_sequence();
+    let (database, _) = database_with_sequence();
     let overload = || {
-        let mut client = cluster.connect();
+        let mut client = database.connect();
         // Each batch is a fifth of a second at the full rate of the layout.
         for _ in 0..5 {
             let last = take_one(
@@ -97,9 +97,9 @@ fn an_overloaded_sequence_keeps_within_its_lead() {
             assert!(split(last).unix_ms <= latest, "{:?}, at the latest {latest}", split(last));
         }
     };
-    let first = take_one(&mut cluster.connect(), "SELECT snowflake_nextval('s', 5)");
+    let first = take_one(&mut database.connect(), "SELECT snowflake_nextval('s', 5)");
     std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(overload))));
-    let last = take_one(&mut cluster.connect(), "SELECT snowflake_nextval('s', 5)");
+    let last = take_one(&mut database.connect(), "SELECT snowflake_nextval('s', 5)");
     assert!(counter(last) - counter(first) >= 4_000_000);
 }
 

@@ -1,7 +1,7 @@
 //! A transaction that took an ID locks the sequence as core's `nextval()` would.
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, server_with_sequence};
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database_with_sequence};
 use pg_snowflake_harness::id::{first_seq, split};
 use pg_snowflake_harness::sequence::{take, take_one};
 use pg_snowflake_harness::wait::wait_for;
@@ -14,8 +14,8 @@ const LOCK_TIMEOUT: Refusal = Refusal { sqlstate: "55P03", message: "lock timeou
 
 #[test]
 fn nobody_drops_or_alters_a_sequence_under_a_transaction_that_took_an_id() {
-    let (cluster, mut client) = cluster_with_sequence();
-    let mut other = impatient(&cluster);
+    let (database, mut client) = used_sequence();
+    let mut other = impatient(&database);
 
     client.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
     for ddl in ["DROP SEQUENCE s", "ALTER SEQUENCE s RESTART", "ALTER SEQUENCE s CACHE 10"] {
@@ -28,8 +28,8 @@ fn nobody_drops_or_alters_a_sequence_under_a_transaction_that_took_an_id() {
 
 #[test]
 fn a_rolled_back_savepoint_keeps_the_lock() {
-    let (cluster, mut client) = cluster_with_sequence();
-    let mut other = impatient(&cluster);
+    let (database, mut client) = used_sequence();
+    let mut other = impatient(&database);
 
     client.batch_execute(&format!("BEGIN; SAVEPOINT p; {TAKE}; ROLLBACK TO p")).unwrap();
 
@@ -38,7 +38,7 @@ fn a_rolled_back_savepoint_keeps_the_lock() {
 
 #[test]
 fn the_lock_is_of_the_mode_that_core_nextval_takes() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_database, mut client) = used_sequence();
 
     client.batch_execute(&format!("BEGIN; {TAKE}; {TAKE}; SAVEPOINT p; {TAKE}")).unwrap();
 
@@ -51,8 +51,8 @@ fn the_lock_is_of_the_mode_that_core_nextval_takes() {
 
 #[test]
 fn open_transactions_do_not_make_each_other_wait() {
-    let (cluster, mut client) = cluster_with_sequence();
-    let mut other = impatient(&cluster);
+    let (database, mut client) = used_sequence();
+    let mut other = impatient(&database);
 
     client.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
 
@@ -62,19 +62,19 @@ fn open_transactions_do_not_make_each_other_wait() {
 /// Else its ID could repeat one that the holder of the lock took meanwhile.
 #[test]
 fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
-    let (cluster, mut holder) = cluster_with_sequence();
+    let (database, mut holder) = used_sequence();
     holder.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
     let waiting = |count| {
         let waiting = format!(
             "SELECT count(*) = {count} FROM pg_locks WHERE relation = 's'::regclass AND NOT granted"
         );
-        wait_for(&mut cluster.connect(), &waiting, "the others wait for the lock");
+        wait_for(&mut database.connect(), &waiting, "the others wait for the lock");
     };
     scope(|scope| {
-        let mut restarting = cluster.connect();
+        let mut restarting = database.connect();
         scope.spawn(move || restarting.batch_execute("ALTER SEQUENCE s RESTART").unwrap());
         waiting(1);
-        let mut taking = cluster.connect();
+        let mut taking = database.connect();
         let taken = scope.spawn(move || take_one(&mut taking, TAKE));
         waiting(2);
         holder.batch_execute("SELECT pg_sleep(0.01)").unwrap();
@@ -87,7 +87,7 @@ fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
 
 #[test]
 fn a_rolled_back_id_is_not_returned_again() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_database, mut client) = used_sequence();
 
     client.batch_execute("BEGIN").unwrap();
     let rolled_back = take_one(&mut client, TAKE);
@@ -98,7 +98,7 @@ fn a_rolled_back_id_is_not_returned_again() {
 
 #[test]
 fn a_recreated_sequence_starts_anew_in_a_session_that_knew_the_old_one() {
-    let (_cluster, mut client) = cluster_with_sequence();
+    let (_database, mut client) = used_sequence();
 
     client.batch_execute("DROP SEQUENCE s; CREATE SEQUENCE s").unwrap();
 
@@ -106,15 +106,15 @@ fn a_recreated_sequence_starts_anew_in_a_session_that_knew_the_old_one() {
 }
 
 /// A session that has used the sequence `s` in an earlier transaction, which has released its lock.
-fn cluster_with_sequence() -> (Cluster, Client) {
-    let (cluster, mut client) = server_with_sequence();
+fn used_sequence() -> (Database, Client) {
+    let (database, mut client) = database_with_sequence();
     take_one(&mut client, TAKE);
-    (cluster, client)
+    (database, client)
 }
 
 /// A session that gives up on a lock instead of waiting for it.
-fn impatient(cluster: &Cluster) -> Client {
-    let mut client = cluster.connect();
+fn impatient(database: &Database) -> Client {
+    let mut client = database.connect();
     client.batch_execute("SET lock_timeout = '300ms'").unwrap();
     client
 }
