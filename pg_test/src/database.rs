@@ -16,7 +16,7 @@ use std::thread;
 
 /// The roles of the shared server, apart from the superuser. They may log in, and a test grants them what they need in its
 /// database.
-pub const ROLES: [&str; 4] = ["owner", "writer", "reader", "other"];
+pub const ROLES: [&str; 5] = ["owner", "writer", "reader", "other", "node"];
 
 /// What every [`Database::new`] is a copy of.
 const TEMPLATE: &str = "template_with_extension";

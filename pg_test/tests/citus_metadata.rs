@@ -1,7 +1,9 @@
 //! How the metadata of Citus are read, on servers that have tables of that form and not Citus. `citus.rs` has the tests with Citus.
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run, server_with_sequence};
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{
+    Refusal, assert_refused, database_with_sequence, printed, run, server_with_sequence,
+};
 use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::sequence::state;
 use pg_snowflake_harness::wait::wait_for;
@@ -18,10 +20,10 @@ fn notify(client: &mut Client, relation: &str) {
         .unwrap();
 }
 
-fn server() -> (Cluster, Client) {
-    let (cluster, mut client) = server_with_sequence();
+fn with_metadata() -> (Database, Client) {
+    let (database, mut client) = database_with_sequence();
     client.batch_execute(METADATA).unwrap();
-    (cluster, client)
+    (database, client)
 }
 
 const UNSET: Refusal = Refusal {
@@ -33,9 +35,11 @@ const UNSET: Refusal = Refusal {
 const SHARD: &str = "SELECT snowflake_shard_id(snowflake_nextval('s'))";
 const SHARD_OF_BATCH: &str = "SELECT snowflake_shard_id(snowflake_nextvals('s', 1))";
 
+/// On a server of its own: a session that misses messages of others looks again, too.
 #[test]
 fn the_group_is_the_shard_where_nothing_else_is_set_and_is_read_once_and_after_a_change() {
-    let (cluster, mut client) = server();
+    let (cluster, mut client) = server_with_sequence();
+    run(&mut client, METADATA);
     let mut other = cluster.connect();
     assert_eq!(printed(&mut client, SHARD), "3");
     assert_eq!(printed(&mut other, "SELECT snowflake_current_shard()"), "3");
@@ -54,7 +58,7 @@ fn the_group_is_the_shard_where_nothing_else_is_set_and_is_read_once_and_after_a
 
 #[test]
 fn a_rolled_back_group_is_forgotten() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = with_metadata();
     client.batch_execute("BEGIN; UPDATE pg_dist_local_group SET groupid = 9").unwrap();
     notify(&mut client, "pg_dist_local_group");
     assert_eq!(printed(&mut client, SHARD), "9");
@@ -65,7 +69,7 @@ fn a_rolled_back_group_is_forgotten() {
 /// A major upgrade of PostgreSQL empties the table for a while.
 #[test]
 fn an_empty_or_a_negative_group_is_not_a_shard() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = with_metadata();
     client.batch_execute("DELETE FROM pg_dist_local_group").unwrap();
     let before = state(&mut client, "s");
     assert_refused(&mut client, "SELECT snowflake_nextval('s')", UNSET);
@@ -77,8 +81,8 @@ fn an_empty_or_a_negative_group_is_not_a_shard() {
 /// Citus resets the group of a node that it removes to 0, the coordinator's, and deletes all nodes from its table.
 #[test]
 fn a_server_that_is_not_a_node_does_not_generate_for_the_coordinators_shard() {
-    let (cluster, mut client) = server();
-    let mut other = cluster.connect();
+    let (database, mut client) = with_metadata();
+    let mut other = database.connect();
     assert_eq!(printed(&mut other, SHARD), "3");
     client.batch_execute("UPDATE pg_dist_local_group SET groupid = 0").unwrap();
     notify(&mut client, "pg_dist_local_group");
@@ -103,7 +107,7 @@ fn a_server_that_is_not_a_node_does_not_generate_for_the_coordinators_shard() {
 
 #[test]
 fn a_group_that_the_layout_does_not_have_or_the_server_does_not_own_is_refused() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = with_metadata();
     client.batch_execute("SET pg_snowflake.owned_shards = '0-2'").unwrap();
     let not_owned = Refusal {
         sqlstate: "55000",
@@ -127,7 +131,7 @@ fn a_group_that_the_layout_does_not_have_or_the_server_does_not_own_is_refused()
 
 #[test]
 fn the_ranges_are_those_of_this_group_and_follow_the_shards() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = with_metadata();
     client
         .batch_execute(
             "CREATE TABLE posts (id bigint); CREATE TABLE words (id text); CREATE TABLE plain (id bigint);
@@ -186,7 +190,7 @@ fn the_ranges_are_those_of_this_group_and_follow_the_shards() {
 
 #[test]
 fn a_sequence_in_the_range_of_a_node_group_is_refused_with_the_recipe() {
-    let (_cluster, mut client) = server_with_sequence();
+    let (_database, mut client) = database_with_sequence();
     for group in [1_i64, 2, 3, 32_766] {
         let (first, last) = ((group << 48) + 1, ((group + 1) << 48) + 1);
         client
@@ -222,7 +226,7 @@ fn a_sequence_in_the_range_of_a_node_group_is_refused_with_the_recipe() {
 
 #[test]
 fn snowflake_columns_shows_the_error_of_a_default_under_citus() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = with_metadata();
     client
         .batch_execute(
             "CREATE TABLE posts (
@@ -245,7 +249,7 @@ fn snowflake_columns_shows_the_error_of_a_default_under_citus() {
 /// Citus copies what is set for a database or a role to every node.
 #[test]
 fn the_columns_show_a_shard_that_citus_has_copied_to_every_node() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = with_metadata();
     client
         .batch_execute(
             "LOAD 'pg_snowflake'; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s'::text::regclass));
@@ -264,11 +268,11 @@ fn the_columns_show_a_shard_that_citus_has_copied_to_every_node() {
         run(format!("ALTER {whom} SET pg_snowflake.shard_id = 5"));
         run("SELECT pg_reload_conf()".into());
         wait_for(
-            &mut cluster.connect(),
+            &mut database.connect(),
             "SELECT snowflake_current_shard() = 5",
             "the setting is there",
         );
-        assert_eq!(printed(&mut cluster.connect(), error), expected, "{whom}");
+        assert_eq!(printed(&mut database.connect(), error), expected, "{whom}");
         run(format!("ALTER {whom} RESET pg_snowflake.shard_id"));
         run("SELECT pg_reload_conf()".into());
     }
@@ -276,9 +280,9 @@ fn the_columns_show_a_shard_that_citus_has_copied_to_every_node() {
 
 #[test]
 fn a_call_that_waits_for_the_sequence_takes_the_group_of_afterwards() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = with_metadata();
     for (group, call) in [(4, SHARD), (5, SHARD_OF_BATCH)] {
-        let mut waiting = cluster.connect();
+        let mut waiting = database.connect();
         assert_eq!(
             printed(&mut waiting, "SELECT snowflake_current_shard()"),
             (group - 1).to_string()
@@ -289,7 +293,7 @@ fn a_call_that_waits_for_the_sequence_takes_the_group_of_afterwards() {
         let shard = std::thread::spawn(move || printed(&mut waiting, call));
         let waits =
             format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
-        wait_for(&mut cluster.connect(), &waits, "the call waits for the sequence");
+        wait_for(&mut database.connect(), &waits, "the call waits for the sequence");
         client.batch_execute("COMMIT").unwrap();
         assert_eq!(shard.join().unwrap(), group.to_string());
     }
@@ -297,7 +301,7 @@ fn a_call_that_waits_for_the_sequence_takes_the_group_of_afterwards() {
 
 #[test]
 fn a_batch_in_a_cursor_follows_the_group() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = with_metadata();
     let fetch = "FETCH 2 FROM ids";
     client
         .batch_execute("BEGIN; DECLARE ids CURSOR FOR SELECT snowflake_shard_id(id) FROM (SELECT snowflake_nextvals('s', count => 5)) AS b (id)")
@@ -314,7 +318,8 @@ fn a_batch_in_a_cursor_follows_the_group() {
 /// The ranges assign no transaction ID.
 #[test]
 fn a_standby_and_a_read_only_transaction_have_the_ranges() {
-    let (primary, mut client) = server();
+    let (primary, mut client) = server_with_sequence();
+    run(&mut client, METADATA);
     client
         .batch_execute(
             "CREATE TABLE posts (id bigint); INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id');
@@ -330,7 +335,7 @@ fn a_standby_and_a_read_only_transaction_have_the_ranges() {
 
 #[test]
 fn other_relations_of_these_names_are_not_metadata() {
-    let (_cluster, mut client) = server_with_sequence();
+    let (_database, mut client) = database_with_sequence();
     client
         .batch_execute(
             "SET allow_system_table_mods = on;
@@ -348,7 +353,7 @@ fn other_relations_of_these_names_are_not_metadata() {
 
 #[test]
 fn a_table_of_citus_is_not_converted_and_nothing_has_changed() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = with_metadata();
     client
         .batch_execute(
             "CREATE TABLE \"Posts\" (id bigserial PRIMARY KEY); INSERT INTO pg_dist_partition VALUES ('\"Posts\"', 'h', 'id');
@@ -377,7 +382,7 @@ fn a_table_of_citus_is_not_converted_and_nothing_has_changed() {
 
 #[test]
 fn an_id_is_located_on_the_node_of_its_hash() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = with_metadata();
     client
         .batch_execute(
             "CREATE TABLE posts (id bigint); CREATE TABLE words (id text); CREATE TABLE countries (id bigint);
@@ -433,7 +438,7 @@ fn an_id_is_located_on_the_node_of_its_hash() {
 /// A parallel worker may start no command.
 #[test]
 fn an_id_is_located_in_a_parallel_query() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = with_metadata();
     client
         .batch_execute(
             "CREATE TABLE posts (id bigint); INSERT INTO posts SELECT generate_series(1, 1000);

@@ -1,13 +1,13 @@
 //! Core's own `nextval()` on the same sequence is safe.
 
-use pg_snowflake_harness::ask::server_with_sequence;
+use pg_snowflake_harness::ask::{database_with_sequence, server_with_sequence};
 use pg_snowflake_harness::id::{count_repeats, counter, is_increasing};
 use pg_snowflake_harness::sequence::{counter_in_an_hour, state, take, take_one};
 use pg_snowflake_harness::{Cluster, Shutdown};
 
 #[test]
 fn core_nextval_takes_the_next_counter() {
-    let (_cluster, mut client) = server_with_sequence();
+    let (_database, mut client) = database_with_sequence();
 
     let ours = counter(take_one(&mut client, "SELECT snowflake_nextval('s', 5)"));
     let cores = take_one(&mut client, "SELECT nextval('s')");
@@ -17,7 +17,7 @@ fn core_nextval_takes_the_next_counter() {
 
 #[test]
 fn an_id_continues_above_values_of_core_nextval() {
-    let (_cluster, mut client) = server_with_sequence();
+    let (_database, mut client) = database_with_sequence();
     take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
 
     // More values than a tick has: core's counter is carried into ticks that the clock has not reached.

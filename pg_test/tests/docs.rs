@@ -11,7 +11,7 @@
 use pg_snowflake_harness::ask::run;
 use pg_snowflake_harness::citus::Fleet;
 use pg_snowflake_harness::installation::{bindir, has_contrib, has_major, major};
-use pg_snowflake_harness::{Cluster, SUPERUSER};
+use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
 use postgres::Client;
 use std::collections::HashMap;
 
@@ -65,11 +65,10 @@ fn the_sql_for_citus_runs_and_prints_what_the_page_shows() {
 /// The bench runs the other script.
 #[test]
 fn the_script_about_other_uses_of_the_hash_prints_a_figure_for_each() {
-    let cluster = Cluster::new();
-    cluster.empty_database("elsewhere");
+    let database = Database::empty();
     let tables = include_str!("../../docs/hashing/measure.sql");
-    cluster.psql("elsewhere", &format!("\\set rows 3000\n\\set rounds 0\n{tables}"));
-    let printed = cluster.psql("elsewhere", include_str!("../../docs/hashing/elsewhere.sql"));
+    database.psql(&format!("\\set rows 3000\n\\set rounds 0\n{tables}"));
+    let printed = database.psql(include_str!("../../docs/hashing/elsewhere.sql"));
     for figure in [
         "BRIN bloom",
         "correlation",

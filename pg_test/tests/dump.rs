@@ -1,12 +1,12 @@
 //! A dump contains everything that IDs need to continue.
 
-use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::Database;
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::{counter_in_an_hour, take_one};
 
 #[test]
 fn a_restored_table_goes_on_above_the_dumped_ids() {
-    let source = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    let source = Database::new().setting("pg_snowflake.max_lead", "2h");
     let mut client = source.connect();
     // Ahead of the clock, which would otherwise hide a counter that fell back.
     let in_an_hour = counter_in_an_hour();
@@ -20,8 +20,8 @@ fn a_restored_table_goes_on_above_the_dumped_ids() {
         .unwrap();
     let last = take_one(&mut client, "SELECT max(id) FROM posts");
 
-    let target = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
-    let mut restored = target.restored_database("restored", &source.dump("postgres"));
+    let target = Database::restored(&source.dump()).setting("pg_snowflake.max_lead", "2h");
+    let mut restored = target.connect();
     restored.batch_execute("INSERT INTO posts (body) VALUES ('new')").unwrap();
 
     let next = take_one(&mut restored, "SELECT id FROM posts WHERE body = 'new'");

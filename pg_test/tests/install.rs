@@ -1,15 +1,14 @@
 //! The extension can be installed in any schema by every role with the privilege, and is documented.
 
-use pg_snowflake_harness::ask::{printed, server, server_with_sequence};
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{database, database_with_sequence, printed};
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::{take, take_one};
-use pg_snowflake_harness::{Cluster, SUPERUSER};
-use postgres::Client;
 
 #[test]
 fn it_works_in_any_schema_whatever_the_search_path() {
-    let cluster = Cluster::new();
-    let mut client = bare_database(&cluster, SUPERUSER);
+    let database = Database::empty();
+    let mut client = database.connect();
     // The functions and operators in the last schema would catch unqualified calls of the extension.
     client
         .batch_execute(
@@ -49,7 +48,7 @@ fn it_works_in_any_schema_whatever_the_search_path() {
 
 #[test]
 fn it_moves_to_another_schema_and_defaults_follow() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     client
         .batch_execute(
             "CREATE SEQUENCE s;
@@ -65,9 +64,10 @@ fn it_moves_to_another_schema_and_defaults_follow() {
 
 #[test]
 fn an_ordinary_owner_of_the_database_creates_it() {
-    let cluster = Cluster::new();
-    cluster.connect().batch_execute("CREATE ROLE owner LOGIN").unwrap();
-    let mut owner = bare_database(&cluster, "owner");
+    let database = Database::empty();
+    let give = format!("ALTER DATABASE {} OWNER TO owner", database.name());
+    database.connect().batch_execute(&give).unwrap();
+    let mut owner = database.connect_as("owner");
 
     owner.batch_execute("CREATE EXTENSION pg_snowflake; CREATE SEQUENCE s").unwrap();
 
@@ -77,20 +77,20 @@ fn an_ordinary_owner_of_the_database_creates_it() {
 /// Only the registry of leases has tables, and is another extension.
 #[test]
 fn it_creates_no_table_and_no_function_of_its_owners_rights() {
-    let cluster = Cluster::new();
+    let database = Database::new();
     let privileged = "
         SELECT pg_describe_object(classid, objid, 0) FROM pg_depend AS d
         JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
         LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND d.objid = c.oid
         LEFT JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
         WHERE extname = 'pg_snowflake' AND deptype = 'e' AND (relkind <> 'v' OR prosecdef)";
-    assert_eq!(printed(&mut cluster.connect(), privileged), "");
+    assert_eq!(printed(&mut database.connect(), privileged), "");
 }
 
 #[test]
 fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
+    let database = Database::new();
+    let mut client = database.connect();
     client.batch_execute("CREATE EXTENSION pg_snowflake_registry").unwrap();
     let rows = client
         .query(
@@ -201,7 +201,7 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
 
 #[test]
 fn everything_that_a_user_can_see_has_a_comment() {
-    let cluster = Cluster::new();
+    let database = Database::new();
     let uncommented = "
         SELECT pg_describe_object(classid, objid, 0)
         FROM pg_depend AS d, pg_extension AS e
@@ -220,7 +220,7 @@ fn everything_that_a_user_can_see_has_a_comment() {
         UNION ALL
         SELECT 'setting ' || name FROM pg_settings
         WHERE name LIKE 'pg\\_snowflake.%' AND coalesce(short_desc, '') = ''";
-    let mut client = cluster.connect();
+    let mut client = database.connect();
     let load = "SELECT snowflake_decode(0); CREATE EXTENSION pg_snowflake_registry";
     client.batch_execute(load).unwrap();
 
@@ -232,19 +232,10 @@ fn everything_that_a_user_can_see_has_a_comment() {
 
 #[test]
 fn created_anew_it_goes_on_above() {
-    let (_cluster, mut client) = server_with_sequence();
+    let (_database, mut client) = database_with_sequence();
     let before = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
 
     client.batch_execute("DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake").unwrap();
 
     assert!(take_one(&mut client, "SELECT snowflake_nextval('s', 5)") > before);
-}
-
-/// A connection to a new database `bare` without the extension, as its owner.
-fn bare_database(cluster: &Cluster, owner: &str) -> Client {
-    cluster
-        .connect()
-        .batch_execute(&format!("CREATE DATABASE bare OWNER {owner} TEMPLATE template0"))
-        .unwrap();
-    cluster.connect_to(owner, "bare")
 }

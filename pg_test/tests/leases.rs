@@ -16,7 +16,7 @@ mod without;
 use pg_snowflake_harness::ask::{Refusal, printed, run};
 use pg_snowflake_harness::leases::Registry;
 use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Builder, Cluster};
+use pg_snowflake_harness::{Builder, Cluster, Database};
 use postgres::Client;
 
 const GENERATE: &str = "SELECT snowflake_nextval('s', 5)";
@@ -36,6 +36,14 @@ const LEASES: &str = "snowflake_registry.leases NATURAL JOIN snowflake_registry.
 /// A server that wants shard 5.
 fn wants_shard_5(registry: &Registry, name: &str, lease: &str) -> Builder {
     registry.node(name).setting("pg_snowflake.shard_id", "5").setting("pg_snowflake.lease", lease)
+}
+
+/// A registry in a database that generates no IDs.
+fn registry() -> (Database, Client) {
+    let database = Database::empty();
+    let mut client = database.connect();
+    run(&mut client, "CREATE EXTENSION pg_snowflake_registry");
+    (database, client)
 }
 
 /// Starts a server with a sequence `s`.

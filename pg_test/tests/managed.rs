@@ -6,22 +6,22 @@ mod handing_over;
 mod planted;
 
 use Begin::{Next, Start};
-use pg_snowflake_harness::ask::{printed, refused, run, server};
+use pg_snowflake_harness::ask::{database, printed, refused, run};
 use pg_snowflake_harness::sequence::counter_in_an_hour;
-use pg_snowflake_harness::{Cluster, SUPERUSER, release};
+use pg_snowflake_harness::{Cluster, Database, SUPERUSER, release};
 use postgres::Client;
 use postgres::error::DbError;
 
 pub const FILE: &str = include_str!("../../sql/managed/pg_snowflake_managed.sql");
 pub const UNINSTALL: &str = include_str!("../../sql/managed/pg_snowflake_managed_uninstall.sql");
 
-/// A server with the extension, the file, and a sequence `s`.
-fn managed_server() -> (Cluster, Client) {
-    let cluster = Cluster::builder().setting("max_prepared_transactions", "1").start();
-    let mut client = cluster.connect();
-    cluster.psql(SUPERUSER, FILE);
+/// A database with the extension, the file, and a sequence `s`.
+fn managed() -> (Database, Client) {
+    let database = Database::new();
+    let mut client = database.connect();
+    database.psql(FILE);
     run(&mut client, "CREATE SEQUENCE s");
-    (cluster, client)
+    (database, client)
 }
 
 /// A layout as constants of the file: its name, epoch, tick, widths of time, shard and seq, and whether the shard is lowest and XORed.
@@ -93,11 +93,10 @@ const VALUES: &str = "
         FROM id, generate_series(-1, 1) AS d WHERE id % 7 = 0
     )";
 
-fn assert_equal_to_the_extension(cluster: &Cluster, layout: Constants, rows: u32) {
+fn assert_equal_to_the_extension(layout: Constants, rows: u32) {
     let (name, _, _, time, shard, seq, ..) = layout;
-    let database = format!("of_{}", &name[..4]);
-    let mut client = cluster.fresh_database(&database);
-    cluster.psql(&database, &file_for(layout));
+    let (database, mut client) = database();
+    database.psql(&file_for(layout));
     let bits = time + shard + seq;
     let mask = if bits == 64 { "-1".to_owned() } else { ((1_u64 << bits) - 1).to_string() };
     let differences = format!(
@@ -241,11 +240,10 @@ fn assert_same_errors(
 
 #[test]
 fn every_value_is_decoded_encoded_and_searched_as_the_extension_does() {
-    let cluster = Cluster::new();
     // Of each layout. MANAGED_ROWS=200000 makes it a million, which takes minutes.
     let rows = std::env::var("MANAGED_ROWS").map_or(4_000, |rows| rows.parse().unwrap());
     for layout in LAYOUTS {
-        assert_equal_to_the_extension(&cluster, layout, rows);
+        assert_equal_to_the_extension(layout, rows);
     }
 }
 
@@ -286,13 +284,13 @@ const REFUSED: [(&str, &str); 24] = [
         "SELECT F.snowflake_nextval('bad')",
     ),
     ("CREATE TABLE bad ()", "SELECT F.snowflake_nextval('bad', 5)"),
-    ("CREATE SEQUENCE bad", "SET ROLE stranger; SELECT F.snowflake_nextval('bad', 5)"),
+    ("CREATE SEQUENCE bad", "SET ROLE other; SELECT F.snowflake_nextval('bad', 5)"),
 ];
 
 #[test]
 fn what_the_extension_refuses_is_refused_with_the_same_words() {
-    let (_cluster, mut client) = managed_server();
-    run(&mut client, "CREATE TABLE t (); CREATE ROLE stranger");
+    let (_database, mut client) = managed();
+    run(&mut client, "CREATE TABLE t ()");
     for (before, sql) in REFUSED {
         let [native, managed] = ["public", "snowflake_managed"].map(|schema| {
             run(&mut client, "ROLLBACK; RESET ROLE; DROP SEQUENCE IF EXISTS bad");
@@ -338,7 +336,7 @@ fn assert_same_words(native: &DbError, managed: &DbError, what: &str) {
 
 #[test]
 fn a_range_of_times_is_found_in_the_primary_key_and_a_time_can_be_indexed() {
-    let (_cluster, mut client) = managed_server();
+    let (_database, mut client) = managed();
     run(
         &mut client,
         "CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('s', 5), n int);
@@ -362,12 +360,12 @@ fn a_range_of_times_is_found_in_the_primary_key_and_a_time_can_be_indexed() {
 
 #[test]
 fn the_file_runs_again_keeps_the_shard_and_refuses_another_layout() {
-    let (cluster, mut client) = managed_server();
+    let (database, mut client) = managed();
     run(
         &mut client,
         "CREATE OR REPLACE FUNCTION snowflake_managed.this_shard() RETURNS text LANGUAGE sql STABLE AS $$ SELECT '7' $$",
     );
-    cluster.psql(SUPERUSER, FILE);
+    database.psql(FILE);
     let shard =
         "SELECT snowflake_managed.snowflake_shard_id(snowflake_managed.snowflake_nextval('s'))";
     assert_eq!(printed(&mut client, shard), "7");
@@ -383,7 +381,7 @@ fn the_file_runs_again_keeps_the_shard_and_refuses_another_layout() {
 
 #[test]
 fn the_file_keeps_an_installed_lead_and_its_hint_permits_a_longer_one() {
-    let (cluster, mut client) = managed_server();
+    let (database, mut client) = managed();
     run(&mut client, &format!("SELECT setval('s', {})", counter_in_an_hour()));
     let call = "SELECT snowflake_managed.snowflake_nextval('s', 5)";
     // The session has planned the function by then.
@@ -392,13 +390,13 @@ fn the_file_keeps_an_installed_lead_and_its_hint_permits_a_longer_one() {
     let (_, command) = error.hint().unwrap().split_once("Run: ").unwrap();
     run(&mut client, command);
     run(&mut client, call);
-    cluster.psql(SUPERUSER, FILE);
+    database.psql(FILE);
     run(&mut client, call);
 }
 
 #[test]
 fn constants_that_are_not_a_layout_are_not_installed() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for layout in [
         ("wide", 0, 1_000, 44, 13, 10, false, false),
         ("timeless", 0, 1_000, 0, 13, 10, false, false),

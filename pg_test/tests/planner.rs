@@ -1,6 +1,6 @@
 //! How the planner uses the functions: index ranges, pruned partitions, estimates, and queries on other servers.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, plan, printed, server};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, plan, printed, server};
 use pg_snowflake_harness::installation::has_contrib;
 use postgres::Client;
 
@@ -20,7 +20,7 @@ fn fill(client: &mut Client, rows: i64, layout: &str) {
 
 #[test]
 fn a_time_range_is_a_range_of_the_primary_key() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for layout in ["postgres", "sonyflake", "js53"] {
         client
             .batch_execute("DROP TABLE IF EXISTS posts; SET plan_cache_mode = force_generic_plan")
@@ -60,7 +60,7 @@ fn a_time_range_is_a_range_of_the_primary_key() {
 
 #[test]
 fn estimates_are_within_a_fifth_of_a_million_rows() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     fill(&mut client, 1_000_000, "postgres");
     // The default statistics target, and ten times as much for a day.
     let spans = [
@@ -128,7 +128,7 @@ fn months(client: &mut Client) {
 
 #[test]
 fn a_partition_bound_may_be_an_instant_and_the_ids_land_in_their_months() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     months(&mut client);
     let per_month = "SELECT count(*), count(DISTINCT right(tableoid::regclass::text, 2)::int)
                      FROM posts WHERE extract(month FROM snowflake_created_at(id, 'twitter'))
@@ -138,7 +138,7 @@ fn a_partition_bound_may_be_an_instant_and_the_ids_land_in_their_months() {
 
 #[test]
 fn constants_prune_partitions_when_the_query_is_planned() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     months(&mut client);
     let cases: [(&str, &[i32]); 5] = [
         ("snowflake_between(id, '2024-03-05', '2024-03-06', 'twitter')", &[3]),
@@ -158,7 +158,7 @@ fn constants_prune_partitions_when_the_query_is_planned() {
 
 #[test]
 fn parameters_prune_partitions_when_the_query_runs() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     months(&mut client);
     client
         .batch_execute(
@@ -186,7 +186,7 @@ fn parameters_prune_partitions_when_the_query_runs() {
 
 #[test]
 fn a_check_holds_ids_to_their_shard_and_a_generated_column_shows_their_time() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     client
         .batch_execute(
             "CREATE SEQUENCE s;
@@ -213,7 +213,7 @@ fn a_check_holds_ids_to_their_shard_and_a_generated_column_shows_their_time() {
 
 #[test]
 fn an_index_on_a_field_is_used() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     fill(&mut client, 10_000, "postgres");
     client
         .batch_execute(

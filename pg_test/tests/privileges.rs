@@ -1,9 +1,9 @@
 //! Taking IDs from a sequence requires the same privilege as `nextval()`.
 
-use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::ask::{Refusal, assert_refused};
 use pg_snowflake_harness::sequence::{counter_in_an_hour, state, take};
 use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::{Cluster, Database};
 use std::thread::spawn;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
@@ -16,32 +16,27 @@ const DENIED: Refusal = Refusal {
 
 #[test]
 fn usage_or_update_on_the_sequence_suffices() {
-    let cluster = Cluster::new();
-    let mut owner = cluster.connect();
-    owner.batch_execute("CREATE ROLE writer LOGIN").unwrap();
+    let database = Database::new();
+    let mut owner = database.connect();
     for privilege in ["USAGE", "UPDATE"] {
         owner
             .batch_execute(&format!(
                 "DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s; GRANT {privilege} ON SEQUENCE s TO writer"
             ))
             .unwrap();
-        let mut writer = cluster.connect_to("writer", "postgres");
+        let mut writer = database.connect_as("writer");
         assert_eq!(take(&mut writer, TAKE).len(), 1, "{privilege}");
     }
 }
 
 #[test]
 fn without_usage_or_update_on_the_sequence_nothing_is_taken() {
-    let cluster = Cluster::new();
-    let mut owner = cluster.connect();
-    owner
-        .batch_execute(
-            "CREATE ROLE writer LOGIN; CREATE SEQUENCE s; GRANT SELECT ON SEQUENCE s TO writer",
-        )
-        .unwrap();
+    let database = Database::new();
+    let mut owner = database.connect();
+    owner.batch_execute("CREATE SEQUENCE s; GRANT SELECT ON SEQUENCE s TO writer").unwrap();
     let before = state(&mut owner, "s");
 
-    assert_refused(&mut cluster.connect_to("writer", "postgres"), TAKE, DENIED);
+    assert_refused(&mut database.connect_as("writer"), TAKE, DENIED);
 
     assert_eq!(state(&mut owner, "s"), before);
 }
@@ -68,14 +63,10 @@ fn the_hint_of_a_denial_fixes_it() {
 
 #[test]
 fn a_revoke_applies_to_a_running_session_at_once() {
-    let cluster = Cluster::new();
-    let mut owner = cluster.connect();
-    owner
-        .batch_execute(
-            "CREATE ROLE writer LOGIN; CREATE SEQUENCE s; GRANT USAGE ON SEQUENCE s TO writer",
-        )
-        .unwrap();
-    let mut writer = cluster.connect_to("writer", "postgres");
+    let database = Database::new();
+    let mut owner = database.connect();
+    owner.batch_execute("CREATE SEQUENCE s; GRANT USAGE ON SEQUENCE s TO writer").unwrap();
+    let mut writer = database.connect_as("writer");
     assert_eq!(take(&mut writer, TAKE).len(), 1);
 
     owner.batch_execute("REVOKE ALL ON SEQUENCE s FROM writer").unwrap();

@@ -6,7 +6,7 @@ use pg_snowflake_harness::id::{counter, is_increasing};
 use pg_snowflake_harness::sequence::{
     State, counter_in_an_hour, insert_lsn, sequence_records_since, state, take, take_one,
 };
-use pg_snowflake_harness::{Cluster, Shutdown};
+use pg_snowflake_harness::{Cluster, Database, Shutdown};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
@@ -64,9 +64,9 @@ fn sequences_that_need_no_wal_write_none() {
 
 #[test]
 fn each_session_has_its_own_temporary_sequence() {
-    let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
+    let database = Database::new().setting("pg_snowflake.max_lead", "2h");
     let start = counter_in_an_hour();
-    let mut clients = [cluster.connect(), cluster.connect()];
+    let mut clients = [database.connect(), database.connect()];
     for client in &mut clients {
         client.batch_execute(&format!("CREATE TEMPORARY SEQUENCE s START {start}")).unwrap();
     }

@@ -5,7 +5,7 @@ mod served;
 mod used;
 
 use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run, server};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use pg_snowflake_harness::id::is_increasing;
 use pg_snowflake_harness::release::{self, EXTENSIONS, Extension, SNOWFLAKE, rehearsal};
 use pg_snowflake_harness::sequence::{take, take_one};
@@ -125,7 +125,7 @@ fn a_dump_of_a_release_is_restored_on_the_head_and_ids_go_on_above() {
 /// As after an update with an older library put back. It must not fill a row that it does not know.
 #[test]
 fn a_row_that_the_sql_declares_with_other_columns_is_refused() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     client.batch_execute(SCHEMA).unwrap();
     client
         .batch_execute(

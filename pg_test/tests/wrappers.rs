@@ -2,10 +2,10 @@
 
 use crate::declarations::rust_files;
 use object::{Object, ObjectSymbol};
-use pg_snowflake_harness::ask::{run, server};
+use pg_snowflake_harness::ask::{database, run};
 use pg_snowflake_harness::installation::pg_config;
 use pg_snowflake_harness::release::{self, EXTENSIONS, SNOWFLAKE};
-use pg_snowflake_harness::{SUPERUSER, top};
+use pg_snowflake_harness::top;
 use postgres::Client;
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -48,7 +48,7 @@ const BY_HAND: &str = "
 
 #[test]
 fn each_sql_function_has_a_wrapper_with_its_arguments() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     let wrappers = wrappers();
     let functions = functions(&mut client);
     let called: BTreeSet<&str> =
@@ -116,11 +116,11 @@ fn the_install_script_is_the_files_of_sql_in_the_order_of_the_library() {
 
 #[test]
 fn psql_refuses_to_run_an_install_script() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(&mut client, "DROP EXTENSION pg_snowflake");
     for extension in EXTENSIONS {
         let script = release::extensions().join(extension.install_script(&release::head()));
-        let printed = cluster.psql(SUPERUSER, &read(&script));
+        let printed = database.psql(&read(&script));
         let name = extension.name;
         assert_eq!(printed, format!("Use \"CREATE EXTENSION {name}\" to load this file.\n"));
         run(&mut client, &format!("CREATE EXTENSION {name}"));

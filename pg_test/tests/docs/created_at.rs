@@ -1,7 +1,7 @@
 //! The generated columns of docs/time.md, with the expressions that its query prints.
 
 use super::page::page;
-use pg_snowflake_harness::ask::{Bad, assert_each_refused, printed, run, server};
+use pg_snowflake_harness::ask::{Bad, assert_each_refused, database, printed, run};
 use pg_snowflake_harness::installation::{bindir, has_major, major};
 use pg_snowflake_ids::PRESETS;
 use pg_snowflake_ids::layout_spec::spec;
@@ -40,7 +40,7 @@ fn expression(client: &mut postgres::Client, layout: &str) -> String {
 
 #[test]
 fn the_generated_column_is_the_time_of_every_id_in_every_layout() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     let kind = if major(bindir()) >= 18 { "VIRTUAL" } else { "STORED" };
     let presets = PRESETS.iter().map(|(_, layout)| spec(layout));
     for layout in presets.chain(CUSTOM.map(str::to_owned)) {
@@ -70,7 +70,7 @@ fn what_a_virtual_column_cannot_do() {
     if !has_major(18, "the limits of virtual generated columns") {
         return;
     }
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     let expression = expression(&mut client, "postgres");
     let column = format!("created_at timestamptz GENERATED ALWAYS AS ({expression})");
     run(

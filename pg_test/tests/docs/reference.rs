@@ -1,8 +1,8 @@
 //! `docs/reference.md` has every object of the extension, once, as in the catalog.
 
 use super::page::page;
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::server;
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::database;
 use postgres::Client;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ type Objects = BTreeMap<String, Vec<[String; 2]>>;
 #[test]
 fn every_object_has_one_heading_with_its_signature_and_its_columns() {
     let page = page("docs/reference.md");
-    let cluster = Cluster::new();
-    let mut objects = objects(&mut cluster.connect());
+    let database = Database::new();
+    let mut objects = objects(&mut database.connect());
     let support = chapter(page.text(), "Support functions");
     objects.retain(|signature, _| !is_named(support, signature));
 
@@ -33,7 +33,7 @@ fn every_object_has_one_heading_with_its_signature_and_its_columns() {
 #[test]
 fn every_setting_is_in_the_table_with_its_default_and_its_range() {
     let page = page("docs/reference.md");
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     client.batch_execute("LOAD 'pg_snowflake'").unwrap();
 
     let settings = client

@@ -1,9 +1,9 @@
 //! The registry as an extension: who creates it, who may do what with it, and how it is dumped.
 
+use super::registry;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
 use pg_snowflake_harness::leases::{GRANTS, make_registry};
-use pg_snowflake_harness::{Cluster, SUPERUSER};
-use postgres::Client;
+use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
 
 const CREATE: &str = "CREATE EXTENSION pg_snowflake_registry";
 
@@ -18,25 +18,13 @@ const RETIRE: &str = "SELECT snowflake_registry.retire('db-2')";
 
 const END_QUIET_TIME: &str = "SELECT snowflake_registry.end_quiet_time()";
 
-fn registry() -> (Cluster, Client) {
-    let cluster = Cluster::new();
-    let client = make_registry(&cluster);
-    (cluster, client)
-}
-
 /// Its owner could put other tables in place of ours.
 #[test]
 fn it_is_not_created_in_a_schema_that_exists() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
-    for owner in ["CURRENT_USER", "mallory"] {
-        run(
-            &mut client,
-            &format!(
-                "DROP ROLE IF EXISTS mallory; CREATE ROLE mallory;
-                 CREATE SCHEMA snowflake_registry AUTHORIZATION {owner}"
-            ),
-        );
+    let database = Database::new();
+    let mut client = database.connect();
+    for owner in ["CURRENT_USER", "other"] {
+        run(&mut client, &format!("CREATE SCHEMA snowflake_registry AUTHORIZATION {owner}"));
         let message = "schema \"snowflake_registry\" already exists";
         let exists = Refusal { sqlstate: "42P06", message, hint: "" };
         assert_refused(&mut client, CREATE, exists);
@@ -48,15 +36,16 @@ fn it_is_not_created_in_a_schema_that_exists() {
 
 #[test]
 fn only_a_superuser_creates_it() {
-    let cluster = Cluster::new();
-    run(&mut cluster.connect(), "CREATE ROLE owner LOGIN; ALTER DATABASE postgres OWNER TO owner");
+    let database = Database::new();
+    let give = format!("ALTER DATABASE {} OWNER TO owner", database.name());
+    run(&mut database.connect(), &give);
     let denied = Refusal { sqlstate: "42501", message: "permission denied to create", hint: "" };
-    assert_refused(&mut cluster.connect_to("owner", "postgres"), CREATE, denied);
+    assert_refused(&mut database.connect_as("owner"), CREATE, denied);
 }
 
 #[test]
 fn it_has_its_own_schema_whatever_the_search_path() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     run(
         &mut client,
         "DROP EXTENSION pg_snowflake_registry; CREATE SCHEMA other; SET search_path = other",
@@ -82,7 +71,7 @@ fn it_has_its_own_schema_whatever_the_search_path() {
 
 #[test]
 fn the_database_where_ids_are_generated_and_the_registrys_need_nothing_of_each_other() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     run(&mut client, CLAIM);
     run(&mut client, "CREATE EXTENSION pg_snowflake; CREATE SEQUENCE s");
     run(&mut client, "SELECT snowflake_nextval('s', 5)");
@@ -100,12 +89,12 @@ fn nobody_has_a_privilege_at_first() {
         "GRANT ALL ON TABLES TO PUBLIC",
         "GRANT ALL ON FUNCTIONS TO PUBLIC",
         "GRANT ALL ON SCHEMAS TO PUBLIC",
-        "GRANT ALL ON TABLES TO stranger WITH GRANT OPTION",
-        "GRANT ALL ON FUNCTIONS TO stranger",
-        "GRANT ALL ON SCHEMAS TO stranger",
+        "GRANT ALL ON TABLES TO other WITH GRANT OPTION",
+        "GRANT ALL ON FUNCTIONS TO other",
+        "GRANT ALL ON SCHEMAS TO other",
     ] {
-        let (cluster, mut client) = registry();
-        run(&mut client, "DROP EXTENSION pg_snowflake_registry; CREATE ROLE stranger LOGIN");
+        let (database, mut client) = registry();
+        run(&mut client, "DROP EXTENSION pg_snowflake_registry");
         if !default.is_empty() {
             run(&mut client, &format!("ALTER DEFAULT PRIVILEGES {default}"));
         }
@@ -113,26 +102,27 @@ fn nobody_has_a_privilege_at_first() {
         run(&mut client, CLAIM);
 
         let granted = "
-            SELECT 'schema' WHERE has_schema_privilege('stranger', 'snowflake_registry', 'USAGE, CREATE')
+            SELECT 'schema' WHERE has_schema_privilege('other', 'snowflake_registry', 'USAGE, CREATE')
             UNION ALL
             SELECT relname FROM pg_class
             WHERE relnamespace = 'snowflake_registry'::regnamespace AND relkind IN ('r', 'v')
-                AND (has_table_privilege('stranger', oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
-                    OR has_any_column_privilege('stranger', oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
+                AND (has_table_privilege('other', oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+                    OR has_any_column_privilege('other', oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
             UNION ALL
             SELECT proname FROM pg_proc
-            WHERE pronamespace = 'snowflake_registry'::regnamespace AND has_function_privilege('stranger', oid, 'EXECUTE')";
+            WHERE pronamespace = 'snowflake_registry'::regnamespace AND has_function_privilege('other', oid, 'EXECUTE')";
         assert_eq!(printed(&mut client, granted), "", "{default}");
-        let mut stranger = cluster.connect_to("stranger", "postgres");
+        let mut other = database.connect_as("other");
         for sql in calls().iter().chain(&["TABLE snowflake_registry.leases"]).chain(&tables()) {
-            assert_eq!(refused(&mut stranger, sql).code().code(), "42501", "{sql}");
+            assert_eq!(refused(&mut other, sql).code().code(), "42501", "{sql}");
         }
     }
 }
 
 #[test]
 fn a_node_belongs_to_the_role_that_first_claimed_it() {
-    let (cluster, mut superuser) = registry();
+    let cluster = Cluster::new();
+    let mut superuser = make_registry(&cluster);
     run(&mut superuser, &format!("CREATE ROLE node LOGIN; {GRANTS}"));
     run(
         &mut superuser,
@@ -196,9 +186,9 @@ fn tables() -> [&'static str; 3] {
 
 #[test]
 fn a_server_may_claim_and_release_and_nothing_else() {
-    let (cluster, mut superuser) = registry();
-    run(&mut superuser, &format!("CREATE ROLE node LOGIN; {GRANTS}"));
-    let mut node = cluster.connect_to("node", "postgres");
+    let (database, mut superuser) = registry();
+    run(&mut superuser, GRANTS);
+    let mut node = database.connect_as("node");
 
     assert_eq!(printed(&mut node, "SELECT snowflake_registry.id() IS NULL"), "t");
     run(&mut node, CLAIM);
@@ -225,42 +215,43 @@ fn a_server_may_claim_and_release_and_nothing_else() {
 
 #[test]
 fn who_may_see_the_leases_sees_no_serial_nonce_or_incarnation() {
-    let (cluster, mut superuser) = registry();
+    let (database, mut superuser) = registry();
     run(&mut superuser, CLAIM);
     run(
         &mut superuser,
-        "CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA snowflake_registry TO watcher;
-         GRANT SELECT ON snowflake_registry.leases TO watcher",
+        "GRANT USAGE ON SCHEMA snowflake_registry TO reader;
+         GRANT SELECT ON snowflake_registry.leases TO reader",
     );
-    let mut watcher = cluster.connect_to("watcher", "postgres");
+    let mut reader = database.connect_as("reader");
 
-    let seen = watcher.query_one("SELECT * FROM snowflake_registry.leases", &[]).unwrap();
+    let seen = reader.query_one("SELECT * FROM snowflake_registry.leases", &[]).unwrap();
 
     let columns: Vec<&str> = seen.columns().iter().map(|column| column.name()).collect();
     assert_eq!(columns, ["shard_id", "node", "starts", "ends", "state", "renewed_at"]);
     assert_eq!((seen.get("node"), seen.get("state")), ("db-1", "held"));
     let change = "UPDATE snowflake_registry.leases SET ends = now()";
     for sql in calls().iter().chain(&tables()).chain(&[change]) {
-        assert_eq!(refused(&mut watcher, sql).code().code(), "42501", "{sql}");
+        assert_eq!(refused(&mut reader, sql).code().code(), "42501", "{sql}");
     }
 }
 
 /// The script creates the schema, so the dump must not.
 #[test]
 fn a_dump_restores_the_extension_its_rows_and_the_privileges_on_it() {
-    let (cluster, mut client) = registry();
-    run(&mut client, &format!("CREATE ROLE node LOGIN; {GRANTS}"));
-    run(&mut cluster.connect_to("node", "postgres"), CLAIM);
-    let dump = cluster.dump("postgres");
+    let (database, mut client) = registry();
+    run(&mut client, GRANTS);
+    run(&mut database.connect_as("node"), CLAIM);
+    let dump = database.dump();
     assert!(!dump.contains("CREATE SCHEMA"), "{dump}");
 
-    let mut restored = cluster.restored_database("restored", &dump);
+    let of_restored = Database::restored(&dump);
+    let mut restored = of_restored.connect();
 
     for table in tables() {
         let rows = printed(&mut client, table);
         assert_eq!((printed(&mut restored, table), rows.is_empty()), (rows, false));
     }
-    let answer = printed(&mut cluster.connect_to("node", "restored"), CLAIM);
+    let answer = printed(&mut of_restored.connect_as("node"), CLAIM);
     assert!(answer.starts_with("5|t|"), "{answer}");
     // It is complete: it can be dropped, and made anew.
     run(&mut restored, &format!("DROP EXTENSION pg_snowflake_registry; {CREATE}"));
@@ -268,7 +259,8 @@ fn a_dump_restores_the_extension_its_rows_and_the_privileges_on_it() {
 
 #[test]
 fn a_role_that_may_not_read_the_registry_cannot_dump_it() {
-    let (cluster, mut client) = registry();
+    let cluster = Cluster::new();
+    let mut client = make_registry(&cluster);
     run(
         &mut client,
         "CREATE ROLE owner LOGIN; ALTER DATABASE postgres OWNER TO owner; CREATE TABLE posts (id bigint)",

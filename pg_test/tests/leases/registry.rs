@@ -1,22 +1,16 @@
 //! The registry alone: which leases its functions grant, and to which servers.
 
+use super::registry;
 use pg_snowflake_harness::ask::{Bad, Refusal, assert_each_refused, assert_refused, printed, run};
 use pg_snowflake_harness::leases::{change_by_hand, make_registry};
 use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_harness::{Cluster, Database, SUPERUSER, Shutdown};
 use postgres::Client;
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::thread;
 
 const CREATE: &str = "CREATE EXTENSION pg_snowflake_registry";
-
-/// A server with a registry, in a database that generates no IDs.
-fn registry() -> (Cluster, Client) {
-    let cluster = Cluster::new();
-    let client = make_registry(&cluster);
-    (cluster, client)
-}
 
 /// What a server asks for.
 #[derive(Clone, Copy)]
@@ -78,7 +72,7 @@ struct Answer {
 
 #[test]
 fn the_holder_extends_its_span_and_another_server_is_refused_with_the_name_of_the_holder() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
 
     let lease = claim(&mut client, A);
     assert!(lease.granted);
@@ -132,7 +126,7 @@ fn a_clock_that_stepped_back_does_not_let_spans_overlap() {
 
 #[test]
 fn a_release_lowers_the_end_to_the_mark_or_gives_back_a_span_of_which_nothing_was_used() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     // The mark, and the end after the release.
     let cases = [
         ("starts + interval '2 min'", "starts + interval '2 min'"),
@@ -159,7 +153,7 @@ fn a_release_lowers_the_end_to_the_mark_or_gives_back_a_span_of_which_nothing_wa
 
 #[test]
 fn only_the_holder_with_the_current_serial_releases() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     let first = claim(&mut client, A);
     let lease = claim(&mut client, Claim { serial: first.serial, nonce: 3, ..A });
     let before = row_of(&mut client, 5);
@@ -177,7 +171,7 @@ fn only_the_holder_with_the_current_serial_releases() {
 
 #[test]
 fn a_repeated_claim_gets_the_same_answer_and_changes_nothing() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     let lease = claim(&mut client, A);
     let renewal = Claim { serial: lease.serial, nonce: 3, ..A };
     for claimed in [A, renewal] {
@@ -193,7 +187,7 @@ fn a_repeated_claim_gets_the_same_answer_and_changes_nothing() {
 
 #[test]
 fn a_claim_with_an_old_serial_changes_nothing() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     let first = claim(&mut client, A);
     claim(&mut client, Claim { serial: first.serial, nonce: 3, ..A });
     let before = row_of(&mut client, 5);
@@ -212,7 +206,7 @@ fn a_claim_with_an_old_serial_changes_nothing() {
 
 #[test]
 fn a_wrong_clock_is_refused_both_ways_with_both_readings() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     for (ahead, message) in [
         ("5 min 2 s", "clock of node \"db-a\" is too far ahead of the registry's"),
         ("0 s", "clock of node \"db-a\" is too far behind the registry's"),
@@ -316,7 +310,7 @@ fn a_retired_node_leaves_its_number_to_another_when_its_span_has_ended() {
 
 #[test]
 fn no_number_beyond_the_default_layout_is_assigned() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     change_by_hand(
         &mut client,
         "INSERT INTO snowflake_registry.shards
@@ -343,7 +337,7 @@ fn no_number_beyond_the_default_layout_is_assigned() {
 
 #[test]
 fn a_shard_that_nobody_had_can_be_reserved() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     printed(&mut client, "SELECT snowflake_registry.take_over(5, 'db-b')");
 
     assert!(!claim(&mut client, A).granted);
@@ -353,7 +347,8 @@ fn a_shard_that_nobody_had_can_be_reserved() {
 
 #[test]
 fn after_a_restart_of_the_registry_new_spans_begin_when_forgotten_leases_have_ended() {
-    let (mut cluster, mut client) = registry();
+    let mut cluster = Cluster::new();
+    let mut client = make_registry(&cluster);
     let (of_5, of_6) =
         (claim(&mut client, A), claim(&mut client, Claim { shard_ids: "'{6}'", ..A }));
     release(&mut client, 1, 5, of_5.serial, "'-infinity'");
@@ -395,13 +390,13 @@ fn a_copy_of_the_registry_on_the_same_server_waits_too() {
 
 #[test]
 fn a_restored_dump_has_the_leases_and_the_id_of_the_registry() {
-    let (cluster, mut client) = registry();
+    let (database, mut client) = registry();
     let lease = claim(&mut client, A);
     printed(&mut client, "SELECT snowflake_registry.take_over(6, 'db-b')");
     let before = [row_of(&mut client, 5), row_of(&mut client, 6)];
 
-    let target = Cluster::new();
-    let mut restored = target.restored_database("restored", &cluster.dump("postgres"));
+    let target = Database::restored(&database.dump());
+    let mut restored = target.connect();
 
     assert_eq!([row_of(&mut restored, 5), row_of(&mut restored, 6)], before);
     assert!(!claim(&mut restored, B).granted);
@@ -412,10 +407,10 @@ fn a_restored_dump_has_the_leases_and_the_id_of_the_registry() {
 #[test]
 fn of_many_servers_that_claim_a_shard_at_once_exactly_one_gets_it() {
     const SERVERS: usize = 16;
-    let (cluster, mut client) = registry();
+    let (database, mut client) = registry();
     // The first time, the row is new; then it is one that was released.
     for turn in 1..=5 {
-        let answers = at_once(&cluster, SERVERS, |client, server| {
+        let answers = at_once(&database, SERVERS, |client, server| {
             let node = format!("db-{server}");
             let incarnation = turn * SERVERS + server;
             claim(client, Claim { node: &node, incarnation, nonce: incarnation, ..A })
@@ -436,11 +431,11 @@ fn of_many_servers_that_claim_a_shard_at_once_exactly_one_gets_it() {
 #[test]
 fn ten_servers_without_a_shard_are_assigned_ten_and_the_same_again() {
     const SERVERS: usize = 10;
-    let (cluster, mut client) = registry();
+    let (database, mut client) = registry();
     // This one is assigned by a person.
     claim(&mut client, Claim { shard_ids: "'{3}'", ..A });
     let assign = |run: usize| {
-        at_once(&cluster, SERVERS, |client, server| {
+        at_once(&database, SERVERS, |client, server| {
             let node = format!("node-{server}");
             let incarnation = 100 * run + server;
             // NULL and no elements mean the same.
@@ -468,7 +463,7 @@ fn ten_servers_without_a_shard_are_assigned_ten_and_the_same_again() {
 
 #[test]
 fn a_copy_that_is_assigned_the_shard_of_the_original_is_refused() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     let original = claim(&mut client, Claim { shard_ids: "NULL", ..A });
 
     let copy = claim(&mut client, Claim { shard_ids: "NULL", incarnation: 2, nonce: 2, ..A });
@@ -478,7 +473,7 @@ fn a_copy_that_is_assigned_the_shard_of_the_original_is_refused() {
 
 #[test]
 fn a_claim_of_several_shards_is_granted_those_that_are_free() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     claim(&mut client, A);
 
     let answers = claims(&mut client, Claim { shard_ids: "'{9, 5, 0}'", ..B });
@@ -499,9 +494,9 @@ fn a_claim_of_several_shards_is_granted_those_that_are_free() {
 
 #[test]
 fn claims_for_the_same_shards_in_another_order_do_not_deadlock() {
-    let (cluster, _client) = registry();
+    let (database, _client) = registry();
     let orders = ["n", "-n", "n % 7, n", "n % 5, -n"];
-    at_once(&cluster, orders.len(), |client, server| {
+    at_once(&database, orders.len(), |client, server| {
         let shard_ids =
             format!("ARRAY(SELECT n FROM generate_series(0, 49) AS n ORDER BY {})", orders[server]);
         for turn in 0..20 {
@@ -515,7 +510,7 @@ fn claims_for_the_same_shards_in_another_order_do_not_deadlock() {
 
 #[test]
 fn a_session_claims_after_errors_and_in_a_registry_that_was_created_anew() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     let claim = |client: &mut Client, nonce| {
         printed(
             client,
@@ -546,18 +541,18 @@ fn a_session_claims_after_errors_and_in_a_registry_that_was_created_anew() {
 
 #[test]
 fn a_claim_waits_for_the_transaction_before_it_and_reads_the_clock_after_that() {
-    let (cluster, mut observer) = registry();
+    let (database, mut observer) = registry();
     for (shard, end, granted) in [(5, "COMMIT", false), (6, "ROLLBACK", true)] {
         let shard_ids = format!("'{{{shard}}}'");
-        let mut first = cluster.connect();
+        let mut first = database.connect();
         run(&mut first, "BEGIN");
         claim(&mut first, Claim { shard_ids: &shard_ids, ..A });
 
         let answer = thread::scope(|scope| {
-            let second =
-                scope.spawn(|| claim(&mut cluster.connect(), Claim { shard_ids: &shard_ids, ..B }));
-            let is_waiting =
-                "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+            let second = scope
+                .spawn(|| claim(&mut database.connect(), Claim { shard_ids: &shard_ids, ..B }));
+            let is_waiting = "SELECT count(*) > 0 FROM pg_stat_activity
+                 WHERE datname = current_database() AND wait_event_type = 'Lock'";
             wait_for(&mut observer, is_waiting, "the second claim waits");
             let clock = format!("SELECT {}", microseconds("clock_timestamp()"));
             let now = number(&mut observer, &clock);
@@ -573,7 +568,8 @@ fn a_claim_waits_for_the_transaction_before_it_and_reads_the_clock_after_that() 
 
 #[test]
 fn a_transaction_that_could_miss_a_lease_is_refused() {
-    let (cluster, mut client) = registry();
+    let cluster = Cluster::new();
+    let mut client = make_registry(&cluster);
     let standby = cluster.standby();
     for (call, function) in &calls() {
         for (level, sqlstate, hint) in [
@@ -618,7 +614,8 @@ const OWNED: Refusal = Refusal {
 /// An owner could put a table with triggers in place of ours.
 #[test]
 fn a_registry_whose_schema_an_ordinary_role_owns_is_refused_until_it_belongs_to_a_superuser() {
-    let (_cluster, mut client) = registry();
+    let cluster = Cluster::new();
+    let mut client = make_registry(&cluster);
     run(
         &mut client,
         "CREATE ROLE mallory; CREATE ROLE other SUPERUSER;
@@ -642,7 +639,7 @@ fn a_registry_whose_schema_an_ordinary_role_owns_is_refused_until_it_belongs_to_
 
 #[test]
 fn bad_arguments_are_refused_and_change_nothing() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     let lease = claim(&mut client, A);
     let before = printed(&mut client, "TABLE snowflake_registry.shards");
     let good = Claim { shard_ids: "'{6}'", ..A }.sql("*");
@@ -742,7 +739,7 @@ fn bad_arguments_are_refused_and_change_nothing() {
 
 #[test]
 fn unusual_arguments_are_taken_as_they_are() {
-    let (_cluster, mut client) = registry();
+    let (_database, mut client) = registry();
     let many = Claim { shard_ids: "ARRAY(SELECT generate_series(0, 8191))", ..A };
     assert!(claims(&mut client, many).iter().all(|answer| answer.granted));
     let other_bounds = Claim { shard_ids: "'[7:8]={2147483647, 8192}'", ..A };
@@ -781,7 +778,8 @@ fn it_works_in_a_database_with_another_encoding() {
 /// The functions run as a superuser: a name that resolved to a caller's object would run it as one.
 #[test]
 fn objects_that_a_caller_created_are_not_used() {
-    let (cluster, mut superuser) = registry();
+    let cluster = Cluster::new();
+    let mut superuser = make_registry(&cluster);
     run(
         &mut superuser,
         "CREATE ROLE mallory LOGIN; CREATE SCHEMA mallory AUTHORIZATION mallory;
@@ -860,7 +858,7 @@ fn objects_that_a_caller_created_are_not_used() {
 
 /// Runs `ask` for each of `servers` at once, each in a session of its own.
 fn at_once<T: Send>(
-    cluster: &Cluster,
+    database: &Database,
     servers: usize,
     ask: impl Fn(&mut Client, usize) -> T + Sync,
 ) -> Vec<T> {
@@ -868,7 +866,7 @@ fn at_once<T: Send>(
     thread::scope(|scope| {
         let threads: Vec<_> = (0..servers)
             .map(|server| {
-                let mut client = cluster.connect();
+                let mut client = database.connect();
                 let (ask, barrier) = (&ask, &barrier);
                 scope.spawn(move || {
                     barrier.wait();

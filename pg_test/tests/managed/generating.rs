@@ -1,7 +1,7 @@
 //! Sessions that generate at the same time, wait for the clock, and are cancelled.
 
-use super::managed_server;
-use pg_snowflake_harness::Cluster;
+use super::managed;
+use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{copy, printed, refused, run};
 use pg_snowflake_harness::id::{counter, first_counter_at, now_ms, split};
 use pg_snowflake_harness::sequence::{state, take, take_one};
@@ -12,13 +12,14 @@ use std::sync::Barrier;
 use std::thread::scope;
 
 const TAKE: &str = "SELECT snowflake_managed.snowflake_nextval('s', 5)";
-const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database =
+    (SELECT oid FROM pg_database WHERE datname = current_database())";
 
 /// Generates until it is stopped, through every error. Returns the IDs that arrived, and the last session, which is idle.
-fn generate(cluster: &Cluster, stop: &Stop, before: &str) -> (Vec<i64>, Client) {
+fn generate(database: &Database, stop: &Stop, before: &str) -> (Vec<i64>, Client) {
     let mut ids = Vec::new();
     loop {
-        let mut client = cluster.connect();
+        let mut client = database.connect();
         while !client.is_closed() {
             if stop.is_called() {
                 return (ids, client);
@@ -37,7 +38,7 @@ fn generate(cluster: &Cluster, stop: &Stop, before: &str) -> (Vec<i64>, Client) 
 
 #[test]
 fn cancelled_and_terminated_sessions_repeat_no_id_and_leave_no_lock() {
-    let (cluster, mut client) = managed_server();
+    let (database, mut client) = managed();
     let stop = Stop::default();
     let (ids, sessions): (Vec<Vec<i64>>, Vec<Client>) = scope(|scope| {
         let befores = [
@@ -45,16 +46,17 @@ fn cancelled_and_terminated_sessions_repeat_no_id_and_leave_no_lock() {
             "SET statement_timeout = 3",
             "BEGIN; SAVEPOINT p; SET LOCAL lock_timeout = 1",
         ];
-        let cluster = &cluster;
+        let database = &database;
         let stop = &stop;
         let _end = StopAtEnd(stop);
-        let sessions = befores.map(|before| scope.spawn(move || generate(cluster, stop, before)));
+        let sessions = befores.map(|before| scope.spawn(move || generate(database, stop, before)));
         // Twice, since the second cancel can arrive while the first is handled.
         for round in 0..400 {
             let signal = if round % 8 == 0 { "terminate" } else { "cancel" };
             let strike = format!(
                 "SELECT pg_{signal}_backend(pid), pg_cancel_backend(pid) FROM pg_stat_activity
-                 WHERE query LIKE 'SELECT snowflake_managed%' AND state = 'active' AND pid <> pg_backend_pid()
+                 WHERE datname = current_database() AND query LIKE 'SELECT snowflake_managed%' AND state = 'active'
+                     AND pid <> pg_backend_pid()
                  ORDER BY random() LIMIT 1"
             );
             client.simple_query(&strike).unwrap();
@@ -78,8 +80,8 @@ fn cancelled_and_terminated_sessions_repeat_no_id_and_leave_no_lock() {
 
 #[test]
 fn ids_increase_over_sessions_in_every_kind_of_transaction() {
-    let (cluster, mut client) = managed_server();
-    let mut other = cluster.connect();
+    let (database, mut client) = managed();
+    let mut other = database.connect();
     run(
         &mut client,
         "CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('s', 5), n int);
@@ -99,8 +101,8 @@ fn ids_increase_over_sessions_in_every_kind_of_transaction() {
         "BEGIN; INSERT INTO t (n) VALUES (1); ROLLBACK",
         "BEGIN; INSERT INTO t (n) VALUES (1); PREPARE TRANSACTION 'p'",
         "COMMIT PREPARED 'p'",
-        "CREATE ROLE app; GRANT INSERT ON t TO app; GRANT USAGE, SELECT, UPDATE ON SEQUENCE s TO app;
-         SET ROLE app; INSERT INTO t (n) VALUES (1); RESET ROLE",
+        "GRANT INSERT ON t TO writer; GRANT USAGE, SELECT, UPDATE ON SEQUENCE s TO writer;
+         SET ROLE writer; INSERT INTO t (n) VALUES (1); RESET ROLE",
     ] {
         run(&mut client, statement);
         let next = take_one(&mut other, TAKE);
@@ -120,8 +122,8 @@ fn ids_increase_over_sessions_in_every_kind_of_transaction() {
 
 #[test]
 fn a_call_waits_for_an_altered_sequence_and_follows_it() {
-    let (cluster, mut client) = managed_server();
-    let mut other = cluster.connect();
+    let (database, mut client) = managed();
+    let mut other = database.connect();
     let first = take_one(&mut other, TAKE);
     let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
     run(&mut client, "BEGIN; ALTER SEQUENCE s RESTART");
@@ -154,7 +156,7 @@ fn a_call_waits_for_an_altered_sequence_and_follows_it() {
 
 #[test]
 fn the_lead_and_the_wait_are_those_of_the_extension() {
-    let (_cluster, mut client) = managed_server();
+    let (_database, mut client) = managed();
     let max_wait = |us: i64| {
         format!(
             "CREATE OR REPLACE FUNCTION snowflake_managed.max_wait_us() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
@@ -182,7 +184,7 @@ fn the_lead_and_the_wait_are_those_of_the_extension() {
 
 #[test]
 fn temporary_unlogged_cached_and_lowest_sequences_are_used_from_their_next_value() {
-    let (_cluster, mut client) = managed_server();
+    let (_database, mut client) = managed();
     run(
         &mut client,
         "CREATE TEMP SEQUENCE fleeting; CREATE UNLOGGED SEQUENCE quick; CREATE SEQUENCE cached CACHE 20;
@@ -216,7 +218,7 @@ fn temporary_unlogged_cached_and_lowest_sequences_are_used_from_their_next_value
 
 #[test]
 fn the_first_calls_of_many_sessions_on_a_new_sequence_succeed() {
-    let (cluster, mut client) = managed_server();
+    let (database, mut client) = managed();
     const SESSIONS: usize = 8;
     const SEQUENCES: usize = 30;
     let create = format!(
@@ -227,7 +229,7 @@ fn the_first_calls_of_many_sessions_on_a_new_sequence_succeed() {
     let errors: Vec<String> = scope(|scope| {
         let sessions = [(); SESSIONS].map(|()| {
             scope.spawn(|| {
-                let mut client = cluster.connect();
+                let mut client = database.connect();
                 let mut call = |n| {
                     begin.wait();
                     client.batch_execute(&TAKE.replace("'s'", &format!("'new_{n}'"))).err()
@@ -245,7 +247,7 @@ fn the_first_calls_of_many_sessions_on_a_new_sequence_succeed() {
 
 #[test]
 fn a_name_that_is_read_back_from_text_has_its_schema() {
-    let (_cluster, mut client) = managed_server();
+    let (_database, mut client) = managed();
     let executes = "SELECT string_agg(proname || ' ' || (proconfig IS NOT NULL), ',') FROM pg_proc
         WHERE pronamespace = 'snowflake_managed'::regnamespace AND prosrc ~ 'EXECUTE'";
     assert_eq!(printed(&mut client, executes), "last_value_of true");

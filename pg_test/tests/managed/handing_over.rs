@@ -1,10 +1,10 @@
 //! A column moves from the managed functions to the extension and back. Both generators on one sequence could repeat IDs, so a call
 //! that waits for the sequence during the change must fail.
 
-use super::{INSTAGRAM, UNINSTALL, file_for, managed_server};
-use pg_snowflake_harness::ask::{printed, refused, run, server};
+use super::{INSTAGRAM, UNINSTALL, file_for, managed};
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{database, printed, refused, run};
 use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, SUPERUSER};
 use postgres::Client;
 use postgres::error::DbError;
 use std::thread::scope;
@@ -27,8 +27,8 @@ const ORDERED: &str = "SELECT bool_and(coalesce(id > before, true)), count(*) FR
     SELECT id, lag(id) OVER (ORDER BY n) AS before FROM posts) AS posts";
 
 /// The error of a call that waits for the sequence while this session's transaction commits.
-fn parked(cluster: &Cluster, client: &mut Client, call: &str, change: &[&str]) -> DbError {
-    let mut other = cluster.connect();
+fn parked(database: &Database, client: &mut Client, call: &str, change: &[&str]) -> DbError {
+    let mut other = database.connect();
     // Its plans are cached from here on.
     run(&mut other, call);
     let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
@@ -49,10 +49,10 @@ fn parked(cluster: &Cluster, client: &mut Client, call: &str, change: &[&str]) -
 
 #[test]
 fn a_column_is_converted_to_the_extension_and_a_waiting_call_fails() {
-    let (cluster, mut client) = managed_server();
+    let (database, mut client) = managed();
     run(&mut client, TABLE);
     let error = parked(
-        &cluster,
+        &database,
         &mut client,
         "SELECT snowflake_managed.snowflake_nextval('s', 5)",
         &["SELECT snowflake_convert_column('posts', 'id', 5)", UNINSTALL],
@@ -70,8 +70,8 @@ fn a_column_is_converted_to_the_extension_and_a_waiting_call_fails() {
 
 #[test]
 fn a_column_of_another_layout_is_converted_with_its_layout() {
-    let (cluster, mut client) = server();
-    cluster.psql(SUPERUSER, &file_for(INSTAGRAM));
+    let (database, mut client) = database();
+    database.psql(&file_for(INSTAGRAM));
     run(&mut client, "CREATE SEQUENCE s");
     run(&mut client, TABLE);
     run(&mut client, "BEGIN; SELECT snowflake_convert_column('posts', 'id', 5, 'instagram')");
@@ -84,7 +84,7 @@ fn a_column_of_another_layout_is_converted_with_its_layout() {
 
 #[test]
 fn a_forgotten_default_keeps_the_functions() {
-    let (_cluster, mut client) = managed_server();
+    let (_database, mut client) = managed();
     run(&mut client, TABLE);
     let error = refused(&mut client, UNINSTALL);
     assert_eq!(error.code().code(), "2BP01");
@@ -94,14 +94,14 @@ fn a_forgotten_default_keeps_the_functions() {
 
 #[test]
 fn a_column_goes_back_to_the_managed_functions_and_a_waiting_call_fails() {
-    let (cluster, mut client) = managed_server();
+    let (database, mut client) = managed();
     run(&mut client, TABLE);
     run(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5)");
     run(&mut client, "INSERT INTO posts (n) SELECT generate_series(101, 200)");
     let (rename, rest) = ("ALTER SEQUENCE s RENAME TO s_native;", BACK);
     let (before, after) = rest.split_once(rename).unwrap();
     let error = parked(
-        &cluster,
+        &database,
         &mut client,
         "SELECT snowflake_nextval('s', 5)",
         &[&format!("{before}{rename}"), after],

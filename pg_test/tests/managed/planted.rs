@@ -1,7 +1,7 @@
 //! What others have put before `pg_catalog` in the `search_path` is not run, neither by the file nor by its functions.
 
 use super::{FILE, UNINSTALL};
-use pg_snowflake_harness::ask::{printed, refused, run, server};
+use pg_snowflake_harness::ask::{database, printed, refused, run};
 
 /// An operator for every pair of types, a function for every one of core's that the file calls, and types of core's names.
 const PLANT: &str = r#"
@@ -41,7 +41,7 @@ const PLANT: &str = r#"
 
 #[test]
 fn planted_objects_are_not_run() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     run(&mut client, "CREATE SEQUENCE s; CREATE SEQUENCE bad CYCLE");
     run(&mut client, "CREATE TABLE posts (id bigint)");
     run(&mut client, PLANT);
