@@ -21,6 +21,14 @@ pub const ROLES: [&str; 5] = ["owner", "writer", "reader", "other", "node"];
 /// What every [`Database::new`] is a copy of.
 const TEMPLATE: &str = "template_with_extension";
 
+/// What no test may leave on the shared server. Another test would not find what it expects.
+const CHANGES: &str = "
+    SELECT 'role ' || rolname FROM pg_roles
+    WHERE oid >= 16384 AND (rolsuper OR rolname NOT IN ('owner', 'writer', 'reader', 'other', 'node'))
+    UNION ALL SELECT 'member of ' || roleid::regrole FROM pg_auth_members WHERE member >= 16384
+    UNION ALL SELECT setconfig::text FROM pg_db_role_setting WHERE setdatabase = 0
+    UNION ALL SELECT name FROM pg_file_settings WHERE sourcefile LIKE '%.auto.conf'";
+
 /// The settings of the shared server.
 const SETTINGS: [(&str, &str); 5] = [
     ("max_connections", "200"),
@@ -160,8 +168,8 @@ impl Database {
         wanted.collect()
     }
 
-    /// Ends the sessions that the test has left. What they write to the log is in it then.
-    fn end_sessions(&self) -> Result<(), postgres::Error> {
+    /// Ends the sessions that the test has left. What they write to the log is in it then. Returns the [`CHANGES`].
+    fn end_sessions(&self) -> Result<Vec<String>, postgres::Error> {
         let mut client = self.server.config(SUPERUSER, SUPERUSER).connect(NoTls)?;
         let sessions = "FROM pg_stat_activity WHERE datname = $1";
         let end = format!("SELECT pg_terminate_backend(pid) {sessions}");
@@ -172,7 +180,8 @@ impl Database {
             left.map_or(true, |row| row.get::<_, i64>(0) == 0)
         });
         assert!(have_ended, "sessions of {} do not end", self.name);
-        Ok(())
+        let changes = client.query(CHANGES, &[])?;
+        Ok(changes.iter().map(|row| row.get(0)).collect())
     }
 }
 
@@ -184,7 +193,8 @@ impl Drop for Database {
             eprintln!("log of the database {}:\n{}", self.name, self.log());
         } else {
             assert_no_sign_of_an_error(&self.lines_of_log(|of| of == self.name || of.is_empty()));
-            ended.expect("the server is up");
+            let changes = ended.expect("the server is up");
+            assert!(changes.is_empty(), "tests have left on the shared server: {changes:?}");
         }
     }
 }

@@ -68,13 +68,26 @@ pub enum System {
     Registry,
 }
 
-/// Makes `dir/data` a fresh data directory.
+/// A fresh data directory, packed.
 ///
 /// `initdb` takes a second, so it runs once per test binary and system. Its result is kept as an archive in memory, not as
 /// a folder, because nothing would remove a folder after the last test.
-pub fn unpack_data_directory(dir: &Path, system: System) {
+pub fn fresh_data_directory(system: System) -> &'static [u8] {
     static ARCHIVES: [OnceLock<Vec<u8>>; 2] = [const { OnceLock::new() }; 2];
-    let archive = ARCHIVES[system as usize].get_or_init(archive_of_data_directory);
+    ARCHIVES[system as usize].get_or_init(|| {
+        let dir = temp_dir();
+        run(&mut initdb(bindir(), dir.path()), b"");
+        pack_data_directory(dir.path())
+    })
+}
+
+/// The files of `dir/data`, as an archive.
+pub fn pack_data_directory(dir: &Path) -> Vec<u8> {
+    run(as_server_user("tar", dir).args(["-c", "-f", "-", "data"]), b"")
+}
+
+/// Makes `dir/data` of an archive.
+pub fn unpack_data_directory(dir: &Path, archive: &[u8]) {
     run(as_server_user("tar", dir).args(["-x", "-f", "-"]), archive);
 }
 
@@ -105,12 +118,6 @@ pub fn next_bindir() -> Option<&'static Path> {
     let ask =
         || std::env::var_os("PG_CONFIG_NEXT").map(|pg_config| ask_pg_config(pg_config, "--bindir"));
     BINDIR.get_or_init(ask).as_deref()
-}
-
-fn archive_of_data_directory() -> Vec<u8> {
-    let dir = temp_dir();
-    run(&mut initdb(bindir(), dir.path()), b"");
-    run(as_server_user("tar", dir.path()).args(["-c", "-f", "-", "data"]), b"")
 }
 
 /// Keeps PostgreSQL's environment variables from a program: a `PGHOST` or `PGOPTIONS` of the person who runs the tests would

@@ -18,7 +18,9 @@ use tempfile::TempDir;
 pub fn make_registry(cluster: &Cluster) -> Client {
     let mut client = cluster.connect();
     client
-        .batch_execute("DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake_registry")
+        .batch_execute(
+            "DROP EXTENSION IF EXISTS pg_snowflake; CREATE EXTENSION pg_snowflake_registry",
+        )
         .expect("a superuser");
     client
 }
@@ -60,7 +62,7 @@ impl Registry {
 
     /// On a new server with these settings.
     pub fn start_with(builder: Builder) -> Self {
-        let cluster = builder.of_system(System::Registry).start();
+        let cluster = builder.of_system(System::Registry).without_extension().start();
         make_registry(&cluster)
             .batch_execute(&format!("CREATE ROLE node LOGIN; {GRANTS}"))
             .expect("a superuser");

@@ -249,7 +249,8 @@ fn snowflake_columns_shows_the_error_of_a_default_under_citus() {
 /// Citus copies what is set for a database or a role to every node.
 #[test]
 fn the_columns_show_a_shard_that_citus_has_copied_to_every_node() {
-    let (database, mut client) = with_metadata();
+    let (cluster, mut client) = server_with_sequence();
+    run(&mut client, METADATA);
     client
         .batch_execute(
             "LOAD 'pg_snowflake'; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s'::text::regclass));
@@ -264,17 +265,17 @@ fn the_columns_show_a_shard_that_citus_has_copied_to_every_node() {
         ("ROLE postgres", copied),
         ("ROLE ALL", copied),
     ] {
-        let mut run = |sql: String| client.batch_execute(&sql).unwrap();
-        run(format!("ALTER {whom} SET pg_snowflake.shard_id = 5"));
-        run("SELECT pg_reload_conf()".into());
+        let mut change = |sql: String| client.batch_execute(&sql).unwrap();
+        change(format!("ALTER {whom} SET pg_snowflake.shard_id = 5"));
+        change("SELECT pg_reload_conf()".into());
         wait_for(
-            &mut database.connect(),
+            &mut cluster.connect(),
             "SELECT snowflake_current_shard() = 5",
             "the setting is there",
         );
-        assert_eq!(printed(&mut database.connect(), error), expected, "{whom}");
-        run(format!("ALTER {whom} RESET pg_snowflake.shard_id"));
-        run("SELECT pg_reload_conf()".into());
+        assert_eq!(printed(&mut cluster.connect(), error), expected, "{whom}");
+        change(format!("ALTER {whom} RESET pg_snowflake.shard_id"));
+        change("SELECT pg_reload_conf()".into());
     }
 }
 
@@ -398,7 +399,7 @@ fn an_id_is_located_on_the_node_of_its_hash() {
     let wrong = "SELECT count(*) FROM generate_series(1, 100) AS id, snowflake_locate('posts', id)
         WHERE (partition, host, port, dbname) IS DISTINCT FROM
             ('posts'::regclass, CASE WHEN hashint8(id) < 0 THEN 'db-3' ELSE 'db-4' END,
-             CASE WHEN hashint8(id) < 0 THEN 5433 ELSE 5434 END, 'postgres')";
+             CASE WHEN hashint8(id) < 0 THEN 5433 ELSE 5434 END, current_database())";
     assert_eq!(printed(&mut client, wrong), "0");
     // With two copies of a shard, the first; not a shard that Citus is about to remove.
     client

@@ -374,7 +374,13 @@ fn the_file_runs_again_keeps_the_shard_and_refuses_another_layout() {
     assert_eq!(error.code().code(), "55000");
     assert_eq!(error.detail(), Some("It returns postgres, and the file has instagram."));
     assert_eq!(printed(&mut client, "SELECT snowflake_managed.layout()"), "postgres");
+}
 
+#[test]
+fn another_superuser_does_not_run_the_file_again() {
+    let cluster = Cluster::new();
+    let mut client = cluster.connect();
+    run(&mut client, FILE);
     run(&mut client, "CREATE ROLE other SUPERUSER; SET ROLE other");
     assert_eq!(refused(&mut client, FILE).code().code(), "42501");
 }

@@ -1,9 +1,10 @@
 //! Building a cluster.
 
-use super::Cluster;
+use super::{Cluster, Shutdown};
 use crate::installation::{self, System};
 use crate::valgrind::Tool;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The settings of every cluster.
 pub(super) const SETTINGS: [(&str, &str); 7] = [
@@ -19,6 +20,18 @@ pub(super) const SETTINGS: [(&str, &str); 7] = [
     ("timezone", "UTC"),
 ];
 
+/// How the extension gets into the database `postgres`.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Extension {
+    /// The data directory has it. It was created once, on another server.
+    #[default]
+    Copied,
+    /// By the new server.
+    Created,
+    /// It is not there.
+    Absent,
+}
+
 /// Builds a cluster: settings first, then [`Builder::start`].
 #[derive(Default)]
 pub struct Builder {
@@ -33,6 +46,7 @@ pub struct Builder {
     release: Option<String>,
     is_updated: bool,
     system: System,
+    extension: Extension,
 }
 
 impl Builder {
@@ -45,6 +59,7 @@ impl Builder {
     /// Runs the programs of another installation of the same major version.
     pub fn bindir(mut self, bindir: &Path) -> Self {
         self.bindir = Some(bindir.to_owned());
+        self.extension = Extension::Created;
         self
     }
 
@@ -87,12 +102,14 @@ impl Builder {
     /// Runs the server under valgrind, such as for [`Cluster::memory_errors`].
     pub fn valgrind(mut self, tool: Tool) -> Self {
         self.valgrind = Some(tool);
+        self.extension = Extension::Created;
         self
     }
 
     /// Creates the extension from the install SQL of that older version; the library is the head's.
     pub fn release(mut self, version: &str) -> Self {
         self.release = Some(version.to_owned());
+        self.extension = Extension::Created;
         self
     }
 
@@ -108,7 +125,13 @@ impl Builder {
         self
     }
 
-    /// Starts the server and creates the extension in the database `postgres`.
+    /// Leaves the extension out.
+    pub fn without_extension(mut self) -> Self {
+        self.extension = Extension::Absent;
+        self
+    }
+
+    /// Starts the server, with the extension in the database `postgres`.
     pub fn start(self) -> Cluster {
         let mut cluster = Cluster::stopped(self.has_fake_clock);
         if let Some(bindir) = self.bindir {
@@ -121,12 +144,31 @@ impl Builder {
         cluster.host_name = self.host_name;
         cluster.release = self.release;
         cluster.is_updated = self.is_updated;
-        installation::unpack_data_directory(cluster.dir.path(), self.system);
+        let data = match self.extension {
+            Extension::Copied => data_directory_with_extension(self.system),
+            Extension::Created | Extension::Absent => {
+                installation::fresh_data_directory(self.system)
+            }
+        };
+        installation::unpack_data_directory(cluster.dir.path(), data);
         cluster.configure(SETTINGS);
         cluster
             .configure(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         cluster.start();
-        cluster.create_extension(&mut cluster.connect());
+        if self.extension == Extension::Created {
+            cluster.create_extension(&mut cluster.connect());
+        }
         cluster
     }
+}
+
+/// A data directory with the extension in the database `postgres`, packed.
+fn data_directory_with_extension(system: System) -> &'static [u8] {
+    static ARCHIVES: [OnceLock<Vec<u8>>; 2] = [const { OnceLock::new() }; 2];
+    ARCHIVES[system as usize].get_or_init(|| {
+        let builder = Builder { extension: Extension::Created, ..Builder::default() };
+        let mut cluster = builder.of_system(system).start();
+        cluster.stop(Shutdown::Fast);
+        installation::pack_data_directory(cluster.dir())
+    })
 }

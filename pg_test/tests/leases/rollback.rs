@@ -78,7 +78,7 @@ fn a_data_only_dump_is_not_restored_into_a_registry_with_leases() {
 fn a_data_only_dump_is_restored_into_a_registry_of_another_server_that_nobody_has_called() {
     let cluster = Cluster::new();
     let mut client = make_registry(&cluster);
-    let other = Cluster::builder().of_system(System::Registry).start();
+    let other = Cluster::builder().of_system(System::Registry).without_extension().start();
     let mut of_other = make_registry(&other);
     let file = "SELECT pg_relation_filepath('snowflake_registry.shards')";
     assert_eq!(printed(&mut client, file), printed(&mut of_other, file));
@@ -237,7 +237,8 @@ fn a_quiet_time_of_a_wrong_clock_is_ended() {
 fn a_span_of_two_wrong_clocks_is_given_back() {
     let mut registry = Registry::start();
     registry.move_to({
-        let cluster = Cluster::builder().of_system(System::Registry).fake_clock().start();
+        let cluster =
+            Cluster::builder().of_system(System::Registry).without_extension().fake_clock().start();
         let grants = pg_snowflake_harness::leases::GRANTS;
         run(&mut make_registry(&cluster), &format!("CREATE ROLE node LOGIN; {grants}"));
         cluster
