@@ -1,7 +1,7 @@
 //! IDs in every layout: from their fields and back, to texts and UUIDs and back, and their order.
 
 use ShardPlace::{AboveSeq, Lowest, LowestXored};
-use pg_snowflake_harness::ask::{printed, server};
+use pg_snowflake_harness::ask::{database, printed};
 use pg_snowflake_ids::{PRESETS, ShardPlace};
 use postgres::Client;
 
@@ -154,7 +154,7 @@ fn random(client: &mut Client, count: usize) -> Vec<Dialect> {
 
 #[test]
 fn fields_and_ids_round_trip() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     let chosen = presets().into_iter().chain(custom()).map(|dialect| (dialect, ROWS));
     let random: Vec<(Dialect, i64)> =
         random(&mut client, 40).into_iter().map(|dialect| (dialect, 500)).collect();
@@ -175,7 +175,7 @@ fn fields_and_ids_round_trip() {
 
 #[test]
 fn ids_sort_by_time_and_then_by_their_lower_fields() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for dialect in presets().into_iter().chain(custom()) {
         dialect.draw(&mut client, ROWS);
         let fields = match dialect.shard_place {
@@ -189,7 +189,7 @@ fn ids_sort_by_time_and_then_by_their_lower_fields() {
 
 #[test]
 fn base_32_round_trips_and_sorts_as_ids_do() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for dialect in presets().into_iter().chain(custom()) {
         dialect.draw(&mut client, ROWS);
         let back = "SELECT count(*) FROM drawn
@@ -202,7 +202,7 @@ fn base_32_round_trips_and_sorts_as_ids_do() {
 
 #[test]
 fn a_uuid_round_trips_sorts_as_ids_do_and_has_the_ids_time() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for dialect in presets().into_iter().chain(custom()) {
         dialect.draw(&mut client, ROWS);
         let layout = &dialect.layout;
