@@ -19,7 +19,6 @@ mod dump;
 mod extension_image;
 mod fast_path;
 mod fences;
-mod formula;
 mod handover;
 mod homed;
 mod install;

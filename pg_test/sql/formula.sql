@@ -1,0 +1,128 @@
+-- An ID is the formula of its layout, bit for bit, and its seq is the sequence's counter.
+
+CREATE FUNCTION seq_of(id bigint) RETURNS int
+LANGUAGE sql AS $$ SELECT seq FROM snowflake_decode($1) $$;
+
+-- An ID without its shard: what the sequence holds.
+CREATE FUNCTION counter_of(id bigint) RETURNS bigint
+LANGUAGE sql AS $$ SELECT ((id >> 22) << 10) | ((id >> 12) & 1023) $$;
+
+CREATE FUNCTION unix_ms() RETURNS bigint
+LANGUAGE sql AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
+--
+-- The formula of the default layout, of a millisecond during the call
+--
+CREATE FUNCTION is_the_formula(seq int, shard int) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    before bigint := unix_ms();
+    id bigint := snowflake_nextval('s', shard);
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM generate_series(before, unix_ms()) AS ms,
+            LATERAL (SELECT ((ms - 1262304000000) << 22) | (seq << 12) AS x) AS above
+        WHERE id = x | (shard # ((x >> 12) & 4095))
+    ) AND ((id # (id >> 12)) & 4095) = shard;
+END $$;
+CREATE SEQUENCE s;
+SELECT is_the_formula(1, 0), is_the_formula(2, 1), is_the_formula(3, 5), is_the_formula(4, 1341), is_the_formula(5, 4095);
+
+--
+-- The one that Instagram published
+--
+CREATE FUNCTION is_instagrams_formula(seq int, shard int) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    before bigint := unix_ms();
+    id bigint := snowflake_nextval('instagrams', shard, 'instagram');
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM generate_series(before, unix_ms()) AS ms
+        WHERE id = ((ms - 1314220021721) << 23) | (shard << 10) | seq
+    );
+END $$;
+CREATE SEQUENCE instagrams;
+SELECT is_instagrams_formula(1, 0), is_instagrams_formula(2, 1), is_instagrams_formula(3, 5), is_instagrams_formula(4, 1341),
+       is_instagrams_formula(5, 8191);
+
+-- a fresh ID decodes to the time of the call
+WITH before AS MATERIALIZED (SELECT clock_timestamp() AS at),
+    generated AS MATERIALIZED (SELECT at, snowflake_nextval('s', 5) AS id FROM before)
+SELECT created_at BETWEEN date_trunc('milliseconds', at) AND clock_timestamp() AS is_of_now
+FROM generated, snowflake_decode(id);
+
+--
+-- The shard of an ID in plain SQL
+--
+CREATE FUNCTION wrong_shards(layout snowflake_layout, formula text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    wrong text;
+BEGIN
+    EXECUTE format($q$
+        SELECT format('%%s of %%s', count(*) FILTER (WHERE %s IS DISTINCT FROM snowflake_shard_id(id, $1)), count(*))
+        FROM (
+            SELECT snowflake_encode('2026-11-21 00:46:04.617Z'::timestamptz + n * interval '1.234567 s',
+                (n * 7 %% shards)::int, n * 5 %% (2 ^ seq_bits)::int, $1) AS id
+            FROM snowflake_layout_info($1), generate_series(0, 999) AS n
+        ) AS ids $q$, formula) USING layout INTO wrong;
+    RETURN wrong;
+END $$;
+SELECT layout, shard_formula, wrong_shards(layout, shard_formula)
+FROM (
+    SELECT row_number() OVER () AS n, name::snowflake_layout AS layout FROM snowflake_layouts
+    UNION ALL VALUES (101, snowflake_layout 'time:41 seq:8 shard_xor_above:14 epoch:2024-01-01 unit:1ms'),
+        (102, 'time:33 seq:0 shard_xor_above:31 epoch:2000-01-01 unit:1s'),
+        (103, 'time:41 seq:12 shard:10 epoch:2010-11-04T01:42:54.657Z unit:1ms'),
+        (104, 'time:48 shard:0 seq:15 epoch:1970-01-01 unit:100us')
+) AS layouts, snowflake_layout_info(layout) ORDER BY n;
+
+--
+-- The seq of the first ID depends on the shard: 1 + 617 times the shard, modulo 1024
+--
+CREATE SEQUENCE of_0;
+CREATE SEQUENCE of_1;
+CREATE SEQUENCE of_2;
+CREATE SEQUENCE of_5;
+CREATE SEQUENCE of_4095;
+SELECT seq_of(snowflake_nextval('of_0', 0)) AS of_0, seq_of(snowflake_nextval('of_1', 1)) AS of_1,
+       seq_of(snowflake_nextval('of_2', 2)) AS of_2, seq_of(snowflake_nextval('of_5', 5)) AS of_5,
+       seq_of(snowflake_nextval('of_4095', 4095)) AS of_4095;
+
+-- an existing sequence continues with the next one: 123457 is 577 modulo 1024
+CREATE SEQUENCE t1;
+SELECT setval('t1', 123456);
+SELECT seq_of(snowflake_nextval('t1', 5));
+CREATE SEQUENCE t2;
+SELECT setval('t2', 123456, true);
+SELECT seq_of(snowflake_nextval('t2', 5));
+-- not called: it begins there, plus what the shard adds, 617 * 5
+CREATE SEQUENCE t3;
+SELECT setval('t3', 123456, false);
+SELECT seq_of(snowflake_nextval('t3', 5)), (123456 + 617 * 5) % 1024 AS expected;
+CREATE SEQUENCE t4;
+SELECT setval('t4', 1023);
+SELECT seq_of(snowflake_nextval('t4', 5));
+CREATE SEQUENCE t5;
+SELECT setval('t5', 1024);
+SELECT seq_of(snowflake_nextval('t5', 5));
+
+-- seq cycles through all of its values
+CREATE SEQUENCE cycling;
+SELECT count(*), count(*) FILTER (WHERE seq_of(id) <> (1 + 617 * 5 + n - 1) % 1024) AS out_of_turn
+FROM (SELECT n, snowflake_nextval('cycling', 5) AS id FROM generate_series(1, 3000) AS n) AS ids;
+
+--
+-- The sequence holds the ID without its shard
+--
+SELECT counter_of(snowflake_nextval('s', 0)) AS counter \gset
+SELECT last_value = :counter AS is_the_counter, is_called FROM s;
+SELECT counter_of(snowflake_nextval('s', 5)) AS counter \gset
+SELECT last_value = :counter AS is_the_counter, is_called FROM s;
+SELECT counter_of(snowflake_nextval('s', 4095)) AS counter \gset
+SELECT last_value = :counter AS is_the_counter, is_called FROM s;
+
+-- IDs of several shards from one sequence differ in time and seq
+SELECT count(*), count(*) FILTER (WHERE counter <= before) AS out_of_order
+FROM (
+    SELECT counter_of(id) AS counter, lag(counter_of(id)) OVER (ORDER BY n) AS before
+    FROM (SELECT n, snowflake_nextval('s', n % 4096) AS id FROM generate_series(1, 50000) AS n) AS ids
+) AS counters;
