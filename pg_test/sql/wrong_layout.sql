@@ -1,0 +1,199 @@
+-- IDs of another layout than that of the default are noticed by the view of columns.
+
+SET timezone = 'UTC';
+
+-- The function that Instagram published: IDs of its layout, from a sequence that holds a plain count.
+CREATE FUNCTION copied_nextval(seq regclass, shard_id int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    our_epoch bigint := 1314220021721;
+    seq_id bigint;
+    now_millis bigint;
+BEGIN
+    SELECT nextval(seq) % 1024 INTO seq_id;
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
+    RETURN (now_millis - our_epoch) << 23 | (shard_id << 10) | seq_id;
+END $$;
+
+CREATE VIEW errors AS
+SELECT table_name, substring(error, 'newest ID is probably of layout "\w+"') AS error FROM snowflake_columns ORDER BY table_name::text;
+
+--
+-- The IDs of every other preset are reported, unless the default is of their layout
+--
+-- Every preset but the default one, with a shard that it has, and a table `of_PRESET` with 1,000 IDs of it.
+CREATE TABLE presets AS
+SELECT name AS preset, CASE shards WHEN 1 THEN 0 ELSE 5 END AS shard FROM snowflake_layouts WHERE name <> 'postgres';
+DO $$
+DECLARE
+    p presets;
+BEGIN
+    FOR p IN SELECT * FROM presets LOOP
+        EXECUTE format('CREATE SEQUENCE made_%1$s; CREATE SEQUENCE s_%1$s; CREATE TABLE of_%1$s (id bigint PRIMARY KEY);
+                        INSERT INTO of_%1$s SELECT snowflake_nextvals(''made_%1$s'', %2$s, 1000, %1$L)', p.preset, p.shard);
+    END LOOP;
+END $$;
+
+CREATE FUNCTION reported(preset text, shard int, layout text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE of_%1$s ALTER id SET DEFAULT snowflake_nextval(''s_%1$s'', %2$s, %3$L)', preset, shard, layout);
+    RETURN error FROM snowflake_columns WHERE table_name = ('of_' || preset)::regclass;
+END $$;
+SELECT preset, substring(reported(preset, shard, 'postgres'), 'newest ID is probably of layout "\w+"') AS in_postgres,
+       reported(preset, shard, preset) AS in_its_layout
+FROM presets;
+SELECT format('DROP TABLE of_%s', preset) FROM presets \gexec
+
+--
+-- Before the default has generated an ID, and after
+--
+CREATE SEQUENCE photos_id_seq;
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT copied_nextval('photos_id_seq', 5), n int);
+INSERT INTO photos (n) SELECT generate_series(1, 1000);
+ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('photos_id_seq', 5);
+SELECT * FROM errors;
+-- the whole error, whose ID and times vary
+SELECT regexp_replace(replace(error, (SELECT max(id) FROM photos)::text, 'NEWEST'),
+                      '\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00)', 'TIME', 'g') AS error
+FROM snowflake_columns;
+ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('photos_id_seq', 5, 'instagram');
+SELECT * FROM errors;
+INSERT INTO photos DEFAULT VALUES;
+SELECT * FROM errors;
+-- the IDs of the wrong layout are below the others
+ALTER SEQUENCE photos_id_seq RESTART;
+ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('photos_id_seq', 5);
+INSERT INTO photos DEFAULT VALUES;
+SELECT * FROM errors;
+
+--
+-- It is read from an index of all rows that begins with the column
+--
+ALTER TABLE photos DROP CONSTRAINT photos_pkey;
+ALTER TABLE photos ALTER id DROP NOT NULL;
+CREATE FUNCTION is_read(indexes text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    is_read boolean;
+BEGIN
+    EXECUTE indexes;
+    is_read := error IS NOT NULL FROM snowflake_columns;
+    RAISE SQLSTATE 'RB000';
+EXCEPTION WHEN SQLSTATE 'RB000' THEN
+    RETURN is_read;
+END $$;
+SELECT index, is_read(index) FROM (VALUES
+    (1, ''),
+    (2, 'CREATE INDEX i ON photos (id) WHERE n > 0'),
+    (3, 'CREATE INDEX i ON photos ((id + 0))'),
+    (4, 'CREATE INDEX i ON photos (n, id)'),
+    (5, 'CREATE INDEX i ON photos USING hash (id)'),
+    (6, 'CREATE INDEX i ON photos USING brin (id)'),
+    (7, 'CREATE INDEX i ON photos (id)'),
+    (8, 'CREATE INDEX i ON photos (id DESC)'),
+    (9, 'CREATE INDEX i ON photos (id DESC NULLS LAST, n)'),
+    (10, 'CREATE UNIQUE INDEX i ON photos (id) INCLUDE (n)'),
+    -- at the end, nulls and rows that are deleted
+    (11, 'CREATE INDEX i ON photos (id); INSERT INTO photos SELECT NULL, n FROM generate_series(1, 50) AS n'),
+    (12, 'CREATE INDEX i ON photos (id); INSERT INTO photos SELECT 9223372036854775807 - n FROM generate_series(1, 50) AS n; '
+         'DELETE FROM photos WHERE id > 5000000000000000000'),
+    (13, 'CREATE INDEX i ON photos (id); INSERT INTO photos SELECT NULL, n FROM generate_series(1, 1000) AS n')
+) AS cases (n, index) ORDER BY n;
+DROP TABLE photos;
+DROP SEQUENCE photos_id_seq;
+
+--
+-- An idle column is not reported if its sequence generated the IDs
+--
+-- IDs of the layout postgres of 350 days ago read as those of now in twitter.
+CREATE SEQUENCE idle_id_seq;
+CREATE TABLE idle (id bigint PRIMARY KEY);
+INSERT INTO idle SELECT snowflake_encode(now() - interval '350 days', 5, n) FROM generate_series(1, 10) AS n;
+ALTER TABLE idle ALTER id SET DEFAULT snowflake_nextval('idle_id_seq', 5);
+SELECT * FROM errors;
+SELECT setval('idle_id_seq', (SELECT max(id) >> 12 FROM idle)) AS newest \gset
+SELECT * FROM errors;
+DROP TABLE idle;
+
+--
+-- A partitioned table is reported once
+--
+CREATE SEQUENCE s;
+CREATE TABLE by_id (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5)) PARTITION BY RANGE (id);
+CREATE TABLE old PARTITION OF by_id FOR VALUES FROM (0) TO (1000000000000000000);
+CREATE TABLE recent PARTITION OF by_id FOR VALUES FROM (1000000000000000000) TO (5000000000000000000);
+CREATE TABLE rest PARTITION OF by_id DEFAULT;
+CREATE TABLE by_hash (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5)) PARTITION BY HASH (id);
+CREATE TABLE even PARTITION OF by_hash FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE odd PARTITION OF by_hash FOR VALUES WITH (MODULUS 2, REMAINDER 1) PARTITION BY HASH (id);
+CREATE TABLE odder PARTITION OF odd FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+INSERT INTO by_id SELECT copied_nextval('s', 5) FROM generate_series(1, 10);
+INSERT INTO by_id VALUES (1), (2);
+INSERT INTO by_hash SELECT id FROM by_id;
+SELECT * FROM errors;
+DROP TABLE by_id, by_hash;
+
+--
+-- Nobody sees the IDs of a column that they may not read
+--
+CREATE ROLE regress_snowflake_eve;
+CREATE ROLE regress_snowflake_boss SUPERUSER;
+CREATE FUNCTION who_sees(OUT eve boolean, OUT boss boolean) LANGUAGE plpgsql AS $$
+BEGIN
+    SET LOCAL SESSION AUTHORIZATION regress_snowflake_eve;
+    eve := error IS NOT NULL FROM snowflake_columns;
+    SET LOCAL SESSION AUTHORIZATION regress_snowflake_boss;
+    boss := error IS NOT NULL FROM snowflake_columns;
+    SET LOCAL SESSION AUTHORIZATION DEFAULT;
+END $$;
+CREATE SEQUENCE photos_id_seq;
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT copied_nextval('photos_id_seq', 5), n int);
+INSERT INTO photos (n) SELECT generate_series(1, 1000);
+ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('photos_id_seq', 5);
+SELECT 'nothing granted' AS granted, * FROM who_sees();
+GRANT SELECT (n) ON photos TO regress_snowflake_eve;
+SELECT 'another column' AS granted, * FROM who_sees();
+GRANT SELECT (id) ON photos TO regress_snowflake_eve;
+SELECT 'the column, whose IDs the sequence may explain' AS granted, * FROM who_sees();
+GRANT SELECT ON SEQUENCE photos_id_seq TO regress_snowflake_eve;
+SELECT 'the column and the sequence' AS granted, * FROM who_sees();
+CREATE SCHEMA hidden;
+ALTER TABLE photos SET SCHEMA hidden;
+SELECT 'but another schema' AS granted, * FROM who_sees();
+GRANT USAGE ON SCHEMA hidden TO regress_snowflake_eve;
+SELECT 'the schema' AS granted, * FROM who_sees();
+ALTER TABLE hidden.photos ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON hidden.photos USING (true);
+SELECT 'but row security' AS granted, * FROM who_sees();
+DROP SCHEMA hidden CASCADE;
+DROP SEQUENCE photos_id_seq;
+DROP ROLE regress_snowflake_eve, regress_snowflake_boss;
+
+--
+-- No function of the table's owner is called, as a trap for whoever reads the view
+--
+CREATE ROLE regress_snowflake_owner;
+GRANT CREATE ON SCHEMA public TO regress_snowflake_owner;
+SET SESSION AUTHORIZATION regress_snowflake_owner;
+CREATE FUNCTION trap(n bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF current_user <> 'regress_snowflake_owner' THEN RAISE 'called by %', current_user; END IF;
+    RETURN n;
+END $$;
+CREATE SEQUENCE owned;
+CREATE TABLE plain (id bigint DEFAULT snowflake_nextval('owned', 5));
+INSERT INTO plain VALUES ((extract(epoch FROM now()) * 1000)::bigint - 1314220021721 << 23);
+CREATE INDEX ON plain (id) WHERE id > trap(5);
+CREATE INDEX ON plain (trap(id), id);
+CREATE TABLE secured (LIKE plain INCLUDING DEFAULTS);
+INSERT INTO secured TABLE plain;
+CREATE INDEX ON secured (id);
+CREATE POLICY p ON secured USING (trap(id) > 0);
+ALTER TABLE secured ENABLE ROW LEVEL SECURITY;
+CREATE TABLE parted (id bigint DEFAULT snowflake_nextval('owned', 5)) PARTITION BY LIST ((id % trap(2)));
+CREATE TABLE part PARTITION OF parted FOR VALUES IN (0);
+INSERT INTO parted TABLE plain;
+CREATE INDEX ON parted (id);
+SET SESSION AUTHORIZATION DEFAULT;
+SELECT * FROM errors;
+DROP TABLE plain, secured, parted;
+DROP OWNED BY regress_snowflake_owner;
+DROP ROLE regress_snowflake_owner;

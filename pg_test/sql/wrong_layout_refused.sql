@@ -1,0 +1,151 @@
+-- A conversion and new partitions notice IDs of another layout.
+
+SET timezone = 'UTC';
+-- a conversion needs it
+SET default_transaction_isolation = 'read committed';
+
+-- The function that Instagram published: IDs of its layout, from a sequence that holds a plain count.
+CREATE FUNCTION copied_nextval(seq regclass, shard_id int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    our_epoch bigint := 1314220021721;
+    seq_id bigint;
+    now_millis bigint;
+BEGIN
+    SELECT nextval(seq) % 1024 INTO seq_id;
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
+    RETURN (now_millis - our_epoch) << 23 | (shard_id << 10) | seq_id;
+END $$;
+
+-- The error of a statement about a table. Its newest ID and the times vary.
+CREATE FUNCTION error_of(statement text, table_name regclass) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+    newest text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'none';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    EXECUTE format('SELECT max(id) FROM %s', table_name) INTO newest;
+    detail := regexp_replace(replace(detail, newest, 'NEWEST'), '\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00)', 'TIME', 'g');
+    RETURN concat_ws(E'\n', 'ERROR:  ' || SQLSTATE || ': ' || SQLERRM,
+                     'DETAIL:  ' || nullif(detail, ''), 'HINT:  ' || nullif(hint, ''));
+END $$;
+
+--
+-- The IDs of every other preset convert only with their layout
+--
+CREATE SEQUENCE photos_id_seq;
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT copied_nextval('photos_id_seq', 5), n int);
+INSERT INTO photos (n) SELECT generate_series(1, 1000);
+SELECT error_of($$SELECT snowflake_convert_column('photos', 'id', 5)$$, 'photos') AS error;
+SELECT max(id) AS last FROM photos \gset
+SELECT snowflake_convert_column('photos', 'id', 5, layout => 'instagram');
+INSERT INTO photos DEFAULT VALUES RETURNING id > :last AS is_above, snowflake_shard_id(id, 'instagram');
+DROP TABLE photos;
+
+-- Every preset but the default one, with a shard that it has, and a table `of_PRESET` with 1,000 IDs of it.
+CREATE TABLE presets AS
+SELECT name AS preset, CASE shards WHEN 1 THEN 0 ELSE 5 END AS shard FROM snowflake_layouts WHERE name <> 'postgres';
+DO $$
+DECLARE
+    p presets;
+BEGIN
+    FOR p IN SELECT * FROM presets LOOP
+        EXECUTE format('CREATE SEQUENCE made_%1$s; CREATE TABLE of_%1$s (id bigint PRIMARY KEY);
+                        INSERT INTO of_%1$s SELECT snowflake_nextvals(''made_%1$s'', %2$s, 1000, %1$L)', p.preset, p.shard);
+    END LOOP;
+END $$;
+SELECT error_of(format('SELECT snowflake_convert_column(''of_%s'', ''id'', %s)', preset, shard), ('of_' || preset)::regclass) AS error
+FROM presets;
+CREATE FUNCTION converted(preset text, shard int, OUT is_above boolean, OUT shard_id int) LANGUAGE plpgsql AS $$
+DECLARE
+    last bigint;
+    next bigint;
+BEGIN
+    EXECUTE format('SELECT max(id) FROM of_%s', preset) INTO last;
+    PERFORM snowflake_convert_column(('of_' || preset)::regclass, 'id', shard, layout => preset::snowflake_layout);
+    EXECUTE format('INSERT INTO of_%s DEFAULT VALUES RETURNING id', preset) INTO next;
+    is_above := next > last;
+    shard_id := snowflake_shard_id(next, preset::snowflake_layout);
+END $$;
+SELECT preset, converted.* FROM presets, converted(preset, shard);
+
+--
+-- Numbers that are not IDs convert without a layout
+--
+CREATE FUNCTION converts(id text) RETURNS regclass LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('DROP TABLE IF EXISTS numbers; CREATE TABLE numbers (id bigint PRIMARY KEY);
+                    INSERT INTO numbers SELECT %s FROM generate_series(1, 1000) AS n', id);
+    RETURN snowflake_convert_column('numbers', 'id', 5);
+END $$;
+SET client_min_messages = 'warning';
+-- a serial, Unix times in seconds and in microseconds, negative numbers, and IDs
+SELECT id, converts(id) FROM (VALUES (1, 'n'), (2, '1795392000 + n'), (3, '1795392000000000 + n'), (4, '-n'),
+    (5, 'snowflake_min_id(now() - n * interval ''1 min'') + n')) AS numbers (n, id) ORDER BY n;
+RESET client_min_messages;
+
+--
+-- An idle table converts with its layout or with its sequence
+--
+-- IDs of the layout postgres of 350 days ago read as those of now in twitter.
+CREATE SEQUENCE idle_id_seq;
+CREATE TABLE idle (id bigint PRIMARY KEY);
+INSERT INTO idle SELECT snowflake_encode(now() - interval '350 days', 5, n) FROM generate_series(1, 10) AS n;
+SELECT error_of($$SELECT snowflake_convert_column('idle', 'id', 5)$$, 'idle') AS error;
+-- its own sequence has come to the newest ID
+BEGIN;
+ALTER SEQUENCE idle_id_seq OWNED BY idle.id;
+ALTER TABLE idle ALTER id SET DEFAULT snowflake_nextval('idle_id_seq', 5);
+SELECT setval('idle_id_seq', (SELECT max(id) >> 12 FROM idle)) AS newest \gset
+SELECT snowflake_convert_column('idle', 'id', 5);
+ROLLBACK;
+-- with the layout, a warning, whose figures vary
+\set VERBOSITY terse
+SELECT snowflake_convert_column('idle', 'id', 5, 'postgres');
+\set VERBOSITY default
+DROP TABLE idle;
+
+--
+-- Partitions of another layout than that of the IDs
+--
+CREATE SEQUENCE s;
+CREATE SEQUENCE made;
+CREATE TABLE photos (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE photos_rest PARTITION OF photos DEFAULT;
+INSERT INTO photos SELECT copied_nextval('made', 5) FROM generate_series(1, 1000);
+SELECT error_of($$SELECT * FROM snowflake_create_partitions('photos', '1 year', 0)$$, 'photos') AS error;
+SELECT table_name, count(*) > 0 AS is_reported FROM snowflake_create_partitions('photos', '1 year', 0, 'instagram') GROUP BY 1;
+ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('s', 5);
+SELECT error_of($$SELECT * FROM snowflake_create_partitions('photos', '1 year', 0)$$, 'photos') AS error;
+\set VERBOSITY terse
+SELECT table_name, count(*) > 0 AS is_reported FROM snowflake_create_partitions('photos', '1 year', 0, 'postgres') GROUP BY 1;
+\set VERBOSITY default
+-- in a partition that is partitioned itself
+CREATE TABLE below (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE below_rest PARTITION OF below DEFAULT;
+INSERT INTO below SELECT id FROM photos;
+DELETE FROM photos;
+ALTER TABLE photos DETACH PARTITION photos_rest;
+ALTER TABLE photos ATTACH PARTITION below DEFAULT;
+ALTER TABLE photos ALTER id DROP DEFAULT;
+SELECT error_of($$SELECT * FROM snowflake_create_partitions('photos', '1 year', 0)$$, 'photos') AS error;
+DROP TABLE photos, photos_rest;
+-- a default of their layout
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5, 'instagram')) PARTITION BY RANGE (id);
+CREATE TABLE photos_rest PARTITION OF photos DEFAULT;
+INSERT INTO photos SELECT copied_nextval('made', 5) FROM generate_series(1, 1000);
+SELECT table_name, count(*) > 0 AS is_reported FROM snowflake_create_partitions('photos', '1 year', 0) GROUP BY 1;
+DROP TABLE photos;
+
+-- those of an idle table are created if its sequence generated the IDs
+CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5)) PARTITION BY RANGE (id);
+CREATE TABLE posts_old PARTITION OF posts FOR VALUES FROM (0) TO (snowflake_min_id(now() - interval '1 year'));
+CREATE TABLE posts_last PARTITION OF posts
+    FOR VALUES FROM (snowflake_min_id(now() - interval '1 year')) TO (snowflake_min_id(now() - interval '340 days'));
+INSERT INTO posts VALUES (snowflake_encode(now() - interval '350 days', 5, 1));
+SELECT error_of($$SELECT * FROM snowflake_create_partitions('posts', '1 day', 0)$$, 'posts') AS error;
+SELECT setval('s', (SELECT max(id) >> 12 FROM posts)) AS newest \gset
+SELECT error_of($$SELECT * FROM snowflake_create_partitions('posts', '1 day', 0)$$, 'posts') AS error;
