@@ -1,11 +1,10 @@
-//! `snowflake_nextvals()`: many IDs at the cost of a few.
+//! `snowflake_nextvals()`: many IDs at the cost of a few, and cursors over them.
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, server_with_sequence};
-use pg_snowflake_harness::id::{count_repeats, counter, is_increasing, split};
+use pg_snowflake_harness::id::{count_repeats, counter, is_increasing};
 use pg_snowflake_harness::process::{backend_pid, private_memory_kb};
 use pg_snowflake_harness::sequence::{Ahead, state, take, take_one};
 use pg_snowflake_harness::wait::{comes_true, wait_for};
+use pg_snowflake_harness::{Cluster, Database};
 use postgres::Client;
 use std::thread::sleep;
 use std::time::Duration;
@@ -19,108 +18,9 @@ const FORMS: [&str; 2] = [
 ];
 
 #[test]
-fn a_batch_has_as_many_ids_as_asked_for_and_takes_no_more() {
-    let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(1);
-    let mut next = start;
-    for count in [1, 2, 1023, 1024, 1025, 5000] {
-        let ids = take(&mut client, &format!("SELECT snowflake_nextvals('s', 5, {count})"));
-
-        let counters: Vec<i64> = ids.into_iter().map(counter).collect();
-        assert_eq!(counters, (next..next + count).collect::<Vec<_>>());
-        next += count;
-        assert_eq!(state(&mut client, "s").last_value, next - 1);
-    }
-}
-
-#[test]
-fn a_batch_of_no_ids_leaves_the_sequence_unchanged() {
-    let Ahead { cluster: _cluster, mut client, .. } = Ahead::caching(1);
-    let before = state(&mut client, "s");
-
-    assert!(take(&mut client, "SELECT snowflake_nextvals('s', 5, 0)").is_empty());
-
-    assert_eq!(state(&mut client, "s"), before);
-}
-
-#[test]
-fn a_batch_without_a_shard_has_that_of_the_database() {
-    let (_cluster, mut client) = server_with_sequence();
-    let unset = Refusal {
-        sqlstate: "55000",
-        message: "pg_snowflake.shard_id is not set",
-        hint: "Pass a shard ID",
-    };
-    assert_refused(&mut client, "SELECT snowflake_nextvals('s', 10)", unset);
-    client.batch_execute("SET pg_snowflake.shard_id = 7").unwrap();
-    let negative = Refusal {
-        sqlstate: "22023",
-        message: "number of IDs must not be negative",
-        hint: "Pass a count",
-    };
-    assert_refused(&mut client, "SELECT snowflake_nextvals('s', -1)", negative);
-
-    for (batch, count, shard) in [
-        ("snowflake_nextvals('s', 5)", 5, 7),
-        ("snowflake_nextvals('s', count => 3000)", 3000, 7),
-        ("snowflake_nextvals('s', 0)", 0, 7),
-        ("snowflake_nextvals('s', NULL)", 0, 7),
-        ("snowflake_nextvals('s', 5, 10)", 10, 5),
-    ] {
-        let ids = take(&mut client, &format!("SELECT {batch}"));
-        assert_eq!(ids.len(), count, "{batch}");
-        assert!(is_increasing(&ids), "{batch}");
-        assert!(ids.iter().all(|&id| split(id).shard == shard), "{batch}");
-    }
-}
-
-#[test]
-fn an_open_cursor_follows_the_shard_of_the_database() {
-    let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(1);
-    client.batch_execute("SET pg_snowflake.shard_id = 7").unwrap();
-    open_cursor(&mut client, "snowflake_nextvals('s', count => 5)");
-    let mut fetch = |set: &str| {
-        client.batch_execute(set).unwrap();
-        let id = take_one(&mut client, "FETCH 1 FROM ids");
-        (split(id).shard, counter(id) - start)
-    };
-    assert_eq!(fetch(""), (7, 1));
-    // The run was fetched for the former shard.
-    assert_eq!(fetch("SET pg_snowflake.shard_id = 8"), (8, 5));
-    assert_eq!(fetch(""), (8, 6));
-    assert_eq!(fetch("SET pg_snowflake.shard_id = 7"), (7, 8));
-    client.batch_execute("RESET pg_snowflake.shard_id").unwrap();
-    assert!(take(&mut client, "FETCH ALL FROM ids").is_empty());
-    client.batch_execute("COMMIT; SET pg_snowflake.shard_id = 7").unwrap();
-
-    open_cursor(&mut client, "snowflake_nextvals('s', count => 5)");
-    client.batch_execute("RESET pg_snowflake.shard_id").unwrap();
-    assert_eq!(refusal(&mut client), "55000");
-}
-
-#[test]
-fn a_batch_fetches_a_run_of_counters_from_the_page_at_a_time() {
-    let Ahead { cluster: _cluster, mut client, start } = Ahead::caching(1);
-    client
-        .batch_execute(
-            "BEGIN; DECLARE ids CURSOR FOR SELECT snowflake_nextvals('s', 5, 3000); FETCH 1 FROM ids",
-        )
-        .unwrap();
-    assert_eq!(state(&mut client, "s").last_value, start + 1023);
-
-    client.batch_execute("MOVE 1023 FROM ids").unwrap();
-    assert_eq!(state(&mut client, "s").last_value, start + 1023);
-
-    client.batch_execute("MOVE 1 FROM ids").unwrap();
-    assert_eq!(state(&mut client, "s").last_value, start + 2047);
-
-    client.batch_execute("MOVE ALL FROM ids").unwrap();
-    assert_eq!(state(&mut client, "s").last_value, start + 2999);
-}
-
-#[test]
 fn concurrent_batches_and_single_ids_never_repeat() {
-    let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "1min").start();
-    cluster.connect().batch_execute("CREATE SEQUENCE s").unwrap();
+    let database = Database::new().setting("pg_snowflake.max_lead", "1min");
+    database.connect().batch_execute("CREATE SEQUENCE s").unwrap();
     let queries = [
         "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 500)",
         "SELECT snowflake_nextvals('s', 5, 500)",
@@ -131,7 +31,7 @@ fn concurrent_batches_and_single_ids_never_repeat() {
         let clients: Vec<_> = queries
             .iter()
             .map(|query| {
-                let mut client = cluster.connect();
+                let mut client = database.connect();
                 scope.spawn(move || (0..100).flat_map(|_| take(&mut client, query)).collect())
             })
             .collect();
@@ -145,7 +45,7 @@ fn concurrent_batches_and_single_ids_never_repeat() {
 #[test]
 fn ten_million_ids_take_little_memory() {
     for form in FORMS {
-        let (cluster, mut client) = unhurried();
+        let (database, mut client) = unhurried();
         let pid = backend_pid(&mut client);
         take(&mut client, "SELECT snowflake_nextvals('s', 5, 5000)");
         let before = private_memory_kb(pid);
@@ -162,7 +62,7 @@ fn ten_million_ids_take_little_memory() {
         assert_eq!(count, TEN_MILLION);
         // The IDs alone would be 80 MB. A tuplestore takes work_mem, which is 4 MB, and then a file.
         assert!(highest - before < 16 * 1024, "{form}: {before} kB before, {highest} kB meanwhile");
-        let spilled = cluster.log().contains("temporary file: path");
+        let spilled = database.log().contains("temporary file: path");
         assert_eq!(spilled, form == FORMS[1], "{form} spilled to disk: {spilled}");
     }
 }
@@ -171,8 +71,8 @@ fn ten_million_ids_take_little_memory() {
 fn a_batch_can_be_cancelled() {
     // So many that they take minutes: the cancel arrives in time, however late it is.
     for form in FORMS.map(|form| form.replace("10000000", &i32::MAX.to_string())) {
-        let (cluster, mut client) = unhurried();
-        let mut other = cluster.connect();
+        let (database, mut client) = unhurried();
+        let mut other = database.connect();
         let pid = backend_pid(&mut client);
         let first = counter(take_one(&mut client, "SELECT snowflake_nextval('s', 5)"));
         let query = std::thread::spawn(move || client.query_one(&form, &[]).map(|_| ()));
@@ -192,14 +92,12 @@ fn a_batch_can_be_cancelled() {
 }
 
 /// A sequence `s` that may run ahead of the clock, so that the batch and not the clock sets the pace.
-fn unhurried() -> (Cluster, Client) {
-    let cluster = Cluster::builder()
-        .setting("pg_snowflake.max_lead", "2h")
-        .setting("log_temp_files", "0")
-        .start();
-    let mut client = cluster.connect();
+fn unhurried() -> (Database, Client) {
+    let database =
+        Database::new().setting("pg_snowflake.max_lead", "2h").setting("log_temp_files", "0");
+    let mut client = database.connect();
     client.batch_execute("CREATE SEQUENCE s").unwrap();
-    (cluster, client)
+    (database, client)
 }
 
 /// Each kind of batch, of shard 5 or, for homed IDs by modulus, of its class.
@@ -306,8 +204,10 @@ fn a_cursor_drops_the_counters_that_it_fetched_before_a_fence_closed() {
 
 #[test]
 fn a_cursor_drops_the_counters_whose_time_the_clock_has_passed() {
-    let (cluster, mut client) = server_of_shard_5();
-    let mut other = cluster.connect();
+    let database = Database::new().setting("pg_snowflake.shard_id", "5");
+    let mut client = database.connect();
+    let mut other = database.connect();
+    client.batch_execute("CREATE SEQUENCE s").unwrap();
     for batch in BATCHES {
         open_cursor(&mut client, batch);
         // Later than every counter that was fetched.
