@@ -9,6 +9,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::Mutex;
+use std::thread;
 
 /// One of the two drivers.
 #[derive(Clone, Copy, Debug)]
@@ -32,43 +34,51 @@ pub const ISOLATION: Driver = Driver {
     extension: "spec",
 };
 
-const DATABASE: &str = "regression";
-
 impl Driver {
-    /// Runs every test in `input`, each in a fresh database with the extension.
+    /// Runs every test in `input`, each in a fresh database with the extension, several at a time.
     ///
     /// # Panics
-    /// If a test fails, with the differences; if there is no test; if the driver is not installed.
+    /// If tests fail, with the differences of all; if there is no test; if the driver is not installed.
     pub fn run_all(self, cluster: &Cluster, input: &Path) {
         let tests = self.tests_in(input);
         assert!(!tests.is_empty(), "no tests in {}", input.display());
-        for test in &tests {
-            self.run(cluster, input, test);
-        }
+        let (next, failures) = (Mutex::new(tests.iter()), Mutex::new(Vec::new()));
+        let take = || next.lock().expect("no test panics").next();
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while let Some(test) = take() {
+                        if let Err(failure) = self.run(cluster, input, test) {
+                            failures.lock().expect("no test panics").push(failure);
+                        }
+                    }
+                });
+            }
+        });
+        let failures = failures.into_inner().expect("no test panics");
+        assert!(failures.is_empty(), "{}", failures.join("\n"));
     }
 
     fn tests_in(self, input: &Path) -> BTreeSet<String> {
         names_in(&input.join(self.tests), self.extension)
     }
 
-    /// Runs one test, in a fresh database with the extension.
-    ///
-    /// # Panics
-    /// If it fails, with the differences; if the driver is not installed.
-    fn run(self, cluster: &Cluster, input: &Path, test: &str) {
+    /// Runs one test, in a fresh database with the extension. The error has the differences.
+    fn run(self, cluster: &Cluster, input: &Path, test: &str) -> Result<(), String> {
         let driver = self.installed();
         // The servers' OS user may not be able to read the folder of the tests, and before PostgreSQL 16 the expected output
         // must be beside them. So each test runs in a folder with its own files.
         let dir = cluster.dir().join(format!("regress_{test}"));
         self.copy_test(input, test, &dir);
-        cluster.fresh_database(DATABASE);
+        let database = format!("regression_{test}");
+        cluster.fresh_database(&database);
         let output_dir = dir.join("output");
         let output = installation::as_server_user(driver, &dir)
             .arg(option("--outputdir", &output_dir))
             .arg(option("--bindir", installation::bindir()))
             .arg(option("--host", cluster.dir()))
             .args(["--port=5432", "--user", SUPERUSER])
-            .args(["--dbname", DATABASE, "--use-existing"])
+            .args(["--dbname", &database, "--use-existing"])
             .arg(test)
             .output()
             .unwrap_or_else(|error| panic!("{} cannot be run: {error}", self.program));
@@ -76,12 +86,10 @@ impl Driver {
             keep_differences(test, &output_dir);
         }
         let has_run = output_dir.join("results").join(format!("{test}.out")).exists();
-        assert!(
-            output.status.success() && has_run,
-            "{test}: {}\n{}",
-            output.status,
-            report(&output, &output_dir)
-        );
+        match output.status.success() && has_run {
+            true => Ok(()),
+            false => Err(format!("{test}: {}\n{}", output.status, report(&output, &output_dir))),
+        }
     }
 
     fn copy_test(self, input: &Path, test: &str, dir: &Path) {
