@@ -11,6 +11,7 @@ use pg_snowflake_harness::{Cluster, SUPERUSER, installation, release};
 use pg_snowflake_programs::output::step;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::Instant;
 
 /// The tests on real servers.
@@ -68,11 +69,14 @@ impl Run {
     }
 
     fn all(&mut self) -> Result {
+        // What users get. Its last minute uses one core, so it is built while the code is checked.
+        let library = thread::spawn(|| output(make("release", &pg_config()).arg("all")));
         self.lint()?;
         self.phase("unit, property and in-server tests", Self::tests_of_the_crates)?;
-        // What users get. The tests before it have left a debug library.
         self.phase("release library", |_| {
-            execute(make("release", &pg_config()).args(["all", "install"]))
+            library.join().expect("make does not panic")?;
+            // The tests before have left a debug library.
+            execute(make("release", &pg_config()).arg("install"))
         })?;
         self.tests("real-server tests", &mut server_tests(&[]))?;
         self.phase("Makefile", |_| makefile())
