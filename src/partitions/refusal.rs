@@ -7,7 +7,7 @@ use crate::postgres::transaction::Failure;
 use crate::wrong_layout::report_mismatch;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::Mismatch;
-use pg_snowflake_policies::partitions::{Bound, Doubt, LONGEST_STEP_YEARS, Wanted};
+use pg_snowflake_policies::partitions::{Bound, Doubt, MAX_STEP_YEARS, Wanted};
 use pgrx::prelude::*;
 
 /// Partitions of that length cannot be aligned.
@@ -18,7 +18,7 @@ pub fn unsuitable_step() -> ! {
         message: "partitions cannot be aligned to this step".into(),
         detail: Some(format!(
             "A step is 1, 2, 3, 4, 6, 8 or 12 hours, a number of days or weeks, 1, 2, 3, 4 or 6 months, or a number of years, up to \
-             {LONGEST_STEP_YEARS} years. It has one unit."
+             {MAX_STEP_YEARS} years. It has one unit."
         )),
         hint: Some("Pass such a step, for example interval '1 month'.".into()),
     }
