@@ -175,7 +175,7 @@ impl Holder {
 }
 
 /// The most serials that a claim presents.
-const MOST_PRESENTED: usize = 8192;
+const MAX_PRESENTED: usize = 8192;
 
 /// What the data directory knows of a registry: its identity, and the newest serial of each shard of which the server has held the
 /// lease. A copy of the directory knows no later one.
@@ -225,15 +225,15 @@ impl Known {
     pub fn presented(&self, claimed: &[Slot]) -> BTreeMap<u32, i64> {
         if claimed.is_empty() {
             let serials = self.serials.iter().map(|(&shard, &serial)| (shard, serial)).rev();
-            return serials.take(MOST_PRESENTED).collect();
+            return serials.take(MAX_PRESENTED).collect();
         }
         let not_held = claimed.iter().filter(|slot| slot.serial.is_none()).map(|slot| slot.shard);
-        let of = |shard| self.serials.get(&shard).map(|&serial| (shard, serial));
+        let known = |shard| self.serials.get(&shard).map(|&serial| (shard, serial));
         let held = |&(shard, serial): &(u32, i64)| {
             claimed.iter().any(|slot| slot.shard == shard && slot.serial >= Some(serial))
         };
         let newest = self.newest().filter(|newest| !held(newest));
-        not_held.filter_map(of).chain(newest).take(MOST_PRESENTED).collect()
+        not_held.filter_map(known).chain(newest).take(MAX_PRESENTED).collect()
     }
 }
 
@@ -296,23 +296,23 @@ mod tests {
 
     #[test]
     fn a_shard_that_is_removed_is_given_up() {
-        let mut of = holder(&[(5, Some(1)), (6, None), (7, Some(2))]);
-        assert_eq!(shards(&of.follow(Some(&[6, 7, 8]), 2)), [(5, false)]);
-        assert_eq!(of, Holder { nonce: 1, ..holder(&[(6, None), (7, Some(2)), (8, None)]) });
-        assert_eq!(shards(&of.follow(None, 2)), [(7, false)]);
-        assert_eq!((of.slots.len(), of.is_assigned, of.nonce), (0, true, 2));
+        let mut held = holder(&[(5, Some(1)), (6, None), (7, Some(2))]);
+        assert_eq!(shards(&held.follow(Some(&[6, 7, 8]), 2)), [(5, false)]);
+        assert_eq!(held, Holder { nonce: 1, ..holder(&[(6, None), (7, Some(2)), (8, None)]) });
+        assert_eq!(shards(&held.follow(None, 2)), [(7, false)]);
+        assert_eq!((held.slots.len(), held.is_assigned, held.nonce), (0, true, 2));
     }
 
     #[test]
     fn a_lease_that_was_held_and_is_refused_is_lost() {
-        let mut of = holder(&[(5, Some(1)), (6, None)]);
+        let mut held = holder(&[(5, Some(1)), (6, None)]);
         let answers = vec![(5, Ok((SPAN, 3))), (6, Err("no"))];
-        assert_eq!(of.apply(answers, 2), Refused::Denied(vec![(6, "no")]));
-        assert_eq!(of, Holder { nonce: 2, ..holder(&[(5, Some(3)), (6, None)]) });
-        assert_eq!(of.apply(vec![(5, Err("no"))], 3), Refused::Lost(vec![(5, "no")]));
+        assert_eq!(held.apply(answers, 2), Refused::Denied(vec![(6, "no")]));
+        assert_eq!(held, Holder { nonce: 2, ..holder(&[(5, Some(3)), (6, None)]) });
+        assert_eq!(held.apply(vec![(5, Err("no"))], 3), Refused::Lost(vec![(5, "no")]));
         // After a crash of a backend, the memory no longer has what was held.
-        let mut of = Holder { is_inherited: true, ..holder(&[(5, None)]) };
-        assert_eq!(of.apply(vec![(5, Err("no"))], 3), Refused::Lost(vec![(5, "no")]));
+        let mut held = Holder { is_inherited: true, ..holder(&[(5, None)]) };
+        assert_eq!(held.apply(vec![(5, Err("no"))], 3), Refused::Lost(vec![(5, "no")]));
     }
 
     #[test]
@@ -320,22 +320,22 @@ mod tests {
         for (latest_us, mark_us, is_closed) in
             [(99, 100, true), (100, 100, false), (99, 101, false)]
         {
-            let mut of = holder(&[(5, Some(1))]);
-            let closed = of.close_future(latest_us, mark_us, 2);
+            let mut held = holder(&[(5, Some(1))]);
+            let closed = held.close_future(latest_us, mark_us, 2);
             assert_eq!(!closed.is_empty(), is_closed, "{latest_us}, {mark_us}");
         }
     }
 
     #[test]
     fn a_claim_presents_what_it_does_not_hold_and_the_newest_serial() {
-        let of = holder(&[(5, Some(10)), (6, None)]);
+        let held = holder(&[(5, Some(10)), (6, None)]);
         let mut known = Known::default();
-        assert!(known.learn(&of.slots) && !known.learn(&of.slots));
-        assert_eq!(known.presented(&of.slots), BTreeMap::new());
+        assert!(known.learn(&held.slots) && !known.learn(&held.slots));
+        assert_eq!(known.presented(&held.slots), BTreeMap::new());
         known.serials.extend([(6, 3), (9, 7)]);
-        assert_eq!(known.presented(&of.slots), BTreeMap::from([(6, 3)]));
+        assert_eq!(known.presented(&held.slots), BTreeMap::from([(6, 3)]));
         known.serials.insert(9, 11);
-        assert_eq!(known.presented(&of.slots), BTreeMap::from([(6, 3), (9, 11)]));
+        assert_eq!(known.presented(&held.slots), BTreeMap::from([(6, 3), (9, 11)]));
         assert_eq!(known.presented(&[]), known.serials);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 const EARLIER: u32 = 10;
 
 /// The longest time to connect, unless a third of the lease is longer: that of `authentication_timeout` in PostgreSQL.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_CONNECT: Duration = Duration::from_secs(60);
 
 /// The time between two renewals, and the longest time that a request may take.
 #[must_use]
@@ -50,7 +50,7 @@ pub fn until_renewal(left: Duration, lease: Duration, random: u32) -> Duration {
 /// ```
 #[must_use]
 pub fn time_to_connect(failing_for: Duration, lease: Duration) -> Duration {
-    if failing_for < lease { third(lease) } else { failing_for.min(LONGEST).max(third(lease)) }
+    if failing_for < lease { third(lease) } else { failing_for.min(MAX_CONNECT).max(third(lease)) }
 }
 
 /// How long to wait after a request without an answer: less, the sooner the leases end. Once they have ended, the pause grows with the
@@ -75,6 +75,6 @@ pub fn pause_after_failure(failing_for: Duration, lease: Duration, random: u32) 
 }
 
 /// That fraction of a time.
-fn part(of: Duration, random: u32) -> Duration {
-    of.mul_f64(f64::from(random) / 2_f64.powi(32))
+fn part(whole: Duration, random: u32) -> Duration {
+    whole.mul_f64(f64::from(random) / 2_f64.powi(32))
 }

@@ -461,9 +461,9 @@ pub fn assign<'a>(
 ) -> Option<i32> {
     let mut rows: Vec<(i32, &str, bool)> = rows.into_iter().collect();
     rows.sort_unstable();
-    let own = rows.iter().find(|&&(shard, of, _)| of == node && shard < shards);
+    let own = rows.iter().find(|&&(shard, owner, _)| owner == node && shard < shards);
     own.map(|&(shard, ..)| shard).or_else(|| {
-        rows.retain(|&(_, of, has_ended)| !(of.is_empty() && has_ended));
+        rows.retain(|&(_, owner, has_ended)| !(owner.is_empty() && has_ended));
         let is_taken = |&(free, &(shard, ..)): &(i32, &(i32, &str, bool))| free == shard;
         let free = (0..).zip(&rows).take_while(is_taken).count() as i32;
         Some(free).filter(|&free| free < shards)

@@ -191,7 +191,8 @@ mod tests {
             assert_eq!(sorted, (0..CONTENDERS).collect::<Vec<_>>());
         }
         for one in 0..CONTENDERS - 1 {
-            let place = |round: &[usize], of| round.iter().position(|&other| other == of);
+            let place =
+                |round: &[usize], contender| round.iter().position(|&other| other == contender);
             let is_first = |round: &&Vec<usize>| place(round, one) < place(round, one + 1);
             let times = rounds.iter().filter(is_first).count();
             assert!(

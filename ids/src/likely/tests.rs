@@ -145,13 +145,13 @@ fn numbers_that_are_not_ids_are_of_no_preset() {
 
 #[test]
 fn a_sentence_has_the_times_of_both_layouts() {
-    let of = |newest, layout| mismatch(newest, &layout, None, NOW_US).unwrap().to_string();
+    let message = |newest, layout| mismatch(newest, &layout, None, NOW_US).unwrap().to_string();
     assert_eq!(
-        of(id_of(&INSTAGRAM, NOW_US), POSTGRES),
+        message(id_of(&INSTAGRAM, NOW_US), POSTGRES),
         "4036363106367045633 has time 2040-06-30T05:45:56.558Z in layout \"postgres\", but 2026-11-23T00:00:00Z in layout \"instagram\""
     );
     assert_eq!(
-        of(id_of(&TWITTER, NOW_US), JS53),
+        message(id_of(&TWITTER, NOW_US), JS53),
         "2124654157624246273 is not an ID of layout \"js53\", but has time 2026-11-23T00:00:00Z in layout \"twitter\""
     );
 }

@@ -177,15 +177,15 @@ impl Model for Protocol {
             actions.push(Action::Pass);
         }
         let has_room = !self.bounds.pauses || state.messages.len() < messages;
-        for (of, server) in state.servers[..servers].iter().enumerate() {
+        for (index, server) in state.servers[..servers].iter().enumerate() {
             let is_idle = server.waits == Waits::No;
             // The servers differ only in their numbers.
-            let may_begin = of == 0 || state.registry.row.is_some();
+            let may_begin = index == 0 || state.registry.row.is_some();
             if is_idle && may_begin && has_room {
-                actions.push(Action::Claim(of));
+                actions.push(Action::Claim(index));
             }
             if let Waits::For(_) = server.waits {
-                actions.push(Action::Answer(of));
+                actions.push(Action::Answer(index));
             }
             match server.backend {
                 Backend::Idle => actions.extend(
@@ -193,16 +193,16 @@ impl Model for Protocol {
                         .span
                         .ticks()
                         .filter(|tick| server.used & 1 << tick == 0)
-                        .map(|tick| Action::Look(of, tick as i8)),
+                        .map(|tick| Action::Look(index, tick as i8)),
                 ),
-                Backend::Looked(_) => actions.push(Action::Mark(of)),
-                Backend::Marked(_) => actions.push(Action::Write(of)),
+                Backend::Looked(_) => actions.push(Action::Mark(index)),
+                Backend::Marked(_) => actions.push(Action::Write(index)),
             }
             if is_idle && server.serial > 0 {
-                actions.extend(self.bounds.closes.iter().map(|&keep| Action::Close(of, keep)));
+                actions.extend(self.bounds.closes.iter().map(|&keep| Action::Close(index, keep)));
             }
             if is_idle && server.closed.is_some() && has_room {
-                actions.push(Action::Release(of));
+                actions.push(Action::Release(index));
             }
         }
         actions.extend((0..state.messages.len()).map(Action::Deliver));
@@ -241,38 +241,38 @@ impl Protocol {
                 actions.push(action);
             }
         };
-        for (of, server) in state.servers[..servers].iter().enumerate() {
+        for (index, server) in state.servers[..servers].iter().enumerate() {
             if server.waits != Waits::No {
-                offer(Event::Lost, Action::GiveUp(of));
+                offer(Event::Lost, Action::GiveUp(index));
             }
             // A server that has done nothing has nothing to lose.
             let mut messages = state.messages.iter();
-            let has_sent = messages.any(|message| usize::from(message.from) == of);
+            let has_sent = messages.any(|message| usize::from(message.from) == index);
             if server.known > 0 || server.waits != Waits::No || has_sent {
-                offer(Event::Crash, Action::Crash(of));
-                offer(Event::Restart, Action::Restart(of));
-                for to in (0..servers).filter(|&to| to != of) {
-                    offer(Event::Copy, Action::Copy(of, to));
+                offer(Event::Crash, Action::Crash(index));
+                offer(Event::Restart, Action::Restart(index));
+                for to in (0..servers).filter(|&to| to != index) {
+                    offer(Event::Copy, Action::Copy(index, to));
                 }
             }
             for &ahead in server_clocks.iter().filter(|&&ahead| ahead != server.ahead) {
-                offer(Event::ServerClock, Action::ServerClock(of, ahead));
+                offer(Event::ServerClock, Action::ServerClock(index, ahead));
             }
         }
         if !self.bounds.pauses && state.messages.len() < self.bounds.messages {
-            for (of, server) in state.servers[..servers].iter().enumerate() {
-                if of == 0 || state.registry.row.is_some() {
-                    offer(Event::Lost, Action::ClaimAndGiveUp(of));
-                    offer(Event::Repeated, Action::ClaimAndRepeat(of));
+            for (index, server) in state.servers[..servers].iter().enumerate() {
+                if index == 0 || state.registry.row.is_some() {
+                    offer(Event::Lost, Action::ClaimAndGiveUp(index));
+                    offer(Event::Repeated, Action::ClaimAndRepeat(index));
                 }
                 if server.closed.is_some() {
-                    offer(Event::Lost, Action::ReleaseAndGiveUp(of));
-                    offer(Event::Repeated, Action::ReleaseAndRepeat(of));
+                    offer(Event::Lost, Action::ReleaseAndGiveUp(index));
+                    offer(Event::Repeated, Action::ReleaseAndRepeat(index));
                 }
             }
         }
-        for of in 0..state.messages.len() {
-            offer(Event::Repeated, Action::DeliverAndRepeat(of));
+        for message in 0..state.messages.len() {
+            offer(Event::Repeated, Action::DeliverAndRepeat(message));
         }
         let least_ahead = if state.registry.has_started && self.has(Rule::ClockAfterLoss) {
             state.registry_ahead
@@ -350,54 +350,54 @@ impl Protocol {
         }
         match action {
             Action::Pass => state.now += 1,
-            Action::Claim(of) => {
-                self.send_claim(state, of);
+            Action::Claim(index) => {
+                self.send_claim(state, index);
                 self.deliver_at_once(state, false);
             }
-            Action::ClaimAndGiveUp(of) => {
-                self.send_claim(state, of);
-                give_up(state, of);
+            Action::ClaimAndGiveUp(index) => {
+                self.send_claim(state, index);
+                give_up(state, index);
             }
-            Action::ClaimAndRepeat(of) => {
-                self.send_claim(state, of);
+            Action::ClaimAndRepeat(index) => {
+                self.send_claim(state, index);
                 self.deliver_at_once(state, true);
             }
-            Action::ReleaseAndGiveUp(of) => {
-                self.send_release(state, of);
-                give_up(state, of);
+            Action::ReleaseAndGiveUp(index) => {
+                self.send_release(state, index);
+                give_up(state, index);
             }
-            Action::ReleaseAndRepeat(of) => {
-                self.send_release(state, of);
+            Action::ReleaseAndRepeat(index) => {
+                self.send_release(state, index);
                 self.deliver_at_once(state, true);
             }
             Action::Deliver(index) => self.deliver(state, index, false),
             Action::DeliverAndRepeat(index) => self.deliver(state, index, true),
-            Action::Answer(of) => self.answer(state, of),
-            Action::Look(of, tick) => {
-                state.servers[of].backend = Backend::Looked(tick);
+            Action::Answer(index) => self.answer(state, index),
+            Action::Look(index, tick) => {
+                state.servers[index].backend = Backend::Looked(tick);
                 if !self.bounds.pauses {
-                    self.mark(state, of);
-                    self.write(state, of);
+                    self.mark(state, index);
+                    self.write(state, index);
                 }
             }
-            Action::Mark(of) => self.mark(state, of),
-            Action::Write(of) => self.write(state, of),
-            Action::Close(of, keep) => self.close(state, of, keep),
-            Action::Release(of) => {
-                self.send_release(state, of);
+            Action::Mark(index) => self.mark(state, index),
+            Action::Write(index) => self.write(state, index),
+            Action::Close(index, keep) => self.close(state, index, keep),
+            Action::Release(index) => {
+                self.send_release(state, index);
                 self.deliver_at_once(state, false);
             }
-            Action::GiveUp(of) => give_up(state, of),
-            Action::Crash(of) => {
-                crash(state, of);
-                state.servers[of].is_inherited = true;
+            Action::GiveUp(index) => give_up(state, index),
+            Action::Crash(index) => {
+                crash(state, index);
+                state.servers[index].is_inherited = true;
             }
-            Action::Restart(of) => {
-                crash(state, of);
-                state.servers[of].incarnation = FRESH[0];
+            Action::Restart(index) => {
+                crash(state, index);
+                state.servers[index].incarnation = FRESH[0];
             }
             Action::Copy(from, to) => self.copy(state, from, to),
-            Action::ServerClock(of, ahead) => state.servers[of].ahead = ahead,
+            Action::ServerClock(index, ahead) => state.servers[index].ahead = ahead,
             Action::RegistryClock(ahead) => state.registry_ahead = ahead,
             Action::TakeOver(node) => {
                 self.begin_call(state, None);
@@ -442,9 +442,9 @@ impl Protocol {
         state.record.kept = None;
     }
 
-    fn send_claim(&self, state: &mut State, of: usize) {
-        let now_us = us_of(i64::from(state.now) + i64::from(state.servers[of].ahead));
-        let server = &mut state.servers[of];
+    fn send_claim(&self, state: &mut State, index: usize) {
+        let now_us = us_of(i64::from(state.now) + i64::from(state.servers[index].ahead));
+        let server = &mut state.servers[index];
         let presented = server.known().presented(&server.holder().slots);
         let request = Request::Claim {
             node: server.node,
@@ -455,11 +455,11 @@ impl Protocol {
             until: Time::of_us(now_us + self.length_us()),
         };
         server.waits = Waits::ForRegistry;
-        state.messages.push(Message { from: of as u8, is_awaited: true, request });
+        state.messages.push(Message { from: index as u8, is_awaited: true, request });
     }
 
-    fn send_release(&self, state: &mut State, of: usize) {
-        let server = &mut state.servers[of];
+    fn send_release(&self, state: &mut State, index: usize) {
+        let server = &mut state.servers[index];
         let Some(Closed { incarnation, serial, keep, early_mark }) = server.closed else { return };
         if early_mark.is_some() && server.serial == serial {
             let mut holder = server.holder();
@@ -469,11 +469,11 @@ impl Protocol {
         let mark = early_mark.unwrap_or(server.mark);
         let request = Request::Release { incarnation, serial, mark, keep };
         server.waits = Waits::ForRegistry;
-        state.messages.push(Message { from: of as u8, is_awaited: true, request });
+        state.messages.push(Message { from: index as u8, is_awaited: true, request });
     }
 
-    fn close(&self, state: &mut State, of: usize, keep: bool) {
-        let server = &mut state.servers[of];
+    fn close(&self, state: &mut State, index: usize, keep: bool) {
+        let server = &mut state.servers[index];
         let mut holder = server.holder();
         let closed = holder.close(|_| true, keep, Uuid::from(FRESH[0]));
         self.to_be_released(server, &closed);
@@ -493,8 +493,8 @@ impl Protocol {
         }
     }
 
-    fn mark(&self, state: &mut State, of: usize) {
-        let server = &mut state.servers[of];
+    fn mark(&self, state: &mut State, index: usize) {
+        let server = &mut state.servers[index];
         let Backend::Looked(tick) = server.backend else { return };
         if self.has(Rule::MarkBeforeWriting) {
             server.mark = server.mark.max(tick);
@@ -503,23 +503,23 @@ impl Protocol {
     }
 
     /// The backend is deemed to have used the span from its begin on.
-    fn write(&self, state: &mut State, of: usize) {
-        let Backend::Marked(tick) = state.servers[of].backend else { return };
-        state.servers[of].backend = Backend::Idle;
-        let ticks = state.servers[of].span.ticks();
+    fn write(&self, state: &mut State, index: usize) {
+        let Backend::Marked(tick) = state.servers[index].backend else { return };
+        state.servers[index].backend = Backend::Idle;
+        let ticks = state.servers[index].span.ticks();
         let is_current = ticks.contains(&i64::from(tick));
         if !is_current && self.has(Rule::CheckAfterMark) {
             return;
         }
         let first = if is_current { ticks.start } else { i64::from(tick) };
         let used = (first..=i64::from(tick)).fold(0, |used, tick| used | 1 << tick);
-        let others = state.servers.iter().enumerate().filter(|&(other, _)| other != of);
+        let others = state.servers.iter().enumerate().filter(|&(other, _)| other != index);
         let by_others =
             others.fold(state.record.used_before, |used, (_, server)| used | server.used);
         if used & by_others != 0 {
             state.record.broken |= BREAKS_UNIQUE;
         }
-        state.servers[of].used |= used;
+        state.servers[index].used |= used;
     }
 
     fn copy(&self, state: &mut State, from: usize, to: usize) {
@@ -538,22 +538,22 @@ impl Protocol {
     fn begin_call(&self, state: &mut State, seen: Option<i64>) -> Moment {
         let now_us = self.now_us(state);
         let quiet = Time::of_us(registry::quiet_until_us(now_us, self.length_us()));
-        let of = &mut state.registry;
-        if of.has_started {
-            of.has_started = false;
+        let registry = &mut state.registry;
+        if registry.has_started {
+            registry.has_started = false;
             if self.has(Rule::QuietTime) {
-                of.quiet_until = quiet;
+                registry.quiet_until = quiet;
             }
         }
-        let row = of.row.map(|row| row.lease());
-        let explained = i64::from(of.explained);
+        let row = registry.row.map(|row| row.lease());
+        let explained = i64::from(registry.explained);
         let lost = seen
             .filter(|&seen| registry::is_lost(row.as_ref().map(|row| row.serial), seen, explained));
         if let Some(seen) = lost.filter(|_| self.has(Rule::LostRows)) {
-            of.quiet_until = of.quiet_until.max(quiet);
-            of.explained = of.explained.max(serial_of(Some(seen)));
+            registry.quiet_until = registry.quiet_until.max(quiet);
+            registry.explained = registry.explained.max(serial_of(Some(seen)));
         }
-        Moment { now_us, quiet_until_us: of.quiet_until.us() }
+        Moment { now_us, quiet_until_us: registry.quiet_until.us() }
     }
 
     fn deliver_at_once(&self, state: &mut State, is_repeated: bool) {
@@ -697,10 +697,10 @@ impl Protocol {
     }
 
     /// The worker gets the answer, as `request_claim()` and `release()` have it.
-    fn answer(&self, state: &mut State, of: usize) {
-        let now_us = us_of(i64::from(state.now) + i64::from(state.servers[of].ahead));
+    fn answer(&self, state: &mut State, index: usize) {
+        let now_us = us_of(i64::from(state.now) + i64::from(state.servers[index].ahead));
         let newest_learnt = &mut state.record.newest_learnt;
-        let server = &mut state.servers[of];
+        let server = &mut state.servers[index];
         let Waits::For(reply) = server.waits else { return };
         server.waits = Waits::No;
         let mut known = server.known();
@@ -742,8 +742,13 @@ impl Protocol {
         let has_wrong_clock = self.can(Event::RegistryClock);
         let (registry, standby) = (state.registry, state.standby);
         let of_rows = [Some(registry), standby];
-        let may_be_held =
-            |serial| of_rows.iter().flatten().flat_map(|of| of.row).any(|row| row.serial == serial);
+        let may_be_held = |serial| {
+            of_rows
+                .iter()
+                .flatten()
+                .flat_map(|registry| registry.row)
+                .any(|row| row.serial == serial)
+        };
         for server in state.servers.iter_mut().filter(|server| server.waits == Waits::No) {
             server.closed = server.closed.filter(|closed| {
                 !self.has(Rule::Serial)
@@ -786,19 +791,19 @@ impl Protocol {
             return true;
         }
         for waited in 0..=self.longest_wait() {
-            for of in 0..servers {
-                self.answer(&mut state, of);
-                if state.servers[of].closed.is_some() {
-                    self.send_release(&mut state, of);
+            for index in 0..servers {
+                self.answer(&mut state, index);
+                if state.servers[index].closed.is_some() {
+                    self.send_release(&mut state, index);
                     self.deliver(&mut state, 0, false);
-                    self.answer(&mut state, of);
+                    self.answer(&mut state, index);
                     state.normalize();
                 }
                 // A server that has lost its lease claims it again at once.
                 for _ in 0..2 {
-                    self.send_claim(&mut state, of);
+                    self.send_claim(&mut state, index);
                     self.deliver(&mut state, 0, false);
-                    self.answer(&mut state, of);
+                    self.answer(&mut state, index);
                     state.normalize();
                 }
             }
@@ -816,17 +821,17 @@ impl Protocol {
 }
 
 /// The worker no longer waits for an answer. The request may still arrive.
-fn give_up(state: &mut State, of: usize) {
-    state.servers[of].waits = Waits::No;
-    for message in state.messages.iter_mut().filter(|message| usize::from(message.from) == of) {
+fn give_up(state: &mut State, index: usize) {
+    state.servers[index].waits = Waits::No;
+    for message in state.messages.iter_mut().filter(|message| usize::from(message.from) == index) {
         message.is_awaited = false;
     }
 }
 
 /// The server loses its memory.
-fn crash(state: &mut State, of: usize) {
-    give_up(state, of);
-    let server = &mut state.servers[of];
+fn crash(state: &mut State, index: usize) {
+    give_up(state, index);
+    let server = &mut state.servers[index];
     state.record.used_before |= server.used;
     *server = Server {
         is_inherited: false,

@@ -16,7 +16,7 @@ const BEGIN_US: i64 = 1_000 * TICK_US;
 pub const FIRST: i8 = 2;
 
 /// The most servers.
-pub const MOST: usize = 3;
+pub const MAX_SERVERS: usize = 3;
 
 /// An instant: the begin of a tick, or 1 µs later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,7 +92,7 @@ pub struct Row {
 }
 
 /// The names of the nodes; that of a retired one first.
-pub const NODES: [&str; MOST + 1] = ["", "a", "b", "c"];
+pub const NODES: [&str; MAX_SERVERS + 1] = ["", "a", "b", "c"];
 
 pub fn some<N: Into<i64>>(number: N) -> Option<i64> {
     Some(number.into()).filter(|&number| number > 0)
@@ -302,7 +302,7 @@ pub struct State {
     pub registry: Registry,
     /// A standby or a backup of the registry.
     pub standby: Option<Registry>,
-    pub servers: [Server; MOST],
+    pub servers: [Server; MAX_SERVERS],
     pub messages: Vec<Message>,
     /// How many more events can happen.
     pub events: u8,
@@ -314,12 +314,12 @@ pub const FRESH: [u8; 4] = [250, 251, 252, 253];
 
 impl State {
     pub fn initial(events: u8) -> Self {
-        let server = |of: usize| Server {
-            node: of as u8 + 1,
+        let server = |index: usize| Server {
+            node: index as u8 + 1,
             known: 0,
-            incarnation: of as u8 + 1,
+            incarnation: index as u8 + 1,
             is_inherited: false,
-            nonce: of as u8 + 1,
+            nonce: index as u8 + 1,
             span: Ticks::NONE,
             serial: 0,
             closed: None,

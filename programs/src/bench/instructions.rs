@@ -90,12 +90,15 @@ pub(super) fn run(_: &Plan, contenders: &[&'static Contender], findings: &mut Fi
 /// processes.
 fn instructions_of_a_session(
     server: &Cluster,
-    of: &Contender,
+    contender: &Contender,
     statement: impl Fn(i64) -> String,
 ) -> f64 {
     let count = |count| {
-        let mut client = server::connect(server, of);
-        first_id(&mut client, &format!("SELECT {}", of.take_one().expect("a call returns one")));
+        let mut client = server::connect(server, contender);
+        first_id(
+            &mut client,
+            &format!("SELECT {}", contender.take_one().expect("a call returns one")),
+        );
         let log = server.dir().join(format!("callgrind.{}.log", backend_pid(&mut client)));
         client.batch_execute(&statement(count)).expect("IDs are returned");
         drop(client);
@@ -132,7 +135,7 @@ fn instructions_each(
     counts: [i64; 2],
     statement: impl Fn(i64) -> String,
 ) -> f64 {
-    let [short, long] = counts.map(|of| count(stopped.dir(), database, &statement(of)));
+    let [short, long] = counts.map(|number| count(stopped.dir(), database, &statement(number)));
     (long as f64 - short as f64) / (counts[1] - counts[0]) as f64
 }
 

@@ -385,10 +385,9 @@ fn of_retention() -> Vec<Limit> {
     vec![relative("seconds", RetentionSeconds, 0.2), relative("WAL bytes", RetentionWalBytes, 0.01)]
 }
 
-/// The limit of the ratio of two figures of one run.
 /// A registry of 8,192 shards with leases of 10 s, in few nodes and in many.
 fn of_a_registry() -> Vec<Limit> {
-    let of = |case: &str, name| {
+    let limits = |case: &str, name| {
         let limit = |what: &str, measure, bound| Limit {
             title: format!("a registry with {case}: {what}"),
             over: (measure, name),
@@ -401,11 +400,12 @@ fn of_a_registry() -> Vec<Limit> {
             limit("claims answered within a third of the lease", RegistryShareInTime, AtLeast(1.0)),
         ]
     };
-    let few = of("8 nodes of 1,024 shards", registry::FEW_LARGE);
-    let many = of("8,192 nodes of one shard", registry::MANY_SMALL);
+    let few = limits("8 nodes of 1,024 shards", registry::FEW_LARGE);
+    let many = limits("8,192 nodes of one shard", registry::MANY_SMALL);
     few.into_iter().chain(many).collect()
 }
 
+/// The limit of the ratio of two figures of one run.
 fn ratio(title: &str, over: Figure, under: Figure, bound: Bound) -> Limit {
     Limit { title: title.to_owned(), over, under: Some(under), bound, rounds: ROUNDS }
 }

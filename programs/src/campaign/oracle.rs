@@ -266,8 +266,8 @@ impl Oracle {
                 return Err(Problem::Repeated(format!("{counter} is returned twice")));
             }
             let known = session.cached.take();
-            if let (Some((of, known)), Some((version, last_value))) = (known, &state)
-                && of == seq
+            if let (Some((cached_seq, known)), Some((version, last_value))) = (known, &state)
+                && cached_seq == seq
                 && known != *version
                 && !session.has_altered
                 && counter <= *last_value

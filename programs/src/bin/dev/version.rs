@@ -30,8 +30,8 @@ pub fn set(top: &Path, version: &str) -> Result {
     for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
         edit(lock, &|text| {
             PACKAGES.iter().fold(text.to_owned(), |text, name| {
-                let of = |version| format!("{name}\n{}\n", line(version));
-                text.replace(&of(&head), &of(version))
+                let entry = |version| format!("{name}\n{}\n", line(version));
+                text.replace(&entry(&head), &entry(version))
             })
         })?;
     }

@@ -128,7 +128,7 @@ impl Server {
             Crash::Kill | Crash::Promote => self.cluster.kill_9(),
             Crash::KillPostmaster => self.cluster.kill_postmaster(),
             Crash::Immediate => self.cluster.stop(Shutdown::Immediate),
-            Crash::KillBackend { of } => self.cluster.kill_backend(self.sessions[of].1),
+            Crash::KillBackend { session } => self.cluster.kill_backend(self.sessions[session].1),
         }
         if let Some(standby) = self.standby.take() {
             standby.promote();

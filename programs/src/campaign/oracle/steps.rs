@@ -100,7 +100,7 @@ pub enum Crash {
     Kill,
     KillPostmaster,
     KillBackend {
-        of: usize,
+        session: usize,
     },
     Immediate,
     /// Of a synchronous standby; the server with core's functions is killed.
@@ -112,7 +112,7 @@ impl Crash {
         match rng.u8(0..8) {
             0..=2 => Crash::Kill,
             3 => Crash::KillPostmaster,
-            4 => Crash::KillBackend { of: rng.usize(0..SESSIONS.len()) },
+            4 => Crash::KillBackend { session: rng.usize(0..SESSIONS.len()) },
             5 => Crash::Immediate,
             _ => Crash::Promote,
         }
