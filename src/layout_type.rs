@@ -79,7 +79,7 @@ fn snowflake_layout_in(text: &CStr) -> SqlLayout {
     let now_us = now_us();
     // Read only as much as shows that a text is too long: it can have 1 GB.
     let text = text.to_bytes();
-    let text = &text[..text.len().min(layout_spec::LONGEST + 1)];
+    let text = &text[..text.len().min(layout_spec::MAX_LENGTH + 1)];
     // A layout is ASCII. Anything else may be in another encoding, and is not repeated in the error.
     let layout = match str::from_utf8(text) {
         Ok(ascii) if ascii.is_ascii() => layout_spec::parse(ascii, now_us / 1000),

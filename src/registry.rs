@@ -22,7 +22,7 @@ use arguments::{
 };
 use pg_snowflake_ids::presets::DEFAULT;
 use pg_snowflake_policies::registry::{
-    self, Claim, Lease, Moment, Origin, Refusal, Release, SHORTEST_LEASE_US,
+    self, Claim, Lease, Moment, Origin, Refusal, Release, MIN_LEASE_US,
 };
 use pgrx::datum::{Array, Interval};
 use pgrx::prelude::*;
@@ -221,7 +221,7 @@ fn registry_take_over(shard_id: Option<i32>, node: Option<&[u8]>) -> pg_sys::Tim
 
     let _own = OwnChange::begin();
     lock("ROW EXCLUSIVE");
-    let identity = identity(SHORTEST_LEASE_US, false);
+    let identity = identity(MIN_LEASE_US, false);
     let found = lock_rows(&[shard], &[shard]);
     let now_us = now_us();
     let reserved = registry::take_over(found.get(&shard), &node);
@@ -241,7 +241,7 @@ fn registry_retire(node: Option<&[u8]>) -> SetOfIterator<'static, NullableResult
     let _own = OwnChange::begin();
     // Until the lock is held, the node could get another shard.
     lock("SHARE ROW EXCLUSIVE");
-    let identity = identity(SHORTEST_LEASE_US, false);
+    let identity = identity(MIN_LEASE_US, false);
     let sql = "SELECT shard_id FROM snowflake_registry.shards WHERE node = $1";
     let shards: Vec<i32> = rows(sql, &[text(&node)], |row| row.get(1));
     // Its lost serial is still needed by end_quiet_time().
@@ -278,7 +278,7 @@ fn registry_end_quiet_time() -> pg_sys::TimestampTz {
     let _own = OwnChange::begin();
     // No span is granted until the end of the transaction.
     lock("SHARE ROW EXCLUSIVE");
-    let identity = identity(SHORTEST_LEASE_US, false);
+    let identity = identity(MIN_LEASE_US, false);
     // A serial is not below the clock at its grant.
     let sql = "SELECT max(serial) FROM snowflake_registry.shards
                UNION ALL SELECT max(lost_serial) FROM snowflake_registry.nodes";

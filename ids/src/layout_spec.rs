@@ -14,7 +14,7 @@ use std::fmt;
 
 /// The maximum length of a layout as text, in bytes. A spec with single spaces between its parts has fewer than
 /// 80.
-pub const LONGEST: usize = 1000;
+pub const MAX_LENGTH: usize = 1000;
 
 /// The name of a shard field that is XORed with the bits above it.
 const XORED: &str = "shard_xor_above";
@@ -99,10 +99,10 @@ fn epoch_text(epoch_ms: i64) -> String {
 /// assert!(parse("sunnyflake", now_ms).is_err());
 /// ```
 pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_LENGTH {
         return error(
             format!("layout \"{}\" is too long", excerpt(text)),
-            format!("A layout has at most {LONGEST} characters. {}", presets_hint()),
+            format!("A layout has at most {MAX_LENGTH} characters. {}", presets_hint()),
         );
     }
     let text = text.trim();

@@ -11,10 +11,10 @@ use crate::lease::Span;
 pub type Uuid = u128;
 
 /// The shortest lease, in microseconds.
-pub const SHORTEST_LEASE_US: i64 = 1_000_000;
+pub const MIN_LEASE_US: i64 = 1_000_000;
 
 /// The longest lease, in microseconds: after a crash, the shard has no IDs for up to this long.
-pub const LONGEST_LEASE_US: i64 = 300_000_000;
+pub const MAX_LEASE_US: i64 = 300_000_000;
 
 /// The most shards that a server can have leases of: twice as many as the default layout has.
 pub const MAX_SHARDS_OF_A_NODE: usize = 8192;

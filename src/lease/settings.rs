@@ -4,7 +4,7 @@ use super::shared;
 use crate::postgres::host::host_name;
 use crate::postgres::report::Report;
 use crate::settings::{Setting, is_preloading};
-use pg_snowflake_policies::registry::{LONGEST_LEASE_US, SHORTEST_LEASE_US};
+use pg_snowflake_policies::registry::{MAX_LEASE_US, MIN_LEASE_US};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -19,8 +19,8 @@ static NODE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(So
 /// Whether the server was started with the library in `shared_preload_libraries`. Its processes inherit it.
 static PRELOADED: AtomicBool = AtomicBool::new(false);
 
-const MIN_LEASE_MS: i32 = (SHORTEST_LEASE_US / 1000) as i32;
-const MAX_LEASE_MS: i32 = (LONGEST_LEASE_US / 1000) as i32;
+const MIN_LEASE_MS: i32 = (MIN_LEASE_US / 1000) as i32;
+const MAX_LEASE_MS: i32 = (MAX_LEASE_US / 1000) as i32;
 
 /// Defines the settings. Called once, at library load.
 pub fn define() {

@@ -16,7 +16,7 @@ use crate::fence;
 use crate::postgres::timestamp::{now_us, printed, unix_us_of};
 use pg_snowflake_policies::holder::{Closed, Known, Refused, Slot};
 use pg_snowflake_policies::pacing;
-use pg_snowflake_policies::registry::{LONGEST_LEASE_US, MAX_SHARDS_OF_A_NODE};
+use pg_snowflake_policies::registry::{MAX_LEASE_US, MAX_SHARDS_OF_A_NODE};
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
 };
@@ -325,7 +325,7 @@ impl<'a> Worker<'a> {
     /// Closes leases that begin later than any that a right clock grants: both clocks were ahead. Returns whether there are any.
     fn close_future_spans(&mut self) -> bool {
         // A span begins at the end of another one, or of a quiet time.
-        let latest_us = now_us() + 2 * LONGEST_LEASE_US;
+        let latest_us = now_us() + 2 * MAX_LEASE_US;
         let mark_us = self.shared.mark_us().saturating_add(1);
         let closed = self.leases.holder.close_future(latest_us, mark_us, new_nonce());
         let is_any = !closed.is_empty();

@@ -6,7 +6,7 @@ use crate::postgres::encoding::from_server;
 use crate::postgres::timestamp::unix_us_of;
 use crate::postgres::transaction::{check_read_committed, check_writable};
 use pg_snowflake_policies::registry::{
-    LONGEST_LEASE_US, MAX_SHARDS_OF_A_NODE, SHORTEST_LEASE_US, Uuid,
+    MAX_LEASE_US, MAX_SHARDS_OF_A_NODE, MIN_LEASE_US, Uuid,
 };
 use pgrx::datum::{Array, Interval};
 use pgrx::prelude::*;
@@ -114,6 +114,6 @@ pub fn length_us(length: Interval) -> i64 {
     let length_us = i64::try_from(length.as_micros());
     length_us
         .ok()
-        .filter(|us| (SHORTEST_LEASE_US..=LONGEST_LEASE_US).contains(us))
+        .filter(|us| (MIN_LEASE_US..=MAX_LEASE_US).contains(us))
         .unwrap_or_else(|| refusal::length_out_of_range())
 }

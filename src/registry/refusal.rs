@@ -3,7 +3,7 @@
 use crate::postgres::report::{Report, duration, quoted};
 use crate::postgres::timestamp::printed;
 use pg_snowflake_policies::registry::{
-    Claim, LONGEST_LEASE_US, Moment, NotYet, Origin, Refusal, SHORTEST_LEASE_US,
+    Claim, MAX_LEASE_US, MIN_LEASE_US, Moment, NotYet, Origin, Refusal,
 };
 use pgrx::PgLogLevel;
 use pgrx::prelude::PgSqlErrorCode::{
@@ -355,8 +355,8 @@ pub fn length_out_of_range() -> ! {
         message: "length of the lease is out of range".into(),
         detail: Some(format!(
             "The shortest lease is {}, the longest {}.",
-            duration(SHORTEST_LEASE_US),
-            duration(LONGEST_LEASE_US)
+            duration(MIN_LEASE_US),
+            duration(MAX_LEASE_US)
         )),
         hint: Some("Set pg_snowflake.lease on the server that calls.".into()),
     }

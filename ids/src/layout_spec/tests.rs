@@ -100,10 +100,10 @@ fn an_error_says_what_is_wrong_and_what_is_allowed() {
 #[test]
 fn a_long_text_is_refused_and_repeated_only_in_part() {
     let spec = "time:41 shard:13 seq:10 epoch:2024-01-01 unit:1ms";
-    assert!(parse(&format!("{spec:<LONGEST$}"), NOW_MS).is_ok());
-    let error = parse(&format!("{spec} {:<LONGEST$}", ""), NOW_MS).expect_err("too long");
+    assert!(parse(&format!("{spec:<MAX_LENGTH$}"), NOW_MS).is_ok());
+    let error = parse(&format!("{spec} {:<MAX_LENGTH$}", ""), NOW_MS).expect_err("too long");
     assert!(error.message.contains("too long"), "{error:?}");
-    let long = "a".repeat(LONGEST - 60);
+    let long = "a".repeat(MAX_LENGTH - 60);
     for text in [
         long.repeat(2),
         long.clone(),

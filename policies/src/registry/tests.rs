@@ -228,7 +228,7 @@ fn a_wrong_clock_is_refused() {
         claim(None, Claim { until_us, length_us, ..by("a", 1, None, 1, NOW) }, at(NOW))
     };
     for (length_us, most_behind_us) in
-        [(LENGTH, S), (3 * S, S), (2 * S, 666_666), (SHORTEST_LEASE_US, 333_333)]
+        [(LENGTH, S), (3 * S, S), (2 * S, 666_666), (MIN_LEASE_US, 333_333)]
     {
         let ask = |behind_us| ask_for(length_us, behind_us);
         assert!(ask(-S).is_ok());

@@ -22,7 +22,7 @@ const OTHERS: RGBColor = RGBColor(154, 164, 175);
 /// Pixels in a panel: where its text begins, where its bars begin and end, the first bar's top, and from one bar to the next.
 const MARGIN: i32 = 24;
 const BARS: i32 = 200;
-const LONGEST: i32 = 220;
+const MAX_BAR: i32 = 220;
 const TOP: i32 = 72;
 const STEP: i32 = 29;
 const THICKNESS: i32 = 20;
@@ -116,7 +116,7 @@ impl Panel {
         let longest = bars.iter().map(|&(.., length)| length).fold(f64::MIN_POSITIVE, f64::max);
         for (top, &(name, is_ours, length)) in (TOP..).step_by(STEP as usize).zip(bars) {
             let middle = top + THICKNESS / 2;
-            let end = BARS + (length.max(0.0) / longest * f64::from(LONGEST)) as i32;
+            let end = BARS + (length.max(0.0) / longest * f64::from(MAX_BAR)) as i32;
             let color = if is_ours { OURS } else { OTHERS };
             area.draw(&Rectangle::new([(BARS, top), (end, top + THICKNESS)], color.filled()))?;
             area.draw_text(name, &text(14, &TEXT, HPos::Right), (BARS - 8, middle))?;

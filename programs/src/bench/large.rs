@@ -23,12 +23,12 @@ const BUFFERS_KB: i64 = 16 << 10;
 const MAX_WAL_KB: i64 = 384 << 10;
 
 /// A server does not start with less than two WAL files of 16 MB, nor work with much less than 128 buffers.
-const LEAST_WAL_KB: i64 = 32 << 10;
-const LEAST_BUFFERS_KB: i64 = 1 << 10;
+const MIN_WAL_KB: i64 = 32 << 10;
+const MIN_BUFFERS_KB: i64 = 1 << 10;
 
 /// What makes the difference to a small table: its key by `shared_buffers`, and checkpoints while it is filled.
-const LEAST_KEY_BY_BUFFERS: f64 = 4.0;
-const LEAST_CHECKPOINTS: usize = 2;
+const MIN_KEY_BY_BUFFERS: f64 = 4.0;
+const MIN_CHECKPOINTS: usize = 2;
 
 const CLIENTS: u32 = 4;
 
@@ -121,16 +121,16 @@ impl Sizes {
     fn at(scale: f64) -> Self {
         Sizes {
             rows: scaled(ROWS, scale),
-            buffers_kb: scaled(BUFFERS_KB, scale).max(LEAST_BUFFERS_KB),
-            max_wal_kb: scaled(MAX_WAL_KB, scale).max(LEAST_WAL_KB),
+            buffers_kb: scaled(BUFFERS_KB, scale).max(MIN_BUFFERS_KB),
+            max_wal_kb: scaled(MAX_WAL_KB, scale).max(MIN_WAL_KB),
             reads: scaled(READS, scale),
         }
     }
 
     /// Whether the table outgrows memory, and that costs something.
     fn is_large(&self, key_bytes: f64, checkpoints: usize) -> bool {
-        key_bytes >= LEAST_KEY_BY_BUFFERS * (self.buffers_kb << 10) as f64
-            && checkpoints >= LEAST_CHECKPOINTS
+        key_bytes >= MIN_KEY_BY_BUFFERS * (self.buffers_kb << 10) as f64
+            && checkpoints >= MIN_CHECKPOINTS
     }
 }
 
@@ -191,8 +191,8 @@ impl Table {
         }
         if !sizes.is_large(key_bytes, used.checkpoints) {
             findings.note(format!(
-                "The table of {} in the part `large` is not large: its key should have at least {LEAST_KEY_BY_BUFFERS} times \
-                 `shared_buffers`, and {LEAST_CHECKPOINTS} checkpoints should begin.",
+                "The table of {} in the part `large` is not large: its key should have at least {MIN_KEY_BY_BUFFERS} times \
+                 `shared_buffers`, and {MIN_CHECKPOINTS} checkpoints should begin.",
                 self.contender.title
             ));
         }

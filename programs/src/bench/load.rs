@@ -25,7 +25,7 @@ const INSERT_TIME: Duration = Duration::from_millis(700);
 pub const INSERT_ROUNDS: usize = 3;
 
 /// The server's CPU time is known to 10 ms. A total below this is not shown.
-const LEAST_CPU: Duration = Duration::from_millis(500);
+const MIN_CPU: Duration = Duration::from_millis(500);
 
 /// One contender's transactions with a number of clients.
 struct Load {
@@ -163,7 +163,7 @@ impl Used {
     /// `None` if it is too little to be measured.
     fn us_per_transaction(self) -> Option<f64> {
         let us = self.cpu.as_secs_f64() * 1e6 / f64::from(self.transactions);
-        (self.cpu >= LEAST_CPU).then_some(us)
+        (self.cpu >= MIN_CPU).then_some(us)
     }
 }
 
