@@ -14,10 +14,12 @@ mod homed;
 mod instructions;
 mod large;
 mod leases;
+mod limit;
 pub mod limits;
 mod load;
 mod pgbench;
 pub mod pgedge;
+mod plan;
 mod rate;
 pub mod registry;
 mod repeats;
@@ -27,61 +29,12 @@ pub mod samples;
 mod sequences;
 mod server;
 mod summary;
+mod turns;
 
-pub use load::CLIENTS;
+pub use plan::{CLIENTS, Findings, Part, Plan};
 pub use report::Report;
 
-use contender::Contender;
-use limits::is_judged;
-use samples::{Measure, Samples};
-use std::time::{Duration, Instant};
-
-/// What to measure, and how thoroughly.
-#[derive(Debug)]
-pub struct Plan {
-    /// The measures.
-    pub parts: Vec<&'static Part>,
-    /// How many rounds each contender runs.
-    pub rounds: usize,
-    /// The numbers of clients of the loads.
-    pub clients: Vec<u32>,
-    /// The size of everything: 1 as in the documentation, 0.1 for a tenth of it.
-    pub scale: f64,
-    /// What is already known to be left out, and why.
-    pub notes: Vec<String>,
-}
-
-impl Plan {
-    fn scaled(&self, full: i64) -> i64 {
-        scaled(full, self.scale)
-    }
-
-    /// Whether everything is measured, at its full size: then every limit must be met. The number of rounds does not matter:
-    /// too few of them miss the limit.
-    fn is_full(&self) -> bool {
-        let has_part = |part: &Part| self.parts.iter().any(|planned| planned.name == part.name);
-        self.scale == 1.0
-            && PARTS.iter().all(has_part)
-            && CLIENTS.iter().all(|clients| self.clients.contains(clients))
-    }
-
-    fn scaled_time(&self, full: Duration) -> Duration {
-        full.mul_f64(self.scale)
-    }
-}
-
-fn scaled(full: i64, scale: f64) -> i64 {
-    ((full as f64 * scale) as i64).max(100)
-}
-
-/// Measures that share a server.
-#[derive(Debug)]
-pub struct Part {
-    /// Its name on the command line.
-    pub name: &'static str,
-    what: &'static str,
-    run: fn(&Plan, &[&'static Contender], &mut Findings),
-}
+use std::time::Instant;
 
 /// All parts, in their order.
 pub static PARTS: [Part; 14] = [
@@ -101,21 +54,13 @@ pub static PARTS: [Part; 14] = [
     Part { name: "instructions", what: "instructions under valgrind", run: instructions::run },
 ];
 
-/// The results.
-#[derive(Debug, Default)]
-pub struct Findings {
-    pub samples: Samples,
-    /// What was left out, and why.
-    pub notes: Vec<String>,
-}
-
-impl Findings {
-    fn note(&mut self, note: String) {
-        println!("      {note}");
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
-        }
-    }
+/// Whether everything is measured, at its full size: then every limit must be met. The number of rounds does not matter:
+/// too few of them miss the limit.
+fn is_full(plan: &Plan) -> bool {
+    let has_part = |part: &Part| plan.parts.iter().any(|planned| planned.name == part.name);
+    plan.scale == 1.0
+        && PARTS.iter().all(has_part)
+        && CLIENTS.iter().all(|clients| plan.clients.contains(clients))
 }
 
 /// Runs the plan.
@@ -130,36 +75,12 @@ pub fn run(plan: &Plan) -> Report {
         (part.run)(plan, &contenders, &mut findings);
         println!("      {:.1} s", began.elapsed().as_secs_f64());
     }
-    Report::new(plan, contenders, findings, started.elapsed())
-}
-
-/// Runs each contender once in each round, in the order of [`turns`].
-fn interleaved<T>(rounds: usize, contenders: &mut [T], mut turn: impl FnMut(usize, &mut T)) {
-    for round in 0..rounds {
-        for place in turns(round, contenders.len()) {
-            turn(round, &mut contenders[place]);
-        }
-    }
-}
-
-/// Whether a turn that takes seconds is due: in each round if a limit uses its figure, else in every third.
-fn is_due(round: usize, measure: Measure, contender: &Contender) -> bool {
-    round.is_multiple_of(3) || is_judged(measure, contender.name)
-}
-
-/// The order of a round. The first one changes from round to round, and every other round runs backwards, so that each
-/// of two neighbours follows the other equally often.
-fn turns(round: usize, contenders: usize) -> impl Iterator<Item = usize> {
-    let is_backwards = round % 2 == 1;
-    (0..contenders).map(move |turn| {
-        let place = (round + turn) % contenders;
-        if is_backwards { contenders - 1 - place } else { place }
-    })
+    Report::new(plan, is_full(plan), contenders, findings, started.elapsed())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CLIENTS, PARTS, Plan, turns};
+    use super::{CLIENTS, PARTS, Plan, is_full};
 
     fn full() -> Plan {
         Plan {
@@ -173,32 +94,10 @@ mod tests {
 
     #[test]
     fn a_plan_that_leaves_something_out_is_not_full() {
-        assert!(full().is_full());
-        assert!(Plan { rounds: 1, ..full() }.is_full());
-        assert!(!Plan { parts: PARTS.iter().skip(1).collect(), ..full() }.is_full());
-        assert!(!Plan { clients: vec![1, 2, 32], ..full() }.is_full());
-        assert!(!Plan { scale: 0.5, ..full() }.is_full());
-    }
-
-    #[test]
-    fn each_runs_once_a_round_and_before_its_neighbour_in_about_half() {
-        const CONTENDERS: usize = 9;
-        let rounds: Vec<Vec<usize>> =
-            (0..9).map(|round| turns(round, CONTENDERS).collect()).collect();
-        for round in &rounds {
-            let mut sorted = round.clone();
-            sorted.sort_unstable();
-            assert_eq!(sorted, (0..CONTENDERS).collect::<Vec<_>>());
-        }
-        for one in 0..CONTENDERS - 1 {
-            let place =
-                |round: &[usize], contender| round.iter().position(|&other| other == contender);
-            let is_first = |round: &&Vec<usize>| place(round, one) < place(round, one + 1);
-            let times = rounds.iter().filter(is_first).count();
-            assert!(
-                (4..=6).contains(&times),
-                "{one} comes first in {times} of 9 rounds: {rounds:?}"
-            );
-        }
+        assert!(is_full(&full()));
+        assert!(is_full(&Plan { rounds: 1, ..full() }));
+        assert!(!is_full(&Plan { parts: PARTS.iter().skip(1).collect(), ..full() }));
+        assert!(!is_full(&Plan { clients: vec![1, 2, 32], ..full() }));
+        assert!(!is_full(&Plan { scale: 0.5, ..full() }));
     }
 }

@@ -1,8 +1,10 @@
 //! Many IDs in one statement of one backend: the time for each, and the WAL that they write.
 
 use crate::bench::contender::{Contender, ROOMY, empty_loop};
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, interleaved, server};
+use crate::bench::server;
+use crate::bench::turns::interleaved;
 use pg_snowflake_harness::SUPERUSER;
 use pg_snowflake_harness::process::{backend_pid, cpu_time};
 use postgres::{Client, Statement};

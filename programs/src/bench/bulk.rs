@@ -1,8 +1,11 @@
 //! Many rows in one INSERT, and the size of the primary key afterwards.
 
 use crate::bench::contender::Contender;
+use crate::bench::limits::is_due;
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, interleaved, is_due, server};
+use crate::bench::server;
+use crate::bench::turns::interleaved;
 use pg_snowflake_harness::process::{backend_pid, cpu_time};
 use postgres::Client;
 use postgres::error::SqlState;
@@ -99,7 +102,7 @@ impl Table {
 mod tests {
     use super::JUDGED;
     use crate::bench::contenders::ALL;
-    use crate::bench::is_due;
+    use crate::bench::limits::is_due;
 
     #[test]
     fn contenders_whose_time_or_size_has_a_limit_have_a_turn_in_each_round() {

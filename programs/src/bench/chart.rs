@@ -2,8 +2,8 @@
 //! so that it is legible on a light page and on a dark one.
 
 use crate::bench::bulk::ROWS;
+use crate::bench::plan::scaled;
 use crate::bench::samples::{Measure, Samples};
-use crate::bench::scaled;
 use crate::record::thousands;
 use plotters::coord::Shift;
 use plotters::prelude::*;

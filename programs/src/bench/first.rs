@@ -2,8 +2,10 @@
 
 use crate::bench::backend::LOOP;
 use crate::bench::contender::{Contender, in_transactions};
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, interleaved, server};
+use crate::bench::server;
+use crate::bench::turns::interleaved;
 use pg_snowflake_harness::SUPERUSER;
 use postgres::Client;
 use std::time::Instant;

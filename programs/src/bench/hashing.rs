@@ -1,8 +1,9 @@
 //! What PostgreSQL's hash of a bigint costs the IDs of a layout, by the script that docs/hashing.md offers to everybody.
 
 use crate::bench::contender::Contender;
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, server};
+use crate::bench::server;
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 
 const SCRIPT: &str = include_str!("../../../docs/hashing/measure.sql");

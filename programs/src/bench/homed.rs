@@ -2,9 +2,11 @@
 
 use crate::bench::contender::{Contender, empty_loop};
 use crate::bench::contenders::ours_cache_1::CONTENDER as OURS;
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::rate::{POSTGRES, TIME, share_of_the_limit};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, interleaved, server};
+use crate::bench::server;
+use crate::bench::turns::interleaved;
 use postgres::Client;
 use std::time::Instant;
 

@@ -2,8 +2,9 @@
 
 use crate::bench::backend::LOOP;
 use crate::bench::contender::{Contender, INSERT, ROOMY, empty_loop, in_transactions};
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, leases, server};
+use crate::bench::{leases, server};
 use pg_snowflake_harness::leases::{Registry, first_id};
 use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::valgrind::{self, Tool};

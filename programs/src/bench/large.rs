@@ -3,8 +3,10 @@
 
 use crate::bench::contender::{Contender, ROOMY};
 use crate::bench::pgbench::Outcome;
+use crate::bench::plan::{Findings, Plan, scaled};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, interleaved, scaled, server};
+use crate::bench::server;
+use crate::bench::turns::interleaved;
 use pg_snowflake_harness::wait::wait_for;
 use pg_snowflake_harness::{Cluster, installation};
 use postgres::Client;

@@ -1,14 +1,14 @@
 //! Transactions of several clients, run by pgbench, on a server that flushes each commit to disk.
 
 use crate::bench::contender::{Contender, INSERT, ROOMY};
+use crate::bench::limits::is_due;
 use crate::bench::pgbench::Outcome;
+use crate::bench::plan::{Findings, INSERT_ROUNDS, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, interleaved, is_due, server};
+use crate::bench::server;
+use crate::bench::turns::interleaved;
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 use std::time::Duration;
-
-/// The default numbers of clients.
-pub const CLIENTS: [u32; 4] = [1, 2, 8, 32];
 
 /// How many IDs a transaction takes if it only takes IDs.
 const IDS: i64 = 100;
@@ -19,10 +19,6 @@ const TIME: Duration = Duration::from_secs(1);
 /// How long a turn of inserts takes. Those of all contenders have the same number of transactions, since the first rows of a
 /// session and of a table cost more.
 const INSERT_TIME: Duration = Duration::from_millis(700);
-
-/// Rounds of inserts for each other round. The disk is faster in one second than in the next, so many short turns show a
-/// difference that few long ones hide.
-pub const INSERT_ROUNDS: usize = 3;
 
 /// The server's CPU time is known to 10 ms. A total below this is not shown.
 const MIN_CPU: Duration = Duration::from_millis(500);

@@ -1,8 +1,10 @@
 //! IDs that one backend takes without a pause, relative to the layout's limit.
 
 use crate::bench::contender::Contender;
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, interleaved, server};
+use crate::bench::server;
+use crate::bench::turns::interleaved;
 use postgres::Client;
 use std::time::{Duration, Instant};
 

@@ -6,8 +6,8 @@
 mod nodes;
 
 use crate::bench::contender::Contender;
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan};
 use crate::record::available_memory_kb;
 use nodes::{Fleet, Tally};
 use pg_snowflake_harness::leases::Registry;

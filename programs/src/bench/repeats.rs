@@ -1,8 +1,9 @@
 //! How many IDs of one statement are duplicates.
 
 use crate::bench::contender::Contender;
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, server};
+use crate::bench::server;
 
 const IDS: i64 = 1_000_000;
 

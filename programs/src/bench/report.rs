@@ -4,13 +4,12 @@ use crate::bench::backend::LOOP;
 use crate::bench::bulk::ROWS;
 use crate::bench::contender::Contender;
 use crate::bench::contenders::ALL;
-use crate::bench::limits::{Bound, LIMITS, Limit, Verdict};
-use crate::bench::load::CLIENTS;
+use crate::bench::limit::{Bound, Limit, Verdict};
+use crate::bench::limits::LIMITS;
+use crate::bench::plan::{CLIENTS, Findings, Plan, scaled};
 use crate::bench::samples::{Measure, Samples, Spread};
 use crate::bench::sequences::COUNTS;
-use crate::bench::{
-    Findings, Plan, chart, hashing, homed, large, leases, registry, retention, scaled, summary,
-};
+use crate::bench::{chart, hashing, homed, large, leases, registry, retention, summary};
 use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::fs::write;
@@ -34,20 +33,13 @@ type Column = (String, Measure, fn(Spread) -> String);
 impl Report {
     pub(super) fn new(
         plan: &Plan,
+        is_full: bool,
         contenders: Vec<&'static Contender>,
         findings: Findings,
         took: Duration,
     ) -> Self {
         let Findings { samples, notes } = findings;
-        Report {
-            contenders,
-            samples,
-            notes,
-            rounds: plan.rounds,
-            scale: plan.scale,
-            is_full: plan.is_full(),
-            took,
-        }
+        Report { contenders, samples, notes, rounds: plan.rounds, scale: plan.scale, is_full, took }
     }
 
     /// Writes every measurement and the chart into a folder, as files of that name.
@@ -366,7 +358,8 @@ fn thousandths(spread: Spread) -> String {
 mod tests {
     use super::Report;
     use crate::bench::contenders::ALL;
-    use crate::bench::limits::{LIMITS, Verdict};
+    use crate::bench::limit::Verdict;
+    use crate::bench::limits::LIMITS;
     use crate::bench::samples::{Measure, Samples};
     use std::time::Duration;
 

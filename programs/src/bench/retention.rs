@@ -2,8 +2,10 @@
 
 use crate::bench::contender::Contender;
 use crate::bench::contenders::ours_cache_1::CONTENDER as OURS;
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, interleaved, server};
+use crate::bench::server;
+use crate::bench::turns::interleaved;
 use postgres::Client;
 use std::time::Instant;
 

@@ -1,8 +1,10 @@
 //! One backend that takes IDs from many sequences in turn.
 
 use crate::bench::contender::Contender;
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::{Findings, Plan, interleaved, server};
+use crate::bench::server;
+use crate::bench::turns::interleaved;
 use postgres::Client;
 use std::time::Instant;
 

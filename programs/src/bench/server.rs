@@ -1,8 +1,8 @@
 //! The servers that are measured, and the contenders' databases in them.
 
-use crate::bench::Findings;
 use crate::bench::contender::Contender;
 use crate::bench::contenders::ALL;
+use crate::bench::plan::Findings;
 use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, installation};
 use postgres::Client;
 

@@ -1,7 +1,7 @@
 //! The results of a run in a few lines.
 
 use crate::bench::contender::Contender;
-use crate::bench::limits::Verdict;
+use crate::bench::limit::Verdict;
 use crate::bench::samples::{Measure, Samples};
 use crate::record::thousands;
 
@@ -89,7 +89,7 @@ fn comparison(
 mod tests {
     use super::of;
     use crate::bench::contenders::ALL;
-    use crate::bench::limits::Verdict;
+    use crate::bench::limit::Verdict;
     use crate::bench::samples::{Measure, Samples};
 
     #[test]

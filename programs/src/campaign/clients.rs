@@ -1,9 +1,9 @@
 //! Many clients at once, and no fault.
 
-use crate::campaign::Tally;
 use crate::campaign::episode::Episode;
 use crate::campaign::ledger::{Ledger, Promise};
 use crate::campaign::load::{Lead, Load, Role, prepare};
+use crate::campaign::tally::Tally;
 use pg_snowflake_harness::Cluster;
 
 const CLIENTS: usize = 64;

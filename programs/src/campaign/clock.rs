@@ -4,9 +4,12 @@ use crate::campaign::episode::Episode;
 use crate::campaign::journal::{Journal, Sequence};
 use crate::campaign::ledger::{Ledger, Promise};
 use crate::campaign::load::{Lead, Load, Role, is_too_far_ahead, prepare};
-use crate::campaign::{DAY, Tally};
+use crate::campaign::tally::Tally;
 use pg_snowflake_harness::Cluster;
 use postgres::Client;
+
+/// A day in seconds: the longest clock step.
+pub const DAY: f64 = 86_400.0;
 
 const CREW: [Role; 4] = [Role::Sharing, Role::Sharing, Role::Lone, Role::Resetting];
 

@@ -1,8 +1,8 @@
 //! A server that continues elsewhere: from a base backup, a dump, or as another major version.
 
-use crate::campaign::Tally;
 use crate::campaign::episode::{self, Episode};
 use crate::campaign::load::{CREW, Load, permit, prepare};
+use crate::campaign::tally::Tally;
 use pg_snowflake_harness::wait::wait_for;
 use pg_snowflake_harness::{Cluster, installation};
 use postgres::Client;

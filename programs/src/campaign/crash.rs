@@ -1,10 +1,11 @@
 //! Faults that end the server abruptly: killed, stopped in a checkpoint, restarted with an earlier clock.
 
+use crate::campaign::clock::DAY;
 use crate::campaign::episode::{self, Episode};
 use crate::campaign::journal::Journal;
 use crate::campaign::ledger::{Ledger, Promise};
 use crate::campaign::load::{CREW, Lead, Load, WORKER, prepare};
-use crate::campaign::{DAY, Tally};
+use crate::campaign::tally::Tally;
 use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{Cluster, Shutdown};
 use std::thread::spawn;

@@ -1,9 +1,9 @@
 //! One server's life in the campaign, and its random choices.
 
-use crate::campaign::Tally;
 use crate::campaign::journal::{Journal, Sequence, marks};
 use crate::campaign::ledger::{Ledger, Promise};
 use crate::campaign::load::{CREW, Lead, Load};
+use crate::campaign::tally::Tally;
 use fastrand::Rng;
 use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::id::first_counter_at;

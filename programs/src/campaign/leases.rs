@@ -7,9 +7,9 @@
 mod clients;
 mod ledger;
 
-use crate::campaign::Tally;
 use crate::campaign::episode::Episode;
 use crate::campaign::journal::SHARD;
+use crate::campaign::tally::Tally;
 use clients::Clients;
 use ledger::Ledger;
 use pg_snowflake_harness::ask::printed;

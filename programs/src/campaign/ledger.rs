@@ -1,7 +1,7 @@
 //! Finds repeats and out-of-order IDs among all that clients got.
 
-use crate::campaign::Tally;
 use crate::campaign::journal::{Entry, Journal, Sequence, Source};
+use crate::campaign::tally::Tally;
 
 /// Which of the returned IDs must never be returned again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,13 +3,14 @@
 
 mod load;
 
+use crate::campaign::clock::DAY;
 use crate::campaign::clock::random_offset;
 use crate::campaign::crash::kill_a_backend;
 use crate::campaign::episode::{self, Episode};
 use crate::campaign::journal::Journal;
 use crate::campaign::ledger::{Ledger, Promise};
 use crate::campaign::load::{Lead, prepare};
-use crate::campaign::{DAY, Tally};
+use crate::campaign::tally::Tally;
 use fastrand::Rng;
 use load::Load;
 use pg_snowflake_harness::copied;

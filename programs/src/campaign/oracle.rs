@@ -34,8 +34,8 @@
 mod server;
 mod steps;
 
-use crate::campaign::Tally;
 use crate::campaign::episode::Episode;
+use crate::campaign::tally::Tally;
 use pg_snowflake_harness::id;
 use server::{Outcome, Server, Side};
 use std::collections::{HashMap, HashSet};

@@ -1,7 +1,8 @@
 //! The campaign's progress and its final tables.
 
-use crate::campaign::run::{Outcome, Plan, Turn};
-use crate::campaign::{Fault, Tally};
+use crate::campaign::Fault;
+use crate::campaign::plan::{Outcome, Plan, Turn};
+use crate::campaign::tally::Tally;
 use crate::record::thousands;
 use pg_snowflake_harness::installation::{self, left_out};
 use std::fmt::{self, Display, Formatter};

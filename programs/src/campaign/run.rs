@@ -1,30 +1,11 @@
 //! Runs episodes of many faults in parallel, within a time budget.
 
-use crate::campaign::episode::Episode;
+use crate::campaign::Fault;
+use crate::campaign::plan::{Plan, Turn};
 use crate::campaign::report::Report;
-use crate::campaign::{FAULTS, Fault, Tally};
-use fastrand::Rng;
-use pg_snowflake_harness::installation;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// What to run.
-pub struct Plan {
-    /// The faults, and how often each happens.
-    pub faults: Vec<(&'static Fault, i32)>,
-    /// The seed of all choices.
-    pub seed: u64,
-    /// The number of each fault's first episode; above 0 to repeat a later one alone.
-    pub first_episode: u64,
-    /// Whether servers that share a shard have a registry of leases. Without one they repeat IDs, which does not count as a failure.
-    pub has_leases: bool,
-    /// After this time, no episode begins.
-    pub budget: Option<Duration>,
-    /// How many episodes run at a time.
-    pub at_a_time: usize,
-}
+use std::time::Instant;
 
 /// Runs the plan, prints its progress to standard output, and returns the report.
 pub fn run(plan: &Plan) -> Report {
@@ -70,43 +51,4 @@ pub fn short_form(name: &str) {
     });
     println!("{report}");
     assert!(report.is_sound(), "{name} breaks its promise");
-}
-
-/// One episode of a fault.
-pub(super) struct Turn {
-    pub fault: &'static Fault,
-    /// Which of the fault's episodes.
-    pub episode: u64,
-    pub rounds: i32,
-}
-
-/// The result of an episode: `None` if the harness or a server failed.
-pub(super) type Outcome = Option<Tally>;
-
-impl Turn {
-    /// The command that repeats its choices.
-    pub fn reproduce(&self, seed: u64, has_leases: bool) -> String {
-        let Turn { fault, episode, rounds } = self;
-        format!(
-            "./dev campaign {} --fault {} --seed {seed} --episode {episode} --rounds {rounds}{}",
-            installation::major(installation::bindir()),
-            fault.name,
-            if has_leases { "" } else { " --without-leases" }
-        )
-    }
-
-    fn take(&self, plan: &Plan) -> Outcome {
-        let place = FAULTS.iter().position(|fault| fault.name == self.fault.name);
-        let place = place.expect("a fault of the campaign") as u64;
-        // Different seeds, so that no two episodes make the same choices.
-        let seed = plan.seed ^ (place << 48) ^ (self.episode << 32);
-        let mut episode = Episode {
-            rng: Rng::with_seed(seed),
-            rounds: self.rounds,
-            is_second: self.episode % 2 == 1,
-            has_leases: plan.has_leases,
-        };
-        // The panic has printed its reason to standard error, with the server's log.
-        catch_unwind(AssertUnwindSafe(|| (self.fault.episode)(&mut episode))).ok()
-    }
 }

@@ -1,9 +1,9 @@
 //! The primary is lost, and its standby is promoted.
 
-use crate::campaign::Tally;
 use crate::campaign::episode::{self, Episode};
 use crate::campaign::ledger::Promise;
 use crate::campaign::load::{CREW, Load, prepare};
+use crate::campaign::tally::Tally;
 use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::wait::wait_for;
 

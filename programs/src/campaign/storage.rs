@@ -1,11 +1,11 @@
 //! Commands that copy a sequence's tuple, with its `log_cnt`, into other storage, whose WAL does not cover the values
 //! that `log_cnt` counts; then the server is killed.
 
-use crate::campaign::Tally;
 use crate::campaign::crash::close_era;
 use crate::campaign::episode::Episode;
 use crate::campaign::ledger::{Ledger, Promise};
 use crate::campaign::load::{CREW, Lead, Load, permit, prepare};
+use crate::campaign::tally::Tally;
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 
 /// What happens to a sequence. Statements in one string are one transaction.

@@ -1,8 +1,8 @@
 //! Finds IDs that two servers have returned, or one server twice.
 
-use crate::campaign::Tally;
 use crate::campaign::journal::SHARD;
 use crate::campaign::leases::clients::Returned;
+use crate::campaign::tally::Tally;
 use pg_snowflake_harness::id::split;
 
 /// All that clients got from servers that want the same shard.
