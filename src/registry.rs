@@ -22,7 +22,7 @@ use arguments::{
 };
 use pg_snowflake_ids::presets::DEFAULT;
 use pg_snowflake_policies::registry::{
-    self, Claim, Lease, Moment, Origin, Refusal, Release, MIN_LEASE_US,
+    self, Claim, Lease, MIN_LEASE_US, Moment, Origin, Refusal, Release,
 };
 use pgrx::datum::{Array, Interval};
 use pgrx::prelude::*;

@@ -5,9 +5,7 @@ use crate::postgres::arguments as postgres;
 use crate::postgres::encoding::from_server;
 use crate::postgres::timestamp::unix_us_of;
 use crate::postgres::transaction::{check_read_committed, check_writable};
-use pg_snowflake_policies::registry::{
-    MAX_LEASE_US, MAX_SHARDS_OF_A_NODE, MIN_LEASE_US, Uuid,
-};
+use pg_snowflake_policies::registry::{MAX_LEASE_US, MAX_SHARDS_OF_A_NODE, MIN_LEASE_US, Uuid};
 use pgrx::datum::{Array, Interval};
 use pgrx::prelude::*;
 use std::ffi::CString;
