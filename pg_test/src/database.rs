@@ -143,7 +143,7 @@ impl Database {
 
     /// What its sessions have written to the log so far.
     pub fn log(&self) -> String {
-        self.lines_of_log(|of| of == self.name)
+        self.lines_of_log(|name| name == self.name)
     }
 
     /// Runs a script with pgbench, and returns what it printed.
@@ -192,7 +192,9 @@ impl Drop for Database {
         if thread::panicking() {
             eprintln!("log of the database {}:\n{}", self.name, self.log());
         } else {
-            assert_no_sign_of_an_error(&self.lines_of_log(|of| of == self.name || of.is_empty()));
+            assert_no_sign_of_an_error(
+                &self.lines_of_log(|name| name == self.name || name.is_empty()),
+            );
             let changes = ended.expect("the server is up");
             assert!(changes.is_empty(), "tests have left on the shared server: {changes:?}");
         }

@@ -36,10 +36,10 @@ pub const GRANTS: &str = "
 /// If the statement fails.
 pub fn change_by_hand(superuser: &mut Client, statement: &str) {
     let triggers = |change: &str| {
-        let of = |table| {
+        let of_table = |table| {
             format!("ALTER TABLE snowflake_registry.{table} {change} TRIGGER refuse_change;")
         };
-        ["identity", "nodes", "shards"].map(of).concat()
+        ["identity", "nodes", "shards"].map(of_table).concat()
     };
     let script =
         format!("BEGIN; {} {statement}; {} COMMIT", triggers("DISABLE"), triggers("ENABLE ALWAYS"));

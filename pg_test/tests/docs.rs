@@ -141,14 +141,12 @@ fn fresh_cluster(page: &str) -> Cluster {
     let clock = page.lines().find_map(|line| {
         line.strip_prefix("<!-- The clock of the examples: ")?.strip_suffix(" -->")
     });
-    let builder = Cluster::builder().setting("wal_level", "logical");
+    let builder = Cluster::builder().setting("wal_level", "logical").without_extension();
     let cluster = if clock.is_some() { builder.fake_clock() } else { builder }.start();
-    let mut client = cluster.connect();
     if let Some(clock) = clock {
         let off = format!("SELECT extract(epoch FROM timestamptz '{clock}' - now())::float8");
-        cluster.set_clock(client.query_one(&off, &[]).unwrap().get(0));
+        cluster.set_clock(cluster.connect().query_one(&off, &[]).unwrap().get(0));
     }
-    client.batch_execute("DROP EXTENSION pg_snowflake").unwrap();
     cluster
 }
 

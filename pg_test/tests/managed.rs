@@ -3,7 +3,7 @@
 
 mod generating;
 mod handing_over;
-mod planted;
+mod search_path;
 
 use Begin::{Next, Start};
 use pg_snowflake_harness::ask::{database, printed, refused, run};

@@ -115,8 +115,8 @@ impl<'ast> Visit<'ast> for Messages {
             } else if let Pat::Tuple(names) = &local.pat
                 && let Some(place) = names.elems.iter().position(is_message)
             {
-                let of = names.elems.len();
-                MessagesInTuples { place, of, messages: self }.visit_expr(&value.expr);
+                let count = names.elems.len();
+                MessagesInTuples { place, count, messages: self }.visit_expr(&value.expr);
             }
         }
         visit::visit_local(self, local);
@@ -155,13 +155,13 @@ fn is_message(pattern: &Pat) -> bool {
 struct MessagesInTuples<'a> {
     place: usize,
     /// The number of elements.
-    of: usize,
+    count: usize,
     messages: &'a mut Messages,
 }
 
 impl<'ast> Visit<'ast> for MessagesInTuples<'_> {
     fn visit_expr_tuple(&mut self, tuple: &'ast ExprTuple) {
-        if tuple.elems.len() == self.of {
+        if tuple.elems.len() == self.count {
             self.messages.add_strings(tuple.elems[self.place].to_token_stream());
         }
     }

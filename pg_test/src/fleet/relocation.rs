@@ -23,11 +23,11 @@ use std::time::{Duration, Instant};
 
 /// How long the first attempt of a swap waits for a lock, in milliseconds. If a client and the swap wait for each other's
 /// locks, the swap gives way, and the client notices only the wait. Each further attempt waits twice as long, up to
-/// [`LONGEST_LOCK_WAIT_MS`], because the client's transactions may take longer than the first attempt waited.
+/// [`MAX_LOCK_WAIT_MS`], because the client's transactions may take longer than the first attempt waited.
 const FIRST_LOCK_WAIT_MS: u64 = 100;
 
 /// Far below the `deadlock_timeout` of the servers, after which PostgreSQL might cancel the client's statement instead.
-const LONGEST_LOCK_WAIT_MS: u64 = 10_000;
+const MAX_LOCK_WAIT_MS: u64 = 10_000;
 
 /// The foreign tables of a shard, in the order in which clients of the router usually lock them.
 const FOREIGN_TABLES: [&str; 4] = ["posts", "posts_by_user", "users", "comments"];
@@ -82,7 +82,7 @@ pub fn swap(fleet: &mut Fleet, copied: Copied) -> Swapped {
             Ok(()) => break began.elapsed(),
             Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
                 clients.give_way();
-                lock_wait_ms = LONGEST_LOCK_WAIT_MS.min(2 * lock_wait_ms);
+                lock_wait_ms = MAX_LOCK_WAIT_MS.min(2 * lock_wait_ms);
             }
             Err(error) => panic!("the swap of {name} failed: {error:?}"),
         }

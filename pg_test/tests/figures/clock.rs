@@ -13,7 +13,7 @@ const HOUR_MS: f64 = 3_600_000.0;
 const STALL: Duration = Duration::from_millis(200);
 
 /// After 500 ms the clock is where it was before that step. The machine may add as much again.
-const LONGEST_WAIT: Duration = Duration::from_millis(1000);
+const MAX_WAIT: Duration = Duration::from_millis(1000);
 
 /// What the clients may see of a clock step.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ fn a_clock_that_steps_back_is_held_waited_for_or_refused_at_once() {
                 Sees::AWait => {
                     report.errors.is_empty()
                         && wait_for_the_clock
-                        && (STALL..LONGEST_WAIT).contains(&report.slowest)
+                        && (STALL..MAX_WAIT).contains(&report.slowest)
                 }
                 // Many were refused within the time of one wait.
                 Sees::Errors => report.was_refused_for_the_clock() && !wait_for_the_clock,

@@ -61,9 +61,9 @@ fn a_setting_of_the_database_or_role_does_not_open_a_server_that_lacks_the_prelo
         start(Cluster::builder().setting("pg_snowflake.registry", &registry.conninfo()));
     run(&mut client, "CREATE ROLE writer LOGIN; GRANT ALL ON SEQUENCE s TO writer");
 
-    for of in ["DATABASE postgres", "ROLE writer", "ROLE ALL"] {
+    for target in ["DATABASE postgres", "ROLE writer", "ROLE ALL"] {
         for value in ["''", "'host=elsewhere'"] {
-            run(&mut client, &format!("ALTER {of} SET pg_snowflake.registry = {value}"));
+            run(&mut client, &format!("ALTER {target} SET pg_snowflake.registry = {value}"));
             let masked = Refusal {
                 sqlstate: "42501",
                 message: "cannot generate IDs because connection options set pg_snowflake.registry",
@@ -72,7 +72,7 @@ fn a_setting_of_the_database_or_role_does_not_open_a_server_that_lacks_the_prelo
             let mut writer = server.connect_to("writer", "postgres");
             assert_refused(&mut writer, GENERATE, masked);
         }
-        run(&mut client, &format!("ALTER {of} RESET pg_snowflake.registry"));
+        run(&mut client, &format!("ALTER {target} RESET pg_snowflake.registry"));
     }
     assert_refused(&mut server.connect_to("writer", "postgres"), GENERATE, NOT_PRELOADED);
 }

@@ -1,7 +1,7 @@
 //! The SQL objects of an older version with the library of the head, before `ALTER EXTENSION … UPDATE`.
 
 use super::server_of;
-use crate::planted::words;
+use crate::search_path::words;
 use pg_snowflake_harness::ask::printed;
 use pg_snowflake_harness::release::{self, EXTENSIONS, rehearsal};
 use std::collections::BTreeSet;

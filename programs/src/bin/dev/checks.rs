@@ -173,6 +173,11 @@ pub fn examples() -> Result {
 fn server_tests(arguments: &[&str]) -> Command {
     let mut test = cargo(&["test", "--package", PACKAGE, "--package", "pg_snowflake_programs"]);
     test.arg("--no-fail-fast").args(arguments);
+    // Many of them wait: for a session, or the end of a lease.
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        test.env("RUST_TEST_THREADS", (2 * cores).to_string());
+    }
     test
 }
 

@@ -11,7 +11,7 @@ use postgres::{Client, Row};
 use std::collections::BTreeSet;
 use std::fs;
 
-const SOW: &str = include_str!("planted/sow.sql");
+const SOW: &str = include_str!("search_path/sow.sql");
 
 /// The metadata of Citus, which pg_snowflake queries.
 const CITUS: &str = include_str!("citus_metadata/tables.sql");
