@@ -3,9 +3,7 @@
 mod cases;
 mod columns;
 mod postgres_18;
-mod refusals;
 mod roles;
-mod shard_check;
 mod writers;
 
 use pg_snowflake_harness::Cluster;
