@@ -1,0 +1,106 @@
+-- snowflake_sequence_status(): what it shows of a sequence.
+
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+SET intervalstyle = 'postgres';
+
+--
+-- The last ID
+--
+CREATE SEQUENCE s CACHE 64;
+SELECT last_id_at FROM snowflake_sequence_status('s');  -- never called
+SELECT snowflake_nextval('s', 5) AS id \gset
+SELECT last_id_at = snowflake_created_at(:id) AS is_of_the_id FROM snowflake_sequence_status('s');
+
+-- in the layout that is passed
+CREATE SEQUENCE of_sonyflake;
+SELECT snowflake_nextval('of_sonyflake', 5, 'sonyflake') AS id \gset
+SELECT last_id_at = snowflake_created_at(:id, 'sonyflake') AS is_of_the_id, status.ends_at = info.ends_at AS same_end
+FROM snowflake_sequence_status('of_sonyflake', 'sonyflake') AS status, snowflake_layout_info('sonyflake') AS info;
+
+--
+-- The state and the options of the sequence
+--
+CREATE UNLOGGED SEQUENCE u;
+SELECT last_value, is_called, cache, logged FROM snowflake_sequence_status('u');
+SELECT t.last_value = s.last_value AS same_last_value, t.is_called, t.cache, t.logged
+FROM snowflake_sequence_status('s') AS t, s;
+
+--
+-- The lead
+--
+CREATE SEQUENCE passed;
+SELECT count(snowflake_nextval('passed', 5)), pg_sleep(0.1);
+SELECT lead, error FROM snowflake_sequence_status('passed');
+
+-- ahead of the clock: the error is that of a call, except for what the session may do
+CREATE SEQUENCE ahead;
+SELECT setval('ahead', snowflake_min_id(now() + interval '1 hour') >> 12, false) > 0 AS is_ahead;
+SELECT lead BETWEEN '30 minutes' AND '60 minutes' AS lead_ok,
+       regexp_replace(error, '[\d.]+ minutes', '<lead>', 'g') AS error
+FROM snowflake_sequence_status('ahead');
+SET pg_snowflake.max_lead = '2h';
+SELECT error FROM snowflake_sequence_status('ahead');
+
+-- each ID ahead of the clock leaves one less
+SELECT ids_left AS before FROM snowflake_sequence_status('ahead') \gset
+SELECT count(*) FROM snowflake_nextvals('ahead', 5, 3);
+SELECT :before - ids_left AS taken FROM snowflake_sequence_status('ahead');
+RESET pg_snowflake.max_lead;
+
+-- whole IDs of another extension are a lead of years
+CREATE SEQUENCE whole_ids;
+SELECT setval('whole_ids', 500000000000000000);
+SELECT lead > interval '1000000 hours' AS lead_ok, regexp_replace(error, '[\d.]+ days', '<lead>', 'g') AS error
+FROM snowflake_sequence_status('whole_ids');
+
+--
+-- The IDs that are left
+--
+
+-- from the clock to the end of the layout, whose last tick is 2^41 - 1
+SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS before \gset
+SELECT ids_left FROM snowflake_sequence_status('s') \gset
+SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS after \gset
+SELECT :ids_left BETWEEN (1262304000000 + (1::bigint << 41) - (:after + 1)) * 1024
+                     AND (1262304000000 + (1::bigint << 41) - :before) * 1024 AS ids_left_ok;
+
+-- none in a sequence that cannot hold the counter; the figure in the last error is a time
+CREATE SEQUENCE small AS int;
+CREATE SEQUENCE five INCREMENT 5;
+CREATE SEQUENCE round CYCLE;
+CREATE SEQUENCE low MAXVALUE 1000000;
+SELECT error FROM snowflake_sequence_status('small');
+SELECT error FROM snowflake_sequence_status('five');
+SELECT error FROM snowflake_sequence_status('round');
+SELECT ids_left, regexp_replace(error, 'counter, \d+', 'counter, <counter>') AS error FROM snowflake_sequence_status('low');
+
+--
+-- Errors
+--
+CREATE TABLE posts (id bigint);
+SELECT snowflake_sequence_status('posts'); \echo :LAST_ERROR_SQLSTATE
+SELECT snowflake_sequence_status(99999::oid); \echo :LAST_ERROR_SQLSTATE
+SELECT snowflake_sequence_status(NULL) IS NULL AS is_null;
+
+-- SELECT or USAGE is required
+CREATE ROLE regress_snowflake_reader;
+SET SESSION AUTHORIZATION regress_snowflake_reader;
+SELECT snowflake_sequence_status('u'); \echo :LAST_ERROR_SQLSTATE
+RESET SESSION AUTHORIZATION;
+GRANT UPDATE ON SEQUENCE u TO regress_snowflake_reader;
+SET SESSION AUTHORIZATION regress_snowflake_reader;
+SELECT snowflake_sequence_status('u'); \echo :LAST_ERROR_SQLSTATE
+RESET SESSION AUTHORIZATION;
+REVOKE ALL ON SEQUENCE u FROM regress_snowflake_reader;
+GRANT SELECT ON SEQUENCE u TO regress_snowflake_reader;
+SET SESSION AUTHORIZATION regress_snowflake_reader;
+SELECT is_called FROM snowflake_sequence_status('u');
+RESET SESSION AUTHORIZATION;
+REVOKE ALL ON SEQUENCE u FROM regress_snowflake_reader;
+GRANT USAGE ON SEQUENCE u TO regress_snowflake_reader;
+SET SESSION AUTHORIZATION regress_snowflake_reader;
+SELECT is_called FROM snowflake_sequence_status('u');
+RESET SESSION AUTHORIZATION;
+DROP OWNED BY regress_snowflake_reader;
+DROP ROLE regress_snowflake_reader;
