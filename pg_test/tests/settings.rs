@@ -26,37 +26,6 @@ fn the_databases_setting_names_the_shard() {
     }
 }
 
-#[test]
-fn a_passed_shard_overrides_the_setting() {
-    let cluster = Cluster::builder().setting("pg_snowflake.shard_id", "5").start();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
-
-    let id = take_one(&mut client, "SELECT snowflake_nextval('s', 6)");
-
-    assert_eq!(split(id).shard, 6);
-}
-
-#[test]
-fn an_ordinary_user_cannot_change_the_shard() {
-    let cluster = Cluster::new();
-    cluster.connect().batch_execute("CREATE ROLE writer LOGIN").unwrap();
-    let mut writer = cluster.connect_to("writer", "postgres");
-    writer.batch_execute("SELECT snowflake_decode(0)").unwrap();
-
-    let denied = Refusal { sqlstate: "42501", message: "pg_snowflake.shard_id", hint: "" };
-    assert_refused(&mut writer, "SET pg_snowflake.shard_id = 6", denied);
-}
-
-#[test]
-fn a_misspelt_setting_is_an_error() {
-    let (_cluster, mut client) = server();
-    client.batch_execute("SELECT snowflake_decode(0)").unwrap();
-
-    let invalid = Refusal { sqlstate: "42602", message: "pg_snowflake.shard", hint: "" };
-    assert_refused(&mut client, "SET pg_snowflake.shard = 6", invalid);
-}
-
 /// What a session without the preloaded library raises while a misspelt setting has a value.
 fn unrecognized(hint: &str) -> Refusal<'_> {
     let message = "unrecognized configuration parameter \"pg_snowflake.owned_shard\"";
@@ -94,30 +63,6 @@ fn a_session_in_which_a_misspelt_setting_has_a_value_generates_no_ids() {
         cluster.psql(SUPERUSER, &format!("ALTER {command}"));
         take_one(&mut cluster.connect_to("writer", SUPERUSER), "SELECT snowflake_nextval('s', 5)");
     }
-}
-
-#[test]
-fn a_misspelt_setting_without_a_value_does_no_harm() {
-    for reset in [
-        "SET pg_snowflake.owned_shard = ''; RESET pg_snowflake.owned_shard",
-        "BEGIN; SET LOCAL pg_snowflake.owned_shard = 7; COMMIT",
-        "BEGIN; SET pg_snowflake.owned_shard = 7; ROLLBACK",
-    ] {
-        let (_cluster, mut client) = server();
-        run(&mut client, "CREATE SEQUENCE s");
-        reset.split("; ").for_each(|statement| run(&mut client, statement));
-        take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
-    }
-}
-
-#[test]
-fn a_misspelt_setting_of_the_session_is_named_until_it_is_reset() {
-    let (_cluster, mut client) = server();
-    run(&mut client, "CREATE SEQUENCE s; SET pg_snowflake.owned_shard = ''");
-    let hint = "To remove the wrong one: RESET pg_snowflake.owned_shard;";
-    assert_refused(&mut client, "SELECT snowflake_nextval('s', 5)", unrecognized(hint));
-    run(&mut client, "RESET pg_snowflake.owned_shard");
-    take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
 }
 
 /// The library of the leader has been loaded, and a parallel plan fails otherwise until the session ends.

@@ -5,7 +5,7 @@ use pg_snowflake_harness::ask::{
     Refusal, assert_refused, printed, refused, server, server_with_sequence,
 };
 use pg_snowflake_harness::id::split;
-use pg_snowflake_harness::sequence::{state, take, take_one};
+use pg_snowflake_harness::sequence::{take, take_one};
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 use pg_snowflake_ids::PRESETS;
 use postgres::Client;
@@ -50,22 +50,6 @@ fn ways_to_generate(client: &mut Client, shard: i32) -> [String; 3] {
 }
 
 #[test]
-fn a_column_is_not_converted_for_a_shard_that_is_not_owned() {
-    let (_cluster, mut client) = server();
-    client
-        .batch_execute("CREATE TABLE t (id serial); SET pg_snowflake.owned_shards = '5'")
-        .unwrap();
-
-    assert_refused(&mut client, "SELECT snowflake_convert_column('t', 'id', 6)", NOT_OWNED);
-    client.batch_execute("SET pg_snowflake.shard_id = 6").unwrap();
-    assert_refused(&mut client, "SELECT snowflake_convert_column('t', 'id')", NOT_OWNED);
-
-    client.batch_execute("SELECT snowflake_convert_column('t', 'id', 5)").unwrap();
-    let id = take_one(&mut client, "INSERT INTO t DEFAULT VALUES RETURNING id");
-    assert_eq!(split(id).shard, 5);
-}
-
-#[test]
 fn the_fence_holds_in_every_layout() {
     let (_cluster, mut client) = server();
     client.batch_execute("CREATE SEQUENCE s; SET pg_snowflake.owned_shards = '5'").unwrap();
@@ -76,29 +60,6 @@ fn the_fence_holds_in_every_layout() {
     // A layout without a shard field generates IDs for shard 0.
     let foreign = Refusal { message: "shard 0 is not owned", hint: "", ..NOT_OWNED };
     assert_refused(&mut client, "SELECT snowflake_nextval('s', 0, 'mastodon')", foreign);
-}
-
-#[test]
-fn a_refusal_takes_nothing() {
-    let cluster = owner_of_shard_5();
-    let mut client = cluster.connect();
-    let before = state(&mut client, "s");
-
-    assert_refused(&mut client, GENERATE_FOREIGN, NOT_OWNED);
-    assert_refused(&mut client, "SELECT snowflake_nextvals('s', 6, 10)", NOT_OWNED);
-
-    assert_eq!(state(&mut client, "s"), before);
-}
-
-#[test]
-fn cached_ids_stop_at_the_fence_too() {
-    let (_cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s CACHE 1000").unwrap();
-    take_one(&mut client, GENERATE_FOREIGN);
-
-    client.batch_execute("SET pg_snowflake.owned_shards = '5'").unwrap();
-
-    assert_refused(&mut client, GENERATE_FOREIGN, NOT_OWNED);
 }
 
 #[test]
@@ -210,24 +171,4 @@ fn a_dump_that_is_restored_on_another_shards_server_generates_no_ids_until_its_d
         .unwrap();
     let id = take_one(&mut client, "INSERT INTO posts (body) VALUES ('new') RETURNING id");
     assert_eq!(split(id).shard, 6);
-}
-
-#[test]
-fn a_check_refuses_rows_of_other_shards_but_not_older_small_ids() {
-    let (_cluster, mut client) = server();
-    client
-        .batch_execute(
-            "CREATE SEQUENCE s;
-             CREATE TABLE posts (id bigint PRIMARY KEY);
-             INSERT INTO posts SELECT generate_series(1, 1000);
-             ALTER TABLE posts ADD CONSTRAINT posts_id_is_of_shard_5
-                 CHECK (id < snowflake_min_id('2012-01-01 00:00+00') OR snowflake_shard_id(id) = 5)",
-        )
-        .unwrap();
-
-    client.batch_execute("INSERT INTO posts SELECT snowflake_nextval('s', 5)").unwrap();
-    client.batch_execute("UPDATE posts SET id = id + 1000000 WHERE id = 7").unwrap();
-
-    let check = Refusal { sqlstate: "23514", message: "posts_id_is_of_shard_5", hint: "" };
-    assert_refused(&mut client, "INSERT INTO posts SELECT snowflake_nextval('s', 6)", check);
 }

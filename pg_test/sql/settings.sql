@@ -1,0 +1,53 @@
+-- The settings of a session. Errors of SET are core's.
+
+CREATE SEQUENCE s;
+
+-- a shard that is passed overrides the setting
+SET pg_snowflake.shard_id = 5;
+SELECT snowflake_shard_id(snowflake_nextval('s'));
+SELECT snowflake_shard_id(snowflake_nextval('s', 6));
+RESET pg_snowflake.shard_id;
+
+-- an ordinary user cannot change it
+CREATE ROLE regress_snowflake_writer;
+SET SESSION AUTHORIZATION regress_snowflake_writer;
+\set VERBOSITY sqlstate
+SET pg_snowflake.shard_id = 6;
+SELECT :'LAST_ERROR_MESSAGE' LIKE '%pg_snowflake.shard_id%' AS names_it;
+\set VERBOSITY default
+RESET SESSION AUTHORIZATION;
+DROP ROLE regress_snowflake_writer;
+
+--
+-- Misspelt settings
+--
+
+-- once the library is loaded, core refuses one
+\set VERBOSITY sqlstate
+SET pg_snowflake.shard = 6;
+SELECT :'LAST_ERROR_MESSAGE' LIKE '%pg_snowflake.shard%' AS names_it;
+\set VERBOSITY default
+
+-- in a session that has not loaded it, core accepts any, and loading it is refused while one has a value
+\c
+SET pg_snowflake.owned_shard = '';
+SELECT snowflake_nextval('s', 5); \echo :LAST_ERROR_SQLSTATE
+\set VERBOSITY sqlstate
+RESET pg_snowflake.owned_shard;
+SELECT snowflake_shard_id(snowflake_nextval('s', 5));
+
+-- one without a value does no harm; core warns of what it forgets
+\c
+SET pg_snowflake.owned_shard = '';
+RESET pg_snowflake.owned_shard;
+SELECT snowflake_shard_id(snowflake_nextval('s', 5));
+\c
+BEGIN;
+SET LOCAL pg_snowflake.owned_shard = 7;
+COMMIT;
+SELECT snowflake_shard_id(snowflake_nextval('s', 5));
+\c
+BEGIN;
+SET pg_snowflake.owned_shard = 7;
+ROLLBACK;
+SELECT snowflake_shard_id(snowflake_nextval('s', 5));
