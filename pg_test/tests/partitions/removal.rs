@@ -3,7 +3,7 @@
 use super::{
     POSTS, created, dropped, filled_from, month, partitions, server_at_noon, set_hours_from_noon,
 };
-use pg_snowflake_harness::ask::{Bad, Refusal, assert_each_refused, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use postgres::Client;
 
 /// It could have IDs of any layout.
@@ -136,26 +136,6 @@ fn a_foreign_partition_is_left_to_its_owner() {
     );
 }
 
-#[test]
-fn bad_input_is_refused() {
-    let (_cluster, mut client) = server_at_noon();
-    run(&mut client, &format!("{POSTS}{}; CREATE TABLE plain (id bigint)", month("2026-06")));
-    for (arguments, sqlstate, message, allowed) in [
-        ("NULL, '1 day'", "22004", "\"parent\"", ""),
-        ("'posts', NULL", "22004", "\"older_than\"", ""),
-        ("'posts', '1 day', NULL", "22004", "\"detach_only\"", ""),
-        ("'plain', '1 day'", "42809", "public.plain is not a partitioned table", ""),
-        ("'posts', '0'", "22023", "must be positive", "24 months"),
-        ("'posts', '-1 day'", "22023", "must be positive", "24 months"),
-        ("'posts', '2 months -1 day'", "22023", "must be positive", "No part"),
-        ("'posts', '100000 years'", "22015", "out of range", "-9999"),
-    ] {
-        let sql = format!("SELECT * FROM snowflake_drop_partitions({arguments})");
-        assert_each_refused(&mut client, &[Bad { sql: &sql, sqlstate, message, allowed }]);
-    }
-    assert_eq!(partitions(&mut client), "posts_p20260601");
-}
-
 /// A table whose default generates IDs of a layout, with the partitions of that layout for now and the month before.
 fn table_of_layout(client: &mut Client, table: &str, layout: &str) {
     run(
@@ -218,53 +198,6 @@ fn the_default_of_a_table_above_or_below_counts() {
             &format!("INSERT INTO {table} VALUES (snowflake_nextval('ids', 5, 'js53'))"),
         );
     }
-}
-
-#[test]
-fn a_layout_other_than_that_of_the_default_is_refused() {
-    let (_cluster, mut client) = server_at_noon();
-    table_of_layout(&mut client, "posts", "postgres");
-    table_of_layout(&mut client, "either", "js53");
-    run(
-        &mut client,
-        "ALTER TABLE either ALTER id SET DEFAULT coalesce(snowflake_nextval('either_ids', 5, 'js53'), snowflake_nextval('either_ids', 5, 'twitter'))",
-    );
-    for (call, sqlstate, message, allowed) in [
-        (
-            "drop_partitions('posts', '1 month', false, 'instagram')",
-            "22023",
-            "layout \"instagram\" is not the layout",
-            "\"postgres\"",
-        ),
-        (
-            "create_partitions('posts', '1 month', 1, 'js53')",
-            "22023",
-            "layout \"js53\" is not the layout",
-            "\"postgres\"",
-        ),
-        (
-            "drop_partitions('either', '1 month')",
-            "55000",
-            "could not determine the layout",
-            "Pass the layout",
-        ),
-        (
-            "drop_partitions('either', '1 month', false, 'js53')",
-            "55000",
-            "has IDs of several layouts",
-            "DETACH PARTITION",
-        ),
-        (
-            "create_partitions('either', '1 month', 1, 'instagram')",
-            "22023",
-            "\"instagram\" is not the layout",
-            "js53",
-        ),
-    ] {
-        let sql = format!("SELECT * FROM snowflake_{call}");
-        assert_each_refused(&mut client, &[Bad { sql: &sql, sqlstate, message, allowed }]);
-    }
-    created(&mut client, "'either', '1 month', 1, 'js53'");
 }
 
 /// In a layout that is not that of the IDs, the bounds of today look years old.
