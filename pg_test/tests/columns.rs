@@ -1,7 +1,7 @@
 //! The view `snowflake_columns` beside other sessions, in a dump and on a standby, and defaults that are hard to read.
 
-use pg_snowflake_harness::SUPERUSER;
-use pg_snowflake_harness::ask::{printed, server, server_with_sequence};
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{database, database_with_sequence, printed, server};
 use postgres::Client;
 use postgres::error::SqlState;
 
@@ -18,12 +18,15 @@ fn shown(client: &mut Client, default: &str) -> String {
 /// Its arguments can be of any type, whose bits would be shown.
 #[test]
 fn an_overload_added_to_the_extension_by_its_owner_is_not_ours() {
-    let (cluster, mut superuser) = server();
+    let (database, mut superuser) = database();
     superuser
-        .batch_execute("DROP EXTENSION pg_snowflake; CREATE ROLE owner LOGIN; GRANT CREATE ON DATABASE postgres TO owner; GRANT CREATE ON SCHEMA public TO owner")
+        .batch_execute(&format!(
+            "DROP EXTENSION pg_snowflake; GRANT CREATE ON DATABASE {} TO owner; GRANT CREATE ON SCHEMA public TO owner",
+            database.name()
+        ))
         .unwrap();
-    cluster
-        .connect_to("owner", "postgres")
+    database
+        .connect_as("owner")
         .batch_execute(
             "CREATE EXTENSION pg_snowflake;
              CREATE FUNCTION snowflake_nextval(text) RETURNS bigint LANGUAGE sql RETURN 1;
@@ -44,7 +47,7 @@ fn an_overload_added_to_the_extension_by_its_owner_is_not_ours() {
 
 #[test]
 fn temporary_tables_of_other_sessions_never_make_it_fail() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     client
         .batch_execute(
             "CREATE TEMPORARY SEQUENCE t;
@@ -55,7 +58,7 @@ fn temporary_tables_of_other_sessions_never_make_it_fail() {
         .unwrap();
     let seen = "SELECT table_name, last_id_at IS NOT NULL FROM snowflake_columns ORDER BY 1";
     assert_eq!(printed(&mut client, seen), "mine|t\nposts|t");
-    assert_eq!(printed(&mut cluster.connect(), seen), "posts|f");
+    assert_eq!(printed(&mut database.connect(), seen), "posts|f");
 }
 
 #[test]
@@ -77,19 +80,19 @@ fn a_standby_and_a_read_only_transaction_show_it() {
 
 #[test]
 fn a_dump_has_neither_the_view_nor_its_function() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     client
         .batch_execute(
             "CREATE SEQUENCE s; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 5))",
         )
         .unwrap();
-    let dump = cluster.dump(SUPERUSER);
+    let dump = database.dump();
     assert!(!dump.contains("snowflake_columns") && !dump.contains("_snowflake_generator_calls"));
 
-    let mut restored = cluster.restored_database("restored", &dump);
+    let restored = Database::restored(&dump);
     assert_eq!(
         printed(
-            &mut restored,
+            &mut restored.connect(),
             "SELECT table_name, sequence, shard_id FROM public.snowflake_columns"
         ),
         "posts|s|5"
@@ -103,7 +106,7 @@ fn nested(casts: usize) -> String {
 
 #[test]
 fn a_too_deeply_nested_default_has_a_row_with_the_error() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     client
         .batch_execute(&format!(
             "CREATE SEQUENCE s; CREATE TABLE deep (id bigint DEFAULT {});
@@ -139,7 +142,7 @@ fn a_too_deeply_nested_default_has_a_row_with_the_error() {
 
 #[test]
 fn whatever_default_the_server_accepts_has_a_row() {
-    let (_cluster, mut client) = server_with_sequence();
+    let (_database, mut client) = database_with_sequence();
     let mut accepted = 0;
     for casts in (500..).step_by(500) {
         let create = format!("CREATE TABLE t{casts} (id bigint DEFAULT {})", nested(casts));
@@ -158,7 +161,7 @@ fn whatever_default_the_server_accepts_has_a_row() {
 /// Opening a view reads its query.
 #[test]
 fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     client
         .batch_execute(&format!(
             "CREATE VIEW deep AS SELECT 5{} AS id;
@@ -166,7 +169,7 @@ fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
             "::bigint::int".repeat(1000)
         ))
         .unwrap();
-    let mut client = cluster.connect();
+    let mut client = database.connect();
     client.batch_execute("SET max_stack_depth = '200kB'").unwrap();
     let seen = "SELECT table_name, sequence, shard_id, error FROM snowflake_columns";
     assert_eq!(printed(&mut client, seen), "posts|deep|5|\"deep\" is not a sequence");
@@ -174,7 +177,7 @@ fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
 
 #[test]
 fn a_locked_sequence_does_not_block_the_view() {
-    let (cluster, mut owner) = server();
+    let (database, mut owner) = database();
     owner
         .batch_execute(
             "CREATE TABLE posts (id bigserial); SELECT snowflake_convert_column('posts', 'id', 5);
@@ -183,7 +186,7 @@ fn a_locked_sequence_does_not_block_the_view() {
         )
         .unwrap();
     owner.batch_execute("BEGIN; TRUNCATE posts RESTART IDENTITY").unwrap();
-    let mut client = cluster.connect();
+    let mut client = database.connect();
     client.batch_execute("SET lock_timeout = '10s'").unwrap();
     let seen = "SELECT table_name, sequence, shard_id, last_id_at IS NOT NULL, error FROM snowflake_columns ORDER BY table_name::text";
     assert_eq!(

@@ -9,8 +9,8 @@ mod router;
 mod servers;
 mod without_extension;
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::server;
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{database, printed};
 use postgres::Client;
 use std::ops::RangeInclusive;
 
@@ -34,6 +34,11 @@ fn ids_of_shards(shards: RangeInclusive<i64>) -> String {
     format!("SELECT {id} FROM generate_series({first}, {last}) AS shard")
 }
 
+/// Where `postgres_fdw` finds the server of a session.
+fn host(client: &mut Client) -> String {
+    printed(client, "SHOW unix_socket_directories")
+}
+
 /// Creates a table `NAME (KEY bigint PRIMARY KEY, REST)` with a local partition for every remainder.
 fn partition_by_shard(client: &mut Client, name: &str, columns: &str, key: &str, modulus: i32) {
     partition_by_hash(client, name, columns, &format!("{key} snowflake_shard_ops"), modulus);
@@ -54,15 +59,15 @@ fn partition_by_hash(client: &mut Client, name: &str, columns: &str, key: &str, 
     }
 }
 
-/// A server with the tables `posts` and `comments`, partitioned by the shard of the post into four, a post in each of
+/// A database with the tables `posts` and `comments`, partitioned by the shard of the post into four, a post in each of
 /// 64 shards and two comments on each.
-fn posts_and_comments() -> (Cluster, Client) {
+fn posts_and_comments() -> (Database, Client) {
     posts_and_comments_of_each_shard(1)
 }
 
 /// The same with so many posts of each shard. What a plan of a few rows costs differs from major to major.
-fn posts_and_comments_of_each_shard(posts: u32) -> (Cluster, Client) {
-    let (cluster, mut client) = server();
+fn posts_and_comments_of_each_shard(posts: u32) -> (Database, Client) {
+    let (database, mut client) = database();
     partition_by_shard(&mut client, "posts", "id bigint PRIMARY KEY, body text", "id", 4);
     partition_by_shard(&mut client, "comments", "post_id bigint NOT NULL, n int", "post_id", 4);
     client
@@ -73,5 +78,5 @@ fn posts_and_comments_of_each_shard(posts: u32) -> (Cluster, Client) {
             classes::CLASSES[0].sql_of_id("shard", &format!("{ABOVE} + n"))
         ))
         .unwrap();
-    (cluster, client)
+    (database, client)
 }

@@ -1,6 +1,6 @@
 //! What `snowflake_sequence_status` shows beside other sessions, after a crash and on a standby, and that it changes nothing.
 
-use pg_snowflake_harness::ask::{printed, server, server_with_sequence};
+use pg_snowflake_harness::ask::{database, database_with_sequence, printed, server};
 use pg_snowflake_harness::id::first_counter_at;
 use pg_snowflake_harness::sequence::{state, take_one};
 use pg_snowflake_harness::{Cluster, Shutdown};
@@ -32,9 +32,9 @@ fn it_takes_nothing_writes_nothing_and_keeps_no_lock() {
 
 #[test]
 fn a_session_that_holds_the_sequence_is_not_waited_for() {
-    let (cluster, mut client) = server_with_sequence();
+    let (database, mut client) = database_with_sequence();
     client.batch_execute("BEGIN; SELECT snowflake_nextval('s', 5)").unwrap();
-    let mut other = cluster.connect();
+    let mut other = database.connect();
     other.batch_execute("SET lock_timeout = '2s'; SELECT snowflake_sequence_status('s')").unwrap();
 }
 
@@ -58,14 +58,14 @@ fn a_standby_answers_without_the_state_of_an_unlogged_sequence() {
 
 #[test]
 fn the_state_of_another_sessions_temporary_sequence_is_not_shown() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     client.batch_execute("CREATE TEMPORARY SEQUENCE t; SELECT snowflake_nextval('t', 5)").unwrap();
     let oid = printed(&mut client, "SELECT 't'::regclass::oid");
     let known = format!(
         "SELECT last_id_at IS NOT NULL, ids_left IS NOT NULL, cache FROM snowflake_sequence_status({oid}::oid)"
     );
     assert_eq!(printed(&mut client, &known), "t|t|1");
-    assert_eq!(printed(&mut cluster.connect(), &known), "f|f|1");
+    assert_eq!(printed(&mut database.connect(), &known), "f|f|1");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn after_a_crash_it_shows_the_lead_that_the_log_covers() {
 
 #[test]
 fn its_first_counter_of_now_is_the_one_that_a_call_takes() {
-    let (_cluster, mut client) = server_with_sequence();
+    let (_database, mut client) = database_with_sequence();
     let left = take_one(&mut client, "SELECT ids_left FROM snowflake_sequence_status('s')");
     let first_counter = first_counter_at(LAST_MS + 1) - left;
     let id = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");

@@ -3,25 +3,24 @@
 use pg_snowflake_harness::ask::{Refusal, assert_refused, plan, printed, run, server};
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::take_one;
-use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_harness::{Cluster, Database, SUPERUSER, Shutdown};
 
 const TAKE: &str = "SELECT snowflake_nextval('s')";
 
 #[test]
 fn the_databases_setting_names_the_shard() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
-    superuser
-        .batch_execute(
-            "CREATE ROLE writer LOGIN; CREATE SEQUENCE s; GRANT USAGE ON SEQUENCE s TO writer",
-        )
-        .unwrap();
+    let database = Database::new();
+    let mut superuser = database.connect();
+    superuser.batch_execute("CREATE SEQUENCE s; GRANT USAGE ON SEQUENCE s TO writer").unwrap();
 
     for shard in [0, 5, 4095] {
         superuser
-            .batch_execute(&format!("ALTER DATABASE postgres SET pg_snowflake.shard_id = {shard}"))
+            .batch_execute(&format!(
+                "ALTER DATABASE {} SET pg_snowflake.shard_id = {shard}",
+                database.name()
+            ))
             .unwrap();
-        let id = take_one(&mut cluster.connect_to("writer", "postgres"), TAKE);
+        let id = take_one(&mut database.connect_as("writer"), TAKE);
         assert_eq!(split(id).shard, shard);
     }
 }
@@ -84,19 +83,18 @@ fn a_misspelt_setting_of_the_database_does_not_end_the_parallel_plans_of_earlier
 /// A role can keep the others out; an operator gets in without the library.
 #[test]
 fn a_misspelt_setting_with_session_preload_libraries_refuses_the_connection() {
-    let (cluster, _) = server();
-    for setting in ["pg_snowflake.owned_shard = '7'", "session_preload_libraries = 'pg_snowflake'"]
-    {
-        cluster.psql(SUPERUSER, &format!("ALTER DATABASE postgres SET {setting}"));
-    }
-    let error = cluster.connect_with_options(SUPERUSER, "").err().expect("a misspelt setting");
+    let database = Database::new()
+        .setting("pg_snowflake.owned_shard", "7")
+        .setting("session_preload_libraries", "pg_snowflake");
+    let error = database.connect_with_options(SUPERUSER, "").err().expect("a misspelt setting");
     let error = error.as_db_error().expect("an error of the server");
     assert_eq!(error.code().code(), "42704", "{error:?}");
 
     let without = "-c session_preload_libraries=";
-    let mut client = cluster.connect_with_options(SUPERUSER, without).unwrap();
-    run(&mut client, "ALTER DATABASE postgres RESET pg_snowflake.owned_shard");
-    cluster.connect_with_options(SUPERUSER, "").unwrap();
+    let mut client = database.connect_with_options(SUPERUSER, without).unwrap();
+    let reset = format!("ALTER DATABASE {} RESET pg_snowflake.owned_shard", database.name());
+    run(&mut client, &reset);
+    database.connect_with_options(SUPERUSER, "").unwrap();
 }
 
 /// PostgreSQL drops the value with a WARNING there, so nothing is left to find when the session begins.

@@ -1,19 +1,19 @@
 //! The behaviour of a converted column, and of converting it again.
 
-use super::{database, run};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, server};
+use super::{database_with, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, refused, server};
 use pg_snowflake_harness::id::{first_counter_at, now_ms, split};
 use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::{Cluster, Database};
 use postgres::Client;
 
 const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 
 #[test]
 fn a_prepared_insert_of_another_session_takes_the_new_default() {
-    let (cluster, mut owner) = server();
+    let (database, mut owner) = database();
     run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
-    let mut writer = cluster.connect();
+    let mut writer = database.connect();
     run(
         &mut writer,
         "SET plan_cache_mode = force_generic_plan; PREPARE add AS INSERT INTO posts DEFAULT VALUES RETURNING id::bigint",
@@ -28,9 +28,9 @@ fn a_prepared_insert_of_another_session_takes_the_new_default() {
 
 #[test]
 fn a_prepared_statement_that_returned_an_integer_has_to_be_prepared_again() {
-    let (cluster, mut owner) = server();
+    let (database, mut owner) = database();
     run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
-    let mut writer = cluster.connect();
+    let mut writer = database.connect();
     run(&mut writer, "PREPARE add AS INSERT INTO posts DEFAULT VALUES RETURNING id; EXECUTE add");
 
     run(&mut owner, "SELECT snowflake_convert_column('posts', 'id', 5)");
@@ -41,7 +41,6 @@ fn a_prepared_statement_that_returned_an_integer_has_to_be_prepared_again() {
 
 #[test]
 fn a_sequence_that_generates_ids_is_not_reset_whoever_calls_it() {
-    let cluster = Cluster::new();
     let owned = "CREATE SEQUENCE s;
         CREATE FUNCTION generate() RETURNS bigint LANGUAGE sql AS $$ SELECT snowflake_nextval('s', 5) $$;
         CREATE TABLE posts (id bigint); ALTER SEQUENCE s OWNED BY posts.id; ALTER TABLE posts ALTER COLUMN id";
@@ -57,7 +56,7 @@ fn a_sequence_that_generates_ids_is_not_reset_whoever_calls_it() {
         ),
     ];
     for (name, column) in columns {
-        let mut client = database(&cluster, name, &format!("{owned} {column}"));
+        let (database, mut client) = database_with(&format!("{owned} {column}"));
         // A busy sequence runs ahead of the clock, here with permission.
         let far_ahead = "SET pg_snowflake.max_lead = '2h'";
         run(&mut client, far_ahead);
@@ -71,7 +70,7 @@ fn a_sequence_that_generates_ids_is_not_reset_whoever_calls_it() {
         );
 
         // Another session, since a session never goes back below what it has taken itself.
-        let mut writer = cluster.connect_to("postgres", name);
+        let mut writer = database.connect();
         run(&mut writer, far_ahead);
         let id = take_one(&mut writer, INSERT);
         assert!(id > last, "{name}: {id} after {last}");
@@ -80,7 +79,7 @@ fn a_sequence_that_generates_ids_is_not_reset_whoever_calls_it() {
 
 #[test]
 fn an_identity_removed_in_the_catalog_is_refused_until_it_is_restored() {
-    let (source, mut client) = server();
+    let (source, mut client) = database();
     // What convert_sequence_to_snowflake() of pgEdge's extension does to an identity column.
     run(
         &mut client,
@@ -103,9 +102,8 @@ fn an_identity_removed_in_the_catalog_is_refused_until_it_is_restored() {
     );
     run(&mut client, convert);
 
-    let target = Cluster::new();
-    let mut restored = target.restored_database("restored", &source.dump("postgres"));
-    let id = take_one(&mut restored, INSERT);
+    let restored = Database::restored(&source.dump());
+    let id = take_one(&mut restored.connect(), INSERT);
     assert_eq!(printed(&mut client, &format!("SELECT snowflake_shard_id({id}, 'pgedge')")), "5");
 }
 
@@ -147,7 +145,7 @@ fn names_in_another_encoding_are_preserved() {
 
 #[test]
 fn a_check_of_the_shard_can_be_dumped_and_restored() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(
         &mut client,
         "CREATE TABLE posts (id int PRIMARY KEY); INSERT INTO posts VALUES (-1), (4711);
@@ -163,7 +161,8 @@ fn a_check_of_the_shard_can_be_dumped_and_restored() {
         "posts_id_shard_check|CHECK (((id < (4194304)::bigint) OR (snowflake_shard_id(id, 'postgres'::snowflake_layout) = 5)))|t"
     );
 
-    let mut restored = cluster.restored_database("restored", &cluster.dump("postgres"));
+    let restored = Database::restored(&database.dump());
+    let mut restored = restored.connect();
 
     assert_eq!(
         printed(&mut restored, "SELECT id FROM posts WHERE id < 5000 ORDER BY id"),

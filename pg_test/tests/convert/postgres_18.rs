@@ -1,14 +1,14 @@
 //! Features of PostgreSQL 18 and later: constraints that are not enforced, and virtual generated columns.
 
 use super::run;
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Bad, assert_each_refused, printed, refused, server};
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{Bad, assert_each_refused, database, printed, refused};
 use pg_snowflake_harness::installation::has_major;
 use postgres::Client;
 
-/// A server and a session, if the major version is 18 or later.
-fn server_18(what: &str) -> Option<(Cluster, Client)> {
-    has_major(18, what).then(server)
+/// A database and a session, if the major version is 18 or later.
+fn database_18(what: &str) -> Option<(Database, Client)> {
+    has_major(18, what).then(database)
 }
 
 /// The foreign keys and CHECKs, and whether they are enforced.
@@ -17,7 +17,7 @@ const CONSTRAINTS: &str = "SELECT conrelid::regclass, conname, conenforced, conv
 
 #[test]
 fn a_check_that_is_not_enforced_does_not_prevent_conversion() {
-    let Some((_cluster, mut client)) = server_18("CHECKs that are not enforced") else { return };
+    let Some((_database, mut client)) = database_18("CHECKs that are not enforced") else { return };
     run(
         &mut client,
         "CREATE TABLE posts (id serial PRIMARY KEY, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED);
@@ -58,7 +58,7 @@ fn a_check_that_is_not_enforced_does_not_prevent_conversion() {
 
 #[test]
 fn a_shard_check_that_is_not_enforced_does_not_replace_ours() {
-    let Some((_cluster, mut client)) = server_18("shard checks that are not enforced") else {
+    let Some((_database, mut client)) = database_18("shard checks that are not enforced") else {
         return;
     };
     run(
@@ -77,7 +77,7 @@ fn a_shard_check_that_is_not_enforced_does_not_replace_ours() {
 
 #[test]
 fn a_column_whose_foreign_key_is_not_enforced_is_widened_too() {
-    let Some((_cluster, mut client)) = server_18("foreign keys that are not enforced") else {
+    let Some((_database, mut client)) = database_18("foreign keys that are not enforced") else {
         return;
     };
     run(
@@ -100,7 +100,7 @@ fn a_column_whose_foreign_key_is_not_enforced_is_widened_too() {
 
 #[test]
 fn a_virtual_generated_column_keeps_the_type_of_its_column() {
-    let Some((_cluster, mut client)) = server_18("virtual generated columns") else { return };
+    let Some((_database, mut client)) = database_18("virtual generated columns") else { return };
     run(
         &mut client,
         "CREATE TABLE narrow (id serial PRIMARY KEY, next bigint GENERATED ALWAYS AS (id + 1) VIRTUAL);
@@ -141,7 +141,7 @@ fn a_virtual_generated_column_keeps_the_type_of_its_column() {
 #[test]
 fn a_generated_column_that_calls_a_function_of_ours_has_to_be_stored() {
     let what = "virtual generated columns that call our functions";
-    let Some((_cluster, mut client)) = server_18(what) else { return };
+    let Some((_database, mut client)) = database_18(what) else { return };
     run(&mut client, "CREATE TABLE posts (id bigint)");
     let column =
         "ALTER TABLE posts ADD COLUMN as_uuid uuid GENERATED ALWAYS AS (snowflake_to_uuid(id))";

@@ -1,16 +1,16 @@
 //! Converting while others write.
 
-use super::{dump, run};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, server};
+use super::{run, without_key};
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database};
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::{take, take_one};
 use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
 use std::thread::scope;
 
 /// Inserts by a prepared statement until it is stopped, and returns the IDs that it got.
-fn write(cluster: &Cluster, insert: &str, stop: &Stop) -> Vec<i64> {
-    let mut client = cluster.connect();
+fn write(database: &Database, insert: &str, stop: &Stop) -> Vec<i64> {
+    let mut client = database.connect();
     run(&mut client, &format!("PREPARE add AS {insert}"));
     let mut ids = Vec::new();
     while !stop.is_called() {
@@ -25,7 +25,7 @@ fn write(cluster: &Cluster, insert: &str, stop: &Stop) -> Vec<i64> {
 
 #[test]
 fn writers_lose_nothing_and_see_no_error() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     let tables = [
         ("wide", "id bigserial PRIMARY KEY, ref bigint"),
         ("narrow", "id serial PRIMARY KEY, ref int"),
@@ -45,7 +45,7 @@ fn writers_lose_nothing_and_see_no_error() {
         let stop = Stop::default();
         let (posts, comments) = scope(|scope| {
             let writers = [&posts, &posts, &posts, &comments]
-                .map(|insert| scope.spawn(|| write(&cluster, insert, &stop)));
+                .map(|insert| scope.spawn(|| write(&database, insert, &stop)));
             let at_the_end = StopAtEnd(&stop);
             wait_for_more_rows(&mut client, table, 1000);
             run(&mut client, &format!("SELECT snowflake_convert_column('{table}', 'id', 5)"));
@@ -59,14 +59,14 @@ fn writers_lose_nothing_and_see_no_error() {
         let (old, new): (Vec<i64>, Vec<i64>) = posts.iter().partition(|&&id| id < 1 << 31);
         assert!(!old.is_empty() && !new.is_empty(), "{table}: {} and {}", old.len(), new.len());
         assert!(new.iter().all(|&id| split(id).shard == 5), "{table}");
-        assert_holds(&cluster, table, &posts);
-        assert_holds(&cluster, &format!("of_{table}"), &comments);
+        assert_holds(&database, table, &posts);
+        assert_holds(&database, &format!("of_{table}"), &comments);
     }
 }
 
 /// Every acknowledged ID is in the table, once.
-fn assert_holds(cluster: &Cluster, table: &str, acknowledged: &[i64]) {
-    let mut client = cluster.connect();
+fn assert_holds(database: &Database, table: &str, acknowledged: &[i64]) {
+    let mut client = database.connect();
     let mut stored = take(&mut client, &format!("SELECT id::bigint FROM {table}"));
     stored.sort_unstable();
     let missing = acknowledged.iter().filter(|id| stored.binary_search(id).is_err()).count();
@@ -76,9 +76,9 @@ fn assert_holds(cluster: &Cluster, table: &str, acknowledged: &[i64]) {
 
 #[test]
 fn a_value_that_is_committed_while_it_waits_for_the_lock_counts() {
-    let (cluster, mut owner) = server();
+    let (database, mut owner) = database();
     run(&mut owner, "CREATE TABLE posts (id bigint PRIMARY KEY)");
-    let mut writer = cluster.connect();
+    let mut writer = database.connect();
     run(&mut writer, "BEGIN; INSERT INTO posts VALUES (5000000000000000000)");
 
     scope(|scope| {
@@ -86,9 +86,9 @@ fn a_value_that_is_committed_while_it_waits_for_the_lock_counts() {
             let too_high =
                 Refusal { sqlstate: "55000", message: "above the next ID", hint: "layout" };
             let sql = "SELECT snowflake_convert_column('posts', 'id', 5)";
-            assert_refused(&mut cluster.connect(), sql, too_high)
+            assert_refused(&mut database.connect(), sql, too_high)
         });
-        wait_for_a_lock(&cluster);
+        wait_for_a_lock(&database);
         run(&mut writer, "COMMIT");
         assert!(refused.join().unwrap().detail().unwrap().contains("5000000000000000000"));
     });
@@ -96,15 +96,15 @@ fn a_value_that_is_committed_while_it_waits_for_the_lock_counts() {
 
 #[test]
 fn a_foreign_key_that_is_committed_while_it_waits_for_the_lock_counts() {
-    let (cluster, mut owner) = server();
+    let (database, mut owner) = database();
     run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
-    let mut writer = cluster.connect();
+    let mut writer = database.connect();
     run(&mut writer, "BEGIN; CREATE TABLE comments (post_id int REFERENCES posts)");
 
     scope(|scope| {
         let convert = "SELECT snowflake_convert_column('posts', 'id', 5)";
-        let converted = scope.spawn(|| run(&mut cluster.connect(), convert));
-        wait_for_a_lock(&cluster);
+        let converted = scope.spawn(|| run(&mut database.connect(), convert));
+        wait_for_a_lock(&database);
         run(&mut writer, "COMMIT");
         converted.join().unwrap();
     });
@@ -117,20 +117,22 @@ fn a_foreign_key_that_is_committed_while_it_waits_for_the_lock_counts() {
 
 #[test]
 fn lock_timeout_ends_the_wait_and_nothing_has_changed() {
-    let (cluster, mut owner) = server();
+    let (database, mut owner) = database();
     run(&mut owner, "CREATE TABLE posts (id serial); SET lock_timeout = '50ms'");
-    let before = dump(&cluster, "postgres");
-    let mut writer = cluster.connect();
+    let before = without_key(&database.dump());
+    let mut writer = database.connect();
     run(&mut writer, "BEGIN; INSERT INTO posts DEFAULT VALUES");
 
     let timeout = Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" };
     assert_refused(&mut owner, "SELECT snowflake_convert_column('posts', 'id', 5)", timeout);
 
     run(&mut writer, "ROLLBACK; SELECT setval('posts_id_seq', 1, false)");
-    assert_eq!(dump(&cluster, "postgres"), before);
+    assert_eq!(without_key(&database.dump()), before);
 }
 
-fn wait_for_a_lock(cluster: &Cluster) {
-    let is_waited_for = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted";
-    wait_for(&mut cluster.connect(), is_waited_for, "somebody waits for a lock");
+fn wait_for_a_lock(database: &Database) {
+    let is_waited_for =
+        "SELECT count(*) > 0 FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
+        WHERE datname = current_database() AND NOT granted";
+    wait_for(&mut database.connect(), is_waited_for, "somebody waits for a lock");
 }

@@ -2,7 +2,7 @@
 
 use super::GENERATE_OWN;
 use nix::unistd::gethostname;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, server_with_sequence};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database_with_sequence, printed};
 use pg_snowflake_harness::id::first_seq;
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::sequence::{take, take_one};
@@ -120,7 +120,7 @@ fn a_reload_opens_a_fence_in_the_configuration_file() {
 
 #[test]
 fn this_host_is_recognized_by_its_hostname_in_any_case() {
-    let (_cluster, mut client) = server_with_sequence();
+    let (_database, mut client) = database_with_sequence();
     let host = gethostname().unwrap().into_string().unwrap();
     let generate = |client: &mut Client, hosts: &str| {
         client.batch_execute(&format!("SET pg_snowflake.allowed_hosts = '{hosts}'")).unwrap();

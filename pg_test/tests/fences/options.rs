@@ -2,9 +2,9 @@
 //! configuration file. Then it refuses them, but has lost the file's value: the session must not continue with the default.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::sequence::{state, take};
+use pg_snowflake_harness::{Cluster, Database};
 
 const MASKED: Refusal = Refusal {
     sqlstate: "42501",
@@ -94,16 +94,16 @@ fn the_status_and_the_current_shard_report_a_masked_setting() {
 
 #[test]
 fn an_ordinary_user_who_was_granted_a_setting_sets_it_by_connection_options() {
+    let cluster = with_writer(Cluster::new());
+    let mut superuser = cluster.connect();
     for (setting, _, _) in SETTINGS {
-        let cluster = with_writer(Cluster::new());
-        cluster
-            .connect()
-            .batch_execute(&format!("GRANT SET ON PARAMETER pg_snowflake.{setting} TO writer"))
-            .unwrap();
+        let privilege = format!("SET ON PARAMETER pg_snowflake.{setting}");
+        superuser.batch_execute(&format!("GRANT {privilege} TO writer")).unwrap();
         let value = if setting == "allowed_hosts" { "" } else { "5" };
         let options = format!("-c pg_snowflake.{setting}={value}");
         let mut writer = cluster.connect_with_options("writer", &options).unwrap();
         assert_eq!(take(&mut writer, GENERATE_OWN).len(), 1, "{options}");
+        superuser.batch_execute(&format!("REVOKE {privilege} FROM writer")).unwrap();
     }
 }
 
@@ -118,17 +118,11 @@ fn a_superuser_whose_options_have_an_invalid_value_generates_no_ids() {
 
 #[test]
 fn an_ordinary_user_whose_options_name_a_databases_fence_generates_no_ids() {
-    let cluster = Cluster::new();
-    cluster
-        .connect()
-        .batch_execute(
-            "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer;
-             ALTER DATABASE postgres SET pg_snowflake.allowed_hosts = 'db-1'",
-        )
-        .unwrap();
+    let database = Database::new().setting("pg_snowflake.allowed_hosts", "db-1");
+    run(&mut database.connect(), "CREATE SEQUENCE s; GRANT USAGE ON SEQUENCE s TO writer");
     // In any spelling: here no line of the configuration file has used it before.
     for options in ["-c pg_snowflake.allowed_hosts=", "-c PG_Snowflake.ALLOWED_hosts="] {
-        let mut writer = cluster.connect_with_options("writer", options).unwrap();
+        let mut writer = database.connect_with_options("writer", options).unwrap();
         assert_refused(&mut writer, GENERATE_OWN, MASKED);
     }
 }

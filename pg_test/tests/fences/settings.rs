@@ -2,12 +2,12 @@
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN};
 use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, server};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, refused};
 use pg_snowflake_harness::sequence::take;
 
 #[test]
 fn the_error_of_an_id_repeats_only_the_beginning_of_a_long_fence() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     client.batch_execute("CREATE SEQUENCE s; LOAD 'pg_snowflake'").unwrap();
     for (setting, element) in [("owned_shards", "5, "), ("allowed_hosts", "db-1, ")] {
         client

@@ -2,7 +2,7 @@
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5};
 use pg_snowflake_harness::ask::{
-    Refusal, assert_refused, printed, refused, server, server_with_sequence,
+    Refusal, assert_refused, database, database_with_sequence, printed, refused, server,
 };
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::{take, take_one};
@@ -12,7 +12,7 @@ use postgres::Client;
 
 #[test]
 fn exactly_the_owned_shards_are_generated() {
-    let (_cluster, mut client) = server_with_sequence();
+    let (_database, mut client) = database_with_sequence();
     let cases: [(&str, &[i32], &[i32]); 6] = [
         ("", &[0, 5, 4095], &[]),
         ("5", &[5], &[0, 4, 6, 4095]),
@@ -51,7 +51,7 @@ fn ways_to_generate(client: &mut Client, shard: i32) -> [String; 3] {
 
 #[test]
 fn the_fence_holds_in_every_layout() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     client.batch_execute("CREATE SEQUENCE s; SET pg_snowflake.owned_shards = '5'").unwrap();
     for (layout, _) in PRESETS.iter().filter(|(_, layout)| layout.shards() > 6) {
         let foreign = format!("SELECT snowflake_nextval('s', 6, '{layout}')");

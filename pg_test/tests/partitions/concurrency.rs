@@ -1,8 +1,8 @@
 //! Other sessions: writers, holders of locks, a second caller, a cancellation.
 
 use super::{POSTS, created, dropped, filled_from, month, partitions};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{printed, refused, run, server};
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{database, printed, refused, run, server};
 use pg_snowflake_harness::debugger::{self, Debugger};
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::process::backend_pid;
@@ -15,7 +15,7 @@ const ROUNDS: u64 = 8;
 
 #[test]
 fn inserts_never_fail_while_partitions_are_created_detached_and_dropped() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(
         &mut client,
         &format!(
@@ -29,7 +29,7 @@ fn inserts_never_fail_while_partitions_are_created_detached_and_dropped() {
     scope(|scope| {
         let _stop_at_end = StopAtEnd(&stop);
         for _ in 0..2 {
-            let mut writer = cluster.connect();
+            let mut writer = database.connect();
             let (stop, inserts) = (&stop, &inserts);
             scope.spawn(move || {
                 while !stop.is_called() {
@@ -65,10 +65,10 @@ fn inserts_never_fail_while_partitions_are_created_detached_and_dropped() {
 
 #[test]
 fn creation_waits_for_no_reader_and_no_writer() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(&mut client, POSTS);
     created(&mut client, "'posts', '1 month', 1");
-    let mut other = cluster.connect();
+    let mut other = database.connect();
     run(&mut other, "BEGIN; SELECT * FROM posts; INSERT INTO posts DEFAULT VALUES");
 
     run(&mut client, "BEGIN; SET lock_timeout = '100ms'");
@@ -84,12 +84,12 @@ fn creation_waits_for_no_reader_and_no_writer() {
 
 #[test]
 fn a_lock_that_is_not_available_is_a_row_and_the_timeout_is_restored() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(
         &mut client,
         &format!("{POSTS}{}{}{}", month("2020-06"), month("2020-07"), filled_from("2020-08")),
     );
-    let mut holder = cluster.connect();
+    let mut holder = database.connect();
 
     // Of the table.
     run(&mut holder, "BEGIN; LOCK TABLE ONLY posts IN SHARE UPDATE EXCLUSIVE MODE");
@@ -123,9 +123,9 @@ fn a_lock_that_is_not_available_is_a_row_and_the_timeout_is_restored() {
 
 #[test]
 fn a_session_without_a_lock_timeout_gets_one_for_the_call() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), filled_from("2020-07")));
-    let mut holder = cluster.connect();
+    let mut holder = database.connect();
     run(&mut holder, "BEGIN; SELECT * FROM posts");
 
     run(&mut client, "BEGIN");
@@ -137,19 +137,19 @@ fn a_session_without_a_lock_timeout_gets_one_for_the_call() {
 
 #[test]
 fn of_two_callers_one_creates_and_the_other_finds() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(&mut client, POSTS);
     run(&mut client, "BEGIN");
     let first = created(&mut client, "'posts', '1 month', 1");
     assert!(!first.contains("exists|"), "{first}");
     scope(|scope| {
-        let mut second = cluster.connect();
+        let mut second = database.connect();
         run(&mut second, "SET lock_timeout = '10min'");
         let pid = backend_pid(&mut second);
         let call = scope.spawn(move || created(&mut second, "'posts', '1 month', 1"));
         let waits =
             format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
-        wait_for(&mut cluster.connect(), &waits, "the second call waits");
+        wait_for(&mut database.connect(), &waits, "the second call waits");
         run(&mut client, "COMMIT");
         assert_eq!(call.join().unwrap(), first.replace("created", "exists"));
     });
@@ -158,10 +158,10 @@ fn of_two_callers_one_creates_and_the_other_finds() {
 /// It has inserted before, and so holds a lock on the table, as the other caller does.
 #[test]
 fn of_two_callers_that_have_inserted_one_creates_and_the_other_finds() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(&mut client, POSTS);
     created(&mut client, "'posts', '1 month', 0");
-    let mut second = cluster.connect();
+    let mut second = database.connect();
     run(&mut second, "SET lock_timeout = '10min'");
     for caller in [&mut client, &mut second] {
         run(caller, "BEGIN; INSERT INTO posts DEFAULT VALUES");
@@ -177,7 +177,7 @@ fn of_two_callers_that_have_inserted_one_creates_and_the_other_finds() {
         });
         let waits =
             format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
-        wait_for(&mut cluster.connect(), &waits, "the second call waits");
+        wait_for(&mut database.connect(), &waits, "the second call waits");
         run(&mut client, "INSERT INTO posts DEFAULT VALUES; COMMIT");
         assert_eq!(call.join().unwrap(), first.replace("created", "exists"));
     });
@@ -208,7 +208,7 @@ fn a_name_that_another_call_has_just_taken_for_the_same_partition_is_no_error() 
 
 #[test]
 fn a_cancelled_call_changes_nothing() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(
         &mut client,
         &format!("{POSTS}{}{}{}", month("2020-06"), month("2020-07"), filled_from("2020-08")),
@@ -223,14 +223,14 @@ fn a_cancelled_call_changes_nothing() {
          CREATE EVENT TRIGGER sleep ON sql_drop EXECUTE FUNCTION public.sleep()",
     );
     scope(|scope| {
-        let mut caller = cluster.connect();
+        let mut caller = database.connect();
         let pid = backend_pid(&mut caller);
         let call = scope.spawn(move || {
             refused(&mut caller, "SELECT snowflake_drop_partitions('posts', '1 month')")
         });
         let sleeps =
             format!("SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = {pid}");
-        let mut observer = cluster.connect();
+        let mut observer = database.connect();
         wait_for(&mut observer, &sleeps, "the call sleeps");
         run(&mut observer, &format!("SELECT pg_cancel_backend({pid})"));
         let error = call.join().unwrap();
@@ -243,19 +243,19 @@ fn a_cancelled_call_changes_nothing() {
 
 /// Starts a call that waits for a lock, runs `meanwhile`, and returns the rows of the call.
 fn call_that_waits(
-    cluster: &Cluster,
+    database: &Database,
     call: fn(&mut Client, &str) -> String,
     arguments: &'static str,
     meanwhile: impl FnOnce(),
 ) -> String {
     scope(|scope| {
-        let mut caller = cluster.connect();
+        let mut caller = database.connect();
         run(&mut caller, "SET lock_timeout = '10min'");
         let pid = backend_pid(&mut caller);
         let call = scope.spawn(move || call(&mut caller, arguments));
         let waits =
             format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
-        wait_for(&mut cluster.connect(), &waits, "the call waits");
+        wait_for(&mut database.connect(), &waits, "the call waits");
         meanwhile();
         call.join().unwrap()
     })
@@ -263,7 +263,7 @@ fn call_that_waits(
 
 #[test]
 fn the_partition_that_was_old_goes_even_if_another_table_has_its_name_meanwhile() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(
         &mut client,
         &format!(
@@ -272,14 +272,14 @@ fn the_partition_that_was_old_goes_even_if_another_table_has_its_name_meanwhile(
             filled_from("2020-07")
         ),
     );
-    let mut other = cluster.connect();
+    let mut other = database.connect();
     run(
         &mut other,
         "BEGIN; SELECT FROM posts;
          ALTER TABLE posts_p20200601 RENAME TO archive_p20200601;
          ALTER TABLE precious RENAME TO posts_p20200601",
     );
-    let outcome = call_that_waits(&cluster, dropped, "'posts', '1 month'", || {
+    let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
         run(&mut other, "COMMIT");
     });
     assert_eq!(outcome, "dropped|public.archive_p20200601|");
@@ -295,11 +295,11 @@ fn a_partition_that_is_in_doubt_after_the_call_has_waited_is_not_removed() {
         "ALTER TABLE posts DETACH PARTITION posts_p20200701",
         "ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5, 'discord')",
     ] {
-        let (cluster, mut client) = server();
+        let (database, mut client) = database();
         run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), filled_from("2020-07")));
-        let mut other = cluster.connect();
+        let mut other = database.connect();
         run(&mut other, &format!("BEGIN; SELECT FROM posts; {change}"));
-        let outcome = call_that_waits(&cluster, dropped, "'posts', '1 month'", || {
+        let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
             run(&mut other, "COMMIT");
         });
         assert_eq!(
@@ -313,14 +313,14 @@ fn a_partition_that_is_in_doubt_after_the_call_has_waited_is_not_removed() {
 
 #[test]
 fn the_table_itself_gets_its_partitions_even_if_another_has_its_name_meanwhile() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(&mut client, POSTS);
-    let mut other = cluster.connect();
+    let mut other = database.connect();
     run(
         &mut other,
         "BEGIN; ALTER TABLE posts RENAME TO renamed; CREATE TABLE posts (id bigint) PARTITION BY RANGE (id)",
     );
-    let outcome = call_that_waits(&cluster, created, "'posts', '1 day', 0", || {
+    let outcome = call_that_waits(&database, created, "'posts', '1 day', 0", || {
         run(&mut other, "COMMIT");
     });
     assert!(outcome.starts_with("created|public.renamed_p"), "{outcome}");
@@ -330,22 +330,22 @@ fn the_table_itself_gets_its_partitions_even_if_another_has_its_name_meanwhile()
 /// An insert locks the referencing table first, and then the table.
 #[test]
 fn a_drop_and_an_insert_into_a_referencing_table_do_not_deadlock() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), filled_from("2020-07")));
     run(
         &mut client,
         "INSERT INTO posts DEFAULT VALUES; CREATE TABLE comments (post_id bigint REFERENCES posts)",
     );
     let id = printed(&mut client, "SELECT max(id) FROM posts");
-    let mut reader = cluster.connect();
+    let mut reader = database.connect();
     run(
         &mut reader,
         "BEGIN; LOCK TABLE posts IN ACCESS SHARE MODE; LOCK TABLE comments IN ACCESS SHARE MODE",
     );
     scope(|scope| {
-        let mut writer = cluster.connect();
+        let mut writer = database.connect();
         let pid = backend_pid(&mut writer);
-        let outcome = call_that_waits(&cluster, dropped, "'posts', '1 month'", || {
+        let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
             scope.spawn(move || {
                 run(&mut writer, &format!("INSERT INTO comments VALUES ({id})"));
             });
@@ -361,12 +361,12 @@ fn a_drop_and_an_insert_into_a_referencing_table_do_not_deadlock() {
 
 #[test]
 fn a_lock_on_a_partition_fails_only_what_needs_it() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     run(
         &mut client,
         &format!("{POSTS}{}{}{}", month("2020-06"), month("2020-07"), filled_from("2020-08")),
     );
-    let mut holder = cluster.connect();
+    let mut holder = database.connect();
     run(&mut holder, "BEGIN; LOCK TABLE ONLY posts_p20200701");
     run(&mut client, "SET lock_timeout = '50ms'");
     let more = created(&mut client, "'posts', '1 month', 1");

@@ -1,8 +1,8 @@
 //! The operator classes: remainder = shard mod modulus, and nothing else in the database changes.
 
 use super::{id_of_shard, ids_of_shards, other_id_of_shard, partition_by_hash, partition_by_shard};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{plan, printed, server};
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{database, plan, printed};
 use pg_snowflake_ids::{Layout, PRESETS};
 
 /// An operator class, and the place of the shard in its layouts: the bits below it, its own bits, and whether they are XORed
@@ -67,7 +67,7 @@ impl Class {
 
 #[test]
 fn the_remainder_is_the_shard_modulo_the_modulus_for_every_shard() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for class in CLASSES {
         let Class { name, bits, .. } = class;
         client
@@ -92,7 +92,7 @@ fn the_remainder_is_the_shard_modulo_the_modulus_for_every_shard() {
 
 #[test]
 fn rows_land_in_the_partition_of_their_shard_and_are_found_there() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for class in CLASSES {
         for modulus in [1, 3, 16] {
             let Class { name, bits, .. } = class;
@@ -123,7 +123,7 @@ fn rows_land_in_the_partition_of_their_shard_and_are_found_there() {
 
 #[test]
 fn a_hash_index_of_the_class_serves_equality() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     client
         .batch_execute(&format!(
             "CREATE TABLE t (id bigint);
@@ -142,7 +142,7 @@ fn a_hash_index_of_the_class_serves_equality() {
 
 #[test]
 fn the_hash_with_any_seed_but_that_of_partitioning_is_cores() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for Class { name, .. } in CLASSES {
         let hash = format!("_{}", name.replace("_ops", "_hash"));
         let wrong = format!(
@@ -166,7 +166,7 @@ fn the_hash_with_any_seed_but_that_of_partitioning_is_cores() {
 /// Joins and aggregates take the hash of the family that core finds first: the one with the lowest OID, which is its own.
 #[test]
 fn hash_joins_of_bigints_stay_good_even_if_core_took_the_hash_from_this_class() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     client
         .batch_execute(&format!(
             "CREATE TABLE t AS SELECT {} AS id FROM generate_series(1, 500000) AS g;
@@ -198,7 +198,7 @@ fn hash_joins_of_bigints_stay_good_even_if_core_took_the_hash_from_this_class() 
 
 #[test]
 fn a_snowflake_column_or_a_domain_can_be_a_key_like_a_bigint() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     client.batch_execute("CREATE DOMAIN post_id AS bigint CHECK (VALUE >= 0)").unwrap();
     for key_type in ["snowflake", "post_id"] {
         client.batch_execute("DROP TABLE IF EXISTS t").unwrap();
@@ -225,7 +225,7 @@ fn a_snowflake_column_or_a_domain_can_be_a_key_like_a_bigint() {
 
 #[test]
 fn a_restored_table_of_each_class_has_each_row_in_its_partition() {
-    let source = Cluster::new();
+    let source = Database::new();
     let mut client = source.connect();
     for class in CLASSES {
         let table = class.name.replace("snowflake_shard_ops", "posts");
@@ -234,8 +234,8 @@ fn a_restored_table_of_each_class_has_each_row_in_its_partition() {
         client.batch_execute(&format!("INSERT INTO {table} {}", class.ids())).unwrap();
     }
 
-    let target = Cluster::new();
-    let mut restored = target.restored_database("restored", &source.dump("postgres"));
+    let restored = Database::restored(&source.dump());
+    let mut restored = restored.connect();
 
     for class in CLASSES {
         let table = class.name.replace("snowflake_shard_ops", "posts");

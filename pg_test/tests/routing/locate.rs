@@ -2,9 +2,9 @@
 
 use super::classes::CLASSES;
 use super::{id_of_shard, partition_by_shard};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{printed, server};
+use pg_snowflake_harness::ask::{database, printed, server};
 use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::{Cluster, Database};
 use pg_snowflake_ids::PRESETS;
 use postgres::Client;
 use std::thread;
@@ -26,7 +26,7 @@ const IDS: &str =
 
 #[test]
 fn it_agrees_with_the_place_of_each_row_for_each_class() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for class in CLASSES {
         client
             .batch_execute(&format!(
@@ -57,7 +57,7 @@ fn it_agrees_with_the_place_of_each_row_for_each_class() {
 
 #[test]
 fn a_foreign_partition_names_its_server_and_the_servers_options() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     client
         .batch_execute(
             "CREATE FOREIGN DATA WRAPPER nothing;
@@ -85,7 +85,7 @@ fn a_foreign_partition_names_its_server_and_the_servers_options() {
 
 #[test]
 fn each_class_takes_its_own_layouts_and_no_other() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for class in CLASSES {
         let (class, own) = (class.name, class.presets());
         client
@@ -103,8 +103,8 @@ fn each_class_takes_its_own_layouts_and_no_other() {
 
 #[test]
 fn it_finds_the_same_whatever_the_search_path() {
-    let cluster = Cluster::new();
-    let mut client = cluster.empty_database("bare");
+    let database = Database::empty();
+    let mut client = database.connect();
     // The last schema would catch unqualified calls.
     client
         .batch_execute(
@@ -200,11 +200,11 @@ fn thousands_of_levels_do_not_fill_the_lock_table() {
 
 #[test]
 fn a_table_is_locked_until_its_partition_is() {
-    let (cluster, mut client) = server();
+    let (database, mut client) = database();
     nest(&mut client, 2);
     for (barred, held) in [("t0", ""), ("t1", "t0"), ("t2", "t1")] {
         client.batch_execute(&format!("BEGIN; LOCK TABLE ONLY {barred}")).unwrap();
-        let mut other = cluster.connect();
+        let mut other = database.connect();
         let pid = printed(&mut other, "SELECT pg_backend_pid()");
         let locating = thread::spawn(move || {
             printed(&mut other, "SELECT partition FROM snowflake_locate('t0', 5)")

@@ -1,7 +1,7 @@
 //! Wrong use costs speed or is refused, and never returns a wrong answer.
 
 use super::{id_of_shard, ids_of_shards, partition_by_shard, posts_and_comments};
-use pg_snowflake_harness::ask::{plan, printed, server};
+use pg_snowflake_harness::ask::{database, plan, printed};
 use postgres::Client;
 
 /// IDs of 64 shards.
@@ -21,7 +21,7 @@ fn assert_each_is_found(client: &mut Client, table: &str) {
 
 #[test]
 fn a_key_of_two_columns_is_not_pruned_by_the_id_alone_and_finds_all_rows() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     let key = "id snowflake_shard_ops, tenant";
     client
         .batch_execute(&format!(
@@ -43,7 +43,7 @@ fn a_key_of_two_columns_is_not_pruned_by_the_id_alone_and_finds_all_rows() {
 
 #[test]
 fn another_layouts_class_puts_rows_elsewhere_and_finds_them_there() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for class in ["_instagram", "_twitter", "_sonyflake", "_js53"] {
         client
             .batch_execute(&format!(
@@ -61,7 +61,7 @@ fn another_layouts_class_puts_rows_elsewhere_and_finds_them_there() {
 
 #[test]
 fn tables_that_are_partitioned_in_different_ways_join_to_the_same_rows() {
-    let (_cluster, mut client) = posts_and_comments();
+    let (_database, mut client) = posts_and_comments();
     partition_by_shard(&mut client, "by_three", "id bigint", "id", 3);
     client
         .batch_execute(&format!(

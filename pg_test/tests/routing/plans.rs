@@ -5,7 +5,7 @@ use super::{
     ABOVE, id_of_shard, other_id_of_shard, partition_by_hash, posts_and_comments,
     posts_and_comments_of_each_shard,
 };
-use pg_snowflake_harness::ask::{plan, printed, server};
+use pg_snowflake_harness::ask::{database, plan, printed};
 use postgres::Client;
 
 /// The tables that a statement has read, in alphabetical order.
@@ -30,7 +30,7 @@ fn removed_at_run_time(client: &mut Client, sql: &str) -> String {
 
 #[test]
 fn a_named_id_is_looked_for_in_the_partition_of_its_shard() {
-    let (_cluster, mut client) = posts_and_comments();
+    let (_database, mut client) = posts_and_comments();
     let [five, six, nine] = [5, 6, 9].map(id_of_shard);
     let cases = [
         (format!("id = {five}"), "posts_1"),
@@ -60,7 +60,7 @@ fn a_named_id_is_looked_for_in_the_partition_of_its_shard() {
 
 #[test]
 fn each_class_prunes_to_the_partition_of_the_shard() {
-    let (_cluster, mut client) = server();
+    let (_database, mut client) = database();
     for class in CLASSES {
         let name = class.name;
         client.batch_execute("DROP TABLE IF EXISTS t; DEALLOCATE ALL").unwrap();
@@ -92,7 +92,7 @@ fn each_class_prunes_to_the_partition_of_the_shard() {
 
 #[test]
 fn constants_prune_before_the_statement_runs() {
-    let (_cluster, mut client) = posts_and_comments();
+    let (_database, mut client) = posts_and_comments();
     let one = plan(&mut client, &format!("SELECT * FROM posts WHERE id = {}", id_of_shard(5)));
     assert!(
         one.contains("posts_1") && !one.contains("Append") && !one.contains("Removed"),
@@ -102,7 +102,7 @@ fn constants_prune_before_the_statement_runs() {
 
 #[test]
 fn parameters_of_a_generic_plan_prune_when_it_runs() {
-    let (_cluster, mut client) = posts_and_comments();
+    let (_database, mut client) = posts_and_comments();
     client
         .batch_execute(
             "SET plan_cache_mode = force_generic_plan;
@@ -129,7 +129,7 @@ fn parameters_of_a_generic_plan_prune_when_it_runs() {
 /// Core prunes by an array if it knows the elements, but not when a generic plan runs. A join does it there.
 #[test]
 fn an_array_as_a_parameter_prunes_in_a_custom_plan_and_a_join_with_it_in_any() {
-    let (_cluster, mut client) = posts_and_comments_of_each_shard(500);
+    let (_database, mut client) = posts_and_comments_of_each_shard(500);
     client
         .batch_execute(
             "PREPARE many (bigint[]) AS SELECT * FROM posts WHERE id = ANY ($1);
@@ -153,7 +153,7 @@ fn an_array_as_a_parameter_prunes_in_a_custom_plan_and_a_join_with_it_in_any() {
 
 #[test]
 fn a_drivers_parameter_prunes_too() {
-    let (_cluster, mut client) = posts_and_comments();
+    let (_database, mut client) = posts_and_comments();
     client.batch_execute("SET plan_cache_mode = force_generic_plan").unwrap();
     let statement =
         client.prepare("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM posts WHERE id = $1").unwrap();
@@ -165,7 +165,7 @@ fn a_drivers_parameter_prunes_too() {
 
 #[test]
 fn a_nested_loop_visits_for_each_row_the_partition_of_its_shard() {
-    let (_cluster, mut client) = posts_and_comments_of_each_shard(500);
+    let (_database, mut client) = posts_and_comments_of_each_shard(500);
     client
         .batch_execute(&format!(
             "CREATE TABLE wanted (id bigint);
@@ -185,7 +185,7 @@ fn a_nested_loop_visits_for_each_row_the_partition_of_its_shard() {
 
 #[test]
 fn update_and_delete_of_an_id_touch_the_partition_of_its_shard() {
-    let (_cluster, mut client) = posts_and_comments();
+    let (_database, mut client) = posts_and_comments();
     let five = id_of_shard(5);
     for sql in [
         format!("UPDATE posts SET body = 'new' WHERE id = {five}"),
@@ -201,7 +201,7 @@ fn update_and_delete_of_an_id_touch_the_partition_of_its_shard() {
 
 #[test]
 fn insert_and_upsert_touch_the_partition_of_the_shard() {
-    let (_cluster, mut client) = posts_and_comments();
+    let (_database, mut client) = posts_and_comments();
     let [old, new] = [id_of_shard(5), other_id_of_shard(5)];
     for id in [old, new, new] {
         let upsert = format!(
@@ -229,7 +229,7 @@ fn locked_partitions(client: &mut Client, sql: &str) -> String {
 
 #[test]
 fn a_row_whose_id_changes_its_shard_moves() {
-    let (_cluster, mut client) = posts_and_comments();
+    let (_database, mut client) = posts_and_comments();
     let [five, six] = [id_of_shard(5), other_id_of_shard(6)];
     client.batch_execute(&format!("UPDATE posts SET id = {six} WHERE id = {five}")).unwrap();
     let found = format!("SELECT tableoid::regclass FROM posts WHERE id IN ({five}, {six})");
@@ -239,7 +239,7 @@ fn a_row_whose_id_changes_its_shard_moves() {
 #[test]
 fn the_rows_of_a_post_are_joined_and_grouped_shard_by_shard() {
     // Without hash joins, since 19 takes one of all partitions to be cheaper, also of core's own hash partitions.
-    let (_cluster, mut client) = posts_and_comments_of_each_shard(500);
+    let (_database, mut client) = posts_and_comments_of_each_shard(500);
     client
         .batch_execute(
             "SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on;

@@ -1,15 +1,16 @@
-//! A router: a table whose partitions are tables of other servers, by `postgres_fdw`.
+//! A router: a table whose partitions are tables of other servers, by `postgres_fdw`. Here, they are databases of one server:
+//! `postgres_fdw` connects to them in the same way.
 
 use super::{id_of_shard, ids_of_shards, other_id_of_shard};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed};
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::installation::has_contrib;
-use pg_snowflake_harness::{Cluster, Shutdown};
 use postgres::Client;
 
 /// Servers with a table `posts` and a table `comments` each, and one that routes to them by the shard in the ID.
 struct Fleet {
-    router: Cluster,
-    shards: Vec<Cluster>,
+    router: Database,
+    shards: Vec<Database>,
 }
 
 impl Fleet {
@@ -18,8 +19,8 @@ impl Fleet {
         if !has_contrib("postgres_fdw", "routing to other servers") {
             return None;
         }
-        let router = Cluster::new();
-        let shards: Vec<Cluster> = (0..shards).map(|_| shard()).collect();
+        let router = Database::new();
+        let shards: Vec<Database> = (0..shards).map(|_| shard()).collect();
         let mut client = router.connect();
         client
             .batch_execute(
@@ -29,12 +30,13 @@ impl Fleet {
                      PARTITION BY HASH (post_id snowflake_shard_ops)",
             )
             .unwrap();
+        let (host, modulus) = (super::host(&mut client), shards.len());
         for (number, shard) in shards.iter().enumerate() {
-            let (host, modulus) = (shard.dir().display(), shards.len());
+            let name = shard.name();
             client
                 .batch_execute(&format!(
                     "CREATE SERVER shard_{number} FOREIGN DATA WRAPPER postgres_fdw
-                         OPTIONS (host '{host}', port '5432', dbname 'postgres');
+                         OPTIONS (host '{host}', port '5432', dbname '{name}');
                      CREATE USER MAPPING FOR postgres SERVER shard_{number} OPTIONS (user 'postgres');
                      CREATE FOREIGN TABLE posts_{number} PARTITION OF posts
                          FOR VALUES WITH (MODULUS {modulus}, REMAINDER {number})
@@ -72,8 +74,8 @@ impl Fleet {
     }
 }
 
-fn shard() -> Cluster {
-    let shard = Cluster::new();
+fn shard() -> Database {
+    let shard = Database::new();
     shard
         .connect()
         .batch_execute(
@@ -147,11 +149,8 @@ fn a_row_is_on_the_server_that_snowflake_locate_names() {
             printed(&mut client, &format!("SELECT * FROM snowflake_locate('posts', {id})"));
         let shard = &fleet.shards[shard_id as usize % 2];
         let number = shard_id % 2;
-        let host = shard.dir().display();
-        assert_eq!(
-            located,
-            format!("{shard_id}|posts_{number}|shard_{number}|{host}|5432|postgres")
-        );
+        let (host, name) = (super::host(&mut client), shard.name());
+        assert_eq!(located, format!("{shard_id}|posts_{number}|shard_{number}|{host}|5432|{name}"));
         let there = format!("SELECT count(*) FROM posts WHERE id = {id}");
         assert_eq!(printed(&mut shard.connect(), &there), "1");
     }
@@ -188,9 +187,13 @@ fn joins_and_aggregates_are_computed_by_the_shards() {
 
 #[test]
 fn a_shard_that_is_down_fails_only_the_statements_that_need_it() {
-    let Some(mut fleet) = Fleet::with_rows(2) else { return };
-    fleet.shards[1].stop(Shutdown::Fast);
+    let Some(fleet) = Fleet::with_rows(2) else { return };
     let mut client = fleet.router.connect();
+    let accept_connections = |client: &mut Client, are_accepted: bool| {
+        let shard = fleet.shards[1].name();
+        run(client, &format!("ALTER DATABASE {shard} ALLOW_CONNECTIONS {are_accepted}"));
+    };
+    accept_connections(&mut client, false);
     let [four, five] = [4, 5].map(id_of_shard);
 
     let alive = [
@@ -216,7 +219,7 @@ fn a_shard_that_is_down_fails_only_the_statements_that_need_it() {
         assert_refused(&mut client, sql, refusal);
     }
 
-    fleet.shards[1].start();
+    accept_connections(&mut client, true);
     for sql in dead {
         client.batch_execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }

@@ -1,6 +1,6 @@
 //! A router that has `postgres_fdw` only: its own hash of a homed ID leads to the server that generates it.
 
-use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::installation::has_contrib;
 use postgres::Client;
@@ -10,8 +10,8 @@ const ROWS: usize = 100;
 
 /// A router without the extension, and servers that have each inserted so many rows with the default of their `posts`.
 struct Fleet {
-    router: Cluster,
-    servers: Vec<Cluster>,
+    router: Database,
+    servers: Vec<Database>,
 }
 
 impl Fleet {
@@ -20,21 +20,21 @@ impl Fleet {
         if !has_contrib("postgres_fdw", "routing without the extension") {
             return None;
         }
-        let router = Cluster::new();
+        let router = Database::empty();
         let mut client = router.connect();
         run(
             &mut client,
-            "DROP EXTENSION pg_snowflake;
-             CREATE EXTENSION postgres_fdw;
+            "CREATE EXTENSION postgres_fdw;
              CREATE TABLE posts (id bigint NOT NULL, made_on int NOT NULL) PARTITION BY HASH (id)",
         );
-        let servers: Vec<Cluster> = (0..SERVERS).map(|_| Cluster::new()).collect();
+        let servers: Vec<Database> = (0..SERVERS).map(|_| Database::new()).collect();
+        let host = super::host(&mut client);
         for (number, server) in servers.iter().enumerate() {
-            let host = server.dir().display();
+            let name = server.name();
             run(
                 &mut client,
                 &format!(
-                    "CREATE SERVER server_{number} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{host}', dbname 'postgres');
+                    "CREATE SERVER server_{number} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{host}', dbname '{name}');
                      CREATE USER MAPPING FOR postgres SERVER server_{number} OPTIONS (user 'postgres');
                      CREATE FOREIGN TABLE posts_{number} PARTITION OF posts
                          FOR VALUES WITH (MODULUS {SERVERS}, REMAINDER {number})
