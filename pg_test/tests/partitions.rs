@@ -7,9 +7,9 @@ mod proof;
 mod removal;
 mod roles;
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{printed, run};
+use pg_snowflake_harness::ask::{database, printed, run};
 use pg_snowflake_harness::id::now_ms;
+use pg_snowflake_harness::{Cluster, Database};
 use postgres::Client;
 
 /// The clock of [`server_at_noon`]: a Monday.
@@ -88,4 +88,12 @@ fn filled_from(month: &str) -> String {
          SELECT snowflake_create_partitions('posts', '1 month', 0);
          INSERT INTO posts DEFAULT VALUES;"
     )
+}
+
+/// A database with `posts` of some months, and in one more partition those from `next` up to now.
+fn old_posts(months: &[&str], next: &str) -> (Database, Client) {
+    let (database, mut client) = database();
+    let months: String = months.iter().map(|name| month(name)).collect();
+    run(&mut client, &format!("{POSTS}{months}{}", filled_from(next)));
+    (database, client)
 }

@@ -1,6 +1,6 @@
 //! Other sessions: writers, holders of locks, a second caller, a cancellation.
 
-use super::{POSTS, created, dropped, filled_from, month, partitions};
+use super::{POSTS, created, dropped, month, old_posts, partitions};
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{database, printed, refused, run, server};
 use pg_snowflake_harness::debugger::{self, Debugger};
@@ -84,11 +84,7 @@ fn creation_waits_for_no_reader_and_no_writer() {
 
 #[test]
 fn a_lock_that_is_not_available_is_a_row_and_the_timeout_is_restored() {
-    let (database, mut client) = database();
-    run(
-        &mut client,
-        &format!("{POSTS}{}{}{}", month("2020-06"), month("2020-07"), filled_from("2020-08")),
-    );
+    let (database, mut client) = old_posts(&["2020-06", "2020-07"], "2020-08");
     let mut holder = database.connect();
 
     // Of the table.
@@ -123,8 +119,7 @@ fn a_lock_that_is_not_available_is_a_row_and_the_timeout_is_restored() {
 
 #[test]
 fn a_session_without_a_lock_timeout_gets_one_for_the_call() {
-    let (database, mut client) = database();
-    run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), filled_from("2020-07")));
+    let (database, mut client) = old_posts(&["2020-06"], "2020-07");
     let mut holder = database.connect();
     run(&mut holder, "BEGIN; SELECT * FROM posts");
 
@@ -147,9 +142,7 @@ fn of_two_callers_one_creates_and_the_other_finds() {
         run(&mut second, "SET lock_timeout = '10min'");
         let pid = backend_pid(&mut second);
         let call = scope.spawn(move || created(&mut second, "'posts', '1 month', 1"));
-        let waits =
-            format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
-        wait_for(&mut database.connect(), &waits, "the second call waits");
+        wait_until_blocked(&database, pid);
         run(&mut client, "COMMIT");
         assert_eq!(call.join().unwrap(), first.replace("created", "exists"));
     });
@@ -175,9 +168,7 @@ fn of_two_callers_that_have_inserted_one_creates_and_the_other_finds() {
             run(&mut second, "COMMIT");
             rows
         });
-        let waits =
-            format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
-        wait_for(&mut database.connect(), &waits, "the second call waits");
+        wait_until_blocked(&database, pid);
         run(&mut client, "INSERT INTO posts DEFAULT VALUES; COMMIT");
         assert_eq!(call.join().unwrap(), first.replace("created", "exists"));
     });
@@ -208,11 +199,7 @@ fn a_name_that_another_call_has_just_taken_for_the_same_partition_is_no_error() 
 
 #[test]
 fn a_cancelled_call_changes_nothing() {
-    let (database, mut client) = database();
-    run(
-        &mut client,
-        &format!("{POSTS}{}{}{}", month("2020-06"), month("2020-07"), filled_from("2020-08")),
-    );
+    let (database, mut client) = old_posts(&["2020-06", "2020-07"], "2020-08");
     let before = partitions(&mut client);
     // The first partition is dropped, and the call stays in the second.
     run(
@@ -241,6 +228,12 @@ fn a_cancelled_call_changes_nothing() {
     assert_eq!(printed(&mut client, held), "0");
 }
 
+/// Waits until that session waits for a lock.
+fn wait_until_blocked(database: &Database, pid: i32) {
+    let waits = format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
+    wait_for(&mut database.connect(), &waits, "the session waits for a lock");
+}
+
 /// Starts a call that waits for a lock, runs `meanwhile`, and returns the rows of the call.
 fn call_that_waits(
     database: &Database,
@@ -253,9 +246,7 @@ fn call_that_waits(
         run(&mut caller, "SET lock_timeout = '10min'");
         let pid = backend_pid(&mut caller);
         let call = scope.spawn(move || call(&mut caller, arguments));
-        let waits =
-            format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
-        wait_for(&mut database.connect(), &waits, "the call waits");
+        wait_until_blocked(database, pid);
         meanwhile();
         call.join().unwrap()
     })
@@ -263,15 +254,8 @@ fn call_that_waits(
 
 #[test]
 fn the_partition_that_was_old_goes_even_if_another_table_has_its_name_meanwhile() {
-    let (database, mut client) = database();
-    run(
-        &mut client,
-        &format!(
-            "{POSTS}{}{}; CREATE TABLE precious AS SELECT 1",
-            month("2020-06"),
-            filled_from("2020-07")
-        ),
-    );
+    let (database, mut client) = old_posts(&["2020-06"], "2020-07");
+    run(&mut client, "CREATE TABLE precious AS SELECT 1");
     let mut other = database.connect();
     run(
         &mut other,
@@ -295,8 +279,7 @@ fn a_partition_that_is_in_doubt_after_the_call_has_waited_is_not_removed() {
         "ALTER TABLE posts DETACH PARTITION posts_p20200701",
         "ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5, 'discord')",
     ] {
-        let (database, mut client) = database();
-        run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), filled_from("2020-07")));
+        let (database, mut client) = old_posts(&["2020-06"], "2020-07");
         let mut other = database.connect();
         run(&mut other, &format!("BEGIN; SELECT FROM posts; {change}"));
         let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
@@ -330,8 +313,7 @@ fn the_table_itself_gets_its_partitions_even_if_another_has_its_name_meanwhile()
 /// An insert locks the referencing table first, and then the table.
 #[test]
 fn a_drop_and_an_insert_into_a_referencing_table_do_not_deadlock() {
-    let (database, mut client) = database();
-    run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), filled_from("2020-07")));
+    let (database, mut client) = old_posts(&["2020-06"], "2020-07");
     run(
         &mut client,
         "INSERT INTO posts DEFAULT VALUES; CREATE TABLE comments (post_id bigint REFERENCES posts)",
@@ -349,9 +331,7 @@ fn a_drop_and_an_insert_into_a_referencing_table_do_not_deadlock() {
             scope.spawn(move || {
                 run(&mut writer, &format!("INSERT INTO comments VALUES ({id})"));
             });
-            let waits =
-                format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
-            wait_for(&mut client, &waits, "the writer waits");
+            wait_until_blocked(&database, pid);
             run(&mut reader, "COMMIT");
         });
         assert_eq!(outcome, "dropped|public.posts_p20200601|");
@@ -361,11 +341,7 @@ fn a_drop_and_an_insert_into_a_referencing_table_do_not_deadlock() {
 
 #[test]
 fn a_lock_on_a_partition_fails_only_what_needs_it() {
-    let (database, mut client) = database();
-    run(
-        &mut client,
-        &format!("{POSTS}{}{}{}", month("2020-06"), month("2020-07"), filled_from("2020-08")),
-    );
+    let (database, mut client) = old_posts(&["2020-06", "2020-07"], "2020-08");
     let mut holder = database.connect();
     run(&mut holder, "BEGIN; LOCK TABLE ONLY posts_p20200701");
     run(&mut client, "SET lock_timeout = '50ms'");

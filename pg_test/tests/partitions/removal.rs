@@ -1,7 +1,8 @@
 //! Which partitions are dropped or detached, and which never.
 
 use super::{
-    POSTS, created, dropped, filled_from, month, partitions, server_at_noon, set_hours_from_noon,
+    POSTS, created, dropped, filled_from, month, old_posts, partitions, server_at_noon,
+    set_hours_from_noon,
 };
 use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use postgres::Client;
@@ -79,18 +80,8 @@ fn a_clock_an_hour_off_neither_drops_what_is_current_nor_lets_an_insert_fail() {
 
 #[test]
 fn what_depends_on_a_partition_keeps_it_and_the_others_go() {
-    let (_database, mut client) = database();
-    run(
-        &mut client,
-        &format!(
-            "{POSTS}{}{}{}{}{}",
-            month("2020-06"),
-            month("2020-07"),
-            month("2020-08"),
-            month("2020-09"),
-            filled_from("2020-10")
-        ),
-    );
+    let (_database, mut client) =
+        old_posts(&["2020-06", "2020-07", "2020-08", "2020-09"], "2020-10");
     let before = partitions(&mut client);
     run(
         &mut client,
@@ -288,8 +279,7 @@ fn a_call_removes_at_most_50_partitions_from_the_oldest() {
 /// Such as a lack of memory: the next partition would fail in the same way.
 #[test]
 fn an_error_of_the_server_ends_the_call_with_its_own_detail() {
-    let (_database, mut client) = database();
-    run(&mut client, &format!("{POSTS}{}{}", month("2020-06"), filled_from("2020-07")));
+    let (_database, mut client) = old_posts(&["2020-06"], "2020-07");
     let before = partitions(&mut client);
     run(
         &mut client,
