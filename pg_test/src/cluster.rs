@@ -3,6 +3,7 @@
 mod builder;
 mod clients;
 mod copies;
+mod fake_clock;
 pub mod host_name;
 
 pub use builder::Builder;
@@ -10,7 +11,7 @@ pub use builder::Builder;
 use crate::process::{Frozen, children_of, pid_of, title, usage, wait_until_gone};
 use crate::valgrind::{Findings, Tool};
 use crate::wait::comes_true;
-use crate::{clock, installation, memory};
+use crate::{installation, memory};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, kill};
@@ -91,17 +92,6 @@ impl Cluster {
         }
     }
 
-    /// A running server with the extension in its database `postgres`.
-    #[allow(clippy::new_without_default, reason = "a server is not a default value")]
-    pub fn new() -> Self {
-        Self::builder().start()
-    }
-
-    /// Builds a server with other settings.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     /// Starts the server and waits until it accepts connections, after recovery if needed.
     pub fn start(&mut self) {
         assert!(self.postmaster.is_none(), "the server is running");
@@ -119,7 +109,7 @@ impl Cluster {
             // The terminal's interruption, which cancels a query in `./dev psql`, would shut the server down.
             .process_group(0);
         if self.has_fake_clock {
-            clock::preload(&mut postgres, self.dir.path());
+            fake_clock::preload(&mut postgres, self.dir.path());
         }
         if let Some(name) = &self.host_name {
             host_name::set(&mut postgres, name);
@@ -239,7 +229,7 @@ impl Cluster {
     /// Offsets the server's clock from the true one by this many seconds; see [`Builder::fake_clock`].
     pub fn set_clock(&self, seconds_off: f64) {
         assert!(self.has_fake_clock, "this server has the true clock");
-        clock::set(self.dir.path(), seconds_off);
+        fake_clock::set(self.dir.path(), seconds_off);
     }
 
     /// The CPU time of all processes of the server so far, including ended ones, to 10 ms each.

@@ -4,12 +4,10 @@
 pub mod rehearsal;
 
 use crate::{installation, top};
-use rehearsal::Change;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Once;
 
 const MANIFEST: &str = include_str!("../../Cargo.toml");
 
@@ -17,15 +15,10 @@ const MANIFEST: &str = include_str!("../../Cargo.toml");
 pub const EXTENSIONS: [Extension; 2] = [SNOWFLAKE, REGISTRY];
 
 /// The extension that generates IDs.
-pub const SNOWFLAKE: Extension =
-    Extension { name: "pg_snowflake", folder: "sql", changes: rehearsal::of_snowflake };
+pub const SNOWFLAKE: Extension = Extension { name: "pg_snowflake", folder: "sql" };
 
 /// The registry of leases.
-pub const REGISTRY: Extension = Extension {
-    name: "pg_snowflake_registry",
-    folder: "registry",
-    changes: rehearsal::of_registry,
-};
+pub const REGISTRY: Extension = Extension { name: "pg_snowflake_registry", folder: "registry" };
 
 /// An extension of the library.
 pub struct Extension {
@@ -33,8 +26,6 @@ pub struct Extension {
     pub name: &'static str,
     /// The folder with its upgrade scripts.
     pub folder: &'static str,
-    /// How the version that the tests make differs from this SQL of the head.
-    changes: fn(&str) -> Vec<Change>,
 }
 
 impl Extension {
@@ -59,6 +50,9 @@ impl Extension {
     }
 }
 
+/// The version that the tests make, older than every release.
+pub const REHEARSED: &str = "0.8.0";
+
 /// The folder of the install SQL of the releases. It is missing before the first release.
 pub const FOLDER: &str = "sql/releases";
 
@@ -77,7 +71,7 @@ pub fn versions(top: &Path) -> Vec<String> {
 
 /// All versions that databases are updated from: the one that the tests make, and the releases.
 pub fn older() -> Vec<String> {
-    [rehearsal::VERSION.to_owned()].into_iter().chain(versions(top())).collect()
+    [REHEARSED.to_owned()].into_iter().chain(versions(top())).collect()
 }
 
 /// The version that the tree builds, from `Cargo.toml`.
@@ -173,21 +167,6 @@ fn changed_files(top: &Path) -> Vec<String> {
         false if lines.is_empty() => vec![String::from_utf8_lossy(&check.stderr).into_owned()],
         _ => lines,
     }
-}
-
-/// Puts the SQL of all versions in [`older`] beside that of the head in the installation under test, so that a test can start
-/// from one.
-pub(crate) fn install_all() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        for version in versions(top()) {
-            for extension in EXTENSIONS {
-                let released = read(&top().join(extension.released(&version)));
-                install(&extension.install_script(&version), &released);
-            }
-        }
-        rehearsal::install();
-    });
 }
 
 /// The folder of the extensions' SQL in the installation under test.

@@ -8,7 +8,8 @@ use pg_snowflake_harness::installation::{
     copy_without_extension, has_major, pg_config, run as run_program, temp_dir,
 };
 use pg_snowflake_harness::leases::{Registry, as_node, first_id};
-use pg_snowflake_harness::release::rehearsal::{VERSION, scripts};
+use pg_snowflake_harness::release::REHEARSED;
+use pg_snowflake_harness::release::rehearsal::scripts;
 use pg_snowflake_harness::release::{EXTENSIONS, head, upgrades};
 use pg_snowflake_harness::sequence::take_one;
 use pg_snowflake_harness::{Builder, Cluster, top};
@@ -148,7 +149,8 @@ fn servers_generate_ids_by_leases_with_the_extension_in_a_mounted_folder() {
 fn both_extensions_are_updated_in_a_mounted_folder() {
     let Some(mounted) = Mounted::new() else { return };
     for extension in EXTENSIONS {
-        let names = [extension.install_script(VERSION), extension.upgrade_script(VERSION, &head())];
+        let names =
+            [extension.install_script(REHEARSED), extension.upgrade_script(REHEARSED, &head())];
         for (name, script) in names.into_iter().zip(scripts(&extension)) {
             fs::write(mounted.folder().join("share/extension").join(name), script).unwrap();
         }
@@ -156,7 +158,7 @@ fn both_extensions_are_updated_in_a_mounted_folder() {
     let cluster = mounted.server().start();
     let mut client = cluster.empty_database("older");
     for extension in EXTENSIONS.map(|extension| extension.name) {
-        run(&mut client, &format!("CREATE EXTENSION {extension} VERSION '{VERSION}'"));
+        run(&mut client, &format!("CREATE EXTENSION {extension} VERSION '{REHEARSED}'"));
     }
     run(&mut client, "CREATE SEQUENCE s; SELECT snowflake_nextval('s', 5)");
 

@@ -83,7 +83,7 @@ fn the_comparison_sees_what_an_upgrade_script_omits() {
         let created = members_of_head(&extension);
         for change in rehearsal::changes(&extension) {
             rehearsal::without(&extension, change.shows, |version| {
-                let (_cluster, mut client) = server_of(rehearsal::VERSION);
+                let (_cluster, mut client) = server_of(release::REHEARSED);
 
                 let update = format!("ALTER EXTENSION {} UPDATE TO '{version}'", extension.name);
                 client.batch_execute(&update).unwrap();

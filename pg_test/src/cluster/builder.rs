@@ -32,6 +32,19 @@ enum Extension {
     Absent,
 }
 
+impl Cluster {
+    /// A running server with the extension in its database `postgres`.
+    #[allow(clippy::new_without_default, reason = "a server is not a default value")]
+    pub fn new() -> Self {
+        Self::builder().start()
+    }
+
+    /// Builds a server with other settings.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
 /// Builds a cluster: settings first, then [`Builder::start`].
 #[derive(Default)]
 pub struct Builder {

@@ -72,7 +72,7 @@ impl Cluster {
         let create = match &self.release {
             None => "CREATE EXTENSION pg_snowflake".to_owned(),
             Some(version) => {
-                release::install_all();
+                release::rehearsal::install_all();
                 format!("CREATE EXTENSION pg_snowflake VERSION '{version}'")
             }
         };

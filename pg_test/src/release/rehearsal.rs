@@ -2,11 +2,12 @@
 //! of every kind: the head's SQL with some objects as an older version could have had them, and the script that updates it to the
 //! head.
 
-use super::{EXTENSIONS, Extension, extensions, head, read};
+use super::{
+    EXTENSIONS, Extension, REGISTRY, REHEARSED as VERSION, extensions, head, read, versions,
+};
+use crate::top;
 use std::fs;
-
-/// Its version, older than every release.
-pub const VERSION: &str = "0.8.0";
+use std::sync::Once;
 
 /// A difference to the head.
 pub struct Change {
@@ -24,10 +25,11 @@ pub struct Change {
 ///
 /// The statements of the head are taken from its SQL. Only the names and what is changed are repeated here.
 pub fn changes(extension: &Extension) -> Vec<Change> {
-    (extension.changes)(&head_sql(extension))
+    let head = head_sql(extension);
+    if extension.name == REGISTRY.name { of_registry(&head) } else { of_snowflake(&head) }
 }
 
-pub(super) fn of_snowflake(head: &str) -> Vec<Change> {
+fn of_snowflake(head: &str) -> Vec<Change> {
     let new = function(head, "snowflake_from_base32");
     let create_partitions = statement(head, "CREATE FUNCTION snowflake_create_partitions(");
     let to_base32 = function(head, "snowflake_to_base32");
@@ -61,7 +63,7 @@ pub(super) fn of_snowflake(head: &str) -> Vec<Change> {
     ]
 }
 
-pub(super) fn of_registry(head: &str) -> Vec<Change> {
+fn of_registry(head: &str) -> Vec<Change> {
     let take_over = function(head, "snowflake_registry.take_over");
     let leases = statements(
         head,
@@ -105,8 +107,23 @@ pub fn scripts(extension: &Extension) -> [String; 2] {
     [older, upgrade(&changes)]
 }
 
+/// Puts the SQL of all versions in [`super::older`] beside that of the head in the installation under test, so that a test can start
+/// from one.
+pub(crate) fn install_all() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for version in versions(top()) {
+            for extension in EXTENSIONS {
+                let released = read(&top().join(extension.released(&version)));
+                super::install(&extension.install_script(&version), &released);
+            }
+        }
+        install();
+    });
+}
+
 /// Writes both scripts of all extensions into the installation under test.
-pub(super) fn install() {
+fn install() {
     for extension in EXTENSIONS {
         let [older, upgrade] = scripts(&extension);
         super::install(&extension.install_script(VERSION), &older);

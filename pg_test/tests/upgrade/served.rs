@@ -3,7 +3,7 @@
 use super::server_of;
 use crate::search_path::words;
 use pg_snowflake_harness::ask::printed;
-use pg_snowflake_harness::release::{self, EXTENSIONS, rehearsal};
+use pg_snowflake_harness::release::{self, EXTENSIONS};
 use std::collections::BTreeSet;
 
 /// A release, tables for its functions, and queries with their output.
@@ -14,7 +14,7 @@ struct Served {
 }
 
 const SERVED: [Served; 1] = [Served {
-    version: rehearsal::VERSION,
+    version: release::REHEARSED,
     tables: "CREATE TABLE parted (id bigint PRIMARY KEY) PARTITION BY RANGE (id)",
     queries: &[
         ("SELECT snowflake_base32(id => 7)", "0000000000007"),

@@ -4,7 +4,7 @@
 use super::{server_of, update, version_of};
 use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::ask::{printed, run};
-use pg_snowflake_harness::release::{self, EXTENSIONS, rehearsal};
+use pg_snowflake_harness::release::{self, EXTENSIONS};
 
 /// Everything that depends on what the rehearsal's update changes, and privileges that it must keep.
 const SCHEMA: &str = "
@@ -59,7 +59,7 @@ const QUERIES: [(&str, &str); 8] = [
 
 #[test]
 fn rows_and_objects_that_use_what_an_update_changes_survive_it_and_are_dumped_with_the_new_names() {
-    let (cluster, mut client) = server_of(rehearsal::VERSION);
+    let (cluster, mut client) = server_of(release::REHEARSED);
     run(&mut client, SCHEMA);
     assert_eq!(printed(&mut client, "SELECT partitions()"), "3");
     let rows = printed(&mut client, ROWS);
