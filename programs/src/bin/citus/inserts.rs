@@ -1,12 +1,14 @@
 //! A million rows from all nodes at once, by each way of inserting.
 
-use crate::ROWS;
 use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::citus::{Fleet, TABLES, Way, default_of, rows_and_ids, strangers};
 use pg_snowflake_programs::output::{Claims, say, step};
 use pg_snowflake_programs::record::thousands;
 use postgres::Client;
 use std::time::Instant;
+
+/// How many rows each way of inserting adds to a table.
+pub const ROWS: usize = 1_000_000;
 
 const CLIENTS: usize = 2;
 

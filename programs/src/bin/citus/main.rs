@@ -14,9 +14,6 @@ use std::process::ExitCode;
 
 const WORKERS: usize = 3;
 
-/// How many rows each way of inserting adds to a table.
-const ROWS: usize = 1_000_000;
-
 fn main() -> ExitCode {
     if !is_available() {
         eprintln!("citus: this PostgreSQL has no Citus: ./dev citus installs it");
@@ -25,7 +22,7 @@ fn main() -> ExitCode {
     let mut claims = Claims::default();
     step(&format!("starting a coordinator and {WORKERS} workers, and on the coordinator:"));
     say(RECIPE);
-    let mut fleet = Fleet::with_tables(WORKERS, ROWS / (WORKERS + 1));
+    let mut fleet = Fleet::with_tables(WORKERS, inserts::ROWS / (WORKERS + 1));
     plans::show(&fleet, &mut claims);
     inserts::show(&fleet, &mut claims);
     timings::compare(&fleet, &mut claims);
