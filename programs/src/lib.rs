@@ -7,6 +7,7 @@
 //! | [`record`] | figures that go into the documentation |
 
 #![deny(unsafe_op_in_unsafe_fn)]
+#![warn(missing_docs)]
 
 pub mod bench;
 pub mod campaign;

@@ -50,6 +50,7 @@ pub struct Part {
     pub name: &'static str,
     /// What it measures.
     pub what: &'static str,
+    /// Runs it for these contenders.
     pub run: fn(&Plan, &[&'static Contender], &mut Findings),
 }
 

@@ -30,10 +30,12 @@ pub struct Case {
     seconds: u64,
 }
 
-/// The two cases that a limit is on.
+/// A case that a limit is on: few nodes of many shards.
 pub const FEW_LARGE: &str = "8_nodes_1024_shards_10s";
+/// A case that a limit is on: many nodes of one shard.
 pub const MANY_SMALL: &str = "8192_nodes_1_shard_10s";
 
+/// All cases.
 pub const CASES: [Case; 8] = [
     case(FEW_LARGE, "8 nodes, 1,024 shards each, 10 s", 8, 1024, 10),
     case("128_nodes_64_shards_10s", "128 nodes, 64 shards each, 10 s", 128, 64, 10),

@@ -202,10 +202,13 @@ impl Display for Measure {
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
+    /// What was measured.
     pub measure: Measure,
     /// The contender's name.
     pub contender: &'static str,
+    /// The round, from 0.
     pub round: usize,
+    /// The figure, in the unit of the measure.
     pub value: f64,
 }
 
@@ -214,6 +217,7 @@ pub struct Sample {
 pub struct Samples(Vec<Sample>);
 
 impl Samples {
+    /// Adds a measurement.
     pub fn add(&mut self, round: usize, contender: &'static str, measure: Measure, value: f64) {
         self.0.push(Sample { measure, contender, round, value });
     }
@@ -275,8 +279,11 @@ impl Samples {
 /// A median and its quartiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
+    /// A quarter is below it.
     pub lower_quartile: f64,
+    /// Half is below it.
     pub median: f64,
+    /// A quarter is above it.
     pub upper_quartile: f64,
     /// The number of measurements.
     pub count: usize,

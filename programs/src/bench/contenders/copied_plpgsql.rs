@@ -3,6 +3,7 @@
 use crate::bench::contender::{Contender, Ids};
 use pg_snowflake_harness::copied::PLPGSQL;
 
+/// The function that users copy.
 pub const CONTENDER: Contender = Contender {
     name: "copied_plpgsql",
     title: "the PL/pgSQL original",

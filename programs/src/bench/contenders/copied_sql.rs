@@ -3,6 +3,7 @@
 use crate::bench::contender::{Contender, Ids};
 use pg_snowflake_harness::copied::SQL;
 
+/// The formula of the function that users copy, without its PL/pgSQL.
 pub const CONTENDER: Contender = Contender {
     name: "copied_sql",
     title: "its formula in plain SQL",

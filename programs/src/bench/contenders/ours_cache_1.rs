@@ -2,6 +2,7 @@
 
 use crate::bench::contender::{Contender, Ids};
 
+/// Single IDs, without a cache.
 pub const CONTENDER: Contender = Contender {
     name: "ours_cache_1",
     title: "`snowflake_nextval`, `CACHE 1`",
