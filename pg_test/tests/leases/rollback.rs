@@ -78,7 +78,7 @@ fn a_data_only_dump_is_not_restored_into_a_registry_with_leases() {
 fn a_data_only_dump_is_restored_into_a_registry_of_another_server_that_nobody_has_called() {
     let cluster = Cluster::new();
     let mut client = make_registry(&cluster);
-    let other = Cluster::builder().of_system(System::Registry).without_extension().start();
+    let other = Cluster::builder().of_system(System::Registry).start();
     let mut of_other = make_registry(&other);
     let file = "SELECT pg_relation_filepath('snowflake_registry.shards')";
     assert_eq!(printed(&mut client, file), printed(&mut of_other, file));
