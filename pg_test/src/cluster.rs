@@ -77,7 +77,7 @@ impl Cluster {
     /// A server without a data directory.
     fn stopped(has_fake_clock: bool) -> Self {
         Cluster {
-            dir: installation::temp_dir(),
+            dir: installation::server_dir(),
             bindir: installation::bindir().to_owned(),
             postmaster: None,
             has_fake_clock,

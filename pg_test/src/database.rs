@@ -8,10 +8,11 @@ use crate::cluster::{Builder, Cluster, SUPERUSER, assert_no_sign_of_an_error};
 use crate::wait::comes_true;
 use nix::libc;
 use postgres::{Client, NoTls};
+use std::ops::Deref;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 
 /// The roles of the shared server, apart from the superuser. They may log in, and a test grants them what they need in its
@@ -29,6 +30,9 @@ const CHANGES: &str = "
     UNION ALL SELECT setconfig::text FROM pg_db_role_setting WHERE setdatabase = 0
     UNION ALL SELECT name FROM pg_file_settings WHERE sourcefile LIKE '%.auto.conf'";
 
+/// How many databases a shared server gets. Then another one is started, so that the files of a few dozen remain at a time.
+const MAX_DATABASES: usize = 40;
+
 /// The settings of the shared server.
 const SETTINGS: [(&str, &str); 5] = [
     ("max_connections", "200"),
@@ -44,9 +48,9 @@ const SETTINGS: [(&str, &str); 5] = [
 
 /// A database with the extension, or without, that only its test uses.
 ///
-/// Its files remain until the process ends, since `DROP DATABASE` takes a checkpoint.
+/// Its files remain until its server stops, since `DROP DATABASE` takes a checkpoint.
 pub struct Database {
-    server: Arc<Cluster>,
+    server: Arc<Shared>,
     name: String,
     /// How long the log of the server was when the database was created.
     log_start: u64,
@@ -201,38 +205,60 @@ impl Drop for Database {
     }
 }
 
-static SERVER: Mutex<Option<Arc<Cluster>>> = Mutex::new(None);
-
-/// The shared server. The first call starts it, and it stops when the process ends.
-fn server() -> Arc<Cluster> {
-    // If a start has failed, the next test tries again.
-    let mut server = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
-    Arc::clone(server.get_or_insert_with(|| {
-        // SAFETY: the function neither unwinds nor returns to anything that has ended.
-        assert_eq!(unsafe { libc::atexit(stop_server) }, 0, "the C library has room");
-        Arc::new(start())
-    }))
+/// A server that databases share. It stops with the last of them, once another one gets the new ones.
+struct Shared {
+    server: Cluster,
+    /// How many it has got.
+    databases: AtomicUsize,
+    /// Ends the thread that has started the server, to which a [`Cluster`] belongs.
+    _starter: Sender<()>,
 }
 
-/// Starts it from a thread that lives as long as the process, as a [`Cluster`] needs.
-fn start() -> Cluster {
-    let (sender, receiver) = sync_channel(0);
+impl Deref for Shared {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        &self.server
+    }
+}
+
+/// The one that gets the new databases.
+static SERVER: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
+
+/// The shared server for a new database.
+fn server() -> Arc<Shared> {
+    static AT_EXIT: Once = Once::new();
+    // SAFETY: the function neither unwinds nor returns to anything that has ended.
+    AT_EXIT.call_once(|| assert_eq!(unsafe { libc::atexit(stop_server) }, 0, "there is room"));
+    // If a start has failed, the next test tries again.
+    let mut current = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_full =
+        |server: &Arc<Shared>| server.databases.fetch_add(1, Ordering::Relaxed) >= MAX_DATABASES;
+    if current.as_ref().is_none_or(is_full) {
+        *current = Some(Arc::new(start()));
+    }
+    Arc::clone(current.as_ref().expect("it was started"))
+}
+
+/// Starts one from a thread that lives as long as it.
+fn start() -> Shared {
+    let (to_caller, from_starter) = sync_channel(0);
+    let (starter, end) = channel::<()>();
     thread::spawn(move || {
         let builder = SETTINGS
             .iter()
             .fold(Builder::default(), |builder, (name, value)| builder.setting(name, value));
-        sender.send(builder.start()).expect("the caller waits");
-        loop {
-            thread::park();
-        }
+        to_caller.send(builder.start()).expect("the caller waits");
+        // Nothing is sent: it ends when the server is dropped.
+        end.recv().expect_err("the sender is dropped");
     });
-    let server = receiver.recv().expect("the server starts");
+    let server: Cluster = from_starter.recv().expect("the server starts");
     server.fresh_database(TEMPLATE);
     let mut client = server.connect();
     for role in ROLES {
         client.batch_execute(&format!("CREATE ROLE {role} LOGIN")).expect("a new server");
     }
-    server
+    Shared { server, databases: AtomicUsize::new(1), _starter: starter }
 }
 
 /// Stops the server and removes its folder. Rust drops nothing that is static.

@@ -50,6 +50,16 @@ pub fn temp_dir() -> TempDir {
     dir
 }
 
+/// A temporary folder for a server. It is in the folder of memory that `MEMORY` names, if any: hundreds of data directories
+/// are written and removed.
+pub fn server_dir() -> TempDir {
+    let Some(memory) = std::env::var_os("MEMORY") else { return temp_dir() };
+    let dir = tempfile::Builder::new().prefix("sf").tempdir_in(memory);
+    let dir = dir.expect("a temporary folder can be made");
+    chown_to_server_user(dir.path());
+    dir
+}
+
 /// Makes the servers' OS user the owner of a folder.
 pub fn chown_to_server_user(dir: &Path) {
     if let Some(user) = server_user() {

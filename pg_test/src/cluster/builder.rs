@@ -153,7 +153,11 @@ impl Builder {
         cluster.valgrind = self.valgrind;
         cluster.stack_bytes = self.stack_bytes;
         cluster.address_space_bytes = self.address_space_bytes;
-        cluster.has_failing_malloc = self.has_failing_malloc;
+        if self.has_failing_malloc {
+            cluster.has_failing_malloc = true;
+            // It loads a library from there, which memory may forbid.
+            cluster.dir = installation::temp_dir();
+        }
         cluster.host_name = self.host_name;
         cluster.release = self.release;
         cluster.is_updated = self.is_updated;
