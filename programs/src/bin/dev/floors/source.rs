@@ -1,7 +1,7 @@
 //! What the files of a crate define, import and mention.
 //!
 //! They are read as tokens, not as a syntax tree: the arguments of macros are then read like other code, and all files of the tree
-//! take less than a second in a program that is not optimized. Tests, which `cfg(test)` marks, are left out.
+//! take a second or two in a program that is not optimized. Tests, which `cfg(test)` marks, are left out.
 
 use super::tokens::{
     before, end_of, end_of_item, is_for_tests, is_group, is_punct, is_word, line_of, name_at,
