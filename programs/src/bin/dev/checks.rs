@@ -16,6 +16,8 @@ use std::time::Instant;
 
 /// The tests on real servers.
 const PACKAGE: &str = "pg_snowflake_harness";
+/// The programs, with their tests.
+const PROGRAMS: &str = "pg_snowflake_programs";
 /// The fuzz crate has its own dependencies, and is not a member of the workspace.
 pub const FUZZ_CRATE: &str = "fuzz/Cargo.toml";
 
@@ -171,7 +173,7 @@ pub fn examples() -> Result {
 
 /// Tests of this package; without other arguments, all except the tests that run only on request.
 fn server_tests(arguments: &[&str]) -> Command {
-    let mut test = cargo(&["test", "--package", PACKAGE, "--package", "pg_snowflake_programs"]);
+    let mut test = cargo(&["test", "--package", PACKAGE, "--package", PROGRAMS]);
     test.arg("--no-fail-fast").args(arguments);
     // Many of them wait: for a session, or the end of a lease.
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
@@ -196,7 +198,7 @@ fn clippy() -> Result {
     )?;
     // They are not targets of "all", since they run only on request.
     execute(
-        cargo_with_pgrx(&["clippy", "--package", PACKAGE])
+        cargo_with_pgrx(&["clippy", "--package", PACKAGE, "--package", PROGRAMS])
             .args(["--test", "valgrind", "--test", "figures"])
             .args(REFUSE_WARNINGS),
     )?;

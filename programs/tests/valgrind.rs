@@ -2,25 +2,25 @@
 //! load. Also tests that the bench counts instructions with it. Only `./dev valgrind` runs this, since a server under
 //! valgrind is about 30 times slower.
 
-use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::ask::refused;
 use pg_snowflake_harness::regress::{ISOLATION, REGRESS};
 use pg_snowflake_harness::valgrind::{Findings, Tool};
+use pg_snowflake_harness::{Cluster, top};
 use postgres::Client;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
 #[test]
 fn the_scripts_of_one_session_misuse_no_memory() {
     let cluster = watched();
-    REGRESS.run_all(&cluster, here());
+    REGRESS.run_all(&cluster, &scripts());
     assert_none_of_the_extension(cluster.memory_errors());
 }
 
 #[test]
 fn the_scripts_of_concurrent_sessions_misuse_no_memory() {
     let cluster = watched();
-    ISOLATION.run_all(&cluster, here());
+    ISOLATION.run_all(&cluster, &scripts());
     assert_none_of_the_extension(cluster.memory_errors());
 }
 
@@ -150,6 +150,6 @@ fn assert_none_of_the_extension(findings: Findings) {
     assert!(findings.of_the_server.is_empty(), "not in valgrind.supp, see above");
 }
 
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+fn scripts() -> PathBuf {
+    top().join("pg_test")
 }
