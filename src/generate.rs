@@ -5,10 +5,11 @@ mod homed;
 
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, not_a_layout};
+use crate::lease::ThisServer;
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
 use crate::postgres::backend_local::BackendLocal;
 use crate::sequence;
-use crate::shard::{self, ThisServer};
+use crate::shard;
 use batch::IdBatch;
 use pg_snowflake_ids::{Layout, presets::DEFAULT};
 use pgrx::prelude::*;
@@ -63,16 +64,16 @@ fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datu
     // SAFETY: generating an ID does not generate another.
     match unsafe { LAYOUT.with(fast) } {
         Some(id) => id.into(),
-        None => guarded_next_id(seq, shard_id, packed).into(),
+        None => next_id_guarded(seq, shard_id, packed).into(),
     }
 }
 
 /// The slow path: a session's first ID from a sequence, and every ID that the fast path cannot return.
 #[cold]
-fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 {
-    let next_id = || {
+fn next_id_guarded(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 {
+    let call = || {
         let layout = Layout::unpack(packed).unwrap_or_else(|| not_a_layout());
-        let next_id = || -> Result<i64, Error> {
+        let attempt = || -> Result<i64, Error> {
             loop {
                 let shard = shard::permitted(shard_id, layout)?;
                 let id = sequence::next(seq, layout, shard, ThisServer)?;
@@ -82,10 +83,10 @@ fn guarded_next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 
                 }
             }
         };
-        next_id().unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
+        attempt().unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
     };
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
-    unsafe { pg_sys::panic::pgrx_extern_c_guard(next_id) }
+    unsafe { pg_sys::panic::pgrx_extern_c_guard(call) }
 }
 
 /// `snowflake_nextvals(seq regclass, shard_id int, count int, layout) → setof bigint`

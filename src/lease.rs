@@ -21,10 +21,12 @@ pub use shared::{Leases, Place, is_required, place};
 use crate::fence::{self, Fence};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::report::{Report, duration};
+use crate::sequence::Authority;
+use crate::settings as parameters;
 use crate::settings::is_preloading;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::presets::DEFAULT;
-use pg_snowflake_policies::counter::Run;
+use pg_snowflake_policies::counter::{Policy, Run};
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Ticks;
 use pgrx::prelude::PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
@@ -104,61 +106,64 @@ pub fn start() {
     }
 }
 
-/// The ticks in which this server may generate IDs of each shard of the class now. Called for each ID without a guard, so it raises
-/// no error and holds nothing with a destructor.
-#[inline(always)]
-pub fn ticks_of(class: Class, layout: &Layout) -> Result<Ticks, Unleased> {
-    match known_ticks(class, layout) {
-        Some(ticks) if is_current(class) => Ok(ticks),
-        _ => look_up(class, layout),
+/// Who may generate on this server: those who hold leases, where leases are needed.
+#[derive(Clone, Copy)]
+pub struct ThisServer;
+
+impl Authority for ThisServer {
+    type Denied = Unleased;
+
+    #[inline(always)]
+    fn policy(self) -> Policy {
+        parameters::policy()
     }
-}
 
-/// The same as of now or of an earlier call; `None` without a lease. [`is_current`] or [`confirm`] says whether they still apply.
-#[inline(always)]
-pub fn recent_ticks(class: Class, layout: &Layout) -> Option<Ticks> {
-    known_ticks(class, layout).or_else(|| look_up(class, layout).ok())
-}
-
-#[inline(always)]
-fn known_ticks(class: Class, layout: &Layout) -> Option<Ticks> {
-    if let Place::NotNeeded = shared::place() {
-        return Some(Ticks::ALL);
+    #[inline(always)]
+    fn ticks_of(self, class: Class, layout: &Layout) -> Result<Ticks, Unleased> {
+        match self.recent_ticks(class, layout) {
+            Some(ticks) if self.is_current(class) => Ok(ticks),
+            _ => look_up(class, layout),
+        }
     }
-    // SAFETY: the closure calls nothing.
-    unsafe { Recent::of(class).with(|recent| recent.is_of(class, layout).then_some(recent.ticks)) }
-}
 
-/// Whether no lease has changed since this session learnt the ticks of the class.
-#[inline(always)]
-pub fn is_current(class: Class) -> bool {
-    let shared = match shared::place() {
-        Place::NotNeeded => return true,
-        Place::Missing => return false,
-        Place::Memory(shared) => shared,
-    };
-    // SAFETY: the closure reads shared memory.
-    unsafe { Recent::of(class).with(|recent| recent.version == shared.version()) }
-}
-
-/// Makes known that the counters are used, and returns whether the ticks that they were cut to still apply: only then may they be
-/// written. Called under the lock of the page, after [`ticks_of`] or [`recent_ticks`] for the same class and layout.
-#[inline(always)]
-pub fn confirm(class: Class, layout: &Layout, run: Run) -> bool {
-    let shared = match shared::place() {
-        Place::NotNeeded => return true,
-        Place::Missing => return false,
-        Place::Memory(shared) => shared,
-    };
-    let last = layout.tick_of(run.last);
-    // SAFETY: one thread, and nothing below accesses the variable in another way. Not a closure, which would not be inlined.
-    let recent = unsafe { &mut *Recent::of(class).as_ptr() };
-    if recent.marked < last {
-        recent.raise_mark(shared, layout, last);
+    #[inline(always)]
+    fn recent_ticks(self, class: Class, layout: &Layout) -> Option<Ticks> {
+        if let Place::NotNeeded = shared::place() {
+            return Some(Ticks::ALL);
+        }
+        let known = |recent: &mut Recent| recent.is_of(class, layout).then_some(recent.ticks);
+        // SAFETY: the closure calls nothing.
+        unsafe { Recent::of(class).with(known) }.or_else(|| look_up(class, layout).ok())
     }
-    // After the mark: either this session sees that the lease was closed, or the worker sees the mark.
-    debug_assert!(recent.is_of(class, layout));
-    recent.version == shared.version()
+
+    #[inline(always)]
+    fn is_current(self, class: Class) -> bool {
+        let shared = match shared::place() {
+            Place::NotNeeded => return true,
+            Place::Missing => return false,
+            Place::Memory(shared) => shared,
+        };
+        // SAFETY: the closure reads shared memory.
+        unsafe { Recent::of(class).with(|recent| recent.version == shared.version()) }
+    }
+
+    #[inline(always)]
+    fn confirm(self, class: Class, layout: &Layout, run: Run) -> bool {
+        let shared = match shared::place() {
+            Place::NotNeeded => return true,
+            Place::Missing => return false,
+            Place::Memory(shared) => shared,
+        };
+        let last = layout.tick_of(run.last);
+        // SAFETY: one thread, and nothing below accesses the variable in another way. Not a closure, which would not be inlined.
+        let recent = unsafe { &mut *Recent::of(class).as_ptr() };
+        if recent.marked < last {
+            recent.raise_mark(shared, layout, last);
+        }
+        // After the mark: either this session sees that the lease was closed, or the worker sees the mark.
+        debug_assert!(recent.is_of(class, layout));
+        recent.version == shared.version()
+    }
 }
 
 /// Learns the ticks anew.

@@ -16,6 +16,7 @@ mod nextval;
 mod page;
 mod seq_table;
 mod sequence_data;
+mod wait;
 
 pub use authority::Authority;
 pub use backend_clock::{

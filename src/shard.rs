@@ -4,12 +4,9 @@ use crate::citus;
 use crate::fence::{self, FenceError, Origin};
 use crate::lease::{self, Unleased};
 use crate::postgres::report::{Report, quoted};
-use crate::sequence::Authority;
 use crate::settings::{self, Setting, set_for_this_database};
 use pg_snowflake_ids::Layout;
-use pg_snowflake_policies::counter::{Policy, Run};
 use pg_snowflake_policies::homed::Class;
-use pg_snowflake_policies::lease::Ticks;
 use pgrx::prelude::*;
 
 /// Why this server may not generate an ID.
@@ -74,39 +71,6 @@ impl Denied {
             Denied::Fence(error) => error.report(),
             Denied::Lease(unleased) => unleased.report(),
         }
-    }
-}
-
-/// What decides about this server's IDs, for the sequence: the settings and the leases. Shards are checked before a sequence is used.
-#[derive(Clone, Copy)]
-pub struct ThisServer;
-
-impl Authority for ThisServer {
-    type Denied = Unleased;
-
-    #[inline(always)]
-    fn policy(self) -> Policy {
-        settings::policy()
-    }
-
-    #[inline(always)]
-    fn ticks_of(self, class: Class, layout: &Layout) -> Result<Ticks, Unleased> {
-        lease::ticks_of(class, layout)
-    }
-
-    #[inline(always)]
-    fn recent_ticks(self, class: Class, layout: &Layout) -> Option<Ticks> {
-        lease::recent_ticks(class, layout)
-    }
-
-    #[inline(always)]
-    fn is_current(self, class: Class) -> bool {
-        lease::is_current(class)
-    }
-
-    #[inline(always)]
-    fn confirm(self, class: Class, layout: &Layout, run: Run) -> bool {
-        lease::confirm(class, layout, run)
     }
 }
 

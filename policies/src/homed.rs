@@ -75,6 +75,13 @@ pub struct Found {
     pub shard: u32,
 }
 
+impl Found {
+    /// The run of this one counter.
+    pub fn run(self) -> Run {
+        Run { first: self.counter, last: self.counter }
+    }
+}
+
 impl Homed<'static> {
     /// IDs in the partition `shard_id mod modulus`. The class is `shard_id`, `shard_id + modulus·generators` and so on, as far as the
     /// layout goes. So `shard mod modulus` is the partition, and the classes of different shard IDs have no number in common.

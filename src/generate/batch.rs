@@ -4,9 +4,10 @@
 //! left of a run are dropped when what its fetch checked no longer holds, or when the clock has passed their ticks.
 
 use crate::error::Error;
-use crate::sequence::{self, Basis};
-use crate::shard::{self, ThisServer};
-use crate::{fence, lease};
+use crate::fence;
+use crate::lease::ThisServer;
+use crate::sequence::{self, Authority, Basis};
+use crate::shard;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::counter::{Refusal, Run};
 use pg_snowflake_policies::homed::{Class, HashRange, Home, Homed};
@@ -60,8 +61,9 @@ impl Counters {
     #[inline(always)]
     fn still_holds(&mut self) -> bool {
         let tick = self.layout.tick_of(self.run.first);
-        let is_leased =
-            || lease::ticks_of(self.class, &self.layout).is_ok_and(|ticks| ticks.contains(tick));
+        let is_leased = || {
+            ThisServer.ticks_of(self.class, &self.layout).is_ok_and(|ticks| ticks.contains(tick))
+        };
         let changes = sequence::changes();
         if changes != self.changes {
             if self.fence_version != fence::version() || !self.basis.is_of_these_catalogs() {

@@ -3,11 +3,12 @@
 use super::batch::{HomedBatch, OwnedHomed};
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, not_a_layout};
+use crate::lease::ThisServer;
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory;
 use crate::sequence;
-use crate::shard::{self, Denied, ThisServer};
+use crate::shard::{self, Denied};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::homed::{Class, HashRange, Home, Homed, hash_ranges};
 use pgrx::callconv::{Arg, ArgAbi};
@@ -53,14 +54,14 @@ unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(
     let [shard_id, modulus, generators] =
         [shard_id, modulus, generators].map(|int| int.value() as i32);
     let wanted = InPartition { shard_id, modulus, generators, layout: layout.value() as u64 };
-    match next_id_fast(oid(seq), wanted) {
+    match next_homed_id_fast(oid(seq), wanted) {
         Some(id) => id.into(),
-        None => guarded_next_id(oid(seq), wanted).into(),
+        None => next_homed_id_guarded(oid(seq), wanted).into(),
     }
 }
 
 /// The fast path. The arguments are usually those of the previous call, and comparing them costs less than checking them.
-fn next_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
+fn next_homed_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
     static LAST: BackendLocal<Option<(InPartition, Layout, Homed<'static>)>> =
         BackendLocal::new(None);
     // SAFETY: generating an ID does not generate another. No frame up to the server's holds anything with a destructor.
@@ -84,8 +85,8 @@ fn next_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
 
 /// The slow path, which raises the errors.
 #[cold]
-fn guarded_next_id(seq: pg_sys::Oid, wanted: InPartition) -> i64 {
-    let next_id = || {
+fn next_homed_id_guarded(seq: pg_sys::Oid, wanted: InPartition) -> i64 {
+    let call = || {
         let id = wanted.check().and_then(|(layout, homed)| {
             shard::permit_class(homed.class)?;
             Ok(sequence::next_homed(seq, layout, &homed, ThisServer)?)
@@ -93,7 +94,7 @@ fn guarded_next_id(seq: pg_sys::Oid, wanted: InPartition) -> i64 {
         id.unwrap_or_else(|error| error.raise(NEXTVAL, seq))
     };
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
-    unsafe { pg_sys::panic::pgrx_extern_c_guard(next_id) }
+    unsafe { pg_sys::panic::pgrx_extern_c_guard(call) }
 }
 
 function_info_v1!(pg_finfo_snowflake_nextval_homed_wrapper);

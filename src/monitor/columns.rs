@@ -7,12 +7,13 @@ use super::stored_expression::{
 use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
+use crate::lease::ThisServer;
 use crate::postgres::report::quoted;
 use crate::postgres::result_row::NullableResultRow;
 use crate::postgres::timestamp::timestamptz;
 use crate::sequence::SequenceData;
+use crate::sequence::{self, Authority};
 use crate::shard::{self, Denied};
-use crate::{lease, sequence};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::headroom::Headroom;
 use pg_snowflake_policies::homed::{Class, Homed};
@@ -154,7 +155,7 @@ fn shard_error(
     if unsafe { pg_sys::RecoveryInProgress() } {
         return None;
     }
-    lease::ticks_of(class, &layout).err().map(|unleased| Denied::Lease(unleased).into())
+    ThisServer.ticks_of(class, &layout).err().map(|unleased| Denied::Lease(unleased).into())
 }
 
 /// The shards that the IDs can have, if this server may generate IDs for all of them.

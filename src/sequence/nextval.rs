@@ -3,13 +3,13 @@
 //!
 //! | C | file | here |
 //! | --- | --- | --- |
-//! | `nextval_oid` | `sequence.c` | `snowflake_nextval_wrapper` in `generate.rs`; [`next`] waits for the clock |
+//! | `nextval_oid` | `sequence.c` | `snowflake_nextval_wrapper` in `generate.rs` |
 //! | `SeqTableData`, `seqhashtab`, `last_used_seq` | `sequence.c` | `seq_table.rs`; a `SeqTable` is a `&mut SeqTableData` |
 //! | `nextval_internal` | `sequence.c` | [`nextval_internal`]; how far to fetch, the `while` loop, is [`counter::advance`] |
 //! | – its change of the tuple, and its WAL record | `sequence.c` | `write_seq_tuple`, `log_seq_tuple` in `page.rs`; how far to log is [`counter::cover`] |
 //! | `currval_oid` | `sequence.c` | [`currval_oid`] |
 //! | `lastval`, `do_setval` | `sequence.c` | not ported |
-//! | `lock_and_open_sequence` | `sequence.c` | [`lock_sequence`], [`lock_and_open_sequence`] |
+//! | `lock_and_open_sequence` | `sequence.c` | [`lock_and_open_sequence`]; `SeqTableData::lock` in `seq_table.rs` |
 //! | `create_seq_hashtable` | `sequence.c` | the initial value of `SEQHASHTAB` in `seq_table.rs` |
 //! | `init_sequence` | `sequence.c` | [`init_sequence`]; the lookup in the hash table is `with_entry` in `seq_table.rs` |
 //! | `read_seq_tuple` | `sequence.c` | `read_seq_tuple` in `page.rs` |
@@ -43,14 +43,13 @@ use super::definition::Definition;
 use super::error::{Error, Failure};
 use super::page::{read_seq_tuple, write_seq_tuple};
 use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, with_entry};
+use super::wait::wait;
 use super::{backend_clock, dropped, invalidation, sys};
 use pg_snowflake_ids::Layout;
-use pg_snowflake_policies::clock::Now;
-use pg_snowflake_policies::counter::{self, Cached, Decision, Run};
-use pg_snowflake_policies::homed::{self, Class, Found, Homed};
-use pg_snowflake_policies::lease::Ticks;
-use pgrx::{check_for_interrupts, pg_sys};
-use std::ffi::{c_char, c_int, c_long};
+use pg_snowflake_policies::counter::{self, Decision, Run};
+use pg_snowflake_policies::homed::{self, Class, Homed};
+use pgrx::pg_sys;
+use std::ffi::{c_char, c_int};
 
 /// Returns the next ID of the sequence `relid`. Waits for the clock if the ID would be too far ahead of it and the authority's policy
 /// allows the wait.
@@ -60,7 +59,7 @@ pub fn next<A: Authority>(
     shard: u32,
     authority: A,
 ) -> Result<i64, Failure<A::Denied>> {
-    next_id(relid, layout, Class::one(shard), Fetch::One, authority)
+    next_wanted(relid, layout, Class::one(shard), Wanted::One, authority, issue_one(layout))
 }
 
 /// [`next()`] for a homed ID.
@@ -70,7 +69,7 @@ pub fn next_homed<A: Authority>(
     homed: &Homed<'_>,
     authority: A,
 ) -> Result<i64, Failure<A::Denied>> {
-    next_id(relid, layout, homed.class, Fetch::Homed(homed), authority)
+    next_wanted(relid, layout, homed.class, Wanted::Homed(homed), authority, issue_one(layout))
 }
 
 /// The next counters for a batch: `count` of them, or fewer near the limit of the lead or an end. Returns also what the checks of this
@@ -83,30 +82,25 @@ pub fn next_run<A: Authority>(
     authority: A,
 ) -> Result<(Run, Basis), Failure<A::Denied>> {
     let issue = |elm: &mut SeqTableData, run, _| (run, elm.basis());
-    fetch(relid, layout, class, Fetch::Batch(count), authority, issue)
+    next_wanted(relid, layout, class, Wanted::Run(count), authority, issue)
 }
 
-fn next_id<A: Authority>(
-    relid: pg_sys::Oid,
-    layout: Layout,
-    class: Class,
-    what: Fetch<'_>,
-    authority: A,
-) -> Result<i64, Failure<A::Denied>> {
-    fetch(relid, layout, class, what, authority, |elm, run, shard| {
+/// Returns the ID of the one counter, and records it.
+fn issue_one(layout: Layout) -> impl Fn(&mut SeqTableData, Run, u32) -> i64 {
+    move |elm, run, shard| {
         let id = layout.id(run.first, shard);
         elm.set_last(id);
         id
-    })
+    }
 }
 
-/// Fetches counters, waits for the clock if necessary, and returns what `issue` makes of the counters and their
-/// shard.
-fn fetch<A: Authority, T>(
+/// Has [`nextval_internal`] fetch what is wanted, waits for the clock if necessary, and returns what `issue` makes of the counters and
+/// their shard.
+fn next_wanted<A: Authority, T>(
     relid: pg_sys::Oid,
     layout: Layout,
     class: Class,
-    what: Fetch<'_>,
+    wanted: Wanted<'_>,
     authority: A,
     issue: impl Fn(&mut SeqTableData, Run, u32) -> T,
 ) -> Result<T, Failure<A::Denied>> {
@@ -115,18 +109,17 @@ fn fetch<A: Authority, T>(
     loop {
         // What the fast path has seen, before the next reading.
         backend_clock::report_step();
-        let fetch = |elm: &mut SeqTableData| {
+        let attempt = |elm: &mut SeqTableData| {
             // SAFETY: SQL functions run in a transaction on the backend's only thread; nextval_internal() owns
             // nothing that an ERROR could leak.
             let outcome = unsafe {
                 pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    nextval_internal(elm, what, layout, class, authority)
+                    nextval_internal(elm, wanted, layout, class, authority)
                 })
             };
             match outcome {
-                Ok(Outcome::Fetched { run, shard }) => Ok(Next::Issued(issue(elm, run, shard))),
-                Ok(Outcome::Wait { us }) => Ok(Next::Wait { us }),
-                Ok(Outcome::LeaseChanged) => Ok(Next::Wait { us: 0 }),
+                Ok(Outcome::Issued { run, shard }) => Ok(Ok(issue(elm, run, shard))),
+                Ok(Outcome::Wait { us }) => Ok(Err(us)),
                 Err(failure) => {
                     // After an error, such as a lost privilege or an altered sequence, a later call must not
                     // find cached counters.
@@ -136,29 +129,23 @@ fn fetch<A: Authority, T>(
             }
         };
         // SAFETY: fetching from a sequence runs no SQL.
-        let next = unsafe { with_entry(relid, fetch) };
+        let issued = unsafe { with_entry(relid, attempt) };
         backend_clock::report_step();
-        match next? {
-            Next::Issued(issued) => return Ok(issued),
-            Next::Wait { us } => wait(us),
+        match issued? {
+            Ok(issued) => return Ok(issued),
+            Err(us) => wait(us),
         }
     }
 }
 
-/// What follows a call of [`nextval_internal`].
-enum Next<T> {
-    Issued(T),
-    Wait { us: i64 },
-}
-
-/// What a call fetches.
+/// What a call wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fetch<'a> {
+enum Wanted<'a> {
     /// One counter, from the cache if there is any. If not, as many from the page as the sequence's CACHE; the
     /// rest are cached.
     One,
     /// This many from the page, or fewer near the limit of the lead or an end.
-    Batch(i64),
+    Run(i64),
     /// From the page, the next one that makes a homed ID.
     Homed(&'a Homed<'a>),
 }
@@ -167,7 +154,7 @@ enum Fetch<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// The caller may use these counters.
-    Fetched {
+    Issued {
         /// The counters.
         run: Run,
         /// The shard number of a homed ID; otherwise the first one of the class.
@@ -178,8 +165,6 @@ enum Outcome {
         /// The time to wait, in microseconds.
         us: i64,
     },
-    /// The lease changed meanwhile; nothing was fetched.
-    LeaseChanged,
 }
 
 /// Fetches counters from a sequence, with core's checks in core's order. The IDs will have a shard of the class.
@@ -188,7 +173,7 @@ enum Outcome {
 /// Called inside a `sigsetjmp` guard, in a transaction.
 unsafe fn nextval_internal<A: Authority>(
     elm: &mut SeqTableData,
-    fetch: Fetch<'_>,
+    wanted: Wanted<'_>,
     layout: Layout,
     class: Class,
     authority: A,
@@ -196,7 +181,7 @@ unsafe fn nextval_internal<A: Authority>(
     // SAFETY: the transaction holds the lock on the relation, which is open until relation_close().
     unsafe {
         let sequence = init_sequence(elm)?;
-        let outcome = nextval_of_open_sequence(sequence, elm, fetch, layout, class, authority);
+        let outcome = nextval_of_open_sequence(sequence, elm, wanted, layout, class, authority);
         sys::relation_close(sequence.rel, NO_LOCK);
         outcome
     }
@@ -206,7 +191,7 @@ unsafe fn nextval_internal<A: Authority>(
 unsafe fn nextval_of_open_sequence<A: Authority>(
     sequence: OpenSequence,
     elm: &mut SeqTableData,
-    fetch: Fetch<'_>,
+    wanted: Wanted<'_>,
     layout: Layout,
     class: Class,
     authority: A,
@@ -234,11 +219,11 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         let ticks = authority.ticks_of(class, &layout).map_err(Failure::Denied)?;
         let request = elm.request(layout, class.first, now, ticks, authority.policy());
 
-        if fetch == Fetch::One
-            && let Some(counter) = next_cached(elm, &layout, request.now, class, ticks, authority)
+        if wanted == Wanted::One
+            && let Some(counter) = elm.next_cached(&layout, request.now, class, ticks, authority)
         {
             let run = Run { first: counter, last: counter };
-            return Ok(Outcome::Fetched { run, shard: class.first });
+            return Ok(Outcome::Issued { run, shard: class.first });
         }
         elm.cached = None;
 
@@ -258,18 +243,19 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
             let decision = counter::advance(locked.state(), max_value, count, request);
             decision.map(|run| (run, class.first))
         };
-        let decision = match fetch {
-            Fetch::One => advance(definition.cache),
-            Fetch::Batch(count) => advance(count),
-            Fetch::Homed(homed) => {
+        let decision = match wanted {
+            Wanted::One => advance(definition.cache),
+            Wanted::Run(count) => advance(count),
+            Wanted::Homed(homed) => {
                 let decision = homed::advance(locked.state(), max_value, request, homed);
-                decision.map(|found| (run_of(found), found.shard))
+                decision.map(|found| (found.run(), found.shard))
             }
         };
         if let Decision::Issue((run, _)) = decision {
             if !authority.confirm(class, &request.layout, run) {
                 locked.release();
-                return Ok(Outcome::LeaseChanged);
+                // The lease has changed; the next attempt learns of it.
+                return Ok(Outcome::Wait { us: 0 });
             }
             let wal_locator = sys::RelationNeedsWAL(seqrel).then_some(locator);
             write_seq_tuple(locked, run, max_value, request.layout, wal_locator);
@@ -282,21 +268,16 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
             Decision::Refuse(refusal) => {
                 Err(Failure::Refused { refusal, layout: request.layout, shard: class.first })
             }
-            Decision::Issue((run, shard)) if fetch == Fetch::One => {
-                let first = save_in_cache(elm, run, request.layout);
-                Ok(Outcome::Fetched { run: Run { first, last: first }, shard })
+            Decision::Issue((run, shard)) if wanted == Wanted::One => {
+                let first = elm.save_in_cache(run, request.layout);
+                Ok(Outcome::Issued { run: Run { first, last: first }, shard })
             }
             Decision::Issue((run, shard)) => {
                 elm.highest_fetched = Some((request.layout, run.last));
-                Ok(Outcome::Fetched { run, shard })
+                Ok(Outcome::Issued { run, shard })
             }
         }
     }
-}
-
-/// The run of one counter.
-pub fn run_of(found: Found) -> Run {
-    Run { first: found.counter, last: found.counter }
 }
 
 /// Open the sequence and read its page by `ReadBuffer()` after this many visits by `ReadRecentBuffer()`. Up to
@@ -304,37 +285,6 @@ pub fn run_of(found: Found) -> Run {
 /// while it is in use. This counts visits and not time, so that a session that uses many sequences in turn, and
 /// returns to each late, still finds them fast.
 const RECENT_PAGE_VISITS: u32 = 1_000;
-
-/// The next cached counter. Drops the cached counters if they may not be used.
-#[inline(always)]
-pub fn next_cached(
-    elm: &mut SeqTableData,
-    layout: &Layout,
-    now: Now,
-    class: Class,
-    ticks: Ticks,
-    authority: impl Authority,
-) -> Option<i64> {
-    let cached = elm.cached?;
-    if !cached.is_usable(layout, authority.policy(), now, ticks) {
-        elm.cached = None;
-        return None;
-    }
-    if !authority.is_current(class) {
-        return None;
-    }
-    elm.cached = cached.rest();
-    backend_clock::note_issued(now);
-    Some(cached.next)
-}
-
-/// Returns the first counter of the run, and caches the rest for later calls.
-pub fn save_in_cache(elm: &mut SeqTableData, run: Run, layout: Layout) -> i64 {
-    let Run { first, last, .. } = run;
-    elm.highest_fetched = Some((layout, last));
-    elm.cached = Cached { layout, next: first, last }.rest();
-    first
-}
 
 /// Returns the last ID that the sequence `relid` returned in this session.
 pub fn currval(relid: pg_sys::Oid) -> Result<i64, Error> {
@@ -375,34 +325,11 @@ struct OpenSequence {
 unsafe fn lock_and_open_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, Error> {
     // SAFETY: as the caller promises.
     unsafe {
-        lock_sequence(elm);
+        elm.lock();
         elm.hash = invalidation::hash(elm.relid);
         let catalog_version = elm.catalog_version();
         Ok(OpenSequence { rel: sequence_open(elm.relid)?, catalog_version })
     }
-}
-
-/// Locks the sequence if this transaction has not locked it yet, and returns whether it did. Locking processes the
-/// invalidation messages of other sessions. The lock is owned by the transaction and not by the (sub)statement, so
-/// that neither a rolled-back savepoint nor the end of a portal releases it.
-///
-/// # Safety
-/// In a transaction. May raise an ERROR.
-pub unsafe fn lock_sequence(elm: &mut SeqTableData) -> bool {
-    let lxid = sys::current_lxid();
-    if elm.lxid == lxid {
-        return false;
-    }
-    // SAFETY: the resource owner is restored before anything else can run; if the lock fails, the transaction
-    // aborts and restores it itself, as in core.
-    unsafe {
-        let current_owner = pg_sys::CurrentResourceOwner;
-        pg_sys::CurrentResourceOwner = pg_sys::TopTransactionResourceOwner;
-        sys::LockRelationOid(elm.relid, ROW_EXCLUSIVE_LOCK);
-        pg_sys::CurrentResourceOwner = current_owner;
-    }
-    elm.lxid = lxid;
-    true
 }
 
 /// Locks and opens the sequence of a hash table entry.
@@ -485,34 +412,4 @@ pub unsafe fn has_privilege(relation: pg_sys::Relation, one_of: u32) -> bool {
     }
 }
 
-/// The longest single sleep, so that a clock that is corrected meanwhile is noticed.
-const MAX_SLEEP_US: i64 = 1_000_000;
-
-/// Sleeps for about `us` microseconds, rounded up to whole milliseconds, without the page. A cancel or a
-/// terminate ends the sleep.
-fn wait(us: i64) {
-    let timeout_ms = (us.clamp(0, MAX_SLEEP_US) as u64).div_ceil(1000);
-    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
-    // SAFETY: MyLatch is this backend's own latch.
-    unsafe {
-        pg_sys::WaitLatch(pg_sys::MyLatch, events as c_int, timeout_ms as c_long, wait_event());
-        pg_sys::ResetLatch(pg_sys::MyLatch);
-    }
-    check_for_interrupts!();
-}
-
-/// The wait event in `pg_stat_activity`: `Extension` / `SnowflakeClock`. Before PostgreSQL 17, an extension has
-/// no wait event of its own, and it is `Extension` / `Extension`.
-fn wait_event() -> u32 {
-    #[cfg(any(feature = "pg15", feature = "pg16"))]
-    return pg_sys::PG_WAIT_EXTENSION;
-    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-    {
-        static EVENT: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-        // SAFETY: a C string; the server gives the same number to the same name in every backend.
-        *EVENT.get_or_init(|| unsafe { pg_sys::WaitEventExtensionNew(c"SnowflakeClock".as_ptr()) })
-    }
-}
-
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
-const ROW_EXCLUSIVE_LOCK: pg_sys::LOCKMODE = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;

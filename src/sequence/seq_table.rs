@@ -1,13 +1,15 @@
 //! The state that a session keeps of each sequence that it has used, for the backend's life or until DISCARD:
 //! core's `SeqTableData`, and its hash table `seqhashtab`.
 
+use super::authority::Authority;
 use super::definition::Definition;
-use super::{invalidation, sys};
+use super::{backend_clock, invalidation, sys};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::clock::Now;
-use pg_snowflake_policies::counter::{Cached, Policy, Request};
+use pg_snowflake_policies::counter::{Cached, Policy, Request, Run};
+use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Ticks;
 use pgrx::pg_sys;
 use std::collections::{HashMap, TryReserveError};
@@ -104,22 +106,9 @@ impl SeqTableData {
     /// What the checks of the fetch that has just been made depended on.
     pub fn basis(&self) -> Basis {
         let catalog_version = self.recent_page.catalog_version;
-        // SAFETY: as in passes_checks().
+        // SAFETY: as in is_of_this_user().
         let (user, is_read_only) = unsafe { (sys::GetUserId(), pg_sys::XactReadOnly) };
         Basis { user, is_read_only, hash: self.hash, catalog_version }
-    }
-
-    /// Whether the checks that have passed would pass again. In a transaction that has not locked the sequence, a
-    /// change of it may not be known yet.
-    pub fn passes_checks(&self) -> bool {
-        let PassedChecks { user, catalog_version } = self.passed_checks;
-        // SAFETY: plain functions and globals of the server.
-        unsafe {
-            catalog_version == self.catalog_version()
-                && user == sys::GetUserId()
-                && !pg_sys::XactReadOnly
-                && !sys::IsInParallelMode()
-        }
     }
 
     /// [`invalidation::catalog_version`] of the sequence.
@@ -142,6 +131,60 @@ impl SeqTableData {
             _ => None,
         };
         Request { layout, shard, policy, now, highest_fetched, ticks }
+    }
+
+    /// The next cached counter. Drops the cached counters if they may not be used.
+    #[inline(always)]
+    pub fn next_cached(
+        &mut self,
+        layout: &Layout,
+        now: Now,
+        class: Class,
+        ticks: Ticks,
+        authority: impl Authority,
+    ) -> Option<i64> {
+        let cached = self.cached?;
+        if !cached.is_usable(layout, authority.policy(), now, ticks) {
+            self.cached = None;
+            return None;
+        }
+        if !authority.is_current(class) {
+            return None;
+        }
+        self.cached = cached.rest();
+        backend_clock::note_issued(now);
+        Some(cached.next)
+    }
+
+    /// Returns the first counter of the run, and caches the rest for later calls.
+    pub fn save_in_cache(&mut self, run: Run, layout: Layout) -> i64 {
+        let Run { first, last, .. } = run;
+        self.highest_fetched = Some((layout, last));
+        self.cached = Cached { layout, next: first, last }.rest();
+        first
+    }
+
+    /// Locks the sequence if this transaction has not locked it yet, and returns whether it did. Locking processes the
+    /// invalidation messages of other sessions. The lock is owned by the transaction and not by the (sub)statement, so
+    /// that neither a rolled-back savepoint nor the end of a portal releases it.
+    ///
+    /// # Safety
+    /// In a transaction. May raise an ERROR.
+    pub unsafe fn lock(&mut self) -> bool {
+        let lxid = sys::current_lxid();
+        if self.lxid == lxid {
+            return false;
+        }
+        // SAFETY: the resource owner is restored before anything else can run; if the lock fails, the transaction
+        // aborts and restores it itself, as in core.
+        unsafe {
+            let current_owner = pg_sys::CurrentResourceOwner;
+            pg_sys::CurrentResourceOwner = pg_sys::TopTransactionResourceOwner;
+            sys::LockRelationOid(self.relid, ROW_EXCLUSIVE_LOCK);
+            pg_sys::CurrentResourceOwner = current_owner;
+        }
+        self.lxid = lxid;
+        true
     }
 
     /// Records the ID that is returned.
@@ -173,13 +216,13 @@ struct SeqHashTab {
 }
 
 /// The fewest entries among which dropped sequences are looked for: 200 kB.
-const FEWEST_DUE: usize = 1024;
+const MIN_DUE: usize = 1024;
 
 static SEQHASHTAB: BackendLocal<SeqHashTab> = BackendLocal::new(SeqHashTab {
     indexes: HashMap::with_hasher(BuildHasherDefault::new()),
     entries: Vec::new(),
     last_used_seq: None,
-    due_at: FEWEST_DUE,
+    due_at: MIN_DUE,
 });
 
 impl SeqHashTab {
@@ -219,7 +262,7 @@ impl SeqHashTab {
             self.indexes.extend(indexes.map(|(elm, index)| (elm.relid.to_u32(), index)));
             self.last_used_seq = None;
         }
-        self.due_at = FEWEST_DUE.max(2 * self.entries.len());
+        self.due_at = MIN_DUE.max(2 * self.entries.len());
     }
 
     #[inline(always)]
@@ -331,6 +374,8 @@ pub fn reset_sequence_caches() {
     unsafe { SEQHASHTAB.with(|table| table.entries.iter_mut().for_each(SeqTableData::reset)) }
 }
 
+const ROW_EXCLUSIVE_LOCK: pg_sys::LOCKMODE = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -340,7 +385,7 @@ mod tests {
             indexes: HashMap::default(),
             entries: Vec::new(),
             last_used_seq: None,
-            due_at: FEWEST_DUE,
+            due_at: MIN_DUE,
         }
     }
 
@@ -366,7 +411,7 @@ mod tests {
 
         let rest: Vec<pg_sys::Oid> = table.entries.iter().map(|elm| elm.relid).collect();
         table.forget(&rest);
-        assert_eq!((table.entries.len(), table.due_at), (0, FEWEST_DUE));
+        assert_eq!((table.entries.len(), table.due_at), (0, MIN_DUE));
     }
 
     #[test]
