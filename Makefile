@@ -91,9 +91,10 @@ $(if $(has_libclang),,$(error libclang, which reads the headers, is missing: ins
 	libclang-dev), or name its folder with LIBCLANG_PATH=…))
 endef
 
-# As ./dev test runs them, each in a database of its own, but on the server that is there.
+# As ./dev test runs them, each in a database of its own, but on the server that is there, with these settings of core's.
 define regress
-'$(pkglibdir)/pgxs/src/test/$(1)' --inputdir='$(srcdir)/pg_test' --outputdir='$(build)/$(notdir $(1))' --bindir='$(bindir)' \
+PGOPTIONS='-c client_min_messages=notice -c default_transaction_isolation=read\ committed' \
+	'$(pkglibdir)/pgxs/src/test/$(1)' --inputdir='$(srcdir)/pg_test' --outputdir='$(build)/$(notdir $(1))' --bindir='$(bindir)' \
 	--load-extension=pg_snowflake --dbname=contrib_regression $(2)
 
 endef

@@ -78,6 +78,7 @@ pub fn define(define_others: impl FnOnce()) {
 }
 
 /// A parameter of our prefix has a value, and is misspelt, or is one of another version.
+#[track_caller]
 fn unrecognized(Unknown { name, nearest, source, place }: Unknown) -> ! {
     let meant = nearest.map_or_else(
         || {

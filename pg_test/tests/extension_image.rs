@@ -88,8 +88,8 @@ fn unpack(archive: &Path, folder: &Path) {
     let extract = |archive: &Path, to: &Path| {
         run_program(Command::new("tar").arg("-xf").arg(archive).arg("-C").arg(to), b"");
     };
-    let blob = |of: &serde_json::Value| {
-        let digest = of["digest"].as_str().expect("a digest").replace(':', "/");
+    let blob = |descriptor: &serde_json::Value| {
+        let digest = descriptor["digest"].as_str().expect("a digest").replace(':', "/");
         layout.path().join("blobs").join(digest)
     };
     let read = |path: PathBuf| -> serde_json::Value {

@@ -40,7 +40,8 @@ fn every_message_has_a_runbook_and_every_runbook_a_message() {
     // Of the registry's errors, the others are about arguments, which only a person could pass wrongly.
     let of_registry = messages_in(&read("src/registry/refusal.rs"));
     let of_operators = ["clock of node", "node … holds", "quiet time"];
-    let is_for_operators = |message: &String| of_operators.iter().any(|of| message.starts_with(of));
+    let is_for_operators =
+        |message: &String| of_operators.iter().any(|start| message.starts_with(start));
     messages.extend(of_registry.into_iter().filter(is_for_operators));
     let refusal = "cannot change table \"%s\" of the registry";
     assert!(read("registry/pg_snowflake_registry.sql").contains(refusal));
@@ -169,6 +170,7 @@ impl<'ast> Visit<'ast> for MessagesInTuples<'_> {
 
 /// The message with … in place of a name or a figure.
 fn generalized(message: &str) -> String {
+    let message = message.replace("{NAME}", "pg_snowflake");
     let mut parts = message.split('{');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {

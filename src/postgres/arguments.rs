@@ -1,5 +1,5 @@
-//! Arguments of functions that are called without pgrx's wrapper, whose guard and argument handling would cost more than the fast
-//! path of an ID does; and arguments of functions that are not STRICT.
+//! Arguments of functions that are called without pgrx's wrapper, whose guard and argument handling would cost more than they do;
+//! and arguments of functions that are not STRICT.
 
 use crate::postgres::report::Report;
 use pgrx::prelude::*;

@@ -8,6 +8,9 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 };
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+/// The extension.
+const NAME: &str = env!("CARGO_PKG_NAME");
+
 /// A row without nulls. Its columns have the order and the types of the function's SQL declaration.
 pub struct ResultRow<const N: usize>(pub [pg_sys::Datum; N]);
 
@@ -92,16 +95,15 @@ unsafe fn look_up_descriptor(
 fn raise_version_mismatch(declared: i32, columns: usize) -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-        message: "pg_snowflake library is incompatible with the installed extension version".into(),
+        message: format!("{NAME} library is incompatible with the installed extension version"),
         detail: Some(format!(
             "The function is declared with {declared} result columns, but library version {} returns {columns}.",
             env!("CARGO_PKG_VERSION")
         )),
-        hint: Some(
-            "Install the library of the version in pg_extension.extversion. Or install a newer one and run: ALTER EXTENSION \
-             pg_snowflake UPDATE;"
-                .into(),
-        ),
+        hint: Some(format!(
+            "Install the library of the version in pg_extension.extversion. Or install a newer one and run: ALTER EXTENSION {NAME} \
+             UPDATE;"
+        )),
     }
     .raise()
 }
