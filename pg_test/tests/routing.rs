@@ -1,6 +1,7 @@
 //! Routing: the shard in an ID determines the partition of its row, and the server.
 
-pub mod classes;
+pub mod class;
+mod classes;
 mod locate;
 mod misuse;
 mod plans;
@@ -19,17 +20,17 @@ const ABOVE: i64 = 1_387_263_000;
 
 /// The ID of that shard in the default layout.
 fn id_of_shard(shard: i64) -> i64 {
-    classes::CLASSES[0].id_of_shard(shard, ABOVE)
+    class::CLASSES[0].id_of_shard(shard, ABOVE)
 }
 
 /// Another ID of that shard.
 fn other_id_of_shard(shard: i64) -> i64 {
-    classes::CLASSES[0].id_of_shard(shard, ABOVE + 1)
+    class::CLASSES[0].id_of_shard(shard, ABOVE + 1)
 }
 
 /// A query for [`id_of_shard`] of each of these.
 fn ids_of_shards(shards: RangeInclusive<i64>) -> String {
-    let id = classes::CLASSES[0].sql_of_id("shard", &ABOVE.to_string());
+    let id = class::CLASSES[0].sql_of_id("shard", &ABOVE.to_string());
     let (first, last) = shards.into_inner();
     format!("SELECT {id} FROM generate_series({first}, {last}) AS shard")
 }
@@ -75,7 +76,7 @@ fn posts_and_comments_of_each_shard(posts: u32) -> (Database, Client) {
             "INSERT INTO posts SELECT {}, 'old' FROM generate_series(0, 63) AS shard, generate_series(0, {posts} - 1) AS n;
              INSERT INTO comments SELECT id, n FROM posts, generate_series(1, 2) AS n;
              ANALYZE",
-            classes::CLASSES[0].sql_of_id("shard", &format!("{ABOVE} + n"))
+            class::CLASSES[0].sql_of_id("shard", &format!("{ABOVE} + n"))
         ))
         .unwrap();
     (database, client)

@@ -2,7 +2,7 @@
 //! of `snowflake_layouts`, which is tested like every other block.
 
 use super::page::page;
-use crate::routing::classes::CLASSES;
+use crate::routing::class::CLASSES;
 use pg_snowflake_ids::layout_spec::spec;
 use pg_snowflake_ids::{Layout, PRESETS};
 

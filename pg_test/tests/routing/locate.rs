@@ -1,6 +1,6 @@
 //! `snowflake_locate`: the place of a row, from the catalog alone. The planner always has the same answer.
 
-use super::classes::CLASSES;
+use super::class::CLASSES;
 use super::{id_of_shard, partition_by_shard};
 use pg_snowflake_harness::ask::{database, printed, server};
 use pg_snowflake_harness::wait::wait_for;

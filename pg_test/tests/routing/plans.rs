@@ -1,6 +1,6 @@
 //! Plans: a statement that names an ID touches only the partition of its shard.
 
-use super::classes::CLASSES;
+use super::class::CLASSES;
 use super::{
     ABOVE, id_of_shard, other_id_of_shard, partition_by_hash, posts_and_comments,
     posts_and_comments_of_each_shard,
