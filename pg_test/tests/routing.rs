@@ -35,9 +35,9 @@ fn ids_of_shards(shards: RangeInclusive<i64>) -> String {
     format!("SELECT {id} FROM generate_series({first}, {last}) AS shard")
 }
 
-/// Where `postgres_fdw` finds the server of a session.
-fn host(client: &mut Client) -> String {
-    printed(client, "SHOW unix_socket_directories")
+/// Where `postgres_fdw` finds the server of a database.
+fn host(database: &Database) -> String {
+    printed(&mut database.connect(), "SHOW unix_socket_directories")
 }
 
 /// Creates a table `NAME (KEY bigint PRIMARY KEY, REST)` with a local partition for every remainder.

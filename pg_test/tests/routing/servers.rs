@@ -1,5 +1,5 @@
-//! A router: a table whose partitions are tables of other servers, by `postgres_fdw`. Here, they are databases of one server:
-//! `postgres_fdw` connects to them in the same way.
+//! A router: a table whose partitions are tables of other servers, by `postgres_fdw`. Databases of shared servers stand for them,
+//! to which it connects in the same way.
 
 use super::{id_of_shard, ids_of_shards, other_id_of_shard};
 use pg_snowflake_harness::Database;
@@ -30,9 +30,9 @@ impl Fleet {
                      PARTITION BY HASH (post_id snowflake_shard_ops)",
             )
             .unwrap();
-        let (host, modulus) = (super::host(&mut client), shards.len());
+        let modulus = shards.len();
         for (number, shard) in shards.iter().enumerate() {
-            let name = shard.name();
+            let (host, name) = (super::host(shard), shard.name());
             client
                 .batch_execute(&format!(
                     "CREATE SERVER shard_{number} FOREIGN DATA WRAPPER postgres_fdw
@@ -149,7 +149,7 @@ fn a_row_is_on_the_server_that_snowflake_locate_names() {
             printed(&mut client, &format!("SELECT * FROM snowflake_locate('posts', {id})"));
         let shard = &fleet.shards[shard_id as usize % 2];
         let number = shard_id % 2;
-        let (host, name) = (super::host(&mut client), shard.name());
+        let (host, name) = (super::host(shard), shard.name());
         assert_eq!(located, format!("{shard_id}|posts_{number}|shard_{number}|{host}|5432|{name}"));
         let there = format!("SELECT count(*) FROM posts WHERE id = {id}");
         assert_eq!(printed(&mut shard.connect(), &there), "1");
@@ -189,11 +189,13 @@ fn joins_and_aggregates_are_computed_by_the_shards() {
 fn a_shard_that_is_down_fails_only_the_statements_that_need_it() {
     let Some(fleet) = Fleet::with_rows(2) else { return };
     let mut client = fleet.router.connect();
-    let accept_connections = |client: &mut Client, are_accepted: bool| {
-        let shard = fleet.shards[1].name();
-        run(client, &format!("ALTER DATABASE {shard} ALLOW_CONNECTIONS {are_accepted}"));
+    let mut down = fleet.shards[1].connect();
+    // A session cannot do this to its own database by ALTER DATABASE.
+    let mut accept_connections = |are_accepted: bool| {
+        let set = format!("SET datallowconn = {are_accepted} WHERE datname = current_database()");
+        run(&mut down, &format!("UPDATE pg_database {set}"));
     };
-    accept_connections(&mut client, false);
+    accept_connections(false);
     let [four, five] = [4, 5].map(id_of_shard);
 
     let alive = [
@@ -219,7 +221,7 @@ fn a_shard_that_is_down_fails_only_the_statements_that_need_it() {
         assert_refused(&mut client, sql, refusal);
     }
 
-    accept_connections(&mut client, true);
+    accept_connections(true);
     for sql in dead {
         client.batch_execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }

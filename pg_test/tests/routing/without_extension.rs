@@ -28,9 +28,8 @@ impl Fleet {
              CREATE TABLE posts (id bigint NOT NULL, made_on int NOT NULL) PARTITION BY HASH (id)",
         );
         let servers: Vec<Database> = (0..SERVERS).map(|_| Database::new()).collect();
-        let host = super::host(&mut client);
         for (number, server) in servers.iter().enumerate() {
-            let name = server.name();
+            let (host, name) = (super::host(server), server.name());
             run(
                 &mut client,
                 &format!(
