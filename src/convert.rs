@@ -107,6 +107,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     catalog::relation(facts.sequence.name())
 }
 
+#[track_caller]
 fn required<T>(name: &str, argument: Option<T>) -> T {
     arguments::required(
         name,
@@ -117,6 +118,7 @@ fn required<T>(name: &str, argument: Option<T>) -> T {
 
 /// Refuses a transaction that cannot change a table, or whose snapshot may miss what others commit before the
 /// table is locked.
+#[track_caller]
 fn check_transaction() {
     let function = "snowflake_convert_column";
     check_writable(function, "Only the primary generates IDs.");

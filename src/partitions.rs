@@ -147,11 +147,13 @@ fn snowflake_drop_partitions(
     SetOfIterator::new(rows.into_iter().map(Outcome::row))
 }
 
+#[track_caller]
 fn required<T>(name: &str, argument: Option<T>) -> T {
     arguments::required(name, argument, "Pass a value, or omit an argument that has a default.")
 }
 
 /// A snapshot that is older than a lock could miss partitions.
+#[track_caller]
 fn check_transaction(function: &str) {
     check_writable(function, "Only the primary generates IDs.");
     check_read_committed(

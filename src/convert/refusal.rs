@@ -297,6 +297,7 @@ pub fn detached_identity_sequence(sequence: &str, column: &str) -> ! {
 }
 
 /// The values are probably IDs of another layout. Only a warning if the caller has passed the layout.
+#[track_caller]
 pub fn other_layout(column: &str, mismatch: &Mismatch, is_explicit: bool) {
     report_mismatch(format!("newest value of {column}"), mismatch, is_explicit, |likely| {
         format!("Pass layout => '{likely}'.")

@@ -217,6 +217,7 @@ pub fn layout_differs(table: &Table, passed: Layout, generated: Layout) -> ! {
 }
 
 /// The newest ID is probably of another layout. Only a warning if the caller has passed the layout.
+#[track_caller]
 pub fn other_layout(table: &Table, mismatch: &Mismatch, is_explicit: bool, generates: bool) {
     let newest = format!("newest ID of table {}", table.name);
     report_mismatch(newest, mismatch, is_explicit, |likely| {

@@ -37,6 +37,7 @@ pub fn with_room<T>(elements: usize) -> Option<Vec<T>> {
 
 /// Makes room for more elements. For what can be large because of a user's data: an allocation that fails raises an error here, and
 /// ends the session elsewhere.
+#[track_caller]
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
     if fallible(|| vec.try_reserve(more)).is_err() {
         out_of_memory(more.saturating_mul(size_of::<T>()));
@@ -62,6 +63,7 @@ pub fn copied_text(text: &str) -> String {
 }
 
 /// Raises the error if only the last reserve of memory is left. For loops over many small allocations.
+#[track_caller]
 pub fn check() {
     if allocator::is_low() {
         out_of_memory(0);

@@ -2,7 +2,6 @@
 
 use pg_snowflake_ids::excerpt::truncated;
 use pgrx::pg_sys;
-use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::Location;
@@ -29,14 +28,24 @@ impl Report {
     /// Raises the error. `\errverbose` of psql shows the line that called this.
     #[track_caller]
     pub fn raise(self) -> ! {
-        let place = Location::caller();
+        self.emit(PgLogLevel::ERROR, Location::caller());
+        unreachable!("ERROR does not return")
+    }
+
+    /// Writes the report to the server log, at a level below ERROR, with the line that called this.
+    #[track_caller]
+    pub fn log(self, level: PgLogLevel) {
+        self.emit(level, Location::caller());
+    }
+
+    /// As a message of the server, and not by pgrx, which raises errors at the end of a function, where it cannot handle a lack of
+    /// memory: PostgreSQL reports such an error from its own reserve.
+    fn emit(self, level: PgLogLevel, place: &'static Location<'static>) {
         let [message, detail, hint] = self.parts();
-        // As an error of the server, and not by pgrx, which raises errors at the end of a function, where it cannot handle a lack of
-        // memory: PostgreSQL reports such an error from its own reserve.
         // SAFETY: C strings that live until the guard has returned; the closure owns nothing.
         unsafe {
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                if errstart(PgLogLevel::ERROR as c_int, ptr::null()) {
+                if errstart(level as c_int, ptr::null()) {
                     errcode(self.code as c_int);
                     for (part, text) in
                         [(errmsg as ErrorPart, &message), (errdetail, &detail), (errhint, &hint)]
@@ -45,28 +54,11 @@ impl Report {
                             part(c"%s".as_ptr(), text.as_ptr());
                         }
                     }
+                    // Which function it is in, Rust does not say.
                     errfinish(place.file_as_c_str().as_ptr(), place.line() as c_int, ptr::null());
                 }
             });
         }
-        unreachable!("ERROR does not return")
-    }
-
-    /// Writes the report to the server log, at a level below ERROR, with the line that called this.
-    #[track_caller]
-    pub fn log(self, level: PgLogLevel) {
-        let code = self.code;
-        let [message, detail, hint] = self.parts().map(|part| part.map(CString::into_string));
-        let text = |part: Option<Result<String, _>>| part.map(|part| part.unwrap_or_default());
-        let message = text(message).unwrap_or_default();
-        let mut error = ErrorReport::new(code, message, function_name!());
-        if let Some(detail) = text(detail) {
-            error = error.set_detail(detail);
-        }
-        if let Some(hint) = text(hint) {
-            error = error.set_hint(hint);
-        }
-        error.report(level);
     }
 
     /// The message, the detail and the hint as the server gets them.

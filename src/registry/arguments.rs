@@ -15,6 +15,7 @@ use std::iter::repeat;
 const MAX_NODE_BYTES: usize = 255;
 
 /// Refuses a transaction that cannot change a row, or whose snapshot may be older than the lock on it.
+#[track_caller]
 pub fn check_transaction(function: &str) {
     check_writable(function, "Only the primary changes leases.");
     check_read_committed(
@@ -24,6 +25,7 @@ pub fn check_transaction(function: &str) {
 }
 
 /// An argument that must not be null.
+#[track_caller]
 pub fn required<T>(name: &str, argument: Option<T>) -> T {
     postgres::required(
         name,
@@ -33,6 +35,7 @@ pub fn required<T>(name: &str, argument: Option<T>) -> T {
 }
 
 /// The shards in ascending order, each with its serial if that is known.
+#[track_caller]
 pub fn shards(
     (name, shard_ids): (&str, Option<Array<i32>>),
     (name_of_serials, serials): (&str, Option<Array<i64>>),
@@ -75,6 +78,7 @@ where
 }
 
 /// Refuses what is no shard of any layout.
+#[track_caller]
 pub fn check_shard(shard: i32) {
     if shard < 0 {
         refusal::negative_shard(shard);
@@ -82,6 +86,7 @@ pub fn check_shard(shard: i32) {
 }
 
 /// A name that a message can repeat.
+#[track_caller]
 pub fn node_name(node: Option<&[u8]>) -> String {
     let node = required("node", node);
     if node.is_empty() || node.len() > MAX_NODE_BYTES {
@@ -100,6 +105,7 @@ pub fn number(uuid: pgrx::Uuid) -> Uuid {
 }
 
 /// In microseconds since 1970.
+#[track_caller]
 pub fn finite(until: pg_sys::TimestampTz) -> i64 {
     if until == i64::MIN || until == i64::MAX {
         refusal::infinite_end();
@@ -108,6 +114,7 @@ pub fn finite(until: pg_sys::TimestampTz) -> i64 {
 }
 
 /// In microseconds.
+#[track_caller]
 pub fn length_us(length: Interval) -> i64 {
     let length_us = i64::try_from(length.as_micros());
     length_us

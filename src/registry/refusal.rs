@@ -22,6 +22,7 @@ pub struct Reason {
 
 /// Why the shard is not granted. A wrong clock is an error, since it applies to all shards, unless the transaction must commit: it has
 /// begun a quiet time.
+#[track_caller]
 pub fn reason(
     refusal: Refusal,
     shard: i32,
@@ -286,6 +287,7 @@ pub fn too_many_elements(name: &str, elements: usize, limit: usize) -> ! {
 }
 
 /// The arrays do not belong together.
+#[track_caller]
 pub fn different_lengths(names: [&str; 2], lengths: [usize; 2]) -> ! {
     let ([shard_ids, serials], [of_shard_ids, of_serials]) = (names, lengths);
     Report {

@@ -288,7 +288,7 @@ const RECENT_PAGE_VISITS: u32 = 1_000;
 
 /// Returns the last ID that the sequence `relid` returned in this session.
 pub fn currval(relid: pg_sys::Oid) -> Result<i64, Error> {
-    // SAFETY: as in fetch().
+    // SAFETY: as in next_wanted().
     unsafe {
         dropped::forget_dropped_sequences();
         with_entry(relid, |elm| pg_sys::ffi::pg_guard_ffi_boundary(|| currval_oid(elm)))
