@@ -167,10 +167,10 @@ fn check_transaction(function: &str) {
 fn layout_of(table: &Table, top: pg_sys::Oid, passed: Option<SqlLayout>, now_us: i64) -> Layout {
     let generated = table.generated_layouts(top);
     let layout = match (passed, generated.as_slice()) {
-        (Some(SqlLayout(passed)), [Some(first), ..])
+        (Some(SqlLayout(passed)), [_, ..])
             if generated.iter().all(|layout| layout.is_some_and(|layout| layout != passed)) =>
         {
-            refusal::layout_differs(table, passed, *first)
+            refusal::layout_differs(table, passed, &generated)
         }
         (Some(SqlLayout(passed)), _) => passed,
         (None, []) => DEFAULT,

@@ -201,7 +201,13 @@ pub fn name_taken(table: &Table, name: &str, range: &Wanted, own: Option<&Partit
 
 /// The layout is not that of the IDs.
 #[track_caller]
-pub fn layout_differs(table: &Table, passed: Layout, generated: Layout) -> ! {
+pub fn layout_differs(table: &Table, passed: Layout, generated: &[Option<Layout>]) -> ! {
+    let names: Vec<String> =
+        generated.iter().flatten().map(|layout| format!("\"{layout}\"")).collect();
+    let (layouts, hint) = match names.as_slice() {
+        [name] => (format!("layout {name}"), "Omit the layout."),
+        _ => (format!("layouts {}", names.join(" and ")), "Pass one of these layouts."),
+    };
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         message: format!(
@@ -209,9 +215,9 @@ pub fn layout_differs(table: &Table, passed: Layout, generated: Layout) -> ! {
             table.name
         ),
         detail: Some(format!(
-            "The default of the partition key's column generates IDs of layout \"{generated}\"."
+            "The default of the partition key's column generates IDs of {layouts}."
         )),
-        hint: Some("Omit the layout.".into()),
+        hint: Some(hint.into()),
     }
     .raise()
 }
