@@ -1,6 +1,6 @@
 //! Which file defines what a path names.
 
-use super::source::{Crate, Definition, Kind, Mention};
+use super::source::{Crate, Definition, Kind, Mention, Segments};
 use std::collections::BTreeMap;
 
 /// How many imports lead from a name to its item, at most.
@@ -115,8 +115,13 @@ fn look_up(tree: &Crate, module: usize, path: &[String], imports: usize) -> Vec<
         }
     }
     if definitions.is_empty() {
-        for target in content.globs.iter().flat_map(|glob| resolve(tree, module, glob, imports + 1))
-        {
+        // Other crates are left out. Two of them would be looked up in each other's globs, 2^MAX_IMPORTS times.
+        let is_ours = |glob: &&Segments| {
+            let is_keyword = |name: &String| ["crate", "self", "super"].contains(&&**name);
+            glob.first().is_some_and(|name| is_keyword(name) || content.names.contains_key(name))
+        };
+        let globs = content.globs.iter().filter(is_ours);
+        for target in globs.flat_map(|glob| resolve(tree, module, glob, imports + 1)) {
             if let Target::Module(other) = target {
                 found.extend(look_up(tree, other, path, imports + 1));
             }

@@ -56,6 +56,8 @@ fn tests_and_other_crates_are_not_arrows() {
         "/// [`crate::b::b`]\nfn f() { let x = \"crate::b::b\"; /* crate::b::b() */ }",
         "use ::b::b; use std::b; fn f() { x.b(); Self::b(); <X as Y>::b(); }",
         "pub(in crate::b) fn f() {}",
+        "use one::*; use two::*; use three::*; use four::*; fn f() { b() }",
+        "macro_rules! call { ($($b:tt)*) => { use $($b)*; } }",
         "use crate::b; fn f<'b>(b: u8) {}",
     ] {
         assert_eq!(checked(&a_uses_b(a)).err(), None, "{a}");
