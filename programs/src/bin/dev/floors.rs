@@ -2,6 +2,8 @@
 //!
 //! The root of a crate (`lib.rs`, `main.rs`) declares its modules in groups that blank lines separate. Each group is a floor, the
 //! top floor first. One group makes no floors.
+//!
+//! An arrow is a path in the code. The call of a method names no path, so it is not seen, even if another file defines the type.
 
 mod names;
 mod source;
@@ -14,11 +16,24 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::Write;
 
+/// The root of the library, and how many floors it has. If somebody deletes a blank line there, two floors become one, which hides the
+/// arrows between them.
+const LIBRARY: &str = "src/lib.rs";
+const FLOORS_OF_LIBRARY: usize = 4;
+
+/// Modules of the library that use only themselves and those listed, beside other crates, and the reason.
+const BESIDE: [(&str, &[&str], &str); 1] =
+    [("registry", &["postgres"], "it is an extension of its own")];
+
 /// Checks the crates of these files, and returns their floors with the lines of code on each.
 pub fn check(files: &[String], text_of: impl Fn(&str) -> Option<String> + Sync) -> Result<String> {
     let (mut floors, mut broken) = (String::new(), String::new());
     for tree in crates(files, &text_of)? {
         let arrows = arrows(&tree);
+        broken += &tree.refused;
+        if tree.files[0].path == LIBRARY {
+            broken += &pinned(&tree, &arrows);
+        }
         broken += &circles(&tree, &arrows);
         broken += &arrows_up(&tree, &arrows);
         floors += &table(&tree);
@@ -119,6 +134,30 @@ fn arrows_up(tree: &Crate, arrows: &BTreeMap<Arrow, Place>) -> String {
     text
 }
 
+/// What breaks the rules that only the library has.
+fn pinned(tree: &Crate, arrows: &BTreeMap<Arrow, Place>) -> String {
+    let mut text = String::new();
+    if tree.groups.len() != FLOORS_OF_LIBRARY {
+        let floors = tree.groups.len();
+        let _ = writeln!(text, "{LIBRARY} has {floors} floors instead of {FLOORS_OF_LIBRARY}");
+    }
+    for (room, others, reason) in BESIDE {
+        if !tree.groups.concat().iter().any(|name| name == room) {
+            let _ = writeln!(text, "{LIBRARY} has no {room}");
+        }
+        for (&arrow, place) in arrows {
+            let (from, to) = (room_of(tree, arrow.0), room_of(tree, arrow.1));
+            let is_allowed = to.is_some_and(|to| to == room || others.contains(&to));
+            if from == Some(room) && !is_allowed {
+                let others = others.join(", ");
+                let _ = writeln!(text, "{room} uses only {others}, since {reason}:");
+                let _ = writeln!(text, "    {}", shown(tree, arrow, place));
+            }
+        }
+    }
+    text
+}
+
 /// An arrow as one line.
 fn shown(tree: &Crate, (from, to): Arrow, place: &Place) -> String {
     let (from, to) = (&tree.files[from].path, &tree.files[to].path);
@@ -127,9 +166,15 @@ fn shown(tree: &Crate, (from, to): Arrow, place: &Place) -> String {
 
 /// The floor of a file, from 0 at the top. The root has none.
 fn floor(tree: &Crate, file: usize) -> Option<usize> {
+    let room = room_of(tree, file)?;
+    tree.groups.iter().position(|group| group.iter().any(|name| name == room))
+}
+
+/// The module of the root that a file belongs to.
+fn room_of(tree: &Crate, file: usize) -> Option<&str> {
     let is_below_root = |&module: &usize| tree.modules[module].parent == Some(0);
     let module = ancestors(tree, tree.files[file].module).find(is_below_root)?;
-    tree.groups.iter().position(|group| group.contains(&tree.modules[module].name))
+    Some(&tree.modules[module].name)
 }
 
 /// The floors, from the top, with the lines of code on each.

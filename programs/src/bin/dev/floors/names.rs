@@ -1,6 +1,6 @@
 //! Which file defines what a path names.
 
-use super::source::{Crate, Definition, Kind, Mention, Segments};
+use super::source::{Crate, Definition, EVERYTHING, Kind, Mention, Segments};
 use std::collections::BTreeMap;
 
 /// How many imports lead from a name to its item, at most.
@@ -96,6 +96,9 @@ fn look_up(tree: &Crate, module: usize, path: &[String], imports: usize) -> Vec<
         return Vec::new();
     }
     let content = &tree.modules[module];
+    if name == EVERYTHING {
+        return vec![Target::Item(content.file)];
+    }
     let definitions = content.names.get(name).map_or(&[][..], |definitions| definitions);
     let is_module = |definition: &&Definition| matches!(definition, Definition::Module(_));
     if let (Some(Definition::Module(inner)), false) =

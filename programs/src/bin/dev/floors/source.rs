@@ -1,17 +1,21 @@
 //! What the files of a crate define, import and mention.
 //!
 //! They are read as tokens, not as a syntax tree: the arguments of macros are then read like other code, and all files of the tree
-//! take a second or two in a program that is not optimized. Tests, which `cfg(test)` marks, are left out.
+//! take a second or two in a program that is not optimized. Tests, by their `cfg`, are left out.
 
 use super::tokens::{
-    before, end_of, end_of_item, is_for_tests, is_group, is_punct, is_word, line_of, name_at,
+    before, end_of, end_of_item, instead_of, is_for_tests, is_group, is_punct, is_word, line_of,
+    name_at,
 };
 use crate::tools::Result;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt::Write;
 
-/// The segments of a path, as `["crate", "sequence", "nextval"]`.
+/// The segments of a path, as `["crate", "sequence", "nextval"]`. The last is [`EVERYTHING`] in a glob.
 pub type Segments = Vec<String>;
+
+pub const EVERYTHING: &str = "*";
 
 /// The files of a crate and their modules. The first of each is the root.
 #[derive(Default)]
@@ -20,6 +24,8 @@ pub struct Crate {
     pub modules: Vec<Module>,
     /// The names of the files that the root declares, in groups that blank lines separate.
     pub groups: Vec<Vec<String>>,
+    /// What hides an arrow, each with its place and what to write instead.
+    pub refused: String,
 }
 
 pub struct File {
@@ -149,6 +155,11 @@ impl Reader<'_> {
     /// Reads code of a module: its items, if their `folder` is given, or what is in an item.
     fn tokens(&mut self, tokens: TokenStream, module: usize, folder: Option<&str>) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        for (at, token) in tokens.iter().enumerate() {
+            if let Some(instead) = instead_of(&tokens, at) {
+                let _ = writeln!(self.tree.refused, "{}:{}: {instead}", self.path, line_of(token));
+            }
+        }
         let mut at = 0;
         while at < tokens.len() {
             at = match &tokens[at] {
@@ -270,7 +281,7 @@ impl Reader<'_> {
                 Some("fn" | "struct" | "enum" | "union" | "trait" | "type" | "const" | "static"),
                 Some(name),
                 _,
-            ) if !is_after('*') => {
+            ) if !is_after('*') && !is_word(before(tokens, at, 1), "raw") => {
                 let (name, end) = match name_at(tokens, at + 2) {
                     Some(variable) if name == "mut" => (variable, at + 3),
                     _ => (name, at + 2),
@@ -317,6 +328,9 @@ impl Reader<'_> {
                     }
                     TokenTree::Punct(punct) if punct.as_char() == '*' => {
                         self.tree.modules[module].globs.push(path.clone());
+                        let path = [&path[..], &[EVERYTHING.to_owned()]].concat();
+                        let line = line_of(token);
+                        self.tree.modules[module].mentions.push(Mention { path, line, kind });
                     }
                     TokenTree::Punct(_) => {}
                     _ => match name_at(branch, at).unwrap_or_default() {

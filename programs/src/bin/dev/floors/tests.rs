@@ -2,11 +2,15 @@
 
 use super::check;
 
-/// Checks a crate of these files in its folder `src`.
+/// Checks a crate of these files in the folder `small/src`.
 fn checked(files: &[(&str, &str)]) -> Result<String, String> {
-    let paths: Vec<String> = files.iter().map(|(name, _)| format!("src/{name}")).collect();
+    checked_in("small/src", files)
+}
+
+fn checked_in(folder: &str, files: &[(&str, &str)]) -> Result<String, String> {
+    let paths: Vec<String> = files.iter().map(|(name, _)| format!("{folder}/{name}")).collect();
     check(&paths, |path| {
-        let found = files.iter().find(|(name, _)| path == format!("src/{name}"));
+        let found = files.iter().find(|(name, _)| path == format!("{folder}/{name}"));
         found.map(|(_, text)| (*text).to_owned())
     })
 }
@@ -34,10 +38,17 @@ fn an_arrow_up_is_found_however_it_is_written() {
         "mod inner { fn f() { super::super::b::b() } }",
         "mod inner { pub fn g() {} } unsafe extern \"C\" { fn h(); }\n#[cfg(not(test))] use crate::b::b;",
         "macro_rules! call { ($e:expr) => { $crate::b::b($e) } }",
+        "fn f() { &raw const crate::b::S; }",
+        "use crate::b::*;",
+        "use crate::{b::{*}};",
+        "use crate::b::Enum::*;",
+        "pub(crate) use crate::b::*;",
+        "#[cfg(any(test, unix))] use crate::b::b;",
+        "#[cfg(any(test, feature = \"other\"))] use crate::b::b;",
     ] {
         let line = a.lines().count();
         let place = format!(
-            "up, from floor 2 to floor 1 of src/lib.rs:\n    src/a.rs:{line} uses src/b.rs: "
+            "up, from floor 2 to floor 1 of small/src/lib.rs:\n    small/src/a.rs:{line} uses small/src/b.rs: "
         );
         assert!(checked(&a_uses_b(a)).is_err_and(|broken| broken.starts_with(&place)), "{a}");
     }
@@ -48,6 +59,7 @@ fn tests_and_other_crates_are_not_arrows() {
     for a in [
         "#[cfg(test)] mod tests { use crate::b::b; }",
         "#[cfg(any(test, feature = \"pg_test\"))]\n#[pg_schema]\nmod tests { use crate::b::b; }",
+        "#[cfg(any(feature = \"pg_test\", test))] mod tests { use super::*; use crate::b::*; }",
         "#[cfg(test)] use crate::b::{b, Enum};",
         "#[cfg(test)] pub(crate) fn f<A, B>() -> crate::b::Enum { crate::b::b() }",
         "enum A { #[cfg(test)] B(crate::b::Enum), C }",
@@ -73,10 +85,10 @@ fn a_circle_is_found_with_its_lines() {
         ("c.rs", "use super::a::A;\nuse crate::d::D;\npub struct C;"),
         ("d.rs", "pub struct D;"),
     ]);
-    let circle = "a circle of files of src/lib.rs:
-    src/a.rs:1 uses src/b.rs: crate::b::B
-    src/b.rs:3 uses src/c.rs: crate::c::C
-    src/c.rs:1 uses src/a.rs: super::a::A
+    let circle = "a circle of files of small/src/lib.rs:
+    small/src/a.rs:1 uses small/src/b.rs: crate::b::B
+    small/src/b.rs:3 uses small/src/c.rs: crate::c::C
+    small/src/c.rs:1 uses small/src/a.rs: super::a::A
 ";
     assert_eq!(broken, Err(circle.to_owned()));
 }
@@ -113,9 +125,9 @@ fn an_arrow_leads_to_the_file_that_defines_the_item() {
     ];
     assert_eq!(checked(&files).err(), None);
     files[3].1 = "pub struct B;\nuse crate::parent::A;";
-    let circle = "a circle of files of src/lib.rs:
-    src/parent/a.rs:1 uses src/parent/b.rs: super::B
-    src/parent/b.rs:2 uses src/parent/a.rs: crate::parent::A
+    let circle = "a circle of files of small/src/lib.rs:
+    small/src/parent/a.rs:1 uses small/src/parent/b.rs: super::B
+    small/src/parent/b.rs:2 uses small/src/parent/a.rs: crate::parent::A
 ";
     assert_eq!(checked(&files), Err(circle.to_owned()));
 }
@@ -133,7 +145,7 @@ fn floors_are_the_groups_of_the_root() {
         ("c.rs", ""),
         ("d.rs", "const D: u8 =\n    1;"),
     ];
-    let table = "    src/lib.rs\n      1      5 lines  a, b, c\n      2      2 lines  d\n";
+    let table = "    small/src/lib.rs\n      1      5 lines  a, b, c\n      2      2 lines  d\n";
     assert_eq!(checked(&files), Ok(table.to_owned()));
     // One group makes no floors.
     assert_eq!(checked(&[("lib.rs", "mod a;"), ("a.rs", "")]), Ok(String::new()));
@@ -141,5 +153,51 @@ fn floors_are_the_groups_of_the_root() {
 
 #[test]
 fn a_file_is_missing() {
-    assert_eq!(checked(&[("lib.rs", "mod a;")]), Err("src/a.rs is missing".to_owned()));
+    assert_eq!(checked(&[("lib.rs", "mod a;")]), Err("small/src/a.rs is missing".to_owned()));
+}
+
+#[test]
+fn what_hides_an_arrow_is_refused() {
+    for (a, instead) in [
+        ("#[macro_export] macro_rules! call { () => {} }", "`pub(crate) use NAME;`"),
+        ("#[macro_use] mod inner {}", "`pub(crate) use NAME;`"),
+        ("std::include!(\"b.in\");", "`mod NAME;`"),
+        ("extern crate self as other;", "`crate`"),
+    ] {
+        let refused = checked(&a_uses_b(a)).expect_err(a);
+        assert!(
+            refused.starts_with("small/src/a.rs:1: ") && refused.contains(instead),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn the_library_has_four_floors_and_a_registry_beside() {
+    const ROOT: &str = "mod error;\nmod registry;\n\nmod shard;\n\nmod sequence;\n\nmod postgres;";
+    let checked = |root: &str, in_registry: &str| {
+        checked_in(
+            "src",
+            &[
+                ("lib.rs", root),
+                ("error.rs", ""),
+                ("registry.rs", "mod tables;"),
+                ("registry/tables.rs", in_registry),
+                ("shard.rs", ""),
+                ("sequence.rs", ""),
+                ("postgres.rs", "pub struct Text;"),
+            ],
+        )
+    };
+    assert_eq!(checked(ROOT, "use crate::postgres::Text;").err(), None);
+    for other in ["error", "shard", "sequence"] {
+        let broken = checked(ROOT, &format!("use crate::{other}::E;")).expect_err(other);
+        let place =
+            format!("    src/registry/tables.rs:1 uses src/{other}.rs: crate::{other}::E\n");
+        assert!(broken.starts_with("registry uses only postgres") && broken.ends_with(&place));
+    }
+    let merged = ROOT.replace("shard;\n\n", "shard;\n");
+    assert_eq!(checked(&merged, ""), Err("src/lib.rs has 3 floors instead of 4\n".to_owned()));
+    let without = ROOT.replace("mod registry;\n", "");
+    assert_eq!(checked(&without, ""), Err("src/lib.rs has no registry\n".to_owned()));
 }

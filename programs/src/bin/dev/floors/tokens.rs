@@ -32,16 +32,29 @@ pub fn is_group(token: Option<&TokenTree>, delimiter: Delimiter) -> bool {
     matches!(token, Some(TokenTree::Group(group)) if group.delimiter() == delimiter)
 }
 
-/// Whether a condition of `cfg` names `test` or `doctest`, other than in `not`.
+/// Whether a condition of `cfg` is that of tests. Code with any other condition can be in a product.
 pub fn is_for_tests(condition: TokenStream) -> bool {
-    let condition: Vec<TokenTree> = condition.into_iter().collect();
-    condition.iter().enumerate().any(|(at, token)| match token {
-        TokenTree::Ident(name) => name == "test" || name == "doctest",
-        TokenTree::Group(group) => {
-            !is_word(before(&condition, at, 1), "not") && is_for_tests(group.stream())
+    const CONDITIONS: [&str; 3] =
+        ["test", "any(test,feature=\"pg_test\")", "any(feature=\"pg_test\",test)"];
+    CONDITIONS.contains(&&*condition.to_string().replace(' ', ""))
+}
+
+/// What to write instead of what begins at `at`, if that hides which file an item is in.
+pub fn instead_of(tokens: &[TokenTree], at: usize) -> Option<&'static str> {
+    let next = tokens.get(at + 1);
+    let after_next = tokens.get(at + 2);
+    match &*name_at(tokens, at)? {
+        "macro_export" | "macro_use" => Some(
+            "instead of macro_export or macro_use, write `pub(crate) use NAME;` below the macro, and call it by its path",
+        ),
+        "include" if is_punct(next, '!') && matches!(after_next, Some(TokenTree::Group(_))) => {
+            Some("instead of include!, write `mod NAME;`, with its #[path] if it is elsewhere")
         }
-        _ => false,
-    })
+        "extern" if is_word(next, "crate") && is_word(after_next, "self") => {
+            Some("instead of a name for the crate itself, write `crate`")
+        }
+        _ => None,
+    }
 }
 
 /// The place after the item, field or arm that begins at `at`, maybe with further attributes.
