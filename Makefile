@@ -111,7 +111,7 @@ all:
 	@rm -rf '$(stage)' '$(stage).new' && touch '$(started)'
 	cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && set -f && RUSTFMT=true \
 		PGRX_PG_CONFIG_PATH='$(pg_config)' CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037' $(rustflags) | \
-		sed 's/.$$//')" '$(CARGO)' build --locked $(CARGO_FLAGS) --package pg_snowflake --lib \
+		sed 's/.$$//')" '$(CARGO)' rustc --locked $(CARGO_FLAGS) --package pg_snowflake --lib --crate-type cdylib \
 		--no-default-features --features pg$(major),pgrx/no-schema-generation --profile '$(PROFILE)' \
 		--target-dir '$(absolute_build)'
 	@test -f '$(built)' || { echo 'make: cargo has not written $(built): does its configuration set build.target?' >&2; exit 1; }

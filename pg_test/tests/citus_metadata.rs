@@ -454,3 +454,25 @@ fn an_id_is_located_in_a_parallel_query() {
     assert!(printed(&mut client, &format!("EXPLAIN {located}")).contains("Parallel"));
     assert_eq!(printed(&mut client, located), "1000|3000");
 }
+
+#[test]
+fn the_partitions_of_a_table_of_citus_are_not_managed() {
+    let (_database, mut client) = with_metadata();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint NOT NULL) PARTITION BY RANGE (id);
+         INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id')",
+    );
+    let expected = Refusal {
+        sqlstate: "0A000",
+        message: "cannot manage partitions of table public.posts, which Citus manages",
+        hint: "Create its partitions with CREATE TABLE ... PARTITION OF, and snowflake_min_id() as bounds.",
+    };
+    for call in [
+        "SELECT snowflake_create_partitions('posts', '1 day', 1)",
+        "SELECT snowflake_drop_partitions('posts', '1 day')",
+    ] {
+        assert_refused(&mut client, call, expected);
+    }
+    assert_eq!(printed(&mut client, "SELECT count(*) FROM pg_inherits"), "0");
+}

@@ -98,14 +98,14 @@ pub struct Failure {
 
 impl Failure {
     fn of(error: &ErrorReportWithLevel) -> Self {
-        let message = match error.detail() {
+        let line = match error.detail() {
             Some(detail) => {
                 let detail = detail.trim_end_matches('.').replace('\n', "; ");
                 format!("{}: {detail}", error.message())
             }
             None => error.message().to_owned(),
         };
-        Failure { code: error.sql_error_code(), message }
+        Failure { code: error.sql_error_code(), message: line }
     }
 }
 

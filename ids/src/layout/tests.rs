@@ -160,3 +160,11 @@ proptest! {
         prop_assert_eq!(a.cmp(&b), INSTAGRAM.id(a, shard).cmp(&INSTAGRAM.id(b, shard)));
     }
 }
+
+#[test]
+fn an_error_names_the_field_that_is_out_of_range() {
+    let of_field = |field| format!("the {field} is out of the layout's range");
+    assert_eq!(OutOfRange::Time.to_string(), of_field("time"));
+    assert_eq!(OutOfRange::Shard.to_string(), of_field("shard"));
+    assert_eq!(OutOfRange::Seq.to_string(), of_field("seq"));
+}

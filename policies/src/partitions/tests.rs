@@ -351,3 +351,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_bound_that_no_id_reaches_has_no_time() {
+    for (_, layout) in PRESETS {
+        assert_eq!(Bound::At(0).instant(layout), Some(layout.instant_of(0)));
+        assert_eq!(Bound::At(-1).instant(layout), None);
+        assert_eq!(Bound::At(i64::MIN).instant(layout), None);
+    }
+}
