@@ -116,7 +116,7 @@ impl Libpq {
     }
 
     /// Refuses what is not a connection string. libpq would take a single word as the name of a database.
-    /// Refuses what is no connection string.
+    /// Refuses another text than a connection string.
     pub fn check(&self, conninfo: &CStr) -> Result<(), Problem> {
         let mut message = ptr::null_mut();
         // SAFETY: a C string, and a pointer to a pointer that libpq sets to a string of its own or leaves null.

@@ -77,7 +77,7 @@ where
     }
 }
 
-/// Refuses what is no shard of any layout.
+/// Refuses a number that no layout has as a shard.
 #[track_caller]
 pub fn check_shard(shard: i32) {
     if shard < 0 {

@@ -1,4 +1,4 @@
-//! The pages that list the presets have all of them, as in the table of the crate ids. docs/layouts.md also has the output
+//! The pages that list the presets have all of them, as in the table `PRESETS`. docs/layouts.md also has the output
 //! of `snowflake_layouts`, which is tested like every other block.
 
 use super::page::page;

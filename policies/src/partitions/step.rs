@@ -88,7 +88,7 @@ impl Step {
     /// ```
     ///
     /// # Panics
-    /// If the start is not one of [`wanted`].
+    /// If the start is not one of `wanted`.
     pub fn name_suffix(self, start_us: i64) -> String {
         let start = utc(start_us).expect("a start has been computed from a date");
         if matches!(self, Step::Time(us) if us < DAY_US) {
