@@ -101,7 +101,7 @@ const CALLS: &[&str] = &[
     "SELECT snowflake_from_base32(repeat('x', 1000000))",
     "SELECT snowflake_from_uuid(gen_random_uuid())",
     "SELECT repeat('x', 1000000)::text::cstring::text::snowflake_layout",
-    "SELECT 'acme'::text::snowflake_layout",
+    "SELECT 'absent'::text::snowflake_layout",
     "TABLE snowflake_layouts",
     "SELECT snowflake_clock(), snowflake_sequence_status('s')",
     "SELECT count(*) FROM pg_attrdef, _snowflake_generator_calls(adbin) WHERE adrelid = 'calls'::regclass",
