@@ -210,15 +210,15 @@ FROM posts, snowflake_columns AS c, snowflake_sequence_status('of_posts', 'twitt
 DROP TABLE posts;
 
 -- an ordinary user sees all columns, and the sequences that core shows
-CREATE ROLE regress_snowflake_reader;
+CREATE ROLE regress_columns_reader;
 CREATE SCHEMA secret;
 CREATE SEQUENCE secret.closed;
 CREATE SEQUENCE open;
-GRANT SELECT ON SEQUENCE open TO regress_snowflake_reader;
+GRANT SELECT ON SEQUENCE open TO regress_columns_reader;
 CREATE SEQUENCE usable;
-GRANT USAGE ON SEQUENCE usable TO regress_snowflake_reader;
+GRANT USAGE ON SEQUENCE usable TO regress_columns_reader;
 CREATE SEQUENCE writable;
-GRANT UPDATE ON SEQUENCE writable TO regress_snowflake_reader;
+GRANT UPDATE ON SEQUENCE writable TO regress_columns_reader;
 CREATE SEQUENCE secret.unfit AS int;
 CREATE TABLE secret.posts (
     closed bigint DEFAULT snowflake_nextval('secret.closed', 5),
@@ -228,10 +228,10 @@ CREATE TABLE secret.posts (
     writable bigint DEFAULT snowflake_nextval('writable', 5));
 SELECT count(id) FROM (VALUES (snowflake_nextval('open', 5)), (snowflake_nextval('secret.closed', 5)),
     (snowflake_nextval('usable', 5)), (snowflake_nextval('writable', 5))) AS ids (id);
-SET SESSION AUTHORIZATION regress_snowflake_reader;
+SET SESSION AUTHORIZATION regress_columns_reader;
 SELECT column_name, shard_id, last_id_at IS NOT NULL AS last_id_at, lead IS NOT NULL AS lead, ids_left IS NOT NULL AS ids_left, error
 FROM snowflake_columns ORDER BY column_name;
 SELECT sequencename FROM pg_sequences WHERE last_value IS NOT NULL ORDER BY sequencename;
 RESET SESSION AUTHORIZATION;
-DROP OWNED BY regress_snowflake_reader;
-DROP ROLE regress_snowflake_reader;
+DROP OWNED BY regress_columns_reader;
+DROP ROLE regress_columns_reader;

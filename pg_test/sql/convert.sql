@@ -67,16 +67,16 @@ DROP TABLE a, b, c;
 DROP SEQUENCE c_id_seq;
 
 -- the one that replaces an identity's is like it
-CREATE ROLE regress_snowflake_reader;
+CREATE ROLE regress_convert_reader;
 CREATE UNLOGGED TABLE posts (id int GENERATED ALWAYS AS IDENTITY (CACHE 30));
 COMMENT ON SEQUENCE posts_id_seq IS 'it''s the posts'' \';
-GRANT USAGE ON SEQUENCE posts_id_seq TO regress_snowflake_reader WITH GRANT OPTION;
+GRANT USAGE ON SEQUENCE posts_id_seq TO regress_convert_reader WITH GRANT OPTION;
 SELECT relacl AS acl FROM pg_class WHERE oid = 'posts_id_seq'::regclass \gset
 SELECT snowflake_convert_column('posts', 'id', 5);
 SELECT relpersistence, relacl = :'acl' AS same_acl, obj_description(oid, 'pg_class'), seqcache
 FROM pg_class JOIN pg_sequence ON oid = seqrelid;
 DROP TABLE posts;
-DROP ROLE regress_snowflake_reader;
+DROP ROLE regress_convert_reader;
 
 -- a serial's is released if the default names another
 CREATE TABLE posts (id bigserial);

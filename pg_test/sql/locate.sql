@@ -37,14 +37,14 @@ ALTER TABLE posts ATTACH PARTITION posts_1 FOR VALUES WITH (MODULUS 4, REMAINDER
 SELECT partition FROM snowflake_locate('posts', id_of_shard(5));
 
 -- a role that cannot read a table can ask where its rows are
-CREATE ROLE regress_snowflake_somebody;
-SET SESSION AUTHORIZATION regress_snowflake_somebody;
+CREATE ROLE regress_locate_somebody;
+SET SESSION AUTHORIZATION regress_locate_somebody;
 \set VERBOSITY sqlstate
 SELECT * FROM posts;
 \set VERBOSITY default
 SELECT partition FROM snowflake_locate('posts', 3);
 RESET SESSION AUTHORIZATION;
-DROP ROLE regress_snowflake_somebody;
+DROP ROLE regress_locate_somebody;
 DROP TABLE posts;
 
 -- an ID without a partition
@@ -84,14 +84,14 @@ DROP FOREIGN TABLE remote;
 CREATE SERVER shown FOREIGN DATA WRAPPER nothing OPTIONS (host 'db7.example', port '6432', dbname 'app');
 CREATE USER MAPPING FOR PUBLIC SERVER shown OPTIONS (host 'secret', password 'secret');
 CREATE FOREIGN TABLE remote (id bigint) SERVER shown;
-CREATE ROLE regress_snowflake_somebody;
-SET SESSION AUTHORIZATION regress_snowflake_somebody;
+CREATE ROLE regress_locate_somebody;
+SET SESSION AUTHORIZATION regress_locate_somebody;
 SELECT has_server_privilege('shown', 'USAGE') AS usage, has_table_privilege('remote', 'SELECT') AS select;
 SELECT host, port, dbname FROM snowflake_locate('remote', 3);
 SELECT srvname, option_name, option_value FROM pg_foreign_server, pg_options_to_table(srvoptions)
 WHERE srvname = 'shown' ORDER BY option_name COLLATE "C";
 RESET SESSION AUTHORIZATION;
-DROP ROLE regress_snowflake_somebody;
+DROP ROLE regress_locate_somebody;
 DROP FOREIGN TABLE remote;
 \pset null ''
 

@@ -173,73 +173,73 @@ ROLLBACK;
 --
 -- Privileges
 --
-CREATE USER regress_snowflake_user;
-GRANT CREATE ON SCHEMA public TO regress_snowflake_user;
+CREATE USER regress_sequence_user;
+GRANT CREATE ON SCHEMA public TO regress_sequence_user;
 
 -- snowflake_nextval
 BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
 CREATE SEQUENCE seq3;
-REVOKE ALL ON seq3 FROM regress_snowflake_user;
-GRANT SELECT ON seq3 TO regress_snowflake_user;
+REVOKE ALL ON seq3 FROM regress_sequence_user;
+GRANT SELECT ON seq3 TO regress_sequence_user;
 SELECT snowflake_nextval('seq3', 5);
 ROLLBACK;
 
 BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
 CREATE SEQUENCE seq3;
-REVOKE ALL ON seq3 FROM regress_snowflake_user;
-GRANT UPDATE ON seq3 TO regress_snowflake_user;
+REVOKE ALL ON seq3 FROM regress_sequence_user;
+GRANT UPDATE ON seq3 TO regress_sequence_user;
 SELECT next_seq('seq3');
 ROLLBACK;
 
 BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
 CREATE SEQUENCE seq3;
-REVOKE ALL ON seq3 FROM regress_snowflake_user;
-GRANT USAGE ON seq3 TO regress_snowflake_user;
+REVOKE ALL ON seq3 FROM regress_sequence_user;
+GRANT USAGE ON seq3 TO regress_sequence_user;
 SELECT next_seq('seq3');
 ROLLBACK;
 
 -- snowflake_nextvals
 BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
 CREATE SEQUENCE seq3;
-REVOKE ALL ON seq3 FROM regress_snowflake_user;
-GRANT SELECT ON seq3 TO regress_snowflake_user;
+REVOKE ALL ON seq3 FROM regress_sequence_user;
+GRANT SELECT ON seq3 TO regress_sequence_user;
 SELECT snowflake_nextvals('seq3', 5, 2);
 ROLLBACK;
 
 -- snowflake_currval
 BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
 CREATE SEQUENCE seq3;
 SELECT next_seq('seq3');
-REVOKE ALL ON seq3 FROM regress_snowflake_user;
-GRANT SELECT ON seq3 TO regress_snowflake_user;
+REVOKE ALL ON seq3 FROM regress_sequence_user;
+GRANT SELECT ON seq3 TO regress_sequence_user;
 SELECT current_seq('seq3');
 ROLLBACK;
 
 BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
 CREATE SEQUENCE seq3;
 SELECT next_seq('seq3');
-REVOKE ALL ON seq3 FROM regress_snowflake_user;
-GRANT UPDATE ON seq3 TO regress_snowflake_user;
+REVOKE ALL ON seq3 FROM regress_sequence_user;
+GRANT UPDATE ON seq3 TO regress_sequence_user;
 SELECT snowflake_currval('seq3');
 ROLLBACK;
 
 BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_snowflake_user;
+SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
 CREATE SEQUENCE seq3;
 SELECT next_seq('seq3');
-REVOKE ALL ON seq3 FROM regress_snowflake_user;
-GRANT USAGE ON seq3 TO regress_snowflake_user;
+REVOKE ALL ON seq3 FROM regress_sequence_user;
+GRANT USAGE ON seq3 TO regress_sequence_user;
 SELECT current_seq('seq3');
 ROLLBACK;
 
-REVOKE CREATE ON SCHEMA public FROM regress_snowflake_user;
-DROP USER regress_snowflake_user;
+REVOKE CREATE ON SCHEMA public FROM regress_sequence_user;
+DROP USER regress_sequence_user;
 DROP SEQUENCE sequence_test2;
 
 --

@@ -9,14 +9,14 @@ SELECT snowflake_shard_id(snowflake_nextval('s', 6));
 RESET pg_snowflake.shard_id;
 
 -- an ordinary user cannot change it
-CREATE ROLE regress_snowflake_writer;
-SET SESSION AUTHORIZATION regress_snowflake_writer;
+CREATE ROLE regress_settings_writer;
+SET SESSION AUTHORIZATION regress_settings_writer;
 \set VERBOSITY sqlstate
 SET pg_snowflake.shard_id = 6;
 SELECT :'LAST_ERROR_MESSAGE' LIKE '%pg_snowflake.shard_id%' AS names_it;
 \set VERBOSITY default
 RESET SESSION AUTHORIZATION;
-DROP ROLE regress_snowflake_writer;
+DROP ROLE regress_settings_writer;
 
 --
 -- Misspelt settings

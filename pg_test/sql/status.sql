@@ -84,23 +84,23 @@ SELECT snowflake_sequence_status(99999::oid); \echo :LAST_ERROR_SQLSTATE
 SELECT snowflake_sequence_status(NULL) IS NULL AS is_null;
 
 -- SELECT or USAGE is required
-CREATE ROLE regress_snowflake_reader;
-SET SESSION AUTHORIZATION regress_snowflake_reader;
+CREATE ROLE regress_status_reader;
+SET SESSION AUTHORIZATION regress_status_reader;
 SELECT snowflake_sequence_status('u'); \echo :LAST_ERROR_SQLSTATE
 RESET SESSION AUTHORIZATION;
-GRANT UPDATE ON SEQUENCE u TO regress_snowflake_reader;
-SET SESSION AUTHORIZATION regress_snowflake_reader;
+GRANT UPDATE ON SEQUENCE u TO regress_status_reader;
+SET SESSION AUTHORIZATION regress_status_reader;
 SELECT snowflake_sequence_status('u'); \echo :LAST_ERROR_SQLSTATE
 RESET SESSION AUTHORIZATION;
-REVOKE ALL ON SEQUENCE u FROM regress_snowflake_reader;
-GRANT SELECT ON SEQUENCE u TO regress_snowflake_reader;
-SET SESSION AUTHORIZATION regress_snowflake_reader;
+REVOKE ALL ON SEQUENCE u FROM regress_status_reader;
+GRANT SELECT ON SEQUENCE u TO regress_status_reader;
+SET SESSION AUTHORIZATION regress_status_reader;
 SELECT is_called FROM snowflake_sequence_status('u');
 RESET SESSION AUTHORIZATION;
-REVOKE ALL ON SEQUENCE u FROM regress_snowflake_reader;
-GRANT USAGE ON SEQUENCE u TO regress_snowflake_reader;
-SET SESSION AUTHORIZATION regress_snowflake_reader;
+REVOKE ALL ON SEQUENCE u FROM regress_status_reader;
+GRANT USAGE ON SEQUENCE u TO regress_status_reader;
+SET SESSION AUTHORIZATION regress_status_reader;
 SELECT is_called FROM snowflake_sequence_status('u');
 RESET SESSION AUTHORIZATION;
-DROP OWNED BY regress_snowflake_reader;
-DROP ROLE regress_snowflake_reader;
+DROP OWNED BY regress_status_reader;
+DROP ROLE regress_status_reader;

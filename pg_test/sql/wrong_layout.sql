@@ -134,13 +134,13 @@ DROP TABLE by_id, by_hash;
 --
 -- Nobody sees the IDs of a column that they may not read
 --
-CREATE ROLE regress_snowflake_eve;
-CREATE ROLE regress_snowflake_boss SUPERUSER;
+CREATE ROLE regress_wrong_layout_eve;
+CREATE ROLE regress_wrong_layout_boss SUPERUSER;
 CREATE FUNCTION who_sees(OUT eve boolean, OUT boss boolean) LANGUAGE plpgsql AS $$
 BEGIN
-    SET LOCAL SESSION AUTHORIZATION regress_snowflake_eve;
+    SET LOCAL SESSION AUTHORIZATION regress_wrong_layout_eve;
     eve := error IS NOT NULL FROM snowflake_columns;
-    SET LOCAL SESSION AUTHORIZATION regress_snowflake_boss;
+    SET LOCAL SESSION AUTHORIZATION regress_wrong_layout_boss;
     boss := error IS NOT NULL FROM snowflake_columns;
     SET LOCAL SESSION AUTHORIZATION DEFAULT;
 END $$;
@@ -149,33 +149,33 @@ CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT copied_nextval('photos_id_seq
 INSERT INTO photos (n) SELECT generate_series(1, 1000);
 ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('photos_id_seq', 5);
 SELECT 'nothing granted' AS granted, * FROM who_sees();
-GRANT SELECT (n) ON photos TO regress_snowflake_eve;
+GRANT SELECT (n) ON photos TO regress_wrong_layout_eve;
 SELECT 'another column' AS granted, * FROM who_sees();
-GRANT SELECT (id) ON photos TO regress_snowflake_eve;
+GRANT SELECT (id) ON photos TO regress_wrong_layout_eve;
 SELECT 'the column, whose IDs the sequence may explain' AS granted, * FROM who_sees();
-GRANT SELECT ON SEQUENCE photos_id_seq TO regress_snowflake_eve;
+GRANT SELECT ON SEQUENCE photos_id_seq TO regress_wrong_layout_eve;
 SELECT 'the column and the sequence' AS granted, * FROM who_sees();
 CREATE SCHEMA hidden;
 ALTER TABLE photos SET SCHEMA hidden;
 SELECT 'but another schema' AS granted, * FROM who_sees();
-GRANT USAGE ON SCHEMA hidden TO regress_snowflake_eve;
+GRANT USAGE ON SCHEMA hidden TO regress_wrong_layout_eve;
 SELECT 'the schema' AS granted, * FROM who_sees();
 ALTER TABLE hidden.photos ENABLE ROW LEVEL SECURITY;
 CREATE POLICY p ON hidden.photos USING (true);
 SELECT 'but row security' AS granted, * FROM who_sees();
 DROP SCHEMA hidden CASCADE;
 DROP SEQUENCE photos_id_seq;
-DROP ROLE regress_snowflake_eve, regress_snowflake_boss;
+DROP ROLE regress_wrong_layout_eve, regress_wrong_layout_boss;
 
 --
 -- No function of the table's owner is called, as a trap for whoever reads the view
 --
-CREATE ROLE regress_snowflake_owner;
-GRANT CREATE ON SCHEMA public TO regress_snowflake_owner;
-SET SESSION AUTHORIZATION regress_snowflake_owner;
+CREATE ROLE regress_wrong_layout_owner;
+GRANT CREATE ON SCHEMA public TO regress_wrong_layout_owner;
+SET SESSION AUTHORIZATION regress_wrong_layout_owner;
 CREATE FUNCTION trap(n bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-    IF current_user <> 'regress_snowflake_owner' THEN RAISE 'called by %', current_user; END IF;
+    IF current_user <> 'regress_wrong_layout_owner' THEN RAISE 'called by %', current_user; END IF;
     RETURN n;
 END $$;
 CREATE SEQUENCE owned;
@@ -195,5 +195,5 @@ CREATE INDEX ON parted (id);
 SET SESSION AUTHORIZATION DEFAULT;
 SELECT * FROM errors;
 DROP TABLE plain, secured, parted;
-DROP OWNED BY regress_snowflake_owner;
-DROP ROLE regress_snowflake_owner;
+DROP OWNED BY regress_wrong_layout_owner;
+DROP ROLE regress_wrong_layout_owner;

@@ -4,6 +4,7 @@
 use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::regress::{self, ISOLATION, REGRESS};
 use pg_snowflake_harness::release;
+use std::fs;
 use std::path::Path;
 
 #[test]
@@ -23,6 +24,23 @@ fn an_updated_extension_matches_the_expected_files() {
 
         REGRESS.run_all(&cluster, here());
         ISOLATION.run_all(&cluster, here());
+    }
+}
+
+/// Scripts run at the same time on one server, where each sees the roles of all.
+#[test]
+fn the_roles_of_a_script_are_named_after_it() {
+    for file in fs::read_dir(here().join("sql")).unwrap() {
+        let path = file.unwrap().path();
+        let script = fs::read_to_string(&path).unwrap().replace("CREATE USER MAPPING", "");
+        let prefix = format!("regress_{}_", path.file_stem().unwrap().display());
+
+        for statement in ["CREATE ROLE ", "CREATE USER "] {
+            for role in script.split(statement).skip(1) {
+                let role = role.trim_start_matches('"');
+                assert!(role.starts_with(&prefix), "{}: {statement}{role:.60}", path.display());
+            }
+        }
     }
 }
 
