@@ -25,7 +25,8 @@ pub fn check(Input { first_s, moves }: Input) {
     let (mut wall_us, mut monotonic_us) = (i64::from(first_s) * 1_000_000, 0_i64);
     let mut guard = Guard::default();
     let (mut highest, mut backward, mut forward) = (wall_us, 0, 0);
-    guard.observe(wall_us, || monotonic_us);
+    let (first, _) = guard.observe(wall_us, || monotonic_us);
+    guard.note_issued(first);
     for step in moves {
         let before = wall_us;
         match step {
