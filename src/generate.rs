@@ -11,7 +11,8 @@ use crate::postgres::backend_local::BackendLocal;
 use crate::sequence;
 use crate::shard;
 use batch::IdBatch;
-use pg_snowflake_ids::{Layout, presets::DEFAULT};
+use pg_snowflake_ids::layout::{Layout, Packed};
+use pg_snowflake_ids::presets::DEFAULT;
 use pgrx::prelude::*;
 
 /// `snowflake_nextval(seq regclass, shard_id int, layout snowflake_layout) → bigint`
@@ -50,14 +51,13 @@ function_info_v1!(
 /// does.
 fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
     /// The layout of the previous call, which is usually that of this one: comparing costs less than unpacking.
-    static LAYOUT: BackendLocal<(u64, Layout)> = BackendLocal::new((DEFAULT.pack(), DEFAULT));
-    let fast = |last: &mut (u64, Layout)| {
-        if last.0 != packed {
-            *last = (packed, Layout::unpack(packed)?);
+    static LAYOUT: BackendLocal<Packed> = BackendLocal::new(Packed::new(DEFAULT));
+    let fast = |layout: &mut Packed| {
+        if layout.bits() != packed {
+            *layout = Packed::unpack(packed)?;
         }
-        let layout = &last.1;
         let shard = shard_id.or_else(shard::known)?;
-        let shard = shard::permitted(Some(shard), *layout).ok()?;
+        let shard = shard::permitted(Some(shard), **layout).ok()?;
         // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor.
         unsafe { sequence::next_fast(seq, layout, shard, ThisServer) }
     };

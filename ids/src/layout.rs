@@ -7,6 +7,8 @@ mod arithmetic;
 
 pub use arithmetic::{Fields, OutOfRange};
 
+use std::ops::Deref;
+
 /// The widths of an ID's fields, the length of a tick, and the epoch. The time field is always the highest.
 ///
 /// Presets are valid, and so is a layout that [`parse`](crate::layout_spec::parse) or [`Layout::unpack`]
@@ -153,6 +155,68 @@ impl Unit {
     }
 }
 
+/// A valid layout with its packed form, by which it is compared: comparing each field takes 6 ns.
+///
+/// ```
+/// use pg_snowflake_ids::layout::Packed;
+/// use pg_snowflake_ids::presets::TWITTER;
+///
+/// let packed = Packed::new(TWITTER);
+/// assert_eq!(Packed::unpack(packed.bits()), Some(packed));
+/// assert_eq!(packed.max_tick(), TWITTER.max_tick());
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Packed {
+    bits: u64,
+    layout: Layout,
+}
+
+impl Packed {
+    /// Packs a layout.
+    #[inline]
+    pub const fn new(layout: Layout) -> Self {
+        Packed { bits: layout.pack(), layout }
+    }
+
+    /// Unpacks a layout; `None` if `bits` is not a packed layout.
+    pub const fn unpack(bits: u64) -> Option<Self> {
+        match Layout::unpack(bits) {
+            Some(layout) => Some(Packed { bits, layout }),
+            None => None,
+        }
+    }
+
+    /// The layout.
+    #[inline(always)]
+    pub const fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// What [`Layout::pack`] returns.
+    #[inline(always)]
+    pub const fn bits(&self) -> u64 {
+        self.bits
+    }
+}
+
+impl PartialEq for Packed {
+    #[inline(always)]
+    fn eq(&self, other: &Packed) -> bool {
+        self.bits == other.bits
+    }
+}
+
+impl Eq for Packed {}
+
+impl Deref for Packed {
+    type Target = Layout;
+
+    #[inline(always)]
+    fn deref(&self) -> &Layout {
+        &self.layout
+    }
+}
+
 /// The maximum width of the time field.
 pub const MAX_TIME_BITS: u8 = 48;
 
@@ -180,12 +244,6 @@ impl Layout {
             | (self.seq_bits as u64) << 11
             | (self.shard_bits as u64) << 6
             | self.time_bits as u64
-    }
-
-    /// Whether this valid layout equals another: [`PartialEq`] for generating an ID, where comparing each field would take 6 ns.
-    #[inline(always)]
-    pub const fn is_same(&self, other: &Layout) -> bool {
-        self.pack() == other.pack()
     }
 
     /// Whether the ticks of this layout are those of the other: they begin at the same time and last as long.

@@ -5,7 +5,7 @@
 
 use crate::clock::Now;
 use crate::lease::Ticks;
-use pg_snowflake_ids::layout::Layout;
+use pg_snowflake_ids::layout::{Layout, Packed};
 
 /// How far ahead a WAL record covers the counter: 100 ms at full rate. So a sequence writes about 10 records a
 /// second, however busy it is, and a crash skips at most this much.
@@ -45,17 +45,61 @@ pub struct Policy {
     pub max_wait_us: i64,
 }
 
-/// The input of one call, apart from the state of the sequence.
+/// A clock reading in the ticks of a layout. IDs that share a reading share its arithmetic, 10 ns of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct Reading {
     /// The layout of the counters.
-    pub layout: Layout,
-    /// The shard of the IDs, or the first of several. It determines where a fresh sequence begins, and nothing else.
-    pub shard: u32,
+    pub layout: Packed,
     /// The limits on lead and waiting.
     pub policy: Policy,
     /// The clock reading.
     pub now: Now,
+    /// The tick of the reading.
+    now_tick: i64,
+    /// The tick of the high-water mark.
+    high_water_tick: i64,
+    /// The highest tick that may be issued, by the limit of the lead.
+    lead_limit: i64,
+}
+
+impl Reading {
+    /// The reading in the ticks of this layout.
+    #[inline]
+    pub const fn new(layout: Packed, policy: Policy, now: Now) -> Self {
+        let ticks = layout.layout();
+        let now_tick = ticks.tick_at(now.reading_us);
+        Reading {
+            layout,
+            policy,
+            now,
+            now_tick,
+            high_water_tick: ticks.tick_at(now.high_water_us),
+            lead_limit: now_tick + ticks.ticks_in(policy.max_lead_us),
+        }
+    }
+
+    /// Whether [`Reading::new`] would return the same.
+    #[inline(always)]
+    pub fn is_of(&self, layout: &Packed, policy: Policy, now: Now) -> bool {
+        self.layout == *layout && self.now == now && self.policy == policy
+    }
+
+    /// The lowest tick that may be issued: the clock's. After a step back, it is the tick after the high-water
+    /// mark's, in which IDs may have been issued.
+    #[inline(always)]
+    fn floor_tick(&self) -> i64 {
+        let has_stepped_back = self.now.high_water_us > self.now.reading_us;
+        self.high_water_tick + i64::from(has_stepped_back)
+    }
+}
+
+/// The input of one call, apart from the state of the sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The layout, the clock and the limits.
+    pub reading: &'a Reading,
+    /// The shard of the IDs, or the first of several. It determines where a fresh sequence begins, and nothing else.
+    pub shard: u32,
     /// The highest counter of this layout that the session has fetched from the sequence.
     pub highest_fetched: Option<i64>,
     /// The ticks of the lease; [`Ticks::ALL`] if the server needs none.
@@ -193,7 +237,7 @@ impl<T> Decision<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cached {
     /// The layout of the counters.
-    pub layout: Layout,
+    pub layout: Packed,
     /// The next counter to use.
     pub next: i64,
     /// The last counter fetched.
@@ -204,12 +248,12 @@ impl Cached {
     /// Whether the next cached counter may be used. It must be of the same layout, not behind the clock (its ID
     /// would carry a time in the past, and sort below those of other sessions), and not further ahead of the
     /// clock than the policy allows. It must be in the lease of the shard that the ID will have.
-    #[inline]
-    pub fn is_usable(&self, layout: &Layout, policy: Policy, now: Now, ticks: Ticks) -> bool {
-        let tick = layout.tick_of(self.next);
-        self.layout.is_same(layout)
-            && tick >= layout.tick_at(now.high_water_us)
-            && tick <= lead_limit(*layout, policy, now.reading_us)
+    #[inline(always)]
+    pub fn is_usable(&self, reading: &Reading, ticks: Ticks) -> bool {
+        let tick = reading.layout.tick_of(self.next);
+        self.layout == reading.layout
+            && tick >= reading.high_water_tick
+            && tick <= reading.lead_limit
             && ticks.contains(tick)
     }
 
@@ -222,25 +266,15 @@ impl Cached {
 
 /// The highest tick that may be issued when the clock reads `unix_us`.
 #[inline]
-fn lead_limit(layout: Layout, policy: Policy, unix_us: i64) -> i64 {
+fn lead_limit(layout: &Layout, policy: Policy, unix_us: i64) -> i64 {
     layout.tick_at(unix_us) + layout.ticks_in(policy.max_lead_us)
-}
-
-/// The lowest tick that may be issued: the clock's. After a step back, it is the tick after the high-water
-/// mark's, in which IDs may have been issued.
-#[inline]
-fn floor_tick(layout: Layout, now: Now, now_tick: i64) -> i64 {
-    if now.high_water_us > now.reading_us {
-        layout.tick_at(now.high_water_us) + 1
-    } else {
-        now_tick
-    }
 }
 
 /// The next counter, before the limits are checked.
 #[inline(always)]
-fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
-    let Request { layout, shard, policy, now, highest_fetched, .. } = request;
+fn first_counter(state: State, floor_tick: i64, request: Request<'_>) -> i64 {
+    let Request { reading, shard, highest_fetched, .. } = request;
+    let Reading { layout, policy, now, .. } = reading;
     // A sequence at the end of bigint has no next value. Saturating keeps it there, far ahead of the clock or
     // at the end of the layout.
     let next = state.last_value.saturating_add(i64::from(state.is_called));
@@ -253,7 +287,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
     // At or below the counters that this session has fetched, the sequence was reset. The session continues above
     // them, unless they are so far in the future that the reset was meant to undo that.
     let is_within_lead =
-        |counter| layout.tick_of(counter) <= lead_limit(layout, policy, now.high_water_us);
+        |counter| layout.tick_of(counter) <= lead_limit(layout, *policy, now.high_water_us);
     match highest_fetched {
         Some(fetched) if first <= fetched && is_within_lead(fetched) => fetched.saturating_add(1),
         _ => first,
@@ -267,19 +301,16 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 ///
 /// ```
 /// use pg_snowflake_policies::clock::Now;
-/// use pg_snowflake_policies::counter::{Decision, Policy, Request, Run, State, advance};
+/// use pg_snowflake_policies::counter::{Decision, Reading, Policy, Request, Run, State, advance};
 /// use pg_snowflake_policies::lease::Ticks;
+/// use pg_snowflake_ids::layout::Packed;
 /// use pg_snowflake_ids::presets::TWITTER;
 ///
 /// let reading_us = 1_800_000_000_000_000;
-/// let request = Request {
-///     layout: TWITTER,
-///     shard: 0,
-///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
-///     now: Now { reading_us, high_water_us: reading_us },
-///     highest_fetched: None,
-///     ticks: Ticks::ALL,
-/// };
+/// let policy = Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 };
+/// let now = Now { reading_us, high_water_us: reading_us };
+/// let reading = Reading::new(Packed::new(TWITTER), policy, now);
+/// let request = Request { reading: &reading, shard: 0, highest_fetched: None, ticks: Ticks::ALL };
 /// let now_tick = TWITTER.tick_at(reading_us);
 ///
 /// // Behind the clock: the counter jumps to the clock's tick, and seq continues.
@@ -292,9 +323,9 @@ fn first_counter(state: State, floor_tick: i64, request: Request) -> i64 {
 /// assert_eq!(advance(ahead, i64::MAX, 1, request), Decision::Wait { us: 5_000 });
 /// ```
 #[inline(always)]
-pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> Decision {
-    let Request { layout, policy, now, highest_fetched, ticks, .. } = request;
-    let now_tick = layout.tick_at(now.reading_us);
+pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -> Decision {
+    let Request { reading, highest_fetched, ticks, .. } = request;
+    let &Reading { ref layout, now, now_tick, .. } = reading;
     if now_tick < 0 {
         let us = layout.instant_of(0).saturating_sub(now.reading_us);
         return Decision::Refuse(Refusal::ClockBeforeEpoch { us });
@@ -303,7 +334,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
         let us = now.reading_us.saturating_sub(layout.instant_of(ticks.last.saturating_add(1)));
         return Decision::Refuse(Refusal::Lease(LeaseRefusal::Ended { us }));
     }
-    let floor_tick = floor_tick(layout, now, now_tick).max(ticks.first);
+    let floor_tick = reading.floor_tick().max(ticks.first);
     if floor_tick > layout.max_tick() {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
@@ -312,7 +343,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
         return Decision::Refuse(Refusal::AboveMaxValue { counter: first, max_value });
     }
 
-    let lead_limit = (now_tick + layout.ticks_in(policy.max_lead_us)).min(ticks.last);
+    let lead_limit = reading.lead_limit.min(ticks.last);
     let first_tick = layout.tick_of(first);
     if first_tick > lead_limit {
         return wait_or_refuse(first_tick, lead_limit, request);
@@ -331,9 +362,9 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request) -> De
 
 /// The lead is above the limit: wait if the wait is short enough, else refuse. The end of a lease is a limit that is expected to
 /// move with the clock: the lease is renewed.
-fn wait_or_refuse(first_tick: i64, limit: i64, request: Request) -> Decision {
-    let Request { layout, policy, now, ticks, .. } = request;
-    let now_tick = layout.tick_at(now.reading_us);
+fn wait_or_refuse(first_tick: i64, limit: i64, request: Request<'_>) -> Decision {
+    let Request { reading, ticks, .. } = request;
+    let &Reading { ref layout, policy, now, now_tick, .. } = reading;
     let due_us = layout.instant_of(now_tick.saturating_add(first_tick - limit));
     let wait_us = due_us.saturating_sub(now.reading_us);
     if wait_us <= policy.max_wait_us {

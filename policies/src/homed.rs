@@ -223,20 +223,17 @@ impl<'a> Homed<'a> {
 ///
 /// ```
 /// use pg_snowflake_policies::clock::Now;
-/// use pg_snowflake_policies::counter::{Decision, Policy, Request, State};
+/// use pg_snowflake_policies::counter::{Decision, Reading, Policy, Request, State};
 /// use pg_snowflake_policies::homed::{self, Homed};
 /// use pg_snowflake_policies::lease::Ticks;
+/// use pg_snowflake_ids::layout::Packed;
 /// use pg_snowflake_ids::presets::INSTAGRAM;
 ///
 /// let reading_us = 1_800_000_000_000_000;
-/// let request = Request {
-///     layout: INSTAGRAM,
-///     shard: 1,
-///     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
-///     now: Now { reading_us, high_water_us: reading_us },
-///     highest_fetched: None,
-///     ticks: Ticks::ALL,
-/// };
+/// let policy = Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 };
+/// let now = Now { reading_us, high_water_us: reading_us };
+/// let reading = Reading::new(Packed::new(INSTAGRAM), policy, now);
+/// let request = Request { reading: &reading, shard: 1, highest_fetched: None, ticks: Ticks::ALL };
 /// let fresh = State { last_value: 1, is_called: false };
 /// let wanted = Homed::in_partition(&INSTAGRAM, 1, 4, 1)?;
 /// let Decision::Issue(found) = homed::advance(fresh, i64::MAX, request, &wanted) else { panic!() };
@@ -248,12 +245,12 @@ impl<'a> Homed<'a> {
 pub fn advance(
     state: State,
     max_value: i64,
-    request: Request,
+    request: Request<'_>,
     homed: &Homed<'_>,
 ) -> Decision<Found> {
     let counters = homed.max_counters();
     match counter::advance(state, max_value, counters, request) {
-        Decision::Issue(run) => match homed.first_in(&request.layout, run) {
+        Decision::Issue(run) => match homed.first_in(&request.reading.layout, run) {
             Some(found) => Decision::Issue(found),
             None => after_search(run, counters, max_value, request),
         },
@@ -264,7 +261,7 @@ pub fn advance(
 
 /// The decision after a search that has found nothing.
 #[cold]
-fn after_search(run: Run, counters: i64, max_value: i64, request: Request) -> Decision<Found> {
+fn after_search(run: Run, counters: i64, max_value: i64, request: Request<'_>) -> Decision<Found> {
     let not_home = Decision::Refuse(Refusal::NotHome { counters });
     if run.last - run.first == counters - 1 {
         return not_home;

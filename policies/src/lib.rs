@@ -23,21 +23,17 @@
 //!
 //! ```
 //! use pg_snowflake_policies::clock::Now;
-//! use pg_snowflake_policies::counter::{self, Decision, Policy, Request, State};
+//! use pg_snowflake_policies::counter::{self, Decision, Reading, Policy, Request, State};
 //! use pg_snowflake_policies::lease::Ticks;
-//! use pg_snowflake_ids::Layout;
+//! use pg_snowflake_ids::{Layout, layout::Packed};
 //!
 //! let reading_us = 1_800_000_000_000_000;
 //! let layout = Layout::default();
 //! let shard = 5;
-//! let request = Request {
-//!     layout,
-//!     shard,
-//!     policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
-//!     now: Now { reading_us, high_water_us: reading_us },
-//!     highest_fetched: None,
-//!     ticks: Ticks::ALL,
-//! };
+//! let policy = Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 };
+//! let now = Now { reading_us, high_water_us: reading_us };
+//! let reading = Reading::new(Packed::new(layout), policy, now);
+//! let request = Request { reading: &reading, shard, highest_fetched: None, ticks: Ticks::ALL };
 //! let mut state = State { last_value: 1, is_called: false };
 //! let mut ids = Vec::new();
 //! for _ in 0..3 {

@@ -9,7 +9,7 @@ use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory;
 use crate::sequence;
 use crate::shard::{self, Denied};
-use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::homed::{Class, HashRange, Home, Homed, hash_ranges};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pgrx_sql_entity_graph::metadata::{
@@ -62,7 +62,7 @@ unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(
 
 /// The fast path. The arguments are usually those of the previous call, and comparing them costs less than checking them.
 fn next_homed_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
-    static LAST: BackendLocal<Option<(InPartition, Layout, Homed<'static>)>> =
+    static LAST: BackendLocal<Option<(InPartition, Packed, Homed<'static>)>> =
         BackendLocal::new(None);
     // SAFETY: generating an ID does not generate another. No frame up to the server's holds anything with a destructor.
     unsafe {
@@ -70,7 +70,7 @@ fn next_homed_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
             let (layout, homed) = match last {
                 Some((last, layout, homed)) if *last == wanted => (layout, homed),
                 _ => {
-                    let layout = Layout::unpack(wanted.layout)?;
+                    let layout = Packed::unpack(wanted.layout)?;
                     let InPartition { shard_id, modulus, generators, .. } = wanted;
                     let homed = Homed::in_partition(&layout, shard_id, modulus, generators).ok()?;
                     let (_, layout, homed) = last.insert((wanted, layout, homed));
@@ -131,7 +131,7 @@ fn snowflake_nextval_homed_in_ranges(
             // variable of the backend.
             let fast = unsafe {
                 pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    sequence::next_homed_fast(seq, &layout, &homed, ThisServer)
+                    sequence::next_homed_fast(seq, &Packed::new(layout), &homed, ThisServer)
                 })
             };
             match fast {

@@ -8,9 +8,9 @@ use crate::postgres::timestamp::{interval, timestamptz};
 use crate::sequence::{self, SequenceData};
 use crate::settings;
 use crate::shard::Denied;
-use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::clock::{Guard, Now, Steps};
-use pg_snowflake_policies::counter::{self, Decision, Request};
+use pg_snowflake_policies::counter::{self, Decision, Reading, Request};
 use pg_snowflake_policies::headroom::Headroom;
 use pg_snowflake_policies::lease::Ticks;
 use pgrx::prelude::*;
@@ -103,14 +103,8 @@ fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error>
         return Some(error.into());
     }
     let max_value = data.definition.max_value;
-    let request = Request {
-        layout,
-        shard: 0,
-        policy: settings::policy(),
-        now,
-        highest_fetched: None,
-        ticks: Ticks::ALL,
-    };
+    let reading = Reading::new(Packed::new(layout), settings::policy(), now);
+    let request = Request { reading: &reading, shard: 0, highest_fetched: None, ticks: Ticks::ALL };
     match counter::advance(data.state?, max_value, 1, request) {
         Decision::Refuse(refusal) => Some(Error::Refused { refusal, layout, shard: 0 }),
         Decision::Issue(_) | Decision::Wait { .. } => None,

@@ -45,8 +45,8 @@ use super::page::{read_seq_tuple, write_seq_tuple};
 use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, with_entry};
 use super::wait::wait;
 use super::{backend_clock, dropped, invalidation, sys};
-use pg_snowflake_ids::Layout;
-use pg_snowflake_policies::counter::{self, Decision, Run};
+use pg_snowflake_ids::layout::{Layout, Packed};
+use pg_snowflake_policies::counter::{self, Decision, Reading, Run};
 use pg_snowflake_policies::homed::{self, Class, Homed};
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
@@ -104,6 +104,7 @@ fn next_wanted<A: Authority, T>(
     authority: A,
     issue: impl Fn(&mut SeqTableData, Run, u32) -> T,
 ) -> Result<T, Failure<A::Denied>> {
+    let layout = Packed::new(layout);
     // SAFETY: SQL functions run in a transaction on the backend's only thread, and no entry is in use yet.
     unsafe { dropped::forget_dropped_sequences() };
     loop {
@@ -174,7 +175,7 @@ enum Outcome {
 unsafe fn nextval_internal<A: Authority>(
     elm: &mut SeqTableData,
     wanted: Wanted<'_>,
-    layout: Layout,
+    layout: Packed,
     class: Class,
     authority: A,
 ) -> Result<Outcome, Failure<A::Denied>> {
@@ -192,7 +193,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
     sequence: OpenSequence,
     elm: &mut SeqTableData,
     wanted: Wanted<'_>,
-    layout: Layout,
+    layout: Packed,
     class: Class,
     authority: A,
 ) -> Result<Outcome, Failure<A::Denied>> {
@@ -217,10 +218,11 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         // the lease may have been renewed.
         let now = backend_clock::read_silently();
         let ticks = authority.ticks_of(class, &layout).map_err(Failure::Denied)?;
-        let request = elm.request(layout, class.first, now, ticks, authority.policy());
+        let reading = Reading::new(layout, authority.policy(), now);
+        let request = elm.request(&reading, class.first, ticks);
 
         if wanted == Wanted::One
-            && let Some(counter) = elm.next_cached(&layout, request.now, class, ticks, authority)
+            && let Some(counter) = elm.next_cached(&reading, class, ticks, authority)
         {
             let run = Run { first: counter, last: counter };
             return Ok(Outcome::Issued { run, shard: class.first });
@@ -252,13 +254,13 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
             }
         };
         if let Decision::Issue((run, _)) = decision {
-            if !authority.confirm(class, &request.layout, run) {
+            if !authority.confirm(class, &layout, run) {
                 locked.release();
                 // The lease has changed; the next attempt learns of it.
                 return Ok(Outcome::Wait { us: 0 });
             }
             let wal_locator = sys::RelationNeedsWAL(seqrel).then_some(locator);
-            write_seq_tuple(locked, run, max_value, request.layout, wal_locator);
+            write_seq_tuple(locked, run, max_value, *layout, wal_locator);
             backend_clock::note_issued(now);
         }
         locked.release();
@@ -266,14 +268,14 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         match decision {
             Decision::Wait { us } => Ok(Outcome::Wait { us }),
             Decision::Refuse(refusal) => {
-                Err(Failure::Refused { refusal, layout: request.layout, shard: class.first })
+                Err(Failure::Refused { refusal, layout: *layout, shard: class.first })
             }
             Decision::Issue((run, shard)) if wanted == Wanted::One => {
-                let first = elm.save_in_cache(run, request.layout);
+                let first = elm.save_in_cache(run, layout);
                 Ok(Outcome::Issued { run: Run { first, last: first }, shard })
             }
             Decision::Issue((run, shard)) => {
-                elm.highest_fetched = Some((request.layout, run.last));
+                elm.highest_fetched = Some((layout, run.last));
                 Ok(Outcome::Issued { run, shard })
             }
         }

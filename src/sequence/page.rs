@@ -48,6 +48,7 @@ impl LockedPage {
     /// The page is still locked, and marked dirty. A checkpoint that begins after the redo pointer is read here
     /// then finds the page dirty, and waits for the lock before it writes the caller's change. A page that is
     /// marked dirty later could be skipped as clean, and replay would start after its record.
+    #[inline(always)]
     unsafe fn covered(self, storage: Storage) -> Option<i64> {
         // SAFETY: as the caller promises.
         unsafe {

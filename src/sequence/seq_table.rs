@@ -6,9 +6,8 @@ use super::definition::Definition;
 use super::{backend_clock, invalidation, sys};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory;
-use pg_snowflake_ids::Layout;
-use pg_snowflake_policies::clock::Now;
-use pg_snowflake_policies::counter::{Cached, Policy, Request, Run};
+use pg_snowflake_ids::layout::Packed;
+use pg_snowflake_policies::counter::{Cached, Reading, Request, Run};
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Ticks;
 use pgrx::pg_sys;
@@ -37,7 +36,7 @@ pub struct SeqTableData {
     /// it, which voids `cached`.
     pub pg_sequence_version: u64,
     /// The highest counter that this session has fetched, and its layout.
-    pub highest_fetched: Option<(Layout, i64)>,
+    pub highest_fetched: Option<(Packed, i64)>,
     /// The checks that have passed and need not be repeated.
     pub passed_checks: PassedChecks,
     /// The buffer of the page, and the limits of its counters.
@@ -116,35 +115,27 @@ impl SeqTableData {
         invalidation::catalog_version(self.hash)
     }
 
-    /// The request for a counter of the sequence at this moment, for IDs of this shard and within the lease's ticks.
+    /// The request for a counter of the sequence, for IDs of this shard and within the lease's ticks.
     #[inline(always)]
-    pub fn request(
-        &self,
-        layout: Layout,
-        shard: u32,
-        now: Now,
-        ticks: Ticks,
-        policy: Policy,
-    ) -> Request {
+    pub fn request<'a>(&self, reading: &'a Reading, shard: u32, ticks: Ticks) -> Request<'a> {
         let highest_fetched = match self.highest_fetched {
-            Some((its_layout, counter)) if its_layout.is_same(&layout) => Some(counter),
+            Some((layout, counter)) if layout == reading.layout => Some(counter),
             _ => None,
         };
-        Request { layout, shard, policy, now, highest_fetched, ticks }
+        Request { reading, shard, highest_fetched, ticks }
     }
 
     /// The next cached counter. Drops the cached counters if they may not be used.
     #[inline(always)]
     pub fn next_cached(
         &mut self,
-        layout: &Layout,
-        now: Now,
+        reading: &Reading,
         class: Class,
         ticks: Ticks,
         authority: impl Authority,
     ) -> Option<i64> {
         let cached = self.cached?;
-        if !cached.is_usable(layout, authority.policy(), now, ticks) {
+        if !cached.is_usable(reading, ticks) {
             self.cached = None;
             return None;
         }
@@ -152,12 +143,12 @@ impl SeqTableData {
             return None;
         }
         self.cached = cached.rest();
-        backend_clock::note_issued(now);
+        backend_clock::note_issued(reading.now);
         Some(cached.next)
     }
 
     /// Returns the first counter of the run, and caches the rest for later calls.
-    pub fn save_in_cache(&mut self, run: Run, layout: Layout) -> i64 {
+    pub fn save_in_cache(&mut self, run: Run, layout: Packed) -> i64 {
         let Run { first, last, .. } = run;
         self.highest_fetched = Some((layout, last));
         self.cached = Cached { layout, next: first, last }.rest();

@@ -271,6 +271,8 @@ pub unsafe fn sequence_special_area(page: pg_sys::Page) -> *const sequence_magic
 ///
 /// # Safety
 /// `page` is a page with at least one tuple that the caller has locked.
+// Inlined into a large function, pgrx's accessors of bit fields become loops over the bits, which cost 20 ns.
+#[inline(never)]
 pub unsafe fn first_tuple(page: pg_sys::Page) -> (pg_sys::HeapTupleHeader, u32) {
     // SAFETY: the line pointer's offset and length lie within the page.
     unsafe {
@@ -394,7 +396,8 @@ pub fn cycles() -> u64 {
 
 /// Prefetches what generating an ID touches of the buffer: the descriptor, which holds the pin and the lock;
 /// the page's header; and the tuple, which shares the page's last cache line with the special area. Only a
-/// hint, so the buffer may hold any page.
+/// hint, so the buffer may hold any page. Done while the checks are made and the clock is read: 258 -> 218 ns of CPU time
+/// per ID with 100,000 sequences in turn where no record is written, 168 -> 147 with 1,000.
 pub fn prefetch_sequence(buffer: pg_sys::Buffer) {
     let Ok(index) = usize::try_from(buffer - 1) else { return };
     // SAFETY: globals that are set at server start.

@@ -3,10 +3,10 @@
 
 use crate::any::{AnyInstant, AnyLayout, tick_at};
 use arbitrary::Arbitrary;
-use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::clock::Now;
 use pg_snowflake_policies::counter::{
-    Decision, LeaseRefusal, Policy, Refusal, Request, Run, State, advance, cover,
+    Decision, LeaseRefusal, Policy, Reading, Refusal, Request, Run, State, advance, cover,
 };
 use pg_snowflake_policies::lease::{Span, Ticks};
 
@@ -75,14 +75,14 @@ pub fn check(input: Input) {
         is_called: input.is_called,
     };
     let max_value = input.max_value.unwrap_or(i64::MAX);
+    let policy = Policy {
+        max_lead_us: setting_us(input.max_lead_ms),
+        max_wait_us: setting_us(input.max_wait_ms),
+    };
+    let reading = Reading::new(Packed::new(layout), policy, Now { reading_us, high_water_us });
     let request = Request {
-        layout,
+        reading: &reading,
         shard: input.shard,
-        policy: Policy {
-            max_lead_us: setting_us(input.max_lead_ms),
-            max_wait_us: setting_us(input.max_wait_ms),
-        },
-        now: Now { reading_us, high_water_us },
         highest_fetched: input.highest_fetched.map(|counter| counter.value(&layout, high_water_us)),
         ticks: input.lease.map_or(Ticks::ALL, |lease| lease.ticks(&layout, reading_us)),
     };
@@ -96,14 +96,15 @@ pub fn check(input: Input) {
             is_covered(run, covered, max_value, layout);
         }
         Decision::Wait { us } => {
-            assert!(us > 0 && us <= request.policy.max_wait_us, "{us}");
+            assert!(us > 0 && us <= policy.max_wait_us, "{us}");
             let later = Now { reading_us: reading_us.saturating_add(us), high_water_us };
             // A lease is renewed as the clock moves.
             let passed = layout.tick_at(later.reading_us) - layout.tick_at(reading_us);
             let last = request.ticks.last.saturating_add(passed);
             let ticks = Ticks { last, ..request.ticks };
-            let decision =
-                advance(state, max_value, count, Request { now: later, ticks, ..request });
+            let later = Reading::new(Packed::new(layout), policy, later);
+            let request = Request { reading: &later, ticks, ..request };
+            let decision = advance(state, max_value, count, request);
             let is_held = matches!(
                 decision,
                 Decision::Wait { .. }
@@ -121,19 +122,19 @@ fn setting_us(ms: u32) -> i64 {
 }
 
 /// The last tick that is within the permitted lead.
-fn lead_limit(request: Request) -> i128 {
-    let Request { layout, policy, now, .. } = request;
-    tick_at(&layout, now.reading_us) + i128::from(policy.max_lead_us / layout.tick_us())
+fn lead_limit(request: Request<'_>) -> i128 {
+    let Reading { layout, policy, now, .. } = request.reading;
+    tick_at(layout, now.reading_us) + i128::from(policy.max_lead_us / layout.tick_us())
 }
 
-fn is_above_earlier_counters(run: Run, state: State, request: Request) {
-    let Request { layout, now, highest_fetched, .. } = request;
+fn is_above_earlier_counters(run: Run, state: State, request: Request<'_>) {
+    let Request { reading: Reading { layout, now, .. }, highest_fetched, .. } = request;
     let is_next = !state.is_called && run.first == state.last_value;
     assert!(run.first > state.last_value || is_next, "{run:?} after {state:?}");
     let first_tick = i128::from(layout.tick_of(run.first));
-    assert!(first_tick >= tick_at(&layout, now.reading_us), "behind the clock");
+    assert!(first_tick >= tick_at(layout, now.reading_us), "behind the clock");
     if now.high_water_us > now.reading_us {
-        assert!(first_tick > tick_at(&layout, now.high_water_us), "in a tick that was used");
+        assert!(first_tick > tick_at(layout, now.high_water_us), "in a tick that was used");
     }
     if let Some(fetched) = highest_fetched
         && i128::from(layout.tick_of(fetched)) <= lead_limit(request)
@@ -142,8 +143,8 @@ fn is_above_earlier_counters(run: Run, state: State, request: Request) {
     }
 }
 
-fn is_within_the_limits(run: Run, max_value: i64, count: i64, request: Request) {
-    let layout = request.layout;
+fn is_within_the_limits(run: Run, max_value: i64, count: i64, request: Request<'_>) {
+    let layout = request.reading.layout;
     assert!(run.first <= run.last && run.last - run.first < count, "{run:?} of {count}");
     assert!(run.last <= max_value && run.last <= layout.max_counter());
     assert!(i128::from(layout.tick_of(run.last)) <= lead_limit(request), "{run:?}");
@@ -164,9 +165,10 @@ fn is_covered(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) {
     }
 }
 
-fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request) {
-    let Request { layout, policy, now, highest_fetched, ticks, .. } = request;
-    let now_tick = tick_at(&layout, now.reading_us);
+fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request<'_>) {
+    let Request { reading, highest_fetched, ticks, .. } = request;
+    let Reading { layout, policy, now, .. } = reading;
+    let now_tick = tick_at(layout, now.reading_us);
     let highest = state.last_value.max(highest_fetched.unwrap_or(i64::MIN));
     match refusal {
         Refusal::ClockBeforeEpoch { us } => assert!(now_tick < 0 && us > 0),
@@ -187,14 +189,14 @@ fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request) {
         }
         Refusal::Lease(LeaseRefusal::HighWaterPastEnd { step_us }) => {
             assert!(step_us > 0 && now.high_water_us - step_us == now.reading_us, "{refusal:?}");
-            assert!(tick_at(&layout, now.high_water_us) >= ticks.last.into(), "{refusal:?}");
+            assert!(tick_at(layout, now.high_water_us) >= ticks.last.into(), "{refusal:?}");
         }
         Refusal::AboveMaxValue { counter, max_value } => {
             assert!(counter > max_value && max_value == limit);
         }
         Refusal::NotHome { .. } => panic!("no homed ID was wanted"),
         Refusal::LayoutUsedUp => {
-            let after_end = tick_at(&layout, now.high_water_us) >= layout.max_tick().into();
+            let after_end = tick_at(layout, now.high_water_us) >= layout.max_tick().into();
             let begins_after_end = ticks.first > layout.max_tick();
             assert!(
                 after_end || begins_after_end || highest >= layout.max_counter(),

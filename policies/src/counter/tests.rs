@@ -33,20 +33,18 @@ fn ask_for(count: i64, state: State, now: Now) -> Decision {
     ask_under(DEFAULTS, count, state, now)
 }
 
-/// Of shard 0 in Instagram's layout, in a session that has fetched nothing and needs no lease.
-fn request(now: Now) -> Request {
-    Request {
-        layout: INSTAGRAM,
-        shard: 0,
-        policy: DEFAULTS,
-        now,
-        highest_fetched: None,
-        ticks: Ticks::ALL,
-    }
+/// A reading in Instagram's layout.
+fn reading(policy: Policy, now: Now) -> Reading {
+    Reading::new(Packed::new(INSTAGRAM), policy, now)
+}
+
+/// Of shard 0, in a session that has fetched nothing and needs no lease.
+fn request(reading: &Reading) -> Request<'_> {
+    Request { reading, shard: 0, highest_fetched: None, ticks: Ticks::ALL }
 }
 
 fn ask_under(policy: Policy, count: i64, state: State, now: Now) -> Decision {
-    advance(state, i64::MAX, count, Request { policy, ..request(now) })
+    advance(state, i64::MAX, count, request(&reading(policy, now)))
 }
 
 fn coverage(run: Run, covered: Option<i64>) -> Coverage {
@@ -67,7 +65,8 @@ fn issued(decision: Decision) -> Run {
 #[test]
 fn a_fresh_sequence_begins_at_a_seq_that_depends_on_the_shard() {
     let first_on = |shard, last_value| {
-        let request = Request { shard, ..request(at(NOW_US)) };
+        let reading = reading(DEFAULTS, at(NOW_US));
+        let request = Request { shard, ..request(&reading) };
         let fresh = State { last_value, is_called: false };
         issued(advance(fresh, i64::MAX, 1, request)).first
     };
@@ -154,8 +153,8 @@ fn after_a_backward_step_a_reset_sequence_starts_above_the_high_water_mark() {
 #[test]
 fn a_sequence_reset_within_a_tick_continues_above_what_the_session_fetched() {
     let ask = |highest_fetched| {
-        let now = at(NOW_US);
-        let request = Request { highest_fetched, ..request(now) };
+        let reading = reading(DEFAULTS, at(NOW_US));
+        let request = Request { highest_fetched, ..request(&reading) };
         issued(advance(called(1), i64::MAX, 1, request)).first
     };
     let clock = counter(NOW_TICK, 2);
@@ -170,7 +169,8 @@ fn a_sequence_reset_within_a_tick_continues_above_what_the_session_fetched() {
 fn ask_in_lease(begins_us: i64, ends_us: i64, count: i64, state: State) -> Decision {
     let span = Span { starts_us: NOW_US + begins_us, ends_us: NOW_US + ends_us };
     let ticks = span.ticks(&INSTAGRAM);
-    advance(state, i64::MAX, count, Request { ticks, ..request(at(NOW_US)) })
+    let reading = reading(DEFAULTS, at(NOW_US));
+    advance(state, i64::MAX, count, Request { ticks, ..request(&reading) })
 }
 
 #[test]
@@ -219,8 +219,7 @@ fn only_a_step_that_the_backend_has_seen_is_reported_as_the_cause() {
     let stepped_back = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
     let cause = |tick, now| {
         let policy = Policy { max_wait_us: 0, ..DEFAULTS };
-        let request = Request { policy, ..request(now) };
-        match advance(called(counter(tick, 7)), i64::MAX, 1, request) {
+        match ask_under(policy, 1, called(counter(tick, 7)), now) {
             Decision::Refuse(Refusal::TooFarAhead { ahead, .. }) => ahead,
             other => panic!("{other:?}"),
         }
@@ -267,12 +266,9 @@ fn the_end_of_bigint_is_issued_once() {
     assert_eq!(layout.max_counter(), i64::MAX);
     let ask = |last_value, highest_fetched| {
         let now = at(layout.instant_of(layout.max_tick()));
-        advance(
-            called(last_value),
-            i64::MAX,
-            1,
-            Request { layout, highest_fetched, ..request(now) },
-        )
+        let reading = Reading::new(Packed::new(layout), DEFAULTS, now);
+        let request = Request { highest_fetched, ..request(&reading) };
+        advance(called(last_value), i64::MAX, 1, request)
     };
     assert_eq!(issued(ask(i64::MAX - 1, None)).first, i64::MAX);
     assert_eq!(ask(i64::MAX, None), Decision::Refuse(Refusal::LayoutUsedUp));
@@ -292,9 +288,8 @@ fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
 
 #[test]
 fn a_counter_above_maxvalue_is_refused_with_both() {
-    let request = request(at(NOW_US));
     assert_eq!(
-        advance(called(1), 1000, 1, request),
+        advance(called(1), 1000, 1, request(&reading(DEFAULTS, at(NOW_US)))),
         Decision::Refuse(Refusal::AboveMaxValue { counter: counter(NOW_TICK, 2), max_value: 1000 })
     );
 }
@@ -323,9 +318,12 @@ fn log_cnt_is_what_is_covered_but_at_most_what_core_logs_ahead() {
 
 #[test]
 fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_far_ahead() {
-    let cached =
-        |tick| Cached { layout: INSTAGRAM, next: counter(tick, 7), last: counter(tick, 9) };
-    let usable = |cached: Cached, now| cached.is_usable(&INSTAGRAM, DEFAULTS, now, Ticks::ALL);
+    let cached = |tick| Cached {
+        layout: Packed::new(INSTAGRAM),
+        next: counter(tick, 7),
+        last: counter(tick, 9),
+    };
+    let usable = |cached: Cached, now| cached.is_usable(&reading(DEFAULTS, now), Ticks::ALL);
     assert!(usable(cached(NOW_TICK), at(NOW_US)));
     assert!(usable(cached(NOW_TICK), at(NOW_US + MS - 1)));
     assert!(!usable(cached(NOW_TICK), at(NOW_US + MS)));
@@ -338,7 +336,7 @@ fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_f
 
 #[test]
 fn a_cache_ends_with_its_last_counter() {
-    let cached = Cached { layout: INSTAGRAM, next: 7, last: 8 };
+    let cached = Cached { layout: Packed::new(INSTAGRAM), next: 7, last: 8 };
     assert_eq!(cached.rest(), Some(Cached { next: 8, ..cached }));
     assert_eq!(cached.rest().unwrap().rest(), None);
 }
@@ -462,13 +460,11 @@ impl Model {
     fn ask(&mut self, backend: usize, count: i64) -> Result<(), TestCaseError> {
         // The monotonic clock matters only to the log, so it stands still here.
         let (now, _) = self.guards[backend].observe(self.clock_us, || 0);
-        let request = Request {
-            policy: self.policy,
-            highest_fetched: self.highest_fetched[backend],
-            ..request(now)
-        };
+        let at_once = reading(self.policy, now);
+        let request =
+            Request { highest_fetched: self.highest_fetched[backend], ..request(&at_once) };
         if let Some(cached) = self.caches[backend].take()
-            && cached.is_usable(&INSTAGRAM, self.policy, now, Ticks::ALL)
+            && cached.is_usable(&at_once, Ticks::ALL)
         {
             let counter = cached.next;
             self.caches[backend] = cached.rest();
@@ -490,7 +486,8 @@ impl Model {
                 }
                 self.page.state = called(run.last);
                 self.page.log_cnt = coverage.log_cnt(run);
-                let fetched = Cached { layout: INSTAGRAM, next: run.first, last: run.last };
+                let fetched =
+                    Cached { layout: Packed::new(INSTAGRAM), next: run.first, last: run.last };
                 self.caches[backend] = fetched.rest();
                 self.highest_fetched[backend] = Some(run.last);
                 self.guards[backend].note_issued(now);
@@ -501,8 +498,9 @@ impl Model {
                 // The wait is long enough, and at most as long as the policy allows.
                 prop_assert!(us > 0 && us <= self.policy.max_wait_us);
                 let later = Now { reading_us: now.reading_us + us, ..now };
-                let issued =
-                    advance(self.page.state, i64::MAX, count, Request { now: later, ..request });
+                let later = reading(self.policy, later);
+                let later = Request { reading: &later, ..request };
+                let issued = advance(self.page.state, i64::MAX, count, later);
                 prop_assert!(matches!(issued, Decision::Issue(_)), "{:?}", issued);
                 Ok(())
             }
@@ -631,11 +629,12 @@ proptest! {
             max_wait_us: i64::from(max_wait_ms) * MS,
         };
         let now = Now { reading_us, high_water_us: high_water_us.max(reading_us) };
-        let request = Request { layout, shard: 0, policy, now, highest_fetched, ticks };
+        let reading = Reading::new(Packed::new(layout), policy, now);
+        let request = Request { reading: &reading, shard: 0, highest_fetched, ticks };
         let state = State { last_value, is_called };
         if let Decision::Issue(run) = advance(state, max_value, count, request) {
             cover(run, covered, max_value, layout).log_cnt(run);
         }
-        Cached { layout, next: last_value, last: last_value }.is_usable(&layout, policy, now, ticks);
+        Cached { layout: reading.layout, next: last_value, last: last_value }.is_usable(&reading, ticks);
     }
 }

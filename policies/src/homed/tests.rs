@@ -3,10 +3,11 @@
 use super::home::MIN_HASHES;
 use super::*;
 use crate::clock::Now;
-use crate::counter::{LeaseRefusal, Policy};
+use crate::counter::{LeaseRefusal, Policy, Reading};
 use crate::hashfn::hashint8;
 use crate::lease::Ticks;
 use pg_snowflake_ids::any::any_layout;
+use pg_snowflake_ids::layout::Packed;
 use pg_snowflake_ids::presets::{INSTAGRAM, JS53, POSTGRES, PRESETS};
 use proptest::prelude::*;
 
@@ -26,15 +27,13 @@ fn counter_at(seq: i64) -> i64 {
     INSTAGRAM.at_tick(seq, NOW_TICK)
 }
 
-fn request(policy: Policy, ticks: Ticks) -> Request {
-    Request {
-        layout: INSTAGRAM,
-        shard: 0,
-        policy,
-        now: Now { reading_us: NOW_US, high_water_us: NOW_US },
-        highest_fetched: None,
-        ticks,
-    }
+fn reading(policy: Policy) -> Reading {
+    let now = Now { reading_us: NOW_US, high_water_us: NOW_US };
+    Reading::new(Packed::new(INSTAGRAM), policy, now)
+}
+
+fn request(reading: &Reading, ticks: Ticks) -> Request<'_> {
+    Request { reading, shard: 0, highest_fetched: None, ticks }
 }
 
 fn invalid(shard_id: i32, modulus: i32, generators: i32) -> Invalid {
@@ -154,7 +153,7 @@ fn homed() -> Homed<'static> {
 }
 
 fn ask_homed(state: State, max_value: i64, policy: Policy, ticks: Ticks) -> Decision<Found> {
-    advance(state, max_value, request(policy, ticks), &homed())
+    advance(state, max_value, request(&reading(policy), ticks), &homed())
 }
 
 /// The first counter above `counter` that yields no homed ID.
@@ -211,7 +210,8 @@ fn a_homed_id_is_not_above_max_value() {
 fn a_search_for_a_homed_id_that_finds_none_is_refused() {
     let homed = Homed::new(Class::one(5), Home::Ranges(&[]));
     let an_hour_ahead = Policy { max_lead_us: 3_600_000 * MS, ..DEFAULTS };
-    let request = request(an_hour_ahead, Ticks::ALL);
+    let reading = reading(an_hour_ahead);
+    let request = request(&reading, Ticks::ALL);
     let counters = homed.max_counters();
     assert_eq!(
         advance(called(1), i64::MAX, request, &homed),

@@ -3,9 +3,9 @@
 
 use super::*;
 use crate::clock::Now;
-use crate::counter::{self, Decision, Policy, Request, Run, State};
+use crate::counter::{self, Decision, Policy, Reading, Request, Run, State};
 use crate::lease::Ticks;
-use pg_snowflake_ids::layout::Layout;
+use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_ids::presets::SONYFLAKE;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -335,14 +335,11 @@ impl Model {
     fn look(&mut self, index: usize, count: i64) {
         let server = &mut self.servers[index];
         let reading_us = self.now_us + server.clock_us;
-        let request = Request {
-            layout: LAYOUT,
-            shard: 0,
-            policy: Policy { max_lead_us: S, max_wait_us: 0 },
-            now: Now { reading_us, high_water_us: reading_us },
-            highest_fetched: None,
-            ticks: server.ticks(),
-        };
+        let policy = Policy { max_lead_us: S, max_wait_us: 0 };
+        let now = Now { reading_us, high_water_us: reading_us };
+        let reading = Reading::new(Packed::new(LAYOUT), policy, now);
+        let ticks = server.ticks();
+        let request = Request { reading: &reading, shard: 0, highest_fetched: None, ticks };
         server.backend = match counter::advance(server.state, i64::MAX, count, request) {
             Decision::Issue(run) => Backend::Marks(run),
             _ => Backend::Idle,
