@@ -4,10 +4,9 @@ mod batch;
 mod homed;
 
 use crate::error::Error;
-use crate::layout_type::{SqlLayout, not_a_layout};
+use crate::layout_type::{SqlLayout, not_a_layout, with_layout};
 use crate::lease::ThisServer;
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
-use crate::postgres::backend_local::BackendLocal;
 use crate::sequence;
 use crate::shard;
 use batch::IdBatch;
@@ -50,19 +49,14 @@ function_info_v1!(
 /// this function are not `pg_extern`, whose guard and argument handling would cost more than the fast path
 /// does.
 fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
-    /// The layout of the previous call, which is usually that of this one: comparing costs less than unpacking.
-    static LAYOUT: BackendLocal<Packed> = BackendLocal::new(Packed::new(DEFAULT));
-    let fast = |layout: &mut Packed| {
-        if layout.bits() != packed {
-            *layout = Packed::unpack(packed)?;
-        }
+    let fast = |layout: &Packed| {
         let shard = shard_id.or_else(shard::known)?;
         let shard = shard::permitted(Some(shard), **layout).ok()?;
         // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor.
         unsafe { sequence::next_fast(seq, layout, shard, ThisServer) }
     };
-    // SAFETY: generating an ID does not generate another.
-    match unsafe { LAYOUT.with(fast) } {
+    // SAFETY: generating an ID runs no SQL.
+    match unsafe { with_layout(packed, fast) } {
         Some(id) => id.into(),
         None => next_id_guarded(seq, shard_id, packed).into(),
     }

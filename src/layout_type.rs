@@ -1,11 +1,13 @@
 //! The SQL type `snowflake_layout`: a layout in 8 bytes, passed by value. An argument of it costs nothing, and
 //! a typo raises an error where it is written, not when the first row is inserted.
 
+use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::report::Report;
 use crate::postgres::result_row::ResultRow;
 use crate::postgres::timestamp::{interval, now_us, timestamptz};
+use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_ids::layout_spec::{self, SpecError};
-use pg_snowflake_ids::{Layout, PRESETS};
+use pg_snowflake_ids::presets::{DEFAULT, PRESETS};
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::pgrx_sql_entity_graph::metadata::{
@@ -24,6 +26,24 @@ impl SqlLayout {
     pub fn of_datum(datum: pg_sys::Datum) -> Option<SqlLayout> {
         Layout::unpack(datum.value() as u64).map(SqlLayout)
     }
+}
+
+/// Calls `f` with the layout of these bits; `None` if they are not a packed layout. It is usually that of the last call, and comparing
+/// costs less than unpacking.
+///
+/// # Safety
+/// `f` runs no SQL, and holds nothing with a destructor if it calls the server.
+#[inline(always)]
+pub unsafe fn with_layout<T>(bits: u64, f: impl FnOnce(&Packed) -> Option<T>) -> Option<T> {
+    static LAST: BackendLocal<Packed> = BackendLocal::new(Packed::new(DEFAULT));
+    let call = |last: &mut Packed| {
+        if last.bits() != bits {
+            *last = Packed::unpack(bits)?;
+        }
+        f(last)
+    };
+    // SAFETY: as the caller promises.
+    unsafe { LAST.with(call) }
 }
 
 impl From<SqlLayout> for pg_sys::Datum {

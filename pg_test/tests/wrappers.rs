@@ -41,9 +41,13 @@ const TYPES: [(&str, &str); 19] = [
 /// The wrappers that pgrx does not make, as the functions for which it would. They read the arguments of the call themselves.
 const BY_HAND: &str = "
     fn snowflake_citus_ranges(table_name: Oid) -> Multirange;
+    fn snowflake_created_at(id: i64, layout: SqlLayout) -> TimestampTz;
+    fn snowflake_decode(id: i64, layout: SqlLayout) -> ResultRow<3>;
     fn snowflake_nextval(seq: Oid, shard_id: i32, layout: SqlLayout) -> i64;
     fn snowflake_nextval_homed(seq: Oid, shard_id: i32, modulus: i32, generators: i32, layout: SqlLayout) -> i64;
     fn snowflake_nextval_of_this_shard(seq: Oid) -> i64;
+    fn snowflake_seq(id: i64, layout: SqlLayout) -> i32;
+    fn snowflake_shard_id(id: i64, layout: SqlLayout) -> i32;
 ";
 
 #[test]

@@ -43,6 +43,37 @@ unsafe impl<const N: usize> BoxRet for NullableResultRow<N> {
     }
 }
 
+unsafe extern "C-unwind" {
+    /// Without pgrx's guard, which costs as much as the row. An ERROR of the server passes over the caller's frames.
+    fn heap_form_tuple(
+        descriptor: pg_sys::TupleDesc,
+        values: *const pg_sys::Datum,
+        nulls: *const bool,
+    ) -> pg_sys::HeapTuple;
+}
+
+/// A row without nulls, for a function that is called without pgrx's wrapper.
+///
+/// # Safety
+/// Called by such a function, in frames that hold nothing with a destructor. The columns have the order and the types of its SQL
+/// declaration.
+pub unsafe fn result_row<const N: usize>(
+    fcinfo: pg_sys::FunctionCallInfo,
+    columns: [pg_sys::Datum; N],
+) -> pg_sys::Datum {
+    // SAFETY: as the caller promises. A tuple of a composite type's descriptor has its header before its data.
+    unsafe {
+        let call_site = (*fcinfo).flinfo;
+        if (*call_site).fn_extra.is_null() {
+            let look_up = || look_up_descriptor(fcinfo, N, (*call_site).fn_mcxt);
+            (*call_site).fn_extra = pg_sys::panic::pgrx_extern_c_guard(look_up).cast();
+        }
+        let descriptor = (*call_site).fn_extra.cast();
+        let tuple = heap_form_tuple(descriptor, columns.as_ptr(), [false; N].as_ptr());
+        (*tuple).t_data.into()
+    }
+}
+
 /// The descriptor of the function's result row. It is looked up once per query and kept with the call site, or
 /// once per set if the function returns sets.
 unsafe fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo, columns: usize) -> pg_sys::TupleDesc {

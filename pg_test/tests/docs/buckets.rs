@@ -4,10 +4,11 @@
 //! `./dev test-server buckets` prints it.
 
 use super::page::page;
+use pg_snowflake_ids::layout::Packed;
 use pg_snowflake_ids::presets::{DEFAULT, PRESETS};
 use pg_snowflake_ids::{Fields, Layout, ShardPlace};
 use pg_snowflake_policies::clock::Now;
-use pg_snowflake_policies::counter::{Decision, Policy, Request, State, advance};
+use pg_snowflake_policies::counter::{Decision, Policy, Reading, Request, State, advance};
 use pg_snowflake_policies::lease::Ticks;
 
 /// 2026-01-01 UTC.
@@ -89,11 +90,11 @@ fn ids(layout: Layout, rate: Rate) -> Vec<i64> {
     let calls = (0..rate.ids).map(|n| START_US + n * rate.us_between);
     calls
         .map(|reading_us| {
+            let policy = Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 };
+            let now = Now { reading_us, high_water_us: reading_us };
             let request = Request {
-                layout,
+                reading: &Reading::new(Packed::new(layout), policy, now),
                 shard: SHARD.min((layout.shards() - 1) as u32),
-                policy: Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 },
-                now: Now { reading_us, high_water_us: reading_us },
                 highest_fetched: None,
                 ticks: Ticks::ALL,
             };
