@@ -129,12 +129,13 @@ fn assert_equal_to_the_extension(layout: Constants, rows: u32) {
     assert_same_errors(&mut client, layout);
     assert_same_beginnings(&mut client, layout);
 
-    // Two IDs by turns from one sequence: one layout, one counter.
+    // IDs by turns from one sequence: one layout, one counter.
     let generated = format!(
         "CREATE SEQUENCE s; CREATE TABLE ids AS
-            SELECT snowflake_nextval('s', 5, '{name}') AS native, snowflake_managed.snowflake_nextval('s', 5) AS managed
-            FROM generate_series(1, 20);
-        SELECT bool_and(snowflake_managed.snowflake_shard_id(managed) = 5 AND native < managed), count(DISTINCT managed),
+            SELECT snowflake_nextval('s', 5, '{name}') AS native, snowflake_managed.snowflake_nextval('s', 5) AS managed,
+                (SELECT max(id) FROM snowflake_managed.snowflake_nextvals('s', 5, n) AS id) AS batch
+            FROM generate_series(1, 20) AS n;
+        SELECT bool_and(snowflake_managed.snowflake_shard_id(managed) = 5 AND native < managed AND managed < batch), count(DISTINCT managed),
             bool_and(snowflake_created_at(managed, '{name}') BETWEEN now() - interval '1 min' AND clock_timestamp() + interval '1 s')
         FROM ids"
     );
@@ -179,23 +180,23 @@ fn assert_same_beginnings(
     let last_shard = (1_i64 << shard_bits) - 1;
     for (before, begins_at) in BEGINNINGS {
         for shard in [0, 1, 2, 5, last_shard - 1, last_shard] {
-            let [native, managed] = [
-                format!("snowflake_nextval('q', {shard}, '{name}')"),
-                format!("snowflake_managed.snowflake_nextval('q', {shard})"),
+            let [native, managed, batch] = [
+                format!("(SELECT snowflake_nextval('q', {shard}, '{name}') FROM generate_series(1, 2))"),
+                format!("(SELECT snowflake_managed.snowflake_nextval('q', {shard}) FROM generate_series(1, 2))"),
+                format!("snowflake_managed.snowflake_nextvals('q', {shard}, 2)"),
             ]
-            .map(|call| {
+            .map(|calls| {
                 run(client, before);
                 let seqs = printed(
                     client,
                     &format!(
-                        "SELECT string_agg(snowflake_seq(id, '{name}')::text, ',')
-                         FROM (SELECT {call} AS id FROM generate_series(1, 2)) AS ids"
+                        "SELECT string_agg(snowflake_seq(id, '{name}')::text, ',') FROM {calls} AS ids (id)"
                     ),
                 );
                 run(client, "DROP SEQUENCE q");
                 seqs
             });
-            assert_eq!(managed, native, "{name}: {before}; shard {shard}");
+            assert_eq!([&managed, &batch], [&native; 2], "{name}: {before}; shard {shard}");
             let first = match begins_at {
                 Start(value) => value + shard * 617,
                 Next(value) => value,
@@ -248,7 +249,7 @@ fn every_value_is_decoded_encoded_and_searched_as_the_extension_does() {
 }
 
 /// Each with `F.` before a function, and what precedes it.
-const REFUSED: [(&str, &str); 24] = [
+const REFUSED: [(&str, &str); 33] = [
     ("", "SELECT F.snowflake_nextval('s', -1)"),
     ("", "SELECT F.snowflake_nextval('s', 4096)"),
     ("", "SELECT F.snowflake_nextval('t', 5)"),
@@ -285,6 +286,15 @@ const REFUSED: [(&str, &str); 24] = [
     ),
     ("CREATE TABLE bad ()", "SELECT F.snowflake_nextval('bad', 5)"),
     ("CREATE SEQUENCE bad", "SET ROLE other; SELECT F.snowflake_nextval('bad', 5)"),
+    ("", "SELECT F.snowflake_nextvals('s', 5, -1)"),
+    ("", "SELECT F.snowflake_nextvals('s', -1)"),
+    ("", "SELECT F.snowflake_nextvals('s', 4096, 10)"),
+    ("", "SELECT F.snowflake_nextvals('s', 4096, 0)"),
+    ("", "SELECT F.snowflake_nextvals('s', 10)"),
+    ("", "BEGIN READ ONLY; SELECT F.snowflake_nextvals('s', 5, 10)"),
+    ("CREATE SEQUENCE bad CYCLE", "SELECT F.snowflake_nextvals('bad', 5, 10)"),
+    ("CREATE SEQUENCE bad MAXVALUE 1000", "SELECT F.snowflake_nextvals('bad', 5, 10)"),
+    ("CREATE SEQUENCE bad", "SET ROLE other; SELECT F.snowflake_nextvals('bad', 5, 10)"),
 ];
 
 #[test]
@@ -321,7 +331,9 @@ const DIFFERENT: [(&str, &str); 7] = [
 
 fn assert_same_words(native: &DbError, managed: &DbError, what: &str) {
     // setval() raises its own error, and the clock goes on between the two calls.
-    let message = managed.message().replace("setval()", "snowflake_nextval()");
+    let function =
+        if what.contains("nextvals") { "snowflake_nextvals()" } else { "snowflake_nextval()" };
+    let message = managed.message().replace("setval()", function);
     assert_eq!((managed.code(), &*message), (native.code(), native.message()), "{what}");
     let [native, managed] = [native, managed].map(|error| {
         let detail = error.detail().unwrap_or_default();
@@ -476,6 +488,7 @@ fn an_ordinary_owner_installs_dumps_and_restores_it_and_a_role_with_three_privil
         run(&mut owner, &format!("GRANT {privilege} ON SEQUENCE app.ids TO app"));
     }
     run(&mut app, "INSERT INTO app.posts VALUES (DEFAULT, 1)");
+    run(&mut app, "SELECT snowflake_managed.snowflake_nextvals('app.ids', 5, 3)");
 
     let dump = cluster.dump_as("owner", "theirs");
     cluster.psql_as("owner", "copy", &dump);

@@ -340,7 +340,7 @@ COMMENT ON FUNCTION snowflake_managed.snowflake_between(bigint, pg_catalog.times
 
 -- Generating IDs.
 
--- Inlined into snowflake_nextval.
+-- Inlined into snowflake_nextval and snowflake_nextvals.
 
 CREATE OR REPLACE FUNCTION snowflake_managed.clock_us() RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
@@ -376,7 +376,7 @@ $$;
 COMMENT ON FUNCTION snowflake_managed.last_due(bigint) IS
 'last counter that is within the layout and not too far ahead of the clock';
 
--- What snowflake_nextval calls in rare cases.
+-- What snowflake_nextval calls in rare cases, and snowflake_nextvals for each run.
 
 -- pg_sequence_last_value() returns null for a new or restarted sequence, whose last_value is its next value. Another session may have
 -- called it meanwhile. With a search_path of its own, a regclass is printed with its schema, so that no other relation can be read.
@@ -467,6 +467,29 @@ BEGIN
         'If the server''s clock is right, convert the column to a layout that ends later.');
 END $$;
 COMMENT ON FUNCTION snowflake_managed.refuse_end(pg_catalog.text) IS 'raises the error for a layout that is used up';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.refuse_unset_shard(function pg_catalog.text) RETURNS pg_catalog.void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM snowflake_managed.refuse('55000',
+        'pg_snowflake.shard_id is not set',
+        'The call names no shard, and this database has no shard ID.',
+        format('Pass a shard ID to %s(), or run: CREATE OR REPLACE FUNCTION snowflake_managed.this_shard() RETURNS text '
+            'LANGUAGE sql STABLE PARALLEL SAFE AS ''SELECT ''''5''''::pg_catalog.text'';', function));
+END $$;
+COMMENT ON FUNCTION snowflake_managed.refuse_unset_shard(pg_catalog.text) IS 'raises the error for a database without a shard';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.refuse_count(count integer) RETURNS pg_catalog.void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM snowflake_managed.refuse('22023',
+        'number of IDs must not be negative',
+        format('The number requested is %s.', count),
+        'Pass a count of 0 or more.');
+END $$;
+COMMENT ON FUNCTION snowflake_managed.refuse_count(integer) IS 'raises the error for a negative number of IDs';
 
 -- Waits until the next counter may be issued; raises the error if it cannot be issued or the wait would be too long.
 CREATE OR REPLACE FUNCTION snowflake_managed.wait(seq pg_catalog.regclass, name pg_catalog.text, shard_id integer)
@@ -564,12 +587,73 @@ DECLARE
     shard_id pg_catalog.text := snowflake_managed.this_shard();
 BEGIN
     IF shard_id IS NULL OR shard_id OPERATOR(pg_catalog.=) '' OR shard_id OPERATOR(pg_catalog.=) '-1' THEN
-        PERFORM snowflake_managed.refuse('55000',
-            'pg_snowflake.shard_id is not set',
-            'The call names no shard, and this database has no shard ID.',
-            'Pass a shard ID to snowflake_nextval(), or run: CREATE OR REPLACE FUNCTION snowflake_managed.this_shard() RETURNS text '
-                'LANGUAGE sql STABLE PARALLEL SAFE AS ''SELECT ''''5''''::pg_catalog.text'';');
+        PERFORM snowflake_managed.refuse_unset_shard('snowflake_nextval');
     END IF;
     RETURN snowflake_managed.snowflake_nextval(seq, shard_id::pg_catalog.int4);
 END $$;
 COMMENT ON FUNCTION snowflake_managed.snowflake_nextval(pg_catalog.regclass) IS 'next ID of this database''s shard from a sequence';
+
+-- As snowflake_nextval, but the sequence is set to the last counter of a run. Near the limit of the lead, a run is shorter than the rest
+-- of the batch. While the call holds the sequence, nobody can lower its MAXVALUE.
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_nextvals(seq pg_catalog.regclass, shard_id integer, count integer)
+RETURNS SETOF bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
+DECLARE
+    remaining pg_catalog.int8 := count;
+    now_tick pg_catalog.int8;
+    first pg_catalog.int8;
+    last pg_catalog.int8;
+BEGIN
+    IF count OPERATOR(pg_catalog.<) 0 THEN
+        PERFORM snowflake_managed.refuse_count(count);
+    ELSIF (shard_id OPERATOR(pg_catalog.>>) snowflake_managed.shard_bits()) OPERATOR(pg_catalog.<>) 0 THEN
+        PERFORM snowflake_managed.check_call(seq, seq::pg_catalog.text, shard_id, snowflake_managed.clock_tick());
+    END IF;
+    WHILE remaining OPERATOR(pg_catalog.>) 0 LOOP
+        now_tick := snowflake_managed.clock_tick();
+        -- Takes the lock of the sequence before the advisory lock, too.
+        PERFORM snowflake_managed.check_call(seq, seq::pg_catalog.text, shard_id, now_tick);
+        BEGIN
+            first := CASE
+                WHEN pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL
+                THEN COALESCE(pg_catalog.pg_sequence_last_value(seq), snowflake_managed.last_value_of(seq, shard_id, now_tick)) END;
+            first := CASE
+                WHEN first OPERATOR(pg_catalog.<) snowflake_managed.last_due(now_tick)
+                THEN snowflake_managed.counter_at(first OPERATOR(pg_catalog.+) 1::pg_catalog.int8, now_tick) END;
+            -- The differences cannot overflow, where sums could.
+            last := CASE
+                WHEN first OPERATOR(pg_catalog.<=) (pg_catalog.pg_sequence_parameters(seq)).maximum_value
+                THEN pg_catalog.setval(seq, first OPERATOR(pg_catalog.+) LEAST(
+                    remaining OPERATOR(pg_catalog.-) 1::pg_catalog.int8,
+                    snowflake_managed.last_due(now_tick) OPERATOR(pg_catalog.-) first,
+                    (pg_catalog.pg_sequence_parameters(seq)).maximum_value OPERATOR(pg_catalog.-) first)) END;
+            RAISE SQLSTATE 'SNOWF';
+        EXCEPTION
+            WHEN SQLSTATE 'SNOWF' THEN
+        END;
+        IF last IS NULL THEN
+            PERFORM snowflake_managed.wait(seq, seq::pg_catalog.text, shard_id);
+        ELSE
+            RETURN QUERY SELECT snowflake_managed.compose(run.counter, shard_id)
+                FROM pg_catalog.generate_series(first, last) AS run (counter);
+            remaining := remaining OPERATOR(pg_catalog.-) (last OPERATOR(pg_catalog.-) first OPERATOR(pg_catalog.+) 1::pg_catalog.int8);
+        END IF;
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION snowflake_managed.snowflake_nextvals(pg_catalog.regclass, integer, integer) IS
+'next IDs of a shard from a sequence, in increasing order';
+
+CREATE OR REPLACE FUNCTION snowflake_managed.snowflake_nextvals(seq pg_catalog.regclass, count integer) RETURNS SETOF bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
+DECLARE
+    shard_id pg_catalog.text := snowflake_managed.this_shard();
+BEGIN
+    IF count OPERATOR(pg_catalog.<) 0 THEN
+        PERFORM snowflake_managed.refuse_count(count);
+    ELSIF shard_id IS NULL OR shard_id OPERATOR(pg_catalog.=) '' OR shard_id OPERATOR(pg_catalog.=) '-1' THEN
+        PERFORM snowflake_managed.refuse_unset_shard('snowflake_nextvals');
+    END IF;
+    RETURN QUERY SELECT ids.id FROM snowflake_managed.snowflake_nextvals(seq, shard_id::pg_catalog.int4, count) AS ids (id);
+END $$;
+COMMENT ON FUNCTION snowflake_managed.snowflake_nextvals(pg_catalog.regclass, integer) IS
+'next IDs of this database''s shard from a sequence, in increasing order';

@@ -12,12 +12,20 @@ use std::sync::Barrier;
 use std::thread::scope;
 
 const TAKE: &str = "SELECT snowflake_managed.snowflake_nextval('s', 5)";
+const TAKE_BATCH: &str = "SELECT snowflake_managed.snowflake_nextvals('s', 5, 1)";
 const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database =
     (SELECT oid FROM pg_database WHERE datname = current_database())";
 
-/// Generates until it is stopped, through every error. Returns the IDs that arrived, and the last session, which is idle.
+/// Generates one by one and in batches until it is stopped, through every error. Returns the IDs that arrived, and the last session, which is idle.
 fn generate(database: &Database, stop: &Stop, before: &str) -> (Vec<i64>, Client) {
     let mut ids = Vec::new();
+    let mut calls = [
+        format!("{TAKE} FROM generate_series(1, 40)"),
+        "SELECT snowflake_managed.snowflake_nextvals('s', 5, 4) FROM generate_series(1, 10)"
+            .to_owned(),
+    ]
+    .into_iter()
+    .cycle();
     loop {
         let mut client = database.connect();
         while !client.is_closed() {
@@ -27,7 +35,7 @@ fn generate(database: &Database, stop: &Stop, before: &str) -> (Vec<i64>, Client
             if client.batch_execute(before).is_err() {
                 continue;
             }
-            let query = format!("{TAKE} FROM generate_series(1, 40)");
+            let query = calls.next().expect("the cycle is endless");
             if let Ok(rows) = client.query(&query, &[]) {
                 ids.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
             }
@@ -123,33 +131,40 @@ fn ids_increase_over_sessions_in_every_kind_of_transaction() {
 #[test]
 fn a_call_waits_for_an_altered_sequence_and_follows_it() {
     let (database, mut client) = managed();
+    assert_waits_and_follows(&database, &mut client, TAKE);
+    run(&mut client, "CREATE SEQUENCE s");
+    assert_waits_and_follows(&database, &mut client, TAKE_BATCH);
+}
+
+/// Drops the sequence in the end.
+fn assert_waits_and_follows(database: &Database, client: &mut Client, call: &str) {
     let mut other = database.connect();
-    let first = take_one(&mut other, TAKE);
+    let first = take_one(&mut other, call);
     let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
-    run(&mut client, "BEGIN; ALTER SEQUENCE s RESTART");
+    run(client, "BEGIN; ALTER SEQUENCE s RESTART");
     let id = scope(|scope| {
-        let waiting = scope.spawn(|| take_one(&mut other, TAKE));
+        let waiting = scope.spawn(|| take_one(&mut other, call));
         wait_for(
-            &mut client,
+            client,
             &format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)"),
             "the call waits for the sequence",
         );
         // It holds nothing that this session needs.
-        let own = take_one(&mut client, TAKE);
-        run(&mut client, "COMMIT");
+        let own = take_one(client, call);
+        run(client, "COMMIT");
         (own, waiting.join().unwrap())
     });
     assert!(first < id.0 && id.0 < id.1, "{first} {id:?}");
 
-    run(&mut client, "BEGIN; DROP SEQUENCE s");
+    run(client, "BEGIN; DROP SEQUENCE s");
     scope(|scope| {
-        let waiting = scope.spawn(|| refused(&mut other, TAKE));
+        let waiting = scope.spawn(|| refused(&mut other, call));
         wait_for(
-            &mut client,
+            client,
             &format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)"),
             "the call waits for the sequence",
         );
-        run(&mut client, "COMMIT");
+        run(client, "COMMIT");
         assert!(waiting.join().unwrap().message().contains("could not open relation"));
     });
 }
@@ -180,6 +195,56 @@ fn the_lead_and_the_wait_are_those_of_the_extension() {
     let native = refused(&mut client, "SELECT snowflake_nextval('s', 5)");
     assert_eq!((managed.code(), managed.message()), (native.code(), native.message()));
     assert_eq!(state(&mut client, "s"), before);
+}
+
+#[test]
+fn a_batch_is_one_run_of_counters_and_stays_within_the_lead() {
+    let (_database, mut client) = managed();
+    let call = |count: u32| format!("SELECT snowflake_managed.snowflake_nextvals('s', 5, {count})");
+    let counters = |client: &mut Client, count| -> Vec<i64> {
+        take(client, &call(count)).into_iter().map(counter).collect()
+    };
+    for count in [1, 2, 1024, 5000] {
+        let batch = counters(&mut client, count);
+        let (first, last) = (batch[0], batch[batch.len() - 1]);
+        assert!(batch.into_iter().eq(first..first + i64::from(count)), "{count} from {first}");
+        assert_eq!(state(&mut client, "s").last_value, last);
+    }
+    assert!(counters(&mut client, 0).is_empty());
+
+    // More than the lead holds: the rest waits for the clock.
+    let batch = counters(&mut client, 250_000);
+    assert_eq!(batch.len(), 250_000);
+    assert!(batch.is_sorted_by(|a, b| a < b));
+    assert!(first_counter_at(now_ms() + 101) > batch[batch.len() - 1]);
+
+    run(&mut client, &format!("SELECT setval('s', {})", first_counter_at(now_ms() + 3_600_000)));
+    let before = state(&mut client, "s");
+    let managed = refused(&mut client, &call(10));
+    let native = refused(&mut client, "SELECT snowflake_nextvals('s', 5, 10)");
+    assert_eq!((managed.code(), managed.message()), (native.code(), native.message()));
+    assert_eq!(state(&mut client, "s"), before);
+}
+
+#[test]
+fn a_batch_ends_at_the_maxvalue_of_the_sequence() {
+    let (_database, mut client) = managed();
+    let maximum = first_counter_at(now_ms() + 3_600_000);
+    run(
+        &mut client,
+        &format!(
+            "CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
+             AS 'SELECT 7200000000::pg_catalog.int8';
+             ALTER SEQUENCE s MAXVALUE {maximum}; SELECT setval('s', {maximum} - 5)"
+        ),
+    );
+    let call = "SELECT snowflake_managed.snowflake_nextvals('s', 5, 3)";
+    let counters: Vec<i64> = take(&mut client, call).into_iter().map(counter).collect();
+    assert_eq!(counters, [maximum - 4, maximum - 3, maximum - 2]);
+    let error = refused(&mut client, call);
+    let detail = format!("Its MAXVALUE is {maximum}, below the next counter, {}.", maximum + 1);
+    assert_eq!((error.code().code(), error.detail()), ("55000", Some(&*detail)));
+    assert_eq!(state(&mut client, "s").last_value, maximum);
 }
 
 #[test]

@@ -69,6 +69,21 @@ fn a_column_is_converted_to_the_extension_and_a_waiting_call_fails() {
 }
 
 #[test]
+fn a_batch_that_waits_while_a_column_is_converted_fails() {
+    let (database, mut client) = managed();
+    run(&mut client, TABLE);
+    let error = parked(
+        &database,
+        &mut client,
+        "SELECT snowflake_managed.snowflake_nextvals('s', 5, 10)",
+        &["SELECT snowflake_convert_column('posts', 'id', 5)", UNINSTALL],
+    );
+    assert_eq!(error.code().code(), "3F000", "{error:?}");
+    run(&mut client, "INSERT INTO posts (n) SELECT generate_series(101, 200)");
+    assert_eq!(printed(&mut client, ORDERED), "t|200");
+}
+
+#[test]
 fn a_column_of_another_layout_is_converted_with_its_layout() {
     let (database, mut client) = database();
     database.psql(&file_for(INSTAGRAM));

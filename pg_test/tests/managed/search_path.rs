@@ -24,7 +24,7 @@ const PLANT: &str = r#"
                 proname, pg_get_function_identity_arguments(oid), format_type(prorettype, NULL))
             FROM pg_proc
             WHERE pronamespace = 'pg_catalog'::regnamespace AND provariadic = 0 AND prokind = 'f' AND proname IN ('clock_timestamp', 'current_setting',
-                'date_part', 'format', 'pg_advisory_xact_lock', 'pg_sequence_last_value', 'pg_sleep',
+                'date_part', 'format', 'generate_series', 'pg_advisory_xact_lock', 'pg_sequence_last_value', 'pg_sequence_parameters', 'pg_sleep',
                 'setval', 'set_config', 'strpos', 'timezone', 'to_char', 'to_regnamespace', 'to_regprocedure', 'round', 'current_database')
             UNION ALL
             SELECT 'CREATE FUNCTION evil.format(text, text) RETURNS text LANGUAGE plpgsql AS $f$ BEGIN RAISE ''planted''; END $f$'
@@ -54,11 +54,14 @@ fn planted_objects_are_not_run() {
             snowflake_managed.snowflake_created_at(1), snowflake_managed.snowflake_shard_id(1), snowflake_managed.snowflake_seq(1),
             snowflake_managed.snowflake_encode('2026-01-01Z', 5, 6), snowflake_managed.snowflake_min_id('2026-01-01Z');
         SELECT id FROM posts WHERE snowflake_managed.snowflake_between(id, '2026-01-01Z', '2027-01-01Z');
-        SET pg_snowflake.shard_id = 5; SELECT snowflake_managed.snowflake_nextval('s')";
+        SELECT snowflake_managed.snowflake_nextvals('s', 5, 1000);
+        SET pg_snowflake.shard_id = 5; SELECT snowflake_managed.snowflake_nextval('s'), snowflake_managed.snowflake_nextvals('s', 10)";
     run(&mut client, uses);
     for (refusal, word) in [
         ("snowflake_managed.snowflake_nextval('bad', 5)", "cannot be used"),
         ("snowflake_managed.snowflake_nextval('s', -1)", "out of range"),
+        ("snowflake_managed.snowflake_nextvals('bad', 5, 10)", "cannot be used"),
+        ("snowflake_managed.snowflake_nextvals('s', 5, -1)", "must not be negative"),
         ("snowflake_managed.snowflake_encode('2000-01-01Z', 5, 6)", "out of range"),
         ("snowflake_managed.snowflake_encode('2026-01-01Z', 5, -6)", "out of range"),
         ("snowflake_managed.duration(5)", ""),

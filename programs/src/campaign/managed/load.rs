@@ -133,6 +133,7 @@ struct Session {
     client: Client,
     backend: i32,
     take: Statement,
+    take_batch: Statement,
     copied: Statement,
     mark: Statement,
 }
@@ -144,11 +145,14 @@ impl Session {
         let take = client.prepare(&format!(
             "SELECT snowflake_managed.snowflake_nextval($1::text::regclass, {SHARD}) FROM generate_series(1, $2::int)"
         ))?;
+        let take_batch = client.prepare(&format!(
+            "SELECT snowflake_managed.snowflake_nextvals($1::text::regclass, {SHARD}, $2::int)"
+        ))?;
         let copied = client.prepare(&format!(
             "SELECT copied_nextval('copied', {SHARD}) FROM generate_series(1, $1::int)"
         ))?;
         let mark = client.prepare("INSERT INTO marks VALUES ($1, $2)")?;
-        Ok(Session { client, backend, take, copied, mark })
+        Ok(Session { client, backend, take, take_batch, copied, mark })
     }
 
     /// A cancel that was meant for the call before can end the rollback, too.
@@ -256,7 +260,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Enters every ID as it arrives, even if the statement then fails.
+    /// Takes IDs one by one or as a batch. Enters every ID as it arrives, even if the statement then fails.
     fn take(&mut self, session: &mut Session, sequence: Sequence) -> Result<(), Error> {
         let Worker { rng, shared, outcome, .. } = self;
         let highest = &shared.highest[sequence as usize];
@@ -264,7 +268,8 @@ impl Worker {
         let count = if rng.u8(0..5) == 0 { rng.i32(100..=500) } else { rng.i32(1..=20) };
         let parameters: [&(dyn ToSql + Sync); 2] = [&sequence.name(), &count];
         let parameters = parameters.map(|parameter| parameter as &dyn ToSql);
-        let mut rows = session.client.query_raw(&session.take, parameters)?;
+        let take = if rng.bool() { &session.take } else { &session.take_batch };
+        let mut rows = session.client.query_raw(take, parameters)?;
         while let Some(row) = rows.next()? {
             let id = row.get(0);
             outcome.journal.enter_id(sequence, id);
