@@ -30,12 +30,14 @@ type Constants = (&'static str, i64, i64, i32, i32, i32, bool, bool);
 const DEFAULT: Constants = ("postgres", 1_262_304_000_000, 1_000, 41, 12, 10, true, true);
 const INSTAGRAM: Constants = ("instagram", 1_314_220_021_721, 1_000, 41, 13, 10, false, false);
 
+const JS53: Constants = ("js53", 1_577_836_800_000, 1_000, 41, 7, 5, false, false);
+
 const LAYOUTS: [Constants; 6] = [
     DEFAULT,
     INSTAGRAM,
     ("twitter", 1_288_834_974_657, 1_000, 41, 10, 12, false, false),
     ("sonyflake", 1_409_529_600_000, 10_000, 39, 16, 8, true, false),
-    ("js53", 1_577_836_800_000, 1_000, 41, 7, 5, false, false),
+    JS53,
     (
         "time:37 seq:7 shard_xor_above:19 epoch:2020-01-01 unit:10ms",
         1_577_836_800_000,
