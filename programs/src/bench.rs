@@ -9,6 +9,7 @@ mod chart;
 pub mod contender;
 pub mod contenders;
 mod first;
+pub mod floor;
 pub mod hashing;
 mod homed;
 mod instructions;

@@ -1,6 +1,7 @@
 //! Many IDs in one statement of one backend: the time for each, and the WAL that they write.
 
 use crate::bench::contender::{Contender, ROOMY, empty_loop};
+use crate::bench::floor::{self, FLOORS};
 use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
 use crate::bench::server;
@@ -42,7 +43,12 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         let take = contender.take(ids, ROOMY)?;
         Some(Backend::new(contender.name, server::database_of(&server, contender), &take))
     });
-    let mut backends: Vec<Backend> = std::iter::once(the_loop).chain(takers).collect();
+    drop(floor::create(&server));
+    let floors = FLOORS.map(|(name, _)| {
+        Backend::new(name, server.connect_to(SUPERUSER, SUPERUSER), &floor::take(name, ids))
+    });
+    let mut backends: Vec<Backend> =
+        std::iter::once(the_loop).chain(floors).chain(takers).collect();
     // The first run is not recorded: it fills the caches.
     for backend in &mut backends {
         backend.take();

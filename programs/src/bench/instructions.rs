@@ -2,6 +2,7 @@
 
 use crate::bench::backend::LOOP;
 use crate::bench::contender::{Contender, INSERT, ROOMY, empty_loop, in_transactions};
+use crate::bench::floor::{self, FLOORS};
 use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
 use crate::bench::{leases, server};
@@ -40,6 +41,7 @@ pub(super) fn run(_: &Plan, contenders: &[&'static Contender], findings: &mut Fi
         let copy = format!("CREATE DATABASE {} TEMPLATE {OURS}", database_of(layout));
         server.connect().batch_execute(&copy).expect("a database without sessions can be copied");
     }
+    drop(floor::create(&server));
     server.stop(Shutdown::Fast);
     let of_the_loop = instructions_each(&server, SUPERUSER, IDS, empty_loop);
     println!("      {LOOP}: {of_the_loop:.0}");
@@ -48,6 +50,11 @@ pub(super) fn run(_: &Plan, contenders: &[&'static Contender], findings: &mut Fi
         // One round: the next differs by a few in a thousand.
         findings.samples.add(0, name, measure, instructions);
     };
+    for (name, _) in FLOORS {
+        let take = |count| floor::take(name, count);
+        let instructions = instructions_each(&server, SUPERUSER, IDS, take) - of_the_loop;
+        add(name, Measure::Instructions, instructions);
+    }
     for contender in contenders {
         let name = contender.name;
         if contender.take_one().is_some() {

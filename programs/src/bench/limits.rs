@@ -5,7 +5,7 @@ use crate::bench::limit::Bound::{self, AtLeast, AtMost};
 use crate::bench::limit::{Figure, Limit};
 use crate::bench::plan::{CLIENTS, INSERT_ROUNDS};
 use crate::bench::samples::Measure::{self, *};
-use crate::bench::{homed, large, leases, registry, retention};
+use crate::bench::{floor, homed, large, leases, registry, retention};
 use std::sync::LazyLock;
 
 /// The median of fewer rounds is not reliable.
@@ -18,6 +18,7 @@ const ONE_COUNT: usize = 1;
 pub static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
     [
         of_ids(),
+        by_the_floor(),
         of_cache(),
         of_rows(),
         by_pgedge(),
@@ -97,6 +98,20 @@ fn of_ids() -> Vec<Limit> {
             (WalRecords, CORE),
             AtMost(0.01),
         ),
+    ]
+}
+
+/// What is left for checks and arithmetic. An ID from the cache, or of a batch, needs no page.
+fn by_the_floor() -> Vec<Limit> {
+    let limit = |what: &str, name, floor: &str, function, bound| {
+        let title = format!("one backend: {what} relative to a C function with a {floor}");
+        ratio(&title, (IdNs, name), (IdNs, function), AtMost(bound))
+    };
+    let with_lock = "clock reading and a page lock";
+    vec![
+        limit("`snowflake_nextval`, `CACHE 1`,", OURS, with_lock, floor::LOCK, 1.5),
+        limit("`snowflake_nextval`, `CACHE 64`,", OURS_64, "clock reading", floor::CLOCK, 1.3),
+        limit("`snowflake_nextvals`", BATCH, "clock reading", floor::CLOCK, 1.3),
     ]
 }
 

@@ -4,6 +4,7 @@ use crate::bench::backend::LOOP;
 use crate::bench::bulk::ROWS;
 use crate::bench::contender::Contender;
 use crate::bench::contenders::ALL;
+use crate::bench::floor::FLOORS;
 use crate::bench::limit::{Bound, Limit, Verdict};
 use crate::bench::limits::LIMITS;
 use crate::bench::plan::{CLIENTS, Findings, Plan, scaled};
@@ -82,6 +83,7 @@ impl Report {
     /// A table of the contenders that have any of the measures; nothing if no contender has one.
     fn table(&self, f: &mut Formatter, title: &str, columns: &[Column]) -> fmt::Result {
         let mut rows = vec![(LOOP, "the empty loop")];
+        rows.extend(FLOORS);
         rows.extend(self.contenders.iter().map(|contender| (contender.name, contender.title)));
         self.table_of(f, title, rows, columns)
     }

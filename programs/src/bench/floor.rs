@@ -1,0 +1,46 @@
+//! The least that an ID can cost: C functions with the arguments of `snowflake_nextval` that do a part of its work.
+
+use pg_snowflake_harness::{Cluster, SUPERUSER, installation, top};
+use postgres::Client;
+use std::process::Command;
+
+/// Returns a constant.
+pub const FUNCTION: &str = "floor_function";
+/// Reads the clock, too.
+pub const CLOCK: &str = "floor_clock";
+/// Locks the page, too.
+pub const LOCK: &str = "floor_lock";
+
+/// The functions, and their titles.
+pub const FLOORS: [(&str, &str); 3] = [
+    (FUNCTION, "a C function that returns a constant"),
+    (CLOCK, "the same function with a clock reading"),
+    (LOCK, "the same function with a clock reading and a page lock"),
+];
+
+/// Compiles the functions as packages of extensions are, and creates them and a sequence in the superuser's database of a server.
+pub(super) fn create(server: &Cluster) -> Client {
+    let library = server.dir().join("floor.so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-fPIC", "-shared", "-fno-strict-aliasing", "-fwrapv", "-I"]);
+    compiler.arg(installation::pg_config("--includedir-server"));
+    compiler.arg(top().join("programs/floor/floor.c")).arg("-o").arg(&library);
+    installation::run(&mut compiler, b"");
+    let mut client = server.connect_to(SUPERUSER, SUPERUSER);
+    let functions = FLOORS.map(|(name, _)| {
+        format!(
+            "CREATE FUNCTION {name}(regclass, integer, bigint) RETURNS bigint LANGUAGE c STRICT AS '{}'",
+            library.display()
+        )
+    });
+    client.batch_execute(&functions.join(";")).expect("the library has the functions");
+    client.batch_execute("CREATE SEQUENCE ids").expect("a sequence can be created");
+    client
+}
+
+/// A statement that calls the function this many times.
+pub(super) fn take(function: &str, count: i64) -> String {
+    format!(
+        "SELECT count({function}('ids', 5, 0)) FROM (SELECT generate_series(1, {count})) AS series"
+    )
+}
