@@ -16,6 +16,7 @@ use syn::{Attribute, Expr, FnArg, ForeignItem, Item, Lit, Meta, ReturnType, Type
 /// The headers that declare functions. Structs and constants name their headers themselves.
 const HEADERS: &str = "
 #include \"postgres.h\"
+#include \"access/htup_details.h\"
 #include \"access/relation.h\"
 #include \"access/xact.h\"
 #include \"access/xlog.h\"

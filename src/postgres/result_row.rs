@@ -43,12 +43,22 @@ unsafe impl<const N: usize> BoxRet for NullableResultRow<N> {
     }
 }
 
+/// What `heap_form_tuple()` reads (access/htup_details.h): `const` from 17 on.
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+type Values = *mut pg_sys::Datum;
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+type Values = *const pg_sys::Datum;
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+type Nulls = *mut bool;
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+type Nulls = *const bool;
+
 unsafe extern "C-unwind" {
     /// Without pgrx's guard, which costs as much as the row. An ERROR of the server passes over the caller's frames.
     fn heap_form_tuple(
         descriptor: pg_sys::TupleDesc,
-        values: *const pg_sys::Datum,
-        nulls: *const bool,
+        values: Values,
+        nulls: Nulls,
     ) -> pg_sys::HeapTuple;
 }
 
@@ -59,7 +69,7 @@ unsafe extern "C-unwind" {
 /// declaration.
 pub unsafe fn result_row<const N: usize>(
     fcinfo: pg_sys::FunctionCallInfo,
-    columns: [pg_sys::Datum; N],
+    mut columns: [pg_sys::Datum; N],
 ) -> pg_sys::Datum {
     // SAFETY: as the caller promises. A tuple of a composite type's descriptor has its header before its data.
     unsafe {
@@ -69,7 +79,7 @@ pub unsafe fn result_row<const N: usize>(
             (*call_site).fn_extra = pg_sys::panic::pgrx_extern_c_guard(look_up).cast();
         }
         let descriptor = (*call_site).fn_extra.cast();
-        let tuple = heap_form_tuple(descriptor, columns.as_ptr(), [false; N].as_ptr());
+        let tuple = heap_form_tuple(descriptor, columns.as_mut_ptr(), [false; N].as_mut_ptr());
         (*tuple).t_data.into()
     }
 }
