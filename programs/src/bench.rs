@@ -22,6 +22,7 @@ mod pgbench;
 pub mod pgedge;
 mod plan;
 mod rate;
+pub mod reading;
 pub mod registry;
 mod repeats;
 mod report;
@@ -38,7 +39,7 @@ pub use report::Report;
 use std::time::Instant;
 
 /// All parts, in their order.
-pub static PARTS: [Part; 14] = [
+pub static PARTS: [Part; 15] = [
     Part { name: "backend", what: "IDs in one backend", run: backend::run },
     Part { name: "first", what: "the first ID of a transaction", run: first::run },
     Part { name: "repeats", what: "whether IDs of one statement repeat", run: repeats::run },
@@ -46,6 +47,7 @@ pub static PARTS: [Part; 14] = [
     Part { name: "sequences", what: "many sequences in one backend", run: sequences::run },
     Part { name: "rate", what: "the rate of a layout", run: rate::run },
     Part { name: "load", what: "transactions of several clients, flushed to disk", run: load::run },
+    Part { name: "reading", what: "reading stored IDs", run: reading::run },
     Part { name: "large", what: "a table that outgrows memory", run: large::run },
     Part { name: "leases", what: "IDs with and without leases", run: leases::run },
     Part { name: "registry", what: "a registry of many nodes", run: registry::run },

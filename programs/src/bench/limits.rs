@@ -5,7 +5,7 @@ use crate::bench::limit::Bound::{self, AtLeast, AtMost};
 use crate::bench::limit::{Figure, Limit};
 use crate::bench::plan::{CLIENTS, INSERT_ROUNDS};
 use crate::bench::samples::Measure::{self, *};
-use crate::bench::{floor, homed, large, leases, registry, retention};
+use crate::bench::{floor, homed, large, leases, reading, registry, retention};
 use std::sync::LazyLock;
 
 /// The median of fewer rounds is not reliable.
@@ -24,6 +24,7 @@ pub static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
         by_pgedge(),
         by_uuidv7(),
         of_layouts(),
+        of_reading(),
         of_large_tables(),
         of_leases(),
         of_a_registry(),
@@ -219,6 +220,31 @@ fn of_layouts() -> Vec<Limit> {
             )
         },
     ]
+}
+
+/// Reading the fields of stored IDs, by their arithmetic in SQL; and finding rows by time, by a column with an index.
+fn of_reading() -> Vec<Limit> {
+    let functions = [
+        ("snowflake_shard_id", reading::SHARD, reading::SHARD_SQL),
+        ("snowflake_created_at", reading::TIME, reading::TIME_SQL),
+        ("snowflake_decode", reading::DECODE, reading::DECODE_SQL),
+    ];
+    let scans = [("", ReadNs), (", two parallel workers", ParallelReadNs)];
+    let limit = |(function, name, in_sql), (how, measure)| {
+        let title = format!("`{function}` relative to its arithmetic in SQL{how}");
+        ratio(&title, (measure, name), (measure, in_sql), AtMost(1.0))
+    };
+    let mut limits: Vec<Limit> = functions
+        .into_iter()
+        .flat_map(|function| scans.map(|scan| limit(function, scan)))
+        .collect();
+    limits.push(ratio(
+        "rows of ten minutes by `snowflake_between` and the primary key: per second relative to a column with an index",
+        (SpanRowsPerSecond, reading::BETWEEN),
+        (SpanRowsPerSecond, reading::COLUMN_BETWEEN),
+        AtLeast(1.0),
+    ));
+    limits
 }
 
 /// A key that is larger than memory, relative to other kinds of keys.

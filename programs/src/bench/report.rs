@@ -10,7 +10,7 @@ use crate::bench::limits::LIMITS;
 use crate::bench::plan::{CLIENTS, Findings, Plan, scaled};
 use crate::bench::samples::{Measure, Samples, Spread};
 use crate::bench::sequences::COUNTS;
-use crate::bench::{chart, hashing, homed, large, leases, registry, retention, summary};
+use crate::bench::{chart, hashing, homed, large, leases, reading, registry, retention, summary};
 use crate::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::fs::write;
@@ -186,6 +186,24 @@ impl Display for Report {
         )?;
         self.table_of(
             f,
+            "Reading stored IDs: ns per row above the scan",
+            reading::EXPRESSIONS.iter().map(|&(name, title, _)| (name, title)).collect(),
+            &[
+                column("one process", Measure::ReadNs, with_quartiles_in_tenths),
+                column("two parallel workers", Measure::ParallelReadNs, with_quartiles_in_tenths),
+            ],
+        )?;
+        self.table_of(
+            f,
+            "The rows of ten minutes",
+            reading::SPANS.iter().map(|&(name, title, ..)| (name, title)).collect(),
+            &[
+                column("rows per second", Measure::SpanRowsPerSecond, with_quartiles),
+                column("bytes of the index", Measure::SpanIndexBytes, whole),
+            ],
+        )?;
+        self.table_of(
+            f,
             "IDs with and without leases, `CACHE 1`",
             vec![(leases::WITHOUT, "without"), (leases::WITH, "with")],
             &[
@@ -342,6 +360,11 @@ fn with_quartiles(spread: Spread) -> String {
 fn with_quartiles_in_hundredths(spread: Spread) -> String {
     let Spread { lower_quartile, median, upper_quartile, .. } = spread;
     format!("{median:.2} ({lower_quartile:.2}–{upper_quartile:.2})")
+}
+
+fn with_quartiles_in_tenths(spread: Spread) -> String {
+    let Spread { lower_quartile, median, upper_quartile, .. } = spread;
+    format!("{median:.1} ({lower_quartile:.1}–{upper_quartile:.1})")
 }
 
 fn tenths(spread: Spread) -> String {

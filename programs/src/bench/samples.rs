@@ -89,6 +89,18 @@ pub enum Measure {
     LargeSpanMs,
     /// The bytes of the index that this needs besides the primary key.
     LargeTimeIndexBytes,
+    /// Nanoseconds per row of a query that reads something of each ID, with the scan.
+    ScanNs,
+    /// The same without the scan.
+    ReadNs,
+    /// Nanoseconds per row of the same query with two parallel workers, with the scan.
+    ParallelScanNs,
+    /// The same without the scan.
+    ParallelReadNs,
+    /// Rows per second of a query for the rows of a span of time.
+    SpanRowsPerSecond,
+    /// The bytes of the index that it uses.
+    SpanIndexBytes,
     /// Seconds of the removal of a table's oldest month.
     RetentionSeconds,
     /// WAL bytes that it writes.
@@ -177,6 +189,12 @@ impl Display for Measure {
             Measure::LargeRecentReadPages => write!(f, "large_recent_read_pages"),
             Measure::LargeSpanMs => write!(f, "large_span_ms_per_1000_rows"),
             Measure::LargeTimeIndexBytes => write!(f, "large_time_index_bytes"),
+            Measure::ScanNs => write!(f, "ns_per_row_with_scan"),
+            Measure::ReadNs => write!(f, "ns_per_row"),
+            Measure::ParallelScanNs => write!(f, "ns_per_row_with_parallel_scan"),
+            Measure::ParallelReadNs => write!(f, "ns_per_row_of_parallel_scan"),
+            Measure::SpanRowsPerSecond => write!(f, "span_rows_per_s"),
+            Measure::SpanIndexBytes => write!(f, "span_index_bytes"),
             Measure::RetentionSeconds => write!(f, "retention_s"),
             Measure::RetentionWalBytes => write!(f, "retention_wal_bytes"),
             Measure::RegistryClaimsWanted => write!(f, "registry_claims_wanted_per_s"),

@@ -17,7 +17,7 @@ struct Options {
     /// The size of everything: 1 as in the documentation, 0.1 for a tenth of it. Below 1 the figures are only a quick look.
     #[arg(long, default_value = "1", value_parser = scale)]
     scale: f64,
-    /// Only these parts: backend, first, repeats, bulk, sequences, rate, load, large, leases, registry,
+    /// Only these parts: backend, first, repeats, bulk, sequences, rate, load, reading, large, leases, registry,
     /// homed, hashing, retention or instructions.
     #[arg(long, value_delimiter = ',', value_parser = part)]
     only: Vec<&'static Part>,
