@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The settings of every cluster.
-pub(super) const SETTINGS: [(&str, &str); 7] = [
+pub(super) const SETTINGS: [(&str, &str); 8] = [
     ("listen_addresses", ""),
     ("shared_buffers", "32MB"),
+    // In the data directory, so that a server that is killed leaves nothing elsewhere.
+    ("dynamic_shared_memory_type", "mmap"),
     // The tests kill processes, never the machine, and the kernel keeps what a process has written.
     ("fsync", "off"),
     // On a slow machine these would happen in the middle of a test that is long over on a fast one.
