@@ -88,6 +88,12 @@ fn of_ids() -> Vec<Limit> {
             AtMost(0.8),
         ),
         ratio(
+            "the first ID of a transaction: `snowflake_nextval` relative to core's `nextval`, both `CACHE 64`",
+            (FirstIdNs, OURS_64),
+            (FirstIdNs, CORE_64),
+            AtMost(1.0),
+        ),
+        ratio(
             "an ID of 100,000 sequences in turn, each used before, relative to one of a single sequence",
             (InTurnNs(100_000), OURS),
             (InTurnNs(1), OURS),
