@@ -72,8 +72,8 @@ impl Report {
     }
 
     fn limits(&self, f: &mut Formatter) -> fmt::Result {
-        writeln!(f, "| requirement | limit | median | quartiles | rounds | |")?;
-        writeln!(f, "| --- | --: | --: | --: | --: | --- |")?;
+        writeln!(f, "| requirement | limit | median | quartiles | 95 % interval | rounds | |")?;
+        writeln!(f, "| --- | --: | --: | --: | --: | --: | --- |")?;
         for limit in LIMITS.iter() {
             writeln!(f, "{}", limit_row(limit, &self.verdict(limit)))?;
         }
@@ -327,23 +327,32 @@ fn by_clients(tps: fn(u32) -> Measure, cpu_us: fn(u32) -> Measure) -> Vec<Column
 }
 
 fn limit_row(limit: &Limit, verdict: &Verdict) -> String {
+    let decimals = limit.decimals();
     let bound = match limit.bound {
-        Bound::AtMost(bound) => format!("≤ {bound:.2}"),
-        Bound::AtLeast(bound) => format!("≥ {bound:.2}"),
+        Bound::AtMost(bound) => format!("≤ {bound:.decimals$}"),
+        Bound::AtLeast(bound) => format!("≥ {bound:.decimals$}"),
     };
     let title = &limit.title;
     let measured = |spread: &Spread, verdict: &str| {
-        let Spread { lower_quartile, median, upper_quartile, count } = spread;
+        let Spread { lower_quartile, median, upper_quartile, interval, count } = spread;
+        let between = |low, high| format!("{low:.decimals$}–{high:.decimals$}");
+        let quartiles = between(*lower_quartile, *upper_quartile);
+        // The value of an exact figure decides, not its interval.
+        let interval = match limit.over.0.is_exact() {
+            true => String::new(),
+            false => between(interval[0], interval[1]),
+        };
         format!(
-            "| {title} | {bound} | {median:.2} | {lower_quartile:.2}–{upper_quartile:.2} | {count} | {verdict} |"
+            "| {title} | {bound} | {median:.decimals$} | {quartiles} | {interval} | {count} | {verdict} |"
         )
     };
     match verdict {
         Verdict::Met(spread) => measured(spread, "met"),
+        Verdict::Undecided(spread) => measured(spread, "undecided"),
         Verdict::NotMet(spread) => measured(spread, "**not met**"),
         Verdict::TooFewRounds(spread) => measured(spread, "**too few rounds**"),
-        Verdict::Missing => format!("| {title} | {bound} | | | | **not measured** |"),
-        Verdict::Unknown => format!("| {title} | {bound} | | | | not measured |"),
+        Verdict::Missing => format!("| {title} | {bound} | | | | | **not measured** |"),
+        Verdict::Unknown => format!("| {title} | {bound} | | | | | not measured |"),
     }
 }
 
@@ -410,7 +419,7 @@ mod tests {
         let report = report(1000.0, 1000.0);
         assert!(!report.is_met());
         let row = "| one backend: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1` | ≤ 0.60 | 1.00 | \
-                   1.00–1.00 | 9 | **not met** |";
+                   1.00–1.00 | 1.00–1.00 | 9 | **not met** |";
         assert!(report.to_string().contains(row), "{report}");
     }
 
@@ -419,8 +428,17 @@ mod tests {
         let report = report(500.0, 1000.0);
         assert!(report.is_met());
         let text = report.to_string();
-        assert!(text.contains("| ≤ 0.60 | 0.50 | 0.50–0.50 | 9 | met |"), "{text}");
+        assert!(text.contains("| ≤ 0.60 | 0.50 | 0.50–0.50 | 0.50–0.50 | 9 | met |"), "{text}");
         assert_eq!(text.matches("| not measured |").count(), LIMITS.len() - 1, "{text}");
+    }
+
+    #[test]
+    fn instructions_are_shown_to_a_thousandth_and_without_an_interval() {
+        let mut report = report(500.0, 1000.0);
+        report.samples.add(0, "ours_cache_1", Measure::InsertInstructions, 41_000.0);
+        report.samples.add(0, "core_cache_1", Measure::InsertInstructions, 40_000.0);
+        let text = report.to_string();
+        assert!(text.contains("| ≤ 1.010 | 1.025 | 1.025–1.025 |  | 1 | **not met** |"), "{text}");
     }
 
     #[test]
@@ -428,7 +446,7 @@ mod tests {
         let report = Report { is_full: true, ..report(500.0, 1000.0) };
         assert!(!report.is_met());
         let text = report.to_string();
-        assert!(text.contains("| ≤ 0.60 | 0.50 | 0.50–0.50 | 9 | met |"), "{text}");
+        assert!(text.contains("| ≤ 0.60 | 0.50 | 0.50–0.50 | 0.50–0.50 | 9 | met |"), "{text}");
         assert_eq!(text.matches("| **not measured** |").count(), LIMITS.len() - 1, "{text}");
     }
 

@@ -1,4 +1,4 @@
-//! Measurements and their medians, quartiles and ratios.
+//! Measurements and their medians, quartiles, confidence intervals and ratios.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -137,6 +137,44 @@ pub enum Measure {
     RegistryOutageSeconds,
     /// Spans that ended meanwhile.
     RegistrySpansEndedByOutage,
+}
+
+impl Measure {
+    /// Whether it counts what the load of the machine does not change. All others are times or rates.
+    pub fn is_exact(self) -> bool {
+        self.is_instructions()
+            || matches!(
+                self,
+                Measure::WalRecords
+                    | Measure::WalBytes
+                    | Measure::Repeats
+                    | Measure::KeyBytes
+                    | Measure::DistinctHashes
+                    | Measure::AggregateKilobytes
+                    | Measure::LargeWalBytes
+                    | Measure::LargeFullPageImages
+                    | Measure::LargeCheckpoints
+                    | Measure::LargeKeyReads
+                    | Measure::LargeKeyBytes
+                    | Measure::LargeLeafDensity
+                    | Measure::LargeReadPages
+                    | Measure::LargeRecentReadPages
+                    | Measure::LargeTimeIndexBytes
+                    | Measure::RetentionWalBytes
+            )
+    }
+
+    /// Whether it counts instructions of the processor.
+    pub fn is_instructions(self) -> bool {
+        matches!(
+            self,
+            Measure::Instructions
+                | Measure::FirstIdInstructions
+                | Measure::InstructionsOfInstagram
+                | Measure::InstructionsOfPostgres
+                | Measure::InsertInstructions
+        )
+    }
 }
 
 /// The name in the CSV.
@@ -294,7 +332,7 @@ impl Samples {
     }
 }
 
-/// A median and its quartiles.
+/// A median, its quartiles and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// A quarter is below it.
@@ -303,6 +341,9 @@ pub struct Spread {
     pub median: f64,
     /// A quarter is above it.
     pub upper_quartile: f64,
+    /// With a probability of at least 95 %, the median of infinitely many measurements lies in it. Fewer than six
+    /// measurements show less: then it is from the smallest to the largest.
+    pub interval: [f64; 2],
     /// The number of measurements.
     pub count: usize,
 }
@@ -314,10 +355,12 @@ impl Spread {
             return None;
         }
         values.sort_by(f64::total_cmp);
+        let left_out = left_out_of_interval(values.len());
         Some(Spread {
             lower_quartile: quantile(&values, 0.25),
             median: quantile(&values, 0.5),
             upper_quartile: quantile(&values, 0.75),
+            interval: [values[left_out], values[values.len() - 1 - left_out]],
             count: values.len(),
         })
     }
@@ -330,9 +373,27 @@ fn quantile(sorted: &[f64], part: f64) -> f64 {
     below + (above - below) * place.fract()
 }
 
+/// How many of the smallest, and of the largest, lie outside the confidence interval of the median.
+///
+/// Whatever the distribution, a measurement is below the median with a probability of 1/2. So the number of those below it is
+/// that of heads among `count` coins, as in the sign test. On each side, the interval misses the median with a probability of
+/// at most 2.5 %.
+fn left_out_of_interval(count: usize) -> usize {
+    // Logarithms, since a power of 1/2 would be 0 for many.
+    let mut exactly = 0.5_f64.ln() * count as f64;
+    let mut at_most = exactly.exp();
+    let mut below = 0;
+    while at_most <= 0.025 {
+        below += 1;
+        exactly += ((count - below + 1) as f64 / below as f64).ln();
+        at_most += exactly.exp();
+    }
+    below.saturating_sub(1)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Measure, Samples, Spread};
+    use super::{Measure, Samples, Spread, left_out_of_interval};
 
     fn samples(values: &[(usize, &'static str, f64)]) -> Samples {
         let mut samples = Samples::default();
@@ -350,11 +411,36 @@ mod tests {
             (vec![9.0, 1.0, 5.0, 3.0, 7.0], [3.0, 5.0, 7.0]),
             (vec![1.0, 1.0, 1.0, 1000.0, 1.0], [1.0, 1.0, 1.0]),
         ];
-        for (values, [lower_quartile, median, upper_quartile]) in cases {
-            let expected = Spread { lower_quartile, median, upper_quartile, count: values.len() };
-            assert_eq!(Spread::of(values.clone()), Some(expected), "{values:?}");
+        for (values, expected) in cases {
+            let spread = Spread::of(values.clone()).unwrap();
+            let Spread { lower_quartile, median, upper_quartile, count, .. } = spread;
+            assert_eq!([lower_quartile, median, upper_quartile], expected, "{values:?}");
+            assert_eq!(count, values.len());
         }
         assert_eq!(Spread::of(vec![]), None);
+    }
+
+    /// As tables of the sign test have it.
+    #[test]
+    fn the_interval_is_between_two_measurements() {
+        let cases = [
+            (1, 1, 1),
+            (3, 1, 3),
+            (5, 1, 5),
+            (6, 1, 6),
+            (8, 1, 8),
+            (9, 2, 8),
+            (12, 3, 10),
+            (18, 5, 14),
+            (27, 8, 20),
+            (100, 40, 61),
+        ];
+        for (count, lowest, highest) in cases {
+            let values = (1..=count).rev().map(f64::from).collect();
+            let interval = Spread::of(values).unwrap().interval;
+            assert_eq!(interval, [lowest, highest].map(f64::from), "{count}");
+        }
+        assert!((900..1000).contains(&left_out_of_interval(2_000)));
     }
 
     #[test]
@@ -370,7 +456,13 @@ mod tests {
             (3, "ours", 1.0),
         ]);
         let ratio = samples.ratio((Measure::IdNs, "ours"), (Measure::IdNs, "core")).unwrap();
-        let half = Spread { lower_quartile: 0.5, median: 0.5, upper_quartile: 0.5, count: 3 };
+        let half = Spread {
+            lower_quartile: 0.5,
+            median: 0.5,
+            upper_quartile: 0.5,
+            interval: [0.5, 0.5],
+            count: 3,
+        };
         assert_eq!(ratio, half);
         assert_eq!(samples.ratio((Measure::IdNs, "ours"), (Measure::WalBytes, "core")), None);
     }

@@ -59,8 +59,13 @@ const LINES: [Line; 9] = [
 /// A line for the limits, and one for each comparison with a measurement.
 pub(super) fn of(verdicts: &[Verdict], contenders: &[&Contender], samples: &Samples) -> String {
     let met = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Met(_))).count();
+    let is_undecided = |verdict: &&Verdict| matches!(verdict, Verdict::Undecided(_));
+    let undecided = verdicts.iter().filter(is_undecided).count();
     let judged = verdicts.iter().filter(|verdict| **verdict != Verdict::Unknown).count();
     let mut limits = format!("- {met} of {judged} limits are met");
+    if undecided > 0 {
+        limits += &format!("; undecided: {undecided}");
+    }
     if judged < verdicts.len() {
         limits += &format!("; not measured: {}", verdicts.len() - judged);
     }
@@ -99,10 +104,11 @@ mod tests {
             samples.add(round, "ours_cache_1", Measure::IdNs, ours);
             samples.add(round, "core_cache_1", Measure::IdNs, core);
         }
-        let met = Verdict::Met(samples.spread(Measure::IdNs, "ours_cache_1").unwrap());
+        let spread = samples.spread(Measure::IdNs, "ours_cache_1").unwrap();
+        let [met, undecided] = [Verdict::Met(spread), Verdict::Undecided(spread)];
         assert_eq!(
-            of(&[met, Verdict::Missing, Verdict::Unknown], &ALL, &samples),
-            "- 1 of 2 limits are met; not measured: 1.\n\
+            of(&[met, undecided, Verdict::Missing, Verdict::Unknown], &ALL, &samples),
+            "- 1 of 3 limits are met; undecided: 1; not measured: 1.\n\
              - Nanoseconds for an ID in one backend: `snowflake_nextval`, `CACHE 1` 130; core `nextval`, `CACHE 1` 1,480.\n"
         );
     }
