@@ -4,6 +4,7 @@
 //! affects all of them.
 
 mod backend;
+pub mod build;
 mod bulk;
 mod chart;
 pub mod contender;

@@ -2,9 +2,11 @@
 //! is tested with it.
 
 use pg_snowflake_harness::installation;
+use pg_snowflake_programs::bench::build;
 use pg_snowflake_programs::bench::contenders::ALL;
 use pg_snowflake_programs::bench::hashing::CASES;
 use std::collections::HashSet;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -54,7 +56,11 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
     std::fs::write(&page, format!("above\n{}below\n", places.concat())).unwrap();
 
     let parts = "backend,first,repeats,bulk,sequences,rate,load,large,hashing";
-    let output = bench(folder.path(), &["--only", parts, "--record", page.to_str().unwrap()]);
+    let can_be_recorded = build::lacking().is_empty();
+    let mut options = vec!["--only", parts];
+    options
+        .extend(can_be_recorded.then_some(["--record", page.to_str().unwrap()]).iter().flatten());
+    let output = bench(folder.path(), &options);
 
     let printed = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
@@ -62,18 +68,13 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
     let misses = printed.contains("**not met**");
     assert_eq!(output.status.success(), !misses, "{printed}");
 
-    let page = std::fs::read_to_string(page).unwrap();
-    let (above, below) =
-        page.split_once("pg_snowflake v0, PostgreSQL ").expect("what was measured");
-    let (_, summary) = above.split_once(&format!("<!-- summary {major}: begin -->\n")).unwrap();
-    assert!(summary.lines().next().is_some_and(|line| line.contains(" limits are met")), "{page}");
-    assert!(above.starts_with("above\n") && below.ends_with("\nbelow\n"), "{page}");
-    assert_eq!(page.contains("**not met**"), misses);
-
     let csv = csv_in(folder.path());
-    let recorded = format!("page/postgresql-{major}.csv");
-    assert!(page.contains(&format!("]({recorded})")), "{page}");
-    assert_eq!(std::fs::read_to_string(folder.path().join(recorded)).unwrap(), csv);
+    let page = if can_be_recorded {
+        recorded(&page, major, misses, &csv)
+    } else {
+        installation::left_out("recording the bench", "PostgreSQL built as a distribution's");
+        printed
+    };
     let measured: HashSet<(&str, &str)> = csv
         .lines()
         .filter_map(|line| {
@@ -130,6 +131,59 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
     }
 }
 
+/// The page that the bench has written the results into, between its marks.
+fn recorded(page: &Path, major: u32, misses: bool, csv: &str) -> String {
+    let text = std::fs::read_to_string(page).unwrap();
+    let (above, below) =
+        text.split_once("pg_snowflake v0, PostgreSQL ").expect("what was measured");
+    let (_, summary) = above.split_once(&format!("<!-- summary {major}: begin -->\n")).unwrap();
+    assert!(summary.lines().next().is_some_and(|line| line.contains(" limits are met")), "{text}");
+    assert!(above.starts_with("above\n") && below.ends_with("\nbelow\n"), "{text}");
+    assert_eq!(text.contains("**not met**"), misses);
+    let file = format!("page/postgresql-{major}.csv");
+    assert!(text.contains(&format!("]({file})")), "{text}");
+    assert_eq!(std::fs::read_to_string(page.with_file_name(file)).unwrap(), csv);
+    text
+}
+
+#[test]
+fn a_server_that_is_not_built_as_a_distributions_is_measured_but_not_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let [page, pg_config] = ["page.md", "pg_config"].map(|name| folder.path().join(name));
+    let major = installation::major(installation::bindir());
+    let marks = ["summary", "bench"]
+        .map(|what| format!("<!-- {what} {major}: begin -->\n<!-- {what} {major}: end -->\n"));
+    std::fs::write(&page, marks.concat()).unwrap();
+    let others = std::env::var("PG_CONFIG").unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase $1 in\n--configure) echo \"'--prefix=/opt' '--with-lz4'\" ;;\n--cflags) echo -g -O0 ;;\n*) exec {others} $1 ;;\nesac\n"
+    );
+    std::fs::write(&pg_config, script).unwrap();
+    std::fs::set_permissions(&pg_config, PermissionsExt::from_mode(0o755)).unwrap();
+    let bench = |options: &[&str]| {
+        let output = bench_command(folder.path(), &["--only", "repeats"])
+            .args(options)
+            .env("PG_CONFIG", &pg_config)
+            .output()
+            .unwrap();
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
+        (output.status.success(), said)
+    };
+
+    let (recorded, [printed, errors]) = bench(&["--record", page.to_str().unwrap()]);
+    assert!(!recorded && !printed.contains("==>"), "{printed}");
+    for lacking in ["lacks OpenSSL (", "lacks Zstandard (", "lacks -O2 (pg_config --cflags: -O0)"] {
+        assert!(errors.contains(lacking), "{lacking}: {errors}");
+    }
+    assert!(!errors.contains("LZ4 (pg_config"), "{errors}");
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), marks.concat());
+
+    let (measured, [printed, errors]) = bench(&[]);
+    assert!(measured, "{errors}");
+    let note = "This PostgreSQL lacks what a distribution's has: OpenSSL (";
+    assert!(printed.contains(note) && printed.contains("; -O2 ("), "{printed}");
+}
+
 #[test]
 fn pgedges_extension_is_built_for_one_run_and_its_version_is_printed() {
     if !can_build("comparing pgEdge's extension in the bench") {
@@ -178,13 +232,14 @@ fn a_tarball_that_cannot_be_read_stops_the_bench() {
 }
 
 fn bench(folder: &Path, options: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bench"))
-        .args(["--rounds", "1", "--scale", "0.001", "--clients", "2,8", "--revision", "v0"])
-        .arg("--output")
-        .arg(folder)
-        .args(options)
-        .output()
-        .unwrap()
+    bench_command(folder, options).output().unwrap()
+}
+
+fn bench_command(folder: &Path, options: &[&str]) -> Command {
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_bench"));
+    bench.args(["--rounds", "1", "--scale", "0.001", "--clients", "2,8", "--revision", "v0"]);
+    bench.arg("--output").arg(folder).args(options);
+    bench
 }
 
 /// What the shortest part prints.

@@ -3,7 +3,7 @@
 use crate::bench::contender::Contender;
 use crate::bench::contenders::ALL;
 use crate::bench::plan::Findings;
-use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, installation};
+use pg_snowflake_harness::{Builder, Cluster, SUPERUSER};
 use postgres::Client;
 
 /// A server with enough memory and WAL for the measurements.
@@ -20,13 +20,6 @@ pub(super) fn builder() -> Builder {
 
 /// The contenders that this PostgreSQL has.
 pub(super) fn available(findings: &mut Findings) -> Vec<&'static Contender> {
-    let cflags = installation::pg_config("--cflags");
-    if !["-O2", "-O3"].iter().any(|level| cflags.to_string_lossy().contains(level)) {
-        findings.note(
-            "This PostgreSQL was built without -O2: whatever calls its code is slower than in a package."
-                .to_owned(),
-        );
-    }
     let server = Cluster::new();
     let mut client = server.connect();
     let has = |contender: &&&'static Contender| match contender.version(&mut client) {

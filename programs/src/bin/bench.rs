@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use pg_snowflake_harness::{installation, top};
-use pg_snowflake_programs::bench::{CLIENTS, PARTS, Part, Plan, Report, pgedge, run};
+use pg_snowflake_programs::bench::{CLIENTS, PARTS, Part, Plan, Report, build, pgedge, run};
 use pg_snowflake_programs::record::{circumstances, has_place, record};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -78,7 +78,16 @@ fn main() -> ExitCode {
         eprintln!("bench: {} has no marks {marks:?} to write between", page.display());
         return ExitCode::FAILURE;
     }
-    let notes = notes.flatten().into_iter().collect();
+    let mut notes: Vec<String> = notes.flatten().into_iter().collect();
+    let lacking = build::lacking();
+    if !lacking.is_empty() {
+        notes.push(build::note(&lacking));
+        if record.is_some() {
+            lacking.iter().for_each(|what| eprintln!("bench: this PostgreSQL lacks {what}"));
+            eprintln!("bench: figures of it are not recorded, since no user has such a server");
+            return ExitCode::FAILURE;
+        }
+    }
     let report = run(&Plan { parts: only, rounds: rounds.into(), clients, scale, notes });
     println!("\n{report}");
     if let Some(folder) = output {
