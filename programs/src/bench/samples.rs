@@ -160,6 +160,7 @@ impl Measure {
                     | Measure::LargeReadPages
                     | Measure::LargeRecentReadPages
                     | Measure::LargeTimeIndexBytes
+                    | Measure::SpanIndexBytes
                     | Measure::RetentionWalBytes
             )
     }
