@@ -21,7 +21,7 @@ unsafe extern "C-unwind" fn snowflake_decode_wrapper(
 ) -> pg_sys::Datum {
     // SAFETY: two arguments, none of them NULL: the function is STRICT.
     let [id, layout] = unsafe { arguments(fcinfo) };
-    read(id, layout, |layout, Fields { tick, shard, seq }| {
+    with_fields(id, layout, |layout, Fields { tick, shard, seq }| {
         let columns = [created_at(layout, tick), (shard as i32).into(), (seq as i32).into()];
         // SAFETY: the columns of the declaration. The frames hold nothing with a destructor.
         unsafe { result_row(fcinfo, columns) }
@@ -38,7 +38,7 @@ unsafe extern "C-unwind" fn snowflake_created_at_wrapper(
 ) -> pg_sys::Datum {
     // SAFETY: two arguments, none of them NULL: the function is STRICT.
     let [id, layout] = unsafe { arguments(fcinfo) };
-    read(id, layout, |layout, fields| created_at(layout, fields.tick))
+    with_fields(id, layout, |layout, fields| created_at(layout, fields.tick))
 }
 
 /// `snowflake_shard_id(id bigint, layout) → int`
@@ -51,7 +51,7 @@ unsafe extern "C-unwind" fn snowflake_shard_id_wrapper(
 ) -> pg_sys::Datum {
     // SAFETY: two arguments, none of them NULL: the function is STRICT.
     let [id, layout] = unsafe { arguments(fcinfo) };
-    read(id, layout, |_, fields| (fields.shard as i32).into())
+    with_fields(id, layout, |_, fields| (fields.shard as i32).into())
 }
 
 /// `snowflake_seq(id bigint, layout) → int`
@@ -64,7 +64,7 @@ unsafe extern "C-unwind" fn snowflake_seq_wrapper(
 ) -> pg_sys::Datum {
     // SAFETY: two arguments, none of them NULL: the function is STRICT.
     let [id, layout] = unsafe { arguments(fcinfo) };
-    read(id, layout, |_, fields| (fields.seq as i32).into())
+    with_fields(id, layout, |_, fields| (fields.seq as i32).into())
 }
 
 function_info_v1!(
@@ -74,21 +74,21 @@ function_info_v1!(
     pg_finfo_snowflake_seq_wrapper
 );
 
-/// What `f` reads from the fields of the ID. A value that is not an ID of the layout is refused. The callers of this function are not
-/// `pg_extern`, whose guard and argument handling take three times as long as they do.
+/// What `f` returns for the fields of the ID. A value that is not an ID of the layout is refused. The callers of this function are not
+/// `pg_extern`, whose guard and argument handling would take three times as long as reading the fields.
 #[inline(always)]
-fn read(
+fn with_fields(
     id: pg_sys::Datum,
     layout: pg_sys::Datum,
     f: impl FnOnce(&Layout, Fields) -> pg_sys::Datum,
 ) -> pg_sys::Datum {
     let (id, bits) = (id.value() as i64, layout.value() as u64);
-    let read = |layout: &Packed| layout.is_id(id).then(|| f(layout, layout.split(id)));
+    let call = |layout: &Packed| layout.is_id(id).then(|| f(layout, layout.split(id)));
     // SAFETY: reading fields runs no SQL.
-    unsafe { with_layout(bits, read) }.unwrap_or_else(|| refuse(id, bits))
+    unsafe { with_layout(bits, call) }.unwrap_or_else(|| refuse(id, bits))
 }
 
-/// Raises the error of [`read`].
+/// Raises the error of [`with_fields`].
 #[cold]
 fn refuse(id: i64, bits: u64) -> ! {
     let raise = || not_an_id(id, Layout::unpack(bits).unwrap_or_else(|| not_a_layout()));

@@ -32,7 +32,7 @@ impl SqlLayout {
 /// costs less than unpacking.
 ///
 /// # Safety
-/// `f` runs no SQL, and holds nothing with a destructor if it calls the server.
+/// `f` neither runs SQL nor evaluates expressions. If it calls the server, its frames hold nothing with a destructor.
 #[inline(always)]
 pub unsafe fn with_layout<T>(bits: u64, f: impl FnOnce(&Packed) -> Option<T>) -> Option<T> {
     static LAST: BackendLocal<Packed> = BackendLocal::new(Packed::new(DEFAULT));

@@ -45,18 +45,15 @@ pub struct Policy {
     pub max_wait_us: i64,
 }
 
-/// A clock reading in the ticks of a layout. IDs that share a reading share its arithmetic, 10 ns of each.
+/// A clock reading in the ticks of a layout. Its divisions take 10 ns, which IDs of the same reading share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The layout of the counters.
-    pub layout: Packed,
-    /// The limits on lead and waiting.
-    pub policy: Policy,
-    /// The clock reading.
-    pub now: Now,
+    layout: Packed,
+    policy: Policy,
+    now: Now,
     /// The tick of the reading.
     now_tick: i64,
-    /// The tick of the high-water mark.
+    /// The tick of the high-water mark, or of the reading if that is later.
     high_water_tick: i64,
     /// The highest tick that may be issued, by the limit of the lead.
     lead_limit: i64,
@@ -68,14 +65,33 @@ impl Reading {
     pub const fn new(layout: Packed, policy: Policy, now: Now) -> Self {
         let ticks = layout.layout();
         let now_tick = ticks.tick_at(now.reading_us);
+        let high_water_tick = ticks.tick_at(now.high_water_us);
         Reading {
             layout,
             policy,
             now,
             now_tick,
-            high_water_tick: ticks.tick_at(now.high_water_us),
-            lead_limit: now_tick + ticks.ticks_in(policy.max_lead_us),
+            high_water_tick: if high_water_tick > now_tick { high_water_tick } else { now_tick },
+            lead_limit: lead_limit(ticks, policy, now.reading_us),
         }
+    }
+
+    /// The layout of the counters.
+    #[inline(always)]
+    pub const fn layout(&self) -> &Packed {
+        &self.layout
+    }
+
+    /// The limits on lead and waiting.
+    #[inline(always)]
+    pub const fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// The clock reading.
+    #[inline(always)]
+    pub const fn now(&self) -> Now {
+        self.now
     }
 
     /// Whether [`Reading::new`] would return the same.
@@ -236,8 +252,8 @@ impl<T> Decision<T> {
 /// Counters that a session has fetched and not yet used: the rest of a run of `CACHE n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cached {
-    /// The layout of the counters.
-    pub layout: Packed,
+    /// The [`bits`](Packed::bits) of the counters' layout.
+    pub layout: u64,
     /// The next counter to use.
     pub next: i64,
     /// The last counter fetched.
@@ -251,7 +267,7 @@ impl Cached {
     #[inline(always)]
     pub fn is_usable(&self, reading: &Reading, ticks: Ticks) -> bool {
         let tick = reading.layout.tick_of(self.next);
-        self.layout == reading.layout
+        self.layout == reading.layout.bits()
             && tick >= reading.high_water_tick
             && tick <= reading.lead_limit
             && ticks.contains(tick)
@@ -266,7 +282,7 @@ impl Cached {
 
 /// The highest tick that may be issued when the clock reads `unix_us`.
 #[inline]
-fn lead_limit(layout: &Layout, policy: Policy, unix_us: i64) -> i64 {
+const fn lead_limit(layout: &Layout, policy: Policy, unix_us: i64) -> i64 {
     layout.tick_at(unix_us) + layout.ticks_in(policy.max_lead_us)
 }
 

@@ -250,7 +250,7 @@ pub fn advance(
 ) -> Decision<Found> {
     let counters = homed.max_counters();
     match counter::advance(state, max_value, counters, request) {
-        Decision::Issue(run) => match homed.first_in(&request.reading.layout, run) {
+        Decision::Issue(run) => match homed.first_in(request.reading.layout(), run) {
             Some(found) => Decision::Issue(found),
             None => after_search(run, counters, max_value, request),
         },

@@ -1,6 +1,6 @@
 /*
- * The least that an ID can cost: functions with the arguments of snowflake_nextval() that do only a part of its work. The bench compiles
- * this file for the server that it measures, and compares.
+ * Functions with the arguments of snowflake_nextval() that do a part of its work for each ID. The bench compiles this file for the server
+ * that it measures, and compares.
  */
 #include "postgres.h"
 

@@ -601,6 +601,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
 DECLARE
     remaining pg_catalog.int8 := count;
     now_tick pg_catalog.int8;
+    due pg_catalog.int8;
     first pg_catalog.int8;
     last pg_catalog.int8;
 BEGIN
@@ -613,19 +614,21 @@ BEGIN
         now_tick := snowflake_managed.clock_tick();
         -- Takes the lock of the sequence before the advisory lock, too.
         PERFORM snowflake_managed.check_call(seq, seq::pg_catalog.text, shard_id, now_tick);
+        -- Once: a limit that is lowered between two statements would set the sequence back.
+        due := snowflake_managed.last_due(now_tick);
         BEGIN
             first := CASE
                 WHEN pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL
                 THEN COALESCE(pg_catalog.pg_sequence_last_value(seq), snowflake_managed.last_value_of(seq, shard_id, now_tick)) END;
             first := CASE
-                WHEN first OPERATOR(pg_catalog.<) snowflake_managed.last_due(now_tick)
+                WHEN first OPERATOR(pg_catalog.<) due
                 THEN snowflake_managed.counter_at(first OPERATOR(pg_catalog.+) 1::pg_catalog.int8, now_tick) END;
             -- The differences cannot overflow, where sums could.
             last := CASE
-                WHEN first OPERATOR(pg_catalog.<=) (pg_catalog.pg_sequence_parameters(seq)).maximum_value
+                WHEN first OPERATOR(pg_catalog.<=) LEAST(due, (pg_catalog.pg_sequence_parameters(seq)).maximum_value)
                 THEN pg_catalog.setval(seq, first OPERATOR(pg_catalog.+) LEAST(
                     remaining OPERATOR(pg_catalog.-) 1::pg_catalog.int8,
-                    snowflake_managed.last_due(now_tick) OPERATOR(pg_catalog.-) first,
+                    due OPERATOR(pg_catalog.-) first,
                     (pg_catalog.pg_sequence_parameters(seq)).maximum_value OPERATOR(pg_catalog.-) first)) END;
             RAISE SQLSTATE 'SNOWF';
         EXCEPTION

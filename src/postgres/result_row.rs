@@ -66,12 +66,13 @@ unsafe extern "C-unwind" {
 ///
 /// # Safety
 /// Called by such a function, in frames that hold nothing with a destructor. The columns have the order and the types of its SQL
-/// declaration.
+/// declaration, and are passed by value.
 pub unsafe fn result_row<const N: usize>(
     fcinfo: pg_sys::FunctionCallInfo,
     mut columns: [pg_sys::Datum; N],
 ) -> pg_sys::Datum {
-    // SAFETY: as the caller promises. A tuple of a composite type's descriptor has its header before its data.
+    // SAFETY: as the caller promises. heap_form_tuple() fills in the header of the datum, too; HeapTupleHeaderGetDatum() would only
+    // inline what is stored elsewhere, which no column is.
     unsafe {
         let call_site = (*fcinfo).flinfo;
         if (*call_site).fn_extra.is_null() {

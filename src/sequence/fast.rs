@@ -29,6 +29,7 @@ pub unsafe fn next_fast<A: Authority>(
     let class = Class::one(shard);
     let ticks = authority.recent_ticks(class, layout)?;
     let next = |elm: &mut SeqTableData| {
+        // Not for a cached ID. Only cached counters that the clock has passed go without.
         if elm.cached.is_none() {
             sys::prefetch_sequence(elm.recent_page.buffer);
         }
@@ -46,7 +47,7 @@ pub unsafe fn next_fast<A: Authority>(
                     _ => None,
                 };
                 let run = page.write(issued, class, reading, authority)?;
-                elm.save_in_cache(run, *layout)
+                elm.save_in_cache(run, layout)
             }
         };
         let id = layout.id(counter, shard);
@@ -83,7 +84,7 @@ pub unsafe fn next_homed_fast<A: Authority>(
         page.write(found.map(Found::run), class, reading, authority)?;
         let found = found?;
         elm.cached = None;
-        elm.highest_fetched = Some((*layout, found.counter));
+        elm.highest_fetched = Some((layout.bits(), found.counter));
         let id = layout.id(found.counter, found.shard);
         elm.set_last(id);
         Some(id)
@@ -92,17 +93,16 @@ pub unsafe fn next_homed_fast<A: Authority>(
     unsafe { with_found_entry(relid, next) }
 }
 
-/// Repeats the checks of the fast path, and reads the clock; `None` if the slow path must be taken. The reading holds until the next
-/// call.
+/// Repeats the checks of the fast path, and reads the clock; `None` if the slow path must be taken. The next call replaces the reading.
 ///
 /// # Safety
 /// As for [`next_fast`].
 #[inline(always)]
-unsafe fn repeat_checks(
+unsafe fn repeat_checks<'a>(
     elm: &mut SeqTableData,
-    layout: &Packed,
+    layout: &'a Packed,
     policy: Policy,
-) -> Option<&'static Reading> {
+) -> Option<&'a Reading> {
     // In a transaction that has not locked the sequence, a change of it may not be known yet.
     let would_pass = |elm: &SeqTableData| {
         let PassedChecks { user, catalog_version } = elm.passed_checks;
@@ -119,7 +119,7 @@ unsafe fn repeat_checks(
         return None;
     }
     let now = backend_clock::recent()?;
-    // SAFETY: one thread, and whoever has an earlier reference has returned.
+    // SAFETY: one thread, and whoever had an earlier reference has returned, or was left by an ERROR.
     let reading = unsafe { &mut *READING.as_ptr() };
     if !reading.is_of(layout, policy, now) {
         *reading = Reading::new(*layout, policy, now);
@@ -127,15 +127,16 @@ unsafe fn repeat_checks(
     Some(reading)
 }
 
-/// The reading of the last ID.
+/// The reading that the last ID used.
 static READING: BackendLocal<Reading> = BackendLocal::new(Reading::new(
     Packed::new(DEFAULT),
     Policy { max_lead_us: 0, max_wait_us: 0 },
     Now { reading_us: 0, high_water_us: 0 },
 ));
 
-/// The page that [`lock_recent_page`] has locked.
-struct RecentlyLocked {
+/// The page that [`lock_recent_page`] has locked. Nothing may return before [`write`](LockedRecentPage::write) has released it.
+#[must_use]
+struct LockedRecentPage {
     page: LockedPage,
     locator: sys::RelFileLocator,
     definition: Definition,
@@ -146,7 +147,7 @@ struct RecentlyLocked {
 /// # Safety
 /// As for [`next_fast`], after [`repeat_checks`].
 #[inline(always)]
-unsafe fn lock_recent_page(elm: &mut SeqTableData) -> Option<RecentlyLocked> {
+unsafe fn lock_recent_page(elm: &mut SeqTableData) -> Option<LockedRecentPage> {
     let RecentPage { catalog_version, visits_left, locator, buffer, definition } = elm.recent_page;
     elm.recent_page.visits_left = visits_left.checked_sub(1)?;
     // SAFETY: the transaction holds the lock on the relation, so its storage exists.
@@ -157,11 +158,11 @@ unsafe fn lock_recent_page(elm: &mut SeqTableData) -> Option<RecentlyLocked> {
             return None;
         }
         let page = lock_seq_tuple(buffer).ok()?;
-        Some(RecentlyLocked { page, locator, definition })
+        Some(LockedRecentPage { page, locator, definition })
     }
 }
 
-impl RecentlyLocked {
+impl LockedRecentPage {
     #[inline(always)]
     fn state(&self) -> State {
         // SAFETY: the page is locked.
@@ -178,14 +179,14 @@ impl RecentlyLocked {
         reading: &Reading,
         authority: impl Authority,
     ) -> Option<Run> {
-        let RecentlyLocked { page, locator, definition } = self;
-        let written = run.filter(|&run| authority.confirm(class, &reading.layout, run));
+        let LockedRecentPage { page, locator, definition } = self;
+        let written = run.filter(|&run| authority.confirm(class, reading.layout(), run));
         // SAFETY: the page is locked until release().
         unsafe {
             if let Some(run) = written {
                 // Checks are kept only for a sequence that every transaction logs.
-                write_seq_tuple(page, run, definition.max_value, *reading.layout, Some(locator));
-                backend_clock::note_issued(reading.now);
+                write_seq_tuple(page, run, definition.max_value, **reading.layout(), Some(locator));
+                backend_clock::note_issued(reading.now());
             }
             page.release();
         }

@@ -271,11 +271,11 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
                 Err(Failure::Refused { refusal, layout: *layout, shard: class.first })
             }
             Decision::Issue((run, shard)) if wanted == Wanted::One => {
-                let first = elm.save_in_cache(run, layout);
+                let first = elm.save_in_cache(run, &layout);
                 Ok(Outcome::Issued { run: Run { first, last: first }, shard })
             }
             Decision::Issue((run, shard)) => {
-                elm.highest_fetched = Some((layout, run.last));
+                elm.highest_fetched = Some((layout.bits(), run.last));
                 Ok(Outcome::Issued { run, shard })
             }
         }

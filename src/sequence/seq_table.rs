@@ -35,8 +35,8 @@ pub struct SeqTableData {
     /// [`invalidation::pg_sequence_version`] when the sequence was last opened. Every ALTER SEQUENCE changes
     /// it, which voids `cached`.
     pub pg_sequence_version: u64,
-    /// The highest counter that this session has fetched, and its layout.
-    pub highest_fetched: Option<(Packed, i64)>,
+    /// The highest counter that this session has fetched, after the bits of its layout.
+    pub highest_fetched: Option<(u64, i64)>,
     /// The checks that have passed and need not be repeated.
     pub passed_checks: PassedChecks,
     /// The buffer of the page, and the limits of its counters.
@@ -119,7 +119,7 @@ impl SeqTableData {
     #[inline(always)]
     pub fn request<'a>(&self, reading: &'a Reading, shard: u32, ticks: Ticks) -> Request<'a> {
         let highest_fetched = match self.highest_fetched {
-            Some((layout, counter)) if layout == reading.layout => Some(counter),
+            Some((layout, counter)) if layout == reading.layout().bits() => Some(counter),
             _ => None,
         };
         Request { reading, shard, highest_fetched, ticks }
@@ -143,13 +143,14 @@ impl SeqTableData {
             return None;
         }
         self.cached = cached.rest();
-        backend_clock::note_issued(reading.now);
+        backend_clock::note_issued(reading.now());
         Some(cached.next)
     }
 
     /// Returns the first counter of the run, and caches the rest for later calls.
-    pub fn save_in_cache(&mut self, run: Run, layout: Packed) -> i64 {
-        let Run { first, last, .. } = run;
+    #[inline(always)]
+    pub fn save_in_cache(&mut self, run: Run, layout: &Packed) -> i64 {
+        let (Run { first, last }, layout) = (run, layout.bits());
         self.highest_fetched = Some((layout, last));
         self.cached = Cached { layout, next: first, last }.rest();
         first

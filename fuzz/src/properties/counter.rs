@@ -121,14 +121,19 @@ fn setting_us(ms: u32) -> i64 {
     i64::from(ms >> 1) * 1_000
 }
 
+fn parts(reading: &Reading) -> (&Layout, Policy, Now) {
+    (reading.layout(), reading.policy(), reading.now())
+}
+
 /// The last tick that is within the permitted lead.
 fn lead_limit(request: Request<'_>) -> i128 {
-    let Reading { layout, policy, now, .. } = request.reading;
+    let (layout, policy, now) = parts(request.reading);
     tick_at(layout, now.reading_us) + i128::from(policy.max_lead_us / layout.tick_us())
 }
 
 fn is_above_earlier_counters(run: Run, state: State, request: Request<'_>) {
-    let Request { reading: Reading { layout, now, .. }, highest_fetched, .. } = request;
+    let Request { reading, highest_fetched, .. } = request;
+    let (layout, _, now) = parts(reading);
     let is_next = !state.is_called && run.first == state.last_value;
     assert!(run.first > state.last_value || is_next, "{run:?} after {state:?}");
     let first_tick = i128::from(layout.tick_of(run.first));
@@ -144,7 +149,7 @@ fn is_above_earlier_counters(run: Run, state: State, request: Request<'_>) {
 }
 
 fn is_within_the_limits(run: Run, max_value: i64, count: i64, request: Request<'_>) {
-    let layout = request.reading.layout;
+    let layout = request.reading.layout();
     assert!(run.first <= run.last && run.last - run.first < count, "{run:?} of {count}");
     assert!(run.last <= max_value && run.last <= layout.max_counter());
     assert!(i128::from(layout.tick_of(run.last)) <= lead_limit(request), "{run:?}");
@@ -167,7 +172,7 @@ fn is_covered(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) {
 
 fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request<'_>) {
     let Request { reading, highest_fetched, ticks, .. } = request;
-    let Reading { layout, policy, now, .. } = reading;
+    let (layout, policy, now) = parts(reading);
     let now_tick = tick_at(layout, now.reading_us);
     let highest = state.last_value.max(highest_fetched.unwrap_or(i64::MIN));
     match refusal {

@@ -318,11 +318,8 @@ fn log_cnt_is_what_is_covered_but_at_most_what_core_logs_ahead() {
 
 #[test]
 fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_far_ahead() {
-    let cached = |tick| Cached {
-        layout: Packed::new(INSTAGRAM),
-        next: counter(tick, 7),
-        last: counter(tick, 9),
-    };
+    let cached =
+        |tick| Cached { layout: INSTAGRAM.pack(), next: counter(tick, 7), last: counter(tick, 9) };
     let usable = |cached: Cached, now| cached.is_usable(&reading(DEFAULTS, now), Ticks::ALL);
     assert!(usable(cached(NOW_TICK), at(NOW_US)));
     assert!(usable(cached(NOW_TICK), at(NOW_US + MS - 1)));
@@ -336,7 +333,7 @@ fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_f
 
 #[test]
 fn a_cache_ends_with_its_last_counter() {
-    let cached = Cached { layout: Packed::new(INSTAGRAM), next: 7, last: 8 };
+    let cached = Cached { layout: INSTAGRAM.pack(), next: 7, last: 8 };
     assert_eq!(cached.rest(), Some(Cached { next: 8, ..cached }));
     assert_eq!(cached.rest().unwrap().rest(), None);
 }
@@ -486,8 +483,7 @@ impl Model {
                 }
                 self.page.state = called(run.last);
                 self.page.log_cnt = coverage.log_cnt(run);
-                let fetched =
-                    Cached { layout: Packed::new(INSTAGRAM), next: run.first, last: run.last };
+                let fetched = Cached { layout: INSTAGRAM.pack(), next: run.first, last: run.last };
                 self.caches[backend] = fetched.rest();
                 self.highest_fetched[backend] = Some(run.last);
                 self.guards[backend].note_issued(now);
@@ -635,6 +631,6 @@ proptest! {
         if let Decision::Issue(run) = advance(state, max_value, count, request) {
             cover(run, covered, max_value, layout).log_cnt(run);
         }
-        Cached { layout: reading.layout, next: last_value, last: last_value }.is_usable(&reading, ticks);
+        Cached { layout: layout.pack(), next: last_value, last: last_value }.is_usable(&reading, ticks);
     }
 }

@@ -1,4 +1,4 @@
-//! The least that an ID can cost: C functions with the arguments of `snowflake_nextval` that do a part of its work.
+//! What a plain C function costs that does a part of the work of `snowflake_nextval` for each ID.
 
 use pg_snowflake_harness::{Cluster, SUPERUSER, installation, top};
 use postgres::Client;

@@ -248,7 +248,7 @@ fn of_reading() -> Vec<Limit> {
         .flat_map(|function| scans.map(|scan| limit(function, scan)))
         .collect();
     limits.push(ratio(
-        "rows of ten minutes by `snowflake_between` and the primary key: per second relative to a column with an index",
+        "rows of a span of time by `snowflake_between` and the primary key: per second relative to a column with an index",
         (SpanRowsPerSecond, reading::BETWEEN),
         (SpanRowsPerSecond, reading::COLUMN_BETWEEN),
         AtLeast(1.0),

@@ -55,21 +55,27 @@ pub const EXPRESSIONS: [(&str, &str, &str); 9] = [
     ("time_column", "a `timestamptz` column", "created_at"),
 ];
 
-/// The ways to find the rows of ten minutes: the name in the CSV, the title, the condition and the index.
+/// The ways to find the rows of a span of time: the name in the CSV, the title, the condition and the index.
 pub const SPANS: [(&str, &str, &str, &str); 2] = [
     (
         BETWEEN,
         "`snowflake_between(id, …)`",
-        "snowflake_between(id, $1, $1 + '10 minutes')",
+        "snowflake_between(id, {since}, {until})",
         "posts_pkey",
     ),
     (
         COLUMN_BETWEEN,
         "a `timestamptz` column with an index",
-        "created_at >= $1 AND created_at < $1 + interval '10 minutes'",
+        "created_at >= {since} AND created_at < {until}",
         "posts_created_at_idx",
     ),
 ];
+
+/// The part of the rows that a span of time has.
+const SPAN_PART: i64 = 10;
+
+/// The time of the first row.
+const START: &str = "2026-01-01 00:00+00";
 
 /// Rows of each millisecond.
 const ROWS_PER_MS: i64 = 2;
@@ -91,16 +97,24 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
         for (name, _, expression) in EXPRESSIONS {
             if name != UUID_TIME || installation::major(installation::bindir()) >= UUID_TIMES {
                 let query = format!("SELECT count({expression}) FROM posts");
-                readers.push(Reader::new(&server, name, query, measure, workers));
+                let mut reader = Reader::new(&server, name, query, measure, workers);
+                if workers > 0 {
+                    reader.must_plan(&format!("Workers Planned: {workers}"));
+                }
+                readers.push(reader);
             }
         }
     }
     for (name, _, condition, index) in SPANS {
-        let start = "timestamptz '2026-01-01 00:00+00' + interval '3 minutes'";
-        let condition = condition.replace("$1", &format!("({start})"));
+        let at = |row| format!("(timestamptz '{START}' + interval '{} ms')", row / ROWS_PER_MS);
+        let condition = condition
+            .replace("{since}", &at(rows / 2))
+            .replace("{until}", &at(rows / 2 + rows / SPAN_PART));
         let query = format!("SELECT count(body) FROM posts WHERE {condition}");
         let mut reader = Reader::new(&server, name, query, Measure::SpanRowsPerSecond, 0);
-        reader.must_use(index);
+        // Else a small table would be scanned.
+        reader.client.batch_execute("SET enable_seqscan = off").expect("a setting of everybody's");
+        reader.must_plan(index);
         let size = format!("SELECT pg_relation_size('{index}')::float8");
         let bytes = reader.client.query_one(&size, &[]).expect("the index exists").get(0);
         findings.samples.add(0, name, Measure::SpanIndexBytes, bytes);
@@ -131,7 +145,7 @@ fn create_posts(client: &mut Client, rows: i64) {
         .batch_execute(&format!(
             "CREATE TABLE posts (id bigint, created_at timestamptz, key uuid, body text);
              INSERT INTO posts SELECT id, snowflake_created_at(id), snowflake_to_uuid(id), 'a post'
-             FROM (SELECT snowflake_encode(timestamptz '2026-01-01 00:00+00' + n / {ROWS_PER_MS} * interval '1 ms', 5, n % 1024) AS id
+             FROM (SELECT snowflake_encode(timestamptz '{START}' + n / {ROWS_PER_MS} * interval '1 ms', 5, n % 1024) AS id
                    FROM (SELECT generate_series(0, {rows} - 1)::int AS n) AS series) AS ids;
              ALTER TABLE posts ADD PRIMARY KEY (id);
              CREATE INDEX ON posts (created_at)"
@@ -150,7 +164,10 @@ impl Reader {
     ) -> Self {
         let mut client = server::connect(server, &OURS);
         client
-            .batch_execute(&format!("SET max_parallel_workers_per_gather = {workers}"))
+            .batch_execute(&format!(
+                "SET max_parallel_workers_per_gather = {workers}; SET min_parallel_table_scan_size = 0;
+                 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0"
+            ))
             .expect("a setting of everybody's");
         Reader { name, query, measure, client }
     }
@@ -160,11 +177,11 @@ impl Reader {
         self.client.query_one(&self.query, &[]).expect("rows can be read").get(0)
     }
 
-    /// Checks that the query uses this index.
-    fn must_use(&mut self, index: &str) {
+    /// Checks that the plan of the query names this.
+    fn must_plan(&mut self, part: &str) {
         let plan = self.client.query(&format!("EXPLAIN {}", self.query), &[]);
         let lines = plan.expect("the query can be planned");
-        let has_index = lines.iter().any(|line| line.get::<_, &str>(0).contains(index));
-        assert!(has_index, "{}: not by {index}: {lines:?}", self.query);
+        let has_part = lines.iter().any(|line| line.get::<_, &str>(0).contains(part));
+        assert!(has_part, "{}: no {part}: {lines:?}", self.query);
     }
 }

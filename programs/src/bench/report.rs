@@ -195,7 +195,7 @@ impl Display for Report {
         )?;
         self.table_of(
             f,
-            "The rows of ten minutes",
+            "The rows of a span of time",
             reading::SPANS.iter().map(|&(name, title, ..)| (name, title)).collect(),
             &[
                 column("rows per second", Measure::SpanRowsPerSecond, with_quartiles),
