@@ -1,6 +1,6 @@
 //! Sessions that generate at the same time, wait for the clock, and are cancelled.
 
-use super::{JS53, file_for, managed};
+use super::{JS53, counter_in_an_hour, file_for, managed};
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{copy, database, printed, refused, run};
 use pg_snowflake_harness::id::{counter, first_counter_at, now_ms, split};
@@ -334,4 +334,24 @@ fn a_name_that_is_read_back_from_text_has_its_schema() {
     let executes = "SELECT string_agg(proname || ' ' || (proconfig IS NOT NULL), ',') FROM pg_proc
         WHERE pronamespace = 'snowflake_managed'::regnamespace AND prosrc ~ 'EXECUTE'";
     assert_eq!(printed(&mut client, executes), "last_value_of true");
+}
+
+#[test]
+fn a_limit_that_is_lowered_during_a_batch_does_not_set_the_sequence_back() {
+    let (_database, mut client) = managed();
+    let ahead = counter_in_an_hour();
+    run(&mut client, &format!("SELECT setval('s', {ahead})"));
+    // Two hours when it is first read, and nothing after that.
+    run(
+        &mut client,
+        "CREATE SEQUENCE readings;
+         CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE plpgsql AS $$
+             BEGIN RETURN CASE WHEN nextval('public.readings') = 1 THEN 7200000000 ELSE 0 END; END $$",
+    );
+    // Set back, it goes on for ever.
+    run(&mut client, "SET statement_timeout = '1min'");
+    let ids = take(&mut client, "SELECT snowflake_managed.snowflake_nextvals('s', 5, 3)");
+
+    assert_eq!(ids.iter().map(|&id| counter(id)).collect::<Vec<_>>(), [1, 2, 3].map(|n| ahead + n));
+    assert_eq!(state(&mut client, "s").last_value, ahead + 3);
 }
