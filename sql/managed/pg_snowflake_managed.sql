@@ -614,7 +614,7 @@ BEGIN
         now_tick := snowflake_managed.clock_tick();
         -- Takes the lock of the sequence before the advisory lock, too.
         PERFORM snowflake_managed.check_call(seq, seq::pg_catalog.text, shard_id, now_tick);
-        -- Once: a limit that is lowered between two statements would set the sequence back.
+        -- Once: a limit that is lowered between two statements would lower the sequence.
         due := snowflake_managed.last_due(now_tick);
         BEGIN
             first := CASE

@@ -337,7 +337,7 @@ fn a_name_that_is_read_back_from_text_has_its_schema() {
 }
 
 #[test]
-fn a_limit_that_is_lowered_during_a_batch_does_not_set_the_sequence_back() {
+fn a_limit_that_is_lowered_during_a_batch_does_not_lower_the_sequence() {
     let (_database, mut client) = managed();
     let ahead = counter_in_an_hour();
     run(&mut client, &format!("SELECT setval('s', {ahead})"));
@@ -348,7 +348,7 @@ fn a_limit_that_is_lowered_during_a_batch_does_not_set_the_sequence_back() {
          CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE plpgsql AS $$
              BEGIN RETURN CASE WHEN nextval('public.readings') = 1 THEN 7200000000 ELSE 0 END; END $$",
     );
-    // Set back, it goes on for ever.
+    // With a lower sequence, the batch goes on for ever.
     run(&mut client, "SET statement_timeout = '1min'");
     let ids = take(&mut client, "SELECT snowflake_managed.snowflake_nextvals('s', 5, 3)");
 
