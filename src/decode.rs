@@ -1,6 +1,6 @@
 //! The SQL functions that decode and encode IDs. They read no setting, and only `snowflake_explain(id)` reads a clock.
 
-use crate::layout_type::{SqlLayout, not_a_layout, with_layout};
+use crate::layout_type::{SqlLayout, unpacked, with_layout};
 use crate::postgres::arguments::{arguments, function_info_v1};
 use crate::postgres::report::Report;
 use crate::postgres::result_row::result_row;
@@ -91,7 +91,7 @@ fn with_fields(
 /// Raises the error of [`with_fields`].
 #[cold]
 fn refuse(id: i64, bits: u64) -> ! {
-    let raise = || not_an_id(id, Layout::unpack(bits).unwrap_or_else(|| not_a_layout()));
+    let raise = || not_an_id(id, unpacked(bits));
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
     unsafe { pg_sys::panic::pgrx_extern_c_guard(raise) }
 }

@@ -4,7 +4,7 @@ mod batch;
 mod homed;
 
 use crate::error::Error;
-use crate::layout_type::{SqlLayout, not_a_layout, with_layout};
+use crate::layout_type::{SqlLayout, unpacked, with_layout};
 use crate::lease::ThisServer;
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
 use crate::sequence;
@@ -66,7 +66,7 @@ fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datu
 #[cold]
 fn next_id_guarded(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 {
     let call = || {
-        let layout = Layout::unpack(packed).unwrap_or_else(|| not_a_layout());
+        let layout = unpacked(packed);
         let attempt = || -> Result<i64, Error> {
             loop {
                 let shard = shard::permitted(shard_id, layout)?;

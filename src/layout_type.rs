@@ -81,9 +81,15 @@ unsafe impl SqlTranslatable for SqlLayout {
         Ok(ReturnsRef::One(SqlMappingRef::literal("snowflake_layout")));
 }
 
+/// The layout of these bits. Raises the error if they are not a packed layout.
+#[track_caller]
+pub fn unpacked(bits: u64) -> Layout {
+    Layout::unpack(bits).unwrap_or_else(|| not_a_layout())
+}
+
 /// Raises the error for 64 bits that are not a packed layout.
 #[track_caller]
-pub fn not_a_layout() -> ! {
+fn not_a_layout() -> ! {
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
         message: "invalid binary representation of type snowflake_layout".into(),

@@ -2,7 +2,7 @@
 
 use super::batch::{HomedBatch, OwnedHomed};
 use crate::error::Error;
-use crate::layout_type::{SqlLayout, not_a_layout};
+use crate::layout_type::{SqlLayout, unpacked};
 use crate::lease::ThisServer;
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
 use crate::postgres::backend_local::BackendLocal;
@@ -34,7 +34,7 @@ struct InPartition {
 impl InPartition {
     fn check(self) -> Result<(Layout, Homed<'static>), Error> {
         let InPartition { shard_id, modulus, generators, layout } = self;
-        let layout = Layout::unpack(layout).unwrap_or_else(|| not_a_layout());
+        let layout = unpacked(layout);
         let homed = Homed::in_partition(&layout, shard_id, modulus, generators)
             .map_err(|invalid| Error::NotHomed { invalid, layout })?;
         Ok((layout, homed))

@@ -76,8 +76,7 @@ pub unsafe fn result_row<const N: usize>(
     unsafe {
         let call_site = (*fcinfo).flinfo;
         if (*call_site).fn_extra.is_null() {
-            let look_up = || look_up_descriptor(fcinfo, N, (*call_site).fn_mcxt);
-            (*call_site).fn_extra = pg_sys::panic::pgrx_extern_c_guard(look_up).cast();
+            pg_sys::panic::pgrx_extern_c_guard(|| result_descriptor(fcinfo, N));
         }
         let descriptor = (*call_site).fn_extra.cast();
         let tuple = heap_form_tuple(descriptor, columns.as_mut_ptr(), [false; N].as_mut_ptr());

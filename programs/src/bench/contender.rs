@@ -54,7 +54,13 @@ pub const INSERT: &str = "INSERT INTO posts (body) VALUES ('a post')";
 
 /// The cost that every contender includes: the loop around its calls.
 pub fn empty_loop(count: i64) -> String {
-    format!("SELECT count(1) FROM (SELECT generate_series(1, {count})) AS series")
+    in_loop("1", count)
+}
+
+/// A statement that evaluates an expression this many times.
+pub fn in_loop(expression: &str, count: i64) -> String {
+    // In a sub-select the series streams; in FROM it would fill a tuplestore before the first ID.
+    format!("SELECT count({expression}) FROM (SELECT generate_series(1, {count})) AS series")
 }
 
 /// A statement that evaluates an expression in this many transactions, once in each.
@@ -77,11 +83,7 @@ impl Contender {
     /// A statement that takes this many IDs and returns their number; `None` if no call returns IDs.
     pub fn take(&self, count: i64, layout: &str) -> Option<String> {
         match self.ids {
-            // In a sub-select the series streams; in FROM it would fill a tuplestore before the first ID.
-            Ids::One(id) => Some(format!(
-                "SELECT count({}) FROM (SELECT generate_series(1, {count})) AS series",
-                id(SEQUENCE, layout)
-            )),
+            Ids::One(id) => Some(in_loop(&id(SEQUENCE, layout), count)),
             Ids::Many(ids) => Some(format!(
                 "SELECT count(id) FROM (SELECT {} AS id) AS ids",
                 ids(SEQUENCE, count, layout)

@@ -1,5 +1,6 @@
 //! What a plain C function costs that does a part of the work of `snowflake_nextval` for each ID.
 
+use crate::bench::contender::in_loop;
 use pg_snowflake_harness::{Cluster, SUPERUSER, installation, top};
 use postgres::Client;
 use std::process::Command;
@@ -40,7 +41,5 @@ pub(super) fn create(server: &Cluster) -> Client {
 
 /// A statement that calls the function this many times.
 pub(super) fn take(function: &str, count: i64) -> String {
-    format!(
-        "SELECT count({function}('ids', 5, 0)) FROM (SELECT generate_series(1, {count})) AS series"
-    )
+    in_loop(&format!("{function}('ids', 5, 0)"), count)
 }

@@ -1,6 +1,6 @@
 //! What it costs to search for homed IDs.
 
-use crate::bench::contender::{Contender, empty_loop};
+use crate::bench::contender::{Contender, empty_loop, in_loop};
 use crate::bench::contenders::ours_cache_1::CONTENDER as OURS;
 use crate::bench::plan::{Findings, Plan};
 use crate::bench::rate::{POSTGRES, TIME, share_of_the_limit};
@@ -62,7 +62,7 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
 
 /// The statements that take IDs.
 fn taking(id: &str) -> impl Fn(i64) -> String {
-    move |count| format!("SELECT count({id}) FROM (SELECT generate_series(1, {count})) AS series")
+    move |count| in_loop(id, count)
 }
 
 impl Case {
