@@ -32,19 +32,14 @@ pub struct Case {
 
 /// A case that a limit is on: few nodes of many shards.
 pub const FEW_LARGE: &str = "8_nodes_1024_shards_10s";
-/// A case that a limit is on: many nodes of one shard.
-pub const MANY_SMALL: &str = "8192_nodes_1_shard_10s";
+/// A case that a limit is on: many nodes of few shards.
+pub const MANY_SMALL: &str = "1024_nodes_8_shards_10s";
 
-/// All cases.
-pub const CASES: [Case; 8] = [
+/// All cases. More nodes with leases of 10 s need more than two cores, and 8,192 nodes more than 24 GB.
+pub const CASES: [Case; 3] = [
     case(FEW_LARGE, "8 nodes, 1,024 shards each, 10 s", 8, 1024, 10),
-    case("128_nodes_64_shards_10s", "128 nodes, 64 shards each, 10 s", 128, 64, 10),
-    case("1024_nodes_8_shards_10s", "1,024 nodes, 8 shards each, 10 s", 1024, 8, 10),
-    case(MANY_SMALL, "8,192 nodes, 1 shard each, 10 s", 8192, 1, 10),
-    case("8_nodes_1024_shards_60s", "8 nodes, 1,024 shards each, 60 s", 8, 1024, 60),
-    case("128_nodes_64_shards_60s", "128 nodes, 64 shards each, 60 s", 128, 64, 60),
-    case("1024_nodes_8_shards_60s", "1,024 nodes, 8 shards each, 60 s", 1024, 8, 60),
-    case("8192_nodes_1_shard_60s", "8,192 nodes, 1 shard each, 60 s", 8192, 1, 60),
+    case(MANY_SMALL, "1,024 nodes, 8 shards each, 10 s", 1024, 8, 10),
+    case("4096_nodes_1_shard_60s", "4,096 nodes, 1 shard each, 60 s", 4096, 1, 60),
 ];
 
 const fn case(
@@ -58,7 +53,10 @@ const fn case(
 }
 
 /// How long the renewals are counted.
-const TIME: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_secs(30);
+
+/// With a shorter lease, a renewal that is a moment late ends the span.
+const MIN_LEASE: Duration = Duration::from_secs(3);
 
 /// The memory that a node takes, in kB, for the question whether all of them fit.
 const MEMORY_OF_A_NODE_KB: u64 = 3_000;
@@ -76,7 +74,7 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
             None
         };
         match lacking {
-            None => measure(&Case { nodes, ..*case }, plan.scaled_time(TIME), findings),
+            None => measure(&Case { nodes, ..*case }, plan, findings),
             Some(limit) => findings.note(format!(
                 "The registry with {} is not measured: this machine allows {limit}.",
                 case.title
@@ -85,10 +83,10 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
     }
 }
 
-fn measure(case: &Case, time: Duration, findings: &mut Findings) {
-    let lease = Duration::from_secs(case.seconds);
+fn measure(case: &Case, plan: &Plan, findings: &mut Findings) {
+    let lease = plan.scaled_time(Duration::from_secs(case.seconds)).max(MIN_LEASE);
     // Long enough for a renewal of each node.
-    let time = time.max(lease / 2);
+    let time = plan.scaled_time(TIME).max(lease / 2);
     let mut registry = Registry::start_with(
         Cluster::builder()
             .background_work()

@@ -65,6 +65,8 @@ struct Shared {
     is_over: AtomicBool,
     socket: PathBuf,
     lease: Duration,
+    /// When all nodes started.
+    started_at: jiff::Timestamp,
 }
 
 impl Shared {
@@ -81,6 +83,7 @@ impl Fleet {
             is_over: AtomicBool::new(false),
             socket: socket.to_owned(),
             lease,
+            started_at: jiff::Timestamp::now(),
         });
         let theirs = shared.clone();
         let thread = std::thread::spawn(move || {
@@ -297,6 +300,10 @@ impl Node {
         let serial = |held: &Option<Held>| {
             held.map_or_else(|| "NULL".to_owned(), |held| held.serial.to_string())
         };
+        // What a server has in its data directory: the serials of its shards, newest first.
+        let known = shards.clone().zip(&self.held);
+        let known: Vec<_> =
+            known.filter_map(|(shard, held)| Some((shard, held.as_ref()?.serial))).collect();
         let parameters = [
             array(shards.map(|shard| shard.to_string())),
             self.name.clone(),
@@ -305,6 +312,9 @@ impl Node {
             format!("{:032x}", self.nonce),
             until.to_string(),
             format!("{} ms", lease.as_millis()),
+            array(known.iter().map(|(shard, _)| shard.to_string())),
+            array(known.iter().map(|(_, serial)| serial.to_string())),
+            self.shared.started_at.to_string(),
         ]
         .map(AsText);
         let parameters =
