@@ -4,7 +4,7 @@ use crate::bench::contender::Contender;
 use crate::bench::limits::is_due;
 use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::server;
+use crate::bench::server::{self, wal_bytes};
 use crate::bench::turns::interleaved;
 use pg_snowflake_harness::process::{backend_pid, cpu_time};
 use postgres::Client;
@@ -31,6 +31,7 @@ struct Filled {
     seconds: f64,
     cpu_seconds: f64,
     key_bytes: f64,
+    wal_bytes: f64,
 }
 
 pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
@@ -40,7 +41,9 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         .iter()
         .map(|contender| {
             let mut client = server::database_of(&server, contender);
-            client.batch_execute(&contender.create_table()).expect("a table can be created");
+            let create = contender.make_ready(rows).into_iter().chain([contender.create_table()]);
+            create
+                .for_each(|create| client.batch_execute(&create).expect("a table can be created"));
             let pid = backend_pid(&mut client);
             Table { contender, client, pid, insert: contender.insert(rows), is_refused: false }
         })
@@ -50,15 +53,17 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         table.fill(findings);
     }
     interleaved(plan.rounds, &mut tables, |round, table| {
-        if !JUDGED.into_iter().any(|measure| is_due(round, measure, table.contender)) {
+        if !JUDGED.into_iter().any(|measure| is_due(round, plan.rounds, measure, table.contender)) {
             return;
         }
-        let Some(Filled { seconds, cpu_seconds, key_bytes }) = table.fill(findings) else { return };
+        let Some(filled) = table.fill(findings) else { return };
+        let Filled { seconds, cpu_seconds, key_bytes, wal_bytes } = filled;
         let mut add =
             |measure, value| findings.samples.add(round, table.contender.name, measure, value);
         add(Measure::BulkSeconds, seconds);
         add(Measure::BulkCpuSeconds, cpu_seconds);
         add(Measure::KeyBytes, key_bytes);
+        add(Measure::BulkWalBytes, wal_bytes / rows as f64);
     });
 }
 
@@ -72,6 +77,7 @@ impl Table {
         client.batch_execute("TRUNCATE posts").expect("a table can be emptied");
         // Pages that the last INSERT left dirty must not count for the next one.
         client.batch_execute("CHECKPOINT").expect("a checkpoint can be written");
+        let wal = wal_bytes(client);
         let cpu = cpu_time(*pid);
         let began = Instant::now();
         match client.execute(insert.as_str(), &[]) {
@@ -90,11 +96,12 @@ impl Table {
         }
         let seconds = began.elapsed().as_secs_f64();
         let cpu_seconds = (cpu_time(*pid) - cpu).as_secs_f64();
+        let wal_bytes = wal_bytes(client) - wal;
         let key: i64 = client
             .query_one("SELECT pg_relation_size('posts_pkey')", &[])
             .expect("the key has a size")
             .get(0);
-        Some(Filled { seconds, cpu_seconds, key_bytes: key as f64 })
+        Some(Filled { seconds, cpu_seconds, key_bytes: key as f64, wal_bytes })
     }
 }
 
@@ -106,8 +113,9 @@ mod tests {
 
     #[test]
     fn contenders_whose_time_or_size_has_a_limit_have_a_turn_in_each_round() {
-        let is_due =
-            |round, contender| JUDGED.into_iter().any(|measure| is_due(round, measure, contender));
+        let is_due = |round, contender| {
+            JUDGED.into_iter().any(|measure| is_due(round, 9, measure, contender))
+        };
         let due = ALL.into_iter().filter(|contender| is_due(1, contender));
         let due: Vec<&str> = due.map(|contender| contender.name).collect();
         assert_eq!(due, ["core_cache_1", "ours_cache_1", "pgedge", "uuid_v7"]);

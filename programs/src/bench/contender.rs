@@ -41,6 +41,8 @@ pub enum Ids {
     Many(fn(&str, i64, &str) -> String),
     /// To a column that is declared so, in an INSERT. No call returns them.
     Column(&'static str),
+    /// In the table `ready`, where they were generated before by this expression of a sequence and a layout.
+    Ready(fn(&str, &str) -> String),
 }
 
 /// The sequence that `setup` creates, as an expression.
@@ -76,7 +78,7 @@ impl Contender {
         match self.ids {
             Ids::One(id) => Some(id(SEQUENCE, ROOMY)),
             Ids::Many(ids) => Some(ids(SEQUENCE, 1, ROOMY)),
-            Ids::Column(_) => None,
+            Ids::Column(_) | Ids::Ready(_) => None,
         }
     }
 
@@ -88,7 +90,7 @@ impl Contender {
                 "SELECT count(id) FROM (SELECT {} AS id) AS ids",
                 ids(SEQUENCE, count, layout)
             )),
-            Ids::Column(_) => None,
+            Ids::Column(_) | Ids::Ready(_) => None,
         }
     }
 
@@ -100,18 +102,29 @@ impl Contender {
                 id(SEQUENCE, ROOMY)
             )),
             Ids::Many(ids) => Some(format!("SELECT {} AS id", ids(SEQUENCE, count, ROOMY))),
-            Ids::Column(_) => None,
+            Ids::Column(_) | Ids::Ready(_) => None,
         }
     }
 
-    /// The table `posts`, whose key gets the contender's IDs unless a call returns many.
+    /// The table `posts`, whose key gets the contender's IDs if a call returns one.
     pub fn create_table(&self) -> String {
         let ids = match self.ids {
             Ids::One(id) => format!("DEFAULT {}", id(SEQUENCE, ROOMY)),
-            Ids::Many(_) => String::new(),
+            Ids::Many(_) | Ids::Ready(_) => String::new(),
             Ids::Column(declared) => declared.to_owned(),
         };
         format!("CREATE TABLE posts (id {} PRIMARY KEY {ids}, body text NOT NULL)", self.id_type)
+    }
+
+    /// A statement that generates this many IDs for later; `None` if an INSERT generates them.
+    pub fn make_ready(&self, count: i64) -> Option<String> {
+        match self.ids {
+            Ids::Ready(id) => Some(format!(
+                "CREATE TABLE ready AS SELECT {} AS id FROM generate_series(1, {count})",
+                id(SEQUENCE, ROOMY)
+            )),
+            Ids::One(_) | Ids::Many(_) | Ids::Column(_) => None,
+        }
     }
 
     /// A statement that inserts this many rows into `posts`.
@@ -124,6 +137,9 @@ impl Contender {
                 "INSERT INTO posts (id, body) SELECT id, 'a post' FROM (SELECT {} AS id) AS ids",
                 ids(SEQUENCE, count, ROOMY)
             ),
+            Ids::Ready(_) => {
+                format!("INSERT INTO posts (id, body) SELECT id, 'a post' FROM ready LIMIT {count}")
+            }
         }
     }
 
@@ -131,13 +147,13 @@ impl Contender {
     pub fn take_in_turn(&self, turns: &str) -> Option<String> {
         match self.ids {
             Ids::One(id) => Some(format!("SELECT count({}) FROM {turns}", id("sequence", ROOMY))),
-            Ids::Many(_) | Ids::Column(_) => None,
+            Ids::Many(_) | Ids::Column(_) | Ids::Ready(_) => None,
         }
     }
 
     /// Whether [`INSERT`] gets its ID from it.
     pub fn fills_single_rows(&self) -> bool {
-        !matches!(self.ids, Ids::Many(_))
+        matches!(self.ids, Ids::One(_) | Ids::Column(_))
     }
 
     /// Its version, if the server has it and says it.

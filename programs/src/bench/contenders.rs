@@ -6,10 +6,12 @@ mod core_cache_1;
 mod core_cache_64;
 mod core_identity;
 mod managed;
+mod managed_batch;
 mod ours_batch;
 pub mod ours_cache_1;
 mod ours_cache_64;
 mod pgedge;
+mod ready_made;
 mod uuid_v4;
 mod uuid_v7;
 
@@ -17,7 +19,7 @@ use crate::bench::contender::Contender;
 
 /// All contenders in the order in which they are measured and shown. The two of each ratio that has a close limit are
 /// neighbours.
-pub const ALL: [&Contender; 12] = [
+pub const ALL: [&Contender; 15] = [
     &core_identity::CONTENDER,
     &core_cache_1::CONTENDER,
     &ours_cache_1::CONTENDER,
@@ -28,6 +30,9 @@ pub const ALL: [&Contender; 12] = [
     &ours_cache_64::CONTENDER,
     &core_cache_64::CONTENDER,
     &ours_batch::CONTENDER,
+    &managed_batch::CONTENDER,
     &uuid_v4::CONTENDER,
     &uuid_v7::CONTENDER,
+    &ready_made::IDS,
+    &ready_made::UUIDS,
 ];

@@ -162,6 +162,7 @@ impl Display for Report {
                 column("s", Measure::BulkSeconds, with_quartiles_in_hundredths),
                 column("CPU s", Measure::BulkCpuSeconds, hundredths),
                 column("bytes of the primary key", Measure::KeyBytes, whole),
+                column("WAL bytes per row", Measure::BulkWalBytes, whole),
             ],
         )?;
         let in_turn = COUNTS.map(|count| {

@@ -4,7 +4,7 @@ use crate::bench::contender::Contender;
 use crate::bench::contenders::ours_cache_1::CONTENDER as OURS;
 use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
-use crate::bench::server;
+use crate::bench::server::{self, wal_bytes};
 use crate::bench::turns::interleaved;
 use postgres::Client;
 use std::time::Instant;
@@ -75,12 +75,6 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
     });
     let left = "SELECT (SELECT count(*) FROM plain) = (SELECT count(*) FROM partitioned)";
     assert!(client.query_one(left, &[]).expect("a query").get::<_, bool>(0), "other rows are left");
-}
-
-/// The WAL that the server has written so far.
-fn wal_bytes(client: &mut Client) -> f64 {
-    let bytes = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8";
-    client.query_one(bytes, &[]).expect("a primary").get(0)
 }
 
 fn execute(client: &mut Client, statement: &str) {

@@ -49,6 +49,8 @@ pub enum Measure {
     BulkCpuSeconds,
     /// The bytes of the primary key afterwards.
     KeyBytes,
+    /// WAL bytes for each of its rows.
+    BulkWalBytes,
     /// Nanoseconds per ID taken from this many sequences in turn, without the loop.
     InTurnNs(u32),
     /// IDs per second of one backend without a pause, as a fraction of the limit of layout `postgres`, the default.
@@ -140,7 +142,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Whether it counts what the load of the machine does not change. All others are times or rates.
+    /// Whether it counts. All others are times or rates, which vary with the load of the machine more than a count does.
     pub fn is_exact(self) -> bool {
         self.is_instructions()
             || matches!(
@@ -149,6 +151,7 @@ impl Measure {
                     | Measure::WalBytes
                     | Measure::Repeats
                     | Measure::KeyBytes
+                    | Measure::BulkWalBytes
                     | Measure::DistinctHashes
                     | Measure::AggregateKilobytes
                     | Measure::LargeWalBytes
@@ -208,6 +211,7 @@ impl Display for Measure {
             Measure::BulkSeconds => write!(f, "bulk_insert_s"),
             Measure::BulkCpuSeconds => write!(f, "bulk_insert_cpu_s"),
             Measure::KeyBytes => write!(f, "primary_key_bytes"),
+            Measure::BulkWalBytes => write!(f, "bulk_insert_wal_bytes_per_row"),
             Measure::InTurnNs(sequences) => write!(f, "ns_per_id_of_{sequences}_sequences"),
             Measure::ShareOfPostgres => write!(f, "share_of_the_limit_postgres"),
             Measure::ShareOfTwitter => write!(f, "share_of_the_limit_twitter"),

@@ -54,3 +54,9 @@ pub(super) fn database_of(server: &Cluster, contender: &Contender) -> Client {
 pub(super) fn connect(server: &Cluster, contender: &Contender) -> Client {
     server.connect_to(SUPERUSER, contender.name)
 }
+
+/// The WAL that the server has written so far.
+pub(super) fn wal_bytes(client: &mut Client) -> f64 {
+    let bytes = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8";
+    client.query_one(bytes, &[]).expect("a primary").get(0)
+}

@@ -7,12 +7,11 @@ pub const CONTENDER: Contender = Contender {
     title: "the SQL edition",
     needs: None,
     library: "plpgsql",
-    setup: &[
-        include_str!("../../../../sql/managed/pg_snowflake_managed.sql"),
-        "CREATE SEQUENCE ids",
-    ],
+    setup: &[FILE, "CREATE SEQUENCE ids"],
     id_type: "bigint",
     // In its only layout, whose rate it does not reach: no call waits for the clock.
     ids: Ids::One(|sequence, _| format!("snowflake_managed.snowflake_nextval({sequence}, 5)")),
     may_repeat: false,
 };
+
+pub(super) const FILE: &str = include_str!("../../../../sql/managed/pg_snowflake_managed.sql");

@@ -10,6 +10,10 @@ pub const CONTENDER: Contender = Contender {
     library: "pg_snowflake",
     setup: &["CREATE EXTENSION pg_snowflake", "CREATE SEQUENCE ids"],
     id_type: "bigint",
-    ids: Ids::One(|sequence, layout| format!("snowflake_nextval({sequence}, 5, '{layout}')")),
+    ids: Ids::One(id),
     may_repeat: false,
 };
+
+pub(super) fn id(sequence: &str, layout: &str) -> String {
+    format!("snowflake_nextval({sequence}, 5, '{layout}')")
+}

@@ -12,6 +12,10 @@ pub const CONTENDER: Contender = Contender {
     library: "",
     setup: &[],
     id_type: "uuid",
-    ids: Ids::One(|_, _| "uuidv7()".to_owned()),
+    ids: Ids::One(id),
     may_repeat: false,
 };
+
+pub(super) fn id(_: &str, _: &str) -> String {
+    "uuidv7()".to_owned()
+}
