@@ -11,11 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The measures of every contender that is called.
-const OF_CALLED: [&str; 10] = [
+const OF_CALLED: [&str; 8] = [
     "ns_per_id_with_loop",
     "ns_per_id",
-    "ns_per_transaction_with_loop",
-    "ns_per_first_id",
     "cpu_s_per_1000000_ids",
     "wal_records_per_1000000_ids",
     "wal_bytes_per_1000000_ids",
@@ -55,7 +53,7 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
         .map(|what| format!("<!-- {what} {major}: begin -->\n<!-- {what} {major}: end -->\n"));
     std::fs::write(&page, format!("above\n{}below\n", places.concat())).unwrap();
 
-    let parts = "backend,first,repeats,bulk,sequences,rate,load,large,hashing";
+    let parts = "backend,first,repeats,bulk,sequences,rate,load,reading,large,registry,homed,hashing,retention";
     let can_be_recorded = build::lacking().is_empty();
     let mut options = vec!["--only", parts];
     options
@@ -92,7 +90,10 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
         }
         let of_called = OF_CALLED.iter().filter(|_| contender.take_one().is_some());
         let of_inserts = OF_INSERTS.iter().filter(|_| contender.fills_single_rows());
-        for measure in of_called.chain(of_inserts) {
+        let of_first = ["ns_per_transaction_with_loop", "ns_per_first_id"].iter();
+        let has_first = contender.take_one().is_some() && contender.fills_single_rows();
+        let of_first = of_first.filter(|_| has_first);
+        for measure in of_called.chain(of_inserts).chain(of_first) {
             assert!(measured.contains(&(measure, contender.name)), "{measure} of {title}:\n{csv}");
         }
     }
@@ -128,6 +129,18 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
             assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
             assert!(page.contains(&format!("| {title} | ")), "{title}:\n{page}");
         }
+    }
+    for (measure, name) in [
+        ("ns_per_row", "shard"),
+        ("span_rows_per_s", "between"),
+        ("retention_s", "drop_partition"),
+        ("ns_per_id", "homed_16"),
+        ("bulk_insert_wal_bytes_per_row", "ready_ids"),
+    ] {
+        assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
+    }
+    for case in ["8_nodes_1024_shards_10s", "1024_nodes_8_shards_10s", "4096_nodes_1_shard_60s"] {
+        assert!(csv.contains(&format!("\nregistry_spans_ended,{case},0,0\n")), "{case}:\n{csv}");
     }
 }
 

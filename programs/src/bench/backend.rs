@@ -2,7 +2,7 @@
 
 use crate::bench::contender::{Contender, ROOMY, empty_loop};
 use crate::bench::floor::{self, FLOORS};
-use crate::bench::plan::{Findings, Plan};
+use crate::bench::plan::{Findings, Plan, SHORT_ROUNDS, has_turn};
 use crate::bench::samples::Measure;
 use crate::bench::server;
 use crate::bench::turns::interleaved;
@@ -25,6 +25,8 @@ struct Backend {
     client: Client,
     pid: i32,
     statement: Statement,
+    /// The time that its first turn took.
+    first: Duration,
 }
 
 /// What a statement used.
@@ -51,10 +53,13 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         std::iter::once(the_loop).chain(floors).chain(takers).collect();
     // The first run is not recorded: it fills the caches.
     for backend in &mut backends {
-        backend.take();
+        backend.first = backend.take().time;
     }
     let samples = &mut findings.samples;
-    interleaved(plan.rounds, &mut backends, |round, backend| {
+    interleaved(plan.rounds * SHORT_ROUNDS, &mut backends, |round, backend| {
+        if !has_turn(round, backend.first) {
+            return;
+        }
         let used = backend.take();
         let mut add = |measure, value| samples.add(round, backend.name, measure, value);
         let of_a_million = |figure: f64| figure / ids as f64 * MILLION;
@@ -70,7 +75,7 @@ impl Backend {
     fn new(name: &'static str, mut client: Client, statement: &str) -> Self {
         let pid = backend_pid(&mut client);
         let statement = client.prepare(statement).expect("the statement is valid");
-        Backend { name, client, pid, statement }
+        Backend { name, client, pid, statement, first: Duration::ZERO }
     }
 
     fn take(&mut self) -> Used {

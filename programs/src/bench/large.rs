@@ -19,10 +19,10 @@ const NAMES: [&str; 5] = ["core_identity", "ours_cache_1", "pgedge", "uuid_v7", 
 pub(super) const ROUNDS: usize = 3;
 
 /// The size of everything depends on these three. They shrink together, so that a smaller run has the same proportions.
-pub(super) const ROWS: i64 = 5_000_000;
+pub(super) const ROWS: i64 = 3_500_000;
 const BUFFERS_KB: i64 = 16 << 10;
 /// A checkpoint begins when about half of this has been written.
-const MAX_WAL_KB: i64 = 384 << 10;
+const MAX_WAL_KB: i64 = 256 << 10;
 
 /// A server does not start with less than two WAL files of 16 MB, nor work with much less than 128 buffers.
 const MIN_WAL_KB: i64 = 32 << 10;
@@ -408,7 +408,7 @@ mod tests {
             let by_buffers = |figure: i64| figure as f64 / sizes.buffers_kb as f64;
             [by_buffers(sizes.rows), by_buffers(sizes.max_wal_kb)].map(f64::round)
         };
-        assert_eq!(by_buffers(Sizes::at(0.1)), by_buffers(Sizes::at(1.0)));
+        assert_eq!(by_buffers(Sizes::at(0.2)), by_buffers(Sizes::at(1.0)));
     }
 
     #[test]

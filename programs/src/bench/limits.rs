@@ -5,7 +5,8 @@ use crate::bench::limit::Bound::{self, AtLeast, AtMost};
 use crate::bench::limit::{Figure, Limit};
 use crate::bench::plan::{CLIENTS, INSERT_ROUNDS};
 use crate::bench::samples::Measure::{self, *};
-use crate::bench::{floor, homed, large, leases, reading, registry, retention};
+use crate::bench::{floor, hashing, homed, large, leases, reading, registry, retention};
+use pg_snowflake_harness::installation;
 use std::sync::LazyLock;
 
 /// The median of fewer rounds is not reliable.
@@ -44,6 +45,7 @@ const CORE: &str = "core_cache_1";
 const CORE_64: &str = "core_cache_64";
 const PGEDGE: &str = "pgedge";
 const MANAGED: &str = "managed";
+const MANAGED_BATCH: &str = "managed_batch";
 
 /// The bound of what is the same size but for a page or two.
 const SAME_SIZE: f64 = 1.01;
@@ -67,7 +69,7 @@ fn of_ids() -> Vec<Limit> {
             "one backend: `snowflake_nextvals` relative to core's `nextval`, `CACHE 64`",
             (IdNs, BATCH),
             (IdNs, CORE_64),
-            AtMost(0.15),
+            AtMost(0.35),
         ),
         ratio(
             "one backend: `snowflake_nextval`, `CACHE 1`, relative to the PL/pgSQL original",
@@ -79,7 +81,13 @@ fn of_ids() -> Vec<Limit> {
             "one backend: the SQL edition relative to the PL/pgSQL original",
             (IdNs, MANAGED),
             (IdNs, "copied_plpgsql"),
-            AtMost(2.5),
+            AtMost(managed_bound(installation::major(installation::bindir()))),
+        ),
+        ratio(
+            "8 clients, 100 IDs a transaction: batches of the SQL edition per second relative to the PL/pgSQL original",
+            (TakingTps(8), MANAGED_BATCH),
+            (TakingTps(8), "copied_plpgsql"),
+            AtLeast(0.5),
         ),
         ratio(
             "the first ID of a transaction: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1`",
@@ -97,7 +105,7 @@ fn of_ids() -> Vec<Limit> {
             "an ID of 100,000 sequences in turn, each used before, relative to one of a single sequence",
             (InTurnNs(100_000), OURS),
             (InTurnNs(1), OURS),
-            AtMost(1.85),
+            AtMost(2.0),
         ),
         ratio(
             "WAL records at full rate, `CACHE 1`, layout with 18 bits of `seq`, relative to core's",
@@ -106,6 +114,12 @@ fn of_ids() -> Vec<Limit> {
             AtMost(0.01),
         ),
     ]
+}
+
+/// PostgreSQL 19 runs the original 3.5 times as fast as 18, and what the lock of the SQL edition needs hardly faster: a subtransaction, the
+/// lock and `setval` alone take more than twice the time of the original there. `docs/benchmarks.md` has the steps.
+fn managed_bound(major: u32) -> f64 {
+    if major < 19 { 2.5 } else { 3.6 }
 }
 
 /// What is left for checks and arithmetic. An ID from the cache, or of a batch, needs no page.
@@ -219,6 +233,7 @@ fn of_layouts() -> Vec<Limit> {
         repeats("`snowflake_nextval`, `CACHE 64`", OURS_64),
         repeats("`snowflake_nextvals`", BATCH),
         repeats("the SQL edition", MANAGED),
+        repeats("the SQL edition's `snowflake_nextvals`", MANAGED_BATCH),
         Limit {
             rounds: ONE_COUNT,
             ..ratio(
@@ -291,7 +306,8 @@ fn of_hash_tables() -> Vec<Limit> {
     let tables = [("HashAggregate", AggregateSeconds), ("hash join", JoinSeconds)];
     let limit = |(what, measure), (ids, case)| {
         let title = format!("{what} of `postgres` relative to `bigserial`, {ids}");
-        ratio(&title, (measure, case), (measure, "bigserial"), AtMost(1.1))
+        let ratio = ratio(&title, (measure, case), (measure, "bigserial"), AtMost(1.1));
+        Limit { rounds: hashing::ROUNDS, ..ratio }
     };
     tables.into_iter().flat_map(|table| cases.map(|case| limit(table, case))).collect()
 }
@@ -365,8 +381,8 @@ fn of_homed_ids() -> Vec<Limit> {
         }
     };
     vec![
-        relative("2", homed::MODULUS_2, AtMost(1.2)),
-        relative("16", homed::MODULUS_16, AtMost(2.0)),
+        relative("2", homed::MODULUS_2, AtMost(1.4)),
+        relative("16", homed::MODULUS_16, AtMost(2.2)),
         rate("2", homed::MODULUS_2),
         rate("4", homed::MODULUS_4),
         rate("16", homed::MODULUS_16),
@@ -400,7 +416,7 @@ fn of_a_registry() -> Vec<Limit> {
         ]
     };
     let few = limits("8 nodes of 1,024 shards", registry::FEW_LARGE);
-    let many = limits("8,192 nodes of one shard", registry::MANY_SMALL);
+    let many = limits("1,024 nodes of 8 shards", registry::MANY_SMALL);
     few.into_iter().chain(many).collect()
 }
 
@@ -414,9 +430,9 @@ fn is_judged(measure: Measure, contender: &str) -> bool {
     LIMITS.iter().any(|limit| limit.figures().any(|figure| figure == (measure, contender)))
 }
 
-/// Whether a turn that takes seconds is due: in each round if a limit uses its figure, else in every third.
-pub fn is_due(round: usize, measure: Measure, contender: &Contender) -> bool {
-    round.is_multiple_of(3) || is_judged(measure, contender.name)
+/// Whether a turn that takes seconds is due: in each of the rounds if a limit uses its figure, else in three of them.
+pub fn is_due(round: usize, rounds: usize, measure: Measure, contender: &Contender) -> bool {
+    round.is_multiple_of((rounds / 3).max(1)) || is_judged(measure, contender.name)
 }
 
 #[cfg(test)]
@@ -430,7 +446,7 @@ mod tests {
         for name in ["ours_cache_64", "core_cache_1"] {
             assert!(is_judged(Measure::TakingTps(8), name), "{name}");
         }
-        assert!(!is_judged(Measure::TakingTps(8), "copied_plpgsql"));
+        assert!(!is_judged(Measure::TakingTps(8), "copied_sql"));
         assert!(!is_judged(Measure::TakingTps(2), "ours_cache_64"));
     }
 
@@ -442,7 +458,7 @@ mod tests {
 
     #[test]
     fn one_repeat_of_ours_is_a_miss() {
-        for name in ["ours_cache_1", "ours_cache_64", "ours_batch", "managed"] {
+        for name in ["ours_cache_1", "ours_cache_64", "ours_batch", "managed", "managed_batch"] {
             let misses = |repeats| {
                 let mut samples = Samples::default();
                 samples.add(0, name, Measure::Repeats, repeats);

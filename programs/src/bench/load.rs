@@ -18,7 +18,7 @@ const TIME: Duration = Duration::from_secs(1);
 
 /// How long a turn of inserts takes. Those of all contenders have the same number of transactions, since the first rows of a
 /// session and of a table cost more.
-const INSERT_TIME: Duration = Duration::from_millis(700);
+const INSERT_TIME: Duration = Duration::from_millis(400);
 
 /// The server's CPU time is known to 10 ms. A total below this is not shown.
 const MIN_CPU: Duration = Duration::from_millis(500);
@@ -75,7 +75,7 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
 
 fn measure(server: &Cluster, rounds: usize, loads: &mut [Load], findings: &mut Findings) {
     interleaved(rounds, loads, |round, load| {
-        if !is_due(round, load.tps, load.contender) {
+        if !is_due(round, rounds, load.tps, load.contender) {
             return;
         }
         load.empty_the_table(server);
