@@ -547,21 +547,22 @@ DECLARE
     counter pg_catalog.int8;
 BEGIN
     LOOP
-        -- A call that then waits for the lock issues an ID of this tick, or of a later one if the sequence has gone on.
-        now_tick := snowflake_managed.clock_tick();
         -- Reading the sequence takes its lock, which setval() needs, before the advisory lock. In the other order, a session that has
         -- altered the sequence in its open transaction could deadlock with this one.
-        IF (pg_catalog.pg_sequence_last_value(seq)
-                OPERATOR(pg_catalog.>=) (now_tick OPERATOR(pg_catalog.<<) snowflake_managed.seq_bits())) IS NOT TRUE
-            OR (shard_id OPERATOR(pg_catalog.>>) snowflake_managed.shard_bits()) OPERATOR(pg_catalog.<>) 0
-        THEN
-            PERFORM snowflake_managed.check_call(seq, seq::pg_catalog.text, shard_id, now_tick);
-        END IF;
+        counter := pg_catalog.pg_sequence_last_value(seq);
         BEGIN
-            -- The number in the key is arbitrary, and of this function alone.
-            counter := CASE
+            -- Not before the locks, which may be waited for: whoever held them may have used the time since, and reset the sequence. The
+            -- number in the key is arbitrary, and of this function alone.
+            now_tick := CASE
                 WHEN pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL
-                THEN COALESCE(pg_catalog.pg_sequence_last_value(seq), snowflake_managed.last_value_of(seq, shard_id, now_tick)) END;
+                THEN snowflake_managed.clock_tick() END;
+            counter := pg_catalog.pg_sequence_last_value(seq);
+            IF (counter OPERATOR(pg_catalog.>=) (now_tick OPERATOR(pg_catalog.<<) snowflake_managed.seq_bits())) IS NOT TRUE
+                OR (shard_id OPERATOR(pg_catalog.>>) snowflake_managed.shard_bits()) OPERATOR(pg_catalog.<>) 0
+            THEN
+                PERFORM snowflake_managed.check_call(seq, seq::pg_catalog.text, shard_id, now_tick);
+                counter := COALESCE(counter, snowflake_managed.last_value_of(seq, shard_id, now_tick));
+            END IF;
             counter := CASE
                 WHEN counter OPERATOR(pg_catalog.<) snowflake_managed.last_due(now_tick)
                 THEN pg_catalog.setval(seq,
@@ -611,15 +612,17 @@ BEGIN
         PERFORM snowflake_managed.check_call(seq, seq::pg_catalog.text, shard_id, snowflake_managed.clock_tick());
     END IF;
     WHILE remaining OPERATOR(pg_catalog.>) 0 LOOP
-        now_tick := snowflake_managed.clock_tick();
         -- Takes the lock of the sequence before the advisory lock, too.
-        PERFORM snowflake_managed.check_call(seq, seq::pg_catalog.text, shard_id, now_tick);
-        -- Once: a limit that is lowered between two statements would lower the sequence.
-        due := snowflake_managed.last_due(now_tick);
+        first := pg_catalog.pg_sequence_last_value(seq);
         BEGIN
-            first := CASE
+            now_tick := CASE
                 WHEN pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL
-                THEN COALESCE(pg_catalog.pg_sequence_last_value(seq), snowflake_managed.last_value_of(seq, shard_id, now_tick)) END;
+                THEN snowflake_managed.clock_tick() END;
+            PERFORM snowflake_managed.check_call(seq, seq::pg_catalog.text, shard_id, now_tick);
+            -- Once: a limit that is lowered between two statements would lower the sequence.
+            due := snowflake_managed.last_due(now_tick);
+            first := COALESCE(
+                pg_catalog.pg_sequence_last_value(seq), snowflake_managed.last_value_of(seq, shard_id, now_tick));
             first := CASE
                 WHEN first OPERATOR(pg_catalog.<) due
                 THEN snowflake_managed.counter_at(first OPERATOR(pg_catalog.+) 1::pg_catalog.int8, now_tick) END;

@@ -10,6 +10,7 @@ use postgres::Client;
 use std::collections::HashSet;
 use std::sync::Barrier;
 use std::thread::scope;
+use std::time::Duration;
 
 const TAKE: &str = "SELECT snowflake_managed.snowflake_nextval('s', 5)";
 const TAKE_BATCH: &str = "SELECT snowflake_managed.snowflake_nextvals('s', 5, 1)";
@@ -134,6 +135,68 @@ fn a_call_waits_for_an_altered_sequence_and_follows_it() {
     assert_waits_and_follows(&database, &mut client, TAKE);
     run(&mut client, "CREATE SEQUENCE s");
     assert_waits_and_follows(&database, &mut client, TAKE_BATCH);
+}
+
+#[test]
+fn a_call_that_waits_while_the_sequence_is_reset_issues_no_id_of_before_the_wait() {
+    let (database, mut client) = managed();
+    let key = "1936617319, 's'::regclass::oid::int4";
+    let locks = [
+        ("BEGIN; ALTER SEQUENCE s RESTART".to_owned(), "COMMIT".to_owned()),
+        (
+            format!("SELECT pg_advisory_lock({key}), setval('s', 1, false)"),
+            format!("SELECT pg_advisory_unlock({key})"),
+        ),
+    ];
+    for (lock, unlock) in &locks {
+        for call in [TAKE, TAKE_BATCH] {
+            let mut other = database.connect();
+            let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+            run(&mut client, lock);
+            let (waited_until, id) = scope(|scope| {
+                let waiting = scope.spawn(|| take_one(&mut other, call));
+                wait_for(
+                    &mut client,
+                    &format!(
+                        "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)"
+                    ),
+                    "the call waits",
+                );
+                let waited_until = now_ms() + 1;
+                std::thread::sleep(Duration::from_millis(2));
+                run(&mut client, unlock);
+                (waited_until, waiting.join().unwrap())
+            });
+            assert!(counter(id) >= first_counter_at(waited_until), "{lock}: {call}: {id}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_waits_while_the_sequence_is_altered_judges_it_afterwards() {
+    let (database, mut client) = managed();
+    for call in [TAKE, TAKE_BATCH] {
+        let mut other = database.connect();
+        let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+        // A call reads the definition for the first ID of a tick.
+        run(&mut client, "ALTER SEQUENCE s NO CYCLE RESTART");
+        run(&mut client, "BEGIN; ALTER SEQUENCE s CYCLE");
+        let error = scope(|scope| {
+            let waiting = scope.spawn(|| refused(&mut other, call));
+            wait_for(
+                &mut client,
+                &format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)"),
+                "the call waits for the sequence",
+            );
+            run(&mut client, "COMMIT");
+            waiting.join().unwrap()
+        });
+        assert_eq!(
+            error.detail(),
+            Some("It is defined with CYCLE, which would repeat IDs."),
+            "{call}"
+        );
+    }
 }
 
 /// Drops the sequence in the end.
