@@ -50,10 +50,12 @@ function_info_v1!(
 /// does.
 fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
     let fast = |layout: &Packed| {
-        let shard = shard_id.or_else(shard::known)?;
-        let shard = shard::permitted(Some(shard), **layout).ok()?;
+        let number = shard_id.or_else(shard::known)?;
+        let shard = shard::permitted(Some(number), **layout).ok()?;
         // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor.
-        unsafe { sequence::next_fast(seq, layout, shard, ThisServer) }
+        let id = unsafe { sequence::next_fast(seq, layout, shard, ThisServer) }?;
+        // As in the guarded call, which takes another ID then.
+        (shard_id.is_some() || shard::known() == Some(number)).then_some(id)
     };
     // SAFETY: generating an ID runs no SQL.
     match unsafe { with_layout(packed, fast) } {

@@ -300,6 +300,24 @@ fn a_call_that_waits_for_the_sequence_takes_the_group_of_afterwards() {
     }
 }
 
+/// A session that knows the sequence waits for it on the fast path, where a rolled-back ALTER leaves nothing to notice.
+#[test]
+fn a_call_that_waits_on_the_fast_path_takes_the_group_of_afterwards() {
+    let (database, mut client) = with_metadata();
+    let mut waiting = database.connect();
+    assert_eq!([printed(&mut waiting, SHARD), printed(&mut waiting, SHARD)], ["3", "3"]);
+    let mut other = database.connect();
+    other.batch_execute("BEGIN; ALTER SEQUENCE s CACHE 2").unwrap();
+    let pid = backend_pid(&mut waiting);
+    let shard = std::thread::spawn(move || printed(&mut waiting, SHARD));
+    let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
+    wait_for(&mut client, &waits, "the call waits for the sequence");
+    client.batch_execute("UPDATE pg_dist_local_group SET groupid = 4").unwrap();
+    notify(&mut client, "pg_dist_local_group");
+    other.batch_execute("ROLLBACK").unwrap();
+    assert_eq!(shard.join().unwrap(), "4");
+}
+
 #[test]
 fn a_batch_in_a_cursor_follows_the_group() {
     let (_database, mut client) = with_metadata();
