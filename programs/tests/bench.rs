@@ -131,8 +131,15 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
         }
     }
     for (measure, name) in [
+        ("ns_per_id", "floor_function"),
+        ("ns_per_id", "floor_clock"),
+        ("ns_per_id", "floor_lock"),
         ("ns_per_row", "shard"),
+        ("ns_per_row", "decode"),
+        ("ns_per_row_parallel", "time"),
+        ("ns_per_row_parallel", "is_between"),
         ("span_rows_per_s", "between"),
+        ("span_rows_per_s", "column_between"),
         ("retention_s", "drop_partition"),
         ("ns_per_id", "homed_16"),
         ("bulk_insert_wal_bytes_per_row", "ready_ids"),
@@ -140,8 +147,16 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
         assert!(measured.contains(&(measure, name)), "{measure} of {name}:\n{csv}");
     }
     for case in ["8_nodes_1024_shards_10s", "1024_nodes_8_shards_10s", "4096_nodes_1_shard_60s"] {
-        assert!(csv.contains(&format!("\nregistry_spans_ended,{case},0,0\n")), "{case}:\n{csv}");
+        let claims = csv
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("registry_claims_per_s,{case},0,")));
+        assert!(
+            claims.is_some_and(|claims| claims.parse::<f64>().unwrap() > 0.0),
+            "{case}:\n{csv}"
+        );
     }
+    let has_uuid_v7 = measured.contains(&("ns_per_id", "uuid_v7"));
+    assert_eq!(measured.contains(&("bulk_insert_s", "ready_uuids")), has_uuid_v7, "{csv}");
 }
 
 /// The page that the bench has written the results into, between its marks.

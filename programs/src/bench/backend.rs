@@ -40,35 +40,52 @@ struct Used {
 pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
     let server = server::builder().start();
     let ids = plan.scaled(IDS);
-    let the_loop = Backend::new(LOOP, server.connect_to(SUPERUSER, SUPERUSER), &empty_loop(ids));
-    let takers = contenders.iter().filter_map(|contender| {
-        let take = contender.take(ids, ROOMY)?;
-        Some(Backend::new(contender.name, server::database_of(&server, contender), &take))
-    });
     drop(floor::create(&server));
-    let floors = FLOORS.map(|(name, _)| {
-        Backend::new(name, server.connect_to(SUPERUSER, SUPERUSER), &floor::take(name, ids))
-    });
-    let mut backends: Vec<Backend> =
-        std::iter::once(the_loop).chain(floors).chain(takers).collect();
+    let of_floors = FLOORS.map(|(name, _)| (name, SUPERUSER, floor::take(name, ids)));
+    let mut statements = vec![(LOOP, SUPERUSER, empty_loop(ids))];
+    statements.extend(of_floors);
+    for contender in contenders {
+        if let Some(take) = contender.take(ids, ROOMY) {
+            drop(server::database_of(&server, contender));
+            statements.push((contender.name, contender.name, take));
+        }
+    }
+    for turn in 0..SHORT_ROUNDS {
+        let mut backends: Vec<Backend> = statements
+            .iter()
+            .map(|(name, database, take)| {
+                Backend::new(name, server.connect_to(SUPERUSER, database), take)
+            })
+            .collect();
+        measure(&mut backends, turn, plan.rounds, ids, findings);
+    }
+    findings.samples.subtract_loop(Measure::StatementNs, Measure::IdNs, LOOP);
+}
+
+fn measure(
+    backends: &mut [Backend],
+    turn: usize,
+    rounds: usize,
+    ids: i64,
+    findings: &mut Findings,
+) {
     // The first run is not recorded: it fills the caches.
-    for backend in &mut backends {
+    for backend in &mut *backends {
         backend.first = backend.take().time;
     }
-    let samples = &mut findings.samples;
-    interleaved(plan.rounds * SHORT_ROUNDS, &mut backends, |round, backend| {
+    interleaved(rounds, backends, |round, backend| {
+        let round = turn * rounds + round;
         if !has_turn(round, backend.first) {
             return;
         }
         let used = backend.take();
-        let mut add = |measure, value| samples.add(round, backend.name, measure, value);
+        let mut add = |measure, value| findings.samples.add(round, backend.name, measure, value);
         let of_a_million = |figure: f64| figure / ids as f64 * MILLION;
         add(Measure::StatementNs, used.time.as_nanos() as f64 / ids as f64);
         add(Measure::IdCpuSeconds, of_a_million(used.cpu.as_secs_f64()));
         add(Measure::WalRecords, of_a_million(used.wal_records as f64));
         add(Measure::WalBytes, of_a_million(used.wal_bytes as f64));
     });
-    samples.subtract_loop(Measure::StatementNs, Measure::IdNs, LOOP);
 }
 
 impl Backend {

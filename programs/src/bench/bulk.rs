@@ -41,11 +41,16 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
         .iter()
         .map(|contender| {
             let mut client = server::database_of(&server, contender);
-            let create = contender.make_ready(rows).into_iter().chain([contender.create_table()]);
-            create
-                .for_each(|create| client.batch_execute(&create).expect("a table can be created"));
+            let create = contender.create_source(rows) + ";" + &contender.create_table();
+            client.batch_execute(&create).expect("tables can be created");
             let pid = backend_pid(&mut client);
-            Table { contender, client, pid, insert: contender.insert(rows), is_refused: false }
+            Table {
+                contender,
+                client,
+                pid,
+                insert: contender.insert_from_source(rows),
+                is_refused: false,
+            }
         })
         .collect();
     // The first run is not recorded: it fills the caches and creates the WAL files.
@@ -118,7 +123,10 @@ mod tests {
         };
         let due = ALL.into_iter().filter(|contender| is_due(1, contender));
         let due: Vec<&str> = due.map(|contender| contender.name).collect();
-        assert_eq!(due, ["core_cache_1", "ours_cache_1", "pgedge", "uuid_v7"]);
+        assert_eq!(
+            due,
+            ["core_cache_1", "ours_cache_1", "pgedge", "uuid_v7", "ready_ids", "ready_uuids"]
+        );
         assert!(ALL.into_iter().all(|contender| is_due(3, contender)));
     }
 }

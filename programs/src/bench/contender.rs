@@ -41,7 +41,7 @@ pub enum Ids {
     Many(fn(&str, i64, &str) -> String),
     /// To a column that is declared so, in an INSERT. No call returns them.
     Column(&'static str),
-    /// In the table `ready`, where they were generated before by this expression of a sequence and a layout.
+    /// In the table `source`, where they were generated before by this expression of a sequence and a layout.
     Ready(fn(&str, &str) -> String),
 }
 
@@ -116,14 +116,26 @@ impl Contender {
         format!("CREATE TABLE posts (id {} PRIMARY KEY {ids}, body text NOT NULL)", self.id_type)
     }
 
-    /// A statement that generates this many IDs for later; `None` if an INSERT generates them.
-    pub fn make_ready(&self, count: i64) -> Option<String> {
+    /// A table `source` of this many rows, from which [`insert_from_source`](Self::insert_from_source) reads. Contenders that generate
+    /// their IDs read as many rows as those that stand ready in it.
+    pub fn create_source(&self, count: i64) -> String {
+        let id = match self.ids {
+            Ids::Ready(id) => id(SEQUENCE, ROOMY),
+            Ids::One(_) | Ids::Many(_) | Ids::Column(_) => "n::bigint".to_owned(),
+        };
+        format!("CREATE TABLE source AS SELECT {id} AS id FROM generate_series(1, {count}) AS n")
+    }
+
+    /// A statement that inserts into `posts` as many rows as `source` has. A batch makes its rows itself.
+    pub fn insert_from_source(&self, count: i64) -> String {
         match self.ids {
-            Ids::Ready(id) => Some(format!(
-                "CREATE TABLE ready AS SELECT {} AS id FROM generate_series(1, {count})",
-                id(SEQUENCE, ROOMY)
-            )),
-            Ids::One(_) | Ids::Many(_) | Ids::Column(_) => None,
+            Ids::One(_) | Ids::Column(_) => {
+                "INSERT INTO posts (body) SELECT 'a post' FROM source".to_owned()
+            }
+            Ids::Ready(_) => {
+                "INSERT INTO posts (id, body) SELECT id, 'a post' FROM source".to_owned()
+            }
+            Ids::Many(_) => self.insert(count),
         }
     }
 
@@ -137,9 +149,7 @@ impl Contender {
                 "INSERT INTO posts (id, body) SELECT id, 'a post' FROM (SELECT {} AS id) AS ids",
                 ids(SEQUENCE, count, ROOMY)
             ),
-            Ids::Ready(_) => {
-                format!("INSERT INTO posts (id, body) SELECT id, 'a post' FROM ready LIMIT {count}")
-            }
+            Ids::Ready(_) => self.insert_from_source(count),
         }
     }
 
@@ -149,6 +159,11 @@ impl Contender {
             Ids::One(id) => Some(format!("SELECT count({}) FROM {turns}", id("sequence", ROOMY))),
             Ids::Many(_) | Ids::Column(_) | Ids::Ready(_) => None,
         }
+    }
+
+    /// Whether it is measured beyond an INSERT of many rows.
+    pub fn is_called(&self) -> bool {
+        !matches!(self.ids, Ids::Ready(_))
     }
 
     /// Whether [`INSERT`] gets its ID from it.

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 const TRANSACTIONS: i64 = 100_000;
 
 /// A session that takes an ID in each of many transactions.
-struct Session {
+struct Session<'a> {
     name: &'static str,
     client: Client,
-    statement: String,
+    statement: &'a str,
     /// The time that its first turn took.
     first: Duration,
 }
@@ -25,42 +25,45 @@ struct Session {
 pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
     let server = server::builder().start();
     let count = plan.scaled(TRANSACTIONS);
-    let the_loop = Session {
-        name: LOOP,
-        client: server.connect_to(SUPERUSER, SUPERUSER),
-        statement: in_transactions(count, "1"),
-        first: Duration::ZERO,
-    };
+    let mut statements = vec![(LOOP, SUPERUSER, in_transactions(count, "1"))];
     // Nobody takes a batch of one.
-    let takers = contenders.iter().filter(|contender| contender.fills_single_rows());
-    let takers = takers.filter_map(|contender| {
-        let statement = in_transactions(count, &contender.take_one()?);
-        // Not the session that created the extension: it has a larger table of locks, which each commit reads.
-        drop(server::database_of(&server, contender));
-        let client = server::connect(&server, contender);
-        Some(Session { name: contender.name, client, statement, first: Duration::ZERO })
-    });
-    let mut sessions: Vec<Session> = std::iter::once(the_loop).chain(takers).collect();
-    // The first run is not recorded: it fills the caches.
-    for session in &mut sessions {
-        session.first = session.take();
-    }
-    let samples = &mut findings.samples;
-    interleaved(plan.rounds * SHORT_ROUNDS, &mut sessions, |round, session| {
-        if !has_turn(round, session.first) {
-            return;
+    for contender in contenders.iter().filter(|contender| contender.fills_single_rows()) {
+        if let Some(take) = contender.take_one() {
+            drop(server::database_of(&server, contender));
+            statements.push((contender.name, contender.name, in_transactions(count, &take)));
         }
-        let ns = session.take().as_nanos() as f64 / count as f64;
-        samples.add(round, session.name, Measure::TransactionNs, ns);
-    });
-    samples.subtract_loop(Measure::TransactionNs, Measure::FirstIdNs, LOOP);
+    }
+    for turn in 0..SHORT_ROUNDS {
+        // Not the sessions that created the extensions: they have larger tables of locks, which each commit reads.
+        let mut sessions: Vec<Session> = statements
+            .iter()
+            .map(|(name, database, statement)| Session {
+                name,
+                client: server.connect_to(SUPERUSER, database),
+                statement,
+                first: Duration::ZERO,
+            })
+            .collect();
+        // The first run is not recorded: it fills the caches.
+        for session in &mut sessions {
+            session.first = session.take();
+        }
+        interleaved(plan.rounds, &mut sessions, |round, session| {
+            let round = turn * plan.rounds + round;
+            if has_turn(round, session.first) {
+                let ns = session.take().as_nanos() as f64 / count as f64;
+                findings.samples.add(round, session.name, Measure::TransactionNs, ns);
+            }
+        });
+    }
+    findings.samples.subtract_loop(Measure::TransactionNs, Measure::FirstIdNs, LOOP);
 }
 
-impl Session {
+impl Session<'_> {
     /// The time that all transactions take.
     fn take(&mut self) -> Duration {
         let began = Instant::now();
-        self.client.batch_execute(&self.statement).expect("IDs are returned");
+        self.client.batch_execute(self.statement).expect("IDs are returned");
         began.elapsed()
     }
 }

@@ -1,6 +1,7 @@
 //! What a plain C function costs that does a part of the work of `snowflake_nextval` for each ID.
 
 use crate::bench::contender::in_loop;
+use crate::bench::samples::Measure;
 use pg_snowflake_harness::{Cluster, SUPERUSER, installation, top};
 use postgres::Client;
 use std::process::Command;
@@ -15,8 +16,20 @@ pub const LOCK: &str = "floor_lock";
 /// The functions, and their titles.
 pub const FLOORS: [(&str, &str); 3] = [
     (FUNCTION, "a C function that returns a constant"),
-    (CLOCK, "the same function with a clock reading"),
-    (LOCK, "the same function with a clock reading and a page lock"),
+    (CLOCK, "a C function that reads the clock"),
+    (LOCK, "a C function that reads the clock, and pins and locks a page"),
+];
+
+/// A way to generate IDs: the contender and its title, the function that does the least for such an ID, the measure that compares
+/// them, and the limit of their ratio.
+pub type Compared = (&'static str, &'static str, &'static str, Measure, f64);
+
+/// What is left for checks and arithmetic. An ID from the cache, or of a batch, needs no page. A batch returns its rows itself, so the
+/// whole statements are compared. The bounds leave room for noise above what a quiet machine shows.
+pub const COMPARED: [Compared; 3] = [
+    ("ours_cache_1", "`snowflake_nextval`, `CACHE 1`", LOCK, Measure::IdNs, 1.75),
+    ("ours_cache_64", "`snowflake_nextval`, `CACHE 64`", CLOCK, Measure::IdNs, 1.5),
+    ("ours_batch", "`snowflake_nextvals`", CLOCK, Measure::StatementNs, 1.2),
 ];
 
 /// Compiles the functions as packages of extensions are, and creates them and a sequence in the superuser's database of a server.

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 /// The median of fewer rounds is not reliable.
 const ROUNDS: usize = 9;
 
-/// The same statement has the same count in every round.
+/// What is counted rather than timed, or needs minutes.
 const ONE_COUNT: usize = 1;
 
 /// All limits of a run.
@@ -66,10 +66,10 @@ fn of_ids() -> Vec<Limit> {
             AtMost(0.45),
         ),
         ratio(
-            "one backend: `snowflake_nextvals` relative to core's `nextval`, `CACHE 64`",
-            (IdNs, BATCH),
-            (IdNs, CORE_64),
-            AtMost(0.35),
+            "one backend: `snowflake_nextvals` relative to core's `nextval`, `CACHE 64`, with their loops",
+            (StatementNs, BATCH),
+            (StatementNs, CORE_64),
+            AtMost(0.65),
         ),
         ratio(
             "one backend: `snowflake_nextval`, `CACHE 1`, relative to the PL/pgSQL original",
@@ -116,24 +116,21 @@ fn of_ids() -> Vec<Limit> {
     ]
 }
 
-/// PostgreSQL 19 runs the original 3.5 times as fast as 18, and what the lock of the SQL edition needs hardly faster: a subtransaction, the
-/// lock and `setval` alone take more than twice the time of the original there. `docs/benchmarks.md` has the steps.
+/// PostgreSQL 19 runs the original three times as fast as 18, and what the lock of the SQL edition needs hardly faster: a subtransaction,
+/// the lock and `setval` alone take more than twice the time of the original there. `docs/benchmarks.md` has the steps.
 fn managed_bound(major: u32) -> f64 {
-    if major < 19 { 2.5 } else { 3.6 }
+    if major < 19 { 1.5 } else { 3.6 }
 }
 
-/// What is left for checks and arithmetic. An ID from the cache, or of a batch, needs no page.
+/// The least that an ID can cost.
 fn by_the_floor() -> Vec<Limit> {
-    let limit = |what: &str, name, floor: &str, function, bound| {
-        let title = format!("one backend: {what} relative to a C function with a {floor}");
-        ratio(&title, (IdNs, name), (IdNs, function), AtMost(bound))
+    let title_of = |floor| floor::FLOORS.into_iter().find(|&(name, _)| name == floor);
+    let limit = |(name, title, floor, measure, bound)| {
+        let floor_title = title_of(floor).map_or(floor, |(_, title)| title);
+        let title = format!("one backend: {title}, relative to {floor_title}");
+        ratio(&title, (measure, name), (measure, floor), AtMost(bound))
     };
-    let with_lock = "clock reading and a page lock";
-    vec![
-        limit("`snowflake_nextval`, `CACHE 1`,", OURS, with_lock, floor::LOCK, 1.5),
-        limit("`snowflake_nextval`, `CACHE 64`,", OURS_64, "clock reading", floor::CLOCK, 1.3),
-        limit("`snowflake_nextvals`", BATCH, "clock reading", floor::CLOCK, 1.3),
-    ]
+    floor::COMPARED.into_iter().map(limit).collect()
 }
 
 /// What a user gains by `CACHE` where several sessions share a sequence.
@@ -167,7 +164,7 @@ fn of_rows() -> Vec<Limit> {
             AtMost(SAME_SIZE),
         ),
     ];
-    limits.extend(at_least(INSERTS, INSERT_ROUNDS * ROUNDS, "`bigserial`'s", CORE));
+    limits.extend(at_least(INSERTS, INSERT_ROUNDS * ROUNDS, "`bigserial`'s", CORE, SAME_RATE));
     // The differences of times are lost in those of the disk. These are not.
     limits.push(insert_instructions("`bigserial`'s", CORE, 1.01));
     limits
@@ -186,8 +183,14 @@ fn by_pgedge() -> Vec<Limit> {
         at_most("bulk `INSERT`: time", BulkSeconds, 1.0),
         at_most("primary key after a bulk `INSERT`: size", KeyBytes, SAME_SIZE),
     ];
-    limits.extend(at_least([("100 IDs a transaction", TakingTps)], ROUNDS, "pgEdge's", PGEDGE));
-    limits.extend(at_least(INSERTS, INSERT_ROUNDS * ROUNDS, "pgEdge's", PGEDGE));
+    limits.extend(at_least(
+        [("100 IDs a transaction", TakingTps)],
+        ROUNDS,
+        "pgEdge's",
+        PGEDGE,
+        1.0,
+    ));
+    limits.extend(at_least(INSERTS, INSERT_ROUNDS * ROUNDS, "pgEdge's", PGEDGE, SAME_RATE));
     limits.push(insert_instructions("pgEdge's", PGEDGE, 1.0));
     limits
 }
@@ -196,6 +199,13 @@ fn by_uuidv7() -> Vec<Limit> {
     let by_uuidv7 =
         |title, measure| ratio(title, (measure, OURS), (measure, "uuid_v7"), AtMost(1.0));
     vec![
+        by_uuidv7("bulk `INSERT`: time relative to `uuidv7()`", BulkSeconds),
+        ratio(
+            "bulk `INSERT` of ready-made IDs: time relative to ready-made `uuidv7()`",
+            (BulkSeconds, "ready_ids"),
+            (BulkSeconds, "ready_uuids"),
+            AtMost(1.0),
+        ),
         by_uuidv7("one backend: `snowflake_nextval`, `CACHE 1`, relative to `uuidv7()`", IdNs),
         by_uuidv7("primary key after a bulk `INSERT`: size relative to `uuidv7()`", KeyBytes),
     ]
@@ -252,11 +262,16 @@ fn of_reading() -> Vec<Limit> {
         ("snowflake_shard_id", reading::SHARD, reading::SHARD_SQL),
         ("snowflake_created_at", reading::TIME, reading::TIME_SQL),
         ("snowflake_decode", reading::DECODE, reading::DECODE_SQL),
+        ("snowflake_between", reading::IS_BETWEEN, reading::IS_BETWEEN_SQL),
     ];
-    let scans = [("", ReadNs), (", two parallel workers", ParallelReadNs)];
+    // With the scan: what is left of a small time without it may be below 0.
+    let scans = [("", ScanNs), (", two parallel workers", ParallelScanNs)];
     let limit = |(function, name, in_sql), (how, measure)| {
-        let title = format!("`{function}` relative to its arithmetic in SQL{how}");
-        ratio(&title, (measure, name), (measure, in_sql), AtMost(1.0))
+        let title =
+            format!("a scan with `{function}` relative to one with its arithmetic in SQL{how}");
+        // The last is inlined, so both are the same plan.
+        let bound = if name == reading::IS_BETWEEN { SAME_TIME } else { 1.0 };
+        ratio(&title, (measure, name), (measure, in_sql), AtMost(bound))
     };
     let mut limits: Vec<Limit> = functions
         .into_iter()
@@ -266,7 +281,7 @@ fn of_reading() -> Vec<Limit> {
         "rows of a span of time by `snowflake_between` and the primary key: per second relative to a column with an index",
         (SpanRowsPerSecond, reading::BETWEEN),
         (SpanRowsPerSecond, reading::COLUMN_BETWEEN),
-        AtLeast(1.0),
+        AtLeast(0.9),
     ));
     limits
 }
@@ -286,7 +301,7 @@ fn of_large_tables() -> Vec<Limit> {
         ]
     };
     let others = [
-        by("pgEdge's", PGEDGE, 1.0, SAME_SIZE, SAME_SIZE),
+        by("pgEdge's", PGEDGE, SAME_RATE, SAME_SIZE, SAME_SIZE),
         by("`uuidv7()`", "uuid_v7", 1.0, 0.92, 0.75),
         by("`gen_random_uuid()`", "uuid_v4", 1.5, 0.5, 0.65),
     ];
@@ -320,19 +335,25 @@ const INSERTS: [Load; 2] = [
     ("one-row `INSERT`, `synchronous_commit` off", InsertingAsyncTps),
 ];
 
-/// With every number of clients at least as many transactions per second as the peer, `CACHE 1`.
+/// The bounds of what takes the same time but for noise: a bound of 1 would be missed by chance.
+const SAME_RATE: f64 = 0.97;
+const SAME_TIME: f64 = 1.05;
+
+/// With every number of clients at least that many transactions per second relative to the peer, `CACHE 1`.
 fn at_least<const LOADS: usize>(
     loads: [Load; LOADS],
     rounds: usize,
     whose: &str,
     peer: &'static str,
+    bound: f64,
 ) -> impl Iterator<Item = Limit> {
     let limit = move |(what, measure): Load, clients| {
         let plural = if clients == 1 { "" } else { "s" };
         let title = format!(
             "{clients} client{plural}, {what}: transactions per second relative to {whose}"
         );
-        let ratio = ratio(&title, (measure(clients), OURS), (measure(clients), peer), AtLeast(1.0));
+        let ratio =
+            ratio(&title, (measure(clients), OURS), (measure(clients), peer), AtLeast(bound));
         Limit { rounds, ..ratio }
     };
     loads.into_iter().flat_map(move |load| CLIENTS.map(|clients| limit(load, clients)))
@@ -397,7 +418,7 @@ fn of_retention() -> Vec<Limit> {
         );
         ratio(&title, (measure, retention::DROP), (measure, retention::DELETE), AtMost(bound))
     };
-    vec![relative("seconds", RetentionSeconds, 0.2), relative("WAL bytes", RetentionWalBytes, 0.01)]
+    vec![relative("seconds", RetentionSeconds, 0.3), relative("WAL bytes", RetentionWalBytes, 0.01)]
 }
 
 /// A registry of 8,192 shards with leases of 10 s, in few nodes and in many.

@@ -12,7 +12,8 @@ pub const CLIENTS: [u32; 3] = [1, 8, 32];
 pub const INSERT_ROUNDS: usize = 2;
 
 /// Turns of a statement that takes a fraction of a second, for each turn of one that takes seconds. A busy neighbour of the
-/// machine changes the cost of an ID by half for a moment, and many short turns show what is left without it.
+/// machine changes the cost of an ID by half for a moment, and many short turns show what is left without it. Each third of the
+/// rounds has new sessions, since where the memory of one happens to lie changes its times, too.
 pub const SHORT_ROUNDS: usize = 3;
 
 /// A turn below this is short.

@@ -10,8 +10,8 @@ use pg_snowflake_harness::{Cluster, installation};
 use postgres::Client;
 use std::time::Instant;
 
-/// The first major with `uuid_extract_timestamp()`.
-const UUID_TIMES: u32 = 17;
+/// The first major whose `uuid_extract_timestamp()` reads UUIDs of version 7.
+const UUID_TIMES: u32 = 18;
 
 const ROWS: i64 = 10_000_000;
 
@@ -35,25 +35,55 @@ pub const BETWEEN: &str = "between";
 /// The same by a column.
 pub const COLUMN_BETWEEN: &str = "column_between";
 
+/// Whether the ID is of a span of time.
+pub const IS_BETWEEN: &str = "is_between";
+/// The same in SQL.
+pub const IS_BETWEEN_SQL: &str = "is_between_in_sql";
+
 const UUID_TIME: &str = "uuid_time";
 
 /// What is read of each row: the name in the CSV, the title and the expression. The arithmetic is that of the default layout, whose
 /// epoch is 1262304000 s after 1970.
-pub const EXPRESSIONS: [(&str, &str, &str); 9] = [
+pub const EXPRESSIONS: [(&str, &str, &str); 13] = [
     (SCAN, "the scan, `count(id)`", "id"),
     (SHARD, "`snowflake_shard_id(id)`", "snowflake_shard_id(id)"),
     (SHARD_SQL, "its arithmetic in SQL", "((id # (id >> 12)) & 4095)::int"),
     (TIME, "`snowflake_created_at(id)`", "snowflake_created_at(id)"),
     (TIME_SQL, "its arithmetic in SQL", "to_timestamp((id >> 22) / 1000::float8 + 1262304000)"),
+    (
+        "time_by_interval",
+        "the same with an `interval`",
+        "timestamptz '2010-01-01 00:00+00' + (id >> 22) * interval '1 ms'",
+    ),
     (DECODE, "`snowflake_decode(id)`", "snowflake_decode(id)"),
     (
         DECODE_SQL,
         "its arithmetic in SQL",
         "ROW(to_timestamp((id >> 22) / 1000::float8 + 1262304000), ((id # (id >> 12)) & 4095)::int, ((id >> 12) & 1023)::int)",
     ),
+    (
+        IS_BETWEEN,
+        "`snowflake_between(id, …)`",
+        "snowflake_between(id, timestamptz '2026-01-01 00:10+00', timestamptz '2026-01-01 00:20+00')",
+    ),
+    // The first IDs of these two times.
+    (
+        IS_BETWEEN_SQL,
+        "its arithmetic in SQL",
+        "id >= (1767226200000 - 1262304000000) << 22 AND id < (1767226800000 - 1262304000000) << 22",
+    ),
     (UUID_TIME, "`uuid_extract_timestamp(key)`", "uuid_extract_timestamp(key)"),
     ("time_column", "a `timestamptz` column", "created_at"),
+    (
+        "column_is_between",
+        "whether that column is in the span",
+        "created_at >= timestamptz '2026-01-01 00:10+00' AND created_at < timestamptz '2026-01-01 00:20+00'",
+    ),
 ];
+
+/// A function and its arithmetic, which must return the same.
+const TWINS: [(&str, &str); 4] =
+    [(SHARD, SHARD_SQL), (TIME, TIME_SQL), (DECODE, DECODE_SQL), (IS_BETWEEN, IS_BETWEEN_SQL)];
 
 /// The ways to find the rows of a span of time: the name in the CSV, the title, the condition and the index.
 pub const SPANS: [(&str, &str, &str, &str); 2] = [
@@ -91,7 +121,9 @@ struct Reader {
 pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings) {
     let rows = plan.scaled(ROWS);
     let server = server::builder().setting("max_parallel_workers", "2").start();
-    create_posts(&mut server::database_of(&server, &OURS), rows);
+    let mut client = server::database_of(&server, &OURS);
+    create_posts(&mut client, rows);
+    compare_twins(&mut client);
     let mut readers = Vec::new();
     for (workers, measure) in [(0, Measure::ScanNs), (2, Measure::ParallelScanNs)] {
         for (name, _, expression) in EXPRESSIONS {
@@ -113,7 +145,8 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
         let query = format!("SELECT count(body) FROM posts WHERE {condition}");
         let mut reader = Reader::new(&server, name, query, Measure::SpanRowsPerSecond, 0);
         // Else a small table would be scanned.
-        reader.client.batch_execute("SET enable_seqscan = off").expect("a setting of everybody's");
+        let by_index = "SET enable_seqscan = off; SET enable_bitmapscan = off";
+        reader.client.batch_execute(by_index).expect("settings of everybody");
         reader.must_plan(index);
         let size = format!("SELECT pg_relation_size('{index}')::float8");
         let bytes = reader.client.query_one(&size, &[]).expect("the index exists").get(0);
@@ -122,7 +155,11 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
     }
     // The first run is not recorded: it fills the caches.
     for reader in &mut readers {
-        reader.read();
+        let expected = match reader.measure {
+            Measure::SpanRowsPerSecond => rows / SPAN_PART,
+            _ => rows,
+        };
+        assert_eq!(reader.read(), expected, "{}", reader.query);
     }
     let samples = &mut findings.samples;
     interleaved(plan.rounds, &mut readers, |round, reader| {
@@ -152,6 +189,22 @@ fn create_posts(client: &mut Client, rows: i64) {
         ))
         .expect("the table can be filled");
     client.batch_execute("VACUUM ANALYZE posts").expect("the table exists");
+}
+
+/// Checks that each function returns what its arithmetic does.
+fn compare_twins(client: &mut Client) {
+    let of = |name| {
+        let expression = EXPRESSIONS.into_iter().find(|&(other, ..)| other == name);
+        expression.expect("it is in the list").2
+    };
+    for (function, in_sql) in TWINS {
+        let [function, in_sql] = [of(function), of(in_sql)];
+        let differing = format!(
+            "SELECT count(*) FROM (SELECT id FROM posts LIMIT 100000) AS sample WHERE ({function})::text <> ({in_sql})::text"
+        );
+        let differing: i64 = client.query_one(&differing, &[]).expect("rows can be read").get(0);
+        assert_eq!(differing, 0, "{function} and {in_sql}");
+    }
 }
 
 impl Reader {

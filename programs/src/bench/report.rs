@@ -4,11 +4,11 @@ use crate::bench::backend::LOOP;
 use crate::bench::bulk::ROWS;
 use crate::bench::contender::Contender;
 use crate::bench::contenders::ALL;
-use crate::bench::floor::FLOORS;
+use crate::bench::floor::{COMPARED, FLOORS};
 use crate::bench::limit::{Bound, Limit, Verdict};
 use crate::bench::limits::LIMITS;
 use crate::bench::plan::{CLIENTS, Findings, Plan, scaled};
-use crate::bench::samples::{Measure, Samples, Spread};
+use crate::bench::samples::{MIN_FOR_INTERVAL, Measure, Samples, Spread};
 use crate::bench::sequences::COUNTS;
 use crate::bench::{chart, hashing, homed, large, leases, reading, registry, retention, summary};
 use crate::record::thousands;
@@ -88,6 +88,28 @@ impl Report {
         self.table_of(f, title, rows, columns)
     }
 
+    /// IDs as multiples of the functions that do the least for them; nothing if they were not measured.
+    fn multiples_of_the_floor(&self, f: &mut Formatter) -> fmt::Result {
+        let multiple = |measure, name, floor| self.samples.ratio((measure, name), (measure, floor));
+        let rows: Vec<String> = COMPARED
+            .into_iter()
+            .filter_map(|(name, title, floor, measure, _)| {
+                let (_, floor_title) = FLOORS.into_iter().find(|&(name, _)| name == floor)?;
+                let time = multiple(measure, name, floor)?;
+                let instructions = multiple(Measure::Instructions, name, floor);
+                let instructions = instructions.map(hundredths).unwrap_or_default();
+                let time = with_quartiles_in_hundredths(time);
+                Some(format!("| {title} | {floor_title} | {time} | {instructions} |"))
+            })
+            .collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\n### IDs as multiples of the floor\n")?;
+        writeln!(f, "| | relative to | by time | by instructions |\n| --- | --- | --: | --: |")?;
+        rows.iter().try_for_each(|row| writeln!(f, "{row}"))
+    }
+
     /// The same of what is named, each with its title.
     fn table_of(
         &self,
@@ -142,6 +164,7 @@ impl Display for Report {
                 column("repeats per 1,000,000", Measure::Repeats, whole),
             ],
         )?;
+        self.multiples_of_the_floor(f)?;
         self.table(
             f,
             "Transactions per second: 100 IDs each",
@@ -339,7 +362,7 @@ fn limit_row(limit: &Limit, verdict: &Verdict) -> String {
         let between = |low, high| format!("{low:.decimals$}–{high:.decimals$}");
         let quartiles = between(*lower_quartile, *upper_quartile);
         // The value of an exact figure decides, not its interval.
-        let interval = match limit.over.0.is_exact() {
+        let interval = match limit.over.0.is_exact() || *count < MIN_FOR_INTERVAL {
             true => String::new(),
             false => between(interval[0], interval[1]),
         };
@@ -351,6 +374,7 @@ fn limit_row(limit: &Limit, verdict: &Verdict) -> String {
         Verdict::Met(spread) => measured(spread, "met"),
         Verdict::Undecided(spread) => measured(spread, "undecided"),
         Verdict::NotMet(spread) => measured(spread, "**not met**"),
+        Verdict::TooNoisy(spread) => measured(spread, "**too noisy**"),
         Verdict::TooFewRounds(spread) => measured(spread, "**too few rounds**"),
         Verdict::Missing => format!("| {title} | {bound} | | | | | **not measured** |"),
         Verdict::Unknown => format!("| {title} | {bound} | | | | | not measured |"),

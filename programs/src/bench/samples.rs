@@ -165,6 +165,11 @@ impl Measure {
                     | Measure::LargeTimeIndexBytes
                     | Measure::SpanIndexBytes
                     | Measure::RetentionWalBytes
+                    | Measure::RegistrySpansEnded
+                    | Measure::RegistrySpansEndedByOutage
+                    | Measure::RegistryTableBytes
+                    | Measure::RegistryPrivateKilobytes
+                    | Measure::RegistryMachineKilobytes
             )
     }
 
@@ -234,8 +239,8 @@ impl Display for Measure {
             Measure::LargeTimeIndexBytes => write!(f, "large_time_index_bytes"),
             Measure::ScanNs => write!(f, "ns_per_row_with_scan"),
             Measure::ReadNs => write!(f, "ns_per_row"),
-            Measure::ParallelScanNs => write!(f, "ns_per_row_with_parallel_scan"),
-            Measure::ParallelReadNs => write!(f, "ns_per_row_of_parallel_scan"),
+            Measure::ParallelScanNs => write!(f, "ns_per_row_with_scan_parallel"),
+            Measure::ParallelReadNs => write!(f, "ns_per_row_parallel"),
             Measure::SpanRowsPerSecond => write!(f, "span_rows_per_s"),
             Measure::SpanIndexBytes => write!(f, "span_index_bytes"),
             Measure::RetentionSeconds => write!(f, "retention_s"),
@@ -346,14 +351,22 @@ pub struct Spread {
     pub median: f64,
     /// A quarter is above it.
     pub upper_quartile: f64,
-    /// With a probability of at least 95 %, the median of infinitely many measurements lies in it. Fewer than six
-    /// measurements show less: then it is from the smallest to the largest.
+    /// With a probability of at least 95 %, the median of infinitely many measurements lies in it, if they do not depend on each
+    /// other. Fewer than six measurements show less: then it is from the smallest to the largest.
     pub interval: [f64; 2],
     /// The number of measurements.
     pub count: usize,
 }
 
+/// The fewest measurements whose range has a probability of 95 %: 1 − 2 · (1/2)⁶.
+pub const MIN_FOR_INTERVAL: usize = 6;
+
 impl Spread {
+    /// The width of the interval, as a fraction of the median.
+    pub fn width(&self) -> f64 {
+        (self.interval[1] - self.interval[0]) / self.median.abs()
+    }
+
     /// `None` without measurements.
     fn of(mut values: Vec<f64>) -> Option<Self> {
         if values.is_empty() {

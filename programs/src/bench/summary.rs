@@ -1,6 +1,7 @@
 //! The results of a run in a few lines.
 
 use crate::bench::contender::Contender;
+use crate::bench::homed;
 use crate::bench::limit::Verdict;
 use crate::bench::samples::{Measure, Samples};
 use crate::record::thousands;
@@ -8,12 +9,13 @@ use crate::record::thousands;
 /// The measure that a line compares, and the contenders.
 type Line = (&'static str, Measure, &'static [&'static str]);
 
-const LINES: [Line; 9] = [
+const LINES: [Line; 11] = [
     (
         "Nanoseconds for an ID in one backend",
         Measure::IdNs,
         &["ours_cache_1", "core_cache_1", "pgedge", "copied_plpgsql", "uuid_v7", "uuid_v4"],
     ),
+    ("The same in the default layout", Measure::IdNs, &[homed::PLAIN]),
     (
         "The same where a session takes many at once",
         Measure::IdNs,
@@ -33,6 +35,11 @@ const LINES: [Line; 9] = [
         "Transactions of 100 IDs per second, 8 clients",
         Measure::TakingTps(8),
         &["ours_cache_1", "core_cache_1", "pgedge", "ours_cache_64", "core_cache_64"],
+    ),
+    (
+        "Seconds for 1,000,000 rows in one `INSERT`",
+        Measure::BulkSeconds,
+        &["ours_cache_1", "core_cache_1", "uuid_v7", "ready_ids", "ready_uuids"],
     ),
     (
         "Bytes of a primary key of 1,000,000 rows",
@@ -82,12 +89,23 @@ fn comparison(
     let figures: Vec<String> = names
         .iter()
         .filter_map(|name| {
-            let contender = contenders.iter().find(|contender| contender.name == *name)?;
+            let contenders = contenders.iter().map(|contender| (contender.name, contender.title));
+            let cases = homed::CASES.map(|(name, title, _)| (name, title));
+            let (_, title) = contenders.chain(cases).find(|(other, _)| other == name)?;
             let median = samples.spread(*measure, name)?.median;
-            Some(format!("{} {}", contender.title, thousands(median.round() as i64)))
+            Some(format!("{title} {}", figure(median)))
         })
         .collect();
     (!figures.is_empty()).then(|| format!("- {what}: {}.\n", figures.join("; ")))
+}
+
+/// At least as exact as two digits.
+fn figure(median: f64) -> String {
+    if median < 10.0 && median.fract() != 0.0 {
+        format!("{median:.2}")
+    } else {
+        thousands(median.round() as i64)
+    }
 }
 
 #[cfg(test)]
