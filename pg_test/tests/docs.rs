@@ -82,6 +82,17 @@ fn the_script_about_other_uses_of_the_hash_prints_a_figure_for_each() {
 }
 
 #[test]
+fn the_script_about_the_sql_edition_prints_a_ratio_for_each_function() {
+    let database = Database::empty();
+    database.psql(include_str!("../../sql/managed/pg_snowflake_managed.sql"));
+    let steps = include_str!("../../docs/benchmarks/sql-edition.sql");
+    let printed = database.psql(&format!("\\set rounds 1\n\\set calls 5\n{steps}"));
+    for title in ["the original", "7 also reads the clock", "the SQL edition", "2 with ASSERT"] {
+        assert!(printed.contains(title), "{title}:\n{printed}");
+    }
+}
+
+#[test]
 fn code_quoted_from_a_program_is_in_the_program() {
     let mut parts = 0;
     for page in pages_with_sql() {
