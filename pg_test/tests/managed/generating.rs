@@ -4,12 +4,13 @@ use super::{JS53, counter_in_an_hour, file_for, managed};
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{copy, database, printed, refused, run};
 use pg_snowflake_harness::id::{counter, first_counter_at, now_ms, split};
+use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::sequence::{state, take, take_one};
 use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for};
 use postgres::Client;
 use std::collections::HashSet;
 use std::sync::Barrier;
-use std::thread::scope;
+use std::thread::{scope, sleep};
 use std::time::Duration;
 
 const TAKE: &str = "SELECT snowflake_managed.snowflake_nextval('s', 5)";
@@ -151,22 +152,15 @@ fn a_call_that_waits_while_the_sequence_is_reset_issues_no_id_of_before_the_wait
     for (lock, unlock) in &locks {
         for call in [TAKE, TAKE_BATCH] {
             let mut other = database.connect();
-            let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
             run(&mut client, lock);
-            let (waited_until, id) = scope(|scope| {
-                let waiting = scope.spawn(|| take_one(&mut other, call));
-                wait_for(
-                    &mut client,
-                    &format!(
-                        "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)"
-                    ),
-                    "the call waits",
-                );
+            let meanwhile = |client: &mut Client| {
                 let waited_until = now_ms() + 1;
-                std::thread::sleep(Duration::from_millis(2));
-                run(&mut client, unlock);
-                (waited_until, waiting.join().unwrap())
-            });
+                sleep(Duration::from_millis(2));
+                run(client, unlock);
+                waited_until
+            };
+            let (id, waited_until) =
+                while_it_waits(&mut client, &mut other, |other| take_one(other, call), meanwhile);
             assert!(counter(id) >= first_counter_at(waited_until), "{lock}: {call}: {id}");
         }
     }
@@ -177,20 +171,15 @@ fn a_call_that_waits_while_the_sequence_is_altered_judges_it_afterwards() {
     let (database, mut client) = managed();
     for call in [TAKE, TAKE_BATCH] {
         let mut other = database.connect();
-        let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
         // A call reads the definition for the first ID of a tick.
         run(&mut client, "ALTER SEQUENCE s NO CYCLE RESTART");
         run(&mut client, "BEGIN; ALTER SEQUENCE s CYCLE");
-        let error = scope(|scope| {
-            let waiting = scope.spawn(|| refused(&mut other, call));
-            wait_for(
-                &mut client,
-                &format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)"),
-                "the call waits for the sequence",
-            );
-            run(&mut client, "COMMIT");
-            waiting.join().unwrap()
-        });
+        let (error, ()) = while_it_waits(
+            &mut client,
+            &mut other,
+            |other| refused(other, call),
+            |client| run(client, "COMMIT"),
+        );
         assert_eq!(
             error.detail(),
             Some("It is defined with CYCLE, which would repeat IDs."),
@@ -203,33 +192,37 @@ fn a_call_that_waits_while_the_sequence_is_altered_judges_it_afterwards() {
 fn assert_waits_and_follows(database: &Database, client: &mut Client, call: &str) {
     let mut other = database.connect();
     let first = take_one(&mut other, call);
-    let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
     run(client, "BEGIN; ALTER SEQUENCE s RESTART");
-    let id = scope(|scope| {
-        let waiting = scope.spawn(|| take_one(&mut other, call));
-        wait_for(
-            client,
-            &format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)"),
-            "the call waits for the sequence",
-        );
-        // It holds nothing that this session needs.
+    let meanwhile = |client: &mut Client| {
+        // The call holds nothing that this session needs.
         let own = take_one(client, call);
         run(client, "COMMIT");
-        (own, waiting.join().unwrap())
-    });
-    assert!(first < id.0 && id.0 < id.1, "{first} {id:?}");
+        own
+    };
+    let (id, own) = while_it_waits(client, &mut other, |other| take_one(other, call), meanwhile);
+    assert!(first < own && own < id, "{first} {own} {id}");
 
     run(client, "BEGIN; DROP SEQUENCE s");
+    let commit = |client: &mut Client| run(client, "COMMIT");
+    let (error, ()) = while_it_waits(client, &mut other, |other| refused(other, call), commit);
+    assert!(error.message().contains("could not open relation"));
+}
+
+/// What a call returns that waits for a lock of the client, and what the client does meanwhile.
+fn while_it_waits<T: Send, U>(
+    client: &mut Client,
+    other: &mut Client,
+    call: impl FnOnce(&mut Client) -> T + Send,
+    meanwhile: impl FnOnce(&mut Client) -> U,
+) -> (T, U) {
+    let pid = backend_pid(other);
+    let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
     scope(|scope| {
-        let waiting = scope.spawn(|| refused(&mut other, call));
-        wait_for(
-            client,
-            &format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)"),
-            "the call waits for the sequence",
-        );
-        run(client, "COMMIT");
-        assert!(waiting.join().unwrap().message().contains("could not open relation"));
-    });
+        let waiting = scope.spawn(|| call(other));
+        wait_for(client, &waits, "the call waits for the lock");
+        let done = meanwhile(client);
+        (waiting.join().unwrap(), done)
+    })
 }
 
 #[test]
