@@ -1,7 +1,8 @@
--- What each piece of a call of the SQL edition costs: the table in docs/benchmarks.md. It needs psql, and an empty database in which
--- sql/managed/pg_snowflake_managed.sql was run:
+-- What each piece of a call of the SQL edition costs: the table in docs/benchmarks.md. It needs psql, and an empty database with the SQL
+-- edition and the original:
 --
---     createdb steps && psql -X -f sql/managed/pg_snowflake_managed.sql steps && psql -X -f docs/benchmarks/sql-edition.sql steps
+--     createdb steps
+--     psql -X -f sql/managed/pg_snowflake_managed.sql -f docs/benchmarks/original.sql -f docs/benchmarks/sql-edition.sql steps
 --
 -- Variables, with -v NAME=VALUE:
 --
@@ -15,18 +16,6 @@
 \set ON_ERROR_STOP on
 
 CREATE SEQUENCE ids;
-
--- The function that pg_snowflake replaces, as Instagram published it.
-CREATE FUNCTION original(seq regclass, shard_id int) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    our_epoch bigint := 1314220021721;
-    seq_id bigint;
-    now_millis bigint;
-BEGIN
-    SELECT nextval(seq) % 1024 INTO seq_id;
-    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
-    RETURN (now_millis - our_epoch) << 23 | (shard_id << 10) | seq_id;
-END $$;
 
 -- Each of these adds a piece to the one above it.
 CREATE FUNCTION step_1(seq regclass) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -136,7 +125,7 @@ END $$;
 
 CREATE TABLE functions (place serial, title text, call text);
 INSERT INTO functions (title, call) VALUES
-    ('the original', 'original(''ids'', 5)'),
+    ('the original', 'copied_nextval(''ids'', 5)'),
     ('1 is empty', 'step_1(''ids'')'),
     ('2 also begins a subtransaction and aborts it with RAISE', 'step_2(''ids'')'),
     ('3 also takes the advisory lock in it', 'step_3(''ids'')'),

@@ -10,6 +10,7 @@
 
 use pg_snowflake_harness::ask::run;
 use pg_snowflake_harness::citus::Fleet;
+use pg_snowflake_harness::copied;
 use pg_snowflake_harness::installation::{bindir, has_contrib, has_major, major};
 use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
 use postgres::Client;
@@ -85,6 +86,7 @@ fn the_script_about_other_uses_of_the_hash_prints_a_figure_for_each() {
 fn the_script_about_the_sql_edition_prints_a_ratio_for_each_function() {
     let database = Database::empty();
     database.psql(include_str!("../../sql/managed/pg_snowflake_managed.sql"));
+    database.psql(copied::PLPGSQL);
     let steps = include_str!("../../docs/benchmarks/sql-edition.sql");
     let printed = database.psql(&format!("\\set rounds 1\n\\set calls 5\n{steps}"));
     for title in ["the original", "7 also reads the clock", "the SQL edition", "2 with ASSERT"] {
