@@ -2,10 +2,10 @@
 
 use crate::bench::contender::{Contender, ROOMY, empty_loop};
 use crate::bench::floor::{self, FLOORS};
-use crate::bench::plan::{Findings, Plan, SHORT_ROUNDS, has_turn};
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
 use crate::bench::server;
-use crate::bench::turns::interleaved;
+use crate::bench::turns::short_turns;
 use pg_snowflake_harness::SUPERUSER;
 use pg_snowflake_harness::process::{backend_pid, cpu_time};
 use postgres::{Client, Statement};
@@ -25,8 +25,6 @@ struct Backend {
     client: Client,
     pid: i32,
     statement: Statement,
-    /// The time that its first turn took.
-    first: Duration,
 }
 
 /// What a statement used.
@@ -50,49 +48,35 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
             statements.push((contender.name, contender.name, take));
         }
     }
-    for turn in 0..SHORT_ROUNDS {
-        let mut backends: Vec<Backend> = statements
-            .iter()
-            .map(|(name, database, take)| {
-                Backend::new(name, server.connect_to(SUPERUSER, database), take)
-            })
-            .collect();
-        measure(&mut backends, turn, plan.rounds, ids, findings);
-    }
+    let open = || {
+        let connect = |(name, database, take): &(&'static str, &str, String)| {
+            Backend::new(name, server.connect_to(SUPERUSER, database), take)
+        };
+        statements.iter().map(connect).collect()
+    };
+    short_turns(
+        plan.rounds,
+        open,
+        Backend::take,
+        |used| used.time,
+        |round, backend, used| {
+            let mut add =
+                |measure, value| findings.samples.add(round, backend.name, measure, value);
+            let of_a_million = |figure: f64| figure / ids as f64 * MILLION;
+            add(Measure::StatementNs, used.time.as_nanos() as f64 / ids as f64);
+            add(Measure::IdCpuSeconds, of_a_million(used.cpu.as_secs_f64()));
+            add(Measure::WalRecords, of_a_million(used.wal_records as f64));
+            add(Measure::WalBytes, of_a_million(used.wal_bytes as f64));
+        },
+    );
     findings.samples.subtract_loop(Measure::StatementNs, Measure::IdNs, LOOP);
-}
-
-fn measure(
-    backends: &mut [Backend],
-    turn: usize,
-    rounds: usize,
-    ids: i64,
-    findings: &mut Findings,
-) {
-    // The first run is not recorded: it fills the caches.
-    for backend in &mut *backends {
-        backend.first = backend.take().time;
-    }
-    interleaved(rounds, backends, |round, backend| {
-        let round = turn * rounds + round;
-        if !has_turn(round, backend.first) {
-            return;
-        }
-        let used = backend.take();
-        let mut add = |measure, value| findings.samples.add(round, backend.name, measure, value);
-        let of_a_million = |figure: f64| figure / ids as f64 * MILLION;
-        add(Measure::StatementNs, used.time.as_nanos() as f64 / ids as f64);
-        add(Measure::IdCpuSeconds, of_a_million(used.cpu.as_secs_f64()));
-        add(Measure::WalRecords, of_a_million(used.wal_records as f64));
-        add(Measure::WalBytes, of_a_million(used.wal_bytes as f64));
-    });
 }
 
 impl Backend {
     fn new(name: &'static str, mut client: Client, statement: &str) -> Self {
         let pid = backend_pid(&mut client);
         let statement = client.prepare(statement).expect("the statement is valid");
-        Backend { name, client, pid, statement, first: Duration::ZERO }
+        Backend { name, client, pid, statement }
     }
 
     fn take(&mut self) -> Used {

@@ -2,10 +2,10 @@
 
 use crate::bench::backend::LOOP;
 use crate::bench::contender::{Contender, in_transactions};
-use crate::bench::plan::{Findings, Plan, SHORT_ROUNDS, has_turn};
+use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
 use crate::bench::server;
-use crate::bench::turns::interleaved;
+use crate::bench::turns::short_turns;
 use pg_snowflake_harness::SUPERUSER;
 use postgres::Client;
 use std::time::{Duration, Instant};
@@ -18,8 +18,6 @@ struct Session<'a> {
     name: &'static str,
     client: Client,
     statement: &'a str,
-    /// The time that its first turn took.
-    first: Duration,
 }
 
 pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut Findings) {
@@ -33,29 +31,25 @@ pub(super) fn run(plan: &Plan, contenders: &[&'static Contender], findings: &mut
             statements.push((contender.name, contender.name, in_transactions(count, &take)));
         }
     }
-    for turn in 0..SHORT_ROUNDS {
-        // Not the sessions that created the extensions: they have larger tables of locks, which each commit reads.
-        let mut sessions: Vec<Session> = statements
-            .iter()
-            .map(|(name, database, statement)| Session {
-                name,
-                client: server.connect_to(SUPERUSER, database),
-                statement,
-                first: Duration::ZERO,
-            })
-            .collect();
-        // The first run is not recorded: it fills the caches.
-        for session in &mut sessions {
-            session.first = session.take();
+    // Not the sessions that created the extensions: they have larger tables of locks, which each commit reads.
+    let open = || {
+        let mut sessions = Vec::new();
+        for (name, database, statement) in &statements {
+            let client = server.connect_to(SUPERUSER, database);
+            sessions.push(Session { name, client, statement });
         }
-        interleaved(plan.rounds, &mut sessions, |round, session| {
-            let round = turn * plan.rounds + round;
-            if has_turn(round, session.first) {
-                let ns = session.take().as_nanos() as f64 / count as f64;
-                findings.samples.add(round, session.name, Measure::TransactionNs, ns);
-            }
-        });
-    }
+        sessions
+    };
+    short_turns(
+        plan.rounds,
+        open,
+        Session::take,
+        |&time| time,
+        |round, session, time| {
+            let ns = time.as_nanos() as f64 / count as f64;
+            findings.samples.add(round, session.name, Measure::TransactionNs, ns);
+        },
+    );
     findings.samples.subtract_loop(Measure::TransactionNs, Measure::FirstIdNs, LOOP);
 }
 

@@ -20,6 +20,11 @@ pub const FLOORS: [(&str, &str); 3] = [
     (LOCK, "a C function that reads the clock, and pins and locks a page"),
 ];
 
+/// The title of one of them.
+pub fn title(function: &'static str) -> &'static str {
+    FLOORS.into_iter().find(|&(name, _)| name == function).map_or(function, |(_, title)| title)
+}
+
 /// A way to generate IDs: the contender and its title, the function that does the least for such an ID, the measure that compares
 /// them, and the limit of their ratio.
 pub type Compared = (&'static str, &'static str, &'static str, Measure, f64);

@@ -124,10 +124,8 @@ fn managed_bound(major: u32) -> f64 {
 
 /// The least that an ID can cost.
 fn by_the_floor() -> Vec<Limit> {
-    let title_of = |floor| floor::FLOORS.into_iter().find(|&(name, _)| name == floor);
     let limit = |(name, title, floor, measure, bound)| {
-        let floor_title = title_of(floor).map_or(floor, |(_, title)| title);
-        let title = format!("one backend: {title}, relative to {floor_title}");
+        let title = format!("one backend: {title}, relative to {}", floor::title(floor));
         ratio(&title, (measure, name), (measure, floor), AtMost(bound))
     };
     floor::COMPARED.into_iter().map(limit).collect()

@@ -11,19 +11,6 @@ pub const CLIENTS: [u32; 3] = [1, 8, 32];
 /// difference that few long ones hide.
 pub const INSERT_ROUNDS: usize = 2;
 
-/// Turns of a statement that takes a fraction of a second, for each turn of one that takes seconds. A busy neighbour of the
-/// machine changes the cost of an ID by half for a moment, and many short turns show what is left without it. Each third of the
-/// rounds has new sessions, since where the memory of one happens to lie changes its times, too.
-pub const SHORT_ROUNDS: usize = 3;
-
-/// A turn below this is short.
-const SHORT: Duration = Duration::from_millis(500);
-
-/// Whether a statement that takes this time has a turn in this one of `SHORT_ROUNDS` times as many rounds.
-pub fn has_turn(round: usize, time: Duration) -> bool {
-    time < SHORT || round.is_multiple_of(SHORT_ROUNDS)
-}
-
 /// What to measure, and how thoroughly.
 #[derive(Debug)]
 pub struct Plan {
@@ -83,19 +70,5 @@ impl Findings {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::has_turn;
-    use std::time::Duration;
-
-    #[test]
-    fn a_long_turn_is_in_each_third_round() {
-        let rounds = |seconds| {
-            (0..27).filter(|&round| has_turn(round, Duration::from_secs_f64(seconds))).count()
-        };
-        assert_eq!((rounds(0.1), rounds(0.6)), (27, 9));
     }
 }

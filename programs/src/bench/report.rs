@@ -4,7 +4,7 @@ use crate::bench::backend::LOOP;
 use crate::bench::bulk::ROWS;
 use crate::bench::contender::Contender;
 use crate::bench::contenders::ALL;
-use crate::bench::floor::{COMPARED, FLOORS};
+use crate::bench::floor::{self, COMPARED, FLOORS};
 use crate::bench::limit::{Bound, Limit, Verdict};
 use crate::bench::limits::LIMITS;
 use crate::bench::plan::{CLIENTS, Findings, Plan, scaled};
@@ -94,12 +94,11 @@ impl Report {
         let rows: Vec<String> = COMPARED
             .into_iter()
             .filter_map(|(name, title, floor, measure, _)| {
-                let (_, floor_title) = FLOORS.into_iter().find(|&(name, _)| name == floor)?;
                 let time = multiple(measure, name, floor)?;
                 let instructions = multiple(Measure::Instructions, name, floor);
                 let instructions = instructions.map(hundredths).unwrap_or_default();
                 let time = with_quartiles_in_hundredths(time);
-                Some(format!("| {title} | {floor_title} | {time} | {instructions} |"))
+                Some(format!("| {title} | {} | {time} | {instructions} |", floor::title(floor)))
             })
             .collect();
         if rows.is_empty() {

@@ -1,11 +1,51 @@
 //! The order in which contenders take turns.
 
+use std::time::Duration;
+
 /// Runs each contender once in each round, in the order of [`turns`].
 pub fn interleaved<T>(rounds: usize, contenders: &mut [T], mut turn: impl FnMut(usize, &mut T)) {
     for round in 0..rounds {
         for place in turns(round, contenders.len()) {
             turn(round, &mut contenders[place]);
         }
+    }
+}
+
+/// Turns of a statement that takes a fraction of a second, for each turn of one that takes seconds. A busy neighbour of the
+/// machine changes the cost of an ID by half for a moment, and many short turns show what is left without it. Each third of the
+/// rounds has new sessions, since where the memory of one happens to lie changes its times, too.
+const SHORT_ROUNDS: usize = 3;
+
+/// A turn below this is short.
+const SHORT: Duration = Duration::from_millis(500);
+
+/// Whether a statement that takes this time has a turn in this one of `SHORT_ROUNDS` times as many rounds.
+fn has_turn(round: usize, time: Duration) -> bool {
+    time < SHORT || round.is_multiple_of(SHORT_ROUNDS)
+}
+
+/// Runs each of the sessions that `open` returns, in three times as many rounds: in each if its first turn was short, else in every third. The first turn
+/// in a session is not recorded: it fills the caches.
+pub fn short_turns<T, U>(
+    rounds: usize,
+    mut open: impl FnMut() -> Vec<T>,
+    mut turn: impl FnMut(&mut T) -> U,
+    time: impl Fn(&U) -> Duration,
+    mut record: impl FnMut(usize, &T, U),
+) {
+    for third in 0..SHORT_ROUNDS {
+        let timed = |mut session| {
+            let first = time(&turn(&mut session));
+            (session, first)
+        };
+        let mut sessions: Vec<(T, Duration)> = open().into_iter().map(timed).collect();
+        interleaved(rounds, &mut sessions, |round, (session, first)| {
+            let round = third * rounds + round;
+            if has_turn(round, *first) {
+                let used = turn(session);
+                record(round, session, used);
+            }
+        });
     }
 }
 
@@ -21,7 +61,16 @@ fn turns(round: usize, contenders: usize) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::turns;
+    use super::{has_turn, turns};
+    use std::time::Duration;
+
+    #[test]
+    fn a_long_turn_is_in_each_third_round() {
+        let rounds = |seconds| {
+            (0..27).filter(|&round| has_turn(round, Duration::from_secs_f64(seconds))).count()
+        };
+        assert_eq!((rounds(0.1), rounds(0.6)), (27, 9));
+    }
 
     #[test]
     fn each_runs_once_a_round_and_before_its_neighbour_in_about_half() {

@@ -300,7 +300,7 @@ impl Node {
         let serial = |held: &Option<Held>| {
             held.map_or_else(|| "NULL".to_owned(), |held| held.serial.to_string())
         };
-        // What a server has in its data directory: the serials of its shards, newest first.
+        // What a server has in its data directory: the newest serials of its shards.
         let known = shards.clone().zip(&self.held);
         let known: Vec<_> =
             known.filter_map(|(shard, held)| Some((shard, held.as_ref()?.serial))).collect();
