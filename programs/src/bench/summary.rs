@@ -66,7 +66,8 @@ const LINES: [Line; 11] = [
 /// A line for the limits, and one for each comparison with a measurement.
 pub(super) fn of(verdicts: &[Verdict], contenders: &[&Contender], samples: &Samples) -> String {
     let met = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Met(_))).count();
-    let is_undecided = |verdict: &&Verdict| matches!(verdict, Verdict::Undecided(_));
+    let is_undecided =
+        |verdict: &&Verdict| matches!(verdict, Verdict::Undecided(_) | Verdict::TooNoisy(_));
     let undecided = verdicts.iter().filter(is_undecided).count();
     let judged = verdicts.iter().filter(|verdict| **verdict != Verdict::Unknown).count();
     let mut limits = format!("- {met} of {judged} limits are met");
