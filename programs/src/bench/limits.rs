@@ -128,7 +128,14 @@ fn by_the_floor() -> Vec<Limit> {
         let title = format!("one backend: {title}, relative to {}", floor::title(floor));
         ratio(&title, (measure, name), (measure, floor), AtMost(bound))
     };
-    floor::COMPARED.into_iter().map(limit).collect()
+    let bounds = floor::instruction_bounds(installation::major(installation::bindir()));
+    let counted = |((name, title, floor, ..), bound): (floor::Compared, f64)| {
+        let title = format!("instructions of an ID: {title}, relative to {}", floor::title(floor));
+        let ratio = ratio(&title, (Instructions, name), (Instructions, floor), AtMost(bound));
+        Limit { rounds: ONE_COUNT, ..ratio }
+    };
+    let counted = floor::COMPARED.into_iter().zip(bounds.into_iter().flatten()).map(counted);
+    floor::COMPARED.into_iter().map(limit).chain(counted).collect()
 }
 
 /// What a user gains by `CACHE` where several sessions share a sequence.

@@ -74,6 +74,10 @@ pub(super) fn of(verdicts: &[Verdict], contenders: &[&Contender], samples: &Samp
     if undecided > 0 {
         limits += &format!("; undecided: {undecided}");
     }
+    let missed = verdicts.iter().filter(|verdict| verdict.is_miss()).count();
+    if missed > 0 {
+        limits += &format!("; missed: {missed}");
+    }
     if judged < verdicts.len() {
         limits += &format!("; not measured: {}", verdicts.len() - judged);
     }
@@ -127,7 +131,7 @@ mod tests {
         let [met, undecided] = [Verdict::Met(spread), Verdict::Undecided(spread)];
         assert_eq!(
             of(&[met, undecided, Verdict::Missing, Verdict::Unknown], &ALL, &samples),
-            "- 1 of 3 limits are met; undecided: 1; not measured: 1.\n\
+            "- 1 of 3 limits are met; undecided: 1; missed: 1; not measured: 1.\n\
              - Nanoseconds for an ID in one backend: `snowflake_nextval`, `CACHE 1` 130; core `nextval`, `CACHE 1` 1,480.\n"
         );
     }
