@@ -10,6 +10,7 @@
 //! | [`presets`] | the named layouts |
 //! | [`layout_spec`] | parses and prints a layout |
 //! | [`base32`], [`uuid`], [`explain`] | convert an ID to 13 characters, to a version 7 UUID, to a drawing of its bits |
+//! | [`find`] | finds the layout of IDs whose times are known |
 //! | [`likely`] | judges which preset an ID probably has |
 //! | [`hashing`] | counts the values that PostgreSQL folds the IDs of a layout onto before it hashes them |
 //! | [`instant`] | prints the time of a tick |
@@ -55,6 +56,7 @@ pub mod any;
 pub mod base32;
 pub mod excerpt;
 pub mod explain;
+pub mod find;
 pub mod hashing;
 pub mod instant;
 pub mod layout;

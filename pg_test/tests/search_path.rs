@@ -52,7 +52,7 @@ const SCHEMA: &str = "
     ANALYZE";
 
 /// Every object of the extension in use.
-const USES: [&str; 32] = [
+const USES: [&str; 33] = [
     "TABLE evil.snowflake_columns",
     "SELECT table_name, column_name, function, sequence, layout FROM evil.snowflake_columns",
     "TABLE evil.snowflake_layouts",
@@ -66,6 +66,13 @@ const USES: [&str; 32] = [
          evil._snowflake_citus_error('of_domain'::regclass, 's'::regclass, 5, true),
          evil.snowflake_locate('of_domain'::regclass, 1::bigint, 'postgres'::evil.snowflake_layout)",
     "SELECT evil._snowflake_layout_error('posts'::regclass, 'id'::name, 'twitter'::evil.snowflake_layout, now())",
+    "CREATE TABLE of_instagram AS
+         SELECT at, id, id::evil.snowflake AS public_id
+         FROM generate_series(timestamptz '2020-01-01Z', '2020-01-02Z', '1 hour') AS at,
+             evil.snowflake_encode(at, 5, 1, 'instagram'::evil.snowflake_layout) AS id;
+     SELECT evil.snowflake_find_layout('of_instagram'::regclass, 'id'::name, 'at'::name),
+         evil.snowflake_find_layout('of_instagram'::regclass, 'public_id'::name, 'at'::name),
+         evil.snowflake_find_layout(array_agg(id), array_agg(at)) FROM of_instagram",
     "SELECT evil.snowflake_layout_info('twitter'::evil.snowflake_layout), evil._snowflake_presets()",
     "SELECT evil.snowflake_nextval('of_this'::regclass), evil.snowflake_nextvals('of_this'::regclass, 3), evil.snowflake_currval('of_this'::regclass), evil.snowflake_current_shard()",
     "SELECT evil.snowflake_nextval('s'::regclass, 5, 'postgres'::evil.snowflake_layout),

@@ -16,9 +16,10 @@ use syn::visit::Visit;
 use syn::{FnArg, GenericArgument, ItemFn, Pat, PathArguments, ReturnType, Signature, Type};
 
 /// Rust's types of arguments and results, without lifetimes, and the SQL types that have this form.
-const TYPES: [(&str, &str); 19] = [
+const TYPES: [(&str, &str); 20] = [
     ("Array<i32>", "integer[]"),
     ("Array<i64>", "bigint[]"),
+    ("Array<TimestampTz>", "timestamp with time zone[]"),
     ("CStr", "cstring"),
     ("CStr", "name"),
     ("CString", "cstring"),

@@ -1,0 +1,355 @@
+//! Finds the layout of IDs whose times are known, such as those that a copy of Instagram's function has generated.
+//!
+//! The time: in the right layout, an ID's time minus the row's is the same for every row, up to the error of the clocks. For
+//! every width of the low bits and every unit, these differences are spread over some range. The right pair has the narrowest:
+//! a wrong width is wrong by a factor of 2, and a wrong unit by at least 2.3 % (1000 against 1024) of the time that the rows span.
+//!
+//! The low bits: a counter rises from row to row, or begins again in each tick; a shard does not. For each division of the low
+//! bits, the rows are grouped by shard. A division costs a point for each shard, and for each row at which the counter neither
+//! rises by a small step nor begins again. The cheapest is the right one.
+
+use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, ShardPlace, Unit};
+use crate::presets::PRESETS;
+use std::collections::HashMap;
+
+/// An ID and the time at which its row was created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The ID.
+    pub id: i64,
+    /// The time, in microseconds since 1970.
+    pub unix_us: i64,
+}
+
+/// The layout of some samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The layout. Its time field has all bits above the low ones.
+    pub layout: Layout,
+    /// The epoch that the rows show. The layout has that of a preset, or midnight, if one is within a minute.
+    pub measured_epoch_us: i64,
+    /// How far the times of the more consistent half of the rows differ, in microseconds.
+    pub spread_us: i64,
+    /// How far the time of an ID may be from that of its row, in microseconds.
+    pub tolerance_us: i64,
+    /// The other units that the times allow.
+    pub other_units: Vec<Unit>,
+    /// Whether no other division of the low bits explains the rows as well.
+    pub is_division_certain: bool,
+    /// Whether the shard changes only where the counter begins again, so that its bits seem to count, too.
+    pub counts_into_shard: bool,
+    /// The shards, in ascending order.
+    pub shards: Vec<u32>,
+}
+
+/// Why no layout was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotFound {
+    /// There are fewer than [`MIN_SAMPLES`] different IDs that are positive.
+    TooFew,
+    /// All rows have nearly the same time.
+    SameTime,
+    /// The IDs do not rise with the time.
+    NoTime,
+}
+
+/// The least number of samples.
+pub const MIN_SAMPLES: usize = 3;
+
+/// The most samples whose times are compared.
+const TIME_SAMPLES: usize = 1000;
+
+/// The narrowest and the widest low bits that are tried.
+const LOW_BITS: std::ops::RangeInclusive<u8> = 8..=48;
+
+/// A time is in an ID if it explains all but this part of the rows' differences.
+const UNEXPLAINED: i64 = 10;
+
+/// A unit is uncertain if the differences are spread over less than this many times as much as with the best.
+const UNCERTAIN: i64 = 3;
+
+/// An epoch of a preset or at midnight within this distance is taken for the true one: clocks are off by seconds.
+const SNAP_US: i64 = 60_000_000;
+
+const DAY_US: i64 = 86_400_000_000;
+
+/// Finds the layout of the samples, in any order.
+pub fn find(samples: &[Sample]) -> Result<Found, NotFound> {
+    let mut samples: Vec<Sample> = samples.iter().copied().filter(|sample| sample.id > 0).collect();
+    samples.sort_by_key(|sample| sample.id);
+    samples.dedup_by_key(|sample| sample.id);
+    if samples.len() < MIN_SAMPLES {
+        return Err(NotFound::TooFew);
+    }
+    let time = Time::find(&few_of(&samples))?;
+    let ids: Vec<i64> = samples.iter().map(|sample| sample.id).collect();
+    let (place, shard_bits, seq_bits, is_division_certain) = divide(&ids, &time);
+    let layout = time.layout(place, shard_bits, seq_bits);
+    let mut shards: Vec<u32> = ids.iter().map(|&id| layout.split(id).shard).collect();
+    shards.sort_unstable();
+    shards.dedup();
+    Ok(Found {
+        layout,
+        measured_epoch_us: time.measured_epoch_us,
+        spread_us: time.spread_us,
+        tolerance_us: time.spread_us.saturating_mul(10).max(10_000_000),
+        other_units: time.other_units,
+        is_division_certain,
+        counts_into_shard: counts_into_shard(&ids, &layout),
+        shards,
+    })
+}
+
+impl Found {
+    /// Whether the time of an ID is near enough to that of its row.
+    pub fn fits(&self, sample: &Sample) -> bool {
+        let layout = &self.layout;
+        layout.is_id(sample.id)
+            && layout.instant_of(layout.split(sample.id).tick).abs_diff(sample.unix_us)
+                <= self.tolerance_us.unsigned_abs()
+    }
+}
+
+/// At most [`TIME_SAMPLES`] of the samples, spread over all of them. Their distances are those of multiples of the golden ratio: every
+/// tenth row, say, might be a late one.
+fn few_of(samples: &[Sample]) -> Vec<Sample> {
+    if samples.len() <= TIME_SAMPLES {
+        return samples.to_vec();
+    }
+    let place = |n: u32| {
+        let part = n.wrapping_mul(0x9E37_79B9);
+        ((u64::from(part) * samples.len() as u64) >> 32) as usize
+    };
+    (1..).take(TIME_SAMPLES).map(|n| samples[place(n)]).collect()
+}
+
+/// What is above the low bits.
+struct Time {
+    low_bits: u8,
+    unit: Unit,
+    epoch_ms: i64,
+    measured_epoch_us: i64,
+    spread_us: i64,
+    other_units: Vec<Unit>,
+}
+
+impl Time {
+    fn find(samples: &[Sample]) -> Result<Self, NotFound> {
+        let mut times: Vec<i64> = samples.iter().map(|sample| sample.unix_us).collect();
+        times.sort_unstable();
+        let span_us = middle(&times);
+        if span_us == 0 {
+            return Err(NotFound::SameTime);
+        }
+        let mut readings: Vec<(i64, u8, Unit)> = Vec::new();
+        for low_bits in LOW_BITS {
+            for (unit, _) in Unit::ALL {
+                readings.push((middle(&epochs(samples, low_bits, unit)), low_bits, unit));
+            }
+        }
+        let &(best, ..) = readings.iter().min_by_key(|(spread, ..)| *spread).expect("readings");
+        if best > span_us / UNEXPLAINED {
+            return Err(NotFound::NoTime);
+        }
+        // Times are rounded to a tick.
+        let is_possible = |&&(spread, _, unit): &&(i64, u8, Unit)| {
+            spread <= best.saturating_mul(UNCERTAIN).max(unit.us())
+                && spread <= span_us / UNEXPLAINED
+        };
+        let possible: Vec<Self> = readings
+            .iter()
+            .filter(is_possible)
+            .map(|&(spread, low_bits, unit)| Time::of(samples, low_bits, unit, spread))
+            .filter(|time| (0..EPOCH_MS_LIMIT).contains(&time.epoch_ms))
+            .collect();
+        let units: Vec<Unit> = possible.iter().map(|time| time.unit).collect();
+        let rank = |time: &Self| (time.preset().is_none(), time.unit != Unit::Ms1, time.spread_us);
+        let mut time = possible.into_iter().min_by_key(rank).ok_or(NotFound::NoTime)?;
+        time.other_units = units.into_iter().filter(|unit| *unit != time.unit).collect();
+        Ok(time)
+    }
+
+    fn of(samples: &[Sample], low_bits: u8, unit: Unit, spread_us: i64) -> Self {
+        // The shortest interval with half of the rows: late rows and wrong clocks are outside.
+        let epochs = epochs(samples, low_bits, unit);
+        let half = epochs.len() / 2;
+        let narrowest = epochs
+            .windows(half + 1)
+            .min_by_key(|window| window[half].saturating_sub(window[0]))
+            .expect("more than half of the rows");
+        let measured_epoch_us = narrowest[half / 2];
+        let mut time = Time {
+            low_bits,
+            unit,
+            epoch_ms: measured_epoch_us.div_euclid(1_000),
+            measured_epoch_us,
+            spread_us: spread_us.min(narrowest[half].saturating_sub(narrowest[0])),
+            other_units: Vec::new(),
+        };
+        let midnight_us = measured_epoch_us.saturating_add(DAY_US / 2).div_euclid(DAY_US) * DAY_US;
+        if let Some(preset) = time.preset() {
+            time.epoch_ms = preset.epoch_ms;
+        } else if midnight_us.abs_diff(measured_epoch_us) <= SNAP_US as u64 {
+            time.epoch_ms = midnight_us / 1_000;
+        }
+        time
+    }
+
+    /// The preset with these low bits, unit and epoch.
+    fn preset(&self) -> Option<Layout> {
+        PRESETS.iter().map(|&(_, preset)| preset).find(|preset| {
+            preset.low_bits() == self.low_bits
+                && preset.unit == self.unit
+                && (preset.epoch_ms * 1_000).abs_diff(self.measured_epoch_us) <= SNAP_US as u64
+        })
+    }
+
+    fn layout(&self, shard_place: ShardPlace, shard_bits: u8, seq_bits: u8) -> Layout {
+        let preset = self.preset().filter(|preset| {
+            (preset.shard_place, preset.shard_bits, preset.seq_bits)
+                == (shard_place, shard_bits, seq_bits)
+        });
+        preset.unwrap_or(Layout {
+            time_bits: (64 - self.low_bits).min(MAX_TIME_BITS),
+            shard_bits,
+            seq_bits,
+            shard_place,
+            unit: self.unit,
+            epoch_ms: self.epoch_ms,
+        })
+    }
+}
+
+/// The epoch by each row, in ascending order.
+fn epochs(samples: &[Sample], low_bits: u8, unit: Unit) -> Vec<i64> {
+    let epoch = |sample: &Sample| {
+        sample.unix_us.saturating_sub((sample.id >> low_bits).saturating_mul(unit.us()))
+    };
+    let mut epochs: Vec<i64> = samples.iter().map(epoch).collect();
+    epochs.sort_unstable();
+    epochs
+}
+
+/// How far the middle half of sorted values reaches; of fewer than eight, all.
+fn middle(sorted: &[i64]) -> i64 {
+    let (count, last) = (sorted.len(), sorted.len() - 1);
+    let (low, high) = if count < 8 { (0, last) } else { (count / 4, last - count / 4) };
+    sorted[high].saturating_sub(sorted[low])
+}
+
+/// The place and the widths of shard and seq, and whether no other division explains the IDs as well.
+fn divide(ids: &[i64], time: &Time) -> (ShardPlace, u8, u8, bool) {
+    let mut divisions: Vec<(u64, Division)> = Vec::new();
+    for place in ShardPlace::ALL {
+        // Without a shard, all places are the same.
+        let least = if place.is_lowest() { 1 } else { 0 };
+        for shard_bits in least..=time.low_bits {
+            let seq_bits = time.low_bits - shard_bits;
+            if shard_bits <= MAX_OTHER_BITS && seq_bits <= MAX_OTHER_BITS {
+                let division = Division { place, shard_bits, seq_bits };
+                divisions.push((division.cost(ids), division));
+            }
+        }
+    }
+    let least = divisions.iter().map(|(cost, _)| *cost).min().expect("low bits can be divided");
+    // A counter rises by one and not by two, as it would if its lowest bit were the shard's.
+    let stepping = divisions
+        .iter()
+        .filter(|(cost, _)| *cost == least)
+        .map(|(_, division)| (division.median_step(ids), division));
+    let stepping: Vec<(i64, &Division)> = stepping.collect();
+    let step = stepping.iter().map(|(step, _)| *step).min().expect("one has the least cost");
+    let best: Vec<&Division> = stepping
+        .iter()
+        .filter(|(of_it, _)| *of_it == step)
+        .map(|(_, division)| *division)
+        .collect();
+    let usual = time.preset().or_else(|| {
+        let has_low_bits =
+            |preset: &Layout| preset.low_bits() == time.low_bits && preset.unit == time.unit;
+        PRESETS.iter().map(|&(_, preset)| preset).find(has_low_bits)
+    });
+    let is_usual = |division: &Division| {
+        usual.is_some_and(|layout| {
+            (layout.shard_place, layout.shard_bits) == (division.place, division.shard_bits)
+        })
+    };
+    // The bits above a counter that are never set are the counter's, too, if the shard is 0.
+    let width = |division: &Division| {
+        let seq_bits = i64::from(division.seq_bits);
+        if ids.iter().all(|&id| division.split(id).0 == 0) { -seq_bits } else { seq_bits }
+    };
+    let chosen = best
+        .iter()
+        .min_by_key(|division| (!is_usual(division), width(division)))
+        .expect("a division has the least cost");
+    (chosen.place, chosen.shard_bits, chosen.seq_bits, best.len() == 1)
+}
+
+/// Whether the shard changes, and only where the counter begins again.
+fn counts_into_shard(ids: &[i64], layout: &Layout) -> bool {
+    let fields: Vec<_> = ids.iter().map(|&id| layout.split(id)).collect();
+    let mut changes = fields.windows(2).filter(|pair| pair[0].shard != pair[1].shard).peekable();
+    changes.peek().is_some() && changes.all(|pair| pair[1].seq < pair[0].seq)
+}
+
+/// A division of the low bits.
+#[derive(Clone, Copy, Debug)]
+struct Division {
+    place: ShardPlace,
+    shard_bits: u8,
+    seq_bits: u8,
+}
+
+impl Division {
+    /// The shards, and the rows at which the counter of a shard neither rises by a small step nor begins again.
+    fn cost(&self, ids: &[i64]) -> u64 {
+        let (mut shards, mut rising, mut resetting) = (HashMap::new(), 0, 0);
+        let most = ((1_i64 << self.seq_bits) / 4).clamp(1, 64);
+        for &id in ids {
+            let (shard, tick, seq) = self.split(id);
+            let Some((last_tick, last_seq)) = shards.insert(shard, (tick, seq)) else { continue };
+            let step = self.step(last_seq, seq);
+            rising += u64::from(!(1..=most).contains(&step));
+            let begins_again = tick != last_tick && seq <= 3;
+            resetting +=
+                u64::from(!begins_again && !(tick == last_tick && (1..=most).contains(&step)));
+        }
+        shards.len() as u64 + rising.min(resetting)
+    }
+
+    fn median_step(&self, ids: &[i64]) -> i64 {
+        let mut shards = HashMap::new();
+        let mut steps: Vec<i64> = ids
+            .iter()
+            .filter_map(|&id| {
+                let (shard, _, seq) = self.split(id);
+                shards.insert(shard, seq).map(|last| self.step(last, seq))
+            })
+            .collect();
+        steps.sort_unstable();
+        steps.get(steps.len() / 2).copied().unwrap_or(0)
+    }
+
+    /// How far the counter has risen, modulo its size.
+    fn step(&self, from: i64, to: i64) -> i64 {
+        (to - from) & ((1 << self.seq_bits) - 1)
+    }
+
+    /// The shard, the tick and the seq.
+    fn split(&self, id: i64) -> (i64, i64, i64) {
+        let Division { place, shard_bits, seq_bits } = *self;
+        let (shards, seqs) = ((1 << shard_bits) - 1, (1 << seq_bits) - 1);
+        let tick = id >> (shard_bits + seq_bits);
+        match place {
+            ShardPlace::AboveSeq => (id >> seq_bits & shards, tick, id & seqs),
+            ShardPlace::Lowest => (id & shards, tick, id >> shard_bits & seqs),
+            ShardPlace::LowestXored => {
+                ((id ^ id >> shard_bits) & shards, tick, id >> shard_bits & seqs)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

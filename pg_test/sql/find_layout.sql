@@ -1,0 +1,84 @@
+-- The layouts of copies of Instagram's function, as public repositories have them, and of the presets, are found from the times of
+-- the rows.
+
+-- A number from 0 to 1 that looks random.
+CREATE FUNCTION part(n bigint, seed bigint) RETURNS float8 LANGUAGE sql AS $$ SELECT (n * seed * 40503 + seed) % 1000003 / 1000003.0 $$;
+
+-- Rows of the days since 2026-01-01. The server's clock is up to two seconds off, and one row in ten was inserted up to ten days late.
+CREATE FUNCTION times(rows int, days int, OUT n int, OUT us bigint, OUT created_at timestamptz) RETURNS SETOF record
+LANGUAGE sql AS $$
+    SELECT n, us, 'epoch'::timestamptz + interval '1 us' *
+        (us + CASE WHEN n % 10 = 0 THEN part(n, 7) * 10 * 86400e6 ELSE (part(n, 11) - 0.5) * 4e6 END)::bigint
+    FROM (SELECT n, 1767225600000000 + (86400e6 * $2 * (n + part(n, 13)) / $1)::bigint AS us FROM generate_series(1, $1) AS n) AS clock
+$$;
+
+-- 3,000 rows of each, in the middle of which the counter begins again.
+CREATE TABLE copied (copy text, id bigint, created_at timestamptz);
+CREATE FUNCTION copy(name text, epoch_ms bigint, shift int, shards int[], shard_shift int, modulo bigint, unit_us int DEFAULT 1000, first bigint DEFAULT NULL)
+RETURNS void LANGUAGE sql AS $$
+    INSERT INTO copied
+    SELECT $1, (((us - $2 * 1000) / $7) << $3) | ($4[1 + n * 7 / 3 % cardinality($4)]::bigint << $5)
+               | ((n / cardinality($4) + coalesce($8, 2 * $6 - 1500 / cardinality($4))) % $6), created_at
+    FROM times(3000, 100)
+$$;
+SELECT copy('01 the original, shard 1', 1314220021721, 23, '{1}', 10, 1024),
+       copy('02 shard 0', 1620213659000, 23, '{0}', 10, 1024),
+       copy('03 no shard', 1735689600000, 23, '{0}', 10, 8388608),
+       copy('04 epoch of 1970, 15 bits of seq', 0, 21, '{1}', 15, 32768),
+       copy('05 an hour of 2016', 1451624400000, 23, '{0}', 10, 1024),
+       copy('06 Twitter''s', 1288834974657, 22, '{1}', 12, 4096),
+       copy('07 Twitter''s bits, of 2024', 1713484069680, 22, '{1}', 12, 4096),
+       copy('08 11 bits of seq', 1451606400000, 21, '{3}', 11, 2048),
+       copy('09 seconds taken for milliseconds, shard on the counter', 1577836800, 22, '{1}', 9, 1024),
+       copy('10 14 bits of seq, 1 of shard', 1609459200000, 15, '{1}', 14, 16384),
+       copy('11 seconds', 1420070400000, 31, '{7}', 16, 65536, 1000000),
+       copy('12 three shards', 1420070400000, 23, '{3,4,900}', 10, 1024),
+       copy('13 no modulo', 1314220021721, 23, '{1}', 10, 1::bigint << 40, first => 700),
+       copy('14 the counter has not begun again', 1420070400000, 22, '{5}', 12, 4096, first => 0);
+
+CREATE TABLE rows (id bigint PRIMARY KEY, created_at timestamptz);
+CREATE FUNCTION found(copy text, OUT layout snowflake_layout, OUT compared int, OUT fitting_percent int, OUT shards int[], OUT doubt text)
+LANGUAGE plpgsql AS $$
+BEGIN
+    TRUNCATE rows;
+    INSERT INTO rows SELECT c.id, c.created_at FROM copied AS c WHERE c.copy = $1 ON CONFLICT DO NOTHING;
+    SELECT f.layout, f.compared, round(100.0 * f.fitting / f.compared), f.shards, f.doubt
+    INTO layout, compared, fitting_percent, shards, doubt FROM snowflake_find_layout('rows', 'id', 'created_at') AS f;
+END $$;
+\x on
+SELECT copy, (found(copy)).* FROM (SELECT DISTINCT copy FROM copied ORDER BY copy) AS copies;
+\x off
+
+--
+-- Every preset, from rows that it has made
+--
+SELECT name, f.layout = name::snowflake_layout AS found, f.shards, f.doubt
+FROM snowflake_layouts AS preset,
+    LATERAL (SELECT array_agg(snowflake_encode('epoch'::timestamptz + us * interval '1 us', (3 % preset.shards)::int, n % (1 << seq_bits), name::snowflake_layout)) AS ids,
+                    array_agg(created_at) AS times
+             FROM times(6000, 100)) AS rows,
+    LATERAL snowflake_find_layout(ids, times) AS f;
+
+--
+-- The rows that do not fit, and the conversion
+--
+TRUNCATE rows;
+INSERT INTO rows SELECT id, CASE WHEN n % 500 = 0 THEN created_at + interval '1 hour' ELSE created_at END
+FROM (SELECT n, ((us / 1000 - 1495331934000) << 23) | (2 << 10) | (n % 1024) AS id, 'epoch'::timestamptz + interval '1 us' * us AS created_at
+      FROM times(3000, 100) WHERE n % 10 <> 0 OR n % 500 = 0) AS t;
+SELECT layout, compared, fitting, shards, doubt, (SELECT array_agg(id & 1023) FROM unnest(misfits) AS id) AS seq_of_misfits, conversion
+FROM snowflake_find_layout('rows', 'id', 'created_at');
+
+--
+-- Errors
+--
+SELECT * FROM snowflake_find_layout('rows', 'id', 'nothing');
+SELECT * FROM snowflake_find_layout('nothing', 'id', 'created_at');
+SELECT * FROM snowflake_find_layout(0, 'id', 'created_at');
+SELECT * FROM snowflake_find_layout('{1,2}'::bigint[], ARRAY[now()]);
+SELECT * FROM snowflake_find_layout('{1,2}'::bigint[], ARRAY[now(), now()]);
+SELECT * FROM snowflake_find_layout('{1,2,3}'::bigint[], ARRAY[now(), now(), now()]);
+SELECT * FROM snowflake_find_layout('{1,2,3}'::bigint[], ARRAY[now(), 'infinity', NULL]);
+TRUNCATE rows;
+INSERT INTO rows SELECT (part(n, 17) * 9e18)::bigint, '2026-01-01Z'::timestamptz + n * interval '1 hour' FROM generate_series(1, 1000) AS n;
+SELECT * FROM snowflake_find_layout('rows', 'id', 'created_at');
