@@ -35,6 +35,10 @@ pub fn set(top: &Path, version: &str) -> Result {
             })
         })?;
     }
+    for package in ["javascript/package.json", "javascript/package-lock.json"] {
+        let line = |version: &str| format!("\"version\": \"{version}\"");
+        edit(package, &|text| text.replace(&line(&head), &line(version)))?;
+    }
     edit("META.json", &|text| meta(text, &head, version))?;
     let quoted = |version: &str| format!("'{version}'");
     edit("sql/managed/pg_snowflake_managed_tle.sql", &|text| {

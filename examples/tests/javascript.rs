@@ -1,0 +1,58 @@
+//! The JavaScript module, in Node, against the extension's own answers.
+
+use pg_snowflake_examples::{command, run, with_npm};
+use pg_snowflake_harness::{Cluster, SUPERUSER};
+use std::fs::{self, File};
+use std::process::Stdio;
+
+const MODULE: &str = "../javascript";
+
+#[test]
+fn the_javascript_module_and_its_types_pass_their_tests() {
+    let Some(dir) = with_npm("the JavaScript module", MODULE) else { return };
+    run(command("npm", dir.path()).arg("test"));
+    // What a user gets.
+    let packed = run(command("npm", dir.path()).args(["pack", "--dry-run", "--json"]));
+    for file in ["snowflake.js", "snowflake.d.ts", "find.js", "find.d.ts", "README.md"] {
+        assert!(packed.contains(&format!("\"{file}\"")), "{file} is not in\n{packed}");
+    }
+    assert!(!packed.contains("answers"), "{packed}");
+}
+
+#[test]
+fn the_javascript_module_answers_as_the_extension_does() {
+    let answers = include_str!("../../javascript/tests/answers.sql");
+    let said = compared(answers, "SELECT answer(cases)::text FROM cases", "tests/answers.js");
+    assert!(said.is_none_or(|said| said.starts_with("10000 answers")), "too few answers");
+}
+
+#[test]
+fn the_javascript_module_finds_the_layouts_that_the_extension_finds() {
+    // The tables of the regression test.
+    let (tables, _) = include_str!("../../pg_test/sql/find_layout.sql")
+        .split_once("CREATE TABLE rows")
+        .expect("the script fills the tables first");
+    let query = "
+        SELECT json_build_object('copy', copy, 'rows', rows, 'layout', layout::text, 'shards', shards,
+                                 'misfits', compared - fitting, 'doubt', coalesce(doubt, ''))::text
+        FROM (SELECT copy, array_agg(id) AS ids, array_agg(created_at) AS times,
+                     json_agg(json_build_array(id::text, (extract(epoch FROM created_at) * 1000000)::bigint)) AS rows
+              FROM (SELECT DISTINCT ON (copy, id) * FROM copied) AS copied GROUP BY copy) AS copies,
+             snowflake_find_layout(ids, times)";
+    let said = compared(tables, query, "tests/found.js");
+    assert!(said.is_none_or(|said| said.starts_with("14 tables")), "too few tables");
+}
+
+/// What a program of the module says that compares itself with what a query returns after that script; `None` if it is left out.
+fn compared(script: &str, query: &str, program: &str) -> Option<String> {
+    let dir = with_npm("the JavaScript module", MODULE)?;
+    let cluster = Cluster::new();
+    cluster.psql(SUPERUSER, script);
+    let rows = cluster.connect().query(query, &[]).unwrap();
+    let answers: String = rows.iter().map(|row| row.get::<_, String>(0) + "\n").collect();
+    let file = dir.path().join("answers.jsonl");
+    fs::write(&file, answers).unwrap();
+    let mut node = command("node", dir.path());
+    node.arg(program).stdin(Stdio::from(File::open(file).unwrap()));
+    Some(run(&mut node))
+}
