@@ -12,6 +12,9 @@ use std::path::Path;
 const PACKAGES: [&str; 3] =
     ["name = \"pg_snowflake\"", "name = \"pg_snowflake_ids\"", "name = \"pg_snowflake_policies\""];
 
+/// The files of the JavaScript module with the version.
+const JAVASCRIPT: [&str; 2] = ["javascript/package.json", "javascript/package-lock.json"];
+
 /// Writes the version into the tree at `top`.
 pub fn set(top: &Path, version: &str) -> Result {
     let head = release::head_of(top);
@@ -35,9 +38,8 @@ pub fn set(top: &Path, version: &str) -> Result {
             })
         })?;
     }
-    for package in ["javascript/package.json", "javascript/package-lock.json"] {
-        let line = |version: &str| format!("\"version\": \"{version}\"");
-        edit(package, &|text| text.replace(&line(&head), &line(version)))?;
+    for package in JAVASCRIPT {
+        edit(package, &|text| json(text, &head, version))?;
     }
     edit("META.json", &|text| meta(text, &head, version))?;
     let quoted = |version: &str| format!("'{version}'");
@@ -68,8 +70,13 @@ fn meta(text: &str, head: &str, version: &str) -> String {
         true => "\"release_status\": \"unstable\"",
         false => "\"release_status\": \"stable\"",
     };
+    json(text, head, version).replace(status(head), status(version))
+}
+
+/// A file in JSON, of that version.
+fn json(text: &str, head: &str, version: &str) -> String {
     let line = |version: &str| format!("\"version\": \"{version}\"");
-    text.replace(&line(head), &line(version)).replace(status(head), status(version))
+    text.replace(&line(head), &line(version))
 }
 
 /// CHANGELOG.md of that version: the heading of its section has the date of a release. The next version gets a new section.
@@ -130,7 +137,7 @@ fn edit(path: &Path, change: impl FnOnce(&str) -> String) -> Result {
 
 #[cfg(test)]
 mod tests {
-    use super::{changelog, debian_changelog, meta, set};
+    use super::{JAVASCRIPT, changelog, debian_changelog, meta, set};
     use crate::release_sql::{check, keep};
     use crate::tools::{command, output};
     use pg_snowflake_harness::release::{EXTENSIONS, FOLDER, SUMS, head_of, problems};
@@ -144,6 +151,7 @@ mod tests {
     fn copy_of_this_tree(to: &Path) {
         let mut files = vec!["Cargo.toml", "Cargo.lock", "fuzz/Cargo.lock", "META.json"];
         files.extend(["CHANGELOG.md", "debian", "sql", "registry"]);
+        files.extend(JAVASCRIPT);
         output(command("cp").args(["-a", "--parents"]).args(files).arg(to)).unwrap();
         let git = |arguments: &[&str]| output(command("git").args(arguments).current_dir(to));
         git(&["init", "--quiet"]).unwrap();
@@ -204,6 +212,10 @@ mod tests {
         assert!(refused.contains("what is released does not change"), "{refused}");
         set(tree, "99.0.0-dev").unwrap();
         assert_eq!(problems(tree), NONE);
+        for file in JAVASCRIPT {
+            let text = fs::read_to_string(tree.join(file)).unwrap();
+            assert!(text.contains("\"version\": \"99.0.0-dev\""), "{text}");
+        }
 
         let append = |file: &Path| {
             fs::write(file, fs::read_to_string(file).unwrap() + "SELECT 1;\n").unwrap();
