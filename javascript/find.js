@@ -4,9 +4,9 @@
  * The module `find` of the Rust crate `pg_snowflake_ids` is the original, and explains how; the tests compare both.
  */
 
-import { decode, layout, presets } from './snowflake.js';
+import { UNIT_US, decode, layout, presets, specOf } from './snowflake.js';
 
-const UNITS = [['10us', 10], ['100us', 100], ['1ms', 1_000], ['10ms', 10_000], ['100ms', 100_000], ['1s', 1_000_000]];
+const UNITS = Object.entries(UNIT_US).map(([unit, us]) => [unit, Number(us)]);
 const PLACES = ['above_seq', 'lowest', 'lowest_xored'];
 const MIN_SAMPLES = 3;
 const TIME_SAMPLES = 1000;
@@ -97,12 +97,8 @@ function layoutOf(time, { place, shardBits, seqBits }) {
   const preset = presetOf(time);
   if (preset && preset.shardPlace === place && preset.shardBits === shardBits && preset.seqBits === seqBits) return preset;
   const timeBits = Math.min(64 - time.lowBits, MAX_TIME_BITS);
-  const below = {
-    above_seq: `shard:${shardBits} seq:${seqBits}`,
-    lowest: `seq:${seqBits} shard:${shardBits}`,
-    lowest_xored: `seq:${seqBits} shard_xor_above:${shardBits}`,
-  }[place];
-  return layout(`time:${timeBits} ${below} epoch:${new Date(time.epochMs).toISOString()} unit:${time.unit}`);
+  const { unit, epochMs } = time;
+  return layout(specOf({ timeBits, shardBits, seqBits, shardPlace: place, unit, epochMs }));
 }
 
 const epochs = (samples, lowBits, unitUs) =>

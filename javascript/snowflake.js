@@ -7,7 +7,8 @@
  * The Rust crate `pg_snowflake_ids` is the original of this arithmetic; the tests compare both.
  */
 
-const UNIT_US = { '10us': 10n, '100us': 100n, '1ms': 1_000n, '10ms': 10_000n, '100ms': 100_000n, '1s': 1_000_000n };
+/** Length of each unit in microseconds. For find.js, as `specOf` is. */
+export const UNIT_US = { '10us': 10n, '100us': 100n, '1ms': 1_000n, '10ms': 10_000n, '100ms': 100_000n, '1s': 1_000_000n };
 const MAX_TIME_BITS = 48;
 const MAX_OTHER_BITS = 31;
 const EPOCH_MS_LIMIT = 2 ** 43;
@@ -34,13 +35,7 @@ class Layout {
 
   /** All parts, as PostgreSQL's type `snowflake_layout` accepts them. */
   get spec() {
-    const { timeBits, shardBits, seqBits, unit } = this;
-    const below = {
-      above_seq: `shard:${shardBits} seq:${seqBits}`,
-      lowest: `seq:${seqBits} shard:${shardBits}`,
-      lowest_xored: `seq:${seqBits} shard_xor_above:${shardBits}`,
-    }[this.shardPlace];
-    return `time:${timeBits} ${below} epoch:${epochText(this.epochMs)} unit:${unit}`;
+    return specOf(this);
   }
 
   /** The preset's name, or the specification. */
@@ -48,6 +43,16 @@ class Layout {
     const { spec } = this;
     return Object.keys(presets).find((name) => presets[name].spec === spec) ?? spec;
   }
+}
+
+/** The specification of a layout with these parts. */
+export function specOf({ timeBits, shardBits, seqBits, shardPlace, unit, epochMs }) {
+  const below = {
+    above_seq: `shard:${shardBits} seq:${seqBits}`,
+    lowest: `seq:${seqBits} shard:${shardBits}`,
+    lowest_xored: `seq:${seqBits} shard_xor_above:${shardBits}`,
+  }[shardPlace];
+  return `time:${timeBits} ${below} epoch:${epochText(epochMs)} unit:${unit}`;
 }
 
 const preset = (timeBits, shardBits, seqBits, epochMs, shardPlace = 'above_seq', unit = '1ms') =>
@@ -81,11 +86,11 @@ export function layout(text, now = Date.now()) {
 
 /** The fields of an ID. Throws a RangeError if it has bits above the layout's. */
 export function decode(id, of = 'postgres') {
-  const { shardBits, seqBits, timeBits, bits, shardPlace } = (of = layout(of));
+  const { shardBits, seqBits, timeBits, bits } = (of = layout(of));
   const unsigned = BigInt.asUintN(64, toId(id));
   if (unsigned >> BigInt(bits) !== 0n) throw new RangeError(`${id} is not an ID of layout "${of}": it has more than ${bits} bits`);
   const tick = (unsigned >> BigInt(shardBits + seqBits)) & mask(timeBits);
-  const shards = shardPlace === 'lowest_xored' ? unsigned ^ (unsigned >> BigInt(shardBits)) : unsigned;
+  const shards = unsigned ^ maskOfShard(of, unsigned);
   const unixUs = instantOf(of, tick);
   return {
     createdAt: new Date(Number(floorDivide(unixUs, 1_000n))),
@@ -106,8 +111,7 @@ export function encode({ createdAt, shardId, seq = 0 }, of = 'postgres') {
   checkField('shardId', shardId, of.shardBits, of);
   checkField('seq', seq, of.seqBits, of);
   const counter = (tick << BigInt(of.shardBits + of.seqBits)) | (BigInt(seq) << seqShift(of));
-  const above = of.shardPlace === 'lowest_xored' ? (counter >> BigInt(of.shardBits)) & mask(of.shardBits) : 0n;
-  return BigInt.asIntN(64, counter ^ above ^ (BigInt(shardId) << shardShift(of)));
+  return BigInt.asIntN(64, counter ^ maskOfShard(of, counter) ^ (BigInt(shardId) << shardShift(of)));
 }
 
 /**
@@ -210,6 +214,8 @@ const smaller = (a, b) => (a < b ? a : b);
 const larger = (a, b) => (a > b ? a : b);
 const shardShift = (of) => BigInt(of.shardPlace === 'above_seq' ? of.seqBits : 0);
 const seqShift = (of) => BigInt(of.shardPlace === 'above_seq' ? 0 : of.shardBits);
+/** What the shard in the lowest bits is XORed with: the bits above it, or 0 in other places. */
+const maskOfShard = (of, id) => (of.shardPlace === 'lowest_xored' ? (id >> BigInt(of.shardBits)) & mask(of.shardBits) : 0n);
 const epochUs = (of) => BigInt(of.epochMs) * 1_000n;
 const instantOf = (of, tick) => tick * UNIT_US[of.unit] + epochUs(of);
 const tickAt = (of, unixUs) => floorDivide(unixUs - epochUs(of), UNIT_US[of.unit]);
@@ -228,8 +234,7 @@ function floorDivide(dividend, divisor) {
 function distinctFolds(of, durationUs) {
   const lowBits = BigInt(of.shardBits + of.seqBits);
   const foldOf = (counter) => {
-    const above = of.shardPlace === 'lowest_xored' ? (counter >> BigInt(of.shardBits)) & mask(of.shardBits) : 0n;
-    const id = BigInt.asUintN(64, counter ^ above);
+    const id = BigInt.asUintN(64, counter ^ maskOfShard(of, counter));
     return Number((id >> 32n) ^ (id & 0xffff_ffffn));
   };
   const ticks = smaller(durationUs / UNIT_US[of.unit], maxTick(of) + 1n);

@@ -8,7 +8,9 @@
 //! bits, the rows are grouped by shard. A division costs a point for each shard, and for each row at which the counter neither
 //! rises by a small step nor begins again. The cheapest is the right one.
 
-use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, ShardPlace, Unit};
+use crate::layout::{
+    EPOCH_MS_LIMIT, Fields, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, ShardPlace, Unit,
+};
 use crate::presets::PRESETS;
 use std::collections::HashMap;
 
@@ -83,8 +85,7 @@ pub fn find(samples: &[Sample]) -> Result<Found, NotFound> {
     }
     let time = Time::find(&few_of(&samples))?;
     let ids: Vec<i64> = samples.iter().map(|sample| sample.id).collect();
-    let (place, shard_bits, seq_bits, is_division_certain) = divide(&ids, &time);
-    let layout = time.layout(place, shard_bits, seq_bits);
+    let (layout, is_division_certain) = divide(&ids, &time);
     let mut shards: Vec<u32> = ids.iter().map(|&id| layout.split(id).shard).collect();
     shards.sort_unstable();
     shards.dedup();
@@ -237,53 +238,51 @@ fn middle(sorted: &[i64]) -> i64 {
     sorted[high].saturating_sub(sorted[low])
 }
 
-/// The place and the widths of shard and seq, and whether no other division explains the IDs as well.
-fn divide(ids: &[i64], time: &Time) -> (ShardPlace, u8, u8, bool) {
-    let mut divisions: Vec<(u64, Division)> = Vec::new();
+/// The layout with the best division of the low bits, and whether no other division explains the IDs as well.
+fn divide(ids: &[i64], time: &Time) -> (Layout, bool) {
+    let mut divisions: Vec<(u64, Layout)> = Vec::new();
     for place in ShardPlace::ALL {
         // Without a shard, all places are the same.
         let least = if place.is_lowest() { 1 } else { 0 };
         for shard_bits in least..=time.low_bits {
             let seq_bits = time.low_bits - shard_bits;
             if shard_bits <= MAX_OTHER_BITS && seq_bits <= MAX_OTHER_BITS {
-                let division = Division { place, shard_bits, seq_bits };
-                divisions.push((division.cost(ids), division));
+                let layout = time.layout(place, shard_bits, seq_bits);
+                divisions.push((cost(ids, &layout), layout));
             }
         }
     }
-    let least = divisions.iter().map(|(cost, _)| *cost).min().expect("low bits can be divided");
+    let cheapest = least_of(divisions);
     // A counter rises by one and not by two, as it would if its lowest bit were the shard's.
-    let stepping = divisions
-        .iter()
-        .filter(|(cost, _)| *cost == least)
-        .map(|(_, division)| (division.median_step(ids), division));
-    let stepping: Vec<(i64, &Division)> = stepping.collect();
-    let step = stepping.iter().map(|(step, _)| *step).min().expect("one has the least cost");
-    let best: Vec<&Division> = stepping
-        .iter()
-        .filter(|(of_it, _)| *of_it == step)
-        .map(|(_, division)| *division)
-        .collect();
+    let best =
+        least_of(cheapest.into_iter().map(|layout| (median_step(ids, &layout), layout)).collect());
     let usual = time.preset().or_else(|| {
         let has_low_bits =
             |preset: &Layout| preset.low_bits() == time.low_bits && preset.unit == time.unit;
         PRESETS.iter().map(|&(_, preset)| preset).find(has_low_bits)
     });
-    let is_usual = |division: &Division| {
-        usual.is_some_and(|layout| {
-            (layout.shard_place, layout.shard_bits) == (division.place, division.shard_bits)
+    let is_usual = |layout: &Layout| {
+        usual.is_some_and(|usual| {
+            (usual.shard_place, usual.shard_bits) == (layout.shard_place, layout.shard_bits)
         })
     };
     // The bits above a counter that are never set are the counter's, too, if the shard is 0.
-    let width = |division: &Division| {
-        let seq_bits = i64::from(division.seq_bits);
-        if ids.iter().all(|&id| division.split(id).0 == 0) { -seq_bits } else { seq_bits }
+    let width = |layout: &Layout| {
+        let seq_bits = i64::from(layout.seq_bits);
+        if ids.iter().all(|&id| layout.split(id).shard == 0) { -seq_bits } else { seq_bits }
     };
     let chosen = best
         .iter()
-        .min_by_key(|division| (!is_usual(division), width(division)))
-        .expect("a division has the least cost");
-    (chosen.place, chosen.shard_bits, chosen.seq_bits, best.len() == 1)
+        .min_by_key(|layout| (!is_usual(layout), width(layout)))
+        .expect("the low bits can be divided");
+    (*chosen, best.len() == 1)
+}
+
+/// Those with the least number.
+fn least_of<N: Copy + Ord, T>(numbered: Vec<(N, T)>) -> Vec<T> {
+    let least = numbered.iter().map(|&(number, _)| number).min();
+    let is_least = |(number, item): (N, T)| (Some(number) == least).then_some(item);
+    numbered.into_iter().filter_map(is_least).collect()
 }
 
 /// Whether the shard changes, and only where the counter begins again.
@@ -293,62 +292,37 @@ fn counts_into_shard(ids: &[i64], layout: &Layout) -> bool {
     changes.peek().is_some() && changes.all(|pair| pair[1].seq < pair[0].seq)
 }
 
-/// A division of the low bits.
-#[derive(Clone, Copy, Debug)]
-struct Division {
-    place: ShardPlace,
-    shard_bits: u8,
-    seq_bits: u8,
+/// The shards, and the rows at which the counter of a shard neither rises by a small step nor begins again.
+fn cost(ids: &[i64], layout: &Layout) -> u64 {
+    let (mut shards, mut rising, mut resetting) = (HashMap::new(), 0, 0);
+    let most = (layout.seqs() / 4).clamp(1, 64);
+    for &id in ids {
+        let Fields { tick, shard, seq } = layout.split(id);
+        let Some((last_tick, last_seq)) = shards.insert(shard, (tick, seq)) else { continue };
+        let is_small = (1..=most).contains(&step(layout, last_seq, seq));
+        rising += u64::from(!is_small);
+        let begins_again = tick != last_tick && seq <= 3;
+        resetting += u64::from(!begins_again && !(tick == last_tick && is_small));
+    }
+    shards.len() as u64 + rising.min(resetting)
 }
 
-impl Division {
-    /// The shards, and the rows at which the counter of a shard neither rises by a small step nor begins again.
-    fn cost(&self, ids: &[i64]) -> u64 {
-        let (mut shards, mut rising, mut resetting) = (HashMap::new(), 0, 0);
-        let most = ((1_i64 << self.seq_bits) / 4).clamp(1, 64);
-        for &id in ids {
-            let (shard, tick, seq) = self.split(id);
-            let Some((last_tick, last_seq)) = shards.insert(shard, (tick, seq)) else { continue };
-            let step = self.step(last_seq, seq);
-            rising += u64::from(!(1..=most).contains(&step));
-            let begins_again = tick != last_tick && seq <= 3;
-            resetting +=
-                u64::from(!begins_again && !(tick == last_tick && (1..=most).contains(&step)));
-        }
-        shards.len() as u64 + rising.min(resetting)
-    }
+fn median_step(ids: &[i64], layout: &Layout) -> i64 {
+    let mut shards = HashMap::new();
+    let mut steps: Vec<i64> = ids
+        .iter()
+        .filter_map(|&id| {
+            let Fields { shard, seq, .. } = layout.split(id);
+            shards.insert(shard, seq).map(|last| step(layout, last, seq))
+        })
+        .collect();
+    steps.sort_unstable();
+    steps.get(steps.len() / 2).copied().unwrap_or(0)
+}
 
-    fn median_step(&self, ids: &[i64]) -> i64 {
-        let mut shards = HashMap::new();
-        let mut steps: Vec<i64> = ids
-            .iter()
-            .filter_map(|&id| {
-                let (shard, _, seq) = self.split(id);
-                shards.insert(shard, seq).map(|last| self.step(last, seq))
-            })
-            .collect();
-        steps.sort_unstable();
-        steps.get(steps.len() / 2).copied().unwrap_or(0)
-    }
-
-    /// How far the counter has risen, modulo its size.
-    fn step(&self, from: i64, to: i64) -> i64 {
-        (to - from) & ((1 << self.seq_bits) - 1)
-    }
-
-    /// The shard, the tick and the seq.
-    fn split(&self, id: i64) -> (i64, i64, i64) {
-        let Division { place, shard_bits, seq_bits } = *self;
-        let (shards, seqs) = ((1 << shard_bits) - 1, (1 << seq_bits) - 1);
-        let tick = id >> (shard_bits + seq_bits);
-        match place {
-            ShardPlace::AboveSeq => (id >> seq_bits & shards, tick, id & seqs),
-            ShardPlace::Lowest => (id & shards, tick, id >> shard_bits & seqs),
-            ShardPlace::LowestXored => {
-                ((id ^ id >> shard_bits) & shards, tick, id >> shard_bits & seqs)
-            }
-        }
-    }
+/// How far the counter has risen, modulo its size.
+fn step(layout: &Layout, from: u32, to: u32) -> i64 {
+    (i64::from(to) - i64::from(from)).rem_euclid(layout.seqs())
 }
 
 #[cfg(test)]

@@ -50,8 +50,9 @@ fn the_figures_of_the_readme_are_those_of_the_newest_release_rounded_to_two_digi
     let summary = between(benchmarks.text(), &mark("begin"), &mark("end"));
 
     let words: Vec<&str> = claims.split_whitespace().collect();
+    let text = words.join(" ");
     for (pattern, line, contenders, size) in CLAIMS {
-        let figure = size * figure_in(&words.join(" "), pattern);
+        let figure = size * figure_in(&text, pattern);
         for contender in contenders {
             let recorded = recorded(summary, line, contender);
             assert!(is_rounded(figure, recorded), "{pattern}: {figure}, recorded: {recorded}");

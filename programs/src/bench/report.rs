@@ -54,15 +54,17 @@ impl Report {
 
     /// The most important figures, as Markdown.
     pub fn summary(&self) -> String {
-        let verdicts: Vec<Verdict> = LIMITS.iter().map(|limit| self.verdict(limit)).collect();
-        summary::of(&verdicts, &self.contenders, &self.samples)
+        summary::of(&self.verdicts(), &self.contenders, &self.samples)
     }
 
     /// Whether no measured figure misses its limit and, in a full run, every figure with a limit was measured, on a machine that is
     /// quiet enough.
     pub fn is_met(&self) -> bool {
-        let verdicts: Vec<Verdict> = LIMITS.iter().map(|limit| self.verdict(limit)).collect();
-        !is_failure(&verdicts)
+        !is_failure(&self.verdicts())
+    }
+
+    fn verdicts(&self) -> Vec<Verdict> {
+        LIMITS.iter().map(|limit| self.verdict(limit)).collect()
     }
 
     /// A limit by a contender that this server lacks is not judged; a note says which that is.

@@ -24,8 +24,8 @@ fn has_turn(round: usize, time: Duration) -> bool {
     time < SHORT || round.is_multiple_of(SHORT_ROUNDS)
 }
 
-/// Runs each of the sessions that `open` returns, in three times as many rounds: in each if its first turn was short, else in every third. The first turn
-/// in a session is not recorded: it fills the caches.
+/// Runs each of the sessions that `open` returns, in three times as many rounds: in each if its first turn was short, else in every
+/// third. The first turn in a session is not recorded: it fills the caches.
 pub fn short_turns<T, U>(
     rounds: usize,
     mut open: impl FnMut() -> Vec<T>,
