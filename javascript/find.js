@@ -21,7 +21,11 @@ const DAY_US = 86_400_000_000;
  * @param {[bigint, number][]} samples IDs, and their times in microseconds since 1970
  */
 export function find(samples) {
-  const byId = new Map(samples.filter(([id]) => id > 0n));
+  // An ID that is there twice has its first time.
+  const byId = new Map();
+  for (const [id, unixUs] of samples) {
+    if (id > 0n && !(byId.get(id) <= unixUs)) byId.set(id, unixUs);
+  }
   const sorted = [...byId].sort(([a], [b]) => (a < b ? -1 : 1));
   if (sorted.length < MIN_SAMPLES) throw new RangeError(`At least ${MIN_SAMPLES} different IDs with their times are needed.`);
   const time = timeOf(fewOf(sorted));

@@ -9,7 +9,6 @@ use crate::postgres::timestamp::{Instant, unix_us_of};
 use pg_snowflake_ids::find::{self, Found, MIN_SAMPLES, NotFound, Sample};
 use pgrx::prelude::*;
 use pgrx::spi::{quote_identifier, quote_literal};
-use std::cmp::Reverse;
 use std::ffi::CStr;
 
 /// The newest rows that are read. A counter that begins again among them shows its width: most have fewer values.
@@ -35,19 +34,13 @@ fn snowflake_find_layout(
         no_such_table(table_name);
     }
     let (table, id) = (relation_name(table_name), from_server(id_column));
-    let samples = samples_of_table(&table, &id, &from_server(created_at_column));
-    let found = find::find(&samples).unwrap_or_else(|reason| {
-        not_found(
-            reason,
-            format!(
-                "could not find the layout of column {} of table {}",
-                quoted(&id),
-                quoted(&table)
-            ),
-        )
+    let mut samples = samples_of_table(&table, &id, &from_server(created_at_column));
+    let found = memory::fallible(|| find::find(&mut samples)).unwrap_or_else(|reason| {
+        let column = format!("column {} of table {}", quoted(&id), quoted(&table));
+        not_found(reason, format!("could not find the layout of {column}"))
     });
-    let newest = samples.iter().map(|sample| sample.id).max().unwrap_or_default();
-    let shard = found.layout.split(newest).shard;
+    let newest = samples.last().expect("samples of a layout");
+    let shard = found.layout.split(newest.id).shard;
     let conversion = format!(
         "SELECT snowflake_convert_column({}, {}, {shard}, {});",
         quote_literal(&table),
@@ -72,6 +65,19 @@ fn snowflake_find_layout_of_ids(
         }
         .raise()
     }
+    if ids.len() > NEWEST + OLDEST {
+        Report {
+            code: PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            message: "too many IDs to find their layout".into(),
+            detail: Some(format!(
+                "There are {} IDs, and the limit is {}.",
+                ids.len(),
+                NEWEST + OLDEST
+            )),
+            hint: Some("Pass the newest ones, or store them in a table.".into()),
+        }
+        .raise()
+    }
     let mut samples = Vec::new();
     memory::reserve(&mut samples, ids.len());
     let pairs = ids.iter().zip(created_at.iter());
@@ -79,7 +85,7 @@ fn snowflake_find_layout_of_ids(
         let (id, unix_us) = (id?, unix_us_of(at?));
         is_sample(id, unix_us).then_some(Sample { id, unix_us })
     }));
-    let found = find::find(&samples)
+    let found = memory::fallible(|| find::find(&mut samples))
         .unwrap_or_else(|reason| not_found(reason, "could not find the layout of the IDs".into()));
     result(&samples, &found, None)
 }
@@ -90,7 +96,7 @@ fn is_sample(id: i64, unix_us: i64) -> bool {
     id > 0 && unix_us != i64::MAX && unix_us > i64::MIN / 2
 }
 
-/// The newest rows of the table and the oldest, by ID.
+/// The newest rows of the table and the oldest, by ID. Those of a small table are there twice.
 fn samples_of_table(table: &str, id: &str, created_at: &str) -> Vec<Sample> {
     let (id, at) = (quote_identifier(id), quote_identifier(created_at));
     let mut samples = Vec::new();
@@ -106,18 +112,14 @@ fn samples_of_table(table: &str, id: &str, created_at: &str) -> Vec<Sample> {
         memory::reserve(&mut samples, read.len());
         samples.extend(read);
     }
-    // Those of a small table were read twice.
-    samples.sort_unstable_by_key(|sample| (Reverse(sample.id), sample.unix_us));
-    samples.dedup();
     samples
 }
 
 /// The result row.
 fn result(samples: &[Sample], found: &Found, conversion: Option<String>) -> NullableResultRow<7> {
-    let misfits: Vec<i64> =
-        samples.iter().filter(|sample| !found.fits(sample)).map(|sample| sample.id).collect();
-    let fitting = samples.len() - misfits.len();
-    let shown_misfits: Vec<i64> = misfits.iter().copied().take(SHOWN).collect();
+    let misfits = || samples.iter().rev().filter(|sample| !found.fits(sample));
+    let fitting = samples.len() - misfits().count();
+    let shown_misfits: Vec<i64> = misfits().take(SHOWN).map(|sample| sample.id).collect();
     let shards: Vec<i32> = found.shards.iter().take(SHOWN).map(|&shard| shard as i32).collect();
     NullableResultRow([
         Some((found.layout.pack() as i64).into()),
@@ -171,6 +173,7 @@ fn not_found(reason: NotFound, message: String) -> ! {
         }
         NotFound::SameTime => "The rows have the same time.".into(),
         NotFound::NoTime => "The IDs do not rise with the times of their rows.".into(),
+        NotFound::OutOfMemory => memory::out_of_memory(0),
     };
     Report {
         code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,

@@ -12,7 +12,7 @@ use crate::layout::{
     EPOCH_MS_LIMIT, Fields, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, ShardPlace, Unit,
 };
 use crate::presets::PRESETS;
-use std::collections::HashMap;
+use std::collections::{HashMap, TryReserveError};
 
 /// An ID and the time at which its row was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,14 @@ pub enum NotFound {
     SameTime,
     /// The IDs do not rise with the time.
     NoTime,
+    /// There is no memory to compare them.
+    OutOfMemory,
+}
+
+impl From<TryReserveError> for NotFound {
+    fn from(_: TryReserveError) -> Self {
+        Self::OutOfMemory
+    }
 }
 
 /// The least number of samples.
@@ -75,20 +83,27 @@ const SNAP_US: i64 = 60_000_000;
 
 const DAY_US: i64 = 86_400_000_000;
 
-/// Finds the layout of the samples, in any order.
-pub fn find(samples: &[Sample]) -> Result<Found, NotFound> {
-    let mut samples: Vec<Sample> = samples.iter().copied().filter(|sample| sample.id > 0).collect();
-    samples.sort_by_key(|sample| sample.id);
+/// Finds the layout of the samples, which are in any order. Leaves them in the order of their IDs, each ID once.
+///
+/// All allocations whose size depends on the number of samples can fail.
+pub fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
+    samples.retain(|sample| sample.id > 0);
+    samples.sort_unstable_by_key(|sample| (sample.id, sample.unix_us));
     samples.dedup_by_key(|sample| sample.id);
     if samples.len() < MIN_SAMPLES {
         return Err(NotFound::TooFew);
     }
-    let time = Time::find(&few_of(&samples))?;
-    let ids: Vec<i64> = samples.iter().map(|sample| sample.id).collect();
-    let (layout, is_division_certain) = divide(&ids, &time);
-    let mut shards: Vec<u32> = ids.iter().map(|&id| layout.split(id).shard).collect();
+    let time = Time::find(&few_of(samples))?;
+    let (layout, is_division_certain) = divide(samples, &time)?;
+    let mut last_seqs = ByShard::default();
+    let mut shards = Vec::new();
+    for (shard, seq) in shards_and_seqs(samples, &layout) {
+        if last_seqs.replace(shard, seq)?.is_none() {
+            shards.try_reserve(1)?;
+            shards.push(shard);
+        }
+    }
     shards.sort_unstable();
-    shards.dedup();
     Ok(Found {
         layout,
         measured_epoch_us: time.measured_epoch_us,
@@ -96,7 +111,7 @@ pub fn find(samples: &[Sample]) -> Result<Found, NotFound> {
         tolerance_us: time.spread_us.saturating_mul(10).max(10_000_000),
         other_units: time.other_units,
         is_division_certain,
-        counts_into_shard: counts_into_shard(&ids, &layout),
+        counts_into_shard: counts_into_shard(samples, &layout),
         shards,
     })
 }
@@ -239,7 +254,7 @@ fn middle(sorted: &[i64]) -> i64 {
 }
 
 /// The layout with the best division of the low bits, and whether no other division explains the IDs as well.
-fn divide(ids: &[i64], time: &Time) -> (Layout, bool) {
+fn divide(samples: &[Sample], time: &Time) -> Result<(Layout, bool), NotFound> {
     let mut divisions: Vec<(u64, Layout)> = Vec::new();
     for place in ShardPlace::ALL {
         // Without a shard, all places are the same.
@@ -248,14 +263,16 @@ fn divide(ids: &[i64], time: &Time) -> (Layout, bool) {
             let seq_bits = time.low_bits - shard_bits;
             if shard_bits <= MAX_OTHER_BITS && seq_bits <= MAX_OTHER_BITS {
                 let layout = time.layout(place, shard_bits, seq_bits);
-                divisions.push((cost(ids, &layout), layout));
+                divisions.push((cost(samples, &layout)?, layout));
             }
         }
     }
-    let cheapest = least_of(divisions);
     // A counter rises by one and not by two, as it would if its lowest bit were the shard's.
-    let best =
-        least_of(cheapest.into_iter().map(|layout| (median_step(ids, &layout), layout)).collect());
+    let mut steps = Vec::new();
+    for layout in least_of(divisions) {
+        steps.push((median_step(samples, &layout)?, layout));
+    }
+    let best = least_of(steps);
     let usual = time.preset().or_else(|| {
         let has_low_bits =
             |preset: &Layout| preset.low_bits() == time.low_bits && preset.unit == time.unit;
@@ -269,13 +286,14 @@ fn divide(ids: &[i64], time: &Time) -> (Layout, bool) {
     // The bits above a counter that are never set are the counter's, too, if the shard is 0.
     let width = |layout: &Layout| {
         let seq_bits = i64::from(layout.seq_bits);
-        if ids.iter().all(|&id| layout.split(id).shard == 0) { -seq_bits } else { seq_bits }
+        let has_shard = shards_and_seqs(samples, layout).any(|(shard, _)| shard != 0);
+        if has_shard { seq_bits } else { -seq_bits }
     };
     let chosen = best
         .iter()
         .min_by_key(|layout| (!is_usual(layout), width(layout)))
         .expect("the low bits can be divided");
-    (*chosen, best.len() == 1)
+    Ok((*chosen, best.len() == 1))
 }
 
 /// Those with the least number.
@@ -285,39 +303,63 @@ fn least_of<N: Copy + Ord, T>(numbered: Vec<(N, T)>) -> Vec<T> {
     numbered.into_iter().filter_map(is_least).collect()
 }
 
+fn shards_and_seqs(samples: &[Sample], layout: &Layout) -> impl Iterator<Item = (u32, u32)> {
+    samples.iter().map(|sample| {
+        let fields = layout.split(sample.id);
+        (fields.shard, fields.seq)
+    })
+}
+
+/// Something of each shard.
+struct ByShard<T>(HashMap<u32, T>);
+
+impl<T> Default for ByShard<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T> ByShard<T> {
+    /// Replaces what is there, and returns it.
+    fn replace(&mut self, shard: u32, new: T) -> Result<Option<T>, TryReserveError> {
+        self.0.try_reserve(1)?;
+        Ok(self.0.insert(shard, new))
+    }
+}
+
 /// Whether the shard changes, and only where the counter begins again.
-fn counts_into_shard(ids: &[i64], layout: &Layout) -> bool {
-    let fields: Vec<_> = ids.iter().map(|&id| layout.split(id)).collect();
-    let mut changes = fields.windows(2).filter(|pair| pair[0].shard != pair[1].shard).peekable();
-    changes.peek().is_some() && changes.all(|pair| pair[1].seq < pair[0].seq)
+fn counts_into_shard(samples: &[Sample], layout: &Layout) -> bool {
+    let pairs = shards_and_seqs(samples, layout).zip(shards_and_seqs(&samples[1..], layout));
+    let mut changes = pairs.filter(|(last, next)| last.0 != next.0).peekable();
+    changes.peek().is_some() && changes.all(|(last, next)| next.1 < last.1)
 }
 
 /// The shards, and the rows at which the counter of a shard neither rises by a small step nor begins again.
-fn cost(ids: &[i64], layout: &Layout) -> u64 {
-    let (mut shards, mut rising, mut resetting) = (HashMap::new(), 0, 0);
+fn cost(samples: &[Sample], layout: &Layout) -> Result<u64, TryReserveError> {
+    let (mut by_shard, mut rising, mut resetting) = (ByShard::default(), 0, 0);
     let most = (layout.seqs() / 4).clamp(1, 64);
-    for &id in ids {
-        let Fields { tick, shard, seq } = layout.split(id);
-        let Some((last_tick, last_seq)) = shards.insert(shard, (tick, seq)) else { continue };
+    for sample in samples {
+        let Fields { tick, shard, seq } = layout.split(sample.id);
+        let Some((last_tick, last_seq)) = by_shard.replace(shard, (tick, seq))? else { continue };
         let is_small = (1..=most).contains(&step(layout, last_seq, seq));
         rising += u64::from(!is_small);
         let begins_again = tick != last_tick && seq <= 3;
         resetting += u64::from(!begins_again && !(tick == last_tick && is_small));
     }
-    shards.len() as u64 + rising.min(resetting)
+    Ok(by_shard.0.len() as u64 + rising.min(resetting))
 }
 
-fn median_step(ids: &[i64], layout: &Layout) -> i64 {
-    let mut shards = HashMap::new();
-    let mut steps: Vec<i64> = ids
-        .iter()
-        .filter_map(|&id| {
-            let Fields { shard, seq, .. } = layout.split(id);
-            shards.insert(shard, seq).map(|last| step(layout, last, seq))
-        })
-        .collect();
+fn median_step(samples: &[Sample], layout: &Layout) -> Result<i64, TryReserveError> {
+    let mut by_shard = ByShard::default();
+    let mut steps = Vec::new();
+    for (shard, seq) in shards_and_seqs(samples, layout) {
+        if let Some(last) = by_shard.replace(shard, seq)? {
+            steps.try_reserve(1)?;
+            steps.push(step(layout, last, seq));
+        }
+    }
     steps.sort_unstable();
-    steps.get(steps.len() / 2).copied().unwrap_or(0)
+    Ok(steps.get(steps.len() / 2).copied().unwrap_or(0))
 }
 
 /// How far the counter has risen, modulo its size.

@@ -79,6 +79,7 @@ SELECT * FROM snowflake_find_layout('{1,2}'::bigint[], ARRAY[now()]);
 SELECT * FROM snowflake_find_layout('{1,2}'::bigint[], ARRAY[now(), now()]);
 SELECT * FROM snowflake_find_layout('{1,2,3}'::bigint[], ARRAY[now(), now(), now()]);
 SELECT * FROM snowflake_find_layout('{1,2,3}'::bigint[], ARRAY[now(), 'infinity', NULL]);
+SELECT * FROM snowflake_find_layout(array_fill(1::bigint, '{201001}'), array_fill(now(), '{201001}'));
 TRUNCATE rows;
 INSERT INTO rows SELECT (part(n, 17) * 9e18)::bigint, '2026-01-01Z'::timestamptz + n * interval '1 hour' FROM generate_series(1, 1000) AS n;
 SELECT * FROM snowflake_find_layout('rows', 'id', 'created_at');

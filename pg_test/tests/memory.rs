@@ -69,6 +69,8 @@ const OBJECTS: &str = "
     CREATE TABLE by_shard_0 PARTITION OF by_shard FOR VALUES WITH (MODULUS 1, REMAINDER 0);
     CREATE TABLE by_time (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
     CREATE TABLE old (id bigserial PRIMARY KEY, other_id bigint REFERENCES old);
+    CREATE TABLE copied AS SELECT snowflake_encode(at, n * 617 % 4096, n % 1024) AS id, at
+        FROM (SELECT n, '2026-01-01Z'::timestamptz + n * interval '1 min' AS at FROM generate_series(1, 5000) n) t;
     SELECT snowflake_nextval('s', 5);
     DO $$ BEGIN EXECUTE 'CREATE TABLE wide (' ||
         (SELECT string_agg(format('c%s bigint DEFAULT snowflake_nextval(''s'', 5)', n), ',')
@@ -103,6 +105,8 @@ const CALLS: &[&str] = &[
     "SELECT repeat('x', 1000000)::text::cstring::text::snowflake_layout",
     "SELECT 'absent'::text::snowflake_layout",
     "TABLE snowflake_layouts",
+    "SELECT snowflake_find_layout('copied', 'id', 'at')",
+    "SELECT snowflake_find_layout(array_agg(id), array_agg(at)) FROM copied",
     "SELECT snowflake_clock(), snowflake_sequence_status('s')",
     "SELECT count(*) FROM pg_attrdef, _snowflake_generator_calls(adbin) WHERE adrelid = 'calls'::regclass",
     "SELECT * FROM snowflake_columns WHERE table_name <> 'calls'::regclass",
