@@ -336,6 +336,11 @@ fn assert_same_words(native: &DbError, managed: &DbError, what: &str) {
     let function =
         if what.contains("nextvals") { "snowflake_nextvals()" } else { "snowflake_nextval()" };
     let message = managed.message().replace("setval()", function);
+    // The words of setval() from 17 on, in access/sequence/sequence.c.
+    if message.starts_with("cannot open relation ") {
+        assert!(native.message().ends_with(" is not a sequence"), "{what}: {native}");
+        return assert_eq!(managed.code(), native.code(), "{what}");
+    }
     assert_eq!((managed.code(), &*message), (native.code(), native.message()), "{what}");
     let [native, managed] = [native, managed].map(|error| {
         let detail = error.detail().unwrap_or_default();
