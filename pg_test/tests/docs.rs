@@ -18,6 +18,7 @@ use std::collections::HashMap;
 
 mod buckets;
 mod created_at;
+mod import;
 mod links;
 mod page;
 mod paste;

@@ -1,0 +1,124 @@
+//! The IDs that docs/import.md computes for existing rows.
+
+use super::page::page;
+use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{Bad, assert_each_refused, database, printed, run};
+use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::presets::PRESETS;
+
+/// The second step of the page, for a layout: with the replacements that the page names.
+fn step(layout: &str) -> String {
+    let blocks = page("docs/import.md").blocks().into_iter();
+    let steps: Vec<String> = blocks
+        .filter(|block| block.text.contains("CREATE TABLE order_ids AS"))
+        .map(|block| block.text)
+        .collect();
+    let [step] = &steps[..] else { panic!("{steps:?}") };
+    let preset = Layout::preset(layout).expect("a preset");
+    let mut step = step.clone();
+    for (old, new) in [
+        ("'2010-01-01Z'::timestamptz", format!("(snowflake_layout_info('{layout}')).epoch")),
+        (
+            "interval '1 ms', 5",
+            format!("(snowflake_layout_info('{layout}')).unit, {}", shard(&preset)),
+        ),
+        ("counter >> 10", format!("counter >> {}", preset.seq_bits)),
+        ("(counter & 1023)::int", format!("(counter & {})::int, '{layout}'", preset.seqs() - 1)),
+        ("0, 0) >> 12", format!("0, 0, '{layout}') >> {}", preset.shard_bits)),
+    ] {
+        assert_eq!(step.matches(old).count(), 1, "{old} in {step}");
+        step = step.replace(old, &new);
+    }
+    step
+}
+
+/// Shard 5, or 0 in a layout without shards.
+fn shard(layout: &Layout) -> i64 {
+    5.min(layout.shards() - 1)
+}
+
+/// Groups of rows with the same time. The surplus of a group meets the next groups, a gap of some microseconds or milliseconds later.
+const ROWS: &str = "
+    CREATE TABLE imported_orders (id int PRIMARY KEY, created_at timestamptz);
+    INSERT INTO imported_orders
+    SELECT row_number() OVER (ORDER BY n * 7919 % 1009, grp), '2026-02-28 12:00Z'::timestamptz + interval '1 us' * (grp * gap + n % 3)
+    FROM generate_series(0, 9) AS grp, generate_series(1, 1 + grp * 250) AS n";
+
+/// All rows have an ID, the order is that of the times, no ID is before its row's time or of another shard.
+const WRONG: &str = "
+    SELECT count(*) FILTER (WHERE new_id IS NULL), count(*) - count(DISTINCT new_id), count(*) FILTER (WHERE new_id < before),
+           count(*) FILTER (WHERE late < '0'), count(*) FILTER (WHERE snowflake_shard_id(new_id, 'LAYOUT') <> SHARD)
+    FROM (SELECT new_id, lag(new_id) OVER (ORDER BY created_at, id) AS before,
+                 snowflake_created_at(new_id, 'LAYOUT') - snowflake_created_at(snowflake_encode(created_at, 0, 0, 'LAYOUT'), 'LAYOUT') AS late
+          FROM imported_orders LEFT JOIN order_ids ON old_id = id) AS ids";
+
+/// By the first free tick: no row is later than the rows before it require.
+const LATEST: &str = "
+    SELECT count(*) FROM (
+        SELECT new_id, lag(new_id) OVER (ORDER BY new_id) AS before, snowflake_encode(created_at, 0, 0, 'LAYOUT') AS tick
+        FROM imported_orders JOIN order_ids ON old_id = id) AS ids
+    WHERE snowflake_created_at(new_id, 'LAYOUT') > snowflake_created_at(tick, 'LAYOUT')
+      AND NOT (snowflake_created_at(before, 'LAYOUT') = snowflake_created_at(new_id, 'LAYOUT')
+               OR snowflake_seq(before, 'LAYOUT') = (1 << SEQ_BITS) - 1)";
+
+#[test]
+fn imported_ids_are_in_order_and_fill_each_millisecond_before_the_next() {
+    let (_database, mut client) = database();
+    for (layout, preset) in PRESETS {
+        for gap in [0, 900, 1001, 5_000_000] {
+            run(&mut client, "DROP TABLE IF EXISTS imported_orders, order_ids");
+            run(&mut client, &ROWS.replace("gap", &gap.to_string()));
+            run(&mut client, &step(layout));
+            let of_layout = |sql: &str| {
+                sql.replace("LAYOUT", layout)
+                    .replace("SEQ_BITS", &preset.seq_bits.to_string())
+                    .replace("SHARD", &shard(preset).to_string())
+            };
+            let wrong = printed(&mut client, &of_layout(WRONG));
+            assert_eq!(wrong, "0|0|0|0|0", "{layout}, {gap} us");
+            let late = printed(&mut client, &of_layout(LATEST));
+            assert_eq!(late, "0", "{layout}, {gap} us");
+        }
+    }
+}
+
+#[test]
+fn a_row_whose_time_no_id_can_have_is_refused() {
+    let (_database, mut client) = database();
+    let step = step("postgres");
+    for (time, sqlstate, message) in [
+        ("'2009-12-31 23:59:59Z'", "22003", "out of range"),
+        ("'-infinity'", "22003", "out of range"),
+        ("'infinity'", "22003", "out of range"),
+        ("NULL", "23502", "column \"new_id\" of relation \"order_ids\" contains null values"),
+    ] {
+        run(&mut client, "DROP TABLE IF EXISTS imported_orders, order_ids");
+        run(
+            &mut client,
+            &format!("{ROWS}; INSERT INTO imported_orders VALUES (0, {time})").replace("gap", "1"),
+        );
+        let case = Bad { sql: &step, sqlstate, message, allowed: "" };
+        assert_each_refused(&mut client, &[case]);
+    }
+}
+
+/// The script also measures. Its figures are in the page.
+#[test]
+fn the_script_about_the_import_finds_nothing_wrong() {
+    let database = Database::new();
+    let script = include_str!("../../../docs/import/measure.sql");
+    let printed = database.psql(&format!("\\set rows 30000\n\\set burst 2500\n{script}"));
+    let lines: Vec<String> =
+        printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for pair in [
+        ["missing | repeated | out_of_order | latest", "0 | 0 | 0 | 00:00:00.002"],
+        ["most_of_a_millisecond", "1024"],
+        ["most_created_in_a_millisecond", "2500"],
+        ["items_without_their_order", "0"],
+        ["new_id_is_above", "t"],
+    ] {
+        let at = lines.iter().position(|line| line == pair[0]);
+        let value = at.and_then(|at| lines.get(at + 2));
+        assert_eq!(value.map(String::as_str), Some(pair[1]), "{}:\n{printed}", pair[0]);
+    }
+}
