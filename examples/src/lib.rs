@@ -1,7 +1,7 @@
 //! Programs in other languages as clients of a server: installed on this machine, and run against a [`Cluster`].
 //!
 //! A client is installed into a temporary folder from its usual registry, in the version that is pinned beside its program;
-//! Java's come from Debian, in the version of its release. If the machine lacks the interpreter or the registry does not
+//! Java's and Prometheus's come from Debian, in the version of its release. If the machine lacks the interpreter or the registry does not
 //! answer, the client is left out, and a line of the output says so. Any other failure to install it fails the test.
 
 mod program;
@@ -60,14 +60,21 @@ pub fn with_npm(client: &str, folder: &str) -> Option<TempDir> {
     NPM.install(client, &mut npm).then_some(dir)
 }
 
+/// A temporary folder with a copy of that folder of this crate, and these Debian packages with jars in a folder `package`. If it
+/// is left out, `None` and a line with the reason.
+pub fn with_jars(client: &str, folder: &str, packages: &[&str]) -> Option<TempDir> {
+    if !has(client, "Java development kit", "javac", &["-version"]) {
+        return None;
+    }
+    with_packages(client, folder, packages)
+}
+
 /// A temporary folder with a copy of that folder of this crate, and these Debian packages in a folder `package`. If it is
 /// left out, `None` and a line with the reason. It is left out if apt does not know the first package, which needs the
 /// others.
-pub fn with_jars(client: &str, folder: &str, packages: &[&str]) -> Option<TempDir> {
+pub fn with_packages(client: &str, folder: &str, packages: &[&str]) -> Option<TempDir> {
     let package = packages[0];
-    let is_there = has(client, "Java development kit", "javac", &["-version"])
-        && has(client, &format!("{package} in apt's lists"), "apt-cache", &["show", package]);
-    if !is_there {
+    if !has(client, &format!("{package} in apt's lists"), "apt-cache", &["show", package]) {
         return None;
     }
     let dir = copy_of(folder);

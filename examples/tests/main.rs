@@ -1,7 +1,8 @@
-//! Drivers, ORMs, the JavaScript module and the tutorial on real servers. `./dev examples` runs them; the programs are in `drivers/`,
-//! `orms/`, `javascript/` and docs/tutorial.md.
+//! Drivers, ORMs, the JavaScript module, Prometheus and the tutorial on real servers. `./dev examples` runs them; the programs are in
+//! `drivers/`, `orms/`, `javascript/` and docs/tutorial.md, Prometheus's files in `monitoring/`.
 
 mod drivers;
 mod javascript;
+mod monitoring;
 mod orms;
 mod tutorial;

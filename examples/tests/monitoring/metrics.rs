@@ -1,0 +1,248 @@
+//! What `metrics.sql` returns, and to whom.
+
+use super::METRICS;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::{Cluster, SUPERUSER};
+
+const EXPORTER: &str = "snowflake_exporter";
+
+const FUNCTIONS: [&str; 4] = ["columns", "server", "leases", "partitions"];
+
+/// One column that generates IDs, and a superuser's connection.
+const TABLE: &str = "
+    CREATE SEQUENCE posts_id_seq;
+    CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 5));
+    INSERT INTO posts DEFAULT VALUES";
+
+#[test]
+fn the_role_of_the_exporter_can_read_the_metrics_and_nothing_else() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(&mut superuser, TABLE);
+    run(&mut superuser, "CREATE EXTENSION pg_snowflake_registry; CREATE ROLE other LOGIN");
+    cluster.psql(SUPERUSER, METRICS);
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let mut other = cluster.connect_to("other", SUPERUSER);
+    let denied = |message| Refusal { sqlstate: "42501", message, hint: "" };
+    for function in FUNCTIONS {
+        let call = format!("SELECT * FROM snowflake_metrics.{function}()");
+        run(&mut exporter, &call);
+        assert_refused(&mut other, &call, denied("permission denied for schema snowflake_metrics"));
+    }
+    run(&mut superuser, "GRANT USAGE ON SCHEMA snowflake_metrics TO other");
+    for function in FUNCTIONS {
+        let call = format!("SELECT * FROM snowflake_metrics.{function}()");
+        assert_refused(&mut other, &call, denied("permission denied for function"));
+    }
+    for (statement, message) in [
+        ("SELECT FROM posts", "permission denied for table posts"),
+        ("SELECT last_value FROM posts_id_seq", "permission denied for sequence posts_id_seq"),
+        ("INSERT INTO posts DEFAULT VALUES", "permission denied for table posts"),
+        (
+            "SELECT snowflake_nextval('posts_id_seq', 5)",
+            "permission denied for sequence posts_id_seq",
+        ),
+        (
+            "SELECT FROM snowflake_lease_status()",
+            "permission denied for function snowflake_lease_status",
+        ),
+        (
+            "SELECT FROM snowflake_registry.shards",
+            "permission denied for schema snowflake_registry",
+        ),
+        ("SET ROLE snowflake_metrics", "permission denied to set role"),
+        ("CREATE TABLE snowflake_metrics.t ()", "permission denied for schema snowflake_metrics"),
+    ] {
+        assert_refused(&mut exporter, statement, denied(message));
+    }
+    // Nor can the functions write, whoever calls them.
+    let owners = "SELECT DISTINCT proowner::regrole FROM pg_proc WHERE pronamespace = 'snowflake_metrics'::regnamespace";
+    assert_eq!(printed(&mut superuser, owners), "snowflake_metrics");
+    run(&mut superuser, "SET ROLE snowflake_metrics");
+    for (statement, message) in [
+        ("INSERT INTO posts VALUES (1)", "permission denied for table posts"),
+        ("SELECT setval('posts_id_seq', 1)", "permission denied for sequence posts_id_seq"),
+        ("CREATE TABLE snowflake_metrics.t ()", "permission denied for schema snowflake_metrics"),
+    ] {
+        assert_refused(&mut superuser, statement, denied(message));
+    }
+}
+
+/// In a schema that comes first in everybody's search path, everybody may create what fits the functions' calls better than core's.
+#[test]
+fn no_planted_object_is_called() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(&mut superuser, TABLE);
+    run(
+        &mut superuser,
+        "ALTER TABLE posts RENAME TO parts; CREATE TABLE posts (LIKE parts INCLUDING DEFAULTS) PARTITION BY RANGE (id)",
+    );
+    run(&mut superuser, "SELECT FROM snowflake_create_partitions('posts', '1 day')");
+    run(
+        &mut superuser,
+        "CREATE SCHEMA planted;
+         CREATE FUNCTION planted.caught() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN RAISE 'caught'; END $$;
+         CREATE FUNCTION planted.current_setting(text) RETURNS text LANGUAGE sql AS 'SELECT planted.caught()::text';
+         CREATE FUNCTION planted.regexp_match(text, text) RETURNS text[] LANGUAGE sql AS 'SELECT ARRAY[planted.caught()::text]';
+         CREATE FUNCTION planted.extract(text, interval) RETURNS numeric LANGUAGE sql AS 'SELECT planted.caught()::text::numeric';
+         CREATE FUNCTION planted.greater(interval, interval) RETURNS boolean LANGUAGE sql AS 'SELECT planted.caught() IS NULL';
+         CREATE OPERATOR planted.> (LEFTARG = interval, RIGHTARG = interval, FUNCTION = planted.greater);
+         CREATE FUNCTION planted.equal(text, text) RETURNS boolean LANGUAGE sql AS 'SELECT planted.caught() IS NULL';
+         CREATE OPERATOR planted.= (LEFTARG = text, RIGHTARG = text, FUNCTION = planted.equal);
+         CREATE FUNCTION planted.minus(timestamptz, timestamptz) RETURNS interval LANGUAGE sql AS 'SELECT planted.caught()::text::interval';
+         CREATE OPERATOR planted.- (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = planted.minus);
+         CREATE VIEW planted.pg_stat_activity AS SELECT *, planted.caught() FROM pg_catalog.pg_stat_activity;
+         CREATE VIEW planted.pg_inherits AS SELECT *, planted.caught() FROM pg_catalog.pg_inherits;
+         ALTER DATABASE postgres SET search_path = planted, public, pg_catalog",
+    );
+    // They are found where nobody looks out for them.
+    let mut anybody = cluster.connect();
+    let caught = Refusal { sqlstate: "P0001", message: "caught", hint: "" };
+    assert_refused(&mut anybody, "SELECT current_setting('work_mem')", caught);
+    cluster.psql(SUPERUSER, METRICS);
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    run(
+        &mut exporter,
+        "CREATE TEMPORARY TABLE pg_class AS SELECT 1; CREATE TEMPORARY TABLE pg_inherits AS SELECT 1",
+    );
+    for function in FUNCTIONS {
+        run(&mut exporter, &format!("SELECT * FROM snowflake_metrics.{function}()"));
+    }
+    let partitions = "SELECT count(*) FROM snowflake_metrics.partitions()";
+    assert_eq!(printed(&mut exporter, partitions), "1");
+}
+
+/// The extension is in a schema with a name that needs quotes, and the script runs twice.
+#[test]
+fn without_a_registry_there_is_no_row_of_leases_and_no_error() {
+    let cluster = Cluster::builder().without_extension().start();
+    let mut superuser = cluster.connect();
+    run(&mut superuser, "CREATE SCHEMA \"A B\"; CREATE EXTENSION pg_snowflake SCHEMA \"A B\"");
+    cluster.psql(SUPERUSER, METRICS);
+    cluster.psql(SUPERUSER, METRICS);
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let rows = FUNCTIONS.map(|function| {
+        printed(&mut exporter, &format!("SELECT count(*) FROM snowflake_metrics.{function}()"))
+    });
+    assert_eq!(rows, ["0", "1", "0", "0"]);
+    let server = "SELECT max_lead_seconds, max_wait_seconds, leases_on, restart_needed FROM snowflake_metrics.server()";
+    assert_eq!(printed(&mut exporter, server), "0.1|1|0|0");
+    drop(exporter);
+    run(
+        &mut superuser,
+        "DROP SCHEMA snowflake_metrics CASCADE;
+         DROP OWNED BY snowflake_exporter, snowflake_metrics;
+         DROP ROLE snowflake_exporter, snowflake_metrics;
+         DROP EXTENSION pg_snowflake",
+    );
+}
+
+#[test]
+fn settings_and_fences_are_those_of_the_database() {
+    let cluster = Cluster::new();
+    run(
+        &mut cluster.connect(),
+        "LOAD 'pg_snowflake';
+         ALTER DATABASE postgres SET pg_snowflake.max_lead = '2h';
+         ALTER DATABASE postgres SET pg_snowflake.max_wait = 0;
+         ALTER DATABASE postgres SET pg_snowflake.owned_shards = '5'",
+    );
+    cluster.psql(SUPERUSER, METRICS);
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let server = "SELECT max_lead_seconds, max_wait_seconds, owned_shards_set, allowed_hosts_set FROM snowflake_metrics.server()";
+    assert_eq!(printed(&mut exporter, server), "7200|0|1|0");
+}
+
+#[test]
+fn twenty_columns_with_an_error_are_named_and_all_others_of_a_layout_are_one_group() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    let tables = |from: i32, to: i32, kind: &str, layout: &str| {
+        let table = |i| {
+            format!(
+                "CREATE SEQUENCE s{i} AS {kind};
+                 CREATE TABLE t{i} (id bigint DEFAULT snowflake_nextval('s{i}', 5, '{layout}'));"
+            )
+        };
+        (from..to).map(table).collect::<String>()
+    };
+    run(&mut superuser, &tables(100, 125, "integer", "postgres"));
+    run(&mut superuser, &tables(200, 207, "bigint", "postgres"));
+    run(&mut superuser, &tables(300, 303, "bigint", "twitter"));
+    cluster.psql(SUPERUSER, METRICS);
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let groups = "
+        SELECT layout, count(*), sum(count), sum(with_error), min(table_name), max(table_name), max(sequence), max(column_name)
+        FROM snowflake_metrics.columns() GROUP BY layout, table_name = '' ORDER BY 1, 2";
+    assert_eq!(
+        printed(&mut exporter, groups),
+        "postgres|1|12|5||||\n\
+         postgres|20|20|20|public.t100|public.t119|public.s119|id\n\
+         twitter|1|3|0||||"
+    );
+}
+
+#[test]
+fn a_column_that_is_too_far_ahead_is_named_with_its_lead_and_a_maxvalue_counts() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(&mut superuser, TABLE);
+    cluster.psql(SUPERUSER, METRICS);
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let named = "SELECT table_name, count, with_error, max_lead_seconds BETWEEN 3000 AND 3600, min_ids_left < 2000000000, min_seconds_left > 1e9
+                 FROM snowflake_metrics.columns()";
+    assert_eq!(printed(&mut exporter, named), "|1|0|f|f|t");
+    run(
+        &mut superuser,
+        "SELECT setval('posts_id_seq', last_value + 3600::bigint * 1024000) FROM posts_id_seq",
+    );
+    assert_eq!(printed(&mut exporter, named), "public.posts|1|1|t|f|t");
+    run(
+        &mut superuser,
+        "DO $$ BEGIN
+             EXECUTE format('ALTER SEQUENCE posts_id_seq MAXVALUE %s', (SELECT last_value + 1000 FROM posts_id_seq));
+         END $$",
+    );
+    assert_eq!(printed(&mut exporter, named), "public.posts|1|1|t|t|t");
+}
+
+#[test]
+fn partitions_count_up_to_the_first_gap() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(&mut superuser, "CREATE SEQUENCE posts_id_seq");
+    run(
+        &mut superuser,
+        "CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('posts_id_seq', 5)) PARTITION BY RANGE (id)",
+    );
+    cluster.psql(SUPERUSER, METRICS);
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let now = printed(&mut exporter, "SELECT now()");
+    let mut hours = |expected: &str| {
+        let query = "SELECT round(ahead_seconds / 3600)::text, round(step_seconds / 3600)::text FROM snowflake_metrics.partitions()";
+        assert_eq!(printed(&mut exporter, query), expected);
+    };
+    let mut partition = |name: &str, from: &str, to: &str| {
+        run(
+            &mut superuser,
+            &format!(
+                "DO $$ BEGIN EXECUTE format('CREATE TABLE {name} PARTITION OF posts FOR VALUES FROM (%s) TO (%s)', {from}, {to}); END $$"
+            ),
+        );
+    };
+    let at = |hours: i32| {
+        format!("snowflake_min_id(timestamptz '{now}' + interval '{hours} hours')::text")
+    };
+    hours("0|NaN");
+    partition("of_the_past", "'MINVALUE'", &at(-20));
+    hours("0|NaN");
+    partition("of_the_present", &at(-20), &at(10));
+    hours("10|30");
+    partition("after_a_gap", &at(20), &at(40));
+    hours("10|30");
+    partition("in_the_gap", &at(10), &at(20));
+    hours("40|20");
+    partition("of_the_future", &at(40), "'MAXVALUE'");
+    hours("Infinity|NaN");
+}
