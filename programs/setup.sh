@@ -114,7 +114,9 @@ has_headers() { [[ -f /usr/include/postgresql/$1/server/postgres.h ]]; }
 # The packages that are missing for a purpose, an origin of PostgreSQL, or both, each with what it is for. The columns: for what,
 # a program or a file, its package, what it is for.
 missing_packages() {
-    local for file package why
+    local for file package why browser=none
+    # Ubuntu has no such package.
+    have chromium || ! has_package chromium || browser=examples
     while IFS='|' read -r for file package why; do
         [[ $for == any || " $for " == *" $1 "* || " $for " == *" $2 "* ]] || continue
         have "$file" || compgen -G "$file" >/dev/null || say "$package: $why"
@@ -135,6 +137,7 @@ tests lint|shellcheck|shellcheck|checks the shell scripts
 tests lint|codespell|codespell|finds misspelt words
 examples|npm|npm|installs JavaScript's drivers and ORMs
 examples|javac|default-jdk-headless|compiles and runs those of Java
+$browser|chromium|chromium|shows the site to its tests
 fuzz|c++|g++|compiles the fuzzer's engine
 bench valgrind|valgrind|valgrind|counts instructions, and checks a server's memory
 image|buildah|buildah|builds the image

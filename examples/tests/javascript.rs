@@ -3,6 +3,7 @@
 use pg_snowflake_examples::{command, run, with_npm};
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::Stdio;
 
 const MODULE: &str = "../javascript";
@@ -21,14 +22,25 @@ fn the_javascript_module_and_its_types_pass_their_tests() {
 
 #[test]
 fn the_javascript_module_answers_as_the_extension_does() {
-    let answers = include_str!("../../javascript/tests/answers.sql");
-    let said = compared(answers, "SELECT answer(cases)::text FROM cases", "tests/answers.js");
+    let said = compared(ANSWERS, "tests/answers.js");
     assert!(said.is_none_or(|said| said.starts_with("10000 answers")), "too few answers");
 }
 
 #[test]
 fn the_javascript_module_finds_the_layouts_that_the_extension_finds() {
-    // The tables of the regression test.
+    let said = compared(found(), "tests/found.js");
+    assert!(said.is_none_or(|said| said.starts_with("14 tables")), "too few tables");
+}
+
+/// A script, and a query that returns the extension's answers after it, a line of JSON for each.
+pub type Answers = [&'static str; 2];
+
+/// Random layouts and IDs.
+pub const ANSWERS: Answers =
+    [include_str!("../../javascript/tests/answers.sql"), "SELECT answer(cases)::text FROM cases"];
+
+/// The tables of the regression test, whose layouts are to be found.
+pub fn found() -> Answers {
     let (tables, _) = include_str!("../../pg_test/sql/find_layout.sql")
         .split_once("CREATE TABLE rows")
         .expect("the script fills the tables first");
@@ -39,19 +51,22 @@ fn the_javascript_module_finds_the_layouts_that_the_extension_finds() {
                      json_agg(json_build_array(id::text, (extract(epoch FROM created_at) * 1000000)::bigint)) AS rows
               FROM (SELECT DISTINCT ON (copy, id) * FROM copied) AS copied GROUP BY copy) AS copies,
              snowflake_find_layout(ids, times)";
-    let said = compared(tables, query, "tests/found.js");
-    assert!(said.is_none_or(|said| said.starts_with("14 tables")), "too few tables");
+    [tables, query]
 }
 
-/// What a program of the module says that compares itself with what a query returns after that script; `None` if it is left out.
-fn compared(script: &str, query: &str, program: &str) -> Option<String> {
-    let dir = with_npm("the JavaScript module", MODULE)?;
-    let cluster = Cluster::new();
+/// Writes the answers of a cluster's extension into a file.
+pub fn write_answers(cluster: &Cluster, [script, query]: Answers, file: &Path) {
     cluster.psql(SUPERUSER, script);
     let rows = cluster.connect().query(query, &[]).unwrap();
     let answers: String = rows.iter().map(|row| row.get::<_, String>(0) + "\n").collect();
+    fs::write(file, answers).unwrap();
+}
+
+/// What a program of the module says that compares itself with these answers; `None` if it is left out.
+fn compared(answers: Answers, program: &str) -> Option<String> {
+    let dir = with_npm("the JavaScript module", MODULE)?;
     let file = dir.path().join("answers.jsonl");
-    fs::write(&file, answers).unwrap();
+    write_answers(&Cluster::new(), answers, &file);
     let mut node = command("node", dir.path());
     node.arg(program).stdin(Stdio::from(File::open(file).unwrap()));
     Some(run(&mut node))

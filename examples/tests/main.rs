@@ -5,4 +5,5 @@ mod drivers;
 mod javascript;
 mod monitoring;
 mod orms;
+mod site;
 mod tutorial;

@@ -20,6 +20,8 @@ const PACKAGE: &str = "pg_snowflake_harness";
 const PROGRAMS: &str = "pg_snowflake_programs";
 /// The fuzz crate has its own dependencies, and is not a member of the workspace.
 pub const FUZZ_CRATE: &str = "fuzz/Cargo.toml";
+/// Neither is the site's.
+const SITE_CRATE: &str = "site/Cargo.toml";
 
 /// A run of the tests.
 #[derive(Default)]
@@ -185,7 +187,10 @@ fn server_tests(arguments: &[&str]) -> Command {
 
 fn format() -> Result {
     execute(&mut cargo(&["fmt", "--all", "--check"]))?;
-    execute(&mut cargo(&["fmt", "--manifest-path", FUZZ_CRATE, "--check"]))
+    for manifest in [FUZZ_CRATE, SITE_CRATE] {
+        execute(&mut cargo(&["fmt", "--manifest-path", manifest, "--check"]))?;
+    }
+    Ok(())
 }
 
 fn clippy() -> Result {
@@ -209,6 +214,12 @@ fn clippy() -> Result {
             .args(["--features", "targets"])
             .args(REFUSE_WARNINGS)
             .env("CUSTOM_LIBFUZZER_PATH", target().join("libFuzzer.a")),
+    )?;
+    execute(
+        cargo(&["clippy", "--manifest-path", SITE_CRATE, "--all-targets", "--locked"])
+            .arg("--target-dir")
+            .arg(target())
+            .args(REFUSE_WARNINGS),
     )
 }
 

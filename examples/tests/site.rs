@@ -1,0 +1,89 @@
+//! The site of the documentation, in Chromium, and its page that takes IDs apart against the extension's own answers.
+
+use crate::javascript::{ANSWERS, found as found_layouts, write_answers};
+use pg_snowflake_examples::{command, run, with_npm};
+use pg_snowflake_harness::installation::left_out;
+use pg_snowflake_harness::{Cluster, top};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+const TESTS: &str = "../site/tests";
+
+#[test]
+fn the_site_has_no_dead_link_and_its_search_finds_each_runbook() {
+    let Some(dir) = with_browser() else { return };
+    let docs = top().join("docs");
+    let mut node = command("node", dir.path());
+    run(node.args(["--test", "site.test.js"]).env("SITE", site()).env("DOCS", docs));
+}
+
+#[test]
+fn the_page_that_takes_ids_apart_answers_as_the_extension_does() {
+    let Some(dir) = with_browser() else { return };
+    let cluster = Cluster::new();
+    let [answers, found] = ["answers.jsonl", "found.jsonl"].map(|name| dir.path().join(name));
+    write_answers(&cluster, ANSWERS, &answers);
+    write_answers(&cluster, found_layouts(), &found);
+    let statements = dir.path().join("statements.jsonl");
+    let mut node = command("node", dir.path());
+    node.args(["--test", "id.test.js"]).env("SITE", site());
+    run(node.env("ANSWERS", answers).env("FOUND", found).env("STATEMENTS", &statements));
+    what_it_shows_runs(&cluster, &fs::read_to_string(statements).unwrap());
+}
+
+/// Runs the SQL that the page shows, and compares what it returns with what the extension returns of the same IDs.
+fn what_it_shows_runs(cluster: &Cluster, statements: &str) {
+    let mut client = cluster.connect();
+    client.batch_execute("SET pg_snowflake.shard_id = 1; SET timezone = 'UTC'").unwrap();
+    for line in statements.lines() {
+        let shown: Value = serde_json::from_str(line).unwrap();
+        let text = |value: &Value| value.as_str().expect(line).to_owned();
+        let decoded = &shown["decoded"];
+        let us: i64 = text(&decoded["unix_us"]).parse().unwrap();
+        for query in shown["queries"].as_array().unwrap() {
+            let query = text(query);
+            let fields =
+                "(extract(epoch FROM created_at) * 1000000)::int8, shard_id::int8, seq::int8";
+            let of = format!("SELECT {fields} FROM ({}) AS shown", query.trim_end_matches(';'));
+            let row = client.query_one(&of, &[]).unwrap_or_else(|error| panic!("{query}: {error}"));
+            // to_timestamp() computes with a double.
+            let difference: i64 = row.get::<_, i64>(0) - us;
+            assert!(
+                difference.abs() <= 1 + us.abs() / 1_000_000_000_000,
+                "{query}: {difference} us"
+            );
+            assert_eq!(decoded["shard_id"], row.get::<_, i64>(1), "{query}");
+            assert_eq!(decoded["seq"], row.get::<_, i64>(2), "{query}");
+        }
+        let table = text(&shown["table"]);
+        client
+            .batch_execute(&format!("BEGIN; {table} ROLLBACK"))
+            .unwrap_or_else(|error| panic!("{table}: {error}"));
+    }
+}
+
+/// The tests of the site with what they need; `None` if they are left out.
+fn with_browser() -> Option<TempDir> {
+    if !Path::new("/usr/bin/chromium").exists() {
+        left_out("the site", "Chromium on this machine");
+        return None;
+    }
+    with_npm("the site", TESTS)
+}
+
+/// The site of this tree, which is built once.
+fn site() -> &'static Path {
+    static SITE: OnceLock<PathBuf> = OnceLock::new();
+    SITE.get_or_init(|| {
+        let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let site = scratch.join("site");
+        let mut cargo = command("cargo", top());
+        cargo.args(["run", "--quiet", "--locked", "--manifest-path", "site/Cargo.toml"]);
+        cargo.arg("--target-dir").arg(scratch.parent().expect("a folder in cargo's"));
+        run(cargo.arg("--").arg(&site));
+        site
+    })
+}
