@@ -1,7 +1,7 @@
 //! Leases, searched exhaustively: every order of steps and events within bounds, by the functions that the lease worker and the registry
 //! run. The rules of the protocol hold the properties, and each rule is needed: without it, the search finds a counterexample.
 //!
-//! The random model in `policies/src/registry/tests.rs` goes further, without seeing everything. `docs/proof.md` has the bounds and results.
+//! The random model in `policies/src/registry/tests.rs` goes further, without seeing everything. `docs/proof.md` has the results.
 #![cfg(not(miri))]
 
 mod exhaustive {
@@ -197,7 +197,7 @@ const ALL_EVENTS: &[Event] = &[
     Rollback,
 ];
 
-/// The larger bounds of docs/proof.md. `EXHAUSTIVE` is the number of one of them; without it, all are searched.
+/// The larger bounds. `EXHAUSTIVE` is the number of one of them; without it, all are searched.
 #[test]
 #[ignore = "takes minutes"]
 fn the_properties_hold_within_larger_bounds() {

@@ -19,6 +19,7 @@ mod leases;
 mod limit;
 pub mod limits;
 mod load;
+pub mod page;
 mod pgbench;
 pub mod pgedge;
 mod plan;
@@ -32,6 +33,7 @@ pub mod samples;
 mod sequences;
 mod server;
 mod summary;
+mod tables;
 mod turns;
 
 pub use plan::{CLIENTS, Findings, Part, Plan};

@@ -25,7 +25,13 @@ pub fn has_place(file: &Path, name: &str) -> bool {
     replaced(&page, name, "").is_some()
 }
 
-fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
+/// What stands between the two marks of that name.
+pub(crate) fn between<'a>(page: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = page.split_once(&format!("<!-- {name}: begin -->\n"))?;
+    Some(rest.split_once(&format!("<!-- {name}: end -->\n"))?.0)
+}
+
+pub(crate) fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
     let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->\n"));
     let (before, rest) = page.split_once(&begin)?;
     let (_, after) = rest.split_once(&end)?;

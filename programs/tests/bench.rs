@@ -49,9 +49,7 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.md");
     let major = installation::major(installation::bindir());
-    let places = ["summary", "bench"]
-        .map(|what| format!("<!-- {what} {major}: begin -->\n<!-- {what} {major}: end -->\n"));
-    std::fs::write(&page, format!("above\n{}below\n", places.concat())).unwrap();
+    std::fs::write(&page, format!("above\n{}below\n", places(major))).unwrap();
 
     let parts = "backend,first,repeats,bulk,sequences,rate,load,reading,large,registry,homed,hashing,retention";
     let can_be_recorded = build::lacking().is_empty();
@@ -159,17 +157,30 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
     assert_eq!(measured.contains(&("bulk_insert_s", "ready_uuids")), has_uuid_v7, "{csv}");
 }
 
+/// The marks of a page for the figures of all majors, the run of this one, and the run of another, which has no record yet.
+fn places(major: u32) -> String {
+    let places = ["summary", &format!("bench {major}"), "bench 1", "tables"];
+    let marks = places.map(|place| format!("<!-- {place}: begin -->\n<!-- {place}: end -->\n"));
+    marks.concat()
+}
+
 /// The page that the bench has written the results into, between its marks.
 fn recorded(page: &Path, major: u32, misses: bool, csv: &str) -> String {
     let text = std::fs::read_to_string(page).unwrap();
-    let (above, below) =
-        text.split_once("pg_snowflake v0, PostgreSQL ").expect("what was measured");
-    let (_, summary) = above.split_once(&format!("<!-- summary {major}: begin -->\n")).unwrap();
-    assert!(summary.lines().next().is_some_and(|line| line.contains(" limits are met")), "{text}");
-    assert!(above.starts_with("above\n") && below.ends_with("\nbelow\n"), "{text}");
-    assert_eq!(text.contains("**not met**"), misses);
+    assert!(text.starts_with("above\n") && text.ends_with("\nbelow\n"), "{text}");
+    let between = |place: &str| {
+        let (_, after) = text.split_once(&format!("<!-- {place}: begin -->\n")).unwrap();
+        after.split_once(&format!("<!-- {place}: end -->\n")).unwrap().0
+    };
+    let run = between(&format!("bench {major}"));
+    assert!(run.contains("pg_snowflake v0, PostgreSQL "), "{text}");
+    assert_eq!(between("bench 1"), "");
+    assert!(between("summary").starts_with(&format!("| PostgreSQL {major}")), "{text}");
+    let tables = between("tables");
+    assert!(tables.contains(" limits are met"), "{text}");
+    assert_eq!(tables.contains("**not met**"), misses);
     let file = format!("page/postgresql-{major}.csv");
-    assert!(text.contains(&format!("]({file})")), "{text}");
+    assert!(run.contains(&format!("]({file})")), "{text}");
     assert_eq!(std::fs::read_to_string(page.with_file_name(file)).unwrap(), csv);
     text
 }
@@ -179,9 +190,7 @@ fn a_server_that_is_not_built_as_a_distributions_is_measured_but_not_recorded() 
     let folder = tempfile::tempdir().unwrap();
     let [page, pg_config] = ["page.md", "pg_config"].map(|name| folder.path().join(name));
     let major = installation::major(installation::bindir());
-    let marks = ["summary", "bench"]
-        .map(|what| format!("<!-- {what} {major}: begin -->\n<!-- {what} {major}: end -->\n"));
-    std::fs::write(&page, marks.concat()).unwrap();
+    std::fs::write(&page, places(major)).unwrap();
     let others = std::env::var("PG_CONFIG").unwrap();
     let script = format!(
         "#!/bin/sh\ncase $1 in\n--configure) echo \"'--prefix=/opt' '--with-lz4'\" ;;\n--cflags) echo -g -O0 ;;\n*) exec {others} $1 ;;\nesac\n"
@@ -204,7 +213,7 @@ fn a_server_that_is_not_built_as_a_distributions_is_measured_but_not_recorded() 
         assert!(errors.contains(lacking), "{lacking}: {errors}");
     }
     assert!(!errors.contains("LZ4 (pg_config"), "{errors}");
-    assert_eq!(std::fs::read_to_string(&page).unwrap(), marks.concat());
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), places(major));
 
     let (measured, [printed, errors]) = bench(&[]);
     assert!(measured, "{errors}");

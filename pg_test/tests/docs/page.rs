@@ -156,6 +156,7 @@ fn anchor(heading: &str) -> String {
 pub fn pages_with_sql() -> Vec<Page> {
     let mut pages = markdown_in(&top().join("docs"));
     pages.push(page("README.md"));
+    pages.retain(|page| page.blocks().iter().any(|block| block.language == "sql"));
     pages
 }
 

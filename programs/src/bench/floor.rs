@@ -72,23 +72,3 @@ pub(super) fn create(server: &Cluster) -> Client {
 pub(super) fn take(function: &str, count: i64) -> String {
     in_loop(&format!("{function}('ids', 5, 0)"), count)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::instruction_bounds;
-    use pg_snowflake_harness::top;
-
-    #[test]
-    fn every_recorded_major_has_bounds() {
-        let page = std::fs::read_to_string(top().join("docs/benchmarks.md")).unwrap();
-        let majors: Vec<u32> = page
-            .lines()
-            .filter_map(|line| line.strip_prefix("<!-- bench ")?.strip_suffix(": begin -->"))
-            .map(|major| major.parse().unwrap())
-            .collect();
-        assert!(!majors.is_empty());
-        for major in majors {
-            assert!(instruction_bounds(major).is_some(), "{major}");
-        }
-    }
-}

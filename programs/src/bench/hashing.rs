@@ -4,7 +4,6 @@ use crate::bench::contender::Contender;
 use crate::bench::plan::{Findings, Plan};
 use crate::bench::samples::Measure;
 use crate::bench::server;
-use pg_snowflake_harness::{Cluster, SUPERUSER};
 
 const SCRIPT: &str = include_str!("../../../docs/hashing/measure.sql");
 
@@ -16,12 +15,11 @@ const TIMEOUT: u32 = 5;
 /// At most so many rounds, since one takes most of a minute.
 pub(super) const ROUNDS: usize = 3;
 
-/// The layout that the limits judge, and the layouts that are measured once.
-const JUDGED: &str = "postgres";
-const OTHERS: &str = "instagram,twitter";
+/// docs/hashing.md has the same of other layouts.
+const LAYOUT: &str = "postgres";
 
 /// The tables of the script: the name in it, and the title for people, in Markdown.
-pub const CASES: [(&str, &str); 19] = [
+pub const CASES: [(&str, &str); 7] = [
     ("bigserial", "`bigserial`"),
     ("postgres_1", "`postgres`, 1 per ms"),
     ("postgres_10", "`postgres`, 10 per ms"),
@@ -29,38 +27,21 @@ pub const CASES: [(&str, &str); 19] = [
     ("postgres_1000", "`postgres`, 1,000 per ms"),
     ("postgres_100_16shards", "`postgres`, 100 per ms, 16 shards"),
     ("postgres_100_100shards", "`postgres`, 100 per ms, 100 shards"),
-    ("instagram_1", "`instagram`, 1 per ms"),
-    ("instagram_10", "`instagram`, 10 per ms"),
-    ("instagram_100", "`instagram`, 100 per ms"),
-    ("instagram_1000", "`instagram`, 1,000 per ms"),
-    ("instagram_100_16shards", "`instagram`, 100 per ms, 16 shards"),
-    ("instagram_100_100shards", "`instagram`, 100 per ms, 100 shards"),
-    ("twitter_1", "`twitter`, 1 per ms"),
-    ("twitter_10", "`twitter`, 10 per ms"),
-    ("twitter_100", "`twitter`, 100 per ms"),
-    ("twitter_1000", "`twitter`, 1,000 per ms"),
-    ("twitter_100_16shards", "`twitter`, 100 per ms, 16 shards"),
-    ("twitter_100_100shards", "`twitter`, 100 per ms, 100 shards"),
 ];
 
+/// Runs the script in a database of its own, and takes the figures from its tables.
 pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings) {
     let server = server::builder().start();
-    let rows = plan.scaled(ROWS);
-    for (layouts, rounds) in [(JUDGED, plan.rounds.min(ROUNDS)), (OTHERS, 1)] {
-        measure(&server, layouts, rows, rounds, findings);
-    }
-}
-
-/// Runs the script in a database of its own, and takes the figures from its tables.
-fn measure(server: &Cluster, layouts: &str, rows: i64, rounds: usize, findings: &mut Findings) {
     let mut client = server.empty_database("hashing");
     let variables = format!(
-        "\\set rows {rows}\n\\set rounds {rounds}\n\\set timeout {TIMEOUT}s\n\\set layouts {layouts}\n"
+        "\\set rows {}\n\\set rounds {}\n\\set timeout {TIMEOUT}s\n\\set layouts {LAYOUT}\n",
+        plan.scaled(ROWS),
+        plan.rounds.min(ROUNDS)
     );
     print!("{}", server.psql("hashing", &(variables + SCRIPT)));
     let timings = "SELECT name, query, round, extract(epoch FROM took)::float8 FROM timings";
     for row in client.query(timings, &[]).expect("the script has made its tables") {
-        let Some((name, title)) = case(row.get(0), layouts) else { continue };
+        let Some((name, title)) = case(row.get(0)) else { continue };
         let (query, round, seconds): (&str, i32, f64) = (row.get(1), row.get(2), row.get(3));
         let (measure, what) = match query {
             "aggregate" => (Measure::AggregateSeconds, "HashAggregate"),
@@ -74,19 +55,14 @@ fn measure(server: &Cluster, layouts: &str, rows: i64, rounds: usize, findings: 
     }
     let ids = "SELECT name, hashes::float8, memory::float8 FROM ids";
     for row in client.query(ids, &[]).expect("the script has made its tables") {
-        let Some((name, _)) = case(row.get(0), layouts) else { continue };
+        let Some((name, _)) = case(row.get(0)) else { continue };
         findings.samples.add(0, name, Measure::DistinctHashes, row.get(1));
         if let Some(kilobytes) = row.get(2) {
             findings.samples.add(0, name, Measure::AggregateKilobytes, kilobytes);
         }
     }
-    drop(client);
-    let drop = "DROP DATABASE hashing";
-    server.connect_to(SUPERUSER, "postgres").batch_execute(drop).expect("nobody else uses it");
 }
 
-/// The case of that name; none for `bigserial` beside layouts whose ratio to it has no limit.
-fn case(name: &str, layouts: &str) -> Option<(&'static str, &'static str)> {
-    let case = CASES.into_iter().find(|&(case, _)| case == name);
-    case.filter(|_| layouts == JUDGED || name != "bigserial")
+fn case(name: &str) -> Option<(&'static str, &'static str)> {
+    CASES.into_iter().find(|&(case, _)| case == name)
 }

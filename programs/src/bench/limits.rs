@@ -15,11 +15,15 @@ const ROUNDS: usize = 9;
 /// What is counted rather than timed, or needs minutes.
 const ONE_COUNT: usize = 1;
 
-/// All limits of a run.
-pub static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
+/// All limits of a run on this installation.
+pub static LIMITS: LazyLock<Vec<Limit>> =
+    LazyLock::new(|| on(installation::major(installation::bindir())));
+
+/// All limits of a run on that major.
+pub fn on(major: u32) -> Vec<Limit> {
     [
-        of_ids(),
-        by_the_floor(),
+        of_ids(major),
+        by_the_floor(major),
         of_cache(),
         of_rows(),
         by_pgedge(),
@@ -36,7 +40,7 @@ pub static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
     .into_iter()
     .flatten()
     .collect()
-});
+}
 
 const OURS: &str = "ours_cache_1";
 const OURS_64: &str = "ours_cache_64";
@@ -51,37 +55,37 @@ const MANAGED_BATCH: &str = "managed_batch";
 const SAME_SIZE: f64 = 1.01;
 
 /// The cost of an ID.
-fn of_ids() -> Vec<Limit> {
+fn of_ids(major: u32) -> Vec<Limit> {
     vec![
         ratio(
-            "one backend: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1`",
+            "one session: `snowflake_nextval` relative to core's `nextval`, both `CACHE 1`",
             (IdNs, OURS),
             (IdNs, CORE),
             AtMost(0.6),
         ),
         ratio(
-            "one backend: `snowflake_nextval` relative to core's `nextval`, both `CACHE 64`",
+            "one session: `snowflake_nextval` relative to core's `nextval`, both `CACHE 64`",
             (IdNs, OURS_64),
             (IdNs, CORE_64),
             AtMost(0.45),
         ),
         ratio(
-            "one backend: `snowflake_nextvals` relative to core's `nextval`, `CACHE 64`, with their loops",
+            "one session: `snowflake_nextvals` relative to core's `nextval`, `CACHE 64`, with their loops",
             (StatementNs, BATCH),
             (StatementNs, CORE_64),
             AtMost(0.65),
         ),
         ratio(
-            "one backend: `snowflake_nextval`, `CACHE 1`, relative to the PL/pgSQL original",
+            "one session: `snowflake_nextval`, `CACHE 1`, relative to the PL/pgSQL original",
             (IdNs, OURS),
             (IdNs, "copied_plpgsql"),
             AtMost(0.07),
         ),
         ratio(
-            "one backend: the SQL edition relative to the PL/pgSQL original",
+            "one session: the SQL edition relative to the PL/pgSQL original",
             (IdNs, MANAGED),
             (IdNs, "copied_plpgsql"),
-            AtMost(managed_bound(installation::major(installation::bindir()))),
+            AtMost(managed_bound(major)),
         ),
         ratio(
             "8 clients, 100 IDs a transaction: batches of the SQL edition per second relative to the PL/pgSQL original",
@@ -123,12 +127,12 @@ fn managed_bound(major: u32) -> f64 {
 }
 
 /// The least that an ID can cost.
-fn by_the_floor() -> Vec<Limit> {
+fn by_the_floor(major: u32) -> Vec<Limit> {
     let limit = |(name, title, floor, measure, bound)| {
-        let title = format!("one backend: {title}, relative to {}", floor::title(floor));
+        let title = format!("one session: {title}, relative to {}", floor::title(floor));
         ratio(&title, (measure, name), (measure, floor), AtMost(bound))
     };
-    let bounds = floor::instruction_bounds(installation::major(installation::bindir()));
+    let bounds = floor::instruction_bounds(major);
     let counted = |((name, title, floor, ..), bound): (floor::Compared, f64)| {
         let title = format!("instructions of an ID: {title}, relative to {}", floor::title(floor));
         let ratio = ratio(&title, (Instructions, name), (Instructions, floor), AtMost(bound));
@@ -182,7 +186,7 @@ fn by_pgedge() -> Vec<Limit> {
         ratio(&title, (measure, OURS), (measure, PGEDGE), AtMost(bound))
     };
     let mut limits = vec![
-        at_most("one backend", IdNs, 1.0),
+        at_most("one session", IdNs, 1.0),
         at_most("the first ID of a transaction", FirstIdNs, 1.0),
         at_most("100,000 sequences in turn", InTurnNs(100_000), 1.0),
         at_most("bulk `INSERT`: time", BulkSeconds, 1.0),
@@ -211,7 +215,7 @@ fn by_uuidv7() -> Vec<Limit> {
             (BulkSeconds, "ready_uuids"),
             AtMost(1.0),
         ),
-        by_uuidv7("one backend: `snowflake_nextval`, `CACHE 1`, relative to `uuidv7()`", IdNs),
+        by_uuidv7("one session: `snowflake_nextval`, `CACHE 1`, relative to `uuidv7()`", IdNs),
         by_uuidv7("primary key after a bulk `INSERT`: size relative to `uuidv7()`", KeyBytes),
     ]
 }
@@ -231,14 +235,14 @@ fn of_layouts() -> Vec<Limit> {
     };
     vec![
         alone(
-            "IDs per second relative to the limit of `postgres`, 1,024,000: one backend, `CACHE 1`",
+            "IDs per second relative to the limit of `postgres`, 1,024,000: one session, `CACHE 1`",
             ShareOfPostgres,
             OURS,
             AtLeast(0.99),
             ROUNDS,
         ),
         alone(
-            "IDs per second relative to the limit of `twitter`, 4,096,000: one backend, `CACHE 1`",
+            "IDs per second relative to the limit of `twitter`, 4,096,000: one session, `CACHE 1`",
             ShareOfTwitter,
             OURS,
             AtLeast(0.95),
@@ -382,7 +386,7 @@ fn of_leases() -> Vec<Limit> {
         |what: &str, measure| Limit { rounds: ONE_COUNT, ..relative(what, measure, 1.02) };
     let timed = |what: &str, measure| relative(what, measure, SAME_TIME);
     vec![
-        timed("one backend: `snowflake_nextval`, `CACHE 1`,", IdNs),
+        timed("one session: `snowflake_nextval`, `CACHE 1`,", IdNs),
         timed("the first ID of a transaction: `snowflake_nextval`, `CACHE 1`,", FirstIdNs),
         counted("instructions of `snowflake_nextval`, `CACHE 1`,", Instructions),
         counted("instructions of the first ID of a transaction, `CACHE 1`,", FirstIdInstructions),
@@ -393,7 +397,7 @@ fn of_leases() -> Vec<Limit> {
 fn of_homed_ids() -> Vec<Limit> {
     let relative = |modulus: &str, name, bound| {
         let title = format!(
-            "one backend: `snowflake_nextval_homed`, modulus {modulus}, relative to `snowflake_nextval`"
+            "one session: `snowflake_nextval_homed`, modulus {modulus}, relative to `snowflake_nextval`"
         );
         ratio(&title, (IdNs, name), (IdNs, homed::PLAIN), bound)
     };

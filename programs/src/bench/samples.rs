@@ -1,4 +1,4 @@
-//! Measurements and their medians, quartiles, confidence intervals and ratios.
+//! Measurements and their medians, confidence intervals and ratios.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -265,36 +265,44 @@ impl Display for Measure {
     }
 }
 
-/// One measurement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
-    /// What was measured.
-    pub measure: Measure,
+/// One measurement, as in the CSV.
+#[derive(Clone, Debug, PartialEq)]
+struct Sample {
+    /// The name of what was measured.
+    measure: String,
     /// The contender's name.
-    pub contender: &'static str,
+    contender: String,
     /// The round, from 0.
-    pub round: usize,
+    round: usize,
     /// The figure, in the unit of the measure.
-    pub value: f64,
+    value: f64,
 }
 
 /// All measurements of a run.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Samples(Vec<Sample>);
 
 impl Samples {
     /// Adds a measurement.
-    pub fn add(&mut self, round: usize, contender: &'static str, measure: Measure, value: f64) {
+    pub fn add(&mut self, round: usize, contender: &str, measure: Measure, value: f64) {
+        let (measure, contender) = (measure.to_string(), contender.to_owned());
         self.0.push(Sample { measure, contender, round, value });
+    }
+
+    /// Whether anything was measured of the contender.
+    pub fn has(&self, contender: &str) -> bool {
+        self.0.iter().any(|sample| sample.contender == contender)
     }
 
     /// Adds another measure: one less the empty loop's in the same round.
     pub fn subtract_loop(&mut self, with_loop: Measure, without: Measure, the_loop: &str) {
-        let of_the_loop: Vec<Sample> = self.of(with_loop, the_loop).copied().collect();
+        let of_the_loop: Vec<Sample> = self.of(with_loop, the_loop).cloned().collect();
         let remains = |sample: &Sample| {
             let of_the_loop = of_the_loop.iter().find(|other| other.round == sample.round)?;
-            Some(Sample { measure: without, value: sample.value - of_the_loop.value, ..*sample })
+            let value = sample.value - of_the_loop.value;
+            Some(Sample { measure: without.to_string(), value, ..sample.clone() })
         };
+        let with_loop = with_loop.to_string();
         let others = self
             .0
             .iter()
@@ -304,6 +312,7 @@ impl Samples {
     }
 
     fn of(&self, measure: Measure, contender: &str) -> impl Iterator<Item = &Sample> {
+        let measure = measure.to_string();
         self.0
             .iter()
             .filter(move |sample| sample.measure == measure && sample.contender == contender)
@@ -329,37 +338,42 @@ impl Samples {
         csv.write_record(["measure", "contender", "round", "value"])
             .expect("memory can be written");
         for Sample { measure, contender, round, value } in &self.0 {
-            let line = [
-                measure.to_string(),
-                (*contender).to_owned(),
-                round.to_string(),
-                value.to_string(),
-            ];
-            csv.write_record(line).expect("memory can be written");
+            csv.write_record([measure, contender, &round.to_string(), &value.to_string()])
+                .expect("memory can be written");
         }
         String::from_utf8(csv.into_inner().expect("memory can be written"))
             .expect("all of it is text")
     }
+
+    /// What [`to_csv`](Self::to_csv) has written.
+    ///
+    /// # Errors
+    /// If a line is not a measurement.
+    pub fn from_csv(text: &str) -> csv::Result<Self> {
+        let sample = |line: csv::Result<_>| {
+            line.map(|(measure, contender, round, value)| Sample {
+                measure,
+                contender,
+                round,
+                value,
+            })
+        };
+        let lines = csv::Reader::from_reader(text.as_bytes()).into_deserialize();
+        lines.map(sample).collect::<csv::Result<_>>().map(Self)
+    }
 }
 
-/// A median, its quartiles and its confidence interval.
+/// A median and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// A quarter is below it.
-    pub lower_quartile: f64,
     /// Half is below it.
     pub median: f64,
-    /// A quarter is above it.
-    pub upper_quartile: f64,
     /// With a probability of at least 95 %, the median of infinitely many measurements lies in it, if they do not depend on each
     /// other. Fewer than six measurements show less: then it is from the smallest to the largest.
     pub interval: [f64; 2],
     /// The number of measurements.
     pub count: usize,
 }
-
-/// The fewest measurements whose range has a probability of 95 %: 1 − 2 · (1/2)⁶.
-pub const MIN_FOR_INTERVAL: usize = 6;
 
 impl Spread {
     /// The width of the interval, as a fraction of the median.
@@ -375,20 +389,11 @@ impl Spread {
         values.sort_by(f64::total_cmp);
         let left_out = left_out_of_interval(values.len());
         Some(Spread {
-            lower_quartile: quantile(&values, 0.25),
-            median: quantile(&values, 0.5),
-            upper_quartile: quantile(&values, 0.75),
+            median: f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]),
             interval: [values[left_out], values[values.len() - 1 - left_out]],
             count: values.len(),
         })
     }
-}
-
-/// Interpolates linearly between two of the sorted values, as R and NumPy do by default.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
-    let place = part * (sorted.len() - 1) as f64;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    below + (above - below) * place.fract()
 }
 
 /// How many of the smallest, and of the largest, lie outside the confidence interval of the median.
@@ -422,18 +427,16 @@ mod tests {
     }
 
     #[test]
-    fn the_median_lies_between_the_quartiles_whatever_the_order() {
+    fn half_of_the_measurements_are_below_the_median_whatever_the_order() {
         let cases = [
-            (vec![7.0], [7.0, 7.0, 7.0]),
-            (vec![4.0, 1.0, 3.0, 2.0], [1.75, 2.5, 3.25]),
-            (vec![9.0, 1.0, 5.0, 3.0, 7.0], [3.0, 5.0, 7.0]),
-            (vec![1.0, 1.0, 1.0, 1000.0, 1.0], [1.0, 1.0, 1.0]),
+            (vec![7.0], 7.0),
+            (vec![4.0, 1.0, 3.0, 2.0], 2.5),
+            (vec![9.0, 1.0, 5.0, 3.0, 7.0], 5.0),
+            (vec![1.0, 1.0, 1.0, 1000.0, 1.0], 1.0),
         ];
-        for (values, expected) in cases {
+        for (values, median) in cases {
             let spread = Spread::of(values.clone()).unwrap();
-            let Spread { lower_quartile, median, upper_quartile, count, .. } = spread;
-            assert_eq!([lower_quartile, median, upper_quartile], expected, "{values:?}");
-            assert_eq!(count, values.len());
+            assert_eq!((spread.median, spread.count), (median, values.len()), "{values:?}");
         }
         assert_eq!(Spread::of(vec![]), None);
     }
@@ -474,13 +477,7 @@ mod tests {
             (3, "ours", 1.0),
         ]);
         let ratio = samples.ratio((Measure::IdNs, "ours"), (Measure::IdNs, "core")).unwrap();
-        let half = Spread {
-            lower_quartile: 0.5,
-            median: 0.5,
-            upper_quartile: 0.5,
-            interval: [0.5, 0.5],
-            count: 3,
-        };
+        let half = Spread { median: 0.5, interval: [0.5, 0.5], count: 3 };
         assert_eq!(ratio, half);
         assert_eq!(samples.ratio((Measure::IdNs, "ours"), (Measure::WalBytes, "core")), None);
     }
@@ -501,11 +498,14 @@ mod tests {
     }
 
     #[test]
-    fn the_csv_has_a_line_for_each_measurement() {
-        let csv = samples(&[(0, "ours", 10.5), (1, "core", 20.0)]).to_csv();
+    fn the_csv_has_a_line_for_each_measurement_and_is_read_back() {
+        let samples = samples(&[(0, "ours", 10.5), (1, "core", 20.0)]);
+        let csv = samples.to_csv();
         assert_eq!(
             csv,
             "measure,contender,round,value\nns_per_id,ours,0,10.5\nns_per_id,core,1,20\n"
         );
+        assert_eq!(Samples::from_csv(&csv).unwrap(), samples);
+        assert!(Samples::from_csv("measure,contender,round,value\nns_per_id,ours,0\n").is_err());
     }
 }

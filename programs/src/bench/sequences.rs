@@ -12,7 +12,7 @@ use std::time::Instant;
 const NAMES: [&str; 3] = ["core_cache_1", "ours_cache_1", "pgedge"];
 
 /// The numbers of sequences. A smaller scale leaves out the larger ones.
-pub(super) const COUNTS: [u32; 4] = [1, 10, 1000, 100_000];
+const COUNTS: [u32; 4] = [1, 10, 1000, 100_000];
 
 /// How many IDs a pass takes, for any number of sequences.
 const TURNS: i64 = 100_000;

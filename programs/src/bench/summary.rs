@@ -1,107 +1,69 @@
-//! The results of a run in a few lines.
+//! The most important figures of a run.
 
-use crate::bench::contender::Contender;
 use crate::bench::homed;
-use crate::bench::limit::Verdict;
-use crate::bench::samples::{Measure, Samples};
+use crate::bench::samples::Measure;
+use crate::bench::tables::Run;
 use crate::record::thousands;
 
-/// The measure that a line compares, and the contenders.
-type Line = (&'static str, Measure, &'static [&'static str]);
+/// The contender of a column; none where a row has no figure of it.
+type Name = Option<&'static str>;
 
-const LINES: [Line; 11] = [
-    (
-        "Nanoseconds for an ID in one backend",
-        Measure::IdNs,
-        &["ours_cache_1", "core_cache_1", "pgedge", "copied_plpgsql", "uuid_v7", "uuid_v4"],
-    ),
-    ("The same in the default layout", Measure::IdNs, &[homed::PLAIN]),
-    (
-        "The same where a session takes many at once",
-        Measure::IdNs,
-        &["ours_cache_64", "core_cache_64", "ours_batch"],
-    ),
-    (
-        "Nanoseconds for the first ID of a transaction",
-        Measure::FirstIdNs,
-        &["ours_cache_1", "core_cache_1", "pgedge", "copied_plpgsql"],
-    ),
-    (
-        "One-row `INSERT`s per second, 8 clients",
-        Measure::InsertingTps(8),
-        &["ours_cache_1", "core_cache_1", "core_identity", "pgedge"],
-    ),
-    (
-        "Transactions of 100 IDs per second, 8 clients",
-        Measure::TakingTps(8),
-        &["ours_cache_1", "core_cache_1", "pgedge", "ours_cache_64", "core_cache_64"],
-    ),
-    (
-        "Seconds for 1,000,000 rows in one `INSERT`",
-        Measure::BulkSeconds,
-        &["ours_cache_1", "core_cache_1", "uuid_v7", "ready_ids", "ready_uuids"],
-    ),
-    (
-        "Bytes of a primary key of 1,000,000 rows",
-        Measure::KeyBytes,
-        &["ours_cache_1", "core_cache_1", "uuid_v7", "uuid_v4"],
-    ),
-    (
-        "Repeats per 1,000,000 IDs",
-        Measure::Repeats,
-        &["ours_cache_1", "core_cache_1", "copied_sql"],
-    ),
-    (
-        "Rows inserted per second where the key is larger than `shared_buffers`",
-        Measure::LargeRowsPerSecond,
-        &["ours_cache_1", "core_identity", "uuid_v7", "uuid_v4"],
-    ),
-    (
-        "WAL bytes of such a row",
-        Measure::LargeWalBytes,
-        &["ours_cache_1", "core_identity", "uuid_v7", "uuid_v4"],
-    ),
+const COLUMNS: [(&str, Name); 8] = [
+    ("`snowflake_nextval`", Some("ours_cache_1")),
+    ("`bigserial`", Some("core_cache_1")),
+    ("identity column", Some("core_identity")),
+    ("pgEdge's `snowflake.nextval`", Some("pgedge")),
+    ("`uuidv7()`", Some("uuid_v7")),
+    ("`gen_random_uuid()`", Some("uuid_v4")),
+    ("the PL/pgSQL original", Some("copied_plpgsql")),
+    ("its formula in plain SQL", Some("copied_sql")),
 ];
 
-/// A line for the limits, and one for each comparison with a measurement.
-pub(super) fn of(verdicts: &[Verdict], contenders: &[&Contender], samples: &Samples) -> String {
-    let met = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Met(_))).count();
-    let is_undecided =
-        |verdict: &&Verdict| matches!(verdict, Verdict::Undecided(_) | Verdict::TooNoisy(_));
-    let undecided = verdicts.iter().filter(is_undecided).count();
-    let judged = verdicts.iter().filter(|verdict| **verdict != Verdict::Unknown).count();
-    let mut limits = format!("- {met} of {judged} limits are met");
-    if undecided > 0 {
-        limits += &format!("; undecided: {undecided}");
-    }
-    let missed = verdicts.iter().filter(|verdict| verdict.is_miss()).count();
-    if missed > 0 {
-        limits += &format!("; missed: {missed}");
-    }
-    if judged < verdicts.len() {
-        limits += &format!("; not measured: {}", verdicts.len() - judged);
-    }
-    let mut lines = vec![limits + ".\n"];
-    lines.extend(LINES.iter().filter_map(|line| comparison(line, contenders, samples)));
-    lines.concat()
-}
+type Names = [Name; COLUMNS.len()];
 
-fn comparison(
-    (what, measure, names): &Line,
-    contenders: &[&Contender],
-    samples: &Samples,
-) -> Option<String> {
-    let figures: Vec<String> = names
-        .iter()
-        .filter_map(|name| {
-            let contenders = contenders.iter().map(|contender| (contender.name, contender.title));
-            let cases = homed::CASES.map(|(name, title, _)| (name, title));
-            let (_, title) = contenders.chain(cases).find(|(other, _)| other == name)?;
-            let median = samples.spread(*measure, name)?.median;
-            Some(format!("{title} {}", figure(median)))
-        })
-        .collect();
-    (!figures.is_empty()).then(|| format!("- {what}: {}.\n", figures.join("; ")))
+const EACH: Names = {
+    let mut names = [None; COLUMNS.len()];
+    let mut column = 0;
+    while column < names.len() {
+        names[column] = COLUMNS[column].1;
+        column += 1;
+    }
+    names
+};
+const IN_THE_DEFAULT_LAYOUT: Names = [Some(homed::PLAIN), None, None, None, None, None, None, None];
+const CACHE_64: Names =
+    [Some("ours_cache_64"), Some("core_cache_64"), None, None, None, None, None, None];
+const READY_MADE: Names =
+    [Some("ready_ids"), None, None, None, Some("ready_uuids"), None, None, None];
+
+/// The title of a row, its measure and the contenders.
+const ROWS: [(&str, Measure, Names); 13] = [
+    ("ns for an ID in one session", Measure::IdNs, EACH),
+    ("the same in the default layout", Measure::IdNs, IN_THE_DEFAULT_LAYOUT),
+    ("the same with `CACHE 64`", Measure::IdNs, CACHE_64),
+    ("ns for the first ID of a transaction", Measure::FirstIdNs, EACH),
+    ("one-row `INSERT`s per second, 8 clients", Measure::InsertingTps(8), EACH),
+    ("transactions of 100 IDs per second, 8 clients", Measure::TakingTps(8), EACH),
+    ("the same with `CACHE 64`, 8 clients", Measure::TakingTps(8), CACHE_64),
+    ("s for 1,000,000 rows in one `INSERT`", Measure::BulkSeconds, EACH),
+    ("the same with ready-made values", Measure::BulkSeconds, READY_MADE),
+    ("bytes of their primary key", Measure::KeyBytes, EACH),
+    ("duplicates in 1,000,000 IDs of one session", Measure::Repeats, EACH),
+    ("rows per second, key larger than `shared_buffers`", Measure::LargeRowsPerSecond, EACH),
+    ("WAL bytes of such a row", Measure::LargeWalBytes, EACH),
+];
+
+/// As a table with a column for each contender.
+pub(super) fn of(run: &Run) -> String {
+    let headings = COLUMNS.map(|(heading, _)| heading).join(" | ");
+    let mut table = format!("| PostgreSQL {} | {headings} |\n", run.version);
+    table += &format!("| --- |{}\n", " --: |".repeat(COLUMNS.len()));
+    for (title, measure, names) in ROWS {
+        let median = |name| Some(figure(run.samples.spread(measure, name?)?.median));
+        let cells = names.map(|name| median(name).unwrap_or_default());
+        table += &format!("| {title} | {} |\n", cells.join(" | "));
+    }
+    table
 }
 
 /// At least as exact as two digits.
@@ -116,23 +78,24 @@ fn figure(median: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::of;
-    use crate::bench::contenders::ALL;
-    use crate::bench::limit::Verdict;
     use crate::bench::samples::{Measure, Samples};
+    use crate::bench::tables::Run;
 
     #[test]
-    fn it_counts_the_limits_and_shows_the_medians() {
+    fn it_shows_the_medians() {
         let mut samples = Samples::default();
         for (round, ours, core) in [(0, 130.0, 480.0), (1, 150.0, 1480.0), (2, 120.0, 1500.0)] {
             samples.add(round, "ours_cache_1", Measure::IdNs, ours);
             samples.add(round, "core_cache_1", Measure::IdNs, core);
         }
-        let spread = samples.spread(Measure::IdNs, "ours_cache_1").unwrap();
-        let [met, undecided] = [Verdict::Met(spread), Verdict::Undecided(spread)];
-        assert_eq!(
-            of(&[met, undecided, Verdict::Missing, Verdict::Unknown], &ALL, &samples),
-            "- 1 of 3 limits are met; undecided: 1; missed: 1; not measured: 1.\n\
-             - Nanoseconds for an ID in one backend: `snowflake_nextval`, `CACHE 1` 130; core `nextval`, `CACHE 1` 1,480.\n"
-        );
+        samples.add(0, "ready_uuids", Measure::BulkSeconds, 1.064);
+        let table = of(&Run::recorded("18.6".to_owned(), 18, samples));
+        for row in [
+            "| PostgreSQL 18.6 | `snowflake_nextval` | `bigserial` | identity column | ",
+            "| ns for an ID in one session | 130 | 1,480 |  |  |  |  |  |  |\n",
+            "| the same with ready-made values |  |  |  |  | 1.06 |  |  |  |\n",
+        ] {
+            assert!(table.contains(row), "{row}: {table}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use pg_snowflake_harness::{installation, top};
-use pg_snowflake_programs::bench::{CLIENTS, PARTS, Part, Plan, Report, build, pgedge, run};
+use pg_snowflake_programs::bench::{CLIENTS, PARTS, Part, Plan, Report, build, page, pgedge, run};
 use pg_snowflake_programs::record::{circumstances, has_place, record};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,10 +30,13 @@ struct Options {
     /// The folder for all measurements and the chart: results.csv and results.svg.
     #[arg(long)]
     output: Option<PathBuf>,
-    /// The Markdown file, with a place for the tables of this major version, to write them into. The measurements and the
-    /// chart are written into the folder of the same name. Of a complete run with a revision, it is docs/benchmarks.md.
+    /// The Markdown file, with a place for this major version, to write the results into. The measurements and the chart are written
+    /// into the folder of the same name. Of a complete run with a revision, it is docs/benchmarks.md.
     #[arg(long, requires = "revision")]
     record: Option<PathBuf>,
+    /// Measure nothing, and write the tables of docs/benchmarks.md anew: after a change of a limit or a title.
+    #[arg(long)]
+    tables: bool,
     /// The version or commit of pg_snowflake to record.
     #[arg(long)]
     revision: Option<String>,
@@ -54,10 +57,15 @@ fn part(name: &str) -> Result<&'static Part, String> {
 }
 
 fn main() -> ExitCode {
-    let Options { rounds, scale, mut only, clients, pgedge, output, record, revision } =
+    let Options { rounds, scale, mut only, clients, pgedge, output, record, tables, revision } =
         Options::parse();
+    let documentation = top().join("docs/benchmarks.md");
+    if tables {
+        write_tables(&documentation);
+        return ExitCode::SUCCESS;
+    }
     let is_complete = rounds == 9 && scale == 1.0 && only.is_empty() && clients == CLIENTS;
-    let page = || (is_complete && output.is_none()).then(|| top().join("docs/benchmarks.md"));
+    let page = || (is_complete && output.is_none()).then_some(documentation);
     let record = record.or_else(page).zip(revision);
     if only.is_empty() {
         only.extend(&PARTS);
@@ -71,11 +79,12 @@ fn main() -> ExitCode {
         }
     };
     let major = installation::major(installation::bindir());
-    let marks = marks(major);
+    let place = page::place_of(major);
+    let places = [place.as_str()].into_iter().chain(page::OF_ALL);
     if let Some((page, _)) = &record
-        && !marks.iter().all(|mark| has_place(page, mark))
+        && let Some(missing) = places.into_iter().find(|place| !has_place(page, place))
     {
-        eprintln!("bench: {} has no marks {marks:?} to write between", page.display());
+        eprintln!("bench: {} has no marks \"{missing}\" to write between", page.display());
         return ExitCode::FAILURE;
     }
     let mut notes: Vec<String> = notes.flatten().into_iter().collect();
@@ -99,21 +108,23 @@ fn main() -> ExitCode {
     if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The places of a major version in the page: for the most important figures, and for all.
-fn marks(major: u32) -> [String; 2] {
-    ["summary", "bench"].map(|what| format!("{what} {major}"))
-}
-
 fn record_in(page: &Path, major: u32, revision: &str, report: &Report) {
-    let [summary, bench] = marks(major);
-    let (folder, name) = (page.with_extension(""), format!("postgresql-{major}"));
+    let (folder, name) = (page.with_extension(""), page::name_of(major));
     report.write_into(&folder, &name);
     let folder = folder.file_name().unwrap_or_default().display();
     let text = format!(
-        "![The cost of the first ID of a transaction, of a row, of an index, and what CACHE changes]({folder}/{name}.svg)\n\n\
-         {} {report}\nAll measurements are in [{name}.csv]({folder}/{name}.csv).\n",
-        circumstances(revision)
+        "{} {} [Chart]({folder}/{name}.svg), [all measurements]({folder}/{name}.csv). {}",
+        circumstances(revision),
+        report.extent(),
+        report.notes().join(" ")
     );
-    record(page, &summary, &report.summary());
-    record(page, &bench, &text);
+    record(page, &page::place_of(major), &format!("{}\n", text.trim_end()));
+    write_tables(page);
+}
+
+fn write_tables(page: &Path) {
+    let text = std::fs::read_to_string(page).expect("the page can be read");
+    let text = page::with_figures(&text, &page.with_extension(""))
+        .unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+    std::fs::write(page, text).expect("the page can be written");
 }
