@@ -46,14 +46,31 @@ fn every_message_has_a_runbook_and_every_runbook_a_message() {
     let refusal = "cannot change table \"%s\" of the registry";
     assert!(read("registry/pg_snowflake_registry.sql").contains(refusal));
     messages.insert(refusal.replace("\"%s\"", "…"));
-    assert_eq!(runbooks(&read("docs/operate.md")), messages);
+    let page = read("docs/operate.md");
+    let with_runbook: BTreeSet<String> =
+        runbooks(&page).map(|(message, _)| message.to_owned()).collect();
+    assert_eq!(with_runbook, messages);
 }
 
 #[test]
-fn every_runbook_says_what_to_do() {
+fn every_runbook_says_what_it_needs_and_what_to_do() {
+    for (message, text) in runbooks(&read("docs/operate.md")) {
+        let text = text.trim().replace('\n', " ");
+        let (kind, text) = text.split_once(", needs: ").expect(message);
+        assert!(kind == "*Log" || kind.len() == "*55000".len(), "{message}: {kind}");
+        assert!(text.contains("**What to do:**"), "{message}");
+    }
+}
+
+#[test]
+fn every_alert_links_its_runbook() {
     let page = read("docs/operate.md");
-    for runbook in runbook_chapter(&page).split("\n### ").skip(1) {
-        assert!(runbook.contains("What to do:"), "{runbook}");
+    let chapter = page.split("\n## ").find(|chapter| chapter.starts_with("Alerts\n"));
+    let chapter = chapter.expect("a chapter of alerts");
+    let alerts: Vec<&str> = chapter.lines().filter(|line| line.starts_with("| `")).collect();
+    assert!(alerts.len() >= 11, "{alerts:?}");
+    for alert in alerts {
+        assert!(alert.contains("](#"), "{alert}");
     }
 }
 
@@ -61,17 +78,11 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(top().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn runbook_chapter(page: &str) -> &str {
-    let chapter = page.split_once("\n## Runbooks\n").expect("a chapter of runbooks").1;
-    chapter.split("\n## ").next().expect("a first part")
-}
-
-fn runbooks(page: &str) -> BTreeSet<String> {
-    runbook_chapter(page)
-        .lines()
-        .filter_map(|line| line.strip_prefix("### "))
-        .map(str::to_owned)
-        .collect()
+/// The sections of the chapters of runbooks: the message, which is the heading, and the text below it.
+fn runbooks(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    let chapters = page.split("\n## ").filter(|chapter| chapter.starts_with("Runbooks"));
+    let sections = chapters.flat_map(|chapter| chapter.split("\n### ").skip(1));
+    sections.map(|section| section.split_once('\n').expect("a text below the heading"))
 }
 
 /// The messages of a source: the strings of each field and variable `message`, those for the log, and those of the lease
