@@ -1,7 +1,7 @@
 -- The route from the router to one logical shard: a separate foreign server, whatever machine the shard is on, so that
--- one ALTER SERVER moves all of its tables. psql sets :schema, :shard, :shards and :host.
+-- one ALTER SERVER moves all of its tables. psql sets :schema, :shard, :shards, :host and :dbname.
 CREATE SERVER :schema FOREIGN DATA WRAPPER postgres_fdw
-    OPTIONS (host :'host', dbname 'postgres', batch_size '100');
+    OPTIONS (host :'host', dbname :'dbname', batch_size '100');
 CREATE USER MAPPING FOR CURRENT_USER SERVER :schema OPTIONS (user 'postgres');
 
 CREATE SCHEMA :schema;

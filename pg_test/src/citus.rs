@@ -31,15 +31,21 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// A coordinator and this many workers, without tables.
-    pub fn start(workers: usize) -> Fleet {
+    /// Servers with Citus that do not know each other yet.
+    pub fn apart(servers: usize) -> Fleet {
         let mut fleet = Fleet { nodes: Vec::new() };
-        (0..=workers).for_each(|_| fleet.start_server());
+        (0..servers).for_each(|_| fleet.start_server());
         scope(|scope| {
             for mut client in fleet.connections() {
                 scope.spawn(move || run(&mut client, "CREATE EXTENSION citus"));
             }
         });
+        fleet
+    }
+
+    /// A coordinator and this many workers, without tables.
+    fn start(workers: usize) -> Fleet {
+        let fleet = Fleet::apart(workers + 1);
         let set = format!("SELECT citus_set_coordinator_host('{}')", fleet.address(0));
         run(&mut fleet.coordinator(), &set);
         (1..=workers).for_each(|node| fleet.join(node));
@@ -57,18 +63,13 @@ impl Fleet {
         fleet
     }
 
-    /// Starts a server with Citus that is not among the nodes yet, and returns the number that it will have.
-    pub fn start_node(&mut self) -> usize {
-        self.start_server();
-        let node = self.nodes.len() - 1;
-        run(&mut self.nodes[node].connect(), "CREATE EXTENSION citus");
-        node
-    }
-
     /// Adds a worker without shards, and returns its number.
     pub fn add_node(&mut self) -> usize {
-        let node = self.start_node();
-        run(&mut self.nodes[node].connect(), "CREATE SEQUENCE public.ids");
+        self.start_server();
+        let node = self.nodes.len() - 1;
+        for sql in ["CREATE EXTENSION citus", "CREATE SEQUENCE public.ids"] {
+            run(&mut self.nodes[node].connect(), sql);
+        }
         self.join(node);
         node
     }

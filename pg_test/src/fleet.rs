@@ -148,7 +148,7 @@ impl Fleet {
     /// The psql variables for the scripts of a shard.
     fn variables(&self, shard: usize) -> String {
         format!(
-            "\\set shard {shard}\n\\set shards {}\n\\set schema {}\n\\set host '{}'\n",
+            "\\set shard {shard}\n\\set shards {}\n\\set schema {}\n\\set host '{}'\n\\set dbname {SUPERUSER}\n",
             self.homes.len(),
             schema(shard),
             self.home(shard).dir().display()

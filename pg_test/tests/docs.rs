@@ -5,7 +5,7 @@
 //!
 //! A block of "sql" is a separate session of psql. One of "sql session=NAME" runs in a session with the database of that
 //! name, which stays open to the end of the page: for transactions that are open at the same time. One of "sql citus=NODE" runs on
-//! that node of a Citus cluster, which has the coordinator 0 and the workers 1 and 2; node 3, `db-3` in its text, is not added yet.
+//! that server, `db-NODE` in the text, of four that have Citus: the page makes them a cluster.
 //! One of "sql since=MAJOR" is left out on older major versions, with the output that follows it.
 
 use pg_snowflake_harness::ask::run;
@@ -54,13 +54,12 @@ fn the_sql_for_citus_runs_and_prints_what_the_page_shows() {
     if !has_contrib("citus", "the SQL for Citus in the documentation") {
         return;
     }
-    let mut fleet = Fleet::start(2);
-    let added = fleet.start_node();
-    for mut client in fleet.connections() {
-        run(&mut client, "DROP EXTENSION pg_snowflake");
-    }
+    let fleet = Fleet::apart(4);
     let mut page = page::page("docs/engines.md");
-    page.replace("'db-3'", &format!("'{}'", fleet.address(added)));
+    for (node, mut client) in fleet.connections().into_iter().enumerate() {
+        run(&mut client, "DROP EXTENSION pg_snowflake");
+        page.replace(&format!("'db-{node}'"), &format!("'{}'", fleet.address(node)));
+    }
     run_page(&page, |block| Some(&fleet.nodes[block.citus?]));
 }
 
