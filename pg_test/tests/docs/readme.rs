@@ -2,39 +2,34 @@
 
 use super::page::page;
 
-/// A figure of the README: the words around it, the line of the summary and the contenders that it is of, and how many of the
-/// line's unit it counts.
+/// A figure of the README: the words around it, the row and the columns of the summary that it is of, and how many of the
+/// row's unit it counts.
 type Claim = (&'static str, &'static str, &'static [&'static str], f64);
 
-const OURS: &str = "`snowflake_nextval`, `CACHE 1`";
+const OURS: &str = "`snowflake_nextval`";
 const UUID: &str = "`uuidv7()`";
-const KEY: &str = "Bytes of a primary key of 1,000,000 rows";
-const BULK: &str = "Seconds for 1,000,000 rows in one `INSERT`";
-const WAL: &str = "WAL bytes of such a row";
+const KEY: &str = "bytes of their primary key";
+const BULK: &str = "s for 1,000,000 rows in one `INSERT`";
 
-const CLAIMS: [Claim; 12] = [
+const CLAIMS: [Claim; 8] = [
     (
         "inserted {} rows per second with either",
-        "One-row `INSERT`s per second, 8 clients",
-        &[OURS, "core `nextval`, `CACHE 1`"],
+        "one-row `INSERT`s per second, 8 clients",
+        &[OURS, "`bigserial`"],
         1.0,
     ),
-    ("took {} MB with UUIDv7", KEY, &[UUID], 1e6),
+    ("rows took {} MB,", KEY, &[UUID], 1e6),
     ("and {} MB with pg_snowflake", KEY, &[OURS], 1e6),
-    ("took {} s with `uuidv7()`", BULK, &[UUID], 1.0),
+    ("these rows took {} s with", BULK, &[UUID], 1.0),
     ("and {} s with pg_snowflake", BULK, &[OURS], 1.0),
-    ("ready-made values, {} s and", BULK, &["`uuidv7()`, ready-made"], 1.0),
-    ("s and {} s. The WAL", BULK, &["`snowflake_nextval`, ready-made"], 1.0),
-    ("took {} bytes,", WAL, &[UUID], 1.0),
-    ("and {} bytes with pg_snowflake", WAL, &[OURS], 1.0),
-    ("takes {} ns,", "Nanoseconds for an ID in one backend", &["the PL/pgSQL original"], 1.0),
+    ("An ID took {} ns,", "ns for an ID in one session", &["the PL/pgSQL original"], 1.0),
+    ("and {} ns with pg_snowflake", "the same in the default layout", &[OURS], 1.0),
     (
-        "and {} ns with pg_snowflake",
-        "The same in the default layout",
-        &["`snowflake_nextval`"],
+        "got {} duplicates",
+        "duplicates in 1,000,000 IDs of one session",
+        &["its formula in plain SQL"],
         1.0,
     ),
-    ("returned {} duplicates", "Repeats per 1,000,000 IDs", &["its formula in plain SQL"], 1.0),
 ];
 
 /// `./dev bench` rewrites the page, and would leave the README with the previous figures.
@@ -46,23 +41,24 @@ fn the_figures_of_the_readme_are_those_of_the_newest_release_rounded_to_two_digi
     for source in [format!("from PostgreSQL {major} "), format!("postgresql-{major}.svg")] {
         assert!(claims.contains(&source), "{source} is not in\n{claims}");
     }
-    let mark = |name| format!("<!-- summary {major}: {name} -->");
-    let summary = between(benchmarks.text(), &mark("begin"), &mark("end"));
+    let summary = between(benchmarks.text(), "<!-- summary: begin -->\n", "<!-- summary: end -->");
+    assert!(summary.starts_with(&format!("| PostgreSQL {major}.")), "{summary}");
 
     let words: Vec<&str> = claims.split_whitespace().collect();
     let text = words.join(" ");
-    for (pattern, line, contenders, size) in CLAIMS {
+    for (pattern, row, contenders, size) in CLAIMS {
         let figure = size * figure_in(&text, pattern);
         for contender in contenders {
-            let recorded = recorded(summary, line, contender);
+            let recorded = recorded(summary, row, contender);
             assert!(is_rounded(figure, recorded), "{pattern}: {figure}, recorded: {recorded}");
         }
     }
 
     let units = ["ns", "s", "rows", "MB", "bytes", "duplicates"];
+    let is_given = |pair: &[&str]| pair[0] == "1,000,000" || pair == ["16", "bytes"];
     let is_figure = |pair: &&[&str]| {
         let unit = pair[1].trim_end_matches(|c: char| c.is_ascii_punctuation());
-        units.contains(&unit) && pair[0] != "1,000,000" && number(pair[0]).is_some()
+        units.contains(&unit) && !is_given(pair) && number(pair[0]).is_some()
     };
     let figures: Vec<&[&str]> = words.windows(2).filter(is_figure).collect();
     assert_eq!(figures.len(), CLAIMS.len(), "{figures:?}");
@@ -89,13 +85,14 @@ fn figure_in(text: &str, pattern: &str) -> f64 {
     figures[0]
 }
 
-/// The figure of a contender in a line of the summary.
-fn recorded(summary: &str, line: &str, contender: &str) -> f64 {
-    let figures = between(summary, &format!("- {line}: "), ".\n");
-    let of_contender = figures.split("; ").filter_map(|item| item.rsplit_once(' '));
-    let found =
-        of_contender.filter(|(name, _)| *name == contender).find_map(|(_, figure)| number(figure));
-    found.unwrap_or_else(|| panic!("{contender} is not in: {figures}"))
+/// The figure of a contender in a row of the summary.
+fn recorded(summary: &str, title: &str, contender: &str) -> f64 {
+    let rows: Vec<Vec<&str>> = summary.lines().map(|row| row.split(" | ").collect()).collect();
+    let is_its = |cell: &&str| cell.trim_end_matches(" |") == contender;
+    let column = rows[0].iter().position(is_its);
+    let row = rows.iter().find(|row| row[0] == format!("| {title}"));
+    let cell = row.zip(column).map(|(row, column)| row[column].trim_end_matches(" |"));
+    cell.and_then(number).unwrap_or_else(|| panic!("{title} of {contender} is not in: {summary}"))
 }
 
 /// Whether a figure has at most two significant digits and is the recorded one, rounded.
