@@ -13,7 +13,7 @@ const BULK: &str = "s for 1,000,000 rows in one `INSERT`";
 
 const CLAIMS: [Claim; 8] = [
     (
-        "inserted {} rows per second with either",
+        "8 clients inserted {} rows per second,",
         "one-row `INSERT`s per second, 8 clients",
         &[OURS, "`bigserial`"],
         1.0,
