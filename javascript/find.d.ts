@@ -18,8 +18,8 @@ export interface Found {
   countsIntoShard: boolean;
   /** The shards, in ascending order. */
   shards: number[];
-  /** The IDs whose time is too far from the one that they came with. */
-  misfits: bigint[];
+  /** The IDs whose time is too far from the one that they came with, and the latter in microseconds since 1970. */
+  misfits: [bigint, number][];
 }
 
 /**

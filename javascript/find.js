@@ -14,6 +14,10 @@ const [LEAST_LOW_BITS, MOST_LOW_BITS] = [8, 48];
 const MAX_TIME_BITS = 48;
 const MAX_OTHER_BITS = 31;
 const SNAP_US = 60_000_000;
+const BITS_OF_A_SHARD = 32;
+const BITS_OF_A_STRIDE = 32;
+const SHARDS_OF_A_BLOCK = 8;
+const CERTAIN_BITS = 8;
 const DAY_US = 86_400_000_000;
 
 /**
@@ -29,10 +33,14 @@ export function find(samples) {
   const sorted = [...byId].sort(([a], [b]) => (a < b ? -1 : 1));
   if (sorted.length < MIN_SAMPLES) throw new RangeError(`At least ${MIN_SAMPLES} different IDs with their times are needed.`);
   const time = timeOf(fewOf(sorted));
-  const ids = sorted.map(([id]) => id);
+  const toleranceUs = Math.max(time.spreadUs * 10, 10_000_000);
+  // Rows that came late, or whose ID is from elsewhere, say nothing about shard and counter.
+  const isNear = (sample) => Math.abs(epochOf(sample, time.lowBits, time.unitUs) - time.epochMs * 1_000) <= toleranceUs;
+  const ids = sorted.filter(isNear).map(([id]) => id);
+  if (ids.length < MIN_SAMPLES) throw new RangeError('The IDs do not rise with the time of their rows.');
+  if (isSerial(ids, time)) throw new RangeError('The IDs are consecutive numbers, as of a sequence.');
   const { division, isCertain } = divide(ids.map((id) => halvesOf(id, time.lowBits)), time);
   const of = layoutOf(time, division);
-  const toleranceUs = Math.max(time.spreadUs * 10, 10_000_000);
   return {
     layout: of,
     measuredEpochUs: time.measuredEpochUs,
@@ -42,8 +50,21 @@ export function find(samples) {
     isDivisionCertain: isCertain,
     countsIntoShard: countsIntoShard(ids, of),
     shards: [...new Set(ids.map((id) => decode(id, of).shardId))].sort((a, b) => a - b),
-    misfits: sorted.filter(([id, unixUs]) => Math.abs(Number(decode(id, of).unixUs) - unixUs) > toleranceUs).map(([id]) => id),
+    misfits: sorted.filter((sample) => !isNear(sample)),
   };
+}
+
+/** Whether the low bits count on from tick to tick, as those of consecutive numbers do: from their highest number to 0. */
+function isSerial(ids, { lowBits }) {
+  const shift = BigInt(lowBits);
+  const halfATick = 1n << (shift - 1n);
+  let [ticks, small] = [0, 0];
+  for (let index = 1; index < ids.length; index++) {
+    if (ids[index] >> shift === ids[index - 1] >> shift) continue;
+    ticks++;
+    if (ids[index] - ids[index - 1] < halfATick) small++;
+  }
+  return 2 * small > ticks;
 }
 
 /** Some of the samples, spread over all of them by multiples of the golden ratio: every tenth row, say, might be a late one. */
@@ -62,11 +83,13 @@ function timeOf(samples) {
     for (const [unit, unitUs] of UNITS) readings.push({ lowBits, unit, unitUs, spread: middle(epochs(samples, lowBits, unitUs)) });
   }
   const best = Math.min(...readings.map(({ spread }) => spread));
-  if (best > Math.trunc(spanUs / 10)) throw new RangeError('The IDs do not rise with the time of their rows.');
+  // The error of clocks can be a large part of a short span, but not of a long one: a wrong unit leaves at least 2.3 %.
+  const mostUs = Math.min(Math.trunc(spanUs / 10), Math.max(10_000_000, Math.trunc(spanUs / 100)));
+  if (best > mostUs) throw new RangeError('The IDs do not rise with the time of their rows.');
   const possible = readings
-    .filter(({ spread, unitUs }) => spread <= Math.max(best * 3, unitUs) && spread <= Math.trunc(spanUs / 10))
+    .filter(({ spread, unitUs }) => spread <= Math.max(best * 3, unitUs) && spread <= mostUs)
     .map((reading) => withEpoch(samples, reading))
-    .filter(({ epochMs }) => epochMs >= 0);
+    .filter(({ epochMs }) => epochMs >= 0 && epochMs <= Date.now());
   if (possible.length === 0) throw new RangeError('The IDs do not rise with the time of their rows.');
   const rank = (time) => [presetOf(time) ? 0 : 1, time.unit === '1ms' ? 0 : 1, time.spreadUs];
   const time = least(possible, rank);
@@ -105,8 +128,9 @@ function layoutOf(time, { place, shardBits, seqBits }) {
   return layout(specOf({ timeBits, shardBits, seqBits, shardPlace: place, unit, epochMs }));
 }
 
-const epochs = (samples, lowBits, unitUs) =>
-  samples.map(([id, unixUs]) => unixUs - Number(id >> BigInt(lowBits)) * unitUs).sort((a, b) => a - b);
+const epochOf = ([id, unixUs], lowBits, unitUs) => unixUs - Number(id >> BigInt(lowBits)) * unitUs;
+
+const epochs = (samples, lowBits, unitUs) => samples.map((sample) => epochOf(sample, lowBits, unitUs)).sort((a, b) => a - b);
 
 /** How far the middle half of sorted values reaches; of fewer than eight, all. */
 function middle(sorted) {
@@ -127,64 +151,111 @@ function least(items, rank) {
 /** The place and the widths of shard and seq. */
 function divide(ids, time) {
   const divisions = [];
+  const ticks = ofTicks(ids);
   for (const place of PLACES) {
     for (let shardBits = place === 'above_seq' ? 0 : 1; shardBits <= time.lowBits; shardBits++) {
       const seqBits = time.lowBits - shardBits;
       if (shardBits > MAX_OTHER_BITS || seqBits > MAX_OTHER_BITS) continue;
       const division = { place, shardBits, seqBits };
-      divisions.push({ ...division, cost: costOf(ids, division) });
+      divisions.push({ ...division, ...lengthOf(ticks, ids.length, division) });
     }
   }
-  const leastCost = Math.min(...divisions.map(({ cost }) => cost));
-  // A counter rises by one and not by two, as it would if its lowest bit were the shard's.
-  const stepping = divisions.filter(({ cost }) => cost === leastCost).map((division) => ({ ...division, step: medianStep(ids, division) }));
-  const leastStep = Math.min(...stepping.map(({ step }) => step));
-  const best = stepping.filter(({ step }) => step === leastStep);
+  const shortest = Math.min(...divisions.map(({ total }) => total));
   const usual =
     presetOf(time) ?? Object.values(presets).find((preset) => lowBitsOf(preset) === time.lowBits && preset.unit === time.unit);
-  const isUsual = ({ place, shardBits }) => usual !== undefined && usual.shardPlace === place && usual.shardBits === shardBits;
+  const isOf = (preset, { place, shardBits }) => preset !== undefined && preset.shardPlace === place && preset.shardBits === shardBits;
   // The bits above a counter that are never set are the counter's, too, if the shard is 0.
   const width = (division) => (ids.every((id) => split(id, division).shard === 0) ? -division.seqBits : division.seqBits);
-  const rank = (division) => [isUsual(division) ? 0 : 1, width(division)];
-  return { division: least(best, rank), isCertain: best.length === 1 };
+  const rank = (division) => [isOf(usual, division) ? 0 : 1, width(division)];
+  const best = least(divisions.filter(({ total }) => total === shortest), rank);
+  const isCertain =
+    !best.fillsABlock && divisions.every((other) => other === best || other.bits >= best.bits + CERTAIN_BITS);
+  if (isCertain) return { division: best, isCertain };
+  // The epoch of a preset says more than counters without an order, and its widths are the usual ones.
+  const rows = ids.length;
+  const isPreset = presetOf(time) !== undefined;
+  const isPlausible = (division) =>
+    isOf(usual, division) && (division.total <= shortest + rows || division.shards * (isPreset ? 2 : 16) <= rows);
+  return { division: (isPreset || best.fillsABlock ? divisions.find(isPlausible) : undefined) ?? best, isCertain };
 }
 
-/** Whether the shard changes, and only where the counter begins again. */
+/** Whether the shard changes, and nearly always where the counter begins again. */
 function countsIntoShard(ids, of) {
   const fields = ids.map((id) => decode(id, of));
   const changes = fields.slice(1).map((next, index) => [fields[index], next]).filter(([one, next]) => one.shardId !== next.shardId);
-  return changes.length > 0 && changes.every(([one, next]) => next.seq < one.seq);
+  const beginnings = changes.filter(([one, next]) => next.seq < one.seq).length;
+  return changes.length > 0 && beginnings * 10 >= changes.length * 9;
 }
 
-/** The shards, and the rows at which the counter of a shard neither rises by a small step nor begins again. */
-function costOf(ids, division) {
-  const shards = new Map();
-  const most = Math.min(Math.max(Math.trunc(2 ** division.seqBits / 4), 1), 64);
-  let [rising, resetting] = [0, 0];
-  for (const id of ids) {
-    const { shard, tick, seq } = split(id, division);
-    const last = shards.get(shard);
-    shards.set(shard, { tick, seq });
-    if (last === undefined) continue;
-    const step = stepOf(last.seq, seq, division);
-    const isSmall = step >= 1 && step <= most;
-    rising += isSmall ? 0 : 1;
-    const beginsAgain = tick !== last.tick && seq <= 3;
-    resetting += beginsAgain || (tick === last.tick && isSmall) ? 0 : 1;
-  }
-  return shards.size + Math.min(rising, resetting);
-}
-
-function medianStep(ids, division) {
-  const shards = new Map();
+/** The length of a text that describes shard and counter of each row, and what else there is to know of a division. */
+function lengthOf(ticks, rows, division) {
+  const { seqBits } = division;
+  const byShard = new Map();
   const steps = [];
-  for (const id of ids) {
-    const { shard, seq } = split(id, division);
-    if (shards.has(shard)) steps.push(stepOf(shards.get(shard), seq, division));
-    shards.set(shard, seq);
+  const resetting = surprises(seqBits);
+  let changes = 0;
+  let lastShard;
+  for (const tick of ticks) {
+    const parts = tick.map((id) => split(id, division));
+    if (parts.length > 1) parts.sort((one, next) => one.shard - next.shard || one.seq - next.seq);
+    for (let from = 0; from < parts.length; ) {
+      const { shard } = parts[from];
+      const seqs = [];
+      for (; from < parts.length && parts[from].shard === shard; from++) seqs.push(parts[from].seq);
+      if (lastShard !== undefined && lastShard !== shard) changes++;
+      lastShard = shard;
+      // IDs of a tick are in the order of their counters, which may have begun again in it.
+      let before = byShard.get(shard);
+      if (before !== undefined) resetting.add(seqs[0] + 1, 1);
+      for (let index = 1; index < seqs.length; index++) resetting.add(stepOf(seqs[index - 1], seqs[index], division), 1);
+      const begin = Math.max(before === undefined ? 0 : seqs.findIndex((seq) => seq > before), 0);
+      for (const seq of [...seqs.slice(begin), ...seqs.slice(0, begin)]) {
+        if (before !== undefined) steps.push(stepOf(before, seq, division));
+        before = seq;
+      }
+      byShard.set(shard, before);
+    }
   }
-  return steps.sort((a, b) => a - b)[Math.trunc(steps.length / 2)] ?? 0;
+  const stride = [...steps].sort((a, b) => a - b)[Math.trunc(steps.length / 2)] ?? 1;
+  const rising = surprises(seqBits);
+  for (const step of steps) rising.add(step, stride);
+  const unusual = stride === 1 ? 0 : BITS_OF_A_STRIDE;
+  const counter = Math.min(rising.bits(rows) + unusual, resetting.bits(rows), rows * seqBits);
+  const shards = byShard.size;
+  const bits = counter + Math.min(rows * bitsFor(shards), changes * (bitsFor(rows) + bitsFor(shards)));
+  const numbers = [...byShard.keys()].sort((a, b) => a - b);
+  const fillsABlock =
+    shards >= SHARDS_OF_A_BLOCK && shards === 2 ** bitsFor(shards) && numbers[0] % shards === 0 && numbers.at(-1) - numbers[0] < shards;
+  return { shards, fillsABlock, bits, total: bits + shards * BITS_OF_A_SHARD };
 }
+
+/** The steps of a counter that are not the usual one. */
+function surprises(width) {
+  let [count, sum] = [0, 0];
+  return {
+    add(step, usual) {
+      if (step === usual) return;
+      count++;
+      sum += step === 0 ? width : Math.min(2 * (31 - Math.clz32(step)) + 1, width);
+    },
+    // Each row says whether its step is the usual one; or each surprise says which row it is of.
+    bits: (rows) => sum + Math.min(rows, count * bitsFor(rows)),
+  };
+}
+
+/** The IDs of each tick. */
+function ofTicks(ids) {
+  const ticks = [];
+  for (const id of ids) {
+    const last = ticks.at(-1);
+    if (last !== undefined && last[0].tick === id.tick) last.push(id);
+    else ticks.push([id]);
+  }
+  return ticks;
+}
+
+/** How many bits a number below `count` has. */
+const bitsFor = (count) => (count <= 1 ? 0 : 32 - Math.clz32(count - 1));
 
 /** How far the counter has risen, modulo its size. */
 const stepOf = (from, to, { seqBits }) => (to - from + 2 ** seqBits) % 2 ** seqBits;

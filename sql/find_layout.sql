@@ -35,7 +35,7 @@ CREATE FUNCTION snowflake_find_layout(
     OUT misfits bigint[],
     OUT conversion text)
 RETURNS record
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_find_layout_of_ids_wrapper';
 
 COMMENT ON FUNCTION snowflake_find_layout(bigint[], timestamptz[]) IS

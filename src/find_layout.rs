@@ -5,7 +5,7 @@ use crate::postgres::memory;
 use crate::postgres::query::rows_of_snapshot;
 use crate::postgres::report::{Report, duration, no_such_table, quoted, relation_name};
 use crate::postgres::result_row::NullableResultRow;
-use crate::postgres::timestamp::{Instant, unix_us_of};
+use crate::postgres::timestamp::{Instant, now_us, unix_us_of};
 use pg_snowflake_ids::find::{self, Found, MIN_SAMPLES, NotFound, Sample};
 use pgrx::prelude::*;
 use pgrx::spi::{quote_identifier, quote_literal};
@@ -16,6 +16,9 @@ const NEWEST: usize = 200_000;
 
 /// The oldest rows that are read, which are far in time from the newest.
 const OLDEST: usize = 1_000;
+
+/// Rows of a later time than this after now do not show when their IDs were generated.
+const DAY_US: i64 = 86_400_000_000;
 
 /// The most elements of an array in the result.
 const SHOWN: usize = 100;
@@ -35,19 +38,27 @@ fn snowflake_find_layout(
     }
     let (table, id) = (relation_name(table_name), from_server(id_column));
     let mut samples = samples_of_table(&table, &id, &from_server(created_at_column));
-    let found = memory::fallible(|| find::find(&mut samples)).unwrap_or_else(|reason| {
+    let found = find(&mut samples).unwrap_or_else(|reason| {
         let column = format!("column {} of table {}", quoted(&id), quoted(&table));
         not_found(reason, format!("could not find the layout of {column}"))
     });
-    let newest = samples.last().expect("samples of a layout");
-    let shard = found.layout.split(newest.id).shard;
-    let conversion = format!(
-        "SELECT snowflake_convert_column({}, {}, {shard}, {});",
-        quote_literal(&table),
-        quote_literal(&id),
-        quote_literal(found.layout.to_string())
-    );
-    result(&samples, &found, Some(conversion))
+    let newest = samples.iter().rev().find(|sample| found.fits(sample));
+    // SAFETY: the column has been read.
+    let id_type = unsafe {
+        pg_sys::get_atttype(table_name, pg_sys::get_attnum(table_name, id_column.as_ptr()))
+    };
+    let fitting = samples.iter().filter(|sample| found.fits(sample)).count();
+    let is_sure = found.is_division_certain && fitting * 10 >= samples.len() * 9;
+    let conversion = newest.filter(|_| is_sure && id_type == pg_sys::INT8OID).map(|newest| {
+        format!(
+            "SELECT snowflake_convert_column({}, {}, {}, {});",
+            quote_literal(&table),
+            quote_literal(&id),
+            found.layout.split(newest.id).shard,
+            quote_literal(found.layout.to_string())
+        )
+    });
+    result(&samples, &found, conversion)
 }
 
 /// `snowflake_find_layout(ids bigint[], created_at timestamptz[]) → record`
@@ -85,9 +96,18 @@ fn snowflake_find_layout_of_ids(
         let (id, unix_us) = (id?, unix_us_of(at?));
         is_sample(id, unix_us).then_some(Sample { id, unix_us })
     }));
-    let found = memory::fallible(|| find::find(&mut samples))
+    let found = find(&mut samples)
         .unwrap_or_else(|reason| not_found(reason, "could not find the layout of the IDs".into()));
     result(&samples, &found, None)
+}
+
+/// Finds the layout. A layout cannot begin in the future.
+fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
+    let now_us = now_us();
+    samples.retain(|sample| sample.unix_us <= now_us.saturating_add(DAY_US));
+    memory::fallible(|| find::find(samples)).and_then(|found| {
+        if found.layout.epoch_ms > now_us / 1_000 { Err(NotFound::NoTime) } else { Ok(found) }
+    })
 }
 
 /// A row of a table by which a layout can be found.
@@ -144,7 +164,7 @@ fn doubts(found: &Found) -> Option<String> {
     }
     if !found.is_division_certain {
         doubts.push(
-            "The rows do not show where the counter ends and the shard begins: the counter has not begun again, or always does."
+            "The rows do not show where the counter ends and the shard begins: the counter has not begun again, always does, or has no order."
                 .to_owned(),
         );
     }
@@ -173,6 +193,7 @@ fn not_found(reason: NotFound, message: String) -> ! {
         }
         NotFound::SameTime => "The rows have the same time.".into(),
         NotFound::NoTime => "The IDs do not rise with the times of their rows.".into(),
+        NotFound::Serial => "The IDs are consecutive numbers, as of a sequence.".into(),
         NotFound::OutOfMemory => memory::out_of_memory(0),
     };
     Report {

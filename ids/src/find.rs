@@ -4,13 +4,12 @@
 //! every width of the low bits and every unit, these differences are spread over some range. The right pair has the narrowest:
 //! a wrong width is wrong by a factor of 2, and a wrong unit by at least 2.3 % (1000 against 1024) of the time that the rows span.
 //!
-//! The low bits: a counter rises from row to row, or begins again in each tick; a shard does not. For each division of the low
-//! bits, the rows are grouped by shard. A division costs a point for each shard, and for each row at which the counter neither
-//! rises by a small step nor begins again. The cheapest is the right one.
+//! The low bits: a counter rises from row to row, or begins again in each tick; a shard does not. For each division of the low bits
+//! into both, the length of a text is computed that describes them row by row: nothing for a counter that rises by one, a few bits for
+//! another step, and so on. The division with the shortest text is the right one (the principle of minimum description length). If
+//! another text is as short, the rows do not show the division.
 
-use crate::layout::{
-    EPOCH_MS_LIMIT, Fields, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, ShardPlace, Unit,
-};
+use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, ShardPlace, Unit};
 use crate::presets::PRESETS;
 use std::collections::{HashMap, TryReserveError};
 
@@ -53,6 +52,8 @@ pub enum NotFound {
     SameTime,
     /// The IDs do not rise with the time.
     NoTime,
+    /// The IDs are consecutive numbers.
+    Serial,
     /// There is no memory to compare them.
     OutOfMemory,
 }
@@ -75,6 +76,10 @@ const LOW_BITS: std::ops::RangeInclusive<u8> = 8..=48;
 /// A time is in an ID if it explains all but this part of the rows' differences.
 const UNEXPLAINED: i64 = 10;
 
+/// The same, of a span in which the clocks' error of this many microseconds is less than that. A wrong unit leaves at least 2.3 %.
+const UNEXPLAINED_OF_LONG: i64 = 100;
+const CLOCK_ERROR_US: i64 = 10_000_000;
+
 /// A unit is uncertain if the differences are spread over less than this many times as much as with the best.
 const UNCERTAIN: i64 = 3;
 
@@ -94,10 +99,26 @@ pub fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
         return Err(NotFound::TooFew);
     }
     let time = Time::find(&few_of(samples))?;
-    let (layout, is_division_certain) = divide(samples, &time)?;
+    let tolerance_us = time.spread_us.saturating_mul(10).max(10_000_000);
+    // Rows that came late, or whose ID is from elsewhere, say nothing about shard and counter.
+    let mut fitting = Vec::new();
+    fitting.try_reserve(samples.len())?;
+    let epoch_us = time.epoch_ms * 1_000;
+    let is_near = |sample: &&Sample| {
+        let error_us = epoch_of(sample, time.low_bits, time.unit).saturating_sub(epoch_us);
+        error_us.unsigned_abs() <= tolerance_us.unsigned_abs()
+    };
+    fitting.extend(samples.iter().filter(is_near).copied());
+    if fitting.len() < MIN_SAMPLES {
+        return Err(NotFound::NoTime);
+    }
+    if is_serial(&fitting, &time) {
+        return Err(NotFound::Serial);
+    }
+    let (layout, is_division_certain) = divide(&fitting, &time)?;
     let mut last_seqs = ByShard::default();
     let mut shards = Vec::new();
-    for (shard, seq) in shards_and_seqs(samples, &layout) {
+    for (shard, seq) in shards_and_seqs(&fitting, &layout) {
         if last_seqs.replace(shard, seq)?.is_none() {
             shards.try_reserve(1)?;
             shards.push(shard);
@@ -108,12 +129,25 @@ pub fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
         layout,
         measured_epoch_us: time.measured_epoch_us,
         spread_us: time.spread_us,
-        tolerance_us: time.spread_us.saturating_mul(10).max(10_000_000),
+        tolerance_us,
         other_units: time.other_units,
         is_division_certain,
-        counts_into_shard: counts_into_shard(samples, &layout),
+        counts_into_shard: counts_into_shard(&fitting, &layout),
         shards,
     })
+}
+
+/// Whether the low bits count on from tick to tick, as those of consecutive numbers do: from their highest number to 0.
+fn is_serial(samples: &[Sample], time: &Time) -> bool {
+    let half_a_tick = 1_i64 << (time.low_bits - 1);
+    let (mut ticks, mut small) = (0_usize, 0_usize);
+    for pair in samples.windows(2) {
+        if pair[0].id >> time.low_bits != pair[1].id >> time.low_bits {
+            ticks += 1;
+            small += usize::from(pair[1].id - pair[0].id < half_a_tick);
+        }
+    }
+    2 * small > ticks
 }
 
 impl Found {
@@ -164,13 +198,15 @@ impl Time {
             }
         }
         let &(best, ..) = readings.iter().min_by_key(|(spread, ..)| *spread).expect("readings");
-        if best > span_us / UNEXPLAINED {
+        // The error of clocks can be a large part of a short span, but not of a long one.
+        let most_us =
+            (span_us / UNEXPLAINED).min(CLOCK_ERROR_US.max(span_us / UNEXPLAINED_OF_LONG));
+        if best > most_us {
             return Err(NotFound::NoTime);
         }
         // Times are rounded to a tick.
         let is_possible = |&&(spread, _, unit): &&(i64, u8, Unit)| {
-            spread <= best.saturating_mul(UNCERTAIN).max(unit.us())
-                && spread <= span_us / UNEXPLAINED
+            spread <= best.saturating_mul(UNCERTAIN).max(unit.us()) && spread <= most_us
         };
         let possible: Vec<Self> = readings
             .iter()
@@ -236,12 +272,15 @@ impl Time {
     }
 }
 
+/// The epoch by a row.
+fn epoch_of(sample: &Sample, low_bits: u8, unit: Unit) -> i64 {
+    sample.unix_us.saturating_sub((sample.id >> low_bits).saturating_mul(unit.us()))
+}
+
 /// The epoch by each row, in ascending order.
 fn epochs(samples: &[Sample], low_bits: u8, unit: Unit) -> Vec<i64> {
-    let epoch = |sample: &Sample| {
-        sample.unix_us.saturating_sub((sample.id >> low_bits).saturating_mul(unit.us()))
-    };
-    let mut epochs: Vec<i64> = samples.iter().map(epoch).collect();
+    let mut epochs: Vec<i64> =
+        samples.iter().map(|sample| epoch_of(sample, low_bits, unit)).collect();
     epochs.sort_unstable();
     epochs
 }
@@ -253,9 +292,9 @@ fn middle(sorted: &[i64]) -> i64 {
     sorted[high].saturating_sub(sorted[low])
 }
 
-/// The layout with the best division of the low bits, and whether no other division explains the IDs as well.
+/// The layout with the best division of the low bits, and whether no other division describes the IDs as well.
 fn divide(samples: &[Sample], time: &Time) -> Result<(Layout, bool), NotFound> {
-    let mut divisions: Vec<(u64, Layout)> = Vec::new();
+    let mut divisions: Vec<Division> = Vec::new();
     for place in ShardPlace::ALL {
         // Without a shard, all places are the same.
         let least = if place.is_lowest() { 1 } else { 0 };
@@ -263,16 +302,11 @@ fn divide(samples: &[Sample], time: &Time) -> Result<(Layout, bool), NotFound> {
             let seq_bits = time.low_bits - shard_bits;
             if shard_bits <= MAX_OTHER_BITS && seq_bits <= MAX_OTHER_BITS {
                 let layout = time.layout(place, shard_bits, seq_bits);
-                divisions.push((cost(samples, &layout)?, layout));
+                divisions.push(Division::of(samples, layout)?);
             }
         }
     }
-    // A counter rises by one and not by two, as it would if its lowest bit were the shard's.
-    let mut steps = Vec::new();
-    for layout in least_of(divisions) {
-        steps.push((median_step(samples, &layout)?, layout));
-    }
-    let best = least_of(steps);
+    let shortest = divisions.iter().map(Division::total).min().expect("there are divisions");
     let usual = time.preset().or_else(|| {
         let has_low_bits =
             |preset: &Layout| preset.low_bits() == time.low_bits && preset.unit == time.unit;
@@ -289,18 +323,146 @@ fn divide(samples: &[Sample], time: &Time) -> Result<(Layout, bool), NotFound> {
         let has_shard = shards_and_seqs(samples, layout).any(|(shard, _)| shard != 0);
         if has_shard { seq_bits } else { -seq_bits }
     };
-    let chosen = best
+    let best = divisions
         .iter()
-        .min_by_key(|layout| (!is_usual(layout), width(layout)))
-        .expect("the low bits can be divided");
-    Ok((*chosen, best.len() == 1))
+        .filter(|division| division.total() == shortest)
+        .min_by_key(|division| (!is_usual(&division.layout), width(&division.layout)))
+        .expect("one is the shortest");
+    let is_longer = |other: &Division| other.bits >= best.bits + CERTAIN_BITS;
+    let is_certain = !best.fills_a_block
+        && divisions.iter().all(|other| other.layout == best.layout || is_longer(other));
+    if is_certain {
+        return Ok((best.layout, true));
+    }
+    // The epoch of a preset says more than counters without an order, and its widths are the usual ones.
+    let rows = samples.len() as u64;
+    let (is_preset, has_block) = (time.preset().is_some(), best.fills_a_block);
+    let rows_of_a_shard = if is_preset { 2 } else { 16 };
+    let is_plausible = |division: &&Division| {
+        is_usual(&division.layout)
+            && (division.total() <= shortest + rows || division.shards * rows_of_a_shard <= rows)
+    };
+    let chosen =
+        divisions.iter().find(is_plausible).filter(|_| is_preset || has_block).unwrap_or(best);
+    Ok((chosen.layout, false))
 }
 
-/// Those with the least number.
-fn least_of<N: Copy + Ord, T>(numbered: Vec<(N, T)>) -> Vec<T> {
-    let least = numbered.iter().map(|&(number, _)| number).min();
-    let is_least = |(number, item): (N, T)| (Some(number) == least).then_some(item);
-    numbered.into_iter().filter_map(is_least).collect()
+/// A division of the low bits, with the length of a text that describes them by it.
+struct Division {
+    layout: Layout,
+    shards: u64,
+    /// Whether the shards are all numbers with the same high bits, so that their low bits may be the highest of a counter of which each
+    /// session takes some values at a time (`CACHE`).
+    fills_a_block: bool,
+    /// The shard and the counter of each row.
+    bits: u64,
+}
+
+/// Fewer shards are no block.
+const SHARDS_OF_A_BLOCK: u64 = 8;
+
+/// What a shard costs beside the rows: more than the bits of its number, so that rows are not taken for shards.
+const BITS_OF_A_SHARD: u64 = 32;
+
+/// What a counter costs that does not rise by one: more than [`CERTAIN_BITS`], as it would rise by two if its lowest bit were the shard's.
+const BITS_OF_A_STRIDE: u64 = 32;
+
+/// A division is certain if all others need so many bits more: chance does that once in 256.
+const CERTAIN_BITS: u64 = 8;
+
+impl Division {
+    fn of(samples: &[Sample], layout: Layout) -> Result<Self, TryReserveError> {
+        let rows = samples.len() as u64;
+        let width = u64::from(layout.seq_bits);
+        let mut by_shard = ByShard::default();
+        let mut resetting = Surprises::default();
+        let mut steps = Vec::new();
+        steps.try_reserve(samples.len())?;
+        let mut changes = 0;
+        let mut last_shard = None;
+        let mut of_tick = Vec::new();
+        for tick in
+            samples.chunk_by(|one, next| layout.split(one.id).tick == layout.split(next.id).tick)
+        {
+            of_tick.clear();
+            of_tick.try_reserve(tick.len())?;
+            of_tick.extend(shards_and_seqs(tick, &layout));
+            of_tick.sort_unstable();
+            for rows in of_tick.chunk_by(|one, next| one.0 == next.0) {
+                let (shard, first) = rows[0];
+                changes += u64::from(last_shard.replace(shard).is_some_and(|last| last != shard));
+                let last = by_shard.replace(shard, first)?;
+                // IDs of a tick are in the order of their counters, which may have begun again in it.
+                let begin =
+                    last.map_or(0, |last| rows.partition_point(|row| row.1 <= last)) % rows.len();
+                let in_order = rows[begin..].iter().chain(&rows[..begin]).map(|row| row.1);
+                let mut before = last;
+                for seq in in_order {
+                    steps.extend(before.map(|before| step(&layout, before, seq)));
+                    before = Some(seq);
+                }
+                by_shard.replace(shard, before.unwrap_or(first))?;
+                if last.is_some() {
+                    resetting.add(i64::from(first) + 1, 1, width);
+                }
+                for pair in rows.windows(2) {
+                    resetting.add(step(&layout, pair[0].1, pair[1].1), 1, width);
+                }
+            }
+        }
+        let shards = by_shard.0.len() as u64;
+        let mut rising = Surprises::default();
+        let stride = median(&mut steps);
+        steps.iter().for_each(|&step| rising.add(step, stride, width));
+        let unusual = if stride == 1 { 0 } else { BITS_OF_A_STRIDE };
+        let counter = (rising.bits(rows) + unusual).min(resetting.bits(rows)).min(rows * width);
+        let shard = (rows * bits_for(shards)).min(changes * (bits_for(rows) + bits_for(shards)));
+        let numbers = by_shard.0.keys().map(|&shard| u64::from(shard));
+        let (first, last) = (numbers.clone().min().unwrap_or(0), numbers.max().unwrap_or(0));
+        let fills_a_block = shards >= SHARDS_OF_A_BLOCK
+            && shards.is_power_of_two()
+            && first % shards == 0
+            && last - first < shards;
+        Ok(Self { layout, shards, fills_a_block, bits: counter + shard })
+    }
+
+    fn total(&self) -> u64 {
+        self.bits + self.shards * BITS_OF_A_SHARD
+    }
+}
+
+/// The steps of a counter that are not the usual one: of one, or of the sessions' `CACHE`.
+#[derive(Clone, Copy, Default)]
+struct Surprises {
+    count: u64,
+    bits: u64,
+}
+
+impl Surprises {
+    /// Adds a step, whose length in Elias's gamma code grows with it, up to that of the counter itself.
+    fn add(&mut self, step: i64, usual: i64, width: u64) {
+        if step != usual {
+            self.count += 1;
+            let gamma = step.checked_ilog2().map_or(width, |log| 2 * u64::from(log) + 1);
+            self.bits += gamma.min(width);
+        }
+    }
+
+    /// Each row says whether its step is one; or each surprise says which row it is of.
+    fn bits(&self, rows: u64) -> u64 {
+        self.bits + rows.min(self.count * bits_for(rows))
+    }
+}
+
+/// The median; 1 of nothing.
+fn median(steps: &mut [i64]) -> i64 {
+    let middle = steps.len() / 2;
+    if steps.is_empty() { 1 } else { *steps.select_nth_unstable(middle).1 }
+}
+
+/// How many bits a number below `count` has.
+fn bits_for(count: u64) -> u64 {
+    u64::from(count.max(1).next_power_of_two().ilog2())
 }
 
 fn shards_and_seqs(samples: &[Sample], layout: &Layout) -> impl Iterator<Item = (u32, u32)> {
@@ -327,39 +489,15 @@ impl<T> ByShard<T> {
     }
 }
 
-/// Whether the shard changes, and only where the counter begins again.
+/// Whether the shard changes, and nearly always where the counter begins again.
 fn counts_into_shard(samples: &[Sample], layout: &Layout) -> bool {
     let pairs = shards_and_seqs(samples, layout).zip(shards_and_seqs(&samples[1..], layout));
-    let mut changes = pairs.filter(|(last, next)| last.0 != next.0).peekable();
-    changes.peek().is_some() && changes.all(|(last, next)| next.1 < last.1)
-}
-
-/// The shards, and the rows at which the counter of a shard neither rises by a small step nor begins again.
-fn cost(samples: &[Sample], layout: &Layout) -> Result<u64, TryReserveError> {
-    let (mut by_shard, mut rising, mut resetting) = (ByShard::default(), 0, 0);
-    let most = (layout.seqs() / 4).clamp(1, 64);
-    for sample in samples {
-        let Fields { tick, shard, seq } = layout.split(sample.id);
-        let Some((last_tick, last_seq)) = by_shard.replace(shard, (tick, seq))? else { continue };
-        let is_small = (1..=most).contains(&step(layout, last_seq, seq));
-        rising += u64::from(!is_small);
-        let begins_again = tick != last_tick && seq <= 3;
-        resetting += u64::from(!begins_again && !(tick == last_tick && is_small));
+    let (mut changes, mut beginnings) = (0_usize, 0_usize);
+    for (last, next) in pairs.filter(|(last, next)| last.0 != next.0) {
+        changes += 1;
+        beginnings += usize::from(next.1 < last.1);
     }
-    Ok(by_shard.0.len() as u64 + rising.min(resetting))
-}
-
-fn median_step(samples: &[Sample], layout: &Layout) -> Result<i64, TryReserveError> {
-    let mut by_shard = ByShard::default();
-    let mut steps = Vec::new();
-    for (shard, seq) in shards_and_seqs(samples, layout) {
-        if let Some(last) = by_shard.replace(shard, seq)? {
-            steps.try_reserve(1)?;
-            steps.push(step(layout, last, seq));
-        }
-    }
-    steps.sort_unstable();
-    Ok(steps.get(steps.len() / 2).copied().unwrap_or(0))
+    changes > 0 && beginnings * 10 >= changes * 9
 }
 
 /// How far the counter has risen, modulo its size.

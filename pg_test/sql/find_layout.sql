@@ -36,6 +36,17 @@ SELECT copy('01 the original, shard 1', 1314220021721, 23, '{1}', 10, 1024),
        copy('13 no modulo', 1314220021721, 23, '{1}', 10, 1::bigint << 40, first => 700),
        copy('14 the counter has not begun again', 1420070400000, 22, '{5}', 12, 4096, first => 0);
 
+-- Counters that do not rise by one: of a sequence that other tables use, of CACHE 50 in three sessions, and of ten rows that somebody picked.
+INSERT INTO copied
+SELECT '15 a sequence that other tables use', ((us / 1000 - 1420070400000) << 23) | (5 << 10) | (sum((part(n, 31) * 300)::int + 1) OVER (ORDER BY n) & 1023), created_at
+FROM times(3000, 100)
+UNION ALL
+SELECT '16 CACHE 50, three sessions', ((us / 1000 - 1420070400000) << 23) | (5 << 10) | (((n / 150 * 3 + n % 3) * 50 + n / 3 % 50) & 1023), created_at
+FROM times(3000, 100)
+UNION ALL
+SELECT '17 ten rows of the original', ((us / 1000 - 1314220021721) << 23) | (5 << 10) | (part(n, 31) * 1023)::int, created_at
+FROM times(3000, 100) WHERE n % 300 = 7;
+
 CREATE TABLE rows (id bigint PRIMARY KEY, created_at timestamptz);
 CREATE FUNCTION found(copy text, OUT layout snowflake_layout, OUT compared int, OUT fitting_percent int, OUT shards int[], OUT doubt text)
 LANGUAGE plpgsql AS $$

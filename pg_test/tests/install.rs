@@ -141,7 +141,7 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
         ("snowflake_encode(timestamp with time zone,integer,integer,snowflake_layout)", "istrue"),
         ("snowflake_explain(bigint)", "sstrue"),
         ("snowflake_explain(bigint,snowflake_layout)", "istrue"),
-        ("snowflake_find_layout(bigint[],timestamp with time zone[])", "istrue"),
+        ("snowflake_find_layout(bigint[],timestamp with time zone[])", "sstrue"),
         ("snowflake_find_layout(regclass,name,name)", "sutrue"),
         ("snowflake_from_base32(text)", "istrue"),
         ("snowflake_from_uuid(uuid,snowflake_layout)", "istrue"),

@@ -25,7 +25,7 @@ fn rows(layout: Layout, shards: &[u32], count: i64) -> Vec<Sample> {
 #[test]
 fn presets_are_found_by_their_epoch_and_their_bits() {
     for layout in [INSTAGRAM, TWITTER, SONYFLAKE, POSTGRES] {
-        let found = find(&mut rows(layout, &[5], 20_000)).unwrap();
+        let found = find(&mut rows(layout, &[5], 6_000)).unwrap();
         assert_eq!(found.layout, layout);
         assert_eq!(found.shards, [5]);
         assert!(found.is_division_certain && found.other_units.is_empty(), "{found:?}");
@@ -36,12 +36,12 @@ fn presets_are_found_by_their_epoch_and_their_bits() {
 fn a_layout_of_ones_own_is_found_with_its_epoch_to_the_error_of_the_clocks() {
     let own = Layout {
         time_bits: 43,
-        shard_bits: 6,
-        seq_bits: 15,
+        shard_bits: 9,
+        seq_bits: 12,
         epoch_ms: 1_495_331_934_000,
         ..INSTAGRAM
     };
-    let found = find(&mut rows(own, &[1, 5, 20], 100_000)).unwrap();
+    let found = find(&mut rows(own, &[1, 5, 20], 20_000)).unwrap();
     assert_eq!(Layout { epoch_ms: own.epoch_ms, ..found.layout }, own);
     assert!(found.layout.epoch_ms.abs_diff(own.epoch_ms) < 2_000, "{found:?}");
     assert_eq!(found.shards, [1, 5, 20]);
@@ -64,17 +64,149 @@ fn a_counter_that_has_not_begun_again_leaves_a_doubt() {
     assert_eq!((found.layout.shard_bits, found.layout.seq_bits), (13, 10));
 }
 
+/// A number that looks random.
+fn hash(n: i64) -> i64 {
+    let mixed = (n as u64).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33) as i64
+}
+
+/// Rows, one in three minutes, of a layout with these shards and counters by their number.
+fn rows_of(
+    layout: Layout,
+    count: i64,
+    shard: impl Fn(i64) -> u32,
+    counter: impl Fn(i64) -> i64,
+) -> Vec<Sample> {
+    (0..count)
+        .map(|n| {
+            let unix_us = BEGIN_US + n * HOUR_US / 20;
+            let seq = (counter(n) & (layout.seqs() - 1)) as u32;
+            let fields = crate::Fields { tick: layout.tick_at(unix_us), shard: shard(n), seq };
+            Sample { id: layout.compose(fields), unix_us }
+        })
+        .collect()
+}
+
+#[test]
+fn counters_in_another_order_give_the_layout_or_leave_a_doubt() {
+    const COPY: Layout = Layout { epoch_ms: 1_600_000_000_000, ..INSTAGRAM };
+    let mastodon = Layout::preset("mastodon").unwrap();
+    let five = |_| 5;
+    // Of a sequence that other tables use, too.
+    let shared = |n: i64| (0..n).map(|n| 1 + hash(n) % 300).sum();
+    let cached = |sessions: i64, cache: i64| {
+        move |n: i64| {
+            (n / sessions / cache * sessions + n % sessions) * cache + n / sessions % cache
+        }
+    };
+    for (name, layout, rows) in [
+        ("shared by tables", COPY, rows_of(COPY, 3_000, five, shared)),
+        ("shared by tables, a preset", INSTAGRAM, rows_of(INSTAGRAM, 3_000, five, shared)),
+        ("CACHE 50, 3 sessions", COPY, rows_of(COPY, 5_000, five, cached(3, 50))),
+        ("every 397th", COPY, rows_of(COPY, 3_000, five, |n| n * 397)),
+        ("random", COPY, rows_of(COPY, 500, five, hash)),
+        ("random, 20,000", COPY, rows_of(COPY, 20_000, five, hash)),
+        ("ten picked", INSTAGRAM, rows_of(INSTAGRAM, 10, five, hash)),
+        ("ten picked of three shards", TWITTER, rows_of(TWITTER, 10, |n| n as u32 % 3, hash)),
+        ("random, of Mastodon", mastodon, rows_of(mastodon, 3_000, |_| 0, hash)),
+        ("two shards in turn", COPY, rows_of(COPY, 5_000, |n| 4 + n as u32 % 2, |n| n / 2)),
+        ("one shard after another", COPY, rows_of(COPY, 6_000, |n| 6 + n as u32 / 3_000, |n| n)),
+        ("16 shards", COPY, rows_of(COPY, 20_000, |n| hash(n) as u32 % 16, |n| n / 16)),
+        ("always 0", TWITTER, rows_of(TWITTER, 500, five, |_| 0)),
+    ] {
+        let found = find(&mut rows.clone()).unwrap();
+        assert_eq!(
+            (found.layout.shard_place, found.layout.shard_bits, found.layout.seq_bits),
+            (layout.shard_place, layout.shard_bits, layout.seq_bits),
+            "{name}: {found:?}"
+        );
+        let is_in_order = ["CACHE", "every", "two shards", "one shard after"];
+        let is_in_order = is_in_order.iter().any(|order| name.starts_with(order));
+        assert_eq!(found.is_division_certain, is_in_order, "{name}");
+    }
+}
+
+#[test]
+fn every_cache_of_every_number_of_sessions_gives_the_layout_or_leaves_a_doubt() {
+    for sessions in [1, 2, 5, 30] {
+        for cache in [1, 10, 32, 64] {
+            let counter = |n: i64| {
+                (n / sessions / cache * sessions + n % sessions) * cache + n / sessions % cache
+            };
+            let rows = rows_of(INSTAGRAM, 5_000, |_| 5, counter);
+            let found = find(&mut rows.clone()).unwrap();
+            let is_right = found.layout == INSTAGRAM;
+            assert!(is_right || !found.is_division_certain, "{sessions}, {cache}: {found:?}");
+        }
+    }
+}
+
+/// Rows as a statement of many rows inserts them: `burst` in 1 ms, of all rows of a minute.
+fn bursts(layout: Layout, count: i64, burst: i64, resets: bool) -> Vec<Sample> {
+    (0..count)
+        .map(|n| {
+            let unix_us = BEGIN_US + n / 5_000 * 60_000_000 + n % 5_000 / burst * 1_000;
+            let counter = if resets { n % 5_000 % burst } else { n };
+            let seq = (counter & (layout.seqs() - 1)) as u32;
+            let fields = crate::Fields { tick: layout.tick_at(unix_us), shard: 5, seq };
+            Sample { id: layout.compose(fields), unix_us }
+        })
+        .collect()
+}
+
+#[test]
+fn a_counter_may_begin_again_within_a_tick() {
+    let own = Layout { epoch_ms: 1_495_331_934_000, ..INSTAGRAM };
+    for burst in [2, 5, 50, 700] {
+        for layout in [own, Layout { epoch_ms: own.epoch_ms, ..TWITTER }] {
+            let found = find(&mut bursts(layout, 12_000, burst, false)).unwrap();
+            let found = (found.is_division_certain, found.shards, found.layout.seq_bits);
+            assert_eq!(found, (true, vec![5], layout.seq_bits), "{burst}");
+        }
+        let twitter = find(&mut bursts(TWITTER, 6_000, burst, true)).unwrap();
+        assert_eq!((twitter.is_division_certain, twitter.layout), (false, TWITTER), "{burst}");
+    }
+}
+
+#[test]
+fn consecutive_numbers_are_no_ids_with_a_time() {
+    for us in [100, 1_000, 4_000, 40_000] {
+        let mut serial: Vec<Sample> =
+            (1..20_000).map(|n| Sample { id: n, unix_us: BEGIN_US + n * us }).collect();
+        let refused = find(&mut serial);
+        assert!(matches!(refused, Err(NotFound::Serial | NotFound::NoTime)), "{us}: {refused:?}");
+    }
+    // Times as numbers, of a unit that no layout has.
+    for id_of in [|us: i64| us / 1_000, |us| us, |us| us * 1_000] {
+        let rows = (0..2_000).map(|n| BEGIN_US + n * 60_000_000);
+        let mut rows = rows.map(|unix_us| Sample { id: id_of(unix_us), unix_us }).collect();
+        assert_eq!(find(&mut rows), Err(NotFound::NoTime));
+    }
+}
+
+#[test]
+fn an_id_from_elsewhere_changes_nothing() {
+    let own = Layout { epoch_ms: 1_600_000_000_000, ..INSTAGRAM };
+    let mut samples = rows(own, &[5], 5_000);
+    samples.push(Sample { id: i64::MAX, unix_us: BEGIN_US });
+    samples.push(Sample { id: 17, unix_us: BEGIN_US });
+    let found = find(&mut samples).unwrap();
+    assert_eq!((found.layout.seq_bits, found.shards), (own.seq_bits, vec![5]));
+}
+
 #[test]
 fn times_that_are_close_together_leave_a_doubt_about_the_unit() {
-    let rows: Vec<Sample> = rows(INSTAGRAM, &[5], 20_000)
-        .into_iter()
-        .enumerate()
-        .map(|(n, row)| Sample { unix_us: BEGIN_US + n as i64 * HOUR_US / 20, ..row })
-        .take(400)
-        .collect();
-    let near: Vec<Sample> = rows[..20].to_vec();
-    assert_eq!(find(&mut rows.clone()).unwrap().other_units, []);
-    assert!(find(&mut near.clone()).is_ok_and(|found| found.layout.unit == Unit::Ms1));
+    let rows = rows(Layout { epoch_ms: 1_600_000_000_000, ..INSTAGRAM }, &[5], 20_000);
+    let far = find(&mut rows.clone()).unwrap();
+    assert_eq!((far.layout.unit, far.other_units), (Unit::Ms1, vec![]));
+    // Of a minute, with clocks up to two seconds off.
+    let of_a_minute = |n: i64| {
+        let unix_us = BEGIN_US + n * 1_000_000;
+        let fields = crate::Fields { tick: INSTAGRAM.tick_at(unix_us), shard: 5, seq: n as u32 };
+        Sample { id: INSTAGRAM.compose(fields), unix_us: unix_us + hash(n) % 4_000_000 }
+    };
+    let near = find(&mut (0..60).map(of_a_minute).collect()).unwrap();
+    assert!(near.other_units.contains(&Unit::S1), "{near:?}");
 }
 
 #[test]
