@@ -27,26 +27,29 @@ ANALYZE imported_orders, imported_items;
 CREATE TABLE steps (step text, at timestamptz);
 INSERT INTO steps VALUES ('begin', clock_timestamp());
 
+-- Steps 2 and 3 of the page.
 CREATE TABLE order_ids AS
 SELECT old_id, snowflake_encode('2010-01-01Z'::timestamptz + (counter >> 10) * interval '1 ms', 5, (counter & 1023)::int) AS new_id
 FROM (SELECT old_id, n + max(first - n) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS counter
       FROM (SELECT id AS old_id, row_number() OVER (ORDER BY created_at NULLS FIRST, id) AS n, snowflake_encode(created_at, 0, 0) >> 12 AS first
             FROM imported_orders) AS numbered) AS counted;
-ALTER TABLE order_ids ADD PRIMARY KEY (old_id), ADD UNIQUE (new_id);
+ALTER TABLE order_ids ADD PRIMARY KEY (old_id), ADD UNIQUE (new_id), ALTER COLUMN new_id SET NOT NULL;
 ANALYZE order_ids;
 INSERT INTO steps VALUES ('IDs', clock_timestamp());
 
-CREATE TABLE orders AS
-SELECT new_id AS id, created_at, total FROM imported_orders JOIN order_ids ON old_id = id ORDER BY new_id;
+CREATE SEQUENCE orders_id_seq;
+CREATE TABLE orders (id bigint DEFAULT snowflake_nextval('orders_id_seq', 5), created_at timestamptz DEFAULT now(), total int);
+CREATE TABLE items (order_id bigint, line int, product text);
+ALTER SEQUENCE orders_id_seq OWNED BY orders.id;
+INSERT INTO orders SELECT new_id, created_at, total FROM imported_orders JOIN order_ids ON old_id = id ORDER BY new_id;
 ALTER TABLE orders ADD PRIMARY KEY (id);
 INSERT INTO steps VALUES ('orders', clock_timestamp());
 
-CREATE TABLE items AS
-SELECT new_id AS order_id, line, product FROM imported_items JOIN order_ids ON old_id = order_id ORDER BY new_id;
+INSERT INTO items SELECT new_id, line, product FROM imported_items LEFT JOIN order_ids ON old_id = order_id ORDER BY new_id;
 ALTER TABLE items ADD PRIMARY KEY (order_id, line), ADD FOREIGN KEY (order_id) REFERENCES orders;
 INSERT INTO steps VALUES ('items', clock_timestamp());
 
-SELECT snowflake_convert_column('orders', 'id', 5, 'postgres');
+SELECT snowflake_convert_column('orders', 'id', 5);
 INSERT INTO steps VALUES ('default', clock_timestamp());
 
 SELECT step, at - lag(at) OVER (ORDER BY at) AS took FROM steps ORDER BY at OFFSET 1;

@@ -6,16 +6,22 @@ use pg_snowflake_harness::ask::{Bad, assert_each_refused, database, printed, run
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::presets::PRESETS;
 
+const SCRIPT: &str = include_str!("../../../docs/import/measure.sql");
+
+/// The block of the page with this statement.
+fn block(statement: &str) -> String {
+    let blocks = page("docs/import.md").blocks().into_iter();
+    let blocks: Vec<String> =
+        blocks.filter(|block| block.text.contains(statement)).map(|block| block.text).collect();
+    let [block] = &blocks[..] else { panic!("{statement}: {blocks:?}") };
+    block.clone()
+}
+
 /// The second step of the page, for a layout: with the replacements that the page names.
 fn step(layout: &str) -> String {
-    let blocks = page("docs/import.md").blocks().into_iter();
-    let steps: Vec<String> = blocks
-        .filter(|block| block.text.contains("CREATE TABLE order_ids AS"))
-        .map(|block| block.text)
-        .collect();
-    let [step] = &steps[..] else { panic!("{steps:?}") };
+    let step = block("CREATE TABLE order_ids AS");
     let preset = Layout::preset(layout).expect("a preset");
-    let mut step = step.clone();
+    let mut step = step;
     for (old, new) in [
         ("'2010-01-01Z'::timestamptz", format!("(snowflake_layout_info('{layout}')).epoch")),
         (
@@ -102,12 +108,45 @@ fn a_row_whose_time_no_id_can_have_is_refused() {
     }
 }
 
+#[test]
+fn rows_of_several_shards_have_the_ids_of_their_shard() {
+    let (_database, mut client) = database();
+    run(&mut client, &ROWS.replace("gap", "900"));
+    let of = |shard: i32| {
+        let rows = format!("FROM imported_orders WHERE id % 2 = {}", shard % 2);
+        step("postgres")
+            .replace(", 5, (counter", &format!(", {shard}, (counter"))
+            .replace("FROM imported_orders", &rows)
+    };
+    run(&mut client, &of(5));
+    let (query, _) = of(6)
+        .replace("CREATE TABLE order_ids AS", "INSERT INTO order_ids")
+        .split_once(';')
+        .map(|(query, rest)| (query.to_owned(), rest.to_owned()))
+        .expect("a query");
+    run(&mut client, &query);
+    let wrong = "SELECT count(*) FILTER (WHERE snowflake_shard_id(new_id) <> 6 - id % 2), count(*) FILTER (WHERE new_id IS NULL)
+                 FROM imported_orders LEFT JOIN order_ids ON old_id = id";
+    assert_eq!(printed(&mut client, wrong), "0|0");
+}
+
+#[test]
+fn the_script_measures_the_statements_of_the_page() {
+    for statement in ["CREATE TABLE order_ids AS", "CREATE SEQUENCE orders_id_seq"] {
+        for line in
+            block(statement).lines().filter(|line| !line.is_empty() && !line.starts_with("--"))
+        {
+            let line = line.split("   --").next().unwrap();
+            assert!(["BEGIN;", "COMMIT;"].contains(&line) || SCRIPT.contains(line), "{line}");
+        }
+    }
+}
+
 /// The script also measures. Its figures are in the page.
 #[test]
 fn the_script_about_the_import_finds_nothing_wrong() {
     let database = Database::new();
-    let script = include_str!("../../../docs/import/measure.sql");
-    let printed = database.psql(&format!("\\set rows 30000\n\\set burst 2500\n{script}"));
+    let printed = database.psql(&format!("\\set rows 30000\n\\set burst 2500\n{SCRIPT}"));
     let lines: Vec<String> =
         printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     for pair in [
