@@ -5,11 +5,12 @@ mod prometheus;
 
 use pg_snowflake_examples::{command, run, with_packages};
 use pg_snowflake_harness::leases::{Registry, first_id};
-use pg_snowflake_harness::wait::comes_true;
-use pg_snowflake_harness::{SUPERUSER, Shutdown, top};
+use pg_snowflake_harness::process::backend_pid;
+use pg_snowflake_harness::{SUPERUSER, Shutdown, anchor_of, top};
 use prometheus::{Alert, JOBS, Prometheus};
 use std::collections::BTreeSet;
 use std::fs;
+use std::thread::spawn;
 
 const FOLDER: &str = "../monitoring";
 const METRICS: &str = include_str!("../../monitoring/metrics.sql");
@@ -72,18 +73,12 @@ fn the_runbook_of_each_alert_exists() {
         let (page, anchor) = path.and_then(|path| path.split_once('#')).expect("a section here");
         let text =
             fs::read_to_string(top().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
-        let mut headings = text.lines().filter_map(|line| line.strip_prefix('#'));
-        assert!(headings.any(|heading| anchor_of(heading) == anchor), "{page} has no #{anchor}");
+        let mut headings = text.lines().filter(|line| line.starts_with('#'));
+        let is_target = |line: &str| anchor_of(line.trim_start_matches('#').trim()) == anchor;
+        assert!(headings.any(is_target), "{page} has no #{anchor}");
         count += 1;
     }
     assert!(count > 10, "{count} runbooks");
-}
-
-/// The anchor of a heading, as GitHub generates it.
-fn anchor_of(heading: &str) -> String {
-    let heading = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = heading.chars().filter(|&c| c.is_alphanumeric() || " -_".contains(c));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
 #[test]
@@ -149,6 +144,23 @@ fn each_problem_fires_its_alerts_through_both_exporters_until_it_is_over() {
     );
     expect(&prometheus, &["LayoutEnds warning", "LayoutEnds critical"]);
     execute("ALTER TABLE likes ALTER id SET DEFAULT snowflake_nextval('likes_id_seq', 5)");
+    expect(&prometheus, &[]);
+
+    // 200 IDs a second are fewer than any machine requests.
+    execute(
+        "CREATE SEQUENCE busy_id_seq;
+         CREATE TABLE busy (id bigint DEFAULT snowflake_nextval('busy_id_seq', 5, 'time:40 seq:1 shard:12 unit:10ms epoch:2020-01-01'))",
+    );
+    let calls = [(); 4].map(|()| {
+        let mut busy = server.connect();
+        let insert = "INSERT INTO busy SELECT FROM generate_series(1, 1000000)";
+        (backend_pid(&mut busy), spawn(move || busy.batch_execute(insert).is_err()))
+    });
+    expect(&prometheus, &["SessionsWait warning"]);
+    for (pid, call) in calls {
+        execute(&format!("SELECT pg_cancel_backend({pid})"));
+        assert!(call.join().expect("the statement ends"), "the statement has inserted all rows");
+    }
     expect(&prometheus, &[]);
 }
 

@@ -2,7 +2,11 @@
 
 use super::METRICS;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_harness::{Cluster, SUPERUSER};
+use pg_snowflake_harness::process::backend_pid;
+use pg_snowflake_harness::sequence::counter_in_an_hour;
+use pg_snowflake_harness::wait::{wait_for, wait_until_it_waits_for_the_clock};
+use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
+use std::thread::spawn;
 
 const EXPORTER: &str = "snowflake_exporter";
 
@@ -141,17 +145,99 @@ fn without_a_registry_there_is_no_row_of_leases_and_no_error() {
 #[test]
 fn settings_and_fences_are_those_of_the_database() {
     let cluster = Cluster::new();
+    cluster.psql(SUPERUSER, METRICS);
     run(
         &mut cluster.connect(),
         "LOAD 'pg_snowflake';
          ALTER DATABASE postgres SET pg_snowflake.max_lead = '2h';
-         ALTER DATABASE postgres SET pg_snowflake.max_wait = 0;
-         ALTER DATABASE postgres SET pg_snowflake.owned_shards = '5'",
+         ALTER DATABASE postgres SET pg_snowflake.max_wait = 0",
     );
+    let server = "SELECT max_lead_seconds, max_wait_seconds, owned_shards_set, allowed_hosts_set FROM snowflake_metrics.server()";
+    for (fence, expected) in [
+        ("SET pg_snowflake.owned_shards = '5'", "7200|0|1|0"),
+        ("RESET pg_snowflake.owned_shards", "7200|0|0|0"),
+        ("SET pg_snowflake.allowed_hosts = 'db-1'", "7200|0|0|1"),
+    ] {
+        run(
+            &mut cluster.connect(),
+            &format!("LOAD 'pg_snowflake'; ALTER DATABASE postgres {fence}"),
+        );
+        // A session keeps the settings with which it began.
+        let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+        assert_eq!(printed(&mut exporter, server), expected, "{fence}");
+    }
+}
+
+#[test]
+fn a_registry_that_is_set_by_a_reload_needs_a_restart() {
+    let mut cluster =
+        Cluster::builder().setting("shared_preload_libraries", "pg_snowflake").start();
+    cluster.psql(SUPERUSER, METRICS);
+    let mode = "SELECT leases_on, restart_needed FROM snowflake_metrics.server()";
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    assert_eq!(printed(&mut exporter, mode), "0|0");
+    cluster.psql(
+        SUPERUSER,
+        "ALTER SYSTEM SET pg_snowflake.registry = 'host=/nowhere'; SELECT pg_reload_conf()",
+    );
+    let is_known = "SELECT current_setting('pg_snowflake.registry') <> ''";
+    wait_for(&mut cluster.connect(), is_known, "the reload is known");
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    assert_eq!(printed(&mut exporter, mode), "0|1");
+    drop(exporter);
+    cluster.stop(Shutdown::Fast);
+    cluster.start();
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    assert_eq!(printed(&mut exporter, mode), "1|0");
+}
+
+#[test]
+fn sessions_of_the_database_that_wait_for_the_clock_are_counted() {
+    let cluster = Cluster::new();
+    let mut observer = cluster.connect();
     cluster.psql(SUPERUSER, METRICS);
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
-    let server = "SELECT max_lead_seconds, max_wait_seconds, owned_shards_set, allowed_hosts_set FROM snowflake_metrics.server()";
-    assert_eq!(printed(&mut exporter, server), "7200|0|1|0");
+    let mut waiting =
+        || printed(&mut exporter, "SELECT sessions_waiting FROM snowflake_metrics.server()");
+    assert_eq!(waiting(), "0");
+    let calls = [cluster.fresh_database("other"), cluster.connect()].map(|mut client| {
+        let sequence = format!(
+            "CREATE SEQUENCE s START {}; SET pg_snowflake.max_wait = '1h'",
+            counter_in_an_hour()
+        );
+        run(&mut client, &sequence);
+        let pid = backend_pid(&mut client);
+        let call = spawn(move || client.simple_query("SELECT snowflake_nextval('s', 5)").is_err());
+        wait_until_it_waits_for_the_clock(&mut observer, pid);
+        (pid, call)
+    });
+    assert_eq!(waiting(), "1", "the session of the other database does not count");
+    for (pid, call) in calls {
+        run(&mut observer, &format!("SELECT pg_cancel_backend({pid})"));
+        assert!(call.join().expect("the call ends"), "the call has returned an ID");
+    }
+    assert_eq!(waiting(), "0");
+}
+
+#[test]
+fn steps_of_the_clock_are_counted_with_the_largest() {
+    let cluster = Cluster::builder().fake_clock().start();
+    cluster.psql(SUPERUSER, METRICS);
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let steps = "SELECT clock_regressions_total, round(clock_largest_regression_seconds / 3600),
+                        clock_forward_jumps_total, round(clock_largest_forward_jump_seconds / 3600),
+                        clock_seconds BETWEEN extract(epoch FROM now()) AND extract(epoch FROM clock_timestamp())
+                 FROM snowflake_metrics.server()";
+    for (hours, expected) in [
+        (0.0, "0|0|0|0|t"),
+        (-10.0, "1|10|0|0|t"),
+        (-15.0, "2|10|0|0|t"),
+        (0.0, "2|10|1|15|t"),
+        (10.0, "2|10|2|15|t"),
+    ] {
+        cluster.set_clock(3600.0 * hours);
+        assert_eq!(printed(&mut exporter, steps), expected, "{hours} hours");
+    }
 }
 
 #[test]
@@ -245,4 +331,32 @@ fn partitions_count_up_to_the_first_gap() {
     hours("40|20");
     partition("of_the_future", &at(40), "'MAXVALUE'");
     hours("Infinity|NaN");
+}
+
+#[test]
+fn the_script_about_the_cost_prints_series_and_times() {
+    let cluster = Cluster::new();
+    cluster.psql(SUPERUSER, METRICS);
+    let script = include_str!("../../../docs/prometheus/measure.sql");
+    let printed = cluster.psql(SUPERUSER, &format!("\\set tables 30\n\\set rounds 2\n{script}"));
+    let rows: Vec<Vec<&str>> = printed
+        .lines()
+        .map(|line| line.split('|').map(str::trim).collect())
+        .filter(|row: &Vec<&str>| row.len() == 5)
+        .collect();
+    let series: Vec<(&str, &str, &str)> =
+        rows[1..].iter().map(|row| (row[0], row[1], row[2])).collect();
+    let expected = [
+        ("columns", "no error", "6"),
+        ("partitions", "no error", "2"),
+        ("server", "no error", "12"),
+        ("leases", "no error", "0"),
+        ("columns", "all have errors", "126"),
+        ("partitions", "all have errors", "2"),
+        ("server", "all have errors", "12"),
+        ("leases", "all have errors", "0"),
+    ];
+    assert_eq!(series, expected, "{printed}");
+    let is_time = |time: &str| time.parse::<f64>().is_ok();
+    assert!(rows[1..].iter().all(|row| is_time(row[3]) && is_time(row[4])), "{printed}");
 }

@@ -1,9 +1,9 @@
 //! Prometheus and the exporters, with the files of a copy of `monitoring/`.
 
-use super::comes_true;
 use pg_snowflake_examples::command;
 use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::installation::remove_pg_variables;
+use pg_snowflake_harness::wait::comes_true;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -46,7 +46,7 @@ impl Prometheus {
         let socket = server.dir().display();
         edit(&dir, "rules.yml", |line| match line.trim_start().strip_prefix("for: ") {
             Some(time) => line.replace(time, "1s"),
-            None => line.to_owned(),
+            None => line.replace("[1m]", "[5s]"),
         });
         edit(&dir, "prometheus.yml", |line| {
             line.replace("15s", "1s")

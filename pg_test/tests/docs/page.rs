@@ -1,6 +1,6 @@
 //! Parses the pages of the documentation.
 
-use pg_snowflake_harness::top;
+use pg_snowflake_harness::{anchor_of, top};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::path::{Path, PathBuf};
 
@@ -119,7 +119,7 @@ impl Page {
             match event {
                 Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
                 Event::End(TagEnd::Heading(_)) => {
-                    anchors.extend(heading.take().map(|h| anchor(&h)))
+                    anchors.extend(heading.take().map(|h| anchor_of(&h)))
                 }
                 Event::Text(text) | Event::Code(text) => {
                     if let Some(heading) = &mut heading {
@@ -141,15 +141,6 @@ fn with_included_files(text: &str) -> String {
         None => line.to_owned(),
     };
     text.split_inclusive('\n').map(line).collect()
-}
-
-fn anchor(heading: &str) -> String {
-    heading
-        .to_lowercase()
-        .chars()
-        .filter(|&c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
-        .map(|c| if c == ' ' { '-' } else { c })
-        .collect()
 }
 
 /// README.md and the pages in docs/: the pages with SQL.
