@@ -20,7 +20,7 @@ FROM (
                   format('seq:%s shard_xor_above:%s', seq_bits, shard_bits)])[1 + n % 3] AS below,
            (ARRAY['10us', '100us', '1ms', '10ms', '100ms', '1s'])[unit] AS unit, 10.0 ^ unit AS unit_us
     FROM (
-        SELECT n, 1 + floor(random() * 48)::int AS time_bits, floor(random() * 31)::int AS shard_bits, floor(random() * 31)::int AS seq_bits,
+        SELECT n, 1 + floor(random() * 48)::int AS time_bits, floor(random() * 32)::int AS shard_bits, floor(random() * 32)::int AS seq_bits,
                1 + floor(random() * 6)::int AS unit, floor(random() * 1790000000000)::bigint AS epoch_ms
         FROM generate_series(1, 20000) AS n
     ) AS random
