@@ -2,7 +2,8 @@
 -- after an update: psql -d DATABASE -f metrics.sql. DROP SCHEMA snowflake_metrics CASCADE removes it.
 --
 -- The role of the exporter can call four functions, and has no other privilege. The functions run as a role that can read what
--- the figures are made of, but cannot log in, write, or generate IDs. Nobody has to grant anything when a table is created.
+-- the figures are made of, but cannot log in, and has no privilege to write, or to generate IDs, other than what PUBLIC has. Nobody
+-- has to grant anything when a table is created.
 
 \set ON_ERROR_STOP on
 BEGIN;
@@ -10,9 +11,66 @@ BEGIN;
 -- The functions are parsed here, once, and keep the objects that they name. No object in another schema can take their place.
 SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL client_min_messages = warning;
-SELECT extnamespace::regnamespace AS extension FROM pg_extension WHERE extname = 'pg_snowflake' \gset
 
-DO $$ BEGIN
+DO $$
+DECLARE
+    stranger name;
+    details text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_snowflake') THEN
+        RAISE 'extension "pg_snowflake" is not installed in database "%"', current_database()
+            USING ERRCODE = 'undefined_object', HINT = 'Run this script in the databases that have the extension.';
+    END IF;
+
+    SELECT rolname INTO stranger
+    FROM pg_namespace JOIN pg_roles ON pg_roles.oid = nspowner
+    WHERE nspname = 'snowflake_metrics' AND NOT rolsuper AND rolname <> current_user;
+    IF FOUND THEN
+        RAISE 'schema "snowflake_metrics" belongs to role "%"', stranger
+            USING ERRCODE = 'duplicate_schema', HINT = 'Drop or rename the schema, and run this script again.';
+    END IF;
+
+    -- Whoever may create roles could have made these, to get the privileges that this script grants.
+    SELECT rolname, string_agg(format('It %s.', finding), ' ' ORDER BY finding) INTO stranger, details
+    FROM pg_roles AS role
+    CROSS JOIN LATERAL (
+        SELECT finding
+        FROM (VALUES
+            (rolcanlogin AND rolname = 'snowflake_metrics', 'can log in'),
+            (rolsuper, 'has SUPERUSER'),
+            (rolcreaterole, 'has CREATEROLE'),
+            (rolcreatedb, 'has CREATEDB'),
+            (rolreplication, 'has REPLICATION'),
+            (rolbypassrls, 'has BYPASSRLS')) AS attributes (is_set, finding)
+        WHERE is_set
+        UNION ALL
+        -- A superuser gains nothing by a membership.
+        SELECT format('has the member %I', other.rolname)
+        FROM pg_auth_members JOIN pg_roles AS other ON other.oid = member
+        WHERE roleid = role.oid AND role.rolname = 'snowflake_metrics' AND NOT other.rolsuper
+        UNION ALL
+        SELECT 'is a member of ' || roleid::regrole
+        FROM pg_auth_members
+        WHERE member = role.oid AND role.rolname = 'snowflake_metrics'
+            AND roleid NOT IN ('pg_read_all_data'::regrole, 'pg_read_all_stats'::regrole)
+        UNION ALL
+        -- A function of the role would read all data for its callers. Once the role is a member, it owns the functions below.
+        SELECT format('owns %s objects', count(*))
+        FROM pg_shdepend
+        WHERE refclassid = 'pg_authid'::regclass AND refobjid = role.oid AND deptype = 'o'
+            AND NOT (rolname = 'snowflake_metrics' AND EXISTS (
+                SELECT FROM pg_auth_members WHERE member = role.oid AND roleid = 'pg_read_all_data'::regrole))
+        HAVING count(*) > 0
+    ) AS findings
+    WHERE rolname IN ('snowflake_exporter', 'snowflake_metrics')
+    GROUP BY rolname
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE 'role "%" has more privileges than this script gives it', stranger
+            USING ERRCODE = 'duplicate_object', DETAIL = details,
+                HINT = 'Find out who created the role. Drop it, or revoke what the detail lists, and run this script again.';
+    END IF;
+
     IF to_regrole('snowflake_exporter') IS NULL THEN
         CREATE ROLE snowflake_exporter LOGIN;
     END IF;
@@ -23,15 +81,18 @@ END $$;
 ALTER ROLE snowflake_exporter SET statement_timeout = '20s';
 -- The sequences and the newest ID of each column; what other sessions wait for.
 GRANT pg_read_all_data, pg_read_all_stats TO snowflake_metrics;
+SELECT extnamespace::regnamespace AS extension, format('%s.snowflake', extnamespace::regnamespace) AS id_type
+FROM pg_extension WHERE extname = 'pg_snowflake' \gset
 GRANT EXECUTE ON FUNCTION :extension.snowflake_lease_status() TO snowflake_metrics;
 
-DROP SCHEMA IF EXISTS snowflake_metrics CASCADE;
-CREATE SCHEMA snowflake_metrics;
-GRANT USAGE ON SCHEMA snowflake_metrics TO snowflake_exporter;
+CREATE SCHEMA IF NOT EXISTS snowflake_metrics;
+-- Without CASCADE, which would drop what others have built on them.
+DROP FUNCTION IF EXISTS
+    snowflake_metrics.columns(), snowflake_metrics.server(), snowflake_metrics.leases(), snowflake_metrics.partitions();
 
 -- All columns that generate IDs, in groups: a few series, however many columns there are. A column with an error, or whose lead is
 -- above max_lead, is a group of its own, so that an alert can name it; at most 20 of them. The others of a layout are one group,
--- which has no names.
+-- which has no names. Beyond the 20 layouts with the most columns, all others are the layout "other".
 CREATE FUNCTION snowflake_metrics.columns(
     OUT database name,
     OUT layout text,
@@ -49,17 +110,26 @@ LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     WITH status AS (
-        SELECT *, COALESCE(error IS NOT NULL OR lead > current_setting('pg_snowflake.max_lead')::interval, false) AS deviates
-        FROM :extension.snowflake_columns
+        SELECT *,
+            COALESCE(error IS NOT NULL OR lead > current_setting('pg_snowflake.max_lead')::interval, false) AS deviates,
+            COALESCE(c.layout::text, '') AS spec
+        FROM :extension.snowflake_columns AS c
     ), numbered AS (
-        SELECT *, row_number() OVER (PARTITION BY deviates ORDER BY table_name::oid, column_name, sequence::oid) AS number
+        SELECT *,
+            row_number() OVER (PARTITION BY deviates ORDER BY table_name::oid, column_name, sequence::oid) AS number,
+            count(*) OVER (PARTITION BY spec) AS columns_of_layout
         FROM status
+    ), ranked AS (
+        SELECT *,
+            CASE WHEN deviates AND number <= 20 THEN table_name END AS named_table,
+            dense_rank() OVER (ORDER BY columns_of_layout DESC, spec) AS layout_rank
+        FROM numbered
     ), named AS (
-        SELECT *, CASE WHEN deviates AND number <= 20 THEN table_name END AS named_table FROM numbered
+        SELECT *, CASE WHEN named_table IS NOT NULL OR layout_rank <= 20 THEN spec ELSE 'other' END AS named_layout FROM ranked
     )
     SELECT
         current_database(),
-        COALESCE(named.layout::text, ''),
+        named_layout,
         COALESCE(named_table::text, ''),
         COALESCE(CASE WHEN named_table IS NOT NULL THEN named.column_name END, ''),
         COALESCE(CASE WHEN named_table IS NOT NULL THEN named.sequence END::text, ''),
@@ -69,11 +139,11 @@ BEGIN ATOMIC
         COALESCE(extract(epoch FROM max(lead)), 0),
         -- Both exporters read NaN, but not null.
         COALESCE(min(ids_left), 'NaN'::float8),
-        COALESCE((:extension.snowflake_layout_info(named.layout)).ids_per_second, 'NaN'::float8),
+        COALESCE(max((:extension.snowflake_layout_info(named.layout)).ids_per_second), 'NaN'::float8),
         -- Not a difference of timestamps: the end of a layout may be infinity.
         COALESCE(extract(epoch FROM min(ends_at)) - extract(epoch FROM now()), 'NaN'::float8)
     FROM named
-    GROUP BY named.layout, named_table, 4, 5;
+    GROUP BY named_layout, named_table, 4, 5;
 END;
 
 -- The settings, leases and clock of this server, as a session of this database sees them. The clock's steps are those since the
@@ -144,7 +214,7 @@ BEGIN ATOMIC
 END;
 
 -- How long the partitions of each table that is partitioned by ranges of its IDs last from now, without a gap, and the length of the
--- last of them. The default partition does not count.
+-- last of them. The default partition does not count. At most the 100 tables that run out first.
 CREATE FUNCTION snowflake_metrics.partitions(
     OUT database name,
     OUT table_name text,
@@ -162,10 +232,10 @@ BEGIN ATOMIC
         FROM pg_partitioned_table
         JOIN :extension.snowflake_columns AS c ON c.table_name::oid = partrelid
         JOIN pg_attribute ON attrelid = partrelid AND attnum = partattrs[0] AND attname = c.column_name
-        WHERE partstrat = 'r'
+        WHERE partstrat = 'r' AND partnatts = 1
             -- Before the view reads the sequences of other tables.
             AND c.table_name::oid = ANY (ARRAY(SELECT partrelid FROM pg_partitioned_table))
-            AND atttypid IN ('int8'::regtype, (:'extension' || '.snowflake')::regtype) AND c.layout IS NOT NULL
+            AND atttypid IN ('int8'::regtype, :'id_type'::regtype) AND c.layout IS NOT NULL
     ), partitions AS (
         SELECT tables.*, bounds[1]::numeric AS lower, bounds[2]::numeric AS upper
         FROM tables
@@ -173,7 +243,8 @@ BEGIN ATOMIC
         JOIN pg_class ON pg_class.oid = inhrelid
         CROSS JOIN regexp_match(
             replace(replace(pg_get_expr(relpartbound, inhrelid), 'MINVALUE', '-Infinity'), 'MAXVALUE', 'Infinity'),
-            '^FOR VALUES FROM \(''?([^'',)]+).* TO \(''?([^'',)]+)') AS bounds
+            -- The whole text: a bound of another table may be any text.
+            '^FOR VALUES FROM \(''?(-?\d{1,19}|-Infinity)''?\) TO \(''?(-?\d{1,19}|Infinity)''?\)$') AS bounds
         WHERE bounds IS NOT NULL
     ), present_and_later AS (
         SELECT *, lower > COALESCE(max(upper) OVER earlier, now_id) AS is_after_gap
@@ -200,15 +271,38 @@ BEGIN ATOMIC
             ELSE 'NaN'
         END
     FROM (SELECT partrelid, layout, end_id FROM tables) AS tables
-    LEFT JOIN (SELECT partrelid, lower, upper FROM last) AS last USING (partrelid);
+    LEFT JOIN (SELECT partrelid, lower, upper FROM last) AS last USING (partrelid)
+    ORDER BY 3, 2
+    LIMIT 100;
 END;
 
 DO $$
-DECLARE function regprocedure;
+DECLARE
+    functions CONSTANT oid[] := ARRAY[
+        'snowflake_metrics.columns()', 'snowflake_metrics.server()', 'snowflake_metrics.leases()', 'snowflake_metrics.partitions()'
+    ]::regprocedure[];
+    function regprocedure;
+    revoke text;
 BEGIN
-    FOR function IN SELECT oid FROM pg_proc WHERE pronamespace = 'snowflake_metrics'::regnamespace LOOP
+    FOREACH function IN ARRAY functions LOOP
         EXECUTE format('ALTER FUNCTION %s OWNER TO snowflake_metrics', function);
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', function);
+    END LOOP;
+    -- From PUBLIC, and from whom the default privileges of the role that runs this name.
+    FOR revoke IN
+        SELECT format('REVOKE ALL ON %s FROM %s CASCADE', object, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END)
+        FROM (
+            SELECT format('FUNCTION %s', oid::regprocedure), proowner, COALESCE(proacl, acldefault('f', proowner))
+            FROM pg_proc WHERE oid = ANY (functions)
+            UNION ALL
+            SELECT format('SCHEMA %I', nspname), nspowner, nspacl
+            FROM pg_namespace WHERE nspname = 'snowflake_metrics'
+        ) AS objects (object, owner, acl), aclexplode(acl)
+        WHERE grantee <> owner
+    LOOP
+        EXECUTE revoke;
+    END LOOP;
+    GRANT USAGE ON SCHEMA snowflake_metrics TO snowflake_exporter;
+    FOREACH function IN ARRAY functions LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO snowflake_exporter', function);
     END LOOP;
 END $$;

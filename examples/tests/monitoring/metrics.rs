@@ -6,6 +6,7 @@ use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::sequence::counter_in_an_hour;
 use pg_snowflake_harness::wait::{wait_for, wait_until_it_waits_for_the_clock};
 use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::spawn;
 
 const EXPORTER: &str = "snowflake_exporter";
@@ -17,6 +18,16 @@ const TABLE: &str = "
     CREATE SEQUENCE posts_id_seq;
     CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 5));
     INSERT INTO posts DEFAULT VALUES";
+
+/// Checks that psql stops the script in that database with an error that contains these texts.
+fn assert_script_refused(cluster: &Cluster, database: &str, texts: &[&str]) {
+    let psql = catch_unwind(AssertUnwindSafe(|| cluster.psql(database, METRICS)));
+    let error = psql.expect_err(&format!("not refused: {texts:?}"));
+    let error = error.downcast_ref::<String>().expect("a panic has a text");
+    for text in texts {
+        assert!(error.contains(text), "no {text:?} in {error}");
+    }
+}
 
 #[test]
 fn the_role_of_the_exporter_can_read_the_metrics_and_nothing_else() {
@@ -70,6 +81,145 @@ fn the_role_of_the_exporter_can_read_the_metrics_and_nothing_else() {
     ] {
         assert_refused(&mut superuser, statement, denied(message));
     }
+}
+
+/// Whoever may create roles could otherwise read all data, as a role that waits for the script.
+#[test]
+fn a_role_that_gives_others_the_privileges_of_the_script_is_refused() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(&mut superuser, "CREATE ROLE attacker LOGIN CREATEROLE; CREATE ROLE friend");
+    let readers = "SELECT count(*) FROM pg_auth_members WHERE roleid = 'pg_read_all_data'::regrole";
+    let name =
+        |role: &str| format!("role \"{role}\" has more privileges than this script gives it");
+    for (role, setup, detail) in [
+        ("snowflake_metrics", "CREATE ROLE snowflake_metrics LOGIN", "It can log in"),
+        ("snowflake_metrics", "CREATE ROLE snowflake_metrics SUPERUSER", "It has SUPERUSER"),
+        ("snowflake_metrics", "CREATE ROLE snowflake_metrics CREATEROLE", "It has CREATEROLE"),
+        ("snowflake_metrics", "CREATE ROLE snowflake_metrics CREATEDB", "It has CREATEDB"),
+        ("snowflake_metrics", "CREATE ROLE snowflake_metrics REPLICATION", "It has REPLICATION"),
+        ("snowflake_metrics", "CREATE ROLE snowflake_metrics BYPASSRLS", "It has BYPASSRLS"),
+        (
+            "snowflake_metrics",
+            "SET ROLE attacker; CREATE ROLE snowflake_metrics ROLE attacker; RESET ROLE",
+            "It has the member attacker",
+        ),
+        (
+            "snowflake_metrics",
+            "CREATE ROLE snowflake_metrics IN ROLE friend",
+            "It is a member of friend",
+        ),
+        // As a security definer, a function would read all data for whoever calls it.
+        (
+            "snowflake_metrics",
+            "CREATE ROLE snowflake_metrics;
+             CREATE FUNCTION f() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1';
+             ALTER FUNCTION f OWNER TO snowflake_metrics",
+            "It owns 1 objects",
+        ),
+        ("snowflake_exporter", "CREATE ROLE snowflake_exporter SUPERUSER", "It has SUPERUSER"),
+        ("snowflake_exporter", "CREATE ROLE snowflake_exporter CREATEROLE", "It has CREATEROLE"),
+        (
+            "snowflake_exporter",
+            "CREATE ROLE snowflake_exporter LOGIN;
+             CREATE TABLE t (); CREATE TABLE u ();
+             ALTER TABLE t OWNER TO snowflake_exporter; ALTER TABLE u OWNER TO snowflake_exporter",
+            "It owns 2 objects",
+        ),
+    ] {
+        run(&mut superuser, setup);
+        assert_script_refused(&cluster, SUPERUSER, &[&name(role), detail, "HINT"]);
+        assert_eq!(printed(&mut superuser, readers), "0");
+        run(&mut superuser, &format!("DROP OWNED BY {role}; DROP ROLE {role}"));
+    }
+    run(&mut superuser, "CREATE ROLE snowflake_metrics ADMIN postgres");
+    cluster.psql(SUPERUSER, METRICS);
+    run(&mut superuser, "GRANT snowflake_exporter TO friend");
+    cluster.psql(SUPERUSER, METRICS);
+    drop(cluster.fresh_database("other"));
+    cluster.psql("other", METRICS);
+    run(&mut superuser, "GRANT snowflake_metrics TO friend");
+    assert_script_refused(&cluster, SUPERUSER, &["It has the member friend"]);
+}
+
+#[test]
+fn without_the_extension_the_script_says_so() {
+    let cluster = Cluster::builder().without_extension().start();
+    assert_script_refused(
+        &cluster,
+        SUPERUSER,
+        &["extension \"pg_snowflake\" is not installed in database \"postgres\"", "HINT"],
+    );
+}
+
+#[test]
+fn what_others_own_is_neither_dropped_nor_changed() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(&mut superuser, "CREATE ROLE other; CREATE SCHEMA snowflake_metrics AUTHORIZATION other");
+    run(&mut superuser, "CREATE TABLE snowflake_metrics.t ()");
+    let belongs = ["schema \"snowflake_metrics\" belongs to role \"other\"", "HINT"];
+    assert_script_refused(&cluster, SUPERUSER, &belongs);
+    run(&mut superuser, "DROP TABLE snowflake_metrics.t; DROP SCHEMA snowflake_metrics");
+    cluster.psql(SUPERUSER, METRICS);
+    run(
+        &mut superuser,
+        "CREATE FUNCTION snowflake_metrics.own() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    );
+    cluster.psql(SUPERUSER, METRICS);
+    let owner = "SELECT proowner::regrole FROM pg_proc WHERE proname = 'own'";
+    assert_eq!(printed(&mut superuser, owner), "postgres");
+    run(&mut superuser, "CREATE VIEW board AS SELECT * FROM snowflake_metrics.server()");
+    assert_script_refused(&cluster, SUPERUSER, &["view public.board depends on function"]);
+    assert_eq!(printed(&mut superuser, "SELECT count(*) FROM board"), "1");
+}
+
+#[test]
+fn default_privileges_let_nobody_else_call_the_functions() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(
+        &mut superuser,
+        "CREATE ROLE \"A B\" LOGIN;
+         ALTER DEFAULT PRIVILEGES GRANT ALL ON FUNCTIONS TO \"A B\";
+         ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO \"A B\", PUBLIC",
+    );
+    let grantees = "
+        SELECT DISTINCT kind, grantee::regrole::text, privilege_type
+        FROM (SELECT 'function' AS kind, proacl AS acl FROM pg_proc WHERE pronamespace = 'snowflake_metrics'::regnamespace
+              UNION ALL SELECT 'schema', nspacl FROM pg_namespace WHERE nspname = 'snowflake_metrics') AS objects,
+            aclexplode(acl)
+        ORDER BY 1, 3, 2";
+    for _ in 0..2 {
+        cluster.psql(SUPERUSER, METRICS);
+        assert_eq!(
+            printed(&mut superuser, grantees),
+            "function|snowflake_exporter|EXECUTE\n\
+             function|snowflake_metrics|EXECUTE\n\
+             schema|postgres|CREATE\n\
+             schema|postgres|USAGE\n\
+             schema|snowflake_exporter|USAGE"
+        );
+    }
+}
+
+#[test]
+fn the_extension_can_move_to_another_schema() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(
+        &mut superuser,
+        "CREATE SEQUENCE posts_id_seq;
+         CREATE TABLE posts (id snowflake DEFAULT snowflake_nextval('posts_id_seq', 5)) PARTITION BY RANGE (id);
+         CREATE SCHEMA moved",
+    );
+    cluster.psql(SUPERUSER, METRICS);
+    run(&mut superuser, "ALTER EXTENSION pg_snowflake SET SCHEMA moved");
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let rows = FUNCTIONS.map(|function| {
+        printed(&mut exporter, &format!("SELECT count(*) FROM snowflake_metrics.{function}()"))
+    });
+    assert_eq!(rows, ["1", "1", "0", "1"]);
 }
 
 /// In a schema that comes first in everybody's search path, everybody may create what fits the functions' calls better than core's.
@@ -270,6 +420,40 @@ fn twenty_columns_with_an_error_are_named_and_all_others_of_a_layout_are_one_gro
 }
 
 #[test]
+fn the_twenty_layouts_with_the_most_columns_have_series_of_their_own() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(
+        &mut superuser,
+        "DO $$ BEGIN
+            FOR i IN 1..24 LOOP
+                EXECUTE format('CREATE SEQUENCE s%1$s; CREATE TABLE t%1$s (
+                    a bigint DEFAULT snowflake_nextval(''s%1$s'', 1, ''time:41 shard:10 seq:12 epoch:2024-01-%1$s unit:1ms''))',
+                    lpad(i::text, 2, '0'));
+            END LOOP;
+            CREATE SEQUENCE s; CREATE SEQUENCE n AS integer;
+            -- The layout with the most columns, whose name is not the first.
+            CREATE TABLE a (a bigint DEFAULT snowflake_nextval('s', 5, 'twitter'), b bigint DEFAULT snowflake_nextval('s', 5, 'twitter'));
+            -- A layout of its own with an error.
+            CREATE TABLE z (z bigint DEFAULT snowflake_nextval('n', 1, 'time:41 shard:10 seq:12 epoch:2024-02-01 unit:1ms'));
+        END $$",
+    );
+    cluster.psql(SUPERUSER, METRICS);
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let groups = "
+        SELECT CASE WHEN layout LIKE '%2024-01%' THEN 'january' WHEN layout LIKE '%2024-02%' THEN 'february' ELSE layout END,
+            table_name, count(*), sum(count), bool_and(ids_per_second = 4096000)
+        FROM snowflake_metrics.columns() GROUP BY 1, 2 ORDER BY 1";
+    assert_eq!(
+        printed(&mut exporter, groups),
+        "february|public.z|1|1|t\n\
+         january||19|19|t\n\
+         other||1|5|t\n\
+         twitter||1|2|t"
+    );
+}
+
+#[test]
 fn a_column_that_is_too_far_ahead_is_named_with_its_lead_and_a_maxvalue_counts() {
     let cluster = Cluster::new();
     let mut superuser = cluster.connect();
@@ -331,6 +515,49 @@ fn partitions_count_up_to_the_first_gap() {
     hours("40|20");
     partition("of_the_future", &at(40), "'MAXVALUE'");
     hours("Infinity|NaN");
+}
+
+/// Their bounds are texts of anybody.
+#[test]
+fn tables_that_are_partitioned_by_several_columns_have_no_metrics() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(
+        &mut superuser,
+        "CREATE SEQUENCE s;
+         CREATE TABLE t (id bigint DEFAULT snowflake_nextval('s', 5), note text) PARTITION BY RANGE (id, note);
+         CREATE TABLE p PARTITION OF t FOR VALUES FROM (0, '') TO (9223372036854775807, ') TO (junk');
+         CREATE TABLE u (id bigint DEFAULT snowflake_nextval('s', 5)) PARTITION BY RANGE (id)",
+    );
+    cluster.psql(SUPERUSER, METRICS);
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let tables = "SELECT table_name FROM snowflake_metrics.partitions()";
+    assert_eq!(printed(&mut exporter, tables), "public.u");
+}
+
+#[test]
+fn the_hundred_tables_whose_partitions_run_out_first_have_metrics() {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(
+        &mut superuser,
+        "DO $$ BEGIN
+            CREATE SEQUENCE s;
+            FOR i IN 1..103 LOOP
+                EXECUTE format('CREATE TABLE t%s (id bigint DEFAULT snowflake_nextval(''s'', 5)) PARTITION BY RANGE (id)', i);
+            END LOOP;
+            CREATE TABLE p1 PARTITION OF t1 FOR VALUES FROM (0) TO (MAXVALUE);
+            EXECUTE format('CREATE TABLE p2 PARTITION OF t2 FOR VALUES FROM (0) TO (%s)', snowflake_min_id(now() + interval '2 days'));
+            EXECUTE format('CREATE TABLE p3 PARTITION OF t3 FOR VALUES FROM (0) TO (%s)', snowflake_min_id(now() + interval '1 day'));
+            EXECUTE format('CREATE TABLE p4 PARTITION OF t4 FOR VALUES FROM (0) TO (%s)', snowflake_min_id(now() + interval '1 hour'));
+        END $$",
+    );
+    cluster.psql(SUPERUSER, METRICS);
+    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let tables = "
+        SELECT count(*), count(*) FILTER (WHERE ahead_seconds > 0), string_agg(table_name, ' ') FILTER (WHERE ahead_seconds > 0)
+        FROM snowflake_metrics.partitions()";
+    assert_eq!(printed(&mut exporter, tables), "100|1|public.t4");
 }
 
 #[test]
