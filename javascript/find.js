@@ -48,7 +48,7 @@ export function find(samples) {
     toleranceUs,
     otherUnits: time.otherUnits,
     isDivisionCertain: isCertain,
-    countsIntoShard: countsIntoShard(ids, of),
+    countsIntoShard: division.countsOn,
     shards: [...new Set(ids.map((id) => decode(id, of).shardId))].sort((a, b) => a - b),
     misfits: sorted.filter((sample) => !isNear(sample)),
   };
@@ -168,8 +168,9 @@ function divide(ids, time) {
   const width = (division) => (ids.every((id) => split(id, division).shard === 0) ? -division.seqBits : division.seqBits);
   const rank = (division) => [isOf(usual, division) ? 0 : 1, width(division)];
   const best = least(divisions.filter(({ total }) => total === shortest), rank);
+  // If the shard changes only where the counter begins again, the shard's lowest bits are the counter's, too.
   const isCertain =
-    !best.fillsABlock && divisions.every((other) => other === best || other.bits >= best.bits + CERTAIN_BITS);
+    !best.fillsABlock && divisions.every((other) => other === best || other.bits >= best.bits + CERTAIN_BITS || (other.countsOn && !best.countsOn));
   if (isCertain) return { division: best, isCertain };
   // The epoch of a preset says more than counters without an order, and its widths are the usual ones.
   const rows = ids.length;
@@ -179,22 +180,14 @@ function divide(ids, time) {
   return { division: (isPreset || best.fillsABlock ? divisions.find(isPlausible) : undefined) ?? best, isCertain };
 }
 
-/** Whether the shard changes, and nearly always where the counter begins again. */
-function countsIntoShard(ids, of) {
-  const fields = ids.map((id) => decode(id, of));
-  const changes = fields.slice(1).map((next, index) => [fields[index], next]).filter(([one, next]) => one.shardId !== next.shardId);
-  const beginnings = changes.filter(([one, next]) => next.seq < one.seq).length;
-  return changes.length > 0 && beginnings * 10 >= changes.length * 9;
-}
-
 /** The length of a text that describes shard and counter of each row, and what else there is to know of a division. */
 function lengthOf(ticks, rows, division) {
   const { seqBits } = division;
   const byShard = new Map();
   const steps = [];
   const resetting = surprises(seqBits);
-  let changes = 0;
-  let lastShard;
+  let [changes, beginnings] = [0, 0];
+  let lastRow;
   for (const tick of ticks) {
     const parts = tick.map((id) => split(id, division));
     if (parts.length > 1) parts.sort((one, next) => one.shard - next.shard || one.seq - next.seq);
@@ -202,8 +195,11 @@ function lengthOf(ticks, rows, division) {
       const { shard } = parts[from];
       const seqs = [];
       for (; from < parts.length && parts[from].shard === shard; from++) seqs.push(parts[from].seq);
-      if (lastShard !== undefined && lastShard !== shard) changes++;
-      lastShard = shard;
+      if (lastRow !== undefined && lastRow.shard !== shard) {
+        changes++;
+        if (seqs[0] < lastRow.seq) beginnings++;
+      }
+      lastRow = { shard, seq: seqs.at(-1) };
       // IDs of a tick are in the order of their counters, which may have begun again in it.
       let before = byShard.get(shard);
       if (before !== undefined) resetting.add(seqs[0] + 1, 1);
@@ -226,7 +222,8 @@ function lengthOf(ticks, rows, division) {
   const numbers = [...byShard.keys()].sort((a, b) => a - b);
   const fillsABlock =
     shards >= SHARDS_OF_A_BLOCK && shards === 2 ** bitsFor(shards) && numbers[0] % shards === 0 && numbers.at(-1) - numbers[0] < shards;
-  return { shards, fillsABlock, bits, total: bits + shards * BITS_OF_A_SHARD };
+  const countsOn = changes > 0 && beginnings * 10 >= changes * 9;
+  return { shards, fillsABlock, countsOn, bits, total: bits + shards * BITS_OF_A_SHARD };
 }
 
 /** The steps of a counter that are not the usual one. */

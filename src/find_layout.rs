@@ -48,7 +48,8 @@ fn snowflake_find_layout(
         pg_sys::get_atttype(table_name, pg_sys::get_attnum(table_name, id_column.as_ptr()))
     };
     let fitting = samples.iter().filter(|sample| found.fits(sample)).count();
-    let is_sure = found.is_division_certain && fitting * 10 >= samples.len() * 9;
+    let is_sure =
+        found.is_division_certain && !found.counts_into_shard && fitting * 10 >= samples.len() * 9;
     let conversion = newest.filter(|_| is_sure && id_type == pg_sys::INT8OID).map(|newest| {
         format!(
             "SELECT snowflake_convert_column({}, {}, {}, {});",

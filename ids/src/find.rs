@@ -37,7 +37,7 @@ pub struct Found {
     pub other_units: Vec<Unit>,
     /// Whether no other division of the low bits explains the rows as well.
     pub is_division_certain: bool,
-    /// Whether the shard changes only where the counter begins again, so that its bits seem to count, too.
+    /// Whether the shard changes, and nearly always where the counter begins again, so that its bits seem to count, too.
     pub counts_into_shard: bool,
     /// The shards, in ascending order.
     pub shards: Vec<u32>,
@@ -115,7 +115,7 @@ pub fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
     if is_serial(&fitting, &time) {
         return Err(NotFound::Serial);
     }
-    let (layout, is_division_certain) = divide(&fitting, &time)?;
+    let (Division { layout, counts_on, .. }, is_division_certain) = divide(&fitting, &time)?;
     let mut last_seqs = ByShard::default();
     let mut shards = Vec::new();
     for (shard, seq) in shards_and_seqs(&fitting, &layout) {
@@ -132,7 +132,7 @@ pub fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
         tolerance_us,
         other_units: time.other_units,
         is_division_certain,
-        counts_into_shard: counts_into_shard(&fitting, &layout),
+        counts_into_shard: counts_on,
         shards,
     })
 }
@@ -293,7 +293,7 @@ fn middle(sorted: &[i64]) -> i64 {
 }
 
 /// The layout with the best division of the low bits, and whether no other division describes the IDs as well.
-fn divide(samples: &[Sample], time: &Time) -> Result<(Layout, bool), NotFound> {
+fn divide(samples: &[Sample], time: &Time) -> Result<(Division, bool), NotFound> {
     let mut divisions: Vec<Division> = Vec::new();
     for place in ShardPlace::ALL {
         // Without a shard, all places are the same.
@@ -328,11 +328,14 @@ fn divide(samples: &[Sample], time: &Time) -> Result<(Layout, bool), NotFound> {
         .filter(|division| division.total() == shortest)
         .min_by_key(|division| (!is_usual(&division.layout), width(&division.layout)))
         .expect("one is the shortest");
-    let is_longer = |other: &Division| other.bits >= best.bits + CERTAIN_BITS;
+    // If the shard changes only where the counter begins again, the shard's lowest bits are the counter's, too.
+    let is_longer = |other: &Division| {
+        other.bits >= best.bits + CERTAIN_BITS || (other.counts_on && !best.counts_on)
+    };
     let is_certain = !best.fills_a_block
         && divisions.iter().all(|other| other.layout == best.layout || is_longer(other));
     if is_certain {
-        return Ok((best.layout, true));
+        return Ok((*best, true));
     }
     // The epoch of a preset says more than counters without an order, and its widths are the usual ones.
     let rows = samples.len() as u64;
@@ -344,16 +347,19 @@ fn divide(samples: &[Sample], time: &Time) -> Result<(Layout, bool), NotFound> {
     };
     let chosen =
         divisions.iter().find(is_plausible).filter(|_| is_preset || has_block).unwrap_or(best);
-    Ok((chosen.layout, false))
+    Ok((*chosen, false))
 }
 
 /// A division of the low bits, with the length of a text that describes them by it.
+#[derive(Clone, Copy)]
 struct Division {
     layout: Layout,
     shards: u64,
     /// Whether the shards are all numbers with the same high bits, so that their low bits may be the highest of a counter of which each
     /// session takes some values at a time (`CACHE`).
     fills_a_block: bool,
+    /// Whether the shard changes, and nearly always where the counter begins again.
+    counts_on: bool,
     /// The shard and the counter of each row.
     bits: u64,
 }
@@ -378,8 +384,8 @@ impl Division {
         let mut resetting = Surprises::default();
         let mut steps = Vec::new();
         steps.try_reserve(samples.len())?;
-        let mut changes = 0;
-        let mut last_shard = None;
+        let (mut changes, mut beginnings) = (0, 0);
+        let mut last_row: Option<(u32, u32)> = None;
         let mut of_tick = Vec::new();
         for tick in
             samples.chunk_by(|one, next| layout.split(one.id).tick == layout.split(next.id).tick)
@@ -390,7 +396,11 @@ impl Division {
             of_tick.sort_unstable();
             for rows in of_tick.chunk_by(|one, next| one.0 == next.0) {
                 let (shard, first) = rows[0];
-                changes += u64::from(last_shard.replace(shard).is_some_and(|last| last != shard));
+                if let Some((_, last_seq)) = last_row.filter(|last| last.0 != shard) {
+                    changes += 1;
+                    beginnings += u64::from(first < last_seq);
+                }
+                last_row = rows.last().copied();
                 let last = by_shard.replace(shard, first)?;
                 // IDs of a tick are in the order of their counters, which may have begun again in it.
                 let begin =
@@ -423,7 +433,8 @@ impl Division {
             && shards.is_power_of_two()
             && first % shards == 0
             && last - first < shards;
-        Ok(Self { layout, shards, fills_a_block, bits: counter + shard })
+        let counts_on = changes > 0 && beginnings * 10 >= changes * 9;
+        Ok(Self { layout, shards, fills_a_block, counts_on, bits: counter + shard })
     }
 
     fn total(&self) -> u64 {
@@ -487,17 +498,6 @@ impl<T> ByShard<T> {
         self.0.try_reserve(1)?;
         Ok(self.0.insert(shard, new))
     }
-}
-
-/// Whether the shard changes, and nearly always where the counter begins again.
-fn counts_into_shard(samples: &[Sample], layout: &Layout) -> bool {
-    let pairs = shards_and_seqs(samples, layout).zip(shards_and_seqs(&samples[1..], layout));
-    let (mut changes, mut beginnings) = (0_usize, 0_usize);
-    for (last, next) in pairs.filter(|(last, next)| last.0 != next.0) {
-        changes += 1;
-        beginnings += usize::from(next.1 < last.1);
-    }
-    changes > 0 && beginnings * 10 >= changes * 9
 }
 
 /// How far the counter has risen, modulo its size.

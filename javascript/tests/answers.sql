@@ -11,8 +11,8 @@ SELECT CASE WHEN n % 10 = 0 THEN (SELECT array_agg(name) FROM snowflake_layouts)
             WHEN bits = 63 THEN any_id & 9223372036854775807
             ELSE any_id & ((1::bigint << bits) - 1) END AS id,
        greatest(-1e15, least(9e15, epoch_ms * 1000 + (random() * 1.1 - 0.05) * 2 ^ time_bits * unit_us))::bigint AS time_us,
-       floor(random() * 1.1 * 2 ^ shard_bits)::bigint::int AS shard,
-       floor(random() * 1.1 * 2 ^ seq_bits)::bigint::int AS seq
+       least(2147483647, floor(random() * 1.1 * 2 ^ shard_bits))::int AS shard,
+       least(2147483647, floor(random() * 1.1 * 2 ^ seq_bits))::int AS seq
 FROM (
     SELECT n, time_bits, shard_bits, seq_bits, time_bits + shard_bits + seq_bits AS bits, epoch_ms,
            (floor(random() * 4294967296)::bigint << 32) | floor(random() * 4294967296)::bigint AS any_id,
