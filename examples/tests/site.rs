@@ -5,9 +5,10 @@ use pg_snowflake_examples::{command, run, with_npm};
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::{Cluster, top};
 use serde_json::Value;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
+use std::{env, fs};
 use tempfile::TempDir;
 
 const TESTS: &str = "../site/tests";
@@ -15,9 +16,8 @@ const TESTS: &str = "../site/tests";
 #[test]
 fn the_site_has_no_dead_link_and_its_search_finds_each_runbook() {
     let Some(dir) = with_browser() else { return };
-    let docs = top().join("docs");
-    let mut node = command("node", dir.path());
-    run(node.args(["--test", "site.test.js"]).env("SITE", site()).env("DOCS", docs));
+    let mut node = node_test(&dir, "site.test.js");
+    run(node.env("DOCS", top().join("docs")).env("OUTPUTS", top().join("pg_test/expected")));
 }
 
 #[test]
@@ -28,8 +28,7 @@ fn the_page_that_takes_ids_apart_answers_as_the_extension_does() {
     write_answers(&cluster, ANSWERS, &answers);
     write_answers(&cluster, found_layouts(), &found);
     let statements = dir.path().join("statements.jsonl");
-    let mut node = command("node", dir.path());
-    node.args(["--test", "id.test.js"]).env("SITE", site());
+    let mut node = node_test(&dir, "id.test.js");
     run(node.env("ANSWERS", answers).env("FOUND", found).env("STATEMENTS", &statements));
     what_it_shows_runs(&cluster, &fs::read_to_string(statements).unwrap());
 }
@@ -65,13 +64,28 @@ fn what_it_shows_runs(cluster: &Cluster, statements: &str) {
     }
 }
 
+/// A file of the tests, run on the site.
+fn node_test(dir: &TempDir, file: &str) -> Command {
+    let mut node = command("node", dir.path());
+    node.args(["--test", file]).env("SITE", site());
+    node.env("CHROMIUM", browser().expect("a folder of `with_browser`"));
+    node
+}
+
 /// The tests of the site with what they need; `None` if they are left out.
 fn with_browser() -> Option<TempDir> {
-    if !Path::new("/usr/bin/chromium").exists() {
+    if browser().is_none() {
         left_out("the site", "Chromium on this machine");
         return None;
     }
     with_npm("the site", TESTS)
+}
+
+/// The browser that CHROMIUM names, Debian's, or the one of GitHub's machines with Ubuntu.
+fn browser() -> Option<PathBuf> {
+    let named = env::var_os("CHROMIUM").map(PathBuf::from);
+    let installed = ["/usr/bin/chromium", "/usr/bin/google-chrome"].map(PathBuf::from);
+    named.or_else(|| installed.into_iter().find(|path| path.exists()))
 }
 
 /// The site of this tree, which is built once.

@@ -1,8 +1,8 @@
 // The part of the page that takes IDs apart.
 
 import { decode, encode, layout, readings } from '../../javascript/snowflake.js';
-import { bitsOf, byId, element, showProblem, snippet, swatch, table } from './dom.js';
-import { idsOf, isRounded } from './input.js';
+import { bitsOf, byId, element, scrollingTable, showProblem, snippet, swatch, table } from './dom.js';
+import { idsOf, isRounded, layoutOf, sentence } from './input.js';
 import { codeFor, digits, DOUBTS, timeText } from './texts.js';
 
 const [ids, other] = [byId('ids'), byId('other')];
@@ -43,18 +43,7 @@ export function show(state, changed) {
 /** IDs as a server with shard 5 would generate them now. Old ones would look like those of another preset. */
 const examples = (preset, count) => Array.from({ length: count }, (_, n) => encode({ createdAt: Date.now(), shardId: 5, seq: 14 + n }, preset)).join('\n');
 
-const isPreset = (name) => layoutOrProblem(name).layout !== undefined && !name.includes(':');
-
-function layoutOrProblem(text) {
-  try {
-    return { layout: layout(text), problem: '' };
-  } catch (error) {
-    return { problem: sentence(error.message) };
-  }
-}
-
-/** A message of the module as a sentence. */
-const sentence = (message) => `${message[0].toUpperCase()}${message.slice(1)}`.replace(/\.?$/, '.');
+const isPreset = (name) => layoutOf(name).layout !== undefined && !name.includes(':');
 
 function read() {
   const { ids: found, problem } = idsOf(ids.value);
@@ -78,7 +67,7 @@ function read() {
 function showFields() {
   const [id] = shownIds;
   const [likely] = readings(id);
-  let { layout: of, problem } = layoutOrProblem(chosen || likely.name);
+  let { layout: of, problem } = layoutOf(chosen || likely.name);
   let fields;
   if (of) {
     try {
@@ -145,6 +134,5 @@ function allIds(of) {
     }
   });
   const title = shownIds.length > MOST_ROWS ? `The first ${MOST_ROWS} of ${shownIds.length} IDs` : `All ${shownIds.length} IDs`;
-  const region = element('div', { className: 'scroll', role: 'region', 'aria-label': title, tabIndex: 0 }, table(['ID', 'time', 'shard', 'seq'], rows));
-  return [element('h3', {}, title), region];
+  return scrollingTable(title, ['ID', 'time', 'shard', 'seq'], rows);
 }

@@ -1,8 +1,8 @@
 // The part of the page that designs a layout.
 
-import { info, layout, presets, UNIT_US } from '../../javascript/snowflake.js';
+import { info, presets, UNIT_US } from '../../javascript/snowflake.js';
 import { bitsOf, byId, element, showProblem, snippet } from './dom.js';
-import { designOf } from './input.js';
+import { designOf, layoutOf } from './input.js';
 import { figuresOf, tableOf } from './texts.js';
 
 const FIELDS = ['time', 'seq', 'shard'];
@@ -42,7 +42,7 @@ export function show(state, changed) {
 
 /** Reads the layout as text, and sets the other inputs. */
 function readText() {
-  const of = valid(spec.value.trim());
+  const of = layoutOf(spec.value.trim());
   showProblem('design-problem', of.problem, spec);
   for (const input of INPUTS) input.removeAttribute('aria-invalid');
   if (!of.layout) return hide();
@@ -56,7 +56,7 @@ function readInputs() {
   let problem;
   try {
     text = designOf({ time: number('time').value, shard: number('shard').value, seq: number('seq').value, place: place.value, unit: unit.value, epoch: epoch.value });
-    const of = valid(text);
+    const of = layoutOf(text);
     problem = of.problem;
     if (of.layout) {
       spec.value = String(of.layout);
@@ -79,14 +79,6 @@ function setInputs({ timeBits, shardBits, seqBits, shardPlace, unit: name, spec:
   epoch.value = /epoch:(\S+)/.exec(text)[1];
   const known = Object.keys(presets).find((name) => presets[name].spec === text);
   preset.value = known ?? '';
-}
-
-function valid(text) {
-  try {
-    return { layout: layout(text), problem: '' };
-  } catch (error) {
-    return { problem: `${error.message[0].toUpperCase()}${error.message.slice(1)}` };
-  }
 }
 
 function hide() {

@@ -32,6 +32,12 @@ export function table(headings, rows) {
   );
 }
 
+/** A long table with its title, which scrolls by itself. */
+export function scrollingTable(title, headings, rows) {
+  const region = element('div', { className: 'scroll', role: 'region', 'aria-label': title, tabIndex: 0 }, table(headings, rows));
+  return [element('h3', {}, title), region];
+}
+
 /** The bits of a layout as a picture, with those of an ID if there is one. */
 export function bitsOf(layout, id) {
   const fields = fieldsOf(layout);

@@ -2,7 +2,7 @@
 
 import { find } from '../../javascript/find.js';
 import { decode } from '../../javascript/snowflake.js';
-import { bitsOf, byId, element, showProblem, snippet, table } from './dom.js';
+import { bitsOf, byId, element, scrollingTable, showProblem, snippet } from './dom.js';
 import { rowsOf } from './input.js';
 import { conversionOf, count, doubtsOf, timeText } from './texts.js';
 
@@ -56,25 +56,22 @@ function read(use) {
   byId('found-bits').replaceChildren(...bitsOf(layout));
   const doubts = doubtsOf(found);
   byId('doubts').replaceChildren(
-    ...(doubts.length > 0 ? doubts : ['The rows allow no other layout.']).map((text) => element('li', { className: doubts.length > 0 ? 'bad' : 'good' }, text)),
+    ...(doubts.length > 0 ? doubts : ['No other layout explains the rows as well.']).map((text) => element('li', { className: doubts.length > 0 ? 'bad' : 'good' }, text)),
   );
-  byId('misfits').replaceChildren(...misfitsOf(misfits, samples, layout));
+  byId('misfits').replaceChildren(...misfitsOf(misfits, layout));
   const newest = samples.reduce((newest, [id]) => (id > newest ? id : newest), 0n);
   byId('use-found').onclick = () => use(String(newest), String(layout));
   const { shardId } = decode(newest, layout);
   byId('found-code').replaceChildren(snippet('SQL', 'sql', conversionOf(tableName.value, columnName.value, shardId, layout)));
 }
 
-function misfitsOf(misfits, samples, layout) {
+function misfitsOf(misfits, layout) {
   if (misfits.length === 0) return [];
-  // An ID that is there twice has its first time.
-  const times = new Map([...samples].sort(([, a], [, b]) => b - a));
-  const shown = misfits.slice(0, SHOWN).map((id) => [
+  const shown = misfits.slice(0, SHOWN).map(([id, unixUs]) => [
     element('code', {}, String(id)),
-    timeText(BigInt(Math.round(times.get(id)))),
+    timeText(BigInt(Math.round(unixUs))),
     timeText(decode(id, layout).unixUs),
   ]);
   const title = misfits.length > SHOWN ? `The first ${SHOWN} of ${count(misfits.length)} rows that do not fit` : 'Rows that do not fit';
-  const region = element('div', { className: 'scroll', role: 'region', 'aria-label': title, tabIndex: 0 }, table(['ID', 'time of the row', 'time of the ID'], shown));
-  return [element('h3', {}, title), region];
+  return scrollingTable(title, ['ID', 'time of the row', 'time of the ID'], shown);
 }

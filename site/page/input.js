@@ -1,6 +1,6 @@
 // Reads what people paste. A problem is an Error with one sentence.
 
-import { specOf } from '../../javascript/snowflake.js';
+import { layout, specOf } from '../../javascript/snowflake.js';
 
 const HIGHEST = 2n ** 63n - 1n;
 const SHOWN = 40;
@@ -39,6 +39,8 @@ export function timeOf(text) {
   const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?\s*(?:(Z|UTC|GMT)|([+-])(\d\d):?(\d\d)?)?$/i.exec(text);
   const ms = parts ? Date.parse(`${parts[1]}T${parts[2] ?? '00:00'}:${parts[3] ?? '00'}Z`) : NaN;
   if (Number.isNaN(ms)) throw new RangeError(`“${shown(text)}” is not a time such as 2026-01-01 00:01:00.25+00.`);
+  // Date.parse reads February 30 as March 2.
+  if (!new Date(`${parts[1]}T00:00Z`).toISOString().startsWith(parts[1])) throw new RangeError(`${parts[1]} is not a day of the calendar.`);
   const us = Number((parts[4] ?? '').padEnd(6, '0').slice(0, 6));
   const offset = (Number(parts[7] ?? 0) * 60 + Number(parts[8] ?? 0)) * (parts[6] === '-' ? -1 : 1);
   return (ms - offset * 60_000) * 1_000 + us;
@@ -60,6 +62,18 @@ export function rowsOf(text) {
   }
   return rows;
 }
+
+/** The layout of a text, or the problem of the text. */
+export function layoutOf(text) {
+  try {
+    return { layout: layout(text), problem: '' };
+  } catch (error) {
+    return { problem: sentence(error.message) };
+  }
+}
+
+/** A message of the module as a sentence. */
+export const sentence = (message) => `${message[0].toUpperCase()}${message.slice(1)}`.replace(/\.?$/, '.');
 
 /** The specification of a layout whose parts are typed in. */
 export function designOf({ time, shard, seq, place, unit, epoch }) {

@@ -121,7 +121,7 @@ export function doubtsOf({ otherUnits, isDivisionCertain, countsIntoShard, sprea
   const doubts = [];
   if (otherUnits.length > 0) doubts.push(`The unit may also be ${otherUnits.join(' or ')}: the times are too close together, or too inexact.`);
   if (!isDivisionCertain) {
-    doubts.push('The rows do not show where the counter ends and the shard begins: the counter has not begun again, or always does.');
+    doubts.push('The rows do not show where the counter ends and the shard begins: the counter has not begun again, always does, or has no order.');
   }
   if (countsIntoShard) {
     doubts.push(

@@ -4,13 +4,16 @@
 //! links change where GitHub's differ, and mdBook does the rest.
 
 mod index;
+mod offline;
 mod page;
+mod runbooks;
 
 use anyhow::{Context, Result, ensure};
 use index::Index;
 use mdbook_driver::MDBook;
 use mdbook_driver::config::Config;
 use page::Tree;
+use runbooks::Runbooks;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -32,10 +35,16 @@ fn build(top: &Path, to: &Path) -> Result<()> {
     let index = Index::parse(&read(&top.join(index::PATH))?)?;
     let repository = repository(&read(&top.join("Cargo.toml"))?)?;
     let tree = Tree::new(top, repository.clone(), index.paths());
-    let source = tempfile::tempdir()?;
-    let source = source.path();
+    let mut runbooks = Runbooks::parse(&read(&top.join(runbooks::PATH))?)?;
+    for path in files(&top.join(runbooks::OUTPUTS))? {
+        runbooks.add_errors(&read(&path)?);
+    }
+    let book = tempfile::tempdir()?;
+    let (book, source) = (book.path(), book.path().join("src"));
     for path in index.paths() {
-        let page = tree.rendered(&path, &read(&top.join(&path))?)?;
+        let text = read(&top.join(&path))?;
+        runbooks.add_errors(&text);
+        let page = tree.rendered(&path, &text)?;
         for image in page.images {
             copy(&top.join(&image), &source.join(&image))?;
         }
@@ -55,11 +64,14 @@ fn build(top: &Path, to: &Path) -> Result<()> {
     }
     write(&source.join("SUMMARY.md"), &index.summary(ID_PAGE))?;
     let here = top.join("site");
+    for path in files(&here.join("theme"))? {
+        copy(&path, &book.join(path.strip_prefix(&here)?))?;
+    }
+    write(&book.join("theme/runbooks.js"), &runbooks.script()?)?;
     let mut config = Config::from_disk(here.join("book.toml"))?;
-    config.book.src = source.to_owned();
     config.build.build_dir = std::path::absolute(to)?;
     config.set("output.html.git-repository-url", repository)?;
-    MDBook::load_with_config(here, config)?.build()?;
+    MDBook::load_with_config(book, config)?.build()?;
     for path in files(to)? {
         let name = path.file_name().expect("a file").to_string_lossy();
         let change: fn(&str) -> Result<String> = match () {
@@ -70,7 +82,9 @@ fn build(top: &Path, to: &Path) -> Result<()> {
         let text = change(&read(&path)?).with_context(|| path.display().to_string())?;
         write(&path, &text)?;
     }
-    Ok(())
+    let worker =
+        offline::worker(to, &files(to)?, &read(&here.join("theme").join(offline::WORKER))?)?;
+    write(&to.join(offline::WORKER), &worker)
 }
 
 /// Has the menu of themes offer the system's, light and dark. mdBook has three more, and calls the dark one by its colour.

@@ -1,4 +1,4 @@
-// Debian's Chromium, and a server of the site's files.
+// Chromium, which CHROMIUM names, and a server of the site's files.
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
@@ -6,8 +6,8 @@ import puppeteer from 'puppeteer-core';
 
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.png': 'image/png' };
 
-/** Serves the files of a folder on this machine, and returns the server and the URL of the site. */
-export async function serve(folder) {
+/** Serves the files of a folder on a port of this machine, or on a free one, and returns the server and the URL of the site. */
+export async function serve(folder, port = 0) {
   const server = createServer(async (request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url, 'http://site').pathname));
     const file = join(folder, path.endsWith('/') ? `${path}index.html` : path);
@@ -20,7 +20,7 @@ export async function serve(folder) {
       response.writeHead(404).end();
     }
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
   return { server, site: `http://127.0.0.1:${server.address().port}/` };
 }
 
@@ -38,6 +38,7 @@ export async function tab(browser, site, { width = 1280, height = 900, dark = fa
   const page = await browser.newPage();
   const problems = [];
   await page.setViewport({ width, height });
+  await page.setBypassServiceWorker(true); // an interception does not see its requests
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }]);
   await page.setRequestInterception(true);
   await page.setCacheEnabled(true); // an interception turns it off

@@ -70,14 +70,19 @@ test('bad input gets one sentence beside it, and nothing in the console', async 
     ['time-bits', '49', 'design-problem', 'The time has 1 to 48 bits.'],
     ['seq-bits', '-1', 'design-problem', 'The seq has 0 to 31 bits.'],
     ['rows', '5 yesterday', 'rows-problem', 'Line 1: “yesterday” is not a time such as 2026-01-01 00:01:00.25+00.'],
+    ['rows', '5 2026-01-01\n6 2026-02-30 01:00', 'rows-problem', 'Line 2: 2026-02-30 is not a day of the calendar.'],
+    ['rows', '5 2023-02-29', 'rows-problem', 'Line 1: 2023-02-29 is not a day of the calendar.'],
     ['rows', '5 2026-01-01', 'rows-problem', 'At least 3 different IDs with their times are needed.'],
     ['rows', '1 2026-01-01\n-2 2026-01-01', 'rows-problem', 'Line 2: -2 is negative, and an ID is not.'],
   ];
+  const border = (input) => page.$eval(`#${input}`, (element) => getComputedStyle(element).borderColor);
   for (const [input, text, problem, expected] of cases) {
     const before = await page.$eval(`#${input}`, (element) => element.value);
+    const usual = await border(input);
     await enter(page, input, text);
     assert.equal(await read(page, `#${problem}`), expected, text);
     assert.equal(await page.$eval(`#${input}`, (element) => element.getAttribute('aria-invalid')), 'true', text);
+    assert.notEqual(await border(input), usual, text);
     await enter(page, input, before);
     assert.equal(await read(page, `#${problem}`), '', `after ${text}`);
   }
@@ -277,7 +282,7 @@ test('it finds the layouts that the extension finds', { skip: !FOUND && 'without
     const number = (value) => value.toLocaleString('en-US');
     assert.ok(answer.startsWith(`${layout} fits ${number(rows.length - misfits)} of ${number(rows.length)} rows.`), `${copy}: ${answer}`);
     assert.ok(answer.includes(`Shards: ${shards.slice(0, 20).join(', ')}`), `${copy}: ${answer}`);
-    assert.equal(doubts === 'The rows allow no other layout.', doubt === '', `${copy}: ${doubts}`);
+    assert.equal(doubts === 'No other layout explains the rows as well.', doubt === '', `${copy}: ${doubts}`);
     for (const part of [/where the counter ends/, /no modulo/]) assert.equal(part.test(doubts), part.test(doubt), `${copy}: ${doubts}`);
   }
   assert.deepEqual(problems, []);

@@ -9,7 +9,9 @@ const PAGES = {
   operate: 'docs/operate.html#sequence--is-too-far-ahead-of-the-server-clock',
   benchmarks: 'docs/benchmarks.html',
   search: 'index.html?search=too%20far%20ahead',
-  id: "id.html#id=2235219950664999947&layout=js53",
+  id: 'id.html#id=2235219950664999947&layout=js53',
+  find: 'id.html',
+  problems: 'id.html#id=12345678901234567890&layout=postgre&rows=5%202026-02-30',
 };
 
 const [folder, to] = process.argv.slice(2);
@@ -22,8 +24,12 @@ for (const [name, path] of Object.entries(PAGES)) {
       const { page } = await tab(browser, site, { width, height, dark });
       await page.goto(site + path, { waitUntil: 'networkidle0' });
       if (name === 'search') await page.waitForSelector('#mdbook-searchresults li');
+      if (name === 'find') {
+        await page.$eval('#example-rows', (button) => button.click());
+        await page.waitForSelector('#misfits table');
+      }
       const file = join(to, `${name}-${dark ? 'dark' : 'light'}-${width}.png`);
-      await page.screenshot({ path: file, fullPage: name === 'id' });
+      await page.screenshot({ path: file, fullPage: path.startsWith('id.html') });
       await page.close();
     }
   }

@@ -1,11 +1,12 @@
-// All pages of the site: SITE=folder DOCS=folder of their Markdown node --test site.test.js
+// All pages of the site: SITE=folder DOCS=folder of their Markdown OUTPUTS=folder of psql's node --test site.test.js
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { launch, serve, tab } from './browser.js';
 
-const { SITE, DOCS } = process.env;
+const { SITE, DOCS, OUTPUTS } = process.env;
 const pages = readdirSync(SITE, { recursive: true }).filter((file) => file.endsWith('.html') && file !== 'toc.html');
 let server, site, browser;
 
@@ -106,15 +107,25 @@ async function results(page, words) {
   return page.$$eval('#mdbook-searchresults > li > a', (links) => links.map((link) => link.textContent));
 }
 
-test('a search finds the runbook of an error message first', async () => {
-  const text = readFileSync(join(DOCS, 'operate.md'), 'utf8');
-  const headings = text.split('\n## Runbooks\n')[1].split('\n## ')[0].match(/^### .*$/gm).map((line) => line.slice(4));
-  assert.ok(headings.length > 50);
+/** The headings of all runbooks. */
+const headings = readFileSync(join(DOCS, 'operate.md'), 'utf8')
+  .split('\n## ')
+  .filter((chapter) => chapter.startsWith('Runbooks'))
+  .flatMap((chapter) => chapter.match(/^### .*$/gm).map((line) => line.slice(4)));
+
+/** A tab whose cursor is in the field of the search, and a function that returns the heading of the first result. */
+async function searching() {
   const { page, problems } = await tab(browser, site);
   await page.goto(site);
   await page.keyboard.press('/');
   await page.waitForFunction(() => document.activeElement.id === 'mdbook-searchbar');
   const first = async (words) => ((await results(page, words))[0] ?? '').split(' » ').pop();
+  return { page, problems, first };
+}
+
+test('a search finds the runbook of an error message first', async () => {
+  assert.ok(headings.length >= 60);
+  const { page, problems, first } = await searching();
   assert.equal(await first('too far ahead'), 'sequence … is too far ahead of the server clock');
   const missed = [];
   for (const heading of headings) {
@@ -128,6 +139,114 @@ test('a search finds the runbook of an error message first', async () => {
   assert.deepEqual(missed, []);
   assert.deepEqual(problems, []);
   await page.close();
+});
+
+/** The lines of the errors that have a runbook, with its heading. */
+function linesOfErrors() {
+  const escaped = (text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const messages = headings.map((heading) => [heading, new RegExp(`^ERROR:  ${heading.split('…').map(escaped).join('.+')}$`)]);
+  const lines = new Map();
+  for (const file of readdirSync(OUTPUTS)) {
+    for (const error of readFileSync(join(OUTPUTS, file), 'utf8').match(/^ERROR:  .*(\n(DETAIL|HINT):  .*)*/gm) ?? []) {
+      const [message, ...others] = error.split('\n');
+      const [heading] = messages.find(([, pattern]) => pattern.test(message)) ?? [];
+      if (heading) for (const line of [message, ...others]) lines.set(line, heading);
+    }
+  }
+  return lines;
+}
+
+test('a search finds the runbook of an error by any line of the error', async () => {
+  const lines = linesOfErrors();
+  const isOf = (label) => [...lines.keys()].filter((line) => line.startsWith(label)).length;
+  assert.ok(isOf('ERROR') >= 30 && isOf('DETAIL') >= 20 && isOf('HINT') >= 30, `${isOf('ERROR')}, ${isOf('DETAIL')}, ${isOf('HINT')}`);
+  const { page, problems, first } = await searching();
+  const missed = [];
+  for (const [line, heading] of lines) {
+    // As it is there, and as somebody else's server writes it.
+    for (const words of new Set([line, line.replaceAll(/"[^"]*"/g, '"public.photos_id_seq"').replaceAll(/\d+/g, '31')])) {
+      const found = await first(words);
+      if (found !== heading) missed.push([words, found, heading]);
+    }
+  }
+  assert.deepEqual(missed, []);
+  // A field joins the lines that somebody pastes.
+  const error = ['ERROR:  sequence "posts_id_seq" cannot be used to generate IDs', 'DETAIL:  It is of another kind.', 'HINT:  Ask for help.'];
+  assert.equal(await first(error.join('')), 'sequence … cannot be used to generate IDs');
+  assert.equal(await first(`Something happened.${error[1]}HINT:  Run: ALTER SEQUENCE blog.posts_id_seq AS bigint;`), 'sequence … cannot be used to generate IDs');
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('a search for other words is the same as without the lines of errors', async () => {
+  const other = ['layout', 'shard id', 'snowflake_between', 'convert a table with a serial key', 'HINT:  Run VACUUM on the table.', 'alter sequence', 'the layout of IDs'];
+  const changed = 'The layout has shard IDs from 0 to 8191.';
+  const found = [];
+  for (const hasLines of [false, true]) {
+    const { page, problems } = await searching();
+    if (!hasLines) await page.evaluate(() => Object.keys(linesOfRunbooks).forEach((heading) => delete linesOfRunbooks[heading]));
+    const each = [];
+    for (const words of [...other, changed]) each.push(await results(page, words));
+    found.push(each);
+    assert.deepEqual(problems, []);
+    await page.close();
+  }
+  const [without, having] = found;
+  assert.notDeepEqual(having.pop(), without.pop());
+  assert.deepEqual(having, without);
+  for (const [index, words] of other.entries()) assert.ok(having[index].length > 0, words);
+});
+
+test('the site works without a network after the first visit, and an update replaces it', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'site-'));
+  cpSync(SITE, folder, { recursive: true });
+  let { server, site } = await serve(folder);
+  const { port } = server.address();
+  const stop = async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  const profile = await browser.createBrowserContext();
+  context.after(async () => {
+    await profile.close();
+    await stop();
+    rmSync(folder, { recursive: true });
+  });
+  const page = await profile.newPage();
+  const problems = [];
+  page.on('pageerror', (error) => problems.push(`exception: ${error}`));
+  const opened = (path) => page.goto(site + path, { waitUntil: 'load' });
+  const names = () => page.evaluate(() => caches.keys());
+  await opened('index.html');
+  await page.evaluate(async () => (await navigator.serviceWorker.ready).active.state);
+  const [name] = await names();
+  await stop();
+
+  await opened('id.html');
+  await page.type('#ids', '\n2235219950664999947');
+  await page.$eval('#ids', (input) => {
+    input.value = '2235219950664999947';
+    input.dispatchEvent(new Event('input', { bubbles: true }));
+  });
+  assert.match(await page.$eval('#decoded-answer', (answer) => answer.textContent), /generated at 2026-11-21 00:46:04\.617 UTC by shard 5/);
+  await opened('docs/operate.html?highlight=lease#leases');
+  assert.match(await page.title(), /runbooks/);
+  await page.keyboard.press('/');
+  assert.match((await results(page, 'too far ahead'))[0], /too far ahead of the server clock$/);
+  await opened('');
+  assert.match(await page.title(), /pg_snowflake/);
+
+  const [worker, start] = ['worker.js', 'index.html'].map((file) => join(folder, file));
+  writeFileSync(worker, readFileSync(worker, 'utf8').replace(/VERSION = '\w+'/, "VERSION = 'next'"));
+  writeFileSync(start, readFileSync(start, 'utf8').replace(/<title>[^<]*/, '<title>Next'));
+  ({ server } = await serve(folder, port));
+  await opened('docs/time.html');
+  await page.waitForFunction(async (name) => !(await caches.keys()).includes(name), {}, name);
+  assert.deepEqual(await names(), ['pg_snowflake-next']);
+  await stop();
+  await opened('');
+  assert.equal(await page.title(), 'Next');
+  assert.deepEqual(problems, []);
 });
 
 test('a reader finds a page by the keyboard alone', async () => {
