@@ -114,6 +114,9 @@ BEGIN ATOMIC
             COALESCE(error IS NOT NULL OR lead > current_setting('pg_snowflake.max_lead')::interval, false) AS deviates,
             COALESCE(c.layout::text, '') AS spec
         FROM :extension.snowflake_columns AS c
+    ), rates AS (
+        SELECT spec, (:extension.snowflake_layout_info(layouts.layout)).ids_per_second AS rate
+        FROM (SELECT DISTINCT status.layout, spec FROM status) AS layouts
     ), numbered AS (
         SELECT *,
             row_number() OVER (PARTITION BY deviates ORDER BY table_name::oid, column_name, sequence::oid) AS number,
@@ -125,7 +128,8 @@ BEGIN ATOMIC
             dense_rank() OVER (ORDER BY columns_of_layout DESC, spec) AS layout_rank
         FROM numbered
     ), named AS (
-        SELECT *, CASE WHEN named_table IS NOT NULL OR layout_rank <= 20 THEN spec ELSE 'other' END AS named_layout FROM ranked
+        SELECT *, CASE WHEN named_table IS NOT NULL OR layout_rank <= 20 THEN spec ELSE 'other' END AS named_layout
+        FROM ranked JOIN rates USING (spec)
     )
     SELECT
         current_database(),
@@ -139,7 +143,7 @@ BEGIN ATOMIC
         COALESCE(extract(epoch FROM max(lead)), 0),
         -- Both exporters read NaN, but not null.
         COALESCE(min(ids_left), 'NaN'::float8),
-        COALESCE(max((:extension.snowflake_layout_info(named.layout)).ids_per_second), 'NaN'::float8),
+        COALESCE(max(rate), 'NaN'::float8),
         -- Not a difference of timestamps: the end of a layout may be infinity.
         COALESCE(extract(epoch FROM min(ends_at)) - extract(epoch FROM now()), 'NaN'::float8)
     FROM named

@@ -255,8 +255,10 @@ test('it answers as the extension does', { skip: !ANSWERS && 'without ANSWERS' }
         if (us !== null) {
           assert.equal(fields.time, utc(us), line);
           assert.ok(fields.answer.includes(`${answer.text}: generated`), line);
-          const [ms, shard, seq] = ran(code[3]);
-          assert.deepEqual([ms, shard, seq], [Number((BigInt(us) - (((BigInt(us) % 1000n) + 1000n) % 1000n)) / 1000n), answer.decoded.shard_id, answer.decoded.seq], line);
+          const ms = Number((BigInt(us) - (((BigInt(us) % 1000n) + 1000n) % 1000n)) / 1000n);
+          // A Date ends in the year 275760.
+          const time = Math.abs(ms) > 8.64e15 ? NaN : ms;
+          assert.deepEqual(ran(code[3]), [time, answer.decoded.shard_id, answer.decoded.seq], line);
           if (decoded % 50 === 0) statements.push({ table: designed.table, queries: code.slice(0, 2), decoded: answer.decoded });
         }
         decoded += 1;
