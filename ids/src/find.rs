@@ -364,7 +364,7 @@ struct Division {
     bits: u64,
 }
 
-/// Fewer shards are no block.
+/// The least shards of a block.
 const SHARDS_OF_A_BLOCK: u64 = 8;
 
 /// What a shard costs beside the rows: more than the bits of its number, so that rows are not taken for shards.
