@@ -49,7 +49,7 @@ INSERT INTO items SELECT new_id, line, product FROM imported_items LEFT JOIN ord
 ALTER TABLE items ADD PRIMARY KEY (order_id, line), ADD FOREIGN KEY (order_id) REFERENCES orders;
 INSERT INTO steps VALUES ('items', clock_timestamp());
 
-SELECT snowflake_convert_column('orders', 'id', 5);
+SELECT snowflake_convert_column('orders', 'id', 5, 'postgres');
 INSERT INTO steps VALUES ('default', clock_timestamp());
 
 SELECT step, at - lag(at) OVER (ORDER BY at) AS took FROM steps ORDER BY at OFFSET 1;
