@@ -3,21 +3,11 @@
 // for some of them to the file STATEMENTS, to be run on a server.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { after, before, test } from 'node:test';
-import { launch, serve, tab } from './browser.js';
+import { test } from 'node:test';
+import { tab } from './browser.js';
+import { browser, site } from './fixture.js';
 
-const { SITE, ANSWERS, FOUND, STATEMENTS } = process.env;
-let server, site, browser;
-
-before(async () => {
-  ({ server, site } = await serve(SITE));
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  server?.close();
-});
+const { ANSWERS, FOUND, STATEMENTS } = process.env;
 
 async function opened(hash = '', options) {
   const { page, problems } = await tab(browser, site, options);

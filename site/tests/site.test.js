@@ -3,22 +3,12 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
-import { launch, serve, tab } from './browser.js';
+import { test } from 'node:test';
+import { serve, tab } from './browser.js';
+import { browser, site } from './fixture.js';
 
 const { SITE, DOCS, OUTPUTS } = process.env;
 const pages = readdirSync(SITE, { recursive: true }).filter((file) => file.endsWith('.html') && file !== 'toc.html');
-let server, site, browser;
-
-before(async () => {
-  ({ server, site } = await serve(SITE));
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  server?.close();
-});
 
 /** What a page has, after it has been opened: its links, its anchors, and what is wider than the window. */
 async function read(path, options) {
