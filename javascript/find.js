@@ -14,6 +14,7 @@ const [LEAST_LOW_BITS, MOST_LOW_BITS] = [8, 48];
 const MAX_TIME_BITS = 48;
 const MAX_OTHER_BITS = 31;
 const SNAP_US = 60_000_000;
+const CLOCK_ERROR_US = 10_000_000;
 const BITS_OF_A_SHARD = 32;
 const BITS_OF_A_STRIDE = 32;
 const SHARDS_OF_A_BLOCK = 8;
@@ -33,7 +34,7 @@ export function find(samples) {
   const sorted = [...byId].sort(([a], [b]) => (a < b ? -1 : 1));
   if (sorted.length < MIN_SAMPLES) throw new RangeError(`At least ${MIN_SAMPLES} different IDs with their times are needed.`);
   const time = timeOf(fewOf(sorted));
-  const toleranceUs = Math.max(time.spreadUs * 10, 10_000_000);
+  const toleranceUs = Math.max(time.spreadUs * 10, CLOCK_ERROR_US);
   // Rows that came late, or whose ID is from elsewhere, say nothing about shard and counter.
   const isNear = (sample) => Math.abs(epochOf(sample, time.lowBits, time.unitUs) - time.epochMs * 1_000) <= toleranceUs;
   const ids = sorted.filter(isNear).map(([id]) => id);
@@ -84,7 +85,7 @@ function timeOf(samples) {
   }
   const best = Math.min(...readings.map(({ spread }) => spread));
   // The error of clocks can be a large part of a short span, but not of a long one: a wrong unit leaves at least 2.3 %.
-  const mostUs = Math.min(Math.trunc(spanUs / 10), Math.max(10_000_000, Math.trunc(spanUs / 100)));
+  const mostUs = Math.min(Math.trunc(spanUs / 10), Math.max(CLOCK_ERROR_US, Math.trunc(spanUs / 100)));
   if (best > mostUs) throw new RangeError('The IDs do not rise with the time of their rows.');
   const possible = readings
     .filter(({ spread, unitUs }) => spread <= Math.max(best * 3, unitUs) && spread <= mostUs)

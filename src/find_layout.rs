@@ -42,24 +42,20 @@ fn snowflake_find_layout(
         let column = format!("column {} of table {}", quoted(&id), quoted(&table));
         not_found(reason, format!("could not find the layout of {column}"))
     });
-    let newest = samples.iter().rev().find(|sample| found.fits(sample));
     // SAFETY: the column has been read.
     let id_type = unsafe {
         pg_sys::get_atttype(table_name, pg_sys::get_attnum(table_name, id_column.as_ptr()))
     };
-    let fitting = samples.iter().filter(|sample| found.fits(sample)).count();
-    let is_sure =
-        found.is_division_certain && !found.counts_into_shard && fitting * 10 >= samples.len() * 9;
-    let conversion = newest.filter(|_| is_sure && id_type == pg_sys::INT8OID).map(|newest| {
-        format!(
-            "SELECT snowflake_convert_column({}, {}, {}, {});",
-            quote_literal(&table),
-            quote_literal(&id),
-            found.layout.split(newest.id).shard,
-            quote_literal(found.layout.to_string())
-        )
-    });
-    result(&samples, &found, conversion)
+    result(&samples, &found, |shard| {
+        (id_type == pg_sys::INT8OID).then(|| {
+            format!(
+                "SELECT snowflake_convert_column({}, {}, {shard}, {});",
+                quote_literal(&table),
+                quote_literal(&id),
+                quote_literal(found.layout.to_string())
+            )
+        })
+    })
 }
 
 /// `snowflake_find_layout(ids bigint[], created_at timestamptz[]) → record`
@@ -99,7 +95,7 @@ fn snowflake_find_layout_of_ids(
     }));
     let found = find(&mut samples)
         .unwrap_or_else(|reason| not_found(reason, "could not find the layout of the IDs".into()));
-    result(&samples, &found, None)
+    result(&samples, &found, |_| None)
 }
 
 /// Finds the layout. A layout cannot begin in the future.
@@ -136,10 +132,20 @@ fn samples_of_table(table: &str, id: &str, created_at: &str) -> Vec<Sample> {
     samples
 }
 
-/// The result row.
-fn result(samples: &[Sample], found: &Found, conversion: Option<String>) -> NullableResultRow<7> {
+/// The result row. If the layout is sure, it has the conversion for the shard of the newest ID.
+fn result(
+    samples: &[Sample],
+    found: &Found,
+    conversion: impl FnOnce(u32) -> Option<String>,
+) -> NullableResultRow<7> {
+    let newest = samples.iter().rev().find(|sample| found.fits(sample));
     let misfits = || samples.iter().rev().filter(|sample| !found.fits(sample));
     let fitting = samples.len() - misfits().count();
+    let is_sure =
+        found.is_division_certain && !found.counts_into_shard && fitting * 10 >= samples.len() * 9;
+    let conversion = newest
+        .filter(|_| is_sure)
+        .and_then(|newest| conversion(found.layout.split(newest.id).shard));
     let shown_misfits: Vec<i64> = misfits().take(SHOWN).map(|sample| sample.id).collect();
     let shards: Vec<i32> = found.shards.iter().take(SHOWN).map(|&shard| shard as i32).collect();
     NullableResultRow([

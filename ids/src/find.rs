@@ -76,8 +76,10 @@ const LOW_BITS: std::ops::RangeInclusive<u8> = 8..=48;
 /// A time is in an ID if it explains all but this part of the rows' differences.
 const UNEXPLAINED: i64 = 10;
 
-/// The same, of a span in which the clocks' error of this many microseconds is less than that. A wrong unit leaves at least 2.3 %.
+/// The same, of a span in which [`CLOCK_ERROR_US`] is less than that. A wrong unit leaves at least 2.3 %.
 const UNEXPLAINED_OF_LONG: i64 = 100;
+
+/// How far clocks may be off.
 const CLOCK_ERROR_US: i64 = 10_000_000;
 
 /// A unit is uncertain if the differences are spread over less than this many times as much as with the best.
@@ -99,7 +101,7 @@ pub fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
         return Err(NotFound::TooFew);
     }
     let time = Time::find(&few_of(samples))?;
-    let tolerance_us = time.spread_us.saturating_mul(10).max(10_000_000);
+    let tolerance_us = time.spread_us.saturating_mul(10).max(CLOCK_ERROR_US);
     // Rows that came late, or whose ID is from elsewhere, say nothing about shard and counter.
     let mut fitting = Vec::new();
     fitting.try_reserve(samples.len())?;
@@ -116,15 +118,11 @@ pub fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
         return Err(NotFound::Serial);
     }
     let (Division { layout, counts_on, .. }, is_division_certain) = divide(&fitting, &time)?;
-    let mut last_seqs = ByShard::default();
     let mut shards = Vec::new();
-    for (shard, seq) in shards_and_seqs(&fitting, &layout) {
-        if last_seqs.replace(shard, seq)?.is_none() {
-            shards.try_reserve(1)?;
-            shards.push(shard);
-        }
-    }
+    shards.try_reserve(fitting.len())?;
+    shards.extend(shards_and_seqs(&fitting, &layout).map(|(shard, _)| shard));
     shards.sort_unstable();
+    shards.dedup();
     Ok(Found {
         layout,
         measured_epoch_us: time.measured_epoch_us,
@@ -380,16 +378,16 @@ impl Division {
     fn of(samples: &[Sample], layout: Layout) -> Result<Self, TryReserveError> {
         let rows = samples.len() as u64;
         let width = u64::from(layout.seq_bits);
-        let mut by_shard = ByShard::default();
+        // The last counter of each shard.
+        let mut by_shard: HashMap<u32, u32> = HashMap::new();
         let mut resetting = Surprises::default();
         let mut steps = Vec::new();
         steps.try_reserve(samples.len())?;
         let (mut changes, mut beginnings) = (0, 0);
         let mut last_row: Option<(u32, u32)> = None;
         let mut of_tick = Vec::new();
-        for tick in
-            samples.chunk_by(|one, next| layout.split(one.id).tick == layout.split(next.id).tick)
-        {
+        let low_bits = layout.low_bits();
+        for tick in samples.chunk_by(|one, next| one.id >> low_bits == next.id >> low_bits) {
             of_tick.clear();
             of_tick.try_reserve(tick.len())?;
             of_tick.extend(shards_and_seqs(tick, &layout));
@@ -401,7 +399,7 @@ impl Division {
                     beginnings += u64::from(first < last_seq);
                 }
                 last_row = rows.last().copied();
-                let last = by_shard.replace(shard, first)?;
+                let last = by_shard.get(&shard).copied();
                 // IDs of a tick are in the order of their counters, which may have begun again in it.
                 let begin =
                     last.map_or(0, |last| rows.partition_point(|row| row.1 <= last)) % rows.len();
@@ -411,7 +409,8 @@ impl Division {
                     steps.extend(before.map(|before| step(&layout, before, seq)));
                     before = Some(seq);
                 }
-                by_shard.replace(shard, before.unwrap_or(first))?;
+                by_shard.try_reserve(1)?;
+                by_shard.extend(before.map(|seq| (shard, seq)));
                 if last.is_some() {
                     resetting.add(i64::from(first) + 1, 1, width);
                 }
@@ -420,14 +419,14 @@ impl Division {
                 }
             }
         }
-        let shards = by_shard.0.len() as u64;
+        let shards = by_shard.len() as u64;
         let mut rising = Surprises::default();
         let stride = median(&mut steps);
         steps.iter().for_each(|&step| rising.add(step, stride, width));
         let unusual = if stride == 1 { 0 } else { BITS_OF_A_STRIDE };
         let counter = (rising.bits(rows) + unusual).min(resetting.bits(rows)).min(rows * width);
         let shard = (rows * bits_for(shards)).min(changes * (bits_for(rows) + bits_for(shards)));
-        let numbers = by_shard.0.keys().map(|&shard| u64::from(shard));
+        let numbers = by_shard.keys().map(|&shard| u64::from(shard));
         let (first, last) = (numbers.clone().min().unwrap_or(0), numbers.max().unwrap_or(0));
         let fills_a_block = shards >= SHARDS_OF_A_BLOCK
             && shards.is_power_of_two()
@@ -481,23 +480,6 @@ fn shards_and_seqs(samples: &[Sample], layout: &Layout) -> impl Iterator<Item = 
         let fields = layout.split(sample.id);
         (fields.shard, fields.seq)
     })
-}
-
-/// Something of each shard.
-struct ByShard<T>(HashMap<u32, T>);
-
-impl<T> Default for ByShard<T> {
-    fn default() -> Self {
-        Self(HashMap::new())
-    }
-}
-
-impl<T> ByShard<T> {
-    /// Replaces what is there, and returns it.
-    fn replace(&mut self, shard: u32, new: T) -> Result<Option<T>, TryReserveError> {
-        self.0.try_reserve(1)?;
-        Ok(self.0.insert(shard, new))
-    }
 }
 
 /// How far the counter has risen, modulo its size.
