@@ -520,7 +520,7 @@ BEGIN
                 THEN format('If the clock is wrong, correct it; no other action is needed. If it is right, permit the lead. '
                     'Run: CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE '
                     'PARALLEL SAFE AS ''SELECT %s::pg_catalog.int8'';', (lead_us / 1000000 + 2) * 1000000)
-                ELSE 'Create a new sequence for the column, or set this one to its counter with setval().' END);
+                ELSE 'If rows have IDs from the future, renumber them. Then create a new sequence for the column.' END);
     ELSIF tick > snowflake_managed.max_tick() THEN
         PERFORM snowflake_managed.refuse_end(name);
     ELSIF wait_us > 0 THEN

@@ -324,8 +324,9 @@ pub fn value_too_high(column: &str, highest: i64, next: i64, layout: Layout) -> 
         message: format!("{column} has a value above the next ID"),
         detail: Some(format!("The highest value is {highest}. The next ID of layout \"{layout}\" would be about {next}.")),
         hint: Some(
-            "If the values are IDs of another layout, pass that layout. If they are IDs from the future, set \
-             pg_snowflake.max_lead to how far they are ahead. Otherwise, lower the values of those rows."
+            "If the values are IDs of another layout, pass that layout; snowflake_find_layout() finds it. If they are IDs \
+             from the future, set pg_snowflake.max_lead to how far they are ahead. Otherwise, lower the values of those \
+             rows."
                 .into(),
         ),
     }

@@ -86,7 +86,11 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
              sessions run ahead of it, with IDs still unique: {}",
             set_for_this_database("pg_snowflake.max_lead", &format!("'{needed_lead_s}s'"))
         ),
-        Ahead::Sequence => "Create a new sequence for the column, or set this one to its counter with setval().".into(),
+        // Not setval(): the sequence would repeat an ID that a table contains.
+        Ahead::Sequence => "If a call named the wrong layout, correct the column's default, and renumber the rows with its \
+                            IDs. Then call snowflake_convert_column() for the column, which restarts the sequence above \
+                            the IDs of the column."
+            .into(),
         Ahead::HighWater { .. } => {
             "If the clock is wrong, correct it; no other action is needed. If it is right, reconnect.".into()
         }
