@@ -22,8 +22,13 @@ const CLAIMS: [Claim; 8] = [
     ("and {} MB with pg_snowflake", KEY, &[OURS], 1e6),
     ("these rows took {} s with", BULK, &[UUID], 1.0),
     ("and {} s with pg_snowflake", BULK, &[OURS], 1.0),
-    ("An ID took {} ns,", "ns for an ID in one session", &["the PL/pgSQL original"], 1.0),
-    ("and {} ns with pg_snowflake", "the same in the default layout", &[OURS], 1.0),
+    (
+        "The function took {} ns for an ID,",
+        "ns for an ID in one session",
+        &["the PL/pgSQL original"],
+        1.0,
+    ),
+    ("and pg_snowflake {} ns in", "the same in the default layout", &[OURS], 1.0),
     (
         "got {} duplicates",
         "duplicates in 1,000,000 IDs of one session",
