@@ -75,7 +75,8 @@ fn build(source: &Path) -> Result {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let make = |argument: &str| {
         let mut make = Command::new("make");
-        make.args(["-s", argument]);
+        // PostgreSQL's own compiler of bitcode may be missing on this machine.
+        make.args(["-s", "with_llvm=no", argument]);
         make
     };
     for mut step in [configure, make(&format!("-j{processors}")), make("install")] {
