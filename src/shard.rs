@@ -48,7 +48,7 @@ impl Denied {
                     None if citus::known_group() == Some(shard) => format!(
                         "This server's group in Citus is not in that range. On each node, have a superuser run this command with a \
                          different number: {}",
-                        set_for_this_database("pg_snowflake.shard_id", "5")
+                        set_for_this_database(Setting::ShardId, "5")
                     ),
                     _ => "Pass a shard ID in that range.".into(),
                 }),
@@ -65,7 +65,7 @@ impl Denied {
                 }),
                 hint: Some(format!(
                     "Pass a shard ID to {function}(), or have a superuser run this command and reconnect: {}",
-                    set_for_this_database("pg_snowflake.shard_id", "5")
+                    set_for_this_database(Setting::ShardId, "5")
                 )),
             },
             Denied::Fence(error) => error.report(),

@@ -111,6 +111,29 @@ fn the_hint_after_an_hour_fast_clock_continues_without_a_repeat() {
 }
 
 #[test]
+fn the_hint_names_a_role_whose_own_lead_overrides_that_of_the_database() {
+    let cluster = cluster_with_posts();
+    cluster
+        .connect()
+        .batch_execute(
+            "CREATE ROLE app LOGIN; GRANT INSERT, SELECT ON posts TO app; GRANT USAGE ON SEQUENCE posts_id_seq TO app;
+             ALTER ROLE app SET pg_snowflake.max_lead = '50ms'",
+        )
+        .unwrap();
+    cluster.set_clock(HOUR);
+    let id = take_one(&mut cluster.connect(), INSERT);
+    cluster.set_clock(0.0);
+
+    let command = "ALTER ROLE app IN DATABASE postgres SET pg_snowflake.max_lead = '";
+    let refusal = Refusal { sqlstate: "55000", message: "is too far ahead", hint: command };
+    let error = assert_refused(&mut cluster.connect_to("app", "postgres"), INSERT, refusal);
+    let hint = error.hint().unwrap();
+    cluster.connect().batch_execute(&hint[hint.find("ALTER ROLE").unwrap()..]).unwrap();
+
+    assert!(take_one(&mut cluster.connect_to("app", "postgres"), INSERT) > id);
+}
+
+#[test]
 fn the_error_names_the_step_that_the_session_saw() {
     // A lead of 1000 hours is longer than max_lead may be.
     for (step, remedy) in [(HOUR, "SET pg_snowflake.max_lead = '36"), (1000.0 * HOUR, "reconnect")]

@@ -3,7 +3,7 @@
 use crate::lease;
 use crate::postgres::report::{Report, duration, quoted, relation_name};
 use crate::sequence::unusable;
-use crate::settings::{MAX_LEAD_US, set_for_this_database};
+use crate::settings::{MAX_LEAD_US, Setting, set_for_this_database};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::counter::{Ahead, Refusal};
 use pgrx::prelude::*;
@@ -84,12 +84,11 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
         _ if is_within_max_lead => format!(
             "If the clock is wrong, correct it; no other action is needed. If it is right, have a superuser let new \
              sessions run ahead of it, with IDs still unique: {}",
-            set_for_this_database("pg_snowflake.max_lead", &format!("'{needed_lead_s}s'"))
+            set_for_this_database(Setting::MaxLead, &format!("'{needed_lead_s}s'"))
         ),
         // Not setval(): the sequence would repeat an ID that a table contains.
-        Ahead::Sequence => "If a call named the wrong layout, correct the column's default, and renumber the rows with its \
-                            IDs. Then call snowflake_convert_column() for the column, which restarts the sequence above \
-                            the IDs of the column."
+        Ahead::Sequence => "If a call named the wrong layout, correct the column's default. Then call snowflake_convert_column() \
+                            for the column, which restarts the sequence above the IDs of the column."
             .into(),
         Ahead::HighWater { .. } => {
             "If the clock is wrong, correct it; no other action is needed. If it is right, reconnect.".into()

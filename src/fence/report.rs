@@ -88,7 +88,7 @@ fn shard_not_owned(shard: u32, origin: Origin, ranges: &[Range]) -> Report {
             Some(whom) if citus::is_installed() => {
                 format!("ALTER {whom} RESET pg_snowflake.shard_id; on the coordinator")
             }
-            _ => set_for_this_database("pg_snowflake.shard_id", &example_shard(ranges)),
+            _ => set_for_this_database(Setting::ShardId, &example_shard(ranges)),
         };
         format!("{} If it is wrong: {right_shard} and reconnect. {if_moved}", where_from(origin))
     };
@@ -160,7 +160,7 @@ fn invalid_value(fence: Fence, InvalidSetting { detail, hint }: InvalidSetting) 
 }
 
 fn setting_masked(setting: Setting) -> Report {
-    let name = setting.name().to_str().unwrap_or_default();
+    let name = setting.text();
     if setting.is_lost() {
         return Report {
             code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -225,5 +225,5 @@ fn of_whom(setting: Setting) -> Option<String> {
 }
 
 fn name(fence: Fence) -> &'static str {
-    fence.setting().name().to_str().unwrap_or_default()
+    fence.setting().text()
 }

@@ -67,6 +67,11 @@ impl Setting {
         }
     }
 
+    /// The name, as text.
+    pub fn text(self) -> &'static str {
+        self.name().to_str().unwrap_or_default()
+    }
+
     /// Defines the setting by calling `define` with its name and the flags that it needs besides its own, and records whether this
     /// session masks the server's value. Every setting of the extension is defined by this function. Returns whether the server had
     /// stored a value and has dropped it.
