@@ -110,10 +110,23 @@ fn first_of_a_row(table: pg_sys::Oid) -> Option<i32> {
 /// The commands that give a column of a distributed table its default. Citus does not see a sequence that is named in a text, so it
 /// leaves the sequence of each node as it is.
 pub fn recipe(alter_column: &str) -> String {
+    with_sequence("public.ids", alter_column)
+}
+
+/// The same for a column whose sequence Citus has limited: Citus refuses every change of it, so there must be another one.
+pub fn recipe_with_another_sequence() -> String {
     format!(
-        "Run on the coordinator: SELECT run_command_on_all_nodes('CREATE SEQUENCE public.ids'); {alter_column} SET DEFAULT \
-         snowflake_nextval('public.ids'::text::regclass); If the table is distributed by the column, call undistribute_table() before \
-         the ALTER TABLE, and create_distributed_table() after it. See docs/engines.md."
+        "Every column that uses this sequence needs another one. {}",
+        with_sequence("public.node_ids", "ALTER TABLE ... ALTER COLUMN ...")
+    )
+}
+
+fn with_sequence(sequence: &str, alter_column: &str) -> String {
+    format!(
+        "Run on the coordinator: SELECT run_command_on_all_nodes('CREATE SEQUENCE {sequence}'); {alter_column} SET DEFAULT \
+         snowflake_nextval('{sequence}'::text::regclass); If the table is distributed by the column, lock the table, call \
+         undistribute_table() before the ALTER TABLE, and create_distributed_table() after it, all in one transaction. See \
+         docs/engines.md."
     )
 }
 

@@ -92,10 +92,8 @@ impl Error {
             Error::Sequence(error) => {
                 let report = error.report(function, relid);
                 match error {
-                    // Citus refuses every change of such a sequence, so there must be another one.
                     sequence::Error::UnusableSequence(UnsupportedOption::CitusRange { .. }) => {
-                        let hint = citus::recipe("ALTER TABLE ... ALTER COLUMN ...");
-                        Report { hint: Some(hint), ..report }
+                        Report { hint: Some(citus::recipe_with_another_sequence()), ..report }
                     }
                     _ => report,
                 }

@@ -63,10 +63,17 @@ impl Denied {
                 } else {
                     "The call names no shard, and this database has no shard ID.".to_owned()
                 }),
-                hint: Some(format!(
-                    "Pass a shard ID to {function}(), or have a superuser run this command and reconnect: {}",
-                    set_for_this_database(Setting::ShardId, "5")
-                )),
+                hint: Some(if citus::is_installed() {
+                    format!(
+                        "Make this server a node of Citus first. If it is not meant to be a node, pass a shard ID to {function}()."
+                    )
+                } else {
+                    format!(
+                        "Pass a shard ID to {function}(), or have a superuser run this command with a number that no other \
+                         server uses, and reconnect: {}",
+                        set_for_this_database(Setting::ShardId, "5")
+                    )
+                }),
             },
             Denied::Fence(error) => error.report(),
             Denied::Lease(unleased) => unleased.report(),

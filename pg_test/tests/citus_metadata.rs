@@ -202,7 +202,7 @@ fn a_sequence_in_the_range_of_a_node_group_is_refused_with_the_recipe() {
         let expected = Refusal {
             sqlstate: "55000",
             message: "sequence \"s\" cannot be used to generate IDs",
-            hint: "SELECT run_command_on_all_nodes('CREATE SEQUENCE public.ids')",
+            hint: "SELECT run_command_on_all_nodes('CREATE SEQUENCE public.node_ids')",
         };
         let error = assert_refused(&mut client, "SELECT snowflake_nextval('s', 5)", expected);
         let detail =

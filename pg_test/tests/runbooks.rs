@@ -53,10 +53,10 @@ fn every_message_has_a_runbook_and_every_runbook_a_message() {
 }
 
 #[test]
-fn every_runbook_says_what_it_needs_and_what_to_do() {
+fn every_runbook_says_who_fixes_it_and_what_to_do() {
     for (message, text) in runbooks(&read("docs/operate.md")) {
         let text = text.trim().replace('\n', " ");
-        let (kind, text) = text.split_once(", needs: ").expect(message);
+        let (kind, text) = text.split_once(", fixed by: ").expect(message);
         assert!(kind == "*Log" || kind.len() == "*55000".len(), "{message}: {kind}");
         assert!(text.contains("**What to do:**"), "{message}");
     }

@@ -300,7 +300,7 @@ pub fn detached_identity_sequence(sequence: &str, column: &str) -> ! {
 #[track_caller]
 pub fn other_layout(column: &str, mismatch: &Mismatch, is_explicit: bool) {
     report_mismatch(format!("newest value of {column}"), mismatch, is_explicit, |likely| {
-        format!("Pass layout => '{likely}'.")
+        format!("Pass layout => '{likely}', or the layout that snowflake_find_layout() finds.")
     });
 }
 

@@ -23,7 +23,7 @@ const CLAIMS: [Claim; 8] = [
     ("these rows took {} s with", BULK, &[UUID], 1.0),
     ("and {} s with pg_snowflake", BULK, &[OURS], 1.0),
     (
-        "The function took {} ns for an ID,",
+        "Instagram's function took {} ns for an ID,",
         "ns for an ID in one session",
         &["the PL/pgSQL original"],
         1.0,

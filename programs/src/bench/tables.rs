@@ -97,7 +97,7 @@ impl Display for Tables<'_> {
         if self.runs.len() > 1 {
             writeln!(
                 f,
-                "Cells have the medians on PostgreSQL {}, or one figure if they are the same. A dash: not measured.\n",
+                "A cell shows the medians on PostgreSQL {}, or one figure if they are equal. A dash means that no value was measured.\n",
                 self.versions(" / ")
             )?;
         }
