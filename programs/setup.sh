@@ -144,7 +144,7 @@ image|buildah|buildah|builds the image
 package|dpkg-buildpackage|dpkg-dev|builds the package, and names what else that needs
 citus|xz|xz-utils|unpacks Citus
 citus|/usr/include/postgresql/libpq-fe.h|libpq-dev|builds Citus
-citus|/usr/include/zstd.h|libzstd-dev|builds Citus for a PostgreSQL that has it
+citus|/usr/include/zstd.h|libzstd-dev|builds Citus for a PostgreSQL that was built with zstd
 citus|/usr/include/openssl/ssl.h|libssl-dev|builds Citus
 citus|/usr/include/gssapi/gssapi.h|libkrb5-dev|builds Citus
 citus|/usr/include/unicode/ucol.h|libicu-dev|builds Citus

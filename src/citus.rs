@@ -113,10 +113,10 @@ pub fn recipe(alter_column: &str) -> String {
     with_sequence("public.ids", alter_column)
 }
 
-/// The same for a column whose sequence Citus has limited: Citus refuses every change of it, so there must be another one.
+/// The commands for columns whose sequence cannot be used, and can be neither altered under Citus nor restarted on all nodes.
 pub fn recipe_with_another_sequence() -> String {
     format!(
-        "Every column that uses this sequence needs another one. {}",
+        "Every column that uses this sequence needs a different sequence. {}",
         with_sequence("public.node_ids", "ALTER TABLE ... ALTER COLUMN ...")
     )
 }

@@ -65,7 +65,7 @@ impl Denied {
                 }),
                 hint: Some(if citus::is_installed() {
                     format!(
-                        "Make this server a node of Citus first. If it is not meant to be a node, pass a shard ID to {function}()."
+                        "Make this server a node of Citus first. If it is not meant to be a node, pass a shard ID that no node has to {function}()."
                     )
                 } else {
                     format!(

@@ -134,6 +134,23 @@ fn the_hint_names_a_role_whose_own_lead_overrides_that_of_the_database() {
 }
 
 #[test]
+fn the_hint_after_a_call_with_another_layout_continues_without_a_repeat() {
+    let cluster = cluster_with_posts();
+    let mut client = cluster.connect();
+    let before = take_one(&mut client, INSERT);
+    take_one(&mut client, "SELECT snowflake_nextval('posts_id_seq', 0, 'mastodon')");
+
+    let hint = "snowflake_convert_column() with the shard and the layout of the column";
+    let refusal = Refusal { sqlstate: "55000", message: "is too far ahead", hint };
+    assert_refused(&mut client, INSERT, refusal);
+    client.batch_execute("SELECT snowflake_convert_column('posts', 'id', 5, 'postgres')").unwrap();
+
+    let after = take_one(&mut client, INSERT);
+    assert!(after > before);
+    assert_eq!(split(after).shard, split(before).shard);
+}
+
+#[test]
 fn the_error_names_the_step_that_the_session_saw() {
     // A lead of 1000 hours is longer than max_lead may be.
     for (step, remedy) in [(HOUR, "SET pg_snowflake.max_lead = '36"), (1000.0 * HOUR, "reconnect")]

@@ -54,10 +54,18 @@ fn every_message_has_a_runbook_and_every_runbook_a_message() {
 
 #[test]
 fn every_runbook_says_who_fixes_it_and_what_to_do() {
-    for (message, text) in runbooks(&read("docs/operate.md")) {
+    let page = read("docs/operate.md");
+    for (message, text) in runbooks(&page) {
         let text = text.trim().replace('\n', " ");
         let (kind, text) = text.split_once(", fixed by: ").expect(message);
         assert!(kind == "*Log" || kind.len() == "*55000".len(), "{message}: {kind}");
+        let (who, text) = text.split_once(".*").expect(message);
+        let whos = who.replace(", or ", ", ").replace(", and ", ", ");
+        let is_explained = |who: &str| page.contains(&format!("\n| {who} | "));
+        assert!(
+            who.starts_with("nobody") || whos.split(", ").all(is_explained),
+            "{message}: {who}"
+        );
         assert!(text.contains("**What to do:**"), "{message}");
     }
 }

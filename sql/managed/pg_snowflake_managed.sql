@@ -520,7 +520,7 @@ BEGIN
                 THEN format('If the clock is wrong, correct it; no other action is needed. If it is right, permit the lead. '
                     'Run: CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE '
                     'PARALLEL SAFE AS ''SELECT %s::pg_catalog.int8'';', (lead_us / 1000000 + 2) * 1000000)
-                ELSE 'If rows have IDs from the future, renumber them. Then create a new sequence for the column.' END);
+                ELSE 'Create a new sequence, and name it in the column default. Then renumber rows with IDs from the future.' END);
     ELSIF tick > snowflake_managed.max_tick() THEN
         PERFORM snowflake_managed.refuse_end(name);
     ELSIF wait_us > 0 THEN

@@ -258,8 +258,9 @@ pub fn shared_sequence(sequence: &str, column: &str, users: &[String]) -> ! {
         message: format!("sequence {sequence} of {column} is also used by other objects"),
         detail: Some(format!("The conversion would change the values that these objects get: {}.", users.join("; "))),
         hint: Some(format!(
-            "Drop the column's default, so that snowflake_convert_column() creates a sequence. If the column owns this \
-             one, also run: ALTER SEQUENCE {sequence} OWNED BY NONE;"
+            "If IDs must be unique across these objects, give them one new sequence: see docs/migrate.md. Otherwise, drop the \
+             column's default, so that snowflake_convert_column() creates a sequence. If the column owns this one, also run: \
+             ALTER SEQUENCE {sequence} OWNED BY NONE;"
         )),
     }
     .raise()

@@ -1,5 +1,6 @@
 //! The errors for counters that the policy refuses.
 
+use crate::citus;
 use crate::lease;
 use crate::postgres::report::{Report, duration, quoted, relation_name};
 use crate::sequence::unusable;
@@ -87,8 +88,10 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
             set_for_this_database(Setting::MaxLead, &format!("'{needed_lead_s}s'"))
         ),
         // Not setval(): the sequence would repeat an ID that a table contains.
-        Ahead::Sequence => "If a call named the wrong layout, correct the column's default. Then call snowflake_convert_column() \
-                            for the column, which restarts the sequence above the IDs of the column."
+        Ahead::Sequence if citus::is_installed() => citus::recipe_with_another_sequence(),
+        Ahead::Sequence => "Correct the call or the column default that named the wrong layout. Then call \
+                            snowflake_convert_column() with the shard and the layout of the column, which restarts the sequence \
+                            above its IDs."
             .into(),
         Ahead::HighWater { .. } => {
             "If the clock is wrong, correct it; no other action is needed. If it is right, reconnect.".into()

@@ -6,20 +6,24 @@ use crate::postgres::report::{current_database_name, session_user_name};
 use pgrx::pg_sys::GucSource;
 
 /// The command that sets a parameter for this database, or for a role whose own value overrides that of the database; under Citus
-/// for this node, since Citus copies what is set for a database to every node.
+/// for this node, since Citus copies what is set for a database or a role to every node.
 pub fn set_for_this_database(setting: Setting, value: &str) -> String {
-    let name = setting.text();
-    if citus::is_installed() {
-        return set_for_this_server(name, value);
-    }
-    let database = current_database_name();
-    let whom = match setting.source() {
-        GucSource::PGC_S_USER | GucSource::PGC_S_DATABASE_USER => {
-            format!("ROLE {} IN DATABASE {database}", session_user_name())
+    let (name, database) = (setting.text(), current_database_name());
+    // A value that the session has set does not matter to new sessions.
+    let role =
+        matches!(setting.reset_source(), GucSource::PGC_S_USER | GucSource::PGC_S_DATABASE_USER)
+            .then(session_user_name);
+    match (citus::is_installed(), role) {
+        (false, None) => format!("ALTER DATABASE {database} SET {name} = {value};"),
+        (false, Some(role)) => {
+            format!("ALTER ROLE {role} IN DATABASE {database} SET {name} = {value};")
         }
-        _ => format!("DATABASE {database}"),
-    };
-    format!("ALTER {whom} SET {name} = {value};")
+        (true, None) => set_for_this_server(name, value),
+        (true, Some(role)) => format!(
+            "{} On the coordinator, also run: ALTER ROLE {role} RESET {name}; ALTER ROLE {role} IN DATABASE {database} RESET {name};",
+            set_for_this_server(name, value)
+        ),
+    }
 }
 
 /// The command that sets a parameter for this server, and puts it into effect.

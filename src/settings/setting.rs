@@ -139,7 +139,7 @@ impl Setting {
     }
 
     /// The source of the value that the session began with.
-    fn reset_source(self) -> pg_sys::GucSource::Type {
+    pub fn reset_source(self) -> pg_sys::GucSource::Type {
         let default = pg_sys::GucSource::PGC_S_DEFAULT;
         // SAFETY: as for source().
         variable(self.name()).map_or(default, |found| unsafe { (*found).reset_source })
