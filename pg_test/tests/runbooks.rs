@@ -58,7 +58,7 @@ fn every_runbook_says_who_fixes_it_and_what_to_do() {
     for (message, text) in runbooks(&page) {
         let text = text.trim().replace('\n', " ");
         let (kind, text) = text.split_once(", fixed by: ").expect(message);
-        assert!(kind == "*Log" || kind.len() == "*55000".len(), "{message}: {kind}");
+        assert!(kind == "*Server log" || kind.len() == "*55000".len(), "{message}: {kind}");
         let (who, text) = text.split_once(".*").expect(message);
         let whos = who.replace(", or ", ", ").replace(", and ", ", ");
         let is_explained = |who: &str| page.contains(&format!("\n| {who} | "));
