@@ -20,8 +20,8 @@ const CLAIMS: [Claim; 8] = [
     ),
     ("rows took {} MB,", KEY, &[UUID], 1e6),
     ("and {} MB with pg_snowflake", KEY, &[OURS], 1e6),
-    ("1,000,000 rows took {} s with", BULK, &[UUID], 1.0),
-    ("and {} s with pg_snowflake", BULK, &[OURS], 1.0),
+    ("1,000,000 rows took {} s;", BULK, &[OURS], 1.0),
+    ("the same `INSERT` took {} s.", BULK, &[UUID], 1.0),
     (
         "Instagram's function took {} ns for an ID,",
         "ns for an ID in one session",
