@@ -51,22 +51,21 @@ impl Run {
         let verdicts = self.verdicts();
         let count =
             |is: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| is(verdict)).count();
-        let unknown = count(|verdict| *verdict == Verdict::Unknown);
         let rest = [
             (
                 "undecided",
                 count(|verdict| matches!(verdict, Verdict::Undecided(_) | Verdict::TooNoisy(_))),
             ),
             ("missed", count(Verdict::is_miss)),
-            ("not measured", unknown),
+            ("not measured", count(|verdict| *verdict == Verdict::Unknown)),
         ];
         let rest = rest.into_iter().filter(|(_, count)| *count > 0);
-        let rest: Vec<String> = rest.map(|(what, count)| format!(", {count} {what}")).collect();
+        let rest: Vec<String> = rest.map(|(what, count)| format!("; {what}: {count}")).collect();
         format!(
-            "On PostgreSQL {}, {} of {} limits are met{}.",
+            "Of the {} limits on PostgreSQL {}, these were met: {}{}.",
+            verdicts.len(),
             self.version,
             count(|verdict| matches!(verdict, Verdict::Met(_))),
-            verdicts.len() - unknown,
             rest.concat()
         )
     }
@@ -463,8 +462,8 @@ mod tests {
             "| requirement | limit | 19.1 | 15.2 |\n",
             "both `CACHE 1` | ≤ 0.60 | 0.50 (0.50–0.50) | 0.70 (0.70–0.70) **not met** |\n",
             "| one session: the SQL edition relative to the PL/pgSQL original | ≤ 3.60 / ≤ 1.50 | not measured | not measured |\n",
-            "On PostgreSQL 19.1, 2 of 2 limits are met, ",
-            "On PostgreSQL 15.2, 0 of 1 limits are met, 1 missed, ",
+            " limits on PostgreSQL 19.1, these were met: 2; ",
+            " limits on PostgreSQL 15.2, these were met: 0; missed: 1; ",
         ] {
             assert!(text.contains(row), "{row}: {text}");
         }
