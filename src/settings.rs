@@ -82,15 +82,10 @@ pub fn define(define_others: impl FnOnce()) {
 fn unrecognized(Unknown { name, nearest, source, place }: Unknown) -> ! {
     let meant = nearest.map_or_else(
         || {
-            let known = Setting::ALL.map(|setting| setting.name().to_string_lossy());
+            let known = Setting::ALL.map(Setting::text);
             format!("The parameters are {}.", known.join(", "))
         },
-        |setting| {
-            format!(
-                "Perhaps you meant the parameter {}.",
-                quoted(&setting.name().to_string_lossy())
-            )
-        },
+        |setting| format!("Perhaps you meant the parameter {}.", quoted(setting.text())),
     );
     let (whose, remove) = match source {
         GucSource::PGC_S_DATABASE => ("of the database", "ALTER DATABASE ... RESET"),

@@ -53,28 +53,33 @@ impl Denied {
                     _ => "Pass a shard ID in that range.".into(),
                 }),
             },
-            Denied::ShardUnset => Report {
-                code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                message: "pg_snowflake.shard_id is not set".into(),
-                detail: Some(if citus::is_installed() {
-                    "The call names no shard, this database has no shard ID, and this server is not a node of Citus. \
-                     citus_set_coordinator_host() makes it the coordinator, and citus_add_node() a worker."
-                        .into()
-                } else {
-                    "The call names no shard, and this database has no shard ID.".to_owned()
-                }),
-                hint: Some(if citus::is_installed() {
-                    format!(
-                        "Make this server a node of Citus first. If it is not meant to be a node, pass a shard ID that no node has to {function}()."
+            Denied::ShardUnset => {
+                let (detail, hint) = if citus::is_installed() {
+                    (
+                        "The call names no shard, this database has no shard ID, and this server is not a node of Citus. \
+                         citus_set_coordinator_host() makes it the coordinator, and citus_add_node() a worker.",
+                        format!(
+                            "Make this server a node of Citus first. If it is not meant to be a node, pass a shard ID that no \
+                             node has to {function}()."
+                        ),
                     )
                 } else {
-                    format!(
-                        "Pass a shard ID to {function}(), or have a superuser run this command with a number that no other \
-                         server uses, and reconnect: {}",
-                        set_for_this_database(Setting::ShardId, "5")
+                    (
+                        "The call names no shard, and this database has no shard ID.",
+                        format!(
+                            "Pass a shard ID to {function}(), or have a superuser run this command with a number that no other \
+                             server uses, and reconnect: {}",
+                            set_for_this_database(Setting::ShardId, "5")
+                        ),
                     )
-                }),
-            },
+                };
+                Report {
+                    code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    message: "pg_snowflake.shard_id is not set".into(),
+                    detail: Some(detail.into()),
+                    hint: Some(hint),
+                }
+            }
             Denied::Fence(error) => error.report(),
             Denied::Lease(unleased) => unleased.report(),
         }

@@ -132,3 +132,13 @@ pub fn assert_each_refused(client: &mut Client, cases: &[Bad]) {
         assert!(said.contains(allowed), "{sql}: {allowed:?} is not in {said:?}");
     }
 }
+
+/// The SQL in a hint: from its first command to the end of the last.
+///
+/// # Panics
+/// If there is none.
+pub fn commands_in(hint: &str) -> &str {
+    let start = hint.find("LOAD").or_else(|| hint.find("ALTER")).expect("a command");
+    let end = hint.rfind(';').expect("a command ends in a semicolon");
+    &hint[start..=end]
+}

@@ -161,16 +161,6 @@ pub fn answers_kept_back(registry: &Registry) -> Client {
     client
 }
 
-/// The SQL in a hint: from its first command to the end of the last.
-///
-/// # Panics
-/// If there is none.
-pub fn commands_in(hint: &str) -> &str {
-    let start = hint.find("ALTER").expect("a command");
-    let end = hint.rfind(';').expect("a command ends in a semicolon");
-    &hint[start..=end]
-}
-
 /// Whether a call was refused because of the server's state.
 pub fn is_refusal(error: &postgres::Error) -> bool {
     error.code().is_some_and(|code| code.code() == "55000")

@@ -2,7 +2,7 @@
 //! they wait.
 
 use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in};
 use pg_snowflake_harness::clock::{
     CLIENTS, Clients, ClockReport, End, INSERT, cluster_with_posts, end_a_waiting_call,
 };
@@ -98,9 +98,7 @@ fn the_hint_after_an_hour_fast_clock_continues_without_a_repeat() {
             hint: "ALTER DATABASE postgres SET pg_snowflake.max_lead = '",
         },
     );
-    let hint = refusal.hint().unwrap();
-    let remedy = &hint[hint.find("ALTER DATABASE").unwrap()..];
-    cluster.connect().batch_execute(remedy).unwrap();
+    cluster.connect().batch_execute(commands_in(refusal.hint().unwrap())).unwrap();
 
     let mut client = cluster.connect();
     for _ in 0..1000 {
@@ -127,8 +125,7 @@ fn the_hint_names_a_role_whose_own_lead_overrides_that_of_the_database() {
     let command = "ALTER ROLE app IN DATABASE postgres SET pg_snowflake.max_lead = '";
     let refusal = Refusal { sqlstate: "55000", message: "is too far ahead", hint: command };
     let error = assert_refused(&mut cluster.connect_to("app", "postgres"), INSERT, refusal);
-    let hint = error.hint().unwrap();
-    cluster.connect().batch_execute(&hint[hint.find("ALTER ROLE").unwrap()..]).unwrap();
+    cluster.connect().batch_execute(commands_in(error.hint().unwrap())).unwrap();
 
     assert!(take_one(&mut cluster.connect_to("app", "postgres"), INSERT) > id);
 }

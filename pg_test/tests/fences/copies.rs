@@ -2,7 +2,9 @@
 
 use super::GENERATE_OWN;
 use nix::unistd::gethostname;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database_with_sequence, printed};
+use pg_snowflake_harness::ask::{
+    Refusal, assert_refused, commands_in, database_with_sequence, printed,
+};
 use pg_snowflake_harness::id::first_seq;
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::sequence::{take, take_one};
@@ -61,7 +63,7 @@ fn a_backup_restored_on_purpose_generates_after_following_the_hint() {
     copy.start_on_host("db-7");
     let error = assert_refused(&mut copy.connect(), GENERATE_OWN, FOREIGN_HOST);
 
-    copy.psql(SUPERUSER, command_in(error.hint().unwrap()));
+    copy.psql(SUPERUSER, commands_in(error.hint().unwrap()));
 
     assert!(take_one(&mut copy.connect(), GENERATE_OWN) > last);
 }
@@ -110,7 +112,7 @@ fn a_reload_opens_a_fence_in_the_configuration_file() {
         let mut client = copy.connect();
         let error = assert_refused(&mut client, GENERATE_OWN, FOREIGN_HOST);
 
-        copy.psql(SUPERUSER, command_in(error.hint().unwrap()));
+        copy.psql(SUPERUSER, commands_in(error.hint().unwrap()));
 
         // A reload reaches a session between two of its statements.
         let generates = comes_true(|| client.simple_query(GENERATE_OWN).is_ok());
@@ -137,11 +139,4 @@ fn this_host_is_recognized_by_its_hostname_in_any_case() {
         printed(&mut client, "SELECT last_value & 1023 FROM s"),
         (first_seq(5) + 3).to_string()
     );
-}
-
-/// The SQL in a hint: from its first command to the end of the last.
-fn command_in(hint: &str) -> &str {
-    let start = hint.find("LOAD").or_else(|| hint.find("ALTER")).expect("a command");
-    let end = hint.rfind(';').expect("a command ends in a semicolon");
-    &hint[start..=end]
 }

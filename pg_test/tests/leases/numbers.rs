@@ -1,9 +1,9 @@
 //! Which shards a server has leases on.
 
 use super::{GENERATE, LONG, NO_LEASE, start, wants_shard_5};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, printed, run};
 use pg_snowflake_harness::id::split;
-use pg_snowflake_harness::leases::{Registry, commands_in, first_id};
+use pg_snowflake_harness::leases::{Registry, first_id};
 use pg_snowflake_harness::sequence::take_one;
 use pg_snowflake_harness::wait::wait_for;
 use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
