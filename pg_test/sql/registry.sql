@@ -1,0 +1,33 @@
+-- Only the functions of a registry change its leases, and a person only what leases do not depend on.
+
+DROP EXTENSION pg_snowflake;
+CREATE EXTENSION pg_snowflake_registry;
+
+-- Once a server has a lease.
+SELECT shard_id, granted FROM snowflake_registry.claim('{5}', 'db-1', '00000000-0000-4000-8000-000000000001', NULL,
+    '00000000-0000-4000-8000-000000000002', clock_timestamp() + interval '5 min', '5 min');
+
+\set SHOW_CONTEXT never
+INSERT INTO snowflake_registry.shards TABLE snowflake_registry.shards;
+\echo :LAST_ERROR_SQLSTATE
+\set VERBOSITY terse
+INSERT INTO snowflake_registry.identity TABLE snowflake_registry.identity;
+DELETE FROM snowflake_registry.shards;
+TRUNCATE snowflake_registry.shards;
+UPDATE snowflake_registry.shards SET ends = now();
+UPDATE snowflake_registry.identity SET quiet_until = now();
+DELETE FROM snowflake_registry.identity;
+TRUNCATE snowflake_registry.identity;
+DELETE FROM snowflake_registry.nodes;
+UPDATE snowflake_registry.nodes SET lost_serial = 1;
+TRUNCATE snowflake_registry.nodes;
+
+-- Nor as a replica.
+SET session_replication_role = replica;
+DELETE FROM snowflake_registry.shards;
+RESET session_replication_role;
+
+UPDATE snowflake_registry.identity SET longest_lease = '10 s';
+UPDATE snowflake_registry.nodes SET role = current_user;
+INSERT INTO snowflake_registry.nodes VALUES ('db-9', current_user);
+SELECT shard_id, node, ends > clock_timestamp() AS is_held FROM snowflake_registry.shards;
