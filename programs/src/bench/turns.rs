@@ -49,12 +49,12 @@ pub fn short_turns<T, U>(
     }
 }
 
-/// The order of a round. The first one changes from round to round, and every other round runs backwards, so that each
-/// of two neighbours follows the other equally often.
+/// The order of a round. Every other round is the one before it backwards, so that each of two neighbours follows the other about
+/// equally often, and each pair of rounds begins with another contender.
 fn turns(round: usize, contenders: usize) -> impl Iterator<Item = usize> {
     let is_backwards = round % 2 == 1;
     (0..contenders).map(move |turn| {
-        let place = (round + turn) % contenders;
+        let place = (round / 2 + turn) % contenders;
         if is_backwards { contenders - 1 - place } else { place }
     })
 }
@@ -74,23 +74,24 @@ mod tests {
 
     #[test]
     fn each_runs_once_a_round_and_before_its_neighbour_in_about_half() {
-        const CONTENDERS: usize = 9;
-        let rounds: Vec<Vec<usize>> =
-            (0..9).map(|round| turns(round, CONTENDERS).collect()).collect();
-        for round in &rounds {
-            let mut sorted = round.clone();
-            sorted.sort_unstable();
-            assert_eq!(sorted, (0..CONTENDERS).collect::<Vec<_>>());
-        }
-        for one in 0..CONTENDERS - 1 {
-            let place =
-                |round: &[usize], contender| round.iter().position(|&other| other == contender);
-            let is_first = |round: &&Vec<usize>| place(round, one) < place(round, one + 1);
-            let times = rounds.iter().filter(is_first).count();
-            assert!(
-                (4..=6).contains(&times),
-                "{one} comes first in {times} of 9 rounds: {rounds:?}"
-            );
+        for contenders in [2, 3, 4, 9] {
+            let rounds: Vec<Vec<usize>> =
+                (0..9).map(|round| turns(round, contenders).collect()).collect();
+            for round in &rounds {
+                let mut sorted = round.clone();
+                sorted.sort_unstable();
+                assert_eq!(sorted, (0..contenders).collect::<Vec<_>>());
+            }
+            for one in 0..contenders - 1 {
+                let place =
+                    |round: &[usize], contender| round.iter().position(|&other| other == contender);
+                let is_first = |round: &&Vec<usize>| place(round, one) < place(round, one + 1);
+                let times = rounds.iter().filter(is_first).count();
+                assert!(
+                    (4..=6).contains(&times),
+                    "{one} comes first in {times} of 9 rounds: {rounds:?}"
+                );
+            }
         }
     }
 }
