@@ -4,6 +4,10 @@ import { layout, specOf } from '../../javascript/snowflake.js';
 
 const HIGHEST = 2n ** 63n - 1n;
 const SHOWN = 40;
+/** Of IDs or rows: the page reads all again at each keystroke, and this many take half a second. */
+const MOST = 10_000;
+
+const tooMany = (things) => `There are more than ${MOST.toLocaleString('en')} ${things}: paste fewer of them.`;
 
 const shown = (text) => (text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text);
 
@@ -19,8 +23,9 @@ export function idOf(text) {
 /** The IDs of a text, and the first problem. */
 export function idsOf(text) {
   const ids = [];
-  let problem = '';
-  for (const word of text.split(/[\s,;|]+/).filter((word) => word !== '')) {
+  const words = text.split(/[\s,;|]+/).filter((word) => word !== '');
+  let problem = words.length > MOST ? tooMany('IDs') : '';
+  for (const word of words.slice(0, MOST)) {
     try {
       ids.push(idOf(word));
     } catch (error) {
@@ -53,6 +58,7 @@ export function rowsOf(text) {
     // What psql and CSV have around the rows.
     const isFrame = /^[\s|+-]*$/.test(line) || /^\s*\(\d+ rows?\)\s*$/.test(line) || (rows.length === 0 && /^[\s|"]*[a-z_]+/i.test(line));
     if (isFrame) continue;
+    if (rows.length === MOST) throw new RangeError(tooMany('rows'));
     const [, id, time] = /^[\s|"']*([^\s,;|"']+)["']?[\s,;|]*(.*?)[\s|]*$/.exec(line);
     try {
       rows.push([idOf(id), timeOf(time.replace(/^["']|["']$/g, ''))]);

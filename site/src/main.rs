@@ -7,6 +7,7 @@ mod index;
 mod offline;
 mod page;
 mod runbooks;
+mod sources;
 
 use anyhow::{Context, Result, ensure};
 use index::Index;
@@ -38,6 +39,9 @@ fn build(top: &Path, to: &Path) -> Result<()> {
     let mut runbooks = Runbooks::parse(&read(&top.join(runbooks::PATH))?)?;
     for path in files(&top.join(runbooks::OUTPUTS))? {
         runbooks.add_errors(&read(&path)?);
+    }
+    for path in files(&top.join(runbooks::SOURCES))? {
+        runbooks.add_texts(&path, &read(&path)?).with_context(|| path.display().to_string())?;
     }
     let book = tempfile::tempdir()?;
     let (book, source) = (book.path(), book.path().join("src"));

@@ -1,14 +1,23 @@
 //! The runbooks, and the lines by which a search finds them.
 
+use crate::sources::{Texts, texts_in};
 use anyhow::{Result, ensure};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// The page of the runbooks, in the tree.
 pub const PATH: &str = "docs/operate.md";
 
 /// The outputs that PostgreSQL's tests are compared with, in the tree: whole errors.
 pub const OUTPUTS: &str = "pg_test/expected";
+
+/// The sources of the errors, in the tree.
+pub const SOURCES: &str = "src";
+
+/// The source with the reasons for which a registry refuses a lease, and the message whose detail they are.
+const REASONS: &str = "src/registry/refusal.rs";
+const REFUSAL: &str = "registry refused the lease of …";
 
 /// The headings of runbooks, which are messages with … for their variable parts, and the errors with these messages.
 pub struct Runbooks {
@@ -20,16 +29,18 @@ impl Runbooks {
     /// Those of a page.
     pub fn parse(page: &str) -> Result<Self> {
         let mut messages = Vec::new();
+        let mut lines: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for chapter in page.split("\n## ").filter(|chapter| chapter.starts_with("Runbooks")) {
             for heading in chapter.lines().filter_map(|line| line.strip_prefix("### ")) {
                 let pattern = regex::escape(heading).replace('…', ".+");
                 messages.push((heading.to_owned(), Regex::new(&format!("^{pattern}$"))?));
+                lines.entry(heading.to_owned()).or_default().insert(heading.to_owned());
             }
         }
         ensure!(!messages.is_empty(), "{PATH}: no runbooks");
         // The longest heading of a message says most about it.
         messages.sort_by_key(|(heading, _)| std::cmp::Reverse(heading.len()));
-        Ok(Runbooks { messages, lines: BTreeMap::new() })
+        Ok(Runbooks { messages, lines })
     }
 
     /// Adds the errors of an output of psql: the message, the detail and the hint of each that has a runbook.
@@ -51,6 +62,23 @@ impl Runbooks {
         }
     }
 
+    /// Adds the texts of the errors that no output shows, from a source.
+    ///
+    /// # Errors
+    /// If the source is not Rust.
+    pub fn add_texts(&mut self, path: &Path, source: &str) -> Result<()> {
+        let is_message = |text: &str| self.messages.iter().any(|(heading, _)| heading == text);
+        for Texts { mut messages, texts } in texts_in(source, is_message)? {
+            if messages.is_empty() && path.ends_with(REASONS) {
+                messages.insert(REFUSAL.to_owned());
+            }
+            for heading in messages {
+                self.lines.entry(heading).or_default().extend(texts.iter().cloned());
+            }
+        }
+        Ok(())
+    }
+
     /// A script for `theme/search.js`.
     pub fn script(&self) -> Result<String> {
         Ok(format!("const linesOfRunbooks = {};\n", serde_json::to_string(&self.lines)?))
@@ -59,7 +87,7 @@ impl Runbooks {
 
 #[cfg(test)]
 mod tests {
-    use super::Runbooks;
+    use super::{REFUSAL, Runbooks};
 
     const PAGE: &str = "# Operate\n\n## Alerts\n\n### lost …\n\n## Runbooks\n\n### shard … is lost\n\nText.\n\n### … is lost\n\n\
                         ## Runbooks of leases\n\n### no answer\n";
@@ -74,8 +102,26 @@ mod tests {
         assert_eq!(
             runbooks.script().unwrap(),
             "const linesOfRunbooks = {\"no answer\":[\"no answer\"],\
-             \"shard … is lost\":[\"Find it.\",\"It was 5.\",\"shard 5 is lost\"]};\n"
+             \"shard … is lost\":[\"Find it.\",\"It was 5.\",\"shard 5 is lost\",\"shard … is lost\"],\"… is lost\":[\"… is lost\"]};\n"
         );
+    }
+
+    #[test]
+    fn a_runbook_has_the_texts_of_its_message_in_the_sources() {
+        let page = format!("# Operate\n\n## Runbooks\n\n### {REFUSAL}\n\n### no answer\n");
+        let source = "fn a() { (\"no answer\", \"Wait.\") } fn b() { \"It is held.\" }";
+        let of = |path: &str| {
+            let mut runbooks = Runbooks::parse(&page).unwrap();
+            runbooks.add_texts(path.as_ref(), source).unwrap();
+            runbooks.lines
+        };
+        assert_eq!(
+            of("src/lease.rs")["no answer"],
+            ["Wait.", "no answer"].map(String::from).into()
+        );
+        assert_eq!(of("src/lease.rs")[REFUSAL], [REFUSAL.to_owned()].into());
+        let with_reasons = ["It is held.", REFUSAL].map(String::from).into();
+        assert_eq!(of("tree/src/registry/refusal.rs")[REFUSAL], with_reasons);
     }
 
     #[test]

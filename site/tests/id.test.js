@@ -55,6 +55,7 @@ test('bad input gets one sentence beside it, and nothing in the console', async 
     ['ids', '1.5', 'ids-problem', '“1.5” is not an ID, which has digits only.'],
     ['ids', '9'.repeat(5000), 'ids-problem', `${'9'.repeat(40)}… is too large for an ID: the highest is 9223372036854775807.`],
     ['ids', '0193a5f0-0000-7abc-8000-0123456789ab', 'ids-problem', '“0193a5f0-0000-7abc-8000-0123456789ab” is not an ID, which has digits only.'],
+    ['ids', '5 '.repeat(10_001), 'ids-problem', 'There are more than 10,000 IDs: paste fewer of them.'],
     ['time-bits', '48', 'design-problem', 'The fields have 70 bits together, 6 more than an ID.'],
     ['time-bits', '', 'design-problem', 'The time has 1 to 48 bits.'],
     ['time-bits', '49', 'design-problem', 'The time has 1 to 48 bits.'],
@@ -64,6 +65,7 @@ test('bad input gets one sentence beside it, and nothing in the console', async 
     ['rows', '5 2023-02-29', 'rows-problem', 'Line 1: 2023-02-29 is not a day of the calendar.'],
     ['rows', '5 2026-01-01', 'rows-problem', 'At least 3 different IDs with their times are needed.'],
     ['rows', '1 2026-01-01\n-2 2026-01-01', 'rows-problem', 'Line 2: -2 is negative, and an ID is not.'],
+    ['rows', '5 2026-01-01\n'.repeat(10_001), 'rows-problem', 'There are more than 10,000 rows: paste fewer of them.'],
   ];
   const border = (input) => page.$eval(`#${input}`, (element) => getComputedStyle(element).borderColor);
   for (const [input, text, problem, expected] of cases) {

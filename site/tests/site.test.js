@@ -168,6 +168,33 @@ test('a search finds the runbook of an error by any line of the error', async ()
   await page.close();
 });
 
+/** Lines of servers whose faults no script of one session shows. The site has their texts from the sources. */
+const ofFaults = [
+  ['a copy of this server is running', 'HINT:  Stop the copy, or list other shards in its pg_snowflake.owned_shards. This server holds the leases.'],
+  ['bad magic number in sequence …: …', 'DETAIL:  The file of the sequence is damaged.'],
+  ['cannot execute … during recovery', 'HINT:  Connect to the primary. If it is lost, promote this server.'],
+  ['cannot generate IDs because the value of … was lost', 'DETAIL:  When this session loaded the library, PostgreSQL had too little memory for the value.'],
+  ['clock of node … is too far … the registry\'s', 'DETAIL:  It reads 2026-11-26 10:38:30.676449+00, which is 1.928 s behind the registry\'s clock, 2026-11-26 10:38:32.604092+00.'],
+  ['lease of shard … has ended', 'DETAIL:  It ended 1.009 s ago.'],
+  ['lease of shard … has ended', 'HINT:  Make the registry reachable; the server then renews its lease automatically. See the server log and snowflake_lease_status().'],
+  ['lease of shard … has not begun', 'DETAIL:  It begins in 1.100 s, when the shard\'s former span or the registry\'s quiet time has ended.'],
+  ['lost the lease of …', 'HINT:  Find the cause: snowflake_registry.take_over() was called, the registry was restored from a backup, or a clone of this server\'s virtual machine is running. A clone with this server\'s memory may have repeated IDs.'],
+  ['no answer from the registry', 'HINT:  Check that the registry is running and accepts connections of this server. See pg_snowflake.registry and the password file here, and pg_hba.conf there.'],
+  ['pg_snowflake library is incompatible with the installed extension version', 'DETAIL:  The function is declared with 2 result columns, but library version 0.9.0-dev returns 10.'],
+  ['pg_snowflake: the clock stepped back by …', 'DETAIL:  IDs stay unique: this session generates none below its reading at its last ID.'],
+  ['registry refused the lease of …', 'DETAIL:  Shard 5 is held by an earlier run or a copy of this server, node "db-0", until 2026-11-26 10:37:04.125932+00. The other server connects by a Unix-domain socket, and was started at 2026-11-26 10:37:02.417858+00.'],
+  ['server has no lease for shard …', 'HINT:  Try again in a moment. If the error persists, see the server log and snowflake_lease_status().'],
+];
+
+test('a search finds the runbook of an error that only servers under faults raise', async () => {
+  const { page, problems, first } = await searching();
+  for (const [heading, line] of ofFaults) assert.equal(await first(line), heading, line);
+  const without = await page.evaluate((headings) => headings.filter((heading) => linesOfRunbooks[heading].every((line) => line === heading)), headings);
+  assert.deepEqual(without, []);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
 test('a search for other words is the same as without the lines of errors', async () => {
   const other = ['layout', 'shard id', 'snowflake_between', 'convert a table with a serial key', 'HINT:  Run VACUUM on the table.', 'alter sequence', 'the layout of IDs'];
   const changed = 'The layout has shard IDs from 0 to 8191.';

@@ -3,7 +3,7 @@
   /** Of a line, what is the same for each server: names in quotes, numbers and times are not. */
   const fixedWords = (line) =>
     line
-      .replace(/"[^"]*"|'[^']*'/g, ' ')
+      .replace(/"[^"]*"|'[^']*'|\d[\d.]* (ms|s|minutes|hours|days|years)\b/g, ' ')
       .split(/\s+/)
       .filter((word) => !/\d/.test(word))
       .map((word) => word.replace(/^[^\w<]+|[^\w>]+$/g, '').toLowerCase())
@@ -15,17 +15,42 @@
     const common = one.filter((word) => rest.includes(word) && rest.splice(rest.indexOf(word), 1));
     return (2 * common.length) / (one.length + other.length);
   };
+  const pairs = (words) => words.slice(1).map((word, place) => `${words[place]} ${word}`);
+
   const [LEAST_LIKENESS, LEAST_WORDS] = [0.8, 3];
+  /** Of a long line, which is more than some words that somebody searches for. */
+  const [LEAST_SHARE, LEAST_PAIRS] = [0.5, 6];
 
   let known;
 
+  /** The runbooks with the words of a text, best first: the heading, and the share of the text that the runbook's lines have. */
+  const runbooksWith = (text) => {
+    const words = fixedWords(text);
+    if (words.length < LEAST_WORDS) return [];
+    known ??= Object.entries(linesOfRunbooks).map(([heading, lines]) => {
+      const texts = lines.map(fixedWords);
+      return { heading, texts, pairs: new Set(texts.flatMap(pairs)) };
+    });
+    // A server puts a line together from several texts, so a runbook needs their words in a row. Where several runbooks have them, the
+    // one with the text that is most like the line is meant.
+    const ofText = pairs(words);
+    return known
+      .map(({ heading, texts, pairs }) => {
+        const share = ofText.filter((pair) => pairs.has(pair)).length / ofText.length;
+        const most = Math.max(...texts.map((text) => likeness(words, text)));
+        const isMeant = most >= LEAST_LIKENESS || (share >= LEAST_SHARE && ofText.length >= LEAST_PAIRS);
+        return { heading, share, isMeant, rank: share + most / 2 };
+      })
+      .filter(({ isMeant }) => isMeant)
+      .sort((one, other) => other.rank - one.rank);
+  };
+
   /** The heading of the runbook of a line, if there is one. */
   const runbookOf = (line) => {
-    const words = fixedWords(line);
-    if (words.length < LEAST_WORDS) return undefined;
-    known ??= Object.entries(linesOfRunbooks).flatMap(([heading, lines]) => lines.map((line) => [heading, fixedWords(line)]));
-    const [best = [0]] = known.map(([heading, of]) => [likeness(words, of), heading]).sort(([a], [b]) => b - a);
-    return best[0] >= LEAST_LIKENESS ? best[1] : undefined;
+    // A detail can go on with the problem that the lease worker reports, which has another runbook.
+    const [sentence] = line.split(/(?<=\.) /);
+    const [only, ...others] = runbooksWith(sentence).filter(({ share }) => share === 1);
+    return only && others.length === 0 ? only.heading : runbooksWith(line)[0]?.heading;
   };
 
   const { search } = elasticlunr.Index.prototype;
