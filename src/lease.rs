@@ -255,7 +255,7 @@ fn no_lease(shard: u32, class: Class) -> (String, String, String) {
     let cause = if shards.contains(&shard) {
         Some("The registry has not granted it, or this server has released it.")
     } else if shards.is_empty() && leases.answered_at_us.is_none() {
-        Some("The server has just started, or its lease worker does not run.")
+        Some("The server has just started, or its lease worker is not running.")
     } else {
         None
     };

@@ -40,7 +40,7 @@ pub(crate) fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
 
 /// The date, the revision and the machine of a measurement: the beginning of a paragraph.
 pub fn circumstances(revision: &str) -> String {
-    format!("{}, pg_snowflake {revision}, {}.", Zoned::now().strftime("%Y-%m-%d"), machine())
+    format!("{}: pg_snowflake {revision} on {}.", Zoned::now().strftime("%Y-%m-%d"), machine())
 }
 
 /// The server's version and the machine.
@@ -50,7 +50,7 @@ fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let memory_kb = memory_kb("MemTotal");
     format!(
-        "{}, {cores} cores of {}, {} GB",
+        "{}, on {cores} cores ({}) with {} GB of RAM",
         String::from_utf8_lossy(&version).trim().replace("postgres (PostgreSQL)", "PostgreSQL"),
         read_field("/proc/cpuinfo", "model name"),
         memory_kb / 1_000_000,

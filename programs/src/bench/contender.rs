@@ -28,7 +28,7 @@ pub struct Contender {
 pub struct Need {
     /// A query that returns a row if the server has it: its version, or NULL if that is the server's.
     pub query: &'static str,
-    /// Why the contender is not compared if the server lacks it.
+    /// The sentence that a report has if the server lacks it.
     pub what: &'static str,
 }
 

@@ -44,11 +44,11 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
         let Some((name, title)) = case(row.get(0)) else { continue };
         let (query, round, seconds): (&str, i32, f64) = (row.get(1), row.get(2), row.get(3));
         let (measure, what) = match query {
-            "aggregate" => (Measure::AggregateSeconds, "HashAggregate"),
-            _ => (Measure::JoinSeconds, "the hash join"),
+            "aggregate" => (Measure::AggregateSeconds, "The HashAggregate"),
+            _ => (Measure::JoinSeconds, "The hash join"),
         };
         if seconds >= f64::from(TIMEOUT) {
-            findings.note(format!("{title}: {what} was cancelled after {TIMEOUT} s."));
+            findings.note(format!("{what} was cancelled after {TIMEOUT} s in the row {title}."));
         } else {
             findings.samples.add(round as usize - 1, name, measure, seconds);
         }

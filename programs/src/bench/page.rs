@@ -61,9 +61,9 @@ fn majors(page: &str) -> impl Iterator<Item = u32> {
     })
 }
 
-/// That of the server: "18.6" of "…, PostgreSQL 18.6 (Debian 18.6-3), …".
+/// That of the server: "18.6" of "… on PostgreSQL 18.6 (Debian 18.6-3), …".
 fn version(run: &str) -> Option<&str> {
-    run.split_once(", PostgreSQL ")?.1.split([' ', ',']).next()
+    run.split_once(" on PostgreSQL ")?.1.split([' ', ',']).next()
 }
 
 #[cfg(test)]
@@ -102,8 +102,8 @@ mod tests {
         let place = |(name, text)| format!("<!-- {name}: begin -->\n{text}<!-- {name}: end -->\n");
         let page = [
             ("summary", ""),
-            ("bench 19", "2026-09-01, PostgreSQL 19beta3, 2 cores\n"),
-            ("bench 18", "2026-09-01, PostgreSQL 18.6 (Debian 18.6-3), 2 cores\n"),
+            ("bench 19", "2026-09-01 on PostgreSQL 19beta3, 2 cores\n"),
+            ("bench 18", "2026-09-01 on PostgreSQL 18.6 (Debian 18.6-3), 2 cores\n"),
             ("tables", ""),
         ];
         let page = page.map(place).concat();
@@ -114,7 +114,7 @@ mod tests {
             let row = format!("| `snowflake_nextval`, `CACHE 1` | {cell} |");
             assert!(page.contains(&row), "{page}");
             assert!(page.contains("| PostgreSQL 18.6 | `snowflake_nextval` | "), "{page}");
-            assert!(page.contains(", PostgreSQL 19beta3, 2 cores\n"), "{page}");
+            assert!(page.contains(" on PostgreSQL 19beta3, 2 cores\n"), "{page}");
         }
     }
 

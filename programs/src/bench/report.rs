@@ -51,9 +51,9 @@ impl Report {
         let minutes = self.took.as_secs_f64() / 60.0;
         let scale = match self.scale {
             1.0 => String::new(),
-            scale => format!(", at {scale} of the full size"),
+            scale => format!(" at {scale} of the full size"),
         };
-        format!("{} rounds in {minutes:.1} minutes{scale}.", self.rounds)
+        format!("{} rounds{scale} took {minutes:.1} minutes.", self.rounds)
     }
 
     /// What was left out, and why.
@@ -156,7 +156,7 @@ mod tests {
     fn it_begins_with_what_was_measured_and_what_was_left_out() {
         let text = report(500.0, 1000.0).to_string();
         assert!(
-            text.starts_with("9 rounds in 1.5 minutes.\n\nA note.\n\n### Generating IDs\n"),
+            text.starts_with("9 rounds took 1.5 minutes.\n\nA note.\n\n### Generating IDs\n"),
             "{text}"
         );
     }

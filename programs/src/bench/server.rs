@@ -24,12 +24,15 @@ pub(super) fn available(findings: &mut Findings) -> Vec<&'static Contender> {
     let mut client = server.connect();
     let has = |contender: &&&'static Contender| match contender.version(&mut client) {
         Err(why) => {
-            findings.note(format!("{} is not compared: {why}.", contender.title));
+            findings.note(why.to_owned());
             false
         }
         Ok(version) => {
             if let Some(version) = version {
-                findings.note(format!("{} is that of version {version}.", contender.title));
+                findings.note(format!(
+                    "{} is from version {version} of its extension.",
+                    contender.title
+                ));
             }
             true
         }

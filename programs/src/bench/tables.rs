@@ -60,13 +60,14 @@ impl Run {
             ("not measured", count(|verdict| *verdict == Verdict::Unknown)),
         ];
         let rest = rest.into_iter().filter(|(_, count)| *count > 0);
-        let rest: Vec<String> = rest.map(|(what, count)| format!("; {what}: {count}")).collect();
+        let were = |count| if count == 1 { "was" } else { "were" };
+        let rest = rest.map(|(what, count)| format!("; {count} {} {what}", were(count)));
         format!(
-            "Of the {} limits on PostgreSQL {}, these were met: {}{}.",
-            verdicts.len(),
+            "On PostgreSQL {}, {} of the {} limits were met{}.",
             self.version,
             count(|verdict| matches!(verdict, Verdict::Met(_))),
-            rest.concat()
+            verdicts.len(),
+            rest.collect::<String>()
         )
     }
 }
@@ -462,8 +463,8 @@ mod tests {
             "| requirement | limit | 19.1 | 15.2 |\n",
             "both `CACHE 1` | ≤ 0.60 | 0.50 (0.50–0.50) | 0.70 (0.70–0.70) **not met** |\n",
             "| one session: the SQL edition relative to the PL/pgSQL original | ≤ 3.60 / ≤ 1.50 | not measured | not measured |\n",
-            " limits on PostgreSQL 19.1, these were met: 2; not measured: ",
-            " limits on PostgreSQL 15.2, these were met: 0; missed: 1; not measured: ",
+            "On PostgreSQL 19.1, 2 of the ",
+            " limits were met; 1 was missed; ",
         ] {
             assert!(text.contains(row), "{row}: {text}");
         }

@@ -113,7 +113,7 @@ fn record_in(page: &Path, major: u32, revision: &str, report: &Report) {
     report.write_into(&folder, &name);
     let folder = folder.file_name().unwrap_or_default().display();
     let text = format!(
-        "{} {} [Chart]({folder}/{name}.svg), [all measurements]({folder}/{name}.csv). {}",
+        "{} {} See the [chart]({folder}/{name}.svg) and [all measurements]({folder}/{name}.csv). {}",
         circumstances(revision),
         report.extent(),
         report.notes().join(" ")

@@ -7,7 +7,7 @@ pub const CONTENDER: Contender = Contender {
     title: "`uuidv7()`",
     needs: Some(Need {
         query: "SELECT NULL::text FROM pg_proc WHERE oid = to_regprocedure('uuidv7()')",
-        what: "PostgreSQL has this function from version 18 on",
+        what: "`uuidv7()` is not included, because PostgreSQL has had this function only since version 18.",
     }),
     library: "",
     setup: &[],
