@@ -9,6 +9,7 @@
 //! locks the table before it locks a row, since an assignment locks it against all that change rows.
 
 mod arguments;
+mod reason;
 mod refusal;
 mod tables;
 
@@ -26,7 +27,7 @@ use pg_snowflake_policies::registry::{
 };
 use pgrx::datum::{Array, Interval};
 use pgrx::prelude::*;
-use refusal::Reason;
+use reason::Reason;
 use std::collections::BTreeMap;
 use tables::{
     Identity, assigned_shard, bind, check_roles, identity, lock, lock_rows, lost_serial,
@@ -127,8 +128,7 @@ fn registry_claim(
         changed.extend(written.map(|lease| (shard, lease)));
         answers.push((
             shard,
-            answer
-                .map_err(|refusal| refusal::reason(refusal, shard, claim, moment, lost.is_some())),
+            answer.map_err(|refusal| reason::reason(refusal, shard, claim, moment, lost.is_some())),
         ));
     }
     write(&changed);
@@ -150,7 +150,7 @@ fn answer_row(
         // A copy that still runs claims again within the length of a lease.
         Ok(lease) => {
             let copy = lease.copy.as_ref().filter(|(_, at_us)| at_us + length_us > moment.now_us);
-            let reason = copy.map(|(origin, _)| refusal::copy_is_running(shard, origin));
+            let reason = copy.map(|(origin, _)| reason::copy_is_running(shard, origin));
             (Some(lease), reason)
         }
         Err(reason) => (None, Some(reason)),

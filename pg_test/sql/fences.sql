@@ -126,3 +126,13 @@ UPDATE posts SET id = id + 1000000 WHERE id = 7;
 INSERT INTO posts SELECT snowflake_nextval('s', 6);
 SELECT :'LAST_ERROR_MESSAGE' LIKE '%posts_id_is_of_shard_5%' AS names_it;
 \set VERBOSITY default
+
+--
+-- A value that was set before the library was loaded
+--
+\c -
+SET pg_snowflake.owned_shards = '5-';
+SELECT snowflake_nextval('s', 5); \echo :LAST_ERROR_SQLSTATE
+\c -
+SET pg_snowflake.allowed_hosts = 'db 7';
+SELECT snowflake_nextval('s', 5); \echo :LAST_ERROR_SQLSTATE

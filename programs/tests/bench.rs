@@ -82,7 +82,7 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
     assert!(svg.contains("pg_snowflake, CACHE 64"), "{svg}");
     for contender in ALL {
         let title = contender.title;
-        if contender.needs.as_ref().is_some_and(|need| page.contains(need.what)) {
+        if contender.needs.as_ref().is_some_and(|need| page.contains(need.if_missing)) {
             continue;
         }
         let of_called = OF_CALLED.iter().filter(|_| contender.take_one().is_some());

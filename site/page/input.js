@@ -7,6 +7,9 @@ const SHOWN = 40;
 /** Of IDs or rows: the page reads all again at each keystroke, and this many take half a second. */
 const MOST = 10_000;
 
+/** Of a line with an ID and its time. A longer one has something else. */
+const LONGEST = 200;
+
 const tooMany = (things) => `There are more than ${MOST.toLocaleString('en')} ${things}: paste fewer of them.`;
 
 const shown = (text) => (text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text);
@@ -59,7 +62,7 @@ export function rowsOf(text) {
     const isFrame = /^[\s|+-]*$/.test(line) || /^\s*\(\d+ rows?\)\s*$/.test(line) || (rows.length === 0 && /^[\s|"]*[a-z_]+/i.test(line));
     if (isFrame) continue;
     if (rows.length === MOST) throw new RangeError(tooMany('rows'));
-    const [, id, time] = /^[\s|"']*([^\s,;|"']+)["']?[\s,;|]*(.*?)[\s|]*$/.exec(line);
+    const [, id = '', time = ''] = /^[\s|"']*([^\s,;|"']+)["']?[\s,;|]*(.*?)[\s|]*$/.exec(line.slice(0, LONGEST)) ?? [];
     try {
       rows.push([idOf(id), timeOf(time.replace(/^["']|["']$/g, ''))]);
     } catch (error) {

@@ -40,7 +40,8 @@ fn build(top: &Path, to: &Path) -> Result<()> {
     for path in files(&top.join(runbooks::OUTPUTS))? {
         runbooks.add_errors(&read(&path)?);
     }
-    for path in files(&top.join(runbooks::SOURCES))? {
+    let sources = files(&top.join(runbooks::SOURCES))?.into_iter();
+    for path in sources.filter(|path| path.extension().is_some_and(|extension| extension == "rs")) {
         runbooks.add_texts(&path, &read(&path)?).with_context(|| path.display().to_string())?;
     }
     let book = tempfile::tempdir()?;

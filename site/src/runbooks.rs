@@ -16,7 +16,7 @@ pub const OUTPUTS: &str = "pg_test/expected";
 pub const SOURCES: &str = "src";
 
 /// The source with the reasons for which a registry refuses a lease, and the message whose detail they are.
-const REASONS: &str = "src/registry/refusal.rs";
+const REASONS: &str = "src/registry/reason.rs";
 const REFUSAL: &str = "registry refused the lease of …";
 
 /// The headings of runbooks, which are messages with … for their variable parts, and the errors with these messages.
@@ -68,12 +68,11 @@ impl Runbooks {
     /// If the source is not Rust.
     pub fn add_texts(&mut self, path: &Path, source: &str) -> Result<()> {
         let is_message = |text: &str| self.messages.iter().any(|(heading, _)| heading == text);
-        for Texts { mut messages, texts } in texts_in(source, is_message)? {
-            if messages.is_empty() && path.ends_with(REASONS) {
-                messages.insert(REFUSAL.to_owned());
-            }
-            for heading in messages {
-                self.lines.entry(heading).or_default().extend(texts.iter().cloned());
+        for Texts { message, texts } in texts_in(source, is_message)? {
+            let of_reasons = path.ends_with(REASONS).then(|| REFUSAL.to_owned());
+            if let Some(heading) = message.or(of_reasons) {
+                let sentences = texts.into_iter().filter(|text| is_sentence(text));
+                self.lines.entry(heading).or_default().extend(sentences);
             }
         }
         Ok(())
@@ -83,6 +82,13 @@ impl Runbooks {
     pub fn script(&self) -> Result<String> {
         Ok(format!("const linesOfRunbooks = {};\n", serde_json::to_string(&self.lines)?))
     }
+}
+
+/// Whether it is not a part of a sentence, which other errors can have, too.
+fn is_sentence(text: &str) -> bool {
+    text.split_whitespace().count() >= 3
+        && text.starts_with(|first: char| first.is_uppercase() || first == '…')
+        && text.ends_with(['.', ';', ':', '…'])
 }
 
 #[cfg(test)]
@@ -109,7 +115,8 @@ mod tests {
     #[test]
     fn a_runbook_has_the_texts_of_its_message_in_the_sources() {
         let page = format!("# Operate\n\n## Runbooks\n\n### {REFUSAL}\n\n### no answer\n");
-        let source = "fn a() { (\"no answer\", \"Wait.\") } fn b() { \"It is held.\" }";
+        let source =
+            "fn a() { (\"no answer\", \"Wait for it.\", \"for it\") } fn b() { \"It is held.\" }";
         let of = |path: &str| {
             let mut runbooks = Runbooks::parse(&page).unwrap();
             runbooks.add_texts(path.as_ref(), source).unwrap();
@@ -117,11 +124,11 @@ mod tests {
         };
         assert_eq!(
             of("src/lease.rs")["no answer"],
-            ["Wait.", "no answer"].map(String::from).into()
+            ["Wait for it.", "no answer"].map(String::from).into()
         );
         assert_eq!(of("src/lease.rs")[REFUSAL], [REFUSAL.to_owned()].into());
         let with_reasons = ["It is held.", REFUSAL].map(String::from).into();
-        assert_eq!(of("tree/src/registry/refusal.rs")[REFUSAL], with_reasons);
+        assert_eq!(of("tree/src/registry/reason.rs")[REFUSAL], with_reasons);
     }
 
     #[test]

@@ -6,22 +6,22 @@ use std::collections::{BTreeSet, HashMap};
 use std::mem::take;
 use syn::LitStr;
 
-/// Texts, and the messages that they belong to.
+/// Texts of one function, and the message that they belong to, if there is one.
 #[derive(Debug, Default, PartialEq)]
 pub struct Texts {
-    pub messages: BTreeSet<String>,
+    pub message: Option<String>,
     pub texts: Vec<String>,
 }
 
-/// Those of a source, with … for variable parts. A text belongs to the message in the smallest brackets around it that have one; if
-/// these have several, to all messages of its function.
+/// Those of a source, with … for variable parts. A text belongs to the message in the smallest brackets around it that have one. If
+/// these have several, it is left out.
 ///
 /// # Errors
 /// If the source has no Rust tokens.
 pub fn texts_in(source: &str, is_message: impl Fn(&str) -> bool) -> Result<Vec<Texts>> {
     let tokens = source.parse::<TokenStream>().map_err(|error| anyhow!("{error}"))?;
     let mut search = Search { is_message, constants: HashMap::new(), found: Vec::new() };
-    search.texts_between(tokens);
+    search.between_brackets(tokens);
     Ok(search.found)
 }
 
@@ -33,54 +33,62 @@ struct Search<F> {
 }
 
 impl<F: Fn(&str) -> bool> Search<F> {
-    /// The messages between two brackets, and the texts that belong to none of them yet.
-    fn texts_between(&mut self, tokens: TokenStream) -> Texts {
-        let mut here = Texts::default();
+    /// The messages between two brackets, and the texts whose message is not known yet.
+    fn between_brackets(&mut self, tokens: TokenStream) -> (BTreeSet<String>, Vec<String>) {
+        let (mut messages, mut texts) = (BTreeSet::new(), Vec::new());
+        let mut words: Vec<String> = Vec::new();
         let mut is_in_signature = false;
-        let mut words = Vec::new();
         for token in tokens {
-            match token {
-                TokenTree::Ident(word) if word == "fn" => is_in_signature = true,
+            let text = match token {
                 TokenTree::Ident(word) => {
+                    is_in_signature |= words.last().is_some_and(|before| before == "fn");
                     words.push(word.to_string());
-                    here.texts.extend(self.constants.get(&word.to_string()).cloned());
+                    self.constants.get(words.last().expect("it was pushed")).cloned()
                 }
                 TokenTree::Group(group) => {
-                    let inner = self.texts_between(group.stream());
+                    let (inner_messages, inner_texts) = self.between_brackets(group.stream());
                     if is_in_signature && group.delimiter() == Delimiter::Brace {
                         is_in_signature = false;
-                        self.found.push(inner);
+                        if inner_messages.is_empty() {
+                            self.found.push(Texts { message: None, texts: inner_texts });
+                        }
                     } else {
-                        here.messages.extend(inner.messages);
-                        here.texts.extend(inner.texts);
+                        messages.extend(inner_messages);
+                        texts.extend(inner_texts);
                     }
+                    None
                 }
                 TokenTree::Literal(literal) => {
                     let text = syn::parse2::<LitStr>(TokenTree::from(literal).into());
-                    let Ok(text) = text.map(|text| generalized(&text.value())) else { continue };
-                    if let [.., constant, name, of] = words.as_slice()
-                        && constant == "const"
-                        && of == "str"
-                    {
-                        self.constants.insert(name.clone(), text);
-                    } else if (self.is_message)(&text) {
-                        here.messages.insert(text);
-                    } else {
-                        here.texts.push(text);
+                    let text = text.ok().map(|text| generalized(&text.value()));
+                    match (words.as_slice(), text) {
+                        ([.., constant, name, of], Some(text))
+                            if constant == "const" && of == "str" =>
+                        {
+                            self.constants.insert(name.clone(), text);
+                            None
+                        }
+                        (_, text) => text,
                     }
                 }
-                _ => {}
+                TokenTree::Punct(_) => None,
+            };
+            match text {
+                Some(text) if (self.is_message)(&text) => _ = messages.insert(text),
+                Some(text) => texts.push(text),
+                None => {}
             }
         }
-        if here.messages.len() == 1 {
-            let texts = take(&mut here.texts);
-            self.found.push(Texts { messages: here.messages.clone(), texts });
+        if messages.len() == 1 {
+            let message = messages.first().cloned();
+            self.found.push(Texts { message, texts: take(&mut texts) });
         }
-        here
+        (messages, texts)
     }
 }
 
-/// A text with … in place of a name or a figure.
+/// A text with … in place of a name or a figure, and a runbook's heading of a message: that has the extension's name, and a function's
+/// without brackets.
 fn generalized(text: &str) -> String {
     let text = text.replace("{NAME}", "pg_snowflake");
     let mut parts = text.split('{');
@@ -107,7 +115,7 @@ mod tests {
                 };
                 R { message, hint, detail: if e.is_old() { "It is old." } else { "" } }
             }
-            fn reason() -> String { format!("{NAME}() has {0} shards", 5) }
+            fn reason() -> String { format!("{NAME} has {0} shards", 5) }
         "#;
         let is_message = |text: &str| ["shard … is lost", "no answer"].contains(&text);
 
@@ -116,15 +124,14 @@ mod tests {
         let found: Vec<String> = found
             .iter()
             .filter(|found| !found.texts.is_empty())
-            .map(|found| format!("{:?} {:?}", found.messages, found.texts))
+            .map(|found| format!("{:?} {:?}", found.message, found.texts))
             .collect();
         assert_eq!(
             found,
             [
-                r#"{"shard … is lost"} ["Find it."]"#,
-                r#"{"no answer"} ["Wait."]"#,
-                r#"{"no answer", "shard … is lost"} ["It is old.", ""]"#,
-                r#"{} ["pg_snowflake() has … shards"]"#,
+                r#"Some("shard … is lost") ["Find it."]"#,
+                r#"Some("no answer") ["Wait."]"#,
+                r#"None ["pg_snowflake has … shards"]"#,
             ]
         );
         assert!(texts_in("fn (", is_message).is_err());

@@ -65,6 +65,8 @@ test('bad input gets one sentence beside it, and nothing in the console', async 
     ['rows', '5 2023-02-29', 'rows-problem', 'Line 1: 2023-02-29 is not a day of the calendar.'],
     ['rows', '5 2026-01-01', 'rows-problem', 'At least 3 different IDs with their times are needed.'],
     ['rows', '1 2026-01-01\n-2 2026-01-01', 'rows-problem', 'Line 2: -2 is negative, and an ID is not.'],
+    ['rows', '5 2026-01-01\n,', 'rows-problem', 'Line 2: “” is not an ID, which has digits only.'],
+    ['rows', `5 ${' '.repeat(1e5)}x`, 'rows-problem', 'Line 1: “” is not a time such as 2026-01-01 00:01:00.25+00.'],
     ['rows', '5 2026-01-01\n'.repeat(10_001), 'rows-problem', 'There are more than 10,000 rows: paste fewer of them.'],
   ];
   const border = (input) => page.$eval(`#${input}`, (element) => getComputedStyle(element).borderColor);

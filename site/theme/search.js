@@ -1,9 +1,12 @@
 // A search for a line of an error finds the runbook of the error. linesOfRunbooks is made by src/runbooks.rs.
 {
+  /** Of a line: a hint with many names is longer, but begins with its words. */
+  const LONGEST = 2_000;
   /** Of a line, what is the same for each server: names in quotes, numbers and times are not. */
   const fixedWords = (line) =>
     line
-      .replace(/"[^"]*"|'[^']*'|\d[\d.]* (ms|s|minutes|hours|days|years)\b/g, ' ')
+      .slice(0, LONGEST)
+      .replace(/"[^"]*"|'[^']*'|(?<![\d.])\d[\d.]* (ms|s|minutes|hours|days|years)\b/g, ' ')
       .split(/\s+/)
       .filter((word) => !/\d/.test(word))
       .map((word) => word.replace(/^[^\w<]+|[^\w>]+$/g, '').toLowerCase())
@@ -15,25 +18,25 @@
     const common = one.filter((word) => rest.includes(word) && rest.splice(rest.indexOf(word), 1));
     return (2 * common.length) / (one.length + other.length);
   };
-  const pairs = (words) => words.slice(1).map((word, place) => `${words[place]} ${word}`);
+  const pairsOf = (words) => words.slice(1).map((word, place) => `${words[place]} ${word}`);
 
   const [LEAST_LIKENESS, LEAST_WORDS] = [0.8, 3];
-  /** Of a long line, which is more than some words that somebody searches for. */
-  const [LEAST_SHARE, LEAST_PAIRS] = [0.5, 6];
+  /** Of a long line. Titles and words that somebody searches for are shorter, and have half of their pairs by accident. */
+  const [LEAST_SHARE, LEAST_PAIRS] = [0.5, 8];
 
   let known;
 
-  /** The runbooks with the words of a text, best first: the heading, and the share of the text that the runbook's lines have. */
+  /** The runbooks with the words of a text, best first, and the share of the text's pairs of words that their lines have. */
   const runbooksWith = (text) => {
     const words = fixedWords(text);
     if (words.length < LEAST_WORDS) return [];
     known ??= Object.entries(linesOfRunbooks).map(([heading, lines]) => {
       const texts = lines.map(fixedWords);
-      return { heading, texts, pairs: new Set(texts.flatMap(pairs)) };
+      return { heading, texts, pairs: new Set(texts.flatMap(pairsOf)) };
     });
-    // A server puts a line together from several texts, so a runbook needs their words in a row. Where several runbooks have them, the
-    // one with the text that is most like the line is meant.
-    const ofText = pairs(words);
+    // A server puts a line together from several texts, so its words stand in a row in these texts, but not in one of them. Where several
+    // runbooks have them, the one with the text that is most like the line is meant.
+    const ofText = pairsOf(words);
     return known
       .map(({ heading, texts, pairs }) => {
         const share = ofText.filter((pair) => pairs.has(pair)).length / ofText.length;

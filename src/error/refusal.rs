@@ -56,46 +56,58 @@ pub fn refused(refusal: Refusal, layout: Layout, shard: u32, relid: pg_sys::Oid)
 }
 
 fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -> Report {
-    let sequence = relation_name(relid);
-    let message = match ahead {
-        Ahead::Sequence => {
-            format!("sequence {} is too far ahead of the server clock", quoted(&sequence))
-        }
-        Ahead::HighWater { .. } => "server clock stepped back too far".to_owned(),
-    };
     let needed_lead_s = lead_us / 1_000_000 + 1;
     let is_within_max_lead = needed_lead_s <= MAX_LEAD_US / 1_000_000;
-    let cause = match ahead {
-        Ahead::Sequence if is_within_max_lead => format!(
-            "It is {} ahead: its last IDs were generated before the clock stepped back, or faster than the layout \
-             allows.",
-            duration(lead_us)
-        ),
-        Ahead::Sequence => format!(
-            "It is {} ahead: it was used with another layout, holds another extension's IDs, or was used while the \
-             clock was wrong by that much.",
-            duration(lead_us)
-        ),
-        Ahead::HighWater { step_us } => format!(
-            "It is {} behind its reading at the last ID of this session, which generates no IDs below that reading.",
-            duration(step_us)
-        ),
-    };
-    let hint = match ahead {
-        _ if is_within_max_lead => format!(
+    let raise_max_lead = || {
+        format!(
             "If the clock is wrong, correct it; no other action is needed. If it is right, have a superuser let new \
              sessions run ahead of it, with IDs still unique: {}",
             set_for_this_database(Setting::MaxLead, &format!("'{needed_lead_s}s'"))
+        )
+    };
+    let (message, cause, hint) = match ahead {
+        Ahead::Sequence => (
+            format!(
+                "sequence {} is too far ahead of the server clock",
+                quoted(&relation_name(relid))
+            ),
+            if is_within_max_lead {
+                format!(
+                    "It is {} ahead: its last IDs were generated before the clock stepped back, or faster than the layout \
+                     allows.",
+                    duration(lead_us)
+                )
+            } else {
+                format!(
+                    "It is {} ahead: it was used with another layout, holds another extension's IDs, or was used while the \
+                     clock was wrong by that much.",
+                    duration(lead_us)
+                )
+            },
+            if is_within_max_lead {
+                raise_max_lead()
+            } else if citus::is_installed() {
+                // Not setval(): the sequence would repeat an ID that a table contains.
+                citus::recipe_with_another_sequence()
+            } else {
+                "Correct the call or the column default that named the wrong layout. Then call \
+                 snowflake_convert_column() with the shard and the layout of the column, which restarts the sequence \
+                 above its IDs."
+                    .into()
+            },
         ),
-        // Not setval(): the sequence would repeat an ID that a table contains.
-        Ahead::Sequence if citus::is_installed() => citus::recipe_with_another_sequence(),
-        Ahead::Sequence => "Correct the call or the column default that named the wrong layout. Then call \
-                            snowflake_convert_column() with the shard and the layout of the column, which restarts the sequence \
-                            above its IDs."
-            .into(),
-        Ahead::HighWater { .. } => {
-            "If the clock is wrong, correct it; no other action is needed. If it is right, reconnect.".into()
-        }
+        Ahead::HighWater { step_us } => (
+            "server clock stepped back too far".to_owned(),
+            format!(
+                "It is {} behind its reading at the last ID of this session, which generates no IDs below that reading.",
+                duration(step_us)
+            ),
+            if is_within_max_lead {
+                raise_max_lead()
+            } else {
+                "If the clock is wrong, correct it; no other action is needed. If it is right, reconnect.".into()
+            },
+        ),
     };
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -29,7 +29,7 @@ pub struct Need {
     /// A query that returns a row if the server has it: its version, or NULL if that is the server's.
     pub query: &'static str,
     /// The sentence that a report has if the server lacks it.
-    pub what: &'static str,
+    pub if_missing: &'static str,
 }
 
 /// How a contender returns IDs.
@@ -178,6 +178,6 @@ impl Contender {
     pub fn version(&self, client: &mut Client) -> Result<Option<String>, &'static str> {
         let Some(need) = &self.needs else { return Ok(None) };
         let row = client.query_opt(need.query, &[]).expect("the catalog can be read");
-        row.map(|row| row.get(0)).ok_or(need.what)
+        row.map(|row| row.get(0)).ok_or(need.if_missing)
     }
 }

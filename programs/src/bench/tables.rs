@@ -464,6 +464,7 @@ mod tests {
             "both `CACHE 1` | ≤ 0.60 | 0.50 (0.50–0.50) | 0.70 (0.70–0.70) **not met** |\n",
             "| one session: the SQL edition relative to the PL/pgSQL original | ≤ 3.60 / ≤ 1.50 | not measured | not measured |\n",
             "On PostgreSQL 19.1, 2 of the ",
+            "On PostgreSQL 15.2, 0 of the ",
             " limits were met; 1 was missed; ",
         ] {
             assert!(text.contains(row), "{row}: {text}");

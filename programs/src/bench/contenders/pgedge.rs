@@ -7,7 +7,7 @@ pub const CONTENDER: Contender = Contender {
     title: "pgEdge's `snowflake.nextval`",
     needs: Some(Need {
         query: "SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'",
-        what: "pgEdge's `snowflake.nextval` is not included, because its extension is not installed.",
+        if_missing: "pgEdge's `snowflake.nextval` is not included, because its extension is not installed.",
     }),
     library: "snowflake",
     setup: &["CREATE EXTENSION snowflake", "CREATE SEQUENCE ids"],

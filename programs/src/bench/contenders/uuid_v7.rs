@@ -7,7 +7,7 @@ pub const CONTENDER: Contender = Contender {
     title: "`uuidv7()`",
     needs: Some(Need {
         query: "SELECT NULL::text FROM pg_proc WHERE oid = to_regprocedure('uuidv7()')",
-        what: "`uuidv7()` is not included, because PostgreSQL has had this function only since version 18.",
+        if_missing: "`uuidv7()` is not included, because PostgreSQL has had this function only since version 18.",
     }),
     library: "",
     setup: &[],
