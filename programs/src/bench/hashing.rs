@@ -44,11 +44,13 @@ pub(super) fn run(plan: &Plan, _: &[&'static Contender], findings: &mut Findings
         let Some((name, title)) = case(row.get(0)) else { continue };
         let (query, round, seconds): (&str, i32, f64) = (row.get(1), row.get(2), row.get(3));
         let (measure, what) = match query {
-            "aggregate" => (Measure::AggregateSeconds, "The HashAggregate"),
-            _ => (Measure::JoinSeconds, "The hash join"),
+            "aggregate" => (Measure::AggregateSeconds, "HashAggregate"),
+            _ => (Measure::JoinSeconds, "a hash join"),
         };
         if seconds >= f64::from(TIMEOUT) {
-            findings.note(format!("{what} was cancelled after {TIMEOUT} s in the row {title}."));
+            findings.note(format!(
+                "The query with {what} in the row {title} was cancelled after {TIMEOUT} s."
+            ));
         } else {
             findings.samples.add(round as usize - 1, name, measure, seconds);
         }
