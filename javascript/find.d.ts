@@ -18,6 +18,10 @@ export interface Found {
   countsIntoShard: boolean;
   /** The shards, in ascending order. */
   shards: number[];
+  /** Whether the layout is sure enough to convert a column: no other one is possible, and at least nine tenths of the IDs fit. */
+  isSure: boolean;
+  /** The newest ID that fits. */
+  newest: bigint;
   /** The IDs whose time is too far from the one that they came with, and the latter in microseconds since 1970. */
   misfits: [bigint, number][];
 }

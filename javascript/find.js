@@ -51,6 +51,8 @@ export function find(samples) {
     isDivisionCertain: isCertain,
     countsIntoShard: division.countsOn,
     shards: [...new Set(ids.map((id) => decode(id, of).shardId))].sort((a, b) => a - b),
+    isSure: isCertain && !division.countsOn && time.otherUnits.length === 0 && ids.length * 10 >= sorted.length * 9,
+    newest: ids.at(-1),
     misfits: sorted.filter((sample) => !isNear(sample)),
   };
 }

@@ -257,9 +257,13 @@ DECLARE
     grantee text;
 BEGIN
     FOR grantee IN SELECT 'PUBLIC' UNION ALL SELECT quote_ident(rolname) FROM pg_roles WHERE rolname <> current_user LOOP
-        EXECUTE 'REVOKE ALL ON SCHEMA snowflake_registry FROM ' || grantee;
-        EXECUTE 'REVOKE ALL ON ALL TABLES IN SCHEMA snowflake_registry FROM ' || grantee;
-        EXECUTE 'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA snowflake_registry FROM ' || grantee;
+        BEGIN
+            EXECUTE 'REVOKE ALL ON SCHEMA snowflake_registry FROM ' || grantee;
+            EXECUTE 'REVOKE ALL ON ALL TABLES IN SCHEMA snowflake_registry FROM ' || grantee;
+            EXECUTE 'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA snowflake_registry FROM ' || grantee;
+        EXCEPTION WHEN undefined_object THEN
+            -- The role has been dropped meanwhile, so it has no privilege.
+        END;
     END LOOP;
 END
 $$;

@@ -141,8 +141,10 @@ fn result(
     let newest = samples.iter().rev().find(|sample| found.fits(sample));
     let misfits = || samples.iter().rev().filter(|sample| !found.fits(sample));
     let fitting = samples.len() - misfits().count();
-    let is_sure =
-        found.is_division_certain && !found.counts_into_shard && fitting * 10 >= samples.len() * 9;
+    let is_sure = found.is_division_certain
+        && !found.counts_into_shard
+        && found.other_units.is_empty()
+        && fitting * 10 >= samples.len() * 9;
     let conversion = newest
         .filter(|_| is_sure)
         .and_then(|newest| conversion(found.layout.split(newest.id).shard));

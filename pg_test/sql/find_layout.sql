@@ -80,6 +80,12 @@ FROM (SELECT n, ((us / 1000 - 1495331934000) << 23) | (2 << 10) | (n % 1024) AS 
 SELECT layout, compared, fitting, shards, doubt, (SELECT array_agg(id & 1023) FROM unnest(misfits) AS id) AS seq_of_misfits, conversion
 FROM snowflake_find_layout('rows', 'id', 'created_at');
 
+-- Another unit is possible, so the column is not converted.
+TRUNCATE rows;
+INSERT INTO rows SELECT snowflake_encode(at, 5, n % 1024, 'instagram'), at
+FROM (SELECT n, '2026-01-01 00:00+00'::timestamptz + n * interval '20 ms' AS at FROM generate_series(1, 3000) AS n) AS t;
+SELECT layout, doubt, conversion FROM snowflake_find_layout('rows', 'id', 'created_at');
+
 --
 -- Errors
 --

@@ -47,7 +47,7 @@ function read(use) {
   showProblem('rows-problem', problem, rows);
   byId('found').hidden = !found;
   if (!found) return;
-  const { layout, misfits, shards } = found;
+  const { layout, misfits, shards, newest, isSure } = found;
   const fitting = new Set(samples.map(([id]) => id)).size - misfits.length;
   byId('found-answer').replaceChildren(
     element('code', {}, String(layout)),
@@ -59,10 +59,22 @@ function read(use) {
     ...(doubts.length > 0 ? doubts : ['No other layout explains the rows as well.']).map((text) => element('li', { className: doubts.length > 0 ? 'bad' : 'good' }, text)),
   );
   byId('misfits').replaceChildren(...misfitsOf(misfits, layout));
-  const newest = samples.reduce((newest, [id]) => (id > newest ? id : newest), 0n);
   byId('use-found').onclick = () => use(String(newest), String(layout));
   const { shardId } = decode(newest, layout);
-  byId('found-code').replaceChildren(snippet('SQL', 'sql', conversionOf(tableName.value, columnName.value, shardId, layout)));
+  byId('found-code').replaceChildren(
+    isSure
+      ? snippet('SQL', 'sql', conversionOf(tableName.value, columnName.value, shardId, layout))
+      : element('p', {}, 'The layout is not sure enough to convert the column. Compare more rows, hours or days apart.'),
+  );
+}
+
+/** The time of an ID, which can have more bits than the layout if it does not fit. */
+function timeIn(id, layout) {
+  try {
+    return timeText(decode(id, layout).unixUs);
+  } catch {
+    return 'not an ID';
+  }
 }
 
 function misfitsOf(misfits, layout) {
@@ -70,7 +82,7 @@ function misfitsOf(misfits, layout) {
   const shown = misfits.slice(0, SHOWN).map(([id, unixUs]) => [
     element('code', {}, String(id)),
     timeText(BigInt(Math.round(unixUs))),
-    timeText(decode(id, layout).unixUs),
+    timeIn(id, layout),
   ]);
   const title = misfits.length > SHOWN ? `The first ${SHOWN} of ${count(misfits.length)} rows that do not fit` : 'Rows that do not fit';
   return scrollingTable(title, ['ID', 'time of the row', 'time of the ID'], shown);

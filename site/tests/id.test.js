@@ -104,6 +104,20 @@ test('bad input gets one sentence beside it, and nothing in the console', async 
   await page.close();
 });
 
+test('an unsure layout gets no conversion, and an ID with more bits than the layout is a misfit', async () => {
+  const { page, problems } = await opened();
+  await page.click('#example-rows');
+  const rows = await page.$eval('#rows', (rows) => rows.value);
+  assert.match(await read(page, '#found-code'), /snowflake_convert_column\('public\.items', 'id', 3, /);
+  await enter(page, 'rows', `${rows}\n9223372036854775807, 2026-01-01`);
+  assert.match(await read(page, '#misfits'), /9223372036854775807/);
+  assert.match(await read(page, '#found-code'), /snowflake_convert_column\('public\.items', 'id', 3, /);
+  await enter(page, 'rows', rows.split('\n').slice(0, 4).join('\n'));
+  assert.match(await read(page, '#found-code'), /not sure enough/);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
 test('it reads several IDs as people have them', async () => {
   const { page, problems } = await opened();
   await enter(page, 'ids', '"4036759990277514266", 4036759990277514267n\n4036759998666122268 nonsense');

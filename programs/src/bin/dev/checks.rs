@@ -170,6 +170,8 @@ pub fn examples() -> Result {
     let mut run = Run::new();
     let test = &mut cargo(&["test", "--package", "pg_snowflake_examples", "--no-fail-fast"]);
     run.tests("drivers and ORMs", test)?;
+    let mut site = cargo(&["test", "--manifest-path", SITE_CRATE, "--locked", "--target-dir"]);
+    run.tests("the site's program", site.arg(target()))?;
     run.show_green("the examples are green")
 }
 
