@@ -7,7 +7,6 @@ use std::mem::take;
 use syn::LitStr;
 
 /// Texts of one function, and the message that they belong to, if there is one.
-#[derive(Debug, Default, PartialEq)]
 pub struct Texts {
     pub message: Option<String>,
     pub texts: Vec<String>,
