@@ -105,8 +105,8 @@ export function decode(id, of = 'postgres') {
 export function encode({ createdAt, shardId, seq = 0 }, of = 'postgres') {
   of = layout(of);
   const tick = tickAt(of, toUnixUs(createdAt));
-  if (tick < 0n || tick > mask(of.timeBits)) {
-    throw new RangeError(`the time is not in layout "${of}", which begins on ${epochText(of.epochMs)} and has ${of.timeBits} bits of time`);
+  if (tick < 0n || tick > maxTick(of)) {
+    throw new RangeError(`the time is not in layout "${of}", which begins on ${epochText(of.epochMs)} and has ${maxTick(of) + 1n} ticks of ${of.unit}`);
   }
   checkField('shardId', shardId, of.shardBits, of);
   checkField('seq', seq, of.seqBits, of);

@@ -229,7 +229,7 @@ fn out_of_range(field: OutOfRange, shard_id: i32, seq: i32, layout: Layout) -> !
             format!(
                 "The layout has timestamps from {} until {}.",
                 instant::text(&layout, 0),
-                instant::text(&layout, layout.time_field_max() + 1)
+                instant::text(&layout, layout.max_tick() + 1)
             ),
             "Pass a timestamp in that range.",
         ),

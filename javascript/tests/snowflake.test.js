@@ -80,6 +80,9 @@ test('what is not an ID is refused with a sentence', () => {
 test('fields outside a layout are refused', () => {
   const createdAt = new Date(NOW);
   assert.throws(() => encode({ createdAt: new Date(0), shardId: 5 }), /^RangeError: the time is not in layout "postgres", which begins on 2010-01-01/);
+  const end = Date.UTC(2046, 5, 27, 17, 0, 49, 497);
+  assert.equal(encode({ createdAt: end - 1, shardId: 8191, seq: 1023 }, 'instagram'), 2n ** 63n - 1n);
+  assert.throws(() => encode({ createdAt: end, shardId: 5 }, 'instagram'), /^RangeError: the time is not in layout "instagram"/);
   assert.throws(() => encode({ createdAt, shardId: 4096 }), /^RangeError: shardId 4096 is not in layout "postgres": it is from 0 to 4095/);
   assert.throws(() => encode({ createdAt, shardId: 5, seq: 1024 }), /^RangeError: seq 1024/);
   assert.throws(() => encode({ createdAt, shardId: 1.5 }), /^RangeError: shardId 1\.5/);

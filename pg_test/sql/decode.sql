@@ -128,6 +128,14 @@ FROM ranges, around, snowflake_created_at(id) AS t
 GROUP BY ranges.n, since, until ORDER BY ranges.n;
 DROP TABLE around, ranges;
 
+-- the last ID of each preset, and the instant after it; the highest bigint is the only ID that is before no instant
+SELECT name, last_id, snowflake_created_at(last_id, layout) >= ends_at - unit AS is_last_tick,
+       snowflake_between(last_id, ends_at - unit, 'infinity', layout) AS is_between,
+       snowflake_between(last_id - 1, ends_at - unit, 'infinity', layout) AS is_previous_between
+FROM (SELECT *, name::snowflake_layout AS layout FROM snowflake_layouts) AS l,
+    LATERAL (SELECT max(snowflake_encode(ends_at - interval '1 us', shard::int, ((1::bigint << seq_bits) - 1)::int, layout)) AS last_id
+             FROM unnest(ARRAY[0, shards - 1]) AS shards (shard)) AS last;
+
 --
 -- A null returns null
 --
@@ -179,6 +187,10 @@ SELECT snowflake_decode(2, 'time:1 shard:0 seq:0 epoch:2024-01-01 unit:1s');
 SELECT snowflake_encode('2009-12-31 23:59:59.999999Z', 5, 1);
 \echo :SQLSTATE
 SELECT snowflake_encode('2079-09-07 15:47:35.552Z', 5, 1);
+\echo :SQLSTATE
+SELECT snowflake_encode('2046-06-27 17:00:49.497Z', 5, 1, 'instagram');
+\echo :SQLSTATE
+SELECT snowflake_encode('6429-10-17 02:45:55.328Z', 0, 1, 'mastodon');
 \echo :SQLSTATE
 SELECT snowflake_encode('infinity', 0, 0, 'time:48 shard:0 seq:0 epoch:2024-01-01 unit:1s');
 \echo :SQLSTATE

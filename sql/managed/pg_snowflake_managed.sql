@@ -283,7 +283,7 @@ LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     begins timestamptz := snowflake_managed.instant_of(0);
-    ends timestamptz := snowflake_managed.instant_of(snowflake_managed.mask(snowflake_managed.time_bits()) + 1);
+    ends timestamptz := snowflake_managed.instant_of(snowflake_managed.max_tick() + 1);
     iso text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
     trailing_zeros text := '[.]?0+Z$';
     layout text := snowflake_managed.layout();

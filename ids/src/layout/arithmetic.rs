@@ -179,7 +179,7 @@ impl Layout {
     }
 
     /// The ID in the tick that `unix_us` falls in, with this shard and this seq. `i64::MAX` is after every
-    /// tick.
+    /// tick, and so is a tick above [`Layout::max_tick`].
     ///
     /// Fails if the layout has no room for one of the three.
     ///
@@ -193,7 +193,7 @@ impl Layout {
     #[inline]
     pub fn encode(&self, unix_us: i64, shard: i32, seq: i32) -> Result<i64, OutOfRange> {
         let tick = self.tick_at(unix_us);
-        if unix_us == i64::MAX || !(0..=self.time_field_max()).contains(&tick) {
+        if unix_us == i64::MAX || !(0..=self.max_tick()).contains(&tick) {
             return Err(OutOfRange::Time);
         }
         let shard = self.checked_shard(shard).ok_or(OutOfRange::Shard)?;

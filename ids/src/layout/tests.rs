@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::any::any_layout;
-use crate::presets::{INSTAGRAM, JS53, TWITTER};
+use crate::presets::{INSTAGRAM, JS53, PRESETS, TWITTER};
 use proptest::prelude::*;
 
 #[test]
@@ -67,6 +67,16 @@ fn encode_refuses_a_value_that_its_field_cannot_hold() {
     ];
     for ((unix_us, shard, seq), field) in cases {
         assert_eq!(JS53.encode(unix_us, shard, seq), Err(field), "{unix_us} {shard} {seq}");
+    }
+}
+
+#[test]
+fn no_id_is_encoded_after_the_end_of_a_preset() {
+    for &(name, layout) in PRESETS {
+        let end = layout.end_us();
+        let [shard, seq] = [layout.shards(), layout.seqs()].map(|count| count as i32 - 1);
+        assert!(layout.encode(end - 1, shard, seq).is_ok_and(|id| id > 0), "{name}");
+        assert_eq!(layout.encode(end, 0, 0), Err(OutOfRange::Time), "{name}");
     }
 }
 
