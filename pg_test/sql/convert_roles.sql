@@ -165,6 +165,51 @@ SET SESSION AUTHORIZATION regress_convert_roles_superuser;
 SELECT count(*) FROM posts;
 DROP TABLE posts;
 
+-- nor through views and rules, which insert with the privileges of their owner; a role that only reads gets no privilege
+CREATE ROLE regress_convert_roles_view;
+CREATE ROLE regress_convert_roles_view_column;
+CREATE ROLE regress_convert_roles_rule;
+CREATE ROLE regress_convert_roles_view_rule;
+CREATE TABLE posts (id bigint GENERATED ALWAYS AS IDENTITY, body text);
+CREATE TABLE notes (body text);
+CREATE VIEW inner_posts AS SELECT body FROM posts WHERE body IN (SELECT body FROM notes) OR true;
+CREATE VIEW outer_posts AS SELECT body FROM inner_posts;
+CREATE VIEW invoker_posts WITH (security_invoker) AS SELECT body FROM posts;
+CREATE VIEW counted_posts AS SELECT count(*) FROM posts;
+CREATE VIEW notes_with_posts AS SELECT body FROM notes WHERE body IN (SELECT body FROM posts);
+CREATE RULE log AS ON DELETE TO notes DO ALSO INSERT INTO outer_posts VALUES (OLD.body);
+CREATE RULE copy AS ON UPDATE TO notes DO ALSO INSERT INTO notes SELECT body FROM posts;
+CREATE VIEW notes_view AS SELECT body FROM notes;
+CREATE VIEW planted AS SELECT body FROM posts;
+ALTER VIEW planted OWNER TO regress_convert_roles_reader;
+GRANT INSERT ON outer_posts TO regress_convert_roles_view;
+GRANT INSERT (body) ON inner_posts TO regress_convert_roles_view_column;
+GRANT DELETE ON notes TO regress_convert_roles_rule;
+GRANT DELETE ON notes_view TO regress_convert_roles_view_rule;
+GRANT SELECT, UPDATE, DELETE ON posts TO regress_convert_roles_reader;
+GRANT SELECT ON inner_posts TO regress_convert_roles_reader;
+GRANT INSERT ON planted, invoker_posts, counted_posts, notes_with_posts, notes TO regress_convert_roles_reader;
+GRANT UPDATE ON notes TO regress_convert_roles_reader;
+INSERT INTO notes VALUES ('note');
+SELECT snowflake_convert_column('posts', 'id', 5);
+SET SESSION AUTHORIZATION regress_convert_roles_view;
+INSERT INTO outer_posts VALUES ('by a view over a view');
+SET SESSION AUTHORIZATION regress_convert_roles_view_column;
+INSERT INTO inner_posts (body) VALUES ('by a column of a view');
+SET SESSION AUTHORIZATION regress_convert_roles_rule;
+DELETE FROM notes;
+SET SESSION AUTHORIZATION regress_convert_roles_superuser;
+INSERT INTO notes VALUES ('note');
+SET SESSION AUTHORIZATION regress_convert_roles_view_rule;
+DELETE FROM notes_view;
+SET SESSION AUTHORIZATION regress_convert_roles_superuser;
+SELECT body, snowflake_shard_id(id) FROM posts ORDER BY id;
+SELECT g.grantee::regrole, g.privilege_type FROM pg_class, aclexplode(relacl) AS g
+WHERE oid = 'posts_id_seq'::regclass AND g.grantee <> relowner ORDER BY g.grantee::regrole::text;
+\set VERBOSITY terse
+DROP TABLE posts, notes CASCADE;
+\set VERBOSITY default
+
 -- a role that could not use the sequence of a serial still cannot
 CREATE TABLE posts (id bigserial, body text);
 GRANT INSERT ON posts TO regress_convert_roles_other;
@@ -177,4 +222,5 @@ DROP TABLE posts;
 RESET SESSION AUTHORIZATION;
 DROP OWNED BY regress_convert_roles_superuser, regress_convert_roles_owner, regress_convert_roles_other;
 DROP ROLE regress_convert_roles_superuser, regress_convert_roles_owner, regress_convert_roles_other, regress_convert_roles_reader,
-    regress_convert_roles_child, "regress_convert_roles_some Columns";
+    regress_convert_roles_child, "regress_convert_roles_some Columns", regress_convert_roles_view, regress_convert_roles_view_column,
+    regress_convert_roles_rule, regress_convert_roles_view_rule;

@@ -112,8 +112,13 @@ impl Column {
         rows(sql, &arguments, |row| row.get(1))
     }
 
-    /// Privileges for the roles that may insert into a table whose default has not used the sequence. They
-    /// needed no privilege on a sequence before, or one on another sequence.
+    /// Privileges for the roles that may insert into a table whose default has not used the sequence, also through views and rules:
+    /// these insert with the privileges of their owner, but evaluate the default with those of the caller. The roles needed no
+    /// privilege on a sequence before, or one on another sequence.
+    ///
+    /// A view inserts into the first table of its stored query, apart from itself; a rule, into one that its stored query locks for
+    /// writing. `ev_type` and `:commandType` are numbers of a command: 2 is UPDATE, 3 INSERT, 4 DELETE. The owner must have the
+    /// privilege: a role without it could otherwise create a view to get a privilege on the sequence.
     fn grants(&self, sequence: pg_sys::Oid) -> Vec<Grant> {
         let sql = format!(
             "{TREE}{TREE_COLUMN}, without_sequence (relid) AS (
@@ -125,13 +130,32 @@ impl Column {
                     JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
                     WHERE f.adrelid = attrelid AND f.adnum = attnum
                         AND d.refclassid = 'pg_class'::regclass AND d.refobjid::int8 = $3)
-            ), acls (acl) AS (
-                SELECT c.relacl FROM without_sequence JOIN pg_class AS c ON c.oid = relid
+            ), source (relid, command) AS (
+                SELECT relid, 3 FROM without_sequence
+                UNION
+                SELECT r.ev_class, CASE r.ev_type WHEN '1' THEN command ELSE r.ev_type::text::int END
+                FROM source
+                JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = relid AND d.classid = 'pg_rewrite'::regclass
+                JOIN pg_rewrite AS r ON r.oid = d.objid
+                JOIN pg_class AS c ON c.oid = r.ev_class,
+                LATERAL (SELECT r.ev_action::text) AS a (query)
+                WHERE CASE r.ev_type WHEN '1'
+                    THEN pg_relation_is_updatable(c.oid, false) & (1 << command) <> 0
+                        AND (SELECT relation[1]::oid FROM regexp_matches(query, ':relid (\\d+) ', 'g') AS relation
+                             WHERE relation[1]::oid <> c.oid LIMIT 1) = relid
+                        AND NOT EXISTS (SELECT FROM pg_options_to_table(c.reloptions)
+                                        WHERE option_name = 'security_invoker' AND option_value::boolean)
+                    ELSE query ~ format(':commandType %s ', command)
+                        AND query ~ format(':relid %s (:inh \\w+ )?:relkind . :rellockmode 3 ', relid) END
+                    AND CASE command WHEN 4 THEN has_table_privilege(c.relowner, relid, 'DELETE')
+                        ELSE has_any_column_privilege(c.relowner, relid, ('{{UPDATE,INSERT}}'::text[])[command - 1]) END
+            ), acls (acl, command) AS (
+                SELECT c.relacl, command FROM source JOIN pg_class AS c ON c.oid = relid
                 UNION ALL
-                SELECT a.attacl FROM without_sequence JOIN pg_attribute AS a ON a.attrelid = relid)
+                SELECT a.attacl, command FROM source JOIN pg_attribute AS a ON a.attrelid = relid)
             SELECT DISTINCT 'USAGE', {ROLE}, false
             FROM acls, aclexplode(acls.acl) AS g
-            WHERE g.privilege_type = 'INSERT' AND g.grantee <> $4
+            WHERE g.privilege_type = ('{{UPDATE,INSERT,DELETE}}'::text[])[command - 1] AND g.grantee <> $4
             ORDER BY 2"
         );
         // As an integer, because an OID of 0 would be passed as null.
