@@ -91,9 +91,9 @@ fn invalid_lease() -> ! {
     .raise()
 }
 
-/// `pg_snowflake.registry`; `None` if it is blank.
+/// `pg_snowflake.registry`; `None` if it is empty. Blanks are a connection string that consists of defaults, as in `primary_conninfo`.
 pub fn registry() -> Option<CString> {
-    REGISTRY.get().filter(|conninfo| !is_blank(conninfo))
+    REGISTRY.get().filter(|conninfo| !conninfo.is_empty())
 }
 
 /// Whether the server was started with the library in `shared_preload_libraries`.
@@ -114,7 +114,8 @@ pub fn node() -> &'static str {
 
 fn configured_node() -> String {
     let name = NODE.get().unwrap_or_default();
-    if !is_blank(&name) {
+    // Two servers with blanks as their names would take over each other's leases.
+    if !name.to_bytes().trim_ascii().is_empty() {
         return name.to_string_lossy().into_owned();
     }
     // SAFETY: a setting of the server, which is never null.
@@ -126,17 +127,13 @@ fn configured_node() -> String {
     }
 }
 
-/// Whether a text is neither null nor blank.
+/// Whether a text is neither null nor empty.
 ///
 /// # Safety
 /// `value` is a C string or null.
 unsafe fn is_set(value: *const c_char) -> bool {
     // SAFETY: promised by the caller.
-    !value.is_null() && !is_blank(unsafe { CStr::from_ptr(value) })
-}
-
-fn is_blank(value: &CStr) -> bool {
-    value.to_bytes().trim_ascii().is_empty()
+    !value.is_null() && !unsafe { CStr::from_ptr(value) }.is_empty()
 }
 
 #[pg_guard]

@@ -19,7 +19,7 @@ fn preloaded() -> Builder {
 #[test]
 fn without_a_registry_there_is_no_worker_and_no_shared_memory() {
     for builder in
-        [Cluster::builder(), preloaded(), preloaded().setting("pg_snowflake.registry", " ")]
+        [Cluster::builder(), preloaded(), preloaded().setting("pg_snowflake.registry", "")]
     {
         let (server, mut client) = start(builder);
 
@@ -33,6 +33,15 @@ fn without_a_registry_there_is_no_worker_and_no_shared_memory() {
             Refusal { sqlstate: "55000", message: "pg_snowflake.shard_id is not set", hint: "" };
         assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset);
     }
+}
+
+/// As for `primary_conninfo`: a mistake in a template does not turn leases off.
+#[test]
+fn a_registry_of_blanks_is_a_connection_string() {
+    let builder = preloaded().setting("pg_snowflake.registry", " ");
+    let (_server, mut client) = start(builder.setting("pg_snowflake.shard_id", "5"));
+    assert_eq!(printed(&mut client, MODE), "on");
+    assert_refused(&mut client, GENERATE, NO_LEASE);
 }
 
 #[test]

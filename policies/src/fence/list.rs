@@ -12,10 +12,9 @@ pub struct InvalidSetting {
     pub hint: &'static str,
 }
 
-/// The trimmed elements of a list; none if the text is blank.
+/// The trimmed elements of a list; none if the text is empty. Blanks are an empty element, so that they do not lift the fence.
 pub fn elements(text: &str) -> impl Iterator<Item = &str> {
-    let is_blank = text.trim().is_empty();
-    text.split(',').map(str::trim).skip(usize::from(is_blank))
+    text.split(',').map(str::trim).skip(usize::from(text.is_empty()))
 }
 
 /// The maximum length of a fence's value, in bytes: enough for every shard of the largest preset, or for tens
@@ -69,9 +68,12 @@ mod tests {
     use crate::fence::{hosts, shards};
 
     #[test]
-    fn a_blank_list_has_no_elements() {
-        for blank in ["", " ", " \t\n"] {
-            assert_eq!(elements(blank).count(), 0, "{blank:?}");
+    fn only_an_empty_list_has_no_elements() {
+        assert_eq!(elements("").count(), 0);
+        for blank in [" ", " \t\n"] {
+            assert_eq!(elements(blank).collect::<Vec<_>>(), [""], "{blank:?}");
+            assert!(shards::parse(blank, |count| Some(Vec::with_capacity(count))).is_err());
+            assert!(hosts::parse(blank, |count| Some(Vec::with_capacity(count))).is_err());
         }
     }
 
