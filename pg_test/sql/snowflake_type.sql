@@ -24,6 +24,40 @@ SELECT coalesce('3'::snowflake, 4::bigint), pg_typeof(greatest('3'::snowflake, 4
 SELECT '3'::snowflake AS united UNION SELECT 3::bigint;
 SELECT id FROM (SELECT '3'::snowflake AS id) AS a JOIN (SELECT 3::bigint AS id) AS b USING (id);
 
+-- Beside each type: the operators that need a cast to bigint, and those with another result. An operand is on either side.
+CREATE FUNCTION outcome(expression text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    result text;
+BEGIN
+    EXECUTE 'SELECT ' || expression INTO result;
+    RETURN result;
+EXCEPTION WHEN undefined_function OR cannot_coerce THEN RETURN 'cast';
+    WHEN OTHERS THEN RETURN SQLSTATE;
+END $$;
+SELECT operand,
+       string_agg(DISTINCT operator, ' ') FILTER (WHERE of_bigint <> 'cast' AND of_snowflake = 'cast') AS needs_cast,
+       string_agg(DISTINCT operator, ' ') FILTER (WHERE of_snowflake NOT IN (of_bigint, 'cast')) AS differs
+FROM unnest('{0::smallint, 3, 3::bigint, "''3''::snowflake", "''3''", 3.5, 3.5::real, 3.5::float8, "interval ''1 s''", 3::oid, "''[1,9]''::int8range"}'::text[])
+        WITH ORDINALITY AS operands (operand, n),
+    unnest('{+,-,*,/,%,^,&,|,#,<<,>>,=,<>,<,<=,>,>=,<@,IS DISTINCT FROM}'::text[]) AS operator,
+    unnest('{ID op operand, operand op ID}'::text[]) AS form,
+    LATERAL (SELECT replace(replace(form, 'operand', operand), 'op', operator)) AS e (expression),
+    LATERAL (SELECT outcome(replace(expression, 'ID', '9007199254740993::bigint')),
+                    outcome(replace(expression, 'ID', '''9007199254740993''::snowflake'))) AS o (of_bigint, of_snowflake)
+GROUP BY operand, n ORDER BY n;
+SELECT operand,
+       string_agg(DISTINCT operator, ' ') FILTER (WHERE of_bigint <> 'cast' AND of_snowflake = 'cast') AS needs_cast,
+       string_agg(DISTINCT operator, ' ') FILTER (WHERE of_snowflake NOT IN (of_bigint, 'cast')) AS differs
+FROM unnest('{3, 3::bigint, "''3''::snowflake", "''{3,5}''", "''{3,5}''::bigint[]"}'::text[])
+        WITH ORDINALITY AS operands (operand, n),
+    unnest('{=,<>,<,@>,<@,&&,||,= ANY}'::text[]) AS operator,
+    unnest('{IDS op (operand), (operand) op (IDS)}'::text[]) AS form,
+    LATERAL (SELECT replace(replace(form, 'operand', operand), 'op', operator)) AS e (expression),
+    LATERAL (SELECT outcome(replace(expression, 'IDS', '''{5,3}''::bigint[]')),
+                    outcome(replace(expression, 'IDS', '''{5,3}''::snowflake[]'))) AS o (of_bigint, of_snowflake)
+GROUP BY operand, n ORDER BY n;
+DROP FUNCTION outcome;
+
 --
 -- What is not a bigint is not a snowflake. The words are core's.
 --
