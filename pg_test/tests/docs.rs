@@ -25,6 +25,7 @@ mod paste;
 mod presets;
 mod readme;
 mod reference;
+mod removal;
 mod three_servers;
 
 use page::{Block, Page, pages_with_sql};
