@@ -102,6 +102,42 @@ fn sequelize_gets_its_ids_from_the_insert() {
     );
 }
 
+/// `drizzle-kit push` drops what the schema lacks from `public`.
+#[test]
+fn drizzle_kit_leaves_an_extension_in_its_own_schema_alone() {
+    let Some(dir) = with_npm("Drizzle", "orms/drizzle") else { return };
+    let cluster = Cluster::new();
+    let push = || {
+        let mut kit = command("node_modules/.bin/drizzle-kit", dir.path());
+        run(client(kit.args(["push", "--verbose", "--force"]), &cluster))
+    };
+    let in_public = push();
+    assert!(in_public.contains("DROP VIEW \"public\".\"snowflake_columns\""), "{in_public}");
+
+    cluster.psql(
+        SUPERUSER,
+        "CREATE SCHEMA snowflake;
+         ALTER EXTENSION pg_snowflake SET SCHEMA snowflake;
+         ALTER DATABASE postgres SET search_path = \"$user\", public, snowflake",
+    );
+    for _ in 0..2 {
+        let in_its_own = push();
+        assert!(!in_its_own.contains("DROP"), "{in_its_own}");
+    }
+    assert!(push().contains("No changes detected"));
+    run(client(command("node", dir.path()).arg("blog.js"), &cluster));
+    cluster.psql(SUPERUSER, "ALTER SEQUENCE posts_id_seq OWNED BY posts.id");
+    std::fs::write(
+        dir.path().join("schema.js"),
+        include_str!("../orms/drizzle/schema.js").replace(SEQUENCE, ""),
+    )
+    .unwrap();
+    assert!(push().contains("No changes detected"));
+}
+
+/// The sequence in Drizzle's schema, which must not be there if a column owns the sequence.
+const SEQUENCE: &str = "exports.postsIdSeq = pgSequence('posts_id_seq');\n";
+
 #[test]
 fn hibernate_gets_its_ids_from_the_insert_or_many_at_once() {
     let Some(dir) = with_jars("Hibernate", "orms/hibernate", &HIBERNATE_PACKAGES) else { return };
