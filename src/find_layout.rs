@@ -3,9 +3,10 @@
 use crate::postgres::encoding::from_server;
 use crate::postgres::memory;
 use crate::postgres::query::rows_of_snapshot;
-use crate::postgres::report::{Report, duration, no_such_table, quoted, relation_name};
+use crate::postgres::report::{Report, duration, no_such_table, quoted, relation_name, type_name};
 use crate::postgres::result_row::NullableResultRow;
 use crate::postgres::timestamp::{Instant, now_us, unix_us_of};
+use crate::postgres::user_table::UserTable;
 use pg_snowflake_ids::find::{self, Found, MIN_SAMPLES, NotFound, Sample};
 use pgrx::prelude::*;
 use pgrx::spi::{quote_identifier, quote_literal};
@@ -32,26 +33,27 @@ fn snowflake_find_layout(
     id_column: &CStr,
     created_at_column: &CStr,
 ) -> NullableResultRow<7> {
-    // SAFETY: takes any OID.
-    if unsafe { pg_sys::get_rel_relkind(table_name) } == 0 {
-        no_such_table(table_name);
+    let source = Source::open(table_name);
+    let [id, created_at] = [id_column, created_at_column].map(|name| source.column(name));
+    source.check_privileges([&id, &created_at]);
+    if !id.is_bigint() && !matches!(id.typid, pg_sys::INT2OID | pg_sys::INT4OID) {
+        unsuitable_type(&source.name, &id, "IDs", "smallint, integer, bigint or snowflake");
     }
-    let (table, id) = (relation_name(table_name), from_server(id_column));
-    let mut samples = samples_of_table(&table, &id, &from_server(created_at_column));
+    if !matches!(created_at.typid, pg_sys::TIMESTAMPTZOID | pg_sys::TIMESTAMPOID | pg_sys::DATEOID)
+    {
+        unsuitable_type(&source.name, &created_at, "times", "timestamptz, timestamp or date");
+    }
+    let mut samples = source.samples(&id.name, &created_at.name);
     let found = find(&mut samples).unwrap_or_else(|reason| {
-        let column = format!("column {} of table {}", quoted(&id), quoted(&table));
+        let column = format!("column {} of table {}", quoted(&id.name), quoted(&source.name));
         not_found(reason, format!("could not find the layout of {column}"))
     });
-    // SAFETY: the column has been read.
-    let id_type = unsafe {
-        pg_sys::get_atttype(table_name, pg_sys::get_attnum(table_name, id_column.as_ptr()))
-    };
     result(&samples, &found, |shard| {
-        (id_type == pg_sys::INT8OID).then(|| {
+        (id.typid == pg_sys::INT8OID).then(|| {
             format!(
                 "SELECT snowflake_convert_column({}, {}, {shard}, {});",
-                quote_literal(&table),
-                quote_literal(&id),
+                quote_literal(&source.name),
+                quote_literal(&id.name),
                 quote_literal(found.layout.to_string())
             )
         })
@@ -113,23 +115,155 @@ fn is_sample(id: i64, unix_us: i64) -> bool {
     id > 0 && unix_us != i64::MAX && unix_us > i64::MIN / 2
 }
 
-/// The newest rows of the table and the oldest, by ID. Those of a small table are there twice.
-fn samples_of_table(table: &str, id: &str, created_at: &str) -> Vec<Sample> {
-    let (id, at) = (quote_identifier(id), quote_identifier(created_at));
-    let mut samples = Vec::new();
-    for (order, limit) in [("DESC", NEWEST), ("ASC", OLDEST)] {
-        let sql = format!(
-            "SELECT {id}::int8, {at}::timestamptz FROM {table}
-             WHERE {id}::int8 > 0 AND isfinite({at}::timestamptz) ORDER BY {id} {order} LIMIT {limit}"
-        );
-        let read = rows_of_snapshot(&sql, &[], |row| {
-            let Instant(unix_us) = row.get(2);
-            Sample { id: row.get(1), unix_us }
-        });
-        memory::reserve(&mut samples, read.len());
-        samples.extend(read);
+/// The table whose rows are read.
+struct Source {
+    relid: pg_sys::Oid,
+    /// As `regclass` prints it.
+    name: String,
+    table: UserTable,
+}
+
+/// A column of the table.
+struct Column {
+    number: pg_sys::AttrNumber,
+    name: String,
+    typid: pg_sys::Oid,
+}
+
+impl Column {
+    /// Whether it is a `bigint` or a `snowflake`, and not a domain. Only a superuser can make another type that is read as a `bigint`.
+    fn is_bigint(&self) -> bool {
+        // SAFETY: a type of the catalog.
+        unsafe {
+            pg_sys::IsBinaryCoercible(self.typid, pg_sys::INT8OID)
+                && pg_sys::get_typtype(self.typid) as u8 == pg_sys::TYPTYPE_BASE
+        }
     }
-    samples
+}
+
+impl Source {
+    /// Refuses what has no rows of its own on this server: a view calls functions as whoever queries it, and a foreign table is read with
+    /// the passwords of its owner.
+    fn open(relid: pg_sys::Oid) -> Self {
+        // SAFETY: takes any OID.
+        let kind = match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {
+            0 => no_such_table(relid),
+            pg_sys::RELKIND_RELATION
+            | pg_sys::RELKIND_PARTITIONED_TABLE
+            | pg_sys::RELKIND_MATVIEW => {
+                let table = UserTable::open(relid);
+                let name = relation_name(relid);
+                if let Some(&foreign) = table.foreign_tables().first() {
+                    not_a_table(&relation_name(foreign), "foreign table");
+                }
+                return Source { relid, name, table };
+            }
+            pg_sys::RELKIND_VIEW => "view",
+            pg_sys::RELKIND_FOREIGN_TABLE => "foreign table",
+            pg_sys::RELKIND_SEQUENCE => "sequence",
+            _ => "relation",
+        };
+        not_a_table(&relation_name(relid), kind)
+    }
+
+    fn column(&self, column: &CStr) -> Column {
+        let name = from_server(column);
+        // SAFETY: the relation exists; a C string.
+        let number = unsafe { pg_sys::get_attnum(self.relid, column.as_ptr()) };
+        if number == 0 {
+            no_such_column(&name, &self.name);
+        }
+        // SAFETY: the column exists.
+        Column { number, name, typid: unsafe { pg_sys::get_atttype(self.relid, number) } }
+    }
+
+    /// Refuses a caller who may not read the columns, or not every row.
+    fn check_privileges(&self, columns: [&Column; 2]) {
+        let sql = "SELECT has_schema_privilege(relnamespace, 'USAGE') AND has_column_privilege(oid, $2, 'SELECT')
+                AND has_column_privilege(oid, $3, 'SELECT')
+            FROM pg_class WHERE oid = $1";
+        let [id, created_at] = columns.map(|column| column.number.into());
+        let may_read =
+            rows_of_snapshot(sql, &[self.relid.into(), id, created_at], |row| row.get::<bool>(1));
+        if may_read != [true] {
+            permission_denied(&self.name);
+        }
+        // SAFETY: takes the OID of a relation. Raises core's error, because the SQL declaration sets row_security.
+        unsafe { pg_sys::check_enable_rls(self.relid, pg_sys::InvalidOid, false) };
+    }
+
+    /// The newest rows and the oldest, by ID. Those of a small table are there twice.
+    fn samples(&self, id: &str, created_at: &str) -> Vec<Sample> {
+        let (id, at) = (quote_identifier(id), quote_identifier(created_at));
+        let mut samples = Vec::new();
+        for (order, limit) in [("DESC", NEWEST), ("ASC", OLDEST)] {
+            let columns = format!("{id}::int8, {at}::timestamptz");
+            let rest = format!(
+                "WHERE {id}::int8 > 0 AND isfinite({at}::timestamptz) ORDER BY {id} {order} LIMIT {limit}"
+            );
+            let read = self.table.select_of_snapshot(&columns, &rest, |row| {
+                let Instant(unix_us) = row.get(2);
+                Sample { id: row.get(1), unix_us }
+            });
+            memory::reserve(&mut samples, read.len());
+            samples.extend(read);
+        }
+        samples
+    }
+}
+
+/// What another role wrote would run as the caller.
+#[track_caller]
+fn not_a_table(name: &str, kind: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+        message: format!("cannot find the layout of the IDs in {kind} {}", quoted(name)),
+        detail: None,
+        hint: Some(format!("Pass a table. {PASS_ARRAYS}")),
+    }
+    .raise()
+}
+
+/// As of a type whose casts another role may have written.
+#[track_caller]
+fn unsuitable_type(table: &str, column: &Column, what: &str, types: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        message: format!(
+            "column {} of table {} is of type {}",
+            quoted(&column.name),
+            quoted(table),
+            type_name(column.typid)
+        ),
+        detail: Some(format!("The function reads {what} of type {types}.")),
+        hint: Some(PASS_ARRAYS.into()),
+    }
+    .raise()
+}
+
+/// Of the owner, because a cast or a view runs with the rights of whoever reads it.
+const PASS_ARRAYS: &str = "The owner can pass the IDs and the times as arrays.";
+
+#[track_caller]
+fn no_such_column(column: &str, table: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+        message: format!("column {} of table {} does not exist", quoted(column), quoted(table)),
+        detail: None,
+        hint: Some("The column name is case-sensitive.".into()),
+    }
+    .raise()
+}
+
+#[track_caller]
+fn permission_denied(table: &str) -> ! {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        message: format!("permission denied for table {}", quoted(table)),
+        detail: Some("The function reads the two columns.".into()),
+        hint: Some("Grant SELECT on both columns, and USAGE on the schema of the table.".into()),
+    }
+    .raise()
 }
 
 /// The result row. If the layout is sure, it has the conversion for the shard of the newest ID.

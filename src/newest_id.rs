@@ -4,7 +4,7 @@
 //! security policy nor the predicate or the operator class of an index), and visits a limited number of index entries and
 //! partitions. `SELECT max(id)` would promise none of this.
 
-use crate::postgres::memory;
+use crate::postgres::relation::oids;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 
@@ -268,19 +268,6 @@ unsafe fn namespace_aclcheck(namespace: pg_sys::Oid, user: pg_sys::Oid) -> pg_sy
         return pg_sys::pg_namespace_aclcheck(namespace, user, usage);
         #[cfg(not(feature = "pg15"))]
         return pg_sys::object_aclcheck(pg_sys::NamespaceRelationId, namespace, user, usage);
-    }
-}
-
-/// The elements of a list of OIDs.
-unsafe fn oids(list: *const pg_sys::List) -> Vec<pg_sys::Oid> {
-    // SAFETY: a List has `length` elements; the empty list is null.
-    unsafe {
-        let Some(list) = list.as_ref() else { return Vec::new() };
-        let elements = std::slice::from_raw_parts(list.elements, list.length as usize);
-        let mut oids = Vec::new();
-        memory::reserve(&mut oids, elements.len());
-        oids.extend(elements.iter().map(|element| element.oid_value));
-        oids
     }
 }
 

@@ -12,3 +12,4 @@ pub mod report;
 pub mod result_row;
 pub mod timestamp;
 pub mod transaction;
+pub mod user_table;

@@ -90,6 +90,9 @@ SELECT layout, doubt, conversion FROM snowflake_find_layout('rows', 'id', 'creat
 -- Errors
 --
 SELECT * FROM snowflake_find_layout('rows', 'id', 'nothing');
+SELECT * FROM snowflake_find_layout('copied', 'copy', 'created_at');
+SELECT * FROM snowflake_find_layout('rows', 'id', 'id');
+SELECT * FROM snowflake_find_layout('snowflake_layouts', 'name', 'epoch');
 SELECT * FROM snowflake_find_layout('nothing', 'id', 'created_at');
 SELECT * FROM snowflake_find_layout(0, 'id', 'created_at');
 SELECT * FROM snowflake_find_layout('{1,2}'::bigint[], ARRAY[now()]);

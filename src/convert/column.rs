@@ -11,6 +11,7 @@ use crate::monitor::{GeneratorCall, StoredExpression};
 use crate::postgres::encoding::to_server;
 use crate::postgres::query::rows;
 use crate::postgres::report::no_such_table;
+use crate::postgres::user_table::UserTable;
 use pg_snowflake_ids::Layout;
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -164,8 +165,12 @@ impl Column {
 
     /// The highest value. max() reads it from the end of an index, if there is one.
     fn highest(&self) -> Option<i64> {
-        let sql = format!("SELECT max({})::int8 FROM {}", self.attribute.name, self.table.name);
-        rows(&sql, &[], |row| row.nullable(1))[0]
+        let highest = format!("max({})::int8", self.attribute.name);
+        self.user_table().select(&highest, "", &[], |row| row.nullable(1))[0]
+    }
+
+    fn user_table(&self) -> UserTable {
+        UserTable::open(self.id_column.table)
     }
 
     /// The names of the table and the column, in the server's encoding.

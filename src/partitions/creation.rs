@@ -6,6 +6,7 @@ use super::refusal;
 use super::table::{Partition, Table};
 use crate::postgres::query::execute;
 use crate::postgres::transaction::attempt;
+use crate::postgres::user_table::check_owner;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::partitions::{Bounds, Coverage, Step, Wanted, coverage, gaps};
 use pgrx::prelude::*;
@@ -94,7 +95,7 @@ pub fn create(
         ..Outcome::of(table, Action::Gap)
     }));
     rows.extend(partitions.iter().filter(|partition| partition.is_default).map(|partition| {
-        let has_rows = attempt(|| partition.has_rows());
+        let has_rows = attempt(|| partition.has_rows(table.owner));
         Outcome {
             partition: Some(partition.name.clone()),
             message: Some(refusal::default_partition(has_rows)),
@@ -141,6 +142,10 @@ fn create_partition(
     let name = table.qualified(&table.partition_name(&step.name_suffix(range.span.start)));
     patience.with_locks(&locks, || {
         *is_locked = true;
+        // ATTACH PARTITION evaluates expressions of these tables.
+        for &(relid, _) in &locks {
+            check_owner(relid, table.owner);
+        }
         for statement in table.create_statements(&name, range.bounds) {
             execute(&statement, &[]);
         }

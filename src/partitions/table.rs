@@ -4,6 +4,7 @@ use crate::monitor::{GeneratorCall, StoredExpression};
 use crate::newest_id;
 use crate::postgres::encoding::{from_server, to_server};
 use crate::postgres::query::{execute, rows, text};
+use crate::postgres::user_table::UserTable;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::partitions::{Bound, Bounds};
 use pgrx::prelude::*;
@@ -187,14 +188,14 @@ impl Table {
         });
         partitions.iter().rev().find_map(|partition| {
             pgrx::check_for_interrupts!();
-            let sql = format!(
-                "SELECT max({key}::bigint) FROM {} WHERE {key}::bigint < $1
-                    AND (tableoid = $2 OR tableoid IN (SELECT relid FROM pg_partition_tree($2)))",
-                partition.name
-            );
             // Only of this partition, even if a schema has been renamed.
+            let before = format!(
+                "WHERE {key}::bigint < $1 AND (tableoid = $2 OR tableoid IN (SELECT relid FROM pg_partition_tree($2)))"
+            );
             let arguments = [id.into(), partition.relid.into()];
-            rows(&sql, &arguments, |row| row.nullable(1)).pop().flatten()
+            let partition = UserTable::open_as(self.owner, partition.relid);
+            let newest = format!("max({key}::bigint)");
+            partition.select(&newest, &before, &arguments, |row| row.nullable(1)).pop().flatten()
         })
     }
 
@@ -335,8 +336,8 @@ impl Partition {
         rows(sql, &[self.relid.into()], |row| row.get(1))[0]
     }
 
-    /// Whether it has a row.
-    pub fn has_rows(&self) -> bool {
-        rows(&format!("SELECT EXISTS (SELECT FROM {})", self.name), &[], |row| row.get(1))[0]
+    /// Whether it has a row, read as the owner of the table.
+    pub fn has_rows(&self, owner: pg_sys::Oid) -> bool {
+        !UserTable::open_as(owner, self.relid).select("", "LIMIT 1", &[], |_| ()).is_empty()
     }
 }

@@ -1,5 +1,6 @@
 //! The lock of a relation, and the role of its owner.
 
+use crate::postgres::memory;
 use pgrx::prelude::*;
 
 /// Locks the relation until the end of the transaction.
@@ -12,13 +13,16 @@ pub fn lock(relid: pg_sys::Oid, mode: u32) {
 /// the owner wrote must not gain the caller's privileges, nor leave settings behind. After an ERROR, the end of
 /// the transaction or of the savepoint restores the caller.
 pub fn as_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
+    // SAFETY: reads the server's state.
+    if unsafe { pg_sys::GetUserId() } == owner { run() } else { as_restricted_owner(owner, run) }
+}
+
+/// Calls `run` in a security-restricted operation, also if the caller is the owner: what it evaluates may not change the session.
+pub fn as_restricted_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     let (mut caller, mut context) = (pg_sys::InvalidOid, 0);
     // SAFETY: writes to two local variables; the owner is a role of the catalog, and the context is restored.
     unsafe {
         pg_sys::GetUserIdAndSecContext(&mut caller, &mut context);
-        if caller == owner {
-            return run();
-        }
         let mut restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
         // A caller who may bypass row security still may as the owner, even of a table that FORCEs it on the
         // owner.
@@ -31,5 +35,21 @@ pub fn as_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
         pg_sys::AtEOXact_GUC(false, level);
         pg_sys::SetUserIdAndSecContext(caller, context);
         value
+    }
+}
+
+/// The elements of a list of OIDs.
+///
+/// # Safety
+/// The list is one of OIDs, or null.
+pub unsafe fn oids(list: *const pg_sys::List) -> Vec<pg_sys::Oid> {
+    // SAFETY: as the caller promises; a List has `length` elements; the empty list is null.
+    unsafe {
+        let Some(list) = list.as_ref() else { return Vec::new() };
+        let elements = std::slice::from_raw_parts(list.elements, list.length as usize);
+        let mut oids = Vec::new();
+        memory::reserve(&mut oids, elements.len());
+        oids.extend(elements.iter().map(|element| element.oid_value));
+        oids
     }
 }

@@ -134,16 +134,22 @@ pub fn type_name(typid: pg_sys::Oid) -> String {
     unsafe { c_text(pg_sys::format_type_be(typid)) }
 }
 
+/// The role, quoted where SQL needs it; empty if there is none.
+pub fn role_name(role: pg_sys::Oid) -> String {
+    // SAFETY: takes any OID, and returns a C string or null.
+    unsafe { quote_identifier(pg_sys::GetUserNameFromId(role, true)) }
+}
+
 /// The current role, quoted where SQL needs it.
 pub fn current_user_name() -> String {
-    // SAFETY: the user ID is valid inside a transaction, and both functions return C strings.
-    unsafe { quote_identifier(pg_sys::GetUserNameFromId(pg_sys::GetUserId(), true)) }
+    // SAFETY: the user ID is valid inside a transaction.
+    role_name(unsafe { pg_sys::GetUserId() })
 }
 
 /// The role that logged in, quoted where SQL needs it.
 pub fn session_user_name() -> String {
     // SAFETY: as for current_user_name().
-    unsafe { quote_identifier(pg_sys::GetUserNameFromId(pg_sys::GetSessionUserId(), true)) }
+    role_name(unsafe { pg_sys::GetSessionUserId() })
 }
 
 /// The session's database, quoted where SQL needs it.

@@ -110,3 +110,48 @@ fn nothing_is_removed_if_row_security_hides_rows_from_the_owner() {
     run(&mut owner, "ALTER TABLE blog.posts_p20261123 NO FORCE ROW LEVEL SECURITY");
     assert_eq!(dropped(&mut owner, "'blog.posts', '1 hour'"), "dropped|blog.posts_p20261101|");
 }
+
+/// What a partition or a table with a foreign key runs when it is planned, or compared with the bounds of another partition.
+#[test]
+fn a_table_of_another_role_is_not_evaluated_as_the_owner() {
+    let (cluster, mut superuser) = server_at_noon();
+    run(
+        &mut superuser,
+        "CREATE ROLE tenant LOGIN; CREATE SCHEMA blog AUTHORIZATION tenant;
+         CREATE TABLE posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id); GRANT REFERENCES ON posts TO tenant;
+         CREATE TABLE blog.posts_default PARTITION OF posts DEFAULT; ALTER TABLE blog.posts_default OWNER TO tenant",
+    );
+    let mut tenant = cluster.connect_to("tenant", "postgres");
+    run(
+        &mut tenant,
+        "CREATE FUNCTION blog.spy(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+             IF current_user <> 'tenant' THEN RAISE EXCEPTION 'planted, run as %', current_user; END IF;
+             RETURN true;
+         END $$;
+         ALTER TABLE blog.posts_default ADD CHECK (blog.spy(1));
+         CREATE INDEX ON blog.posts_default ((1)) WHERE blog.spy(1)",
+    );
+    let other = "table \"blog.posts_default\" has another owner than the tables that use it: Its expressions would be evaluated with \
+                   the privileges of role postgres, but it belongs to role tenant";
+    assert_eq!(
+        created(&mut superuser, "'posts', '1 day', 0"),
+        format!("failed||{other}\ndefault|blog.posts_default|could not be read: {other}")
+    );
+    run(
+        &mut superuser,
+        "DROP TABLE blog.posts_default; SELECT snowflake_create_partitions('posts', '1 day', 0);
+         CREATE TABLE posts_p20261101 PARTITION OF posts
+             FOR VALUES FROM (snowflake_min_id('2026-11-01 00:00+00')) TO (snowflake_min_id('2026-11-23 00:00+00'))",
+    );
+    run(
+        &mut tenant,
+        "CREATE TABLE blog.likes (post_id bigint REFERENCES public.posts); CREATE INDEX ON blog.likes ((1)) WHERE blog.spy(1)",
+    );
+    let other = other.replace("posts_default", "likes");
+    assert_eq!(
+        dropped(&mut superuser, "'posts', '1 hour'"),
+        format!("failed|public.posts_p20261101|{other}")
+    );
+    run(&mut superuser, "DROP INDEX blog.likes_expr_idx; ALTER TABLE blog.likes OWNER TO postgres");
+    assert_eq!(dropped(&mut superuser, "'posts', '1 hour'"), "dropped|public.posts_p20261101|");
+}

@@ -30,14 +30,12 @@ impl Column {
     /// fewer than 64 bits it has no shard.
     pub fn highest_of_other_shards(&self, layout: Layout, shard: u32) -> Option<i64> {
         let Attribute { name, .. } = &self.attribute;
-        let sql = format!(
-            "SELECT max({name})::int8 FROM {}
-             WHERE CASE WHEN {name}::int8 < 0 THEN true
-                 ELSE ({}) <> {shard}::int8 END",
-            self.table.name,
+        let of_other_shards = format!(
+            "WHERE CASE WHEN {name}::int8 < 0 THEN true ELSE ({}) <> {shard}::int8 END",
             layout.shard_formula(&format!("{name}::int8")),
         );
-        rows(&sql, &[], |row| row.nullable(1))[0]
+        let highest = format!("max({name})::int8");
+        self.user_table().select(&highest, &of_other_shards, &[], |row| row.nullable(1))[0]
     }
 
     /// Drops the table's constraint with this quoted name, if another constraint has the same definition.
@@ -74,8 +72,9 @@ impl Column {
 
     /// Raises core's error if the type is a domain that rejects the ID.
     pub fn check_type(&self, id: i64) {
-        let sql = format!("SELECT $1::int8::{}", self.new_type());
-        rows(&sql, &[id.into()], |_| ());
+        let Attribute { name, .. } = &self.attribute;
+        let converted = format!("{name} IS NOT NULL");
+        self.user_table().is_true(&converted, name, self.new_type(), id);
     }
 
     /// The column's type after the conversion.
@@ -88,13 +87,8 @@ impl Column {
 
     /// Whether an ID satisfies the CHECK, which may call any function that the owner of the tables chose.
     pub fn passes(&self, check: &Check, id: i64) -> bool {
-        let sql = format!(
-            "SELECT ({}) IS NOT FALSE FROM (SELECT $1::int8::{}) AS row ({})",
-            check.expression,
-            self.new_type(),
-            self.attribute.name
-        );
-        rows(&sql, &[id.into()], |row| row.get(1))[0]
+        let passes = format!("({}) IS NOT FALSE", check.expression);
+        self.user_table().is_true(&passes, &self.attribute.name, self.new_type(), id)
     }
 
     /// A free name of the form that core gives a CHECK: `TABLE_COLUMN_shard_check`.

@@ -1,0 +1,159 @@
+//! Reads the rows of a user's table, and evaluates what its owner wrote.
+//!
+//! Every query of ours over a user's table is one of [`UserTable`]; `./dev lint` refuses another. Planning a query is enough to run
+//! a user's function: the planner simplifies index expressions and predicates, CHECKs, virtual generated columns, expressions of
+//! extended statistics and of partition keys. So a query runs as the owner of the table, in a security-restricted operation, as
+//! VACUUM does. Its operators, casts and functions are core's, because the columns have types of core, `snowflake`, or a domain over
+//! one, and the `search_path` is `pg_catalog, pg_temp`. No view, rule or policy is applied.
+//!
+//! | query | columns | rights |
+//! | --- | --- | --- |
+//! | `find_layout`: the newest and the oldest IDs, and their times | types of core and `snowflake`, no domain | the owner's, after a check of the caller's `SELECT` and row security |
+//! | `convert`: the highest value, also of other shards | `smallint`, `integer`, `bigint`, `snowflake`, a domain over `bigint` | the owner's |
+//! | `convert`: whether a new ID satisfies a CHECK or a domain | no table; one ID | the owner's |
+//! | `partitions`: whether the default partition has rows; the newest ID before another | `bigint`, `snowflake`, a domain over `bigint` | those of the owner of the partitioned table |
+//!
+//! Statements that change tables run as their owner, too (`as_owner`). What they evaluate of other tables, such as those at the other
+//! end of a foreign key, has the same owner ([`check_owner`], `convert::references`). `newest_id` reads an index and its rows without
+//! a query, and evaluates nothing; `routing` calls only the support functions of an operator class, which a superuser created. All
+//! other queries read the catalog, the metadata of Citus, and the tables of our registry.
+
+use crate::postgres::encoding::from_server;
+use crate::postgres::query::{Row, rows, rows_of_snapshot};
+use crate::postgres::relation::{as_restricted_owner, lock, oids};
+use crate::postgres::report::{Report, no_such_table, quoted, relation_name, role_name};
+use pgrx::datum::DatumWithOid;
+use pgrx::prelude::*;
+use std::ffi::{CStr, c_int};
+
+/// A user's table, partition or materialized view, locked against a change of its owner until the end of the transaction, with all that
+/// inherit from it.
+pub struct UserTable {
+    relid: pg_sys::Oid,
+    /// The quoted name with its schema.
+    name: String,
+    owner: pg_sys::Oid,
+}
+
+impl UserTable {
+    /// To be read as its owner. Refuses a tree of several owners.
+    pub fn open(relid: pg_sys::Oid) -> Self {
+        lock(relid, pg_sys::AccessShareLock);
+        let owner = Class::of(relid).unwrap_or_else(|| no_such_table(relid)).owner;
+        Self::open_as(owner, relid)
+    }
+
+    /// To be read as this role, the owner of a table above. Refuses a tree of other owners.
+    pub fn open_as(owner: pg_sys::Oid, relid: pg_sys::Oid) -> Self {
+        check_owner(relid, owner);
+        // SAFETY: the relation is locked, so it has a name and a schema.
+        let name = unsafe {
+            let name = pg_sys::get_rel_name(relid);
+            if name.is_null() {
+                no_such_table(relid);
+            }
+            let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relid));
+            from_server(CStr::from_ptr(pg_sys::quote_qualified_identifier(schema, name)))
+        };
+        UserTable { relid, name, owner }
+    }
+
+    /// The members of its inheritance tree that are foreign tables.
+    pub fn foreign_tables(&self) -> Vec<pg_sys::Oid> {
+        let is_foreign = |&relid: &pg_sys::Oid| {
+            Class::of(relid).is_some_and(|class| class.kind == pg_sys::RELKIND_FOREIGN_TABLE)
+        };
+        locked_tree(self.relid).into_iter().filter(is_foreign).collect()
+    }
+
+    /// The rows of `SELECT what FROM table rest` as of now.
+    pub fn select<T>(
+        &self,
+        what: &str,
+        rest: &str,
+        arguments: &[DatumWithOid],
+        read: impl Fn(&Row) -> T,
+    ) -> Vec<T> {
+        as_restricted_owner(self.owner, || rows(&self.query(what, rest), arguments, read))
+    }
+
+    /// The same rows as the calling statement sees them.
+    pub fn select_of_snapshot<T>(
+        &self,
+        what: &str,
+        rest: &str,
+        read: impl Fn(&Row) -> T,
+    ) -> Vec<T> {
+        as_restricted_owner(self.owner, || rows_of_snapshot(&self.query(what, rest), &[], read))
+    }
+
+    fn query(&self, what: &str, rest: &str) -> String {
+        format!("SELECT {what} FROM {} {rest}", self.name)
+    }
+
+    /// The value for an ID of a condition on a column, both written by the owner. The name and the type are quoted.
+    pub fn is_true(&self, condition: &str, column: &str, type_name: &str, id: i64) -> bool {
+        let sql =
+            format!("SELECT {condition} FROM (SELECT $1::int8::{type_name}) AS row ({column})");
+        as_restricted_owner(self.owner, || rows(&sql, &[id.into()], |row| row.get(1)))[0]
+    }
+}
+
+/// Refuses if a table or one that inherits from it belongs to another role than `owner`, except a superuser. They are locked until the
+/// end of the transaction.
+pub fn check_owner(relid: pg_sys::Oid, owner: pg_sys::Oid) {
+    for member in locked_tree(relid) {
+        let Some(Class { owner: other, .. }) = Class::of(member) else { continue };
+        // SAFETY: takes any OID of a role.
+        if other != owner && !unsafe { pg_sys::superuser_arg(other) } {
+            other_owner(member, other, owner);
+        }
+    }
+}
+
+/// A relation and all that inherit from it.
+fn locked_tree(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let mode = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+    // SAFETY: takes any OID, and returns a list of OIDs.
+    unsafe { oids(pg_sys::find_all_inheritors(relid, mode, std::ptr::null_mut())) }
+}
+
+/// What `pg_class` has of a relation.
+struct Class {
+    owner: pg_sys::Oid,
+    kind: u8,
+}
+
+impl Class {
+    /// `None` if there is no such relation.
+    fn of(relid: pg_sys::Oid) -> Option<Self> {
+        let cache_id = pg_sys::SysCacheIdentifier::RELOID as c_int;
+        // SAFETY: a tuple of pg_class, which is read before it is released.
+        unsafe {
+            let tuple = pg_sys::SearchSysCache1(cache_id, relid.into());
+            if tuple.is_null() {
+                return None;
+            }
+            let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>();
+            let class = Class { owner: form.relowner, kind: form.relkind as u8 };
+            pg_sys::ReleaseSysCache(tuple);
+            Some(class)
+        }
+    }
+}
+
+/// Expressions of one role would be evaluated with the privileges of another.
+#[track_caller]
+fn other_owner(member: pg_sys::Oid, other: pg_sys::Oid, owner: pg_sys::Oid) -> ! {
+    let member = relation_name(member);
+    let [other, owner] = [other, owner].map(role_name);
+    Report {
+        code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        message: format!("table {} has another owner than the tables that use it", quoted(&member)),
+        detail: Some(format!(
+            "Its expressions would be evaluated with the privileges of role {owner}, but it belongs to role {other}."
+        )),
+        hint: Some(format!("Run: ALTER TABLE {member} OWNER TO {owner};")),
+    }
+    .raise()
+}
