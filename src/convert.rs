@@ -16,7 +16,7 @@ use crate::postgres::arguments;
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::execute;
 use crate::postgres::relation::as_owner;
-use crate::postgres::transaction::{check_read_committed, check_writable};
+use crate::postgres::transaction::{check_read_committed, check_writable, naming_the_function};
 use crate::settings;
 use crate::{sequence, shard};
 use catalog::Extension;
@@ -71,7 +71,7 @@ pub fn snowflake_convert_column(
         is_layout_explicit: passed_layout.is_some(),
         check_shard,
     };
-    as_owner(column.owner(), || convert(&column, &options, &extension))
+    as_owner(column.owner(), || naming_the_function(|| convert(&column, &options, &extension)))
 }
 
 /// The arguments other than the column.

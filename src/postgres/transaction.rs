@@ -1,7 +1,7 @@
 //! The transaction of a function that changes tables: whether it may, and parts of it that can fail alone.
 
 use crate::postgres::query::{execute, text};
-use crate::postgres::report::Report;
+use crate::postgres::report::{Report, c_text};
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReportWithLevel};
 use pgrx::prelude::*;
@@ -97,15 +97,103 @@ pub struct Failure {
 }
 
 impl Failure {
-    fn of(error: &ErrorReportWithLevel) -> Self {
-        let line = match error.detail() {
-            Some(detail) => {
-                let detail = detail.trim_end_matches('.').replace('\n', "; ");
-                format!("{}: {detail}", error.message())
+    fn of(error: &ErrorReportWithLevel, raiser: Option<Raiser>) -> Self {
+        let mut line = error.message().to_owned();
+        if let Some(detail) = error.detail() {
+            line += &format!(": {}", detail.trim_end_matches('.').replace('\n', "; "));
+        }
+        let code = error.sql_error_code();
+        if let Some(raiser) = raiser {
+            line += &format!("; raised by {}", raiser.frame);
+            if is_undefined(code) {
+                line += &format!(". {}", raiser.cure());
             }
-            None => error.message().to_owned(),
+        }
+        Failure { code, message: line }
+    }
+}
+
+/// The function of a user that raised an error in a statement of ours, such as that of an event trigger or an index expression.
+struct Raiser {
+    /// What the error's context says of it, in the language of the server.
+    frame: String,
+}
+
+impl Raiser {
+    /// From the error that is being handled, which is still on PostgreSQL's stack of errors, and from its context outside of the
+    /// statement. `None` if the statement itself raised it.
+    fn of(error: &CaughtError, outside: &str) -> Option<Self> {
+        let CaughtError::PostgresError(report) = error else { return None };
+        // There may be no memory for a copy.
+        if is_of_the_statement(report.sql_error_code()) {
+            return None;
+        }
+        // SAFETY: the stack has the error, and the current context is not that of errors.
+        let context = unsafe {
+            let data = pg_sys::CopyErrorData();
+            let context = (*data).context;
+            let context = (!context.is_null()).then(|| c_text(context));
+            pg_sys::FreeErrorData(data);
+            context?
         };
-        Failure { code: error.sql_error_code(), message: line }
+        // The outermost frame is the statement, which is one line. The one within is the function that core called.
+        let (within, _statement) = context.strip_suffix(outside)?.trim_end().rsplit_once('\n')?;
+        Some(Raiser { frame: within.lines().last()?.to_owned() })
+    }
+
+    fn cure(&self) -> String {
+        // PL/pgSQL prints the signature; SQL only the name, in quotes.
+        let signature = || {
+            let (before, arguments) = self.frame.split_once('(')?;
+            let name = before.rsplit(' ').next()?;
+            Some(format!("{name}({})", arguments.split_once(')')?.0))
+        };
+        let function = signature().unwrap_or_else(|| "...".to_owned());
+        format!(
+            "Its search_path was pg_catalog, pg_temp. Set the schemas of the objects that it uses: ALTER FUNCTION {function} SET \
+             search_path = ...;"
+        )
+    }
+}
+
+/// Whether an error says that something does not exist, as it does of a name without its schema that is not in the `search_path`.
+fn is_undefined(code: PgSqlErrorCode) -> bool {
+    matches!(
+        code,
+        PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE
+            | PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION
+            | PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT
+            | PgSqlErrorCode::ERRCODE_INVALID_SCHEMA_NAME
+    )
+}
+
+/// Calls `run`. If a function of a user raises in it that something does not exist, the error names the function and the cure.
+pub fn naming_the_function<T>(run: impl FnOnce() -> T) -> T {
+    let outside = context_outside();
+    let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(run())))
+        .catch_others(|error| match (Raiser::of(&error, &outside), &error) {
+            (Some(raiser), CaughtError::PostgresError(report))
+                if is_undefined(report.sql_error_code()) =>
+            {
+                Err(Report {
+                    code: report.sql_error_code(),
+                    message: report.message().to_owned(),
+                    detail: Some(format!("Raised by {}.", raiser.frame)),
+                    hint: Some(raiser.cure()),
+                })
+            }
+            _ => error.rethrow(),
+        })
+        .execute();
+    result.unwrap_or_else(|report| report.raise())
+}
+
+/// What the context of an error would say of the functions and statements that are running.
+fn context_outside() -> String {
+    // SAFETY: returns a C string, or null.
+    unsafe {
+        let context = pg_sys::GetErrorContextStack();
+        if context.is_null() { String::new() } else { c_text(context) }
     }
 }
 
@@ -127,9 +215,14 @@ fn in_subtransaction<T>(run: impl FnOnce() -> T, keeps: bool) -> Result<T, Failu
         let (context, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
         pg_sys::BeginInternalSubTransaction(std::ptr::null());
         pg_sys::MemoryContextSwitchTo(context);
+        let outside = context_outside();
         let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(run())))
-            .catch_others(|error| Err(Box::new(error)))
-            .catch_rust_panic(|error| Err(Box::new(error)))
+            .catch_others(|error| {
+                pg_sys::MemoryContextSwitchTo(context);
+                let raiser = Raiser::of(&error, &outside);
+                Err((Box::new(error), raiser))
+            })
+            .catch_rust_panic(|error| Err((Box::new(error), None)))
             .execute();
         pg_sys::MemoryContextSwitchTo(context);
         match result {
@@ -138,11 +231,11 @@ fn in_subtransaction<T>(run: impl FnOnce() -> T, keeps: bool) -> Result<T, Failu
         }
         pg_sys::MemoryContextSwitchTo(context);
         pg_sys::CurrentResourceOwner = owner;
-        result.map_err(|error| match *error {
+        result.map_err(|(error, raiser)| match *error {
             CaughtError::PostgresError(error) | CaughtError::ErrorReport(error)
                 if !is_of_the_statement(error.sql_error_code()) =>
             {
-                Failure::of(&error)
+                Failure::of(&error, raiser)
             }
             // It is no longer on PostgreSQL's error stack, and pgrx would replace the detail by a backtrace.
             CaughtError::PostgresError(error) => Report {

@@ -1,7 +1,7 @@
 //! Who may manage the partitions of a table, and as whom it happens.
 
 use super::{created, dropped, server_at_noon};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
 
 #[test]
 fn the_owner_and_a_superuser_may_and_the_owner_owns_the_partitions() {
@@ -154,4 +154,85 @@ fn a_table_of_another_role_is_not_evaluated_as_the_owner() {
     );
     run(&mut superuser, "DROP INDEX blog.likes_expr_idx; ALTER TABLE blog.likes OWNER TO postgres");
     assert_eq!(dropped(&mut superuser, "'posts', '1 hour'"), "dropped|public.posts_p20261101|");
+}
+
+/// The functions of ours set a `search_path`, in which a function that names no schema finds nothing. A job shows only the message.
+#[test]
+fn an_error_of_a_function_of_the_user_names_it_and_the_cure() {
+    let (cluster, mut client) = server_at_noon();
+    run(
+        &mut client,
+        "CREATE TABLE ddl_log (tag text); CREATE TABLE t (id bigserial PRIMARY KEY); CREATE TABLE posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+         CREATE TABLE posts_p20261101 PARTITION OF posts
+             FOR VALUES FROM (snowflake_min_id('2026-11-01 00:00+00')) TO (snowflake_min_id('2026-11-23 00:00+00'));
+         CREATE FUNCTION log_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO ddl_log VALUES (tg_tag); END $$;
+         CREATE EVENT TRIGGER log_ddl ON ddl_command_start EXECUTE FUNCTION log_ddl();
+         CREATE FUNCTION one() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
+         CREATE FUNCTION is_positive(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1 >= one(); END $$;
+         CREATE TABLE narrow (id int PRIMARY KEY, CHECK (is_positive(id))); CREATE TABLE of_index (id bigint); CREATE INDEX ON of_index (id) WHERE is_positive(1);
+         INSERT INTO narrow VALUES (1)",
+    );
+    // A session of its own, which has not compiled the functions.
+    client = cluster.connect();
+    let cure = |function: &str| {
+        format!(
+            "Its search_path was pg_catalog, pg_temp. Set the schemas of the objects that it uses: ALTER FUNCTION {function} SET search_path = ...;"
+        )
+    };
+    let raised = "relation \"ddl_log\" does not exist; raised by PL/pgSQL function public.log_ddl() line 1 at SQL statement. ";
+    // Called by a function, whose name is not that of the function that failed.
+    let job = "DO $$ BEGIN CREATE TEMP TABLE outcome AS SELECT message FROM snowflake_create_partitions('posts', '1 day', 0); END $$";
+    run(
+        &mut client,
+        &format!(
+            "ALTER EVENT TRIGGER log_ddl DISABLE; {job}; DELETE FROM outcome; ALTER EVENT TRIGGER log_ddl ENABLE"
+        ),
+    );
+    let expected = format!("failed|public.posts_p20261101|{raised}{}", cure("public.log_ddl()"));
+    run(&mut client, "INSERT INTO posts VALUES (snowflake_min_id(now()))");
+    assert_eq!(dropped(&mut client, "'posts', '1 hour'"), expected);
+    let expected = format!("failed||{raised}{}", cure("public.log_ddl()"));
+    run(&mut cluster.connect(), "DROP TABLE posts_p20261123");
+    run(
+        &mut client,
+        "DO $$ BEGIN INSERT INTO outcome SELECT message FROM snowflake_create_partitions('posts', '1 day', 0) WHERE action = 'failed'; END $$",
+    );
+    assert_eq!(format!("failed||{}", printed(&mut client, "TABLE outcome")), expected);
+
+    let convert = |table: &str| {
+        format!("DO $$ BEGIN PERFORM snowflake_convert_column('{table}', 'id', 5); END $$")
+    };
+    for (table, message, frame, function) in [
+        (
+            "t",
+            "relation \"ddl_log\" does not exist",
+            "PL/pgSQL function public.log_ddl() line 1 at SQL statement",
+            "public.log_ddl()",
+        ),
+        (
+            "narrow",
+            "function one() does not exist",
+            "PL/pgSQL function public.is_positive(bigint) line 1 at RETURN",
+            "public.is_positive(bigint)",
+        ),
+        (
+            "of_index",
+            "function one() does not exist",
+            "PL/pgSQL function public.is_positive(bigint) line 1 at RETURN",
+            "public.is_positive(bigint)",
+        ),
+    ] {
+        let error = refused(&mut client, &convert(table));
+        assert_eq!(error.message(), message);
+        assert_eq!(error.detail(), Some(format!("Raised by {frame}.").as_str()));
+        assert_eq!(error.hint(), Some(cure(function).as_str()));
+    }
+    run(
+        &mut client,
+        "ALTER FUNCTION log_ddl() SET search_path = public, pg_temp; ALTER FUNCTION is_positive(bigint) SET search_path = public, pg_temp",
+    );
+    for table in ["t", "narrow", "of_index"] {
+        run(&mut client, &convert(table));
+    }
+    assert_eq!(created(&mut client, "'posts', '1 day', 0"), "created|public.posts_p20261123|");
 }
