@@ -106,11 +106,11 @@ pub fn create(
 }
 
 fn existing_partition(table: &Table, partition: &Partition) -> Outcome {
-    let is_detached = partition.is_detach_pending;
+    let finalize = partition.finalize.as_deref();
     Outcome {
         partition: Some(partition.name.clone()),
-        message: is_detached.then(|| refusal::detach_pending(table, partition)),
-        ..Outcome::of(table, if is_detached { Action::Failed } else { Action::Exists })
+        message: finalize.map(|finalize| refusal::detach_pending(partition, finalize)),
+        ..Outcome::of(table, if finalize.is_some() { Action::Failed } else { Action::Exists })
     }
 }
 

@@ -312,12 +312,10 @@ pub fn beyond_layout(layout: Layout) -> String {
     format!("layout \"{layout}\" has no IDs after {}", printed(layout.end_us()))
 }
 
-/// What a row says about a partition whose detachment is not complete.
-pub fn detach_pending(table: &Table, partition: &Partition) -> String {
-    format!(
-        "is being detached. If no session does so, run: ALTER TABLE {} DETACH PARTITION {} FINALIZE;",
-        table.name, partition.name
-    )
+/// What a row says about a partition if its detachment, or that of a partition below it, is not complete.
+pub fn detach_pending(partition: &Partition, finalize: &str) -> String {
+    let what = if partition.is_detach_pending { "is" } else { "has a partition that is" };
+    format!("{what} being detached. If no session does so, run: {finalize}")
 }
 
 /// What a row says about a partition whose bounds are old, but not proved to be.
@@ -373,9 +371,16 @@ pub fn newest_id_not_read(error: &Failure, table: &Table) -> String {
     }
 }
 
-/// What a row says about a foreign table that is old.
-pub const FOREIGN_PARTITION: &str =
-    "is a foreign table. Its rows are on another server; detach and drop it by hand";
+/// What a row says about a partition that is old, and is or contains a foreign table.
+pub fn foreign_partition(partition: &Partition, foreign_table: &str) -> String {
+    if partition.name == foreign_table {
+        "is a foreign table. Its rows are on another server; detach and drop it by hand".into()
+    } else {
+        format!(
+            "contains foreign table {foreign_table}, whose rows are on another server; detach and drop it by hand"
+        )
+    }
+}
 
 /// What a row says about a partition that has no ranges.
 pub fn without_ranges(is_foreign: bool) -> String {

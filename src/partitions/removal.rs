@@ -5,7 +5,7 @@ use super::patience::{Patience, is_lock_timeout};
 use super::refusal;
 use super::table::{Partition, Table};
 use crate::postgres::query::execute;
-use crate::postgres::relation::lock;
+use crate::postgres::relation::lock_tree;
 use crate::postgres::transaction::{attempt, attempt_and_roll_back};
 use crate::postgres::user_table::check_owner;
 use pg_snowflake_ids::Layout;
@@ -80,7 +80,8 @@ pub fn count_from_newest_id(
     before_us: impl Fn(i64) -> i64,
     mut older: Vec<Older>,
 ) -> Vec<Older> {
-    if older.iter().all(|older| older.obstacle.is_some() || older.partition.is_foreign) {
+    if older.iter().all(|older| older.obstacle.is_some() || older.partition.foreign_table.is_some())
+    {
         return older;
     }
     let end = age.layout.min_id(age.now_us + CLOCK_TOLERANCE_US);
@@ -126,10 +127,10 @@ pub fn drop_older(
     for Older { partition, obstacle } in older {
         let partition = &partition;
         let mut name = partition.name.clone();
-        let result = if partition.is_foreign {
-            Ok((Action::Skipped, Some(refusal::FOREIGN_PARTITION.to_owned())))
-        } else if partition.is_detach_pending {
-            Ok((Action::Failed, Some(refusal::detach_pending(table, partition))))
+        let result = if let Some(foreign_table) = &partition.foreign_table {
+            Ok((Action::Skipped, Some(refusal::foreign_partition(partition, foreign_table))))
+        } else if let Some(finalize) = &partition.finalize {
+            Ok((Action::Failed, Some(refusal::detach_pending(partition, finalize))))
         } else if let Some((action, message)) = obstacle {
             Ok((action, Some(message)))
         } else if patience.removals == 0 {
@@ -190,7 +191,8 @@ fn drop_partition(
         locks.into_iter().map(|relid| (relid, pg_sys::AccessExclusiveLock)).collect();
     patience.with_locks(&locks, || {
         *is_locked = true;
-        lock(partition.relid, pg_sys::AccessExclusiveLock);
+        // Nothing is attached to a partition below meanwhile, either.
+        lock_tree(partition.relid, pg_sys::AccessExclusiveLock);
         // DETACH PARTITION evaluates expressions of these tables.
         for relid in table.referencing().into_iter().chain([partition.relid]) {
             check_owner(relid, table.owner);
@@ -202,6 +204,8 @@ fn drop_partition(
         let now = older_partitions(&table, age).into_iter().find(|older| {
             older.partition.relid == partition.relid
                 && older.partition.bounds == partition.bounds
+                && older.partition.foreign_table.is_none()
+                && older.partition.finalize.is_none()
                 && older.obstacle.is_none()
         });
         let Some(Older { partition: now, .. }) = now.filter(|_| has_same_layout) else {

@@ -178,12 +178,13 @@ impl Table {
         by_bounds(self.partitions())
     }
 
-    /// The newest ID before another, whatever its partition; `None` if there is none. Foreign and default partitions are not read.
+    /// The newest ID before another, whatever its partition; `None` if there is none. Default partitions are not read, nor those
+    /// that are or contain foreign tables.
     pub fn newest_id_before(&self, id: i64) -> Option<i64> {
         let key = self.key_column.as_ref()?;
         let mut partitions = self.partitions_by_bounds();
         partitions.retain(|partition| {
-            !partition.is_foreign
+            partition.foreign_table.is_none()
                 && partition.bounds.is_some_and(|bounds| bounds.from < Bound::At(id))
         });
         partitions.iter().rev().find_map(|partition| {
@@ -201,13 +202,29 @@ impl Table {
 
     /// Its partitions, as of now.
     pub fn partitions(&self) -> Vec<Partition> {
-        // With the OID of the partition, pg_get_expr() would wait for its lock. A bound refers to no column.
-        let sql = "SELECT c.oid, format('%I.%I', n.nspname, c.relname), c.relkind = 'f',
-                pg_get_expr(c.relpartbound, 0), i.inhdetachpending, c.relname::text
-            FROM pg_inherits AS i
-            JOIN pg_class AS c ON c.oid = i.inhrelid
-            JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            WHERE i.inhparent = $1
+        // With the OID of the partition, pg_get_expr() would wait for its lock. A bound refers to no column. pg_partition_tree() would
+        // leave out what is being detached.
+        let sql = "WITH RECURSIVE tree AS (
+                SELECT inhrelid AS partition, inhrelid, inhparent, inhdetachpending FROM pg_inherits WHERE inhparent = $1
+                UNION ALL
+                SELECT t.partition, i.inhrelid, i.inhparent, i.inhdetachpending
+                FROM tree AS t JOIN pg_inherits AS i ON i.inhparent = t.inhrelid
+            ), named AS (
+                SELECT t.*, c.relkind, format('%I.%I', n.nspname, c.relname) AS name,
+                    format('ALTER TABLE %s DETACH PARTITION %I.%I FINALIZE;', inhparent::regclass, n.nspname, c.relname) AS finalize
+                FROM tree AS t
+                JOIN pg_class AS c ON c.oid = t.inhrelid
+                JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            ), whole AS (
+                SELECT partition, min(name) FILTER (WHERE relkind = 'f') AS foreign_table,
+                    min(finalize) FILTER (WHERE inhdetachpending) AS finalize
+                FROM named GROUP BY partition
+            )
+            SELECT c.oid, p.name, w.foreign_table, pg_get_expr(c.relpartbound, 0), p.inhdetachpending, c.relname::text, w.finalize
+            FROM named AS p
+            JOIN whole AS w USING (partition)
+            JOIN pg_class AS c ON c.oid = p.partition
+            WHERE p.inhrelid = p.partition
             ORDER BY c.oid";
         rows(sql, &[self.relid.into()], |row| {
             let bounds = row.nullable::<String>(4).unwrap_or_default();
@@ -215,11 +232,12 @@ impl Table {
                 parent: self.relid,
                 relid: row.get(1),
                 name: row.get(2),
-                is_foreign: row.get(3),
+                foreign_table: row.nullable(3),
                 is_default: bounds == "DEFAULT",
                 bounds: Bounds::parse(&bounds),
                 is_detach_pending: row.get(5),
                 relname: row.get(6),
+                finalize: row.nullable(7),
             }
         })
     }
@@ -311,14 +329,16 @@ pub struct Partition {
     pub name: String,
     /// The name.
     pub relname: String,
-    /// Whether it is a foreign table.
-    pub is_foreign: bool,
+    /// The foreign table that it is or contains, quoted with its schema.
+    pub foreign_table: Option<String>,
     /// Whether it is the default partition.
     pub is_default: bool,
     /// Its range; `None` for the default partition, and if the table is not partitioned by a range of IDs.
     pub bounds: Option<Bounds>,
     /// Whether a `DETACH … CONCURRENTLY` was interrupted or is still under way. No row is inserted into it.
     pub is_detach_pending: bool,
+    /// The command that completes the detachment of it, or of a partition below it.
+    pub finalize: Option<String>,
 }
 
 impl Partition {

@@ -36,11 +36,19 @@ impl Tables {
         to_visit.reverse();
         while let Some(partition) = to_visit.pop() {
             pgrx::check_for_interrupts!();
+            // Its rows are no longer the table's.
+            if let Some(finalize) =
+                partition.finalize.as_ref().filter(|_| partition.is_detach_pending)
+            {
+                let reason = refusal::detach_pending(&partition, finalize);
+                found.others.push((partition, reason));
+                continue;
+            }
             // It was dropped meanwhile.
             let Some(table) = Table::read(partition.relid) else { continue };
             match &table.key {
                 Key::None => {
-                    let reason = refusal::without_ranges(partition.is_foreign);
+                    let reason = refusal::without_ranges(partition.foreign_table.is_some());
                     found.others.push((partition, reason));
                 }
                 Key::OtherRange => {

@@ -3,6 +3,17 @@
 use crate::postgres::memory;
 use pgrx::prelude::*;
 
+/// Locks the relation and all that inherit from it until the end of the transaction, and returns them; those that are being detached are
+/// left out. Each is locked before those below it are read, so nothing is attached to it meanwhile.
+pub fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
+    lock(relid, mode);
+    // SAFETY: takes any OID, and returns a list of OIDs.
+    unsafe {
+        let mode = mode as pg_sys::LOCKMODE;
+        oids(pg_sys::find_all_inheritors(relid, mode, std::ptr::null_mut()))
+    }
+}
+
 /// Locks the relation until the end of the transaction.
 pub fn lock(relid: pg_sys::Oid, mode: u32) {
     // SAFETY: takes any OID; the callers check afterwards whether the relation still exists.

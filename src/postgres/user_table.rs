@@ -14,17 +14,19 @@
 //! | `partitions`: whether the default partition has rows; the newest ID before another | `bigint`, `snowflake`, a domain over `bigint` | those of the owner of the partitioned table |
 //!
 //! Statements that change tables run as their owner, too (`as_owner`). What they evaluate of other tables, such as those at the other
-//! end of a foreign key, has the same owner ([`check_owner`], `convert::references`). `newest_id` reads an index and its rows without
+//! end of a foreign key, has the same owner or no expression ([`check_owner`], `convert::references`). `newest_id` reads an index and its rows without
 //! a query, and evaluates nothing; `routing` calls only the support functions of an operator class, which a superuser created. All
 //! other queries read the catalog, the metadata of Citus, and the tables of our registry.
 
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::{Row, rows, rows_of_snapshot};
-use crate::postgres::relation::{as_restricted_owner, lock, oids};
+use crate::postgres::relation::{as_restricted_owner, lock, lock_tree};
 use crate::postgres::report::{Report, no_such_table, quoted, relation_name, role_name};
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
+
+const SHARE: u32 = pg_sys::AccessShareLock;
 
 /// A user's table, partition or materialized view, locked against a change of its owner until the end of the transaction, with all that
 /// inherit from it.
@@ -63,7 +65,7 @@ impl UserTable {
         let is_foreign = |&relid: &pg_sys::Oid| {
             Class::of(relid).is_some_and(|class| class.kind == pg_sys::RELKIND_FOREIGN_TABLE)
         };
-        locked_tree(self.relid).into_iter().filter(is_foreign).collect()
+        lock_tree(self.relid, SHARE).into_iter().filter(is_foreign).collect()
     }
 
     /// The rows of `SELECT what FROM table rest` as of now.
@@ -99,23 +101,28 @@ impl UserTable {
     }
 }
 
-/// Refuses if a table or one that inherits from it belongs to another role than `owner`, except a superuser. They are locked until the
-/// end of the transaction.
+/// Refuses if a table or one that inherits from it has expressions, and belongs to another role than `owner`, except a superuser. They
+/// are locked until the end of the transaction.
 pub fn check_owner(relid: pg_sys::Oid, owner: pg_sys::Oid) {
-    for member in locked_tree(relid) {
+    for member in lock_tree(relid, SHARE) {
         let Some(Class { owner: other, .. }) = Class::of(member) else { continue };
         // SAFETY: takes any OID of a role.
-        if other != owner && !unsafe { pg_sys::superuser_arg(other) } {
+        let is_trusted = other == owner || unsafe { pg_sys::superuser_arg(other) };
+        if !is_trusted && has_expressions(member) {
             other_owner(member, other, owner);
         }
     }
 }
 
-/// A relation and all that inherit from it.
-fn locked_tree(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let mode = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-    // SAFETY: takes any OID, and returns a list of OIDs.
-    unsafe { oids(pg_sys::find_all_inheritors(relid, mode, std::ptr::null_mut())) }
+/// Whether a query of the table, or its plan, can evaluate what its owner wrote.
+fn has_expressions(relid: pg_sys::Oid) -> bool {
+    let sql = "SELECT EXISTS (SELECT FROM pg_class WHERE oid = $1 AND (relkind = 'f' OR relrowsecurity))
+        OR EXISTS (SELECT FROM pg_index WHERE indrelid = $1 AND (indexprs IS NOT NULL OR indpred IS NOT NULL))
+        OR EXISTS (SELECT FROM pg_constraint WHERE conrelid = $1 AND contype = 'c')
+        OR EXISTS (SELECT FROM pg_statistic_ext WHERE stxrelid = $1 AND stxexprs IS NOT NULL)
+        OR EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = $1 AND partexprs IS NOT NULL)
+        OR EXISTS (SELECT FROM pg_attribute WHERE attrelid = $1 AND attgenerated <> '')";
+    rows(sql, &[relid.into()], |row| row.get(1))[0]
 }
 
 /// What `pg_class` has of a relation.

@@ -1,5 +1,6 @@
 //! Other sessions: writers, holders of locks, a second caller, a cancellation.
 
+use super::removal::{ARCHIVE, three_levels};
 use super::{POSTS, created, dropped, month, old_posts, partitions};
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{database, printed, refused, run, server};
@@ -292,6 +293,21 @@ fn a_partition_that_is_in_doubt_after_the_call_has_waited_is_not_removed() {
         );
         assert_eq!(printed(&mut client, "SELECT count(*) FROM posts WHERE body = '2020-06'"), "1");
     }
+}
+
+#[test]
+fn a_foreign_table_that_is_attached_below_while_the_call_waits_is_not_dropped() {
+    let (database, mut client) = three_levels();
+    let mut other = database.connect();
+    run(&mut other, &format!("BEGIN; SELECT FROM posts; {ARCHIVE}"));
+    let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
+        run(&mut other, "COMMIT");
+    });
+    assert_eq!(
+        outcome,
+        "failed|public.posts_p20200601|another session has changed partition public.posts_p20200601"
+    );
+    assert_eq!(printed(&mut client, "SELECT 'archive'::regclass"), "archive");
 }
 
 #[test]

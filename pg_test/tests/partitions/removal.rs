@@ -4,6 +4,7 @@ use super::{
     POSTS, created, dropped, filled_from, month, old_posts, partitions, server_at_noon,
     set_hours_from_noon,
 };
+use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use postgres::Client;
 
@@ -123,6 +124,78 @@ fn a_foreign_partition_is_left_to_its_owner() {
         dropped(&mut client, "'posts', '1 month'"),
         "skipped|public.archive|is a foreign table. Its rows are on another server; detach and drop it by hand"
     );
+}
+
+/// A table whose partition of June 2020 has partitions, and these too.
+pub fn three_levels() -> (Database, Client) {
+    let (database, mut client) = old_posts(&[], "2020-07");
+    run(
+        &mut client,
+        "ALTER TABLE posts DROP CONSTRAINT posts_pkey;
+         CREATE TABLE posts_p20200601 PARTITION OF posts
+             FOR VALUES FROM (snowflake_min_id('2020-06-01 00:00+00')) TO (snowflake_min_id('2020-07-01 00:00+00'))
+             PARTITION BY HASH (id);
+         CREATE TABLE june_0 PARTITION OF posts_p20200601 FOR VALUES WITH (MODULUS 1, REMAINDER 0) PARTITION BY LIST (body);
+         CREATE TABLE june_a PARTITION OF june_0 FOR VALUES IN ('a');
+         INSERT INTO posts SELECT snowflake_min_id('2020-06-05 00:00+00'), 'a'; INSERT INTO posts DEFAULT VALUES;
+         CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w",
+    );
+    (database, client)
+}
+
+pub const ARCHIVE: &str =
+    "CREATE FOREIGN TABLE archive PARTITION OF june_0 FOR VALUES IN ('b') SERVER s";
+
+#[test]
+fn a_partition_that_contains_a_foreign_table_at_any_level_is_left() {
+    let (_database, mut client) = three_levels();
+    run(&mut client, ARCHIVE);
+    for detach_only in ["false", "true"] {
+        assert_eq!(
+            dropped(&mut client, &format!("'posts', '1 month', {detach_only}")),
+            "skipped|public.posts_p20200601|contains foreign table public.archive, whose rows are on another server; detach and drop it by hand"
+        );
+    }
+    run(&mut client, "DROP FOREIGN TABLE archive");
+    assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20200601|");
+}
+
+/// Whoever detached it wants its rows.
+#[test]
+fn what_is_being_detached_at_any_level_is_not_dropped() {
+    let (database, mut client) = three_levels();
+    let mut reader = database.connect();
+    let interrupt = |client: &mut Client, reader: &mut Client, parent: &str, partition: &str| {
+        run(reader, &format!("BEGIN; SELECT FROM {parent}"));
+        run(client, "SET lock_timeout = '1ms'");
+        let detach = format!("ALTER TABLE {parent} DETACH PARTITION {partition} CONCURRENTLY");
+        assert_refused(
+            client,
+            &detach,
+            Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" },
+        );
+        run(client, "RESET lock_timeout");
+        run(reader, "ROLLBACK");
+    };
+    interrupt(&mut client, &mut reader, "june_0", "june_a");
+    let expected = "failed|public.posts_p20200601|has a partition that is being detached. If no session does so, run: \
+        ALTER TABLE public.june_0 DETACH PARTITION public.june_a FINALIZE;";
+    assert_eq!(dropped(&mut client, "'posts', '1 month'"), expected);
+    run(&mut client, "ALTER TABLE june_0 DETACH PARTITION june_a FINALIZE");
+    assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20200601|");
+    assert_eq!(printed(&mut client, "SELECT body FROM june_a"), "a");
+
+    // A partition by shard.
+    run(
+        &mut client,
+        "CREATE TABLE shards (LIKE posts) PARTITION BY LIST (body);
+         CREATE TABLE one PARTITION OF shards FOR VALUES IN ('1') PARTITION BY RANGE (id);
+         CREATE TABLE two PARTITION OF shards FOR VALUES IN ('2') PARTITION BY RANGE (id)",
+    );
+    interrupt(&mut client, &mut reader, "shards", "one");
+    let made = created(&mut client, "'shards', '1 month', 0");
+    let skipped = "skipped|public.one|is being detached. If no session does so, run: ALTER TABLE public.shards DETACH PARTITION public.one FINALIZE;";
+    assert!(made.starts_with(&format!("{skipped}\ncreated|public.two_p")), "{made}");
 }
 
 /// A table whose default generates IDs of a layout, with the partitions of that layout for now and the month before.
