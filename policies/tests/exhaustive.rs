@@ -1,7 +1,7 @@
 //! Leases, searched exhaustively: every order of steps and events within bounds, by the functions that the lease worker and the registry
 //! run. The rules of the protocol hold the properties, and each rule is needed: without it, the search finds a counterexample.
 //!
-//! The random model in `policies/src/registry/tests.rs` goes further, without seeing everything. `docs/proof.md` has the results.
+//! Random walks go further, without seeing everything. `docs/proof.md` has the results.
 #![cfg(not(miri))]
 
 mod exhaustive {
@@ -16,6 +16,9 @@ use exhaustive::model::Event::{
 };
 use exhaustive::model::{Action, Bounds, Event, KEPT, ORIGINAL_FIRST, Protocol, RECOVERS, UNIQUE};
 use exhaustive::rules::Rule;
+use exhaustive::state::State;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use stateright::{Checker, HasDiscoveries, Model};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -196,6 +199,81 @@ const ALL_EVENTS: &[Event] = &[
     Failover,
     Rollback,
 ];
+
+/// Three servers with wrong clocks, to which everything happens again and again.
+const ENDLESS: Bounds = Bounds {
+    servers: 3,
+    ticks: 20,
+    messages: 4,
+    events: u8::MAX,
+    kinds: ALL_EVENTS,
+    closes: &[true, false],
+    ..WRONG_CLOCKS
+};
+
+/// Walks through the states at random, far beyond what a search reaches; on some walks each fourth step is an event or a loss of rows, on
+/// others each 32nd. Returns the steps that break a property.
+fn walk(
+    bounds: Bounds,
+    properties: &'static [&'static str],
+    without: Option<Rule>,
+    walks: u32,
+) -> Result<(), String> {
+    let model = Protocol::new(bounds, properties, without);
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(walks) };
+    let draws = (2..6_u32, prop::collection::vec(any::<u32>(), 1..400));
+    let walked = TestRunner::new(config).run(&draws, |(calm, draws)| {
+        let (mut state, mut taken) = (State::initial(bounds.events), Vec::new());
+        for draw in draws {
+            let (mut steps, mut rare) = (Vec::new(), Vec::new());
+            model.actions(&state, &mut steps);
+            let is_rare = |step: &mut Action| {
+                step.is_event() || matches!(step, Action::Failover | Action::Rollback)
+            };
+            rare.extend(steps.extract_if(.., is_rare));
+            let mut from = if draw % (1 << calm) == 0 && !rare.is_empty() { rare } else { steps };
+            if draw >> 8 & 3 != 0 && from.iter().any(|step| step.follows(taken.last())) {
+                from.retain(|step| step.follows(taken.last()));
+            }
+            let step = from[(draw >> 10) as usize % from.len()];
+            taken.push(step);
+            state = model.next_state(&state, step).unwrap_or(state);
+        }
+        for property in model.properties() {
+            let holds = (property.condition)(&model, &state);
+            prop_assert!(holds, "broken: {}, by {:?}", property.name, taken);
+        }
+        Ok(())
+    });
+    walked.map_err(|error| error.to_string())
+}
+
+/// Losses of rows show only after many steps without other events.
+#[test]
+fn the_properties_hold_on_long_walks() {
+    for length in 1..=3 {
+        let endless = Bounds { length, ..ENDLESS };
+        for (kinds, servers, pauses) in [
+            (ALL_EVENTS, 3, false),
+            (ALL_EVENTS, 3, true),
+            (WITHOUT_LOSSES, 3, false),
+            (&[Rollback], 2, false),
+            (&[Failover], 2, false),
+            (&[Failover], 3, false),
+        ] {
+            let bounds = Bounds { kinds, servers, pauses, ..endless };
+            assert_eq!(walk(bounds, ALL, None, 400), Ok(()), "{bounds:?}");
+        }
+    }
+}
+
+/// The walks prove nothing if only one server ever gets the shard.
+#[test]
+fn on_long_walks_servers_pass_the_shard_on() {
+    let bounds = Bounds { length: 2, ..ENDLESS };
+    let broken = walk(bounds, &[UNIQUE], Some(Rule::StartsAtTheLastEnd), 400);
+    assert!(broken.is_err_and(|error| error.contains("broken: no tick")));
+}
 
 /// The larger bounds. `EXHAUSTIVE` is the number of one of them; without it, all are searched.
 #[test]

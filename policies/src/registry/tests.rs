@@ -1,7 +1,5 @@
 //! The rules case by case.
 
-mod model;
-
 use super::*;
 
 const S: i64 = 1_000_000;

@@ -3,7 +3,7 @@
 use super::rules::Rule;
 use super::state::*;
 use pg_snowflake_policies::holder::{self, Refused, Slot};
-use pg_snowflake_policies::registry::{self, Claim, Moment, Origin, Refusal, Release, Uuid};
+use pg_snowflake_policies::registry::{self, Claim, Lease, Moment, Origin, Refusal, Release, Uuid};
 use stateright::{Model, Property};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -117,6 +117,38 @@ pub enum Action {
     Backup,
     Failover,
     Rollback,
+}
+
+impl Action {
+    /// Whether it counts. That the registry loses rows counted when the backup was made.
+    pub fn is_event(&self) -> bool {
+        !matches!(
+            self,
+            Action::Pass
+                | Action::Claim(_)
+                | Action::Deliver(_)
+                | Action::Answer(_)
+                | Action::Look(..)
+                | Action::Mark(_)
+                | Action::Write(_)
+                | Action::Close(..)
+                | Action::Release(_)
+                | Action::Failover
+                | Action::Rollback
+        )
+    }
+
+    /// Whether servers that pass the shard on, and use it, do this after the last step.
+    pub fn follows(&self, last: Option<&Action>) -> bool {
+        match (last, self) {
+            (Some(Action::Claim(last)), Action::Look(next, _))
+            | (Some(Action::Look(last, _)), Action::Close(next, false))
+            | (Some(Action::Close(last, _)), Action::Release(next)) => last == next,
+            (Some(Action::Release(last)), Action::Claim(next)) => last != next,
+            (Some(Action::Failover | Action::Rollback), Action::Claim(_)) => true,
+            _ => false,
+        }
+    }
 }
 
 /// The protocol, within bounds, and with all rules but one.
@@ -321,20 +353,7 @@ impl Protocol {
     }
 
     fn step(&self, state: &mut State, action: Action) {
-        let is_event = !matches!(
-            action,
-            Action::Pass
-                | Action::Claim(_)
-                | Action::Deliver(_)
-                | Action::Answer(_)
-                | Action::Look(..)
-                | Action::Mark(_)
-                | Action::Write(_)
-                | Action::Close(..)
-                | Action::Release(_)
-                | Action::Failover
-                | Action::Rollback
-        );
+        let is_event = action.is_event();
         state.events -= u8::from(is_event);
         let is_of_network = matches!(
             action,
@@ -511,7 +530,7 @@ impl Protocol {
         if !is_current && self.has(Rule::CheckAfterMark) {
             return;
         }
-        let first = if is_current { ticks.start } else { i64::from(tick) };
+        let first = if is_current { *ticks.start() } else { i64::from(tick) };
         let used = (first..=i64::from(tick)).fold(0, |used, tick| used | 1 << tick);
         let others = state.servers.iter().enumerate().filter(|&(other, _)| other != index);
         let by_others =
@@ -623,10 +642,22 @@ impl Protocol {
                 claim.serial = Some(row.serial);
             }
         }
+        // The clock may stand still since the last grant, whose serial it was.
+        let mut newest = 0;
+        state.serials(&mut |serial| newest = newest.max(*serial));
+        let of_clock = |serial: i64| if serial == i64::from(newest) { now_us } else { serial };
+        (claim.serial, claim.known_serial) =
+            (claim.serial.map(of_clock), claim.known_serial.map(of_clock));
+        if let Some(row) = &mut asked {
+            row.serial = of_clock(row.serial);
+        }
         let mut granted = match registry::claim(asked.as_ref(), claim, moment) {
             Ok(granted) if asked.as_ref() == Some(&granted) => {
                 let row = before.row.expect("granted before");
                 return Reply::Granted { span: row.span, serial: row.serial };
+            }
+            Ok(granted) if asked.as_ref().is_some_and(|row| row.serial == granted.serial) => {
+                Lease { serial: i64::from(newest), ..granted }
             }
             Ok(granted) => granted,
             // An error rolls the call back.
@@ -642,9 +673,9 @@ impl Protocol {
                 return Reply::Refused;
             }
         };
-        let is_renewal = row
-            .as_ref()
-            .is_some_and(|row| is_holder && claim.serial == Some(row.serial) && is_running);
+        let is_renewal = row.as_ref().is_some_and(|row| {
+            is_holder && claim.serial == Some(of_clock(row.serial)) && is_running
+        });
         if !self.has(Rule::ClockAhead) {
             granted.span.ends_us = granted.span.ends_us.max(until.us());
         }

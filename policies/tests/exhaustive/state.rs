@@ -1,6 +1,8 @@
 //! The state of the model, small enough to be stored millions of times: times are in ticks, and serials and UUIDs are renumbered
 //! after each step, so that states that differ in nothing else are one.
 
+use pg_snowflake_ids::presets::SONYFLAKE;
+use pg_snowflake_ids::{Layout, Unit};
 use pg_snowflake_policies::holder::{Holder, Known, Slot};
 use pg_snowflake_policies::lease::Span;
 use pg_snowflake_policies::registry::{Lease, Origin, Uuid};
@@ -11,6 +13,9 @@ pub const TICK_US: i64 = 1_000_000;
 
 /// The begin of tick 0. Serials of the model are below it, so each new one is higher than all of them.
 const BEGIN_US: i64 = 1_000 * TICK_US;
+
+/// A layout with these ticks.
+const LAYOUT: Layout = Layout { unit: Unit::S1, epoch_ms: BEGIN_US / 1_000, ..SONYFLAKE };
 
 /// The tick in which all begins: late enough for clocks that are behind.
 pub const FIRST: i8 = 2;
@@ -67,13 +72,9 @@ impl Ticks {
         Span { starts_us: self.starts.us(), ends_us: self.ends.us() }
     }
 
-    /// The ticks that begin in the span, as [`Span::ticks`] has them.
-    pub fn ticks(self) -> std::ops::Range<i64> {
-        if self == Ticks::NONE {
-            return 0..0;
-        }
-        let from = |us: i64| (us - BEGIN_US + TICK_US - 1).div_euclid(TICK_US);
-        from(self.starts.us())..from(self.ends.us())
+    pub fn ticks(self) -> std::ops::RangeInclusive<i64> {
+        let ticks = self.span().ticks(&LAYOUT);
+        ticks.first..=ticks.last
     }
 }
 
@@ -376,7 +377,7 @@ impl State {
         });
     }
 
-    fn serials(&mut self, f: &mut impl FnMut(&mut u16)) {
+    pub fn serials(&mut self, f: &mut impl FnMut(&mut u16)) {
         for registry in [Some(&mut self.registry), self.standby.as_mut()].into_iter().flatten() {
             f(&mut registry.explained);
             if let Some(row) = &mut registry.row {
