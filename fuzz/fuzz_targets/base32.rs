@@ -1,5 +1,5 @@
 #![no_main]
 
-use pg_snowflake_fuzz::properties::base32::{Input, check};
+use pg_snowflake_ids::properties::base32::{Input, check};
 
 libfuzzer_sys::fuzz_target!(|input: Input<'_>| check(input));

@@ -1,5 +1,5 @@
 #![no_main]
 
-use pg_snowflake_fuzz::properties::counter::{Input, check};
+use pg_snowflake_policies::properties::counter::{Input, check};
 
 libfuzzer_sys::fuzz_target!(|input: Input| check(input));

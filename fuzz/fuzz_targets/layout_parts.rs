@@ -1,5 +1,5 @@
 #![no_main]
 
-use pg_snowflake_fuzz::properties::layout_parts::{Input, check};
+use pg_snowflake_ids::properties::layout_parts::{Input, check};
 
 libfuzzer_sys::fuzz_target!(|input: Input| check(input));

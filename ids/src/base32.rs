@@ -98,6 +98,7 @@ fn digit(c: char) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::properties::base32::{Input, check};
     use proptest::prelude::*;
 
     #[test]
@@ -139,18 +140,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_id_round_trips(id: i64) {
-            prop_assert_eq!(decode(encode(id).as_bytes()), Ok(id));
-        }
-
-        #[test]
-        fn texts_sort_as_ids_do(a in 0..=i64::MAX, b in 0..=i64::MAX) {
-            prop_assert_eq!(a.cmp(&b), encode(a).cmp(&encode(b)));
-        }
-
-        #[test]
-        fn decode_never_panics(text in ".{0,20}") {
-            let _ = decode(text.as_bytes());
+        fn properties_of_texts(text in ".{0,20}|[0-9A-Fa-f][0-9A-Za-z]{12}", id: i64, other: i64) {
+            check(Input { text: &text, id, other });
         }
     }
 }

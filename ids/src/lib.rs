@@ -63,6 +63,8 @@ pub mod layout;
 pub mod layout_spec;
 pub mod likely;
 pub mod presets;
+#[cfg(any(test, feature = "properties"))]
+pub mod properties;
 pub mod uuid;
 
 pub use layout::{Fields, Layout, OutOfRange, ShardPlace, Unit};

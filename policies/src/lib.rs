@@ -64,4 +64,6 @@ pub mod homed;
 pub mod lease;
 pub mod pacing;
 pub mod partitions;
+#[cfg(any(test, feature = "properties"))]
+pub mod properties;
 pub mod registry;

@@ -1,9 +1,7 @@
-//! The fields of IDs, and properties of the arithmetic in any layout.
+//! The fields of IDs. `crate::properties::ids` has the properties of the arithmetic in any layout.
 
 use super::*;
-use crate::any::any_layout;
 use crate::presets::{INSTAGRAM, JS53, PRESETS, TWITTER};
-use proptest::prelude::*;
 
 #[test]
 fn an_instagram_id_is_the_published_formula() {
@@ -94,81 +92,6 @@ fn unpack_refuses_an_invalid_layout() {
     assert_eq!(Layout::unpack(INSTAGRAM.pack() & !(0b111 << 18) | unit_6), None);
     let place_3 = 3 << 16;
     assert_eq!(Layout::unpack(INSTAGRAM.pack() | place_3), None);
-}
-
-/// A layout, and fields that fit in it.
-fn layout_and_fields() -> impl Strategy<Value = (Layout, Fields)> {
-    any_layout().prop_flat_map(|layout| {
-        (0..=layout.time_field_max(), 0..layout.shards(), 0..layout.seqs()).prop_map(
-            move |(tick, shard, seq)| {
-                (layout, Fields { tick, shard: shard as u32, seq: seq as u32 })
-            },
-        )
-    })
-}
-
-proptest! {
-    #[test]
-    fn split_returns_the_composed_fields((layout, fields) in layout_and_fields()) {
-        let id = layout.compose(fields);
-        prop_assert!(layout.is_id(id));
-        prop_assert_eq!(layout.split(id), fields);
-    }
-
-    #[test]
-    fn nonnegative_ids_sort_by_time_first(
-        (layout, a) in layout_and_fields(), tick: i64, shard: u32, seq: u32,
-    ) {
-        let b = Fields {
-            tick: tick & layout.time_field_max(),
-            shard: shard & (layout.shards() - 1) as u32,
-            seq: seq & (layout.seqs() - 1) as u32,
-        };
-        let key = |fields: Fields| match layout.shard_place {
-            ShardPlace::AboveSeq => (fields.tick, fields.shard, fields.seq),
-            ShardPlace::Lowest => (fields.tick, fields.seq, fields.shard),
-            // Two shards' IDs of one tick and one seq have no order that means anything.
-            ShardPlace::LowestXored => (fields.tick, fields.seq, 0),
-        };
-        let (of_a, of_b) = (layout.compose(a), layout.compose(b));
-        if of_a >= 0 && of_b >= 0 && key(a) != key(b) {
-            prop_assert_eq!(of_a.cmp(&of_b), key(a).cmp(&key(b)));
-        }
-    }
-
-    #[test]
-    fn min_id_separates_ids_by_time(
-        (layout, fields) in layout_and_fields(), off_us in -3_000_000..3_000_000_i64,
-    ) {
-        let id = layout.compose(fields);
-        let created_us = layout.instant_of(fields.tick);
-        let at_us = created_us.saturating_add(off_us);
-        // No bound is above the last ID of all.
-        if (0..i64::MAX).contains(&id) && created_us < i64::MAX / 2 {
-            prop_assert_eq!(id >= layout.min_id(at_us), created_us >= at_us);
-        }
-    }
-
-    #[test]
-    fn split_returns_the_counter_and_the_shard((layout, fields) in layout_and_fields()) {
-        prop_assume!(fields.tick <= layout.max_tick());
-        let counter = layout.at_tick(fields.seq.into(), fields.tick);
-        let id = layout.id(counter, fields.shard);
-        prop_assert!(id >= 0 && counter <= layout.max_counter());
-        prop_assert_eq!(layout.split(id), fields);
-    }
-
-    #[test]
-    fn min_id_never_panics(layout in any_layout(), unix_us: i64) {
-        prop_assert!(layout.min_id(unix_us) >= 0);
-    }
-
-    #[test]
-    fn ids_of_one_shard_sort_as_their_counters(
-        a in 0..=INSTAGRAM.max_counter(), b in 0..=INSTAGRAM.max_counter(), shard in 0..8192_u32,
-    ) {
-        prop_assert_eq!(a.cmp(&b), INSTAGRAM.id(a, shard).cmp(&INSTAGRAM.id(b, shard)));
-    }
 }
 
 #[test]

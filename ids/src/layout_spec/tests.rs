@@ -3,6 +3,7 @@
 use super::*;
 use crate::any::{NOW_MS, any_layout};
 use crate::presets::{INSTAGRAM, SONYFLAKE};
+use crate::properties::layout_text::{check, round_trips};
 use proptest::prelude::*;
 
 #[test]
@@ -131,18 +132,12 @@ fn spaces_and_a_full_timestamp_are_read() {
 
 proptest! {
     #[test]
-    fn a_layout_round_trips_as_text(layout in any_layout()) {
-        prop_assert_eq!(parse(&layout.to_string(), NOW_MS), Ok(layout));
-        prop_assert_eq!(parse(&spec(&layout), NOW_MS), Ok(layout));
+    fn a_layout_round_trips_as_text_and_packed(layout in any_layout()) {
+        round_trips(layout);
     }
 
     #[test]
-    fn a_layout_round_trips_packed(layout in any_layout()) {
-        prop_assert_eq!(Layout::unpack(layout.pack()), Some(layout));
-    }
-
-    #[test]
-    fn parse_never_panics(text in ".{0,80}") {
-        let _ = parse(&text, NOW_MS);
+    fn any_text_is_its_layout_or_refused(text in ".{0,80}") {
+        check(&text);
     }
 }

@@ -1,14 +1,17 @@
 //! A text is an ID exactly if Crockford's rules say so, and every ID round-trips through its text.
 
+use crate::base32::{decode, encode};
 use arbitrary::Arbitrary;
-use pg_snowflake_ids::base32::{decode, encode};
 
 /// The input of the target.
 #[derive(Debug, Arbitrary)]
 pub struct Input<'a> {
-    text: &'a str,
-    id: i64,
-    other: i64,
+    /// Perhaps an ID's.
+    pub text: &'a str,
+    /// An ID.
+    pub id: i64,
+    /// Another.
+    pub other: i64,
 }
 
 /// Panics if a property does not hold.

@@ -1,8 +1,20 @@
 //! Inputs that the fuzzer could hardly derive from raw bytes.
 
+use crate::layout::{EPOCH_MS_LIMIT, MAX_OTHER_BITS, MAX_TIME_BITS};
+use crate::{Layout, PRESETS, ShardPlace, Unit};
 use arbitrary::{Arbitrary, Result, Unstructured};
-use pg_snowflake_ids::layout::{EPOCH_MS_LIMIT, MAX_OTHER_BITS, MAX_TIME_BITS};
-use pg_snowflake_ids::{Layout, PRESETS, ShardPlace, Unit};
+
+/// Checks thousands of inputs, each made of random bytes as the fuzzer makes it.
+#[cfg(any(test, feature = "proptest"))]
+pub fn hold<I: for<'a> Arbitrary<'a> + std::fmt::Debug>(check: fn(I)) {
+    use proptest::prelude::*;
+    let config = ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 2048 });
+    proptest!(config, |(bytes in prop::collection::vec(any::<u8>(), 0..160))| {
+        if let Ok(input) = I::arbitrary_take_rest(Unstructured::new(&bytes)) {
+            check(input);
+        }
+    });
+}
 
 /// Any valid layout, often a preset.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! A spec is a layout exactly if each part is within its limits, and the layout has these parts.
 
+use crate::layout_spec::parse;
+use crate::{Layout, ShardPlace, Unit};
 use arbitrary::{Arbitrary, Result, Unstructured};
-use pg_snowflake_ids::layout_spec::parse;
-use pg_snowflake_ids::{Layout, ShardPlace, Unit};
 
 /// The input of the target: the parts of a spec, within their limits or not.
 #[derive(Debug, Arbitrary)]

@@ -1,7 +1,7 @@
 //! A text that is parsed as a layout describes that layout, and its printed form is parsed as the same layout.
 
-use pg_snowflake_ids::layout_spec::{SpecError, parse, spec};
-use pg_snowflake_ids::{Layout, PRESETS};
+use crate::layout_spec::{SpecError, parse, spec};
+use crate::{Layout, PRESETS};
 use std::collections::BTreeMap;
 
 const NOW_MS: i64 = 1_800_000_000_000;
@@ -11,15 +11,20 @@ pub fn check(text: &str) {
     match parse(text, NOW_MS) {
         Ok(layout) => {
             assert!(layout.is_valid() && layout.epoch_ms <= NOW_MS, "{layout:?}");
-            assert_eq!(Layout::unpack(layout.pack()), Some(layout));
-            assert_eq!(parse(&layout.to_string(), NOW_MS), Ok(layout));
-            assert_eq!(parse(&spec(&layout), NOW_MS), Ok(layout));
+            round_trips(layout);
             assert!(says(text, &layout), "{text:?} is not {layout}");
         }
         Err(SpecError { message, allowed }) => {
             assert!(!message.is_empty() && allowed.ends_with('.'), "{message} {allowed}");
         }
     }
+}
+
+/// Panics if the layout is another one after it was packed or printed.
+pub fn round_trips(layout: Layout) {
+    assert_eq!(Layout::unpack(layout.pack()), Some(layout));
+    assert_eq!(parse(&layout.to_string(), NOW_MS), Ok(layout));
+    assert_eq!(parse(&spec(&layout), NOW_MS), Ok(layout));
 }
 
 /// Whether the text is the layout's name, or has the parts of its spec, except for the order of epoch and unit, trailing

@@ -1,9 +1,9 @@
 //! A UUID carries its ID, is of version 7 with the ID's time, and sorts as the ID does.
 
-use crate::any::{AnyLayout, id_of, instant_of};
+use super::inputs::{AnyLayout, id_of, instant_of};
+use crate::Layout;
+use crate::uuid::{from_id, to_id};
 use arbitrary::Arbitrary;
-use pg_snowflake_ids::Layout;
-use pg_snowflake_ids::uuid::{from_id, to_id};
 
 /// The input of the target.
 #[derive(Debug, Arbitrary)]

@@ -1,7 +1,7 @@
 //! A backend never trusts a clock that stepped back, and counts every step back.
 
+use crate::clock::{Guard, Step};
 use arbitrary::Arbitrary;
-use pg_snowflake_policies::clock::{Guard, Step};
 
 /// The input of the target: how the clocks advance from reading to reading.
 #[derive(Debug, Arbitrary)]

@@ -1,14 +1,14 @@
 //! An issued counter is above every earlier one, within the permitted lead, and covered by what is logged. A wait ends in
 //! time. A refusal states its reason.
 
-use crate::any::{AnyInstant, AnyLayout, tick_at};
-use arbitrary::Arbitrary;
-use pg_snowflake_ids::layout::{Layout, Packed};
-use pg_snowflake_policies::clock::Now;
-use pg_snowflake_policies::counter::{
+use crate::clock::Now;
+use crate::counter::{
     Decision, LeaseRefusal, Policy, Reading, Refusal, Request, Run, State, advance, cover,
 };
-use pg_snowflake_policies::lease::{Span, Ticks};
+use crate::lease::{Span, Ticks};
+use arbitrary::Arbitrary;
+use pg_snowflake_ids::layout::{Layout, Packed};
+use pg_snowflake_ids::properties::inputs::{AnyInstant, AnyLayout, tick_at};
 
 /// The input of the target.
 #[derive(Debug, Arbitrary)]

@@ -1,11 +1,11 @@
 //! A homed ID is of a counter of the run and of a shard of the class, and its hash leads home. Whether there is one in a run depends
 //! on nothing but the run. Arguments that are not valid are refused.
 
-use crate::any::AnyLayout;
+use crate::counter::Run;
+use crate::hashfn::{hashint8, partition_hash};
+use crate::homed::{Class, Found, Home, Homed, hash_ranges};
 use arbitrary::Arbitrary;
-use pg_snowflake_policies::counter::Run;
-use pg_snowflake_policies::hashfn::{hashint8, partition_hash};
-use pg_snowflake_policies::homed::{Class, Found, Home, Homed, hash_ranges};
+use pg_snowflake_ids::properties::inputs::AnyLayout;
 
 /// The input of the target.
 #[derive(Debug, Arbitrary)]
