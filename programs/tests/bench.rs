@@ -5,6 +5,7 @@ use pg_snowflake_harness::installation;
 use pg_snowflake_programs::bench::build;
 use pg_snowflake_programs::bench::contenders::ALL;
 use pg_snowflake_programs::bench::hashing::CASES;
+use pg_snowflake_programs::bench::page::name_of;
 use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -66,7 +67,7 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
 
     let csv = csv_in(folder.path());
     let page = if can_be_recorded {
-        recorded(&page, major, misses, &csv)
+        recorded(&page, major, misses)
     } else {
         installation::left_out("recording the bench", "PostgreSQL built as a distribution's");
         printed
@@ -78,7 +79,8 @@ fn the_bench_measures_all_contenders_and_writes_its_results() {
             Some((fields.next()?, fields.next()?))
         })
         .collect();
-    let svg = std::fs::read_to_string(folder.path().join("results.svg")).unwrap();
+    let svg =
+        std::fs::read_to_string(folder.path().join(format!("{}.svg", name_of(major)))).unwrap();
     assert!(svg.contains("pg_snowflake, CACHE 64"), "{svg}");
     for contender in ALL {
         let title = contender.title;
@@ -164,7 +166,7 @@ fn places(major: u32) -> String {
 }
 
 /// The page that the bench has written the results into, between its marks.
-fn recorded(page: &Path, major: u32, misses: bool, csv: &str) -> String {
+fn recorded(page: &Path, major: u32, misses: bool) -> String {
     let text = std::fs::read_to_string(page).unwrap();
     assert!(text.starts_with("above\n") && text.ends_with("\nbelow\n"), "{text}");
     let between = |place: &str| {
@@ -178,9 +180,8 @@ fn recorded(page: &Path, major: u32, misses: bool, csv: &str) -> String {
     let tables = between("tables");
     assert!(tables.contains(" limits were met"), "{text}");
     assert_eq!(tables.contains("**not met**"), misses);
-    let file = format!("page/postgresql-{major}.csv");
-    assert!(run.contains(&format!("]({file})")), "{text}");
-    assert_eq!(std::fs::read_to_string(page.with_file_name(file)).unwrap(), csv);
+    let chart = format!("page/{}.svg", name_of(major));
+    assert!(run.contains(&format!("]({chart})")) && page.with_file_name(chart).exists(), "{text}");
     text
 }
 
@@ -291,7 +292,8 @@ fn bench_repeats(folder: &Path, pgedge: Option<&Path>) -> String {
 }
 
 fn csv_in(folder: &Path) -> String {
-    std::fs::read_to_string(folder.join("results.csv")).unwrap()
+    let name = name_of(installation::major(installation::bindir()));
+    std::fs::read_to_string(folder.join(name).with_extension("csv")).unwrap()
 }
 
 /// An extension of pgEdge's name and function, in SQL, with that in its Makefile.

@@ -3,9 +3,11 @@
 //! valgrind is about 30 times slower.
 
 use pg_snowflake_harness::ask::refused;
+use pg_snowflake_harness::installation::{bindir, major};
 use pg_snowflake_harness::regress::{ISOLATION, REGRESS};
 use pg_snowflake_harness::valgrind::{Findings, Tool};
 use pg_snowflake_harness::{Cluster, top};
+use pg_snowflake_programs::bench::page::name_of;
 use postgres::Client;
 use std::path::PathBuf;
 use std::process::Command;
@@ -46,7 +48,9 @@ fn the_bench_counts_the_instructions_of_an_id() {
     let bench = bench.args(["--only", "instructions", "--output"]).arg(folder.path());
     assert!(bench.status().unwrap().success());
 
-    let csv = std::fs::read_to_string(folder.path().join("results.csv")).unwrap();
+    let csv =
+        std::fs::read_to_string(folder.path().join(format!("{}.csv", name_of(major(bindir())))))
+            .unwrap();
     let count = |name: &str| -> f64 {
         let line = csv.lines().find(|line| line.contains(&format!(",{name},"))).unwrap();
         line.rsplit(',').next().unwrap().parse().unwrap()

@@ -97,7 +97,8 @@ fn recorded(summary: &str, title: &str, contender: &str) -> f64 {
     let column = rows[0].iter().position(is_its);
     let row = rows.iter().find(|row| row[0] == format!("| {title}"));
     let cell = row.zip(column).map(|(row, column)| row[column].trim_end_matches(" |"));
-    cell.and_then(number).unwrap_or_else(|| panic!("{title} of {contender} is not in: {summary}"))
+    let median = cell.and_then(|cell| number(cell.split(" (").next()?));
+    median.unwrap_or_else(|| panic!("{title} of {contender} is not in: {summary}"))
 }
 
 /// Whether a figure has at most two significant digits and is the recorded one, rounded.

@@ -98,17 +98,21 @@ impl Limit {
     }
 
     /// Whether the run meets it. A full run must measure everything often enough.
-    ///
-    /// The median decides for an exact figure. A time is missed only if the whole confidence interval is on the wrong side, which
-    /// for a few rounds is all of them: else a healthy machine would miss, in half of its runs, what it just meets.
     pub fn verdict(&self, samples: &Samples, is_full: bool) -> Verdict {
         let spread = match self.under {
             Some(under) => samples.ratio(self.over, under),
             None => samples.spread(self.over.0, self.over.1),
         };
-        let Some(spread) = spread else {
-            return if is_full { Verdict::Missing } else { Verdict::Unknown };
-        };
+        match spread {
+            Some(spread) => self.judge(spread, is_full),
+            None if is_full => Verdict::Missing,
+            None => Verdict::Unknown,
+        }
+    }
+
+    /// The median decides for an exact figure. A time is missed only if the whole confidence interval is on the wrong side, which
+    /// for a few rounds is all of them: else a healthy machine would miss, in half of its runs, what it just meets.
+    pub(super) fn judge(&self, spread: Spread, is_full: bool) -> Verdict {
         let can_be_met_in = |range| self.bound.can_be_met_in(range, self.decimals());
         let is_met = can_be_met_in([spread.median; 2]);
         let is_possible = !self.over.0.is_exact() && can_be_met_in(spread.interval);

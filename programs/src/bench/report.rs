@@ -4,8 +4,10 @@ use crate::bench::chart;
 use crate::bench::contender::Contender;
 use crate::bench::limit::is_failure;
 use crate::bench::limits;
+use crate::bench::page;
 use crate::bench::plan::{Findings, Plan};
 use crate::bench::tables::{Run, Tables};
+use crate::record::circumstances;
 use pg_snowflake_harness::installation;
 use std::fmt::{self, Display, Formatter};
 use std::fs::write;
@@ -37,28 +39,29 @@ impl Report {
         Report { run, notes, rounds: plan.rounds, scale: plan.scale, took }
     }
 
-    /// Writes every measurement and the chart into a folder, as files of that name.
-    pub fn write_into(&self, folder: &Path, name: &str) {
+    /// Writes every measurement, the chart, and what the page says about the run into a folder, as files with the major's name.
+    pub fn write_into(&self, folder: &Path, revision: &str) {
         std::fs::create_dir_all(folder).expect("the folder can be made");
-        let file = |extension| folder.join(name).with_extension(extension);
-        write(file("csv"), self.run.samples.to_csv()).expect("the file can be written");
-        write(file("svg"), chart::draw(&self.run.samples, self.scale))
-            .expect("the file can be written");
+        let name = page::name_of(installation::major(installation::bindir()));
+        let run = format!("{} {} {}", circumstances(revision), self.extent(), self.notes.join(" "));
+        for (extension, text) in [
+            ("csv", self.run.samples.to_csv()),
+            ("svg", chart::draw(&self.run.samples, self.scale)),
+            ("md", run.trim_end().to_owned()),
+        ] {
+            let file = folder.join(&name).with_extension(extension);
+            write(file, text).expect("the file can be written");
+        }
     }
 
     /// How much was measured, and how long it took.
-    pub fn extent(&self) -> String {
+    fn extent(&self) -> String {
         let minutes = self.took.as_secs_f64() / 60.0;
         let scale = match self.scale {
             1.0 => String::new(),
             scale => format!(" at {scale} of the full size"),
         };
         format!("{} rounds{scale} took {minutes:.1} minutes.", self.rounds)
-    }
-
-    /// What was left out, and why.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
     }
 
     /// Whether no measured figure misses its limit and, in a full run, every figure with a limit was measured, on a machine that is

@@ -1,7 +1,7 @@
 //! The most important figures of a run.
 
 use crate::bench::homed;
-use crate::bench::samples::Measure;
+use crate::bench::samples::{Measure, Spread};
 use crate::bench::tables::Run;
 use crate::record::thousands;
 
@@ -59,11 +59,18 @@ pub(super) fn of(run: &Run) -> String {
     let mut table = format!("| PostgreSQL {} | {headings} |\n", run.version);
     table += &format!("| --- |{}\n", " --: |".repeat(COLUMNS.len()));
     for (title, measure, names) in ROWS {
-        let median = |name| Some(figure(run.samples.spread(measure, name?)?.median));
-        let cells = names.map(|name| median(name).unwrap_or_default());
+        let cell = |name| Some(cell(run.samples.spread(measure, name?)?, measure.is_exact()));
+        let cells = names.map(|name| cell(name).unwrap_or_default());
         table += &format!("| {title} | {} |\n", cells.join(" | "));
     }
     table
+}
+
+/// The median, and the interval of a time or rate.
+fn cell(Spread { median, interval: [low, high], count }: Spread, is_exact: bool) -> String {
+    let has_interval = !is_exact && count > 1;
+    let interval = has_interval.then(|| format!(" ({}–{})", figure(low), figure(high)));
+    figure(median) + &interval.unwrap_or_default()
 }
 
 /// At least as exact as two digits.
@@ -82,7 +89,7 @@ mod tests {
     use crate::bench::tables::Run;
 
     #[test]
-    fn it_shows_the_medians() {
+    fn it_shows_the_medians_and_their_intervals() {
         let mut samples = Samples::default();
         for (round, ours, core) in [(0, 130.0, 480.0), (1, 150.0, 1480.0), (2, 120.0, 1500.0)] {
             samples.add(round, "ours_cache_1", Measure::IdNs, ours);
@@ -92,7 +99,7 @@ mod tests {
         let table = of(&Run::recorded("18.6".to_owned(), 18, samples));
         for row in [
             "| PostgreSQL 18.6 | `snowflake_nextval` | `bigserial` | identity column | ",
-            "| ns for an ID in one session | 130 | 1,480 |  |  |  |  |  |  |\n",
+            "| ns for an ID in one session | 130 (120–150) | 1,480 (480–1,500) |  |  |  |  |  |  |\n",
             "| the same with ready-made values |  |  |  |  | 1.06 |  |  |  |\n",
         ] {
             assert!(table.contains(row), "{row}: {table}");

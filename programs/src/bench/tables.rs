@@ -45,31 +45,27 @@ impl Run {
             ALL.iter().any(|contender| limit.is_about(contender.name) && !has(contender.name));
         limit.verdict(&self.samples, self.is_full && !lacks_one)
     }
+}
 
-    /// How many limits are met.
-    fn in_short(&self) -> String {
-        let verdicts = self.verdicts();
-        let count =
-            |is: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| is(verdict)).count();
-        let rest = [
-            (
-                "undecided",
-                count(|verdict| matches!(verdict, Verdict::Undecided(_) | Verdict::TooNoisy(_))),
-            ),
-            ("missed", count(Verdict::is_miss)),
-            ("not measured", count(|verdict| *verdict == Verdict::Unknown)),
-        ];
-        let rest = rest.into_iter().filter(|(_, count)| *count > 0);
-        let were = |count| if count == 1 { "was" } else { "were" };
-        let rest = rest.map(|(what, count)| format!("; {count} {} {what}", were(count)));
-        format!(
-            "On PostgreSQL {}, {} of the {} limits were met{}.",
-            self.version,
-            count(|verdict| matches!(verdict, Verdict::Met(_))),
-            verdicts.len(),
-            rest.collect::<String>()
-        )
-    }
+/// How many limits are met.
+fn in_short(version: &str, verdicts: &[Verdict]) -> String {
+    let count = |is: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| is(verdict)).count();
+    let is_undecided =
+        |verdict: &Verdict| matches!(verdict, Verdict::Undecided(_) | Verdict::TooNoisy(_));
+    let rest = [
+        ("undecided", count(is_undecided)),
+        ("missed", count(Verdict::is_miss)),
+        ("not measured", count(|verdict| *verdict == Verdict::Unknown)),
+    ];
+    let rest = rest.into_iter().filter(|(_, count)| *count > 0);
+    let were = |count| if count == 1 { "was" } else { "were" };
+    let rest = rest.map(|(what, count)| format!("; {count} {} {what}", were(count)));
+    format!(
+        "On PostgreSQL {version}, {} of the {} limits were met{}.",
+        count(|verdict| matches!(verdict, Verdict::Met(_))),
+        verdicts.len(),
+        rest.collect::<String>()
+    )
 }
 
 /// A table with a row for each name and its title.
@@ -145,7 +141,7 @@ impl Tables<'_> {
     fn limits(&self, f: &mut Formatter) -> fmt::Result {
         writeln!(f, "### Limits\n")?;
         for run in self.runs {
-            writeln!(f, "- {}", run.in_short())?;
+            writeln!(f, "- {}", in_short(&run.version, &run.verdicts()))?;
         }
         writeln!(f, "\n| requirement | limit | {} |", self.versions(" | "))?;
         writeln!(f, "| --- | --: |{}", " --: |".repeat(self.runs.len()))?;
@@ -398,8 +394,12 @@ fn column(heading: &str, measure: Measure, decimals: usize) -> Column {
 
 #[cfg(test)]
 mod tests {
-    use super::{Run, Tables};
-    use crate::bench::samples::{Measure, Samples};
+    use super::{Run, Table, Tables, bound, in_a_cell, in_short, judged};
+    use crate::bench::limit::{Limit, Verdict};
+    use crate::bench::limits;
+    use crate::bench::samples::{Measure, Samples, Spread};
+    use crate::record::between;
+    use pg_snowflake_harness::top;
 
     fn run(version: &str, major: u32, ours: f64, has_uuids: bool) -> Run {
         let mut samples = Samples::default();
@@ -454,6 +454,67 @@ mod tests {
             assert!(!several.contains(figure), "{figure}: {several}");
         }
         assert!(several.contains(": 8 clients | "), "{several}");
+    }
+
+    /// A limit, a title or a verdict was changed: `./dev bench --tables` writes the page anew from the measurements.
+    #[test]
+    fn the_page_has_the_titles_the_limits_and_the_verdicts_that_follow_from_its_figures() {
+        let page = std::fs::read_to_string(top().join("docs/benchmarks.md")).unwrap();
+        let text = between(&page, "tables").unwrap();
+        let rows_of = |title: &str| -> Vec<Vec<&str>> {
+            let (_, text) = text.split_once(&format!("### {title}\n")).expect(title);
+            let rows = text.lines().skip_while(|line| !line.starts_with('|'));
+            let rows = rows.take_while(|line| line.starts_with('|'));
+            rows.map(|row| row[1..row.len() - 1].split('|').map(str::trim).collect()).collect()
+        };
+        for Table { title, rows, columns } in super::tables(1.0, false) {
+            let on_page = rows_of(&title);
+            assert!(on_page[0].iter().skip(1).eq(columns.iter().map(|column| &column.heading)));
+            let has = |row: &[&str]| rows.iter().any(|(_, title)| *title == row[0]);
+            assert!(on_page[2..].iter().all(|row| has(row)), "{title}");
+        }
+
+        let on_page = rows_of("Limits");
+        let versions = &on_page[0][2..];
+        let majors = versions.iter().map(|version| {
+            let digits = version.split(|c: char| !c.is_ascii_digit()).next().unwrap();
+            limits::on(digits.parse().unwrap())
+        });
+        let limits: Vec<Vec<Limit>> = majors.collect();
+        let mut verdicts: Vec<Vec<Verdict>> = limits.iter().map(|_| Vec::new()).collect();
+        for row in &on_page[2..] {
+            let of_row =
+                |limits: &'_ Vec<Limit>| limits.iter().position(|limit| limit.title == row[0]);
+            let bounds = limits.iter().map(|limits| Some(bound(&limits[of_row(limits)?])));
+            assert_eq!(in_a_cell(bounds), row[1], "{}", row[0]);
+            for ((limits, verdicts), cell) in limits.iter().zip(&mut verdicts).zip(&row[2..]) {
+                let Some(limit) = of_row(limits).map(|n| &limits[n]) else { continue };
+                let verdict = verdict_of(limit, cell);
+                assert_eq!(&judged(limit, &verdict), cell, "{}", row[0]);
+                verdicts.push(verdict);
+            }
+        }
+        for ((version, limits), verdicts) in versions.iter().zip(&limits).zip(&verdicts) {
+            assert_eq!(verdicts.len(), limits.len(), "{version}");
+            assert!(text.contains(&format!("- {}\n", in_short(version, verdicts))), "{version}");
+        }
+    }
+
+    /// That of the median and the interval in a cell. They are rounded, and so is the width between "undecided" and "too noisy".
+    fn verdict_of(limit: &Limit, cell: &str) -> Verdict {
+        let figures = cell.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'));
+        let figures: Vec<f64> = figures.filter_map(|figure| figure.parse().ok()).collect();
+        let Some(&median) = figures.first() else {
+            return if cell.contains("**") { Verdict::Missing } else { Verdict::Unknown };
+        };
+        let interval = figures[1..].try_into().unwrap_or([median; 2]);
+        let has_one_round = figures.len() == 1 && !limit.over.0.is_exact();
+        let count = if has_one_round { 1 } else { limit.rounds };
+        match limit.judge(Spread { median, interval, count }, true) {
+            Verdict::Undecided(spread) if cell.ends_with(" too noisy") => Verdict::TooNoisy(spread),
+            Verdict::TooNoisy(spread) if cell.ends_with(" undecided") => Verdict::Undecided(spread),
+            verdict => verdict,
+        }
     }
 
     #[test]

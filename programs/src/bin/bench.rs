@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use pg_snowflake_harness::{installation, top};
-use pg_snowflake_programs::bench::{CLIENTS, PARTS, Part, Plan, Report, build, page, pgedge, run};
-use pg_snowflake_programs::record::{circumstances, has_place, record};
+use pg_snowflake_programs::bench::{CLIENTS, PARTS, Part, Plan, build, page, pgedge, run};
+use pg_snowflake_programs::record::has_place;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -27,19 +27,20 @@ struct Options {
     /// pgEdge's `snowflake` as a tarball of its source. It is built for this run alone, and compared.
     #[arg(long, value_name = "FILE")]
     pgedge: Option<PathBuf>,
-    /// The folder for all measurements and the chart: results.csv and results.svg.
+    /// The folder for all measurements and the chart: postgresql-MAJOR.csv, .svg and .md. Of a complete run, it is
+    /// target/pg_snowflake-bench.
     #[arg(long)]
     output: Option<PathBuf>,
-    /// The Markdown file, with a place for this major version, to write the results into. The measurements and the chart are written
-    /// into the folder of the same name. Of a complete run with a revision, it is docs/benchmarks.md.
-    #[arg(long, requires = "revision")]
+    /// The Markdown file, with a place for this major version, to write the results into. The folder of the measurements must have those
+    /// of the other majors on the page. Of a complete run without --output, it is docs/benchmarks.md.
+    #[arg(long, requires = "output")]
     record: Option<PathBuf>,
-    /// Measure nothing, and write the tables of docs/benchmarks.md anew: after a change of a limit or a title.
+    /// Measure nothing, and write docs/benchmarks.md anew from target/pg_snowflake-bench: after a change of a limit or a title.
     #[arg(long)]
     tables: bool,
-    /// The version or commit of pg_snowflake to record.
-    #[arg(long)]
-    revision: Option<String>,
+    /// The version or commit of pg_snowflake.
+    #[arg(long, default_value = "unknown")]
+    revision: String,
 }
 
 fn scale(text: &str) -> Result<f64, String> {
@@ -60,13 +61,19 @@ fn main() -> ExitCode {
     let Options { rounds, scale, mut only, clients, pgedge, output, record, tables, revision } =
         Options::parse();
     let documentation = top().join("docs/benchmarks.md");
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let measurements = top().join(target).join("pg_snowflake-bench");
     if tables {
-        write_tables(&documentation);
-        return ExitCode::SUCCESS;
+        return if write(&documentation, &measurements) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
     }
     let is_complete = rounds == 9 && scale == 1.0 && only.is_empty() && clients == CLIENTS;
     let page = || (is_complete && output.is_none()).then_some(documentation);
-    let record = record.or_else(page).zip(revision);
+    let record = record.or_else(page);
+    let output = output.or_else(|| is_complete.then_some(measurements));
     if only.is_empty() {
         only.extend(&PARTS);
     }
@@ -81,7 +88,7 @@ fn main() -> ExitCode {
     let major = installation::major(installation::bindir());
     let place = page::place_of(major);
     let places = [place.as_str()].into_iter().chain(page::OF_ALL);
-    if let Some((page, _)) = &record
+    if let Some(page) = &record
         && let Some(missing) = places.into_iter().find(|place| !has_place(page, place))
     {
         eprintln!("bench: {} has no marks \"{missing}\" to write between", page.display());
@@ -99,32 +106,20 @@ fn main() -> ExitCode {
     }
     let report = run(&Plan { parts: only, rounds: rounds.into(), clients, scale, notes });
     println!("\n{report}");
-    if let Some(folder) = output {
-        report.write_into(&folder, "results");
+    if let Some(folder) = &output {
+        report.write_into(folder, &revision);
     }
-    if let Some((page, revision)) = record {
-        record_in(&page, major, &revision, &report);
+    if let Some((page, folder)) = record.zip(output) {
+        write(&page, &folder);
     }
     if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn record_in(page: &Path, major: u32, revision: &str, report: &Report) {
-    let (folder, name) = (page.with_extension(""), page::name_of(major));
-    report.write_into(&folder, &name);
-    let folder = folder.file_name().unwrap_or_default().display();
-    let text = format!(
-        "{} {} See the [chart]({folder}/{name}.svg) and [all measurements]({folder}/{name}.csv). {}",
-        circumstances(revision),
-        report.extent(),
-        report.notes().join(" ")
-    );
-    record(page, &page::place_of(major), &format!("{}\n", text.trim_end()));
-    write_tables(page);
-}
-
-fn write_tables(page: &Path) {
-    let text = std::fs::read_to_string(page).expect("the page can be read");
-    let text = page::with_figures(&text, &page.with_extension(""))
-        .unwrap_or_else(|error| panic!("{}: {error}", page.display()));
-    std::fs::write(page, text).expect("the page can be written");
+/// Whether the page could be written, which needs the measurements of all majors on it.
+fn write(page: &Path, folder: &Path) -> bool {
+    let written = page::write(page, folder);
+    if let Err(error) = &written {
+        eprintln!("bench: {} is as before: {error}", page.display());
+    }
+    written.is_ok()
 }
