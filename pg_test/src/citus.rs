@@ -3,7 +3,6 @@
 
 use crate::ask::{printed, run};
 use crate::cluster::{Cluster, SUPERUSER};
-use crate::installation;
 use crate::wait::{Stop, StopAtEnd, comes_true};
 use postgres::Client;
 use std::io::Write;
@@ -18,11 +17,6 @@ pub const TABLES: [&str; 2] = ["posts", "homed_posts"];
 /// A distributed table `source`, whose rows the workers read.
 const SOURCE: &str = "CREATE TABLE source (n bigint PRIMARY KEY, body text);
                       SELECT create_distributed_table('source', 'n');";
-
-/// Whether the installation has Citus.
-pub fn is_available() -> bool {
-    installation::has_module("citus")
-}
 
 /// A coordinator and its workers. Each node has the number of its group: 0 is the coordinator.
 pub struct Fleet {

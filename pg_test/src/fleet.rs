@@ -8,7 +8,6 @@ pub mod relocation;
 pub mod writers;
 
 use crate::cluster::{Builder, Cluster, SUPERUSER};
-use crate::installation;
 use crate::leases::Registry;
 use crate::wait::wait_for;
 use postgres::Client;
@@ -27,11 +26,6 @@ pub struct Fleet {
     homes: Vec<usize>,
     /// The registry, if the servers generate IDs by leases.
     registry: Option<Registry>,
-}
-
-/// Whether the installation has `postgres_fdw`, without which there is no router.
-pub fn is_available() -> bool {
-    installation::has_module("postgres_fdw")
 }
 
 /// The name of a logical shard: its schema, and on the router its foreign server.
@@ -113,11 +107,6 @@ impl Fleet {
             owned => format!("SELECT ({leased}) = '{owned}'"),
         };
         wait_for(&mut self.servers[server].connect(), &holds, "the server holds its leases");
-    }
-
-    /// Whether the servers generate IDs by leases.
-    pub fn has_leases(&self) -> bool {
-        self.registry.is_some()
     }
 
     /// The numbers of the logical shards.

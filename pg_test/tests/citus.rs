@@ -1,11 +1,13 @@
 //! A Citus cluster, all nodes of which generate IDs. It takes some seconds to start, so a test states several facts about one.
 
+use pg_snowflake_harness::Shutdown;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
 use pg_snowflake_harness::citus::{
     Fleet, TABLES, Way, default_of, rows_and_ids, strangers, while_writing,
 };
 use pg_snowflake_harness::id::{first_counter_at, now_ms};
 use pg_snowflake_harness::installation::has_contrib;
+use pg_snowflake_harness::leases::{Registry, first_id};
 use postgres::Client;
 
 /// The rows of `source`, and what each way of inserting adds on each node.
@@ -32,6 +34,7 @@ fn nodes_generate_different_ids() {
     workers_generate_the_ids_of_a_column_that_is_added(&fleet);
     ids_of_a_second_column_differ_where_the_rows_stay_on_their_nodes(&fleet);
     a_query_by_id_goes_to_one_shard(&fleet);
+    rows_of_a_table_get_their_ids_where_they_are_read(&fleet);
     a_query_by_id_and_shard_goes_to_one_shard(&fleet);
     a_node_is_added_and_gets_shards_while_clients_write(&mut fleet);
 }
@@ -52,7 +55,9 @@ fn ids_of_all_nodes_and_ways_of_inserting_differ(fleet: &Fleet) {
     for table in TABLES {
         for way in Way::ALL {
             run(&mut coordinator, &format!("TRUNCATE {table}"));
-            fleet.insert_at_once(way, table, ROWS, 1);
+            // The statement that reads a whole table is one on each node.
+            let clients = if way == Way::SelectTable { 1 } else { 2 };
+            fleet.insert_at_once(way, table, ROWS, clients);
             let rows = (fleet.nodes.len() * ROWS) as i64;
             assert_eq!(
                 rows_and_ids(&mut coordinator, table, "id"),
@@ -127,6 +132,12 @@ fn a_query_by_id_goes_to_one_shard(fleet: &Fleet) {
     assert!(plan.contains("Task Count: 1"), "{plan}");
 }
 
+fn rows_of_a_table_get_their_ids_where_they_are_read(fleet: &Fleet) {
+    let select = Way::SelectTable.statement("posts", 0);
+    let plan = printed(&mut fleet.nodes[1].connect(), &format!("EXPLAIN {select}"));
+    assert!(plan.contains("INSERT/SELECT method: repartition"), "{plan}");
+}
+
 fn a_query_by_id_and_shard_goes_to_one_shard(fleet: &Fleet) {
     let mut coordinator = fleet.coordinator();
     run(
@@ -180,13 +191,14 @@ fn mistakes_are_reported_and_refused() {
     if !has_contrib("citus", "mistakes under Citus") {
         return;
     }
-    let fleet = Fleet::with_tables(2, ROWS);
+    let mut fleet = Fleet::with_tables(2, ROWS);
     columns_report_the_recipe_without_an_error(&fleet);
     a_row_is_located(&fleet);
     a_sequence_of_citus_is_refused(&fleet);
     a_distributed_table_is_not_converted(&fleet);
     a_constant_number_is_reported_and_repeats_until_a_fence_refuses_it(&fleet);
-    hints_set_the_node_and_not_the_database(&fleet);
+    a_setting_of_the_database_is_that_of_all_nodes_and_the_hint_sets_one(&fleet);
+    a_number_without_a_lease_is_refused(&mut fleet);
 }
 
 fn columns_report_the_recipe_without_an_error(fleet: &Fleet) {
@@ -270,18 +282,18 @@ fn a_constant_number_is_reported_and_repeats_until_a_fence_refuses_it(fleet: &Fl
     let reported = printed(&mut coordinator, reported);
     assert!(reported.starts_with("shard is the same on every node of Citus"), "{reported}");
 
-    // All nodes at the same counter, which the clock does not reach.
-    let ahead = first_counter_at(now_ms() + 3_600_000);
     (0..3).for_each(|node| fleet.set(node, "pg_snowflake.max_lead", "2h"));
-    run(
-        &mut coordinator,
-        &format!("SELECT run_command_on_all_nodes($$SELECT setval('public.ids', {ahead})$$)"),
-    );
     let insert = "INSERT INTO constant (n) SELECT n FROM source";
-    let mut later = fleet.coordinator();
-    run(&mut later, insert);
-    let (rows, ids) = rows_and_ids(&mut later, "constant", "id");
-    assert!(rows == ROWS as i64 && ids < rows, "{rows} rows have {ids} ids");
+    let add = "ALTER TABLE source ADD COLUMN id bigint DEFAULT snowflake_nextval('public.ids'::text::regclass, 5)";
+    for (table, minutes, statement) in [("constant", 60, insert), ("source", 70, add)] {
+        // All nodes at the same counter, which the clock does not reach.
+        set_counters(fleet, first_counter_at(now_ms() + minutes * 60_000));
+        let mut later = fleet.coordinator();
+        run(&mut later, statement);
+        let (rows, ids) = rows_and_ids(&mut later, table, "id");
+        assert!(rows == ROWS as i64 && ids < rows, "{rows} rows of {table} have {ids} ids");
+    }
+    run(&mut coordinator, "ALTER TABLE source DROP COLUMN id");
 
     for node in 0..3 {
         fleet.set(node, "pg_snowflake.owned_shards", &node.to_string());
@@ -291,10 +303,18 @@ fn a_constant_number_is_reported_and_repeats_until_a_fence_refuses_it(fleet: &Fl
     fleet.insert_at_once(Way::SelectTable, "posts", 0, 1);
 }
 
-/// Citus would give a setting of the database to all nodes.
-fn hints_set_the_node_and_not_the_database(fleet: &Fleet) {
+fn set_counters(fleet: &Fleet, counter: i64) {
+    let set = format!("SELECT setval('public.ids', {counter})");
+    let set = format!("SELECT run_command_on_all_nodes($${set}$$)");
+    run(&mut fleet.coordinator(), &set);
+}
+
+fn a_setting_of_the_database_is_that_of_all_nodes_and_the_hint_sets_one(fleet: &Fleet) {
     let mut coordinator = fleet.coordinator();
     run(&mut coordinator, "ALTER DATABASE postgres SET pg_snowflake.shard_id = 5");
+    for mut client in fleet.connections() {
+        assert_eq!(printed(&mut client, "SELECT snowflake_current_shard()"), "5");
+    }
     let error = refused(&mut fleet.nodes[1].connect(), "SELECT snowflake_nextval('public.ids')");
     let hint = error.hint().unwrap_or_default();
     assert!(error.message().contains("shard 5"), "{error:?}");
@@ -303,4 +323,32 @@ fn hints_set_the_node_and_not_the_database(fleet: &Fleet) {
         "{hint}"
     );
     run(&mut coordinator, "ALTER DATABASE postgres RESET pg_snowflake.shard_id");
+}
+
+fn a_number_without_a_lease_is_refused(fleet: &mut Fleet) {
+    set_counters(fleet, 1);
+    let registry = Registry::start();
+    for (node, server) in fleet.nodes.iter_mut().enumerate() {
+        let mut client = server.connect();
+        for set in [
+            "RESET pg_snowflake.owned_shards".into(),
+            format!("SET pg_snowflake.registry = '{}'", registry.conninfo()),
+            format!("SET pg_snowflake.node = 'node-{node}'"),
+        ] {
+            run(&mut client, &format!("ALTER SYSTEM {set}"));
+        }
+        drop(client);
+        server.stop(Shutdown::Fast);
+        server.start();
+    }
+    for mut client in fleet.connections() {
+        first_id(&mut client, "SELECT snowflake_nextval('public.ids')");
+    }
+    let insert = "INSERT INTO constant (n) SELECT n FROM source";
+    let refused = Refusal { sqlstate: "55000", message: "no lease for shard 5", hint: "" };
+    let mut coordinator = fleet.coordinator();
+    assert_refused(&mut coordinator, insert, refused);
+    run(&mut coordinator, "TRUNCATE posts");
+    Way::SelectTable.insert(&mut coordinator, "posts", 0);
+    assert_eq!(rows_and_ids(&mut coordinator, "posts", "id"), (ROWS as i64, ROWS as i64));
 }

@@ -32,6 +32,7 @@ mod memory;
 mod new_storage;
 mod not_logged;
 mod partitions;
+mod pgdog;
 mod planner;
 mod privileges;
 mod regress;

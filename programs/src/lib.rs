@@ -3,7 +3,7 @@
 //! | module | for |
 //! | --- | --- |
 //! | [`campaign`], [`mod@bench`] | `./dev campaign` and `./dev bench` |
-//! | [`output`] | what a program prints: steps, and claims that hold or do not |
+//! | [`output`] | what a program prints: steps and their details |
 //! | [`record`] | figures that go into the documentation |
 
 #![deny(unsafe_op_in_unsafe_fn)]

@@ -39,15 +39,6 @@ pub struct Copied {
     clients: Clients,
 }
 
-/// The result of a swap.
-#[derive(Clone, Copy, Debug)]
-pub struct Swapped {
-    /// The number of attempts: it gives way to clients that hold its locks.
-    pub attempts: u32,
-    /// From the first lock of the successful attempt to the last commit: the longest time that a client may have waited.
-    pub took: Duration,
-}
-
 /// Copies a logical shard to the server with that number, which follows its changes from then on.
 ///
 /// # Panics
@@ -64,31 +55,31 @@ pub fn copy(fleet: &Fleet, shard: usize, to: usize) -> Copied {
     Copied { shard, to, clients }
 }
 
-/// Puts the copy in the place of the shard. The old tables stay, under another name: see [`forget`].
+/// Puts the copy in the place of the shard. The old tables stay, under another name: see [`forget`]. Returns the number of attempts:
+/// the swap gives way to clients that hold its locks.
 ///
 /// # Panics
 /// If a statement fails or replication does not catch up.
-pub fn swap(fleet: &mut Fleet, copied: Copied) -> Swapped {
+pub fn swap(fleet: &mut Fleet, copied: Copied) -> u32 {
     let Copied { shard, to, mut clients } = copied;
     let (name, address) = (schema(shard), fleet.servers[to].dir().display().to_string());
     let deadline = Instant::now() + PATIENCE;
     let mut attempts = 0;
     let mut lock_wait_ms = FIRST_LOCK_WAIT_MS;
-    let took = loop {
+    loop {
         attempts += 1;
         assert!(Instant::now() < deadline, "the swap of {name} does not get its locks");
-        let began = Instant::now();
         match clients.swap(fleet, (shard, to), &address, lock_wait_ms) {
-            Ok(()) => break began.elapsed(),
+            Ok(()) => break,
             Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
                 clients.give_way();
                 lock_wait_ms = MAX_LOCK_WAIT_MS.min(2 * lock_wait_ms);
             }
             Err(error) => panic!("the swap of {name} failed: {error:?}"),
         }
-    };
+    }
     clients.end_replication(&name);
-    Swapped { attempts, took }
+    attempts
 }
 
 /// Removes the tables that a moved shard has left on a server.

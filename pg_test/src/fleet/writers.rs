@@ -6,7 +6,6 @@ use crate::wait::{Stop, StopAtEnd};
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 use std::thread::scope;
-use std::time::{Duration, Instant};
 
 /// How the bodies of these clients' posts begin.
 pub const MARK: &str = "live";
@@ -27,18 +26,9 @@ pub struct Post {
 pub struct Journal {
     /// In the order of their acknowledgements.
     pub posts: Vec<Post>,
-    /// The longest time that a post took.
-    pub slowest: Duration,
     /// How many posts it had written when it last changed to another server. Only for a client that follows a shard by
     /// itself.
     pub redirected_after: Option<usize>,
-}
-
-impl Journal {
-    fn add(&mut self, post: Post, took: Duration) {
-        self.posts.push(post);
-        self.slowest = self.slowest.max(took);
-    }
 }
 
 /// Does something to the fleet while three clients write: one to that shard through the router, one to the next shard, and
@@ -89,9 +79,8 @@ fn write_through_router(mut client: Client, shards: usize, users: &[i64], stop: 
     let mut journal = Journal::default();
     for (n, &user_id) in users.iter().cycle().take_while(|_| !stop.is_called()).enumerate() {
         let body = format!("{MARK} {user_id} through the router {n}");
-        let began = Instant::now();
         let id = post(user_id, &body).expect("the router takes a post at any time");
-        journal.add(Post { id, user_id, body }, began.elapsed());
+        journal.posts.push(Post { id, user_id, body });
     }
     journal
 }
@@ -106,7 +95,6 @@ fn write_directly(mut router: Client, user_id: i64, stop: &Stop) -> Journal {
     let mut journal = Journal::default();
     while !stop.is_called() {
         let body = format!("{MARK} {user_id} directly {}", journal.posts.len());
-        let began = Instant::now();
         let id = loop {
             match shard.client.query_one(&shard.insert, &[&user_id, &body]) {
                 Ok(row) => break row.get(0),
@@ -117,7 +105,7 @@ fn write_directly(mut router: Client, user_id: i64, stop: &Stop) -> Journal {
                 Err(error) => panic!("a shard refuses a post: {error:?}"),
             }
         };
-        journal.add(Post { id, user_id, body }, began.elapsed());
+        journal.posts.push(Post { id, user_id, body });
     }
     journal
 }

@@ -1,8 +1,8 @@
 //! A shard that moves to another server while clients write to it.
 
-use pg_snowflake_harness::ask::refused;
+use pg_snowflake_harness::ask::{printed, refused};
 use pg_snowflake_harness::fleet::audit::{Findings, audit, number};
-use pg_snowflake_harness::fleet::relocation::{copy, swap};
+use pg_snowflake_harness::fleet::relocation::{copy, forget, swap};
 use pg_snowflake_harness::fleet::writers::{Journal, MARK, Post, users_of, while_writing};
 use pg_snowflake_harness::fleet::{Fleet, schema};
 use pg_snowflake_harness::id::{counter, is_increasing, split};
@@ -33,9 +33,11 @@ fn with_leases_a_shard_moves_by_a_release_and_a_claim() {
 
 fn moves_under_load(mut fleet: Fleet) {
     let target = fleet.add_server();
+    let mut old = fleet.connect_to_shard(SHARD);
 
     let [moving, staying, direct] = move_under_load(&mut fleet, target);
 
+    forget(&mut old, SHARD);
     let mut router = fleet.router.connect();
     assert_eq!(audit(&mut router, &[&moving, &staying, &direct]), Findings::default());
     assert!(moving.posts.len() > 10 && staying.posts.len() > 10, "the clients have written");
@@ -44,6 +46,10 @@ fn moves_under_load(mut fleet: Fleet) {
     let ids: Vec<i64> = direct.posts.iter().map(|post| post.id).collect();
     assert!(is_increasing(&ids), "the new server continues above the old one's ids");
     assert!(ids.iter().all(|&id| split(id).shard == SHARD as i64));
+    let user = users_of(&fleet, SHARD)[0];
+    let located = format!("SELECT host FROM snowflake_locate('users', {user})");
+    let host = fleet.servers[target].dir().display().to_string();
+    assert_eq!(printed(&mut router, &located), host);
 }
 
 /// Two servers with two shards of 20 users each; `None` if the installation has no `postgres_fdw`.
@@ -117,7 +123,7 @@ fn a_swap_gives_way_to_a_transaction_that_is_at_work_on_the_shard() {
     let mut transaction = client.transaction().unwrap();
     // It takes its locks in the opposite order of the swap.
     transaction.execute("UPDATE users SET name = 'new' WHERE id = $1", &[&users[0]]).unwrap();
-    let swapped = scope(|scope| {
+    let attempts = scope(|scope| {
         let swapped = scope.spawn(|| swap(&mut fleet, copied));
         let log = "pg_read_file(current_setting('data_directory') || '/../log')";
         let has_given_way = format!("SELECT {log} LIKE '%due to lock timeout%'");
@@ -127,7 +133,7 @@ fn a_swap_gives_way_to_a_transaction_that_is_at_work_on_the_shard() {
         transaction.commit().unwrap();
         swapped.join().unwrap()
     });
-    assert!(swapped.attempts > 1, "{swapped:?}");
+    assert!(attempts > 1, "{attempts}");
     let there = "SELECT count(*) FROM users JOIN posts ON user_id = users.id WHERE name = 'new'";
     assert_eq!(number(&mut fleet.connect_to_shard(SHARD), there), 1);
 }

@@ -2,8 +2,9 @@
 
 use super::relocation::small_fleet;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed};
-use pg_snowflake_harness::fleet::Fleet;
+use pg_snowflake_harness::fleet::audit::{Findings, audit};
 use pg_snowflake_harness::fleet::writers::users_of;
+use pg_snowflake_harness::fleet::{Fleet, schema};
 use postgres::Client;
 
 /// A session on the router of a small fleet, and a user of shard 1.
@@ -38,6 +39,38 @@ fn a_users_posts_are_found_on_the_users_server_by_the_second_name() {
         assert_eq!(printed(&mut fresh, &posts), "20", "{table}");
         assert_eq!(asked(&mut fresh), servers, "{table}");
     }
+    let mut fresh = fleet.router.connect();
+    let with_user = "SELECT body FROM users AS u JOIN posts_by_user ON user_id = u.id WHERE u.id =";
+    assert_eq!(printed(&mut fresh, &format!("{with_user} {}", users_of(&fleet, 1)[0])), "new");
+    assert_eq!(asked(&mut fresh), "shard_1");
+}
+
+/// By a statement that selects the rows, by a client of the router, and by a client of the shard; to a server go 1 to 100 of them at
+/// a time.
+#[test]
+fn rows_loaded_in_every_way_have_different_ids_and_are_where_the_ids_lead() {
+    let Some((fleet, mut client, _)) = router() else { return };
+    client.batch_execute("CREATE TABLE loaded AS SELECT id FROM users").unwrap();
+    for rows in [1, 10, 100] {
+        let values = |row: &str| vec![row; rows].join(", ");
+        for shard in fleet.shards() {
+            let name = schema(shard);
+            let set = format!("ALTER SERVER {name} OPTIONS (SET batch_size '{rows}')");
+            client.batch_execute(&set).unwrap();
+            let user = users_of(&fleet, shard)[0];
+            let routed =
+                values("(snowflake_nextval('ids', 4 + snowflake_shard_id($1) % 4), $1, '')");
+            client.execute(&format!("INSERT INTO posts VALUES {routed}"), &[&user]).unwrap();
+            let direct = format!("INSERT INTO posts (user_id, body) VALUES {}", values("($1, '')"));
+            fleet.connect_to_shard(shard).execute(&direct, &[&user]).unwrap();
+        }
+        let selected = "INSERT INTO posts SELECT snowflake_nextval('ids', 4 + snowflake_shard_id(id) % 4), id, ''
+                        FROM loaded, generate_series(1, 30)";
+        assert_eq!(client.execute(selected, &[]).unwrap(), 4 * 20 * 30);
+    }
+    let expected = 3 * 4 * 20 * 30 + 2 * 4 * (1 + 10 + 100);
+    assert_eq!(printed(&mut client, "SELECT count(*) FROM posts"), expected.to_string());
+    assert_eq!(audit(&mut client, &[]), Findings::default());
 }
 
 #[test]

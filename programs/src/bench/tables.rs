@@ -483,8 +483,7 @@ mod tests {
         let limits: Vec<Vec<Limit>> = majors.collect();
         let mut verdicts: Vec<Vec<Verdict>> = limits.iter().map(|_| Vec::new()).collect();
         for row in &on_page[2..] {
-            let of_row =
-                |limits: &'_ Vec<Limit>| limits.iter().position(|limit| limit.title == row[0]);
+            let of_row = |limits: &[Limit]| limits.iter().position(|limit| limit.title == row[0]);
             let bounds = limits.iter().map(|limits| Some(bound(&limits[of_row(limits)?])));
             assert_eq!(in_a_cell(bounds), row[1], "{}", row[0]);
             for ((limits, verdicts), cell) in limits.iter().zip(&mut verdicts).zip(&row[2..]) {
