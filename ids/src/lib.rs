@@ -12,6 +12,7 @@
 //! | [`base32`], [`uuid`], [`explain`] | convert an ID to 13 characters, to a version 7 UUID, to a drawing of its bits |
 //! | [`find`] | finds the layout of IDs whose times are known |
 //! | [`likely`] | judges which preset an ID probably has |
+//! | [`held`] | judges whether the number in a sequence is a counter |
 //! | [`hashing`] | counts the values that PostgreSQL folds the IDs of a layout onto before it hashes them |
 //! | [`instant`] | prints the time of a tick |
 //! | [`excerpt`] | truncates a text for a message |
@@ -58,6 +59,7 @@ pub mod excerpt;
 pub mod explain;
 pub mod find;
 pub mod hashing;
+pub mod held;
 pub mod instant;
 pub mod layout;
 pub mod layout_spec;

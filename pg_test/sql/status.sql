@@ -48,11 +48,36 @@ SELECT count(*) FROM snowflake_nextvals('ahead', 5, 3);
 SELECT :before - ids_left AS taken FROM snowflake_sequence_status('ahead');
 RESET pg_snowflake.max_lead;
 
--- whole IDs of another extension are a lead of years
-CREATE SEQUENCE whole_ids;
-SELECT setval('whole_ids', 500000000000000000);
-SELECT lead > interval '1000000 hours' AS lead_ok, regexp_replace(error, '[\d.]+ days', '<lead>', 'g') AS error
-FROM snowflake_sequence_status('whole_ids');
+-- what was set to a number that is not a counter is recognized by its time
+CREATE SEQUENCE wrong;
+CREATE FUNCTION after(statement text, status_layout snowflake_layout DEFAULT 'postgres') RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE 'DROP SEQUENCE wrong; CREATE SEQUENCE wrong';
+    EXECUTE statement;
+    RETURN regexp_replace(error, '[\d.]+ days', '<lead>', 'g') FROM snowflake_sequence_status('wrong', status_layout);
+END $$;
+CREATE FUNCTION recognized(statement text, status_layout snowflake_layout DEFAULT 'postgres') RETURNS text LANGUAGE sql AS $$
+    SELECT substring(regexp_replace(after(statement, status_layout), ' with time [-\dT:.]+Z', ''), 'last_value, \d+, (is [^.]+)')
+$$;
+SELECT regexp_replace(regexp_replace(after($$SELECT setval('wrong', snowflake_min_id(now()) + 5)$$), 'last_value, \d+', 'last_value, <ID>'),
+    'time [-\dT:.]+Z', 'time <time>') AS error;
+CREATE TABLE statements (n serial, statement text, layout snowflake_layout);
+INSERT INTO statements (layout, statement) VALUES
+    ('postgres', $$SELECT setval('wrong', snowflake_min_id(now()) + 6, false)$$),
+    ('postgres', format('ALTER SEQUENCE wrong RESTART WITH %s', snowflake_min_id(now()) + 6)),
+    ('twitter', $$SELECT setval('wrong', snowflake_min_id(now(), 'twitter'))$$),
+    ('postgres', $$SELECT setval('wrong', snowflake_min_id(now() - interval '5 years'))$$),
+    ('postgres', $$SELECT setval('wrong', snowflake_min_id(now(), 'instagram'))$$),
+    ('postgres', $$SELECT snowflake_nextval('wrong', 0, 'mastodon')$$),
+    ('postgres', $$SELECT setval('wrong', (extract(epoch FROM now()) * 1e6)::bigint)$$),
+    -- not recognized
+    ('postgres', $$SELECT setval('wrong', 8000000000000000000)$$),
+    ('postgres', $$SELECT setval('wrong', snowflake_min_id(now() + interval '1 year') >> 12)$$),
+    -- no lead
+    ('postgres', $$SELECT setval('wrong', extract(epoch FROM now())::bigint)$$),
+    ('mastodon', $$SELECT setval('wrong', snowflake_min_id(now(), 'mastodon'))$$);
+SELECT n, layout, recognized(statement, layout), after(statement, layout) ~ 'ahead' AS is_ahead FROM statements ORDER BY n;
+SELECT after(statement) FROM statements WHERE n = 8;
 
 --
 -- The IDs that are left

@@ -217,6 +217,8 @@ pub enum LeaseRefusal {
     SequencePastEnd {
         /// How far the sequence is ahead of the clock, in microseconds.
         lead_us: i64,
+        /// What the sequence holds.
+        last_value: i64,
     },
     /// This backend's high-water mark is past the end of the lease: the clock was past it when the backend issued its last ID.
     HighWaterPastEnd {
@@ -228,8 +230,12 @@ pub enum LeaseRefusal {
 /// What is ahead of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// The sequence: its last counter was issued before the clock stepped back, or with another layout.
-    Sequence,
+    /// The sequence: its last counter was issued before the clock stepped back, or with another layout, or it was set to a number
+    /// that is not a counter.
+    Sequence {
+        /// What the sequence holds.
+        last_value: i64,
+    },
     /// This backend's high-water mark: the backend has seen the clock step back.
     HighWater {
         /// How far the mark is above the clock, in microseconds.
@@ -362,7 +368,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
     let lead_limit = reading.lead_limit.min(ticks.last);
     let first_tick = layout.tick_of(first);
     if first_tick > lead_limit {
-        return wait_or_refuse(first_tick, lead_limit, request);
+        return wait_or_refuse(state.last_value, first_tick, lead_limit, request);
     }
 
     let end = max_value.min(layout.max_counter());
@@ -378,7 +384,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
 
 /// The lead is above the limit: wait if the wait is short enough, else refuse. The end of a lease is a limit that is expected to
 /// move with the clock: the lease is renewed.
-fn wait_or_refuse(first_tick: i64, limit: i64, request: Request<'_>) -> Decision {
+fn wait_or_refuse(last_value: i64, first_tick: i64, limit: i64, request: Request<'_>) -> Decision {
     let Request { reading, ticks, .. } = request;
     let &Reading { ref layout, policy, now, now_tick, .. } = reading;
     let due_us = layout.instant_of(now_tick.saturating_add(first_tick - limit));
@@ -400,10 +406,10 @@ fn wait_or_refuse(first_tick: i64, limit: i64, request: Request<'_>) -> Decision
         return Decision::Refuse(Refusal::Lease(if is_step && is_mark_past_end {
             LeaseRefusal::HighWaterPastEnd { step_us }
         } else {
-            LeaseRefusal::SequencePastEnd { lead_us }
+            LeaseRefusal::SequencePastEnd { lead_us, last_value }
         }));
     }
-    let ahead = if is_step { Ahead::HighWater { step_us } } else { Ahead::Sequence };
+    let ahead = if is_step { Ahead::HighWater { step_us } } else { Ahead::Sequence { last_value } };
     Decision::Refuse(Refusal::TooFarAhead { lead_us, wait_us, ahead })
 }
 

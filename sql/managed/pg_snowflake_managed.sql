@@ -505,6 +505,8 @@ DECLARE
     tick int8 := snowflake_managed.next_counter(seq, shard_id, now_tick) >> snowflake_managed.seq_bits();
     lead_us int8;
     wait_us int8;
+    -- Read as an ID, as after setval(seq, max(id)), the time is in the past. No clock is 300 years ahead.
+    is_id boolean := tick >> snowflake_managed.shard_bits() <= now_tick AND tick - now_tick > 9467280000000000 / tick_us;
 BEGIN
     PERFORM snowflake_managed.check_call(seq, name, shard_id, now_tick);
     -- The product of the largest ticks would overflow.
@@ -513,13 +515,16 @@ BEGIN
     IF wait_us > max_wait_us THEN
         PERFORM snowflake_managed.refuse('55000',
             format('sequence %s is too far ahead of the server clock', snowflake_managed.quoted(name)),
-            format('It is %s ahead. The next ID is due in %s, which is longer than snowflake_managed.max_wait_us().',
-                snowflake_managed.duration(lead_us), snowflake_managed.duration(wait_us)),
+            format('It is %s ahead%s. The next ID is due in %s, which is longer than snowflake_managed.max_wait_us().',
+                snowflake_managed.duration(lead_us),
+                CASE WHEN is_id THEN ': its last_value is an ID, not a counter' ELSE '' END,
+                snowflake_managed.duration(wait_us)),
             CASE WHEN lead_us < 2147483000000
                 -- A further second: the calls of other sessions go on.
                 THEN format('If the clock is wrong, correct it; no other action is needed. If it is right, permit the lead. '
                     'Run: CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE '
                     'PARALLEL SAFE AS ''SELECT %s::pg_catalog.int8'';', (lead_us / 1000000 + 2) * 1000000)
+                WHEN is_id THEN 'Create a new sequence, and name it in the column default. Do not set a sequence with setval() or RESTART.'
                 ELSE 'Create a new sequence, and name it in the column default. Then renumber rows with IDs from the future.' END);
     ELSIF tick > snowflake_managed.max_tick() THEN
         PERFORM snowflake_managed.refuse_end(name);

@@ -3,7 +3,7 @@
 use crate::citus;
 use crate::lease;
 use crate::postgres::report::{Report, duration, quoted, relation_name};
-use crate::sequence::unusable;
+use crate::sequence::{after_another_layout, not_its_counter, unusable};
 use crate::settings::{MAX_LEAD_US, Setting, set_for_this_database};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::counter::{Ahead, Refusal};
@@ -22,7 +22,7 @@ pub fn refused(refusal: Refusal, layout: Layout, shard: u32, relid: pg_sys::Oid)
             hint: Some("Correct the server's clock.".into()),
         },
         Refusal::TooFarAhead { lead_us, wait_us, ahead } => {
-            too_far_ahead(relid, lead_us, wait_us, ahead)
+            too_far_ahead(relid, layout, lead_us, wait_us, ahead)
         }
         Refusal::NotHome { counters } => Report {
             code: PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
@@ -30,7 +30,7 @@ pub fn refused(refusal: Refusal, layout: Layout, shard: u32, relid: pg_sys::Oid)
             detail: Some(format!("None of the next {counters} counters yields one.")),
             hint: Some("Pass a lower modulus, fewer generators or larger hash ranges.".into()),
         },
-        Refusal::Lease(refusal) => lease::refused(refusal, shard, relid),
+        Refusal::Lease(refusal) => lease::refused(refusal, layout, shard, relid),
         Refusal::AboveMaxValue { counter, max_value } => unusable(
             format!("Its MAXVALUE is {max_value}, below the next counter, {counter}."),
             "NO MAXVALUE",
@@ -55,7 +55,13 @@ pub fn refused(refusal: Refusal, layout: Layout, shard: u32, relid: pg_sys::Oid)
     }
 }
 
-fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -> Report {
+fn too_far_ahead(
+    relid: pg_sys::Oid,
+    layout: Layout,
+    lead_us: i64,
+    wait_us: i64,
+    ahead: Ahead,
+) -> Report {
     let needed_lead_s = lead_us / 1_000_000 + 1;
     let is_within_max_lead = needed_lead_s <= MAX_LEAD_US / 1_000_000;
     let raise_max_lead = || {
@@ -66,36 +72,31 @@ fn too_far_ahead(relid: pg_sys::Oid, lead_us: i64, wait_us: i64, ahead: Ahead) -
         )
     };
     let (message, cause, hint) = match ahead {
-        Ahead::Sequence => (
-            format!(
-                "sequence {} is too far ahead of the server clock",
-                quoted(&relation_name(relid))
-            ),
-            if is_within_max_lead {
-                format!(
-                    "It is {} ahead: its last IDs were generated before the clock stepped back, or faster than the layout \
-                     allows.",
-                    duration(lead_us)
-                )
+        Ahead::Sequence { last_value } => {
+            let (cause, hint) = if let Some((cause, hint)) = not_its_counter(last_value, layout) {
+                (cause, hint)
+            } else if is_within_max_lead {
+                let cause = "its last IDs were generated before the clock stepped back, or faster than the layout allows";
+                (cause.into(), raise_max_lead())
             } else {
+                let cause = "it was used with another layout, was set to a number that is not its counter, or was used while the \
+                             clock was wrong by that much";
+                (cause.into(), after_another_layout())
+            };
+            (
                 format!(
-                    "It is {} ahead: it was used with another layout, holds another extension's IDs, or was used while the \
-                     clock was wrong by that much.",
-                    duration(lead_us)
-                )
-            },
-            if is_within_max_lead {
-                raise_max_lead()
-            } else if citus::is_installed() {
+                    "sequence {} is too far ahead of the server clock",
+                    quoted(&relation_name(relid))
+                ),
+                format!("It is {} ahead: {cause}.", duration(lead_us)),
                 // Not setval(): the sequence would repeat an ID that a table contains.
-                citus::recipe_with_another_sequence()
-            } else {
-                "Correct the call or the column default that named the wrong layout. Then call \
-                 snowflake_convert_column() with the shard and the layout of the column, which restarts the sequence \
-                 above its IDs."
-                    .into()
-            },
-        ),
+                if !is_within_max_lead && citus::is_installed() {
+                    citus::recipe_with_another_sequence()
+                } else {
+                    hint
+                },
+            )
+        }
         Ahead::HighWater { step_us } => (
             "server clock stepped back too far".to_owned(),
             format!(

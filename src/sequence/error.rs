@@ -3,9 +3,11 @@
 //! The enums are `Copy` because they cross frames that an ERROR may jump over, which hold nothing with a destructor. Names are looked up
 //! when the error is raised.
 
+use super::backend_clock;
 use crate::postgres::report::{Report, current_user_name, quoted, relation_name, type_name};
 use crate::postgres::transaction::{during_recovery, read_only};
 use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::held::{Held, instead_of_counter};
 use pg_snowflake_policies::counter::Refusal;
 use pgrx::prelude::*;
 
@@ -179,3 +181,27 @@ pub fn unusable(detail: String, fix: &str, relid: pg_sys::Oid) -> Report {
         hint: Some(format!("Run: ALTER SEQUENCE {sequence} {fix};")),
     }
 }
+
+/// What a sequence that is far ahead of the clock holds instead of its counter, as the end of a detail, and the hint; `None` if it is not
+/// recognized.
+pub fn not_its_counter(last_value: i64, layout: Layout) -> Option<(String, String)> {
+    let held = instead_of_counter(last_value, &layout, backend_clock::read().reading_us)?;
+    let cause = format!("its last_value, {last_value}, is {held}");
+    Some(match held {
+        Held::OtherCounter { .. } => (cause, after_another_layout()),
+        Held::Id { .. } | Held::OtherId { .. } | Held::UnixTime(_) => (
+            format!("{cause}, not a counter"),
+            format!("Call {RESTART} Do not set the sequence with setval() or RESTART."),
+        ),
+    })
+}
+
+/// The hint for a sequence that was used with another layout.
+pub fn after_another_layout() -> String {
+    format!(
+        "Correct the call or the column default that named the wrong layout. Then call {RESTART}"
+    )
+}
+
+const RESTART: &str = "snowflake_convert_column() with the shard and the layout of the column, which restarts the sequence above its \
+                       IDs.";

@@ -447,3 +447,19 @@ fn a_registry_that_does_not_answer_is_logged_once() {
     assert_eq!(warnings(&server), 1, "{}", server.log());
     assert_refused(&mut client, GENERATE, NO_LEASE);
 }
+
+#[test]
+fn a_sequence_that_was_set_to_an_id_is_recognized_under_a_lease() {
+    let registry = Registry::start();
+    let (_server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    let id = first_id(&mut client, GENERATE);
+    run(&mut client, &format!("SELECT setval('s', {id})"));
+    let refusal = Refusal {
+        sqlstate: "55000",
+        message: "is past the end of the lease of shard 5",
+        hint: "Call snowflake_convert_column()",
+    };
+    let error = assert_refused(&mut client, GENERATE, refusal);
+    let cause = format!("its last_value, {id}, is an ID of layout \"postgres\"");
+    assert!(error.detail().is_some_and(|detail| detail.contains(&cause)), "{error:?}");
+}

@@ -259,6 +259,21 @@ fn assert_refused_an_hour_ahead(client: &mut Client, call: &str) {
 }
 
 #[test]
+fn a_sequence_that_was_set_to_an_id_is_recognized() {
+    let (_database, mut client) = managed();
+    let detail = |client: &mut Client, value: &str| {
+        run(client, &format!("SELECT setval('s', {value})"));
+        refused(client, TAKE).detail().expect("a detail").to_owned()
+    };
+    let id = "snowflake_managed.snowflake_min_id(now() - interval '1 year') + 1";
+    let is_named =
+        |detail: String| detail.contains("ahead: its last_value is an ID, not a counter.");
+    assert!(is_named(detail(&mut client, id)));
+    assert!(!is_named(detail(&mut client, "8000000000000000000")));
+    assert!(!is_named(detail(&mut client, &counter_in_an_hour().to_string())));
+}
+
+#[test]
 fn a_batch_is_one_run_of_counters() {
     let (_database, mut client) = managed();
     let call = |count: u32| format!("SELECT snowflake_managed.snowflake_nextvals('s', 5, {count})");

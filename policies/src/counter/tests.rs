@@ -131,8 +131,8 @@ fn a_wait_has_a_minimum_unless_the_limits_are_lower() {
 #[test]
 fn a_wait_above_the_limit_is_refused_with_its_figures() {
     let state = called(counter(NOW_TICK + 3_600_000, 7));
-    let refusal =
-        Refusal::TooFarAhead { lead_us: HOUR, wait_us: HOUR - 100 * MS, ahead: Ahead::Sequence };
+    let ahead = Ahead::Sequence { last_value: state.last_value };
+    let refusal = Refusal::TooFarAhead { lead_us: HOUR, wait_us: HOUR - 100 * MS, ahead };
     assert_eq!(ask(state, at(NOW_US)), Decision::Refuse(refusal));
 }
 
@@ -201,7 +201,8 @@ fn a_sequence_at_the_end_of_the_lease_waits_for_the_renewal() {
     let ask = |ends_us, tick| ask_in_lease(-HOUR, ends_us, 1, called(counter(tick, 7)));
     assert_eq!(ask(10 * MS, NOW_TICK + 10), Decision::Wait { us: 5 * MS });
     assert_eq!(ask(10 * MS, NOW_TICK + 59), Decision::Wait { us: 50 * MS });
-    let refusal = LeaseRefusal::SequencePastEnd { lead_us: 5_000 * MS };
+    let last_value = counter(NOW_TICK + 5_000, 7);
+    let refusal = LeaseRefusal::SequencePastEnd { lead_us: 5_000 * MS, last_value };
     assert_eq!(ask(10 * MS, NOW_TICK + 5_000), Decision::Refuse(Refusal::Lease(refusal)));
 }
 
@@ -225,8 +226,9 @@ fn only_a_step_that_the_backend_has_seen_is_reported_as_the_cause() {
         }
     };
     assert_eq!(cause(NOW_TICK + 101, stepped_back), Ahead::HighWater { step_us: HOUR });
-    assert_eq!(cause(NOW_TICK + 102, stepped_back), Ahead::Sequence);
-    assert_eq!(cause(NOW_TICK + 101, at(NOW_US)), Ahead::Sequence);
+    let sequence = |tick| Ahead::Sequence { last_value: counter(tick, 7) };
+    assert_eq!(cause(NOW_TICK + 102, stepped_back), sequence(NOW_TICK + 102));
+    assert_eq!(cause(NOW_TICK + 101, at(NOW_US)), sequence(NOW_TICK + 101));
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request<'_>) {
         Refusal::Lease(LeaseRefusal::BeginsLater { us }) => {
             assert!(now_tick < ticks.first.into() && us > policy.max_wait_us, "{refusal:?}");
         }
-        Refusal::Lease(LeaseRefusal::SequencePastEnd { lead_us }) => {
+        Refusal::Lease(LeaseRefusal::SequencePastEnd { lead_us, .. }) => {
             assert!(
                 i128::from(layout.tick_of(highest)) >= ticks.last.into() && lead_us > 0,
                 "{refusal:?}"
