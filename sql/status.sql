@@ -84,6 +84,17 @@ COMMENT ON FUNCTION _snowflake_layout_error(regclass, name, snowflake_layout, ti
 
 GRANT EXECUTE ON FUNCTION _snowflake_layout_error(regclass, name, snowflake_layout, timestamptz) TO PUBLIC;
 
+-- Not STRICT: an identity column has no expression. PARALLEL UNSAFE, because it reads sequences.
+CREATE FUNCTION _snowflake_replaced_default_error(sequence regclass, expression pg_node_tree, calls_nextval boolean)
+RETURNS text
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_replaced_default_error_wrapper';
+
+COMMENT ON FUNCTION _snowflake_replaced_default_error(regclass, pg_node_tree, boolean) IS
+'reason why a column no longer gets IDs from a sequence; used by snowflake_columns';
+
+GRANT EXECUTE ON FUNCTION _snowflake_replaced_default_error(regclass, pg_node_tree, boolean) TO PUBLIC;
+
 -- Every operator names its schema, and every operand has exactly its type. Otherwise an operator in the
 -- extension's schema that fits better would be called by whoever queries the view.
 --
@@ -120,6 +131,66 @@ WITH generating AS (
     JOIN pg_catalog.pg_class AS c
         ON a.attrelid OPERATOR(pg_catalog.=) c.oid
             AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,f}'::pg_catalog."char"[])
+), owned_sequences AS (
+    SELECT s.oid AS sequence, owner.refobjid AS relid, owner.refobjsubid AS attnum, owner.deptype
+    FROM pg_catalog.pg_class AS s
+    JOIN pg_catalog.pg_depend AS owner
+        ON owner.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
+            AND owner.objid OPERATOR(pg_catalog.=) s.oid
+            AND owner.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
+            AND owner.deptype OPERATOR(pg_catalog.=) ANY ('{a,i}'::pg_catalog."char"[])
+    WHERE s.relkind OPERATOR(pg_catalog.=) 'S'::pg_catalog."char"
+), sequence_columns AS (
+    -- Columns that PostgreSQL's nextval() may fill: from the sequence of a default, or of an identity column.
+    SELECT d.adrelid AS relid, d.adnum::pg_catalog.int4 AS attnum, s.oid AS sequence, d.adbin AS expression, true AS calls_nextval
+    FROM pg_catalog.pg_class AS s
+    JOIN pg_catalog.pg_depend AS uses
+        ON uses.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
+            AND uses.refobjid OPERATOR(pg_catalog.=) s.oid
+            AND uses.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid
+    JOIN pg_catalog.pg_attrdef AS d ON uses.objid OPERATOR(pg_catalog.=) d.oid
+    WHERE s.relkind OPERATOR(pg_catalog.=) 'S'::pg_catalog."char"
+        AND NOT EXISTS (
+            SELECT
+            FROM generating_columns AS g
+            WHERE g.relid OPERATOR(pg_catalog.=) d.adrelid AND g.attnum OPERATOR(pg_catalog.=) d.adnum)
+    UNION ALL
+    SELECT o.relid, o.attnum, o.sequence, NULL, true
+    FROM owned_sequences AS o
+    WHERE o.deptype OPERATOR(pg_catalog.=) 'i'::pg_catalog."char"
+    UNION ALL
+    -- And sequences that belong to a column, and that nothing in the catalog uses. A trigger, or a function in the default, may use them.
+    SELECT o.relid, o.attnum, o.sequence, NULL, false
+    FROM owned_sequences AS o
+    WHERE o.deptype OPERATOR(pg_catalog.=) 'a'::pg_catalog."char"
+        AND NOT EXISTS (
+            SELECT
+            FROM generating_columns AS g
+            WHERE g.relid OPERATOR(pg_catalog.=) o.relid AND g.attnum::pg_catalog.int4 OPERATOR(pg_catalog.=) o.attnum)
+        AND NOT EXISTS (
+            SELECT
+            FROM pg_catalog.pg_depend AS uses
+            WHERE uses.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
+                AND uses.refobjid OPERATOR(pg_catalog.=) o.sequence
+                AND uses.deptype OPERATOR(pg_catalog.=) 'n'::pg_catalog."char")
+        AND NOT EXISTS (
+            SELECT
+            FROM pg_catalog.pg_attrdef AS d
+            JOIN pg_catalog.pg_depend AS calls
+                ON calls.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid
+                    AND calls.objid OPERATOR(pg_catalog.=) d.oid
+                    AND calls.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
+            WHERE d.adrelid OPERATOR(pg_catalog.=) o.relid AND d.adnum::pg_catalog.int4 OPERATOR(pg_catalog.=) o.attnum)
+        AND NOT EXISTS (
+            SELECT
+            FROM pg_catalog.pg_trigger AS t
+            WHERE t.tgrelid OPERATOR(pg_catalog.=) o.relid
+                -- BEFORE INSERT FOR EACH ROW
+                AND (t.tgtype OPERATOR(pg_catalog.&) 7::pg_catalog.int2) OPERATOR(pg_catalog.=) 7::pg_catalog.int2)
+), replaced_columns AS (
+    SELECT q.relid, q.attnum, q.sequence, q.calls_nextval,
+        _snowflake_replaced_default_error(q.sequence::pg_catalog.regclass, q.expression, q.calls_nextval) AS error
+    FROM sequence_columns AS q
 )
 SELECT c.oid::pg_catalog.regclass AS table_name,
     a.attname AS column_name,
@@ -154,7 +225,20 @@ JOIN pg_catalog.pg_class AS c ON g.relid OPERATOR(pg_catalog.=) c.oid
 JOIN pg_catalog.pg_attribute AS a
     ON g.relid OPERATOR(pg_catalog.=) a.attrelid AND g.attnum OPERATOR(pg_catalog.=) a.attnum
 CROSS JOIN LATERAL _snowflake_generator_calls(g.expression) AS call
-WHERE NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace);
+WHERE NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace)
+UNION ALL
+SELECT c.oid::pg_catalog.regclass,
+    a.attname,
+    CASE WHEN r.calls_nextval THEN 'pg_catalog.nextval(pg_catalog.regclass)'::pg_catalog.regprocedure END,
+    r.sequence::pg_catalog.regclass,
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    r.error
+FROM replaced_columns AS r
+JOIN pg_catalog.pg_class AS c ON r.relid OPERATOR(pg_catalog.=) c.oid
+JOIN pg_catalog.pg_attribute AS a
+    ON r.relid OPERATOR(pg_catalog.=) a.attrelid AND r.attnum OPERATOR(pg_catalog.=) a.attnum
+WHERE r.error IS NOT NULL
+    AND NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace);
 
 COMMENT ON VIEW snowflake_columns IS
 'columns whose default generates IDs, and the status of their sequences; one row for each call in a default';

@@ -3,6 +3,7 @@
 mod columns;
 mod layout_error;
 mod leases;
+mod replaced_default;
 mod status;
 mod stored_expression;
 

@@ -168,6 +168,19 @@ INSERT INTO posts DEFAULT VALUES RETURNING id > :in_an_hour | 4095 AS is_above;
 DROP TABLE posts;
 RESET pg_snowflake.max_lead;
 
+-- after a sequence was set to an ID, the column is converted again; an ID of another preset's epoch is not mistaken if the layout is passed
+CREATE TABLE posts (id bigserial PRIMARY KEY);
+SELECT snowflake_convert_column('posts', 'id', 5);
+INSERT INTO posts SELECT snowflake_min_id(now() - interval '307 days');
+SELECT setval('posts_id_seq', max(id) + 1, false) > 0 AS is_set FROM posts;
+SELECT left(error, 55) AS error FROM snowflake_columns;
+SET client_min_messages = error;
+SELECT snowflake_convert_column('posts', 'id', 5, 'postgres');
+RESET client_min_messages;
+INSERT INTO posts DEFAULT VALUES RETURNING snowflake_created_at(id) BETWEEN now() - interval '1 hour' AND clock_timestamp() AS is_of_now;
+SELECT error FROM snowflake_columns;
+DROP TABLE posts;
+
 -- TRUNCATE ... RESTART IDENTITY restarts at the clock, wherever the sequence was
 CREATE SEQUENCE s START 4000000000000000000;
 CREATE TABLE posts (id bigint DEFAULT nextval('s'));

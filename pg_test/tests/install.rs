@@ -113,6 +113,7 @@ fn each_function_has_the_right_volatility_parallel_safety_and_strictness() {
             "srfalse",
         ),
         ("_snowflake_presets()", "sstrue"),
+        ("_snowflake_replaced_default_error(regclass,pg_node_tree,boolean)", "vufalse"),
         ("_snowflake_shard_hash(bigint,bigint)", "istrue"),
         ("_snowflake_shard_hash(integer,bigint)", "istrue"),
         ("_snowflake_shard_hash_instagram(bigint,bigint)", "istrue"),

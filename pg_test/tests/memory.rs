@@ -113,6 +113,7 @@ const CALLS: &[&str] = &[
     "SELECT snowflake_locate('by_shard', 1), snowflake_locate('posts', 1)",
     "SELECT snowflake_citus_ranges('posts')",
     "SELECT _snowflake_citus_error('posts', 's', 5, false)",
+    "SELECT _snowflake_replaced_default_error('s', NULL, true)",
     "SELECT _snowflake_layout_error('posts', 'id', 'twitter', NULL)",
     "SELECT * FROM snowflake_lease_status()",
     "BEGIN; SELECT snowflake_convert_column('old', 'id', 5); ROLLBACK",

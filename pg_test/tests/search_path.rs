@@ -52,7 +52,7 @@ const SCHEMA: &str = "
     ANALYZE";
 
 /// Every object of the extension in use.
-const USES: [&str; 33] = [
+const USES: [&str; 34] = [
     "TABLE evil.snowflake_columns",
     "SELECT table_name, column_name, function, sequence, layout FROM evil.snowflake_columns",
     "TABLE evil.snowflake_layouts",
@@ -65,6 +65,7 @@ const USES: [&str; 33] = [
      SELECT evil._snowflake_citus_error('of_domain'::regclass, 's'::regclass, 5, false), evil.snowflake_citus_ranges('of_domain'::regclass),
          evil._snowflake_citus_error('of_domain'::regclass, 's'::regclass, 5, true),
          evil.snowflake_locate('of_domain'::regclass, 1::bigint, 'postgres'::evil.snowflake_layout)",
+    "SELECT evil._snowflake_replaced_default_error('s'::regclass, adbin, true) FROM pg_attrdef",
     "SELECT evil._snowflake_layout_error('posts'::regclass, 'id'::name, 'twitter'::evil.snowflake_layout, now())",
     "CREATE TABLE of_instagram AS
          SELECT at, id, id::evil.snowflake AS public_id

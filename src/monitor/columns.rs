@@ -104,7 +104,7 @@ pub fn last_id_us(sequence: pg_sys::Oid, layout: Layout) -> Option<i64> {
 }
 
 /// What a sequence holds; `None` if its lock is not available at once: one open transaction must not block the whole view.
-fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, sequence::Error>> {
+pub fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, sequence::Error>> {
     // Check this without opening the relation: opening a view reads its query, which may be nested too deeply.
     if is_non_sequence_relation(relid) {
         return Some(Err(sequence::Error::NotASequence));

@@ -131,7 +131,7 @@ impl StoredExpression {
 
     /// The generator calls in the expression, from the outermost to the innermost.
     pub fn calls(&self) -> Result<Vec<GeneratorCall>, Unreadable> {
-        let functions = self.functions()?;
+        let (_, functions) = self.tree()?;
         let extension = this_extension();
         let mut calls = Vec::new();
         memory::reserve(&mut calls, functions.len());
@@ -142,8 +142,21 @@ impl StoredExpression {
         Ok(calls)
     }
 
-    /// All function calls in the expression.
-    fn functions(&self) -> Result<Vec<*mut pg_sys::FuncExpr>, Unreadable> {
+    /// Whether the expression is a call of core's `nextval` of this sequence, and no more. An expression of which the call is a part can
+    /// generate IDs of its own.
+    pub fn is_nextval_of(&self, sequence: pg_sys::Oid) -> bool {
+        let Ok((root, _)) = self.tree() else { return false };
+        // SAFETY: the server's own tree; nextval() has one argument, which is of type regclass.
+        unsafe {
+            let call =
+                as_node::<pg_sys::FuncExpr>(without_integer_casts(root).0, NodeTag::T_FuncExpr)
+                    .filter(|&call| (*call).funcid.to_u32() == pg_sys::F_NEXTVAL);
+            call.is_some_and(|call| sequence_argument(first_argument(call)).oid() == Some(sequence))
+        }
+    }
+
+    /// The expression, and all function calls in it.
+    fn tree(&self) -> Result<(*mut pg_sys::Node, Vec<*mut pg_sys::FuncExpr>), Unreadable> {
         // SAFETY: a text that the server stores as a pg_node_tree. Reading its size does not read it from disk.
         let length = unsafe { pg_sys::toast_raw_datum_size(self.0) } - pg_sys::VARHDRSZ;
         if length > MAX_TEXT {
@@ -160,8 +173,8 @@ impl StoredExpression {
                 pg_sys::ffi::pg_guard_ffi_boundary(|| {
                     collect_functions(tree, (&raw mut functions).cast())
                 });
+                (tree, functions)
             }
-            functions
         })
     }
 }
@@ -288,7 +301,7 @@ unsafe fn sequence_argument(node: *mut pg_sys::Node) -> SequenceArgument {
         }
         let cast = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr)
             .filter(|&cast| (*cast).funcid.to_u32() == pg_sys::F_REGCLASS);
-        let name = cast.and_then(|cast| constant((*(*(*cast).args).elements).ptr_value.cast()));
+        let name = cast.and_then(|cast| constant(first_argument(cast)));
         name.map_or(SequenceArgument::Unknown, |name| {
             named(pg_sys::text_to_cstring(name.cast_mut_ptr()))
         })
@@ -373,23 +386,37 @@ const INTEGER_CASTS: [u32; 6] = [
     pg_sys::F_INT8_INT4,
 ];
 
-/// An integer constant of any width, possibly cast to others. A loop, because users can nest casts to any
-/// depth.
-unsafe fn integer(mut node: *mut pg_sys::Node) -> Option<i64> {
-    // SAFETY: a constant has a value of its type, and a cast has one argument.
+/// An integer constant of any width, possibly cast to others.
+unsafe fn integer(node: *mut pg_sys::Node) -> Option<i64> {
+    // SAFETY: a constant has a value of its type.
     unsafe {
-        // Casts that all preserve the value can be applied in any order.
-        let mut smallest = pg_sys::INT8OID;
-        while let Some(cast) = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr) {
-            if !INTEGER_CASTS.contains(&(*cast).funcid.to_u32()) {
-                return None;
-            }
-            smallest = smaller_type(smallest, (*cast).funcresulttype);
-            node = (*(*(*cast).args).elements).ptr_value.cast();
-        }
+        let (node, smallest) = without_integer_casts(node);
         let value = constant(node)?.value() as i64;
         checked_cast(checked_cast(value, pg_sys::exprType(node))?, smallest)
     }
+}
+
+/// What integer casts are applied to, and the smallest type that they cast to: casts that all preserve the value can be applied in any
+/// order. A loop, because users can nest casts to any depth.
+unsafe fn without_integer_casts(mut node: *mut pg_sys::Node) -> (*mut pg_sys::Node, pg_sys::Oid) {
+    // SAFETY: a cast has one argument.
+    unsafe {
+        let mut smallest = pg_sys::INT8OID;
+        while let Some(cast) = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr)
+            .filter(|&cast| INTEGER_CASTS.contains(&(*cast).funcid.to_u32()))
+        {
+            smallest = smaller_type(smallest, (*cast).funcresulttype);
+            node = first_argument(cast);
+        }
+        (node, smallest)
+    }
+}
+
+/// # Safety
+/// The call has an argument.
+unsafe fn first_argument(call: *mut pg_sys::FuncExpr) -> *mut pg_sys::Node {
+    // SAFETY: as the caller promises.
+    unsafe { (*(*(*call).args).elements).ptr_value.cast() }
 }
 
 /// The smaller of two integer types.

@@ -11,6 +11,7 @@ pub struct Definition {
     increment: i64,
     cycle: bool,
     min_value: i64,
+    start: i64,
     /// MAXVALUE.
     pub max_value: i64,
     /// CACHE.
@@ -31,6 +32,11 @@ impl Definition {
         } else {
             Ok(())
         }
+    }
+
+    /// The number at which the sequence is defined to start.
+    pub fn start(self) -> i64 {
+        self.start.max(self.min_value)
     }
 
     /// The group of the worker to whose range Citus has set the sequence: `AlterSequenceMinMax()` in its
@@ -61,6 +67,7 @@ impl Definition {
                 increment: (*form).seqincrement,
                 cycle: (*form).seqcycle,
                 min_value: (*form).seqmin,
+                start: (*form).seqstart,
                 max_value: (*form).seqmax,
                 cache: (*form).seqcache,
             };

@@ -160,6 +160,17 @@ pub unsafe fn check_magic(buffer: pg_sys::Buffer) -> Result<pg_sys::Page, Error>
     }
 }
 
+/// A counter that a record of ours has covered; `None` if core has created or replayed the page since. The counter may have been reset
+/// since, but the sequence has generated IDs.
+///
+/// # Safety
+/// The page is locked, and a sequence's.
+pub unsafe fn marked_counter(page: pg_sys::Page) -> Option<i64> {
+    // SAFETY: as the caller promises; the record is within the page.
+    let record = unsafe { *page.wrapping_add(CoverageRecord::OFFSET).cast::<CoverageRecord>() };
+    (record.lsn != 0).then_some(record.last_value)
+}
+
 /// Clears an xmax that SELECT FOR UPDATE could leave in the tuple in old releases, and that would lead to clog
 /// lookups of long-gone transactions. As in core, this is treated like a hint bit update.
 unsafe fn clear_xmax(buffer: pg_sys::Buffer, tuple: pg_sys::HeapTupleHeader) {

@@ -10,7 +10,7 @@
 use super::definition::Definition;
 use super::error::Error;
 use super::nextval::has_privilege;
-use super::page::check_magic;
+use super::page::{check_magic, marked_counter};
 use super::sys;
 use pg_snowflake_policies::counter::State;
 use pgrx::pg_sys;
@@ -24,6 +24,8 @@ pub struct SequenceData {
     /// The state on the page. `None` for another session's temporary sequence, and for an unlogged one on a
     /// standby, whose pages cannot be read.
     pub state: Option<State>,
+    /// A counter up to which the sequence has generated IDs, if its page still shows one.
+    pub marked: Option<i64>,
     /// Whether the sequence survives a crash and reaches a standby: it is neither unlogged nor temporary.
     pub is_logged: bool,
 }
@@ -65,22 +67,24 @@ unsafe fn read_open_sequence(relation: pg_sys::Relation) -> Result<SequenceData,
         let is_of_another_session = class.relpersistence == pg_sys::RELPERSISTENCE_TEMP as c_char
             && !(*relation).rd_islocaltemp;
         let is_readable = !is_of_another_session && (is_logged || !sys::RecoveryInProgress());
-        let state = if is_readable { Some(read_page(relation)?) } else { None };
-        Ok(SequenceData { definition, state, is_logged })
+        let page = if is_readable { Some(read_page(relation)?) } else { None };
+        let (state, marked) = page.map_or((None, None), |(state, marked)| (Some(state), marked));
+        Ok(SequenceData { definition, state, marked, is_logged })
     }
 }
 
-unsafe fn read_page(relation: pg_sys::Relation) -> Result<State, Error> {
+unsafe fn read_page(relation: pg_sys::Relation) -> Result<(State, Option<i64>), Error> {
     // SAFETY: the relation is open and a sequence; the buffer is pinned and locked until UnlockReleaseBuffer().
     unsafe {
         let buffer = sys::ReadBuffer(relation, 0);
         sys::LockBuffer(buffer, sys::BUFFER_LOCK_SHARE);
-        let state = check_magic(buffer).map(|page| {
+        let data = check_magic(buffer).map(|page| {
             let (tuple, _) = sys::first_tuple(page);
-            (*sys::GETSTRUCT::<sys::FormData_pg_sequence_data>(tuple)).state()
+            let state = (*sys::GETSTRUCT::<sys::FormData_pg_sequence_data>(tuple)).state();
+            (state, marked_counter(page))
         });
         sys::UnlockReleaseBuffer(buffer);
-        state
+        data
     }
 }
 
