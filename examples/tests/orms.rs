@@ -139,6 +139,25 @@ fn drizzle_kit_leaves_an_extension_in_its_own_schema_alone() {
 const SEQUENCE: &str = "exports.postsIdSeq = pgSequence('posts_id_seq');\n";
 
 #[test]
+fn typeorm_keeps_the_default_of_a_converted_column() {
+    let Some(dir) = with_npm("TypeORM", "orms/typeorm") else { return };
+    let cluster = Cluster::new();
+    let mut session = cluster.connect();
+    session
+        .batch_execute(
+            "CREATE TABLE posts (id bigserial PRIMARY KEY, body text);
+             SELECT snowflake_convert_column('posts', 'id', 5)",
+        )
+        .unwrap();
+    run(client(command("node", dir.path()).arg("blog.js"), &cluster));
+    let of_shard = "SELECT string_agg(body, ' ' ORDER BY id) FROM posts WHERE snowflake_shard_id(id) = 5 AND id > 1::bigint << 60";
+    assert_eq!(session.query_one(of_shard, &[]).unwrap().get::<_, &str>(0), "one two");
+    let column = "SELECT shard_id, error FROM snowflake_columns";
+    let row = session.query_one(column, &[]).unwrap();
+    assert_eq!((row.get::<_, i32>(0), row.get::<_, Option<&str>>(1)), (5, None));
+}
+
+#[test]
 fn hibernate_gets_its_ids_from_the_insert_or_many_at_once() {
     let Some(dir) = with_jars("Hibernate", "orms/hibernate", &HIBERNATE_PACKAGES) else { return };
     let class_path = class_path(&HIBERNATE_JARS);

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta, timezone
 import sqlalchemy
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
-from sqlalchemy import create_engine, func, select
+from sqlalchemy import MetaData, Table, create_engine, event, func, select
 from sqlalchemy.orm import Session
+from sqlalchemy.schema import CreateTable
 
 import migration
 from models import Comment, Post
@@ -26,6 +27,7 @@ def main():
     many_rows(engine)
     a_parent_and_its_children(engine)
     rows_of_a_time(engine)
+    a_reflected_table(engine)
     print(f"SQLAlchemy {sqlalchemy.__version__}: ids arrive through RETURNING")
 
 
@@ -69,6 +71,20 @@ def rows_of_a_time(engine):
 
         since_then = select(func.count()).where(Post.id >= func.snowflake_min_id(next_day))
         expect(session.scalar(since_then), 202)
+
+
+@event.listens_for(Table, "column_reflect")
+def keep_default(inspector, table, column):
+    """SQLAlchemy takes a default that contains `nextval(` for that of a bigserial."""
+    if "snowflake_nextval(" in (column["default"] or ""):
+        column["autoincrement"] = False
+
+
+def a_reflected_table(engine):
+    table = Table("posts", MetaData(), autoload_with=engine)
+    column = str(CreateTable(table).compile(engine)).splitlines()[2].strip()
+    default = "snowflake_nextval('posts_id_seq'::regclass, 5)"
+    expect(column, f"id BIGINT DEFAULT {default} NOT NULL,")
 
 
 def expect(found, expected):
