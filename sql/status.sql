@@ -150,44 +150,22 @@ WITH generating AS (
             AND uses.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid
     JOIN pg_catalog.pg_attrdef AS d ON uses.objid OPERATOR(pg_catalog.=) d.oid
     WHERE s.relkind OPERATOR(pg_catalog.=) 'S'::pg_catalog."char"
-        AND NOT EXISTS (
-            SELECT
-            FROM generating_columns AS g
-            WHERE g.relid OPERATOR(pg_catalog.=) d.adrelid AND g.attnum OPERATOR(pg_catalog.=) d.adnum)
     UNION ALL
     SELECT o.relid, o.attnum, o.sequence, NULL, true
     FROM owned_sequences AS o
     WHERE o.deptype OPERATOR(pg_catalog.=) 'i'::pg_catalog."char"
     UNION ALL
-    -- And sequences that belong to a column, and that nothing in the catalog uses. A trigger, or a function in the default, may use them.
+    -- And sequences that belong to a column, and that nothing in the catalog uses.
     SELECT o.relid, o.attnum, o.sequence, NULL, false
     FROM owned_sequences AS o
     WHERE o.deptype OPERATOR(pg_catalog.=) 'a'::pg_catalog."char"
-        AND NOT EXISTS (
-            SELECT
-            FROM generating_columns AS g
-            WHERE g.relid OPERATOR(pg_catalog.=) o.relid AND g.attnum::pg_catalog.int4 OPERATOR(pg_catalog.=) o.attnum)
         AND NOT EXISTS (
             SELECT
             FROM pg_catalog.pg_depend AS uses
             WHERE uses.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
                 AND uses.refobjid OPERATOR(pg_catalog.=) o.sequence
                 AND uses.deptype OPERATOR(pg_catalog.=) 'n'::pg_catalog."char")
-        AND NOT EXISTS (
-            SELECT
-            FROM pg_catalog.pg_attrdef AS d
-            JOIN pg_catalog.pg_depend AS calls
-                ON calls.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid
-                    AND calls.objid OPERATOR(pg_catalog.=) d.oid
-                    AND calls.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
-            WHERE d.adrelid OPERATOR(pg_catalog.=) o.relid AND d.adnum::pg_catalog.int4 OPERATOR(pg_catalog.=) o.attnum)
-        AND NOT EXISTS (
-            SELECT
-            FROM pg_catalog.pg_trigger AS t
-            WHERE t.tgrelid OPERATOR(pg_catalog.=) o.relid
-                -- BEFORE INSERT FOR EACH ROW
-                AND (t.tgtype OPERATOR(pg_catalog.&) 7::pg_catalog.int2) OPERATOR(pg_catalog.=) 7::pg_catalog.int2)
-), replaced_columns AS (
+), replaced_columns AS MATERIALIZED (
     SELECT q.relid, q.attnum, q.sequence, q.calls_nextval,
         _snowflake_replaced_default_error(q.sequence::pg_catalog.regclass, q.expression, q.calls_nextval) AS error
     FROM sequence_columns AS q
@@ -238,7 +216,28 @@ JOIN pg_catalog.pg_class AS c ON r.relid OPERATOR(pg_catalog.=) c.oid
 JOIN pg_catalog.pg_attribute AS a
     ON r.relid OPERATOR(pg_catalog.=) a.attrelid AND r.attnum OPERATOR(pg_catalog.=) a.attnum
 WHERE r.error IS NOT NULL
-    AND NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace);
+    AND NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace)
+    -- Only now, for the few columns that are left.
+    AND NOT EXISTS (
+        SELECT
+        FROM generating_columns AS g
+        WHERE g.relid OPERATOR(pg_catalog.=) r.relid AND g.attnum::pg_catalog.int4 OPERATOR(pg_catalog.=) r.attnum)
+    -- A trigger, or a function in the default, may use the sequence.
+    AND (r.calls_nextval
+        OR NOT EXISTS (
+            SELECT
+            FROM pg_catalog.pg_attrdef AS d
+            JOIN pg_catalog.pg_depend AS calls
+                ON calls.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid
+                    AND calls.objid OPERATOR(pg_catalog.=) d.oid
+                    AND calls.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
+            WHERE d.adrelid OPERATOR(pg_catalog.=) r.relid AND d.adnum::pg_catalog.int4 OPERATOR(pg_catalog.=) r.attnum)
+        AND NOT EXISTS (
+            SELECT
+            FROM pg_catalog.pg_trigger AS t
+            WHERE t.tgrelid OPERATOR(pg_catalog.=) r.relid
+                -- BEFORE INSERT FOR EACH ROW
+                AND (t.tgtype OPERATOR(pg_catalog.&) 7::pg_catalog.int2) OPERATOR(pg_catalog.=) 7::pg_catalog.int2));
 
 COMMENT ON VIEW snowflake_columns IS
 'columns whose default generates IDs, and the status of their sequences; one row for each call in a default';
