@@ -45,7 +45,7 @@ INSERT INTO orders SELECT new_id, created_at, total FROM imported_orders JOIN or
 ALTER TABLE orders ADD PRIMARY KEY (id);
 INSERT INTO steps VALUES ('orders', clock_timestamp());
 
-INSERT INTO items SELECT new_id, line, product FROM imported_items LEFT JOIN order_ids ON old_id = order_id ORDER BY new_id;
+INSERT INTO items SELECT new_id, line, product FROM imported_items JOIN order_ids ON old_id = order_id ORDER BY new_id;
 ALTER TABLE items ADD PRIMARY KEY (order_id, line), ADD FOREIGN KEY (order_id) REFERENCES orders;
 INSERT INTO steps VALUES ('items', clock_timestamp());
 

@@ -142,6 +142,44 @@ fn the_script_measures_the_statements_of_the_page() {
     }
 }
 
+/// Also rows of no order. Rows that were not imported are not counted, and remain.
+#[test]
+fn the_undo_deletes_the_rows_that_the_copy_inserted() {
+    let (_database, mut client) = database();
+    let example = block("CREATE TABLE imported_orders");
+    run(&mut client, example.split_once(';').expect("CREATE EXTENSION").1);
+    run(&mut client, &step("postgres"));
+    let step_3 = block("CREATE SEQUENCE orders_id_seq");
+    run(&mut client, &step_3);
+    let notes = block("CREATE TABLE imported_notes");
+    let (tables, notes) = notes.split_once("-- the copy").expect("a comment");
+    let (copy, notes) = notes.split_once("-- the check").expect("a comment");
+    let (check, undo) = notes.split_once("-- the undo").expect("a comment");
+    let [copy, check, undo] = [copy, check, undo].map(|part| part.split_once('\n').expect("SQL").1);
+    run(&mut client, tables);
+    let others = "WITH o AS (INSERT INTO orders DEFAULT VALUES RETURNING id) INSERT INTO items SELECT id, 1 FROM o;
+                  INSERT INTO notes VALUES (3, NULL, 'other')";
+    run(&mut client, others);
+
+    let copies: String = step_3.lines().filter(|line| line.starts_with("INSERT")).collect();
+    let missing = "SELECT missing_orders, missing_items FROM (CHECK) AS checked";
+    let missing = missing.replace("CHECK", block("AS missing_orders").trim().trim_end_matches(';'));
+    let counts = "SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM items), (SELECT count(*) FROM notes)";
+    for is_first in [true, false] {
+        run(&mut client, copy);
+        if !is_first {
+            run(&mut client, &copies);
+        }
+        assert_eq!(printed(&mut client, &missing), "0|0");
+        assert_eq!(printed(&mut client, check), "0");
+        assert_eq!(printed(&mut client, counts), "10001|10001|3");
+        run(&mut client, &block("DELETE FROM orders"));
+        run(&mut client, undo);
+        assert_eq!(printed(&mut client, check), "2");
+        assert_eq!(printed(&mut client, counts), "1|1|1");
+    }
+}
+
 /// The script also measures. Its figures are in the page.
 #[test]
 fn the_script_about_the_import_finds_nothing_wrong() {
