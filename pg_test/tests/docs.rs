@@ -19,6 +19,7 @@ use std::collections::HashMap;
 mod buckets;
 mod created_at;
 mod import;
+mod large_tables;
 mod links;
 mod page;
 mod paste;
