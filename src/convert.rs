@@ -22,7 +22,7 @@ use crate::{sequence, shard};
 use catalog::Extension;
 use column::Column;
 use pg_snowflake_ids::Layout;
-use pg_snowflake_ids::likely::mismatch;
+use pg_snowflake_ids::likely::{Mismatch, Verdict, judge};
 use pg_snowflake_policies::conversion::{self as plan, Facts, ShardCheck, Target};
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -89,8 +89,11 @@ struct Options {
 fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys::Oid {
     let &Options { shard, is_explicit, layout, is_layout_explicit, check_shard } = options;
     let facts = column.facts(extension);
-    check_layout(column, &facts, layout, is_layout_explicit);
+    let odd = check_layout(column, &facts, layout, is_layout_explicit);
     let ticks = ticks(column, &facts, layout, shard);
+    if let Some(odd) = odd {
+        refusal::odd_value(column, &odd);
+    }
     check_constraints(column, layout, *ticks.start(), shard);
     let shard_check = check_shard.then(|| ShardCheck {
         name: column.free_constraint_name(),
@@ -129,16 +132,28 @@ fn check_transaction() {
 }
 
 /// Refuses if the existing values are probably IDs of another layout, which the caller has not passed. Warns if the caller has passed
-/// this one.
-fn check_layout(column: &Column, facts: &Facts, layout: Layout, is_explicit: bool) {
+/// this one. Returns the highest value if only that is odd.
+fn check_layout(
+    column: &Column,
+    facts: &Facts,
+    layout: Layout,
+    is_explicit: bool,
+) -> Option<Mismatch> {
     let last = facts.next.map(|next| layout.tick_of(next.saturating_sub(1)));
-    let generated_us = last.map(|tick| layout.instant_of(tick));
+    let generated_us = || last.map(|tick| layout.instant_of(tick));
     let now_us = sequence::read_clock().reading_us;
-    let newest = facts.highest;
-    if let Some(mismatch) =
-        newest.and_then(|newest| mismatch(newest, &layout, generated_us, now_us))
-    {
-        refusal::other_layout(&column.name(), &mismatch, is_explicit);
+    let newest = |count, at_most| {
+        Some(match count {
+            1 => facts.highest.into_iter().collect(),
+            _ => column.highest_values(count, at_most),
+        })
+    };
+    match judge(&layout, now_us, generated_us, newest)? {
+        Verdict::OtherLayout(mismatch) => {
+            refusal::other_layout(&column.name(), &mismatch, is_explicit);
+            None
+        }
+        Verdict::OddId(mismatch) => Some(mismatch),
     }
 }
 
@@ -155,7 +170,9 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
     let first_tick =
         plan::first_tick(facts.highest, layout, last_tick).unwrap_or_else(|too_high| {
             let next = layout.id(layout.at_tick(0, now_tick), shard);
-            refusal::value_too_high(&column.name(), too_high.highest, next, layout)
+            let second = column.highest_values(2, i64::MAX).get(1).copied();
+            let is_only_one = plan::first_tick(second, layout, last_tick).is_ok();
+            refusal::value_too_high(column, too_high.highest, is_only_one, next, layout)
         });
     first_tick..=ahead(settings::MAX_LEAD_US)
 }

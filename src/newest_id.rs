@@ -1,4 +1,4 @@
-//! The newest ID of a column, read from the end of an index.
+//! The newest IDs of a column, read from the end of an index.
 //!
 //! A monitoring view reads it, as whoever queries the view. So this waits for no lock, runs no function of a user (neither a row
 //! security policy nor the predicate or the operator class of an index), and visits a limited number of index entries and
@@ -6,6 +6,7 @@
 
 use crate::postgres::relation::oids;
 use pgrx::prelude::*;
+use std::cmp::Reverse;
 use std::ffi::{CStr, c_int};
 
 /// How many index entries are visited in one table. Rows at the end that were deleted, or are not yet committed, are not IDs.
@@ -24,52 +25,77 @@ const SHARE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 #[derive(Debug)]
 pub struct Unreadable;
 
-/// The newest ID of the column of a table, or the newest in the last partitions of a partitioned table.
-///
-/// `None` if it cannot be read, if there is no row, or if the current user may not read the column. For a partition, too: the newest ID of
-/// its table may be in another one.
-pub fn of_table(relid: pg_sys::Oid, column: &CStr) -> Option<i64> {
-    // SAFETY: takes any OID.
-    if unsafe { pg_sys::get_rel_relispartition(relid) } {
-        return None;
+/// Which IDs of a column are read.
+#[derive(Clone, Copy)]
+pub struct Newest<'a> {
+    /// The column.
+    pub column: &'a CStr,
+    /// How many distinct IDs.
+    pub count: usize,
+    /// The highest that is read.
+    pub at_most: i64,
+}
+
+impl Newest<'_> {
+    /// The newest of these IDs, the highest first.
+    pub fn of(&self, mut ids: Vec<i64>) -> Vec<i64> {
+        ids.sort_unstable_by_key(|&id| Reverse(id));
+        ids.dedup();
+        ids.truncate(self.count);
+        ids
     }
-    let mut partitions = Vec::new();
-    {
-        let table = Locked::open(relid)?;
-        if !table.may_be_read(column) {
+
+    /// The newest IDs of a table, or of the last partitions of a partitioned table; the highest first, none if there is no row.
+    ///
+    /// `None` if they cannot be read, or if the current user may not read the column. For a partition, too: the newest ID of its table may
+    /// be in another one.
+    pub fn of_table(self, relid: pg_sys::Oid) -> Option<Vec<i64>> {
+        // SAFETY: takes any OID.
+        if unsafe { pg_sys::get_rel_relispartition(relid) } {
             return None;
         }
-        match table.form().relkind as u8 {
-            pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(table.partitions()),
-            _ => return table.newest_id(column).ok()?,
+        let mut partitions = Vec::new();
+        {
+            let table = Locked::open(relid)?;
+            if !table.may_be_read(self.column) {
+                return None;
+            }
+            match table.form().relkind as u8 {
+                pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(table.partitions()),
+                _ => return table.newest_ids(self).ok(),
+            }
         }
+        self.of_last(partitions).ok()
     }
-    newest_of(partitions, column).ok()?
-}
 
-/// The newest ID of the column in one partition or those below it, whoever asks; `None` if there is no row.
-///
-/// # Errors
-/// A partition cannot be read. An older one does not have the newest ID, so none is returned.
-pub fn of_partition(relid: pg_sys::Oid, column: &CStr) -> Result<Option<i64>, Unreadable> {
-    newest_of(vec![relid], column)
-}
+    /// The newest IDs in one partition or those below it, whoever asks.
+    ///
+    /// # Errors
+    /// A partition cannot be read. An older one does not have the newest ID, so none is returned.
+    pub fn of_partition(self, relid: pg_sys::Oid) -> Result<Vec<i64>, Unreadable> {
+        self.of_last(vec![relid])
+    }
 
-/// The newest ID in the last of these partitions and those below them.
-fn newest_of(mut partitions: Vec<pg_sys::Oid>, column: &CStr) -> Result<Option<i64>, Unreadable> {
-    let mut newest = Vec::new();
-    for _ in 0..MAX_PARTITIONS {
-        let Some(partition) = partitions.pop().filter(|_| newest.len() < MAX_WITH_ROWS) else {
-            break;
-        };
-        pgrx::check_for_interrupts!();
-        let partition = Locked::open(partition).ok_or(Unreadable)?;
-        match partition.form().relkind as u8 {
-            pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(partition.partitions()),
-            _ => newest.extend(partition.newest_id(column)?),
+    /// The newest IDs in the last of these partitions and those below them.
+    fn of_last(self, mut partitions: Vec<pg_sys::Oid>) -> Result<Vec<i64>, Unreadable> {
+        let (mut ids, mut with_rows) = (Vec::new(), 0);
+        for _ in 0..MAX_PARTITIONS {
+            let Some(partition) = partitions.pop().filter(|_| with_rows < MAX_WITH_ROWS) else {
+                break;
+            };
+            pgrx::check_for_interrupts!();
+            let partition = Locked::open(partition).ok_or(Unreadable)?;
+            match partition.form().relkind as u8 {
+                pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(partition.partitions()),
+                _ => {
+                    let newest = partition.newest_ids(self)?;
+                    with_rows += usize::from(!newest.is_empty());
+                    ids.extend(newest);
+                }
+            }
         }
+        Ok(self.of(ids))
     }
-    Ok(newest.into_iter().max())
 }
 
 /// A relation, open and locked. After an ERROR, the end of the transaction closes and unlocks it.
@@ -138,13 +164,13 @@ impl Locked {
             }
     }
 
-    /// The newest ID of the column in this table; `None` if it has no row.
-    fn newest_id(&self, column: &CStr) -> Result<Option<i64>, Unreadable> {
+    /// The newest IDs in this table.
+    fn newest_ids(&self, newest: Newest) -> Result<Vec<i64>, Unreadable> {
         if !self.has_readable_rows() {
             return Err(Unreadable);
         }
         // SAFETY: the relation is open.
-        let column = unsafe { pg_sys::get_attnum(self.relid(), column.as_ptr()) };
+        let column = unsafe { pg_sys::get_attnum(self.relid(), newest.column.as_ptr()) };
         // An expression in an index is column 0.
         if column <= 0 {
             return Err(Unreadable);
@@ -156,7 +182,7 @@ impl Locked {
             .filter_map(Locked::open)
             .find(|index| index.orders(column))
             .ok_or(Unreadable)
-            .and_then(|index| self.last_visible(&index, column))
+            .and_then(|index| self.last_visible(&index, column, newest))
     }
 
     /// Whether this is an index whose entries are all rows, in the order of a column of IDs.
@@ -181,13 +207,16 @@ impl Locked {
         }
     }
 
-    /// The column of the last row of this table in the order of the index that the current statement sees.
+    /// The column of the last rows of this table in the order of the index that the current statement sees.
     fn last_visible(
         &self,
         index: &Locked,
         column: pg_sys::AttrNumber,
-    ) -> Result<Option<i64>, Unreadable> {
-        // SAFETY: both are open and locked, and a function runs with a snapshot. The index has at least one column.
+        newest: Newest,
+    ) -> Result<Vec<i64>, Unreadable> {
+        let mut ids = Vec::new();
+        // SAFETY: both are open and locked, and a function runs with a snapshot. The index has at least one column, and its operator class
+        // is core's, whose function for `<=` is the key's.
         unsafe {
             let is_descending = *(*index.0).rd_indoption & pg_sys::INDOPTION_DESC as i16 != 0;
             let towards_lower = if is_descending {
@@ -195,29 +224,40 @@ impl Locked {
             } else {
                 pg_sys::ScanDirection::BackwardScanDirection
             };
+            let mut key = pg_sys::ScanKeyData::default();
+            pg_sys::ScanKeyInit(
+                &mut key,
+                1,
+                pg_sys::BTLessEqualStrategyNumber as pg_sys::StrategyNumber,
+                pg_sys::F_INT8LE.into(),
+                newest.at_most.into(),
+            );
             let slot = pg_sys::table_slot_create(self.0, std::ptr::null_mut());
             let scan = begin_scan(self.0, index.0);
-            pg_sys::index_rescan(scan, std::ptr::null_mut(), 0, std::ptr::null_mut(), 0);
-            let mut newest = Err(Unreadable);
+            pg_sys::index_rescan(scan, &mut key, 1, std::ptr::null_mut(), 0);
+            let mut is_end = false;
             for _ in 0..MAX_ENTRIES {
                 pgrx::check_for_interrupts!();
                 if pg_sys::index_getnext_tid(scan, towards_lower).is_null() {
-                    newest = Ok(None);
+                    is_end = true;
                     break;
                 }
                 if !pg_sys::index_fetch_heap(scan, slot) {
                     continue;
                 }
+                // The key excludes nulls.
                 pg_sys::slot_getsomeattrs_int(slot, column.into());
-                let place = column as usize - 1;
-                if !*(*slot).tts_isnull.add(place) {
-                    newest = Ok(Some((*(*slot).tts_values.add(place)).value() as i64));
+                let id = (*(*slot).tts_values.add(column as usize - 1)).value() as i64;
+                if ids.last() != Some(&id) {
+                    ids.push(id);
+                }
+                if ids.len() == newest.count {
                     break;
                 }
             }
             pg_sys::index_endscan(scan);
             pg_sys::ExecDropSingleTupleTableSlot(slot);
-            newest
+            if is_end || !ids.is_empty() { Ok(ids) } else { Err(Unreadable) }
         }
     }
 }
@@ -271,16 +311,16 @@ unsafe fn namespace_aclcheck(namespace: pg_sys::Oid, user: pg_sys::Oid) -> pg_sy
     }
 }
 
-/// A scan of the whole index for what the current statement sees.
+/// A scan of the index, with one key, for what the current statement sees.
 unsafe fn begin_scan(table: pg_sys::Relation, index: pg_sys::Relation) -> pg_sys::IndexScanDesc {
     // SAFETY: as for the caller.
     unsafe {
         let snapshot = pg_sys::GetActiveSnapshot();
         #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
-        return pg_sys::index_beginscan(table, index, snapshot, 0, 0);
+        return pg_sys::index_beginscan(table, index, snapshot, 1, 0);
         #[cfg(feature = "pg18")]
-        return pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), 0, 0);
+        return pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), 1, 0);
         #[cfg(feature = "pg19")]
-        return pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), 0, 0, 0);
+        return pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), 1, 0, 0);
     }
 }

@@ -23,7 +23,7 @@ use creation::{check_ranges, create};
 use outcome::{Action, Outcome};
 use patience::Patience;
 use pg_snowflake_ids::Layout;
-use pg_snowflake_ids::likely::mismatch;
+use pg_snowflake_ids::likely::{Verdict, judge};
 use pg_snowflake_ids::presets::DEFAULT;
 use pg_snowflake_policies::partitions::{CLOCK_TOLERANCE_US, Step, before, wanted};
 use pgrx::datum::Interval;
@@ -183,22 +183,23 @@ fn layout_of(table: &Table, top: pg_sys::Oid, passed: Option<SqlLayout>, now_us:
     layout
 }
 
-/// Refuses if the newest ID of the table is probably of another layout, which the caller has not passed. Warns if the caller has passed
-/// this one.
+/// Refuses if the newest IDs of the table are probably of another layout, which the caller has not passed. Warns if the caller has passed
+/// this one, or if only one ID is odd.
 fn check_layout(table: &Table, top: pg_sys::Oid, layout: Layout, is_explicit: bool, now_us: i64) {
-    let Some(newest) = table.newest_id() else { return };
-    // The time of the sequence is needed only if there is a doubt.
-    if mismatch(newest, &layout, None, now_us).is_none() {
-        return;
-    }
-    let calls = table.generator_calls(top);
-    let generates = !calls.is_empty();
-    let generated_us = calls
-        .into_iter()
-        .filter_map(|call| call.filter(|call| call.layout == Some(layout))?.sequence.oid())
-        .filter_map(|sequence| last_id_us(sequence, layout))
-        .max();
-    if let Some(mismatch) = mismatch(newest, &layout, generated_us, now_us) {
-        refusal::other_layout(table, &mismatch, is_explicit, generates);
+    let generated_us = || {
+        let calls = table.generator_calls(top).into_iter();
+        calls
+            .filter_map(|call| call.filter(|call| call.layout == Some(layout))?.sequence.oid())
+            .filter_map(|sequence| last_id_us(sequence, layout))
+            .max()
+    };
+    let newest = |count, at_most| table.newest_ids(count, at_most);
+    match judge(&layout, now_us, generated_us, newest) {
+        Some(Verdict::OtherLayout(mismatch)) => {
+            let generates = !table.generator_calls(top).is_empty();
+            refusal::other_layout(table, &mismatch, is_explicit, generates);
+        }
+        Some(Verdict::OddId(mismatch)) => refusal::odd_id(table, &mismatch),
+        None => {}
     }
 }

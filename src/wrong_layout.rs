@@ -31,3 +31,16 @@ pub fn report_mismatch(
         report.raise();
     }
 }
+
+/// Warns that the highest ID is unlike the others. `id` names it, and `query` selects its row.
+pub fn warn_of_odd_id(id: String, mismatch: &Mismatch, query: String) {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_WARNING,
+        message: format!("{id} does not match the other IDs"),
+        detail: Some(format!("{mismatch}.")),
+        hint: Some(format!(
+            "If the ID is wrong, change it or delete the row. To see the row, run: {query}"
+        )),
+    }
+    .log(PgLogLevel::WARNING);
+}

@@ -12,6 +12,9 @@ use crate::layout::{Fields, Layout};
 use crate::presets::PRESETS;
 use std::fmt;
 
+/// How many of the newest IDs of a column are judged, and how many of those that its default has generated.
+pub const SAMPLE: usize = 20;
+
 const DAY_US: i64 = 86_400_000_000;
 
 /// How far after now an ID can be, by a clock that is ahead, or by the lead of a sequence.
@@ -117,6 +120,14 @@ pub struct Mismatch {
     pub likely: Reading,
 }
 
+impl Mismatch {
+    /// Whether the ID is not one of the layout, or one that nobody has generated in advance.
+    fn is_far_ahead(&self, now_us: i64) -> bool {
+        time_of(self.id, &self.layout)
+            .is_none_or(|unix_us| unix_us > now_us.saturating_add(FAR_AHEAD_US))
+    }
+}
+
 /// One sentence with the figures.
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,7 +146,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Whether the newest ID of a column, which is its highest value, is probably of a preset and not of `layout`.
+/// Whether an ID is probably of a preset and not of `layout`. For a column, [`judge`] asks several IDs.
 ///
 /// It is if it does not fit `layout` but fits a preset; and if it is more than a year ahead of now in `layout`, or not an ID of
 /// `layout`, but is possible in a preset. The nearest to now is the likely preset. Of a number that is not an ID of any preset,
@@ -157,25 +168,107 @@ impl fmt::Display for Mismatch {
 /// assert!(mismatch.to_string().ends_with("but 2027-01-15T08:00:00Z in layout \"instagram\""));
 /// ```
 pub fn mismatch(
-    newest: i64,
+    id: i64,
     layout: &Layout,
     generated_us: Option<i64>,
     now_us: i64,
 ) -> Option<Mismatch> {
-    let latest_us = now_us.saturating_add(TOLERANCE_US);
-    let earliest_us = now_us.saturating_sub(RECENT_US);
-    let own = time_of(newest, layout);
-    let past = own.filter(|&unix_us| unix_us <= latest_us);
-    let is_of_sequence = |unix_us| {
-        generated_us.is_some_and(|generated_us| (unix_us..=latest_us).contains(&generated_us))
-    };
-    if past.is_some_and(|unix_us| unix_us >= earliest_us || is_of_sequence(unix_us)) {
+    if fits(id, layout, generated_us, now_us) {
         return None;
     }
-    let likely = readings(newest, now_us).into_iter().next()?;
-    let is_far_ahead = own.is_none_or(|unix_us| unix_us > now_us.saturating_add(FAR_AHEAD_US));
-    let is_likely = likely.doubt.is_none() && (is_far_ahead || likely.unix_us >= earliest_us);
-    is_likely.then_some(Mismatch { id: newest, layout: *layout, likely })
+    let likely = readings(id, now_us).into_iter().next()?;
+    let mismatch = Mismatch { id, layout: *layout, likely };
+    let is_recent = likely.unix_us >= now_us.saturating_sub(RECENT_US);
+    let is_likely = likely.doubt.is_none() && (is_recent || mismatch.is_far_ahead(now_us));
+    is_likely.then_some(mismatch)
+}
+
+/// Whether the time of the ID is one of the last days, or one that the sequence has come to.
+fn fits(id: i64, layout: &Layout, generated_us: Option<i64>, now_us: i64) -> bool {
+    let latest_us = now_us.saturating_add(TOLERANCE_US);
+    let earliest_us = now_us.saturating_sub(RECENT_US);
+    time_of(id, layout).is_some_and(|unix_us| {
+        unix_us <= latest_us
+            && (unix_us >= earliest_us
+                || generated_us.is_some_and(|us| (unix_us..=latest_us).contains(&us)))
+    })
+}
+
+/// What the newest IDs of a column show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// They are probably of a preset and not of the layout. The newest of them.
+    OtherLayout(Mismatch),
+    /// The highest ID would be of a preset, but the others do not confirm it.
+    OddId(Mismatch),
+}
+
+/// Whether the IDs of a column are probably of a preset and not of `layout`, or only the highest one is odd. A user can store any number, so
+/// one ID never decides for the column.
+///
+/// `newest(n, at_most)` returns up to `n` distinct IDs that are not above `at_most`, the highest first, or `None` if they cannot be
+/// read. Only the highest is read if it is not in doubt. `generated_us` is that of [`mismatch`].
+///
+/// The [`SAMPLE`] newest IDs vote, and so do as many that the default of the column has generated, so no number of IDs above
+/// these is a majority of a column that is in use.
+///
+/// ```
+/// use pg_snowflake_ids::likely::{Verdict, judge};
+/// use pg_snowflake_ids::presets::POSTGRES;
+///
+/// let now_us = 1_800_000_000_000_000;
+/// let id = |us| POSTGRES.id(POSTGRES.at_tick(1, POSTGRES.tick_at(us)), 5);
+/// let of_two_years_ahead = id(now_us + 2 * 365 * 86_400_000_000);
+/// let ids = [of_two_years_ahead, id(now_us), id(now_us - 5_000_000)];
+/// let verdict = judge(&POSTGRES, now_us, || None, |n, _| Some(ids.into_iter().take(n).collect()));
+/// assert!(matches!(verdict, Some(Verdict::OddId(odd)) if odd.id == of_two_years_ahead));
+/// ```
+pub fn judge(
+    layout: &Layout,
+    now_us: i64,
+    generated_us: impl FnOnce() -> Option<i64>,
+    mut newest: impl FnMut(usize, i64) -> Option<Vec<i64>>,
+) -> Option<Verdict> {
+    let highest = *newest(1, i64::MAX)?.first()?;
+    // The time of the sequence is needed only if there is a doubt.
+    mismatch(highest, layout, None, now_us)?;
+    let generated_us = generated_us();
+    let odd = mismatch(highest, layout, generated_us, now_us)?;
+    let mut voters = newest(SAMPLE, i64::MAX)?;
+    if let Some(last) = last_generated(layout, generated_us, now_us) {
+        voters.extend(newest(SAMPLE, last)?);
+    }
+    voters.sort_unstable_by_key(|&id| std::cmp::Reverse(id));
+    voters.dedup();
+    let against: Vec<_> =
+        voters.iter().filter_map(|&id| mismatch(id, layout, generated_us, now_us)).collect();
+    let of_preset = |mismatch: &Mismatch| {
+        against.iter().filter(|other| other.likely.name == mismatch.likely.name).count()
+    };
+    // The last of several maxima, so that of the highest IDs.
+    let other = *against.iter().rev().max_by_key(|mismatch| of_preset(mismatch))?;
+    let is_far_ahead = other.is_far_ahead(now_us);
+    let speaks_for = |&&id: &&i64| {
+        // Many an old ID is possible in both.
+        let is_possible = || is_far_ahead || fits(id, layout, generated_us, now_us);
+        fits(id, layout, None, now_us)
+            || doubt(id, layout, now_us).is_none()
+                && is_possible()
+                && mismatch(id, layout, generated_us, now_us).is_none()
+    };
+    let votes = of_preset(&other);
+    let is_majority = votes > 1 && votes > voters.iter().filter(speaks_for).count();
+    Some(if is_majority { Verdict::OtherLayout(other) } else { Verdict::OddId(odd) })
+}
+
+/// The highest ID that the default of a column has generated, or can have; `None` if it has generated none, or if its sequence is not of
+/// the layout, as if it holds a plain count.
+fn last_generated(layout: &Layout, generated_us: Option<i64>, now_us: i64) -> Option<i64> {
+    let generated_us = generated_us?;
+    let last = layout.min_id(generated_us.saturating_add(layout.tick_us())).checked_sub(1)?;
+    (generated_us <= now_us.saturating_add(TOLERANCE_US)
+        && doubt(last, layout, now_us) != Some(Doubt::FirstDays))
+    .then_some(last)
 }
 
 #[cfg(test)]

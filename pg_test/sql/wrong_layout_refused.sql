@@ -145,7 +145,7 @@ CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5)) PAR
 CREATE TABLE posts_old PARTITION OF posts FOR VALUES FROM (0) TO (snowflake_min_id(now() - interval '1 year'));
 CREATE TABLE posts_last PARTITION OF posts
     FOR VALUES FROM (snowflake_min_id(now() - interval '1 year')) TO (snowflake_min_id(now() - interval '340 days'));
-INSERT INTO posts VALUES (snowflake_encode(now() - interval '350 days', 5, 1));
+INSERT INTO posts SELECT snowflake_encode(now() - interval '350 days', 5, n) FROM generate_series(1, 2) AS n;
 SELECT error_of($$SELECT * FROM snowflake_create_partitions('posts', '1 day', 0)$$, 'posts') AS error;
 SELECT setval('s', (SELECT max(id) >> 12 FROM posts)) AS newest \gset
 SELECT error_of($$SELECT * FROM snowflake_create_partitions('posts', '1 day', 0)$$, 'posts') AS error;

@@ -16,7 +16,7 @@ fn a_deeply_nested_policy_or_rule_does_not_break_the_view() {
         &mut client,
         &format!(
             "CREATE SEQUENCE s; CREATE TABLE a (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5)); CREATE TABLE b (LIKE a INCLUDING ALL);
-             CREATE TABLE c (LIKE a INCLUDING ALL); INSERT INTO a VALUES (4036363106367045632); INSERT INTO b TABLE a; INSERT INTO c TABLE a;
+             CREATE TABLE c (LIKE a INCLUDING ALL); INSERT INTO a VALUES (4036363106367045632), (4036363106367045633); INSERT INTO b TABLE a; INSERT INTO c TABLE a;
              CREATE POLICY p ON a USING ({deep}); ALTER TABLE a ENABLE ROW LEVEL SECURITY;
              CREATE RULE r AS ON INSERT TO b WHERE {deep} DO ALSO NOTHING"
         ),
@@ -71,7 +71,7 @@ fn relations_without_rows_of_their_own_are_not_read() {
          CREATE TABLE empty (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s'));
          CREATE TABLE narrow (id int PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO narrow VALUES (5);
          CREATE TABLE texts (id text PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO texts VALUES ('4036363106367045632');
-         CREATE TABLE typed (id snowflake PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO typed VALUES (4036363106367045632);
+         CREATE TABLE typed (id snowflake PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO typed VALUES (4036363106367045632), (4036363106367045633);
          CREATE UNLOGGED TABLE unlogged (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO unlogged VALUES (4036363106367045632);
          CREATE VIEW shown AS SELECT * FROM empty; ALTER VIEW shown ALTER id SET DEFAULT snowflake_nextval('s')",
     );

@@ -11,7 +11,7 @@ use crate::monitor::{GeneratorCall, StoredExpression};
 use crate::postgres::encoding::to_server;
 use crate::postgres::query::rows;
 use crate::postgres::report::no_such_table;
-use crate::postgres::user_table::UserTable;
+use crate::postgres::user_table::{UserTable, query_for_rows};
 use pg_snowflake_ids::Layout;
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -171,6 +171,19 @@ impl Column {
 
     fn user_table(&self) -> UserTable {
         UserTable::open(self.id_column.table)
+    }
+
+    /// Up to `count` of the highest values that are not above `at_most`.
+    pub fn highest_values(&self, count: usize, at_most: i64) -> Vec<i64> {
+        let column = &self.attribute.name;
+        let highest = format!("WHERE {column} <= $1 ORDER BY {column} DESC LIMIT $2");
+        let arguments = [at_most.into(), (count as i64).into()];
+        self.user_table().select(&format!("{column}::int8"), &highest, &arguments, |row| row.get(1))
+    }
+
+    /// The query for the rows with a value.
+    pub fn rows_of(&self, value: i64) -> String {
+        query_for_rows(&self.table.name, &self.attribute.name, value)
     }
 
     /// The names of the table and the column, in the server's encoding.

@@ -1,8 +1,9 @@
 //! The errors of `snowflake_convert_column`.
 
+use super::column::Column;
 use crate::citus;
 use crate::postgres::report::{Report, relation_name};
-use crate::wrong_layout::report_mismatch;
+use crate::wrong_layout::{report_mismatch, warn_of_odd_id};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::Mismatch;
 use pgrx::prelude::*;
@@ -317,19 +318,42 @@ pub fn layout_not_known(column: &str) -> ! {
     .raise()
 }
 
-/// A value is above the next IDs.
+/// The highest value is odd.
+pub fn odd_value(column: &Column, mismatch: &Mismatch) {
+    let newest = format!("newest value of {}", column.name());
+    warn_of_odd_id(newest, mismatch, column.rows_of(mismatch.id));
+}
+
+/// One or more values are above the next IDs.
 #[track_caller]
-pub fn value_too_high(column: &str, highest: i64, next: i64, layout: Layout) -> ! {
+pub fn value_too_high(
+    column: &Column,
+    highest: i64,
+    is_only_one: bool,
+    next: i64,
+    layout: Layout,
+) -> ! {
+    let highest_is =
+        if is_only_one { "The only value above it is" } else { "The highest value is" };
+    let hint = if is_only_one {
+        format!(
+            "If the value is an ID of another layout, pass that layout. If it is an ID from the future, set \
+             pg_snowflake.max_lead to how far it is ahead. Otherwise, change it or delete the row. To see the row, run: {}",
+            column.rows_of(highest)
+        )
+    } else {
+        "If the values are IDs of another layout, pass that layout; snowflake_find_layout() finds it. If they are IDs \
+         from the future, set pg_snowflake.max_lead to how far they are ahead. Otherwise, lower the values of those \
+         rows."
+            .into()
+    };
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("{column} has a value above the next ID"),
-        detail: Some(format!("The highest value is {highest}. The next ID of layout \"{layout}\" would be about {next}.")),
-        hint: Some(
-            "If the values are IDs of another layout, pass that layout; snowflake_find_layout() finds it. If they are IDs \
-             from the future, set pg_snowflake.max_lead to how far they are ahead. Otherwise, lower the values of those \
-             rows."
-                .into(),
-        ),
+        message: format!("{} has a value above the next ID", column.name()),
+        detail: Some(format!(
+            "{highest_is} {highest}. The next ID of layout \"{layout}\" would be about {next}."
+        )),
+        hint: Some(hint),
     }
     .raise()
 }

@@ -4,7 +4,7 @@ use super::table::{Partition, Table};
 use crate::postgres::report::{Report, relation_name};
 use crate::postgres::timestamp::printed;
 use crate::postgres::transaction::Failure;
-use crate::wrong_layout::report_mismatch;
+use crate::wrong_layout::{report_mismatch, warn_of_odd_id};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::Mismatch;
 use pg_snowflake_policies::partitions::{Bound, Doubt, MAX_STEP_YEARS, Wanted};
@@ -233,6 +233,12 @@ pub fn other_layout(table: &Table, mismatch: &Mismatch, is_explicit: bool, gener
             format!("Pass layout => '{likely}'.")
         }
     });
+}
+
+/// One ID of the table is odd.
+pub fn odd_id(table: &Table, mismatch: &Mismatch) {
+    let newest = format!("newest ID of table {}", table.name);
+    warn_of_odd_id(newest, mismatch, table.row_of(mismatch.id));
 }
 
 /// Some rows of the table get IDs of one layout, and others of another: what is old in one is new in the other.

@@ -1,10 +1,10 @@
 //! A table that is partitioned by a range of its IDs, and its partitions, from the catalog.
 
 use crate::monitor::{GeneratorCall, StoredExpression};
-use crate::newest_id;
+use crate::newest_id::Newest;
 use crate::postgres::encoding::{from_server, to_server};
 use crate::postgres::query::{execute, rows, text};
-use crate::postgres::user_table::UserTable;
+use crate::postgres::user_table::{UserTable, query_for_rows};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::partitions::{Bound, Bounds};
 use pgrx::prelude::*;
@@ -141,19 +141,28 @@ impl Table {
         generated("SELECT inhrelid FROM pg_inherits WHERE inhparent = $1 AND $2 IS NOT NULL")
     }
 
-    /// The newest ID, or the newest of the default partition if that is higher; `None` if it is not known: a partition that cannot be read
-    /// may have it. Waits for no lock, and leaves none behind.
-    pub fn newest_id(&self) -> Option<i64> {
+    /// The newest IDs that are not above `at_most`, with those of the default partition; `None` if they are not known: a partition that
+    /// cannot be read may have them. Waits for no lock, and leaves none behind.
+    pub fn newest_ids(&self, count: usize, at_most: i64) -> Option<Vec<i64>> {
         let column = to_server(self.key_attribute.as_ref()?);
-        let newest_of = |partition: &Partition| {
-            pgrx::check_for_interrupts!();
-            newest_id::of_partition(partition.relid, &column).transpose()
-        };
+        let newest = Newest { column: &column, count, at_most };
         let partitions = self.partitions();
         let default = partitions.iter().find(|partition| partition.is_default);
-        let in_default = default.and_then(newest_of).transpose().ok()?;
-        let in_range = by_bounds(partitions).iter().rev().find_map(newest_of);
-        in_default.max(in_range.transpose().ok()?)
+        let mut ids = match default {
+            Some(default) => newest.of_partition(default.relid).ok()?,
+            None => Vec::new(),
+        };
+        let mut in_ranges = 0;
+        for partition in by_bounds(partitions).iter().rev() {
+            pgrx::check_for_interrupts!();
+            let of_partition = newest.of_partition(partition.relid).ok()?;
+            in_ranges += of_partition.len();
+            ids.extend(of_partition);
+            if in_ranges >= count {
+                break;
+            }
+        }
+        Some(newest.of(ids))
     }
 
     /// The tables with a foreign key that references this one.
@@ -176,6 +185,12 @@ impl Table {
     /// Those of its partitions that have bounds, in their order, as of now.
     pub fn partitions_by_bounds(&self) -> Vec<Partition> {
         by_bounds(self.partitions())
+    }
+
+    /// The query for the row with an ID.
+    pub fn row_of(&self, id: i64) -> String {
+        let key = self.key_column.as_deref().unwrap_or_default();
+        query_for_rows(&self.name, key, id)
     }
 
     /// The newest ID before another, whatever its partition; `None` if there is none. Default partitions are not read, nor those

@@ -9,7 +9,7 @@
 //! | query | columns | rights |
 //! | --- | --- | --- |
 //! | `find_layout`: the newest and the oldest IDs, and their times | types of core and `snowflake`, no domain | the owner's, after a check of the caller's `SELECT` and row security |
-//! | `convert`: the highest value, also of other shards | `smallint`, `integer`, `bigint`, `snowflake`, a domain over `bigint` | the owner's |
+//! | `convert`: the highest values, also of other shards | `smallint`, `integer`, `bigint`, `snowflake`, a domain over `bigint` | the owner's |
 //! | `convert`: whether a new ID satisfies a CHECK or a domain | no table; one ID | the owner's |
 //! | `partitions`: whether the default partition has rows; the newest ID before another | `bigint`, `snowflake`, a domain over `bigint` | those of the owner of the partitioned table |
 //!
@@ -25,6 +25,11 @@ use crate::postgres::report::{Report, no_such_table, quoted, relation_name, role
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
+
+/// The query, for a hint, of the rows with a value in a column. The names are quoted.
+pub fn query_for_rows(table: &str, column: &str, value: i64) -> String {
+    format!("SELECT * FROM {table} WHERE {column} = {value};")
+}
 
 const SHARE: u32 = pg_sys::AccessShareLock;
 
