@@ -257,7 +257,8 @@ impl Locked {
             }
             pg_sys::index_endscan(scan);
             pg_sys::ExecDropSingleTupleTableSlot(slot);
-            if is_end || !ids.is_empty() { Ok(ids) } else { Err(Unreadable) }
+            // A part of the newest could be only the odd ones.
+            if is_end || ids.len() == newest.count { Ok(ids) } else { Err(Unreadable) }
         }
     }
 }

@@ -114,6 +114,31 @@ SELECT * FROM errors;
 DROP TABLE idle;
 
 --
+-- Odd rows above those that the default has generated are no error of the column
+--
+CREATE SEQUENCE events_id_seq;
+CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_nextval('events_id_seq', 5), n int);
+INSERT INTO events SELECT snowflake_encode(now() + interval '2 years', 5, 0);
+SELECT 'one row' AS rows, * FROM errors;
+INSERT INTO events (n) SELECT generate_series(1, 20);
+SELECT 'one of 21' AS rows, * FROM errors;
+INSERT INTO events SELECT snowflake_encode(now() + interval '2 years', 5, n) FROM generate_series(1, 1000) AS n;
+SELECT 'one thousand' AS rows, * FROM errors;
+-- before it has generated any, most of the newest rows count
+ALTER SEQUENCE events_id_seq RESTART;
+SELECT 'one thousand, and an unused sequence' AS rows, * FROM errors;
+DELETE FROM events WHERE id > snowflake_min_id(now() + interval '1 day') AND snowflake_seq(id) >= 9;
+SELECT '9 of 29, behind many rows that are deleted' AS rows, * FROM errors;
+TRUNCATE events;
+INSERT INTO events SELECT snowflake_encode(now() + interval '2 years', 5, n) FROM generate_series(1, 9) AS n;
+INSERT INTO events SELECT snowflake_encode(now() - interval '1 hour', 5, n) FROM generate_series(1, 8) AS n;
+SELECT '9 of 17, and an unused sequence' AS rows, * FROM errors;
+INSERT INTO events SELECT snowflake_encode(now() - interval '1 hour', 5, n) FROM generate_series(9, 20) AS n;
+SELECT '9 of 29, and an unused sequence' AS rows, * FROM errors;
+DROP TABLE events;
+DROP SEQUENCE events_id_seq;
+
+--
 -- A partitioned table is reported once
 --
 CREATE SEQUENCE s;
@@ -180,7 +205,8 @@ BEGIN
 END $$;
 CREATE SEQUENCE owned;
 CREATE TABLE plain (id bigint DEFAULT snowflake_nextval('owned', 5));
-INSERT INTO plain VALUES ((extract(epoch FROM now()) * 1000)::bigint - 1314220021721 << 23);
+INSERT INTO plain
+SELECT (extract(epoch FROM now()) * 1000)::bigint - 1314220021721 << 23 | n * 2 FROM generate_series(1, 2) AS n;
 CREATE INDEX ON plain (id) WHERE id > trap(5);
 CREATE INDEX ON plain (trap(id), id);
 CREATE TABLE secured (LIKE plain INCLUDING DEFAULTS);

@@ -106,7 +106,25 @@ ROLLBACK;
 \set VERBOSITY terse
 SELECT snowflake_convert_column('idle', 'id', 5, 'postgres');
 \set VERBOSITY default
+-- one row shows no layout; its figures vary
 DROP TABLE idle;
+CREATE TABLE idle (id bigint PRIMARY KEY);
+INSERT INTO idle VALUES (snowflake_encode(now() - interval '350 days', 5, 1));
+\set VERBOSITY terse
+SELECT snowflake_convert_column('idle', 'id', 5);
+\set VERBOSITY default
+DROP TABLE idle;
+
+--
+-- A row above all IDs is named
+--
+CREATE TABLE events (id bigint PRIMARY KEY);
+INSERT INTO events SELECT snowflake_encode(now() - interval '1 day', 5, n) FROM generate_series(1, 20) AS n;
+INSERT INTO events VALUES (4000000000000000000);
+SELECT regexp_replace(error_of($$SELECT snowflake_convert_column('events', 'id', 5)$$, 'events'), 'about \d+', 'about NEXT') AS error;
+INSERT INTO events VALUES (4000000000000000001);
+SELECT regexp_replace(error_of($$SELECT snowflake_convert_column('events', 'id', 5)$$, 'events'), 'about \d+', 'about NEXT') AS error;
+DROP TABLE events;
 
 --
 -- Partitions of another layout than that of the IDs
@@ -149,3 +167,32 @@ INSERT INTO posts SELECT snowflake_encode(now() - interval '350 days', 5, n) FRO
 SELECT error_of($$SELECT * FROM snowflake_create_partitions('posts', '1 day', 0)$$, 'posts') AS error;
 SELECT setval('s', (SELECT max(id) >> 12 FROM posts)) AS newest \gset
 SELECT error_of($$SELECT * FROM snowflake_create_partitions('posts', '1 day', 0)$$, 'posts') AS error;
+DROP TABLE posts;
+
+--
+-- Odd rows do not stop the partitions of a column whose default generates
+--
+CREATE SEQUENCE events_id_seq;
+CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_nextval('events_id_seq', 5), n int) PARTITION BY RANGE (id);
+CREATE FUNCTION created() RETURNS text LANGUAGE sql AS
+$$SELECT string_agg(DISTINCT action, ' ') FROM snowflake_create_partitions('events', '1 year', 0)$$;
+SELECT created();
+INSERT INTO events (n) SELECT generate_series(1, 20);
+-- in a partition
+CREATE TABLE events_later PARTITION OF events FOR VALUES FROM (3900000000000000000) TO (MAXVALUE);
+INSERT INTO events VALUES (4000000000000000000);
+SELECT created();
+-- in the default partition
+ALTER TABLE events DETACH PARTITION events_later;
+CREATE TABLE events_rest PARTITION OF events DEFAULT;
+INSERT INTO events VALUES (4000000000000000000);
+SELECT created();
+-- as many as there are
+INSERT INTO events SELECT 4000000000000000000 - n FROM generate_series(1, 1000) AS n;
+SELECT created();
+-- a default that generates none: one row, and most of the newest rows
+ALTER TABLE events ALTER id DROP DEFAULT;
+SELECT error_of('SELECT created()', 'events');
+DELETE FROM events_rest WHERE id < 4000000000000000000;
+SELECT created();
+DROP TABLE events, events_later;

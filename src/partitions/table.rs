@@ -155,7 +155,12 @@ impl Table {
         let mut in_ranges = 0;
         for partition in by_bounds(partitions).iter().rev() {
             pgrx::check_for_interrupts!();
-            let of_partition = newest.of_partition(partition.relid).ok()?;
+            let of_partition = match newest.of_partition(partition.relid) {
+                Ok(of_partition) => of_partition,
+                // It has older IDs only.
+                Err(_) if in_ranges > 0 => break,
+                Err(_) => return None,
+            };
             in_ranges += of_partition.len();
             ids.extend(of_partition);
             if in_ranges >= count {

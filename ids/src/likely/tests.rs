@@ -192,7 +192,8 @@ fn numbers_that_are_not_ids_are_mistaken_only_in_some_months() {
     const SECONDS_TO_1970_FROM_YEAR_1: i64 = 62_135_596_800;
     const SECONDS_TO_1970_FROM_1601: i64 = 11_644_473_600;
     const SECONDS_FROM_1970_TO_2000: i64 = 946_684_800;
-    let kinds: [(&str, fn(i64) -> i64); 13] = [
+    type Number = fn(i64) -> i64;
+    let kinds: [(&str, Number); 13] = [
         ("a serial", |_| 1_000_000),
         ("the end of integer", |_| i32::MAX.into()),
         ("the end of bigint", |_| i64::MAX),
@@ -204,7 +205,7 @@ fn numbers_that_are_not_ids_are_mistaken_only_in_some_months() {
         ("nanoseconds since 1970", |us| us * 1_000),
         (".NET ticks", |us| us * 10 + SECONDS_TO_1970_FROM_YEAR_1 * 10_000_000),
         ("FILETIME", |us| us * 10 + SECONDS_TO_1970_FROM_1601 * 10_000_000),
-        ("TSO", |us| us / 1_000 << 18),
+        ("TSO", |us| (us / 1_000) << 18),
         ("microseconds since 2000", |us| us - SECONDS_FROM_1970_TO_2000 * 1_000_000),
     ];
     let mut mistaken: Vec<(&str, &str, i64, i64)> = Vec::new();
