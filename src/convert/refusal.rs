@@ -3,6 +3,7 @@
 use super::column::Column;
 use crate::citus;
 use crate::postgres::report::{Report, relation_name};
+use crate::postgres::user_table::hint_of_other_owner;
 use crate::wrong_layout::{report_mismatch, warn_of_odd_id};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::Mismatch;
@@ -246,7 +247,7 @@ pub fn other_owner(column: &str, other: &OtherOwner) -> ! {
         detail: Some(format!(
             "Constraints are evaluated with the privileges of role {converting}, but table {table} belongs to role {owner}."
         )),
-        hint: Some(format!("Run: ALTER TABLE {table} OWNER TO {converting};")),
+        hint: Some(hint_of_other_owner(table, converting)),
     }
     .raise()
 }

@@ -6,7 +6,7 @@ use super::refusal;
 use super::table::{Partition, Table};
 use crate::postgres::query::execute;
 use crate::postgres::transaction::attempt;
-use crate::postgres::user_table::check_owner;
+use crate::postgres::user_table::check_owner_of_expressions;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::partitions::{Bounds, Coverage, Step, Wanted, coverage, gaps};
 use pgrx::prelude::*;
@@ -144,7 +144,7 @@ fn create_partition(
         *is_locked = true;
         // ATTACH PARTITION evaluates expressions of these tables.
         for &(relid, _) in &locks {
-            check_owner(relid, table.owner);
+            check_owner_of_expressions(relid, table.owner);
         }
         for statement in table.create_statements(&name, range.bounds) {
             execute(&statement, &[]);

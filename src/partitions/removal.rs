@@ -7,7 +7,7 @@ use super::table::{Partition, Table};
 use crate::postgres::query::execute;
 use crate::postgres::relation::lock_tree;
 use crate::postgres::transaction::{attempt, attempt_and_roll_back};
-use crate::postgres::user_table::check_owner;
+use crate::postgres::user_table::check_owner_of_expressions;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::partitions::{Bound, Bounds, CLOCK_TOLERANCE_US, Doubt, doubts};
 use pgrx::prelude::*;
@@ -195,7 +195,7 @@ fn drop_partition(
         lock_tree(partition.relid, pg_sys::AccessExclusiveLock);
         // DETACH PARTITION evaluates expressions of these tables.
         for relid in table.referencing().into_iter().chain([partition.relid]) {
-            check_owner(relid, table.owner);
+            check_owner_of_expressions(relid, table.owner);
         }
         // Another session may have changed the names, the bounds or the default while this one waited. Nothing changes from here on.
         let table = table.again();

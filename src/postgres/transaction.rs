@@ -144,7 +144,9 @@ impl Raiser {
     fn cure(&self) -> String {
         // PL/pgSQL prints the signature; SQL only the name, in quotes.
         let signature = || {
-            let (before, arguments) = self.frame.split_once('(')?;
+            // A name in quotes may contain anything.
+            let (before, arguments) =
+                self.frame.split_once('(').filter(|(before, _)| !before.contains('"'))?;
             let name = before.rsplit(' ').next()?;
             Some(format!("{name}({})", arguments.split_once(')')?.0))
         };
@@ -175,10 +177,12 @@ pub fn naming_the_function<T>(run: impl FnOnce() -> T) -> T {
             (Some(raiser), CaughtError::PostgresError(report))
                 if is_undefined(report.sql_error_code()) =>
             {
+                let detail =
+                    report.detail().map_or_else(String::new, |detail| format!("{detail} "));
                 Err(Report {
                     code: report.sql_error_code(),
                     message: report.message().to_owned(),
-                    detail: Some(format!("Raised by {}.", raiser.frame)),
+                    detail: Some(format!("{detail}Raised by {}.", raiser.frame)),
                     hint: Some(raiser.cure()),
                 })
             }

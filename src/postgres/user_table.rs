@@ -14,7 +14,7 @@
 //! | `partitions`: whether the default partition has rows; the newest ID before another | `bigint`, `snowflake`, a domain over `bigint` | those of the owner of the partitioned table |
 //!
 //! Statements that change tables run as their owner, too (`as_owner`). What they evaluate of other tables, such as those at the other
-//! end of a foreign key, has the same owner or no expression ([`check_owner`], `convert::references`). `newest_id` reads an index and its rows without
+//! end of a foreign key, has the same owner or no expression ([`check_owner_of_expressions`], `convert::references`). `newest_id` reads an index and its rows without
 //! a query, and evaluates nothing; `routing` calls only the support functions of an operator class, which a superuser created. All
 //! other queries read the catalog, the metadata of Citus, and the tables of our registry.
 
@@ -106,14 +106,30 @@ impl UserTable {
     }
 }
 
-/// Refuses if a table or one that inherits from it has expressions, and belongs to another role than `owner`, except a superuser. They
-/// are locked until the end of the transaction.
-pub fn check_owner(relid: pg_sys::Oid, owner: pg_sys::Oid) {
+/// Refuses if a table or one that inherits from it belongs to another role than `owner`, except a superuser. They are locked until the end
+/// of the transaction, but not against a new index.
+fn check_owner(relid: pg_sys::Oid, owner: pg_sys::Oid) {
+    refuse_other_owner(relid, owner, |_| true);
+}
+
+/// As [`check_owner`], but a table without expressions may belong to another role. It is locked against new ones, and against writers.
+pub fn check_owner_of_expressions(relid: pg_sys::Oid, owner: pg_sys::Oid) {
+    refuse_other_owner(relid, owner, |member| {
+        lock(member, pg_sys::ShareRowExclusiveLock);
+        has_expressions(member)
+    });
+}
+
+fn refuse_other_owner(
+    relid: pg_sys::Oid,
+    owner: pg_sys::Oid,
+    is_evaluated: impl Fn(pg_sys::Oid) -> bool,
+) {
     for member in lock_tree(relid, SHARE) {
         let Some(Class { owner: other, .. }) = Class::of(member) else { continue };
         // SAFETY: takes any OID of a role.
         let is_trusted = other == owner || unsafe { pg_sys::superuser_arg(other) };
-        if !is_trusted && has_expressions(member) {
+        if !is_trusted && is_evaluated(member) {
             other_owner(member, other, owner);
         }
     }
@@ -154,6 +170,14 @@ impl Class {
     }
 }
 
+/// Changing the owner of a table is no remedy by itself: what its owner wrote then runs with the privileges of the new one.
+pub fn hint_of_other_owner(table: &str, owner: &str) -> String {
+    format!(
+        "Detach the table, or drop its foreign key, and add it again afterwards. Only if you trust everything that its owner has written \
+         for it, such as constraints, indexes and triggers, run: ALTER TABLE {table} OWNER TO {owner};"
+    )
+}
+
 /// Expressions of one role would be evaluated with the privileges of another.
 #[track_caller]
 fn other_owner(member: pg_sys::Oid, other: pg_sys::Oid, owner: pg_sys::Oid) -> ! {
@@ -165,7 +189,7 @@ fn other_owner(member: pg_sys::Oid, other: pg_sys::Oid, owner: pg_sys::Oid) -> !
         detail: Some(format!(
             "Its expressions would be evaluated with the privileges of role {owner}, but it belongs to role {other}."
         )),
-        hint: Some(format!("Run: ALTER TABLE {member} OWNER TO {owner};")),
+        hint: Some(hint_of_other_owner(&member, &owner)),
     }
     .raise()
 }
