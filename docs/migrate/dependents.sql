@@ -19,22 +19,39 @@ WITH key AS (
         format('ADD CONSTRAINT %I ', conname) AS adding, pg_get_constraintdef(k.oid) AS def, r.relkind = 'p' AS is_partitioned
     FROM key CROSS JOIN pg_constraint AS k JOIN pg_class AS r ON r.oid = k.conrelid
     WHERE k.oid IN (SELECT objid FROM used_by WHERE classid = 'pg_constraint'::regclass) AND conparentid = 0 AND conname <> 'wide_is_equal'
-), indexes AS (
+), copies AS (
     SELECT i.*, c.relname, indexrelid::regclass AS index, k.conname, k.contype, k.condeferrable, k.condeferred, k.def AS constraint_def, k.alter, k.adding, k.title,
         -- The definition for the new column, unless the old name could be a part of a string or of another name.
         CASE WHEN indisexclusion OR regexp_replace(tail, ' WITH \([^)]*\)', '') ~ ('''|""|"[^"]*\m' || word || '\M[^"]*"') THEN NULL
         ELSE format('CREATE %sINDEX CONCURRENTLY %I ON %s USING %s;', CASE WHEN indisunique THEN 'UNIQUE ' END, wide_name, tab,
             regexp_replace(regexp_replace(tail, '(?<![\w.:"$])' || word || '(?![\w("$.])', 'wide', 'g'), '( WHERE \(|$)',
                 CASE WHEN c.reltablespace > 0 THEN format(' TABLESPACE %I\1', spcname) ELSE '\1' END)) END AS copy, wide_name, c.def
-    FROM key JOIN pg_index AS i ON indrelid = attrelid JOIN (SELECT oid AS indexrelid, relname, reltablespace, left(relname, 58) || '_wide' AS wide_name,
+    FROM key JOIN pg_index AS i ON indrelid = attrelid JOIN (SELECT oid AS indexrelid, relname, reltablespace, CASE WHEN octet_length(relname::text) <= 58
+                THEN relname ELSE left(relname, 11) || '_' || oid END || '_wide' AS wide_name,
             pg_get_indexdef(oid) AS def, regexp_replace(pg_get_indexdef(oid), '^.*? USING ', '') AS tail FROM pg_class WHERE relkind = 'i') AS c USING (indexrelid)
         LEFT JOIN pg_tablespace AS s ON s.oid = c.reltablespace LEFT JOIN constraints AS k ON conindid = indexrelid AND contype IN ('p', 'u', 'x')
     WHERE indisvalid AND (k.oid > 0 OR indexrelid IN (SELECT objid FROM used_by WHERE classid = 'pg_class'::regclass))
+), indexes AS (
+    SELECT *, CASE WHEN copy IS NULL THEN '-- At the end of step 4, after DROP COLUMN and the rename: ' ELSE '' END AS late FROM copies
+), owned (classid, objid, owner) AS (   -- what the commands change, other than with ALTER ROUTINE
+    SELECT 'pg_class'::regclass, oid, relowner FROM pg_class WHERE oid IN (SELECT attrelid FROM key
+        UNION SELECT unnest(ARRAY[conrelid, confrelid]) FROM constraints
+        UNION SELECT polrelid FROM used_by JOIN pg_policy AS p ON classid = 'pg_policy'::regclass AND p.oid = objid
+        UNION SELECT ev_class FROM used_by JOIN pg_rewrite AS r ON classid = 'pg_rewrite'::regclass AND r.oid = objid)
+    UNION SELECT classid, objid, proowner FROM used_by JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND p.oid = objid
+    UNION SELECT classid, objid, stxowner FROM used_by JOIN pg_statistic_ext AS s ON classid = 'pg_statistic_ext'::regclass AND s.oid = objid
+    UNION SELECT 'pg_publication'::regclass, p.oid, pubowner FROM used_by JOIN pg_publication_rel AS r ON classid = 'pg_publication_rel'::regclass AND r.oid = objid
+        JOIN pg_publication AS p ON p.oid = prpubid
 ), triggers AS (
     SELECT t.*, t.oid IN (SELECT objid FROM used_by WHERE classid = 'pg_trigger'::regclass) AS names_column, prosrc,
         format('trigger %I on %s', tgname, tgrelid::regclass) AS title, pg_get_triggerdef(t.oid) || ';' AS def
     FROM key JOIN pg_trigger AS t ON tgrelid = attrelid JOIN pg_proc AS p ON p.oid = tgfoid
     WHERE NOT tgisinternal AND tgname <> 'zzzz_widen'
+), routines AS (
+    SELECT 'function ' || p.oid::regprocedure AS title, pg_has_role(proowner, 'USAGE') AS is_ours, quote_ident(pg_get_userbyid(proowner)) AS owner,
+        format('ALTER ROUTINE %s SECURITY %s;', p.oid::regprocedure, CASE WHEN prosecdef THEN 'DEFINER' ELSE 'INVOKER' END) AS compile
+    FROM key CROSS JOIN pg_proc AS p JOIN pg_language AS l ON l.oid = prolang JOIN pg_namespace AS n ON n.oid = pronamespace
+    WHERE lanname = 'plpgsql' AND n.nspname !~ '^pg_temp_' AND (p.oid IN (SELECT tgfoid FROM triggers) OR prosrc ~ ('\m' || regexp_replace(relname, '(\W)', '\\\1', 'g') || '\M'))
 ), found (step, n, title, what) AS (
     SELECT '1', 0, tab, '-- These steps do not work for ' || CASE
             WHEN relkind = 'p' THEN 'a partitioned table' WHEN relkind <> 'r' THEN 'this kind of table' WHEN reloftype > 0 THEN 'a table OF a type'
@@ -60,15 +77,20 @@ WITH key AS (
     UNION ALL SELECT '1', 2, pg_describe_object(d.classid, d.objid, 0), format('-- It uses %s: see "Tables with common IDs".', s.objid::regclass)
     FROM used_by AS s JOIN pg_depend AS d ON s.classid = 'pg_class'::regclass AND d.refclassid = s.classid AND d.refobjid = s.objid AND d.classid = 'pg_attrdef'::regclass
         JOIN pg_sequence ON seqrelid = s.objid JOIN pg_attrdef AS a ON a.oid = d.objid JOIN key ON (adrelid, adnum) <> (attrelid, attnum)
+    UNION ALL SELECT '1', 3, pg_describe_object(classid, objid, 0), format('-- It belongs to the role %I: run the steps as a superuser, or as a member of both roles.', pg_get_userbyid(owner))
+    FROM owned WHERE NOT pg_has_role(owner, 'USAGE')
+    UNION ALL SELECT '1', 3, title, format('-- It belongs to the role %s, which should run after step 4: %s', owner, compile) FROM routines WHERE NOT is_ours
+    UNION ALL SELECT '1', 3, title, '-- Check that it accepts the new IDs, which exceed 2^31: ' || def FROM constraints WHERE contype = 'c' AND def ~ '<(?!>)'
     UNION ALL SELECT '2', 0, title, '-- It fires in this step'
         || CASE tgenabled WHEN 'O' THEN ', unless a superuser runs SET session_replication_role = replica before.' ELSE '.' END
     FROM triggers WHERE tgtype & 16 > 0 AND tgattr = '' AND tgenabled IN ('O', 'A')
     UNION ALL SELECT '2', 0, format('rule %I on %s', rulename, tab), '-- Disable this rule during step 2, whose UPDATE it changes.' FROM key JOIN pg_rewrite ON ev_class = attrelid AND ev_type = '2'
     UNION ALL SELECT '2', 0, format('constraint %I on %s', conname, tab), '-- It is not validated: this step fails at a row that violates it.'
-    FROM key JOIN pg_constraint ON conrelid = attrelid AND contype = 'c' AND NOT convalidated WHERE conname <> 'wide_is_equal'
+    FROM key JOIN pg_constraint AS k ON conrelid = attrelid AND contype = 'c' AND NOT convalidated
+    WHERE conname <> 'wide_is_equal' AND to_jsonb(k) ->> 'conenforced' IS DISTINCT FROM 'false'
     UNION ALL SELECT '2', 0, 'row security of ' || tab, '-- Run step 2 as a role with BYPASSRLS.' FROM key WHERE relforcerowsecurity
     UNION ALL SELECT '3', indisunique::int, 'index ' || index, coalesce(copy, CASE WHEN conname IS NULL
-        THEN '-- Create this index on the column wide, and rename it at the end of step 4: ' || def ELSE '-- Create this constraint at the end of step 4: ' || constraint_def END) FROM indexes
+        THEN '-- Create this index on the column wide, and rename it at the end of step 4: ' || def ELSE late || alter || adding || constraint_def END) FROM indexes
     UNION ALL SELECT '3', 2, format('INSERT INTO %s … ON CONFLICT (%s)', tab, col),
         '-- Until step 4, it can fail with 23505 when two sessions insert the same key. Retry it, or use ON CONFLICT DO NOTHING without columns.'
     FROM key WHERE EXISTS (SELECT FROM indexes WHERE indisunique)
@@ -81,6 +103,8 @@ WITH key AS (
     FROM (SELECT tab, 1 FROM key UNION SELECT confrelid::regclass::text, 0 FROM constraints, key WHERE contype = 'f' AND confrelid <> attrelid
         UNION SELECT on_table, 2 FROM constraints, key WHERE contype = 'f' AND conrelid <> attrelid) AS l (name, n)
     UNION ALL SELECT '4 first', 2 + position(contype::text IN 'fpun'), title, alter || dropping || ';' FROM constraints WHERE contype IN ('f', 'p', 'u')
+    UNION ALL SELECT '4 first', 8, 'sequence ' || seqrelid::regclass, format('SELECT set_config(''widen.sequence'', concat_ws('' '', last_value, is_called), true) FROM %s;', seqrelid::regclass)
+    FROM key, pg_sequence WHERE attidentity <> '' AND seqrelid IN (SELECT objid FROM used_by WHERE classid = 'pg_class'::regclass)
     UNION ALL SELECT '4 first', 9, 'default of ' || col, alter || format('ALTER COLUMN %s DROP %s;', col, CASE attidentity WHEN '' THEN 'DEFAULT' ELSE 'IDENTITY' END)
     FROM key WHERE attgenerated = '' AND atthasdef OR attidentity <> ''
     UNION ALL SELECT '4 first', 9, 'replica identity', key.alter || 'REPLICA IDENTITY DEFAULT;' FROM key, indexes WHERE indisreplident
@@ -92,15 +116,19 @@ WITH key AS (
     FROM indexes WHERE contype IN ('p', 'u') AND copy IS NOT NULL
     UNION ALL SELECT '4 last', 1, 'index ' || index, format('DROP INDEX %s; ALTER INDEX %I.%I RENAME TO %I;', index, nspname, wide_name, relname)
     FROM indexes CROSS JOIN (SELECT nspname FROM key) AS s WHERE conname IS NULL AND copy IS NOT NULL
-    UNION ALL SELECT '4 last', 2, 'statistics target of ' || index, format('ALTER INDEX %s ALTER COLUMN %s SET STATISTICS %s;', index, attnum, attstattarget)
+    UNION ALL SELECT '4 last', 2, 'statistics target of ' || index, late || format('ALTER INDEX %s ALTER COLUMN %s SET STATISTICS %s;', index, attnum, attstattarget)
     FROM indexes JOIN pg_attribute ON attrelid = indexrelid WHERE attstattarget >= 0
-    UNION ALL SELECT '4 last', 2, 'replica identity', key.alter || format('REPLICA IDENTITY USING INDEX %I;', i.relname) FROM key, indexes AS i WHERE indisreplident
-    UNION ALL SELECT '4 last', 2, 'CLUSTER', key.alter || format('CLUSTER ON %I;', i.relname) FROM key, indexes AS i WHERE indisclustered
+    UNION ALL SELECT '4 last', 2, 'replica identity', late || key.alter || format('REPLICA IDENTITY USING INDEX %I;', i.relname) FROM key, indexes AS i WHERE indisreplident
+    UNION ALL SELECT '4 last', 2, 'CLUSTER', late || key.alter || format('CLUSTER ON %I;', i.relname) FROM key, indexes AS i WHERE indisclustered
     UNION ALL SELECT '4 last', 3, 'default of ' || col, alter || format('ALTER COLUMN %s SET DEFAULT %s;', col, pg_get_expr(adbin, adrelid))
     FROM key JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attgenerated = ''
     UNION ALL SELECT '4 last', 3, 'sequence ' || seqrelid::regclass, CASE attidentity WHEN '' THEN format('ALTER SEQUENCE %s OWNED BY %s.%s;', seqrelid::regclass, tab, col)
-        ELSE alter || format('ALTER COLUMN %s ADD GENERATED BY DEFAULT AS IDENTITY (SEQUENCE NAME %s CACHE %s);', col, seqrelid::regclass, seqcache) END
-    FROM key, pg_sequence WHERE seqrelid IN (SELECT objid FROM used_by WHERE classid = 'pg_class'::regclass)
+        ELSE alter || format('ALTER COLUMN %s ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %s START %s INCREMENT %s MINVALUE %s MAXVALUE %s CACHE %s%s); ',
+            col, CASE attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, seqrelid::regclass, seqstart, seqincrement,
+            CASE seqmin WHEN -highest - 1 THEN '-9223372036854775808' ELSE seqmin::text END, CASE seqmax WHEN highest THEN '9223372036854775807' ELSE seqmax::text END,
+            seqcache, CASE WHEN seqcycle THEN ' CYCLE' END)
+            || format('SELECT setval(%L, split_part(s, '' '', 1)::bigint, split_part(s, '' '', 2)::boolean) FROM current_setting(''widen.sequence'') AS s;', seqrelid::regclass) END
+    FROM key, pg_sequence, LATERAL (SELECT CASE seqtypid WHEN 'int2'::regtype THEN 32767 ELSE 2147483647 END::bigint AS highest) AS t WHERE seqrelid IN (SELECT objid FROM used_by WHERE classid = 'pg_class'::regclass)
     UNION ALL SELECT '4 last', 4, 'privileges on ' || on_what, format('GRANT %s ON %s TO %s%s;', privilege, on_what, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
         CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
     FROM (SELECT a.*, format('%s (%s)', privilege_type, col) AS privilege, tab AS on_what FROM key, aclexplode(attacl) AS a
@@ -128,18 +156,18 @@ WITH key AS (
             || coalesce((SELECT ' (' || string_agg(quote_ident(c.attname), ', ') || ')' FROM pg_attribute AS c WHERE c.attrelid = prrelid AND c.attnum = ANY (prattrs)), '')
             || coalesce(' WHERE (' || pg_get_expr(prqual, prrelid) || ')', '') || ';'
     FROM key CROSS JOIN used_by JOIN pg_publication_rel AS r ON classid = 'pg_publication_rel'::regclass AND r.oid = objid JOIN pg_publication AS p ON p.oid = prpubid
-    UNION ALL SELECT '4 last', 8, title, alter || adding || def || CASE WHEN convalidated AND NOT is_partitioned THEN ' NOT VALID' ELSE '' END || ';' FROM constraints WHERE contype = 'f'
-    UNION ALL SELECT '4 last', 9, 'comment on ' || on_what, format('COMMENT ON %s IS %L;', on_what, description)
-    FROM (SELECT format('COLUMN %s.%s', tab, col), 'pg_class'::regclass, attrelid, attnum::int FROM key
-        UNION ALL SELECT format('CONSTRAINT %I ON %s', conname, on_table), 'pg_constraint'::regclass, oid, 0 FROM constraints
-        UNION ALL SELECT format('INDEX %s', index), 'pg_class'::regclass, indexrelid, 0 FROM indexes
-        UNION ALL SELECT format('SEQUENCE %s', objid::regclass), classid, objid, 0 FROM used_by, key WHERE attidentity <> '' AND classid = 'pg_class'::regclass AND objid IN (SELECT seqrelid FROM pg_sequence)
-        UNION ALL SELECT format('STATISTICS %I.%I', nspname, stxname), classid, objid, 0 FROM used_by JOIN pg_statistic_ext AS s ON s.oid = objid JOIN pg_namespace AS n ON n.oid = stxnamespace
-        UNION ALL SELECT format('TRIGGER %I ON %s', tgname, tgrelid::regclass), 'pg_trigger'::regclass, oid, 0 FROM triggers WHERE names_column) AS o (on_what, classoid, objoid, objsubid)
+    UNION ALL SELECT '4 last', 8, k.title, coalesce(late, '') || k.alter || k.adding || k.def || CASE WHEN convalidated AND NOT is_partitioned THEN ' NOT VALID' ELSE '' END || ';'
+    FROM constraints AS k LEFT JOIN indexes ON indexrelid = conindid WHERE k.contype = 'f'
+    UNION ALL SELECT '4 last', 9, 'comment on ' || on_what, late || format('COMMENT ON %s IS %L;', on_what, description)
+    FROM (SELECT format('COLUMN %s.%s', tab, col), 'pg_class'::regclass, attrelid, attnum::int, '' FROM key
+        UNION ALL SELECT format('CONSTRAINT %I ON %s', k.conname, on_table), 'pg_constraint'::regclass, k.oid, 0, coalesce(late, '')
+        FROM constraints AS k LEFT JOIN indexes ON indexrelid = conindid
+        UNION ALL SELECT format('INDEX %s', index), 'pg_class'::regclass, indexrelid, 0, late FROM indexes
+        UNION ALL SELECT format('SEQUENCE %s', objid::regclass), classid, objid, 0, '' FROM used_by, key WHERE attidentity <> '' AND classid = 'pg_class'::regclass AND objid IN (SELECT seqrelid FROM pg_sequence)
+        UNION ALL SELECT format('STATISTICS %I.%I', nspname, stxname), classid, objid, 0, '' FROM used_by JOIN pg_statistic_ext AS s ON s.oid = objid JOIN pg_namespace AS n ON n.oid = stxnamespace
+        UNION ALL SELECT format('TRIGGER %I ON %s', tgname, tgrelid::regclass), 'pg_trigger'::regclass, oid, 0, '' FROM triggers WHERE names_column) AS o (on_what, classoid, objoid, objsubid, late)
         JOIN pg_description USING (classoid, objoid, objsubid)
-    UNION ALL SELECT '4 last', 10, 'compiled in open sessions', format('ALTER ROUTINE %s SECURITY %s;', p.oid::regprocedure, CASE WHEN prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)
-    FROM key CROSS JOIN pg_proc AS p JOIN pg_language AS l ON l.oid = prolang
-    WHERE lanname = 'plpgsql' AND (p.oid IN (SELECT tgfoid FROM triggers) OR prosrc ~ ('\m' || regexp_replace(relname, '(\W)', '\\\1', 'g') || '\M'))
+    UNION ALL SELECT '4 last', 10, 'compiled in open sessions', compile FROM routines WHERE is_ours
     UNION ALL SELECT '5', 0, title, alter || regexp_replace(dropping, '^DROP', 'VALIDATE') || ';' FROM constraints WHERE contype IN ('c', 'f') AND convalidated AND NOT is_partitioned
     UNION ALL SELECT '5', 1, 'extended statistics', format('ANALYZE %s;', tab) FROM key WHERE EXISTS (SELECT FROM used_by WHERE classid = 'pg_statistic_ext'::regclass)
 )
