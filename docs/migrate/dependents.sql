@@ -141,6 +141,7 @@ WITH key AS (
     UNION ALL SELECT '4 last', 6, title, alter || dropping || ', ' || adding || def || CASE WHEN convalidated THEN ' NOT VALID' ELSE '' END || ';' FROM constraints WHERE contype = 'c'
     UNION ALL SELECT '4 last', 7, 'statistics ' || stxname, format('DROP STATISTICS %I.%I; %s;', nspname, stxname, pg_get_statisticsobjdef(s.oid))
             || CASE WHEN stxstattarget >= 0 THEN format(' ALTER STATISTICS %I.%I SET STATISTICS %s;', nspname, stxname, stxstattarget) ELSE '' END
+            || CASE WHEN pg_get_userbyid(stxowner) <> current_user THEN format(' ALTER STATISTICS %I.%I OWNER TO %I;', nspname, stxname, pg_get_userbyid(stxowner)) ELSE '' END
     FROM used_by JOIN pg_statistic_ext AS s ON classid = 'pg_statistic_ext'::regclass AND s.oid = objid JOIN pg_namespace AS n ON n.oid = stxnamespace
     UNION ALL SELECT '4 last', 7, format('policy %I on %s', polname, polrelid::regclass), format('ALTER POLICY %I ON %s', polname, polrelid::regclass)
             || coalesce(' USING (' || pg_get_expr(polqual, polrelid) || ')', '') || coalesce(' WITH CHECK (' || pg_get_expr(polwithcheck, polrelid) || ')', '') || ';'

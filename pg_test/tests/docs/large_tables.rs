@@ -173,7 +173,7 @@ const CARRIED: [(&str, &str); 26] = [
     ("a comment", "COMMENT ON COLUMN events.id IS E'a \\\\ key''s'"),
     ("the statistics target", "ALTER TABLE events ALTER id SET STATISTICS 500"),
     ("n_distinct", "ALTER TABLE events ALTER id SET (n_distinct = -1, n_distinct_inherited = -0.5)"),
-    ("extended statistics", "CREATE STATISTICS extended (ndistinct) ON id, body FROM events; ALTER STATISTICS extended SET STATISTICS 9; COMMENT ON STATISTICS extended IS 'two'"),
+    ("extended statistics", "CREATE STATISTICS extended (ndistinct) ON id, body FROM events; ALTER STATISTICS extended SET STATISTICS 9; ALTER STATISTICS extended OWNER TO reader; COMMENT ON STATISTICS extended IS 'two'"),
     ("a policy", "CREATE POLICY mine ON events FOR INSERT TO reader WITH CHECK (id > 0)"),
     ("another table's policy", "CREATE POLICY theirs ON refs USING (event_id IN (SELECT id FROM events))"),
     ("a rule", "CREATE RULE none AS ON DELETE TO events WHERE OLD.id = 3 DO INSTEAD NOTHING; ALTER TABLE events ENABLE ALWAYS RULE none"),
@@ -378,7 +378,7 @@ fn the_script_names_the_roles_that_own_what_its_commands_change() {
 #[test]
 fn an_identity_column_that_is_not_converted_counts_on() {
     let (database, mut client) = database();
-    let long = "ä".repeat(30);
+    let long = "ä".repeat(31);
     run(
         &mut client,
         &format!(
