@@ -92,7 +92,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     let odd = check_layout(column, &facts, layout, is_layout_explicit);
     let ticks = ticks(column, &facts, layout, shard);
     if let Some(odd) = odd {
-        refusal::odd_value(column, &odd);
+        refusal::odd_value(&column.name(), &odd, column.rows_of(odd.id));
     }
     check_constraints(column, layout, *ticks.start(), shard);
     let shard_check = check_shard.then(|| ShardCheck {
@@ -171,8 +171,11 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
         plan::first_tick(facts.highest, layout, last_tick).unwrap_or_else(|too_high| {
             let next = layout.id(layout.at_tick(0, now_tick), shard);
             let second = column.highest_values(2, i64::MAX).get(1).copied();
-            let is_only_one = plan::first_tick(second, layout, last_tick).is_ok();
-            refusal::value_too_high(column, too_high.highest, is_only_one, next, layout)
+            let highest = too_high.highest;
+            let only_rows = plan::first_tick(second, layout, last_tick)
+                .is_ok()
+                .then(|| column.rows_of(highest));
+            refusal::value_too_high(&column.name(), highest, only_rows, next, layout)
         });
     first_tick..=ahead(settings::MAX_LEAD_US)
 }

@@ -1,6 +1,5 @@
 //! The errors of `snowflake_convert_column`.
 
-use super::column::Column;
 use crate::citus;
 use crate::postgres::report::{Report, relation_name};
 use crate::postgres::user_table::hint_of_other_owner;
@@ -319,28 +318,26 @@ pub fn layout_not_known(column: &str) -> ! {
     .raise()
 }
 
-/// The highest value is odd.
-pub fn odd_value(column: &Column, mismatch: &Mismatch) {
-    let newest = format!("newest value of {}", column.name());
-    warn_of_odd_id(newest, mismatch, column.rows_of(mismatch.id));
+/// The highest value is odd. `rows` is the query for its rows.
+pub fn odd_value(column: &str, mismatch: &Mismatch, rows: String) {
+    warn_of_odd_id(format!("newest value of {column}"), mismatch, rows);
 }
 
-/// One or more values are above the next IDs.
+/// One or more values are above the next IDs. `only_rows` is the query for the rows of the highest one if no other is above.
 #[track_caller]
 pub fn value_too_high(
-    column: &Column,
+    column: &str,
     highest: i64,
-    is_only_one: bool,
+    only_rows: Option<String>,
     next: i64,
     layout: Layout,
 ) -> ! {
     let highest_is =
-        if is_only_one { "The only value above it is" } else { "The highest value is" };
-    let hint = if is_only_one {
+        if only_rows.is_some() { "The only value above it is" } else { "The highest value is" };
+    let hint = if let Some(rows) = only_rows {
         format!(
             "If the value is an ID of another layout, pass that layout. If it is an ID from the future, set \
-             pg_snowflake.max_lead to how far it is ahead. Otherwise, change it or delete the row. To see the row, run: {}",
-            column.rows_of(highest)
+             pg_snowflake.max_lead to how far it is ahead. Otherwise, change it or delete the row. To see the row, run: {rows}"
         )
     } else {
         "If the values are IDs of another layout, pass that layout; snowflake_find_layout() finds it. If they are IDs \
@@ -350,7 +347,7 @@ pub fn value_too_high(
     };
     Report {
         code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("{} has a value above the next ID", column.name()),
+        message: format!("{column} has a value above the next ID"),
         detail: Some(format!(
             "{highest_is} {highest}. The next ID of layout \"{layout}\" would be about {next}."
         )),
