@@ -246,7 +246,8 @@ BEGIN ATOMIC
         JOIN pg_inherits ON inhparent = partrelid
         JOIN pg_class ON pg_class.oid = inhrelid
         CROSS JOIN regexp_match(
-            replace(replace(pg_get_expr(relpartbound, inhrelid), 'MINVALUE', '-Infinity'), 'MAXVALUE', 'Infinity'),
+            -- With the partition instead of 0, pg_get_expr() would wait for its lock.
+            replace(replace(pg_get_expr(relpartbound, 0), 'MINVALUE', '-Infinity'), 'MAXVALUE', 'Infinity'),
             -- The whole text: a bound of another table may be any text.
             '^FOR VALUES FROM \(''?(-?\d{1,19}|-Infinity)''?\) TO \(''?(-?\d{1,19}|Infinity)''?\)$') AS bounds
         WHERE bounds IS NOT NULL
