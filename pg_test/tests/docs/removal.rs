@@ -135,3 +135,28 @@ fn the_steps_keep_every_row_and_leave_nothing_that_depends_on_the_extension() {
     assert_eq!(printed(&mut client, files), stored);
     run(&mut client, "ALTER TABLE referencing ADD FOREIGN KEY (message_id) REFERENCES messages");
 }
+
+#[test]
+fn the_copy_fails_if_policies_hide_rows_and_keeps_an_owned_sequence() {
+    let (_database, mut client) = with_dependents();
+    run(
+        &mut client,
+        "ALTER TABLE referencing DROP CONSTRAINT referencing_message_id_fkey;
+         GRANT CREATE ON SCHEMA public TO pg_monitor;
+         CREATE SEQUENCE of_id OWNED BY messages.id;
+         ALTER TABLE messages ALTER COLUMN id SET DEFAULT nextval('of_id'), FORCE ROW LEVEL SECURITY, ENABLE ROW LEVEL SECURITY;
+         ALTER TABLE messages OWNER TO pg_monitor;
+         SET ROLE pg_monitor",
+    );
+    let steps = block("CREATE TABLE new_visits");
+    let steps = &steps[steps.find("BEGIN;\nSET LOCAL row_security").expect("steps")..];
+    let steps = steps.replace(
+        "DROP TABLE messages;",
+        "ALTER SEQUENCE of_id OWNED BY new_messages.id; DROP TABLE messages;",
+    );
+    let error = client.batch_execute(&steps).expect_err("hidden rows");
+    assert_eq!(error.code().map(|code| code.code()), Some("42501"), "{error}");
+    run(&mut client, "ROLLBACK; ALTER TABLE messages NO FORCE ROW LEVEL SECURITY");
+    run(&mut client, &steps);
+    assert_eq!(printed(&mut client, "SELECT count(*), nextval('of_id') FROM messages"), "7|1");
+}
