@@ -114,7 +114,7 @@ SELECT * FROM errors;
 DROP TABLE idle;
 
 --
--- Odd rows above those that the default has generated are no error of the column
+-- Odd rows above those that the default has generated cause no error of the column
 --
 CREATE SEQUENCE events_id_seq;
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_nextval('events_id_seq', 5), n int);

@@ -3,8 +3,8 @@
 use crate::postgres::memory;
 use pgrx::prelude::*;
 
-/// Locks the relation and all that inherit from it until the end of the transaction, and returns them; those that are being detached are
-/// left out. Each is locked before those below it are read, so nothing is attached to it meanwhile.
+/// Locks the relation and all that inherit from it until the end of the transaction, and returns them. It leaves out partitions that are
+/// being detached. It locks each relation before it reads those below, so nothing is attached to it meanwhile.
 pub fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
     lock(relid, mode);
     // SAFETY: takes any OID, and returns a list of OIDs.

@@ -170,7 +170,7 @@ impl Class {
     }
 }
 
-/// Changing the owner of a table is no remedy by itself: what its owner wrote then runs with the privileges of the new one.
+/// To change the owner of a table is not enough: what its owner wrote then runs with the privileges of the new one.
 pub fn hint_of_other_owner(table: &str, owner: &str) -> String {
     format!(
         "Detach the table, or drop its foreign key, and add it again afterwards. Only if you trust everything that its owner has written \

@@ -158,7 +158,7 @@ fn the_ids_of_a_column_decide_and_not_its_highest() {
     assert!(is_refused(&both(&future[..11], &postgres), None));
     // The same ID in many rows is one.
     assert!(odd(&[future[0]; 30]));
-    // Two different mistakes are no layout.
+    // Two different mistakes do not make a layout.
     assert!(odd(&both(&twitter[..1], &future[..1])));
 }
 
