@@ -49,7 +49,7 @@ impl Debugger {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .expect("gdb can be run: ./dev setup installs it");
+            .expect("gdb can be run: ./dev test installs it");
         let output = BufReader::new(gdb.stdout.take().expect("it is piped"));
         let (sender, lines) = channel();
         thread::spawn(move || {

@@ -19,6 +19,7 @@
 //! | [`clock`] | a server's clock that steps, and the sessions under it |
 //! | [`process`] | CPU time and memory of the server's processes |
 //! | [`memory`] | sessions that run out of memory |
+//! | [`output`], [`record`] | what a program prints; figures that go into the documentation |
 //! | [`installation`] | the installation under test, and tests that are left out |
 //! | [`release`] | the versions: of the head, of the releases, and of the one that tests of an update make |
 //! | [`regress`] | PostgreSQL's own test drivers |
@@ -44,7 +45,9 @@ pub mod id;
 pub mod installation;
 pub mod leases;
 pub mod memory;
+pub mod output;
 pub mod process;
+pub mod record;
 pub mod regress;
 pub mod release;
 pub mod sequence;

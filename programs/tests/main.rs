@@ -1,6 +1,3 @@
-//! The programs of `./dev`, and `./dev` itself.
+//! The program of `./dev bench`.
 
 mod bench;
-mod campaign;
-mod makefile;
-mod toolchain;

@@ -1,7 +1,7 @@
 //! The table of docs/hashing.md about `id % n` of an application: how full the fullest bucket gets.
 //!
 //! It is computed, by the policy of the sequence and a clock that runs evenly, and so the same on every machine.
-//! `./dev test-server buckets` prints it.
+//! `./dev test buckets` prints it.
 
 use super::page::page;
 use pg_snowflake_ids::layout::Packed;

@@ -4,7 +4,7 @@
 use crate::bench::bulk::ROWS;
 use crate::bench::plan::scaled;
 use crate::bench::samples::{Measure, Samples};
-use crate::record::thousands;
+use pg_snowflake_harness::record::thousands;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};

@@ -4,7 +4,7 @@
 use crate::bench::samples::Samples;
 use crate::bench::summary;
 use crate::bench::tables::{Run, Tables};
-use crate::record::{between, replaced};
+use pg_snowflake_harness::record::{between, replaced};
 use std::fs::{copy, create_dir_all, read_to_string};
 use std::path::Path;
 

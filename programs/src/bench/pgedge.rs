@@ -1,7 +1,7 @@
 //! pgEdge's extension, built from its source for the servers of one run.
 
-use crate::output::{say, step};
 use pg_snowflake_harness::installation;
+use pg_snowflake_harness::output::{say, step};
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;

@@ -3,7 +3,7 @@
 use crate::bench::homed;
 use crate::bench::samples::{Measure, Spread};
 use crate::bench::tables::Run;
-use crate::record::thousands;
+use pg_snowflake_harness::record::thousands;
 
 /// The contender of a column; none where a row has no figure of it.
 type Name = Option<&'static str>;

@@ -9,7 +9,7 @@ use crate::bench::limit::{Bound, Limit, Verdict};
 use crate::bench::plan::{CLIENTS, scaled};
 use crate::bench::samples::{Measure, Samples, Spread};
 use crate::bench::{hashing, homed, large, leases, limits, reading, registry, retention};
-use crate::record::thousands;
+use pg_snowflake_harness::record::thousands;
 use std::fmt::{self, Display, Formatter};
 
 /// A page of several majors has room for one number of clients; it is also the one whose CPU time is shown.
@@ -398,7 +398,7 @@ mod tests {
     use crate::bench::limit::{Limit, Verdict};
     use crate::bench::limits;
     use crate::bench::samples::{Measure, Samples, Spread};
-    use crate::record::between;
+    use pg_snowflake_harness::record::between;
     use pg_snowflake_harness::top;
 
     fn run(version: &str, major: u32, ours: f64, has_uuids: bool) -> Run {

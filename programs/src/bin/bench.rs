@@ -1,9 +1,9 @@
 //! The cost of an ID, here and elsewhere. `./dev bench` builds what it needs and runs it.
 
 use clap::Parser;
+use pg_snowflake_harness::record::has_place;
 use pg_snowflake_harness::{installation, top};
 use pg_snowflake_programs::bench::{CLIENTS, PARTS, Part, Plan, build, page, pgedge, run};
-use pg_snowflake_programs::record::has_place;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

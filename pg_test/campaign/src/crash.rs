@@ -1,0 +1,132 @@
+//! Faults that end the server abruptly: killed, stopped in a checkpoint, restarted with an earlier clock.
+
+use crate::clock::DAY;
+use crate::episode::{self, Episode};
+use crate::journal::Journal;
+use crate::ledger::{Ledger, Promise};
+use crate::load::{CREW, Lead, Load, WORKER, prepare};
+use crate::tally::Tally;
+use pg_snowflake_harness::wait::comes_true;
+use pg_snowflake_harness::{Cluster, Shutdown};
+use std::thread::spawn;
+
+/// Kills the whole server, its postmaster alone, or one backend, under load; it restarts at once.
+pub fn kill(episode: &mut Episode) -> Tally {
+    let (lead, promise) = episode.lead_and_promise();
+    let mut cluster = Cluster::new();
+    prepare(&cluster, lead);
+    let mut ledger = Ledger::default();
+    for round in 0..episode.rounds {
+        let load = match round % 3 {
+            0 => load_with_a_checkpoint(&cluster, episode, round),
+            // No other session flushes its WAL.
+            1 => Load::of_one_id(&cluster, round * 100),
+            _ => {
+                let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+                episode.sleep_ms(50..200);
+                load
+            }
+        };
+        match episode.rng.u8(0..3) {
+            0 => {
+                cluster.kill_9();
+                cluster.start();
+            }
+            1 => {
+                cluster.kill_postmaster();
+                cluster.start();
+            }
+            _ => kill_a_backend(&mut cluster, episode),
+        }
+        close_era(&cluster, &mut ledger, &load.lost(), promise);
+    }
+    episode.last_era(&cluster, ledger, promise)
+}
+
+/// Recovery starts at the last checkpoint: a record before it does not cover IDs that are taken after it.
+fn load_with_a_checkpoint(cluster: &Cluster, episode: &mut Episode, round: i32) -> Load {
+    let load = Load::start(cluster, &mut episode.rng, round * 100, &CREW);
+    episode.sleep_ms(5..100);
+    cluster.connect().batch_execute("CHECKPOINT").expect("a superuser");
+    episode.sleep_ms(5..50);
+    load
+}
+
+/// Kills the backend of a worker.
+pub fn kill_a_backend(cluster: &mut Cluster, episode: &mut Episode) {
+    let mut client = cluster.connect();
+    let query = "SELECT pid FROM pg_stat_activity WHERE application_name = $1";
+    let backends = client.query(query, &[&WORKER]).expect("the workers' backends");
+    drop(client);
+    let backend = &backends[episode.rng.usize(0..backends.len())];
+    cluster.kill_backend(backend.get(0));
+}
+
+/// Stops the server at once while a checkpoint is under way.
+pub fn stop_in_checkpoint(episode: &mut Episode) -> Tally {
+    let (lead, promise) = episode.lead_and_promise();
+    let mut cluster = Cluster::new();
+    prepare(&cluster, lead);
+    let mut ledger = Ledger::default();
+    let fill =
+        "CREATE TABLE filler AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 10000)";
+    let mut stopped_in_checkpoint = 0;
+    let mut era = 0;
+    while stopped_in_checkpoint < episode.rounds {
+        assert!(era < 10 * episode.rounds, "most checkpoints end too soon");
+        let load = load_with_a_checkpoint(&cluster, episode, era);
+        era += 1;
+        let mut client = cluster.connect();
+        client.batch_execute(&format!("DROP TABLE IF EXISTS filler; {fill}")).expect("a superuser");
+        let before = cluster.log().len();
+        let has_begun = || cluster.log()[before..].contains("checkpoint starting");
+        // A spread checkpoint sleeps after each page, usually for 100 ms. With these pages it takes minutes, so it is
+        // still running when the server is stopped, however late that is.
+        let backup = spawn(move || drop(client.execute("SELECT pg_backup_start('x', false)", &[])));
+        assert!(comes_true(has_begun), "no checkpoint begins");
+        episode.sleep_ms(1..150);
+        cluster.stop(Shutdown::Immediate);
+        backup.join().expect("it only executes");
+        let log = &cluster.log()[before..];
+        if log.contains("checkpoint starting") && !log.contains("checkpoint complete") {
+            stopped_in_checkpoint += 1;
+        }
+        cluster.start();
+        close_era(&cluster, &mut ledger, &load.lost(), promise);
+    }
+    episode.last_era(&cluster, ledger, promise)
+}
+
+/// Kills the server, which restarts with a clock that is behind by up to a day.
+pub fn clock_behind_after_crash(episode: &mut Episode) -> Tally {
+    // IDs that were returned and not committed may be in no WAL, and this clock may not be above them.
+    let promise = Promise::Committed;
+    let mut cluster =
+        Cluster::builder().setting("pg_snowflake.max_lead", "2d").fake_clock().start();
+    prepare(&cluster, Lead::None);
+    let mut ledger = Ledger::default();
+    for round in 0..episode.rounds {
+        let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+        // Often longer than the 100 ms of counters that a record covers, so that a crash finds more than one record.
+        episode.sleep_ms(10..400);
+        cluster.kill_9();
+        let journals = load.lost();
+        cluster.set_clock(-episode.step_seconds(DAY));
+        cluster.start();
+        close_era(&cluster, &mut ledger, &journals, promise);
+        // Half of the crashes happen after the clock was corrected in between.
+        if episode.rng.bool() {
+            cluster.set_clock(0.0);
+        }
+    }
+    episode.last_era(&cluster, ledger, promise)
+}
+
+/// Enters what was returned until the fault, and checks that the server kept what it had acknowledged.
+pub fn close_era(cluster: &Cluster, ledger: &mut Ledger, journals: &[Journal], promise: Promise) {
+    episode::assert_kept(cluster, journals);
+    ledger.close_era(journals, promise);
+    if promise == Promise::Returned {
+        ledger.close_era(&[episode::let_the_clock_pass(cluster, journals)], promise);
+    }
+}

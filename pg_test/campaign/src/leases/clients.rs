@@ -1,0 +1,197 @@
+//! Clients that take IDs of one shard in every way, whatever happens to their server.
+
+use crate::journal::SHARD;
+use fastrand::Rng;
+use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::leases::is_refusal;
+use pg_snowflake_harness::wait::{Stop, StopAtEnd, comes_true};
+use postgres::error::SqlState;
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::types::ToSql;
+use postgres::{Client, Config, Error, NoTls};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::Duration;
+
+/// How many sessions a server has at a time.
+const CLIENTS: usize = 4;
+
+/// The sequences that all sessions share. Each session has a temporary one besides.
+const SHARED: [&str; 3] = ["shared", "cached", "unlogged"];
+
+/// Creates the shared sequences.
+pub fn prepare(cluster: &Cluster) {
+    cluster
+        .connect()
+        .batch_execute(
+            "CREATE SEQUENCE shared;
+             CREATE SEQUENCE cached CACHE 64;
+             CREATE UNLOGGED SEQUENCE unlogged",
+        )
+        .expect("a new database");
+}
+
+/// An ID that reached a client.
+pub struct Returned {
+    /// The ID.
+    pub id: i64,
+    /// The number of its sequence, among the sequences of its server.
+    pub sequence: u32,
+}
+
+/// The clients of one server. They connect again when they lose it.
+pub struct Clients {
+    stop: Arc<Stop>,
+    counts: Arc<Counts>,
+    threads: Vec<JoinHandle<Vec<Returned>>>,
+}
+
+#[derive(Default)]
+struct Counts {
+    returned: AtomicU64,
+    refused: AtomicU64,
+    sessions: AtomicU32,
+}
+
+impl Clients {
+    /// On a server with the sequences of [`prepare`].
+    pub fn start(cluster: &Cluster, rng: &mut Rng) -> Self {
+        let (stop, counts) = (Arc::<Stop>::default(), Arc::<Counts>::default());
+        let threads = (0..CLIENTS)
+            .map(|_| {
+                let worker = Worker {
+                    config: cluster.config("postgres", "postgres"),
+                    rng: rng.fork(),
+                    stop: Arc::clone(&stop),
+                    counts: Arc::clone(&counts),
+                    returned: Vec::new(),
+                };
+                spawn(move || worker.work())
+            })
+            .collect();
+        Clients { stop, counts, threads }
+    }
+
+    /// Waits until the server has returned this many more IDs.
+    ///
+    /// # Panics
+    /// If it does not within [`pg_snowflake_harness::wait::PATIENCE`], or a client has met an error that it does not expect.
+    pub fn wait_for_more(&self, ids: u64) {
+        let returned = || self.counts.returned.load(Ordering::Relaxed);
+        let wanted = returned() + ids;
+        let all_work = || !self.threads.iter().any(JoinHandle::is_finished);
+        let has_returned = comes_true(|| returned() >= wanted || !all_work());
+        assert!(has_returned && all_work(), "{} of {wanted} IDs", returned());
+    }
+
+    /// Lets each finish its call, and returns what they got and how many calls were refused.
+    pub fn stop(mut self) -> (Vec<Returned>, u64) {
+        let threads = std::mem::take(&mut self.threads);
+        let counts = Arc::clone(&self.counts);
+        drop(self);
+        let returned = threads.into_iter().flat_map(|thread| thread.join().expect("a client"));
+        (returned.collect(), counts.refused.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Clients {
+    fn drop(&mut self) {
+        drop(StopAtEnd(&self.stop));
+    }
+}
+
+struct Worker {
+    config: Config,
+    rng: Rng,
+    stop: Arc<Stop>,
+    counts: Arc<Counts>,
+    returned: Vec<Returned>,
+}
+
+impl Worker {
+    fn work(mut self) -> Vec<Returned> {
+        while !self.stop.is_called() {
+            if let Ok(client) = self.config.connect(NoTls)
+                && let Err(error) = self.use_session(client)
+            {
+                match error.code().map(SqlState::code) {
+                    // The server is a standby.
+                    Some("25006") => self.enter_refusal(),
+                    _ if is_refusal(&error) => self.enter_refusal(),
+                    // It is gone, or going.
+                    Some("57P01" | "57P02" | "57P03") | None => {}
+                    _ => panic!("{error:?}"),
+                }
+            }
+            sleep(Duration::from_millis(20));
+        }
+        self.returned
+    }
+
+    /// Takes IDs until the session is lost. Few refusals end it, so that it keeps the counters that it has cached.
+    fn use_session(&mut self, mut client: Client) -> Result<(), Error> {
+        // Temporary sequences of two sessions are two sequences.
+        let own = SHARED.len() as u32 + self.counts.sessions.fetch_add(1, Ordering::Relaxed);
+        client.batch_execute("CREATE TEMPORARY SEQUENCE own")?;
+        while !self.stop.is_called() {
+            match self.take_some(&mut client, own) {
+                Err(error) if is_refusal(&error) && self.rng.u8(0..8) > 0 => {
+                    self.enter_refusal();
+                    client.batch_execute("ROLLBACK")?;
+                    sleep(Duration::from_millis(20));
+                }
+                outcome => outcome?,
+            }
+            sleep(Duration::from_millis(self.rng.u64(0..3)));
+        }
+        Ok(())
+    }
+
+    fn enter_refusal(&self) {
+        self.counts.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes some IDs: usually a few, sometimes those of several ticks.
+    fn take_some(&mut self, client: &mut Client, own: u32) -> Result<(), Error> {
+        let number = self.rng.usize(0..=SHARED.len());
+        let (name, sequence) =
+            SHARED.get(number).map_or(("own", own), |&name| (name, number as u32));
+        let count = match self.rng.u8(0..100) {
+            0..80 => self.rng.i32(1..=20),
+            80..98 => self.rng.i32(100..=500),
+            _ => self.rng.i32(2_000..=5_000),
+        };
+        let series = format!("FROM generate_series(1, {count})");
+        let batch = format!("SELECT snowflake_nextvals('{name}', {SHARD}, {count})");
+        match self.rng.u8(0..4) {
+            0 => {
+                let query = format!("SELECT snowflake_nextval('{name}', {SHARD}) {series}");
+                self.take(client, sequence, &query)
+            }
+            1 => {
+                let query = format!("SELECT snowflake_nextval('{name}') {series}");
+                self.take(client, sequence, &query)
+            }
+            2 => self.take(client, sequence, &batch),
+            _ => {
+                client.batch_execute(&format!("BEGIN; DECLARE ids CURSOR FOR {batch}"))?;
+                self.take(client, sequence, "FETCH 10 FROM ids")?;
+                sleep(Duration::from_millis(self.rng.u64(0..30)));
+                self.take(client, sequence, "FETCH ALL FROM ids")?;
+                client.batch_execute("COMMIT")
+            }
+        }
+    }
+
+    /// Enters every ID as it arrives, even if the statement then fails.
+    fn take(&mut self, client: &mut Client, sequence: u32, query: &str) -> Result<(), Error> {
+        let parameters: [&dyn ToSql; 0] = [];
+        let mut rows = client.query_raw(query, parameters)?;
+        while let Some(row) = rows.next()? {
+            self.returned.push(Returned { id: row.get(0), sequence });
+            self.counts.returned.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}

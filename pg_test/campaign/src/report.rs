@@ -1,0 +1,291 @@
+//! The campaign's progress and its final tables.
+
+use crate::Fault;
+use crate::plan::{Outcome, Plan, Turn};
+use crate::tally::Tally;
+use pg_snowflake_harness::installation::{self, left_out};
+use pg_snowflake_harness::record::thousands;
+use std::fmt::{self, Display, Formatter};
+use std::time::{Duration, Instant};
+
+/// How often progress is reported.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// A column of figures: its title, and the figure.
+type Column = (&'static str, fn(&Tally) -> u64);
+
+/// The figures of the faults of one server.
+const OF_A_SERVER: [Column; 6] = [
+    ("IDs returned", |tally| tally.returned),
+    ("of these promised", |tally| tally.promised),
+    ("repeats", |tally| tally.repeats),
+    ("out of order", |tally| tally.out_of_order),
+    ("not promised, repeated", |tally| tally.repeats_unpromised),
+    ("refused for the clock", |tally| tally.refused),
+];
+
+/// The figures of the faults of servers that share a shard.
+const OF_A_SHARD: [Column; 5] = [
+    ("IDs returned", |tally| tally.returned),
+    ("by all but one server", |tally| tally.by_others),
+    ("repeats", |tally| tally.repeats),
+    ("in ticks of two servers", |tally| tally.in_shared_ticks),
+    ("refused", |tally| tally.refused),
+];
+
+/// The figures of the SQL edition.
+const OF_THE_SQL_EDITION: [Column; 8] = [
+    ("IDs returned", |tally| tally.returned),
+    ("of these promised", |tally| tally.promised),
+    ("repeats", |tally| tally.repeats),
+    ("out of order", |tally| tally.out_of_order),
+    ("locks left behind", |tally| tally.locks_left),
+    ("not promised, repeated", |tally| tally.repeats_unpromised),
+    ("refused for the clock", |tally| tally.refused),
+    ("repeats of the PL/pgSQL original", |tally| tally.copied_repeats),
+];
+
+/// The figures of the comparison with core's functions.
+const OF_THE_ORACLE: [Column; 5] = [
+    ("steps", |tally| tally.steps),
+    ("unlike core", |tally| tally.unlike_core),
+    ("IDs returned", |tally| tally.returned),
+    ("of these promised", |tally| tally.promised),
+    ("repeats", |tally| tally.repeats),
+];
+
+/// The results of the faults so far.
+pub struct Report {
+    seed: u64,
+    first_episode: u64,
+    has_leases: bool,
+    rows: Vec<Row>,
+    started: Instant,
+    last_reported: Instant,
+}
+
+struct Row {
+    fault: &'static Fault,
+    wanted: i32,
+    /// Rounds that are done or running.
+    begun: i32,
+    done: i32,
+    episodes: u64,
+    tally: Tally,
+    /// Episodes that broke a promise.
+    broken: u32,
+    /// Episodes in which the harness or a server failed.
+    failed: u32,
+}
+
+impl Row {
+    /// How often the fault happened, and how many episodes were wrong.
+    fn times(&self) -> String {
+        let mut times = self.done.to_string();
+        if self.done != self.wanted {
+            times += &format!(" of {}", self.wanted);
+        }
+        if self.broken > 0 {
+            times += &format!(", **promise broken in {} episodes**", self.broken);
+        }
+        if self.failed > 0 {
+            times += &format!(", **{} episodes failed**", self.failed);
+        }
+        times
+    }
+}
+
+impl Report {
+    pub(super) fn begin(plan: &Plan) -> Self {
+        let row = |&(fault, wanted): &(&'static Fault, i32)| Row {
+            fault,
+            wanted,
+            begun: 0,
+            done: 0,
+            episodes: 0,
+            tally: Tally::default(),
+            broken: 0,
+            failed: 0,
+        };
+        let rows: Vec<Row> = plan.faults.iter().map(row).collect();
+        for (name, reason) in
+            rows.iter().filter_map(|row| Some((row.fault.name, row.fault.left_out()?)))
+        {
+            left_out(&format!("the campaign's fault {name}"), reason);
+        }
+        println!("seed {}", plan.seed);
+        let now = Instant::now();
+        let Plan { seed, first_episode, has_leases, .. } = *plan;
+        Report { seed, first_episode, has_leases, rows, started: now, last_reported: now }
+    }
+
+    /// An episode of the fault with the smallest part done, so that a short budget serves all faults equally.
+    pub(super) fn next_turn(&mut self) -> Option<Turn> {
+        let share = |row: &Row| f64::from(row.begun) / f64::from(row.wanted);
+        let row = self
+            .rows
+            .iter_mut()
+            .filter(|row| row.begun < row.wanted && row.fault.left_out().is_none())
+            .min_by(|one, other| share(one).total_cmp(&share(other)))?;
+        let rounds = row.fault.per_episode.min(row.wanted - row.begun);
+        let episode = self.first_episode + row.episodes;
+        row.begun += rounds;
+        row.episodes += 1;
+        Some(Turn { fault: row.fault, episode, rounds })
+    }
+
+    pub(super) fn enter(&mut self, turn: &Turn, outcome: Outcome) {
+        let row = self.rows.iter_mut().find(|row| row.fault.name == turn.fault.name);
+        let row = row.expect("the turn is of this plan");
+        let again = || turn.reproduce(self.seed, self.has_leases);
+        match outcome {
+            Some(tally) => {
+                row.done += turn.rounds;
+                row.tally += tally;
+                if !tally.is_sound() && self.has_leases {
+                    row.broken += 1;
+                    println!("BROKEN: {tally:?}\n  again: {}", again());
+                }
+            }
+            None => {
+                row.failed += 1;
+                println!("FAILED, see above\n  again: {}", again());
+            }
+        }
+        if self.last_reported.elapsed() > INTERVAL {
+            self.last_reported = Instant::now();
+            println!("{}", self.progress());
+        }
+    }
+
+    /// Whether every promise was kept.
+    pub fn is_sound(&self) -> bool {
+        self.rows.iter().all(|row| row.broken == 0 && row.failed == 0)
+    }
+
+    /// Whether every fault happened as often as planned.
+    pub fn is_complete(&self) -> bool {
+        self.rows.iter().all(|row| row.done == row.wanted || row.fault.left_out().is_some())
+    }
+
+    /// Whether the function that the SQL edition replaces has repeated IDs, wherever it ran. Otherwise the run proves nothing.
+    pub fn is_conclusive(&self) -> bool {
+        let mut rows =
+            self.rows.iter().filter(|row| row.fault.is_of_the_sql_edition() && row.done > 0);
+        rows.all(|row| row.tally.copied_repeats > 0)
+    }
+
+    fn progress(&self) -> String {
+        let rounds: Vec<String> = self
+            .rows
+            .iter()
+            .map(|row| format!("{} {}/{}", row.fault.name, row.done, row.wanted))
+            .collect();
+        let total = self.total();
+        format!(
+            "{:4.1} min: {} IDs returned, {} repeats; {}",
+            self.started.elapsed().as_secs_f64() / 60.0,
+            total.returned,
+            total.repeats,
+            rounds.join(", ")
+        )
+    }
+
+    /// As in ", upgrades to PostgreSQL 19"; empty if no server is upgraded.
+    fn upgrades(&self) -> String {
+        let is_planned = self.rows.iter().any(|row| row.fault.name == "upgrade");
+        installation::next_bindir().filter(|_| is_planned).map_or_else(String::new, |bindir| {
+            format!(", upgrades to PostgreSQL {}", installation::major(bindir))
+        })
+    }
+
+    fn total(&self) -> Tally {
+        total(&self.rows)
+    }
+}
+
+fn total<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Tally {
+    let mut total = Tally::default();
+    rows.into_iter().for_each(|row| total += row.tally);
+    total
+}
+
+/// As Markdown.
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        writeln!(
+            f,
+            "Seed {}, {:.1} minutes{}{}.",
+            self.seed,
+            self.started.elapsed().as_secs_f64() / 60.0,
+            self.upgrades(),
+            if self.has_leases { "" } else { ", without leases" }
+        )?;
+        let (of_a_shard, others): (Vec<&Row>, Vec<&Row>) =
+            self.rows.iter().partition(|row| row.fault.is_of_leases());
+        let (of_the_sql_edition, others): (Vec<&Row>, Vec<&Row>) =
+            others.into_iter().partition(|row| row.fault.is_of_the_sql_edition());
+        let (of_the_oracle, of_a_server): (Vec<&Row>, Vec<&Row>) =
+            others.into_iter().partition(|row| row.fault.is_of_the_oracle());
+        table(f, "fault", &of_a_server, &OF_A_SERVER)?;
+        table(f, "fault, beside core", &of_the_oracle, &OF_THE_ORACLE)?;
+        table(f, "fault, with the SQL edition", &of_the_sql_edition, &OF_THE_SQL_EDITION)?;
+        table(f, "fault, of servers that want the same shard", &of_a_shard, &OF_A_SHARD)
+    }
+}
+
+fn table(f: &mut Formatter, title: &str, rows: &[&Row], columns: &[Column]) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let titles: Vec<&str> = columns.iter().map(|&(title, _)| title).collect();
+    writeln!(f, "\n| {title} | times | {} |", titles.join(" | "))?;
+    writeln!(f, "| --- |{}", " --: |".repeat(1 + columns.len()))?;
+    for row in rows {
+        let title = row.fault.title;
+        if let Some(reason) = row.fault.left_out() {
+            writeln!(f, "| {title} | left out: no {reason} |{}", " |".repeat(columns.len()))?;
+        } else {
+            line(f, title, &row.times(), &row.tally, columns)?;
+        }
+    }
+    line(f, "all", "", &total(rows.iter().copied()), columns)
+}
+
+fn line(
+    f: &mut Formatter,
+    title: &str,
+    times: &str,
+    tally: &Tally,
+    columns: &[Column],
+) -> fmt::Result {
+    let figures = columns.iter().map(|(_, figure)| thousands(figure(tally) as i64));
+    writeln!(f, "| {title} | {times} | {} |", figures.collect::<Vec<_>>().join(" | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FAULTS;
+
+    #[test]
+    fn a_run_in_which_the_replaced_function_repeats_no_id_proves_nothing() {
+        let fault = FAULTS.iter().find(|fault| fault.is_of_the_sql_edition()).unwrap();
+        let (seed, first_episode, has_leases) = (0, 0, true);
+        let plan = Plan {
+            faults: vec![(fault, 3)],
+            seed,
+            first_episode,
+            has_leases,
+            budget: None,
+            at_a_time: 1,
+        };
+        let mut report = Report::begin(&plan);
+        let turn = report.next_turn().unwrap();
+        assert!(report.is_conclusive());
+        report.enter(&turn, Some(Tally::default()));
+        assert!(report.is_sound() && !report.is_conclusive());
+        report.enter(&turn, Some(Tally { copied_repeats: 1, ..Tally::default() }));
+        assert!(report.is_conclusive());
+    }
+}

@@ -1,0 +1,104 @@
+//! Figures for the documentation: their place, the machine that they were measured on, and their format.
+
+use crate::installation;
+use jiff::Zoned;
+use std::path::Path;
+use std::process::Command;
+
+/// Puts `text` between the two marks of that name in a Markdown file.
+///
+/// # Panics
+/// If the file cannot be written, or has no such marks.
+pub fn record(file: &Path, name: &str, text: &str) {
+    let page = std::fs::read_to_string(file).expect("the file can be read");
+    let page = replaced(&page, name, text)
+        .unwrap_or_else(|| panic!("{} has no place for the results of the {name}", file.display()));
+    std::fs::write(file, page).expect("the file can be written");
+}
+
+/// Whether the Markdown file has the two marks of that name.
+///
+/// # Panics
+/// If the file cannot be read.
+pub fn has_place(file: &Path, name: &str) -> bool {
+    let page = std::fs::read_to_string(file).expect("the file can be read");
+    replaced(&page, name, "").is_some()
+}
+
+/// What stands between the two marks of that name.
+pub fn between<'a>(page: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = page.split_once(&format!("<!-- {name}: begin -->\n"))?;
+    Some(rest.split_once(&format!("<!-- {name}: end -->\n"))?.0)
+}
+
+pub fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
+    let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->\n"));
+    let (before, rest) = page.split_once(&begin)?;
+    let (_, after) = rest.split_once(&end)?;
+    Some(format!("{before}{begin}{text}{end}{after}"))
+}
+
+/// The date, the revision and the machine of a measurement: the beginning of a paragraph.
+pub fn circumstances(revision: &str) -> String {
+    format!("{}: pg_snowflake {revision} on {}.", Zoned::now().strftime("%Y-%m-%d"), machine())
+}
+
+/// The server's version and the machine.
+fn machine() -> String {
+    let mut postgres = Command::new(installation::bindir().join("postgres"));
+    let version = installation::run(postgres.arg("--version"), b"");
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let memory_kb = memory_kb("MemTotal");
+    format!(
+        "{}, on {cores} cores ({}) with {} GB of RAM",
+        String::from_utf8_lossy(&version).trim().replace("postgres (PostgreSQL)", "PostgreSQL"),
+        read_field("/proc/cpuinfo", "model name"),
+        memory_kb / 1_000_000,
+    )
+}
+
+/// The memory of the machine that processes can still get, in kB.
+pub fn available_memory_kb() -> u64 {
+    memory_kb("MemAvailable")
+}
+
+fn memory_kb(name: &str) -> u64 {
+    read_field("/proc/meminfo", name).trim_end_matches(" kB").parse().expect("a number of kB")
+}
+
+/// The first value of that name in a file of `name : value` lines.
+fn read_field(file: &str, name: &str) -> String {
+    let text = std::fs::read_to_string(file).expect("/proc can be read");
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(field, _)| field.trim() == name)
+        .map_or_else(|| "unknown".to_owned(), |(_, value)| value.trim().to_owned())
+}
+
+/// 1234567 as 1,234,567.
+pub fn thousands(number: i64) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    format!("{}{}", if number < 0 { "-" } else { "" }, groups.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{replaced, thousands};
+
+    #[test]
+    fn a_record_replaces_what_stands_between_its_marks() {
+        let page = "above\n<!-- bench: begin -->\nold\n<!-- bench: end -->\nbelow\n";
+        let new = "above\n<!-- bench: begin -->\nnew\n<!-- bench: end -->\nbelow\n";
+        assert_eq!(replaced(page, "bench", "new\n").as_deref(), Some(new));
+        assert_eq!(replaced(page, "campaign", "new\n"), None);
+    }
+
+    #[test]
+    fn thousands_have_commas_between_them() {
+        let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (-1_234_567, "-1,234,567")];
+        for (number, text) in cases {
+            assert_eq!(thousands(number), text);
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The checks and tests, in phases, and their results.
+
+use crate::floors;
+use crate::report::Report;
+use crate::tools::{
+    Result, about, cargo, cargo_with_pgrx, command, execute, execute_and_read, is_interrupted,
+    major, make, output, pg_config, run_folder, server_version, survive_interruption, target, top,
+};
+use nix::unistd::geteuid;
+use pg_snowflake_harness::output::step;
+use pg_snowflake_harness::{Cluster, SUPERUSER, installation, release};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+/// The packages with those: the harness and its tests, the campaign, the bench, and this one.
+const PACKAGES: [&str; 8] = [
+    "--package",
+    "pg_snowflake_harness",
+    "--package",
+    "pg_snowflake_campaign",
+    "--package",
+    "pg_snowflake_programs",
+    "--package",
+    "pg_snowflake_tool",
+];
+/// The fuzz crate has its own dependencies, and is not a member of the workspace.
+pub const FUZZ_CRATE: &str = "fuzz/Cargo.toml";
+/// Neither is the site's.
+const SITE_CRATE: &str = "site/Cargo.toml";
+
+/// A run of the tests.
+#[derive(Default)]
+struct Run {
+    report: Report,
+}
+
+impl Run {
+    fn new() -> Self {
+        survive_interruption();
+        Run::default()
+    }
+
+    /// Runs a phase, and prints its name, its success and its time.
+    fn phase(&mut self, title: &str, part: impl FnOnce(&mut Self) -> Result) -> Result {
+        let started = Instant::now();
+        println!();
+        step(title);
+        part(self).map_err(|error| match is_interrupted() {
+            true => format!("interrupted in: {title}"),
+            false => format!("{error}\n==> RED: {title} (PostgreSQL {})", major()),
+        })?;
+        let seconds = started.elapsed().as_secs_f64();
+        println!("    {title}: green after {seconds:.1} s");
+        self.report.note_phase(title, seconds);
+        Ok(())
+    }
+
+    /// Runs a command that runs tests.
+    fn count(&mut self, command: &mut Command) -> Result {
+        execute_and_read(command, |line| self.report.read(line))
+    }
+
+    /// A phase that is one command.
+    fn tests(&mut self, title: &str, command: &mut Command) -> Result {
+        self.phase(title, |run| run.count(command))
+    }
+
+    fn lint(&mut self) -> Result {
+        self.phase("format", |_| format())?;
+        self.phase("clippy", |_| clippy())?;
+        self.phase("docs", |_| docs())?;
+        self.phase("floors", |_| floors())?;
+        self.phase("shell scripts", |_| shell_scripts())?;
+        self.phase("spelling", |_| spelling())?;
+        self.phase("word list", |_| word_list())?;
+        // By PGXN's own validator.
+        self.phase("META.json", |_| execute(command("pgxn_meta").arg("META.json")))
+    }
+
+    fn all(&mut self) -> Result {
+        // What users get. Its last minute uses one core, so it is built while the code is checked.
+        let library = thread::spawn(|| output(make("release", &pg_config()).arg("all")));
+        self.lint()?;
+        self.phase("unit, property and in-server tests", Self::tests_of_the_crates)?;
+        self.phase("release library", |_| {
+            library.join().expect("make does not panic")?;
+            // The tests before have left a debug library.
+            execute(make("release", &pg_config()).arg("install"))
+        })?;
+        self.tests("real-server tests", &mut server_tests(&[]))?;
+        self.phase("Makefile", |_| makefile())
+    }
+
+    /// Unit and property tests and the doc tests of the crates without a server, and the tests that pgrx-tests runs inside a server.
+    fn tests_of_the_crates(&mut self) -> Result {
+        self.count(&mut cargo(&[
+            "test",
+            "--package",
+            "pg_snowflake_ids",
+            "--package",
+            "pg_snowflake_policies",
+        ]))?;
+        let major = format!("pg{}", major());
+        output(
+            cargo_with_pgrx(&["pgrx", "init", "--no-run"])
+                .arg(format!("--{major}"))
+                .arg(pg_config()),
+        )?;
+        let mut test = cargo_with_pgrx(&["pgrx", "test", &major, "--pgdata"]);
+        test.arg(run_folder().join("pgrx"));
+        if geteuid().is_root() {
+            test.args(["--runas", "postgres"]);
+        }
+        self.count(&mut test)
+    }
+
+    fn show_green(&self, what: &str) -> Result {
+        println!();
+        step(&format!("{what} on {}", server_version()?));
+        print!("{}", self.report);
+        Ok(())
+    }
+}
+
+/// Everything.
+pub fn all() -> Result {
+    let mut run = Run::new();
+    run.all().map_err(|error| format!("{error}; what comes after it was not run"))?;
+    run.show_green("all green")
+}
+
+/// What needs no server.
+pub fn lint() -> Result {
+    Run::new().lint()
+}
+
+/// Behaviour with the release library: what can differ on a second major. Format, clippy, docs, the campaign and the
+/// tests inside a server are part of [`all`].
+pub fn short() -> Result {
+    let mut run = Run::new();
+    run.tests("behaviour on real servers", &mut server_tests(&["--test", "servers"]))?;
+    run.show_green("the short suite is green")
+}
+
+/// The tests on real servers whose name contains `name`, including the timed ones.
+pub fn named(name: &str) -> Result {
+    let mut run = Run::new();
+    let binaries = [
+        "--test", "servers", "--test", "figures", "--test", "campaign", "--test", "programs", "--",
+        name,
+    ];
+    run.tests(&format!("tests named {name}"), &mut server_tests(&binaries))?;
+    if !run.report.has_tests() {
+        return Err(format!("no test on real servers has \"{name}\" in its name"));
+    }
+    print!("\n{}", run.report);
+    Ok(())
+}
+
+/// Tests of rates and delays, which need the machine to themselves.
+pub fn figures() -> Result {
+    let mut run = Run::new();
+    run.tests("rates and delays", &mut server_tests(&["--test", "figures"]))?;
+    run.show_green("rates and delays are as they should be")
+}
+
+/// The SQL tests and a load of several sessions, on servers under valgrind.
+pub fn under_valgrind() -> Result {
+    let mut run = Run::new();
+    // One at a time. Their findings are shown even if there are none.
+    let mut test = server_tests(&["--test", "valgrind", "--", "--test-threads=1", "--nocapture"]);
+    run.tests("servers under valgrind", &mut test)?;
+    run.show_green("nothing is wrong with the memory")
+}
+
+/// Drivers and ORMs.
+pub fn examples() -> Result {
+    let mut run = Run::new();
+    let test = &mut cargo(&["test", "--package", "pg_snowflake_examples", "--no-fail-fast"]);
+    run.tests("drivers and ORMs", test)?;
+    let mut site = cargo(&["test", "--manifest-path", SITE_CRATE, "--locked", "--target-dir"]);
+    run.tests("the site's program", site.arg(target()))?;
+    run.show_green("the examples are green")
+}
+
+/// Tests of this package; without other arguments, all except the tests that run only on request.
+fn server_tests(arguments: &[&str]) -> Command {
+    let mut test = cargo(&["test"]);
+    test.args(PACKAGES).arg("--no-fail-fast").args(arguments);
+    // Many of them wait: for a session, or the end of a lease.
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        test.env("RUST_TEST_THREADS", (2 * cores).to_string());
+    }
+    test
+}
+
+fn format() -> Result {
+    execute(&mut cargo(&["fmt", "--all", "--check"]))?;
+    for manifest in [FUZZ_CRATE, SITE_CRATE] {
+        execute(&mut cargo(&["fmt", "--manifest-path", manifest, "--check"]))?;
+    }
+    Ok(())
+}
+
+fn clippy() -> Result {
+    const REFUSE_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
+    let features = features();
+    execute(
+        cargo_with_pgrx(&["clippy", "--workspace", "--all-targets", "--no-default-features"])
+            .args(["--features", &features])
+            .args(REFUSE_WARNINGS),
+    )?;
+    // They are not targets of "all", since they run only on request.
+    execute(
+        cargo_with_pgrx(&["clippy"])
+            .args(PACKAGES)
+            .args(["--test", "valgrind", "--test", "figures"])
+            .args(REFUSE_WARNINGS),
+    )?;
+    // The targets too. Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is
+    // enough.
+    execute(
+        cargo_with_pgrx(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets"])
+            .args(["--features", "targets"])
+            .args(REFUSE_WARNINGS)
+            .env("CUSTOM_LIBFUZZER_PATH", target().join("libFuzzer.a")),
+    )?;
+    execute(
+        cargo(&["clippy", "--manifest-path", SITE_CRATE, "--all-targets", "--locked"])
+            .arg("--target-dir")
+            .arg(target())
+            .args(REFUSE_WARNINGS),
+    )
+}
+
+fn docs() -> Result {
+    execute(
+        cargo_with_pgrx(&["doc", "--workspace", "--no-deps", "--document-private-items"])
+            .args(["--no-default-features", "--features", &features()])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )
+}
+
+fn features() -> String {
+    format!("pg{} pg_test", major())
+}
+
+fn shell_scripts() -> Result {
+    let scripts = tracked_files(&["*.sh", "dev", ".ci/run"])?;
+    execute(command("shellcheck").arg("--external-sources").args(scripts))
+}
+
+/// Checks the spelling of prose: in code, names are joined words.
+fn spelling() -> Result {
+    // A misspelt layout, which shows the error; a word of SQL, and one of Rust.
+    let known = ["--ignore-words-list", "twiter,inout,crate"];
+    execute(command("codespell").args(known).args(tracked_files(&["*.md", "*.sql"])?))
+}
+
+/// Finds words that `pg_test/tool/words.txt` replaces: in prose, comments, messages and names.
+fn word_list() -> Result {
+    const LIST: &str = "pg_test/tool/words.txt";
+    let list = std::fs::read_to_string(top().join(LIST)).map_err(about(Path::new(LIST)))?;
+    let mut found = String::new();
+    for line in list.lines().filter(|line| !line.starts_with('#')) {
+        let [pattern, instead, paths] = line.splitn(3, '\t').collect::<Vec<_>>()[..] else {
+            return Err(format!("{LIST}: three columns are needed: {line}"));
+        };
+        // Its status is 1 if it finds nothing, and above if it cannot search.
+        let mut search = command("git");
+        search.args(["grep", "-n", "-I", "-P", "-e", pattern, "--"]).args(paths.split(' '));
+        // What users have, and the list itself.
+        search.args([":!sql/releases", ":!*lock*"]).arg(format!(":!{LIST}"));
+        let result = search.output().map_err(|error| error.to_string())?;
+        if result.status.code().is_none_or(|status| status > 1) {
+            return Err(format!("{LIST}: {pattern}: {}", String::from_utf8_lossy(&result.stderr)));
+        }
+        for place in String::from_utf8_lossy(&result.stdout).lines() {
+            found.push_str(&format!("{place}\n    write: {instead}\n"));
+        }
+    }
+    match found.is_empty() {
+        true => Ok(()),
+        false => Err(format!("words that {LIST} replaces:\n{found}")),
+    }
+}
+
+/// Checks which files use which others.
+fn floors() -> Result {
+    let text_of = |path: &str| std::fs::read_to_string(top().join(path)).ok();
+    print!("{}", floors::check(&tracked_files(&["*.rs"])?, text_of)?);
+    Ok(())
+}
+
+fn tracked_files(patterns: &[&str]) -> Result<Vec<String>> {
+    let files = output(command("git").arg("ls-files").args(patterns))?;
+    Ok(files.lines().map(str::to_owned).collect())
+}
+
+/// The targets that PostgreSQL users know, of the library that is built, and against a throwaway server.
+fn makefile() -> Result {
+    let make = || make("release", &pg_config());
+    let destination = run_folder().join("destination");
+    let server = Cluster::new();
+    execute(make().arg("installcheck").env("PGHOST", server.dir()).env("PGUSER", SUPERUSER))?;
+    execute(make().arg(format!("DESTDIR={}", destination.display())).arg("install"))?;
+    let extensions = release::extensions();
+    let files = [
+        installation::pg_config("--pkglibdir").join("pg_snowflake.so"),
+        extensions.join("pg_snowflake.control"),
+        extensions.join("pg_snowflake_registry.control"),
+        extensions.join(format!("pg_snowflake_registry--{}.sql", release::head())),
+    ];
+    files.iter().try_for_each(|file| {
+        // DESTDIR is followed by the full path of the folder.
+        let mut installed = destination.clone().into_os_string();
+        installed.push(file);
+        execute(command("cmp").arg(installed).arg(file))
+    })
+}
