@@ -117,16 +117,16 @@ all:
 	@test -f '$(built)' || { echo 'make: cargo has not written $(built): does its configuration set build.target?' >&2; exit 1; }
 	mkdir '$(stage).new'
 	cat $(sql) >'$(stage).new/pg_snowflake--$(version).sql'
-	cat '$(srcdir)/registry/pg_snowflake_registry.sql' >'$(stage).new/pg_snowflake_registry--$(version).sql'
-	for upgrade in '$(srcdir)'/sql/*--*.sql '$(srcdir)'/registry/*--*.sql; do \
+	cat '$(srcdir)/sql/registry/pg_snowflake_registry.sql' >'$(stage).new/pg_snowflake_registry--$(version).sql'
+	for upgrade in '$(srcdir)'/sql/*--*.sql '$(srcdir)'/sql/registry/*--*.sql; do \
 		test ! -e "$$upgrade" || cp "$$upgrade" '$(stage).new'; done
-	for control in pg_snowflake registry/pg_snowflake_registry; do sed 's/@CARGO_VERSION@/$(version)/' \
+	for control in pg_snowflake sql/registry/pg_snowflake_registry; do sed 's/@CARGO_VERSION@/$(version)/' \
 		"$(srcdir)/$$control.control" >'$(stage).new'/"$${control##*/}.control"; done
 	mv '$(stage).new' '$(stage)'
 
 # Copies only, so that `sudo make install` compiles nothing as root.
 install:
-	@test -f '$(built)' && test -f '$(stage)/pg_snowflake.control' && test -f '$(started)' && test -z "$$(cd '$(srcdir)' && find Cargo.* ids policies src sql registry pg_snowflake.control -type f \
+	@test -f '$(built)' && test -f '$(stage)/pg_snowflake.control' && test -f '$(started)' && test -z "$$(cd '$(srcdir)' && find Cargo.* ids policies src sql pg_snowflake.control -type f \
 		-newer '$(absolute_build)/$(PROFILE)/started')" || { \
 		echo 'make: nothing is built from these sources for $(bindir): run make first, as yourself' >&2; exit 1; }
 	install -d '$(DESTDIR)$(pkglibdir)' '$(DESTDIR)$(datadir)/extension'

@@ -18,7 +18,7 @@ pub const EXTENSIONS: [Extension; 2] = [SNOWFLAKE, REGISTRY];
 pub const SNOWFLAKE: Extension = Extension { name: "pg_snowflake", folder: "sql" };
 
 /// The registry of leases.
-pub const REGISTRY: Extension = Extension { name: "pg_snowflake_registry", folder: "registry" };
+pub const REGISTRY: Extension = Extension { name: "pg_snowflake_registry", folder: "sql/registry" };
 
 /// An extension of the library.
 pub struct Extension {

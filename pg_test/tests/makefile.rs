@@ -35,7 +35,7 @@ impl Machine {
             "policies/Cargo.toml",
             "src/lib.rs",
         ]);
-        copy.args(["sql", "registry", "pg_snowflake.control"]).arg(machine.folder.path());
+        copy.args(["sql", "pg_snowflake.control"]).arg(machine.folder.path());
         installation::run(copy.current_dir(top()), b"");
         fs::create_dir(machine.file("bin")).unwrap();
         for program in PROGRAMS {

@@ -45,7 +45,7 @@ fn every_message_has_a_runbook_and_every_runbook_a_message() {
         |message: &String| of_operators.iter().any(|start| message.starts_with(start));
     messages.extend(of_registry.into_iter().filter(is_for_operators));
     let refusal = "cannot change table \"%s\" of the registry";
-    assert!(read("registry/pg_snowflake_registry.sql").contains(refusal));
+    assert!(read("sql/registry/pg_snowflake_registry.sql").contains(refusal));
     messages.insert(refusal.replace("\"%s\"", "…"));
     let page = read("docs/operate.md");
     let with_runbook: BTreeSet<String> =

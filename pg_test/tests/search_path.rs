@@ -416,7 +416,7 @@ impl Ground {
 
     /// What the extension's SQL names, and its own functions.
     fn choose_seed(&mut self, ours: &BTreeSet<Signature>) {
-        let mut sql = text_of(&["sql", "registry"]);
+        let mut sql = text_of(&["sql", "sql/registry"]);
         let rehearsed = EXTENSIONS.iter().flat_map(rehearsal::scripts);
         sql.extend(rehearsed.map(|script| without_comments(&script)));
         if !release::versions(top()).is_empty() {

@@ -26,7 +26,7 @@ const PACKAGES: [&str; 8] = [
     "pg_snowflake_tool",
 ];
 /// The fuzz crate has its own dependencies, and is not a member of the workspace.
-pub const FUZZ_CRATE: &str = "fuzz/Cargo.toml";
+pub const FUZZ_CRATE: &str = "pg_test/fuzz/Cargo.toml";
 /// Neither is the site's.
 const SITE_CRATE: &str = "site/Cargo.toml";
 

@@ -30,7 +30,7 @@ pub fn set(top: &Path, version: &str) -> Result {
     let edit = |name: &str, change: &dyn Fn(&str) -> String| edit(&top.join(name), change);
     let line = |version: &str| format!("version = \"{version}\"");
     edit("Cargo.toml", &|text| text.replacen(&line(&head), &line(version), 1))?;
-    for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
+    for lock in ["Cargo.lock", "pg_test/fuzz/Cargo.lock"] {
         edit(lock, &|text| {
             PACKAGES.iter().fold(text.to_owned(), |text, name| {
                 let entry = |version| format!("{name}\n{}\n", line(version));
@@ -149,8 +149,8 @@ mod tests {
 
     /// Copies what has the version, and what the releases keep, into a repository of its own.
     fn copy_of_this_tree(to: &Path) {
-        let mut files = vec!["Cargo.toml", "Cargo.lock", "fuzz/Cargo.lock", "META.json"];
-        files.extend(["CHANGELOG.md", "debian", "sql", "registry"]);
+        let mut files = vec!["Cargo.toml", "Cargo.lock", "pg_test/fuzz/Cargo.lock", "META.json"];
+        files.extend(["CHANGELOG.md", "debian", "sql"]);
         files.extend(JAVASCRIPT);
         output(command("cp").args(["-a", "--parents"]).args(files).arg(to)).unwrap();
         let git = |arguments: &[&str]| output(command("git").args(arguments).current_dir(to));
