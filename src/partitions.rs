@@ -69,17 +69,20 @@ fn snowflake_create_partitions(
                 table.check_schema();
                 let is_explicit = layout.is_some();
                 let layout = layout_of(&table, parent, layout, now_us);
-                check_layout(&table, parent, layout, is_explicit, now_us);
+                let warning = check_layout(&table, parent, layout, is_explicit, now_us);
                 let wanted = wanted(&layout, step, now_us, tolerance_us, ahead as u32);
                 check_ranges(&table, &wanted.ranges, step, &mut names);
-                (table, layout, wanted)
+                (table, layout, wanted, warning)
             })
             .collect();
         let mut rows: Vec<Outcome> = others.into_iter().map(Outcome::skipped).collect();
         let mut patience = Patience::default();
-        for (table, layout, wanted) in planned {
+        for (table, layout, wanted, warning) in planned {
             let created = || create(&table, &wanted.ranges, step, &layout, &mut patience);
             rows.extend(as_owner(table.owner, created));
+            if warning.is_some() {
+                rows.push(Outcome { message: warning, ..Outcome::of(&table, Action::Warning) });
+            }
             if let Some(starts_us) = wanted.beyond_layout {
                 rows.push(Outcome {
                     span: Some((Some(starts_us), None)),
@@ -183,9 +186,15 @@ fn layout_of(table: &Table, top: pg_sys::Oid, passed: Option<SqlLayout>, now_us:
     layout
 }
 
-/// Refuses if the newest IDs of the table are probably of another layout, which the caller has not passed. Warns if the caller has passed
-/// this one, or if only one ID is odd.
-fn check_layout(table: &Table, top: pg_sys::Oid, layout: Layout, is_explicit: bool, now_us: i64) {
+/// Refuses if the newest IDs of the table are probably of another layout, which the caller has not passed. Returns a warning if the caller
+/// has passed this one, or if only one ID is odd.
+fn check_layout(
+    table: &Table,
+    top: pg_sys::Oid,
+    layout: Layout,
+    is_explicit: bool,
+    now_us: i64,
+) -> Option<String> {
     let generated_us = || {
         let calls = table.generator_calls(top).into_iter();
         calls
@@ -194,12 +203,11 @@ fn check_layout(table: &Table, top: pg_sys::Oid, layout: Layout, is_explicit: bo
             .max()
     };
     let newest = |count, at_most| table.newest_ids(count, at_most);
-    match judge(&layout, now_us, generated_us, newest) {
-        Some(Verdict::OtherLayout(mismatch)) => {
+    Some(match judge(&layout, now_us, generated_us, newest)? {
+        Verdict::OtherLayout(mismatch) => {
             let generates = !table.generator_calls(top).is_empty();
-            refusal::other_layout(table, &mismatch, is_explicit, generates);
+            refusal::other_layout(table, &mismatch, is_explicit, generates)
         }
-        Some(Verdict::OddId(mismatch)) => refusal::odd_id(table, &mismatch),
-        None => {}
-    }
+        Verdict::OddId(mismatch) => refusal::odd_id(table, &mismatch),
+    })
 }

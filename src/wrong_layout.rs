@@ -4,15 +4,15 @@ use crate::postgres::report::Report;
 use pg_snowflake_ids::likely::Mismatch;
 use pgrx::prelude::*;
 
-/// Refuses IDs that are probably not of the layout that a function would use. Only a warning if the caller has passed the layout. `ids`
-/// names the newest, and `hint` says how to use the likely layout.
+/// Refuses IDs that are probably not of the layout that a function would use. If the caller has passed the layout, returns a warning
+/// instead. `ids` names the newest, and `hint` says how to use the likely layout.
 #[track_caller]
-pub fn report_mismatch(
+pub fn other_layout(
     ids: String,
     mismatch: &Mismatch,
     is_explicit: bool,
     hint: impl FnOnce(&str) -> String,
-) {
+) -> Report {
     let Mismatch { layout, likely, .. } = mismatch;
     let hint = hint(likely.name);
     let report = Report {
@@ -20,20 +20,16 @@ pub fn report_mismatch(
         message: format!("{ids} is probably an ID of layout \"{}\"", likely.name),
         detail: Some(format!("{mismatch}.")),
         hint: Some(if is_explicit {
-            format!("If so, roll back. {hint}")
+            format!("If so, undo this call. {hint}")
         } else {
             format!("{hint} If the IDs are of layout \"{layout}\", pass layout => '{layout}'.")
         }),
     };
-    if is_explicit {
-        report.log(PgLogLevel::WARNING);
-    } else {
-        report.raise();
-    }
+    if is_explicit { report } else { report.raise() }
 }
 
-/// Warns that the highest ID is unlike the others. `id` names it, and `query` selects its row.
-pub fn warn_of_odd_id(id: String, mismatch: &Mismatch, query: String) {
+/// The warning that the highest ID is unlike the others. `id` names it, and `query` selects its row.
+pub fn odd_id(id: String, mismatch: &Mismatch, query: String) -> Report {
     Report {
         code: PgSqlErrorCode::ERRCODE_WARNING,
         message: format!("{id} does not match the other IDs"),
@@ -42,5 +38,4 @@ pub fn warn_of_odd_id(id: String, mismatch: &Mismatch, query: String) {
             "If the ID is wrong, change it or delete the row. To see the row, run: {query}"
         )),
     }
-    .log(PgLogLevel::WARNING);
 }

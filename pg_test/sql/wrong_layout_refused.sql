@@ -138,9 +138,9 @@ SELECT error_of($$SELECT * FROM snowflake_create_partitions('photos', '1 year', 
 SELECT table_name, count(*) > 0 AS is_reported FROM snowflake_create_partitions('photos', '1 year', 0, 'instagram') GROUP BY 1;
 ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('s', 5);
 SELECT error_of($$SELECT * FROM snowflake_create_partitions('photos', '1 year', 0)$$, 'photos') AS error;
-\set VERBOSITY terse
-SELECT table_name, count(*) > 0 AS is_reported FROM snowflake_create_partitions('photos', '1 year', 0, 'postgres') GROUP BY 1;
-\set VERBOSITY default
+-- with the layout, a row says so; its figures vary
+SELECT regexp_replace(message, '\d{10,}.*?"\. ', '… ') AS warning
+FROM snowflake_create_partitions('photos', '1 year', 0, 'postgres') WHERE action = 'warning';
 -- in a partition that is partitioned itself
 CREATE TABLE below (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE below_rest PARTITION OF below DEFAULT;
@@ -182,17 +182,19 @@ INSERT INTO events (n) SELECT generate_series(1, 20);
 CREATE TABLE events_later PARTITION OF events FOR VALUES FROM (3900000000000000000) TO (MAXVALUE);
 INSERT INTO events VALUES (4000000000000000000);
 SELECT created();
+SELECT message FROM snowflake_create_partitions('events', '1 year', 0) WHERE action = 'warning';
 -- in the default partition
 ALTER TABLE events DETACH PARTITION events_later;
 CREATE TABLE events_rest PARTITION OF events DEFAULT;
 INSERT INTO events VALUES (4000000000000000000);
 SELECT created();
 -- as many as there are
-INSERT INTO events SELECT 4000000000000000000 - n FROM generate_series(1, 1000) AS n;
+INSERT INTO events SELECT 4000000000000000000 - n FROM generate_series(1, 100) AS n;
 SELECT created();
--- a default that generates none: one row, and most of the newest rows
+-- a default that generates none: most of the newest rows, also if the layout is passed, and one row
 ALTER TABLE events ALTER id DROP DEFAULT;
 SELECT error_of('SELECT created()', 'events');
+SELECT string_agg(DISTINCT action, ' ') FROM snowflake_create_partitions('events', '1 year', 0, 'postgres');
 DELETE FROM events_rest WHERE id < 4000000000000000000;
 SELECT created();
 DROP TABLE events, events_later;

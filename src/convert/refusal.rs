@@ -3,7 +3,7 @@
 use crate::citus;
 use crate::postgres::report::{Report, relation_name};
 use crate::postgres::user_table::hint_of_other_owner;
-use crate::wrong_layout::{report_mismatch, warn_of_odd_id};
+use crate::wrong_layout;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::Mismatch;
 use pgrx::prelude::*;
@@ -301,9 +301,10 @@ pub fn detached_identity_sequence(sequence: &str, column: &str) -> ! {
 /// The values are probably IDs of another layout. Only a warning if the caller has passed the layout.
 #[track_caller]
 pub fn other_layout(column: &str, mismatch: &Mismatch, is_explicit: bool) {
-    report_mismatch(format!("newest value of {column}"), mismatch, is_explicit, |likely| {
+    wrong_layout::other_layout(newest_value(column), mismatch, is_explicit, |likely| {
         format!("Pass layout => '{likely}', or the layout that snowflake_find_layout() finds.")
-    });
+    })
+    .log(PgLogLevel::WARNING);
 }
 
 /// The present default does not show the layout of the IDs.
@@ -320,7 +321,11 @@ pub fn layout_not_known(column: &str) -> ! {
 
 /// The highest value is odd. `rows` is the query for its rows.
 pub fn odd_value(column: &str, mismatch: &Mismatch, rows: String) {
-    warn_of_odd_id(format!("newest value of {column}"), mismatch, rows);
+    wrong_layout::odd_id(newest_value(column), mismatch, rows).log(PgLogLevel::WARNING);
+}
+
+fn newest_value(column: &str) -> String {
+    format!("newest value of {column}")
 }
 
 /// One or more values are above the next IDs. `only_rows` is the query for the rows of the highest one if no other is above.

@@ -21,6 +21,7 @@ pub enum Action {
     Skipped,
     Gap,
     Default,
+    Warning,
 }
 
 impl Action {
@@ -35,6 +36,7 @@ impl Action {
             Action::Skipped => "skipped",
             Action::Gap => "gap",
             Action::Default => "default",
+            Action::Warning => "warning",
         }
     }
 }

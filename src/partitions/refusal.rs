@@ -4,7 +4,7 @@ use super::table::{Partition, Table};
 use crate::postgres::report::{Report, relation_name};
 use crate::postgres::timestamp::printed;
 use crate::postgres::transaction::Failure;
-use crate::wrong_layout::{report_mismatch, warn_of_odd_id};
+use crate::wrong_layout;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::Mismatch;
 use pg_snowflake_policies::partitions::{Bound, Doubt, MAX_STEP_YEARS, Wanted};
@@ -222,23 +222,29 @@ pub fn layout_differs(table: &Table, passed: Layout, generated: &[Option<Layout>
     .raise()
 }
 
-/// The newest ID is probably of another layout. Only a warning if the caller has passed the layout.
+/// The newest ID is probably of another layout. If the caller has passed the layout, returns what a row says about it.
 #[track_caller]
-pub fn other_layout(table: &Table, mismatch: &Mismatch, is_explicit: bool, generates: bool) {
+pub fn other_layout(
+    table: &Table,
+    mismatch: &Mismatch,
+    is_explicit: bool,
+    generates: bool,
+) -> String {
     let newest = format!("newest ID of table {}", table.name);
-    report_mismatch(newest, mismatch, is_explicit, |likely| {
+    wrong_layout::other_layout(newest, mismatch, is_explicit, |likely| {
         if generates {
             format!("Change the default of the partition key's column to layout '{likely}'.")
         } else {
             format!("Pass layout => '{likely}'.")
         }
-    });
+    })
+    .line()
 }
 
-/// One ID of the table is odd.
-pub fn odd_id(table: &Table, mismatch: &Mismatch) {
+/// What a row says if one ID of the table is odd.
+pub fn odd_id(table: &Table, mismatch: &Mismatch) -> String {
     let newest = format!("newest ID of table {}", table.name);
-    warn_of_odd_id(newest, mismatch, table.row_of(mismatch.id));
+    wrong_layout::odd_id(newest, mismatch, table.row_of(mismatch.id)).line()
 }
 
 /// Some rows of the table get IDs of one layout, and others of another: what is old in one is new in the other.

@@ -38,6 +38,15 @@ impl Report {
         self.emit(level, Location::caller());
     }
 
+    /// In one line, for a row of a result.
+    pub fn line(self) -> String {
+        let mut line = self.message;
+        for (separator, part) in [(": ", self.detail), (" ", self.hint)] {
+            line.extend(part.map(|part| format!("{separator}{part}")));
+        }
+        line
+    }
+
     /// As a message of the server, and not by pgrx, which raises errors at the end of a function, where it cannot handle a lack of
     /// memory: PostgreSQL reports such an error from its own reserve.
     fn emit(self, level: PgLogLevel, place: &'static Location<'static>) {
