@@ -160,6 +160,50 @@ fn a_partition_that_contains_a_foreign_table_at_any_level_is_left() {
     assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20200601|");
 }
 
+/// The whole tree of a partition is dropped, or none of it.
+#[test]
+fn what_needs_a_table_below_a_partition_keeps_the_whole_tree() {
+    let (database, mut client) = three_levels();
+    run(
+        &mut client,
+        "ALTER TABLE june_a ADD UNIQUE (id); CREATE ROLE tenant_of_june; GRANT ALL ON SCHEMA public TO tenant_of_june;
+         CREATE FUNCTION is_true() RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'",
+    );
+    let cases = [
+        (
+            "CREATE TABLE likes (post_id bigint REFERENCES june_a (id))",
+            "cannot drop table public.posts_p20200601 because other objects depend on it: \
+             constraint likes_post_id_fkey on table public.likes depends on table public.june_a",
+            "DROP TABLE likes",
+        ),
+        (
+            "ALTER EXTENSION plpgsql ADD TABLE june_a",
+            "cannot drop table public.posts_p20200601 because other objects depend on it: \
+             extension plpgsql depends on table public.june_0",
+            "ALTER EXTENSION plpgsql DROP TABLE june_a",
+        ),
+        (
+            "ALTER TABLE june_a OWNER TO tenant_of_june, ADD CONSTRAINT planted CHECK (is_true())",
+            "table \"public.june_a\" has another owner than the tables that use it: \
+             Its expressions would be evaluated with the privileges of role postgres, but it belongs to role tenant_of_june",
+            "ALTER TABLE june_a DROP CONSTRAINT planted",
+        ),
+    ];
+    for (needs, message, no_longer) in cases {
+        run(&mut client, needs);
+        let found = dropped(&mut client, "'posts', '1 month'");
+        assert_eq!(found, format!("failed|public.posts_p20200601|{message}"));
+        assert_eq!(printed(&mut client, "SELECT body FROM june_a"), "a");
+        run(&mut client, no_longer);
+    }
+    // As in core, the owner of the tree may drop a table of another role, and the publication remains.
+    run(&mut client, "CREATE PUBLICATION of_june FOR TABLE june_a, posts_p20200701");
+    assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20200601|");
+    let published = "SELECT tablename FROM pg_publication_tables WHERE pubname = 'of_june'";
+    assert_eq!(printed(&mut client, published), "posts_p20200701");
+    run(&mut database.connect(), "DROP OWNED BY tenant_of_june; DROP ROLE tenant_of_june");
+}
+
 /// Whoever detached it wants its rows.
 #[test]
 fn what_is_being_detached_at_any_level_is_not_dropped() {
