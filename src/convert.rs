@@ -104,6 +104,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     for statement in plan::statements(&facts, &target, ticks) {
         execute(&statement, &[]);
     }
+    column.compile_again();
     if let Some(check) = &target.shard_check {
         column.drop_if_duplicate(&check.name);
     }

@@ -151,6 +151,11 @@ impl Column {
         self.table.owner
     }
 
+    /// After its type has been changed.
+    pub fn compile_again(&self) {
+        self.narrow_columns.compile_again();
+    }
+
     /// The layout of which the present default generates IDs; `None` if it generates none. Refuses a default that does not show it.
     pub fn layout_of_default(&self) -> Option<Layout> {
         let sql = "SELECT adbin::text FROM pg_attrdef WHERE adrelid = $1 AND adnum = $2";

@@ -3,11 +3,12 @@
 
 use super::catalog::{Extension, TREE, TREE_COLUMN};
 use super::refusal::{self, OtherOwner};
-use crate::postgres::query::{rows, text};
+use crate::postgres::query::{execute, rows, text};
 use crate::postgres::relation::lock;
 use pg_snowflake_policies::conversion::NarrowTable;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
+use std::collections::BTreeSet;
 
 /// A column that must hold IDs, at the root of its inheritance tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,6 +167,36 @@ impl NarrowColumns {
             lock_tree(id_column.table, locked);
         }
         locked.len() > before
+    }
+
+    /// Lets open sessions compile the PL/pgSQL functions again that may have the old type of a column: those of triggers of its tables, and
+    /// those that name such a table. A statement that changes nothing does. Warns of functions that the current role cannot alter.
+    pub fn compile_again(&self) {
+        let sql = format!(
+            r"{TREE}
+            SELECT format('ALTER ROUTINE %s SECURITY %s;', p.oid::regprocedure, CASE WHEN prosecdef THEN 'DEFINER' ELSE 'INVOKER' END),
+                pg_has_role(proowner, 'USAGE') AND has_schema_privilege(pronamespace, 'USAGE')
+            FROM pg_proc AS p JOIN pg_language AS l ON l.oid = prolang
+            WHERE lanname = 'plpgsql' AND NOT pg_is_other_temp_schema(pronamespace) AND EXISTS (
+                SELECT FROM tree JOIN pg_class AS c ON c.oid = tree.relid
+                WHERE p.oid IN (SELECT tgfoid FROM pg_trigger WHERE tgrelid = tree.relid)
+                    OR prosrc ~ ('\m' || regexp_replace(relname, '(\W)', '\\\1', 'g') || '\M'))
+            ORDER BY 1"
+        );
+        let table = |(id_column, _): &(IdColumn, _)| id_column.table;
+        let mut tables: Vec<_> = self.0.iter().map(table).collect();
+        tables.dedup();
+        let routines = tables.into_iter().flat_map(|table| {
+            rows(&sql, &[table.into()], |row| (row.get::<String>(1), row.get::<bool>(2)))
+        });
+        let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) =
+            routines.partition(|&(_, is_ours)| is_ours);
+        for (compile, _) in ours {
+            execute(&compile, &[]);
+        }
+        if !theirs.is_empty() {
+            refusal::not_compiled_again(theirs.into_iter().map(|(compile, _)| compile));
+        }
     }
 
     /// The columns as input of the plan. Refuses if an object depends on the type of one, or if a role other

@@ -361,6 +361,20 @@ pub fn value_too_high(
     .raise()
 }
 
+/// Warns of functions of other roles that have the old type of a column in open sessions.
+pub fn not_compiled_again(commands: impl Iterator<Item = String>) {
+    Report {
+        code: PgSqlErrorCode::ERRCODE_WARNING,
+        message: "functions of other roles have the old type of the column in open sessions".into(),
+        detail: Some("They fail there until the sessions reconnect.".into()),
+        hint: Some(format!(
+            "To let the sessions compile the functions again, run as their owners: {}",
+            commands.collect::<Vec<_>>().join(" ")
+        )),
+    }
+    .log(PgLogLevel::WARNING);
+}
+
 /// A CHECK would reject new IDs.
 #[track_caller]
 pub fn violates_constraint(constraint: &str, table: &str, id: i64) -> ! {

@@ -39,6 +39,49 @@ fn a_prepared_statement_that_returned_an_integer_has_to_be_prepared_again() {
     assert_refused(&mut writer, "EXECUTE add", changed);
 }
 
+/// Its compiled functions have the old type of the column. Those of another role are named.
+#[test]
+fn an_open_session_goes_on_with_its_triggers_after_a_column_was_widened() {
+    let (database, mut superuser) = database_with(
+        "GRANT ALL ON SCHEMA public TO owner, writer;
+         SET ROLE owner;
+         CREATE TABLE posts (id serial PRIMARY KEY, body text);
+         CREATE TABLE comments (post_id int REFERENCES posts);
+         CREATE FUNCTION checks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.body := NEW.id + 1; RETURN NEW; END $$;
+         CREATE TRIGGER checks BEFORE INSERT ON posts FOR EACH ROW EXECUTE FUNCTION checks();
+         CREATE FUNCTION \"is seen\"() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+             $$ BEGIN IF NEW.post_id + 1 > 1 THEN RETURN NEW; END IF; END $$;
+         CREATE TRIGGER seen BEFORE INSERT ON comments FOR EACH ROW EXECUTE FUNCTION \"is seen\"();
+         CREATE FUNCTION last() RETURNS bigint LANGUAGE plpgsql AS
+             $$ DECLARE last posts.id%TYPE; BEGIN SELECT max(id) INTO last FROM posts; RETURN last; END $$;
+         SET ROLE writer;
+         CREATE FUNCTION theirs() RETURNS bigint LANGUAGE plpgsql AS
+             $$ DECLARE last posts.id%TYPE; BEGIN SELECT max(id) INTO last FROM posts; RETURN last; END $$;
+         RESET ROLE",
+    );
+    let mut writer = database.connect();
+    let uses =
+        "WITH post AS (INSERT INTO posts DEFAULT VALUES RETURNING id) SELECT id::bigint FROM post";
+    let uses = [uses, "INSERT INTO comments SELECT max(id) FROM posts", "SELECT last()"];
+    run(&mut writer, &uses.join(";"));
+    let mut theirs = database.connect();
+    run(&mut theirs, "SELECT theirs()");
+    let routines = "SELECT oid::regprocedure, prosecdef FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prolang IN
+                    (SELECT oid FROM pg_language WHERE lanname = 'plpgsql') ORDER BY 1";
+    let before = printed(&mut superuser, routines);
+
+    run(&mut database.connect_as("owner"), "SELECT snowflake_convert_column('posts', 'id', 5)");
+
+    run(&mut writer, &uses.join(";"));
+    assert_eq!(printed(&mut superuser, routines), before);
+    refused(&mut theirs, "SELECT theirs()");
+    let hint = "run as their owners: ALTER ROUTINE public.theirs() SECURITY INVOKER;\n";
+    let (_, alter) = hint.split_once(": ").unwrap();
+    assert!(database.log().contains(hint), "{}", database.log());
+    run(&mut superuser, alter);
+    run(&mut theirs, "SELECT theirs()");
+}
+
 #[test]
 fn a_sequence_that_generates_ids_is_not_reset_whoever_calls_it() {
     let owned = "CREATE SEQUENCE s;
