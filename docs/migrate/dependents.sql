@@ -108,9 +108,10 @@ WITH key AS (
     UNION ALL SELECT '4 first', 9, 'default of ' || col, alter || format('ALTER COLUMN %s DROP %s;', col, CASE attidentity WHEN '' THEN 'DEFAULT' ELSE 'IDENTITY' END)
     FROM key WHERE attgenerated = '' AND atthasdef OR attidentity <> ''
     UNION ALL SELECT '4 first', 9, 'replica identity', key.alter || 'REPLICA IDENTITY DEFAULT;' FROM key, indexes WHERE indisreplident
-    UNION ALL SELECT '4 first', 10, title, alter || dropping || ';' FROM constraints WHERE contype = 'n'
+    UNION ALL SELECT '4 first', 10, 'NOT NULL of ' || col, alter || format('ALTER COLUMN %s DROP NOT NULL;', col) FROM key WHERE attnotnull
+    -- Since 18, it is a constraint, which may have a name of its own.
     UNION ALL SELECT '4 last', 0, 'NOT NULL of ' || col, key.alter || coalesce(adding || def, format('ALTER COLUMN %s SET NOT NULL', col)) || ';'
-    FROM key LEFT JOIN constraints ON contype = 'n' WHERE attnotnull
+    FROM key LEFT JOIN constraints ON contype = 'n' AND (conname, def) <> (concat_ws('_', relname, attname, 'not_null'), 'NOT NULL ' || col) WHERE attnotnull
     UNION ALL SELECT '4 last', 1, title, alter || adding || CASE contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END || format(' USING INDEX %I', wide_name)
         || CASE WHEN condeferrable THEN ' DEFERRABLE' ELSE '' END || CASE WHEN condeferred THEN ' INITIALLY DEFERRED' ELSE '' END || ';'
     FROM indexes WHERE contype IN ('p', 'u') AND copy IS NOT NULL
