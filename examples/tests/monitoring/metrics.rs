@@ -488,6 +488,7 @@ fn partitions_count_up_to_the_first_gap() {
     );
     cluster.psql(SUPERUSER, METRICS);
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    run(&mut exporter, "SET lock_timeout = '10s'");
     let now = printed(&mut exporter, "SELECT now()");
     let mut hours = |expected: &str| {
         let query = "SELECT round(ahead_seconds / 3600)::text, round(step_seconds / 3600)::text FROM snowflake_metrics.partitions()";
@@ -508,7 +509,11 @@ fn partitions_count_up_to_the_first_gap() {
     partition("of_the_past", "'MINVALUE'", &at(-20));
     hours("0|NaN");
     partition("of_the_present", &at(-20), &at(10));
+    // The lock of a partition is not waited for.
+    let mut holder = cluster.connect();
+    run(&mut holder, "BEGIN; LOCK TABLE of_the_present IN ACCESS EXCLUSIVE MODE");
     hours("10|30");
+    run(&mut holder, "ROLLBACK");
     partition("after_a_gap", &at(20), &at(40));
     hours("10|30");
     partition("in_the_gap", &at(10), &at(20));
