@@ -5,6 +5,7 @@ use crate::postgres::report::{Report, c_text};
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReportWithLevel};
 use pgrx::prelude::*;
+use pgrx::spi::quote_identifier;
 use std::panic::AssertUnwindSafe;
 
 /// Refuses a standby and a read-only transaction. `only` says what only the primary does.
@@ -142,19 +143,25 @@ impl Raiser {
     }
 
     fn cure(&self) -> String {
-        // PL/pgSQL prints the signature; SQL only the name, in quotes.
-        let signature = || {
-            // A name in quotes may contain anything.
-            let (before, arguments) =
-                self.frame.split_once('(').filter(|(before, _)| !before.contains('"'))?;
-            let name = before.rsplit(' ').next()?;
-            Some(format!("{name}({})", arguments.split_once(')')?.0))
-        };
-        let function = signature().unwrap_or_else(|| "...".to_owned());
+        let command = self.function().map_or_else(
+            || " with ALTER FUNCTION.".to_owned(),
+            |function| format!(": ALTER FUNCTION {function} SET search_path = ...;"),
+        );
         format!(
-            "Its search_path was pg_catalog, pg_temp. Set the schemas of the objects that it uses: ALTER FUNCTION {function} SET \
-             search_path = ...;"
+            "Its search_path was pg_catalog, pg_temp. Set the schemas of the objects that it uses{command}"
         )
+    }
+
+    /// PL/pgSQL prints the signature; SQL only the name, in quotes.
+    fn function(&self) -> Option<String> {
+        let frame = &self.frame;
+        let first = frame.find(['"', '('])?;
+        let begin = frame[..first].rfind(' ')? + 1;
+        if let Some(end) = frame.rfind(')') {
+            return frame.get(begin..=end).map(str::to_owned);
+        }
+        let (name, _) = frame[begin..].strip_prefix('"')?.rsplit_once('"')?;
+        Some(quote_identifier(name))
     }
 }
 

@@ -168,9 +168,10 @@ fn an_error_of_a_function_of_the_user_names_it_and_the_cure() {
          CREATE FUNCTION log_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO ddl_log VALUES (tg_tag); END $$;
          CREATE EVENT TRIGGER log_ddl ON ddl_command_start EXECUTE FUNCTION log_ddl();
          CREATE FUNCTION one() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
-         CREATE FUNCTION is_positive(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN true; END $$;
-         CREATE TABLE narrow (id int PRIMARY KEY, CHECK (is_positive(id))); CREATE TABLE of_index (id bigint); CREATE INDEX ON of_index (id) WHERE is_positive(1);
-         CREATE OR REPLACE FUNCTION is_positive(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1 >= one(); END $$",
+         CREATE FUNCTION \"is positive\"(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN true; END $$;
+         CREATE TABLE narrow (id int PRIMARY KEY, CHECK (\"is positive\"(id))); CREATE TABLE of_index (id bigint); CREATE INDEX ON of_index (id) WHERE \"is positive\"(1);
+         CREATE FUNCTION \"in SQL\"(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT $1 >= one()'; CREATE TABLE of_sql (id int PRIMARY KEY, CHECK (\"in SQL\"(id)));
+         CREATE OR REPLACE FUNCTION \"is positive\"(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1 >= one(); END $$",
     );
     // A session of its own, which has not compiled the functions.
     client = cluster.connect();
@@ -212,14 +213,20 @@ fn an_error_of_a_function_of_the_user_names_it_and_the_cure() {
         (
             "narrow",
             "function one() does not exist",
-            "PL/pgSQL function public.is_positive(bigint) line 1 at RETURN",
-            "public.is_positive(bigint)",
+            "PL/pgSQL function public.\"is positive\"(bigint) line 1 at RETURN",
+            "public.\"is positive\"(bigint)",
         ),
         (
             "of_index",
             "function one() does not exist",
-            "PL/pgSQL function public.is_positive(bigint) line 1 at RETURN",
-            "public.is_positive(bigint)",
+            "PL/pgSQL function public.\"is positive\"(bigint) line 1 at RETURN",
+            "public.\"is positive\"(bigint)",
+        ),
+        (
+            "of_sql",
+            "function one() does not exist",
+            "SQL function \"in SQL\" during inlining",
+            "\"in SQL\"",
         ),
     ] {
         let error = refused(&mut client, &convert(table));
@@ -232,9 +239,10 @@ fn an_error_of_a_function_of_the_user_names_it_and_the_cure() {
     }
     run(
         &mut client,
-        "ALTER FUNCTION log_ddl() SET search_path = public, pg_temp; ALTER FUNCTION is_positive(bigint) SET search_path = public, pg_temp",
+        "ALTER FUNCTION log_ddl() SET search_path = public, pg_temp; ALTER FUNCTION \"is positive\"(bigint) SET search_path = public, pg_temp;
+         ALTER FUNCTION \"in SQL\" SET search_path = public, pg_temp",
     );
-    for table in ["t", "narrow", "of_index"] {
+    for table in ["t", "narrow", "of_index", "of_sql"] {
         run(&mut client, &convert(table));
     }
     assert_eq!(created(&mut client, "'posts', '1 day', 0"), "created|public.posts_p20261123|");
