@@ -4,13 +4,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { tab } from './browser.js';
-import { browser, site } from './fixture.js';
+import { site, tab } from './browser.js';
 
 const { ANSWERS, FOUND, STATEMENTS } = process.env;
 
 async function opened(hash = '', options) {
-  const { page, problems } = await tab(browser, site, options);
+  const { page, problems } = await tab(options);
   await page.goto(`${site}id.html${hash}`);
   await page.waitForSelector('#decoded-bits .cells');
   // What somebody types or pastes, and the text of elements.

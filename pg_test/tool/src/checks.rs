@@ -27,8 +27,6 @@ const PACKAGES: [&str; 8] = [
 ];
 /// The fuzz crate has its own dependencies, and is not a member of the workspace.
 pub const FUZZ_CRATE: &str = "pg_test/fuzz/Cargo.toml";
-/// Neither is the site's.
-const SITE_CRATE: &str = "site/Cargo.toml";
 
 /// A run of the tests.
 #[derive(Default)]
@@ -180,8 +178,6 @@ pub fn examples() -> Result {
     let mut run = Run::new();
     let test = &mut cargo(&["test", "--package", "pg_snowflake_examples", "--no-fail-fast"]);
     run.tests("drivers and ORMs", test)?;
-    let mut site = cargo(&["test", "--manifest-path", SITE_CRATE, "--locked", "--target-dir"]);
-    run.tests("the site's program", site.arg(target()))?;
     run.show_green("the examples are green")
 }
 
@@ -199,10 +195,7 @@ fn server_tests(arguments: &[&str]) -> Command {
 
 fn format() -> Result {
     execute(&mut cargo(&["fmt", "--all", "--check"]))?;
-    for manifest in [FUZZ_CRATE, SITE_CRATE] {
-        execute(&mut cargo(&["fmt", "--manifest-path", manifest, "--check"]))?;
-    }
-    Ok(())
+    execute(&mut cargo(&["fmt", "--manifest-path", FUZZ_CRATE, "--check"]))
 }
 
 fn clippy() -> Result {
@@ -227,12 +220,6 @@ fn clippy() -> Result {
             .args(["--features", "targets"])
             .args(REFUSE_WARNINGS)
             .env("CUSTOM_LIBFUZZER_PATH", target().join("libFuzzer.a")),
-    )?;
-    execute(
-        cargo(&["clippy", "--manifest-path", SITE_CRATE, "--all-targets", "--locked"])
-            .arg("--target-dir")
-            .arg(target())
-            .args(REFUSE_WARNINGS),
     )
 }
 
