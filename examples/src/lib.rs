@@ -20,12 +20,6 @@ use std::process::{Command, Stdio};
 use std::{fs, thread};
 use tempfile::TempDir;
 
-/// Debian's package of the JDBC driver.
-pub const JDBC_PACKAGE: &str = "libpostgresql-jdbc-java";
-
-/// The JDBC driver in its package.
-pub const JDBC_JAR: &str = "postgresql.jar";
-
 /// A temporary folder with a copy of that folder of this crate, and the Python packages of its `requirements.txt` in a
 /// folder `packages`. If it is left out, `None` and a line with the reason.
 pub fn with_pip(client: &str, folder: &str) -> Option<TempDir> {
@@ -60,13 +54,13 @@ pub fn with_npm(client: &str, folder: &str) -> Option<TempDir> {
     NPM.install(client, &mut npm).then_some(dir)
 }
 
-/// A temporary folder with a copy of that folder of this crate, and these Debian packages with jars in a folder `package`. If it
-/// is left out, `None` and a line with the reason.
-pub fn with_jars(client: &str, folder: &str, packages: &[&str]) -> Option<TempDir> {
-    if !has(client, "Java development kit", "javac", &["-version"]) {
+/// A temporary folder with a copy of that folder of this crate, and Debian's JDBC driver in a folder `package`. If it is left out,
+/// `None` and a line with the reason.
+pub fn with_jdbc(folder: &str) -> Option<TempDir> {
+    if !has("JDBC", "Java development kit", "javac", &["-version"]) {
         return None;
     }
-    with_packages(client, folder, packages)
+    with_packages("JDBC", folder, &["libpostgresql-jdbc-java"])
 }
 
 /// A temporary folder with a copy of that folder of this crate, and these Debian packages in a folder `package`. If it is
@@ -88,12 +82,6 @@ pub fn with_packages(client: &str, folder: &str, packages: &[&str]) -> Option<Te
         }
     }
     Some(dir)
-}
-
-/// The class path of these jars of [`with_jars`] and of that folder itself, for `java -cp`.
-pub fn class_path(jars: &[&str]) -> String {
-    let jars = jars.iter().map(|jar| format!("package/usr/share/java/{jar}"));
-    jars.chain([".".to_owned()]).collect::<Vec<_>>().join(":")
 }
 
 /// Passes a program the address of the cluster, in the variables that psql reads, and nothing else about PostgreSQL.

@@ -2,8 +2,7 @@
 //! programs in `drivers/`.
 
 use pg_snowflake_examples::{
-    JDBC_JAR, JDBC_PACKAGE, class_path, client, command, python, run, tcp_client, with_jars,
-    with_npm, with_pip,
+    client, command, python, run, tcp_client, with_jdbc, with_npm, with_pip,
 };
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 
@@ -37,10 +36,10 @@ fn a_snowflake_survives_json_and_javascript_and_a_bigint_does_not() {
 
 #[test]
 fn jdbc_reads_and_writes_both_column_types() {
-    let Some(dir) = with_jars("JDBC", "drivers/java", &[JDBC_PACKAGE]) else { return };
+    let Some(dir) = with_jdbc("drivers/java") else { return };
     let cluster = cluster_with_tables();
     let mut java = command("java", dir.path());
-    java.args(["-cp", &class_path(&[JDBC_JAR]), "ReadWrite.java"]);
+    java.args(["-cp", "package/usr/share/java/postgresql.jar", "ReadWrite.java"]);
     run(tcp_client(&mut java, &cluster));
     assert_both_tables_are_written(&cluster);
 }

@@ -3,10 +3,7 @@
 //! Each creates the tables by its own migrations, or by those in SQL, and writes one row, 200 rows at once, a post with two
 //! comments, and a row that has its ID. The programs check what they get, and the tests here what reached the server.
 
-use pg_snowflake_examples::{
-    JDBC_JAR, JDBC_PACKAGE, class_path, client, command, python, run, tcp_client, with_jars,
-    with_npm, with_pip,
-};
+use pg_snowflake_examples::{client, command, python, run, with_npm, with_pip};
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -14,35 +11,6 @@ use std::path::Path;
 
 #[path = "../orms/sqlx/blog.rs"]
 mod sqlx_program;
-
-/// Debian's packages of Hibernate and of its dependencies.
-const HIBERNATE_PACKAGES: [&str; 10] = [
-    "libhibernate3-java",
-    "libhibernate-commons-annotations-java",
-    "libgeronimo-jpa-2.0-spec-java",
-    "libgeronimo-jta-1.2-spec-java",
-    "libantlr-java",
-    "libcommons-collections3-java",
-    "libdom4j-java",
-    "libjavassist-java",
-    "libslf4j-java",
-    JDBC_PACKAGE,
-];
-
-/// The jars that are used of these packages.
-const HIBERNATE_JARS: [&str; 11] = [
-    "hibernate-core.jar",
-    "hibernate-commons-annotations.jar",
-    "geronimo-jpa_2.0_spec.jar",
-    "geronimo-jta-1.2-spec.jar",
-    "antlr.jar",
-    "commons-collections3.jar",
-    "dom4j.jar",
-    "javassist.jar",
-    "slf4j-api.jar",
-    "slf4j-nop.jar",
-    JDBC_JAR,
-];
 
 #[test]
 fn sqlalchemy_gets_its_ids_from_the_insert() {
@@ -155,34 +123,6 @@ fn typeorm_keeps_the_default_of_a_converted_column() {
     let column = "SELECT shard_id, error FROM snowflake_columns";
     let row = session.query_one(column, &[]).unwrap();
     assert_eq!((row.get::<_, i32>(0), row.get::<_, Option<&str>>(1)), (5, None));
-}
-
-#[test]
-fn hibernate_gets_its_ids_from_the_insert_or_many_at_once() {
-    let Some(dir) = with_jars("Hibernate", "orms/hibernate", &HIBERNATE_PACKAGES) else { return };
-    let class_path = class_path(&HIBERNATE_JARS);
-    run(command("javac", dir.path()).args([
-        "-cp",
-        &class_path,
-        "Blog.java",
-        "Comment.java",
-        "Post.java",
-    ]));
-
-    let cluster = cluster_that_logs_statements();
-    cluster.psql(SUPERUSER, include_str!("../orms/migrations/1_posts.sql"));
-    run(tcp_client(command("java", dir.path()).args(["-cp", &class_path, "Blog"]), &cluster));
-    assert_rows_are_written(&cluster);
-    assert_eq!(
-        statements_with_ids(&cluster),
-        [
-            // The first, 200 in sequence, and the parent.
-            "202 times insert into posts (body) values ($1) returning *",
-            "select id from snowflake_nextvals($1, 5, $2) as id",
-            "2 times insert into comments (body, post_id, id) values ($1, $2, $3)",
-            "insert into posts (id, body) values ($1, 'imported')",
-        ]
-    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
--- A migration in SQL: sqlx runs it itself; with Hibernate, Flyway or Liquibase would.
+-- A migration in SQL, which sqlx runs itself.
 
 CREATE SEQUENCE posts_id_seq;
 CREATE TABLE posts (
