@@ -1,9 +1,10 @@
-//! Taking IDs from a sequence requires the same privilege as `nextval()`.
+//! Taking IDs from a sequence requires the same privilege as `nextval()`, and a user's table is read with its owner's.
 
 use pg_snowflake_harness::ask::{Refusal, assert_refused};
 use pg_snowflake_harness::sequence::{counter_in_an_hour, state, take};
 use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, Database};
+use pg_snowflake_harness::{Cluster, Database, top};
+use std::process::Command;
 use std::thread::spawn;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
@@ -135,4 +136,25 @@ fn a_revoke_applies_after_a_reset_of_the_caches_that_was_interrupted() {
     locker.batch_execute(&format!("SELECT pg_cancel_backend({pid}); ROLLBACK")).unwrap();
 
     assert_refused(&mut interrupted.join().unwrap(), TAKE, DENIED);
+}
+
+/// A query that formats the name of a table or of a type into its text is over a user's.
+#[test]
+fn only_the_module_that_acts_as_the_owner_queries_a_users_table() {
+    let queries = |paths: &[&str]| {
+        let mut grep = Command::new("git");
+        grep.args([
+            "grep",
+            "-nP",
+            r#"\b(FROM|JOIN|INTO|ONLY) (\{[a-z}]|"|\\?$)|::\{[a-z_]*\}"#,
+            "--",
+        ]);
+        let found = grep.args(paths).current_dir(top()).output().expect("git runs");
+        assert!(found.stderr.is_empty(), "{found:?}");
+        String::from_utf8(found.stdout).unwrap()
+    };
+
+    assert_eq!(queries(&["src", ":!src/postgres/user_table.rs"]), "");
+
+    assert_eq!(queries(&["src/postgres/user_table.rs"]).lines().count(), 3);
 }

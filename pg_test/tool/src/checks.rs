@@ -3,13 +3,12 @@
 use crate::floors;
 use crate::report::Report;
 use crate::tools::{
-    Result, about, cargo, cargo_with_pgrx, command, execute, execute_and_read, is_interrupted,
-    major, make, output, pg_config, run_folder, server_version, survive_interruption, target, top,
+    Result, cargo, cargo_with_pgrx, command, execute, execute_and_read, is_interrupted, major,
+    make, output, pg_config, run_folder, server_version, survive_interruption, target, top,
 };
 use nix::unistd::geteuid;
 use pg_snowflake_harness::output::step;
 use pg_snowflake_harness::{Cluster, SUPERUSER, installation, release};
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Instant;
@@ -72,7 +71,6 @@ impl Run {
         self.phase("floors", |_| floors())?;
         self.phase("shell scripts", |_| shell_scripts())?;
         self.phase("spelling", |_| spelling())?;
-        self.phase("word list", |_| word_list())?;
         // By PGXN's own validator.
         self.phase("META.json", |_| execute(command("pgxn_meta").arg("META.json")))
     }
@@ -245,34 +243,6 @@ fn spelling() -> Result {
     // A misspelt layout, which shows the error; a word of SQL, and one of Rust.
     let known = ["--ignore-words-list", "twiter,inout,crate"];
     execute(command("codespell").args(known).args(tracked_files(&["*.md", "*.sql"])?))
-}
-
-/// Finds words that `pg_test/tool/words.txt` replaces: in prose, comments, messages and names.
-fn word_list() -> Result {
-    const LIST: &str = "pg_test/tool/words.txt";
-    let list = std::fs::read_to_string(top().join(LIST)).map_err(about(Path::new(LIST)))?;
-    let mut found = String::new();
-    for line in list.lines().filter(|line| !line.starts_with('#')) {
-        let [pattern, instead, paths] = line.splitn(3, '\t').collect::<Vec<_>>()[..] else {
-            return Err(format!("{LIST}: three columns are needed: {line}"));
-        };
-        // Its status is 1 if it finds nothing, and above if it cannot search.
-        let mut search = command("git");
-        search.args(["grep", "-n", "-I", "-P", "-e", pattern, "--"]).args(paths.split(' '));
-        // What users have, and the list itself.
-        search.args([":!sql/releases", ":!*lock*"]).arg(format!(":!{LIST}"));
-        let result = search.output().map_err(|error| error.to_string())?;
-        if result.status.code().is_none_or(|status| status > 1) {
-            return Err(format!("{LIST}: {pattern}: {}", String::from_utf8_lossy(&result.stderr)));
-        }
-        for place in String::from_utf8_lossy(&result.stdout).lines() {
-            found.push_str(&format!("{place}\n    write: {instead}\n"));
-        }
-    }
-    match found.is_empty() {
-        true => Ok(()),
-        false => Err(format!("words that {LIST} replaces:\n{found}")),
-    }
 }
 
 /// Checks which files use which others.
