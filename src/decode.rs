@@ -252,31 +252,3 @@ fn out_of_range(field: OutOfRange, shard_id: i32, seq: i32, layout: Layout) -> !
     }
     .raise()
 }
-
-#[cfg(any(test, feature = "pg_test"))]
-#[pg_schema]
-mod tests {
-    use pgrx::prelude::*;
-
-    /// The ID of Instagram's worked example: 1387263000 ms after the epoch, shard 1341, seq 905.
-    const PUBLISHED: i64 = 1_387_263_000 << 23 | 1341 << 10 | 905;
-
-    #[pg_test]
-    fn the_published_id_decodes_to_its_fields() {
-        let row = Spi::get_one::<String>(&format!(
-            "SELECT format('%s|%s|%s', created_at AT TIME ZONE 'UTC', shard_id, seq)
-             FROM snowflake_decode({PUBLISHED}, 'instagram')"
-        ));
-        assert_eq!(row, Ok(Some("2011-09-09 22:28:04.721|1341|905".into())));
-    }
-
-    #[pg_test]
-    fn one_call_site_decodes_many_ids() {
-        // The lowest 12 bits are the shard XOR the bits above it, which are g.
-        let rows = Spi::get_one::<i64>(
-            "SELECT count(*) FROM generate_series(0, 999) g, snowflake_decode(g << 12) d
-             WHERE d.shard_id = g AND d.seq = g",
-        );
-        assert_eq!(rows, Ok(Some(1000)));
-    }
-}

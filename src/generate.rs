@@ -132,38 +132,3 @@ pub fn snowflake_current_shard() -> i32 {
     shard::of_this_database()
         .unwrap_or_else(|denied| Error::from(denied).raise("snowflake_nextval", pg_sys::InvalidOid))
 }
-
-#[cfg(any(test, feature = "pg_test"))]
-#[pg_schema]
-mod tests {
-    use pg_snowflake_ids::presets::DEFAULT;
-    use pgrx::prelude::*;
-
-    fn next_id() -> i64 {
-        Spi::get_one("SELECT snowflake_nextval('s', 5)").unwrap().unwrap()
-    }
-
-    #[pg_test]
-    fn a_rolled_back_savepoint_does_not_return_ids() {
-        Spi::run("CREATE SEQUENCE s").unwrap();
-        let before = next_id();
-        Spi::run(
-            "DO $$ BEGIN
-                 PERFORM snowflake_nextval('s', 5);
-                 RAISE EXCEPTION 'back';
-             EXCEPTION WHEN raise_exception THEN END $$",
-        )
-        .unwrap();
-        assert!(next_id() >= before + 2);
-    }
-
-    #[pg_test]
-    fn a_recreated_sequence_starts_at_the_clock() {
-        Spi::run("CREATE SEQUENCE s").unwrap();
-        let before = DEFAULT.split(next_id());
-        Spi::run("DROP SEQUENCE s; CREATE SEQUENCE s").unwrap();
-        let after = DEFAULT.split(next_id());
-        assert!(after.tick >= before.tick);
-        assert_eq!(after.seq, (1 + 617 * 5) % 1024);
-    }
-}

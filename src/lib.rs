@@ -72,7 +72,7 @@ pub extern "C-unwind" fn _PG_init() {
 }
 
 /// The interface that pgrx's test framework expects.
-#[cfg(test)]
+#[cfg(feature = "pg_test")]
 pub mod pg_test {
     /// Called once before the test server starts.
     pub fn setup(_options: Vec<&str>) {}

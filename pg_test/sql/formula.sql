@@ -86,6 +86,10 @@ CREATE SEQUENCE of_4095;
 SELECT seq_of(snowflake_nextval('of_0', 0)) AS of_0, seq_of(snowflake_nextval('of_1', 1)) AS of_1,
        seq_of(snowflake_nextval('of_2', 2)) AS of_2, seq_of(snowflake_nextval('of_5', 5)) AS of_5,
        seq_of(snowflake_nextval('of_4095', 4095)) AS of_4095;
+-- also of one that is created anew in a session that knew the former one
+DROP SEQUENCE of_5;
+CREATE SEQUENCE of_5;
+SELECT seq_of(snowflake_nextval('of_5', 5)) AS of_5;
 
 -- an existing sequence continues with the next one: 123457 is 577 modulo 1024
 CREATE SEQUENCE t1;

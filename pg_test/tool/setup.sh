@@ -132,7 +132,7 @@ distribution debian wheel|make|make|builds the extension
 distribution debian wheel|${LIBCLANG_PATH:-/usr/lib/llvm-*/lib/clang/*/include/stddef.h}|libclang-dev|reads the server's headers for Rust
 tests servers citus|gdb|gdb|stops a process of a server between two steps
 tests servers citus|/usr/lib/*/faketime/libfaketime.so.1|libfaketime|moves a server's clock in tests
-tests|sudo|sudo|pgrx-tests runs its server through it, since a server refuses to run as root
+in-server|sudo|sudo|pgrx-tests runs its server through it, since a server refuses to run as root
 tests lint|shellcheck|shellcheck|checks the shell scripts
 tests lint|codespell|codespell|finds misspelt words
 examples|npm|npm|installs JavaScript's drivers and ORMs

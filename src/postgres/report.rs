@@ -196,7 +196,7 @@ pub fn ascii_unless_utf8(text: String) -> String {
     }
 }
 
-#[cfg(any(test, feature = "pg_test"))]
+#[cfg(feature = "pg_test")]
 #[pg_schema]
 mod tests {
     use super::{MAX_PART, Report};

@@ -79,17 +79,16 @@ impl Run {
         // What users get. Its last minute uses one core, so it is built while the code is checked.
         let library = thread::spawn(|| output(make("release", &pg_config()).arg("all")));
         self.lint()?;
-        self.phase("unit, property and in-server tests", Self::tests_of_the_crates)?;
+        self.phase("unit and property tests", Self::tests_of_the_crates)?;
         self.phase("release library", |_| {
             library.join().expect("make does not panic")?;
-            // The tests before have left a debug library.
             execute(make("release", &pg_config()).arg("install"))
         })?;
         self.tests("real-server tests", &mut server_tests(&[]))?;
         self.phase("Makefile", |_| makefile())
     }
 
-    /// Unit and property tests and the doc tests of the crates without a server, and the tests that pgrx-tests runs inside a server.
+    /// Unit and property tests, and the doc tests of the crates without a server.
     fn tests_of_the_crates(&mut self) -> Result {
         self.count(&mut cargo(&[
             "test",
@@ -98,7 +97,13 @@ impl Run {
             "--package",
             "pg_snowflake_policies",
         ]))?;
-        let major = format!("pg{}", major());
+        let test = ["test", "--package", "pg_snowflake", "--lib", "--no-default-features"];
+        self.count(cargo_with_pgrx(&test).args(["--features", &feature()]))
+    }
+
+    /// The tests that pgrx-tests runs inside a server.
+    fn in_server(&mut self) -> Result {
+        let major = feature();
         output(
             cargo_with_pgrx(&["pgrx", "init", "--no-run"])
                 .arg(format!("--{major}"))
@@ -171,6 +176,13 @@ pub fn under_valgrind() -> Result {
     run.show_green("nothing is wrong with the memory")
 }
 
+/// The tests that need pgrx-tests and cargo-pgrx.
+pub fn in_server() -> Result {
+    let mut run = Run::new();
+    run.phase("in-server tests", Run::in_server)?;
+    run.show_green("the in-server tests are green")
+}
+
 /// Drivers and ORMs.
 pub fn examples() -> Result {
     let mut run = Run::new();
@@ -198,10 +210,10 @@ fn format() -> Result {
 
 fn clippy() -> Result {
     const REFUSE_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
-    let features = features();
+    let feature = feature();
     execute(
         cargo_with_pgrx(&["clippy", "--workspace", "--all-targets", "--no-default-features"])
-            .args(["--features", &features])
+            .args(["--features", &feature])
             .args(REFUSE_WARNINGS),
     )?;
     // They are not targets of "all", since they run only on request.
@@ -224,13 +236,14 @@ fn clippy() -> Result {
 fn docs() -> Result {
     execute(
         cargo_with_pgrx(&["doc", "--workspace", "--no-deps", "--document-private-items"])
-            .args(["--no-default-features", "--features", &features()])
+            .args(["--no-default-features", "--features", &feature()])
             .env("RUSTDOCFLAGS", "-D warnings"),
     )
 }
 
-fn features() -> String {
-    format!("pg{} pg_test", major())
+/// The feature of Cargo.toml for the major.
+fn feature() -> String {
+    format!("pg{}", major())
 }
 
 fn shell_scripts() -> Result {

@@ -33,6 +33,7 @@ enum Command {
     TestServer {
         name: String,
     },
+    TestInServer,
     Figures,
     Examples,
     Lint,
@@ -76,6 +77,7 @@ fn run(command: Command) -> Result {
         Command::Test => checks::all(),
         Command::TestShort => checks::short(),
         Command::TestServer { name } => checks::named(&name),
+        Command::TestInServer => checks::in_server(),
         Command::Figures => checks::figures(),
         Command::Examples => checks::examples(),
         Command::Lint => checks::lint(),

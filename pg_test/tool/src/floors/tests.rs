@@ -58,8 +58,7 @@ fn an_arrow_up_is_found_however_it_is_written() {
 fn tests_and_other_crates_are_not_arrows() {
     for a in [
         "#[cfg(test)] mod tests { use crate::b::b; }",
-        "#[cfg(any(test, feature = \"pg_test\"))]\n#[pg_schema]\nmod tests { use crate::b::b; }",
-        "#[cfg(any(feature = \"pg_test\", test))] mod tests { use super::*; use crate::b::*; }",
+        "#[cfg(feature = \"pg_test\")]\n#[pg_schema]\nmod tests { use crate::b::b; }",
         "#[cfg(test)] use crate::b::{b, Enum};",
         "#[cfg(test)] pub(crate) fn f<A, B>() -> crate::b::Enum { crate::b::b() }",
         "enum A { #[cfg(test)] B(crate::b::Enum), C }",
