@@ -5,15 +5,17 @@ mod existing_sequence;
 mod facts;
 
 use super::catalog::Extension;
-use super::references::{IdColumn, NarrowColumns, lock_tree};
+use super::references::{IdColumn, NarrowColumns};
 use super::refusal::{self, CitusColumn};
 use crate::monitor::{GeneratorCall, StoredExpression};
 use crate::postgres::encoding::to_server;
 use crate::postgres::query::rows;
+use crate::postgres::relation::lock_tree;
 use crate::postgres::report::no_such_table;
 use crate::postgres::user_table::{UserTable, query_for_rows};
 use pg_snowflake_ids::Layout;
 use pgrx::prelude::*;
+use std::collections::HashSet;
 use std::ffi::CString;
 
 /// A column that can be converted. Its table is locked exclusively.
@@ -115,17 +117,17 @@ impl Column {
     /// Looks the column up, and locks its table and those whose columns must be changed with it.
     pub fn open(relid: pg_sys::Oid, column: &str, extension: &Extension) -> Self {
         let id_column = IdColumn { table: relid, column: column.to_owned() };
-        let mut locked = Vec::new();
+        let mut locked = HashSet::new();
         loop {
             let table = Table::read(relid);
             let attribute = Attribute::read(&id_column, &table);
             let name = table.column_name(&attribute.name);
             let narrow_columns = NarrowColumns::of(&id_column, &name, extension);
             // What was read before the locks were taken may have changed.
-            let has_locked = narrow_columns.lock(&mut locked);
             let before = locked.len();
-            lock_tree(relid, &mut locked);
-            if !has_locked && locked.len() == before {
+            narrow_columns.lock(&mut locked);
+            locked.extend(lock_tree(relid, pg_sys::AccessExclusiveLock));
+            if locked.len() == before {
                 return Column { id_column, table, attribute, narrow_columns };
             }
         }

@@ -4,11 +4,11 @@
 use super::catalog::{Extension, TREE, TREE_COLUMN};
 use super::refusal::{self, OtherOwner};
 use crate::postgres::query::{execute, rows, text};
-use crate::postgres::relation::lock;
+use crate::postgres::relation::lock_tree;
 use pg_snowflake_policies::conversion::NarrowTable;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// A column that must hold IDs, at the root of its inheritance tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,14 +159,11 @@ impl NarrowColumns {
     }
 
     /// Locks the tables, and the tables that inherit from them, exclusively. A table is locked before the tables
-    /// that it references, which is the order in which an INSERT takes its locks. Returns whether any lock is
-    /// new.
-    pub fn lock(&self, locked: &mut Vec<pg_sys::Oid>) -> bool {
-        let before = locked.len();
+    /// that it references, which is the order in which an INSERT takes its locks.
+    pub fn lock(&self, locked: &mut HashSet<pg_sys::Oid>) {
         for (id_column, _) in self.0.iter().rev() {
-            lock_tree(id_column.table, locked);
+            locked.extend(lock_tree(id_column.table, pg_sys::AccessExclusiveLock));
         }
-        locked.len() > before
     }
 
     /// Lets open sessions compile the PL/pgSQL functions again that may have the old type of a column: those of triggers of its tables, and
@@ -221,17 +218,6 @@ impl NarrowColumns {
             }
         }
         tables
-    }
-}
-
-/// Locks a table and the tables that inherit from it, except tables locked already.
-pub fn lock_tree(table: pg_sys::Oid, locked: &mut Vec<pg_sys::Oid>) {
-    let members = format!("{TREE} SELECT relid FROM tree");
-    for relid in rows(&members, &[table.into()], |row| row.get(1)) {
-        if !locked.contains(&relid) {
-            lock(relid, pg_sys::AccessExclusiveLock);
-            locked.push(relid);
-        }
     }
 }
 

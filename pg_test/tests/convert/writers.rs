@@ -2,7 +2,7 @@
 
 use super::{run, without_key};
 use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed};
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::{take, take_one};
 use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
@@ -113,6 +113,51 @@ fn a_foreign_key_that_is_committed_while_it_waits_for_the_lock_counts() {
         "WITH post AS (INSERT INTO posts DEFAULT VALUES RETURNING id) SELECT id FROM post";
     let id = take_one(&mut owner, comment);
     run(&mut owner, &format!("INSERT INTO comments VALUES ({id})"));
+}
+
+#[test]
+fn a_child_that_is_committed_while_it_waits_for_the_lock_is_converted() {
+    let (database, mut owner) = database();
+    run(&mut owner, "CREATE TABLE posts (id serial); CREATE TABLE child () INHERITS (posts)");
+    let mut writer = database.connect();
+    run(&mut writer, "BEGIN; CREATE TABLE grandchild () INHERITS (child)");
+
+    scope(|scope| {
+        let convert = "SELECT snowflake_convert_column('posts', 'id', 5)";
+        let converted = scope.spawn(|| run(&mut database.connect(), convert));
+        wait_for_a_lock(&database);
+        run(&mut writer, "COMMIT");
+        converted.join().unwrap();
+    });
+
+    let insert = "INSERT INTO grandchild DEFAULT VALUES RETURNING snowflake_shard_id(id)";
+    assert_eq!(printed(&mut owner, insert), "5");
+}
+
+/// Its rows are no longer those of the table.
+#[test]
+fn a_partition_that_is_being_detached_is_not_waited_for() {
+    let (database, mut owner) = database();
+    run(
+        &mut owner,
+        "CREATE TABLE posts (id serial, body text) PARTITION BY LIST (body);
+         CREATE TABLE posts_a PARTITION OF posts FOR VALUES IN ('a');
+         CREATE TABLE posts_b PARTITION OF posts FOR VALUES IN ('b')",
+    );
+    let mut reader = database.connect();
+    run(&mut reader, "BEGIN; SELECT FROM posts");
+    run(&mut owner, "SET lock_timeout = '1ms'");
+    let timeout = Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" };
+    assert_refused(&mut owner, "ALTER TABLE posts DETACH PARTITION posts_a CONCURRENTLY", timeout);
+    run(&mut reader, "ROLLBACK; BEGIN; SELECT FROM posts_a");
+
+    run(&mut owner, "SET lock_timeout = '10s'; SELECT snowflake_convert_column('posts', 'id', 5)");
+
+    let types =
+        "SELECT pg_typeof((SELECT min(id) FROM posts)), pg_typeof((SELECT min(id) FROM posts_a))";
+    assert_eq!(printed(&mut owner, types), "bigint|integer");
+    run(&mut reader, "COMMIT");
+    run(&mut owner, "ALTER TABLE posts DETACH PARTITION posts_a FINALIZE");
 }
 
 #[test]
