@@ -79,27 +79,15 @@ fn an_updated_extension_equals_a_new_one() {
 
 #[test]
 fn the_comparison_sees_what_an_upgrade_script_omits() {
+    let (_cluster, mut client) = server_of(release::REHEARSED);
     for extension in EXTENSIONS {
         let created = members_of_head(&extension);
+        let omitted = members(&mut client, &extension);
+        let differ = |line: &&String| created.contains(line) != omitted.contains(line);
+        let differences: Vec<&String> = created.iter().chain(&omitted).filter(differ).collect();
         for change in rehearsal::changes(&extension) {
-            rehearsal::without(&extension, change.shows, |version| {
-                let (_cluster, mut client) = server_of(release::REHEARSED);
-
-                let update = format!("ALTER EXTENSION {} UPDATE TO '{version}'", extension.name);
-                client.batch_execute(&update).unwrap();
-
-                let updated = members(&mut client, &extension);
-                let of_one: Vec<&String> = updated
-                    .iter()
-                    .filter(|line| !created.contains(line))
-                    .chain(created.iter().filter(|line| !updated.contains(line)))
-                    .collect();
-                assert!(
-                    of_one.iter().any(|line| line.contains(change.shows)),
-                    "{}: {of_one:#?}",
-                    change.shows
-                );
-            });
+            let is_seen = differences.iter().any(|line| line.contains(change.shows));
+            assert!(is_seen, "{}: {differences:#?}", change.shows);
         }
     }
 }
