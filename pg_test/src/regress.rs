@@ -102,6 +102,12 @@ impl Driver {
             fs::copy(input.join(&file), dir.join(&file))
                 .unwrap_or_else(|error| panic!("{file}: {error}"));
         }
+        // What scripts include, from PG_ABS_SRCDIR.
+        fs::create_dir(dir.join("data")).expect("a folder can be made");
+        for name in names_in(&input.join("data"), "sql") {
+            let file = format!("data/{name}.sql");
+            fs::copy(input.join(&file), dir.join(&file)).expect("a file can be copied");
+        }
         installation::chown_to_server_user(dir);
     }
 

@@ -14,7 +14,7 @@ use std::fs;
 const SOW: &str = include_str!("search_path/sow.sql");
 
 /// The metadata of Citus, which pg_snowflake queries.
-const CITUS: &str = include_str!("citus_metadata/tables.sql");
+const CITUS: &str = include_str!("../data/citus.sql");
 
 /// Tables that refer to the extension in every way, with all arguments: a call that omits one may resolve to an overload
 /// that fits better.
