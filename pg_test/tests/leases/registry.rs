@@ -1,8 +1,9 @@
-//! The registry alone: which leases its functions grant, and to which servers.
+//! The registry alone, with several sessions, restarts, copies and another clock: which leases its functions grant. The script
+//! `registry_claims` has the tests of one session.
 
 use super::registry;
-use pg_snowflake_harness::ask::{Bad, Refusal, assert_each_refused, assert_refused, printed, run};
-use pg_snowflake_harness::leases::{change_by_hand, make_registry};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::leases::make_registry;
 use pg_snowflake_harness::wait::wait_for;
 use pg_snowflake_harness::{Cluster, Database, SUPERUSER, Shutdown};
 use postgres::Client;
@@ -21,19 +22,10 @@ struct Claim<'a> {
     incarnation: usize,
     serial: Option<i64>,
     nonce: usize,
-    /// How far the end is ahead of the registry's clock when the call begins. No test takes so long, however slow the machine.
-    ahead: &'a str,
 }
 
 /// A claim of `db-a`, which holds nothing yet.
-const A: Claim = Claim {
-    shard_ids: "'{5}'",
-    node: "db-a",
-    incarnation: 1,
-    serial: None,
-    nonce: 1,
-    ahead: "5 min",
-};
+const A: Claim = Claim { shard_ids: "'{5}'", node: "db-a", incarnation: 1, serial: None, nonce: 1 };
 
 /// The same of another server.
 const B: Claim = Claim { node: "db-b", incarnation: 2, nonce: 2, ..A };
@@ -41,16 +33,13 @@ const B: Claim = Claim { node: "db-b", incarnation: 2, nonce: 2, ..A };
 /// A longer time than any lease and the time for which it is kept, in seconds.
 const LATER: f64 = 700.0;
 
-/// Before any span.
-const NOT_USED: &str = "timestamptz '2000-01-01'";
-
 impl Claim<'_> {
     fn sql(&self, columns: &str) -> String {
-        let Claim { shard_ids, node, incarnation, serial, nonce, ahead } = *self;
+        let Claim { shard_ids, node, incarnation, serial, nonce } = *self;
         let serials = serial.map_or("NULL".to_owned(), |serial| format!("'{{{serial}}}'"));
         format!(
             "SELECT {columns} FROM snowflake_registry.claim({shard_ids}, '{node}', '{}', {serials}, '{}',
-                 clock_timestamp() + interval '{ahead}', '5 min')",
+                 clock_timestamp() + interval '5 min', '5 min')",
             uuid(incarnation),
             uuid(nonce),
         )
@@ -68,27 +57,6 @@ struct Answer {
     reason: Option<String>,
     registry: String,
     read_at: i64,
-}
-
-#[test]
-fn the_holder_extends_its_span_and_another_server_is_refused_with_the_name_of_the_holder() {
-    let (_database, mut client) = registry();
-
-    let lease = claim(&mut client, A);
-    assert!(lease.granted);
-    assert_eq!(lease.starts, Some(lease.read_at));
-
-    let renewed = claim(&mut client, Claim { serial: lease.serial, nonce: 3, ..A });
-    assert_eq!(renewed.starts, lease.starts);
-    assert!(renewed.ends > lease.ends);
-
-    let before = row_of(&mut client, 5);
-    let refused = claim(&mut client, B);
-    assert_eq!((refused.granted, refused.starts, refused.serial), (false, None, None));
-    let reason = refused.reason.unwrap();
-    assert!(reason.starts_with("Shard 5 is held by node \"db-a\" until 20"), "{reason}");
-    assert_eq!(row_of(&mut client, 5), before);
-    assert_eq!(state_of(&mut client, 5), "held");
 }
 
 #[test]
@@ -122,106 +90,6 @@ fn a_clock_that_stepped_back_does_not_let_spans_overlap() {
 
     let next = claim(&mut client, B);
     assert_eq!((next.starts, next.ends), (lease.ends, lease.ends));
-}
-
-#[test]
-fn a_release_lowers_the_end_to_the_mark_or_gives_back_a_span_of_which_nothing_was_used() {
-    let (_database, mut client) = registry();
-    // The mark, and the end after the release.
-    let cases = [
-        ("starts + interval '2 min'", "starts + interval '2 min'"),
-        ("starts + interval '1 microsecond'", "starts + interval '1 microsecond'"),
-        ("starts", NOT_USED),
-        ("'-infinity'", NOT_USED),
-        ("ends + interval '1 h'", "ends"),
-        ("'infinity'", "ends"),
-    ];
-    for (shard, (mark, end)) in (0..).zip(cases) {
-        let shard_ids = format!("'{{{shard}}}'");
-        let lease = claim(&mut client, Claim { shard_ids: &shard_ids, ..A });
-        let end = number(&mut client, &time_of(end, shard));
-
-        assert_eq!(release(&mut client, 1, shard, lease.serial, mark), "1");
-
-        assert_eq!(state_of(&mut client, shard), "released");
-        let ends = format!("greatest(ends, {NOT_USED})");
-        assert_eq!(number(&mut client, &time_of(&ends, shard)), end, "{mark}");
-        let next = claim(&mut client, Claim { shard_ids: &shard_ids, ..B });
-        assert_eq!(next.starts, Some(end.max(next.read_at)), "{mark}");
-    }
-}
-
-#[test]
-fn only_the_holder_with_the_current_serial_releases() {
-    let (_database, mut client) = registry();
-    let first = claim(&mut client, A);
-    let lease = claim(&mut client, Claim { serial: first.serial, nonce: 3, ..A });
-    let before = row_of(&mut client, 5);
-
-    assert_eq!(release(&mut client, 2, 5, lease.serial, "'-infinity'"), "0");
-    assert_eq!(release(&mut client, 1, 5, first.serial, "'-infinity'"), "0");
-    assert_eq!(release(&mut client, 1, 5, None, "'-infinity'"), "0");
-    assert_eq!(release(&mut client, 1, 6, lease.serial, "'-infinity'"), "0");
-    assert_eq!(row_of(&mut client, 5), before);
-    assert_eq!(row_of(&mut client, 6), "");
-
-    assert_eq!(release(&mut client, 1, 5, lease.serial, "'-infinity'"), "1");
-    assert_eq!(release(&mut client, 1, 5, lease.serial, "'-infinity'"), "0");
-}
-
-#[test]
-fn a_repeated_claim_gets_the_same_answer_and_changes_nothing() {
-    let (_database, mut client) = registry();
-    let lease = claim(&mut client, A);
-    let renewal = Claim { serial: lease.serial, nonce: 3, ..A };
-    for claimed in [A, renewal] {
-        let answer = claim(&mut client, claimed);
-        let before = row_of(&mut client, 5);
-
-        let again = claim(&mut client, claimed);
-
-        assert_eq!(Answer { read_at: answer.read_at, ..again }, answer);
-        assert_eq!(row_of(&mut client, 5), before);
-    }
-}
-
-#[test]
-fn a_claim_with_an_old_serial_changes_nothing() {
-    let (_database, mut client) = registry();
-    let first = claim(&mut client, A);
-    claim(&mut client, Claim { serial: first.serial, nonce: 3, ..A });
-    let before = row_of(&mut client, 5);
-
-    let delayed = claim(&mut client, Claim { serial: first.serial, nonce: 4, ..A });
-
-    assert!(!delayed.granted);
-    let reason = "The lease of shard 5 has changed since this server last renewed it.";
-    assert_eq!(delayed.reason.as_deref(), Some(reason));
-    assert_eq!(row_of(&mut client, 5), before);
-
-    let of_no_row = claim(&mut client, Claim { shard_ids: "'{6}'", serial: Some(1), ..A });
-    assert!(!of_no_row.granted);
-    assert_eq!(row_of(&mut client, 6), "");
-}
-
-#[test]
-fn a_wrong_clock_is_refused_both_ways_with_both_readings() {
-    let (_database, mut client) = registry();
-    for (ahead, message) in [
-        ("5 min 2 s", "clock of node \"db-a\" is too far ahead of the registry's"),
-        ("0 s", "clock of node \"db-a\" is too far behind the registry's"),
-        ("-1 h", "clock of node \"db-a\" is too far behind the registry's"),
-        ("1000 years", "too far ahead"),
-        ("-1000 years", "too far behind"),
-    ] {
-        let wrong = Refusal { sqlstate: "55000", message, hint: "Correct the clock" };
-        let error = assert_refused(&mut client, &Claim { ahead, ..A }.sql("*"), wrong);
-        let detail = error.detail().unwrap();
-        assert_eq!(detail.matches("+00").count(), 2, "{detail}");
-    }
-    assert_eq!(row_of(&mut client, 5), "");
-    // Half a second is nothing unusual.
-    assert!(claim(&mut client, Claim { ahead: "5 min 0.5 s", ..A }).granted);
 }
 
 #[test]
@@ -306,43 +174,6 @@ fn a_retired_node_leaves_its_number_to_another_when_its_span_has_ended() {
     assert_eq!(Some(number(&mut client, &free_at)), lease.ends);
     let waits = claim(&mut client, Claim { shard_ids: "'{9}'", ..B });
     assert!(waits.reason.unwrap().starts_with("The span of the last holder of shard 9 ends at 20"));
-}
-
-#[test]
-fn no_number_beyond_the_default_layout_is_assigned() {
-    let (_database, mut client) = registry();
-    change_by_hand(
-        &mut client,
-        "INSERT INTO snowflake_registry.shards
-             (shard_id, node, serial, starts, ends, released, renewed_at, former_end, kept_until)
-         SELECT shard, 'db-' || shard, 1, '-infinity', '-infinity', true, '-infinity', '-infinity', '-infinity'
-         FROM generate_series(0, 4094) AS shard",
-    );
-    let last = Claim { shard_ids: "NULL", ..A };
-    assert_eq!(claim(&mut client, last).shard, 4095);
-    let none_left = Refusal {
-        sqlstate: "54000",
-        message: "registry has no free shard number",
-        hint: "snowflake_registry.retire(",
-    };
-    let of_b = Claim { shard_ids: "NULL", ..B };
-    assert_refused(&mut client, &of_b.sql("*"), none_left);
-    assert_eq!(claim(&mut client, last).shard, 4095);
-    // Nor one that a person has reserved.
-    run(&mut client, "SELECT snowflake_registry.take_over(5000, 'db-b')");
-    assert_refused(&mut client, &of_b.sql("*"), none_left);
-    run(&mut client, "SELECT snowflake_registry.retire('db-7')");
-    assert_eq!(claim(&mut client, Claim { node: "db-new", incarnation: 3, ..of_b }).shard, 7);
-}
-
-#[test]
-fn a_shard_that_nobody_had_can_be_reserved() {
-    let (_database, mut client) = registry();
-    printed(&mut client, "SELECT snowflake_registry.take_over(5, 'db-b')");
-
-    assert!(!claim(&mut client, A).granted);
-    let lease = claim(&mut client, B);
-    assert_eq!(lease.starts, Some(lease.read_at));
 }
 
 #[test]
@@ -462,37 +293,6 @@ fn ten_servers_without_a_shard_are_assigned_ten_and_the_same_again() {
 }
 
 #[test]
-fn a_copy_that_is_assigned_the_shard_of_the_original_is_refused() {
-    let (_database, mut client) = registry();
-    let original = claim(&mut client, Claim { shard_ids: "NULL", ..A });
-
-    let copy = claim(&mut client, Claim { shard_ids: "NULL", incarnation: 2, nonce: 2, ..A });
-
-    assert_eq!((copy.shard, copy.granted), (original.shard, false));
-}
-
-#[test]
-fn a_claim_of_several_shards_is_granted_those_that_are_free() {
-    let (_database, mut client) = registry();
-    claim(&mut client, A);
-
-    let answers = claims(&mut client, Claim { shard_ids: "'{9, 5, 0}'", ..B });
-
-    let granted: Vec<(i32, bool)> =
-        answers.iter().map(|answer| (answer.shard, answer.granted)).collect();
-    assert_eq!(granted, [(0, true), (5, false), (9, true)]);
-
-    // Each serial is that of its shard: only the holder of 9 goes on where it was.
-    let of_9 = answers[2].serial.unwrap();
-    let renewal = Claim { shard_ids: "'{9, 0}'", nonce: 3, ..B };
-    let renewed = answers_to(&mut client, &|columns| {
-        renewal.sql(columns).replacen("NULL,", &format!("'{{{of_9}, NULL}}',"), 1)
-    });
-    assert_eq!(renewed[0].starts, answers[0].ends);
-    assert_eq!(renewed[1].starts, answers[2].starts);
-}
-
-#[test]
 fn claims_for_the_same_shards_in_another_order_do_not_deadlock() {
     let (database, _client) = registry();
     let orders = ["n", "-n", "n % 7, n", "n % 5, -n"];
@@ -506,37 +306,6 @@ fn claims_for_the_same_shards_in_another_order_do_not_deadlock() {
             claims(client, assign);
         }
     });
-}
-
-#[test]
-fn a_session_claims_after_errors_and_in_a_registry_that_was_created_anew() {
-    let (_database, mut client) = registry();
-    let claim = |client: &mut Client, nonce| {
-        printed(
-            client,
-            &Claim { nonce, shard_ids: "'{5,6}'", ..A }.sql("count(*) FILTER (WHERE granted)"),
-        )
-    };
-    // An error while the session plans its first claim, and one after it.
-    run(&mut client, "BEGIN; ALTER TABLE snowflake_registry.shards RENAME TO hidden");
-    assert!(client.simple_query(&A.sql("*")).is_err());
-    run(&mut client, "ROLLBACK");
-    assert_eq!(claim(&mut client, 1), "2");
-    assert!(client.simple_query(&Claim { ahead: "1 h", ..A }.sql("*")).is_err());
-    assert_eq!(claim(&mut client, 2), "2");
-    for anew in [
-        "DROP EXTENSION pg_snowflake_registry; CREATE EXTENSION pg_snowflake_registry",
-        "ALTER TABLE snowflake_registry.shards ADD COLUMN other text; VACUUM FULL snowflake_registry.shards",
-        "DISCARD PLANS",
-    ] {
-        for statement in anew.split("; ") {
-            run(&mut client, statement);
-        }
-        // More often than a session plans anew for its arguments.
-        for nonce in 3..12 {
-            assert_eq!(claim(&mut client, nonce), "2", "{anew}");
-        }
-    }
 }
 
 #[test]
@@ -567,195 +336,19 @@ fn a_claim_waits_for_the_transaction_before_it_and_reads_the_clock_after_that() 
 }
 
 #[test]
-fn a_transaction_that_could_miss_a_lease_is_refused() {
+fn a_standby_of_the_registry_grants_and_changes_nothing() {
     let cluster = Cluster::new();
-    let mut client = make_registry(&cluster);
+    make_registry(&cluster);
     let standby = cluster.standby();
-    for (call, function) in &calls() {
-        for (level, sqlstate, hint) in [
-            ("ISOLATION LEVEL REPEATABLE READ", "25000", "READ COMMITTED"),
-            ("ISOLATION LEVEL SERIALIZABLE", "25000", "READ COMMITTED"),
-            ("READ ONLY", "25006", "READ WRITE"),
-        ] {
-            let message = format!("cannot execute {function}() in a");
-            let refusal = Refusal { sqlstate, message: &message, hint };
-            assert_refused(&mut client, &format!("BEGIN {level}; {call}"), refusal);
-            run(&mut client, "ROLLBACK");
-        }
-        let message = format!("cannot execute {function}() during recovery");
-        let refusal = Refusal { sqlstate: "25006", message: &message, hint: "primary" };
-        assert_refused(&mut standby.connect(), call, refusal);
+    let release = format!("release('{}', '{{5}}', '{{1}}', now())", uuid(1));
+    for call in [&*release, "take_over(5, 'db-b')", "retire('db-b')"]
+        .map(|call| format!("SELECT snowflake_registry.{call}"))
+        .into_iter()
+        .chain([A.sql("*")])
+    {
+        let refusal = Refusal { sqlstate: "25006", message: "() during recovery", hint: "primary" };
+        assert_refused(&mut standby.connect(), &call, refusal);
     }
-}
-
-/// A call of each function, and its name.
-fn calls() -> [(String, &'static str); 4] {
-    [
-        (A.sql("*"), "snowflake_registry.claim"),
-        (
-            format!("SELECT snowflake_registry.release('{}', '{{5}}', '{{1}}', now())", uuid(1)),
-            "snowflake_registry.release",
-        ),
-        (
-            "SELECT snowflake_registry.take_over(5, 'db-b')".to_owned(),
-            "snowflake_registry.take_over",
-        ),
-        ("SELECT snowflake_registry.retire('db-b')".to_owned(), "snowflake_registry.retire"),
-    ]
-}
-
-/// The error of a registry that an ordinary role could change.
-const OWNED: Refusal = Refusal {
-    sqlstate: "55000",
-    message: "registry of leases must be owned by a superuser",
-    hint: "",
-};
-
-/// An owner could put a table with triggers in place of ours.
-#[test]
-fn a_registry_whose_schema_an_ordinary_role_owns_is_refused_until_it_belongs_to_a_superuser() {
-    let cluster = Cluster::new();
-    let mut client = make_registry(&cluster);
-    run(
-        &mut client,
-        "CREATE ROLE mallory; CREATE ROLE other SUPERUSER;
-         ALTER SCHEMA snowflake_registry OWNER TO mallory",
-    );
-    for (call, _) in calls() {
-        let error = assert_refused(&mut client, &call, OWNED);
-        assert!(error.detail().unwrap().contains("mallory"), "{error:?}");
-        let is_command = error.hint().unwrap().contains("ALTER SCHEMA snowflake_registry OWNER TO");
-        assert!(is_command, "{error:?}");
-    }
-
-    for owner in ["other", "CURRENT_USER"] {
-        run(&mut client, &format!("ALTER SCHEMA snowflake_registry OWNER TO {owner}"));
-
-        for (call, _) in calls() {
-            run(&mut client, &call);
-        }
-    }
-}
-
-#[test]
-fn bad_arguments_are_refused_and_change_nothing() {
-    let (_database, mut client) = registry();
-    let lease = claim(&mut client, A);
-    let before = printed(&mut client, "TABLE snowflake_registry.shards");
-    let good = Claim { shard_ids: "'{6}'", ..A }.sql("*");
-    let with = |from: &str, to: &str| {
-        assert!(good.contains(from), "{good}");
-        good.replacen(from, to, 1)
-    };
-    let uuid_1 = format!("'{}'", uuid(1));
-    let release = |shards: &str, serials: &str, mark: &str| {
-        format!("SELECT snowflake_registry.release({uuid_1}, {shards}, {serials}, {mark})")
-    };
-    let until = "clock_timestamp() + interval '5 min'";
-    let long_node = format!("'{}'", "x".repeat(256));
-    let cases = [
-        // Arrays.
-        (with("'{6}'", "'{6, NULL}'"), "22004", "shard_ids must not contain nulls", "Omit"),
-        (with("'{6}'", "'{{6, 7}, {8, 9}}'"), "2202E", "one-dimensional", "2 dimensions"),
-        (with("'{6}'", "'{6, 7, 6}'"), "22023", "contains 6 more than once", "once"),
-        (with("'{6}'", "'{6, -1}'"), "22023", "shard ID -1 is out of range", "0"),
-        (with("'{6}'", "'{-2147483648}'"), "22023", "out of range", "0"),
-        (
-            with("'{6}'", "array_fill(6, ARRAY[1000000])"),
-            "54000",
-            "shard_ids has too many elements",
-            "the limit is 8192",
-        ),
-        (with("NULL", "'{1, 2}'"), "22023", "the same number of elements", "1 and 2"),
-        (with("NULL", "'{{1}}'"), "2202E", "serials must be a one-dimensional", "2 dimensions"),
-        (
-            with("'{6}'", "NULL").replacen("NULL, '00", "'{1}', '00", 1),
-            "22023",
-            "same number",
-            "0 and 1",
-        ),
-        // Node names.
-        (with("'db-a'", "''"), "22023", "invalid node name", "1 to 255"),
-        (with("'db-a'", &long_node), "22023", "invalid node name", "1 to 255"),
-        (with("'db-a'", "E'db\\nLOG:  forged'"), "22023", "invalid node name", "line feeds"),
-        (with("'db-a'", "E'db\\u0085'"), "22023", "invalid node name", "control"),
-        (with("'db-a'", "NULL"), "22004", "argument \"node\" must not be null", ""),
-        // Numbers and times.
-        (with(&uuid_1, "NULL"), "22004", "argument \"incarnation\" must not be null", ""),
-        (
-            good.replace(&uuid_1, "NULL").replacen("NULL", &uuid_1, 1),
-            "22004",
-            "argument \"nonce\" must not be null",
-            "",
-        ),
-        (with(until, "NULL"), "22004", "argument \"until\" must not be null", ""),
-        (with(until, "'infinity'"), "22023", "until must be finite", "clock"),
-        (with(until, "'-infinity'"), "22023", "until must be finite", "clock"),
-        (with(until, "'294276-12-31'"), "55000", "too far ahead", ""),
-        (with(until, "'4000-01-01 BC'"), "55000", "too far behind", ""),
-        (with(", '5 min')", ", NULL)"), "22004", "argument \"length\" must not be null", ""),
-        (
-            with(", '5 min')", ", '0 s')"),
-            "22023",
-            "out of range",
-            "1.000 s, the longest 5.000 minutes",
-        ),
-        (with(", '5 min')", ", '-10 s')"), "22023", "out of range", "shortest"),
-        (with(", '5 min')", ", '1 h')"), "22023", "out of range", "longest"),
-        (with(", '5 min')", ", '178000000 years')"), "22023", "out of range", "longest"),
-        // A release.
-        (release("'{5, 5}'", "'{1, 1}'", "now()"), "22023", "more than once", ""),
-        (release("'{5}'", "'{1}'", "NULL"), "22004", "argument \"mark\" must not be null", ""),
-        (release("'{5}'", "'{1, 2}'", "now()"), "22023", "same number", "1 and 2"),
-        (release("'{{5}}'", "'{1}'", "now()"), "2202E", "one-dimensional", "2 dimensions"),
-        (
-            "SELECT snowflake_registry.release(NULL, '{5}', '{1}', now())".into(),
-            "22004",
-            "argument \"incarnation\" must not be null",
-            "",
-        ),
-        // A take-over.
-        ("SELECT snowflake_registry.take_over(-1, 'db-b')".into(), "22023", "out of range", "0"),
-        ("SELECT snowflake_registry.take_over(NULL, 'db-b')".into(), "22004", "\"shard_id\"", ""),
-        ("SELECT snowflake_registry.take_over(5, NULL)".into(), "22004", "\"node\"", ""),
-        (
-            "SELECT snowflake_registry.take_over(5, '')".into(),
-            "22023",
-            "invalid node name",
-            "1 to 255",
-        ),
-    ];
-    let bad = cases.iter().map(|&(ref sql, sqlstate, message, allowed)| Bad {
-        sql,
-        sqlstate,
-        message,
-        allowed,
-    });
-    assert_each_refused(&mut client, &bad.collect::<Vec<_>>());
-
-    assert_eq!(printed(&mut client, "TABLE snowflake_registry.shards"), before);
-    assert!(claim(&mut client, Claim { serial: lease.serial, nonce: 3, ..A }).granted);
-}
-
-#[test]
-fn unusual_arguments_are_taken_as_they_are() {
-    let (_database, mut client) = registry();
-    let many = Claim { shard_ids: "ARRAY(SELECT generate_series(0, 8191))", ..A };
-    assert!(claims(&mut client, many).iter().all(|answer| answer.granted));
-    let other_bounds = Claim { shard_ids: "'[7:8]={2147483647, 8192}'", ..A };
-    assert!(claims(&mut client, other_bounds).iter().all(|answer| answer.granted));
-
-    let odd = Claim { shard_ids: "'{9000}'", node: r#"d"b'' \; -- é"#, ..A };
-    assert!(claim(&mut client, odd).granted);
-    assert_eq!(
-        printed(&mut client, "SELECT node FROM snowflake_registry.leases WHERE shard_id = 9000"),
-        r#"d"b' \; -- é"#
-    );
-    let reason = claim(&mut client, Claim { shard_ids: "'{9000}'", ..B }).reason.unwrap();
-    assert!(reason.contains(r#"held by node d"b' \; -- é until"#), "{reason}");
-    assert_eq!(release(&mut client, 1, 5, None, "now()"), "0");
-    let nothing = format!("SELECT snowflake_registry.release('{}', NULL, NULL, now())", uuid(1));
-    assert_eq!(printed(&mut client, &nothing), "0");
 }
 
 #[test]
@@ -950,11 +543,6 @@ fn state_of(client: &mut Client, shard: i32) -> String {
         client,
         &format!("SELECT state FROM snowflake_registry.leases WHERE shard_id = {shard}"),
     )
-}
-
-/// The query of a time of a lease.
-fn time_of(time: &str, shard: i32) -> String {
-    format!("SELECT {} FROM snowflake_registry.leases WHERE shard_id = {shard}", microseconds(time))
 }
 
 /// The SQL of a time as microseconds since 1970.

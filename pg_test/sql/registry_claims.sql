@@ -1,0 +1,193 @@
+-- Which leases the functions of a registry grant, and what they refuse. Each case is of shards of its own.
+
+\set ECHO none
+\pset format unaligned
+\pset tuples_only on
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+CREATE EXTENSION pg_snowflake_registry;
+
+CREATE FUNCTION uuid(n int) RETURNS uuid LANGUAGE sql AS $$ SELECT format('00000000-0000-4000-8000-%s', lpad(n::text, 12, '0'))::uuid $$;
+-- Again if it took the server more than a second to come to it.
+CREATE FUNCTION claim(shard_ids int[], node text, incarnation int, serials bigint[], nonce int, OUT shard_id int, OUT granted boolean,
+    OUT starts timestamptz, OUT ends timestamptz, OUT serial bigint, OUT reason text, OUT read_at timestamptz)
+RETURNS SETOF record LANGUAGE plpgsql AS $$
+BEGIN
+    LOOP
+        BEGIN
+            RETURN QUERY SELECT c.shard_id, c.granted, c.starts, c.ends, c.serial, c.reason, c.read_at
+                FROM snowflake_registry.claim($1, $2, uuid($3), $4, uuid($5), clock_timestamp() + interval '5 min', '5 min') AS c;
+            RETURN;
+        EXCEPTION WHEN object_not_in_prerequisite_state THEN
+            IF SQLERRM !~ 'too far behind' THEN RAISE; END IF;
+        END;
+    END LOOP;
+END $$;
+CREATE FUNCTION release(incarnation int, shard int, serial bigint, mark timestamptz DEFAULT '-infinity') RETURNS int LANGUAGE sql AS $$
+    SELECT snowflake_registry.release(uuid(incarnation), ARRAY[shard], ARRAY[serial], mark) $$;
+-- The whole row of a shard, to see that it is unchanged.
+CREATE FUNCTION row_of(shard int) RETURNS text LANGUAGE sql AS $$
+    SELECT s::text FROM snowflake_registry.shards AS s WHERE shard_id = shard $$;
+CREATE FUNCTION error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'none';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN regexp_replace(concat_ws(' | ', SQLSTATE || ' ' || SQLERRM, nullif(detail, ''), nullif(hint, '')),
+        '\d+-\d+-\d+ [\d:.]+\+00( BC)?|[\d.]+ (ms|s|minutes|hours|days) (ahead|behind)', '<time>', 'g');
+END $$;
+
+\echo the holder extends its span, and another server is refused with the name of the holder
+SELECT granted, starts = read_at FROM claim('{5}', 'db-a', 1, NULL, 1);
+SELECT serial, starts, ends FROM snowflake_registry.leases NATURAL JOIN snowflake_registry.shards WHERE shard_id = 5 \gset
+SELECT granted, starts = :'starts', ends > :'ends' FROM claim('{5}', 'db-a', 1, ARRAY[:serial], 2);
+SELECT row_of(5) AS before \gset
+SELECT granted, starts, serial, regexp_replace(reason, ' until 20.*', ' until <time>') FROM claim('{5}', 'db-b', 2, NULL, 3);
+\echo so is a claim with an old serial; a repeated claim has the same answer
+SELECT granted, reason FROM claim('{5}', 'db-a', 1, ARRAY[:serial], 4);
+SELECT granted, starts = :'starts', ends > :'ends' FROM claim('{5}', 'db-a', 1, ARRAY[:serial], 2);
+SELECT row_of(5) = :'before', state FROM snowflake_registry.leases WHERE shard_id = 5;
+\echo only the holder with the current serial releases, once
+SELECT serial AS current FROM snowflake_registry.shards WHERE shard_id = 5 \gset
+SELECT release(2, 5, :current), release(1, 5, :serial), release(1, 5, NULL), release(1, 6, :current), row_of(5) = :'before', row_of(6);
+SELECT release(1, 5, :current), release(1, 5, :current);
+
+\echo a release lowers the end to the mark, or gives back a span of which nothing was used; the next span begins there, or at the clock
+CREATE FUNCTION released(shard int, mark text, new_end text) RETURNS TABLE (released int, state text, is_end boolean, is_next boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+    lease record;
+    at timestamptz;
+BEGIN
+    SELECT * INTO lease FROM claim(ARRAY[shard], 'db-a', 1, NULL, 1);
+    EXECUTE format('SELECT %s, %s FROM snowflake_registry.leases WHERE shard_id = $1', new_end, mark) INTO new_end, at USING shard;
+    released := release(1, shard, lease.serial, at);
+    SELECT l.state, greatest(ends, '2000-01-01') = new_end::timestamptz INTO state, is_end
+    FROM snowflake_registry.leases AS l WHERE shard_id = shard;
+    SELECT starts = greatest(new_end::timestamptz, read_at) INTO is_next FROM claim(ARRAY[shard], 'db-b', 2, NULL, 2);
+    RETURN NEXT;
+END $$;
+SELECT mark, released.* FROM (VALUES (10, 'starts + interval ''2 min''', 'starts + interval ''2 min'''),
+    (11, 'starts + interval ''1 us''', 'starts + interval ''1 us'''), (12, 'starts', 'timestamptz ''2000-01-01'''),
+    (13, '''-infinity''', 'timestamptz ''2000-01-01'''), (14, 'ends + interval ''1 h''', 'ends'), (15, '''infinity''', 'ends')
+) AS cases (shard, mark, new_end), released(shard, mark, new_end);
+
+\echo of several shards, those that are free are granted, and each serial is that of its shard
+SELECT granted FROM claim('{21}', 'db-a', 1, NULL, 1);
+CREATE TABLE answers AS SELECT * FROM claim('{22, 21, 20}', 'db-b', 2, NULL, 2);
+SELECT shard_id, granted FROM answers;
+SELECT serial FROM answers WHERE shard_id = 22 \gset
+SELECT shard_id, renewed.starts = old.starts, renewed.starts = old.ends
+FROM claim('{22, 20}', 'db-b', 2, ARRAY[:serial, NULL], 3) AS renewed JOIN answers AS old USING (shard_id) ORDER BY shard_id;
+\echo a shard that nobody had can be reserved
+SELECT snowflake_registry.take_over(30, 'db-b') IS NOT NULL;
+SELECT granted FROM claim('{30}', 'db-a', 1, NULL, 1);
+SELECT granted, starts = read_at FROM claim('{30}', 'db-b', 2, NULL, 2);
+\echo a serial of a shard without a lease shows that the registry has lost leases: the next spans begin when these have ended
+SELECT granted, row_of(6) FROM claim('{6}', 'db-a', 1, '{1}', 1);
+SELECT granted, starts > read_at + interval '4 min' FROM claim('{31}', 'db-a', 1, NULL, 1);
+
+\echo a session claims after errors, and in a registry that was created anew or changed, more often than it plans anew for its arguments
+CREATE FUNCTION granted(nonce int) RETURNS bigint LANGUAGE sql AS $$
+    SELECT count(*) FILTER (WHERE granted) FROM claim('{40,41}', 'db-a', 1, NULL, nonce) $$;
+\c
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+\set VERBOSITY sqlstate
+BEGIN;
+ALTER TABLE snowflake_registry.shards RENAME TO hidden;
+SELECT granted(1);
+ROLLBACK;
+SELECT granted(1);
+SELECT snowflake_registry.claim('{40}', 'db-a', uuid(1), NULL, uuid(2), clock_timestamp() + interval '1 h', '5 min');
+SELECT granted(2);
+\set VERBOSITY default
+ALTER TABLE snowflake_registry.shards ADD COLUMN other text;
+VACUUM FULL snowflake_registry.shards;
+SELECT DISTINCT granted(nonce) FROM generate_series(3, 12) AS nonce;
+DISCARD PLANS;
+SELECT DISTINCT granted(nonce) FROM generate_series(3, 12) AS nonce;
+DROP EXTENSION pg_snowflake_registry;
+CREATE EXTENSION pg_snowflake_registry;
+SELECT DISTINCT granted(nonce) FROM generate_series(3, 12) AS nonce;
+
+\echo unusual arguments are taken as they are
+SELECT count(*), count(*) FILTER (WHERE granted) FROM claim(ARRAY(SELECT generate_series(0, 8191)), 'db-a', 1, NULL, 1);
+SELECT shard_id, granted FROM claim('[7:8]={2147483647, 8192}', 'db-a', 1, NULL, 1);
+SELECT granted FROM claim('{9000}', 'd"b'' \; --', 1, NULL, 1);
+SELECT regexp_replace(reason, ' until 20.*', ' until <time>') FROM claim('{9000}', 'db-b', 2, NULL, 2);
+SELECT release(1, 5, NULL), snowflake_registry.release(uuid(1), NULL, NULL, now());
+
+\echo bad arguments are refused and change nothing
+SELECT md5(string_agg(s::text, ',' ORDER BY shard_id)) AS before FROM snowflake_registry.shards AS s \gset
+-- A call with another argument.
+CREATE FUNCTION call(argument text DEFAULT '', other text DEFAULT '') RETURNS text LANGUAGE sql AS $$
+    SELECT format('SELECT snowflake_registry.claim(%s)', string_agg(CASE name WHEN argument THEN other ELSE value END, ', ' ORDER BY n))
+    FROM (VALUES (1, 'shard_ids', '''{6}'''), (2, 'node', '''db-a'''), (3, 'incarnation', 'uuid(1)'), (4, 'serials', 'NULL'),
+        (5, 'nonce', 'uuid(1)'), (6, 'until', 'clock_timestamp() + interval ''5 min'''), (7, 'length', '''5 min''')
+    ) AS arguments (n, name, value)
+$$;
+SELECT error_of(call(argument, value)) FROM (VALUES ('shard_ids', '''{6, NULL}'''), ('shard_ids', '''{{6, 7}, {8, 9}}'''),
+    ('shard_ids', '''{6, 7, 6}'''), ('shard_ids', '''{6, -1}'''), ('shard_ids', '''{-2147483648}'''),
+    ('shard_ids', 'array_fill(6, ARRAY[1000000])'), ('serials', '''{1, 2}'''), ('serials', '''{{1}}'''), 
+    ('node', ''''''), ('node', 'repeat(''x'', 256)'), ('node', 'E''db\nLOG:  forged'''), ('node', 'chr(127)'), ('node', 'NULL'),
+    ('incarnation', 'NULL'), ('nonce', 'NULL'), ('until', 'NULL'), ('until', '''infinity'''), ('until', '''-infinity'''),
+    ('until', '''294276-12-31'''), ('until', '''4000-01-01 BC'''), ('until', 'clock_timestamp() + interval ''5 min 2 s'''),
+    ('until', 'clock_timestamp()'), ('until', 'clock_timestamp() - interval ''1 h'''),
+    ('until', 'clock_timestamp() + interval ''1000 years'''),
+    ('length', 'NULL'), ('length', '''0 s'''), ('length', '''-10 s'''), ('length', '''1 h'''), ('length', '''178000000 years''')
+) AS cases (argument, value);
+SELECT error_of('SELECT snowflake_registry.' || call) FROM unnest(ARRAY['release(uuid(1), ''{5, 5}'', ''{1, 1}'', now())',
+    'release(uuid(1), ''{5}'', ''{1}'', NULL)', 'release(uuid(1), ''{5}'', ''{1, 2}'', now())',
+    'release(uuid(1), ''{{5}}'', ''{1}'', now())', 'release(NULL, ''{5}'', ''{1}'', now())', 'take_over(-1, ''db-b'')',
+    'take_over(NULL, ''db-b'')', 'take_over(5, NULL)', 'take_over(5, '''')']) AS call;
+SELECT md5(string_agg(s::text, ',' ORDER BY shard_id)) = :'before' FROM snowflake_registry.shards AS s;
+-- half a second is nothing unusual
+SELECT granted FROM snowflake_registry.claim('{9001}', 'db-a', uuid(1), NULL, uuid(1), clock_timestamp() + interval '5 min 0.5 s', '5 min');
+
+\echo a transaction that could miss a lease is refused
+CREATE TABLE calls (n serial, call text);
+INSERT INTO calls (call) VALUES (call()), ('SELECT snowflake_registry.release(uuid(1), ''{5}'', ''{1}'', now())'),
+    ('SELECT snowflake_registry.take_over(5, ''db-b'')'), ('SELECT snowflake_registry.retire(''db-b'')');
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT error_of(call) FROM calls ORDER BY n;
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT DISTINCT left(error_of(call), 5) FROM calls;
+COMMIT;
+BEGIN READ ONLY;
+SELECT error_of(call) FROM calls ORDER BY n;
+COMMIT;
+
+\echo a registry whose schema an ordinary role owns, which could put a table with triggers in place of ours
+CREATE ROLE regress_registry_claims_mallory;
+CREATE ROLE regress_registry_claims_other SUPERUSER;
+ALTER SCHEMA snowflake_registry OWNER TO regress_registry_claims_mallory;
+SELECT DISTINCT error_of(call) FROM calls;
+ALTER SCHEMA snowflake_registry OWNER TO regress_registry_claims_other;
+SELECT DISTINCT error_of(call) FROM calls WHERE n < 4;
+ALTER SCHEMA snowflake_registry OWNER TO CURRENT_USER;
+SELECT DISTINCT error_of(call) FROM calls WHERE n < 4;
+DROP ROLE regress_registry_claims_mallory, regress_registry_claims_other;
+
+\echo of the numbers of the default layout, the lowest free one is assigned, and to a copy that of the original, in vain
+DROP EXTENSION pg_snowflake_registry;
+CREATE EXTENSION pg_snowflake_registry;
+ALTER TABLE snowflake_registry.shards DISABLE TRIGGER refuse_change;
+INSERT INTO snowflake_registry.shards (shard_id, node, serial, starts, ends, released, renewed_at, former_end, kept_until)
+SELECT shard, 'db-' || shard, 1, '-infinity', '-infinity', true, '-infinity', '-infinity', '-infinity'
+FROM generate_series(0, 4094) AS shard;
+ALTER TABLE snowflake_registry.shards ENABLE ALWAYS TRIGGER refuse_change;
+SELECT shard_id, granted FROM claim(NULL, 'db-a', 1, NULL, 1);
+SELECT shard_id, granted FROM claim(NULL, 'db-a', 3, NULL, 3);
+SELECT error_of('SELECT claim(NULL, ''db-b'', 2, NULL, 2)');
+SELECT shard_id, granted FROM claim(NULL, 'db-a', 1, NULL, 1);
+-- nor one that a person has reserved
+SELECT snowflake_registry.take_over(5000, 'db-b') IS NOT NULL;
+SELECT left(error_of('SELECT claim(NULL, ''db-b'', 2, NULL, 2)'), 5);
+SELECT shard_id FROM snowflake_registry.retire('db-7');
+SELECT shard_id, granted FROM claim(NULL, 'db-new', 3, NULL, 3);
