@@ -93,6 +93,18 @@ WHERE srvname = 'shown' ORDER BY option_name COLLATE "C";
 RESET SESSION AUTHORIZATION;
 DROP ROLE regress_locate_somebody;
 DROP FOREIGN TABLE remote;
+
+-- every option can be missing; several hosts have no one port
+CREATE SERVER "Shard 1" FOREIGN DATA WRAPPER nothing OPTIONS (dbname 'app', host 'a.example,b.example', port '5432,5433');
+CREATE SERVER shard_2 FOREIGN DATA WRAPPER nothing OPTIONS (host '/var/run/postgresql', port '5432', fetch_size '100');
+CREATE SERVER shard_3 FOREIGN DATA WRAPPER nothing;
+CREATE TABLE posts (id bigint) PARTITION BY HASH (id snowflake_shard_ops);
+CREATE FOREIGN TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 0) SERVER elsewhere;
+CREATE FOREIGN TABLE posts_1 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 1) SERVER "Shard 1";
+CREATE FOREIGN TABLE posts_2 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 2) SERVER shard_2;
+CREATE FOREIGN TABLE posts_3 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 3) SERVER shard_3;
+SELECT l.* FROM generate_series(4, 7) AS shard, snowflake_locate('posts', shard) AS l;
+DROP TABLE posts;
 \pset null ''
 
 --

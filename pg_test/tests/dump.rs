@@ -1,6 +1,7 @@
 //! A dump contains everything that IDs need to continue.
 
 use pg_snowflake_harness::Database;
+use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::{counter_in_an_hour, take_one};
 
@@ -28,4 +29,34 @@ fn a_restored_table_goes_on_above_the_dumped_ids() {
     assert!(next > last, "{:?} after {:?}", split(next), split(last));
     assert_eq!(split(next).shard, 5);
     assert_eq!(take_one(&mut restored, "SELECT count(*) FROM posts"), 1001);
+}
+
+/// The partition of each row, for each operator class. In a dump, a row is of the root of its table.
+#[test]
+fn a_restored_table_that_is_partitioned_by_shard_has_each_row_in_its_partition() {
+    let source = Database::new();
+    let mut client = source.connect();
+    let classes = "SELECT opcname FROM pg_opclass WHERE opcname LIKE 'snowflake\\_shard%' AND NOT opcdefault ORDER BY 1";
+    let classes = printed(&mut client, classes);
+    let mut placed = Vec::new();
+    for class in classes.lines() {
+        let partitions = (0..3).map(|remainder| {
+            format!(
+                "CREATE TABLE t_{class}_{remainder} PARTITION OF t_{class} FOR VALUES WITH (MODULUS 3, REMAINDER {remainder});"
+            )
+        });
+        let create = format!("CREATE TABLE t_{class} (id bigint) PARTITION BY HASH (id {class});");
+        let fill = "INSERT INTO t_{class} SELECT hashint8extended(n, 1) FROM generate_series(1, 5000) AS n";
+        let fill = fill.replace("{class}", class);
+        run(&mut client, &[create, partitions.collect(), fill].concat());
+        placed.push(format!("SELECT tableoid::regclass, id FROM t_{class}"));
+    }
+    assert_eq!(placed.len(), 5);
+    let placed = format!("{} ORDER BY 1, 2", placed.join(" UNION ALL "));
+
+    let restored = Database::restored(&source.dump());
+
+    let rows = printed(&mut restored.connect(), &placed);
+    assert_eq!(rows.lines().count(), 25_000);
+    assert!(rows == printed(&mut client, &placed), "another partition than before");
 }
