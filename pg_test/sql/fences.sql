@@ -81,6 +81,53 @@ SELECT snowflake_shard_id(snowflake_nextval('s', 5));
 -- a layout without a shard field generates IDs for shard 0
 SELECT snowflake_nextval('s', 0, 'mastodon'); \echo :LAST_ERROR_SQLSTATE
 
+-- by a literal, by the setting and as a batch: the shards of the IDs, or the errors
+CREATE FUNCTION shards_of(owned text, shard int, layout snowflake_layout DEFAULT 'postgres') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    call text;
+    found text;
+    all_found text;
+BEGIN
+    PERFORM set_config('pg_snowflake.owned_shards', owned, true), set_config('pg_snowflake.shard_id', shard::text, true);
+    FOREACH call IN ARRAY ARRAY['snowflake_nextval(''s'', %1$s, %2$L)', 'snowflake_nextval(''s'')',
+        'snowflake_nextvals(''s'', %1$s, 1, %2$L)'] LOOP
+        BEGIN
+            CONTINUE WHEN layout <> 'postgres' AND call = 'snowflake_nextval(''s'')';
+            EXECUTE format('SELECT snowflake_shard_id(' || call || ', %2$L)', shard, layout) INTO found;
+        EXCEPTION WHEN OTHERS THEN
+            found := SQLSTATE || ' ' || SQLERRM;
+        END;
+        all_found := concat_ws(', ', all_found, nullif(found, all_found));
+    END LOOP;
+    RETURN all_found;
+END $$;
+SELECT owned, string_agg(shards_of(owned, shard), ' | ')
+FROM (VALUES (1, '', '{0,5,4095}'::int[]), (2, '5', '{5,0,4,6,4095}'), (3, '0', '{0,1}'), (4, '0-127,300', '{0,1,127,300,128,299,301}'),
+    (5, '300, 0-127', '{0,127,300,128}'), (6, '4095-2147483647', '{4095,4094}')) AS cases (n, owned, shards), unnest(shards) AS shard
+GROUP BY n, owned ORDER BY n;
+SELECT string_agg(name, ' ') AS layouts, shards_of('5', 6, name::snowflake_layout) AS error
+FROM snowflake_layouts WHERE shards > 6 GROUP BY error;
+
+-- the one in force is the one that is shown, in a transaction too
+CREATE FUNCTION in_force() RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(shards_of(current_setting('pg_snowflake.owned_shards'), shard), ' | ') FROM unnest('{5,6}'::int[]) AS shard
+$$;
+BEGIN;
+SET LOCAL pg_snowflake.owned_shards = '6';
+SELECT in_force();
+SAVEPOINT a;
+SET LOCAL pg_snowflake.owned_shards = '5';
+SELECT in_force();
+ROLLBACK TO a;
+SELECT in_force();
+ROLLBACK;
+SELECT in_force();
+BEGIN;
+SET pg_snowflake.owned_shards = '6';
+COMMIT;
+SELECT in_force();
+SET pg_snowflake.owned_shards = '5';
+
 -- Raises the error of a statement, with another word for the name of the database in its hint.
 CREATE PROCEDURE without_database(statement text) LANGUAGE plpgsql AS $$
 DECLARE
@@ -114,6 +161,23 @@ SELECT snowflake_shard_id(snowflake_nextval('cached', 6));
 SET pg_snowflake.owned_shards = '5';
 SELECT snowflake_nextval('cached', 6); \echo :LAST_ERROR_SQLSTATE
 RESET pg_snowflake.owned_shards;
+
+-- the error repeats only the beginning of a long list, and a command without it does not look complete
+CREATE FUNCTION error_under(setting text, list text, OUT detail_is_short boolean, OUT hint_is_short boolean, OUT hint_has_list boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    PERFORM set_config(setting, list, true), snowflake_nextval('s', 6);
+EXCEPTION WHEN object_not_in_prerequisite_state THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    detail_is_short := octet_length(detail) < 1000;
+    hint_is_short := octet_length(hint) < 1000;
+    hint_has_list := strpos(hint, '= ''<the current list>, ') = 0;
+END $$;
+SELECT list, error_under.* FROM (VALUES ('owned_shards', '5'), ('allowed_hosts', 'db-1')) AS lists (setting, list),
+    error_under('pg_snowflake.' || setting, list || repeat(', ' || list, 10000));
 
 --
 -- A CHECK refuses rows of other shards, but not older small IDs

@@ -124,6 +124,25 @@ SELECT last_value = :counter AS is_the_counter, is_called FROM s;
 SELECT counter_of(snowflake_nextval('s', 4095)) AS counter \gset
 SELECT last_value = :counter AS is_the_counter, is_called FROM s;
 
+-- core's nextval() takes the next counter, and IDs continue above its values, also if it is carried into ticks to come
+SELECT counter_of(snowflake_nextval('s', 5)) AS counter \gset
+SELECT nextval('s') - :counter AS next;
+SELECT max(nextval('s')) AS highest FROM generate_series(1, 20000) \gset
+SELECT counter_of(snowflake_nextval('s', 5)) > :highest AS is_above;
+-- log_cnt does not fall below zero
+CREATE SEQUENCE mixed;
+DO $$
+BEGIN
+    FOR turn IN 1..5 LOOP
+        FOR n IN 1..8 LOOP
+            PERFORM max(CASE WHEN n IN (1, 3, 8) THEN snowflake_nextval('mixed', 5) ELSE nextval('mixed') END)
+            FROM generate_series(1, ('{10,40,1,1,150000,0,1,1}'::int[])[n]);
+            IF n = 6 THEN CHECKPOINT; END IF;
+            ASSERT (SELECT log_cnt >= 0 FROM mixed), format('log_cnt in turn %s, %s', turn, n);
+        END LOOP;
+    END LOOP;
+END $$;
+
 -- IDs of several shards from one sequence differ in time and seq
 SELECT count(*), count(*) FILTER (WHERE counter <= before) AS out_of_order
 FROM (

@@ -143,3 +143,54 @@ SELECT snowflake_nextval_homed_in_ranges('s', 3, '{[0,)}'::int8multirange);
 SET pg_snowflake.owned_shards = '';
 SELECT snowflake_nextval_homed('s', 3, 4, generators => 128) > 0 AS one,
        snowflake_nextvals_homed('s', 3, 4, 1, generators => 128) > 0 AS batch;
+RESET pg_snowflake.owned_shards;
+
+--
+-- USAGE or UPDATE on the sequence is required, and a transaction that may write
+--
+CREATE FUNCTION error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE 'SELECT ' || statement;
+    RETURN 'none';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(' | ', SQLSTATE || ' ' || SQLERRM, nullif(detail, ''), nullif(hint, ''));
+END $$;
+CREATE VIEW calls AS SELECT unnest(ARRAY['snowflake_nextval_homed(''s'', 0, 2)', 'snowflake_nextvals_homed(''s'', 0, 2, 1)',
+    'snowflake_nextval_homed_in_ranges(''s'', 0, ''{[0,)}''::int8multirange)']) AS call;
+GRANT SELECT ON calls TO PUBLIC;
+CREATE ROLE regress_homed_errors_writer;
+\pset format unaligned
+\pset tuples_only on
+SET ROLE regress_homed_errors_writer;
+SELECT error_of(call) FROM calls;
+RESET ROLE;
+GRANT USAGE ON SEQUENCE s TO regress_homed_errors_writer;
+SET ROLE regress_homed_errors_writer;
+SELECT error_of(call), error_of(call) FROM calls;
+BEGIN READ ONLY;
+SELECT error_of(call) FROM calls;
+COMMIT;
+RESET ROLE;
+REVOKE ALL ON SEQUENCE s FROM regress_homed_errors_writer;
+GRANT UPDATE ON SEQUENCE s TO regress_homed_errors_writer;
+SET ROLE regress_homed_errors_writer;
+SELECT error_of(call), error_of(call) FROM calls;
+RESET ROLE;
+REVOKE ALL ON SEQUENCE s FROM regress_homed_errors_writer;
+GRANT SELECT ON SEQUENCE s TO regress_homed_errors_writer;
+SET ROLE regress_homed_errors_writer;
+SELECT left(error_of(call), 5) FROM calls;
+RESET ROLE;
+DROP OWNED BY regress_homed_errors_writer;
+DROP ROLE regress_homed_errors_writer;
+
+-- a layout has fewer IDs of a home than a server generates, so a call waits for the clock
+CREATE SEQUENCE t;
+SET pg_snowflake.max_wait = 0;
+SELECT left(error_of('count(snowflake_nextval_homed(''t'', 4095, 4096)) FROM generate_series(1, 2000)'), 60);
+SET pg_snowflake.max_wait = '10s';
+SELECT count(snowflake_nextval_homed('t', 4095, 4096)) FROM generate_series(1, 30);

@@ -133,3 +133,17 @@ DROP SEQUENCE s;
 SELECT replace(error_of('SELECT snowflake_nextval(' || :oid_of_s || '::oid, 5)'), :'oid_of_s', 'OID') AS error;
 COMMIT;
 SELECT replace(error_of('SELECT snowflake_nextval(' || :oid_of_s || '::oid, 5)'), :'oid_of_s', 'OID') AS error;
+
+--
+-- Without a privilege nothing is taken, and the hint has the names in quotes where they need them
+--
+CREATE SCHEMA "Blog";
+CREATE SEQUENCE "Blog"."Posts";
+CREATE ROLE "regress_nextval_errors_Writer";
+GRANT USAGE ON SCHEMA "Blog" TO "regress_nextval_errors_Writer";
+SET SESSION AUTHORIZATION "regress_nextval_errors_Writer";
+SELECT snowflake_nextval('"Blog"."Posts"', 5); \echo :LAST_ERROR_SQLSTATE
+RESET SESSION AUTHORIZATION;
+SELECT last_value, log_cnt, is_called FROM "Blog"."Posts";
+DROP SCHEMA "Blog" CASCADE;
+DROP ROLE "regress_nextval_errors_Writer";

@@ -51,3 +51,21 @@ BEGIN;
 SET pg_snowflake.owned_shard = 7;
 ROLLBACK;
 SELECT snowflake_shard_id(snowflake_nextval('s', 5));
+
+-- that of the database
+SELECT quote_ident(current_database()) AS database \gset
+CREATE ROLE regress_settings_writer;
+GRANT USAGE ON SEQUENCE s TO regress_settings_writer;
+ALTER DATABASE :database SET pg_snowflake.shard_id = 0;
+\c
+SET SESSION AUTHORIZATION regress_settings_writer;
+SELECT snowflake_shard_id(snowflake_nextval('s'));
+RESET SESSION AUTHORIZATION;
+ALTER DATABASE :database SET pg_snowflake.shard_id = 4095;
+\c
+SET SESSION AUTHORIZATION regress_settings_writer;
+SELECT snowflake_shard_id(snowflake_nextval('s'));
+RESET SESSION AUTHORIZATION;
+ALTER DATABASE :database RESET pg_snowflake.shard_id;
+DROP OWNED BY regress_settings_writer;
+DROP ROLE regress_settings_writer;

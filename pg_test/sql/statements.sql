@@ -156,6 +156,14 @@ ROLLBACK;
 SELECT seq_of(snowflake_currval('s'));
 SELECT seq_of(snowflake_nextval('s', 5));
 
+-- the lock is that of core's nextval()
+BEGIN;
+SELECT seq_of(snowflake_nextval('s', 5));
+SAVEPOINT a;
+SELECT seq_of(snowflake_nextval('s', 5));
+SELECT mode FROM pg_locks WHERE relation = 's'::regclass AND pid = pg_backend_pid();
+COMMIT;
+
 -- after an error in a subtransaction the transaction goes on
 BEGIN;
 SAVEPOINT a;

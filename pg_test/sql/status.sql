@@ -18,6 +18,21 @@ SELECT snowflake_nextval('of_sonyflake', 5, 'sonyflake') AS id \gset
 SELECT last_id_at = snowflake_created_at(:id, 'sonyflake') AS is_of_the_id, status.ends_at = info.ends_at AS same_end
 FROM snowflake_sequence_status('of_sonyflake', 'sonyflake') AS status, snowflake_layout_info('sonyflake') AS info;
 
+-- it takes and writes nothing, keeps no lock, and can be read in a transaction that may not write
+CREATE FUNCTION wal() RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, WAL, FORMAT JSON) SELECT snowflake_sequence_status(''s'')' INTO plan;
+    RETURN plan->0->'Plan'->'WAL Bytes';
+END $$;
+SELECT concat_ws(' ', last_value, log_cnt, is_called) AS before FROM s \gset
+CHECKPOINT;
+BEGIN READ ONLY;
+SELECT wal(), pg_current_xact_id_if_assigned() AS xact, (SELECT count(*) FROM pg_locks WHERE relation = 's'::regclass) AS locks;
+COMMIT;
+SELECT concat_ws(' ', last_value, log_cnt, is_called) = :'before' AS is_unchanged FROM s;
+
 --
 -- The state and the options of the sequence
 --

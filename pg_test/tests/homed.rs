@@ -1,8 +1,6 @@
 //! Homed IDs: their hash leads to the shard that generates them.
 
-use pg_snowflake_harness::ask::{
-    Refusal, assert_refused, database, database_with_sequence, printed, run,
-};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use pg_snowflake_harness::id::{count_repeats, counter};
 use pg_snowflake_harness::leases::{Registry, first_id};
 use pg_snowflake_harness::sequence::{Ahead, take, take_one};
@@ -86,59 +84,6 @@ fn pgdog_sends_a_homed_id_to_its_shard() {
                 assert_eq!(pgdog_shard(id, shards), shard, "{id} of {shards} shards");
             }
         }
-    }
-}
-
-#[test]
-fn a_homed_id_waits_for_the_clock_or_is_refused() {
-    let database = Database::new().setting("pg_snowflake.max_wait", "0");
-    let mut client = database.connect();
-    run(&mut client, "CREATE SEQUENCE s");
-    let faster_than_the_layout =
-        "SELECT count(snowflake_nextval_homed('s', 4095, 4096)) FROM generate_series(1, 2000)";
-    let ahead =
-        Refusal { sqlstate: "55000", message: "too far ahead of the server clock", hint: "" };
-    assert_refused(&mut client, faster_than_the_layout, ahead);
-
-    run(&mut client, "SET pg_snowflake.max_wait = '10s'");
-    take_one(
-        &mut client,
-        "SELECT count(snowflake_nextval_homed('s', 4095, 4096)) FROM generate_series(1, 30)",
-    );
-}
-
-#[test]
-fn usage_or_update_on_the_sequence_is_needed() {
-    let (database, mut owner) = database_with_sequence();
-    let mut writer = database.connect_as("writer");
-    let calls = [
-        "SELECT snowflake_nextval_homed('s', 0, 2)",
-        "SELECT snowflake_nextvals_homed('s', 0, 2, 1)",
-        "SELECT snowflake_nextval_homed_in_ranges('s', 0, '{[0,)}'::int8multirange)",
-    ];
-    for call in calls {
-        let function = &call["SELECT ".len()..call.find('(').unwrap()];
-        let denied = Refusal {
-            sqlstate: "42501",
-            message: "permission denied for sequence s",
-            hint: "GRANT USAGE ON SEQUENCE s TO writer;",
-        };
-        let error = assert_refused(&mut writer, call, denied);
-        assert!(error.detail().unwrap_or_default().starts_with(&format!("{function}()")));
-        for privilege in ["USAGE", "UPDATE"] {
-            run(&mut owner, &format!("GRANT {privilege} ON SEQUENCE s TO writer"));
-            take_one(&mut writer, call);
-            take_one(&mut writer, call);
-            run(&mut owner, &format!("REVOKE {privilege} ON SEQUENCE s FROM writer"));
-            // The fast path notices, too.
-            assert_refused(&mut writer, call, denied);
-        }
-        run(&mut writer, "BEGIN READ ONLY");
-        run(&mut owner, "GRANT USAGE ON SEQUENCE s TO writer");
-        let read_only = Refusal { sqlstate: "25006", message: function, hint: "READ WRITE" };
-        assert_refused(&mut writer, call, read_only);
-        run(&mut writer, "ROLLBACK");
-        run(&mut owner, "REVOKE USAGE ON SEQUENCE s FROM writer");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, database_with_sequence};
-use pg_snowflake_harness::id::{first_seq, split};
+use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::{take, take_one};
 use pg_snowflake_harness::wait::wait_for;
 use postgres::Client;
@@ -34,19 +34,6 @@ fn a_rolled_back_savepoint_keeps_the_lock() {
     client.batch_execute(&format!("BEGIN; SAVEPOINT p; {TAKE}; ROLLBACK TO p")).unwrap();
 
     assert_refused(&mut other, "DROP SEQUENCE s", LOCK_TIMEOUT);
-}
-
-#[test]
-fn the_lock_is_of_the_mode_that_core_nextval_takes() {
-    let (_database, mut client) = used_sequence();
-
-    client.batch_execute(&format!("BEGIN; {TAKE}; {TAKE}; SAVEPOINT p; {TAKE}")).unwrap();
-
-    let held =
-        "SELECT mode FROM pg_locks WHERE relation = 's'::regclass AND pid = pg_backend_pid()";
-    let modes: Vec<String> =
-        client.query(held, &[]).unwrap().iter().map(|row| row.get(0)).collect();
-    assert_eq!(modes, ["RowExclusiveLock"]);
 }
 
 #[test]
@@ -83,26 +70,6 @@ fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
         let next = taken.join().unwrap();
         assert!(split(next).unix_ms >= split(last).unix_ms, "{next} after {last}");
     });
-}
-
-#[test]
-fn a_rolled_back_id_is_not_returned_again() {
-    let (_database, mut client) = used_sequence();
-
-    client.batch_execute("BEGIN").unwrap();
-    let rolled_back = take_one(&mut client, TAKE);
-    client.batch_execute("ROLLBACK").unwrap();
-
-    assert!(take_one(&mut client, TAKE) > rolled_back);
-}
-
-#[test]
-fn a_recreated_sequence_starts_anew_in_a_session_that_knew_the_old_one() {
-    let (_database, mut client) = used_sequence();
-
-    client.batch_execute("DROP SEQUENCE s; CREATE SEQUENCE s").unwrap();
-
-    assert_eq!(split(take_one(&mut client, TAKE)).seq, first_seq(5));
 }
 
 /// A session that has used the sequence `s` in an earlier transaction, which has released its lock.

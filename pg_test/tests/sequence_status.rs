@@ -1,34 +1,7 @@
-//! What `snowflake_sequence_status` shows beside other sessions, after a crash and on a standby, and that it changes nothing.
+//! What `snowflake_sequence_status` shows beside other sessions, after a crash and on a standby.
 
 use pg_snowflake_harness::ask::{database, database_with_sequence, printed, server};
-use pg_snowflake_harness::id::first_counter_at;
-use pg_snowflake_harness::sequence::{state, take_one};
 use pg_snowflake_harness::{Cluster, Shutdown};
-
-/// The last tick of the layout, as a Unix time in milliseconds.
-const LAST_MS: i64 = pg_snowflake_harness::id::EPOCH_MS + (1 << 41) - 1;
-
-#[test]
-fn it_takes_nothing_writes_nothing_and_keeps_no_lock() {
-    let (_cluster, mut client) = server();
-    client
-        .batch_execute("CREATE SEQUENCE s; SELECT snowflake_nextval('s', 5); CHECKPOINT")
-        .unwrap();
-    let before = state(&mut client, "s");
-    client.batch_execute("BEGIN READ ONLY").unwrap();
-
-    // Only the WAL of this session: other processes, such as the background writer, write some at any time.
-    let plan = "EXPLAIN (ANALYZE, WAL, VERBOSE) SELECT snowflake_sequence_status('s')";
-    let plan = printed(&mut client, plan);
-
-    assert!(plan.contains("snowflake_sequence_status(") && !plan.contains("WAL:"), "{plan}");
-    let unassigned = "SELECT pg_current_xact_id_if_assigned() IS NULL";
-    assert_eq!(printed(&mut client, unassigned), "t");
-    let locks = "SELECT count(*) FROM pg_locks WHERE relation = 's'::regclass";
-    assert_eq!(printed(&mut client, locks), "0");
-    client.batch_execute("ROLLBACK").unwrap();
-    assert_eq!(state(&mut client, "s"), before);
-}
 
 #[test]
 fn a_session_that_holds_the_sequence_is_not_waited_for() {
@@ -82,15 +55,4 @@ fn after_a_crash_it_shows_the_lead_that_the_log_covers() {
     let sql = "SELECT last_id_at - (SELECT snowflake_created_at(snowflake_nextval) FROM t) BETWEEN '0' AND '101 ms'
                FROM snowflake_sequence_status('s')";
     assert_eq!(printed(&mut cluster.connect(), sql), "t");
-}
-
-#[test]
-fn its_first_counter_of_now_is_the_one_that_a_call_takes() {
-    let (_database, mut client) = database_with_sequence();
-    let left = take_one(&mut client, "SELECT ids_left FROM snowflake_sequence_status('s')");
-    let first_counter = first_counter_at(LAST_MS + 1) - left;
-    let id = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
-    let taken = pg_snowflake_harness::id::counter(id);
-    // The next statement of a session follows well within ten minutes.
-    assert!((0..600_000 * 1024).contains(&(taken - first_counter)), "{taken} {first_counter}");
 }

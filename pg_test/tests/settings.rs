@@ -1,29 +1,8 @@
-//! The setting with the shard that a database generates IDs for.
+//! Misspelt settings that are stored.
 
 use pg_snowflake_harness::ask::{Refusal, assert_refused, plan, printed, run, server};
-use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::take_one;
 use pg_snowflake_harness::{Cluster, Database, SUPERUSER, Shutdown};
-
-const TAKE: &str = "SELECT snowflake_nextval('s')";
-
-#[test]
-fn the_databases_setting_names_the_shard() {
-    let database = Database::new();
-    let mut superuser = database.connect();
-    superuser.batch_execute("CREATE SEQUENCE s; GRANT USAGE ON SEQUENCE s TO writer").unwrap();
-
-    for shard in [0, 5, 4095] {
-        superuser
-            .batch_execute(&format!(
-                "ALTER DATABASE {} SET pg_snowflake.shard_id = {shard}",
-                database.name()
-            ))
-            .unwrap();
-        let id = take_one(&mut database.connect_as("writer"), TAKE);
-        assert_eq!(split(id).shard, shard);
-    }
-}
 
 /// What a session without the preloaded library raises while a misspelt setting has a value.
 fn unrecognized(hint: &str) -> Refusal<'_> {

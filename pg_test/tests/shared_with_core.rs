@@ -1,52 +1,9 @@
 //! Core's own `nextval()` on the same sequence is safe.
 
-use pg_snowflake_harness::ask::{database_with_sequence, server_with_sequence};
-use pg_snowflake_harness::id::{count_repeats, counter, is_increasing};
+use pg_snowflake_harness::ask::server_with_sequence;
+use pg_snowflake_harness::id::{count_repeats, is_increasing};
 use pg_snowflake_harness::sequence::{counter_in_an_hour, state, take, take_one};
 use pg_snowflake_harness::{Cluster, Shutdown};
-
-#[test]
-fn core_nextval_takes_the_next_counter() {
-    let (_database, mut client) = database_with_sequence();
-
-    let ours = counter(take_one(&mut client, "SELECT snowflake_nextval('s', 5)"));
-    let cores = take_one(&mut client, "SELECT nextval('s')");
-
-    assert_eq!(cores, ours + 1);
-}
-
-#[test]
-fn an_id_continues_above_values_of_core_nextval() {
-    let (_database, mut client) = database_with_sequence();
-    take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
-
-    // More values than a tick has: core's counter is carried into ticks that the clock has not reached.
-    let cores = take(&mut client, "SELECT nextval('s') FROM generate_series(1, 20000)");
-    let ours = counter(take_one(&mut client, "SELECT snowflake_nextval('s', 5)"));
-
-    assert!(ours > cores[cores.len() - 1]);
-}
-
-#[test]
-fn log_cnt_never_falls_below_zero() {
-    let (_cluster, mut client) = server_with_sequence();
-
-    let both = [
-        "SELECT max(snowflake_nextval('s', 5)) FROM generate_series(1, 10)",
-        "SELECT max(nextval('s')) FROM generate_series(1, 40)",
-        "SELECT snowflake_nextval('s', 5)",
-        "SELECT nextval('s')",
-        "SELECT max(nextval('s')) FROM generate_series(1, 150000)",
-        "CHECKPOINT",
-        "SELECT nextval('s')",
-        "SELECT snowflake_nextval('s', 5)",
-    ];
-    for sql in both.iter().cycle().take(5 * both.len()) {
-        client.batch_execute(sql).unwrap();
-        let log_cnt = state(&mut client, "s").log_cnt;
-        assert!(log_cnt >= 0, "{log_cnt} after {sql}");
-    }
-}
 
 #[test]
 fn concurrent_callers_of_both_never_share_a_value() {

@@ -2,28 +2,8 @@
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN};
 use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, refused};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed};
 use pg_snowflake_harness::sequence::take;
-
-#[test]
-fn the_error_of_an_id_repeats_only_the_beginning_of_a_long_fence() {
-    let (_database, mut client) = database();
-    client.batch_execute("CREATE SEQUENCE s; LOAD 'pg_snowflake'").unwrap();
-    for (setting, element) in [("owned_shards", "5, "), ("allowed_hosts", "db-1, ")] {
-        client
-            .batch_execute(&format!(
-                "SELECT set_config('pg_snowflake.{setting}', rtrim(repeat('{element}', 10000), ', '), false)"
-            ))
-            .unwrap();
-        let error = refused(&mut client, GENERATE_FOREIGN);
-        for said in [error.detail(), error.hint()].map(Option::unwrap_or_default) {
-            assert!(said.len() < 1000, "{setting}: {} bytes", said.len());
-        }
-        // The list is too long to repeat, and a command without it must not look complete.
-        assert!(error.hint().unwrap().contains("= '<the current list>, "), "{error:?}");
-        client.batch_execute(&format!("RESET pg_snowflake.{setting}")).unwrap();
-    }
-}
 
 #[test]
 fn an_invalid_value_set_before_it_could_be_checked_stops_everything() {

@@ -1,97 +1,10 @@
 //! `pg_snowflake.owned_shards`.
 
-use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5};
-use pg_snowflake_harness::ask::{
-    Refusal, assert_refused, database, database_with_sequence, printed, refused, server,
-};
+use super::{GENERATE_FOREIGN, NOT_OWNED, owner_of_shard_5};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, server};
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::{take, take_one};
 use pg_snowflake_harness::{Cluster, SUPERUSER};
-use pg_snowflake_ids::PRESETS;
-use postgres::Client;
-
-#[test]
-fn exactly_the_owned_shards_are_generated() {
-    let (_database, mut client) = database_with_sequence();
-    let cases: [(&str, &[i32], &[i32]); 6] = [
-        ("", &[0, 5, 4095], &[]),
-        ("5", &[5], &[0, 4, 6, 4095]),
-        ("0", &[0], &[1]),
-        ("0-127,300", &[0, 1, 127, 300], &[128, 299, 301]),
-        ("300, 0-127", &[0, 127, 300], &[128]),
-        ("4095-2147483647", &[4095], &[4094]),
-    ];
-    for (owned, own, foreign) in cases {
-        client.batch_execute(&format!("SET pg_snowflake.owned_shards = '{owned}'")).unwrap();
-        for &shard in own {
-            for query in ways_to_generate(&mut client, shard) {
-                let id = take_one(&mut client, &query);
-                assert_eq!(split(id).shard, i64::from(shard), "{owned:?}: {query}");
-            }
-        }
-        for &shard in foreign {
-            let message = &format!("shard {shard} is not owned by this server");
-            for query in ways_to_generate(&mut client, shard) {
-                let not_owned = Refusal { sqlstate: "55000", message, hint: "" };
-                assert_refused(&mut client, &query, not_owned);
-            }
-        }
-    }
-}
-
-/// The calls that generate one ID for the shard: by a literal, by the setting, and as a batch.
-fn ways_to_generate(client: &mut Client, shard: i32) -> [String; 3] {
-    client.batch_execute(&format!("SET pg_snowflake.shard_id = {shard}")).unwrap();
-    [
-        format!("SELECT snowflake_nextval('s', {shard})"),
-        "SELECT snowflake_nextval('s')".into(),
-        format!("SELECT snowflake_nextvals('s', {shard}, 1)"),
-    ]
-}
-
-#[test]
-fn the_fence_holds_in_every_layout() {
-    let (_database, mut client) = database();
-    client.batch_execute("CREATE SEQUENCE s; SET pg_snowflake.owned_shards = '5'").unwrap();
-    for (layout, _) in PRESETS.iter().filter(|(_, layout)| layout.shards() > 6) {
-        let foreign = format!("SELECT snowflake_nextval('s', 6, '{layout}')");
-        assert_refused(&mut client, &foreign, NOT_OWNED);
-    }
-    // A layout without a shard field generates IDs for shard 0.
-    let foreign = Refusal { message: "shard 0 is not owned", hint: "", ..NOT_OWNED };
-    assert_refused(&mut client, "SELECT snowflake_nextval('s', 0, 'mastodon')", foreign);
-}
-
-#[test]
-fn the_fence_in_force_is_the_one_that_is_shown() {
-    let cluster = owner_of_shard_5();
-    let mut client = cluster.connect();
-    let sound = |client: &mut Client, owned: &str| {
-        assert_eq!(printed(client, "SHOW pg_snowflake.owned_shards"), owned);
-        let (generate, foreign) = match owned {
-            "5" => (GENERATE_OWN, GENERATE_FOREIGN),
-            _ => (GENERATE_FOREIGN, GENERATE_OWN),
-        };
-        client.batch_execute("SAVEPOINT here").unwrap();
-        refused(client, foreign);
-        client.batch_execute("ROLLBACK TO here").unwrap();
-        take_one(client, generate);
-    };
-    client.batch_execute("SELECT snowflake_decode(0); BEGIN").unwrap();
-    sound(&mut client, "5");
-    client.batch_execute("SET LOCAL pg_snowflake.owned_shards = '6'").unwrap();
-    sound(&mut client, "6");
-    client.batch_execute("SAVEPOINT a; SET LOCAL pg_snowflake.owned_shards = '5'").unwrap();
-    sound(&mut client, "5");
-    client.batch_execute("ROLLBACK TO a").unwrap();
-    sound(&mut client, "6");
-    client.batch_execute("ROLLBACK; BEGIN").unwrap();
-    sound(&mut client, "5");
-    client.batch_execute("SET pg_snowflake.owned_shards = '6'; COMMIT; BEGIN").unwrap();
-    sound(&mut client, "6");
-    client.batch_execute("COMMIT; RESET pg_snowflake.owned_shards; BEGIN").unwrap();
-    sound(&mut client, "5");
-}
 
 #[test]
 fn the_error_names_the_shard_the_fence_and_what_to_do() {

@@ -1,0 +1,43 @@
+-- The fast path: IDs that a session takes after its first, without opening the sequence, and with a reading of the clock that may be some
+-- microseconds old.
+
+\set ECHO none
+\pset format unaligned
+\pset tuples_only on
+CREATE SEQUENCE s;
+
+\echo a session opens the sequence for its first ID and for one in a thousand, and not each time that it returns late
+-- How often sessions have opened it and then accessed its page. Messages that a session misses make it open it again, too.
+CREATE VIEW openings AS SELECT blks_hit + blks_read AS openings FROM pg_statio_user_sequences WHERE relname = 's';
+CREATE PROCEDURE take(ids int, pause float8) LANGUAGE plpgsql AS $$
+BEGIN
+    FOR n IN 1..ids LOOP
+        PERFORM snowflake_nextval('s', 5), pg_sleep(pause);
+        IF pause > 0 THEN COMMIT; END IF;
+    END LOOP;
+    PERFORM pg_stat_force_next_flush();
+END $$;
+SELECT openings AS before FROM openings \gset
+CALL take(1002, 0);
+SELECT openings - :before BETWEEN 2 AND 10 FROM openings;
+SELECT openings AS before FROM openings \gset
+CALL take(20, 0.05);
+SELECT openings - :before < 10 FROM openings;
+
+\echo a statement that sleeps reads the clock anew
+DO $$
+DECLARE
+    before bigint;
+BEGIN
+    FOR n IN 1..3 LOOP before := snowflake_nextval('s', 5); END LOOP;
+    PERFORM pg_sleep(0.02);
+    ASSERT snowflake_created_at(snowflake_nextval('s', 5)) - snowflake_created_at(before) >= '19 ms', 'no new reading';
+END $$;
+
+\echo no reading of the clock is older than one that was used, which would repeat an ID after a reset
+CREATE SEQUENCE t;
+CREATE FUNCTION next() RETURNS bigint LANGUAGE sql AS $$
+    SELECT snowflake_nextval('t', 5, 'time:48 shard:4 seq:5 epoch:2024-01-01 unit:10us') $$;
+SET pg_snowflake.max_lead = 0;
+CREATE TABLE pairs AS SELECT next() AS one, setval('t', 1), next() AS other FROM generate_series(1, 300000);
+SELECT count(*) - count(DISTINCT id) FROM (SELECT one FROM pairs UNION ALL SELECT other FROM pairs) AS ids (id);
