@@ -1,6 +1,10 @@
 -- What snowflake_create_partitions() and snowflake_drop_partitions() refuse, at any time of the clock.
 
+\set ECHO none
+\pset format unaligned
+\pset tuples_only on
 SET timezone = 'UTC';
+SET intervalstyle = 'postgres';
 
 CREATE SEQUENCE ids;
 CREATE TABLE posts (id bigint) PARTITION BY RANGE (id);
@@ -30,67 +34,44 @@ CREATE TABLE either_p20200601 PARTITION OF either
 CREATE TABLE relations_before (relname name);
 INSERT INTO relations_before SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace;
 
---
--- Creation
---
-SELECT * FROM snowflake_create_partitions(NULL, '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('posts', NULL); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('posts', '1 day', NULL); \echo :LAST_ERROR_SQLSTATE
+CREATE FUNCTION error_of(call text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE 'SELECT snowflake_' || call;
+    RETURN 'none';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(' | ', SQLSTATE || ' ' || SQLERRM, nullif(detail, ''), nullif(hint, ''));
+END $$;
 
--- tables that are not partitioned by a range of their IDs
-SELECT * FROM snowflake_create_partitions(999999, '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('plain', '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('v', '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('by_date', '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('by_two', '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('by_expression', '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('by_int', '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('by_list', '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('by_hash', '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('in_reverse', '1 day'); \echo :LAST_ERROR_SQLSTATE
-
--- steps
-SELECT * FROM snowflake_create_partitions('posts', '59 minutes'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('posts', '5 hours'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('posts', '0'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('posts', '-1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('posts', '1 day 1 hour'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('posts', '101 years'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('posts', '1 day', -1); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('posts', '1 day', 1001); \echo :LAST_ERROR_SQLSTATE
-
--- transactions
+\echo tables that are not partitioned by a range of their IDs
+SELECT "table", error_of(format('create_partitions(%s, ''1 day'')', "table")) FROM unnest(ARRAY['NULL', '999999', '''plain''', '''v''',
+    '''by_date''', '''by_two''', '''by_expression''', '''by_int''', '''by_list''', '''by_hash''', '''in_reverse''']) AS "table";
+\echo steps
+SELECT arguments, error_of(format('create_partitions(''posts'', %s)', arguments))
+FROM unnest(ARRAY['NULL', '''1 day'', NULL', '''59 minutes''',
+    '''5 hours''', '''0''', '''-1 day''', '''1 day 1 hour''', '''101 years''', '''1 day'', -1', '''1 day'', 1001']) AS arguments;
+\echo removal
+SELECT arguments, error_of(format('drop_partitions(%s)', arguments)) FROM unnest(ARRAY['NULL, ''1 day''', '''of_postgres'', NULL',
+    '''of_postgres'', ''1 day'', NULL', '''plain'', ''1 day''', '''of_postgres'', ''0''', '''of_postgres'', ''-1 day''',
+    '''of_postgres'', ''2 months -1 day''', '''of_postgres'', ''100000 years''']) AS arguments;
+\echo a layout that is not that of the default
+SELECT call, error_of(call) FROM unnest(ARRAY['drop_partitions(''of_postgres'', ''1 month'', false, ''instagram'')',
+    'create_partitions(''of_postgres'', ''1 month'', 1, ''js53'')', 'drop_partitions(''either'', ''1 month'')',
+    'drop_partitions(''either'', ''1 month'', false, ''js53'')', 'create_partitions(''either'', ''1 month'', 1, ''instagram'')']) AS call;
+\echo transactions
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT snowflake_create_partitions('posts', '1 day'); \echo :LAST_ERROR_SQLSTATE
+SELECT error_of('create_partitions(''posts'', ''1 day'')');
 ROLLBACK;
 BEGIN READ ONLY;
-SELECT snowflake_create_partitions('posts', '1 day'); \echo :LAST_ERROR_SQLSTATE
+SELECT error_of('create_partitions(''posts'', ''1 day'')');
 ROLLBACK;
 
---
--- Removal
---
-SELECT * FROM snowflake_drop_partitions(NULL, '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_drop_partitions('of_postgres', NULL); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_drop_partitions('of_postgres', '1 day', NULL); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_drop_partitions('plain', '1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_drop_partitions('of_postgres', '0'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_drop_partitions('of_postgres', '-1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_drop_partitions('of_postgres', '2 months -1 day'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_drop_partitions('of_postgres', '100000 years'); \echo :LAST_ERROR_SQLSTATE
-
---
--- A layout that is not that of the default
---
-SELECT * FROM snowflake_drop_partitions('of_postgres', '1 month', false, 'instagram'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('of_postgres', '1 month', 1, 'js53'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_drop_partitions('either', '1 month'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_drop_partitions('either', '1 month', false, 'js53'); \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM snowflake_create_partitions('either', '1 month', 1, 'instagram'); \echo :LAST_ERROR_SQLSTATE
-
--- nothing has been created or removed
+\echo created or removed
 SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace EXCEPT SELECT relname FROM relations_before;
 SELECT relname FROM relations_before EXCEPT SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace;
 
--- one of the layouts of the default
+\echo one of the layouts of the default
 SELECT action, count(*) FROM snowflake_create_partitions('either', '1 month', 1, 'js53') GROUP BY action ORDER BY action;
