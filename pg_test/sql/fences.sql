@@ -8,48 +8,30 @@ SELECT snowflake_shard_id(snowflake_nextval('s', 5));
 --
 
 -- shown as it was set
-SET pg_snowflake.owned_shards = '';
-SHOW pg_snowflake.owned_shards;
-SET pg_snowflake.owned_shards = '5';
-SHOW pg_snowflake.owned_shards;
-SET pg_snowflake.owned_shards = ' 300, 0-127 ';
-SHOW pg_snowflake.owned_shards;
-SET pg_snowflake.owned_shards = '0-2147483647';
-SHOW pg_snowflake.owned_shards;
-RESET pg_snowflake.owned_shards;
-SET pg_snowflake.allowed_hosts = '';
-SHOW pg_snowflake.allowed_hosts;
-SET pg_snowflake.allowed_hosts = 'db-1, DB_2,db-3.example.com';
-SHOW pg_snowflake.allowed_hosts;
-RESET pg_snowflake.allowed_hosts;
+\pset format unaligned
+\pset tuples_only on
+SELECT set_config('pg_snowflake.owned_shards', value, true) FROM unnest('{"",5," 300, 0-127 ",0-2147483647}'::text[]) AS value;
+SELECT set_config('pg_snowflake.allowed_hosts', value, true) FROM unnest('{"","db-1, DB_2,db-3.example.com"}'::text[]) AS value;
 
 -- invalid ones are refused, also for the configuration file
-SET pg_snowflake.owned_shards = 'five'; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.owned_shards = '5;6'; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.owned_shards = '-5'; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.owned_shards = '5-'; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.owned_shards = '6-5'; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.owned_shards = '2147483648'; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.owned_shards = ' '; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.allowed_hosts = ' '; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.owned_shards = '5,'; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.owned_shards = '5,,6'; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.allowed_hosts = 'db 7'; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.allowed_hosts = 'db-1;db-2'; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.allowed_hosts = '*'; \echo :LAST_ERROR_SQLSTATE
-SET pg_snowflake.allowed_hosts = ',db-1'; \echo :LAST_ERROR_SQLSTATE
-ALTER SYSTEM SET pg_snowflake.owned_shards = 'five'; \echo :LAST_ERROR_SQLSTATE
+CREATE FUNCTION error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'none';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(' | ', SQLSTATE || ' ' || SQLERRM, nullif(detail, ''), nullif(hint, ''));
+END $$;
+SELECT error_of(format('SET pg_snowflake.%s = %L', setting, value))
+FROM (VALUES ('owned_shards', '{five,5;6,-5,5-,6-5,2147483648," ","5,","5,,6"}'::text[]),
+    ('allowed_hosts', '{" ","db 7",db-1;db-2,*,",db-1"}')) AS settings (setting, values), unnest(values) AS value;
+\pset format aligned
+\pset tuples_only off
 ALTER SYSTEM SET pg_snowflake.owned_shards = '5;6'; \echo :LAST_ERROR_SQLSTATE
-ALTER SYSTEM SET pg_snowflake.owned_shards = '-5'; \echo :LAST_ERROR_SQLSTATE
-ALTER SYSTEM SET pg_snowflake.owned_shards = '5-'; \echo :LAST_ERROR_SQLSTATE
-ALTER SYSTEM SET pg_snowflake.owned_shards = '6-5'; \echo :LAST_ERROR_SQLSTATE
-ALTER SYSTEM SET pg_snowflake.owned_shards = '2147483648'; \echo :LAST_ERROR_SQLSTATE
-ALTER SYSTEM SET pg_snowflake.owned_shards = '5,'; \echo :LAST_ERROR_SQLSTATE
-ALTER SYSTEM SET pg_snowflake.owned_shards = '5,,6'; \echo :LAST_ERROR_SQLSTATE
-ALTER SYSTEM SET pg_snowflake.allowed_hosts = 'db 7'; \echo :LAST_ERROR_SQLSTATE
-ALTER SYSTEM SET pg_snowflake.allowed_hosts = 'db-1;db-2'; \echo :LAST_ERROR_SQLSTATE
 ALTER SYSTEM SET pg_snowflake.allowed_hosts = '*'; \echo :LAST_ERROR_SQLSTATE
-ALTER SYSTEM SET pg_snowflake.allowed_hosts = ',db-1'; \echo :LAST_ERROR_SQLSTATE
 
 -- an error repeats only the beginning of a long value, except for core's message
 CREATE FUNCTION length_of_detail(setting text, value text) RETURNS int LANGUAGE plpgsql AS $$

@@ -54,7 +54,7 @@ BEGIN
     PERFORM set_config('pg_snowflake.owned_shards', owned, false);
     one := error_of('snowflake_nextval_homed(''s'', 3, 4, generators => 128)');
     is_that_of_a_batch := one = error_of('snowflake_nextvals_homed(''s'', 3, 4, 1, generators => 128)');
-    in_ranges := left(error_of('snowflake_nextval_homed_in_ranges(''s'', 3, ''{[0,)}''::int8multirange)'), 5);
+    in_ranges := error_of('snowflake_nextval_homed_in_ranges(''s'', 3, ''{[0,)}''::int8multirange)');
 END $$;
 -- the query of the hint
 SELECT string_agg(n::text, ', ') AS list FROM generate_series(3, 3587, 512) AS n \gset
