@@ -3,6 +3,8 @@
 -- the variables "table", with its schema, and "column".
 BEGIN READ ONLY;
 SET LOCAL search_path = pg_catalog, pg_temp;   -- so that all names are printed with their schemas
+-- Constants are printed as pg_dump prints them, which every session reads alike.
+SET LOCAL datestyle = ISO; SET LOCAL intervalstyle = postgres; SET LOCAL extra_float_digits = 3; SET LOCAL standard_conforming_strings = on;
 WITH key AS (
     SELECT c.*, a.*, c.oid::regclass::text AS tab, quote_ident(attname) AS col, nspname, format('ALTER TABLE %s ', c.oid::regclass) AS alter,
         regexp_replace(quote_ident(attname), '([^[:alnum:]_ ])', '\\\1', 'g') AS word
@@ -23,12 +25,14 @@ WITH key AS (
     SELECT i.*, c.relname, indexrelid::regclass AS index, k.conname, k.contype, k.condeferrable, k.condeferred, k.def AS constraint_def, k.alter, k.adding, k.title,
         -- The definition for the new column, unless the old name could be a part of a string or of another name.
         CASE WHEN indisexclusion OR regexp_replace(tail, ' WITH \([^)]*\)', '') ~ ('''|""|"[^"]*\m' || word || '\M[^"]*"') THEN NULL
-        ELSE format('CREATE %sINDEX CONCURRENTLY %I ON %s USING %s;', CASE WHEN indisunique THEN 'UNIQUE ' END, wide_name, tab,
-            regexp_replace(regexp_replace(tail, '(?<![\w.:"$])' || word || '(?![\w("$.])', 'wide', 'g'), '( WHERE \(|$)',
+        ELSE format('CREATE %sINDEX CONCURRENTLY %I ON %s USING %s %s;', CASE WHEN indisunique THEN 'UNIQUE ' END, wide_name, tab, method,
+            regexp_replace(regexp_replace(regexp_replace(tail, '(?<![\w.:"$])' || word || '(?![\w("$.])', 'wide', 'g'),
+                '(?<=\mwide )int[24]_(\w*ops)\M', 'int8_\1', 'g'), '( WHERE \(|$)',
                 CASE WHEN c.reltablespace > 0 THEN format(' TABLESPACE %I\1', spcname) ELSE '\1' END)) END AS copy, wide_name, c.def
     FROM key JOIN pg_index AS i ON indrelid = attrelid JOIN (SELECT oid AS indexrelid, relname, reltablespace, CASE WHEN octet_length(relname::text) <= 58
                 THEN relname ELSE left(relname, 11) || '_' || oid END || '_wide' AS wide_name,
-            pg_get_indexdef(oid) AS def, regexp_replace(pg_get_indexdef(oid), '^.*? USING ', '') AS tail FROM pg_class WHERE relkind = 'i') AS c USING (indexrelid)
+            pg_get_indexdef(oid) AS def, substring(pg_get_indexdef(oid), '^.*? USING (\S+) ') AS method,
+            regexp_replace(pg_get_indexdef(oid), '^.*? USING \S+ ', '') AS tail FROM pg_class WHERE relkind = 'i') AS c USING (indexrelid)
         LEFT JOIN pg_tablespace AS s ON s.oid = c.reltablespace LEFT JOIN constraints AS k ON conindid = indexrelid AND contype IN ('p', 'u', 'x')
     WHERE indisvalid AND (k.oid > 0 OR indexrelid IN (SELECT objid FROM used_by WHERE classid = 'pg_class'::regclass))
 ), indexes AS (

@@ -106,8 +106,8 @@ impl Failure {
         let code = error.sql_error_code();
         if let Some(raiser) = raiser {
             line += &format!("; raised by {}", raiser.frame);
-            if is_undefined(code) {
-                line += &format!(". {}", raiser.cure());
+            if let Some(cure) = raiser.cure().filter(|_| is_undefined(code)) {
+                line += &format!(". {cure}");
             }
         }
         Failure { code, message: line }
@@ -142,14 +142,13 @@ impl Raiser {
         Some(Raiser { frame: within.lines().last()?.to_owned() })
     }
 
-    fn cure(&self) -> String {
-        let command = self.function().map_or_else(
-            || " with ALTER FUNCTION.".to_owned(),
-            |function| format!(": ALTER FUNCTION {function} SET search_path = ...;"),
-        );
-        format!(
-            "Its search_path was pg_catalog, pg_temp. Set the schemas of the objects that it uses{command}"
-        )
+    /// `None` if no function is recognized, as in the context of an error of another server.
+    fn cure(&self) -> Option<String> {
+        let function = self.function()?;
+        Some(format!(
+            "Its search_path was pg_catalog, pg_temp. Set the schemas of the objects that it uses: \
+             ALTER FUNCTION {function} SET search_path = ...;"
+        ))
     }
 
     /// PL/pgSQL prints the signature; SQL only the name, in quotes.
@@ -158,7 +157,10 @@ impl Raiser {
         let first = frame.find(['"', '('])?;
         let begin = frame[..first].rfind(' ')? + 1;
         if let Some(end) = frame.rfind(')') {
-            return frame.get(begin..=end).map(str::to_owned);
+            let signature = frame.get(begin..=end)?;
+            let (name, arguments) = signature.split_once('(')?;
+            let is_of_types = !arguments[..arguments.len() - 1].contains(['(', '*', '=', '<', '>']);
+            return (!name.is_empty() && is_of_types).then(|| signature.to_owned());
         }
         let (name, _) = frame[begin..].strip_prefix('"')?.rsplit_once('"')?;
         Some(quote_identifier(name))
@@ -190,7 +192,7 @@ pub fn naming_the_function<T>(run: impl FnOnce() -> T) -> T {
                     code: report.sql_error_code(),
                     message: report.message().to_owned(),
                     detail: Some(format!("{detail}Raised by {}.", raiser.frame)),
-                    hint: Some(raiser.cure()),
+                    hint: raiser.cure(),
                 })
             }
             _ => error.rethrow(),

@@ -46,8 +46,10 @@ fn rows(printed: &str) -> Vec<Row> {
     rows
 }
 
+/// In a session with unusual settings.
 fn list(psql: &dyn Fn(&str) -> String, table: &str, column: &str) -> Vec<Row> {
-    rows(&psql(&format!("\\set table {table}\n\\set column {column}\n{SCRIPT}")))
+    const SETTINGS: &str = "SET datestyle = 'SQL, DMY'; SET intervalstyle = sql_standard; SET standard_conforming_strings = off;";
+    rows(&psql(&format!("{SETTINGS}\n\\set table {table}\n\\set column {column}\n{SCRIPT}")))
 }
 
 /// What the script has printed for a step.
@@ -154,8 +156,10 @@ fn the_page_shows_what_the_script_prints_for_its_table() {
 }
 
 /// What refers to the column, and is restored by commands that the script prints. `deferred` is another table with a key.
-const CARRIED: [(&str, &str); 26] = [
+const CARRIED: [(&str, &str); 27] = [
     ("a CHECK", "ALTER TABLE events ADD CONSTRAINT positive CHECK (id > 0), ADD CHECK (id <> 70000) NO INHERIT NOT VALID"),
+    ("a CHECK with constants that each session prints in its own way",
+     "ALTER TABLE events ADD CHECK (id > 0 OR now() > date '2020-02-01' + interval '-1 day 2 hours' AND body ~ '\\d')"),
     ("a UNIQUE that is DEFERRABLE", "ALTER TABLE events ADD CONSTRAINT id_and_body UNIQUE (id, body) DEFERRABLE"),
     ("a primary key that is DEFERRABLE", "ALTER TABLE deferred ADD PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED"),
     ("INCLUDE, fillfactor and a comment of the primary key",
@@ -321,6 +325,21 @@ fn the_script_names_what_the_steps_cannot_keep() {
         let comments = rows.iter().filter(|row| !row.is_command());
         assert!(comments.into_iter().all(|row| row.what.lines().count() == 1), "{kind}: {rows:#?}");
     }
+}
+
+#[test]
+fn an_index_keeps_its_method_and_gets_the_operator_class_of_the_wider_type() {
+    let database = Database::new();
+    database.psql(
+        "CREATE TABLE events (hash int); CREATE INDEX of_hash ON events USING hash (hash);
+         CREATE INDEX of_ranges ON events USING brin (hash int4_minmax_multi_ops)",
+    );
+    let rows = list(&|sql| database.psql(sql), "public.events", "hash");
+    assert_eq!(
+        of_step(&rows, "3"),
+        "CREATE INDEX CONCURRENTLY of_hash_wide ON public.events USING hash (wide);\n\
+         CREATE INDEX CONCURRENTLY of_ranges_wide ON public.events USING brin (wide int8_minmax_multi_ops);\n"
+    );
 }
 
 /// The owner of the table is no superuser.
