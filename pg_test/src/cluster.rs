@@ -8,7 +8,7 @@ pub mod host_name;
 
 pub use builder::Builder;
 
-use crate::process::{Frozen, children_of, pid_of, title, usage, wait_until_gone};
+use crate::process::{Frozen, children_of, pid_of, title, wait_until_gone};
 use crate::valgrind::{Findings, Tool};
 use crate::wait::comes_true;
 use crate::{installation, memory};
@@ -23,7 +23,6 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 use tempfile::TempDir;
 
 /// The superuser of every cluster, and the database of [`Cluster::connect`].
@@ -230,21 +229,6 @@ impl Cluster {
     pub fn set_clock(&self, seconds_off: f64) {
         assert!(self.has_fake_clock, "this server has the true clock");
         fake_clock::set(self.dir.path(), seconds_off);
-    }
-
-    /// The CPU time of all processes of the server so far, including ended ones, to 10 ms each.
-    pub fn cpu_time(&self) -> Duration {
-        let postmaster = self.postmaster_pid();
-        loop {
-            let children = children_of(postmaster);
-            let of_children: Duration =
-                children.iter().filter_map(|pid| Some(usage(pid.as_raw())?.own)).sum();
-            let postmaster_used = usage(postmaster.as_raw()).expect("the server is running");
-            // Else a process that ends meanwhile could be counted twice or not at all.
-            if children_of(postmaster) == children {
-                return of_children + postmaster_used.own + postmaster_used.of_ended_children;
-            }
-        }
     }
 
     /// The number of WAL records of that resource manager from `start` up to `end`, both LSNs.

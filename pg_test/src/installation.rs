@@ -213,18 +213,6 @@ fn copy_others(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The same, and has this program use the copy from then on.
-///
-/// # Panics
-/// Also if the installation is in use already.
-pub fn use_copy(to: &Path) -> PathBuf {
-    assert!(BINDIR.get().is_none(), "the installation is in use");
-    COPY.get_or_init(|| copy(to)).clone()
-}
-
-/// The `pg_config` of the copy that [`use_copy`] made.
-static COPY: OnceLock<PathBuf> = OnceLock::new();
-
 static BINDIR: OnceLock<PathBuf> = OnceLock::new();
 
 /// The folder of the installation's programs.
@@ -264,9 +252,8 @@ pub fn left_out(what: &str, need: &str) {
 
 /// A folder of the installation, by the option of `pg_config` that prints it.
 pub fn pg_config(option: &str) -> PathBuf {
-    let pg_config = COPY.get().map(OsString::from).or_else(|| std::env::var_os("PG_CONFIG"));
-    let pg_config =
-        pg_config.expect("PG_CONFIG names the pg_config of an installation that has the extension");
+    let pg_config = std::env::var_os("PG_CONFIG")
+        .expect("PG_CONFIG names the pg_config of an installation that has the extension");
     ask_pg_config(pg_config, option)
 }
 

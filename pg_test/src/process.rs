@@ -20,7 +20,11 @@ pub fn backend_pid(client: &mut Client) -> i32 {
 /// # Panics
 /// If there is no such process.
 pub fn cpu_time(pid: i32) -> Duration {
-    usage(pid).expect("the process lives").own
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process lives");
+    // proc(5): fields 14 and 15, in ticks of 10 ms; the name in field 2 may hold spaces.
+    let after_name = stat.rsplit(')').next().expect("a field after the name");
+    let ticks = after_name.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>());
+    Duration::from_millis(ticks.map(|ticks| ticks.expect("a number")).sum::<u64>() * 10)
 }
 
 /// How often a process has slept so far, waiting for something.
@@ -40,44 +44,11 @@ pub fn private_memory_kb(pid: i32) -> u64 {
     status(pid, "RssAnon:")
 }
 
-/// The memory in kB that would be free without the process: what it shares with the postmaster since the fork is left out, too. Zero
-/// if it has ended.
-pub fn unshared_memory_kb(pid: i32) -> u64 {
-    let memory = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    if memory.is_empty() { 0 } else { field_of(&memory, "Private_Dirty:") }
-}
-
 /// A field of the process's status, in proc(5).
 pub(crate) fn status(pid: i32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process lives");
-    field_of(&status, field)
-}
-
-fn field_of(status: &str, field: &str) -> u64 {
     let value = status.lines().find_map(|line| line.strip_prefix(field)).expect("proc(5) has it");
     value.trim().trim_end_matches(" kB").parse().expect("a number")
-}
-
-/// The CPU time of a process so far, to 10 ms each.
-pub(crate) struct Usage {
-    pub own: Duration,
-    /// The CPU time of its children that have ended and been waited for.
-    pub of_ended_children: Duration,
-}
-
-/// `None` if there is no such process.
-pub(crate) fn usage(pid: i32) -> Option<Usage> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // proc(5): fields 14 to 17, in ticks of 10 ms; the name in field 2 may hold spaces.
-    let after_name = stat.rsplit(')').next()?;
-    let ticks: Vec<u64> = after_name
-        .split_whitespace()
-        .skip(11)
-        .take(4)
-        .map(|field| field.parse().expect("a number"))
-        .collect();
-    let time = |ticks: &[u64]| Duration::from_millis(ticks.iter().sum::<u64>() * 10);
-    Some(Usage { own: time(&ticks[..2]), of_ended_children: time(&ticks[2..]) })
 }
 
 pub(crate) fn pid_of(child: &Child) -> Pid {

@@ -16,22 +16,7 @@ pub fn record(file: &Path, name: &str, text: &str) {
     std::fs::write(file, page).expect("the file can be written");
 }
 
-/// Whether the Markdown file has the two marks of that name.
-///
-/// # Panics
-/// If the file cannot be read.
-pub fn has_place(file: &Path, name: &str) -> bool {
-    let page = std::fs::read_to_string(file).expect("the file can be read");
-    replaced(&page, name, "").is_some()
-}
-
-/// What stands between the two marks of that name.
-pub fn between<'a>(page: &'a str, name: &str) -> Option<&'a str> {
-    let (_, rest) = page.split_once(&format!("<!-- {name}: begin -->\n"))?;
-    Some(rest.split_once(&format!("<!-- {name}: end -->\n"))?.0)
-}
-
-pub fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
+fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
     let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->\n"));
     let (before, rest) = page.split_once(&begin)?;
     let (_, after) = rest.split_once(&end)?;
@@ -55,11 +40,6 @@ fn machine() -> String {
         read_field("/proc/cpuinfo", "model name"),
         memory_kb / 1_000_000,
     )
-}
-
-/// The memory of the machine that processes can still get, in kB.
-pub fn available_memory_kb() -> u64 {
-    memory_kb("MemAvailable")
 }
 
 fn memory_kb(name: &str) -> u64 {
@@ -88,9 +68,9 @@ mod tests {
 
     #[test]
     fn a_record_replaces_what_stands_between_its_marks() {
-        let page = "above\n<!-- bench: begin -->\nold\n<!-- bench: end -->\nbelow\n";
-        let new = "above\n<!-- bench: begin -->\nnew\n<!-- bench: end -->\nbelow\n";
-        assert_eq!(replaced(page, "bench", "new\n").as_deref(), Some(new));
+        let page = "above\n<!-- tables: begin -->\nold\n<!-- tables: end -->\nbelow\n";
+        let new = "above\n<!-- tables: begin -->\nnew\n<!-- tables: end -->\nbelow\n";
+        assert_eq!(replaced(page, "tables", "new\n").as_deref(), Some(new));
         assert_eq!(replaced(page, "campaign", "new\n"), None);
     }
 

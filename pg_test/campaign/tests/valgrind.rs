@@ -7,7 +7,6 @@ use pg_snowflake_harness::valgrind::{Findings, Tool};
 use pg_snowflake_harness::{Cluster, top};
 use postgres::Client;
 use std::path::PathBuf;
-use std::process::Command;
 
 #[test]
 fn the_scripts_of_one_session_misuse_no_memory() {

@@ -20,7 +20,7 @@ const PACKAGES: [&str; 8] = [
     "--package",
     "pg_snowflake_campaign",
     "--package",
-    "pg_snowflake_programs",
+    "pg_snowflake_bench",
     "--package",
     "pg_snowflake_tool",
 ];
@@ -148,10 +148,9 @@ pub fn short() -> Result {
 /// The tests on real servers whose name contains `name`, including the timed ones.
 pub fn named(name: &str) -> Result {
     let mut run = Run::new();
-    let binaries = [
-        "--test", "servers", "--test", "figures", "--test", "campaign", "--test", "programs", "--",
-        name,
-    ];
+    let binaries = ["servers", "figures", "campaign", "bench"].map(|binary| ["--test", binary]);
+    let binaries =
+        [binaries.as_flattened(), &["--bin", "bench", "--bin", "dev", "--", name]].concat();
     run.tests(&format!("tests named {name}"), &mut server_tests(&binaries))?;
     if !run.report.has_tests() {
         return Err(format!("no test on real servers has \"{name}\" in its name"));

@@ -1,3 +1,0 @@
-//! The program of `./dev bench`.
-
-mod bench;
