@@ -192,7 +192,9 @@ fn drop_partition(
     patience.with_locks(&locks, || {
         *is_locked = true;
         // Nothing is attached to a partition below meanwhile, either.
-        lock_tree(partition.relid, pg_sys::AccessExclusiveLock);
+        if lock_tree(partition.relid, pg_sys::AccessExclusiveLock).is_empty() {
+            refusal::changed_meanwhile("partition", &partition.name);
+        }
         // DETACH PARTITION evaluates expressions of these tables.
         for relid in table.referencing().into_iter().chain([partition.relid]) {
             check_owner_of_expressions(relid, table.owner);

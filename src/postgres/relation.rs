@@ -4,11 +4,16 @@ use crate::postgres::memory;
 use pgrx::prelude::*;
 
 /// Locks the relation and all that inherit from it until the end of the transaction, and returns them. It leaves out partitions that are
-/// being detached. It locks each relation before it reads those below, so nothing is attached to it meanwhile.
+/// being detached. It locks each relation before it reads those below, so nothing is attached to it meanwhile. Returns nothing if another
+/// session has dropped the relation while this one waited.
 pub fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
     lock(relid, mode);
-    // SAFETY: takes any OID, and returns a list of OIDs.
+    // SAFETY: these take any OID; the list is one of OIDs.
     unsafe {
+        // find_all_inheritors() raises an internal error if the relation itself is gone.
+        if pg_sys::get_rel_relkind(relid) == 0 {
+            return Vec::new();
+        }
         let mode = mode as pg_sys::LOCKMODE;
         oids(pg_sys::find_all_inheritors(relid, mode, std::ptr::null_mut()))
     }

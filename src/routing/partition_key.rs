@@ -1,7 +1,7 @@
 //! Core's choice of a partition, for a table that is partitioned by a single bigint column.
 
 use super::operator_class::OperatorClass;
-use crate::postgres::report::c_text;
+use crate::postgres::report::{c_text, no_such_table};
 use pgrx::PgRelation;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -48,10 +48,19 @@ unsafe extern "C-unwind" {
 pub struct PartitionedTable(PgRelation);
 
 impl PartitionedTable {
-    /// Opens the table. Raises core's error if it no longer exists.
+    /// Opens the table, which another session may have dropped while this one waited for the lock.
     pub fn open(relid: pg_sys::Oid) -> Self {
-        // SAFETY: locked, as with_lock() wants it.
-        PartitionedTable(unsafe { PgRelation::with_lock(relid, pg_sys::AccessShareLock as i32) })
+        const ACCESS_SHARE_LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+        // SAFETY: with_lock() raises an internal error if there is no such table, so it opens one that is open.
+        unsafe {
+            let opened = pg_sys::try_relation_open(relid, ACCESS_SHARE_LOCK);
+            if opened.is_null() {
+                no_such_table(relid);
+            }
+            let table = PartitionedTable(PgRelation::with_lock(relid, ACCESS_SHARE_LOCK));
+            pg_sys::relation_close(opened, ACCESS_SHARE_LOCK);
+            table
+        }
     }
 
     /// The partition key, if it is a single column.

@@ -296,6 +296,22 @@ fn a_partition_that_is_in_doubt_after_the_call_has_waited_is_not_removed() {
 }
 
 #[test]
+fn a_partition_that_is_dropped_while_the_call_waits_fails_alone() {
+    let (database, mut client) = old_posts(&["2020-05", "2020-06"], "2020-07");
+    let mut other = database.connect();
+    run(&mut other, "BEGIN; SELECT FROM posts; DROP TABLE posts_p20200501");
+    let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
+        run(&mut other, "COMMIT");
+    });
+    assert_eq!(
+        outcome,
+        "failed|public.posts_p20200501|another session has changed partition public.posts_p20200501\n\
+         dropped|public.posts_p20200601|"
+    );
+    assert_eq!(printed(&mut client, "SELECT to_regclass('posts_p20200601') IS NULL"), "t");
+}
+
+#[test]
 fn a_foreign_table_that_is_attached_below_while_the_call_waits_is_not_dropped() {
     let (database, mut client) = three_levels();
     let mut other = database.connect();

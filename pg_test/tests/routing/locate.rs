@@ -1,7 +1,8 @@
 //! `snowflake_locate`: deeply nested partitions, and what a call locks.
 
 use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{database, printed};
+use pg_snowflake_harness::ask::{database, printed, refused};
+use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::wait::wait_for;
 use postgres::Client;
 use std::thread;
@@ -46,6 +47,20 @@ fn thousands_of_levels_do_not_fill_the_lock_table() {
     nest(&mut client, 2000);
     let located = "SELECT partition FROM snowflake_locate('t0', 5)";
     assert_eq!(printed(&mut client, located), "leaf");
+}
+
+#[test]
+fn a_table_that_is_dropped_meanwhile_does_not_exist() {
+    let (database, mut client) = database();
+    nest(&mut client, 1);
+    client.batch_execute("BEGIN; DROP TABLE t0").unwrap();
+    let mut other = database.connect();
+    let pid = backend_pid(&mut other);
+    let locating = thread::spawn(move || refused(&mut other, "SELECT snowflake_locate('t0', 5)"));
+    let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
+    wait_for(&mut client, &waits, "it waits for a lock");
+    client.batch_execute("COMMIT").unwrap();
+    assert_eq!(locating.join().unwrap().code().code(), "42P01");
 }
 
 #[test]
