@@ -9,6 +9,7 @@
 //! | [`headroom`] | the distance of a counter from the clock and from the end of its layout |
 //! | [`homed`], [`hashfn`] | which IDs hash to their shard; PostgreSQL's hashes of a `bigint` |
 //! | [`lease`], [`registry`], [`holder`] | the spans of ID time that servers generate in, who gets which, and what a server holds |
+//! | [`messages`] | the texts of all errors, and the list of them |
 //! | [`pacing`] | when a server renews its leases, and when it asks again after a failure |
 //! | [`partitions`] | the ranges of IDs of a table that is partitioned by time |
 //! | [`conversion`] | the statements that convert a column to generate IDs |
@@ -62,6 +63,7 @@ pub mod headroom;
 pub mod holder;
 pub mod homed;
 pub mod lease;
+pub mod messages;
 pub mod pacing;
 pub mod partitions;
 #[cfg(any(test, feature = "properties"))]
