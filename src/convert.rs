@@ -7,7 +7,6 @@
 mod catalog;
 mod column;
 mod references;
-mod refusal;
 
 use crate::distributed;
 use crate::error::Error;
@@ -16,14 +15,19 @@ use crate::postgres::arguments;
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::execute;
 use crate::postgres::relation::as_owner;
+use crate::postgres::report::Raise;
+use crate::postgres::report::relation_name;
 use crate::postgres::transaction::{check_read_committed, check_writable, naming_the_function};
 use crate::settings;
+use crate::wrong_layout::{odd_id, other_layout};
 use crate::{sequence, shard};
 use catalog::Extension;
 use column::Column;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::{Mismatch, Verdict, judge};
 use pg_snowflake_policies::conversion::{self as plan, Facts, ShardCheck, Target};
+use pg_snowflake_policies::messages::arguments::clock_out_of_range;
+use pg_snowflake_policies::messages::convert as messages;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -55,14 +59,14 @@ pub fn snowflake_convert_column(
         Error::from(denied).raise("snowflake_convert_column", pg_sys::InvalidOid)
     });
     if check_shard && layout.shards() == 1 {
-        refusal::no_shard_field(layout);
+        messages::no_shard_field(layout).raise();
     }
     // Citus propagates each command by itself, refuses some, and would leave the others done.
     if distributed::is_managed_now(table) {
-        refusal::managed_by_citus(table, &from_server(name), column.kind_for_citus());
+        column.refuse_citus();
     }
     if distributed::is_shard(table) {
-        refusal::shard_of_citus(table);
+        messages::shard_of_citus(relation_name(table)).raise();
     }
     let options = Options {
         shard,
@@ -92,7 +96,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     let odd = check_layout(column, &facts, layout, is_layout_explicit);
     let ticks = ticks(column, &facts, layout, shard);
     if let Some(odd) = odd {
-        refusal::odd_value(&column.name(), &odd, column.rows_of(odd.id));
+        odd_id(newest_value(column), &odd, column.rows_of(odd.id)).log(PgLogLevel::WARNING);
     }
     check_constraints(column, layout, *ticks.start(), shard);
     let shard_check = check_shard.then(|| ShardCheck {
@@ -151,7 +155,9 @@ fn check_layout(
     };
     match judge(&layout, now_us, generated_us, newest)? {
         Verdict::OtherLayout(mismatch) => {
-            refusal::other_layout(&column.name(), &mismatch, is_explicit);
+            let hint = |likely: &str| messages::pass_layout(likely);
+            other_layout(newest_value(column), &mismatch, is_explicit, hint)
+                .log(PgLogLevel::WARNING);
             None
         }
         Verdict::OddId(mismatch) => Some(mismatch),
@@ -163,7 +169,7 @@ fn check_layout(
 fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInclusive<i64> {
     let now_tick = layout.tick_at(sequence::read_clock().reading_us);
     if !(0..=layout.max_tick()).contains(&now_tick) {
-        refusal::clock_out_of_range(layout);
+        clock_out_of_range(layout).raise();
     }
     let ahead = |lead_us: i64| layout.max_tick().min(now_tick + layout.ticks_in(lead_us));
     // The clock reaches the next tick by itself, however long a tick is.
@@ -173,10 +179,15 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
             let next = layout.id(layout.at_tick(0, now_tick), shard);
             let second = column.highest_values(2, i64::MAX).get(1).copied();
             let highest = too_high.highest;
-            let only_rows = plan::first_tick(second, layout, last_tick)
-                .is_ok()
-                .then(|| column.rows_of(highest));
-            refusal::value_too_high(&column.name(), highest, only_rows, next, layout)
+            let name = column.name();
+            match plan::first_tick(second, layout, last_tick) {
+                Ok(_) => {
+                    let rows = column.rows_of(highest);
+                    messages::value_too_high(name, highest, layout, next, rows)
+                }
+                Err(_) => messages::values_too_high(name, highest, layout, next),
+            }
+            .raise()
         });
     first_tick..=ahead(settings::MAX_LEAD_US)
 }
@@ -188,7 +199,12 @@ fn check_constraints(column: &Column, layout: Layout, first_tick: i64, shard: u3
     column.check_type(id);
     for constraint in column.checks() {
         if !column.passes(&constraint, id) {
-            refusal::violates_constraint(&constraint.name, &constraint.table, id);
+            messages::violates_constraint(&constraint.name, &constraint.table, id).raise();
         }
     }
+}
+
+/// The column's highest value, in messages.
+fn newest_value(column: &Column) -> String {
+    format!("newest value of {}", column.name())
 }

@@ -2,13 +2,14 @@
 
 use crate::layout_type::{SqlLayout, unpacked, with_layout};
 use crate::postgres::arguments::{arguments, function_info_v1};
-use crate::postgres::report::Report;
+use crate::postgres::report::Raise;
 use crate::postgres::result_row::result_row;
 use crate::postgres::timestamp::{statement_start_us, timestamptz, unix_us_of};
 use pg_snowflake_ids::base32::{self, Base32Error};
 use pg_snowflake_ids::excerpt::ascii_excerpt;
 use pg_snowflake_ids::layout::{Fields, Layout, OutOfRange, Packed};
 use pg_snowflake_ids::{explain, instant, uuid};
+use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::prelude::*;
 
 /// `snowflake_decode(id bigint, layout) → (created_at timestamptz, shard_id int, seq int)`
@@ -148,19 +149,8 @@ fn snowflake_from_base32(base32: &[u8]) -> i64 {
 
 #[track_caller]
 fn not_base32(text: &[u8], error: Base32Error) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
-        message: match ascii_excerpt(text) {
-            Some(text) => format!("invalid base32 ID: \"{text}\""),
-            None => "invalid base32 ID".into(),
-        },
-        detail: Some(error.to_string()),
-        hint: Some(
-            "An ID has 13 characters from 0 to 9 and A to Z without U; I and L are read as 1, O as 0."
-                .into(),
-        ),
-    }
-    .raise()
+    let text = ascii_excerpt(text).map_or_else(String::new, |text| format!(": \"{text}\""));
+    messages::not_base32(text, error).raise()
 }
 
 /// `snowflake_to_uuid(id bigint, layout) → uuid`
@@ -168,15 +158,7 @@ fn not_base32(text: &[u8], error: Base32Error) -> ! {
 fn snowflake_to_uuid(id: i64, layout: SqlLayout) -> pgrx::Uuid {
     let SqlLayout(layout) = layout;
     split(id, layout);
-    let uuid = uuid::from_id(id, &layout).unwrap_or_else(|| {
-        Report {
-            code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            message: format!("time of ID {id} is out of range for a UUID"),
-            detail: Some("The time range of a version 7 UUID ends in the year 10889.".into()),
-            hint: Some("Pass the layout that the ID was generated with.".into()),
-        }
-        .raise()
-    });
+    let uuid = uuid::from_id(id, &layout).unwrap_or_else(|| messages::beyond_uuid(id).raise());
     pgrx::Uuid::from_bytes(uuid.to_be_bytes())
 }
 
@@ -184,18 +166,8 @@ fn snowflake_to_uuid(id: i64, layout: SqlLayout) -> pgrx::Uuid {
 #[pg_extern(sql = false)]
 fn snowflake_from_uuid(uuid: pgrx::Uuid, layout: SqlLayout) -> i64 {
     let SqlLayout(layout) = layout;
-    uuid::to_id(u128::from_be_bytes(*uuid.as_bytes()), &layout).unwrap_or_else(|| {
-        Report {
-            code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            message: format!("UUID {uuid} does not contain an ID of layout \"{layout}\""),
-            detail: Some(
-                "Only a UUID that snowflake_to_uuid() returned for the same layout can be converted back."
-                    .into(),
-            ),
-            hint: Some("Pass the layout that was passed to snowflake_to_uuid().".into()),
-        }
-        .raise()
-    })
+    uuid::to_id(u128::from_be_bytes(*uuid.as_bytes()), &layout)
+        .unwrap_or_else(|| messages::not_of_an_id(uuid, layout).raise())
 }
 
 /// The fields of an ID. Refuses a value that is not an ID of the layout.
@@ -208,47 +180,18 @@ fn split(id: i64, layout: Layout) -> Fields {
 
 #[track_caller]
 fn not_an_id(id: i64, layout: Layout) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-        message: format!("{id} is not an ID of layout \"{layout}\""),
-        detail: Some(format!(
-            "The layout has IDs of {} bits, from 0 to {}.",
-            layout.bits(),
-            (1_u64 << layout.bits()) - 1
-        )),
-        hint: Some("Pass the layout that the ID was generated with.".into()),
-    }
-    .raise()
+    messages::not_an_id(id, layout, layout.bits(), (1_u64 << layout.bits()) - 1).raise()
 }
 
 #[track_caller]
 fn out_of_range(field: OutOfRange, shard_id: i32, seq: i32, layout: Layout) -> ! {
-    let (message, detail, hint) = match field {
-        OutOfRange::Time => (
-            "timestamp is out of range".into(),
-            format!(
-                "The layout has timestamps from {} until {}.",
-                instant::text(&layout, 0),
-                instant::text(&layout, layout.max_tick() + 1)
-            ),
-            "Pass a timestamp in that range.",
-        ),
-        OutOfRange::Shard => (
-            format!("shard ID {shard_id} is out of range"),
-            format!("The layout has shard IDs from 0 to {}.", layout.shards() - 1),
-            "Pass a shard ID in that range.",
-        ),
-        OutOfRange::Seq => (
-            format!("seq {seq} is out of range"),
-            format!("The layout has seqs from 0 to {}.", layout.seqs() - 1),
-            "Pass a seq in that range.",
-        ),
-    };
-    Report {
-        code: PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-        message: format!("{message} for layout \"{layout}\""),
-        detail: Some(detail),
-        hint: Some(hint.into()),
+    match field {
+        OutOfRange::Time => {
+            let [first, end] = [0, layout.max_tick() + 1].map(|tick| instant::text(&layout, tick));
+            messages::time_out_of_range(layout, first, end)
+        }
+        OutOfRange::Shard => messages::shard_out_of_range(shard_id, layout, layout.shards() - 1),
+        OutOfRange::Seq => messages::seq_out_of_range(seq, layout, layout.seqs() - 1),
     }
     .raise()
 }

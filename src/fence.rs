@@ -6,12 +6,8 @@
 //! fence with an invalid value refuses everything, and so does any setting whose server value the session has
 //! masked. Only an unset fence allows everything.
 
-mod refusal;
-mod report;
 mod setting;
 
-pub use refusal::{FenceError, Origin};
-pub use report::{homed_shards, homed_shards_query};
 pub use setting::{
     Fence, check_any_shard, check_class, check_shard, define as define_settings, is_foreign_host,
     owned_shards, version,

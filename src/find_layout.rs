@@ -3,11 +3,12 @@
 use crate::postgres::encoding::from_server;
 use crate::postgres::memory;
 use crate::postgres::query::rows_of_snapshot;
-use crate::postgres::report::{Report, duration, no_such_table, quoted, relation_name, type_name};
+use crate::postgres::report::{Raise, duration, no_such_table, quoted, relation_name, type_name};
 use crate::postgres::result_row::NullableResultRow;
 use crate::postgres::timestamp::{Instant, now_us, unix_us_of};
 use crate::postgres::user_table::UserTable;
 use pg_snowflake_ids::find::{self, Found, MIN_SAMPLES, NotFound, Sample};
+use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::prelude::*;
 use pgrx::spi::{quote_identifier, quote_literal};
 use std::ffi::CStr;
@@ -37,16 +38,16 @@ fn snowflake_find_layout(
     let [id, created_at] = [id_column, created_at_column].map(|name| source.column(name));
     source.check_privileges([&id, &created_at]);
     if !id.is_bigint() && !matches!(id.typid, pg_sys::INT2OID | pg_sys::INT4OID) {
-        unsuitable_type(&source.name, &id, "IDs", "smallint, integer, bigint or snowflake");
+        source.refuse_type(&id, "IDs", "smallint, integer, bigint or snowflake");
     }
     if !matches!(created_at.typid, pg_sys::TIMESTAMPTZOID | pg_sys::TIMESTAMPOID | pg_sys::DATEOID)
     {
-        unsuitable_type(&source.name, &created_at, "times", "timestamptz, timestamp or date");
+        source.refuse_type(&created_at, "times", "timestamptz, timestamp or date");
     }
     let mut samples = source.samples(&id.name, &created_at.name);
     let found = find(&mut samples).unwrap_or_else(|reason| {
         let column = format!("column {} of table {}", quoted(&id.name), quoted(&source.name));
-        not_found(reason, format!("could not find the layout of {column}"))
+        not_found(reason, &column)
     });
     result(&samples, &found, |shard| {
         (id.typid == pg_sys::INT8OID).then(|| {
@@ -67,26 +68,10 @@ fn snowflake_find_layout_of_ids(
     created_at: pgrx::Array<pg_sys::TimestampTz>,
 ) -> NullableResultRow<7> {
     if ids.len() != created_at.len() {
-        Report {
-            code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            message: "arrays of IDs and times must have the same length".into(),
-            detail: Some(format!("There are {} IDs and {} times.", ids.len(), created_at.len())),
-            hint: None,
-        }
-        .raise()
+        messages::different_lengths(ids.len(), created_at.len()).raise()
     }
     if ids.len() > NEWEST + OLDEST {
-        Report {
-            code: PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            message: "too many IDs to find their layout".into(),
-            detail: Some(format!(
-                "There are {} IDs, and the limit is {}.",
-                ids.len(),
-                NEWEST + OLDEST
-            )),
-            hint: Some("Pass the newest ones, or store them in a table.".into()),
-        }
-        .raise()
+        messages::too_many_ids(ids.len(), NEWEST + OLDEST).raise()
     }
     let mut samples = Vec::new();
     memory::reserve(&mut samples, ids.len());
@@ -95,8 +80,7 @@ fn snowflake_find_layout_of_ids(
         let (id, unix_us) = (id?, unix_us_of(at?));
         is_sample(id, unix_us).then_some(Sample { id, unix_us })
     }));
-    let found = find(&mut samples)
-        .unwrap_or_else(|reason| not_found(reason, "could not find the layout of the IDs".into()));
+    let found = find(&mut samples).unwrap_or_else(|reason| not_found(reason, "the IDs"));
     result(&samples, &found, |_| None)
 }
 
@@ -154,7 +138,8 @@ impl Source {
                 let table = UserTable::open(relid);
                 let name = relation_name(relid);
                 if let Some(&foreign) = table.foreign_tables().first() {
-                    not_a_table(&relation_name(foreign), "foreign table");
+                    messages::no_rows_to_read("foreign table", quoted(&relation_name(foreign)))
+                        .raise();
                 }
                 return Source { relid, name, table };
             }
@@ -163,7 +148,7 @@ impl Source {
             pg_sys::RELKIND_SEQUENCE => "sequence",
             _ => "relation",
         };
-        not_a_table(&relation_name(relid), kind)
+        messages::no_rows_to_read(kind, quoted(&relation_name(relid))).raise()
     }
 
     fn column(&self, column: &CStr) -> Column {
@@ -171,10 +156,17 @@ impl Source {
         // SAFETY: the relation exists; a C string.
         let number = unsafe { pg_sys::get_attnum(self.relid, column.as_ptr()) };
         if number == 0 {
-            no_such_column(&name, &self.name);
+            messages::no_such_column(quoted(&name), quoted(&self.name)).raise();
         }
         // SAFETY: the column exists.
         Column { number, name, typid: unsafe { pg_sys::get_atttype(self.relid, number) } }
+    }
+
+    /// As of a type whose casts another role may have written.
+    #[track_caller]
+    fn refuse_type(&self, Column { name, typid, .. }: &Column, what: &str, types: &str) -> ! {
+        let (column, table) = (quoted(name), quoted(&self.name));
+        messages::unsuitable_column(column, table, type_name(*typid), what, types).raise()
     }
 
     /// Refuses a caller who may not read the columns, or not every row.
@@ -186,7 +178,7 @@ impl Source {
         let may_read =
             rows_of_snapshot(sql, &[self.relid.into(), id, created_at], |row| row.get::<bool>(1));
         if may_read != [true] {
-            permission_denied(&self.name);
+            messages::table_permission_denied(quoted(&self.name)).raise();
         }
         // SAFETY: takes the OID of a relation. Raises core's error, because the SQL declaration sets row_security.
         unsafe { pg_sys::check_enable_rls(self.relid, pg_sys::InvalidOid, false) };
@@ -210,60 +202,6 @@ impl Source {
         }
         samples
     }
-}
-
-/// What another role wrote would run as the caller.
-#[track_caller]
-fn not_a_table(name: &str, kind: &str) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        message: format!("cannot find the layout of the IDs in {kind} {}", quoted(name)),
-        detail: None,
-        hint: Some(format!("Pass a table. {PASS_ARRAYS}")),
-    }
-    .raise()
-}
-
-/// As of a type whose casts another role may have written.
-#[track_caller]
-fn unsuitable_type(table: &str, column: &Column, what: &str, types: &str) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-        message: format!(
-            "column {} of table {} is of type {}",
-            quoted(&column.name),
-            quoted(table),
-            type_name(column.typid)
-        ),
-        detail: Some(format!("The function reads {what} of type {types}.")),
-        hint: Some(PASS_ARRAYS.into()),
-    }
-    .raise()
-}
-
-/// Of the owner, because a cast or a view runs with the rights of whoever reads it.
-const PASS_ARRAYS: &str = "The owner can pass the IDs and the times as arrays.";
-
-#[track_caller]
-fn no_such_column(column: &str, table: &str) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
-        message: format!("column {} of table {} does not exist", quoted(column), quoted(table)),
-        detail: None,
-        hint: Some("The column name is case-sensitive.".into()),
-    }
-    .raise()
-}
-
-#[track_caller]
-fn permission_denied(table: &str) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        message: format!("permission denied for table {}", quoted(table)),
-        detail: Some("The function reads the two columns.".into()),
-        hint: Some("Grant SELECT on both columns, and USAGE on the schema of the table.".into()),
-    }
-    .raise()
 }
 
 /// The result row. If the layout is sure, it has the conversion for the shard of the newest ID.
@@ -329,23 +267,13 @@ fn doubts(found: &Found) -> Option<String> {
 
 /// No layout was found.
 #[track_caller]
-fn not_found(reason: NotFound, message: String) -> ! {
-    let detail = match reason {
-        NotFound::TooFew => {
-            format!("There are fewer than {MIN_SAMPLES} different positive IDs with a finite time.")
-        }
-        NotFound::SameTime => "The rows have the same time.".into(),
-        NotFound::NoTime => "The IDs do not rise with the times of their rows.".into(),
-        NotFound::Serial => "The IDs are consecutive numbers, as of a sequence.".into(),
+fn not_found(reason: NotFound, ids: &str) -> ! {
+    let why = match reason {
+        NotFound::TooFew => messages::too_few_ids(MIN_SAMPLES),
+        NotFound::SameTime => messages::same_time(),
+        NotFound::NoTime => messages::not_rising(),
+        NotFound::Serial => messages::consecutive(),
         NotFound::OutOfMemory => memory::out_of_memory(0),
     };
-    Report {
-        code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        message,
-        detail: Some(detail),
-        hint: Some(
-            "Compare IDs with the times at which they were generated, hours or days apart.".into(),
-        ),
-    }
-    .raise()
+    messages::no_layout_found(ids, why).raise()
 }

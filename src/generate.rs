@@ -7,11 +7,13 @@ use crate::error::Error;
 use crate::layout_type::{SqlLayout, unpacked, with_layout};
 use crate::lease::ThisServer;
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
+use crate::postgres::report::Raise;
 use crate::sequence;
 use crate::shard;
 use batch::IdBatch;
 use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_ids::presets::DEFAULT;
+use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::prelude::*;
 
 /// `snowflake_nextval(seq regclass, shard_id int, layout snowflake_layout) → bigint`
@@ -110,7 +112,7 @@ fn batch<const OF_THIS_DATABASE: bool>(
 ) -> SetOfIterator<'static, i64> {
     let name = "snowflake_nextvals";
     if count < 0 {
-        Error::NegativeCount(count).raise(name, seq);
+        messages::negative_count(count).raise();
     }
     let shard = shard::permitted(shard_id, layout)
         .unwrap_or_else(|denied| Error::from(denied).raise(name, seq));

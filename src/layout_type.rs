@@ -2,12 +2,13 @@
 //! a typo raises an error where it is written, not when the first row is inserted.
 
 use crate::postgres::backend_local::BackendLocal;
-use crate::postgres::report::Report;
+use crate::postgres::report::Raise;
 use crate::postgres::result_row::ResultRow;
 use crate::postgres::timestamp::{interval, now_us, timestamptz};
 use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_ids::layout_spec::{self, SpecError};
 use pg_snowflake_ids::presets::{DEFAULT, PRESETS};
+use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::pgrx_sql_entity_graph::metadata::{
@@ -59,7 +60,7 @@ unsafe impl<'fcx> ArgAbi<'fcx> for SqlLayout {
         let packed = unsafe { arg.unbox_arg_using_from_datum::<i64>() };
         packed
             .and_then(|packed| SqlLayout::of_datum(packed.into()))
-            .unwrap_or_else(|| not_a_layout())
+            .unwrap_or_else(|| messages::not_a_layout().raise())
     }
 }
 
@@ -84,19 +85,7 @@ unsafe impl SqlTranslatable for SqlLayout {
 /// The layout of these bits. Raises the error if they are not a packed layout.
 #[track_caller]
 pub fn unpacked(bits: u64) -> Layout {
-    Layout::unpack(bits).unwrap_or_else(|| not_a_layout())
-}
-
-/// Raises the error for 64 bits that are not a packed layout.
-#[track_caller]
-fn not_a_layout() -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
-        message: "invalid binary representation of type snowflake_layout".into(),
-        detail: None,
-        hint: Some("Send the layout as text.".into()),
-    }
-    .raise()
+    Layout::unpack(bits).unwrap_or_else(|| messages::not_a_layout().raise())
 }
 
 /// Text to layout. STABLE, because an epoch must not be after the clock.
@@ -112,13 +101,7 @@ fn snowflake_layout_in(text: &CStr) -> SqlLayout {
         _ => layout_spec::parse("?", now_us / 1000),
     };
     layout.map(SqlLayout).unwrap_or_else(|SpecError { message, allowed }| {
-        Report {
-            code: PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
-            message,
-            detail: None,
-            hint: Some(allowed),
-        }
-        .raise()
+        messages::invalid_layout(message, allowed).raise()
     })
 }
 
@@ -139,7 +122,7 @@ fn snowflake_layout_recv(mut buffer: pgrx::Internal) -> SqlLayout {
     };
     SqlLayout::of_datum(packed.into())
         .filter(|SqlLayout(layout)| layout.epoch_ms <= now_us() / 1000)
-        .unwrap_or_else(|| not_a_layout())
+        .unwrap_or_else(|| messages::not_a_layout().raise())
 }
 
 /// The presets, in their order.

@@ -8,19 +8,16 @@ mod connection;
 mod known;
 mod libpq;
 mod problem;
-mod refusal;
 mod session;
 mod settings;
 mod shared;
 mod worker;
 
-pub use refusal::refused;
 pub use settings::{define as define_settings, is_preloaded, node};
 pub use shared::{Leases, Place, is_required, place};
 
-use crate::fence::{self, Fence};
+use crate::denied::Denied;
 use crate::postgres::backend_local::BackendLocal;
-use crate::postgres::report::{Report, duration};
 use crate::sequence::Authority;
 use crate::settings as parameters;
 use crate::settings::is_preloading;
@@ -29,29 +26,7 @@ use pg_snowflake_ids::presets::DEFAULT;
 use pg_snowflake_policies::counter::{Policy, Run};
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Ticks;
-use pgrx::prelude::PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 use shared::Shared;
-
-/// Why this server has no lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unleased {
-    /// A registry is set, but the server was started without it, or without the library in `shared_preload_libraries`.
-    NotStarted,
-    /// The server does not hold the lease of the shard.
-    NoLease {
-        /// The shard.
-        shard: u32,
-        /// The shards whose leases are needed, that one among them.
-        class: Class,
-    },
-    /// No shard is set, and the registry has not assigned one.
-    NotAssigned,
-    /// A lease is shorter than two ticks of the layout, so a span may end before a tick begins in it.
-    TooShort {
-        /// A tick of the layout, in microseconds.
-        tick_us: i64,
-    },
-}
 
 /// The lease that this session used last.
 struct Recent {
@@ -111,7 +86,7 @@ pub fn start() {
 pub struct ThisServer;
 
 impl Authority for ThisServer {
-    type Denied = Unleased;
+    type Denied = Denied;
 
     #[inline(always)]
     fn policy(self) -> Policy {
@@ -119,7 +94,7 @@ impl Authority for ThisServer {
     }
 
     #[inline(always)]
-    fn ticks_of(self, class: Class, layout: &Layout) -> Result<Ticks, Unleased> {
+    fn ticks_of(self, class: Class, layout: &Layout) -> Result<Ticks, Denied> {
         match self.recent_ticks(class, layout) {
             Some(ticks) if self.is_current(class) => Ok(ticks),
             _ => look_up(class, layout),
@@ -168,14 +143,14 @@ impl Authority for ThisServer {
 
 /// Learns the ticks anew.
 #[cold]
-fn look_up(class: Class, layout: &Layout) -> Result<Ticks, Unleased> {
-    let shared = shared::get().ok_or(Unleased::NotStarted)?;
+fn look_up(class: Class, layout: &Layout) -> Result<Ticks, Denied> {
+    let shared = shared::get().ok_or(Denied::LeasesNotStarted)?;
     let tick_us = layout.tick_us();
-    if tick_us > settings::lease().as_micros() as i64 / 2 {
-        return Err(Unleased::TooShort { tick_us });
+    if tick_us > length_us() / 2 {
+        return Err(Denied::LeaseTooShort { tick_us });
     }
     let (version, span) = shared.span_of(class);
-    let ticks = span.map_err(|shard| Unleased::NoLease { shard, class })?.ticks(layout);
+    let ticks = span.map_err(|shard| Denied::NoLease { shard, class })?.ticks(layout);
     // SAFETY: the closure calls nothing.
     unsafe {
         Recent::of(class).with(|recent| {
@@ -190,107 +165,12 @@ pub fn assigned_shard() -> Option<i32> {
     shared::get()?.assigned_shard().map(|shard| shard as i32)
 }
 
-/// The cause of an error, and what the worker reports.
-pub fn with_last_answer(cause: String) -> String {
-    let Some(leases) = shared::get().map(Shared::leases) else { return cause };
-    match (leases.answer.as_str(), leases.answered_at_us) {
-        ("", Some(_)) => cause,
-        ("", None) => format!("{cause} The registry has not answered yet."),
-        (answer, _) => format!("{cause} The lease worker reports: {answer}"),
-    }
+/// The leases that this server knows of; `None` if it has none, because no registry is set, or the library was not preloaded.
+pub fn known() -> Option<Leases> {
+    shared::get().map(Shared::leases)
 }
 
-impl Unleased {
-    /// The error to raise.
-    pub fn report(self) -> Report {
-        let (message, detail, hint) = match self {
-            Unleased::NotAssigned if shared::get().is_none() => {
-                return Unleased::NotStarted.report();
-            }
-            Unleased::NotStarted if settings::is_preloaded() => (
-                "cannot generate IDs because pg_snowflake.registry was set after the server started".into(),
-                "Each shard needs a lease. Leases begin when the server starts.".into(),
-                "Restart the server. If it is to have no leases, remove pg_snowflake.registry and reload.".into(),
-            ),
-            Unleased::NotStarted => (
-                "cannot generate IDs because pg_snowflake is not in shared_preload_libraries".into(),
-                "pg_snowflake.registry is set, so each shard needs a lease. Leases need the library from the start of \
-                 the server."
-                    .into(),
-                "Add pg_snowflake to shared_preload_libraries, and restart the server.".into(),
-            ),
-            Unleased::NotAssigned => (
-                "registry has not assigned a shard to this server".into(),
-                with_last_answer(
-                    "Neither pg_snowflake.owned_shards nor pg_snowflake.shard_id is set.".into(),
-                ),
-                SEE_LOG.into(),
-            ),
-            Unleased::NoLease { shard, class } => no_lease(shard, class),
-            Unleased::TooShort { tick_us } => (
-                "lease is too short for the layout".into(),
-                format!(
-                    "A lease lasts {}, a tick of the layout {}.",
-                    duration(settings::lease().as_micros() as i64),
-                    duration(tick_us)
-                ),
-                "Set pg_snowflake.lease to at least two ticks on this server.".into(),
-            ),
-        };
-        Report {
-            code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            message,
-            detail: Some(detail),
-            hint: Some(hint),
-        }
-    }
-}
-
-const SEE_LOG: &str = "Try again in a moment. If the error persists, see the server log and snowflake_lease_status().";
-
-fn no_lease(shard: u32, class: Class) -> (String, String, String) {
-    let message = format!("server has no lease for shard {shard}");
-    let leases = shared::get().map(Shared::leases).unwrap_or_default();
-    let shards: Vec<u32> = leases.holder.slots.iter().map(|slot| slot.shard).collect();
-    let cause = if shards.contains(&shard) {
-        Some("The registry has not granted it, or this server has released it.")
-    } else if shards.is_empty() && leases.answered_at_us.is_none() {
-        Some("The server has just started, or its lease worker is not running.")
-    } else {
-        None
-    };
-    if let Some(cause) = cause {
-        return (message, with_last_answer(cause.into()), SEE_LOG.into());
-    }
-    if !class.is_one() {
-        return (
-            message,
-            format!(
-                "{} The server needs the lease of each. Its configuration does not name shard {shard}. Settings of a database or \
-                 a role do not count.",
-                fence::homed_shards(class)
-            ),
-            format!(
-                "If no other server generates IDs for these shards, set pg_snowflake.owned_shards of this server to a list with \
-                 them: {}",
-                fence::homed_shards_query(class)
-            ),
-        );
-    }
-    let mut owned = match Fence::OwnedShards.value() {
-        value if value.trim().is_empty() => shards.iter().map(u32::to_string).collect(),
-        value => vec![value],
-    };
-    owned.push(shard.to_string());
-    (
-        message,
-        "The server's configuration does not name the shard, so the server does not claim its lease. Settings of a database or \
-         a role do not count."
-            .into(),
-        format!(
-            "If no other server generates IDs for it: ALTER SYSTEM SET pg_snowflake.owned_shards = '{}'; SELECT \
-             pg_reload_conf();",
-            owned.join(", ")
-        ),
-    )
+/// How long a lease lasts, in microseconds.
+pub fn length_us() -> i64 {
+    settings::lease().as_micros() as i64
 }

@@ -30,6 +30,7 @@ mod wrong_layout;
 
 // Who may generate what.
 mod citus;
+mod denied;
 mod fence;
 mod lease;
 mod settings;

@@ -7,7 +7,7 @@
 mod creation;
 mod outcome;
 mod patience;
-mod refusal;
+mod reasons;
 mod removal;
 mod table;
 mod tables;
@@ -16,8 +16,10 @@ use crate::layout_type::SqlLayout;
 use crate::monitor::last_id_us;
 use crate::postgres::arguments;
 use crate::postgres::relation::as_owner;
+use crate::postgres::report::Raise;
 use crate::postgres::result_row::NullableResultRow;
 use crate::postgres::transaction::{check_read_committed, check_writable, with_lock_timeout};
+use crate::wrong_layout::{odd_id, other_layout};
 use crate::{sequence, settings};
 use creation::{check_ranges, create};
 use outcome::{Action, Outcome};
@@ -25,7 +27,9 @@ use patience::Patience;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::{Verdict, judge};
 use pg_snowflake_ids::presets::DEFAULT;
-use pg_snowflake_policies::partitions::{CLOCK_TOLERANCE_US, Step, before, wanted};
+use pg_snowflake_policies::messages::arguments::clock_out_of_range;
+use pg_snowflake_policies::messages::partitions as messages;
+use pg_snowflake_policies::partitions::{CLOCK_TOLERANCE_US, MAX_STEP_YEARS, Step, before, wanted};
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
 use removal::{Age, count_from_newest_id, drop_older, older_partitions};
@@ -52,9 +56,9 @@ fn snowflake_create_partitions(
     let ahead = required("ahead", ahead);
     check_transaction("snowflake_create_partitions");
     let step = Step::of_interval(interval.months(), interval.days(), interval.micros())
-        .unwrap_or_else(|| refusal::unsuitable_step());
+        .unwrap_or_else(|| messages::unsuitable_step(MAX_STEP_YEARS).raise());
     if !(0..=MAX_AHEAD).contains(&ahead) {
-        refusal::ahead_out_of_range(ahead, MAX_AHEAD);
+        messages::ahead_out_of_range(ahead, MAX_AHEAD).raise();
     }
     let now_us = sequence::read_clock().reading_us;
     // An ID can be ahead of the clock by the lead, and the clock wrong by the tolerance.
@@ -86,7 +90,7 @@ fn snowflake_create_partitions(
             if let Some(starts_us) = wanted.beyond_layout {
                 rows.push(Outcome {
                     span: Some((Some(starts_us), None)),
-                    message: Some(refusal::beyond_layout(layout)),
+                    message: Some(reasons::beyond_layout(layout)),
                     ..Outcome::of(&table, Action::Failed)
                 });
             }
@@ -112,12 +116,13 @@ fn snowflake_drop_partitions(
     let (months, days, us) = (older_than.months(), older_than.days(), older_than.micros());
     let parts = [months.into(), days.into(), us];
     if parts.iter().any(|&part| part < 0) || parts == [0; 3] {
-        refusal::older_than_not_positive();
+        messages::older_than_not_positive().raise();
     }
     let now_us = sequence::read_clock().reading_us;
     // What an error of the clock could still make current is kept.
     let before_us = |newest_us| {
-        before(newest_us, months, days, us).unwrap_or_else(|| refusal::older_than_out_of_range())
+        before(newest_us, months, days, us)
+            .unwrap_or_else(|| messages::older_than_out_of_range().raise())
             - CLOCK_TOLERANCE_US
     };
 
@@ -129,7 +134,7 @@ fn snowflake_drop_partitions(
                 let layout = layout_of(&table, parent, layout, now_us);
                 let generated = table.generated_layouts(parent);
                 if let Some(other) = generated.iter().flatten().find(|other| **other != layout) {
-                    refusal::several_layouts(&table, layout, *other);
+                    messages::several_layouts(&table.name, layout, other).raise();
                 }
                 let age =
                     Age { layout, generated, top: parent, now_us, before_us: before_us(now_us) };
@@ -173,15 +178,21 @@ fn layout_of(table: &Table, top: pg_sys::Oid, passed: Option<SqlLayout>, now_us:
         (Some(SqlLayout(passed)), [_, ..])
             if generated.iter().all(|layout| layout.is_some_and(|layout| layout != passed)) =>
         {
-            refusal::layout_differs(table, passed, &generated)
+            let names: Vec<String> =
+                generated.iter().flatten().map(|layout| format!("\"{layout}\"")).collect();
+            match names.as_slice() {
+                [name] => messages::layout_differs(passed, &table.name, name),
+                _ => messages::layouts_differ(passed, &table.name, names.join(" and ")),
+            }
+            .raise()
         }
         (Some(SqlLayout(passed)), _) => passed,
         (None, []) => DEFAULT,
         (None, [Some(generated)]) => *generated,
-        (None, _) => refusal::layout_not_known(table),
+        (None, _) => messages::layout_not_known(&table.name).raise(),
     };
     if !(0..=layout.max_tick()).contains(&layout.tick_at(now_us)) {
-        refusal::clock_out_of_range(layout);
+        clock_out_of_range(layout).raise();
     }
     layout
 }
@@ -203,11 +214,16 @@ fn check_layout(
             .max()
     };
     let newest = |count, at_most| table.newest_ids(count, at_most);
-    Some(match judge(&layout, now_us, generated_us, newest)? {
+    let ids = format!("newest ID of table {}", table.name);
+    let report = match judge(&layout, now_us, generated_us, newest)? {
         Verdict::OtherLayout(mismatch) => {
-            let generates = !table.generator_calls(top).is_empty();
-            refusal::other_layout(table, &mismatch, is_explicit, generates)
+            let hint = |likely: &str| match table.generator_calls(top).is_empty() {
+                true => messages::pass_layout(likely),
+                false => messages::change_default(likely),
+            };
+            other_layout(ids, &mismatch, is_explicit, hint)
         }
-        Verdict::OddId(mismatch) => refusal::odd_id(table, &mismatch),
-    })
+        Verdict::OddId(mismatch) => odd_id(ids, &mismatch, table.row_of(mismatch.id)),
+    };
+    Some(report.line())
 }

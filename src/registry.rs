@@ -10,18 +10,19 @@
 
 mod arguments;
 mod reason;
-mod refusal;
 mod tables;
 
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::encoding::Text;
 use crate::postgres::query::{execute, rows, rows_kept, text};
+use crate::postgres::report::{Raise, quoted};
 use crate::postgres::result_row::NullableResultRow;
-use crate::postgres::timestamp::{Instant, now_us, timestamptz, unix_us_of};
+use crate::postgres::timestamp::{Instant, now_us, printed, timestamptz, unix_us_of};
 use arguments::{
     check_shard, check_transaction, finite, length_us, node_name, number, required, shards,
 };
 use pg_snowflake_ids::presets::DEFAULT;
+use pg_snowflake_policies::messages::registry as messages;
 use pg_snowflake_policies::registry::{
     self, Claim, Lease, MIN_LEASE_US, Moment, Origin, Refusal, Release,
 };
@@ -88,7 +89,7 @@ fn registry_claim(
             Some(shard) => shards.push((shard, None)),
             // An error would undo the quiet time. The server asks again.
             None if lost.is_some() => return SetOfIterator::empty(),
-            None => refusal::no_free_shard(DEFAULT.shards()),
+            None => messages::no_free_shard(DEFAULT.shards()).raise(),
         }
     }
     // A claim with a serial is for a row that exists.
@@ -248,13 +249,13 @@ fn registry_retire(node: Option<&[u8]>) -> SetOfIterator<'static, NullableResult
     let sql = "UPDATE snowflake_registry.nodes SET role = NULL WHERE node = $1 AND role IS NOT NULL RETURNING node";
     let is_known = !rows(sql, &[text(&node)], |row| row.get::<String>(1)).is_empty();
     if shards.is_empty() && !is_known {
-        refusal::no_such_node(&node);
+        messages::no_such_node(quoted(&node)).raise();
     }
     let found = lock_rows(&shards, &[]);
     let now_us = now_us();
     let is_held = |lease: &Lease| lease.incarnation.is_some() && !lease.has_ended(now_us);
     if let Some((&shard, lease)) = found.iter().find(|(_, lease)| is_held(lease)) {
-        refusal::holds_a_lease(&node, shard, lease.span.ends_us);
+        messages::holds_a_lease(quoted(&node), shard, printed(lease.span.ends_us)).raise();
     }
     let retired: Vec<(i32, Lease)> =
         found.iter().map(|(&shard, lease)| (shard, registry::retire(lease))).collect();
@@ -287,7 +288,7 @@ fn registry_end_quiet_time() -> pg_sys::TimestampTz {
     let Identity { quiet_until_us, longest_us, .. } = identity;
     let granted_at = granted_at.into_iter().flatten();
     let ends_us = registry::end_quiet_time(quiet_until_us, now_us, longest_us, granted_at)
-        .unwrap_or_else(|reason| refusal::quiet_time_goes_on(reason, quiet_until_us, now_us));
+        .unwrap_or_else(|reason| reason::quiet_time_goes_on(reason, quiet_until_us, now_us));
     execute("UPDATE snowflake_registry.identity SET quiet_until = $1", &[Instant(ends_us).into()]);
     timestamptz(ends_us).value() as pg_sys::TimestampTz
 }

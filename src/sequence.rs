@@ -22,9 +22,7 @@ pub use authority::Authority;
 pub use backend_clock::{
     read as read_clock, read_with_steps as read_clock_with_steps, statement_start_us,
 };
-pub use error::{
-    Error, Failure, UnsupportedOption, after_another_layout, not_its_counter, unusable,
-};
+pub use error::{Failure, NoCounter};
 pub use fast::{next_fast, next_homed_fast};
 pub use invalidation::{changes, note_change};
 pub use nextval::{currval, next, next_homed, next_run};

@@ -5,12 +5,12 @@ mod command;
 mod setting;
 
 pub use command::{set_for_this_database, set_for_this_server};
+use pg_snowflake_policies::messages::server as messages;
 use setting::Unknown;
 pub use setting::{Setting, is_preloading};
 
-use crate::postgres::report::{Report, quoted};
+use crate::postgres::report::{Raise, quoted};
 use pg_snowflake_policies::counter::Policy;
-use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_UNDEFINED_OBJECT};
 use pgrx::pg_sys::GucSource;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
 
@@ -34,7 +34,8 @@ pub fn define(define_others: impl FnOnce()) {
         unrecognized(unknown);
     }
     if !setting::can_be_defined_now() {
-        cannot_load();
+        // Without the values of its settings, the library would generate IDs that they forbid.
+        messages::loaded_in_parallel().raise();
     }
     Setting::ShardId.define(|name, flags| {
         GucRegistry::define_int_guc(
@@ -83,9 +84,9 @@ fn unrecognized(Unknown { name, nearest, source, place }: Unknown) -> ! {
     let meant = nearest.map_or_else(
         || {
             let known = Setting::ALL.map(Setting::text);
-            format!("The parameters are {}.", known.join(", "))
+            messages::parameters_are(known.join(", "))
         },
-        |setting| format!("Perhaps you meant the parameter {}.", quoted(setting.text())),
+        |setting| messages::parameter_meant(quoted(setting.text())),
     );
     let (whose, remove) = match source {
         GucSource::PGC_S_DATABASE => ("of the database", "ALTER DATABASE ... RESET"),
@@ -101,33 +102,11 @@ fn unrecognized(Unknown { name, nearest, source, place }: Unknown) -> ! {
     // The names of files are not for every role.
     let place = place.filter(|_| is_preloading());
     let place = place.map_or_else(String::new, |place| format!(", in {place}"));
-    Report {
-        code: ERRCODE_UNDEFINED_OBJECT,
-        message: format!("unrecognized configuration parameter {}", quoted(&name)),
-        detail: Some(format!(
-            "It is set {whose}{place}. pg_snowflake cannot be loaded, because the parameter may be meant to forbid IDs."
-        )),
-        hint: Some(match remove {
-            "" => format!("{meant} Correct the name there."),
-            _ => format!("{meant} To remove the wrong one: {remove} {name};"),
-        }),
-    }
-    .raise()
-}
-
-/// Without the values of its settings, the library would generate IDs that they forbid.
-#[track_caller]
-fn cannot_load() -> ! {
-    Report {
-        code: ERRCODE_INVALID_TRANSACTION_STATE,
-        message: "cannot load pg_snowflake during a parallel operation".into(),
-        detail: Some("This minor release of PostgreSQL would drop the values of its parameters.".into()),
-        hint: Some(
-            "Update PostgreSQL to its latest minor release, or add pg_snowflake to session_preload_libraries."
-                .into(),
-        ),
-    }
-    .raise()
+    let hint = match remove {
+        "" => format!("{meant} Correct the name there."),
+        _ => format!("{meant} To remove the wrong one: {remove} {name};"),
+    };
+    messages::unrecognized_parameter(quoted(&name), format_args!("{whose}{place}"), hint).raise()
 }
 
 /// `pg_snowflake.shard_id`; `None` if it is unset.

@@ -1,8 +1,8 @@
 //! The refusal of IDs that are probably not of the layout that a function would use.
 
-use crate::postgres::report::Report;
+use crate::postgres::report::{Raise, Report};
 use pg_snowflake_ids::likely::Mismatch;
-use pgrx::prelude::*;
+use pg_snowflake_policies::messages::arguments as messages;
 
 /// Refuses IDs that are probably not of the layout that a function would use. If the caller has passed the layout, returns a warning
 /// instead. `ids` names the newest, and `hint` says how to use the likely layout.
@@ -15,27 +15,15 @@ pub fn other_layout(
 ) -> Report {
     let Mismatch { layout, likely, .. } = mismatch;
     let hint = hint(likely.name);
-    let report = Report {
-        code: PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("{ids} is probably an ID of layout \"{}\"", likely.name),
-        detail: Some(format!("{mismatch}.")),
-        hint: Some(if is_explicit {
-            format!("If so, undo this call. {hint}")
-        } else {
-            format!("{hint} If the IDs are of layout \"{layout}\", pass layout => '{layout}'.")
-        }),
+    let hint = match is_explicit {
+        true => messages::roll_back(hint),
+        false => messages::confirm_layout(hint, layout),
     };
+    let report = messages::likely_other_layout(ids, likely.name, mismatch, hint);
     if is_explicit { report } else { report.raise() }
 }
 
 /// The warning that the highest ID is unlike the others. `id` names it, and `query` selects its row.
 pub fn odd_id(id: String, mismatch: &Mismatch, query: String) -> Report {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_WARNING,
-        message: format!("{id} does not match the other IDs"),
-        detail: Some(format!("{mismatch}.")),
-        hint: Some(format!(
-            "If the ID is wrong, change it or delete the row. To see the row, run: {query}"
-        )),
-    }
+    messages::odd_id(id, mismatch, query)
 }

@@ -173,14 +173,24 @@ pub enum Refusal {
         /// How far it is before the epoch, in microseconds.
         us: i64,
     },
-    /// The next counter is so far ahead of the clock that the wait would exceed `max_wait`.
+    /// The next counter is so far ahead of the clock that the wait would exceed `max_wait`: the last one was issued before the clock
+    /// stepped back, or with another layout, or the sequence was set to a number that is not a counter.
     TooFarAhead {
         /// How far its tick is ahead of the clock, in microseconds.
         lead_us: i64,
         /// How long the clock needs to come within `max_lead` of it, in microseconds.
         wait_us: i64,
-        /// What is ahead of the clock.
-        ahead: Ahead,
+        /// What the sequence holds.
+        last_value: i64,
+    },
+    /// The same, because this backend has seen the clock step back below its high-water mark.
+    SteppedBack {
+        /// As of [`Refusal::TooFarAhead`].
+        lead_us: i64,
+        /// As of [`Refusal::TooFarAhead`].
+        wait_us: i64,
+        /// How far the mark is above the clock, in microseconds.
+        step_us: i64,
     },
     /// The next counter is above the sequence's MAXVALUE.
     AboveMaxValue {
@@ -191,55 +201,32 @@ pub enum Refusal {
     },
     /// The layout's time field is used up.
     LayoutUsedUp,
-    /// The lease does not permit the counter.
-    Lease(LeaseRefusal),
-    /// None of this many counters makes an ID that is at home.
-    NotHome {
-        /// How many were tried.
-        counters: i64,
-    },
-}
-
-/// Why the lease does not permit a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeaseRefusal {
     /// The lease has ended.
-    Ended {
+    LeaseEnded {
         /// How long ago by the clock, in microseconds.
         us: i64,
     },
     /// The lease begins so far ahead of the clock that the wait would exceed `max_wait`.
-    BeginsLater {
+    LeaseBeginsLater {
         /// The time until it begins, in microseconds.
         us: i64,
     },
     /// The sequence is past the end of the lease, and the wait until the lease reaches it would exceed `max_wait`.
-    SequencePastEnd {
+    PastLease {
         /// How far the sequence is ahead of the clock, in microseconds.
         lead_us: i64,
         /// What the sequence holds.
         last_value: i64,
     },
     /// This backend's high-water mark is past the end of the lease: the clock was past it when the backend issued its last ID.
-    HighWaterPastEnd {
+    SteppedBackToLease {
         /// How far the mark is above the clock, in microseconds.
         step_us: i64,
     },
-}
-
-/// What is ahead of the clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ahead {
-    /// The sequence: its last counter was issued before the clock stepped back, or with another layout, or it was set to a number
-    /// that is not a counter.
-    Sequence {
-        /// What the sequence holds.
-        last_value: i64,
-    },
-    /// This backend's high-water mark: the backend has seen the clock step back.
-    HighWater {
-        /// How far the mark is above the clock, in microseconds.
-        step_us: i64,
+    /// None of this many counters makes an ID that is at home.
+    NotHome {
+        /// How many were tried.
+        counters: i64,
     },
 }
 
@@ -354,7 +341,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
     }
     if now_tick > ticks.last {
         let us = now.reading_us.saturating_sub(layout.instant_of(ticks.last.saturating_add(1)));
-        return Decision::Refuse(Refusal::Lease(LeaseRefusal::Ended { us }));
+        return Decision::Refuse(Refusal::LeaseEnded { us });
     }
     let floor_tick = reading.floor_tick().max(ticks.first);
     if floor_tick > layout.max_tick() {
@@ -395,7 +382,7 @@ fn wait_or_refuse(last_value: i64, first_tick: i64, limit: i64, request: Request
     }
     let lead_us = layout.instant_of(first_tick).saturating_sub(now.reading_us);
     if first_tick == ticks.first {
-        return Decision::Refuse(Refusal::Lease(LeaseRefusal::BeginsLater { us: lead_us }));
+        return Decision::Refuse(Refusal::LeaseBeginsLater { us: lead_us });
     }
     // If the counter is hardly above the limit at the high-water mark, the step back that this backend saw is
     // the only cause.
@@ -403,14 +390,15 @@ fn wait_or_refuse(last_value: i64, first_tick: i64, limit: i64, request: Request
     let is_step = step_us > 0 && first_tick <= lead_limit(layout, policy, now.high_water_us) + 1;
     if first_tick > ticks.last {
         let is_mark_past_end = layout.tick_at(now.high_water_us) >= ticks.last;
-        return Decision::Refuse(Refusal::Lease(if is_step && is_mark_past_end {
-            LeaseRefusal::HighWaterPastEnd { step_us }
-        } else {
-            LeaseRefusal::SequencePastEnd { lead_us, last_value }
-        }));
+        return Decision::Refuse(match is_step && is_mark_past_end {
+            true => Refusal::SteppedBackToLease { step_us },
+            false => Refusal::PastLease { lead_us, last_value },
+        });
     }
-    let ahead = if is_step { Ahead::HighWater { step_us } } else { Ahead::Sequence { last_value } };
-    Decision::Refuse(Refusal::TooFarAhead { lead_us, wait_us, ahead })
+    Decision::Refuse(match is_step {
+        true => Refusal::SteppedBack { lead_us, wait_us, step_us },
+        false => Refusal::TooFarAhead { lead_us, wait_us, last_value },
+    })
 }
 
 /// Decides whether the run needs a WAL record, as `nextval_internal()` does. `covered` is the last counter

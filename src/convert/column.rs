@@ -6,14 +6,15 @@ mod facts;
 
 use super::catalog::Extension;
 use super::references::{IdColumn, NarrowColumns};
-use super::refusal::{self, CitusColumn};
+use crate::citus;
 use crate::monitor::{GeneratorCall, StoredExpression};
 use crate::postgres::encoding::to_server;
 use crate::postgres::query::rows;
 use crate::postgres::relation::lock_tree;
-use crate::postgres::report::no_such_table;
+use crate::postgres::report::{Raise, no_such_table, relation_name};
 use crate::postgres::user_table::{UserTable, query_for_rows};
 use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::messages::convert as messages;
 use pgrx::prelude::*;
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -46,10 +47,16 @@ impl Table {
         rows(sql, &[relid.into()], |row| {
             let (relkind, name): (String, String) = (row.get(1), row.get(2));
             if !matches!(relkind.as_str(), "r" | "p") {
-                refusal::not_a_table(&name, &relkind);
+                match relkind.as_str() {
+                    "v" | "m" => messages::view(name),
+                    "f" => messages::foreign_table(name),
+                    "S" => messages::sequence(name),
+                    _ => messages::not_a_table(name),
+                }
+                .raise()
             }
             if !row.get::<bool>(6) {
-                refusal::not_owner("table", &name, None);
+                messages::not_owner("table", &name, "").raise();
             }
             Table {
                 name,
@@ -97,19 +104,19 @@ impl Attribute {
                 is_identity: row.get(4),
             };
             if attribute.number < 0 {
-                refusal::system_column(&attribute.name);
+                messages::system_column(&attribute.name).raise();
             }
             let name = table.column_name(&attribute.name);
             if row.get(5) {
-                refusal::generated_column(&name);
+                messages::generated_column(&name).raise();
             }
             if let Some(parent) = row.nullable::<String>(6) {
-                refusal::inherited_column(&name, &parent);
+                messages::inherited_column(&name, &parent).raise();
             }
             attribute
         })
         .pop()
-        .unwrap_or_else(|| refusal::no_such_column(&id_column.column, &table.name))
+        .unwrap_or_else(|| messages::no_such_column(&id_column.column, &table.name).raise())
     }
 }
 
@@ -139,13 +146,20 @@ impl Column {
     }
 
     /// What the column is to Citus.
-    pub fn kind_for_citus(&self) -> CitusColumn {
-        let Attribute { is_identity, type_name, .. } = &self.attribute;
-        match type_name.as_str() {
-            _ if *is_identity => CitusColumn::Identity,
-            "smallint" | "integer" => CitusColumn::Narrow,
-            _ => CitusColumn::Plain,
+    pub fn refuse_citus(&self) -> ! {
+        let Attribute { is_identity, type_name, name, .. } = &self.attribute;
+        let table = relation_name(self.id_column.table);
+        let change_type = match type_name.as_str() {
+            "smallint" | "integer" => format!("ALTER COLUMN {name} TYPE bigint, "),
+            _ => String::new(),
+        };
+        let recipe =
+            citus::recipe(&format!("ALTER TABLE {table} {change_type}ALTER COLUMN {name}"));
+        match is_identity {
+            true => messages::identity_of_citus(table),
+            false => messages::managed_by_citus(table, recipe),
         }
+        .raise()
     }
 
     /// The owner of the table.
@@ -166,7 +180,7 @@ impl Column {
         match GeneratorCall::layouts(calls).as_slice() {
             [] => None,
             [Some(layout)] => Some(*layout),
-            _ => refusal::layout_not_known(&self.name()),
+            _ => messages::layout_not_known(&self.name()).raise(),
         }
     }
 

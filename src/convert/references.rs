@@ -2,10 +2,12 @@
 //! indirectly.
 
 use super::catalog::{Extension, TREE, TREE_COLUMN};
-use super::refusal::{self, OtherOwner};
 use crate::postgres::query::{execute, rows, text};
 use crate::postgres::relation::lock_tree;
+use crate::postgres::report::Raise;
 use pg_snowflake_policies::conversion::NarrowTable;
+use pg_snowflake_policies::messages::arguments::trust_owner;
+use pg_snowflake_policies::messages::convert as messages;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use std::collections::{BTreeSet, HashSet};
@@ -139,19 +141,19 @@ impl NarrowColumns {
                 TypeFit::HoldsIds => continue,
                 // A numeric column, for example, can reference a bigint as it is.
                 TypeFit::NotInteger if !is_converted => continue,
-                TypeFit::NarrowDomain | TypeFit::NotInteger => refusal::unsuitable_type(
-                    &description.name(),
-                    &description.type_name,
-                    (!is_converted).then_some(converted_name),
-                ),
+                TypeFit::NarrowDomain | TypeFit::NotInteger => {
+                    let why = match is_converted {
+                        true => String::new(),
+                        false => messages::references(converted_name),
+                    };
+                    messages::unsuitable_type(&description.type_name, description.name(), why)
+                        .raise()
+                }
                 TypeFit::Narrow => {}
             }
             if !description.is_owned {
-                let why = format!(
-                    "Its {} references {converted_name} and has to become bigint.",
-                    description.column
-                );
-                refusal::not_owner("table", &description.table, Some(why));
+                let why = messages::must_become_bigint(&description.column, converted_name);
+                messages::not_owner("table", &description.table, why).raise();
             }
             narrow_columns.push((id_column, description));
         }
@@ -192,7 +194,8 @@ impl NarrowColumns {
             execute(&compile, &[]);
         }
         if !theirs.is_empty() {
-            refusal::not_compiled_again(theirs.into_iter().map(|(compile, _)| compile));
+            let commands: Vec<String> = theirs.into_iter().map(|(compile, _)| compile).collect();
+            messages::not_compiled_again(commands.join(" ")).log(PgLogLevel::WARNING);
         }
     }
 
@@ -203,11 +206,12 @@ impl NarrowColumns {
         for (id_column, description) in &self.0 {
             let objects = dependent_objects(id_column);
             if !objects.is_empty() {
-                refusal::has_dependent_objects(&description.name(), &objects);
+                messages::has_dependent_objects(description.name(), objects.join("; ")).raise();
             }
             let foreign = foreign_tables(id_column);
             if !foreign.is_empty() {
-                refusal::has_foreign_tables(&description.table, &description.column, &foreign);
+                let ColumnDescription { table, column, .. } = description;
+                messages::has_foreign_tables(column, table, foreign.join(", ")).raise();
             }
             check_owners(id_column, &description.name(), owner, CheckedTables::ForeignKeys);
             let column = description.column.clone();
@@ -273,13 +277,11 @@ pub fn check_owners(id_column: &IdColumn, column: &str, owner: pg_sys::Oid, tabl
     );
     let [table, name] = id_column.arguments();
     let arguments = [table, name, owner.into(), (tables == CheckedTables::ForeignKeys).into()];
-    let others = rows(&sql, &arguments, |row| OtherOwner {
-        table: row.get(1),
-        owner: row.get(2),
-        converting: row.get(3),
-    });
-    if let Some(other) = others.first() {
-        refusal::other_owner(column, other);
+    let others: Vec<[String; 3]> =
+        rows(&sql, &arguments, |row| [row.get(1), row.get(2), row.get(3)]);
+    if let Some([table, other, owner]) = others.first() {
+        let hint = trust_owner(table, owner);
+        messages::other_owner(column, owner, table, other, hint).raise();
     }
 }
 

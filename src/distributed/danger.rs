@@ -2,6 +2,7 @@
 
 use super::table::{is_distributed_sequence, is_managed};
 use crate::settings::{self, Setting};
+use pg_snowflake_policies::messages::server as messages;
 use pgrx::pg_sys::GucSource;
 use pgrx::prelude::*;
 
@@ -14,25 +15,19 @@ fn snowflake_citus_error(
     sequence: Option<pg_sys::Oid>,
     shard_id: Option<i32>,
     uses_current_shard: Option<bool>,
-) -> Option<&'static str> {
+) -> Option<String> {
     if !is_managed(table_name?) {
         return None;
     }
     if uses_current_shard == Some(false) && shard_id.is_some() {
-        return Some(
-            "shard is the same on every node of Citus: Several nodes evaluate the default, and two nodes that generate IDs for the \
-             same shard return duplicates.",
-        );
+        return Some(messages::same_shard_in_citus().summary());
     }
     if uses_current_shard == Some(true) && is_propagated_setting() {
-        return Some(
-            "pg_snowflake.shard_id is the same on every node of Citus: Citus copies what ALTER DATABASE and ALTER ROLE set to every \
-             node, and two nodes that generate IDs for the same shard return duplicates.",
-        );
+        return Some(messages::same_setting_in_citus().summary());
     }
-    sequence.is_some_and(is_distributed_sequence).then_some(
-        "sequence is distributed by Citus: On the workers, Citus assigns it a range of its own, in which no IDs fit.",
-    )
+    sequence
+        .is_some_and(is_distributed_sequence)
+        .then(|| messages::distributed_sequence().summary())
 }
 
 /// Whether this session has `pg_snowflake.shard_id` from the database or the role.

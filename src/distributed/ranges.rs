@@ -5,7 +5,8 @@ use crate::citus::{group, is_installed, listen};
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::query::Multirange;
-use crate::postgres::report::{Report, quoted, relation_name};
+use crate::postgres::report::{Raise, quoted, relation_name};
+use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::prelude::*;
 
 /// What a session keeps of a table. A column's default asks for the same ranges for each row.
@@ -111,16 +112,10 @@ fn copy(ranges: &[u8]) -> pg_sys::Datum {
 
 #[track_caller]
 fn not_distributed(relid: pg_sys::Oid) -> ! {
-    let detail =
-        (!is_installed()).then(|| "This database does not have the extension citus.".into());
-    Report {
-        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        message: format!(
-            "table {} is not distributed by the hash of a bigint",
-            quoted(&relation_name(relid))
-        ),
-        detail,
-        hint: Some("Distribute it by its ID with create_distributed_table().".into()),
+    let table = quoted(&relation_name(relid));
+    match is_installed() {
+        true => messages::not_distributed(table),
+        false => messages::no_citus(table),
     }
     .raise()
 }

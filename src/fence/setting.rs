@@ -5,7 +5,7 @@
 //! to the assign hook whenever the value takes effect, and frees it with the value. A null `extra` stands for a
 //! fence that allows everything, so that the usual check is for a null pointer.
 
-use super::refusal::{FenceError, Origin};
+use crate::denied::{Denied, Origin};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::host::host_name;
 use crate::postgres::memory::with_room;
@@ -124,7 +124,7 @@ fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr, GucFlags)) {
 /// Whether this server, in this session, may generate IDs for the shard. Called for each ID without a guard, so
 /// it raises no error and holds nothing with a destructor. `origin` says where the shard comes from, for an error.
 #[inline]
-pub fn check_shard(shard: u32, origin: impl FnOnce() -> Origin) -> Result<(), FenceError> {
+pub fn check_shard(shard: u32, origin: impl FnOnce() -> Origin) -> Result<(), Denied> {
     let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
     if owned.is_null() && foreign.is_null() && !Setting::is_any_masked() {
         return Ok(());
@@ -137,12 +137,12 @@ pub fn check_shard(shard: u32, origin: impl FnOnce() -> Origin) -> Result<(), Fe
 /// Whether this server, in this session, may generate IDs for each shard of the class. Called as [`check_shard`]; the setting can list
 /// thousands of shards, so the last classes that were allowed are remembered.
 #[inline]
-pub fn check_class(class: Class) -> Result<(), FenceError> {
+pub fn check_class(class: Class) -> Result<(), Denied> {
     static ALLOWED: BackendLocal<[(u64, Class); 4]> = BackendLocal::new([(0, Class::one(0)); 4]);
     let owned = OWNED_RANGES.load(Relaxed);
     check_shard(class.first, || Origin::Argument).map_err(|error| match error {
-        FenceError::ShardNotOwned { shard, .. } if !class.is_one() => {
-            FenceError::ClassNotOwned { shard, class }
+        Denied::ShardNotOwned { shard, .. } if !class.is_one() => {
+            Denied::ClassNotOwned { shard, class }
         }
         error => error,
     })?;
@@ -157,7 +157,7 @@ pub fn check_class(class: Class) -> Result<(), FenceError> {
     // SAFETY: as in check_shard().
     let ranges = unsafe { owned_ranges(owned) };
     if let Some(shard) = shards::first_missing(ranges, class) {
-        return Err(FenceError::ClassNotOwned { shard, class });
+        return Err(Denied::ClassNotOwned { shard, class });
     }
     // SAFETY: as above.
     unsafe {
@@ -181,7 +181,7 @@ pub fn version() -> u64 {
 }
 
 /// Whether this server, in this session, may generate IDs for at least one shard.
-pub fn check_any_shard() -> Result<(), FenceError> {
+pub fn check_any_shard() -> Result<(), Denied> {
     let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
     // SAFETY: as in check_shard().
     let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
@@ -195,16 +195,16 @@ fn check_fences(
     is_foreign_host: bool,
     shard: u32,
     origin: impl FnOnce() -> Origin,
-) -> Result<(), FenceError> {
+) -> Result<(), Denied> {
     if let Some(setting) = Setting::masked() {
-        return Err(FenceError::SettingMasked(setting));
+        return Err(Denied::SettingMasked(setting));
     }
     if is_foreign_host {
-        return Err(FenceError::HostNotAllowed);
+        return Err(Denied::HostNotAllowed);
     }
     match ranges {
         Some(ranges) if !shards::contains(ranges, shard) => {
-            Err(FenceError::ShardNotOwned { shard, origin: origin() })
+            Err(Denied::ShardNotOwned { shard, origin: origin() })
         }
         _ => Ok(()),
     }

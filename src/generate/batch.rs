@@ -6,7 +6,7 @@
 use crate::error::Error;
 use crate::fence;
 use crate::lease::ThisServer;
-use crate::sequence::{self, Authority, Basis};
+use crate::sequence::{self, Authority, Basis, NoCounter};
 use crate::shard;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::counter::{Refusal, Run};
@@ -218,7 +218,7 @@ impl HomedBatch {
         if self.passed_over > counters {
             let refusal = Refusal::NotHome { counters };
             let layout = self.counters.layout;
-            return Err(Error::Refused { refusal, layout, shard: homed.class.first });
+            return Err(NoCounter::Refused { refusal, layout, shard: homed.class.first }.into());
         }
         let count = homed.counters_for(self.remaining);
         self.counters.fetch(count)

@@ -1,16 +1,19 @@
 //! The SQL functions that generate homed IDs: IDs whose hash leads to the shard that generates them.
 
 use super::batch::{HomedBatch, OwnedHomed};
+use crate::denied::Denied;
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, unpacked};
 use crate::lease::ThisServer;
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory;
+use crate::postgres::report::Raise;
 use crate::sequence;
-use crate::shard::{self, Denied};
+use crate::shard;
 use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::homed::{Class, HashRange, Home, Homed, hash_ranges};
+use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
@@ -36,7 +39,7 @@ impl InPartition {
         let InPartition { shard_id, modulus, generators, layout } = self;
         let layout = unpacked(layout);
         let homed = Homed::in_partition(&layout, shard_id, modulus, generators)
-            .map_err(|invalid| Error::NotHomed { invalid, layout })?;
+            .map_err(|invalid| Denied::NotHomed { invalid, layout })?;
         Ok((layout, homed))
     }
 }
@@ -170,7 +173,7 @@ fn batch(
     count: i32,
 ) -> SetOfIterator<'static, i64> {
     if count < 0 {
-        Error::NegativeCount(count).raise(name, seq);
+        messages::negative_count(count).raise();
     }
     shard::permit_class(homed.get().class)
         .unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
@@ -224,7 +227,7 @@ fn with_ranges<T>(
     static KEPT: BackendLocal<Vec<Parsed>> = BackendLocal::new(Vec::new());
     // SAFETY: a varlena of the server, in memory once it is detoasted. Generating an ID does not generate another.
     unsafe {
-        check_count(datum)?;
+        check_count(datum);
         let packed = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
         let bytes = content(packed);
         KEPT.with(|kept| {
@@ -234,7 +237,7 @@ fn with_ranges<T>(
             let mut ranges = Vec::new();
             memory::reserve(&mut ranges, serialized::count(bytes));
             let ranges = hash_ranges(ranges, serialized::bounds(bytes))
-                .map_err(|invalid| Error::NotHomed { invalid, layout })?;
+                .map_err(|invalid| Denied::NotHomed { invalid, layout })?;
             if bytes.len() > MAX_KEPT_BYTES {
                 return f(&ranges);
             }
@@ -254,19 +257,18 @@ const MAX_RANGES: usize = 65_536;
 ///
 /// # Safety
 /// The datum is an `int8multirange`.
-unsafe fn check_count(datum: pg_sys::Datum) -> Result<(), Error> {
+unsafe fn check_count(datum: pg_sys::Datum) {
     // SAFETY: as the caller promises. The first bytes of a multirange are its head, also of a compressed one.
     let count = unsafe {
         if pg_sys::toast_raw_datum_size(datum) < serialized::least_size(MAX_RANGES + 1) {
-            return Ok(());
+            return;
         }
         let head = serialized::HEAD as i32;
         serialized::count(content(pg_sys::pg_detoast_datum_slice(datum.cast_mut_ptr(), 0, head)))
     };
     if count > MAX_RANGES {
-        return Err(Error::TooManyRanges { count, limit: MAX_RANGES });
+        messages::too_many_ranges(count, MAX_RANGES).raise();
     }
-    Ok(())
 }
 
 /// The bytes after the length.

@@ -4,10 +4,8 @@ use crate::postgres::report::Report;
 use crate::postgres::timestamp::{now_us, printed};
 use pg_snowflake_ids::excerpt::truncated;
 use pg_snowflake_policies::holder::Slot;
+use pg_snowflake_policies::messages::worker as messages;
 use pg_snowflake_policies::registry::MAX_SHARDS_OF_A_NODE;
-use pgrx::PgSqlErrorCode::{
-    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_SUCCESSFUL_COMPLETION,
-};
 use std::fmt::Display;
 use std::io;
 
@@ -88,146 +86,61 @@ impl Problem {
 
     /// In one line, for those who may monitor the server.
     pub fn in_full(&self) -> String {
-        let (message, detail, _) = self.words();
-        if detail.is_empty() { message } else { format!("{message}: {detail}") }
+        self.words().summary()
     }
 
     /// In one line, for everybody.
     pub fn in_public(&self) -> String {
         match self {
             Problem::Refused(shards) | Problem::Lost(shards) | Problem::Copied(shards) => {
-                format!(
-                    "{}: {}",
-                    self.words().0,
-                    reasons(shards, |reason| vec![reason.text.as_str()])
-                )
+                let reasons = reasons(shards, |reason| vec![reason.text.as_str()]);
+                format!("{}: {reasons}", self.words().message)
             }
-            _ if self.is_of_libpq() => self.words().0,
+            _ if self.is_of_libpq() => self.words().message,
             _ => self.in_full(),
         }
     }
 
     /// What distinguishes it from another state that is worth a line in the server log.
     pub fn state(&self) -> String {
-        if self.is_of_libpq() { self.in_full() } else { self.words().0 }
+        if self.is_of_libpq() { self.in_full() } else { self.words().message }
     }
 
     /// For the server log.
     pub fn report(&self) -> Report {
-        let (message, detail, hint) = self.words();
-        Report {
-            code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            message: format!("pg_snowflake: {message}"),
-            detail: Some(detail).filter(|detail| !detail.is_empty()),
-            hint: Some(hint),
-        }
+        let report = self.words();
+        Report { message: format!("pg_snowflake: {}", report.message), ..report }
     }
 
-    /// The message, the detail, which may be empty, and the hint.
-    fn words(&self) -> (String, String, String) {
-        let words = |message: &str, detail: &str, hint: &str| {
-            (message.to_owned(), detail.to_owned(), hint.to_owned())
-        };
+    fn words(&self) -> Report {
+        let of_shards = |refused: &[(u32, Reason)]| list(refused.iter().map(|&(shard, _)| shard));
         match self {
-            Problem::InvalidConninfo(error) => words(
-                "pg_snowflake.registry is not a connection string",
-                error,
-                "Correct it in the server's configuration, and restart the server.",
-            ),
-            Problem::NoAnswer(error) => words(
-                "no answer from the registry",
-                error,
-                "Check that the registry is running and accepts connections of this server. See pg_snowflake.registry and \
-                 the password file here, and pg_hba.conf there.",
-            ),
-            Problem::Warning(warning) => words(
-                "registry's answer is ignored because of a warning",
-                warning,
-                "Fix the cause in the registry, such as a synchronous standby that is down.",
-            ),
-            Problem::Error { message, detail, hint, .. } => words(
-                &format!("registry reported an error: {message}"),
-                detail.as_deref().unwrap_or_default(),
-                hint.as_deref().unwrap_or(
-                    "If a privilege is missing, run in the registry's database, for the role of pg_snowflake.registry: GRANT \
-                     USAGE ON SCHEMA snowflake_registry TO role; GRANT EXECUTE ON FUNCTION snowflake_registry.id, \
-                     snowflake_registry.claim, snowflake_registry.release TO role;",
-                ),
-            ),
-            Problem::StandbyDown(seconds) => words(
-                "registry waits for its synchronous standby",
-                &format!(
-                    "An earlier request has waited for synchronous_standby_names for {seconds} s, and keeps the rows of its leases locked."
-                ),
-                "Start the standby. If that takes longer, remove it from synchronous_standby_names on the registry's server, and reload there.",
-            ),
-            Problem::NoExtension => words(
-                "registry does not have the extension pg_snowflake_registry",
-                "",
-                "In a new registry, run as a superuser, in the database that pg_snowflake.registry names: CREATE EXTENSION \
-                 pg_snowflake_registry; If somebody has dropped the extension, restore the registry.",
-            ),
-            Problem::IncompatibleVersion(version) => words(
-                "registry has an incompatible version of pg_snowflake_registry",
-                &format!(
-                    "The registry has {version}, this server {OWN_VERSION}. The registry lacks a function that this server \
-                     calls."
-                ),
-                "Install this server's version on the registry's server, and run in the registry's database: ALTER \
-                 EXTENSION pg_snowflake_registry UPDATE;",
-            ),
-            Problem::UnexpectedAnswer => words(
-                "cannot read the registry's answer",
-                "",
-                "Install the same version of pg_snowflake on the registry and on this server.",
-            ),
-            Problem::OwnRegistry => words(
-                "registry is on this server or on a copy of it",
-                "The system identifiers are equal. A copy of this server would also be a copy of the registry.",
-                "Use a database of another server, and restart this server.",
-            ),
-            Problem::OtherRegistry { known, found } => words(
-                "registry is not the one that this server has used",
-                &format!(
-                    "Its identity is {found}; the file pg_snowflake_registry in the data directory has {known}. \
-                     Another registry may grant spans that have been used."
-                ),
-                "Correct pg_snowflake.registry. If all servers change to this registry, stop them, wait until their \
-                 leases have ended, and remove the file from each data directory.",
-            ),
-            Problem::File(error) => words(
-                "cannot read or write the file pg_snowflake_registry in the data directory",
-                &error.to_string(),
-                "Correct the permissions of the file and the directory, or free space on the disk.",
-            ),
-            Problem::ForeignHost => words(
-                "pg_snowflake.allowed_hosts does not allow this server to generate IDs",
-                "",
-                "If this server is a copy, leave the list as it is. Otherwise, add the host name to pg_snowflake.allowed_hosts.",
-            ),
-            Problem::TooManyShards => words(
-                "pg_snowflake.owned_shards lists too many shards for leases",
-                &format!("The limit is {MAX_SHARDS_OF_A_NODE}."),
-                "List only the shards that this server generates IDs for.",
-            ),
-            Problem::Refused(refused) => words(
-                &format!("registry refused the lease of {}", list(refused.iter().map(|&(shard, _)| shard))),
-                &reasons(refused, Reason::in_full),
-                "If this server is meant to have the shard, stop the holder, or call snowflake_registry.take_over() in the \
-                 registry. Otherwise, remove the shard from the configuration of this server. A server whose shard is assigned needs a \
-                 pg_snowflake.node of its own.",
-            ),
-            Problem::Lost(lost) => words(
-                &format!("lost the lease of {}", list(lost.iter().map(|&(shard, _)| shard))),
-                &reasons(lost, Reason::in_full),
-                "Find the cause: snowflake_registry.take_over() was called, the registry was restored from a backup, or a clone \
-                 of this server's virtual machine is running. A clone with this server's memory may have repeated IDs.",
-            ),
-            Problem::Copied(copied) => words(
-                "a copy of this server is running",
-                &reasons(copied, Reason::in_full),
-                "Stop the copy, or list other shards in its pg_snowflake.owned_shards. This server holds the leases.",
-            ),
+            Problem::InvalidConninfo(error) => messages::invalid_conninfo(error),
+            Problem::NoAnswer(error) => messages::no_answer(error),
+            Problem::Warning(warning) => messages::warning(warning),
+            Problem::Error { message, detail, hint, .. } => {
+                let detail = detail.as_deref().unwrap_or_default();
+                match hint {
+                    Some(hint) => messages::error(message, detail, hint),
+                    None => messages::error_without_hint(message, detail),
+                }
+            }
+            Problem::StandbyDown(seconds) => messages::standby_down(seconds),
+            Problem::NoExtension => messages::no_extension(),
+            Problem::IncompatibleVersion(version) => {
+                messages::incompatible_version(version, OWN_VERSION)
+            }
+            Problem::UnexpectedAnswer => messages::unexpected_answer(),
+            Problem::OwnRegistry => messages::own_registry(),
+            Problem::OtherRegistry { known, found } => messages::other_registry(found, known),
+            Problem::File(error) => messages::file(error),
+            Problem::ForeignHost => messages::foreign_host(),
+            Problem::TooManyShards => messages::too_many_shards(MAX_SHARDS_OF_A_NODE),
+            Problem::Refused(refused) => {
+                messages::refused(of_shards(refused), reasons(refused, Reason::in_full))
+            }
+            Problem::Lost(lost) => messages::lost(of_shards(lost), reasons(lost, Reason::in_full)),
+            Problem::Copied(copied) => messages::copied(reasons(copied, Reason::in_full)),
         }
     }
 }
@@ -235,44 +148,18 @@ impl Problem {
 /// For the server log, once all leases are granted.
 pub fn granted(slots: &[Slot]) -> Report {
     let later = slots.iter().map(|slot| slot.span.starts_us).max().filter(|&us| us > now_us());
-    Report {
-        code: ERRCODE_SUCCESSFUL_COMPLETION,
-        message: format!(
-            "pg_snowflake: holding the lease of {}",
-            list(slots.iter().map(|slot| slot.shard))
-        ),
-        detail: later.map(|us| {
-            format!(
-                "The spans begin at {} at the latest, when the former ones or the registry's quiet time have ended.",
-                printed(us)
-            )
-        }),
-        hint: None,
-    }
+    let begin = later.map_or_else(String::new, |us| messages::spans_begin(printed(us)));
+    messages::granted(list(slots.iter().map(|slot| slot.shard)), begin)
 }
 
 /// For the server log: the registry has this version, and all functions that this version calls.
 pub fn other_version(version: &str) -> Report {
-    Report {
-        code: ERRCODE_SUCCESSFUL_COMPLETION,
-        message: "pg_snowflake: registry has another version of pg_snowflake_registry".into(),
-        detail: Some(format!("The registry has {version}, this server {OWN_VERSION}. Leases work.")),
-        hint: Some(
-            "Once the same version is installed everywhere, run in the registry's database: ALTER EXTENSION \
-             pg_snowflake_registry UPDATE;"
-                .into(),
-        ),
-    }
+    messages::other_version(version, OWN_VERSION)
 }
 
 /// For the server log, once leases have ended because they were not renewed.
 pub fn ended(shards: &[u32], error: &str) -> Report {
-    Report {
-        code: ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message: format!("pg_snowflake: the lease of {} has ended", list(shards.iter())),
-        detail: Some(error.to_owned()).filter(|error| !error.is_empty()),
-        hint: Some("The server generates no IDs for it until the lease is renewed.".into()),
-    }
+    messages::ended(list(shards.iter()), error)
 }
 
 /// The shards in words.

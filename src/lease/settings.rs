@@ -2,10 +2,10 @@
 
 use super::shared;
 use crate::postgres::host::host_name;
-use crate::postgres::report::Report;
+use crate::postgres::report::Raise;
 use crate::settings::{Setting, is_preloading};
+use pg_snowflake_policies::messages::leases as messages;
 use pg_snowflake_policies::registry::{MAX_LEASE_US, MIN_LEASE_US};
-use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::OnceLock;
@@ -80,15 +80,7 @@ pub fn define() {
 /// of its own, it would not start.
 #[track_caller]
 fn invalid_lease() -> ! {
-    Report {
-        code: ERRCODE_INVALID_PARAMETER_VALUE,
-        message: "invalid value for parameter \"pg_snowflake.lease\"".into(),
-        detail: Some(format!("A lease lasts {MIN_LEASE_MS} to {MAX_LEASE_MS} ms.")),
-        hint: Some(
-            "Correct it in the server's configuration, such as pg_snowflake.lease = '10s'.".into(),
-        ),
-    }
-    .raise()
+    messages::invalid_length(MIN_LEASE_MS, MAX_LEASE_MS).raise()
 }
 
 /// `pg_snowflake.registry`; `None` if it is empty. Blanks are a connection string that consists of defaults, as in `primary_conninfo`.

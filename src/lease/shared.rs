@@ -8,11 +8,13 @@
 //! it, and then checks the version; the worker closes a lease, and then reads the mark. All of these accesses are sequentially
 //! consistent. So either the session sees that the lease is closed, or the worker sees the session's mark.
 
+use crate::postgres::report::Raise;
 use pg_snowflake_policies::holder::{Holder, Slot};
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Span;
+use pg_snowflake_policies::messages::sequence as messages;
 use pg_snowflake_policies::registry::{MAX_SHARDS_OF_A_NODE, Uuid};
-use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_guard, pg_sys};
+use pgrx::{pg_guard, pg_sys};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -287,11 +289,7 @@ pub fn new_uuid() -> Uuid {
     let mut bytes = [0_u8; 16];
     // SAFETY: a buffer of that length.
     if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
-        ereport!(
-            PgLogLevel::ERROR,
-            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            "could not generate random values"
-        );
+        messages::no_random_values().raise();
     }
     Uuid::from_be_bytes(bytes) & !(0xf << 76 | 0b11 << 62) | 4 << 76 | 0b10 << 62
 }

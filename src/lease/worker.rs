@@ -14,6 +14,7 @@ use super::session::Session;
 use super::settings;
 use super::shared::{self, Leases, Shared, new_uuid};
 use crate::fence;
+use crate::postgres::report::Raise;
 use crate::postgres::timestamp::now_us;
 use pg_snowflake_policies::holder::{Closed, Known, Slot};
 use pg_snowflake_policies::pacing;

@@ -4,6 +4,7 @@ use super::status::{Status, status, summary};
 use super::stored_expression::{
     GeneratorCall, MAX_TEXT, SequenceArgument, ShardArgument, StoredExpression, Unreadable,
 };
+use crate::denied::Denied;
 use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
@@ -11,12 +12,12 @@ use crate::lease::ThisServer;
 use crate::postgres::report::quoted;
 use crate::postgres::result_row::NullableResultRow;
 use crate::postgres::timestamp::timestamptz;
-use crate::sequence::SequenceData;
-use crate::sequence::{self, Authority};
-use crate::shard::{self, Denied};
+use crate::sequence::{self, Authority, NoCounter, SequenceData};
+use crate::shard;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::headroom::Headroom;
 use pg_snowflake_policies::homed::{Class, Homed};
+use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::prelude::*;
 
 /// `_snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,
@@ -87,12 +88,9 @@ fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
     match data_of(relid) {
         Some(Ok(data)) => status(relid, &data, layout),
         // This user may not see whether the sequence has an error.
-        Some(Err(sequence::Error::PermissionDenied { .. })) => Status::unknown(None),
+        Some(Err(NoCounter::PermissionDenied { .. })) => Status::unknown(None),
         Some(Err(error)) => Status::unknown(Some(summary(error.into(), relid))),
-        None => {
-            let locked = "sequence is locked by another transaction: See pg_locks.";
-            Status::unknown(Some(locked.into()))
-        }
+        None => Status::unknown(Some(messages::sequence_locked().summary())),
     }
 }
 
@@ -104,10 +102,10 @@ pub fn last_id_us(sequence: pg_sys::Oid, layout: Layout) -> Option<i64> {
 }
 
 /// What a sequence holds; `None` if its lock is not available at once: one open transaction must not block the whole view.
-pub fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, sequence::Error>> {
+pub fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, NoCounter>> {
     // Check this without opening the relation: opening a view reads its query, which may be nested too deeply.
     if is_non_sequence_relation(relid) {
-        return Some(Err(sequence::Error::NotASequence));
+        return Some(Err(NoCounter::NotASequence));
     }
     const MODE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
     // SAFETY: takes any OID.
@@ -144,7 +142,7 @@ fn shard_error(
         ShardArgument::Constant(shard) => Some(shard),
         ShardArgument::CurrentShard => None,
         ShardArgument::Unknown => {
-            return fence::check_any_shard().err().map(|error| Denied::Fence(error).into());
+            return fence::check_any_shard().err().map(Error::from);
         }
     };
     let class = match class_of(shard_id, layout, modulus_and_generators) {
@@ -155,7 +153,7 @@ fn shard_error(
     if unsafe { pg_sys::RecoveryInProgress() } {
         return None;
     }
-    ThisServer.ticks_of(class, &layout).err().map(|unleased| Denied::Lease(unleased).into())
+    ThisServer.ticks_of(class, &layout).err().map(Error::from)
 }
 
 /// The shards that the IDs can have, if this server may generate IDs for all of them.
@@ -169,7 +167,7 @@ fn class_of(
     };
     let shard_id = shard_id.map_or_else(shard::of_this_database, Ok)?;
     let homed = Homed::in_partition(&layout, shard_id, modulus, generators);
-    let class = homed.map_err(|invalid| Error::NotHomed { invalid, layout })?.class;
+    let class = homed.map_err(|invalid| Denied::NotHomed { invalid, layout })?.class;
     shard::permit_class(class)?;
     Ok(class)
 }

@@ -1,6 +1,8 @@
 //! `snowflake_lease_mode()`: whether this server needs leases. `snowflake_lease_status()`: its leases.
 
-use crate::lease::{self, Leases, Place, Unleased};
+use crate::denied::Denied;
+use crate::error;
+use crate::lease::{self, Leases, Place};
 use crate::postgres::report::ascii_unless_utf8;
 use crate::postgres::result_row::{Nullable, NullableResultRow};
 use crate::postgres::timestamp::{interval, now_us, timestamptz};
@@ -33,7 +35,8 @@ fn snowflake_lease_status() -> SetOfIterator<'static, NullableResultRow<9>> {
     let leases = match lease::place() {
         Place::Memory(shared) => shared.leases(),
         Place::Missing => {
-            Leases { error: Unleased::NotStarted.report().message, ..Leases::default() }
+            let error = error::denied(Denied::LeasesNotStarted, "").message;
+            Leases { error, ..Leases::default() }
         }
         Place::NotNeeded => return SetOfIterator::empty(),
     };

@@ -7,6 +7,7 @@ use super::stored_expression::StoredExpression;
 use crate::postgres::report::{quoted, relation_name};
 use crate::sequence;
 use pg_snowflake_ids::held::is_counter;
+use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::prelude::*;
 
 /// `_snowflake_replaced_default_error(sequence regclass, expression pg_node_tree, calls_nextval boolean) → text`
@@ -30,16 +31,10 @@ fn snowflake_replaced_default_error(
     if !is_counter(last_value, start, data.marked, now_us) {
         return None;
     }
-    let message = "column default was replaced";
     let name = quoted(&relation_name(sequence));
-    let detail = if calls_nextval? {
-        format!(
-            "Sequence {name} holds the counter of Snowflake IDs, and new rows get the counter itself, from nextval()."
-        )
-    } else {
-        format!(
-            "The column owns sequence {name}, which holds the counter of Snowflake IDs, but no default generates IDs from it."
-        )
+    let detail = match calls_nextval? {
+        true => messages::gives_counters(name),
+        false => messages::gives_nothing(name),
     };
-    Some(format!("{message}: {detail}"))
+    Some(messages::replaced_default(detail).summary())
 }

@@ -5,9 +5,8 @@ use crate::fence;
 use crate::layout_type::SqlLayout;
 use crate::postgres::result_row::{Nullable, NullableResultRow};
 use crate::postgres::timestamp::{interval, timestamptz};
-use crate::sequence::{self, SequenceData};
+use crate::sequence::{self, NoCounter, SequenceData};
 use crate::settings;
-use crate::shard::Denied;
 use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::clock::{Guard, Now, Steps};
 use pg_snowflake_policies::counter::{self, Decision, Reading, Request};
@@ -97,7 +96,7 @@ pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status
 /// this session has fetched, and whether it may call.
 fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error> {
     if let Err(error) = fence::check_any_shard() {
-        return Some(Denied::Fence(error).into());
+        return Some(error.into());
     }
     if let Err(error) = data.definition.check() {
         return Some(error.into());
@@ -106,7 +105,7 @@ fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error>
     let reading = Reading::new(Packed::new(layout), settings::policy(), now);
     let request = Request { reading: &reading, shard: 0, highest_fetched: None, ticks: Ticks::ALL };
     match counter::advance(data.state?, max_value, 1, request) {
-        Decision::Refuse(refusal) => Some(Error::Refused { refusal, layout, shard: 0 }),
+        Decision::Refuse(refusal) => Some(NoCounter::Refused { refusal, layout, shard: 0 }.into()),
         Decision::Issue(_) | Decision::Wait { .. } => None,
     }
 }

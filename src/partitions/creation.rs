@@ -2,12 +2,15 @@
 
 use super::outcome::{Action, Outcome, span_of, whole};
 use super::patience::{Patience, is_lock_timeout};
-use super::refusal;
+use super::reasons;
 use super::table::{Partition, Table};
 use crate::postgres::query::execute;
+use crate::postgres::report::Raise;
+use crate::postgres::timestamp::printed;
 use crate::postgres::transaction::attempt;
 use crate::postgres::user_table::check_owner_of_expressions;
 use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::messages::partitions as messages;
 use pg_snowflake_policies::partitions::{Bounds, Coverage, Step, Wanted, coverage, gaps};
 use pgrx::prelude::*;
 use std::collections::HashSet;
@@ -36,13 +39,33 @@ pub fn check_ranges(
                 if is_taken && !has_whole(table, range) {
                     let qualified = table.qualified(&name);
                     let own = partitions.iter().find(|partition| partition.name == qualified);
-                    refusal::name_taken(table, &name, range, own);
+                    name_taken(table, qualified, range, own);
                 }
             }
             Coverage::Whole(_) => {}
-            Coverage::Part(index) => refusal::overlaps(table, existing[index], range),
+            Coverage::Part(index) => overlaps(table, existing[index], range),
         }
     }
+}
+
+/// A partition has a part of the range.
+#[track_caller]
+fn overlaps(table: &Table, partition: &Partition, Wanted { span, bounds }: &Wanted) -> ! {
+    let existing = partition.bounds.map_or_else(String::new, |bounds| bounds.to_string());
+    let [start, end] = [span.start, span.end].map(printed);
+    messages::overlaps(&partition.name, &table.name, existing, start, end, bounds).raise()
+}
+
+/// A relation or a type has the name of a partition. `own` is the partition of the table with that name.
+#[track_caller]
+fn name_taken(table: &Table, name: String, range: &Wanted, own: Option<&Partition>) -> ! {
+    let Wanted { span, bounds } = range;
+    let [start, end] = [span.start, span.end].map(printed);
+    match own.and_then(|own| own.bounds) {
+        Some(own) => messages::name_of_partition(name, &table.name, own, start, end, bounds),
+        None => messages::name_taken(name, &table.name, start, end, bounds),
+    }
+    .raise()
 }
 
 /// Whether a partition has the range now.
@@ -78,7 +101,7 @@ pub fn create(
                 created.unwrap_or_else(|error| {
                     // Whoever holds the table would let the others wait in vain, too.
                     let is_busy = !is_locked && is_lock_timeout(&error);
-                    let message = refusal::of_creation(error, table);
+                    let message = reasons::of_creation(error, table);
                     busy = is_busy.then(|| message.clone());
                     Outcome { message: Some(message), ..Outcome::of(table, Action::Failed) }
                 })
@@ -98,7 +121,7 @@ pub fn create(
         let has_rows = attempt(|| partition.has_rows(table.owner));
         Outcome {
             partition: Some(partition.name.clone()),
-            message: Some(refusal::default_partition(has_rows)),
+            message: Some(reasons::default_partition(has_rows)),
             ..Outcome::of(table, Action::Default)
         }
     }));
@@ -109,7 +132,7 @@ fn existing_partition(table: &Table, partition: &Partition) -> Outcome {
     let finalize = partition.finalize.as_deref();
     Outcome {
         partition: Some(partition.name.clone()),
-        message: finalize.map(|finalize| refusal::detach_pending(partition, finalize)),
+        message: finalize.map(|finalize| reasons::detach_pending(partition, finalize)),
         ..Outcome::of(table, if finalize.is_some() { Action::Failed } else { Action::Exists })
     }
 }
@@ -131,7 +154,7 @@ fn create_partition(
     match coverage(&bounds, range.bounds) {
         Coverage::None => {}
         Coverage::Whole(index) => return existing_partition(table, existing[index]),
-        Coverage::Part(index) => refusal::overlaps(table, existing[index], range),
+        Coverage::Part(index) => overlaps(table, existing[index], range),
     }
     // What ATTACH PARTITION will lock.
     let default = partitions.iter().filter(|partition| partition.is_default);
@@ -152,7 +175,7 @@ fn create_partition(
         table.copy_replica_identity(&name);
         // The statements name the table, and a schema can be renamed without a lock on it.
         if !has_whole(table, range) {
-            refusal::changed_meanwhile("table", &table.name);
+            messages::changed_meanwhile("table", &table.name).raise();
         }
     });
     Outcome { partition: Some(name), ..Outcome::of(table, Action::Created) }

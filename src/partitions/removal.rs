@@ -2,13 +2,16 @@
 
 use super::outcome::{Action, Outcome, span_of};
 use super::patience::{Patience, is_lock_timeout};
-use super::refusal;
+use super::reasons;
 use super::table::{Partition, Table};
 use crate::postgres::query::execute;
 use crate::postgres::relation::lock_tree;
+use crate::postgres::report::Raise;
+use crate::postgres::timestamp::printed;
 use crate::postgres::transaction::{attempt, attempt_and_roll_back};
 use crate::postgres::user_table::check_owner_of_expressions;
 use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::messages::partitions as messages;
 use pg_snowflake_policies::partitions::{Bound, Bounds, CLOCK_TOLERANCE_US, Doubt, doubts};
 use pgrx::prelude::*;
 
@@ -49,7 +52,12 @@ pub fn older_partitions(table: &Table, age: &Age) -> Vec<Older> {
     if let Some(newest) = partitions.last()
         && !partitions.iter().any(remains)
     {
-        refusal::no_current_partition(table, newest, age.layout);
+        let layout = age.layout;
+        let time = |bound: Bound| bound.instant(&layout).map_or("no time".into(), printed);
+        let bounds = newest.bounds.map_or_else(String::new, |Bounds { from, to }| {
+            format!("from {} to {} in layout \"{layout}\"", time(from), time(to))
+        });
+        messages::no_current_partition(&table.name, &newest.name, bounds).raise();
     }
     let named: Vec<_> = partitions
         .iter()
@@ -60,11 +68,11 @@ pub fn older_partitions(table: &Table, age: &Age) -> Vec<Older> {
         doubts[index].map(|doubt| {
             let reason = match doubt {
                 Doubt::Later(later) => {
-                    refusal::later_doubt(&partitions[later], doubts[later], &age.layout)
+                    reasons::later_doubt(&partitions[later], doubts[later], &age.layout)
                 }
-                doubt => refusal::doubt(&partitions[index], doubt, &age.layout),
+                doubt => reasons::doubt(&partitions[index], doubt, &age.layout),
             };
-            (Action::Kept, refusal::kept(table, &partitions[index], &reason))
+            (Action::Kept, reasons::kept(table, &partitions[index], &reason))
         })
     };
     let reasons: Vec<_> = (0..partitions.len()).map(reason_of).collect();
@@ -89,7 +97,7 @@ pub fn count_from_newest_id(
     let newest = match attempt_and_roll_back(|| table.newest_id_before(end)) {
         Ok(newest) => newest,
         Err(error) => {
-            let message = refusal::newest_id_not_read(&error, table);
+            let message = reasons::newest_id_not_read(&error, table);
             for Older { obstacle, .. } in &mut older {
                 obstacle.get_or_insert_with(|| (Action::Failed, message.clone()));
             }
@@ -105,8 +113,8 @@ pub fn count_from_newest_id(
         .filter(|older| older.partition.bounds.is_some_and(|bounds| !is_older(bounds)))
         .collect();
     for Older { partition, obstacle } in &mut newer {
-        let reason = refusal::newest_id(newest_us);
-        obstacle.get_or_insert_with(|| (Action::Kept, refusal::kept(table, partition, &reason)));
+        let reason = reasons::newest_id(newest_us);
+        obstacle.get_or_insert_with(|| (Action::Kept, reasons::kept(table, partition, &reason)));
     }
     let mut older = older_partitions(table, age);
     older.append(&mut newer);
@@ -128,9 +136,9 @@ pub fn drop_older(
         let partition = &partition;
         let mut name = partition.name.clone();
         let result = if let Some(foreign_table) = &partition.foreign_table {
-            Ok((Action::Skipped, Some(refusal::foreign_partition(partition, foreign_table))))
+            Ok((Action::Skipped, Some(reasons::foreign_partition(partition, foreign_table))))
         } else if let Some(finalize) = &partition.finalize {
-            Ok((Action::Failed, Some(refusal::detach_pending(partition, finalize))))
+            Ok((Action::Failed, Some(reasons::detach_pending(partition, finalize))))
         } else if let Some((action, message)) = obstacle {
             Ok((action, Some(message)))
         } else if patience.removals == 0 {
@@ -153,7 +161,7 @@ pub fn drop_older(
                     if is_lock_timeout(&error) {
                         patience.note_timeout();
                     }
-                    let message = refusal::of_removal(error, table);
+                    let message = reasons::of_removal(error, table);
                     busy = is_busy.then(|| message.clone());
                     message
                 })
@@ -167,7 +175,7 @@ pub fn drop_older(
         });
     }
     if left > 0 {
-        let message = refusal::left_for_next_call(left);
+        let message = reasons::left_for_next_call(left);
         rows.push(Outcome { message: Some(message), ..Outcome::of(table, Action::Skipped) });
     }
     rows
@@ -193,7 +201,7 @@ fn drop_partition(
         *is_locked = true;
         // Nothing is attached to a partition below meanwhile, either.
         if lock_tree(partition.relid, pg_sys::AccessExclusiveLock).is_empty() {
-            refusal::changed_meanwhile("partition", &partition.name);
+            messages::changed_meanwhile("partition", &partition.name).raise();
         }
         // DETACH PARTITION evaluates expressions of these tables.
         for relid in table.referencing().into_iter().chain([partition.relid]) {
@@ -211,20 +219,20 @@ fn drop_partition(
                 && older.obstacle.is_none()
         });
         let Some(Older { partition: now, .. }) = now.filter(|_| has_same_layout) else {
-            refusal::changed_meanwhile("partition", &partition.name)
+            messages::changed_meanwhile("partition", &partition.name).raise()
         };
         // The statements name the partition, and a schema can be renamed without a lock on it. If another table had the name, the
         // subtransaction rolls the statement back.
         execute(&format!("ALTER TABLE {} DETACH PARTITION {}", table.name, now.name), &[]);
         if now.is_attached() {
-            refusal::changed_meanwhile("partition", &now.name);
+            messages::changed_meanwhile("partition", &now.name).raise();
         }
         if detach_only {
             return (Action::Detached, now.name);
         }
         execute(&format!("DROP TABLE {}", now.name), &[]);
         if now.exists() {
-            refusal::changed_meanwhile("partition", &now.name);
+            messages::changed_meanwhile("partition", &now.name).raise();
         }
         (Action::Dropped, now.name)
     })

@@ -1,10 +1,11 @@
 //! The tables that a call is about, and what is refused of them.
 
-use super::refusal;
+use super::reasons;
 use super::table::{Key, Partition, Table};
 use crate::distributed;
 use crate::postgres::query::rows;
-use crate::postgres::report::no_such_table;
+use crate::postgres::report::{Raise, no_such_table, relation_name};
+use pg_snowflake_policies::messages::partitions as messages;
 use pgrx::prelude::*;
 
 /// The tables that a call is about.
@@ -23,13 +24,15 @@ impl Tables {
         let parent = Table::read(relid).unwrap_or_else(|| no_such_table(relid));
         check_citus(relid);
         match &parent.key {
-            Key::None => refusal::not_partitioned(&parent),
+            Key::None => messages::not_partitioned(&parent.name).raise(),
             Key::OfIds => {
                 parent.check_owner();
                 found.by_range.push(parent);
                 return found;
             }
-            Key::OtherRange => refusal::partitioned_by_something_else(&parent),
+            Key::OtherRange => {
+                messages::partitioned_by_something_else(&parent.name, parent.key()).raise()
+            }
             Key::Descend => parent.check_owner(),
         }
         let mut to_visit = parent.partitions();
@@ -40,7 +43,7 @@ impl Tables {
             if let Some(finalize) =
                 partition.finalize.as_ref().filter(|_| partition.is_detach_pending)
             {
-                let reason = refusal::detach_pending(&partition, finalize);
+                let reason = reasons::detach_pending(&partition, finalize);
                 found.others.push((partition, reason));
                 continue;
             }
@@ -48,7 +51,7 @@ impl Tables {
             let Some(table) = Table::read(partition.relid) else { continue };
             match &table.key {
                 Key::None => {
-                    let reason = refusal::without_ranges(partition.foreign_table.is_some());
+                    let reason = reasons::without_ranges(partition.foreign_table.is_some());
                     found.others.push((partition, reason));
                 }
                 Key::OtherRange => {
@@ -63,7 +66,7 @@ impl Tables {
             }
         }
         if found.by_range.is_empty() {
-            refusal::partitioned_by_something_else(&parent);
+            messages::partitioned_by_something_else(&parent.name, parent.key()).raise();
         }
         found
     }
@@ -73,12 +76,12 @@ impl Table {
     /// The table as of now, after a lock was waited for. Refuses if it is another one, or has another owner.
     pub fn again(&self) -> Self {
         let again = Table::read(self.relid).filter(|again| again.owner == self.owner);
-        again.unwrap_or_else(|| refusal::changed_meanwhile("table", &self.name))
+        again.unwrap_or_else(|| messages::changed_meanwhile("table", &self.name).raise())
     }
 
     fn check_owner(&self) {
         if !self.is_owned {
-            refusal::not_owner(self);
+            messages::not_owner(&self.name).raise();
         }
     }
 
@@ -92,7 +95,7 @@ impl Table {
             (row.get::<String>(1), row.get::<String>(2))
         });
         if let Some((privilege, owner)) = lacking.first() {
-            refusal::lacks_privilege(privilege, &self.schema, owner);
+            messages::lacks_privilege(privilege, &self.schema, owner).raise();
         }
     }
 }
@@ -100,6 +103,6 @@ impl Table {
 /// Refuses a table of Citus, which propagates each command by itself.
 fn check_citus(relid: pg_sys::Oid) {
     if distributed::is_managed_now(relid) {
-        refusal::managed_by_citus(relid);
+        messages::managed_by_citus(relation_name(relid)).raise();
     }
 }

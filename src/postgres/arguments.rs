@@ -1,7 +1,8 @@
 //! Arguments of functions that are called without pgrx's wrapper, whose guard and argument handling would cost more than they do;
 //! and arguments of functions that are not STRICT.
 
-use crate::postgres::report::Report;
+use crate::postgres::report::Raise;
+use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::prelude::*;
 
 /// Declares to the server that the functions use version 1 of its calling convention: `PG_FUNCTION_INFO_V1`.
@@ -37,14 +38,5 @@ pub fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
 /// An argument of a function that is not STRICT. `hint` says what can be null.
 #[track_caller]
 pub fn required<T>(name: &str, argument: Option<T>, hint: &str) -> T {
-    let Some(argument) = argument else {
-        Report {
-            code: PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            message: format!("argument \"{name}\" must not be null"),
-            detail: None,
-            hint: Some(hint.into()),
-        }
-        .raise()
-    };
-    argument
+    argument.unwrap_or_else(|| messages::null_argument(name, hint).raise())
 }

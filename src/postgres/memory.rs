@@ -7,7 +7,8 @@
 mod allocator;
 
 use crate::postgres::backend_local::BackendLocal;
-use crate::postgres::report::Report;
+use crate::postgres::report::Raise;
+use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::{MaybeUninit, transmute};
@@ -19,13 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cold]
 #[track_caller]
 pub fn out_of_memory(bytes: usize) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-        message: "out of memory".into(),
-        detail: Some(format!("Failed on request of size {bytes}.")),
-        hint: None,
-    }
-    .raise()
+    messages::out_of_memory(bytes).raise()
 }
 
 /// An empty vector with room for so many elements; `None` if memory is short.

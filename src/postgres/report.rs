@@ -1,83 +1,69 @@
 //! Errors as PostgreSQL reports them, and the figures and names in them.
 
 use pg_snowflake_ids::excerpt::truncated;
+pub use pg_snowflake_policies::messages::Report;
+use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::Location;
 use std::ptr;
 
-/// An error: SQLSTATE, primary message, detail and hint.
-pub struct Report {
-    /// The SQLSTATE.
-    pub code: PgSqlErrorCode,
-    /// The primary message.
-    pub message: String,
-    /// The detail, with figures.
-    pub detail: Option<String>,
-    /// The hint.
-    pub hint: Option<String>,
-}
-
 /// The maximum number of characters of a message, a detail or a hint. A text that the server cannot allocate
 /// would end the server process. User texts are shortened where a message repeats them; this limit catches any
 /// that are not.
 const MAX_PART: usize = 10_000;
 
-impl Report {
+/// How the server gets a report.
+pub trait Raise {
     /// Raises the error. `\errverbose` of psql shows the line that called this.
     #[track_caller]
-    pub fn raise(self) -> ! {
-        self.emit(PgLogLevel::ERROR, Location::caller());
-        unreachable!("ERROR does not return")
-    }
+    fn raise(self) -> !;
 
     /// Writes the report to the server log, at a level below ERROR, with the line that called this.
     #[track_caller]
-    pub fn log(self, level: PgLogLevel) {
-        self.emit(level, Location::caller());
+    fn log(self, level: PgLogLevel);
+}
+
+impl Raise for Report {
+    #[track_caller]
+    fn raise(self) -> ! {
+        emit(&self, PgLogLevel::ERROR, Location::caller());
+        unreachable!("ERROR does not return")
     }
 
-    /// In one line, for a row of a result.
-    pub fn line(self) -> String {
-        let mut line = self.message;
-        for (separator, part) in [(": ", self.detail), (" ", self.hint)] {
-            line.extend(part.map(|part| format!("{separator}{part}")));
-        }
-        line
+    #[track_caller]
+    fn log(self, level: PgLogLevel) {
+        emit(&self, level, Location::caller());
     }
+}
 
-    /// As a message of the server, and not by pgrx, which raises errors at the end of a function, where it cannot handle a lack of
-    /// memory: PostgreSQL reports such an error from its own reserve.
-    fn emit(self, level: PgLogLevel, place: &'static Location<'static>) {
-        let [message, detail, hint] = self.parts();
-        // SAFETY: C strings that live until the guard has returned; the closure owns nothing.
-        unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                if errstart(level as c_int, ptr::null()) {
-                    errcode(self.code as c_int);
-                    for (part, text) in
-                        [(errmsg as ErrorPart, &message), (errdetail, &detail), (errhint, &hint)]
-                    {
-                        if let Some(text) = text {
-                            part(c"%s".as_ptr(), text.as_ptr());
-                        }
+/// As a message of the server, and not by pgrx, which raises errors at the end of a function, where it cannot handle a lack of
+/// memory: PostgreSQL reports such an error from its own reserve.
+fn emit(report: &Report, level: PgLogLevel, place: &'static Location<'static>) {
+    let part = |text: &String| {
+        let text = ascii_unless_utf8(truncated(text, MAX_PART).into_owned());
+        CString::new(text.replace('\0', "")).unwrap_or_default()
+    };
+    let Report { code, message, detail, hint } = report;
+    let [message, detail, hint] =
+        [Some(message), detail.as_ref(), hint.as_ref()].map(|text| text.map(part));
+    // SAFETY: C strings that live until the guard has returned; the closure owns nothing.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            if errstart(level as c_int, ptr::null()) {
+                errcode(*code);
+                for (part, text) in
+                    [(errmsg as ErrorPart, &message), (errdetail, &detail), (errhint, &hint)]
+                {
+                    if let Some(text) = text {
+                        part(c"%s".as_ptr(), text.as_ptr());
                     }
-                    // Which function it is in, Rust does not say.
-                    errfinish(place.file_as_c_str().as_ptr(), place.line() as c_int, ptr::null());
                 }
-            });
-        }
-    }
-
-    /// The message, the detail and the hint as the server gets them.
-    fn parts(&self) -> [Option<CString>; 3] {
-        let part = |text: &str| {
-            let text = ascii_unless_utf8(truncated(text, MAX_PART).into_owned());
-            CString::new(text.replace('\0', "")).unwrap_or_default()
-        };
-        [Some(&self.message), self.detail.as_ref(), self.hint.as_ref()]
-            .map(|text| text.map(|text| part(text)))
+                // Which function it is in, Rust does not say.
+                errfinish(place.file_as_c_str().as_ptr(), place.line() as c_int, ptr::null());
+            }
+        });
     }
 }
 
@@ -97,13 +83,7 @@ unsafe extern "C-unwind" {
 /// Raises the error for an OID of no table. Shared by the functions that take a table.
 #[track_caller]
 pub fn no_such_table(relid: pg_sys::Oid) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
-        message: format!("table with OID {} does not exist", relid.to_u32()),
-        detail: None,
-        hint: Some("Pass the table by name. Dropping a table invalidates its OID.".into()),
-    }
-    .raise()
+    messages::no_such_table(relid.to_u32()).raise()
 }
 
 /// A duration in the largest unit of which it has at least 1, for people.
@@ -199,7 +179,7 @@ pub fn ascii_unless_utf8(text: String) -> String {
 #[cfg(feature = "pg_test")]
 #[pg_schema]
 mod tests {
-    use super::{MAX_PART, Report};
+    use super::{MAX_PART, Raise, Report};
     use pgrx::pg_sys::panic::CaughtError;
     use pgrx::prelude::*;
 
@@ -207,7 +187,7 @@ mod tests {
     fn every_part_of_a_report_is_truncated() {
         let part = || "a".repeat(2 * MAX_PART);
         let report = Report {
-            code: PgSqlErrorCode::ERRCODE_DATA_EXCEPTION,
+            code: PgSqlErrorCode::ERRCODE_DATA_EXCEPTION as i32,
             message: part(),
             detail: Some(part()),
             hint: Some(part()),

@@ -1,15 +1,15 @@
 //! Result rows of functions, single or in sets.
 
-use crate::postgres::report::Report;
+use crate::postgres::report::Raise;
+use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::datum::Datum;
+use pgrx::pg_sys;
 use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// The extension.
-const NAME: &str = env!("CARGO_PKG_NAME");
 
 /// A row without nulls. Its columns have the order and the types of the function's SQL declaration.
 pub struct ResultRow<const N: usize>(pub [pg_sys::Datum; N]);
@@ -134,19 +134,7 @@ unsafe fn look_up_descriptor(
 /// before.
 #[track_caller]
 fn raise_version_mismatch(declared: i32, columns: usize) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-        message: format!("{NAME} library is incompatible with the installed extension version"),
-        detail: Some(format!(
-            "The function is declared with {declared} result columns, but library version {} returns {columns}.",
-            env!("CARGO_PKG_VERSION")
-        )),
-        hint: Some(format!(
-            "Install the library of the version in pg_extension.extversion. Or install a newer one and run: ALTER EXTENSION {NAME} \
-             UPDATE;"
-        )),
-    }
-    .raise()
+    messages::wrong_version(declared, env!("CARGO_PKG_VERSION"), columns).raise()
 }
 
 /// Declares to pgrx that a type is a row, and nothing else: the SQL declarations are written by hand.

@@ -1,7 +1,8 @@
 //! The transaction of a function that changes tables: whether it may, and parts of it that can fail alone.
 
 use crate::postgres::query::{execute, text};
-use crate::postgres::report::{Report, c_text};
+use crate::postgres::report::{Raise, Report, c_text};
+use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReportWithLevel};
 use pgrx::prelude::*;
@@ -15,30 +16,10 @@ pub fn check_writable(function: &str, only: &str) {
     let (is_standby, is_read_only) =
         unsafe { (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly) };
     if is_standby {
-        during_recovery(function, only).raise();
+        messages::during_recovery(function, only).raise();
     }
     if is_read_only {
-        read_only(function).raise();
-    }
-}
-
-/// The error on a standby.
-pub fn during_recovery(function: &str, only: &str) -> Report {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
-        message: format!("cannot execute {function}() during recovery"),
-        detail: Some(format!("This server is a standby. {only}")),
-        hint: Some("Connect to the primary. If it is lost, promote this server.".into()),
-    }
-}
-
-/// The error in a read-only transaction.
-pub fn read_only(function: &str) -> Report {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
-        message: format!("cannot execute {function}() in a read-only transaction"),
-        detail: None,
-        hint: Some("Start the transaction with BEGIN READ WRITE.".into()),
+        messages::read_only(function).raise();
     }
 }
 
@@ -47,15 +28,7 @@ pub fn read_only(function: &str) -> Report {
 pub fn check_read_committed(function: &str, why: &str) {
     // SAFETY: reads the server's state.
     if unsafe { pg_sys::XactIsoLevel } as u32 >= pg_sys::XACT_REPEATABLE_READ {
-        Report {
-            code: PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
-            message: format!(
-                "cannot execute {function}() in a REPEATABLE READ or SERIALIZABLE transaction"
-            ),
-            detail: Some(why.into()),
-            hint: Some("Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.".into()),
-        }
-        .raise();
+        messages::not_read_committed(function, why).raise();
     }
 }
 
@@ -189,7 +162,7 @@ pub fn naming_the_function<T>(run: impl FnOnce() -> T) -> T {
                 let detail =
                     report.detail().map_or_else(String::new, |detail| format!("{detail} "));
                 Err(Report {
-                    code: report.sql_error_code(),
+                    code: report.sql_error_code() as i32,
                     message: report.message().to_owned(),
                     detail: Some(format!("{detail}Raised by {}.", raiser.frame)),
                     hint: raiser.cure(),
@@ -252,7 +225,7 @@ fn in_subtransaction<T>(run: impl FnOnce() -> T, keeps: bool) -> Result<T, Failu
             }
             // It is no longer on PostgreSQL's error stack, and pgrx would replace the detail by a backtrace.
             CaughtError::PostgresError(error) => Report {
-                code: error.sql_error_code(),
+                code: error.sql_error_code() as i32,
                 message: error.message().to_owned(),
                 detail: error.detail().map(str::to_owned),
                 hint: error.hint().map(str::to_owned),

@@ -24,7 +24,8 @@
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::{Row, rows, rows_of_snapshot};
 use crate::postgres::relation::{as_restricted_owner, lock, lock_tree};
-use crate::postgres::report::{Report, no_such_table, quoted, relation_name, role_name};
+use crate::postgres::report::{Raise, no_such_table, quoted, relation_name, role_name};
+use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
@@ -173,26 +174,11 @@ impl Class {
     }
 }
 
-/// To change the owner of a table is not enough: what its owner wrote then runs with the privileges of the new one.
-pub fn hint_of_other_owner(table: &str, owner: &str) -> String {
-    format!(
-        "Detach the table, or drop its foreign key, and add it again afterwards. Only if you trust everything that its owner has written \
-         for it, such as constraints, indexes and triggers, run: ALTER TABLE {table} OWNER TO {owner};"
-    )
-}
-
 /// Expressions of one role would be evaluated with the privileges of another.
 #[track_caller]
 fn other_owner(member: pg_sys::Oid, other: pg_sys::Oid, owner: pg_sys::Oid) -> ! {
     let member = relation_name(member);
     let [other, owner] = [other, owner].map(role_name);
-    Report {
-        code: PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        message: format!("table {} has another owner than the tables that use it", quoted(&member)),
-        detail: Some(format!(
-            "Its expressions would be evaluated with the privileges of role {owner}, but it belongs to role {other}."
-        )),
-        hint: Some(hint_of_other_owner(&member, &owner)),
-    }
-    .raise()
+    let hint = messages::trust_owner(&member, &owner);
+    messages::other_owner(quoted(&member), owner, other, hint).raise()
 }

@@ -1,10 +1,11 @@
 //! The arguments of the functions, and what is refused of them.
 
-use super::refusal;
 use crate::postgres::arguments as postgres;
 use crate::postgres::encoding::from_server;
+use crate::postgres::report::{Raise, duration};
 use crate::postgres::timestamp::unix_us_of;
 use crate::postgres::transaction::{check_read_committed, check_writable};
+use pg_snowflake_policies::messages::registry as messages;
 use pg_snowflake_policies::registry::{MAX_LEASE_US, MAX_SHARDS_OF_A_NODE, MIN_LEASE_US, Uuid};
 use pgrx::datum::{Array, Interval};
 use pgrx::prelude::*;
@@ -43,17 +44,17 @@ pub fn shards(
     let shard_ids = elements(name, shard_ids);
     let serials = elements(name_of_serials, serials);
     if !serials.is_empty() && serials.len() != shard_ids.len() {
-        refusal::different_lengths([name, name_of_serials], [shard_ids.len(), serials.len()]);
+        messages::different_lengths(name, name_of_serials, shard_ids.len(), serials.len()).raise();
     }
     let mut shards: Vec<(i32, Option<i64>)> = shard_ids
         .into_iter()
-        .map(|shard| shard.unwrap_or_else(|| refusal::null_shard(name, name_of_serials)))
+        .map(|shard| shard.unwrap_or_else(|| messages::null_shard(name, name_of_serials).raise()))
         .inspect(|&shard| check_shard(shard))
         .zip(serials.into_iter().chain(repeat(None)))
         .collect();
     shards.sort_unstable();
     if let Some(pair) = shards.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        refusal::duplicate_shard(name, pair[0].0);
+        messages::duplicate_shard(name, pair[0].0).raise();
     }
     shards
 }
@@ -65,13 +66,13 @@ where
 {
     let Some(array) = array else { return Vec::new() };
     if array.len() > MAX_SHARDS_OF_A_NODE {
-        refusal::too_many_elements(name, array.len(), MAX_SHARDS_OF_A_NODE);
+        messages::too_many_elements(name, array.len(), MAX_SHARDS_OF_A_NODE).raise();
     }
     let array = array.into_array_type();
     // SAFETY: the array is detoasted, and stays allocated as long as the function's arguments.
     unsafe {
         if (*array).ndim > 1 {
-            refusal::not_one_dimensional(name, (*array).ndim);
+            messages::not_one_dimensional(name, (*array).ndim).raise();
         }
         Vec::from_datum(array.into(), false).unwrap_or_default()
     }
@@ -81,7 +82,7 @@ where
 #[track_caller]
 pub fn check_shard(shard: i32) {
     if shard < 0 {
-        refusal::negative_shard(shard);
+        messages::negative_shard(shard).raise();
     }
 }
 
@@ -90,11 +91,11 @@ pub fn check_shard(shard: i32) {
 pub fn node_name(node: Option<&[u8]>) -> String {
     let node = required("node", node);
     if node.is_empty() || node.len() > MAX_NODE_BYTES {
-        refusal::invalid_node(MAX_NODE_BYTES);
+        messages::invalid_node(MAX_NODE_BYTES).raise();
     }
     let name = from_server(&CString::new(node).expect("a text has no zero byte"));
     if name.contains(char::is_control) {
-        refusal::invalid_node(MAX_NODE_BYTES);
+        messages::invalid_node(MAX_NODE_BYTES).raise();
     }
     name
 }
@@ -108,7 +109,7 @@ pub fn number(uuid: pgrx::Uuid) -> Uuid {
 #[track_caller]
 pub fn finite(until: pg_sys::TimestampTz) -> i64 {
     if until == i64::MIN || until == i64::MAX {
-        refusal::infinite_end();
+        messages::infinite_end().raise();
     }
     unix_us_of(until)
 }
@@ -117,8 +118,7 @@ pub fn finite(until: pg_sys::TimestampTz) -> i64 {
 #[track_caller]
 pub fn length_us(length: Interval) -> i64 {
     let length_us = i64::try_from(length.as_micros());
-    length_us
-        .ok()
-        .filter(|us| (MIN_LEASE_US..=MAX_LEASE_US).contains(us))
-        .unwrap_or_else(|| refusal::length_out_of_range())
+    length_us.ok().filter(|us| (MIN_LEASE_US..=MAX_LEASE_US).contains(us)).unwrap_or_else(|| {
+        messages::length_out_of_range(duration(MIN_LEASE_US), duration(MAX_LEASE_US)).raise()
+    })
 }

@@ -1,9 +1,9 @@
-//! The sentences that say why a lease is not granted.
+//! Why a lease is not granted, and why a quiet time does not end.
 
-use super::refusal::clock_report;
-use crate::postgres::report::quoted;
+use crate::postgres::report::{Raise, duration, quoted};
 use crate::postgres::timestamp::printed;
-use pg_snowflake_policies::registry::{Claim, Moment, Origin, Refusal};
+use pg_snowflake_policies::messages::registry as messages;
+use pg_snowflake_policies::registry::{Claim, Moment, NotYet, Origin, Refusal};
 
 /// Why the shard is not granted, or what is wrong although it is.
 pub struct Reason {
@@ -23,74 +23,70 @@ pub fn reason(
     moment: Moment,
     must_commit: bool,
 ) -> Reason {
+    // `direction` is that of the server's clock.
     let wrong_clock = |direction, us| {
-        let report = clock_report(direction, us, claim, moment);
+        let reading = printed(claim.until_us.saturating_sub(claim.length_us));
+        let now = printed(moment.now_us);
+        let report =
+            messages::wrong_clock(quoted(claim.node), direction, reading, duration(us), now);
         if !must_commit {
             report.raise();
         }
         format!("The {}.", report.message)
     };
+    let mut other_server = None;
     let text = match refusal {
-        Refusal::HeldBy { is_copy: true, origin, .. } => return two_servers(shard, &origin),
+        Refusal::HeldBy { is_copy: true, origin, .. } => {
+            other_server = Some(server(&origin));
+            messages::two_servers(shard)
+        }
         Refusal::HeldBy { node, ends_us, origin, .. } if node == claim.node => {
-            return Reason {
-                text: format!(
-                    "Shard {shard} is held by an earlier run or a copy of this server, node {}, until {}.",
-                    quoted(&node),
-                    printed(ends_us)
-                ),
-                other_server: Some(server(&origin)),
-            };
+            other_server = Some(server(&origin));
+            messages::held_by_earlier_run(shard, quoted(&node), printed(ends_us))
         }
         Refusal::HeldBy { node, ends_us, .. } => {
-            format!("Shard {shard} is held by node {} until {}.", quoted(&node), printed(ends_us))
+            messages::held_by(shard, quoted(&node), printed(ends_us))
         }
-        Refusal::KeptFor { node, until_us } => format!(
-            "Shard {shard} is kept for the server that held it last, node {}, until {}.",
-            quoted(&node),
-            printed(until_us)
-        ),
-        Refusal::ReservedFor { node } => {
-            format!("Shard {shard} is reserved for node {}.", quoted(&node))
+        Refusal::KeptFor { node, until_us } => {
+            messages::kept_for(shard, quoted(&node), printed(until_us))
         }
-        Refusal::EndsLater { ends_us } => {
-            format!("The span of the last holder of shard {shard} ends at {}.", printed(ends_us))
-        }
-        Refusal::Barred => format!("Shard {shard} was taken over from this server."),
-        Refusal::Superseded => {
-            format!("The lease of shard {shard} has changed since this server last renewed it.")
-        }
+        Refusal::ReservedFor { node } => messages::reserved_for(shard, quoted(&node)),
+        Refusal::EndsLater { ends_us } => messages::ends_later(shard, printed(ends_us)),
+        Refusal::Barred => messages::taken_over(shard),
+        Refusal::Superseded => messages::superseded(shard),
         Refusal::ClockAhead { us } => wrong_clock("ahead of", us),
         Refusal::ClockBehind { us } => wrong_clock("behind", us),
     };
-    Reason { text, other_server: None }
+    Reason { text, other_server }
 }
 
 /// For the holder.
 pub fn copy_is_running(shard: i32, other: &Origin) -> Reason {
-    Reason {
-        text: format!("Another server with the name of this one claims shard {shard}, too."),
-        other_server: Some(server(other)),
-    }
-}
-
-/// For the server that is refused.
-fn two_servers(shard: i32, other: &Origin) -> Reason {
-    Reason {
-        text: format!(
-            "Two servers with the same data directory claim shard {shard}. The registry cannot know which one is the copy."
-        ),
-        other_server: Some(server(other)),
-    }
+    Reason { text: messages::copy_is_running(shard), other_server: Some(server(other)) }
 }
 
 fn server(origin: &Origin) -> String {
-    let address = match origin.address.as_str() {
+    let connection = match origin.address.as_str() {
         "" => "connects by a Unix-domain socket".into(),
         address => format!("has the address {address}"),
     };
     match origin.started_at_us {
-        Some(us) => format!("The other server {address}, and was started at {}.", printed(us)),
-        None => format!("The other server {address}."),
+        Some(us) => messages::other_server_started(connection, printed(us)),
+        None => messages::other_server(connection),
     }
+}
+
+/// The quiet time does not end earlier.
+#[track_caller]
+pub fn quiet_time_goes_on(reason: NotYet, quiet_until_us: i64, now_us: i64) -> ! {
+    let until = printed(quiet_until_us);
+    match reason {
+        NotYet::AsSoonAsPossible if quiet_until_us <= now_us => messages::no_quiet_time(until),
+        NotYet::AsSoonAsPossible => messages::quiet_time_goes_on(until),
+        NotYet::GrantedAt(at_us) => {
+            let [granted, now, end] = [at_us, now_us, at_us.min(quiet_until_us)].map(printed);
+            messages::quiet_time_after_wrong_clock(granted, now, end)
+        }
+    }
+    .raise()
 }

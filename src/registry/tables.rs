@@ -1,12 +1,13 @@
 //! The tables of the registry: the row of the registry itself, those of nodes, and those of shards.
 
 use super::arguments::number;
-use super::refusal;
 use crate::postgres::encoding::Text;
 use crate::postgres::query::{Row, execute, execute_kept, rows, rows_kept, text};
-use crate::postgres::timestamp::{Instant, now_us, unix_us_of};
+use crate::postgres::report::{Raise, quoted};
+use crate::postgres::timestamp::{Instant, now_us, printed, unix_us_of};
 use pg_snowflake_ids::presets::DEFAULT;
 use pg_snowflake_policies::lease::Span;
+use pg_snowflake_policies::messages::registry as messages;
 use pg_snowflake_policies::registry::{self, Lease, Origin};
 use pgrx::datum::{DatumWithOid, Interval};
 use pgrx::prelude::*;
@@ -45,7 +46,7 @@ pub fn lock(mode: &str) {
                JOIN pg_roles AS r USING (oid)
                WHERE NOT r.rolsuper AND r.rolname <> current_user";
     if let Some(owner) = rows_kept(sql, &[], |row| row.get::<String>(1)).pop() {
-        refusal::ordinary_owner(&owner);
+        messages::ordinary_owner(quoted(&owner)).raise();
     }
     execute_kept(&format!("LOCK TABLE snowflake_registry.shards IN {mode} MODE"), &[]);
 }
@@ -118,7 +119,7 @@ pub fn identity(length_us: i64, has_lost_rows: bool) -> Identity {
             "UPDATE snowflake_registry.identity SET quiet_until = greatest(quiet_until, $1)",
             &[Instant(identity.quiet_until_us).into()],
         );
-        refusal::rolled_back(identity.quiet_until_us);
+        messages::rolled_back(printed(identity.quiet_until_us)).log(PgLogLevel::LOG);
     }
     identity
 }
@@ -168,7 +169,9 @@ pub fn node_of_this_role(node: &str) -> Node {
     let sql = "SELECT role::text, role = session_user, lost_serial FROM snowflake_registry.nodes WHERE node = $1";
     let read = |row: &Row| (row.nullable::<String>(1), row.nullable(2), row.get(3));
     match rows_kept(sql, &[text(node)], read).pop() {
-        Some((Some(role), Some(false), _)) => refusal::node_of_another_role(node, &role),
+        Some((Some(role), Some(false), _)) => {
+            messages::node_of_another_role(quoted(node), quoted(&role)).raise()
+        }
         Some((role, _, lost_serial)) => Node { is_bound: role.is_some(), lost_serial },
         None => Node::default(),
     }

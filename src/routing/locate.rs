@@ -1,13 +1,14 @@
 //! `snowflake_locate`: the partition and the server of an ID's row, from the catalog alone.
 
-use super::operator_class::{OperatorClass, place_of_shard};
+use super::operator_class::place_of_shard;
 use super::partition_key::{PartitionKey, PartitionedTable, partition_key_sql};
 use crate::distributed::{Distribution, Node, Table};
 use crate::layout_type::SqlLayout;
 use crate::postgres::encoding::Text;
-use crate::postgres::report::{Report, no_such_table, quoted, relation_name};
+use crate::postgres::report::{Raise, no_such_table, quoted, relation_name};
 use crate::postgres::result_row::{Nullable, NullableResultRow};
 use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::prelude::*;
 use std::ffi::CString;
 
@@ -49,7 +50,10 @@ fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
         let is_same_column =
             |column: &CString| parent.as_ref().is_none_or(|(_, of_parent)| of_parent == column);
         let column = key.as_ref().and_then(PartitionKey::id_column).filter(is_same_column);
-        let (Some(key), Some(column)) = (key, column) else { not_partitioned_by_id(relid) };
+        let (Some(key), Some(column)) = (key, column) else {
+            messages::not_partitioned_by_id(quoted(&relation_name(relid)), partition_key_sql(relid))
+                .raise()
+        };
         check_layout(relid, &key, layout);
         let Some(partition) = key.partition_of(id) else { return [None; 5] };
         // This releases the lock on the parent.
@@ -64,7 +68,9 @@ fn location_in_citus(relid: pg_sys::Oid, table: &Table, id: i64) -> Location {
         Distribution::Reference => return [Some(relid.into()), None, None, None, None],
         Distribution::OneShard => {}
         Distribution::Hash(_) if table.is_distributed_by_bigint() => {}
-        Distribution::Hash(_) | Distribution::Other => not_distributed_by_id(relid),
+        Distribution::Hash(_) | Distribution::Other => {
+            messages::not_distributed_by_id(quoted(&relation_name(relid))).raise()
+        }
     }
     match table.node_of(id) {
         Some(Node { host, port, dbname }) => {
@@ -83,7 +89,7 @@ fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
         pg_sys::RELKIND_RELATION | pg_sys::RELKIND_FOREIGN_TABLE
             if super::inheritance::has_children(relid) =>
         {
-            inherited(relid)
+            messages::has_children(quoted(&relation_name(relid))).raise()
         }
         pg_sys::RELKIND_RELATION => Some([Some(relid.into()), None, None, None, None]),
         pg_sys::RELKIND_FOREIGN_TABLE => {
@@ -92,84 +98,13 @@ fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
         }
         pg_sys::RELKIND_PARTITIONED_TABLE => None,
         0 => no_such_table(relid),
-        _ => not_a_table(relid),
+        _ => messages::not_a_table(quoted(&relation_name(relid))).raise(),
     }
 }
 
 fn check_layout(relid: pg_sys::Oid, key: &PartitionKey, layout: &Layout) {
     let Some(class) = key.class().filter(|class| !class.reads(layout)) else { return };
-    let OperatorClass { name, .. } = class;
-    Report {
-        code: PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        message: format!(
-            "table {} is not partitioned by shards of layout \"{layout}\"",
-            quoted(&relation_name(relid))
-        ),
-        detail: Some(format!(
-            "Operator class {name} reads {}. The shard of the layout is {}.",
-            class.place(),
-            place_of_shard(layout)
-        )),
-        hint: Some(
-            "Pass the layout of the IDs in the table. If this is that layout, create the table with the operator class \
-             of the layout."
-                .into(),
-        ),
-    }
-    .raise()
-}
-
-#[track_caller]
-fn not_a_table(relid: pg_sys::Oid) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        message: format!("{} is not a table", quoted(&relation_name(relid))),
-        detail: None,
-        hint: Some("Pass a table, a partitioned table or a foreign table.".into()),
-    }
-    .raise()
-}
-
-#[track_caller]
-fn not_distributed_by_id(relid: pg_sys::Oid) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        message: format!(
-            "cannot locate IDs in table {} because Citus does not distribute it by the ID",
-            quoted(&relation_name(relid))
-        ),
-        detail: Some("It is not distributed by the hash of a bigint.".into()),
-        hint: Some("Distribute the table by its ID, with create_distributed_table().".into()),
-    }
-    .raise()
-}
-
-#[track_caller]
-fn inherited(relid: pg_sys::Oid) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        message: format!(
-            "cannot locate IDs in table {} because other tables inherit from it",
-            quoted(&relation_name(relid))
-        ),
-        detail: Some("An ID does not determine which of these tables has its row.".into()),
-        hint: Some("Use a partitioned table, or pass one of the children.".into()),
-    }
-    .raise()
-}
-
-#[track_caller]
-fn not_partitioned_by_id(relid: pg_sys::Oid) -> ! {
-    Report {
-        code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        message: format!(
-            "cannot locate IDs in table {} because it is not partitioned by the ID alone",
-            quoted(&relation_name(relid))
-        ),
-        detail: Some(format!("Its partition key is ({}).", partition_key_sql(relid))),
-        hint: Some(
-            "Partition every level by the same single column, of type bigint or snowflake.".into(),
-        ),
-    }
-    .raise()
+    let table = quoted(&relation_name(relid));
+    let shard = place_of_shard(layout);
+    messages::not_partitioned_by_shards(table, layout, class.name, class.place(), shard).raise()
 }

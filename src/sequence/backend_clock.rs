@@ -2,10 +2,11 @@
 
 use super::sys;
 use crate::postgres::backend_local::BackendLocal;
-use crate::postgres::report::duration;
+use crate::postgres::report::{Raise, duration};
 use crate::postgres::timestamp::POSTGRES_EPOCH_US;
 use pg_snowflake_policies::clock::{Clock, Guard, Now, Step};
-use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
+use pg_snowflake_policies::messages::sequence as messages;
+use pgrx::{PgLogLevel, pg_sys};
 
 struct BackendClock {
     clock: Clock,
@@ -124,17 +125,8 @@ pub fn read_with_steps() -> (Now, Guard) {
 
 fn report(step: Step) {
     match step {
-        Step::Backward(us) => ereport!(
-            PgLogLevel::LOG,
-            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-            format!("pg_snowflake: the clock stepped back by {}", duration(us)),
-            "IDs stay unique: this session generates none below its reading at its last ID."
-        ),
-        Step::Forward(us) => ereport!(
-            PgLogLevel::LOG,
-            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-            format!("pg_snowflake: the clock jumped forward by {}", duration(us)),
-            "If the clock steps back again, sequences that were used in the meantime are ahead of it."
-        ),
+        Step::Backward(us) => messages::clock_stepped_back(duration(us)),
+        Step::Forward(us) => messages::clock_jumped_forward(duration(us)),
     }
+    .log(PgLogLevel::LOG);
 }

@@ -1,6 +1,6 @@
 //! The row of a sequence in `pg_sequence`, and whether the sequence can hold a counter.
 
-use super::error::{Error, UnsupportedOption};
+use super::error::NoCounter;
 use super::sys::{self, FormData_pg_sequence};
 use pgrx::pg_sys;
 
@@ -20,15 +20,15 @@ pub struct Definition {
 
 impl Definition {
     /// Returns an error if the sequence cannot hold a counter with these options.
-    pub fn check(self) -> Result<(), Error> {
+    pub fn check(self) -> Result<(), NoCounter> {
         if self.typid != pg_sys::INT8OID {
-            Err(Error::UnusableSequence(UnsupportedOption::DataType(self.typid)))
+            Err(NoCounter::UnsupportedType(self.typid))
         } else if self.increment != 1 {
-            Err(Error::UnusableSequence(UnsupportedOption::Increment(self.increment)))
+            Err(NoCounter::UnsupportedIncrement(self.increment))
         } else if self.cycle {
-            Err(Error::UnusableSequence(UnsupportedOption::Cycle))
+            Err(NoCounter::UnsupportedCycle)
         } else if let Some(group) = self.citus_group() {
-            Err(Error::UnusableSequence(UnsupportedOption::CitusRange { group }))
+            Err(NoCounter::RangeOfCitus { group })
         } else {
             Ok(())
         }
@@ -53,12 +53,12 @@ impl Definition {
     ///
     /// # Safety
     /// Called inside a `sigsetjmp` guard, in a transaction.
-    pub unsafe fn look_up(relid: pg_sys::Oid) -> Result<Self, Error> {
+    pub unsafe fn look_up(relid: pg_sys::Oid) -> Result<Self, NoCounter> {
         // SAFETY: the row is read between lookup and release.
         unsafe {
             let tuple = sys::SearchSysCache1(sys::SEQRELID, relid.into());
             if tuple.is_null() {
-                return Err(Error::NoSuchRelation);
+                return Err(NoCounter::NoSuchRelation);
             }
             // Read through the pointer: the row ends with seqcycle, without the struct's padding.
             let form = sys::GETSTRUCT::<FormData_pg_sequence>((*tuple).t_data);

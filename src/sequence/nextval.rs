@@ -40,7 +40,7 @@
 
 use super::authority::Authority;
 use super::definition::Definition;
-use super::error::{Error, Failure};
+use super::error::{Failure, NoCounter};
 use super::page::{read_seq_tuple, write_seq_tuple};
 use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, with_entry};
 use super::wait::wait;
@@ -202,7 +202,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
     // release().
     unsafe {
         if !has_privilege(seqrel, pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE) {
-            return Err(Error::PermissionDenied { either: ["UPDATE", "USAGE"] }.into());
+            return Err(NoCounter::PermissionDenied { either: ["UPDATE", "USAGE"] }.into());
         }
         // Read-only transactions may only modify temporary sequences.
         if !(*seqrel).rd_islocaltemp {
@@ -268,7 +268,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         match decision {
             Decision::Wait { us } => Ok(Outcome::Wait { us }),
             Decision::Refuse(refusal) => {
-                Err(Failure::Refused { refusal, layout: *layout, shard: class.first })
+                Err(NoCounter::Refused { refusal, layout: *layout, shard: class.first }.into())
             }
             Decision::Issue((run, shard)) if wanted == Wanted::One => {
                 let first = elm.save_in_cache(run, &layout);
@@ -289,7 +289,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
 const RECENT_PAGE_VISITS: u32 = 1_000;
 
 /// Returns the last ID that the sequence `relid` returned in this session.
-pub fn currval(relid: pg_sys::Oid) -> Result<i64, Error> {
+pub fn currval(relid: pg_sys::Oid) -> Result<i64, NoCounter> {
     // SAFETY: as in next_wanted().
     unsafe {
         dropped::forget_dropped_sequences();
@@ -301,17 +301,17 @@ pub fn currval(relid: pg_sys::Oid) -> Result<i64, Error> {
 ///
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
-unsafe fn currval_oid(elm: &mut SeqTableData) -> Result<i64, Error> {
+unsafe fn currval_oid(elm: &mut SeqTableData) -> Result<i64, NoCounter> {
     // SAFETY: the relation is locked, and open from init_sequence() to relation_close().
     unsafe {
         let OpenSequence { rel: seqrel, .. } = init_sequence(elm)?;
         let may_read = has_privilege(seqrel, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE);
         sys::relation_close(seqrel, NO_LOCK);
         if !may_read {
-            return Err(Error::PermissionDenied { either: ["USAGE", "SELECT"] });
+            return Err(NoCounter::PermissionDenied { either: ["USAGE", "SELECT"] });
         }
     }
-    if elm.last_valid { Ok(elm.last) } else { Err(Error::CurrvalUndefined) }
+    if elm.last_valid { Ok(elm.last) } else { Err(NoCounter::CurrvalUndefined) }
 }
 
 /// A locked and open sequence.
@@ -324,7 +324,7 @@ struct OpenSequence {
 }
 
 /// Locks the sequence and opens it.
-unsafe fn lock_and_open_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, Error> {
+unsafe fn lock_and_open_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, NoCounter> {
     // SAFETY: as the caller promises.
     unsafe {
         elm.lock();
@@ -335,7 +335,7 @@ unsafe fn lock_and_open_sequence(elm: &mut SeqTableData) -> Result<OpenSequence,
 }
 
 /// Locks and opens the sequence of a hash table entry.
-unsafe fn init_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, Error> {
+unsafe fn init_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, NoCounter> {
     // SAFETY: the relation is locked and open.
     unsafe {
         let sequence = lock_and_open_sequence(elm)?;
@@ -353,13 +353,13 @@ unsafe fn init_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, Error> {
 
 /// Opens a sequence that is already locked. Returns our own error if the relation does not exist or is not a
 /// sequence.
-unsafe fn sequence_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
+unsafe fn sequence_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, NoCounter> {
     // SAFETY: the relation is locked, and open until it is closed here or, where it is returned, by the caller.
     unsafe {
         let relation = relation_open(relid)?;
         if (*(*relation).rd_rel).relkind != pg_sys::RELKIND_SEQUENCE as c_char {
             sys::relation_close(relation, NO_LOCK);
-            return Err(Error::NotASequence);
+            return Err(NoCounter::NotASequence);
         }
         Ok(relation)
     }
@@ -367,12 +367,12 @@ unsafe fn sequence_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
 
 /// `relation_open()` (`access/common/relation.c`), except that a missing relation is not an internal error: an
 /// OID may be stale, and the transaction itself may have dropped the sequence.
-unsafe fn relation_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
+unsafe fn relation_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, NoCounter> {
     // SAFETY: the lock keeps the relation from being dropped.
     unsafe {
         let relation = sys::RelationIdGetRelation(relid);
         if relation.is_null() {
-            return Err(Error::NoSuchRelation);
+            return Err(NoCounter::NoSuchRelation);
         }
         if (*(*relation).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as c_char {
             pg_sys::MyXactFlags |= pg_sys::XACT_FLAGS_ACCESSEDTEMPNAMESPACE as c_int;
@@ -382,23 +382,23 @@ unsafe fn relation_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, Error> {
     }
 }
 
-unsafe fn prevent_command_if_read_only() -> Result<(), Error> {
+unsafe fn prevent_command_if_read_only() -> Result<(), NoCounter> {
     // SAFETY: a global and a plain function of the server.
     unsafe {
         if !pg_sys::XactReadOnly {
             Ok(())
         } else if sys::RecoveryInProgress() {
             // PreventCommandDuringRecovery(): a transaction on a standby is always read-only.
-            Err(Error::DuringRecovery)
+            Err(NoCounter::DuringRecovery)
         } else {
-            Err(Error::ReadOnlyTransaction)
+            Err(NoCounter::ReadOnlyTransaction)
         }
     }
 }
 
-unsafe fn prevent_command_if_parallel_mode() -> Result<(), Error> {
+unsafe fn prevent_command_if_parallel_mode() -> Result<(), NoCounter> {
     // SAFETY: a plain function of the server.
-    if unsafe { sys::IsInParallelMode() } { Err(Error::ParallelMode) } else { Ok(()) }
+    if unsafe { sys::IsInParallelMode() } { Err(NoCounter::ParallelMode) } else { Ok(()) }
 }
 
 /// Whether the current user has at least one of the privileges.

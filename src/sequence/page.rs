@@ -3,7 +3,7 @@
 //! [`read_seq_tuple`] is core's, in PostgreSQL's `src/backend/commands/sequence.c`. The other functions are parts of it and of
 //! `nextval_internal()` that have no name there. As in `nextval.rs`, an ERROR passes over these frames, so nothing here holds anything with a destructor.
 
-use super::error::Error;
+use super::error::NoCounter;
 use super::sys::{self, FormData_pg_sequence_data};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::counter::{self, Run, State};
@@ -117,7 +117,7 @@ const _: () = assert!(size_of::<CoverageRecord>() == 32 && align_of::<CoverageRe
 ///
 /// # Safety
 /// The relation is open, locked, and a sequence.
-pub unsafe fn read_seq_tuple(relation: pg_sys::Relation) -> Result<LockedPage, Error> {
+pub unsafe fn read_seq_tuple(relation: pg_sys::Relation) -> Result<LockedPage, NoCounter> {
     // SAFETY: as the caller promises; ReadBuffer() pins.
     unsafe { lock_seq_tuple(sys::ReadBuffer(relation, 0)) }
 }
@@ -127,7 +127,7 @@ pub unsafe fn read_seq_tuple(relation: pg_sys::Relation) -> Result<LockedPage, E
 /// # Safety
 /// The buffer is pinned, and the storage of its page cannot be dropped.
 #[inline(always)]
-pub unsafe fn lock_seq_tuple(buffer: pg_sys::Buffer) -> Result<LockedPage, Error> {
+pub unsafe fn lock_seq_tuple(buffer: pg_sys::Buffer) -> Result<LockedPage, NoCounter> {
     // SAFETY: the buffer is that of a sequence's page: one tuple.
     unsafe {
         sys::LockBuffer(buffer, sys::BUFFER_LOCK_EXCLUSIVE);
@@ -149,13 +149,13 @@ pub unsafe fn lock_seq_tuple(buffer: pg_sys::Buffer) -> Result<LockedPage, Error
 ///
 /// # Safety
 /// The buffer is pinned and locked.
-pub unsafe fn check_magic(buffer: pg_sys::Buffer) -> Result<pg_sys::Page, Error> {
+pub unsafe fn check_magic(buffer: pg_sys::Buffer) -> Result<pg_sys::Page, NoCounter> {
     // SAFETY: as the caller promises.
     unsafe {
         let page = sys::BufferGetPage(buffer);
         match (*sys::sequence_special_area(page)).magic {
             sys::SEQ_MAGIC => Ok(page),
-            magic => Err(Error::BadMagic(magic)),
+            magic => Err(NoCounter::BadMagic(magic)),
         }
     }
 }

@@ -8,7 +8,7 @@
 //! read.
 
 use super::definition::Definition;
-use super::error::Error;
+use super::error::NoCounter;
 use super::nextval::has_privilege;
 use super::page::{check_magic, marked_counter};
 use super::sys;
@@ -31,19 +31,19 @@ pub struct SequenceData {
 }
 
 /// Reads the definition and the state of the sequence `relid`, if the current user may, without fetching from it, and releases the lock.
-pub fn read_data(relid: pg_sys::Oid) -> Result<SequenceData, Error> {
+pub fn read_data(relid: pg_sys::Oid) -> Result<SequenceData, NoCounter> {
     // SAFETY: SQL functions run in a transaction; read_sequence_data() owns nothing that an ERROR could leak.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| read_sequence_data(relid)) }
 }
 
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
-unsafe fn read_sequence_data(relid: pg_sys::Oid) -> Result<SequenceData, Error> {
+unsafe fn read_sequence_data(relid: pg_sys::Oid) -> Result<SequenceData, NoCounter> {
     // SAFETY: the relation is open and locked from try_relation_open() to relation_close().
     unsafe {
         let relation = sys::try_relation_open(relid, ACCESS_SHARE_LOCK);
         if relation.is_null() {
-            return Err(Error::NoSuchRelation);
+            return Err(NoCounter::NoSuchRelation);
         }
         let data = read_open_sequence(relation);
         sys::relation_close(relation, ACCESS_SHARE_LOCK);
@@ -51,15 +51,15 @@ unsafe fn read_sequence_data(relid: pg_sys::Oid) -> Result<SequenceData, Error> 
     }
 }
 
-unsafe fn read_open_sequence(relation: pg_sys::Relation) -> Result<SequenceData, Error> {
+unsafe fn read_open_sequence(relation: pg_sys::Relation) -> Result<SequenceData, NoCounter> {
     // SAFETY: the relation is open.
     unsafe {
         let class = &*(*relation).rd_rel;
         if class.relkind != pg_sys::RELKIND_SEQUENCE as c_char {
-            return Err(Error::NotASequence);
+            return Err(NoCounter::NotASequence);
         }
         if !has_privilege(relation, pg_sys::ACL_SELECT | pg_sys::ACL_USAGE) {
-            return Err(Error::PermissionDenied { either: ["USAGE", "SELECT"] });
+            return Err(NoCounter::PermissionDenied { either: ["USAGE", "SELECT"] });
         }
         let definition = Definition::look_up((*relation).rd_id)?;
         let is_logged = class.relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as c_char;
@@ -73,7 +73,7 @@ unsafe fn read_open_sequence(relation: pg_sys::Relation) -> Result<SequenceData,
     }
 }
 
-unsafe fn read_page(relation: pg_sys::Relation) -> Result<(State, Option<i64>), Error> {
+unsafe fn read_page(relation: pg_sys::Relation) -> Result<(State, Option<i64>), NoCounter> {
     // SAFETY: the relation is open and a sequence; the buffer is pinned and locked until UnlockReleaseBuffer().
     unsafe {
         let buffer = sys::ReadBuffer(relation, 0);

@@ -131,8 +131,8 @@ fn a_wait_has_a_minimum_unless_the_limits_are_lower() {
 #[test]
 fn a_wait_above_the_limit_is_refused_with_its_figures() {
     let state = called(counter(NOW_TICK + 3_600_000, 7));
-    let ahead = Ahead::Sequence { last_value: state.last_value };
-    let refusal = Refusal::TooFarAhead { lead_us: HOUR, wait_us: HOUR - 100 * MS, ahead };
+    let last_value = state.last_value;
+    let refusal = Refusal::TooFarAhead { lead_us: HOUR, wait_us: HOUR - 100 * MS, last_value };
     assert_eq!(ask(state, at(NOW_US)), Decision::Refuse(refusal));
 }
 
@@ -142,11 +142,8 @@ fn after_a_backward_step_a_reset_sequence_starts_above_the_high_water_mark() {
     assert_eq!(issued(ask(called(1), now)).first, counter(NOW_TICK + 1, 2));
 
     let now = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
-    let refusal = Refusal::TooFarAhead {
-        lead_us: HOUR + MS,
-        wait_us: HOUR + MS - 100 * MS,
-        ahead: Ahead::HighWater { step_us: HOUR },
-    };
+    let refusal =
+        Refusal::SteppedBack { lead_us: HOUR + MS, wait_us: HOUR + MS - 100 * MS, step_us: HOUR };
     assert_eq!(ask(called(1), now), Decision::Refuse(refusal));
 }
 
@@ -192,8 +189,8 @@ fn a_counter_is_within_the_lease() {
 fn a_lease_that_begins_later_is_waited_for_or_refused() {
     let ask = |begins_us| ask_in_lease(begins_us, HOUR, 1, called(7));
     assert_eq!(ask(500 * MS), Decision::Wait { us: 400 * MS });
-    let refusal = LeaseRefusal::BeginsLater { us: 5_000 * MS };
-    assert_eq!(ask(5_000 * MS), Decision::Refuse(Refusal::Lease(refusal)));
+    let refusal = Refusal::LeaseBeginsLater { us: 5_000 * MS };
+    assert_eq!(ask(5_000 * MS), Decision::Refuse(refusal));
 }
 
 #[test]
@@ -202,15 +199,15 @@ fn a_sequence_at_the_end_of_the_lease_waits_for_the_renewal() {
     assert_eq!(ask(10 * MS, NOW_TICK + 10), Decision::Wait { us: 5 * MS });
     assert_eq!(ask(10 * MS, NOW_TICK + 59), Decision::Wait { us: 50 * MS });
     let last_value = counter(NOW_TICK + 5_000, 7);
-    let refusal = LeaseRefusal::SequencePastEnd { lead_us: 5_000 * MS, last_value };
-    assert_eq!(ask(10 * MS, NOW_TICK + 5_000), Decision::Refuse(Refusal::Lease(refusal)));
+    let refusal = Refusal::PastLease { lead_us: 5_000 * MS, last_value };
+    assert_eq!(ask(10 * MS, NOW_TICK + 5_000), Decision::Refuse(refusal));
 }
 
 #[test]
 fn a_lease_that_has_ended_is_refused() {
     let ask = |ends_us| ask_in_lease(-HOUR, ends_us, 1, called(7));
     assert_eq!(issued(ask(1)).first, counter(NOW_TICK, 8));
-    let refused = |us| Decision::Refuse(Refusal::Lease(LeaseRefusal::Ended { us }));
+    let refused = |us| Decision::Refuse(Refusal::LeaseEnded { us });
     assert_eq!(ask(0), refused(0));
     assert_eq!(ask(-3 * MS), refused(3 * MS));
 }
@@ -218,17 +215,18 @@ fn a_lease_that_has_ended_is_refused() {
 #[test]
 fn only_a_step_that_the_backend_has_seen_is_reported_as_the_cause() {
     let stepped_back = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
+    // The step, or what the sequence holds.
     let cause = |tick, now| {
         let policy = Policy { max_wait_us: 0, ..DEFAULTS };
         match ask_under(policy, 1, called(counter(tick, 7)), now) {
-            Decision::Refuse(Refusal::TooFarAhead { ahead, .. }) => ahead,
+            Decision::Refuse(Refusal::SteppedBack { step_us, .. }) => Ok(step_us),
+            Decision::Refuse(Refusal::TooFarAhead { last_value, .. }) => Err(last_value),
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(cause(NOW_TICK + 101, stepped_back), Ahead::HighWater { step_us: HOUR });
-    let sequence = |tick| Ahead::Sequence { last_value: counter(tick, 7) };
-    assert_eq!(cause(NOW_TICK + 102, stepped_back), sequence(NOW_TICK + 102));
-    assert_eq!(cause(NOW_TICK + 101, at(NOW_US)), sequence(NOW_TICK + 101));
+    assert_eq!(cause(NOW_TICK + 101, stepped_back), Ok(HOUR));
+    assert_eq!(cause(NOW_TICK + 102, stepped_back), Err(counter(NOW_TICK + 102, 7)));
+    assert_eq!(cause(NOW_TICK + 101, at(NOW_US)), Err(counter(NOW_TICK + 101, 7)));
 }
 
 #[test]
@@ -504,7 +502,7 @@ impl Model {
             }
             Decision::Refuse(refusal) => {
                 prop_assert!(
-                    matches!(refusal, Refusal::TooFarAhead { wait_us, .. }
+                    matches!(refusal, Refusal::TooFarAhead { wait_us, .. } | Refusal::SteppedBack { wait_us, .. }
                         if wait_us > self.policy.max_wait_us),
                     "{:?}",
                     refusal

@@ -3,7 +3,7 @@
 use super::home::MIN_HASHES;
 use super::*;
 use crate::clock::Now;
-use crate::counter::{LeaseRefusal, Policy, Reading};
+use crate::counter::{Policy, Reading};
 use crate::hashfn::hashint8;
 use crate::lease::Ticks;
 use pg_snowflake_ids::any::any_layout;
@@ -192,10 +192,7 @@ fn a_homed_id_waits_where_its_counter_is_above_the_limit_of_the_lead() {
     let refused = ask_homed(state, i64::MAX, never, Ticks::ALL);
     assert!(matches!(refused, Decision::Refuse(Refusal::TooFarAhead { .. })), "{refused:?}");
     let refused = ask_homed(state, i64::MAX, never, ticks);
-    assert!(
-        matches!(refused, Decision::Refuse(Refusal::Lease(LeaseRefusal::SequencePastEnd { .. }))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Decision::Refuse(Refusal::PastLease { .. })), "{refused:?}");
 }
 
 #[test]

@@ -76,6 +76,9 @@ messages! {
             detail "The highest value is {highest}. The next ID of layout \"{layout}\" would be about {next}."
             hint "If the values are IDs of another layout, pass that layout; snowflake_find_layout() finds it. If they are IDs from the \
                   future, set pg_snowflake.max_lead to how far they are ahead. Otherwise, lower the values of those rows.";
+        not_compiled_again(commands) "01000" "functions of other roles have the old type of the column in open sessions"
+            detail "They fail there until the sessions reconnect."
+            hint "To let the sessions compile the functions again, run as their owners: {commands}";
         violates_constraint(constraint, table, id) "55000" "new IDs would violate constraint {constraint} of table {table}"
             detail "The next ID would be about {id}."
             hint "Run: ALTER TABLE {table} DROP CONSTRAINT {constraint};";

@@ -23,6 +23,15 @@ impl Report {
         }
     }
 
+    /// The message, the detail and the hint in one line, for a row.
+    pub fn line(self) -> String {
+        let mut line = self.message;
+        for (separator, part) in [(": ", self.detail), (" ", self.hint)] {
+            line.extend(part.map(|part| format!("{separator}{part}")));
+        }
+        line
+    }
+
     /// With a sentence after the detail, if it is not empty.
     pub fn adding(mut self, sentence: &str) -> Self {
         self.detail = part([self.detail.as_deref().unwrap_or_default(), sentence].join(" ").trim());

@@ -2,9 +2,7 @@
 //! time. A refusal states its reason.
 
 use crate::clock::Now;
-use crate::counter::{
-    Decision, LeaseRefusal, Policy, Reading, Refusal, Request, Run, State, advance, cover,
-};
+use crate::counter::{Decision, Policy, Reading, Refusal, Request, Run, State, advance, cover};
 use crate::lease::{Span, Ticks};
 use arbitrary::Arbitrary;
 use pg_snowflake_ids::layout::{Layout, Packed};
@@ -105,11 +103,17 @@ pub fn check(input: Input) {
             let later = Reading::new(Packed::new(layout), policy, later);
             let request = Request { reading: &later, ticks, ..request };
             let decision = advance(state, max_value, count, request);
-            let is_held = matches!(
-                decision,
-                Decision::Wait { .. }
-                    | Decision::Refuse(Refusal::TooFarAhead { .. } | Refusal::Lease(_))
-            );
+            let is_held = match decision {
+                Decision::Wait { .. } => true,
+                Decision::Issue(_) => false,
+                Decision::Refuse(refusal) => !matches!(
+                    refusal,
+                    Refusal::ClockBeforeEpoch { .. }
+                        | Refusal::AboveMaxValue { .. }
+                        | Refusal::LayoutUsedUp
+                        | Refusal::NotHome { .. }
+                ),
+            };
             assert!(!is_held, "after {us} us: {decision:?}");
         }
         Decision::Refuse(refusal) => has_cause(refusal, state, max_value, request),
@@ -177,22 +181,23 @@ fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request<'_>) {
     let highest = state.last_value.max(highest_fetched.unwrap_or(i64::MIN));
     match refusal {
         Refusal::ClockBeforeEpoch { us } => assert!(now_tick < 0 && us > 0),
-        Refusal::TooFarAhead { lead_us, wait_us, .. } => {
+        Refusal::TooFarAhead { lead_us, wait_us, .. }
+        | Refusal::SteppedBack { lead_us, wait_us, .. } => {
             assert!(wait_us > policy.max_wait_us && lead_us >= wait_us, "{refusal:?}");
         }
-        Refusal::Lease(LeaseRefusal::Ended { us }) => {
+        Refusal::LeaseEnded { us } => {
             assert!(now_tick > ticks.last.into() && us >= 0);
         }
-        Refusal::Lease(LeaseRefusal::BeginsLater { us }) => {
+        Refusal::LeaseBeginsLater { us } => {
             assert!(now_tick < ticks.first.into() && us > policy.max_wait_us, "{refusal:?}");
         }
-        Refusal::Lease(LeaseRefusal::SequencePastEnd { lead_us, .. }) => {
+        Refusal::PastLease { lead_us, .. } => {
             assert!(
                 i128::from(layout.tick_of(highest)) >= ticks.last.into() && lead_us > 0,
                 "{refusal:?}"
             );
         }
-        Refusal::Lease(LeaseRefusal::HighWaterPastEnd { step_us }) => {
+        Refusal::SteppedBackToLease { step_us } => {
             assert!(step_us > 0 && now.high_water_us - step_us == now.reading_us, "{refusal:?}");
             assert!(tick_at(layout, now.high_water_us) >= ticks.last.into(), "{refusal:?}");
         }

@@ -2,12 +2,13 @@
 
 use super::Column;
 use crate::convert::catalog::{TREE, TREE_COLUMN};
-use crate::convert::refusal;
 use crate::error::Error;
 use crate::postgres::query::{Row, rows, text};
+use crate::postgres::report::Raise;
 use crate::sequence;
 use pg_snowflake_policies::conversion::Grant;
 use pg_snowflake_policies::counter::State;
+use pg_snowflake_policies::messages::convert as messages;
 use pgrx::prelude::*;
 
 /// The role of `g`, a row of aclexplode(), as SQL.
@@ -81,14 +82,14 @@ impl ExistingSequence {
         let (may_alter, can_be_owned): (bool, bool) =
             rows(sql, &arguments, |row| (row.get(1), row.get(2)))[0];
         if !may_alter {
-            refusal::not_owner("sequence", &self.name, None);
+            messages::not_owner("sequence", &self.name, "").raise();
         }
         let users = self.other_users(column);
         if !users.is_empty() {
-            refusal::shared_sequence(&self.name, &column.name(), &users);
+            messages::shared_sequence(&self.name, column.name(), users.join("; ")).raise();
         }
         if !can_be_owned {
-            refusal::cannot_own_sequence(&self.name, &column.table.name);
+            messages::cannot_own_sequence(&self.name, &column.table.name).raise();
         }
     }
 

@@ -4,11 +4,12 @@ use super::Column;
 use super::existing_sequence::{ExistingSequence, ROLE, grant};
 use crate::convert::catalog::{Extension, TREE, TREE_COLUMN};
 use crate::convert::references::{CheckedTables, check_owners};
-use crate::convert::refusal;
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::{rows, text};
 use crate::postgres::relation::lock;
+use crate::postgres::report::Raise;
 use pg_snowflake_policies::conversion::{Facts, Grant, Sequence};
+use pg_snowflake_policies::messages::convert as messages;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
@@ -55,7 +56,7 @@ impl Column {
         let mut existing = ExistingSequence::of(self)?;
         loop {
             if existing.is_identity && !self.attribute.is_identity {
-                refusal::detached_identity_sequence(&existing.name, &self.name());
+                messages::detached_identity_sequence(&existing.name, &self.name()).raise();
             }
             if !existing.is_identity {
                 existing.check(self);
@@ -195,6 +196,6 @@ fn check_schema_privilege(schema: pg_sys::Oid, privilege: &str) {
         (row.get::<String>(1), row.get::<String>(2))
     });
     if let Some((schema, owner)) = lacking.first() {
-        refusal::lacks_privilege(privilege, schema, owner);
+        messages::lacks_privilege(privilege, schema, owner).raise();
     }
 }

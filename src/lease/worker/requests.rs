@@ -11,6 +11,7 @@ use crate::lease::problem::{Problem, Reason};
 use crate::lease::session::{Answer, Request, Session, array, copied, serial, uuid};
 use crate::lease::settings;
 use crate::lease::shared::new_uuid;
+use crate::postgres::report::Raise;
 use crate::postgres::timestamp::{now_us, printed, unix_us_of};
 use pg_snowflake_policies::holder::{Closed, Known, Refused, Slot};
 use pg_snowflake_policies::pacing;
