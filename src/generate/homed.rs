@@ -19,6 +19,7 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
 use pgrx::prelude::*;
+use std::ffi::c_int;
 
 const NEXTVAL: &str = "snowflake_nextval_homed";
 const NEXTVALS: &str = "snowflake_nextvals_homed";
@@ -234,9 +235,10 @@ fn with_ranges<T>(
             if let Some(parsed) = kept.iter().find(|parsed| parsed.bytes == bytes) {
                 return f(&parsed.ranges);
             }
+            let multirange = pg_sys::pg_detoast_datum(packed).cast::<MultirangeType>();
             let mut ranges = Vec::new();
-            memory::reserve(&mut ranges, serialized::count(bytes));
-            let ranges = hash_ranges(ranges, serialized::bounds(bytes))
+            memory::reserve(&mut ranges, (*multirange).rangeCount as usize);
+            let ranges = hash_ranges(ranges, bounds(multirange))
                 .map_err(|invalid| Denied::NotHomed { invalid, layout })?;
             if bytes.len() > MAX_KEPT_BYTES {
                 return f(&ranges);
@@ -260,11 +262,13 @@ const MAX_RANGES: usize = 65_536;
 unsafe fn check_count(datum: pg_sys::Datum) {
     // SAFETY: as the caller promises. The first bytes of a multirange are its head, also of a compressed one.
     let count = unsafe {
-        if pg_sys::toast_raw_datum_size(datum) < serialized::least_size(MAX_RANGES + 1) {
+        // Each range has two bounds of 8 bytes, of which only the first and the last can be infinite, and is then not stored.
+        if pg_sys::toast_raw_datum_size(datum) < 16 * MAX_RANGES {
             return;
         }
-        let head = serialized::HEAD as i32;
-        serialized::count(content(pg_sys::pg_detoast_datum_slice(datum.cast_mut_ptr(), 0, head)))
+        let head = size_of::<MultirangeType>() as i32;
+        let head = pg_sys::pg_detoast_datum_slice(datum.cast_mut_ptr(), 0, head);
+        (*head.cast::<MultirangeType>()).rangeCount as usize
     };
     if count > MAX_RANGES {
         messages::too_many_ranges(count, MAX_RANGES).raise();
@@ -283,103 +287,48 @@ unsafe fn content<'a>(varlena: *const pg_sys::varlena) -> &'a [u8] {
     }
 }
 
-/// An `int8multirange` as PostgreSQL stores it (utils/adt/multirangetypes.c): the OID of the type and the number of ranges, 4 bytes
-/// each; 4 bytes for each range but the first; a byte of flags for each range; and, from a multiple of 8 on, counted with the 4 bytes
-/// of the length, the bounds that are not infinite.
-mod serialized {
-    /// The bytes of the OID and of the number of ranges.
-    pub const HEAD: usize = 8;
-    /// The bytes of the length, which are not part of the content.
-    const LENGTH: usize = 4;
+/// `MultirangeType` (utils/multirangetypes.h), the beginning of a multirange that is not packed.
+#[repr(C)]
+#[allow(nonstandard_style, reason = "the names are C's")]
+struct MultirangeType {
+    vl_len_: c_int,
+    multirangetypid: pg_sys::Oid,
+    rangeCount: u32,
+}
 
-    // rangetypes.h
-    const RANGE_LB_INC: u8 = 0x02;
-    const RANGE_UB_INC: u8 = 0x04;
-    const RANGE_LB_INF: u8 = 0x08;
-    const RANGE_UB_INF: u8 = 0x10;
+unsafe extern "C-unwind" {
+    fn multirange_get_bounds(
+        rangetyp: *mut pg_sys::TypeCacheEntry,
+        multirange: *const MultirangeType,
+        i: u32,
+        lower: *mut pg_sys::RangeBound,
+        upper: *mut pg_sys::RangeBound,
+    );
+}
 
-    /// The number of ranges.
-    pub fn count(content: &[u8]) -> usize {
-        let count = content[4..HEAD].try_into().expect("4 bytes");
-        u32::from_ne_bytes(count) as usize
-    }
-
-    /// The size that a multirange with that many ranges has at least, with its length. Only the first and the last bound can be
-    /// infinite.
-    pub fn least_size(count: usize) -> usize {
-        first_bound(count) + LENGTH + 16 * count.saturating_sub(1)
-    }
-
-    fn flags(count: usize) -> usize {
-        HEAD + 4 * count.saturating_sub(1)
-    }
-
-    fn first_bound(count: usize) -> usize {
-        (LENGTH + flags(count) + count).next_multiple_of(8) - LENGTH
-    }
-
-    /// The first and the last number of each range; `i64::MIN` and `i64::MAX` are infinite.
-    pub fn bounds(content: &[u8]) -> impl Iterator<Item = (i64, i64)> {
-        let count = count(content);
-        let mut bounds = content.get(first_bound(count)..).unwrap_or_default().chunks_exact(8);
-        let mut bound = move || {
-            let bound = bounds.next().expect("a bound that is not infinite is stored");
-            i64::from_ne_bytes(bound.try_into().expect("8 bytes"))
+/// The first and the last number of each range; `i64::MIN` and `i64::MAX` are infinite.
+///
+/// # Safety
+/// An `int8multirange` that is not packed, for as long as the result is used.
+unsafe fn bounds(multirange: *const MultirangeType) -> impl Iterator<Item = (i64, i64)> {
+    // SAFETY: as the caller promises; a range type of core.
+    let (int8range, count) = unsafe {
+        let flags = pg_sys::TYPECACHE_RANGE_INFO as c_int;
+        (pg_sys::lookup_type_cache(pg_sys::INT8RANGEOID, flags), (*multirange).rangeCount)
+    };
+    (0..count).map(move |i| {
+        let (mut lower, mut upper) = Default::default();
+        // SAFETY: as above; it only reads, so it raises no error.
+        unsafe { multirange_get_bounds(int8range, multirange, i, &mut lower, &mut upper) };
+        let number = |bound: pg_sys::RangeBound| bound.val.value() as i64;
+        let first = match lower.infinite {
+            true => i64::MIN,
+            false => number(lower).saturating_add(i64::from(!lower.inclusive)),
         };
-        content[flags(count)..][..count].iter().map(move |flags| {
-            let is = |flag| flags & flag != 0;
-            let first = match is(RANGE_LB_INF) {
-                true => i64::MIN,
-                false => bound().saturating_add(i64::from(!is(RANGE_LB_INC))),
-            };
-            let last = match is(RANGE_UB_INF) {
-                true => i64::MAX,
-                false => bound().saturating_sub(i64::from(!is(RANGE_UB_INC))),
-            };
-            (first, last)
-        })
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-
-        /// A multirange of these ranges, without their inclusive flags: the server stores `[first,end)`.
-        fn multirange(ranges: &[(Option<i64>, Option<i64>)]) -> Vec<u8> {
-            let count = ranges.len();
-            let mut content = vec![0; first_bound(count)];
-            content[4..8].copy_from_slice(&(count as u32).to_ne_bytes());
-            for (n, (first, end)) in ranges.iter().enumerate() {
-                content[flags(count) + n] = match (first, end) {
-                    (None, None) => RANGE_LB_INF | RANGE_UB_INF,
-                    (None, _) => RANGE_LB_INF,
-                    (_, None) => RANGE_LB_INC | RANGE_UB_INF,
-                    _ => RANGE_LB_INC,
-                };
-                for bound in [first, end].into_iter().flatten() {
-                    content.extend(bound.to_ne_bytes());
-                }
-            }
-            content
-        }
-
-        #[test]
-        fn the_bounds_are_read_from_the_bytes_of_a_multirange() {
-            type Case = (&'static [(Option<i64>, Option<i64>)], &'static [(i64, i64)]);
-            let cases: [Case; 6] = [
-                (&[], &[]),
-                (&[(Some(0), Some(5))], &[(0, 4)]),
-                (&[(Some(-7), Some(-5)), (Some(0), Some(5))], &[(-7, -6), (0, 4)]),
-                (&[(None, Some(5))], &[(i64::MIN, 4)]),
-                (&[(None, Some(-5)), (Some(0), None)], &[(i64::MIN, -6), (0, i64::MAX)]),
-                (&[(None, None)], &[(i64::MIN, i64::MAX)]),
-            ];
-            for (ranges, expected) in cases {
-                let content = multirange(ranges);
-                assert_eq!(count(&content), expected.len());
-                assert_eq!(bounds(&content).collect::<Vec<_>>(), expected, "{ranges:?}");
-                assert!(content.len() + LENGTH >= least_size(expected.len()), "{ranges:?}");
-            }
-        }
-    }
+        let last = match upper.infinite {
+            true => i64::MAX,
+            false => number(upper).saturating_sub(i64::from(!upper.inclusive)),
+        };
+        (first, last)
+    })
 }
