@@ -13,7 +13,7 @@ pub mod server;
 mod table;
 pub mod worker;
 
-pub use table::{Message, Report, sqlstate};
+pub use table::{Message, Report, general, sqlstate};
 
 /// The tables.
 pub const TABLES: [&[Message]; 8] = [

@@ -55,16 +55,21 @@ pub struct Message {
 }
 
 impl Message {
-    /// The heading of its runbook: … stands for a name or a figure, and a function has no brackets.
+    /// The heading of its runbook, in which a function has no brackets.
     pub fn heading(&self) -> String {
-        let mut parts = self.message.split(['{', '}']);
-        let mut heading = String::new();
-        while let Some(text) = parts.next() {
-            heading += text;
-            heading += parts.next().map_or("", |_| "…");
-        }
-        heading.replace("…()", "…").replace("\"…\"", "…")
+        general(self.message).replace("…()", "…").replace("\"…\"", "…")
     }
+}
+
+/// A text with … for each name and figure.
+pub fn general(text: &str) -> String {
+    let mut parts = text.split(['{', '}']);
+    let mut general = String::new();
+    while let Some(text) = parts.next() {
+        general += text;
+        general += parts.next().map_or("", |_| "…");
+    }
+    general
 }
 
 /// An SQLSTATE as PostgreSQL packs it (`MAKE_SQLSTATE` of utils/elog.h).
