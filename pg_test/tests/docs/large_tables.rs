@@ -227,8 +227,12 @@ fn the_steps_keep_all_that_refers_to_the_column() {
         run(
             &mut client,
             "ALTER TABLE events ADD CONSTRAINT planned CHECK (id < 0) NOT ENFORCED;
-             CREATE TABLE planned (event_id bigint REFERENCES events NOT ENFORCED); INSERT INTO planned VALUES (0)",
+             CREATE TABLE planned (event_id bigint REFERENCES events NOT ENFORCED); INSERT INTO planned VALUES (0);
+             CREATE TABLE named (id int CONSTRAINT filled NOT NULL)",
         );
+        Steps::new(&|sql| database.psql(sql), database.connect(), "public.named", "id").all();
+        let named = "SELECT conname FROM pg_constraint WHERE conrelid = 'named'::regclass AND contype = 'n'";
+        assert_eq!(printed(&mut client, named), "filled");
     }
     let before = schema(&database);
     let key = "SELECT string_agg(id || body, ',' ORDER BY id) FROM events WHERE id < 2001";
