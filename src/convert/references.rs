@@ -2,15 +2,15 @@
 //! indirectly.
 
 use super::catalog::{Extension, TREE, TREE_COLUMN};
-use crate::postgres::query::{execute, rows, text};
-use crate::postgres::relation::lock_tree;
+use crate::postgres::query::{Row, execute, rows, text};
+use crate::postgres::relation::{lock_function, lock_tree};
 use crate::postgres::report::Raise;
 use pg_snowflake_policies::conversion::NarrowTable;
 use pg_snowflake_policies::messages::arguments::trust_owner;
 use pg_snowflake_policies::messages::convert as messages;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 /// A column that must hold IDs, at the root of its inheritance tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,29 +173,25 @@ impl NarrowColumns {
     pub fn compile_again(&self) {
         let sql = format!(
             r"{TREE}
-            SELECT format('ALTER ROUTINE %s SECURITY %s;', p.oid::regprocedure, CASE WHEN prosecdef THEN 'DEFINER' ELSE 'INVOKER' END),
-                pg_has_role(proowner, 'USAGE') AND has_schema_privilege(pronamespace, 'USAGE')
+            SELECT p.oid, pg_has_role(proowner, 'USAGE') AND has_schema_privilege(pronamespace, 'USAGE')
             FROM pg_proc AS p JOIN pg_language AS l ON l.oid = prolang
             WHERE lanname = 'plpgsql' AND NOT pg_is_other_temp_schema(pronamespace) AND EXISTS (
                 SELECT FROM tree JOIN pg_class AS c ON c.oid = tree.relid
                 WHERE p.oid IN (SELECT tgfoid FROM pg_trigger WHERE tgrelid = tree.relid)
-                    OR prosrc ~ ('\m' || regexp_replace(relname, '(\W)', '\\\1', 'g') || '\M'))
-            ORDER BY 1"
+                    OR prosrc ~ ('\m' || regexp_replace(relname, '(\W)', '\\\1', 'g') || '\M'))"
         );
-        let table = |(id_column, _): &(IdColumn, _)| id_column.table;
-        let mut tables: Vec<_> = self.0.iter().map(table).collect();
-        tables.dedup();
-        let routines = tables.into_iter().flat_map(|table| {
-            rows(&sql, &[table.into()], |row| (row.get::<String>(1), row.get::<bool>(2)))
-        });
-        let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) =
-            routines.partition(|&(_, is_ours)| is_ours);
-        for (compile, _) in ours {
-            execute(&compile, &[]);
+        let routine = |row: &Row| (row.get::<pg_sys::Oid>(1).to_u32(), row.get::<bool>(2));
+        let of_table = |(table, _): &(IdColumn, _)| rows(&sql, &[table.table.into()], routine);
+        let routines: BTreeMap<_, _> = self.0.iter().flat_map(of_table).collect();
+        let (ours, theirs): (Vec<_>, Vec<_>) = routines.into_iter().partition(|&(_, ours)| ours);
+        for (oid, _) in ours {
+            lock_function(oid.into());
+            // As of now: it must stay as it is.
+            compile_command(oid).iter().for_each(|command| execute(command, &[]));
         }
+        let theirs: Vec<_> = theirs.iter().filter_map(|&(oid, _)| compile_command(oid)).collect();
         if !theirs.is_empty() {
-            let commands: Vec<String> = theirs.into_iter().map(|(compile, _)| compile).collect();
-            messages::not_compiled_again(commands.join(" ")).log(PgLogLevel::WARNING);
+            messages::not_compiled_again(theirs.join(" ")).log(PgLogLevel::WARNING);
         }
     }
 
@@ -223,6 +219,13 @@ impl NarrowColumns {
         }
         tables
     }
+}
+
+/// The statement that lets sessions compile a function again; `None` if it no longer exists.
+fn compile_command(oid: u32) -> Option<String> {
+    let sql = "SELECT format('ALTER ROUTINE %s SECURITY %s;', oid::regprocedure, CASE WHEN prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)
+        FROM pg_proc WHERE oid = $1";
+    rows(sql, &[pg_sys::Oid::from(oid).into()], |row| row.get(1)).pop()
 }
 
 /// The partitions and children that are foreign tables.

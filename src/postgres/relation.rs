@@ -25,6 +25,14 @@ pub fn lock(relid: pg_sys::Oid, mode: u32) {
     unsafe { pg_sys::LockRelationOid(relid, mode as pg_sys::LOCKMODE) }
 }
 
+/// Locks the function until the end of the transaction against others that lock it so. ALTER ROUTINE does not: it fails with "tuple
+/// concurrently updated" once the other has committed.
+pub fn lock_function(oid: pg_sys::Oid) {
+    let mode = pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE;
+    // SAFETY: takes any OID; the callers check afterwards whether the function still exists.
+    unsafe { pg_sys::LockDatabaseObject(pg_sys::ProcedureRelationId, oid, 0, mode) }
+}
+
 /// Calls `run` as the owner of the table, as core does to build an index. A CHECK or an index predicate that
 /// the owner wrote must not gain the caller's privileges, nor leave settings behind. After an ERROR, the end of
 /// the transaction or of the savepoint restores the caller.

@@ -134,6 +134,30 @@ fn a_child_that_is_committed_while_it_waits_for_the_lock_is_converted() {
     assert_eq!(printed(&mut owner, insert), "5");
 }
 
+/// Each conversion lets open sessions compile the function again.
+#[test]
+fn tables_whose_triggers_call_the_same_function_are_converted_at_once() {
+    let (database, mut owner) = database();
+    run(
+        &mut owner,
+        "CREATE TABLE posts (id serial); CREATE TABLE comments (id serial);
+         CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+         CREATE TRIGGER same BEFORE INSERT ON posts FOR EACH ROW EXECUTE FUNCTION same();
+         CREATE TRIGGER same BEFORE INSERT ON comments FOR EACH ROW EXECUTE FUNCTION same()",
+    );
+    run(&mut owner, "BEGIN; SELECT snowflake_convert_column('posts', 'id', 5)");
+
+    scope(|scope| {
+        let convert = "SELECT snowflake_convert_column('comments', 'id', 5)";
+        let converted = scope.spawn(|| run(&mut database.connect(), convert));
+        wait_for_a_lock(&database);
+        run(&mut owner, "ALTER FUNCTION same() SECURITY DEFINER; COMMIT");
+        converted.join().unwrap();
+    });
+
+    assert_eq!(printed(&mut owner, "SELECT prosecdef FROM pg_proc WHERE proname = 'same'"), "t");
+}
+
 /// Its rows are no longer those of the table.
 #[test]
 fn a_partition_that_is_being_detached_is_not_waited_for() {
@@ -176,8 +200,6 @@ fn lock_timeout_ends_the_wait_and_nothing_has_changed() {
 }
 
 fn wait_for_a_lock(database: &Database) {
-    let is_waited_for =
-        "SELECT count(*) > 0 FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
-        WHERE datname = current_database() AND NOT granted";
-    wait_for(&mut database.connect(), is_waited_for, "somebody waits for a lock");
+    let waits = "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    wait_for(&mut database.connect(), waits, "somebody waits for a lock");
 }
