@@ -115,10 +115,11 @@ fn bench(options: Options) -> Result<bool, Box<dyn Error>> {
         std::fs::create_dir_all(&folder)?;
         samples.write(&folder.join(format!("postgresql-{short}.csv")))?;
     }
+    let size = if scale == 1.0 { String::new() } else { format!(" at {scale} of the full size") };
+    let minutes = started.elapsed().as_secs_f64() / 60.0;
     println!(
-        "\npg_snowflake {} on PostgreSQL {version}. {rounds} rounds at {scale} of the full size took {:.1} minutes. {}\n",
+        "\npg_snowflake {} on PostgreSQL {version}. {rounds} rounds{size} took {minutes:.1} minutes. {}\n",
         options.revision,
-        started.elapsed().as_secs_f64() / 60.0,
         notes.join(" ")
     );
     let measured = [Measured { version: short, samples, is_full }];

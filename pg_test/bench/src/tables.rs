@@ -169,10 +169,13 @@ pub fn summary(Measured { version, samples, .. }: &Measured) -> String {
 /// The tables of everything that was measured, and the limits.
 pub fn tables(runs: &[Measured]) -> String {
     let versions: Vec<&str> = runs.iter().map(|run| run.version.as_str()).collect();
-    let mut text = format!(
-        "A cell shows the medians on PostgreSQL {}, or one figure if they are equal. A dash means that no value was measured.\n",
-        versions.join(" / ")
-    );
+    let mut text = match versions.as_slice() {
+        [_] => String::new(),
+        _ => format!(
+            "A cell shows the medians on PostgreSQL {}, or one figure if they are equal. A dash means that no value was measured.\n",
+            versions.join(" / ")
+        ),
+    };
     for (title, measures) in TABLES {
         text += &format!("\n### {title}\n\n");
         text += &heading("", measures.iter().map(|name| measure(name).title));
