@@ -294,14 +294,17 @@ fn a_parallel_plan_changes_no_setting() {
 }
 
 /// An expression of all settings, as text.
-fn values() -> String {
-    let names = SETTINGS.iter().copied().flatten();
-    let values =
-        names.map(|(name, _)| format!("pg_catalog.current_setting('pg_snowflake.{name}')"));
-    format!("pg_catalog.concat_ws(' ', {})", values.collect::<Vec<_>>().join(", "))
-}
+const VALUES: &str = "(SELECT pg_catalog.string_agg(setting, ' ' ORDER BY name) FROM pg_catalog.pg_settings WHERE name LIKE 'pg\\_snowflake.%')";
 
-const VALUES: &str = "5 150ms 70ms 5-6 20s db-1 no-such-host host=/nowhere";
+/// What a session sees that loads the library by a call.
+fn values(cluster: &Cluster) -> String {
+    let mut client = cluster.connect();
+    run(&mut client, PLACES[0].1);
+    let defaults =
+        "SELECT name FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' AND setting = boot_val";
+    assert_eq!(printed(&mut client, defaults), "", "not in SETTINGS");
+    printed(&mut client, &format!("SELECT {VALUES}"))
+}
 
 /// Autovacuum evaluates the expression of an index.
 #[test]
@@ -314,15 +317,14 @@ fn autovacuum_has_the_same_settings() {
                  PERFORM public.snowflake_created_at(id);
                  IF (SELECT backend_type = 'autovacuum worker' FROM pg_catalog.pg_stat_activity
                      WHERE pid = pg_catalog.pg_backend_pid()) THEN
-                     RAISE LOG 'the settings of autovacuum: %', {};
+                     RAISE LOG 'the settings of autovacuum: %', {VALUES};
                      PERFORM public.snowflake_nextval('public.s', 7);
                  END IF;
                  RETURN id;
              END $$;
              CREATE TABLE watched (id bigint) WITH (autovacuum_analyze_threshold = 1);
              CREATE INDEX ON watched (attempt(id));
-             INSERT INTO watched SELECT generate_series(1, 1000)",
-            values()
+             INSERT INTO watched SELECT generate_series(1, 1000)"
         ),
     );
     for statement in [
@@ -332,7 +334,7 @@ fn autovacuum_has_the_same_settings() {
     ] {
         run(&mut cluster.connect(), statement);
     }
-    let seen = format!("the settings of autovacuum: {VALUES}");
+    let seen = format!("the settings of autovacuum: {}", values(&cluster));
     assert!(comes_true(|| cluster.log().contains(&seen)), "autovacuum has other settings");
     let refusal = "ERROR:  host";
     assert!(comes_true(|| cluster.log().contains(refusal)), "autovacuum has no fence");
@@ -362,11 +364,11 @@ fn a_parallel_worker_has_the_settings_of_its_leader() {
         &mut cluster.connect(),
         &format!(
             "CREATE FUNCTION seen(id bigint) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$ BEGIN
-                 PERFORM snowflake_created_at(id); RETURN {};
-             END $$",
-            values()
+                 PERFORM snowflake_created_at(id); RETURN {VALUES};
+             END $$"
         ),
     );
+    let expected = values(&cluster);
     for load in [
         "",
         PLACES[0].1,
@@ -374,7 +376,7 @@ fn a_parallel_worker_has_the_settings_of_its_leader() {
     ] {
         let mut client = cluster.connect();
         run(&mut client, &format!("{load}; SET parallel_leader_participation = off"));
-        assert_eq!(printed(&mut client, "SELECT DISTINCT seen(id) FROM big"), VALUES, "{load}");
+        assert_eq!(printed(&mut client, "SELECT DISTINCT seen(id) FROM big"), expected, "{load}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sessions that run out of memory: a statement fails, and the server and the other sessions go on.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::memory::{self, Limit, Malloc, limited};
 use pg_snowflake_harness::process::backend_pid;
@@ -115,7 +115,8 @@ const CALLS: &[&str] = &[
     "SELECT _snowflake_citus_error('posts', 's', 5, false)",
     "SELECT _snowflake_replaced_default_error('s', NULL, true)",
     "SELECT _snowflake_layout_error('posts', 'id', 'twitter', NULL)",
-    "SELECT * FROM snowflake_lease_status()",
+    "SELECT * FROM snowflake_lease_status(), snowflake_lease_mode()",
+    "SELECT snowflake_layout_info(layout) FROM _snowflake_presets() AS layout",
     "BEGIN; SELECT snowflake_convert_column('old', 'id', 5); ROLLBACK",
     "SELECT snowflake_create_partitions('by_time', '1 month'); SELECT snowflake_drop_partitions('by_time', '1 month')",
     "SET pg_snowflake.owned_shards = '1-10, 20, 30-40'; RESET pg_snowflake.owned_shards",
@@ -124,8 +125,22 @@ const CALLS: &[&str] = &[
     "BEGIN; SELECT snowflake_registry.claim('{5,6,7}', 'db-1', gen_random_uuid(), NULL, gen_random_uuid(),
          clock_timestamp() + interval '5 min', interval '5 min');
      SELECT snowflake_registry.release(incarnation, ARRAY[shard_id], ARRAY[serial], ends) FROM snowflake_registry.shards;
-     SELECT snowflake_registry.take_over(5, 'db-2'); ROLLBACK",
+     SELECT snowflake_registry.take_over(5, 'db-2'); SELECT snowflake_registry.retire('db-2'), snowflake_registry.end_quiet_time(),
+         snowflake_registry.is_own_change(); ROLLBACK",
 ];
+
+/// Other than those of operators and of the input and output of types, which statements call without their names.
+#[test]
+fn every_function_of_the_library_is_called() {
+    let (_database, mut client) = database();
+    run(&mut client, "CREATE EXTENSION pg_snowflake_registry");
+    let names = "SELECT DISTINCT proname FROM pg_proc WHERE probin = '$libdir/pg_snowflake'
+                 AND proname !~ '_(in|out|recv|send|eq|ne|hash|shard_hash.*)$'";
+    let names = printed(&mut client, names);
+    let is_called = |name: &&str| CALLS.iter().any(|call| call.contains(&format!("{name}(")));
+    let forgotten: Vec<&str> = names.lines().filter(|name| !is_called(name)).collect();
+    assert_eq!(forgotten, [""; 0]);
+}
 
 /// A server on which each of [`CALLS`] can be made.
 fn server_with(builder: Builder) -> (Cluster, Client) {

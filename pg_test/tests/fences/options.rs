@@ -2,7 +2,7 @@
 //! configuration file. Then it refuses them, but has lost the file's value: the session must not continue with the default.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use pg_snowflake_harness::sequence::{state, take};
 use pg_snowflake_harness::{Cluster, Database};
 
@@ -12,14 +12,18 @@ const MASKED: Refusal = Refusal {
     hint: "PGOPTIONS",
 };
 
-/// Every setting, with its value on the server of a test, and one that an ordinary user would prefer.
-const SETTINGS: [(&str, &str, &str); 5] = [
-    ("max_lead", "0", "1h"),
-    ("max_wait", "0", "1h"),
-    ("allowed_hosts", "db-1", ""),
-    ("owned_shards", "5", "6"),
-    ("shard_id", "5", "6"),
-];
+/// Every setting that only a superuser sets, with its value on the server of a test, and another one.
+fn settings() -> Vec<(String, &'static str, &'static str)> {
+    let (_database, mut client) = database();
+    run(&mut client, "LOAD 'pg_snowflake'");
+    let names = "SELECT substr(name, 14) FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' AND context = 'superuser'";
+    let names = printed(&mut client, names);
+    let with_values = names.lines().map(|name| match name {
+        "allowed_hosts" => (name.to_owned(), "db-1", ""),
+        _ => (name.to_owned(), "5", "6"),
+    });
+    with_values.collect()
+}
 
 #[test]
 fn an_ordinary_user_whose_options_name_a_fence_generates_no_ids() {
@@ -55,7 +59,7 @@ fn an_ordinary_user_whose_options_name_a_fence_generates_no_ids() {
 
 #[test]
 fn an_ordinary_user_whose_options_name_any_setting_generates_no_ids() {
-    for (setting, value, other) in SETTINGS {
+    for (setting, value, other) in settings() {
         let name = format!("pg_snowflake.{setting}");
         let builder = Cluster::builder().setting("pg_snowflake.shard_id", "5");
         let cluster = with_writer(builder.setting(&name, value).start());
@@ -96,7 +100,7 @@ fn the_status_and_the_current_shard_report_a_masked_setting() {
 fn an_ordinary_user_who_was_granted_a_setting_sets_it_by_connection_options() {
     let cluster = with_writer(Cluster::new());
     let mut superuser = cluster.connect();
-    for (setting, _, _) in SETTINGS {
+    for (setting, _, _) in settings() {
         let privilege = format!("SET ON PARAMETER pg_snowflake.{setting}");
         superuser.batch_execute(&format!("GRANT {privilege} TO writer")).unwrap();
         let value = if setting == "allowed_hosts" { "" } else { "5" };
