@@ -3,7 +3,8 @@
 
 use crate::ask::{printed, run};
 use crate::cluster::{Cluster, SUPERUSER};
-use crate::wait::{Stop, StopAtEnd, comes_true};
+use crate::crew::{Crew, Place};
+use crate::wait::comes_true;
 use postgres::Client;
 use std::io::Write;
 use std::thread::scope;
@@ -225,28 +226,15 @@ pub fn while_writing<T>(
     tables: &[&str],
     work: impl FnOnce(&mut Fleet) -> T,
 ) -> (i64, T) {
-    let clients = fleet.connections();
-    let stop = Stop::default();
-    scope(|scope| {
-        let stop = &stop;
-        let writers: Vec<_> = clients
-            .into_iter()
-            .map(|mut client| {
-                scope.spawn(move || {
-                    let mut rows = 0;
-                    for table in tables.iter().cycle().take_while(|_| !stop.is_called()) {
-                        Way::SingleRows.insert(&mut client, table, 1);
-                        rows += 1;
-                    }
-                    rows
-                })
-            })
-            .collect();
-        let at_the_end = StopAtEnd(stop);
-        let done = work(fleet);
-        drop(at_the_end);
-        let rows =
-            writers.into_iter().map(|writer| writer.join().expect("a client does not panic"));
-        (rows.sum(), done)
-    })
+    let tables: Vec<String> = tables.iter().map(|&table| table.to_owned()).collect();
+    let worker = |mut client: Client| {
+        let tables = tables.clone();
+        move |place: &Place| {
+            let rows = tables.iter().cycle().take_while(|_| !place.must_stop());
+            rows.map(|table| Way::SingleRows.insert(&mut client, table, 1)).count() as i64
+        }
+    };
+    let crew = Crew::start(fleet.connections().into_iter().map(worker).collect());
+    let done = work(fleet);
+    (crew.stop().into_iter().sum(), done)
 }

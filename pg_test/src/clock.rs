@@ -2,19 +2,18 @@
 //! test hook. The monotonic clock is not changed.
 
 use crate::Cluster;
+use crate::crew::{Crew, Place};
 use crate::process::backend_pid;
 use crate::sequence::{counter_in_an_hour, state};
-use crate::wait::{Stop, StopAtEnd, comes_true, wait_until_it_waits_for_the_clock};
+use crate::wait::wait_until_it_waits_for_the_clock;
 use postgres::Client;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{JoinHandle, spawn};
+use std::thread::spawn;
 use std::time::{Duration, Instant};
 
-/// How many sessions of [`Clients`] insert at a time.
+/// How many sessions of [`inserting_clients`] there are.
 pub const CLIENTS: usize = 4;
 
-/// The insert of [`Clients`], which returns the new ID.
+/// The insert of [`inserting_clients`], which returns the new ID.
 pub const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 
 /// A server whose clock a test sets, with a table `posts` of shard 5 and its sequence `posts_id_seq`.
@@ -31,50 +30,13 @@ pub fn cluster_with_posts() -> Cluster {
     cluster
 }
 
-/// Sessions that insert one row after the other until they are stopped.
-pub struct Clients {
-    threads: Vec<JoinHandle<Report>>,
-    stop: Arc<Stop>,
-    /// How many calls each has made.
-    calls: Arc<[AtomicU64; CLIENTS]>,
+/// Starts sessions that insert one row after the other, on a server of [`cluster_with_posts`].
+pub fn inserting_clients(cluster: &Cluster) -> Crew<Report> {
+    let worker = |mut client: Client| move |place: &Place| insert_until_stopped(&mut client, place);
+    Crew::start((0..CLIENTS).map(|_| worker(cluster.connect())).collect())
 }
 
-impl Clients {
-    /// On a server of [`cluster_with_posts`].
-    pub fn start(cluster: &Cluster) -> Self {
-        let (stop, calls) = (Arc::<Stop>::default(), Arc::<[AtomicU64; CLIENTS]>::default());
-        let threads = (0..CLIENTS)
-            .map(|number| {
-                let (stop, calls) = (Arc::clone(&stop), Arc::clone(&calls));
-                let client = cluster.connect();
-                spawn(move || insert_until_stopped(client, &stop, &calls[number]))
-            })
-            .collect();
-        Clients { threads, stop, calls }
-    }
-
-    /// Waits until each has made this many more calls: a busy machine may delay one for any time.
-    ///
-    /// # Panics
-    /// If one does not within [`crate::wait::PATIENCE`].
-    pub fn let_each_call(&self, calls: u64) {
-        let made = || self.calls.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let wanted = made().map(|count| count + calls);
-        let have_called = comes_true(|| {
-            self.threads.iter().any(JoinHandle::is_finished)
-                || made().iter().zip(wanted).all(|(&count, wanted)| count >= wanted)
-        });
-        assert!(have_called, "a client makes no calls: {:?}", made());
-    }
-
-    /// Lets each finish its call, and returns what they saw.
-    pub fn stop(self) -> Vec<Report> {
-        drop(StopAtEnd(&self.stop));
-        self.threads.into_iter().map(|thread| thread.join().expect("a client")).collect()
-    }
-}
-
-/// What one of [`Clients`] saw.
+/// What one of [`inserting_clients`] saw.
 pub struct Report {
     /// The IDs that it got, in order.
     pub ids: Vec<i64>,
@@ -99,11 +61,11 @@ impl Report {
     }
 }
 
-fn insert_until_stopped(mut client: Client, stop: &Stop, calls: &AtomicU64) -> Report {
+fn insert_until_stopped(client: &mut Client, place: &Place) -> Report {
     let statement = client.prepare(INSERT).expect("a sound statement");
     let (mut ids, mut errors, mut slowest) = (Vec::new(), Vec::new(), Duration::ZERO);
     let mut last_success = Instant::now();
-    while !stop.is_called() {
+    while !place.must_stop() {
         let asked = Instant::now();
         match client.query_one(&statement, &[]) {
             Ok(row) => {
@@ -112,10 +74,10 @@ fn insert_until_stopped(mut client: Client, stop: &Stop, calls: &AtomicU64) -> R
             }
             Err(error) => errors.push(error.as_db_error().expect("the server answers").to_string()),
         }
-        calls.fetch_add(1, Ordering::Relaxed);
+        place.has_done(1);
         slowest = slowest.max(asked.elapsed());
     }
-    Report { ids, errors, slowest, last_success, clock: ClockReport::read(&mut client) }
+    Report { ids, errors, slowest, last_success, clock: ClockReport::read(client) }
 }
 
 /// A row of `snowflake_clock()`.

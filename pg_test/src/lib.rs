@@ -38,6 +38,7 @@ pub mod citus;
 pub mod clock;
 mod cluster;
 pub mod copied;
+pub mod crew;
 mod database;
 pub mod debugger;
 pub mod fleet;

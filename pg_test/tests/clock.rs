@@ -4,7 +4,7 @@
 use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in};
 use pg_snowflake_harness::clock::{
-    CLIENTS, Clients, ClockReport, End, INSERT, cluster_with_posts, end_a_waiting_call,
+    CLIENTS, ClockReport, End, INSERT, cluster_with_posts, end_a_waiting_call, inserting_clients,
 };
 use pg_snowflake_harness::id::{EPOCH_MS, count_repeats, is_increasing, now_ms, split};
 use pg_snowflake_harness::sequence::{state, take_one};
@@ -21,13 +21,13 @@ fn a_clock_that_steps_back_repeats_no_id_and_ids_continue() {
     // clock is correct.
     for (ms, is_refused) in [(-2.0, false), (-50.0, false), (-500.0, false), (-HOUR_MS, true)] {
         let cluster = cluster_with_posts();
-        let clients = Clients::start(&cluster);
-        clients.let_each_call(50);
+        let clients = inserting_clients(&cluster);
+        clients.let_each_do(50);
         cluster.set_clock(ms / 1000.0);
-        clients.let_each_call(50);
+        clients.let_each_do(50);
         let before_it_is_right = Instant::now();
         cluster.set_clock(0.0);
-        clients.let_each_call(50);
+        clients.let_each_do(50);
         let reports = clients.stop();
 
         for report in &reports {
@@ -73,12 +73,12 @@ fn duration(ms: f64) -> String {
 #[test]
 fn the_hint_after_an_hour_fast_clock_continues_without_a_repeat() {
     let cluster = cluster_with_posts();
-    let clients = Clients::start(&cluster);
-    clients.let_each_call(20);
+    let clients = inserting_clients(&cluster);
+    clients.let_each_do(20);
     cluster.set_clock(HOUR);
-    clients.let_each_call(20);
+    clients.let_each_do(20);
     cluster.set_clock(0.0);
-    clients.let_each_call(20);
+    clients.let_each_do(20);
     let reports = clients.stop();
     for report in &reports {
         assert!(report.was_refused_for_the_clock());

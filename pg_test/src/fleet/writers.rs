@@ -2,10 +2,9 @@
 
 use super::{Fleet, schema};
 use crate::cluster::SUPERUSER;
-use crate::wait::{Stop, StopAtEnd};
+use crate::crew::{Crew, Place};
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
-use std::thread::scope;
 
 /// How the bodies of these clients' posts begin.
 pub const MARK: &str = "live";
@@ -31,6 +30,9 @@ pub struct Journal {
     pub redirected_after: Option<usize>,
 }
 
+/// A client that writes until it must stop.
+type Writer = Box<dyn FnOnce(&Place) -> Journal + Send>;
+
 /// Does something to the fleet while three clients write: one to that shard through the router, one to the next shard, and
 /// one to the first directly. Returns what each wrote, in that order, and the result of `work`.
 pub fn while_writing<T>(
@@ -41,25 +43,28 @@ pub fn while_writing<T>(
     let shards = fleet.shards().len();
     let (users, others) = (users_of(fleet, shard), users_of(fleet, shard + 1));
     let [first, second, third] = [(); 3].map(|()| fleet.router.connect());
-    let stop = Stop::default();
-    scope(|scope| {
-        let moving = scope.spawn(|| write_through_router(first, shards, &users, &stop));
-        let staying = scope.spawn(|| write_through_router(second, shards, &others, &stop));
-        let direct = scope.spawn(|| write_directly(third, users[0], &stop));
-        let at_the_end = StopAtEnd(&stop);
-        let done = work(fleet);
-        drop(at_the_end);
-        let journals =
-            [moving, staying, direct].map(|client| client.join().expect("a client does not panic"));
-        (journals, done)
-    })
+    let user = users[0];
+    let workers: Vec<Writer> = vec![
+        Box::new(move |place| write_through_router(first, shards, &users, place)),
+        Box::new(move |place| write_through_router(second, shards, &others, place)),
+        Box::new(move |place| write_directly(third, user, place)),
+    ];
+    let crew = Crew::start(workers);
+    let done = work(fleet);
+    let Ok(journals) = crew.stop().try_into() else { unreachable!("three clients") };
+    (journals, done)
 }
 
 /// Posts by these users in turn, through the router, counting each in its user's row in the same transaction.
 ///
 /// # Panics
 /// If a statement fails: clients of the router notice nothing of a move.
-fn write_through_router(mut client: Client, shards: usize, users: &[i64], stop: &Stop) -> Journal {
+fn write_through_router(
+    mut client: Client,
+    shards: usize,
+    users: &[i64],
+    place: &Place,
+) -> Journal {
     let insert = client
         .prepare(&format!(
             "INSERT INTO posts VALUES (snowflake_nextval('ids', {shards} + snowflake_shard_id($1) % {shards}), $1, $2)
@@ -77,7 +82,7 @@ fn write_through_router(mut client: Client, shards: usize, users: &[i64], stop: 
         Ok(id)
     };
     let mut journal = Journal::default();
-    for (n, &user_id) in users.iter().cycle().take_while(|_| !stop.is_called()).enumerate() {
+    for (n, &user_id) in users.iter().cycle().take_while(|_| !place.must_stop()).enumerate() {
         let body = format!("{MARK} {user_id} through the router {n}");
         let id = post(user_id, &body).expect("the router takes a post at any time");
         journal.posts.push(Post { id, user_id, body });
@@ -90,10 +95,10 @@ fn write_through_router(mut client: Client, shards: usize, users: &[i64], stop: 
 ///
 /// # Panics
 /// If a statement fails in another way.
-fn write_directly(mut router: Client, user_id: i64, stop: &Stop) -> Journal {
+fn write_directly(mut router: Client, user_id: i64, place: &Place) -> Journal {
     let mut shard = Direct::connect(&mut router, user_id);
     let mut journal = Journal::default();
-    while !stop.is_called() {
+    while !place.must_stop() {
         let body = format!("{MARK} {user_id} directly {}", journal.posts.len());
         let id = loop {
             match shard.client.query_one(&shard.insert, &[&user_id, &body]) {

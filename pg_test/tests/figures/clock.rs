@@ -1,7 +1,7 @@
 //! How long sessions wait for a clock that steps back. `tests/clock.rs` states what holds for their IDs at any speed.
 
 use crate::machine;
-use pg_snowflake_harness::clock::{Clients, cluster_with_posts};
+use pg_snowflake_harness::clock::{cluster_with_posts, inserting_clients};
 use postgres::Client;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ fn a_clock_that_steps_back_is_held_waited_for_or_refused_at_once() {
     ];
     for (ms, sees) in steps {
         let cluster = cluster_with_posts();
-        let clients = Clients::start(&cluster);
+        let clients = inserting_clients(&cluster);
         sleep(Duration::from_millis(400));
         cluster.set_clock(ms / 1000.0);
         let wait_for_the_clock = sees_waits(&mut cluster.connect(), Duration::from_millis(1000));
