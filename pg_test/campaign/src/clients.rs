@@ -2,7 +2,7 @@
 
 use crate::episode::Episode;
 use crate::ledger::{Ledger, Promise};
-use crate::load::{Lead, Load, Role, prepare};
+use crate::load::{self, Lead, Role, prepare};
 use crate::tally::Tally;
 use pg_snowflake_harness::Cluster;
 
@@ -21,8 +21,8 @@ pub fn many(episode: &mut Episode) -> Tally {
     crew[0] = Role::Lone;
     let mut ledger = Ledger::default();
     for round in 0..episode.rounds {
-        let load = Load::start(&cluster, &mut episode.rng, round * 100, &crew);
-        load.wait_until_returned(IDS_PER_ROUND);
+        let load = load::start(&cluster, &mut episode.rng, round * 100, &crew);
+        load.wait_until_done(IDS_PER_ROUND);
         ledger.close_era(&load.stop(), Promise::Returned);
     }
     ledger.tally()

@@ -3,7 +3,7 @@
 use crate::episode::Episode;
 use crate::journal::{Journal, Sequence};
 use crate::ledger::{Ledger, Promise};
-use crate::load::{Lead, Load, Role, is_too_far_ahead, prepare};
+use crate::load::{self, Lead, Role, is_too_far_ahead, prepare};
 use crate::tally::Tally;
 use pg_snowflake_harness::Cluster;
 use postgres::Client;
@@ -25,7 +25,7 @@ pub fn steps(episode: &mut Episode) -> Tally {
     prepare(&cluster, Lead::None);
     let mut ledger = Ledger::default();
     for first_step in (0..episode.rounds).step_by(STEPS_PER_LOAD as usize) {
-        let load = Load::start(&cluster, &mut episode.rng, first_step * 100, &CREW);
+        let load = load::start(&cluster, &mut episode.rng, first_step * 100, &CREW);
         let mut probe = Probe::new(&cluster);
         for _ in first_step..episode.rounds.min(first_step + STEPS_PER_LOAD) {
             episode.sleep_ms(5..40);

@@ -1,7 +1,7 @@
 //! A server that continues elsewhere: from a base backup, a dump, or as another major version.
 
 use crate::episode::{self, Episode};
-use crate::load::{CREW, Load, permit, prepare};
+use crate::load::{self, CREW, permit, prepare};
 use crate::tally::Tally;
 use pg_snowflake_harness::wait::wait_for;
 use pg_snowflake_harness::{Cluster, installation};
@@ -20,7 +20,7 @@ pub fn point_in_time(episode: &mut Episode) -> Tally {
             .setting("archive_command", "mkdir -p ../archive && cp %p ../archive/%f")
             .start();
         prepare(&server, lead);
-        let load = Load::start(&server, &mut episode.rng, 0, &CREW);
+        let load = load::start(&server, &mut episode.rng, 0, &CREW);
         let mut copy = server.base_backup();
         episode.sleep_ms(20..200);
         let segment = name_restore_point(&mut server.connect());
@@ -55,7 +55,7 @@ pub fn dump_and_restore(episode: &mut Episode) -> Tally {
         let (lead, promise) = episode.lead_and_promise();
         let server = Cluster::new();
         prepare(&server, lead);
-        let load = Load::start(&server, &mut episode.rng, 0, &CREW);
+        let load = load::start(&server, &mut episode.rng, 0, &CREW);
         episode.sleep_ms(20..200);
         let dump = server.dump("postgres");
         let mut journals = load.stop();
@@ -78,7 +78,7 @@ pub fn upgrade(episode: &mut Episode) -> Tally {
         let (lead, promise) = episode.lead_and_promise();
         let server = Cluster::new();
         prepare(&server, lead);
-        let load = Load::start(&server, &mut episode.rng, 0, &CREW);
+        let load = load::start(&server, &mut episode.rng, 0, &CREW);
         episode.sleep_ms(100..300);
         let journals = load.stop();
         let upgraded = server.upgrade(bindir);

@@ -4,7 +4,7 @@ use crate::clock::DAY;
 use crate::episode::{self, Episode};
 use crate::journal::Journal;
 use crate::ledger::{Ledger, Promise};
-use crate::load::{CREW, Lead, Load, WORKER, prepare};
+use crate::load::{self, CREW, Lead, Load, WORKER, prepare};
 use crate::tally::Tally;
 use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{Cluster, Shutdown};
@@ -20,9 +20,9 @@ pub fn kill(episode: &mut Episode) -> Tally {
         let load = match round % 3 {
             0 => load_with_a_checkpoint(&cluster, episode, round),
             // No other session flushes its WAL.
-            1 => Load::of_one_id(&cluster, round * 100),
+            1 => load::start_with_one_id(&cluster, round * 100),
             _ => {
-                let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+                let load = load::start(&cluster, &mut episode.rng, round * 100, &CREW);
                 episode.sleep_ms(50..200);
                 load
             }
@@ -38,14 +38,14 @@ pub fn kill(episode: &mut Episode) -> Tally {
             }
             _ => kill_a_backend(&mut cluster, episode),
         }
-        close_era(&cluster, &mut ledger, &load.lost(), promise);
+        close_era(&cluster, &mut ledger, &load.join(), promise);
     }
     episode.last_era(&cluster, ledger, promise)
 }
 
 /// Recovery starts at the last checkpoint: a record before it does not cover IDs that are taken after it.
 fn load_with_a_checkpoint(cluster: &Cluster, episode: &mut Episode, round: i32) -> Load {
-    let load = Load::start(cluster, &mut episode.rng, round * 100, &CREW);
+    let load = load::start(cluster, &mut episode.rng, round * 100, &CREW);
     episode.sleep_ms(5..100);
     cluster.connect().batch_execute("CHECKPOINT").expect("a superuser");
     episode.sleep_ms(5..50);
@@ -92,7 +92,7 @@ pub fn stop_in_checkpoint(episode: &mut Episode) -> Tally {
             stopped_in_checkpoint += 1;
         }
         cluster.start();
-        close_era(&cluster, &mut ledger, &load.lost(), promise);
+        close_era(&cluster, &mut ledger, &load.join(), promise);
     }
     episode.last_era(&cluster, ledger, promise)
 }
@@ -106,11 +106,11 @@ pub fn clock_behind_after_crash(episode: &mut Episode) -> Tally {
     prepare(&cluster, Lead::None);
     let mut ledger = Ledger::default();
     for round in 0..episode.rounds {
-        let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+        let load = load::start(&cluster, &mut episode.rng, round * 100, &CREW);
         // Often longer than the 100 ms of counters that a record covers, so that a crash finds more than one record.
         episode.sleep_ms(10..400);
         cluster.kill_9();
-        let journals = load.lost();
+        let journals = load.join();
         cluster.set_clock(-episode.step_seconds(DAY));
         cluster.start();
         close_era(&cluster, &mut ledger, &journals, promise);

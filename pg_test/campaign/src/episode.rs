@@ -2,7 +2,7 @@
 
 use crate::journal::{Journal, Sequence, marks};
 use crate::ledger::{Ledger, Promise};
-use crate::load::{CREW, Lead, Load};
+use crate::load::{self, CREW, Lead};
 use crate::tally::Tally;
 use fastrand::Rng;
 use pg_snowflake_harness::Cluster;
@@ -57,8 +57,8 @@ impl Episode {
 
     /// Runs the load after the last fault, and returns the tally of the episode.
     pub fn last_era(&mut self, server: &Cluster, mut ledger: Ledger, promise: Promise) -> Tally {
-        let load = Load::start(server, &mut self.rng, i32::MAX - 100, &CREW);
-        load.wait_until_returned(LAST_ERA_IDS);
+        let load = load::start(server, &mut self.rng, i32::MAX - 100, &CREW);
+        load.wait_until_done(LAST_ERA_IDS);
         let journals = load.stop();
         let returned: usize = journals.iter().map(|journal| journal.returned.len()).sum();
         assert!(

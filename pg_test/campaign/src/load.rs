@@ -3,14 +3,13 @@
 use crate::journal::{Journal, MODULUS, SHARD, Sequence};
 use fastrand::Rng;
 use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::crew::{Crew, Place};
 use pg_snowflake_harness::sequence::counter_in_an_hour;
 use pg_snowflake_harness::wait::PATIENCE;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
 use postgres::{Client, Error, Statement};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{JoinHandle, sleep, spawn};
+use std::thread::sleep;
 use std::time::Duration;
 
 /// The application name of a worker's session.
@@ -74,67 +73,35 @@ pub const CREW: [Role; 5] =
     [Role::Sharing, Role::Sharing, Role::Sharing, Role::Sharing, Role::Lone];
 
 /// Running workers.
-pub struct Load {
-    stop: Arc<AtomicBool>,
-    returned: Arc<AtomicU64>,
-    workers: Vec<JoinHandle<Journal>>,
+pub type Load = Crew<Journal>;
+
+/// Starts a worker for each of these roles. `first_worker` is the number of the first; no two workers of a server's history may
+/// have the same.
+pub fn start(cluster: &Cluster, rng: &mut Rng, first_worker: i32, crew: &[Role]) -> Load {
+    let worker = |(number, &role)| {
+        let session = Session::new(cluster.connect());
+        let worker = Worker { session, rng: rng.fork(), role, journal: Journal::new(number) };
+        |place: &Place| worker.work(place)
+    };
+    Crew::start((first_worker..).zip(crew).map(worker).collect())
 }
 
-impl Load {
-    /// Starts a worker for each of these roles. `first_worker` is the number of the first; no two workers of a
-    /// server's history may have the same.
-    pub fn start(cluster: &Cluster, rng: &mut Rng, first_worker: i32, crew: &[Role]) -> Self {
-        let mut load = Load { stop: Arc::default(), returned: Arc::default(), workers: Vec::new() };
-        for (number, &role) in (first_worker..).zip(crew) {
-            let worker = Worker {
-                session: Session::new(cluster.connect()),
-                rng: rng.fork(),
-                role,
-                journal: Journal::new(number),
-            };
-            let (stop, returned) = (Arc::clone(&load.stop), Arc::clone(&load.returned));
-            load.workers.push(spawn(move || worker.work(&stop, &returned)));
+/// A session that has just got its first ID, and takes no more.
+pub fn start_with_one_id(cluster: &Cluster, worker: i32) -> Load {
+    let mut session = Session::new(cluster.connect());
+    let mut journal = Journal::new(worker);
+    session
+        .take(&mut journal, Sequence::Lone, Way::OneByOne, 1)
+        .expect("the sequence is not too far ahead");
+    journal.committed = journal.returned.len();
+    let worker = move |_: &Place| {
+        // Until the server is gone, so that there is a backend to kill.
+        while session.client.is_valid(PATIENCE).is_ok() {
+            sleep(Duration::from_millis(1));
         }
-        load
-    }
-
-    /// A session that has just got its first ID, and takes no more.
-    pub fn of_one_id(cluster: &Cluster, worker: i32) -> Self {
-        let mut session = Session::new(cluster.connect());
-        let mut journal = Journal::new(worker);
-        session
-            .take(&mut journal, Sequence::Lone, Way::OneByOne, 1)
-            .expect("the sequence is not too far ahead");
-        journal.committed = journal.returned.len();
-        let worker = spawn(move || {
-            // Until the server is gone, so that there is a backend to kill.
-            while session.client.is_valid(PATIENCE).is_ok() {
-                sleep(Duration::from_millis(1));
-            }
-            journal
-        });
-        Load { stop: Arc::default(), returned: Arc::default(), workers: vec![worker] }
-    }
-
-    /// Waits until the workers have got this many IDs, or are gone.
-    pub fn wait_until_returned(&self, ids: u64) {
-        while self.returned.load(Ordering::Relaxed) < ids
-            && !self.workers.iter().all(JoinHandle::is_finished)
-        {
-            sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// Lets the workers finish their current call, and returns what they got.
-    pub fn stop(self) -> Vec<Journal> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.lost()
-    }
-
-    /// What the workers got until they lost the server.
-    pub fn lost(self) -> Vec<Journal> {
-        self.workers.into_iter().map(|worker| worker.join().expect("a worker")).collect()
-    }
+        journal
+    };
+    Crew::start(vec![worker])
 }
 
 /// The server is gone.
@@ -228,15 +195,15 @@ struct Worker {
 }
 
 impl Worker {
-    fn work(mut self, stop: &AtomicBool, returned: &AtomicU64) -> Journal {
-        while !stop.load(Ordering::Relaxed) {
+    fn work(mut self, place: &Place) -> Journal {
+        while !place.must_stop() {
             let before = self.journal.returned.len();
             let outcome = match self.role {
                 Role::Sharing => self.transaction(),
                 Role::Lone => self.take_alone(Sequence::Lone),
                 Role::Resetting => self.reset_and_take(),
             };
-            returned.fetch_add((self.journal.returned.len() - before) as u64, Ordering::Relaxed);
+            place.has_done((self.journal.returned.len() - before) as u64);
             if outcome.or_else(|error| self.go_on_after(&error)) == Err(Lost) {
                 break;
             }

@@ -2,7 +2,7 @@
 
 use crate::episode::{self, Episode};
 use crate::ledger::Promise;
-use crate::load::{CREW, Load, prepare};
+use crate::load::{self, CREW, prepare};
 use crate::tally::Tally;
 use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::wait::wait_for;
@@ -45,10 +45,10 @@ fn fail_over(
     promise: Promise,
     is_synchronous: bool,
 ) -> Tally {
-    let load = Load::start(&primary, &mut episode.rng, 0, &CREW);
+    let load = load::start(&primary, &mut episode.rng, 0, &CREW);
     episode.sleep_ms(50..300);
     primary.kill_9();
-    let mut journals = load.lost();
+    let mut journals = load.join();
     standby.promote();
     if is_synchronous {
         episode::assert_kept(standby, &journals);

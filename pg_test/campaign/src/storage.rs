@@ -4,7 +4,7 @@
 use crate::crash::close_era;
 use crate::episode::Episode;
 use crate::ledger::{Ledger, Promise};
-use crate::load::{CREW, Lead, Load, permit, prepare};
+use crate::load::{self, CREW, Lead, permit, prepare};
 use crate::tally::Tally;
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 
@@ -23,7 +23,7 @@ pub fn alter(episode: &mut Episode) -> Tally {
     prepare(&cluster, lead);
     let mut ledger = Ledger::default();
     for round in 0..episode.rounds {
-        let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+        let load = load::start(&cluster, &mut episode.rng, round * 100, &CREW);
         let mut client = cluster.connect();
         episode.sleep_ms(5..50);
         // Not random, so that even the shortest form has all of them.
@@ -37,7 +37,7 @@ pub fn alter(episode: &mut Episode) -> Tally {
         episode.sleep_ms(1..20);
         cluster.kill_9();
         cluster.start();
-        close_era(&cluster, &mut ledger, &load.lost(), promise);
+        close_era(&cluster, &mut ledger, &load.join(), promise);
     }
     episode.last_era(&cluster, ledger, promise)
 }
@@ -49,16 +49,16 @@ pub fn template(episode: &mut Episode) -> Tally {
     prepare(&cluster, lead);
     let mut ledger = Ledger::default();
     for round in 0..episode.rounds {
-        let load = Load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+        let load = load::start(&cluster, &mut episode.rng, round * 100, &CREW);
         episode.sleep_ms(5..50);
         let mut journals = load.stop();
         put_a_copy_in_place(&cluster, round);
         permit(&cluster, lead);
-        let load = Load::start(&cluster, &mut episode.rng, round * 100 + 50, &CREW);
+        let load = load::start(&cluster, &mut episode.rng, round * 100 + 50, &CREW);
         episode.sleep_ms(5..50);
         cluster.kill_9();
         cluster.start();
-        journals.extend(load.lost());
+        journals.extend(load.join());
         close_era(&cluster, &mut ledger, &journals, promise);
     }
     episode.last_era(&cluster, ledger, promise)

@@ -3,15 +3,15 @@
 use crate::journal::SHARD;
 use fastrand::Rng;
 use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::crew::{Crew, Place};
 use pg_snowflake_harness::leases::is_refusal;
-use pg_snowflake_harness::wait::{Stop, StopAtEnd, comes_true};
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
 use postgres::{Client, Config, Error, NoTls};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::thread::{JoinHandle, sleep, spawn};
+use std::thread::sleep;
 use std::time::Duration;
 
 /// How many sessions a server has at a time.
@@ -42,14 +42,12 @@ pub struct Returned {
 
 /// The clients of one server. They connect again when they lose it.
 pub struct Clients {
-    stop: Arc<Stop>,
     counts: Arc<Counts>,
-    threads: Vec<JoinHandle<Vec<Returned>>>,
+    crew: Crew<Vec<Returned>>,
 }
 
 #[derive(Default)]
 struct Counts {
-    returned: AtomicU64,
     refused: AtomicU64,
     sessions: AtomicU32,
 }
@@ -57,20 +55,18 @@ struct Counts {
 impl Clients {
     /// On a server with the sequences of [`prepare`].
     pub fn start(cluster: &Cluster, rng: &mut Rng) -> Self {
-        let (stop, counts) = (Arc::<Stop>::default(), Arc::<Counts>::default());
-        let threads = (0..CLIENTS)
-            .map(|_| {
-                let worker = Worker {
-                    config: cluster.config("postgres", "postgres"),
-                    rng: rng.fork(),
-                    stop: Arc::clone(&stop),
-                    counts: Arc::clone(&counts),
-                    returned: Vec::new(),
-                };
-                spawn(move || worker.work())
-            })
-            .collect();
-        Clients { stop, counts, threads }
+        let counts = Arc::<Counts>::default();
+        let worker = |_| {
+            let worker = Worker {
+                config: cluster.config("postgres", "postgres"),
+                rng: rng.fork(),
+                counts: Arc::clone(&counts),
+                returned: Vec::new(),
+            };
+            |place: &Place| worker.work(place)
+        };
+        let crew = Crew::start((0..CLIENTS).map(worker).collect());
+        Clients { counts, crew }
     }
 
     /// Waits until the server has returned this many more IDs.
@@ -78,42 +74,29 @@ impl Clients {
     /// # Panics
     /// If it does not within [`pg_snowflake_harness::wait::PATIENCE`], or a client has met an error that it does not expect.
     pub fn wait_for_more(&self, ids: u64) {
-        let returned = || self.counts.returned.load(Ordering::Relaxed);
-        let wanted = returned() + ids;
-        let all_work = || !self.threads.iter().any(JoinHandle::is_finished);
-        let has_returned = comes_true(|| returned() >= wanted || !all_work());
-        assert!(has_returned && all_work(), "{} of {wanted} IDs", returned());
+        self.crew.wait_until_done(self.crew.done().iter().sum::<u64>() + ids);
+        assert!(!self.crew.has_ended(), "a client has ended");
     }
 
     /// Lets each finish its call, and returns what they got and how many calls were refused.
-    pub fn stop(mut self) -> (Vec<Returned>, u64) {
-        let threads = std::mem::take(&mut self.threads);
-        let counts = Arc::clone(&self.counts);
-        drop(self);
-        let returned = threads.into_iter().flat_map(|thread| thread.join().expect("a client"));
-        (returned.collect(), counts.refused.load(Ordering::Relaxed))
-    }
-}
-
-impl Drop for Clients {
-    fn drop(&mut self) {
-        drop(StopAtEnd(&self.stop));
+    pub fn stop(self) -> (Vec<Returned>, u64) {
+        let returned = self.crew.stop().into_iter().flatten().collect();
+        (returned, self.counts.refused.load(Ordering::Relaxed))
     }
 }
 
 struct Worker {
     config: Config,
     rng: Rng,
-    stop: Arc<Stop>,
     counts: Arc<Counts>,
     returned: Vec<Returned>,
 }
 
 impl Worker {
-    fn work(mut self) -> Vec<Returned> {
-        while !self.stop.is_called() {
+    fn work(mut self, place: &Place) -> Vec<Returned> {
+        while !place.must_stop() {
             if let Ok(client) = self.config.connect(NoTls)
-                && let Err(error) = self.use_session(client)
+                && let Err(error) = self.use_session(client, place)
             {
                 match error.code().map(SqlState::code) {
                     // The server is a standby.
@@ -130,12 +113,15 @@ impl Worker {
     }
 
     /// Takes IDs until the session is lost. Few refusals end it, so that it keeps the counters that it has cached.
-    fn use_session(&mut self, mut client: Client) -> Result<(), Error> {
+    fn use_session(&mut self, mut client: Client, place: &Place) -> Result<(), Error> {
         // Temporary sequences of two sessions are two sequences.
         let own = SHARED.len() as u32 + self.counts.sessions.fetch_add(1, Ordering::Relaxed);
         client.batch_execute("CREATE TEMPORARY SEQUENCE own")?;
-        while !self.stop.is_called() {
-            match self.take_some(&mut client, own) {
+        while !place.must_stop() {
+            let before = self.returned.len();
+            let outcome = self.take_some(&mut client, own);
+            place.has_done((self.returned.len() - before) as u64);
+            match outcome {
                 Err(error) if is_refusal(&error) && self.rng.u8(0..8) > 0 => {
                     self.enter_refusal();
                     client.batch_execute("ROLLBACK")?;
@@ -190,7 +176,6 @@ impl Worker {
         let mut rows = client.query_raw(query, parameters)?;
         while let Some(row) = rows.next()? {
             self.returned.push(Returned { id: row.get(0), sequence });
-            self.counts.returned.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }

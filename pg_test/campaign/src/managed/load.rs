@@ -3,6 +3,7 @@
 use crate::journal::{Journal, SHARD, Sequence};
 use crate::load::{WORKER, is_too_far_ahead};
 use fastrand::Rng;
+use pg_snowflake_harness::crew::{Crew, Place};
 use pg_snowflake_harness::id::counter;
 use pg_snowflake_harness::wait::{comes_true, wait_for};
 use pg_snowflake_harness::{Cluster, SUPERUSER};
@@ -11,8 +12,8 @@ use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
 use postgres::{Client, Config, Error, NoTls, Statement};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
-use std::thread::{JoinHandle, sleep, spawn};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
+use std::thread::sleep;
 use std::time::Duration;
 
 const SESSIONS: i32 = 8;
@@ -20,15 +21,13 @@ const SESSIONS: i32 = 8;
 /// Running workers.
 pub struct Load {
     shared: Arc<Shared>,
-    workers: Vec<JoinHandle<Outcome>>,
+    crew: Crew<Outcome>,
 }
 
 #[derive(Default)]
 struct Shared {
-    must_stop: AtomicBool,
     /// Whoever loses the server from now on is done.
     crashes: AtomicBool,
-    returned: AtomicU64,
     /// The highest counter of each sequence that has reached any client.
     highest: [AtomicI64; Sequence::ALL.len()],
 }
@@ -71,29 +70,30 @@ impl Load {
                         session: None,
                     },
                 };
-                spawn(move || worker.work())
+                |place: &Place| worker.work(place)
             })
             .collect();
+        let crew = Crew::start(workers);
         let query = format!(
             "SELECT count(*) >= {SESSIONS} FROM pg_stat_activity WHERE application_name = '{WORKER}'"
         );
         wait_for(&mut cluster.connect(), &query, "the workers are connected");
-        Load { shared, workers }
+        Load { shared, crew }
     }
 
     /// Waits until the workers have got this many IDs.
     pub fn wait_until_returned(&self, ids: u64) {
-        let is_enough = || self.shared.returned.load(SeqCst) >= ids || self.is_finished();
-        assert!(comes_true(is_enough) && !self.is_finished(), "the server returns too few ids");
+        self.crew.wait_until_done(ids);
+        assert!(!self.crew.have_all_ended(), "the server returns too few ids");
     }
 
     /// Lets the workers end, and cancels the calls that have not ended then: `pg_sleep` waits for a clock that has
     /// stepped back in the meantime.
     pub fn stop(self, client: &mut Client) -> Vec<Outcome> {
-        self.shared.must_stop.store(true, SeqCst);
+        self.crew.call_stop();
         let ends = comes_true(|| {
             workers(client).into_iter().for_each(|worker| cancel(client, worker));
-            self.is_finished()
+            self.crew.have_all_ended()
         });
         assert!(ends, "a call cannot be cancelled");
         self.lost()
@@ -106,11 +106,7 @@ impl Load {
 
     /// What the workers got until they lost the server.
     pub fn lost(self) -> Vec<Outcome> {
-        self.workers.into_iter().map(|worker| worker.join().expect("a worker")).collect()
-    }
-
-    fn is_finished(&self) -> bool {
-        self.workers.iter().all(JoinHandle::is_finished)
+        self.crew.join()
     }
 }
 
@@ -176,15 +172,15 @@ struct Worker {
 }
 
 impl Worker {
-    fn work(mut self) -> Outcome {
-        while !self.shared.must_stop.load(SeqCst) {
+    fn work(mut self, place: &Place) -> Outcome {
+        while !place.must_stop() {
             let session = Session::new(&self.config);
             // After this check, a session is one from before the crash.
             if self.shared.crashes.load(SeqCst) {
                 break;
             }
             if let Ok(mut session) = session
-                && self.use_session(&mut session).is_ok()
+                && self.use_session(&mut session, place).is_ok()
             {
                 self.outcome.session = Some(session);
                 break;
@@ -195,13 +191,15 @@ impl Worker {
     }
 
     /// Takes IDs until it must stop.
-    fn use_session(&mut self, session: &mut Session) -> Result<(), Lost> {
-        while !self.shared.must_stop.load(SeqCst) {
+    fn use_session(&mut self, session: &mut Session, place: &Place) -> Result<(), Lost> {
+        while !place.must_stop() {
+            let before = self.outcome.journal.returned.len();
             let outcome = if self.is_first && self.rng.bool() {
                 self.take_alone(session)
             } else {
                 self.transaction(session)
             };
+            place.has_done((self.outcome.journal.returned.len() - before) as u64);
             let Err(error) = outcome else { continue };
             match error.code() {
                 Some(&SqlState::QUERY_CANCELED) => {}
@@ -275,7 +273,6 @@ impl Worker {
             outcome.journal.enter_id(sequence, id);
             outcome.overtaken += u64::from(counter(id) <= before);
             highest.fetch_max(counter(id), SeqCst);
-            shared.returned.fetch_add(1, SeqCst);
         }
         Ok(())
     }
