@@ -7,11 +7,11 @@ use pg_snowflake_harness::Cluster;
 use postgres::Client;
 
 /// A statement, the session that runs it, and the SQLSTATE of its result.
-#[derive(Clone, Copy, Debug)]
-struct Step<'a> {
+#[derive(Debug)]
+struct Step {
     by: By,
-    sql: &'a str,
-    sqlstate: &'a str,
+    sql: String,
+    sqlstate: String,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -23,339 +23,258 @@ enum By {
 }
 
 const OK: &str = "00000";
-const DENIED: &str = "42501";
-const LOCK_TIMEOUT: &str = "55P03";
-const NOT_SUPPORTED: &str = "0A000";
-const NO_VALUE_YET: &str = "55000";
-const CANNOT_BE_IMMUTABLE: &str = "42P17";
 
-const GRANT: Step = owner("GRANT USAGE ON SEQUENCE s TO writer");
-const REVOKE: Step = owner("REVOKE ALL ON SEQUENCE s FROM writer");
-const TAKE: Step = writer("SELECT nextval('s')");
-const CURRENT: Step = writer("SELECT currval('s')");
-const BEGIN: Step = writer("BEGIN");
+/// The steps of many situations, with the session that takes them: `o` is the owner, and `w` the writer.
+const WORDS: [(&str, &str); 25] = [
+    ("GRANT", "o GRANT USAGE ON SEQUENCE s TO writer"),
+    ("REVOKE", "o REVOKE ALL ON SEQUENCE s FROM writer"),
+    ("TAKE", "w SELECT nextval('s')"),
+    ("CURRENT", "w SELECT currval('s')"),
+    ("BEGIN", "w BEGIN"),
+    ("COMMIT", "w COMMIT"),
+    ("PREPARE", "w PREPARE take AS SELECT nextval('s')"),
+    ("EXECUTE", "w EXECUTE take"),
+    ("OWNER TAKES", "o SELECT nextval('s')"),
+    ("OWNER BEGINS", "o BEGIN"),
+    ("OWNER ROLLS BACK", "o ROLLBACK"),
+    ("AS WRITER", "o SET ROLE writer"),
+    ("BACK", "o RESET ROLE"),
+    ("GRANT BY MEMBERSHIP", "o GRANT USAGE ON SEQUENCE s TO other; GRANT other TO writer"),
+    (
+        "GRANT BY DATABASE",
+        "o GRANT USAGE ON SEQUENCE s TO pg_database_owner; ALTER DATABASE postgres OWNER TO writer",
+    ),
+    ("SUPERUSER", "o ALTER ROLE writer SUPERUSER"),
+    ("NO SCHEMA", "o REVOKE ALL ON SCHEMA app FROM writer"),
+    ("RECREATE", "o DROP SEQUENCE s; CREATE SEQUENCE s"),
+    ("DROP", "o DROP SEQUENCE s"),
+    (
+        "DEFINER",
+        "o CREATE FUNCTION take() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT nextval(''s'')';
+         GRANT EXECUTE ON FUNCTION take TO PUBLIC",
+    ),
+    (
+        "INVOKER",
+        "o CREATE FUNCTION take() RETURNS bigint LANGUAGE sql SECURITY INVOKER AS 'SELECT nextval(''s'')';
+         GRANT EXECUTE ON FUNCTION take TO PUBLIC",
+    ),
+    ("CALL", "w SELECT take()"),
+    (
+        "PARALLEL TAKE",
+        "o CREATE FUNCTION take(g int) RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN nextval(''s''); END'",
+    ),
+    (
+        "MANY",
+        "o CREATE TABLE many AS SELECT g FROM generate_series(1, 10000) AS g;
+         SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
+    ),
+    // Named force_parallel_mode before PostgreSQL 16.
+    (
+        "FORCE",
+        "o SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')",
+    ),
+];
 
-const fn owner(sql: &str) -> Step<'_> {
-    Step { by: By::Owner, sql, sqlstate: OK }
-}
-
-const fn writer(sql: &str) -> Step<'_> {
-    Step { by: By::Writer, sql, sqlstate: OK }
-}
-
-impl<'a> Step<'a> {
-    const fn ends(self, sqlstate: &'a str) -> Self {
-        Step { sqlstate, ..self }
-    }
+/// The steps of a situation, as in `GRANT | TAKE | REVOKE | TAKE => 42501`.
+fn steps(situation: &str) -> Vec<Step> {
+    let step = |text: &str| {
+        let (step, sqlstate) = text.trim().rsplit_once(" => ").unwrap_or((text.trim(), OK));
+        let step = WORDS.iter().find(|(word, _)| *word == step).map_or(step, |(_, step)| step);
+        let (by, sql) = match step.split_once(' ') {
+            Some(("o", sql)) => (By::Owner, sql),
+            Some(("w", sql)) => (By::Writer, sql),
+            _ => panic!("{step}: who?"),
+        };
+        Step { by, sql: sql.to_owned(), sqlstate: sqlstate.to_owned() }
+    };
+    situation.split('|').map(step).collect()
 }
 
 #[test]
 fn grants_and_revokes_act_as_on_core_nextval() {
-    let prepare = writer("PREPARE take AS SELECT nextval('s')");
-    let execute = writer("EXECUTE take");
-    let to_other = owner("GRANT USAGE ON SEQUENCE s TO other; GRANT other TO writer");
-    let give = owner("ALTER SEQUENCE s OWNER TO writer");
-    let no_schema = owner("REVOKE ALL ON SCHEMA app FROM writer");
     check(
         &cluster(),
         &[
-            &[TAKE.ends(DENIED)],
-            &[GRANT, TAKE],
-            &[owner("GRANT UPDATE ON SEQUENCE s TO writer"), TAKE],
-            &[owner("GRANT SELECT ON SEQUENCE s TO writer"), TAKE.ends(DENIED)],
-            &[owner("GRANT USAGE ON SEQUENCE s TO PUBLIC"), TAKE],
-            &[TAKE.ends(DENIED), GRANT, TAKE],
-            &[GRANT, TAKE, REVOKE, TAKE.ends(DENIED)],
+            "TAKE => 42501",
+            "GRANT | TAKE",
+            "o GRANT UPDATE ON SEQUENCE s TO writer | TAKE",
+            "o GRANT SELECT ON SEQUENCE s TO writer | TAKE => 42501",
+            "o GRANT USAGE ON SEQUENCE s TO PUBLIC | TAKE",
+            "TAKE => 42501 | GRANT | TAKE",
+            "GRANT | TAKE | REVOKE | TAKE => 42501",
             // Neither function notices it before its transaction ends.
-            &[GRANT, BEGIN, TAKE, REVOKE, TAKE, writer("COMMIT"), TAKE.ends(DENIED)],
+            "GRANT | BEGIN | TAKE | REVOKE | TAKE | COMMIT | TAKE => 42501",
             // An uncommitted grant or revoke has no effect yet.
-            &[owner("BEGIN"), GRANT, TAKE.ends(DENIED)],
-            &[GRANT, TAKE, owner("BEGIN"), REVOKE, TAKE],
-            &[GRANT, TAKE, owner("BEGIN"), REVOKE, owner("ROLLBACK"), TAKE],
+            "OWNER BEGINS | GRANT | TAKE => 42501",
+            "GRANT | TAKE | OWNER BEGINS | REVOKE | TAKE",
+            "GRANT | TAKE | OWNER BEGINS | REVOKE | OWNER ROLLS BACK | TAKE",
             // By membership in a role, granted and revoked.
-            &[to_other, TAKE, owner("REVOKE other FROM writer"), TAKE.ends(DENIED)],
+            "GRANT BY MEMBERSHIP | TAKE | o REVOKE other FROM writer | TAKE => 42501",
             // By ownership, gained and lost.
-            &[give, TAKE, owner("ALTER SEQUENCE s OWNER TO postgres"), TAKE.ends(DENIED)],
-            &[owner("ALTER ROLE writer SUPERUSER"), TAKE],
+            "o ALTER SEQUENCE s OWNER TO writer | TAKE | o ALTER SEQUENCE s OWNER TO postgres | TAKE => 42501",
+            "SUPERUSER | TAKE",
             // A plan from before does not bypass it.
-            &[GRANT, prepare, execute, REVOKE, execute.ends(DENIED)],
-            &[GRANT, prepare, execute, no_schema, execute.ends("42P01")],
-            &[GRANT, no_schema, TAKE.ends("42P01")],
+            "GRANT | PREPARE | EXECUTE | REVOKE | EXECUTE => 42501",
+            "GRANT | PREPARE | EXECUTE | NO SCHEMA | EXECUTE => 42P01",
+            "GRANT | NO SCHEMA | TAKE => 42P01",
             // A default runs with the rights of the inserting role.
-            &[
-                owner("CREATE TABLE t (id bigint DEFAULT nextval('s')); GRANT ALL ON t TO writer"),
-                writer("INSERT INTO t DEFAULT VALUES").ends(DENIED),
-                GRANT,
-                writer("INSERT INTO t DEFAULT VALUES"),
-            ],
+            "o CREATE TABLE t (id bigint DEFAULT nextval('s')); GRANT ALL ON t TO writer
+         | w INSERT INTO t DEFAULT VALUES => 42501 | GRANT | w INSERT INTO t DEFAULT VALUES",
         ],
     );
 }
 
 #[test]
 fn set_role_and_security_definer_act_as_on_core_nextval() {
-    let function = |rights| {
-        format!(
-            "CREATE FUNCTION take() RETURNS bigint LANGUAGE sql SECURITY {rights} \
-             AS 'SELECT nextval(''s'')'; GRANT EXECUTE ON FUNCTION take TO PUBLIC"
-        )
-    };
-    let (definer, invoker) = (function("DEFINER"), function("INVOKER"));
-    let (definer, invoker) = (owner(&definer), owner(&invoker));
-    let call = writer("SELECT take()");
-    let take = owner("SELECT nextval('s')");
-    let to_other = owner("GRANT USAGE ON SEQUENCE s TO other");
-    check(
-        &cluster(),
-        &[
-            &[take, owner("SET ROLE writer"), take.ends(DENIED), owner("RESET ROLE"), take],
-            &[take, owner("SET SESSION AUTHORIZATION writer"), take.ends(DENIED)],
-            &[
-                owner("BEGIN; SET LOCAL ROLE writer; SAVEPOINT p"),
-                take.ends(DENIED),
-                owner("ROLLBACK TO p; RESET ROLE"),
-                take,
-            ],
-            &[
-                to_other,
-                owner("ALTER ROLE writer NOINHERIT; GRANT other TO writer"),
-                TAKE.ends(DENIED),
-                writer("SET ROLE other"),
-                TAKE,
-            ],
-            &[definer, call, TAKE.ends(DENIED)],
-            &[invoker, call.ends(DENIED)],
-            // With fewer rights than the caller has.
-            &[
-                definer,
-                owner("ALTER FUNCTION take OWNER TO writer"),
-                owner("SELECT take()").ends(DENIED),
-                take,
-            ],
-            &[
-                definer,
-                to_other,
-                owner("ALTER FUNCTION take OWNER TO other"),
-                call,
-                owner("REVOKE ALL ON SEQUENCE s FROM other"),
-                call.ends(DENIED),
-            ],
-        ],
-    );
+    check(&cluster(), &[
+        "OWNER TAKES | AS WRITER | OWNER TAKES => 42501 | BACK | OWNER TAKES",
+        "OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501",
+        "o BEGIN; SET LOCAL ROLE writer; SAVEPOINT p | OWNER TAKES => 42501 | o ROLLBACK TO p; RESET ROLE | OWNER TAKES",
+        "o GRANT USAGE ON SEQUENCE s TO other | o ALTER ROLE writer NOINHERIT; GRANT other TO writer
+         | TAKE => 42501 | w SET ROLE other | TAKE",
+        "DEFINER | CALL | TAKE => 42501",
+        "INVOKER | CALL => 42501",
+        // With fewer rights than the caller has.
+        "DEFINER | o ALTER FUNCTION take OWNER TO writer | o SELECT take() => 42501 | OWNER TAKES",
+        "DEFINER | o GRANT USAGE ON SEQUENCE s TO other | o ALTER FUNCTION take OWNER TO other | CALL
+         | o REVOKE ALL ON SEQUENCE s FROM other | CALL => 42501",
+    ]);
 }
+
+/// What gives the writer the right to take values, and what takes it away.
+const GIVEN_AND_TAKEN: [(&str, &str); 6] = [
+    ("GRANT", "REVOKE"),
+    ("o ALTER SEQUENCE s OWNER TO writer", "o ALTER SEQUENCE s OWNER TO postgres"),
+    ("SUPERUSER", "o ALTER ROLE writer NOSUPERUSER"),
+    ("GRANT BY MEMBERSHIP", "o REVOKE other FROM writer"),
+    ("GRANT BY MEMBERSHIP", "o REVOKE USAGE ON SEQUENCE s FROM other"),
+    ("GRANT BY DATABASE", "o ALTER DATABASE postgres OWNER TO postgres"),
+];
 
 /// A session relies on its permission checks until something changes. Each of these is such a change.
 #[test]
 fn changes_within_a_transaction_that_took_a_value_act_as_on_core_nextval() {
-    let take = owner("SELECT nextval('s')");
-    let (as_writer, back) = (owner("SET ROLE writer"), owner("RESET ROLE"));
-    let begin = owner("BEGIN");
-    let savepoint = owner("SAVEPOINT p");
-    let give = |from_writer, to_writer| {
-        [begin, to_writer, as_writer, take, take, back, from_writer, as_writer, take.ends(DENIED)]
-    };
-    let definer = owner(
-        "CREATE FUNCTION take() RETURNS bigint LANGUAGE sql SECURITY DEFINER \
-         AS 'SELECT nextval(''s'')'; GRANT EXECUTE ON FUNCTION take TO PUBLIC",
-    );
-    let call = writer("SELECT take()");
-    check(
-        &cluster(),
-        &[
-            &give(REVOKE, GRANT),
-            &give(
-                owner("ALTER SEQUENCE s OWNER TO postgres"),
-                owner("ALTER SEQUENCE s OWNER TO writer"),
-            ),
-            &give(owner("ALTER ROLE writer NOSUPERUSER"), owner("ALTER ROLE writer SUPERUSER")),
-            &give(
-                owner("REVOKE other FROM writer"),
-                owner("GRANT USAGE ON SEQUENCE s TO other; GRANT other TO writer"),
-            ),
-            &give(
-                owner("ALTER DATABASE postgres OWNER TO postgres"),
-                owner(
-                    "GRANT USAGE ON SEQUENCE s TO pg_database_owner; \
-                     ALTER DATABASE postgres OWNER TO writer",
-                ),
-            ),
-            // The grant is rolled back with the savepoint.
-            &[
-                begin,
-                savepoint,
-                GRANT,
-                as_writer,
-                take,
-                take,
-                owner("ROLLBACK TO p"),
-                as_writer,
-                take.ends(DENIED),
-            ],
-            // Another session's change is noticed when a lock is taken.
-            &[GRANT, BEGIN, TAKE, TAKE, REVOKE, writer("TABLE posts").ends(DENIED)],
-            &[GRANT, BEGIN, TAKE, TAKE, REVOKE, writer("TABLE pg_ts_dict"), TAKE.ends(DENIED)],
-            // The current role changes.
-            &[begin, take, take, owner("SET LOCAL ROLE writer"), take.ends(DENIED)],
-            &[begin, take, take, owner("SET SESSION AUTHORIZATION writer"), take.ends(DENIED)],
-            &[definer, BEGIN, call, call, TAKE.ends(DENIED)],
-            // The transaction becomes read-only.
-            &[GRANT, BEGIN, TAKE, TAKE, writer("SET TRANSACTION READ ONLY"), TAKE.ends("25006")],
-            // The sequence changes, locked by this transaction alone.
-            &[begin, take, take, owner("DROP SEQUENCE s; CREATE SEQUENCE s"), take, take],
-            &[begin, take, take, owner("ALTER SEQUENCE s RENAME TO t"), take.ends("42P01")],
-        ],
-    );
+    let cluster = cluster();
+    for (give, take) in GIVEN_AND_TAKEN {
+        check(
+            &cluster,
+            &[&format!(
+                "OWNER BEGINS | {give} | AS WRITER | OWNER TAKES | OWNER TAKES | BACK | {take} | AS WRITER | OWNER TAKES => 42501"
+            )],
+        );
+    }
+    check(&cluster, &[
+        // The grant is rolled back with the savepoint.
+        "OWNER BEGINS | o SAVEPOINT p | GRANT | AS WRITER | OWNER TAKES | OWNER TAKES | o ROLLBACK TO p | AS WRITER
+         | OWNER TAKES => 42501",
+        // Another session's change is noticed when a lock is taken.
+        "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE posts => 42501",
+        "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE pg_ts_dict | TAKE => 42501",
+        // The current role changes.
+        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o SET LOCAL ROLE writer | OWNER TAKES => 42501",
+        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501",
+        "DEFINER | BEGIN | CALL | CALL | TAKE => 42501",
+        // The transaction becomes read-only.
+        "GRANT | BEGIN | TAKE | TAKE | w SET TRANSACTION READ ONLY | TAKE => 25006",
+        // The sequence changes, locked by this transaction alone.
+        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | RECREATE | OWNER TAKES | OWNER TAKES",
+        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o ALTER SEQUENCE s RENAME TO t | OWNER TAKES => 42P01",
+    ]);
 }
 
 /// A session relies on its checks in later transactions too. Each of these is a change in between.
 #[test]
 fn changes_between_transactions_that_take_values_act_as_on_core_nextval() {
-    let take = owner("SELECT nextval('s')");
-    let (as_writer, back) = (owner("SET ROLE writer"), owner("RESET ROLE"));
-    let begin = owner("BEGIN");
-    let rollback = owner("ROLLBACK");
-    let lost = |gain, lose| [gain, TAKE, TAKE, lose, TAKE.ends(DENIED), gain, TAKE, TAKE];
-    let rolled_back =
-        |gain| [begin, gain, as_writer, take, take, rollback, as_writer, take.ends(DENIED)];
-    let member = owner("GRANT USAGE ON SEQUENCE s TO other; GRANT other TO writer");
-    let owner_of_database = owner(
-        "GRANT USAGE ON SEQUENCE s TO pg_database_owner; ALTER DATABASE postgres OWNER TO writer",
-    );
-    let superuser = owner("ALTER ROLE writer SUPERUSER");
-    let (prepare, execute) =
-        (writer("PREPARE take AS SELECT nextval('s')"), writer("EXECUTE take"));
+    let cluster = cluster();
+    for (give, take) in GIVEN_AND_TAKEN {
+        check(
+            &cluster,
+            &[
+                &format!("{give} | TAKE | TAKE | {take} | TAKE => 42501 | {give} | TAKE | TAKE"),
+                &format!(
+                    "OWNER BEGINS | {give} | AS WRITER | OWNER TAKES | OWNER TAKES | OWNER ROLLS BACK | AS WRITER | OWNER TAKES => 42501"
+                ),
+            ],
+        );
+    }
     check(
-        &cluster(),
+        &cluster,
         &[
-            &lost(GRANT, REVOKE),
-            &lost(member, owner("REVOKE other FROM writer")),
-            &lost(member, owner("REVOKE USAGE ON SEQUENCE s FROM other")),
-            &lost(superuser, owner("ALTER ROLE writer NOSUPERUSER")),
-            &lost(owner_of_database, owner("ALTER DATABASE postgres OWNER TO postgres")),
-            &rolled_back(GRANT),
-            &rolled_back(member),
-            &rolled_back(superuser),
-            &rolled_back(owner_of_database),
             // The current role is another one in the next transaction.
-            &[take, take, as_writer, take.ends(DENIED), back, take, take],
-            &[
-                take,
-                take,
-                owner("SET SESSION AUTHORIZATION writer"),
-                take.ends(DENIED),
-                owner("RESET SESSION AUTHORIZATION"),
-                take,
-            ],
+            "OWNER TAKES | OWNER TAKES | AS WRITER | OWNER TAKES => 42501 | BACK | OWNER TAKES | OWNER TAKES",
+            "OWNER TAKES | OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501
+         | o RESET SESSION AUTHORIZATION | OWNER TAKES",
             // The next transaction is read-only.
-            &[GRANT, TAKE, TAKE, writer("BEGIN READ ONLY"), TAKE.ends("25006")],
-            &[
-                GRANT,
-                TAKE,
-                TAKE,
-                writer("SET default_transaction_read_only = on"),
-                TAKE.ends("25006"),
-            ],
+            "GRANT | TAKE | TAKE | w BEGIN READ ONLY | TAKE => 25006",
+            "GRANT | TAKE | TAKE | w SET default_transaction_read_only = on | TAKE => 25006",
             // The sequence is another one, or none.
-            &[
-                GRANT,
-                TAKE,
-                TAKE,
-                owner("DROP SEQUENCE s; CREATE SEQUENCE s"),
-                TAKE.ends(DENIED),
-                GRANT,
-                TAKE,
-            ],
-            &[GRANT, TAKE, TAKE, owner("ALTER SEQUENCE s RENAME TO t"), TAKE.ends("42P01")],
+            "GRANT | TAKE | TAKE | RECREATE | TAKE => 42501 | GRANT | TAKE",
+            "GRANT | TAKE | TAKE | o ALTER SEQUENCE s RENAME TO t | TAKE => 42P01",
             // The change is made after the transaction began, which then processes it when it takes the lock.
-            &[
-                GRANT,
-                prepare,
-                execute,
-                execute,
-                BEGIN,
-                writer("SELECT 1"),
-                REVOKE,
-                execute.ends(DENIED),
-            ],
+            "GRANT | PREPARE | EXECUTE | EXECUTE | BEGIN | w SELECT 1 | REVOKE | EXECUTE => 42501",
             // A transaction waits for the lock, although an earlier one had it.
-            &[
-                GRANT,
-                TAKE,
-                TAKE,
-                owner("BEGIN; DROP SEQUENCE s"),
-                TAKE.ends(LOCK_TIMEOUT),
-                rollback,
-                TAKE,
-            ],
-            &[GRANT, TAKE, TAKE, BEGIN, TAKE, owner("DROP SEQUENCE s").ends(LOCK_TIMEOUT)],
+            "GRANT | TAKE | TAKE | o BEGIN; DROP SEQUENCE s | TAKE => 55P03 | OWNER ROLLS BACK | TAKE",
+            "GRANT | TAKE | TAKE | BEGIN | TAKE | DROP => 55P03",
         ],
     );
 }
 
 #[test]
 fn the_last_value_is_returned_to_whom_core_returns_it() {
-    let recreate = owner("DROP SEQUENCE s; CREATE SEQUENCE s");
-    let unknown = CURRENT.ends(NO_VALUE_YET);
     check(
         &cluster(),
         &[
-            &[GRANT, unknown, TAKE, CURRENT],
-            &[CURRENT.ends(DENIED)],
-            &[GRANT, TAKE, REVOKE, CURRENT.ends(DENIED), GRANT, CURRENT],
-            &[GRANT, TAKE, REVOKE, owner("GRANT SELECT ON SEQUENCE s TO writer"), CURRENT],
-            &[
-                GRANT,
-                TAKE,
-                REVOKE,
-                owner("GRANT UPDATE ON SEQUENCE s TO writer"),
-                CURRENT.ends(DENIED),
-            ],
+            "GRANT | CURRENT => 55000 | TAKE | CURRENT",
+            "CURRENT => 42501",
+            "GRANT | TAKE | REVOKE | CURRENT => 42501 | GRANT | CURRENT",
+            "GRANT | TAKE | REVOKE | o GRANT SELECT ON SEQUENCE s TO writer | CURRENT",
+            "GRANT | TAKE | REVOKE | o GRANT UPDATE ON SEQUENCE s TO writer | CURRENT => 42501",
             // Not another session's value, nor that of a sequence which was dropped and created again.
-            &[GRANT, owner("SELECT nextval('s')"), unknown],
-            &[GRANT, TAKE, recreate, GRANT, unknown],
+            "GRANT | OWNER TAKES | CURRENT => 55000",
+            "GRANT | TAKE | RECREATE | GRANT | CURRENT => 55000",
             // After any other change of the sequence.
-            &[GRANT, TAKE, owner("ALTER SEQUENCE s RESTART"), CURRENT],
-            &[GRANT, TAKE, owner("ALTER SEQUENCE s OWNED BY NONE CACHE 10"), CURRENT],
-            &[GRANT, BEGIN, TAKE, writer("ROLLBACK"), CURRENT],
-            &[GRANT, TAKE, writer("BEGIN READ ONLY"), CURRENT],
-            &[GRANT, TAKE, owner("BEGIN; ALTER SEQUENCE s CACHE 2"), CURRENT.ends(LOCK_TIMEOUT)],
-            &[GRANT, TAKE, writer("DISCARD PLANS"), CURRENT],
-            &[GRANT, TAKE, writer("DISCARD SEQUENCES"), unknown],
-            &[GRANT, TAKE, writer("BEGIN; DISCARD SEQUENCES; ROLLBACK"), unknown],
-            &[GRANT, TAKE, writer("DISCARD ALL"), writer("SET search_path = app, public"), unknown],
+            "GRANT | TAKE | o ALTER SEQUENCE s RESTART | CURRENT",
+            "GRANT | TAKE | o ALTER SEQUENCE s OWNED BY NONE CACHE 10 | CURRENT",
+            "GRANT | BEGIN | TAKE | w ROLLBACK | CURRENT",
+            "GRANT | TAKE | w BEGIN READ ONLY | CURRENT",
+            "GRANT | TAKE | o BEGIN; ALTER SEQUENCE s CACHE 2 | CURRENT => 55P03",
+            "GRANT | TAKE | w DISCARD PLANS | CURRENT",
+            "GRANT | TAKE | w DISCARD SEQUENCES | CURRENT => 55000",
+            "GRANT | TAKE | w BEGIN; DISCARD SEQUENCES; ROLLBACK | CURRENT => 55000",
+            "GRANT | TAKE | w DISCARD ALL | w SET search_path = app, public | CURRENT => 55000",
         ],
     );
 }
 
 #[test]
 fn open_ddl_of_another_session_acts_as_on_core_nextval() {
+    let cluster = cluster();
     let cases = [
-        ("ALTER SEQUENCE s RESTART", LOCK_TIMEOUT),
-        ("ALTER SEQUENCE s CACHE 10", LOCK_TIMEOUT),
-        ("ALTER SEQUENCE s OWNED BY NONE", LOCK_TIMEOUT),
-        ("ALTER SEQUENCE s OWNER TO other", LOCK_TIMEOUT),
-        ("ALTER SEQUENCE s SET UNLOGGED", LOCK_TIMEOUT),
-        ("ALTER SEQUENCE s RENAME TO t", LOCK_TIMEOUT),
-        ("DROP SEQUENCE s", LOCK_TIMEOUT),
-        ("TRUNCATE posts RESTART IDENTITY", LOCK_TIMEOUT),
+        ("ALTER SEQUENCE s RESTART", "55P03"),
+        ("ALTER SEQUENCE s CACHE 10", "55P03"),
+        ("ALTER SEQUENCE s OWNED BY NONE", "55P03"),
+        ("ALTER SEQUENCE s OWNER TO other", "55P03"),
+        ("ALTER SEQUENCE s SET UNLOGGED", "55P03"),
+        ("ALTER SEQUENCE s RENAME TO t", "55P03"),
+        ("DROP SEQUENCE s", "55P03"),
+        ("TRUNCATE posts RESTART IDENTITY", "55P03"),
         ("TRUNCATE posts", OK),
         ("SELECT nextval('s')", OK),
         ("SELECT setval('s', 1000)", OK),
         ("GRANT ALL ON SEQUENCE s TO other", OK),
         ("COMMENT ON SEQUENCE s IS 'busy'", OK),
     ];
-    let cluster = cluster();
     for (ddl, sqlstate) in cases {
         // TRUNCATE restarts the sequences that its table owns; an owned sequence cannot change its owner.
-        let own = if ddl.starts_with("TRUNCATE") { "posts.id" } else { "NONE" };
-        let own = format!("ALTER SEQUENCE s OWNED BY {own}");
+        let owner = if ddl.starts_with("TRUNCATE") { "posts.id" } else { "NONE" };
+        let begin = format!("GRANT | o ALTER SEQUENCE s OWNED BY {owner}");
         check(
             &cluster,
             &[
                 // While the DDL is uncommitted.
-                &[GRANT, owner(&own), TAKE, owner("BEGIN"), owner(ddl), TAKE.ends(sqlstate)],
+                &format!("{begin} | TAKE | OWNER BEGINS | o {ddl} | TAKE => {sqlstate}"),
                 // While a transaction is open that took a value.
-                &[GRANT, owner(&own), BEGIN, TAKE, owner(ddl).ends(sqlstate)],
+                &format!("{begin} | BEGIN | TAKE | o {ddl} => {sqlstate}"),
             ],
         );
     }
@@ -363,111 +282,62 @@ fn open_ddl_of_another_session_acts_as_on_core_nextval() {
 
 #[test]
 fn a_transaction_keeps_the_lock_where_core_nextval_keeps_it() {
-    let drop = owner("DROP SEQUENCE s");
-    let (savepoint, back) = (writer("SAVEPOINT p"), writer("ROLLBACK TO p"));
     check(
         &cluster(),
         &[
-            &[GRANT, BEGIN, savepoint, TAKE, back, drop.ends(LOCK_TIMEOUT)],
-            &[GRANT, TAKE, BEGIN, CURRENT, drop.ends(LOCK_TIMEOUT)],
-            &[GRANT, BEGIN, TAKE, writer("COMMIT"), drop],
+            "GRANT | BEGIN | w SAVEPOINT p | TAKE | w ROLLBACK TO p | DROP => 55P03",
+            "GRANT | TAKE | BEGIN | CURRENT | DROP => 55P03",
+            "GRANT | BEGIN | TAKE | COMMIT | DROP",
             // A refused call has taken the lock too.
-            &[BEGIN, savepoint, TAKE.ends(DENIED), back, drop.ends(LOCK_TIMEOUT)],
-            &[BEGIN, TAKE.ends(DENIED), drop],
+            "BEGIN | w SAVEPOINT p | TAKE => 42501 | w ROLLBACK TO p | DROP => 55P03",
+            "BEGIN | TAKE => 42501 | DROP",
             // A prepared transaction keeps it, and its session takes its own.
-            &[
-                GRANT,
-                BEGIN,
-                TAKE,
-                writer("PREPARE TRANSACTION 'p'"),
-                TAKE,
-                drop.ends(LOCK_TIMEOUT),
-                owner("ROLLBACK PREPARED 'p'"),
-                drop,
-            ],
+            "GRANT | BEGIN | TAKE | w PREPARE TRANSACTION 'p' | TAKE | DROP => 55P03 | o ROLLBACK PREPARED 'p' | DROP",
         ],
     );
 }
 
 #[test]
 fn calls_in_unusual_places_end_as_with_core_nextval() {
-    let temporary = writer("CREATE TEMPORARY SEQUENCE mine");
-    let take_mine = writer("SELECT nextval('mine')");
-    let deferred = "CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS \
-                    'BEGIN PERFORM nextval(''s''); RETURN NEW; END'; \
-                    CREATE CONSTRAINT TRIGGER late AFTER INSERT ON posts \
-                    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION take()";
-    check(
-        &cluster(),
-        &[
-            &[GRANT, writer("BEGIN READ ONLY"), TAKE.ends("25006")],
-            &[temporary, writer("BEGIN READ ONLY"), take_mine],
-            &[temporary, BEGIN, take_mine, writer("PREPARE TRANSACTION 'p'").ends(NOT_SUPPORTED)],
-            &[GRANT, writer("BEGIN ISOLATION LEVEL SERIALIZABLE"), TAKE, writer("COMMIT")],
-            &[GRANT, BEGIN, writer("SELECT 1 / 0").ends("22012"), TAKE.ends("25P02")],
-            &[owner("SELECT nextval('posts')").ends("42809")],
-            &[owner("CREATE INDEX ON posts ((id + nextval('s')))").ends(CANNOT_BE_IMMUTABLE)],
-            &[owner("CREATE TABLE t (b bigint GENERATED ALWAYS AS (nextval('s')) STORED)")
-                .ends(CANNOT_BE_IMMUTABLE)],
-            &[
-                owner("CREATE MATERIALIZED VIEW m AS SELECT nextval('s') AS id"),
-                owner("REFRESH MATERIALIZED VIEW m"),
-            ],
-            &[owner(deferred), owner("BEGIN; INSERT INTO posts VALUES (1)"), owner("COMMIT")],
-        ],
-    );
-}
-
-#[test]
-fn another_sessions_temporary_sequence_is_refused_as_by_core_nextval() {
-    let publish = owner(
-        "CREATE TEMPORARY SEQUENCE theirs; GRANT ALL ON SEQUENCE theirs TO PUBLIC; \
-         CREATE TABLE published AS SELECT 'theirs'::regclass AS seq; GRANT SELECT ON published TO PUBLIC",
-    );
-    let take = "SELECT nextval(seq) FROM published";
-    check(&cluster(), &[&[publish, owner(take), writer(take).ends(NOT_SUPPORTED), owner(take)]]);
+    check(&cluster(), &[
+        "GRANT | w BEGIN READ ONLY | TAKE => 25006",
+        "w CREATE TEMPORARY SEQUENCE mine | w BEGIN READ ONLY | w SELECT nextval('mine')",
+        "w CREATE TEMPORARY SEQUENCE mine | BEGIN | w SELECT nextval('mine') | w PREPARE TRANSACTION 'p' => 0A000",
+        "GRANT | w BEGIN ISOLATION LEVEL SERIALIZABLE | TAKE | COMMIT",
+        "GRANT | BEGIN | w SELECT 1 / 0 => 22012 | TAKE => 25P02",
+        "o SELECT nextval('posts') => 42809",
+        "o CREATE INDEX ON posts ((id + nextval('s'))) => 42P17",
+        "o CREATE TABLE t (b bigint GENERATED ALWAYS AS (nextval('s')) STORED) => 42P17",
+        "o CREATE MATERIALIZED VIEW m AS SELECT nextval('s') AS id | o REFRESH MATERIALIZED VIEW m",
+        "o CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM nextval(''s''); RETURN NEW; END';
+           CREATE CONSTRAINT TRIGGER late AFTER INSERT ON posts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION take()
+         | o BEGIN; INSERT INTO posts VALUES (1) | o COMMIT",
+        // Another session's temporary sequence.
+        "o CREATE TEMPORARY SEQUENCE theirs; GRANT ALL ON SEQUENCE theirs TO PUBLIC;
+           CREATE TABLE published AS SELECT 'theirs'::regclass AS seq; GRANT SELECT ON published TO PUBLIC
+         | o SELECT nextval(seq) FROM published | w SELECT nextval(seq) FROM published => 0A000 | o SELECT nextval(seq) FROM published",
+    ]);
 }
 
 #[test]
 fn parallel_mode_is_refused_as_by_core_nextval() {
-    let wrong = owner(
-        "CREATE FUNCTION take(g int) RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE \
-         AS 'BEGIN RETURN nextval(''s''); END'",
-    );
-    let wrong_current = owner(
-        "CREATE FUNCTION current() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE \
-         AS 'BEGIN RETURN currval(''s''); END'",
-    );
-    let rows = owner(
-        "CREATE TABLE many AS SELECT g FROM generate_series(1, 10000) AS g; \
-         SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
-    );
-    let by_workers = owner("SET parallel_leader_participation = off");
-    let by_leader = owner("SET max_parallel_workers = 0");
-    // Named force_parallel_mode before PostgreSQL 16.
-    let force = owner(
-        "SELECT set_config(name, 'on', false) FROM pg_settings \
-         WHERE name IN ('force_parallel_mode', 'debug_parallel_query')",
-    );
-    // Loads the extension into the session, with its settings.
-    let take = owner("SELECT nextval('s')");
-    let count = owner("SELECT count(take(g)) FROM many");
-    let refused = "25000";
-    check(
-        &cluster(),
-        &[
-            &[wrong, take, force, owner("SELECT take(1)").ends(refused), take],
-            &[wrong, take, rows, by_workers, count.ends(refused), take],
-            &[wrong, take, rows, by_leader, count.ends(refused), take],
-            &[wrong, rows, by_leader, owner("BEGIN"), take, take, count.ends(refused)],
-            // A worker has no current value.
-            &[wrong_current, take, force, owner("SELECT current()").ends(NO_VALUE_YET)],
-            // Our functions are parallel unsafe, which keeps the statement out of parallel mode.
-            &[force, take, owner("SELECT currval('s')")],
-            &[rows, by_workers, owner("SELECT count(nextval('s')) FROM many")],
-            &[rows, by_workers, owner("INSERT INTO posts SELECT nextval('s') FROM many")],
-        ],
-    );
+    let by_workers = "o SET parallel_leader_participation = off";
+    let by_leader = "o SET max_parallel_workers = 0";
+    let count = "o SELECT count(take(g)) FROM many";
+    check(&cluster(), &[
+        // The first call loads the extension into the session, with its settings.
+        "PARALLEL TAKE | OWNER TAKES | FORCE | o SELECT take(1) => 25000 | OWNER TAKES",
+        &format!("PARALLEL TAKE | OWNER TAKES | MANY | {by_workers} | {count} => 25000 | OWNER TAKES"),
+        &format!("PARALLEL TAKE | OWNER TAKES | MANY | {by_leader} | {count} => 25000 | OWNER TAKES"),
+        &format!("PARALLEL TAKE | MANY | {by_leader} | OWNER BEGINS | OWNER TAKES | OWNER TAKES | {count} => 25000"),
+        // A worker has no current value.
+        "o CREATE FUNCTION current() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN currval(''s''); END'
+         | OWNER TAKES | FORCE | o SELECT current() => 55000",
+        // Our functions are parallel unsafe, which keeps the statement out of parallel mode.
+        "FORCE | OWNER TAKES | o SELECT currval('s')",
+        &format!("MANY | {by_workers} | o SELECT count(nextval('s')) FROM many"),
+        &format!("MANY | {by_workers} | o INSERT INTO posts SELECT nextval('s') FROM many"),
+    ]);
 }
 
 fn cluster() -> Cluster {
@@ -480,12 +350,13 @@ fn cluster() -> Cluster {
 }
 
 /// Runs each situation with core's functions and with ours.
-fn check(cluster: &Cluster, situations: &[&[Step]]) {
-    for steps in situations {
-        let expected: Vec<_> = steps.iter().map(|step| step.sqlstate).collect();
-        let cores = run(cluster, steps, str::to_owned);
+fn check(cluster: &Cluster, situations: &[&str]) {
+    for situation in situations {
+        let steps = steps(situation);
+        let expected: Vec<&str> = steps.iter().map(|step| &*step.sqlstate).collect();
+        let cores = run(cluster, &steps, str::to_owned);
         assert_eq!(cores, expected, "with core's functions: {steps:#?}");
-        let ours = run(cluster, steps, of_ours);
+        let ours = run(cluster, &steps, of_ours);
         assert_eq!(ours, expected, "with ours: {steps:#?}");
     }
 }
@@ -508,7 +379,7 @@ fn run(cluster: &Cluster, steps: &[Step], restate: fn(&str) -> String) -> Vec<St
             By::Owner => &mut owner,
             By::Writer => &mut writer,
         };
-        sqlstate(client, &restate(step.sql))
+        sqlstate(client, &restate(&step.sql))
     };
     steps.iter().map(play_one).collect()
 }
