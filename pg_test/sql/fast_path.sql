@@ -39,5 +39,5 @@ CREATE SEQUENCE t;
 CREATE FUNCTION next() RETURNS bigint LANGUAGE sql AS $$
     SELECT snowflake_nextval('t', 5, 'time:48 shard:4 seq:5 epoch:2024-01-01 unit:10us') $$;
 SET pg_snowflake.max_lead = 0;
-CREATE TABLE pairs AS SELECT next() AS one, setval('t', 1), next() AS other FROM generate_series(1, 300000);
+CREATE TABLE pairs AS SELECT next() AS one, setval('t', 1), next() AS other FROM generate_series(1, 100000);
 SELECT count(*) - count(DISTINCT id) FROM (SELECT one FROM pairs UNION ALL SELECT other FROM pairs) AS ids (id);
