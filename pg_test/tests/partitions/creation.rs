@@ -1,8 +1,8 @@
 //! Which partitions are created, with which bounds, names and properties.
 
-use super::{NOON, POSTS, created, month, partitions, server_at_noon};
+use super::{POSTS, created, month, partitions, server_at_noon};
 use pg_snowflake_harness::ask::{
-    Bad, Refusal, assert_each_refused, assert_refused, database, plan, printed, run,
+    Bad, Refusal, assert_each_refused, assert_refused, database, printed, run,
 };
 use pg_snowflake_harness::id::{Fields, compose};
 use postgres::Client;
@@ -296,21 +296,6 @@ created|shard_1.posts_p20261201|"
     assert_eq!(created(&mut client, "'posts_0', '1 month', 0"), "exists|public.posts_0_p20261101|");
     let dropped = "SELECT DISTINCT action FROM snowflake_drop_partitions('posts', '1 month')";
     assert_eq!(printed(&mut client, dropped), "skipped");
-}
-
-#[test]
-fn a_search_by_time_reads_only_the_partitions_of_that_time() {
-    let (_cluster, mut client) = server_at_noon();
-    run(&mut client, POSTS);
-    created(&mut client, "'posts', '1 month', 3");
-    let scan = plan(
-        &mut client,
-        &format!(
-            "SELECT * FROM posts WHERE snowflake_between(id, '{NOON}', timestamptz '{NOON}' + interval '10 days')"
-        ),
-    );
-    assert!(scan.contains("posts_p20261101") && scan.contains("posts_p20261201"), "{scan}");
-    assert!(!scan.contains("posts_p2027"), "{scan}");
 }
 
 /// As on the page on partitions, which runs at one time of the month.
