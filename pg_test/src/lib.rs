@@ -15,6 +15,7 @@
 //! | [`sequence`] | IDs, the state and the WAL of a sequence, one that the clock does not affect |
 //! | [`id`] | the formula of an ID, repeats and order of many |
 //! | [`wait`] | waiting for other sessions, and stopping them |
+//! | [`crew`] | clients that work at the same time, until they are stopped |
 //! | [`copied`] | the function that users copy elsewhere |
 //! | [`clock`] | a server's clock that steps, and the sessions under it |
 //! | [`process`] | CPU time and memory of the server's processes |
