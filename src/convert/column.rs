@@ -180,7 +180,7 @@ impl Column {
         match GeneratorCall::layouts(calls).as_slice() {
             [] => None,
             [Some(layout)] => Some(*layout),
-            _ => messages::layout_not_known(&self.name()).raise(),
+            _ => messages::layout_not_known(self.name()).raise(),
         }
     }
 

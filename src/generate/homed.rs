@@ -93,7 +93,7 @@ fn next_homed_id_guarded(seq: pg_sys::Oid, wanted: InPartition) -> i64 {
     let call = || {
         let id = wanted.check().and_then(|(layout, homed)| {
             shard::permit_class(homed.class)?;
-            Ok(sequence::next_homed(seq, layout, &homed, ThisServer)?)
+            sequence::next_homed(seq, layout, &homed, ThisServer)
         });
         id.unwrap_or_else(|error| error.raise(NEXTVAL, seq))
     };
@@ -140,7 +140,7 @@ fn snowflake_nextval_homed_in_ranges(
             };
             match fast {
                 Some(id) => Ok(id),
-                None => Ok(sequence::next_homed(seq, layout, &homed, ThisServer)?),
+                None => sequence::next_homed(seq, layout, &homed, ThisServer),
             }
         })
     });

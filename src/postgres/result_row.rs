@@ -9,8 +9,6 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
 };
 
-/// The extension.
-
 /// A row without nulls. Its columns have the order and the types of the function's SQL declaration.
 pub struct ResultRow<const N: usize>(pub [pg_sys::Datum; N]);
 

@@ -56,7 +56,7 @@ impl Column {
         let mut existing = ExistingSequence::of(self)?;
         loop {
             if existing.is_identity && !self.attribute.is_identity {
-                messages::detached_identity_sequence(&existing.name, &self.name()).raise();
+                messages::detached_identity_sequence(&existing.name, self.name()).raise();
             }
             if !existing.is_identity {
                 existing.check(self);
