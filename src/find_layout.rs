@@ -50,7 +50,7 @@ fn snowflake_find_layout(
         not_found(reason, &column)
     });
     result(&samples, &found, |shard| {
-        (id.typid == pg_sys::INT8OID).then(|| {
+        (id.typid == pg_sys::INT8OID && source.is_converted_by_itself(&id)).then(|| {
             format!(
                 "SELECT snowflake_convert_column({}, {}, {shard}, {});",
                 quote_literal(&source.name),
@@ -160,6 +160,14 @@ impl Source {
         }
         // SAFETY: the column exists.
         Column { number, name, typid: unsafe { pg_sys::get_atttype(self.relid, number) } }
+    }
+
+    /// Whether `snowflake_convert_column` takes the column: not of a materialized view, nor an inherited or a generated one.
+    fn is_converted_by_itself(&self, column: &Column) -> bool {
+        let sql = "SELECT relkind <> 'm' AND attinhcount = 0 AND attgenerated = ''
+            FROM pg_class AS c JOIN pg_attribute ON attrelid = c.oid WHERE c.oid = $1 AND attnum = $2";
+        let arguments = [self.relid.into(), column.number.into()];
+        rows_of_snapshot(sql, &arguments, |row| row.get::<bool>(1)) == [true]
     }
 
     /// As of a type whose casts another role may have written.

@@ -80,12 +80,25 @@ FROM (SELECT n, ((us / 1000 - 1495331934000) << 23) | (2 << 10) | (n % 1024) AS 
 SELECT layout, compared, fitting, shards, doubt, (SELECT array_agg(id & 1023) FROM unnest(misfits) AS id) AS seq_of_misfits, conversion
 FROM snowflake_find_layout('rows', 'id', 'created_at');
 
+-- What cannot be converted: a materialized view, a partition, a child, a generated column
+CREATE MATERIALIZED VIEW seen AS SELECT id, created_at FROM rows;
+CREATE TABLE parent (LIKE rows) PARTITION BY HASH (id);
+CREATE TABLE partition PARTITION OF parent FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+INSERT INTO parent SELECT * FROM rows;
+CREATE TABLE child () INHERITS (rows);
+INSERT INTO child SELECT * FROM ONLY rows;
+CREATE TABLE generated (copied bigint, id bigint GENERATED ALWAYS AS (copied) STORED, created_at timestamptz);
+INSERT INTO generated (copied, created_at) SELECT id, created_at FROM ONLY rows;
+SELECT name, (snowflake_find_layout(name, 'id', 'created_at')).conversion IS NULL AS is_null
+FROM unnest('{rows,seen,parent,partition,child,generated}'::regclass[]) AS name;
+DROP TABLE child;
+DROP MATERIALIZED VIEW seen;
+
 -- Another unit is possible, so the column is not converted.
 TRUNCATE rows;
 INSERT INTO rows SELECT snowflake_encode(at, 5, n % 1024, 'instagram'), at
 FROM (SELECT n, '2026-01-01 00:00+00'::timestamptz + n * interval '20 ms' AS at FROM generate_series(1, 3000) AS n) AS t;
 SELECT layout, doubt, conversion FROM snowflake_find_layout('rows', 'id', 'created_at');
-
 --
 -- Errors
 --
