@@ -89,14 +89,7 @@ fn first_of_a_row(table: pg_sys::Oid) -> Option<i32> {
         if pg_sys::get_atttype(table.oid(), 1) != pg_sys::INT4OID {
             return None;
         }
-        let scan = pg_sys::systable_beginscan(
-            relation,
-            pg_sys::InvalidOid,
-            false,
-            no_snapshot,
-            0,
-            no_keys,
-        );
+        let scan = pg_sys::systable_beginscan(relation, pg_sys::InvalidOid, false, no_snapshot, 0, no_keys);
         let tuple = pg_sys::systable_getnext(scan);
         let first = (!tuple.is_null())
             .then(|| pgrx::htup::heap_getattr_raw(tuple, FIRST, table.rd_att))

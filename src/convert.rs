@@ -55,9 +55,8 @@ pub fn snowflake_convert_column(
     let extension = Extension::read();
     let column = Column::open(table, &from_server(name), &extension);
     let layout = passed_layout.unwrap_or_else(|| column.layout_of_default().unwrap_or_default());
-    let shard = shard::permitted(shard_id, layout).unwrap_or_else(|denied| {
-        Error::from(denied).raise("snowflake_convert_column", pg_sys::InvalidOid)
-    });
+    let shard = shard::permitted(shard_id, layout)
+        .unwrap_or_else(|denied| Error::from(denied).raise("snowflake_convert_column", pg_sys::InvalidOid));
     if check_shard && layout.shards() == 1 {
         messages::no_shard_field(layout).raise();
     }
@@ -68,13 +67,7 @@ pub fn snowflake_convert_column(
     if distributed::is_shard(table) {
         messages::shard_of_citus(relation_name(table)).raise();
     }
-    let options = Options {
-        shard,
-        is_explicit: shard_id.is_some(),
-        layout,
-        is_layout_explicit: passed_layout.is_some(),
-        check_shard,
-    };
+    let options = Options { shard, is_explicit: shard_id.is_some(), layout, is_layout_explicit: passed_layout.is_some(), check_shard };
     as_owner(column.owner(), || naming_the_function(|| convert(&column, &options, &extension)))
 }
 
@@ -130,20 +123,12 @@ fn required<T>(name: &str, argument: Option<T>) -> T {
 fn check_transaction() {
     let function = "snowflake_convert_column";
     check_writable(function, "Only the primary generates IDs.");
-    check_read_committed(
-        function,
-        "A conversion must see every row that is committed before it locks the table.",
-    );
+    check_read_committed(function, "A conversion must see every row that is committed before it locks the table.");
 }
 
 /// Refuses if the existing values are probably IDs of another layout, which the caller has not passed. Warns if the caller has passed
 /// this one. Returns the highest value if only that is odd.
-fn check_layout(
-    column: &Column,
-    facts: &Facts,
-    layout: Layout,
-    is_explicit: bool,
-) -> Option<Mismatch> {
+fn check_layout(column: &Column, facts: &Facts, layout: Layout, is_explicit: bool) -> Option<Mismatch> {
     let last = facts.next.map(|next| layout.tick_of(next.saturating_sub(1)));
     let generated_us = || last.map(|tick| layout.instant_of(tick));
     let now_us = sequence::read_clock().reading_us;
@@ -156,8 +141,7 @@ fn check_layout(
     match judge(&layout, now_us, generated_us, newest)? {
         Verdict::OtherLayout(mismatch) => {
             let hint = |likely: &str| messages::pass_layout(likely);
-            other_layout(newest_value(column), &mismatch, is_explicit, hint)
-                .log(PgLogLevel::WARNING);
+            other_layout(newest_value(column), &mismatch, is_explicit, hint).log(PgLogLevel::WARNING);
             None
         }
         Verdict::OddId(mismatch) => Some(mismatch),
@@ -174,21 +158,20 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
     let ahead = |lead_us: i64| layout.max_tick().min(now_tick + layout.ticks_in(lead_us));
     // The clock reaches the next tick by itself, however long a tick is.
     let last_tick = ahead(settings::policy().max_lead_us.max(layout.tick_us()));
-    let first_tick =
-        plan::first_tick(facts.highest, layout, last_tick).unwrap_or_else(|too_high| {
-            let next = layout.id(layout.at_tick(0, now_tick), shard);
-            let second = column.highest_values(2, i64::MAX).get(1).copied();
-            let highest = too_high.highest;
-            let name = column.name();
-            match plan::first_tick(second, layout, last_tick) {
-                Ok(_) => {
-                    let rows = column.rows_of(highest);
-                    messages::value_too_high(name, highest, layout, next, rows)
-                }
-                Err(_) => messages::values_too_high(name, highest, layout, next),
+    let first_tick = plan::first_tick(facts.highest, layout, last_tick).unwrap_or_else(|too_high| {
+        let next = layout.id(layout.at_tick(0, now_tick), shard);
+        let second = column.highest_values(2, i64::MAX).get(1).copied();
+        let highest = too_high.highest;
+        let name = column.name();
+        match plan::first_tick(second, layout, last_tick) {
+            Ok(_) => {
+                let rows = column.rows_of(highest);
+                messages::value_too_high(name, highest, layout, next, rows)
             }
-            .raise()
-        });
+            Err(_) => messages::values_too_high(name, highest, layout, next),
+        }
+        .raise()
+    });
     first_tick..=ahead(settings::MAX_LEAD_US)
 }
 

@@ -17,9 +17,7 @@ use pgrx::prelude::*;
 /// # Safety
 /// Called by the server with the declared arguments.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn snowflake_decode_wrapper(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
+unsafe extern "C-unwind" fn snowflake_decode_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: two arguments, none of them NULL: the function is STRICT.
     let [id, layout] = unsafe { arguments(fcinfo) };
     with_fields(id, layout, |layout, Fields { tick, shard, seq }| {
@@ -34,9 +32,7 @@ unsafe extern "C-unwind" fn snowflake_decode_wrapper(
 /// # Safety
 /// Called by the server with the declared arguments.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn snowflake_created_at_wrapper(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
+unsafe extern "C-unwind" fn snowflake_created_at_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: two arguments, none of them NULL: the function is STRICT.
     let [id, layout] = unsafe { arguments(fcinfo) };
     with_fields(id, layout, |layout, fields| created_at(layout, fields.tick))
@@ -47,9 +43,7 @@ unsafe extern "C-unwind" fn snowflake_created_at_wrapper(
 /// # Safety
 /// Called by the server with the declared arguments.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn snowflake_shard_id_wrapper(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
+unsafe extern "C-unwind" fn snowflake_shard_id_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: two arguments, none of them NULL: the function is STRICT.
     let [id, layout] = unsafe { arguments(fcinfo) };
     with_fields(id, layout, |_, fields| (fields.shard as i32).into())
@@ -60,9 +54,7 @@ unsafe extern "C-unwind" fn snowflake_shard_id_wrapper(
 /// # Safety
 /// Called by the server with the declared arguments.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn snowflake_seq_wrapper(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
+unsafe extern "C-unwind" fn snowflake_seq_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: two arguments, none of them NULL: the function is STRICT.
     let [id, layout] = unsafe { arguments(fcinfo) };
     with_fields(id, layout, |_, fields| (fields.seq as i32).into())
@@ -78,11 +70,7 @@ function_info_v1!(
 /// What `f` returns for the fields of the ID. A value that is not an ID of the layout is refused. The callers of this function are not
 /// `pg_extern`, whose guard and argument handling would take three times as long as reading the fields.
 #[inline(always)]
-fn with_fields(
-    id: pg_sys::Datum,
-    layout: pg_sys::Datum,
-    f: impl FnOnce(&Layout, Fields) -> pg_sys::Datum,
-) -> pg_sys::Datum {
+fn with_fields(id: pg_sys::Datum, layout: pg_sys::Datum, f: impl FnOnce(&Layout, Fields) -> pg_sys::Datum) -> pg_sys::Datum {
     let (id, bits) = (id.value() as i64, layout.value() as u64);
     let call = |layout: &Packed| layout.is_id(id).then(|| f(layout, layout.split(id)));
     // SAFETY: reading fields runs no SQL.
@@ -104,16 +92,9 @@ fn created_at(layout: &Layout, tick: i64) -> pg_sys::Datum {
 
 /// `snowflake_encode(created_at timestamptz, shard_id int, seq int, layout) → bigint`
 #[pg_extern(sql = false)]
-fn snowflake_encode(
-    created_at: pg_sys::TimestampTz,
-    shard_id: i32,
-    seq: i32,
-    layout: SqlLayout,
-) -> i64 {
+fn snowflake_encode(created_at: pg_sys::TimestampTz, shard_id: i32, seq: i32, layout: SqlLayout) -> i64 {
     let SqlLayout(layout) = layout;
-    layout
-        .encode(unix_us_of(created_at), shard_id, seq)
-        .unwrap_or_else(|field| out_of_range(field, shard_id, seq, layout))
+    layout.encode(unix_us_of(created_at), shard_id, seq).unwrap_or_else(|field| out_of_range(field, shard_id, seq, layout))
 }
 
 /// `snowflake_min_id(at timestamptz, layout) → bigint`
@@ -166,8 +147,7 @@ fn snowflake_to_uuid(id: i64, layout: SqlLayout) -> pgrx::Uuid {
 #[pg_extern(sql = false)]
 fn snowflake_from_uuid(uuid: pgrx::Uuid, layout: SqlLayout) -> i64 {
     let SqlLayout(layout) = layout;
-    uuid::to_id(u128::from_be_bytes(*uuid.as_bytes()), &layout)
-        .unwrap_or_else(|| messages::not_of_an_id(uuid, layout).raise())
+    uuid::to_id(u128::from_be_bytes(*uuid.as_bytes()), &layout).unwrap_or_else(|| messages::not_of_an_id(uuid, layout).raise())
 }
 
 /// The fields of an ID. Refuses a value that is not an ID of the layout.

@@ -8,7 +8,4 @@
 
 mod setting;
 
-pub use setting::{
-    Fence, check_any_shard, check_class, check_shard, define as define_settings, is_foreign_host,
-    owned_shards, version,
-};
+pub use setting::{Fence, check_any_shard, check_class, check_shard, define as define_settings, is_foreign_host, owned_shards, version};

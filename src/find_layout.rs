@@ -29,19 +29,14 @@ const SHOWN: usize = 100;
 ///
 /// The SQL declaration sets `search_path` and `row_security`, so that every name here is core's or qualified, and no row is hidden.
 #[pg_extern(sql = false)]
-fn snowflake_find_layout(
-    table_name: pg_sys::Oid,
-    id_column: &CStr,
-    created_at_column: &CStr,
-) -> NullableResultRow<7> {
+fn snowflake_find_layout(table_name: pg_sys::Oid, id_column: &CStr, created_at_column: &CStr) -> NullableResultRow<7> {
     let source = Source::open(table_name);
     let [id, created_at] = [id_column, created_at_column].map(|name| source.column(name));
     source.check_privileges([&id, &created_at]);
     if !id.is_bigint() && !matches!(id.typid, pg_sys::INT2OID | pg_sys::INT4OID) {
         source.refuse_type(&id, "IDs", "smallint, integer, bigint or snowflake");
     }
-    if !matches!(created_at.typid, pg_sys::TIMESTAMPTZOID | pg_sys::TIMESTAMPOID | pg_sys::DATEOID)
-    {
+    if !matches!(created_at.typid, pg_sys::TIMESTAMPTZOID | pg_sys::TIMESTAMPOID | pg_sys::DATEOID) {
         source.refuse_type(&created_at, "times", "timestamptz, timestamp or date");
     }
     let mut samples = source.samples(&id.name, &created_at.name);
@@ -63,10 +58,7 @@ fn snowflake_find_layout(
 
 /// `snowflake_find_layout(ids bigint[], created_at timestamptz[]) → record`
 #[pg_extern(sql = false)]
-fn snowflake_find_layout_of_ids(
-    ids: pgrx::Array<i64>,
-    created_at: pgrx::Array<pg_sys::TimestampTz>,
-) -> NullableResultRow<7> {
+fn snowflake_find_layout_of_ids(ids: pgrx::Array<i64>, created_at: pgrx::Array<pg_sys::TimestampTz>) -> NullableResultRow<7> {
     if ids.len() != created_at.len() {
         messages::different_lengths(ids.len(), created_at.len()).raise()
     }
@@ -88,9 +80,8 @@ fn snowflake_find_layout_of_ids(
 fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
     let now_us = now_us();
     samples.retain(|sample| sample.unix_us <= now_us.saturating_add(DAY_US));
-    memory::fallible(|| find::find(samples)).and_then(|found| {
-        if found.layout.epoch_ms > now_us / 1_000 { Err(NotFound::NoTime) } else { Ok(found) }
-    })
+    memory::fallible(|| find::find(samples))
+        .and_then(|found| if found.layout.epoch_ms > now_us / 1_000 { Err(NotFound::NoTime) } else { Ok(found) })
 }
 
 /// A row of a table by which a layout can be found.
@@ -118,10 +109,7 @@ impl Column {
     /// Whether it is a `bigint` or a `snowflake`, and not a domain. Only a superuser can make another type that is read as a `bigint`.
     fn is_bigint(&self) -> bool {
         // SAFETY: a type of the catalog.
-        unsafe {
-            pg_sys::IsBinaryCoercible(self.typid, pg_sys::INT8OID)
-                && pg_sys::get_typtype(self.typid) as u8 == pg_sys::TYPTYPE_BASE
-        }
+        unsafe { pg_sys::IsBinaryCoercible(self.typid, pg_sys::INT8OID) && pg_sys::get_typtype(self.typid) as u8 == pg_sys::TYPTYPE_BASE }
     }
 }
 
@@ -132,14 +120,11 @@ impl Source {
         // SAFETY: takes any OID.
         let kind = match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {
             0 => no_such_table(relid),
-            pg_sys::RELKIND_RELATION
-            | pg_sys::RELKIND_PARTITIONED_TABLE
-            | pg_sys::RELKIND_MATVIEW => {
+            pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_MATVIEW => {
                 let table = UserTable::open(relid);
                 let name = relation_name(relid);
                 if let Some(&foreign) = table.foreign_tables().first() {
-                    messages::no_rows_to_read("foreign table", quoted(&relation_name(foreign)))
-                        .raise();
+                    messages::no_rows_to_read("foreign table", quoted(&relation_name(foreign))).raise();
                 }
                 return Source { relid, name, table };
             }
@@ -183,8 +168,7 @@ impl Source {
                 AND has_column_privilege(oid, $3, 'SELECT')
             FROM pg_class WHERE oid = $1";
         let [id, created_at] = columns.map(|column| column.number.into());
-        let may_read =
-            rows_of_snapshot(sql, &[self.relid.into(), id, created_at], |row| row.get::<bool>(1));
+        let may_read = rows_of_snapshot(sql, &[self.relid.into(), id, created_at], |row| row.get::<bool>(1));
         if may_read != [true] {
             messages::table_permission_denied(quoted(&self.name)).raise();
         }
@@ -198,9 +182,7 @@ impl Source {
         let mut samples = Vec::new();
         for (order, limit) in [("DESC", NEWEST), ("ASC", OLDEST)] {
             let columns = format!("{id}::int8, {at}::timestamptz");
-            let rest = format!(
-                "WHERE {id}::int8 > 0 AND isfinite({at}::timestamptz) ORDER BY {id} {order} LIMIT {limit}"
-            );
+            let rest = format!("WHERE {id}::int8 > 0 AND isfinite({at}::timestamptz) ORDER BY {id} {order} LIMIT {limit}");
             let read = self.table.select_of_snapshot(&columns, &rest, |row| {
                 let Instant(unix_us) = row.get(2);
                 Sample { id: row.get(1), unix_us }
@@ -213,21 +195,13 @@ impl Source {
 }
 
 /// The result row. If the layout is sure, it has the conversion for the shard of the newest ID.
-fn result(
-    samples: &[Sample],
-    found: &Found,
-    conversion: impl FnOnce(u32) -> Option<String>,
-) -> NullableResultRow<7> {
+fn result(samples: &[Sample], found: &Found, conversion: impl FnOnce(u32) -> Option<String>) -> NullableResultRow<7> {
     let newest = samples.iter().rev().find(|sample| found.fits(sample));
     let misfits = || samples.iter().rev().filter(|sample| !found.fits(sample));
     let fitting = samples.len() - misfits().count();
-    let is_sure = found.is_division_certain
-        && !found.counts_into_shard
-        && found.other_units.is_empty()
-        && fitting * 10 >= samples.len() * 9;
-    let conversion = newest
-        .filter(|_| is_sure)
-        .and_then(|newest| conversion(found.layout.split(newest.id).shard));
+    let is_sure =
+        found.is_division_certain && !found.counts_into_shard && found.other_units.is_empty() && fitting * 10 >= samples.len() * 9;
+    let conversion = newest.filter(|_| is_sure).and_then(|newest| conversion(found.layout.split(newest.id).shard));
     let shown_misfits: Vec<i64> = misfits().take(SHOWN).map(|sample| sample.id).collect();
     let shards: Vec<i32> = found.shards.iter().take(SHOWN).map(|&shard| shard as i32).collect();
     NullableResultRow([
@@ -246,10 +220,7 @@ fn doubts(found: &Found) -> Option<String> {
     let mut doubts = Vec::new();
     if !found.other_units.is_empty() {
         let units: Vec<&str> = found.other_units.iter().map(|unit| unit.name()).collect();
-        doubts.push(format!(
-            "The unit may also be {}: the times are too close together, or too inexact.",
-            units.join(" or ")
-        ));
+        doubts.push(format!("The unit may also be {}: the times are too close together, or too inexact.", units.join(" or ")));
     }
     if !found.is_division_certain {
         doubts.push(
@@ -265,10 +236,7 @@ fn doubts(found: &Found) -> Option<String> {
         );
     }
     if found.spread_us > 1_000_000 {
-        doubts.push(format!(
-            "The epoch is exact to about {}, as the times of the rows are.",
-            duration(found.spread_us)
-        ));
+        doubts.push(format!("The epoch is exact to about {}, as the times of the rows are.", duration(found.spread_us)));
     }
     (!doubts.is_empty()).then(|| doubts.join(" "))
 }

@@ -21,9 +21,7 @@ use pgrx::prelude::*;
 /// # Safety
 /// Called by the server with the declared arguments.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn snowflake_nextval_wrapper(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
+unsafe extern "C-unwind" fn snowflake_nextval_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: three arguments, none of them NULL: the function is STRICT.
     let [seq, shard_id, layout] = unsafe { arguments(fcinfo) };
     next_id(oid(seq), Some(shard_id.value() as i32), layout.value() as u64)
@@ -34,18 +32,13 @@ unsafe extern "C-unwind" fn snowflake_nextval_wrapper(
 /// # Safety
 /// Called by the server with the declared arguments.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn snowflake_nextval_of_this_shard_wrapper(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
+unsafe extern "C-unwind" fn snowflake_nextval_of_this_shard_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: one argument, which is not NULL: the function is STRICT.
     let [seq] = unsafe { arguments(fcinfo) };
     next_id(oid(seq), None, DEFAULT.pack())
 }
 
-function_info_v1!(
-    pg_finfo_snowflake_nextval_wrapper,
-    pg_finfo_snowflake_nextval_of_this_shard_wrapper
-);
+function_info_v1!(pg_finfo_snowflake_nextval_wrapper, pg_finfo_snowflake_nextval_of_this_shard_wrapper);
 
 /// Takes the fast path and, if that returns no ID, the guarded one, which raises the errors. The callers of
 /// this function are not `pg_extern`, whose guard and argument handling would cost more than the fast path
@@ -89,12 +82,7 @@ fn next_id_guarded(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 
 
 /// `snowflake_nextvals(seq regclass, shard_id int, count int, layout) → setof bigint`
 #[pg_extern(sql = false)]
-fn snowflake_nextvals(
-    seq: pg_sys::Oid,
-    shard_id: i32,
-    count: i32,
-    layout: SqlLayout,
-) -> SetOfIterator<'static, i64> {
+fn snowflake_nextvals(seq: pg_sys::Oid, shard_id: i32, count: i32, layout: SqlLayout) -> SetOfIterator<'static, i64> {
     batch::<false>(seq, Some(shard_id), count, layout.0)
 }
 
@@ -104,18 +92,12 @@ fn snowflake_nextvals_of_this_shard(seq: pg_sys::Oid, count: i32) -> SetOfIterat
     batch::<true>(seq, None, count, DEFAULT)
 }
 
-fn batch<const OF_THIS_DATABASE: bool>(
-    seq: pg_sys::Oid,
-    shard_id: Option<i32>,
-    count: i32,
-    layout: Layout,
-) -> SetOfIterator<'static, i64> {
+fn batch<const OF_THIS_DATABASE: bool>(seq: pg_sys::Oid, shard_id: Option<i32>, count: i32, layout: Layout) -> SetOfIterator<'static, i64> {
     let name = "snowflake_nextvals";
     if count < 0 {
         messages::negative_count(count).raise();
     }
-    let shard = shard::permitted(shard_id, layout)
-        .unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
+    let shard = shard::permitted(shard_id, layout).unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
     let ids = IdBatch::<OF_THIS_DATABASE>::new(seq, layout, shard, count.into());
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }
@@ -123,14 +105,12 @@ fn batch<const OF_THIS_DATABASE: bool>(
 /// `snowflake_currval(seq regclass) → bigint`
 #[pg_extern(sql = false)]
 fn snowflake_currval(seq: pg_sys::Oid) -> i64 {
-    sequence::currval(seq)
-        .unwrap_or_else(|error| Error::from(error).raise("snowflake_currval", seq))
+    sequence::currval(seq).unwrap_or_else(|error| Error::from(error).raise("snowflake_currval", seq))
 }
 
 /// `snowflake_current_shard() → int`: the shard of this database. The error if it is unset refers to
 /// `snowflake_nextval`, which also accepts a shard as an argument.
 #[pg_extern(sql = false)]
 pub fn snowflake_current_shard() -> i32 {
-    shard::of_this_database()
-        .unwrap_or_else(|denied| Error::from(denied).raise("snowflake_nextval", pg_sys::InvalidOid))
+    shard::of_this_database().unwrap_or_else(|denied| Error::from(denied).raise("snowflake_nextval", pg_sys::InvalidOid))
 }

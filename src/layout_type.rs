@@ -11,9 +11,7 @@ use pg_snowflake_ids::presets::{DEFAULT, PRESETS};
 use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::Datum;
-use pgrx::pgrx_sql_entity_graph::metadata::{
-    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
-};
+use pgrx::pgrx_sql_entity_graph::metadata::{ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin};
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 
@@ -58,9 +56,7 @@ unsafe impl<'fcx> ArgAbi<'fcx> for SqlLayout {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: the datum is 8 bytes by value, as an i64's is.
         let packed = unsafe { arg.unbox_arg_using_from_datum::<i64>() };
-        packed
-            .and_then(|packed| SqlLayout::of_datum(packed.into()))
-            .unwrap_or_else(|| messages::not_a_layout().raise())
+        packed.and_then(|packed| SqlLayout::of_datum(packed.into())).unwrap_or_else(|| messages::not_a_layout().raise())
     }
 }
 
@@ -76,10 +72,8 @@ unsafe impl BoxRet for SqlLayout {
 unsafe impl SqlTranslatable for SqlLayout {
     const TYPE_IDENT: &'static str = "pg_snowflake::layout_type::SqlLayout";
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
-        Ok(SqlMappingRef::literal("snowflake_layout"));
-    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
-        Ok(ReturnsRef::One(SqlMappingRef::literal("snowflake_layout")));
+    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("snowflake_layout"));
+    const RETURN_SQL: Result<ReturnsRef, ReturnsError> = Ok(ReturnsRef::One(SqlMappingRef::literal("snowflake_layout")));
 }
 
 /// The layout of these bits. Raises the error if they are not a packed layout.
@@ -100,9 +94,7 @@ fn snowflake_layout_in(text: &CStr) -> SqlLayout {
         Ok(ascii) if ascii.is_ascii() => layout_spec::parse(ascii, now_us / 1000),
         _ => layout_spec::parse("?", now_us / 1000),
     };
-    layout.map(SqlLayout).unwrap_or_else(|SpecError { message, allowed }| {
-        messages::invalid_layout(message, allowed).raise()
-    })
+    layout.map(SqlLayout).unwrap_or_else(|SpecError { message, allowed }| messages::invalid_layout(message, allowed).raise())
 }
 
 /// Layout to text: the preset's name, or the spec.
@@ -116,8 +108,7 @@ fn snowflake_layout_out(layout: SqlLayout) -> CString {
 fn snowflake_layout_recv(mut buffer: pgrx::Internal) -> SqlLayout {
     // SAFETY: the server passes the message's buffer.
     let packed = unsafe {
-        let buffer =
-            buffer.get_mut::<pg_sys::StringInfoData>().expect("a receive function's buffer");
+        let buffer = buffer.get_mut::<pg_sys::StringInfoData>().expect("a receive function's buffer");
         pg_sys::pq_getmsgint64(buffer)
     };
     SqlLayout::of_datum(packed.into())

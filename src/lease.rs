@@ -41,20 +41,13 @@ struct Recent {
 }
 
 impl Recent {
-    const NONE: Recent = Recent {
-        version: u64::MAX,
-        class: Class::one(0),
-        layout: DEFAULT,
-        ticks: Ticks::NONE,
-        marked: i64::MIN,
-    };
+    const NONE: Recent = Recent { version: u64::MAX, class: Class::one(0), layout: DEFAULT, ticks: Ticks::NONE, marked: i64::MIN };
 
     /// That of one shard, or of a class: a session that generates IDs of several in turn would look up thousands of leases each time.
     #[inline(always)]
     fn of(class: Class) -> &'static BackendLocal<Recent> {
         static OF_ONE: BackendLocal<Recent> = BackendLocal::new(Recent::NONE);
-        static OF_CLASSES: [BackendLocal<Recent>; 4] =
-            [const { BackendLocal::new(Recent::NONE) }; 4];
+        static OF_CLASSES: [BackendLocal<Recent>; 4] = [const { BackendLocal::new(Recent::NONE) }; 4];
         if class.is_one() { &OF_ONE } else { &OF_CLASSES[class.first as usize % OF_CLASSES.len()] }
     }
 
@@ -67,9 +60,7 @@ impl Recent {
 
     #[inline(always)]
     fn is_of(&self, class: Class, layout: &Layout) -> bool {
-        self.class.first == class.first
-            && (class.is_one() || self.class == class)
-            && self.layout.has_same_ticks(layout)
+        self.class.first == class.first && (class.is_one() || self.class == class) && self.layout.has_same_ticks(layout)
     }
 }
 

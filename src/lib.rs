@@ -6,9 +6,7 @@
 #![warn(clippy::mod_module_files)]
 
 #[cfg(not(panic = "unwind"))]
-compile_error!(
-    "a Rust panic becomes a PostgreSQL ERROR by unwinding; build with panic = \"unwind\""
-);
+compile_error!("a Rust panic becomes a PostgreSQL ERROR by unwinding; build with panic = \"unwind\"");
 
 // Floors, from the top. A module uses those of its own floor, without a circle, and those of the floors below; `./dev lint` checks
 // it. What a floor has to ask of one above is passed to it.

@@ -137,8 +137,7 @@ impl Locked {
             let column = pg_sys::get_attnum(relid, column.as_ptr());
             namespace_aclcheck(self.form().relnamespace, user) == ok
                 && (pg_sys::pg_class_aclcheck(relid, user, select) == ok
-                    || column > 0
-                        && pg_sys::pg_attribute_aclcheck(relid, column, user, select) == ok)
+                    || column > 0 && pg_sys::pg_attribute_aclcheck(relid, column, user, select) == ok)
         }
     }
 
@@ -187,9 +186,7 @@ impl Locked {
 
     /// Whether this is an index whose entries are all rows, in the order of a column of IDs.
     fn orders(&self, column: pg_sys::AttrNumber) -> bool {
-        if self.form().relkind as u8 != pg_sys::RELKIND_INDEX
-            || self.form().relam != pg_sys::BTREE_AM_OID
-        {
+        if self.form().relkind as u8 != pg_sys::RELKIND_INDEX || self.form().relam != pg_sys::BTREE_AM_OID {
             return false;
         }
         // SAFETY: an open index has these, with an element for each of its key columns. RelationGetIndexPredicate() would simplify the
@@ -208,22 +205,14 @@ impl Locked {
     }
 
     /// The column of the last rows of this table in the order of the index that the current statement sees.
-    fn last_visible(
-        &self,
-        index: &Locked,
-        column: pg_sys::AttrNumber,
-        newest: Newest,
-    ) -> Result<Vec<i64>, Unreadable> {
+    fn last_visible(&self, index: &Locked, column: pg_sys::AttrNumber, newest: Newest) -> Result<Vec<i64>, Unreadable> {
         let mut ids = Vec::new();
         // SAFETY: both are open and locked, and a function runs with a snapshot. The index has at least one column, and its operator class
         // is core's, whose function for `<=` is the key's.
         unsafe {
             let is_descending = *(*index.0).rd_indoption & pg_sys::INDOPTION_DESC as i16 != 0;
-            let towards_lower = if is_descending {
-                pg_sys::ScanDirection::ForwardScanDirection
-            } else {
-                pg_sys::ScanDirection::BackwardScanDirection
-            };
+            let towards_lower =
+                if is_descending { pg_sys::ScanDirection::ForwardScanDirection } else { pg_sys::ScanDirection::BackwardScanDirection };
             let mut key = pg_sys::ScanKeyData::default();
             pg_sys::ScanKeyInit(
                 &mut key,
@@ -290,9 +279,7 @@ fn can_be_opened(relid: pg_sys::Oid) -> bool {
         }
         let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>();
         let can_be = match form.relkind as u8 {
-            pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => {
-                !form.relhasrules && !form.relrowsecurity
-            }
+            pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => !form.relhasrules && !form.relrowsecurity,
             relkind => relkind == pg_sys::RELKIND_INDEX,
         };
         pg_sys::ReleaseSysCache(tuple);

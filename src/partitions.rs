@@ -45,12 +45,7 @@ const MAX_AHEAD: i32 = 1_000;
 /// `snowflake_create_partitions(parent regclass, step interval, ahead int, layout)
 /// → setof (table_name regclass, partition text, starts timestamptz, ends timestamptz, action text, message text)`
 #[pg_extern(sql = false)]
-fn snowflake_create_partitions(
-    parent: Option<pg_sys::Oid>,
-    step: Option<Interval>,
-    ahead: Option<i32>,
-    layout: Option<SqlLayout>,
-) -> Rows {
+fn snowflake_create_partitions(parent: Option<pg_sys::Oid>, step: Option<Interval>, ahead: Option<i32>, layout: Option<SqlLayout>) -> Rows {
     let parent = required("parent", parent);
     let interval = required("step", step);
     let ahead = required("ahead", ahead);
@@ -120,11 +115,8 @@ fn snowflake_drop_partitions(
     }
     let now_us = sequence::read_clock().reading_us;
     // What an error of the clock could still make current is kept.
-    let before_us = |newest_us| {
-        before(newest_us, months, days, us)
-            .unwrap_or_else(|| messages::older_than_out_of_range().raise())
-            - CLOCK_TOLERANCE_US
-    };
+    let before_us =
+        |newest_us| before(newest_us, months, days, us).unwrap_or_else(|| messages::older_than_out_of_range().raise()) - CLOCK_TOLERANCE_US;
 
     let rows = with_lock_timeout(|| {
         let Tables { by_range, others } = Tables::read(parent);
@@ -136,8 +128,7 @@ fn snowflake_drop_partitions(
                 if let Some(other) = generated.iter().flatten().find(|other| **other != layout) {
                     messages::several_layouts(&table.name, layout, other).raise();
                 }
-                let age =
-                    Age { layout, generated, top: parent, now_us, before_us: before_us(now_us) };
+                let age = Age { layout, generated, top: parent, now_us, before_us: before_us(now_us) };
                 let older = older_partitions(&table, &age);
                 (table, age, older)
             })
@@ -164,10 +155,7 @@ fn required<T>(name: &str, argument: Option<T>) -> T {
 #[track_caller]
 fn check_transaction(function: &str) {
     check_writable(function, "Only the primary generates IDs.");
-    check_read_committed(
-        function,
-        "The function must see every partition that is committed before it locks the table.",
-    );
+    check_read_committed(function, "The function must see every partition that is committed before it locks the table.");
 }
 
 /// The layout of the table's IDs: that which the default of its column generates, or if it generates none, the one that was
@@ -175,11 +163,8 @@ fn check_transaction(function: &str) {
 fn layout_of(table: &Table, top: pg_sys::Oid, passed: Option<SqlLayout>, now_us: i64) -> Layout {
     let generated = table.generated_layouts(top);
     let layout = match (passed, generated.as_slice()) {
-        (Some(SqlLayout(passed)), [_, ..])
-            if generated.iter().all(|layout| layout.is_some_and(|layout| layout != passed)) =>
-        {
-            let names: Vec<String> =
-                generated.iter().flatten().map(|layout| format!("\"{layout}\"")).collect();
+        (Some(SqlLayout(passed)), [_, ..]) if generated.iter().all(|layout| layout.is_some_and(|layout| layout != passed)) => {
+            let names: Vec<String> = generated.iter().flatten().map(|layout| format!("\"{layout}\"")).collect();
             match names.as_slice() {
                 [name] => messages::layout_differs(passed, &table.name, name),
                 _ => messages::layouts_differ(passed, &table.name, names.join(" and ")),
@@ -199,13 +184,7 @@ fn layout_of(table: &Table, top: pg_sys::Oid, passed: Option<SqlLayout>, now_us:
 
 /// Refuses if the newest IDs of the table are probably of another layout, which the caller has not passed. Returns a warning if the caller
 /// has passed this one, or if only one ID is odd.
-fn check_layout(
-    table: &Table,
-    top: pg_sys::Oid,
-    layout: Layout,
-    is_explicit: bool,
-    now_us: i64,
-) -> Option<String> {
+fn check_layout(table: &Table, top: pg_sys::Oid, layout: Layout, is_explicit: bool, now_us: i64) -> Option<String> {
     let generated_us = || {
         let calls = table.generator_calls(top).into_iter();
         calls

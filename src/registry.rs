@@ -18,22 +18,15 @@ use crate::postgres::query::{execute, rows, rows_kept, text};
 use crate::postgres::report::{Raise, quoted};
 use crate::postgres::result_row::NullableResultRow;
 use crate::postgres::timestamp::{Instant, now_us, printed, timestamptz, unix_us_of};
-use arguments::{
-    check_shard, check_transaction, finite, length_us, node_name, number, required, shards,
-};
+use arguments::{check_shard, check_transaction, finite, length_us, node_name, number, required, shards};
 use pg_snowflake_ids::presets::DEFAULT;
 use pg_snowflake_policies::messages::registry as messages;
-use pg_snowflake_policies::registry::{
-    self, Claim, Lease, MIN_LEASE_US, Moment, Origin, Refusal, Release,
-};
+use pg_snowflake_policies::registry::{self, Claim, Lease, MIN_LEASE_US, Moment, Origin, Refusal, Release};
 use pgrx::datum::{Array, Interval};
 use pgrx::prelude::*;
 use reason::Reason;
 use std::collections::BTreeMap;
-use tables::{
-    Identity, assigned_shard, bind, check_roles, identity, lock, lock_rows, lost_serial,
-    node_of_this_role, note_lost, write,
-};
+use tables::{Identity, assigned_shard, bind, check_roles, identity, lock, lock_rows, lost_serial, node_of_this_role, note_lost, write};
 
 /// `snowflake_registry.claim(shard_ids int[], node text, incarnation uuid, serials bigint[], nonce uuid, until timestamptz, length
 /// interval, known_shard_ids int[], known_serials bigint[], started_at timestamptz) → setof (shard_id int, granted boolean, starts
@@ -56,8 +49,7 @@ fn registry_claim(
 ) -> SetOfIterator<'static, NullableResultRow<10>> {
     check_transaction("snowflake_registry.claim");
     let known = shards(("known_shard_ids", known_shard_ids), ("known_serials", known_serials));
-    let known: BTreeMap<i32, i64> =
-        known.into_iter().filter_map(|(shard, serial)| Some((shard, serial?))).collect();
+    let known: BTreeMap<i32, i64> = known.into_iter().filter_map(|(shard, serial)| Some((shard, serial?))).collect();
     let mut shards = shards(("shard_ids", shard_ids), ("serials", serials));
     let node = node_name(node);
     let incarnation = number(required("incarnation", incarnation));
@@ -68,16 +60,12 @@ fn registry_claim(
     let _own = OwnChange::begin();
     lock(if shards.is_empty() { "SHARE ROW EXCLUSIVE" } else { "ROW EXCLUSIVE" });
     let held = shards.iter().filter_map(|&(shard, serial)| Some((shard, serial?)));
-    let seen: BTreeMap<i32, i64> =
-        known.iter().map(|(&shard, &serial)| (shard, serial)).chain(held).collect();
+    let seen: BTreeMap<i32, i64> = known.iter().map(|(&shard, &serial)| (shard, serial)).chain(held).collect();
     let known_node = node_of_this_role(&node);
     let lost = lost_serial(&seen, known_node.lost_serial);
     let identity = identity(length_us, lost.is_some());
     let is_finite = |&at: &pg_sys::TimestampTz| at != i64::MIN && at != i64::MAX;
-    let origin = Origin {
-        address: identity.client_address.clone(),
-        started_at_us: started_at.filter(is_finite).map(unix_us_of),
-    };
+    let origin = Origin { address: identity.client_address.clone(), started_at_us: started_at.filter(is_finite).map(unix_us_of) };
     if !known_node.is_bound {
         bind(&node);
     }
@@ -93,8 +81,7 @@ fn registry_claim(
         }
     }
     // A claim with a serial is for a row that exists.
-    let may_be_new: Vec<i32> =
-        shards.iter().filter(|(_, serial)| serial.is_none()).map(|&(shard, _)| shard).collect();
+    let may_be_new: Vec<i32> = shards.iter().filter(|(_, serial)| serial.is_none()).map(|&(shard, _)| shard).collect();
     let all: Vec<i32> = shards.iter().map(|&(shard, _)| shard).collect();
     let found = lock_rows(&all, &may_be_new);
     // Another claim may have begun a quiet time while this one waited for the rows.
@@ -106,47 +93,23 @@ fn registry_claim(
     let (mut answers, mut changed) = (Vec::new(), Vec::new());
     for (shard, serial) in shards {
         let known_serial = known.get(&shard).copied().or(serial);
-        let claim = Claim {
-            node: &node,
-            incarnation,
-            serial,
-            known_serial,
-            nonce,
-            until_us,
-            length_us,
-            origin: &origin,
-        };
+        let claim = Claim { node: &node, incarnation, serial, known_serial, nonce, until_us, length_us, origin: &origin };
         let row = found.get(&shard);
         let answer = registry::claim(row, claim, moment);
         let written = match (&answer, row) {
             (Ok(lease), _) => Some(lease.clone()).filter(|lease| row != Some(lease)),
             // The holder, if it runs, learns of it.
-            (Err(Refusal::HeldBy { node: of, .. }), Some(row)) if *of == node => {
-                Some(registry::with_copy(row, claim, moment))
-            }
+            (Err(Refusal::HeldBy { node: of, .. }), Some(row)) if *of == node => Some(registry::with_copy(row, claim, moment)),
             (Err(_), _) => None,
         };
         changed.extend(written.map(|lease| (shard, lease)));
-        answers.push((
-            shard,
-            answer.map_err(|refusal| reason::reason(refusal, shard, claim, moment, lost.is_some())),
-        ));
+        answers.push((shard, answer.map_err(|refusal| reason::reason(refusal, shard, claim, moment, lost.is_some()))));
     }
     write(&changed);
-    SetOfIterator::new(
-        answers
-            .into_iter()
-            .map(move |(shard, answer)| answer_row(shard, answer, &identity, length_us, moment)),
-    )
+    SetOfIterator::new(answers.into_iter().map(move |(shard, answer)| answer_row(shard, answer, &identity, length_us, moment)))
 }
 
-fn answer_row(
-    shard: i32,
-    answer: Result<Lease, Reason>,
-    identity: &Identity,
-    length_us: i64,
-    moment: Moment,
-) -> NullableResultRow<10> {
+fn answer_row(shard: i32, answer: Result<Lease, Reason>, identity: &Identity, length_us: i64, moment: Moment) -> NullableResultRow<10> {
     let (lease, reason) = match answer {
         // A copy that still runs claims again within the length of a lease.
         Ok(lease) => {
@@ -257,16 +220,14 @@ fn registry_retire(node: Option<&[u8]>) -> SetOfIterator<'static, NullableResult
     if let Some((&shard, lease)) = found.iter().find(|(_, lease)| is_held(lease)) {
         messages::holds_a_lease(quoted(&node), shard, printed(lease.span.ends_us)).raise();
     }
-    let retired: Vec<(i32, Lease)> =
-        found.iter().map(|(&shard, lease)| (shard, registry::retire(lease))).collect();
+    let retired: Vec<(i32, Lease)> = found.iter().map(|(&shard, lease)| (shard, registry::retire(lease))).collect();
     write(&retired);
     let earliest_us = now_us.max(identity.quiet_until_us);
-    SetOfIterator::new(retired.into_iter().map(move |(shard, lease)| {
-        NullableResultRow([
-            Some(shard.into()),
-            Some(timestamptz(lease.span.ends_us.max(earliest_us))),
-        ])
-    }))
+    SetOfIterator::new(
+        retired
+            .into_iter()
+            .map(move |(shard, lease)| NullableResultRow([Some(shard.into()), Some(timestamptz(lease.span.ends_us.max(earliest_us)))])),
+    )
 }
 
 /// `snowflake_registry.end_quiet_time() → timestamptz`

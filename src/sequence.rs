@@ -19,9 +19,7 @@ mod sequence_data;
 mod wait;
 
 pub use authority::Authority;
-pub use backend_clock::{
-    read as read_clock, read_with_steps as read_clock_with_steps, statement_start_us,
-};
+pub use backend_clock::{read as read_clock, read_with_steps as read_clock_with_steps, statement_start_us};
 pub use error::{Failure, NoCounter};
 pub use fast::{next_fast, next_homed_fast};
 pub use invalidation::{changes, note_change};

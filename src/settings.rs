@@ -92,9 +92,7 @@ fn unrecognized(Unknown { name, nearest, source, place }: Unknown) -> ! {
         GucSource::PGC_S_DATABASE => ("of the database", "ALTER DATABASE ... RESET"),
         GucSource::PGC_S_GLOBAL => ("of all roles", "ALTER ROLE ALL RESET"),
         GucSource::PGC_S_USER => ("of the role", "ALTER ROLE ... RESET"),
-        GucSource::PGC_S_DATABASE_USER => {
-            ("of the role in the database", "ALTER ROLE ... IN DATABASE ... RESET")
-        }
+        GucSource::PGC_S_DATABASE_USER => ("of the role in the database", "ALTER ROLE ... IN DATABASE ... RESET"),
         GucSource::PGC_S_CLIENT => ("in the client's connection options", ""),
         GucSource::PGC_S_INTERACTIVE | GucSource::PGC_S_SESSION => ("of this session", "RESET"),
         _ => ("in the server's configuration", ""),

@@ -17,9 +17,7 @@ pub fn of_this_database() -> Result<i32, Denied> {
 /// [`of_this_database`], as far as it is known without reading a table.
 #[inline(always)]
 pub fn known() -> Option<i32> {
-    settings::shard_id()
-        .or_else(lease::assigned_shard)
-        .or_else(|| if is_group_of_citus() { citus::known_group() } else { None })
+    settings::shard_id().or_else(lease::assigned_shard).or_else(|| if is_group_of_citus() { citus::known_group() } else { None })
 }
 
 /// Whether the group in Citus is the shard, if nothing else is set.

@@ -87,18 +87,12 @@ pub fn with_packages(client: &str, folder: &str, packages: &[&str]) -> Option<Te
 /// Passes a program the address of the cluster, in the variables that psql reads, and nothing else about PostgreSQL.
 pub fn client<'a>(program: &'a mut Command, cluster: &Cluster) -> &'a mut Command {
     remove_pg_variables(program);
-    program
-        .env("PGHOST", cluster.dir())
-        .env("PGPORT", "5432")
-        .env("PGUSER", SUPERUSER)
-        .env("PGDATABASE", SUPERUSER)
+    program.env("PGHOST", cluster.dir()).env("PGPORT", "5432").env("PGUSER", SUPERUSER).env("PGDATABASE", SUPERUSER)
 }
 
 /// The same for a program that supports only TCP, and makes one connection.
 pub fn tcp_client<'a>(program: &'a mut Command, cluster: &Cluster) -> &'a mut Command {
-    client(program, cluster)
-        .env("PGHOST", "127.0.0.1")
-        .env("PGPORT", tcp_port_for_one_connection(cluster).to_string())
+    client(program, cluster).env("PGHOST", "127.0.0.1").env("PGPORT", tcp_port_for_one_connection(cluster).to_string())
 }
 
 /// Whether a command succeeds that checks for what a client needs. If not, reports that the client is left out.

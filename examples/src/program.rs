@@ -23,10 +23,6 @@ pub fn run(command: &mut Command) -> String {
 /// Runs a command to its end, and shows what it wrote if the test fails.
 pub fn run_to_end(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
-    println!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    println!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     output
 }

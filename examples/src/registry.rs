@@ -97,26 +97,14 @@ mod tests {
                  ERROR: Could not find a version that satisfies the requirement Django==99 (from versions: 1.1.3, 5.2)",
                 false,
             ),
-            (
-                &PYPI,
-                "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
-                false,
-            ),
+            (&PYPI, "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", false),
             (&NPM, "npm error code ECONNREFUSED\nnpm error syscall connect", true),
             (&NPM, "npm ERR! code EAI_AGAIN", true),
             (&NPM, "npm error code E503", true),
             (&NPM, "npm error code E404\nnpm error 404 Not Found - GET", false),
             (&NPM, "npm error code EINTEGRITY", false),
-            (
-                &APT,
-                "E: Failed to fetch http://…  Could not connect to 127.0.0.1:9 (127.0.0.1).",
-                true,
-            ),
-            (
-                &APT,
-                "E: Failed to fetch http://…  Temporary failure resolving 'mirror.example'",
-                true,
-            ),
+            (&APT, "E: Failed to fetch http://…  Could not connect to 127.0.0.1:9 (127.0.0.1).", true),
+            (&APT, "E: Failed to fetch http://…  Temporary failure resolving 'mirror.example'", true),
             (&APT, "E: Failed to fetch http://…  Hash Sum mismatch", false),
         ];
         for (registry, said, expected) in cases {

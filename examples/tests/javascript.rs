@@ -36,14 +36,12 @@ fn the_javascript_module_finds_the_layouts_that_the_extension_finds() {
 pub type Answers = [&'static str; 2];
 
 /// Random layouts and IDs.
-pub const ANSWERS: Answers =
-    [include_str!("../../javascript/tests/answers.sql"), "SELECT answer(cases)::text FROM cases"];
+pub const ANSWERS: Answers = [include_str!("../../javascript/tests/answers.sql"), "SELECT answer(cases)::text FROM cases"];
 
 /// The tables of the regression test, whose layouts are to be found.
 pub fn found() -> Answers {
-    let (tables, _) = include_str!("../../pg_test/sql/find_layout.sql")
-        .split_once("CREATE TABLE rows")
-        .expect("the script fills the tables first");
+    let (tables, _) =
+        include_str!("../../pg_test/sql/find_layout.sql").split_once("CREATE TABLE rows").expect("the script fills the tables first");
     let query = "
         SELECT json_build_object('copy', copy, 'rows', rows, 'layout', layout::text, 'shards', shards,
                                  'misfits', compared - fitting, 'doubt', coalesce(doubt, ''))::text

@@ -71,8 +71,7 @@ fn the_runbook_of_each_alert_exists() {
     for url in urls {
         let path = url.strip_prefix("https://github.com/PROJECT-OWNER/pg_snowflake/blob/main/");
         let (page, anchor) = path.and_then(|path| path.split_once('#')).expect("a section here");
-        let text =
-            fs::read_to_string(top().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+        let text = fs::read_to_string(top().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
         let mut headings = text.lines().filter(|line| line.starts_with('#'));
         let is_target = |line: &str| anchor_of(line.trim_start_matches('#').trim()) == anchor;
         assert!(headings.any(is_target), "{page} has no #{anchor}");
@@ -86,11 +85,7 @@ fn each_problem_fires_its_alerts_through_both_exporters_until_it_is_over() {
     let packages = ["prometheus-sql-exporter", "prometheus-postgres-exporter", "prometheus"];
     let Some(dir) = with_packages("Prometheus", FOLDER, &packages) else { return };
     let mut registry = Registry::start();
-    let server = registry
-        .node("db-1")
-        .setting("pg_snowflake.owned_shards", "5")
-        .setting("pg_snowflake.lease", "5s")
-        .start();
+    let server = registry.node("db-1").setting("pg_snowflake.owned_shards", "5").setting("pg_snowflake.lease", "5s").start();
     let execute = |script: &str| server.psql(SUPERUSER, script);
     execute(TABLES);
     execute(METRICS);
@@ -109,10 +104,7 @@ fn each_problem_fires_its_alerts_through_both_exporters_until_it_is_over() {
 
     // An hour in counters of the layout postgres.
     execute("SELECT setval('posts_id_seq', last_value + 3600::bigint * 1024000) FROM posts_id_seq");
-    expect(
-        &prometheus,
-        &["ColumnError warning", "ColumnError critical", "Lead warning", "Lead critical"],
-    );
+    expect(&prometheus, &["ColumnError warning", "ColumnError critical", "Lead warning", "Lead critical"]);
     let named = |alert: &Alert| alert.labels["sequence"] == "public.posts_id_seq";
     assert!(prometheus.firing().iter().all(named), "{:?}", prometheus.firing());
     execute("SELECT setval('posts_id_seq', last_value - 3600::bigint * 1024000) FROM posts_id_seq");
@@ -189,8 +181,7 @@ fn assert_rules_and_page_name_what_both_exporters_export(prometheus: &Prometheus
 /// The names of metrics in a text.
 fn metrics_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
-    let prefixes =
-        ["columns", "server", "leases", "partitions"].map(|table| format!("pg_snowflake_{table}_"));
+    let prefixes = ["columns", "server", "leases", "partitions"].map(|table| format!("pg_snowflake_{table}_"));
     let is_metric = |word: &&str| prefixes.iter().any(|prefix| word.starts_with(prefix));
     words.filter(is_metric).map(str::to_owned).collect()
 }

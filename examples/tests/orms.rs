@@ -95,11 +95,7 @@ fn drizzle_kit_leaves_an_extension_in_its_own_schema_alone() {
     assert!(push().contains("No changes detected"));
     run(client(command("node", dir.path()).arg("blog.js"), &cluster));
     cluster.psql(SUPERUSER, "ALTER SEQUENCE posts_id_seq OWNED BY posts.id");
-    std::fs::write(
-        dir.path().join("schema.js"),
-        include_str!("../orms/drizzle/schema.js").replace(SEQUENCE, ""),
-    )
-    .unwrap();
+    std::fs::write(dir.path().join("schema.js"), include_str!("../orms/drizzle/schema.js").replace(SEQUENCE, "")).unwrap();
     assert!(push().contains("No changes detected"));
 }
 
@@ -135,12 +131,7 @@ fn sqlx_gets_its_ids_from_the_insert() {
         sqlx_program::blog(&mut connection, &migrations).await?;
         connection.close().await
     };
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(program)
-        .unwrap();
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(program).unwrap();
     assert_rows_are_written(&cluster);
     assert_eq!(
         statements_with_ids(&cluster),

@@ -43,23 +43,17 @@ fn what_it_shows_runs(cluster: &Cluster, statements: &str) {
         let us: i64 = text(&decoded["unix_us"]).parse().unwrap();
         for query in shown["queries"].as_array().unwrap() {
             let query = text(query);
-            let fields =
-                "(extract(epoch FROM created_at) * 1000000)::int8, shard_id::int8, seq::int8";
+            let fields = "(extract(epoch FROM created_at) * 1000000)::int8, shard_id::int8, seq::int8";
             let of = format!("SELECT {fields} FROM ({}) AS shown", query.trim_end_matches(';'));
             let row = client.query_one(&of, &[]).unwrap_or_else(|error| panic!("{query}: {error}"));
             // to_timestamp() computes with a double.
             let difference: i64 = row.get::<_, i64>(0) - us;
-            assert!(
-                difference.abs() <= 1 + us.abs() / 1_000_000_000_000,
-                "{query}: {difference} us"
-            );
+            assert!(difference.abs() <= 1 + us.abs() / 1_000_000_000_000, "{query}: {difference} us");
             assert_eq!(decoded["shard_id"], row.get::<_, i64>(1), "{query}");
             assert_eq!(decoded["seq"], row.get::<_, i64>(2), "{query}");
         }
         let table = text(&shown["table"]);
-        client
-            .batch_execute(&format!("BEGIN; {table} ROLLBACK"))
-            .unwrap_or_else(|error| panic!("{table}: {error}"));
+        client.batch_execute(&format!("BEGIN; {table} ROLLBACK")).unwrap_or_else(|error| panic!("{table}: {error}"));
     }
 }
 

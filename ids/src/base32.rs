@@ -28,9 +28,7 @@ impl fmt::Display for Base32Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Base32Error::Length(length) => write!(f, "The text has {length} bytes, not {LENGTH}."),
-            Base32Error::NotAscii => {
-                f.write_str("The text contains a character that is not ASCII.")
-            }
+            Base32Error::NotAscii => f.write_str("The text contains a character that is not ASCII."),
             Base32Error::Character(c) => write!(f, "The text contains the character \"{c}\"."),
             Base32Error::TooLarge(c) => {
                 write!(f, "The text begins with \"{c}\". Above F, the value has more than 64 bits.")
@@ -50,10 +48,7 @@ impl Error for Base32Error {}
 /// ```
 pub fn encode(id: i64) -> String {
     let bits = id as u64;
-    (0..LENGTH)
-        .rev()
-        .map(|place| char::from(ALPHABET[(bits >> (5 * place) & 31) as usize]))
-        .collect()
+    (0..LENGTH).rev().map(|place| char::from(ALPHABET[(bits >> (5 * place) & 31) as usize])).collect()
 }
 
 /// Parses an ID, in upper or lower case. It takes bytes, because a text in another encoding is not a Rust
@@ -103,13 +98,9 @@ mod tests {
 
     #[test]
     fn known_values() {
-        for (id, text) in [
-            (0, "0000000000000"),
-            (31, "000000000000Z"),
-            (32, "0000000000010"),
-            (i64::MAX, "7ZZZZZZZZZZZZ"),
-            (-1, "FZZZZZZZZZZZZ"),
-        ] {
+        for (id, text) in
+            [(0, "0000000000000"), (31, "000000000000Z"), (32, "0000000000010"), (i64::MAX, "7ZZZZZZZZZZZZ"), (-1, "FZZZZZZZZZZZZ")]
+        {
             assert_eq!(encode(id), text);
             assert_eq!(decode(text.as_bytes()), Ok(id));
         }

@@ -43,8 +43,7 @@ mod tests {
 
     #[test]
     fn only_a_longer_text_is_truncated_and_between_characters() {
-        for (text, shown) in [("", ""), ("abc", "abc"), ("abcd", "abc..."), ("äöüß", "äöü...")]
-        {
+        for (text, shown) in [("", ""), ("abc", "abc"), ("abcd", "abc..."), ("äöüß", "äöü...")] {
             assert_eq!(truncated(text, 3), shown);
         }
     }

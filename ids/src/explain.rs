@@ -23,14 +23,8 @@ pub fn explain(id: i64, fields: Fields, layout: &Layout) -> String {
         value: tick,
         meaning: format!("{tick} ticks of {}: {}", layout.unit.name(), instant::text(layout, tick)),
     };
-    let shard = Field {
-        name: "shard",
-        bits: layout.shard_bits,
-        value: shard.into(),
-        meaning: shard.to_string(),
-    };
-    let seq =
-        Field { name: "seq", bits: layout.seq_bits, value: seq.into(), meaning: seq.to_string() };
+    let shard = Field { name: "shard", bits: layout.shard_bits, value: shard.into(), meaning: shard.to_string() };
+    let seq = Field { name: "seq", bits: layout.seq_bits, value: seq.into(), meaning: seq.to_string() };
     let below_time = if layout.shard_place.is_lowest() { [seq, shard] } else { [shard, seq] };
 
     let mut lines = vec![in_hexadecimal(id), title(layout)];
@@ -50,10 +44,7 @@ pub fn explain(id: i64, fields: Fields, layout: &Layout) -> String {
 /// assert_eq!(most_likely, "twitter    2022-06-28T16:07:40.105Z    378      0");
 /// ```
 pub fn presets(id: i64, now_us: i64) -> String {
-    let mut lines = vec![
-        in_hexadecimal(id),
-        format!("{:<9}  {:<24}  {:>5}  {:>5}", "preset", "time", "shard", "seq"),
-    ];
+    let mut lines = vec![in_hexadecimal(id), format!("{:<9}  {:<24}  {:>5}  {:>5}", "preset", "time", "shard", "seq")];
     lines.extend(readings(id, now_us).into_iter().map(|reading| {
         let Fields { tick, shard, seq } = reading.fields;
         let instant = instant::text(&reading.layout, tick);
@@ -112,10 +103,7 @@ mod tests {
         let drawn = explain(id, INSTAGRAM.split(id), &INSTAGRAM);
         let lines: Vec<&str> = drawn.lines().map(str::trim_end).collect();
         assert_eq!(lines[0], "11637205501278089 = 0x002957fa0c14f789");
-        assert!(
-            lines[1]
-                .starts_with("instagram: time:41 shard:13 seq:10 epoch:2011-08-24T21:07:01.721Z")
-        );
+        assert!(lines[1].starts_with("instagram: time:41 shard:13 seq:10 epoch:2011-08-24T21:07:01.721Z"));
         assert!(lines[2].ends_with("1387263000 ticks of 1ms: 2011-09-09T22:28:04.721Z"), "{drawn}");
         assert!(lines[3].starts_with("shard 13 bits  0010100111101 "), "{drawn}");
         assert!(lines[4].ends_with("  905"), "{drawn}");
@@ -138,13 +126,11 @@ twitter    2027-09-26T01:42:54.657Z      1      0  in the future";
 
     #[test]
     fn fields_are_drawn_in_order_and_an_empty_one_without_bits() {
-        let [mastodon, sonyflake] =
-            ["mastodon", "sonyflake"].map(|name| Layout::preset(name).unwrap());
+        let [mastodon, sonyflake] = ["mastodon", "sonyflake"].map(|name| Layout::preset(name).unwrap());
         let cases = [(mastodon, ["time", "shard", "seq"]), (sonyflake, ["time", "seq", "shard"])];
         for (layout, names) in cases {
             let drawn = explain(1 << 40, layout.split(1 << 40), &layout);
-            let found: Vec<&str> =
-                drawn.lines().skip(2).map(|line| line.split(' ').next().unwrap()).collect();
+            let found: Vec<&str> = drawn.lines().skip(2).map(|line| line.split(' ').next().unwrap()).collect();
             assert_eq!(found, names);
         }
         assert!(explain(0, mastodon.split(0), &mastodon).contains("shard  0 bits   "));

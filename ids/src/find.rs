@@ -153,8 +153,7 @@ impl Found {
     pub fn fits(&self, sample: &Sample) -> bool {
         let layout = &self.layout;
         layout.is_id(sample.id)
-            && layout.instant_of(layout.split(sample.id).tick).abs_diff(sample.unix_us)
-                <= self.tolerance_us.unsigned_abs()
+            && layout.instant_of(layout.split(sample.id).tick).abs_diff(sample.unix_us) <= self.tolerance_us.unsigned_abs()
     }
 }
 
@@ -197,15 +196,13 @@ impl Time {
         }
         let &(best, ..) = readings.iter().min_by_key(|(spread, ..)| *spread).expect("readings");
         // The error of clocks can be a large part of a short span, but not of a long one.
-        let most_us =
-            (span_us / UNEXPLAINED).min(CLOCK_ERROR_US.max(span_us / UNEXPLAINED_OF_LONG));
+        let most_us = (span_us / UNEXPLAINED).min(CLOCK_ERROR_US.max(span_us / UNEXPLAINED_OF_LONG));
         if best > most_us {
             return Err(NotFound::NoTime);
         }
         // Times are rounded to a tick.
-        let is_possible = |&&(spread, _, unit): &&(i64, u8, Unit)| {
-            spread <= best.saturating_mul(UNCERTAIN).max(unit.us()) && spread <= most_us
-        };
+        let is_possible =
+            |&&(spread, _, unit): &&(i64, u8, Unit)| spread <= best.saturating_mul(UNCERTAIN).max(unit.us()) && spread <= most_us;
         let possible: Vec<Self> = readings
             .iter()
             .filter(is_possible)
@@ -223,10 +220,8 @@ impl Time {
         // The shortest interval with half of the rows: late rows and wrong clocks are outside.
         let epochs = epochs(samples, low_bits, unit);
         let half = epochs.len() / 2;
-        let narrowest = epochs
-            .windows(half + 1)
-            .min_by_key(|window| window[half].saturating_sub(window[0]))
-            .expect("more than half of the rows");
+        let narrowest =
+            epochs.windows(half + 1).min_by_key(|window| window[half].saturating_sub(window[0])).expect("more than half of the rows");
         let measured_epoch_us = narrowest[half / 2];
         let mut time = Time {
             low_bits,
@@ -255,10 +250,8 @@ impl Time {
     }
 
     fn layout(&self, shard_place: ShardPlace, shard_bits: u8, seq_bits: u8) -> Layout {
-        let preset = self.preset().filter(|preset| {
-            (preset.shard_place, preset.shard_bits, preset.seq_bits)
-                == (shard_place, shard_bits, seq_bits)
-        });
+        let preset =
+            self.preset().filter(|preset| (preset.shard_place, preset.shard_bits, preset.seq_bits) == (shard_place, shard_bits, seq_bits));
         preset.unwrap_or(Layout {
             time_bits: (64 - self.low_bits).min(MAX_TIME_BITS),
             shard_bits,
@@ -277,8 +270,7 @@ fn epoch_of(sample: &Sample, low_bits: u8, unit: Unit) -> i64 {
 
 /// The epoch by each row, in ascending order.
 fn epochs(samples: &[Sample], low_bits: u8, unit: Unit) -> Vec<i64> {
-    let mut epochs: Vec<i64> =
-        samples.iter().map(|sample| epoch_of(sample, low_bits, unit)).collect();
+    let mut epochs: Vec<i64> = samples.iter().map(|sample| epoch_of(sample, low_bits, unit)).collect();
     epochs.sort_unstable();
     epochs
 }
@@ -306,15 +298,11 @@ fn divide(samples: &[Sample], time: &Time) -> Result<(Division, bool), NotFound>
     }
     let shortest = divisions.iter().map(Division::total).min().expect("there are divisions");
     let usual = time.preset().or_else(|| {
-        let has_low_bits =
-            |preset: &Layout| preset.low_bits() == time.low_bits && preset.unit == time.unit;
+        let has_low_bits = |preset: &Layout| preset.low_bits() == time.low_bits && preset.unit == time.unit;
         PRESETS.iter().map(|&(_, preset)| preset).find(has_low_bits)
     });
-    let is_usual = |layout: &Layout| {
-        usual.is_some_and(|usual| {
-            (usual.shard_place, usual.shard_bits) == (layout.shard_place, layout.shard_bits)
-        })
-    };
+    let is_usual =
+        |layout: &Layout| usual.is_some_and(|usual| (usual.shard_place, usual.shard_bits) == (layout.shard_place, layout.shard_bits));
     // The bits above a counter that are never set are the counter's, too, if the shard is 0.
     let width = |layout: &Layout| {
         let seq_bits = i64::from(layout.seq_bits);
@@ -327,11 +315,8 @@ fn divide(samples: &[Sample], time: &Time) -> Result<(Division, bool), NotFound>
         .min_by_key(|division| (!is_usual(&division.layout), width(&division.layout)))
         .expect("one is the shortest");
     // If the shard changes only where the counter begins again, the shard's lowest bits are the counter's, too.
-    let is_longer = |other: &Division| {
-        other.bits >= best.bits + CERTAIN_BITS || (other.counts_on && !best.counts_on)
-    };
-    let is_certain = !best.fills_a_block
-        && divisions.iter().all(|other| other.layout == best.layout || is_longer(other));
+    let is_longer = |other: &Division| other.bits >= best.bits + CERTAIN_BITS || (other.counts_on && !best.counts_on);
+    let is_certain = !best.fills_a_block && divisions.iter().all(|other| other.layout == best.layout || is_longer(other));
     if is_certain {
         return Ok((*best, true));
     }
@@ -340,11 +325,9 @@ fn divide(samples: &[Sample], time: &Time) -> Result<(Division, bool), NotFound>
     let (is_preset, has_block) = (time.preset().is_some(), best.fills_a_block);
     let rows_of_a_shard = if is_preset { 2 } else { 16 };
     let is_plausible = |division: &&Division| {
-        is_usual(&division.layout)
-            && (division.total() <= shortest + rows || division.shards * rows_of_a_shard <= rows)
+        is_usual(&division.layout) && (division.total() <= shortest + rows || division.shards * rows_of_a_shard <= rows)
     };
-    let chosen =
-        divisions.iter().find(is_plausible).filter(|_| is_preset || has_block).unwrap_or(best);
+    let chosen = divisions.iter().find(is_plausible).filter(|_| is_preset || has_block).unwrap_or(best);
     Ok((*chosen, false))
 }
 
@@ -401,8 +384,7 @@ impl Division {
                 last_row = rows.last().copied();
                 let last = by_shard.get(&shard).copied();
                 // IDs of a tick are in the order of their counters, which may have begun again in it.
-                let begin =
-                    last.map_or(0, |last| rows.partition_point(|row| row.1 <= last)) % rows.len();
+                let begin = last.map_or(0, |last| rows.partition_point(|row| row.1 <= last)) % rows.len();
                 let in_order = rows[begin..].iter().chain(&rows[..begin]).map(|row| row.1);
                 let mut before = last;
                 for seq in in_order {
@@ -428,10 +410,7 @@ impl Division {
         let shard = (rows * bits_for(shards)).min(changes * (bits_for(rows) + bits_for(shards)));
         let numbers = by_shard.keys().map(|&shard| u64::from(shard));
         let (first, last) = (numbers.clone().min().unwrap_or(0), numbers.max().unwrap_or(0));
-        let fills_a_block = shards >= SHARDS_OF_A_BLOCK
-            && shards.is_power_of_two()
-            && first % shards == 0
-            && last - first < shards;
+        let fills_a_block = shards >= SHARDS_OF_A_BLOCK && shards.is_power_of_two() && first % shards == 0 && last - first < shards;
         let counts_on = changes > 0 && beginnings * 10 >= changes * 9;
         Ok(Self { layout, shards, fills_a_block, counts_on, bits: counter + shard })
     }

@@ -49,14 +49,8 @@ impl Layout {
             }
             span.add(fold_of(1 << bit, 0));
         }
-        let is_new = |index: usize, constant: u32| {
-            !blocks[index + 1..].iter().any(|(larger, span)| span.contains(constant ^ larger))
-        };
-        (0..)
-            .zip(&blocks)
-            .filter(|&(index, &(constant, _))| is_new(index, constant))
-            .map(|(_, (_, span))| span.size())
-            .sum()
+        let is_new = |index: usize, constant: u32| !blocks[index + 1..].iter().any(|(larger, span)| span.contains(constant ^ larger));
+        (0..).zip(&blocks).filter(|&(index, &(constant, _))| is_new(index, constant)).map(|(_, (_, span))| span.size()).sum()
     }
 }
 
@@ -129,8 +123,7 @@ mod tests {
             // All bits of the time are in the low half.
             ("js53", 600_000 << 5),
         ];
-        let found =
-            PRESETS.iter().map(|(name, layout)| (*name, layout.distinct_folds(TEN_MINUTES_US)));
+        let found = PRESETS.iter().map(|(name, layout)| (*name, layout.distinct_folds(TEN_MINUTES_US)));
         assert!(found.eq(expected), "{:?}", expected.map(|(name, _)| name));
     }
 

@@ -99,16 +99,10 @@ pub fn instead_of_counter(last_value: i64, layout: &Layout, now_us: i64) -> Opti
             .filter(|&(other, tick)| is_within(&other, tick, recent_us, now_us))
             .min_by_key(|&(other, tick)| other.instant_of(tick).abs_diff(now_us))
     };
-    let counter = || {
-        nearest(&|other| Some(other.tick_of(last_value)))
-            .map(|(layout, tick)| Held::OtherCounter { layout, tick })
-    };
+    let counter = || nearest(&|other| Some(other.tick_of(last_value))).map(|(layout, tick)| Held::OtherCounter { layout, tick });
     // A script sets all sequences, also those of tables whose last row is years old. Read in another layout, such an ID can be recent.
     let old_id = || own_id_since(i64::MIN).filter(|_| lead_us >= LEAD_OF_NO_CLOCK_US);
-    let id = || {
-        nearest(&|other| id_tick(last_value, other))
-            .map(|(layout, tick)| Held::OtherId { layout, tick })
-    };
+    let id = || nearest(&|other| id_tick(last_value, other)).map(|(layout, tick)| Held::OtherId { layout, tick });
     counter().or_else(old_id).or_else(id).or_else(|| unix_time(last_value, now_us))
 }
 
@@ -131,9 +125,7 @@ pub fn is_counter(last_value: i64, start: i64, marked: Option<i64>, now_us: i64)
     let continues = |marked| last_value >= marked / 2 && last_value / 2 <= marked;
     // Some split the numbers of a bigserial among servers.
     let is_from_start = start >= last_value / 2;
-    let is_of = |&(_, layout): &(_, Layout)| {
-        is_within(&layout, layout.tick_of(last_value), now_us - FAR_AHEAD_US, now_us)
-    };
+    let is_of = |&(_, layout): &(_, Layout)| is_within(&layout, layout.tick_of(last_value), now_us - FAR_AHEAD_US, now_us);
     marked.map_or_else(|| !is_from_start && PRESETS.iter().any(is_of), continues)
 }
 
@@ -145,15 +137,13 @@ fn id_tick(id: i64, layout: &Layout) -> Option<i64> {
 /// Whether the tick is between these times, with tolerance, and not in the first days of the layout, as a small number is.
 fn is_within(layout: &Layout, tick: i64, since_us: i64, now_us: i64) -> bool {
     let unix_us = layout.instant_of(tick);
-    unix_us >= since_us.max(layout.instant_of(0).saturating_add(FIRST_DAYS_US))
-        && unix_us <= now_us.saturating_add(TOLERANCE_US)
+    unix_us >= since_us.max(layout.instant_of(0).saturating_add(FIRST_DAYS_US)) && unix_us <= now_us.saturating_add(TOLERANCE_US)
 }
 
 /// Units shorter than the tick of any preset. Times in longer units are small numbers.
 fn unix_time(value: i64, now_us: i64) -> Option<Held> {
-    let of_unit = |&(unit, us): &(&'static str, i64)| {
-        (now_us - RECENT_US..=now_us + TOLERANCE_US).contains(&us).then_some(Held::UnixTime(unit))
-    };
+    let of_unit =
+        |&(unit, us): &(&'static str, i64)| (now_us - RECENT_US..=now_us + TOLERANCE_US).contains(&us).then_some(Held::UnixTime(unit));
     [("microseconds", value), ("nanoseconds", value / 1000)].iter().find_map(of_unit)
 }
 

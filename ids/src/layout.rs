@@ -62,8 +62,7 @@ pub enum ShardPlace {
 
 impl ShardPlace {
     /// All places, in the order of their numbers in a packed layout.
-    pub const ALL: [ShardPlace; 3] =
-        [ShardPlace::AboveSeq, ShardPlace::Lowest, ShardPlace::LowestXored];
+    pub const ALL: [ShardPlace; 3] = [ShardPlace::AboveSeq, ShardPlace::Lowest, ShardPlace::LowestXored];
 
     /// Whether the shard is below seq.
     #[inline(always)]
@@ -112,14 +111,8 @@ pub enum Unit {
 
 impl Unit {
     /// Every unit with its name in a spec, from the shortest.
-    pub const ALL: [(Unit, &str); 6] = [
-        (Unit::Us10, "10us"),
-        (Unit::Us100, "100us"),
-        (Unit::Ms1, "1ms"),
-        (Unit::Ms10, "10ms"),
-        (Unit::Ms100, "100ms"),
-        (Unit::S1, "1s"),
-    ];
+    pub const ALL: [(Unit, &str); 6] =
+        [(Unit::Us10, "10us"), (Unit::Us100, "100us"), (Unit::Ms1, "1ms"), (Unit::Ms10, "10ms"), (Unit::Ms100, "100ms"), (Unit::S1, "1s")];
 
     /// The length in microseconds.
     #[inline]

@@ -118,10 +118,7 @@ pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
 
 fn presets_hint() -> String {
     let names: Vec<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
-    format!(
-        "A layout is one of {}, or a spec such as \"time:41 seq:10 shard_xor_above:12 epoch:2024-01-01 unit:1ms\".",
-        names.join(", ")
-    )
+    format!("A layout is one of {}, or a spec such as \"time:41 seq:10 shard_xor_above:12 epoch:2024-01-01 unit:1ms\".", names.join(", "))
 }
 
 /// The parts of a spec, not yet parsed.
@@ -156,9 +153,7 @@ impl<'a> Parts<'a> {
                 _ => {
                     return error(
                         format!("unrecognized layout part \"{}\"", excerpt(name)),
-                        format!(
-                            "The parts of a spec are time, shard or {XORED}, seq, epoch and unit."
-                        ),
+                        format!("The parts of a spec are time, shard or {XORED}, seq, epoch and unit."),
                     );
                 }
             };
@@ -186,9 +181,7 @@ impl<'a> Parts<'a> {
                 other => {
                     return error(
                         format!("invalid order of layout fields: {}", other.join(", ")),
-                        format!(
-                            "The order must be time, shard, seq, or time, seq, shard, or time, seq, {XORED}."
-                        ),
+                        format!("The order must be time, shard, seq, or time, seq, shard, or time, seq, {XORED}."),
                     );
                 }
             },
@@ -196,19 +189,14 @@ impl<'a> Parts<'a> {
             unit: unit(self.unit)?,
         };
         if layout.bits() > 64 {
-            return error(
-                format!("layout fields have {} bits in total", layout.bits()),
-                "An ID has 64 bits.",
-            );
+            return error(format!("layout fields have {} bits in total", layout.bits()), "An ID has 64 bits.");
         }
         Ok(layout)
     }
 }
 
 fn width(name: &str, value: Option<&str>, least: u8, most: u8) -> Result<u8, SpecError> {
-    let allowed = format!(
-        "The {name} field has {least} to {most} bits, in plain digits, as in \"{name}:{most}\"."
-    );
+    let allowed = format!("The {name} field has {least} to {most} bits, in plain digits, as in \"{name}:{most}\".");
     match value {
         None => error(format!("layout part \"{name}\" is missing"), allowed),
         Some(value) => match plain_number(value) {
@@ -241,9 +229,7 @@ fn epoch(value: Option<&str>, now_ms: i64) -> Result<i64, SpecError> {
         return error("layout part \"epoch\" is missing".into(), allowed);
     };
     match epoch_ms(value) {
-        Some(epoch_ms) if epoch_ms > now_ms => {
-            error(format!("layout part \"epoch:{}\" is in the future", excerpt(value)), allowed)
-        }
+        Some(epoch_ms) if epoch_ms > now_ms => error(format!("layout part \"epoch:{}\" is in the future", excerpt(value)), allowed),
         Some(epoch_ms) if (0..EPOCH_MS_LIMIT).contains(&epoch_ms) => Ok(epoch_ms),
         _ => error(format!("invalid layout part \"epoch:{}\"", excerpt(value)), allowed),
     }
@@ -259,9 +245,7 @@ fn epoch_ms(text: &str) -> Option<i64> {
     let epoch_ms = epoch.as_millisecond();
     let epoch = Timestamp::from_millisecond(epoch_ms).ok()?;
     let to_the_ms = epoch.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
-    [epoch.to_string(), to_the_ms, epoch_text(epoch_ms)]
-        .contains(&text.to_owned())
-        .then_some(epoch_ms)
+    [epoch.to_string(), to_the_ms, epoch_text(epoch_ms)].contains(&text.to_owned()).then_some(epoch_ms)
 }
 
 #[cfg(test)]

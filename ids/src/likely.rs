@@ -123,8 +123,7 @@ pub struct Mismatch {
 impl Mismatch {
     /// Whether the ID is not one of the layout, or one that nobody has generated in advance.
     fn is_far_ahead(&self, now_us: i64) -> bool {
-        time_of(self.id, &self.layout)
-            .is_none_or(|unix_us| unix_us > now_us.saturating_add(FAR_AHEAD_US))
+        time_of(self.id, &self.layout).is_none_or(|unix_us| unix_us > now_us.saturating_add(FAR_AHEAD_US))
     }
 }
 
@@ -167,12 +166,7 @@ impl fmt::Display for Mismatch {
 /// assert_eq!(mismatch.likely.name, "instagram");
 /// assert!(mismatch.to_string().ends_with("but 2027-01-15T08:00:00Z in layout \"instagram\""));
 /// ```
-pub fn mismatch(
-    id: i64,
-    layout: &Layout,
-    generated_us: Option<i64>,
-    now_us: i64,
-) -> Option<Mismatch> {
+pub fn mismatch(id: i64, layout: &Layout, generated_us: Option<i64>, now_us: i64) -> Option<Mismatch> {
     if fits(id, layout, generated_us, now_us) {
         return None;
     }
@@ -188,9 +182,7 @@ fn fits(id: i64, layout: &Layout, generated_us: Option<i64>, now_us: i64) -> boo
     let latest_us = now_us.saturating_add(TOLERANCE_US);
     let earliest_us = now_us.saturating_sub(RECENT_US);
     time_of(id, layout).is_some_and(|unix_us| {
-        unix_us <= latest_us
-            && (unix_us >= earliest_us
-                || generated_us.is_some_and(|us| (unix_us..=latest_us).contains(&us)))
+        unix_us <= latest_us && (unix_us >= earliest_us || generated_us.is_some_and(|us| (unix_us..=latest_us).contains(&us)))
     })
 }
 
@@ -240,11 +232,8 @@ pub fn judge(
     }
     voters.sort_unstable_by_key(|&id| std::cmp::Reverse(id));
     voters.dedup();
-    let against: Vec<_> =
-        voters.iter().filter_map(|&id| mismatch(id, layout, generated_us, now_us)).collect();
-    let of_preset = |mismatch: &Mismatch| {
-        against.iter().filter(|other| other.likely.name == mismatch.likely.name).count()
-    };
+    let against: Vec<_> = voters.iter().filter_map(|&id| mismatch(id, layout, generated_us, now_us)).collect();
+    let of_preset = |mismatch: &Mismatch| against.iter().filter(|other| other.likely.name == mismatch.likely.name).count();
     // The last of several maxima, so that of the highest IDs.
     let other = *against.iter().rev().max_by_key(|mismatch| of_preset(mismatch))?;
     let is_far_ahead = other.is_far_ahead(now_us);
@@ -252,9 +241,7 @@ pub fn judge(
         // Many an old ID is possible in both.
         let is_possible = || is_far_ahead || fits(id, layout, generated_us, now_us);
         fits(id, layout, None, now_us)
-            || doubt(id, layout, now_us).is_none()
-                && is_possible()
-                && mismatch(id, layout, generated_us, now_us).is_none()
+            || doubt(id, layout, now_us).is_none() && is_possible() && mismatch(id, layout, generated_us, now_us).is_none()
     };
     let votes = of_preset(&other);
     let is_majority = votes > 1 && votes > voters.iter().filter(speaks_for).count();
@@ -266,9 +253,7 @@ pub fn judge(
 fn last_generated(layout: &Layout, generated_us: Option<i64>, now_us: i64) -> Option<i64> {
     let generated_us = generated_us?;
     let last = layout.min_id(generated_us.saturating_add(layout.tick_us())).checked_sub(1)?;
-    (generated_us <= now_us.saturating_add(TOLERANCE_US)
-        && doubt(last, layout, now_us) != Some(Doubt::FirstDays))
-    .then_some(last)
+    (generated_us <= now_us.saturating_add(TOLERANCE_US) && doubt(last, layout, now_us) != Some(Doubt::FirstDays)).then_some(last)
 }
 
 #[cfg(test)]

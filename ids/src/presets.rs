@@ -10,14 +10,8 @@ pub const INSTAGRAM: Layout = high_shard(41, 13, 10, 1_314_220_021_721);
 pub const TWITTER: Layout = high_shard(41, 10, 12, 1_288_834_974_657);
 
 /// The layout of Sony's sonyflake, with the shard in the low bits.
-pub const SONYFLAKE: Layout = Layout {
-    time_bits: 39,
-    shard_bits: 16,
-    seq_bits: 8,
-    shard_place: ShardPlace::Lowest,
-    unit: Unit::Ms10,
-    epoch_ms: 1_409_529_600_000,
-};
+pub const SONYFLAKE: Layout =
+    Layout { time_bits: 39, shard_bits: 16, seq_bits: 8, shard_place: ShardPlace::Lowest, unit: Unit::Ms10, epoch_ms: 1_409_529_600_000 };
 
 /// A layout whose IDs are exact as JavaScript numbers.
 pub const JS53: Layout = high_shard(41, 7, 5, 1_577_836_800_000);
@@ -110,14 +104,7 @@ impl Layout {
 }
 
 const fn high_shard(time_bits: u8, shard_bits: u8, seq_bits: u8, epoch_ms: i64) -> Layout {
-    Layout {
-        time_bits,
-        shard_bits,
-        seq_bits,
-        shard_place: ShardPlace::AboveSeq,
-        unit: Unit::Ms1,
-        epoch_ms,
-    }
+    Layout { time_bits, shard_bits, seq_bits, shard_place: ShardPlace::AboveSeq, unit: Unit::Ms1, epoch_ms }
 }
 
 #[cfg(test)]

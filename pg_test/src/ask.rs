@@ -45,23 +45,17 @@ pub fn printed(client: &mut Client, sql: &str) -> String {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
-    let lines = rows.map(|row| {
-        (0..row.len()).map(|i| row.get(i).unwrap_or_default()).collect::<Vec<_>>().join("|")
-    });
+    let lines = rows.map(|row| (0..row.len()).map(|i| row.get(i).unwrap_or_default()).collect::<Vec<_>>().join("|"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Copies rows into a table through the client, and returns their number. The source is a table, or a query in parentheses.
 pub fn copy(client: &mut Client, source: &str, target: &str, format: &str) -> u64 {
     let mut rows = Vec::new();
-    let mut reader = client
-        .copy_out(&format!("COPY {source} TO STDOUT (FORMAT {format})"))
-        .expect("a valid query");
+    let mut reader = client.copy_out(&format!("COPY {source} TO STDOUT (FORMAT {format})")).expect("a valid query");
     reader.read_to_end(&mut rows).expect("a valid query");
     drop(reader);
-    let mut writer = client
-        .copy_in(&format!("COPY {target} FROM STDIN (FORMAT {format})"))
-        .expect("a valid query");
+    let mut writer = client.copy_in(&format!("COPY {target} FROM STDIN (FORMAT {format})")).expect("a valid query");
     writer.write_all(&rows).expect("a valid query");
     writer.finish().expect("a valid query")
 }
@@ -98,9 +92,8 @@ pub fn refused(client: &mut Client, sql: &str) -> DbError {
 pub fn assert_refused(client: &mut Client, sql: &str, expected: Refusal) -> DbError {
     let error = refused(client, sql);
     let hint = error.hint().unwrap_or_default();
-    let as_expected = error.code().code() == expected.sqlstate
-        && error.message().contains(expected.message)
-        && hint.contains(expected.hint);
+    let as_expected =
+        error.code().code() == expected.sqlstate && error.message().contains(expected.message) && hint.contains(expected.hint);
     assert!(
         as_expected,
         "{sql}\nexpected {expected:?}\nfound    {} {:?}, detail {:?}, hint {hint:?}",

@@ -52,8 +52,7 @@ impl Fleet {
         let fleet = Fleet::start(workers);
         fleet.nodes[0].psql(SUPERUSER, RECIPE);
         fleet.nodes[0].psql(SUPERUSER, SOURCE);
-        let fill =
-            format!("INSERT INTO source SELECT n, 'source' FROM generate_series(1, {rows}) AS n");
+        let fill = format!("INSERT INTO source SELECT n, 'source' FROM generate_series(1, {rows}) AS n");
         run(&mut fleet.coordinator(), &fill);
         fleet
     }
@@ -109,8 +108,7 @@ impl Fleet {
         run(&mut client, &format!("ALTER SYSTEM SET {setting} = '{value}'"));
         run(&mut client, "SELECT pg_reload_conf()");
         // A session that begins with it was forked after the postmaster had signalled all others.
-        let is_set =
-            || printed(&mut self.nodes[node].connect(), &format!("SHOW {setting}")) == value;
+        let is_set = || printed(&mut self.nodes[node].connect(), &format!("SHOW {setting}")) == value;
         assert!(comes_true(is_set), "{setting} is not set");
     }
 
@@ -143,8 +141,7 @@ pub enum Way {
 
 impl Way {
     /// All of them.
-    pub const ALL: [Way; 5] =
-        [Way::SingleRows, Way::Values, Way::SelectFunction, Way::SelectTable, Way::Copy];
+    pub const ALL: [Way; 5] = [Way::SingleRows, Way::Values, Way::SelectFunction, Way::SelectTable, Way::Copy];
 
     /// What somebody would type.
     pub fn statement(self, table: &str, rows: usize) -> String {
@@ -154,9 +151,7 @@ impl Way {
                 format!("INSERT INTO {table} (body) VALUES {}", ["('a post')"; 100].join(", "))
             }
             Way::SelectFunction => {
-                format!(
-                    "INSERT INTO {table} (body) SELECT 'a post' FROM generate_series(1, {rows})"
-                )
+                format!("INSERT INTO {table} (body) SELECT 'a post' FROM generate_series(1, {rows})")
             }
             Way::SelectTable => format!("INSERT INTO {table} (body) SELECT body FROM source"),
             Way::Copy => format!("COPY {table} (body) FROM STDIN"),
@@ -197,9 +192,7 @@ pub fn rows_and_ids(client: &mut Client, table: &str, column: &str) -> (i64, i64
 
 /// The default of a table's first column.
 pub fn default_of(client: &mut Client, table: &str) -> String {
-    let default = format!(
-        "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = '{table}'::regclass AND adnum = 1"
-    );
+    let default = format!("SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = '{table}'::regclass AND adnum = 1");
     printed(client, &default)
 }
 
@@ -221,11 +214,7 @@ pub fn strangers(client: &mut Client, table: &str, condition: &str) -> String {
 ///
 /// # Panics
 /// If an insert fails.
-pub fn while_writing<T>(
-    fleet: &mut Fleet,
-    tables: &[&str],
-    work: impl FnOnce(&mut Fleet) -> T,
-) -> (i64, T) {
+pub fn while_writing<T>(fleet: &mut Fleet, tables: &[&str], work: impl FnOnce(&mut Fleet) -> T) -> (i64, T) {
     let tables: Vec<String> = tables.iter().map(|&table| table.to_owned()).collect();
     let worker = |mut client: Client| {
         let tables = tables.clone();

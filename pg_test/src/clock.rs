@@ -53,10 +53,8 @@ pub struct Report {
 impl Report {
     /// Whether calls were refused, all of them because of the clock.
     pub fn was_refused_for_the_clock(&self) -> bool {
-        let names_the_cause = |error: &String| {
-            error.contains("stepped back too far")
-                || error.contains("is too far ahead of the server clock")
-        };
+        let names_the_cause =
+            |error: &String| error.contains("stepped back too far") || error.contains("is too far ahead of the server clock");
         self.errors.len() > 10 && self.errors.iter().all(names_the_cause)
     }
 }
@@ -146,10 +144,7 @@ pub fn end_a_waiting_call(cluster: &Cluster, how: End) -> Duration {
     let mut observer = cluster.connect();
     let mut waiting = cluster.connect();
     observer
-        .batch_execute(&format!(
-            "DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s; SELECT setval('s', {})",
-            counter_in_an_hour()
-        ))
+        .batch_execute(&format!("DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s; SELECT setval('s', {})", counter_in_an_hour()))
         .expect("a superuser");
     // To wait for an hour less the lead is permitted.
     waiting.batch_execute("SET pg_snowflake.max_wait = '1h'").expect("a superuser");

@@ -29,8 +29,7 @@ use tempfile::TempDir;
 pub const SUPERUSER: &str = "postgres";
 
 /// What the log of a correct server never contains, whatever a test does to it.
-const SIGNS_OF_AN_ERROR: [&str; 4] =
-    ["PANIC:", "was terminated by signal", " leak: ", "resource was not closed"];
+const SIGNS_OF_AN_ERROR: [&str; 4] = ["PANIC:", "was terminated by signal", " leak: ", "resource was not closed"];
 
 /// How a server is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,10 +115,7 @@ impl Cluster {
         if self.has_failing_malloc {
             memory::preload(&mut postgres, self.dir.path());
         }
-        let limits = [
-            (Resource::RLIMIT_STACK, self.stack_bytes),
-            (Resource::RLIMIT_AS, self.address_space_bytes),
-        ];
+        let limits = [(Resource::RLIMIT_STACK, self.stack_bytes), (Resource::RLIMIT_AS, self.address_space_bytes)];
         // SAFETY: the closure makes system calls only and touches no memory of this process.
         unsafe {
             // Rust has changed the user ID before it calls this, and the host name is set by then. Otherwise the kernel
@@ -234,15 +230,7 @@ impl Cluster {
     /// The number of WAL records of that resource manager from `start` up to `end`, both LSNs.
     pub fn count_wal_records(&self, resource_manager: &str, start: &str, end: &str) -> usize {
         let mut waldump = self.command("pg_waldump");
-        waldump.args([
-            "--path=data/pg_wal",
-            "--rmgr",
-            resource_manager,
-            "--start",
-            start,
-            "--end",
-            end,
-        ]);
+        waldump.args(["--path=data/pg_wal", "--rmgr", resource_manager, "--start", start, "--end", end]);
         let records = installation::run(&mut waldump, b"");
         String::from_utf8_lossy(&records).lines().filter(|line| line.starts_with("rmgr:")).count()
     }
@@ -284,8 +272,7 @@ impl Cluster {
 
     fn configure<'a>(&self, settings: impl IntoIterator<Item = (&'a str, &'a str)>) {
         let path = self.dir.path().join("data/postgresql.conf");
-        let mut file =
-            OpenOptions::new().append(true).open(path).expect("initdb made postgresql.conf");
+        let mut file = OpenOptions::new().append(true).open(path).expect("initdb made postgresql.conf");
         for (name, value) in settings {
             writeln!(file, "{name} = '{value}'").expect("a setting can be written");
         }
@@ -296,11 +283,7 @@ impl Cluster {
     }
 
     fn log_file(&self) -> File {
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(self.log_path())
-            .expect("a log file can be made")
+        OpenOptions::new().create(true).append(true).open(self.log_path()).expect("a log file can be made")
     }
 
     fn wait_until_up(&mut self) {

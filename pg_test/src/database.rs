@@ -116,11 +116,7 @@ impl Database {
     }
 
     /// A connection of that role with these options, as from `PGOPTIONS`.
-    pub fn connect_with_options(
-        &self,
-        role: &str,
-        options: &str,
-    ) -> Result<Client, postgres::Error> {
+    pub fn connect_with_options(&self, role: &str, options: &str) -> Result<Client, postgres::Error> {
         self.server.config(role, &self.name).options(options).connect(NoTls)
     }
 
@@ -196,9 +192,7 @@ impl Drop for Database {
         if thread::panicking() {
             eprintln!("log of the database {}:\n{}", self.name, self.log());
         } else {
-            assert_no_sign_of_an_error(
-                &self.lines_of_log(|name| name == self.name || name.is_empty()),
-            );
+            assert_no_sign_of_an_error(&self.lines_of_log(|name| name == self.name || name.is_empty()));
             let changes = ended.expect("the server is up");
             assert!(changes.is_empty(), "tests have left on the shared server: {changes:?}");
         }
@@ -232,8 +226,7 @@ fn server() -> Arc<Shared> {
     AT_EXIT.call_once(|| assert_eq!(unsafe { libc::atexit(stop_server) }, 0, "there is room"));
     // If a start has failed, the next test tries again.
     let mut current = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_full =
-        |server: &Arc<Shared>| server.databases.fetch_add(1, Ordering::Relaxed) >= MAX_DATABASES;
+    let is_full = |server: &Arc<Shared>| server.databases.fetch_add(1, Ordering::Relaxed) >= MAX_DATABASES;
     if current.as_ref().is_none_or(is_full) {
         *current = Some(Arc::new(start()));
     }
@@ -245,9 +238,7 @@ fn start() -> Shared {
     let (to_caller, from_starter) = sync_channel(0);
     let (starter, end) = channel::<()>();
     thread::spawn(move || {
-        let builder = SETTINGS
-            .iter()
-            .fold(Builder::default(), |builder, (name, value)| builder.setting(name, value));
+        let builder = SETTINGS.iter().fold(Builder::default(), |builder, (name, value)| builder.setting(name, value));
         to_caller.send(builder.start()).expect("the caller waits");
         // Nothing is sent: it ends when the server is dropped.
         end.recv().expect_err("the sender is dropped");

@@ -47,12 +47,7 @@ impl Fleet {
     fn start_with(registry: Option<Registry>, servers: usize, shards: usize) -> Fleet {
         let router = settings_of_all(Cluster::builder()).start();
         router.psql(SUPERUSER, ROUTER);
-        let mut fleet = Fleet {
-            router,
-            servers: Vec::new(),
-            homes: (0..shards).map(|shard| shard % servers).collect(),
-            registry,
-        };
+        let mut fleet = Fleet { router, servers: Vec::new(), homes: (0..shards).map(|shard| shard % servers).collect(), registry };
         for _ in 0..servers {
             fleet.add_server();
         }
@@ -68,9 +63,7 @@ impl Fleet {
     pub fn add_server(&mut self) -> usize {
         let number = self.servers.len();
         let builder = match &self.registry {
-            Some(registry) => registry
-                .node(&format!("server-{number}"))
-                .setting("pg_snowflake.owned_shards", &self.owned_shards(number)),
+            Some(registry) => registry.node(&format!("server-{number}")).setting("pg_snowflake.owned_shards", &self.owned_shards(number)),
             None => Cluster::builder(),
         };
         self.servers.push(settings_of_all(builder).start());
@@ -122,9 +115,7 @@ impl Fleet {
     /// A connection to the server that a logical shard is on, with the shard's tables on its search path.
     pub fn connect_to_shard(&self, shard: usize) -> Client {
         let mut client = self.home(shard).connect();
-        client
-            .batch_execute(&format!("SET search_path = {}, public", schema(shard)))
-            .expect("the path can be set");
+        client.batch_execute(&format!("SET search_path = {}, public", schema(shard))).expect("the path can be set");
         client
     }
 

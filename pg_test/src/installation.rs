@@ -44,8 +44,7 @@ pub fn run(command: &mut Command, input: &[u8]) -> Vec<u8> {
 ///
 /// Its name is short because it contains a socket, whose path has at most 107 bytes.
 pub fn temp_dir() -> TempDir {
-    let dir =
-        tempfile::Builder::new().prefix("sf").tempdir().expect("a temporary folder can be made");
+    let dir = tempfile::Builder::new().prefix("sf").tempdir().expect("a temporary folder can be made");
     chown_to_server_user(dir.path());
     dir
 }
@@ -63,8 +62,7 @@ pub fn server_dir() -> TempDir {
 /// Makes the servers' OS user the owner of a folder.
 pub fn chown_to_server_user(dir: &Path) {
     if let Some(user) = server_user() {
-        chown(dir, Some(user.uid.as_raw()), Some(user.gid.as_raw()))
-            .expect("root can give the folder away");
+        chown(dir, Some(user.uid.as_raw()), Some(user.gid.as_raw())).expect("root can give the folder away");
     }
 }
 
@@ -125,8 +123,7 @@ pub fn major(bindir: &Path) -> u32 {
 /// The programs of the installation that `PG_CONFIG_NEXT` names: another major, with the extension installed, for upgrades.
 pub fn next_bindir() -> Option<&'static Path> {
     static BINDIR: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let ask =
-        || std::env::var_os("PG_CONFIG_NEXT").map(|pg_config| ask_pg_config(pg_config, "--bindir"));
+    let ask = || std::env::var_os("PG_CONFIG_NEXT").map(|pg_config| ask_pg_config(pg_config, "--bindir"));
     BINDIR.get_or_init(ask).as_deref()
 }
 
@@ -190,8 +187,7 @@ pub fn copy_without_extension(to: &Path) -> PathBuf {
 fn folder_and_programs() -> (PathBuf, PathBuf) {
     let folder = std::env::var_os("INSTALLATION").expect("INSTALLATION names the folder to copy");
     let bindir = pg_config("--bindir");
-    let programs =
-        bindir.strip_prefix(&folder).expect("INSTALLATION contains the servers' programs");
+    let programs = bindir.strip_prefix(&folder).expect("INSTALLATION contains the servers' programs");
     (folder.into(), programs.to_owned())
 }
 
@@ -252,8 +248,7 @@ pub fn left_out(what: &str, need: &str) {
 
 /// A folder of the installation, by the option of `pg_config` that prints it.
 pub fn pg_config(option: &str) -> PathBuf {
-    let pg_config = std::env::var_os("PG_CONFIG")
-        .expect("PG_CONFIG names the pg_config of an installation that has the extension");
+    let pg_config = std::env::var_os("PG_CONFIG").expect("PG_CONFIG names the pg_config of an installation that has the extension");
     ask_pg_config(pg_config, option)
 }
 

@@ -17,11 +17,7 @@ use tempfile::TempDir;
 /// If it is one already.
 pub fn make_registry(cluster: &Cluster) -> Client {
     let mut client = cluster.connect();
-    client
-        .batch_execute(
-            "DROP EXTENSION IF EXISTS pg_snowflake; CREATE EXTENSION pg_snowflake_registry",
-        )
-        .expect("a superuser");
+    client.batch_execute("DROP EXTENSION IF EXISTS pg_snowflake; CREATE EXTENSION pg_snowflake_registry").expect("a superuser");
     client
 }
 
@@ -36,13 +32,10 @@ pub const GRANTS: &str = "
 /// If the statement fails.
 pub fn change_by_hand(superuser: &mut Client, statement: &str) {
     let triggers = |change: &str| {
-        let of_table = |table| {
-            format!("ALTER TABLE snowflake_registry.{table} {change} TRIGGER refuse_change;")
-        };
+        let of_table = |table| format!("ALTER TABLE snowflake_registry.{table} {change} TRIGGER refuse_change;");
         ["identity", "nodes", "shards"].map(of_table).concat()
     };
-    let script =
-        format!("BEGIN; {} {statement}; {} COMMIT", triggers("DISABLE"), triggers("ENABLE ALWAYS"));
+    let script = format!("BEGIN; {} {statement}; {} COMMIT", triggers("DISABLE"), triggers("ENABLE ALWAYS"));
     superuser.batch_execute(&script).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
 }
 
@@ -63,9 +56,7 @@ impl Registry {
     /// On a new server with these settings.
     pub fn start_with(builder: Builder) -> Self {
         let cluster = builder.of_system(System::Registry).without_extension().start();
-        make_registry(&cluster)
-            .batch_execute(&format!("CREATE ROLE node LOGIN; {GRANTS}"))
-            .expect("a superuser");
+        make_registry(&cluster).batch_execute(&format!("CREATE ROLE node LOGIN; {GRANTS}")).expect("a superuser");
         let registry = Registry { cluster, address: installation::temp_dir() };
         registry.publish();
         registry

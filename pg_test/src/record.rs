@@ -11,8 +11,7 @@ use std::process::Command;
 /// If the file cannot be written, or has no such marks.
 pub fn record(file: &Path, name: &str, text: &str) {
     let page = std::fs::read_to_string(file).expect("the file can be read");
-    let page = replaced(&page, name, text)
-        .unwrap_or_else(|| panic!("{} has no place for the results of the {name}", file.display()));
+    let page = replaced(&page, name, text).unwrap_or_else(|| panic!("{} has no place for the results of the {name}", file.display()));
     std::fs::write(file, page).expect("the file can be written");
 }
 

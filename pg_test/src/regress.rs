@@ -24,15 +24,10 @@ pub struct Driver {
 }
 
 /// Runs `sql/*.sql` with psql and compares with `expected/*.out`.
-pub const REGRESS: Driver =
-    Driver { program: "pgxs/src/test/regress/pg_regress", tests: "sql", extension: "sql" };
+pub const REGRESS: Driver = Driver { program: "pgxs/src/test/regress/pg_regress", tests: "sql", extension: "sql" };
 
 /// Runs the steps of `specs/*.spec` in their sessions and compares with `expected/*.out`.
-pub const ISOLATION: Driver = Driver {
-    program: "pgxs/src/test/isolation/pg_isolation_regress",
-    tests: "specs",
-    extension: "spec",
-};
+pub const ISOLATION: Driver = Driver { program: "pgxs/src/test/isolation/pg_isolation_regress", tests: "specs", extension: "spec" };
 
 impl Driver {
     /// Runs every test in `input`, each in a fresh database with the extension, several at a time.
@@ -96,11 +91,8 @@ impl Driver {
         for folder in [self.tests, "expected"] {
             fs::create_dir_all(dir.join(folder)).expect("a folder can be made");
         }
-        for file in
-            [format!("{}/{test}.{}", self.tests, self.extension), format!("expected/{test}.out")]
-        {
-            fs::copy(input.join(&file), dir.join(&file))
-                .unwrap_or_else(|error| panic!("{file}: {error}"));
+        for file in [format!("{}/{test}.{}", self.tests, self.extension), format!("expected/{test}.out")] {
+            fs::copy(input.join(&file), dir.join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         }
         // What scripts include, from PG_ABS_SRCDIR.
         fs::create_dir(dir.join("data")).expect("a folder can be made");
@@ -113,11 +105,7 @@ impl Driver {
 
     fn installed(self) -> PathBuf {
         let path = installation::pg_config("--pkglibdir").join(self.program);
-        assert!(
-            path.exists(),
-            "{} is missing; it comes with PostgreSQL's development files",
-            path.display()
-        );
+        assert!(path.exists(), "{} is missing; it comes with PostgreSQL's development files", path.display());
         path
     }
 }
@@ -125,11 +113,7 @@ impl Driver {
 /// Checks that each test in `input` has expected output, and each expected output a test.
 pub fn assert_complete(input: &Path) {
     let tests = &REGRESS.tests_in(input) | &ISOLATION.tests_in(input);
-    assert_eq!(
-        tests,
-        names_in(&input.join("expected"), "out"),
-        "left: the tests, right: the outputs"
-    );
+    assert_eq!(tests, names_in(&input.join("expected"), "out"), "left: the tests, right: the outputs");
 }
 
 /// The names of the files in a folder, without their extension. The folder must have no other files.
@@ -164,11 +148,7 @@ fn report(output: &Output, output_dir: &Path) -> String {
         Err(error) if error.kind() == ErrorKind::NotFound => "no differences written".into(),
         diffs => diffs.expect("the differences can be read"),
     };
-    format!(
-        "{}{}\n{diffs}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
+    format!("{}{}\n{diffs}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 fn option(name: &str, path: &Path) -> String {

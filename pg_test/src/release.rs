@@ -62,9 +62,7 @@ pub const SUMS: &str = "sql/releases/SHA256SUMS";
 /// The releases that the tree at `top` keeps, oldest first.
 pub fn versions(top: &Path) -> Vec<String> {
     let files = fs::read_dir(top.join(FOLDER)).into_iter().flatten();
-    let mut versions: Vec<String> = files
-        .filter_map(|file| version_in(&file.expect("sql/releases can be listed").path()))
-        .collect();
+    let mut versions: Vec<String> = files.filter_map(|file| version_in(&file.expect("sql/releases can be listed").path())).collect();
     versions.sort_by_key(|version| numbers(version));
     versions
 }
@@ -116,9 +114,7 @@ pub fn upgrades(top: &Path) -> Vec<String> {
     let mut versions = versions(top);
     versions.push(head_of(top));
     let steps = versions.windows(2);
-    steps
-        .flat_map(|step| EXTENSIONS.map(|extension| extension.upgrade(&step[0], &step[1])))
-        .collect()
+    steps.flat_map(|step| EXTENSIONS.map(|extension| extension.upgrade(&step[0], &step[1]))).collect()
 }
 
 /// What is wrong with the releases that the tree at `top` keeps.
@@ -131,15 +127,11 @@ pub fn problems(top: &Path) -> Vec<String> {
     if !versions.is_empty() {
         problems.extend(changed_files(top));
     }
-    let mut files: BTreeSet<String> = versions
-        .iter()
-        .flat_map(|version| EXTENSIONS.map(|extension| extension.released(version)))
-        .collect();
+    let mut files: BTreeSet<String> = versions.iter().flat_map(|version| EXTENSIONS.map(|extension| extension.released(version))).collect();
     let released = scripts.len().saturating_sub(EXTENSIONS.len());
     files.extend(scripts[..released].iter().cloned());
     let sums = fs::read_to_string(top.join(SUMS)).unwrap_or_default();
-    let summed: BTreeSet<String> =
-        sums.lines().filter_map(|line| Some(line.split_once("  ")?.1.to_owned())).collect();
+    let summed: BTreeSet<String> = sums.lines().filter_map(|line| Some(line.split_once("  ")?.1.to_owned())).collect();
     let other = files.symmetric_difference(&summed);
     problems.extend(other.map(|file| format!("SHA256SUMS and the files differ in {file}")));
     let missing = scripts.iter().filter(|script| !top.join(script).exists());
@@ -156,13 +148,8 @@ pub fn problems(top: &Path) -> Vec<String> {
 
 /// The lines of `sha256sum` about files that differ from their checksums.
 fn changed_files(top: &Path) -> Vec<String> {
-    let check = Command::new("sha256sum")
-        .args(["--check", "--strict", "--quiet", SUMS])
-        .current_dir(top)
-        .output()
-        .expect("sha256sum runs");
-    let lines: Vec<String> =
-        String::from_utf8_lossy(&check.stdout).lines().map(str::to_owned).collect();
+    let check = Command::new("sha256sum").args(["--check", "--strict", "--quiet", SUMS]).current_dir(top).output().expect("sha256sum runs");
+    let lines: Vec<String> = String::from_utf8_lossy(&check.stdout).lines().map(str::to_owned).collect();
     match check.status.success() {
         false if lines.is_empty() => vec![String::from_utf8_lossy(&check.stderr).into_owned()],
         _ => lines,

@@ -56,9 +56,7 @@ impl Ahead {
         let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
         let mut client = cluster.connect();
         let start = counter_in_an_hour();
-        client
-            .batch_execute(&format!("CREATE SEQUENCE s CACHE {counters} START {start}"))
-            .expect("a sequence can be made");
+        client.batch_execute(&format!("CREATE SEQUENCE s CACHE {counters} START {start}")).expect("a sequence can be made");
         Ahead { cluster, client, start }
     }
 }

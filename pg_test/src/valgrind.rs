@@ -103,8 +103,7 @@ impl Findings {
         let mut findings = Findings::default();
         for file in files_in(dir) {
             let text = std::fs::read_to_string(&file).expect("valgrind's file can be read");
-            let document = Document::parse(&text)
-                .unwrap_or_else(|error| panic!("{}: {error}\n{text}", file.display()));
+            let document = Document::parse(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", file.display()));
             findings.processes += 1;
             findings.add(document.root_element());
         }
@@ -133,12 +132,7 @@ impl Findings {
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Findings { processes, of_the_extension, of_the_server, suppressed } = self;
-        writeln!(
-            f,
-            "{processes} processes: {} errors of the extension, {} of the server",
-            of_the_extension.len(),
-            of_the_server.len()
-        )?;
+        writeln!(f, "{processes} processes: {} errors of the extension, {} of the server", of_the_extension.len(), of_the_server.len())?;
         for (name, count) in suppressed {
             writeln!(f, "{count} times: {name}")?;
         }
@@ -155,11 +149,7 @@ impl MemoryError {
                 None => text_of(error, "what"),
             },
             // The stack of the misuse and, if there is one, that of the allocation.
-            frames: error
-                .descendants()
-                .filter(|node| node.has_tag_name("frame"))
-                .map(Frame::read)
-                .collect(),
+            frames: error.descendants().filter(|node| node.has_tag_name("frame")).map(Frame::read).collect(),
         }
     }
 
@@ -178,11 +168,7 @@ impl fmt::Display for MemoryError {
 impl Frame {
     fn read(frame: Node) -> Self {
         let (file, line) = (text_of(frame, "file"), text_of(frame, "line"));
-        Frame {
-            function: text_of(frame, "fn"),
-            object: text_of(frame, "obj"),
-            line: format!("{file}:{line}"),
-        }
+        Frame { function: text_of(frame, "fn"), object: text_of(frame, "obj"), line: format!("{file}:{line}") }
     }
 }
 

@@ -110,14 +110,12 @@ impl Nodes {
             wait_for(&mut self.connect(node), &has_all, "all rows have arrived");
         }
         let digest = "SELECT count(*), md5(string_agg(id || body, ',' ORDER BY id)) FROM posts";
-        let digests: Vec<String> =
-            self.numbers().map(|node| printed(&mut self.connect(node), digest)).collect();
+        let digests: Vec<String> = self.numbers().map(|node| printed(&mut self.connect(node), digest)).collect();
         assert!(digests[0].starts_with(&format!("{rows}|")), "{digests:?}");
         assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
 
         let by_node = "SELECT split_part(body, ' ', 2), snowflake_shard_id(id) FROM posts GROUP BY 1, 2 ORDER BY 1";
-        let expected: Vec<String> =
-            (1..).zip(shards).map(|(node, shard)| format!("{node}|{shard}")).collect();
+        let expected: Vec<String> = (1..).zip(shards).map(|(node, shard)| format!("{node}|{shard}")).collect();
         for node in self.numbers() {
             let mut client = self.connect(node);
             assert_eq!(printed(&mut client, by_node), expected.join("\n"), "on node {node}");
@@ -132,10 +130,7 @@ const ERRORS_AND_CONFLICTS: &str = "SELECT sum(value::bigint)
      WHERE key LIKE '%\\_error\\_count' OR key LIKE 'confl\\_%'";
 
 fn insert(client: &mut Client, node: usize) {
-    run(
-        client,
-        &format!("INSERT INTO posts (body) SELECT 'node {node}' FROM generate_series(1, {ROWS})"),
-    );
+    run(client, &format!("INSERT INTO posts (body) SELECT 'node {node}' FROM generate_series(1, {ROWS})"));
 }
 
 /// Sets the sequences of all nodes to the same counter, an hour ahead, so that the clock moves none: the nodes generate IDs

@@ -93,8 +93,7 @@ fn a_batch_can_be_cancelled() {
 
 /// A sequence `s` that may run ahead of the clock, so that the batch and not the clock sets the pace.
 fn unhurried() -> (Database, Client) {
-    let database =
-        Database::new().setting("pg_snowflake.max_lead", "2h").setting("log_temp_files", "0");
+    let database = Database::new().setting("pg_snowflake.max_lead", "2h").setting("log_temp_files", "0");
     let mut client = database.connect();
     client.batch_execute("CREATE SEQUENCE s").unwrap();
     (database, client)
@@ -142,9 +141,7 @@ fn refusal(client: &mut Client) -> String {
 
 #[test]
 fn an_open_cursor_generates_no_ids_after_a_reload_that_forbids_them() {
-    for (setting, value) in
-        [("owned_shards", "6"), ("allowed_hosts", "no-such-host"), ("registry", "host=/nowhere")]
-    {
+    for (setting, value) in [("owned_shards", "6"), ("allowed_hosts", "no-such-host"), ("registry", "host=/nowhere")] {
         for batch in BATCHES {
             let (cluster, mut client) = server_of_shard_5();
             open_cursor(&mut client, batch);
@@ -174,11 +171,7 @@ fn an_open_cursor_generates_no_ids_that_a_new_call_would_not() {
     ] {
         for batch in BATCHES {
             let recreate = ["DROP SEQUENCE IF EXISTS s", "CREATE SEQUENCE s"];
-            let allow = if by_other.is_empty() {
-                "ALTER SEQUENCE s OWNER TO writer"
-            } else {
-                "GRANT USAGE ON SEQUENCE s TO writer"
-            };
+            let allow = if by_other.is_empty() { "ALTER SEQUENCE s OWNER TO writer" } else { "GRANT USAGE ON SEQUENCE s TO writer" };
             superuser.batch_execute(&[recreate.as_slice(), &[allow]].concat().join(";")).unwrap();
             let mut client = cluster.connect_to("writer", "postgres");
             open_cursor(&mut client, batch);

@@ -30,9 +30,7 @@ fn a_checkpoint_between_the_decision_and_the_write_loses_no_id() {
         .start();
     let mut client = cluster.connect();
     let start = counter_in_an_hour();
-    client
-        .batch_execute(&format!("CREATE SEQUENCE s START {start}; CREATE TABLE t (id bigint)"))
-        .unwrap();
+    client.batch_execute(&format!("CREATE SEQUENCE s START {start}; CREATE TABLE t (id bigint)")).unwrap();
     // The checkpoint comes before the record, which is then above the redo pointer.
     client.batch_execute("CHECKPOINT").unwrap();
     take_one(&mut client, NEXT);

@@ -2,9 +2,7 @@
 
 use pg_snowflake_harness::Shutdown;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
-use pg_snowflake_harness::citus::{
-    Fleet, TABLES, Way, default_of, rows_and_ids, strangers, while_writing,
-};
+use pg_snowflake_harness::citus::{Fleet, TABLES, Way, default_of, rows_and_ids, strangers, while_writing};
 use pg_snowflake_harness::id::{first_counter_at, now_ms};
 use pg_snowflake_harness::installation::has_contrib;
 use pg_snowflake_harness::leases::{Registry, first_id};
@@ -59,11 +57,7 @@ fn ids_of_all_nodes_and_ways_of_inserting_differ(fleet: &Fleet) {
             let clients = if way == Way::SelectTable { 1 } else { 2 };
             fleet.insert_at_once(way, table, ROWS, clients);
             let rows = (fleet.nodes.len() * ROWS) as i64;
-            assert_eq!(
-                rows_and_ids(&mut coordinator, table, "id"),
-                (rows, rows),
-                "{way:?} {table}"
-            );
+            assert_eq!(rows_and_ids(&mut coordinator, table, "id"), (rows, rows), "{way:?} {table}");
             let generators = if way == Way::SelectTable { "1,2" } else { "0,1,2" };
             assert_eq!(shards(&mut coordinator, table, "id"), generators, "{way:?} {table}");
         }
@@ -80,10 +74,7 @@ fn homed_ids_of_a_worker_are_in_its_own_shards(fleet: &Fleet) {
     let strangers = strangers(&mut coordinator, "posts", of_workers).parse::<i64>().unwrap();
     assert!(strangers > posts / 10, "{strangers} of {posts} other ids are elsewhere");
 
-    let plan = printed(
-        &mut fleet.nodes[1].connect(),
-        "EXPLAIN INSERT INTO homed_posts (body) VALUES ('a post')",
-    );
+    let plan = printed(&mut fleet.nodes[1].connect(), "EXPLAIN INSERT INTO homed_posts (body) VALUES ('a post')");
     assert!(plan.contains(&format!("host={} ", fleet.address(1))), "{plan}");
 }
 
@@ -91,10 +82,7 @@ fn workers_generate_the_ids_of_a_column_that_is_added(fleet: &Fleet) {
     let mut coordinator = fleet.coordinator();
     for table in TABLES {
         let default = default_of(&mut coordinator, table);
-        run(
-            &mut coordinator,
-            &format!("ALTER TABLE {table} ADD COLUMN second bigint DEFAULT {default}"),
-        );
+        run(&mut coordinator, &format!("ALTER TABLE {table} ADD COLUMN second bigint DEFAULT {default}"));
         let (rows, ids) = rows_and_ids(&mut coordinator, table, "second");
         assert!(rows > 0 && ids == rows, "{table}: {rows} rows have {ids} ids");
         assert_eq!(shards(&mut coordinator, table, "second"), "1,2", "{table}");
@@ -106,16 +94,8 @@ fn ids_of_a_second_column_differ_where_the_rows_stay_on_their_nodes(fleet: &Flee
     let mut coordinator = fleet.coordinator();
     for table in TABLES {
         let default = default_of(&mut coordinator, table);
-        run(
-            &mut coordinator,
-            &format!("CREATE TABLE seconds (id bigint, second bigint DEFAULT {default})"),
-        );
-        run(
-            &mut coordinator,
-            &format!(
-                "SELECT create_distributed_table('seconds', 'id', colocate_with => '{table}')"
-            ),
-        );
+        run(&mut coordinator, &format!("CREATE TABLE seconds (id bigint, second bigint DEFAULT {default})"));
+        run(&mut coordinator, &format!("SELECT create_distributed_table('seconds', 'id', colocate_with => '{table}')"));
         run(&mut coordinator, &format!("INSERT INTO seconds (id) SELECT id FROM {table}"));
         let (rows, ids) = rows_and_ids(&mut coordinator, "seconds", "second");
         assert!(rows > 0 && ids == rows, "{table}: {rows} rows have {ids} ids");
@@ -140,15 +120,11 @@ fn rows_of_a_table_get_their_ids_where_they_are_read(fleet: &Fleet) {
 
 fn a_query_by_id_and_shard_goes_to_one_shard(fleet: &Fleet) {
     let mut coordinator = fleet.coordinator();
-    run(
-        &mut coordinator,
-        "CREATE TABLE by_shard (shard int, id bigint, PRIMARY KEY (shard, id), CHECK (shard = snowflake_shard_id(id)))",
-    );
+    run(&mut coordinator, "CREATE TABLE by_shard (shard int, id bigint, PRIMARY KEY (shard, id), CHECK (shard = snowflake_shard_id(id)))");
     run(&mut coordinator, "SELECT create_distributed_table('by_shard', 'shard')");
     run(&mut coordinator, "INSERT INTO by_shard SELECT snowflake_shard_id(id), id FROM posts");
     let id = printed(&mut coordinator, "SELECT max(id) FROM posts");
-    let query =
-        format!("SELECT id FROM by_shard WHERE id = {id} AND shard = snowflake_shard_id({id})");
+    let query = format!("SELECT id FROM by_shard WHERE id = {id} AND shard = snowflake_shard_id({id})");
     assert_eq!(printed(&mut coordinator, &query), id);
     let plan = printed(&mut coordinator, &format!("EXPLAIN {query}"));
     assert!(plan.contains("Task Count: 1"), "{plan}");
@@ -180,9 +156,7 @@ fn a_node_is_added_and_gets_shards_while_clients_write(fleet: &mut Fleet) {
         }
     }
     assert_eq!(strangers(&mut coordinator, "homed_posts", "body = 'after'"), "0");
-    let of_it = format!(
-        "SELECT count(*) FROM homed_posts WHERE body = 'after' AND snowflake_shard_id(id) = {added}"
-    );
+    let of_it = format!("SELECT count(*) FROM homed_posts WHERE body = 'after' AND snowflake_shard_id(id) = {added}");
     assert_eq!(printed(&mut coordinator, &of_it), "100");
 }
 
@@ -203,10 +177,8 @@ fn mistakes_are_reported_and_refused() {
 
 fn columns_report_the_recipe_without_an_error(fleet: &Fleet) {
     for mut client in fleet.connections() {
-        let columns = printed(
-            &mut client,
-            "SELECT table_name, sequence, uses_current_shard, error FROM snowflake_columns ORDER BY table_name::text",
-        );
+        let columns =
+            printed(&mut client, "SELECT table_name, sequence, uses_current_shard, error FROM snowflake_columns ORDER BY table_name::text");
         assert_eq!(columns, "homed_posts|ids|t|\nposts|ids|t|");
     }
 }
@@ -227,21 +199,12 @@ fn a_sequence_of_citus_is_refused(fleet: &Fleet) {
     let mut coordinator = fleet.coordinator();
     for layout in ["instagram", "twitter", "postgres"] {
         run(&mut coordinator, "CREATE SEQUENCE of_citus");
-        run(
-            &mut coordinator,
-            &format!(
-                "CREATE TABLE wrong (id bigint DEFAULT snowflake_nextval('of_citus', 1, '{layout}'), n int)"
-            ),
-        );
+        run(&mut coordinator, &format!("CREATE TABLE wrong (id bigint DEFAULT snowflake_nextval('of_citus', 1, '{layout}'), n int)"));
         run(&mut coordinator, "SELECT create_distributed_table('wrong', 'id')");
         for node in [1, 2] {
-            let error =
-                refused(&mut fleet.nodes[node].connect(), "INSERT INTO wrong (n) VALUES (1)");
+            let error = refused(&mut fleet.nodes[node].connect(), "INSERT INTO wrong (n) VALUES (1)");
             let said = format!("{:?} {:?}", error.detail(), error.hint());
-            assert!(
-                said.contains("Citus") && said.contains("run_command_on_all_nodes"),
-                "{layout}: {error:?}"
-            );
+            assert!(said.contains("Citus") && said.contains("run_command_on_all_nodes"), "{layout}: {error:?}");
         }
         run(&mut coordinator, "DROP TABLE wrong; DROP SEQUENCE of_citus");
     }
@@ -252,15 +215,12 @@ fn a_distributed_table_is_not_converted(fleet: &Fleet) {
     for column in ["bigint", "bigserial", "int", "bigint GENERATED ALWAYS AS IDENTITY"] {
         run(&mut coordinator, &format!("CREATE TABLE old (id {column}, n int)"));
         run(&mut coordinator, "SELECT create_distributed_table('old', 'id')");
-        let shape =
-            "SELECT atttypid::regtype, attidentity, pg_get_expr(adbin, adrelid) FROM pg_attribute
+        let shape = "SELECT atttypid::regtype, attidentity, pg_get_expr(adbin, adrelid) FROM pg_attribute
                      LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
                      WHERE attrelid = 'old'::regclass AND attnum = 1";
         let before = printed(&mut coordinator, shape);
         let hint = match column {
-            "int" => {
-                "ALTER TABLE public.old ALTER COLUMN id TYPE bigint, ALTER COLUMN id SET DEFAULT"
-            }
+            "int" => "ALTER TABLE public.old ALTER COLUMN id TYPE bigint, ALTER COLUMN id SET DEFAULT",
             "bigint" | "bigserial" => "ALTER TABLE public.old ALTER COLUMN id SET DEFAULT",
             _ => "Create a new table without IDENTITY",
         };
@@ -273,10 +233,7 @@ fn a_distributed_table_is_not_converted(fleet: &Fleet) {
 
 fn a_constant_number_is_reported_and_repeats_until_a_fence_refuses_it(fleet: &Fleet) {
     let mut coordinator = fleet.coordinator();
-    run(
-        &mut coordinator,
-        "CREATE TABLE constant (n bigint, id bigint DEFAULT snowflake_nextval('public.ids'::text::regclass, 5))",
-    );
+    run(&mut coordinator, "CREATE TABLE constant (n bigint, id bigint DEFAULT snowflake_nextval('public.ids'::text::regclass, 5))");
     run(&mut coordinator, "SELECT create_distributed_table('constant', 'n')");
     let reported = "SELECT error FROM snowflake_columns WHERE table_name = 'constant'::regclass";
     let reported = printed(&mut coordinator, reported);
@@ -318,10 +275,7 @@ fn a_setting_of_the_database_is_that_of_all_nodes_and_the_hint_sets_one(fleet: &
     let error = refused(&mut fleet.nodes[1].connect(), "SELECT snowflake_nextval('public.ids')");
     let hint = error.hint().unwrap_or_default();
     assert!(error.message().contains("shard 5"), "{error:?}");
-    assert!(
-        hint.contains("ALTER SYSTEM") && !hint.contains("ALTER DATABASE postgres SET"),
-        "{hint}"
-    );
+    assert!(hint.contains("ALTER SYSTEM") && !hint.contains("ALTER DATABASE postgres SET"), "{hint}");
     run(&mut coordinator, "ALTER DATABASE postgres RESET pg_snowflake.shard_id");
 }
 

@@ -2,9 +2,7 @@
 //! the tests of one session. `citus.rs` has the tests with Citus.
 
 use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{
-    Refusal, assert_refused, database_with_sequence, printed, run, server_with_sequence,
-};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database_with_sequence, printed, run, server_with_sequence};
 use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::wait::wait_for;
 use postgres::Client;
@@ -26,11 +24,7 @@ fn with_metadata() -> (Database, Client) {
     (database, client)
 }
 
-const UNSET: Refusal = Refusal {
-    sqlstate: "55000",
-    message: "pg_snowflake.shard_id is not set",
-    hint: "pg_snowflake.shard_id",
-};
+const UNSET: Refusal = Refusal { sqlstate: "55000", message: "pg_snowflake.shard_id is not set", hint: "pg_snowflake.shard_id" };
 
 const SHARD: &str = "SELECT snowflake_shard_id(snowflake_nextval('s'))";
 const SHARD_OF_BATCH: &str = "SELECT snowflake_shard_id(snowflake_nextvals('s', 1))";
@@ -69,9 +63,7 @@ fn a_server_that_is_not_a_node_does_not_generate_for_the_coordinators_shard() {
     }
 
     // The coordinator knows its nodes.
-    client
-        .batch_execute("INSERT INTO pg_dist_node VALUES (1, 1, 'db-1', 5432, 'primary')")
-        .unwrap();
+    client.batch_execute("INSERT INTO pg_dist_node VALUES (1, 1, 'db-1', 5432, 'primary')").unwrap();
     notify(&mut client, "pg_dist_node");
     for session in [&mut client, &mut other] {
         assert_eq!(printed(session, SHARD), "0");
@@ -96,20 +88,11 @@ fn the_columns_show_a_shard_that_citus_has_copied_to_every_node() {
         .unwrap();
     let error = "SELECT left(error, 56) FROM snowflake_columns";
     let copied = "pg_snowflake.shard_id is the same on every node of Citus";
-    for (whom, expected) in [
-        ("SYSTEM", ""),
-        ("DATABASE postgres", copied),
-        ("ROLE postgres", copied),
-        ("ROLE ALL", copied),
-    ] {
+    for (whom, expected) in [("SYSTEM", ""), ("DATABASE postgres", copied), ("ROLE postgres", copied), ("ROLE ALL", copied)] {
         let mut change = |sql: String| client.batch_execute(&sql).unwrap();
         change(format!("ALTER {whom} SET pg_snowflake.shard_id = 5"));
         change("SELECT pg_reload_conf()".into());
-        wait_for(
-            &mut cluster.connect(),
-            "SELECT snowflake_current_shard() = 5",
-            "the setting is there",
-        );
+        wait_for(&mut cluster.connect(), "SELECT snowflake_current_shard() = 5", "the setting is there");
         assert_eq!(printed(&mut cluster.connect(), error), expected, "{whom}");
         change(format!("ALTER {whom} RESET pg_snowflake.shard_id"));
         change("SELECT pg_reload_conf()".into());
@@ -121,16 +104,16 @@ fn a_call_that_waits_for_the_sequence_takes_the_group_of_afterwards() {
     let (database, mut client) = with_metadata();
     for (group, call) in [(4, SHARD), (5, SHARD_OF_BATCH)] {
         let mut waiting = database.connect();
-        assert_eq!(
-            printed(&mut waiting, "SELECT snowflake_current_shard()"),
-            (group - 1).to_string()
-        );
-        client.batch_execute(&format!("BEGIN; LOCK TABLE pg_dist_local_group; ALTER SEQUENCE s CACHE {group}; UPDATE pg_dist_local_group SET groupid = {group}")).unwrap();
+        assert_eq!(printed(&mut waiting, "SELECT snowflake_current_shard()"), (group - 1).to_string());
+        client
+            .batch_execute(&format!(
+                "BEGIN; LOCK TABLE pg_dist_local_group; ALTER SEQUENCE s CACHE {group}; UPDATE pg_dist_local_group SET groupid = {group}"
+            ))
+            .unwrap();
         client.batch_execute("SET allow_system_table_mods = on; ALTER TABLE pg_dist_local_group SET (fillfactor = 100)").unwrap();
         let pid = backend_pid(&mut waiting);
         let shard = std::thread::spawn(move || printed(&mut waiting, call));
-        let waits =
-            format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
+        let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
         wait_for(&mut database.connect(), &waits, "the call waits for the sequence");
         client.batch_execute("COMMIT").unwrap();
         assert_eq!(shard.join().unwrap(), group.to_string());

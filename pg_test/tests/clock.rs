@@ -3,9 +3,7 @@
 
 use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in};
-use pg_snowflake_harness::clock::{
-    CLIENTS, ClockReport, End, INSERT, cluster_with_posts, end_a_waiting_call, inserting_clients,
-};
+use pg_snowflake_harness::clock::{CLIENTS, ClockReport, End, INSERT, cluster_with_posts, end_a_waiting_call, inserting_clients};
 use pg_snowflake_harness::id::{EPOCH_MS, count_repeats, is_increasing, now_ms, split};
 use pg_snowflake_harness::sequence::{state, take_one};
 use std::time::Instant;
@@ -37,10 +35,7 @@ fn a_clock_that_steps_back_repeats_no_id_and_ids_continue() {
                 assert!(report.errors.is_empty(), "step of {ms} ms: {:?}", report.errors.first());
             }
             assert!(is_increasing(&report.ids), "step of {ms} ms");
-            assert!(
-                report.last_success > before_it_is_right,
-                "after the step of {ms} ms ids continue"
-            );
+            assert!(report.last_success > before_it_is_right, "after the step of {ms} ms ids continue");
             let seen = report.clock.largest_regression_ms;
             assert!(report.clock.regressions <= 1 && seen <= -ms, "{seen} ms of {ms}");
             // A session does not see a step that is shorter than its pause.
@@ -150,8 +145,7 @@ fn the_hint_after_a_call_with_another_layout_continues_without_a_repeat() {
 #[test]
 fn the_error_names_the_step_that_the_session_saw() {
     // A lead of 1000 hours is longer than max_lead may be.
-    for (step, remedy) in [(HOUR, "SET pg_snowflake.max_lead = '36"), (1000.0 * HOUR, "reconnect")]
-    {
+    for (step, remedy) in [(HOUR, "SET pg_snowflake.max_lead = '36"), (1000.0 * HOUR, "reconnect")] {
         let cluster = cluster_with_posts();
         let mut client = cluster.connect();
         take_one(&mut client, INSERT);
@@ -160,19 +154,12 @@ fn the_error_names_the_step_that_the_session_saw() {
         let refusal = assert_refused(
             &mut client,
             INSERT,
-            Refusal {
-                sqlstate: "55000",
-                message: "server clock stepped back too far",
-                hint: "If the clock is wrong, correct it",
-            },
+            Refusal { sqlstate: "55000", message: "server clock stepped back too far", hint: "If the clock is wrong, correct it" },
         );
 
         assert!(refusal.hint().unwrap().contains(remedy), "{refusal:?}");
         let detail = refusal.detail().unwrap();
-        assert!(
-            detail.contains("behind its reading at the last ID of this session"),
-            "{refusal:?}"
-        );
+        assert!(detail.contains("behind its reading at the last ID of this session"), "{refusal:?}");
         assert!(detail.contains("pg_snowflake.max_wait"), "{refusal:?}");
     }
 }
@@ -191,9 +178,7 @@ fn a_session_that_got_no_id_while_the_clock_was_ahead_is_not_stopped_afterwards(
         assert!(client.batch_execute(refused).is_err(), "{refused}");
         client.batch_execute("ROLLBACK").unwrap();
     }
-    client
-        .batch_execute("SELECT snowflake_clock(); SELECT snowflake_sequence_status('posts_id_seq')")
-        .unwrap();
+    client.batch_execute("SELECT snowflake_clock(); SELECT snowflake_sequence_status('posts_id_seq')").unwrap();
     cluster.set_clock(0.0);
     assert!(take_one(&mut client, INSERT) > first);
 
@@ -202,18 +187,14 @@ fn a_session_that_got_no_id_while_the_clock_was_ahead_is_not_stopped_afterwards(
     cluster.set_clock(HOUR);
     take_one(&mut client, "SELECT snowflake_nextval('other', 5)");
     cluster.set_clock(0.0);
-    let stepped =
-        Refusal { sqlstate: "55000", message: "server clock stepped back too far", hint: "" };
+    let stepped = Refusal { sqlstate: "55000", message: "server clock stepped back too far", hint: "" };
     assert_refused(&mut client, INSERT, stepped);
     assert!(take_one(&mut cluster.connect(), INSERT) > first);
 }
 
 /// Ways to reset a sequence without replacing it.
-const RESETS: [&str; 3] = [
-    "ALTER SEQUENCE posts_id_seq RESTART",
-    "SELECT setval('posts_id_seq', 1, false)",
-    "TRUNCATE posts RESTART IDENTITY",
-];
+const RESETS: [&str; 3] =
+    ["ALTER SEQUENCE posts_id_seq RESTART", "SELECT setval('posts_id_seq', 1, false)", "TRUNCATE posts RESTART IDENTITY"];
 
 #[test]
 fn a_reset_at_the_moment_of_a_step_back_repeats_no_id() {
@@ -230,11 +211,7 @@ fn a_reset_at_the_moment_of_a_step_back_repeats_no_id() {
 
         cluster.set_clock(-HOUR);
         client.batch_execute(reset).unwrap();
-        assert_refused(
-            &mut client,
-            INSERT,
-            Refusal { sqlstate: "55000", message: "server clock stepped back", hint: "" },
-        );
+        assert_refused(&mut client, INSERT, Refusal { sqlstate: "55000", message: "server clock stepped back", hint: "" });
     }
 }
 
@@ -264,11 +241,7 @@ fn no_setting_makes_ids_repeat() {
     for (max_lead, max_wait) in [("0", "1s"), ("0", "0"), ("100ms", "0"), ("1d", "0")] {
         let cluster = cluster_with_posts();
         let mut client = cluster.connect();
-        client
-            .batch_execute(&format!(
-                "SET pg_snowflake.max_lead = '{max_lead}'; SET pg_snowflake.max_wait = '{max_wait}'"
-            ))
-            .unwrap();
+        client.batch_execute(&format!("SET pg_snowflake.max_lead = '{max_lead}'; SET pg_snowflake.max_wait = '{max_wait}'")).unwrap();
         let mut ids = Vec::new();
         for step in [0.0, -0.02, 0.0, -0.2, 0.0] {
             cluster.set_clock(step);
@@ -311,10 +284,7 @@ fn snowflake_clock_reports_steps_and_jumps() {
     assert!(twenty_hours.contains(&forward.largest_forward_jump_ms), "{forward:?}");
     assert_eq!(forward.ahead_ms, 0.0);
     assert_eq!(forward.since_forward_jump_ms, Some(0.0));
-    assert!(
-        forward.since_regression_ms.is_some_and(|ms| twenty_hours.contains(&ms)),
-        "{forward:?}"
-    );
+    assert!(forward.since_regression_ms.is_some_and(|ms| twenty_hours.contains(&ms)), "{forward:?}");
 
     // Another session has not seen it.
     assert_eq!(ClockReport::read(&mut cluster.connect()).regressions, 0);
@@ -371,12 +341,7 @@ fn ids_end_with_an_error_at_the_end_of_the_layout_and_are_never_negative() {
     // The last ID is issued. The next is refused, both within the lead and after the clock has passed the end.
     cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 - HOUR);
     let mut client = cluster.connect();
-    client
-        .batch_execute(&format!(
-            "SET pg_snowflake.max_lead = '2h'; SELECT setval('posts_id_seq', {})",
-            (1_i64 << 51) - 2
-        ))
-        .unwrap();
+    client.batch_execute(&format!("SET pg_snowflake.max_lead = '2h'; SELECT setval('posts_id_seq', {})", (1_i64 << 51) - 2)).unwrap();
     let last = take_one(&mut client, next);
     assert_eq!(last, i64::MAX);
     let used_up = Refusal { sqlstate: "2200H", message: "has reached the end of layout", hint: "" };

@@ -8,9 +8,7 @@ use postgres::error::SqlState;
 /// The sequence, the shard, whether it is from the setting, and the layout that are shown for a default.
 fn shown(client: &mut Client, default: &str) -> String {
     client
-        .batch_execute(&format!(
-            "DROP TABLE IF EXISTS posts; CREATE TABLE posts (id text DEFAULT {default})"
-        ))
+        .batch_execute(&format!("DROP TABLE IF EXISTS posts; CREATE TABLE posts (id text DEFAULT {default})"))
         .unwrap_or_else(|error| panic!("{default}: {error:?}"));
     printed(client, "SELECT sequence, shard_id, uses_current_shard, layout FROM snowflake_columns")
 }
@@ -81,22 +79,12 @@ fn a_standby_and_a_read_only_transaction_show_it() {
 #[test]
 fn a_dump_has_neither_the_view_nor_its_function() {
     let (database, mut client) = database();
-    client
-        .batch_execute(
-            "CREATE SEQUENCE s; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 5))",
-        )
-        .unwrap();
+    client.batch_execute("CREATE SEQUENCE s; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 5))").unwrap();
     let dump = database.dump();
     assert!(!dump.contains("snowflake_columns") && !dump.contains("_snowflake_generator_calls"));
 
     let restored = Database::restored(&dump);
-    assert_eq!(
-        printed(
-            &mut restored.connect(),
-            "SELECT table_name, sequence, shard_id FROM public.snowflake_columns"
-        ),
-        "posts|s|5"
-    );
+    assert_eq!(printed(&mut restored.connect(), "SELECT table_name, sequence, shard_id FROM public.snowflake_columns"), "posts|s|5");
 }
 
 /// A default with this many casts around its shard.
@@ -115,29 +103,16 @@ fn a_too_deeply_nested_default_has_a_row_with_the_error() {
         ))
         .unwrap();
     let seen = "SELECT c.* FROM snowflake_columns AS c ORDER BY table_name::text";
-    let whole = printed(
-        &mut client,
-        "SELECT table_name, shard_id, error FROM snowflake_columns ORDER BY table_name::text",
-    );
+    let whole = printed(&mut client, "SELECT table_name, shard_id, error FROM snowflake_columns ORDER BY table_name::text");
     assert_eq!(whole, "deep|5|\nposts|6|");
 
     client.batch_execute("SET max_stack_depth = '200kB'").unwrap();
     let seen = printed(&mut client, seen);
     let (deep, posts) = seen.split_once('\n').unwrap();
-    assert_eq!(
-        deep,
-        "deep|id||||||||||default is nested too deeply to read: Simplify it, or raise max_stack_depth."
-    );
-    assert!(
-        posts.starts_with("posts|id|snowflake_nextval(regclass,integer,snowflake_layout)|s|6|"),
-        "{posts}"
-    );
+    assert_eq!(deep, "deep|id||||||||||default is nested too deeply to read: Simplify it, or raise max_stack_depth.");
+    assert!(posts.starts_with("posts|id|snowflake_nextval(regclass,integer,snowflake_layout)|s|6|"), "{posts}");
     // The session continues, in the same transaction.
-    client
-        .batch_execute(
-            "BEGIN; SELECT FROM snowflake_columns; SELECT FROM snowflake_columns; COMMIT",
-        )
-        .unwrap();
+    client.batch_execute("BEGIN; SELECT FROM snowflake_columns; SELECT FROM snowflake_columns; COMMIT").unwrap();
 }
 
 #[test]
@@ -189,14 +164,10 @@ fn a_locked_sequence_does_not_block_the_view() {
     let mut client = database.connect();
     client.batch_execute("SET lock_timeout = '10s'").unwrap();
     let seen = "SELECT table_name, sequence, shard_id, last_id_at IS NOT NULL, error FROM snowflake_columns ORDER BY table_name::text";
-    assert_eq!(
-        printed(&mut client, seen),
-        "notes|s|6|t|\nposts|posts_id_seq|5|f|sequence is locked by another transaction: See pg_locks."
-    );
+    assert_eq!(printed(&mut client, seen), "notes|s|6|t|\nposts|posts_id_seq|5|f|sequence is locked by another transaction: See pg_locks.");
     owner.batch_execute("COMMIT").unwrap();
     assert_eq!(printed(&mut client, seen), "notes|s|6|t|\nposts|posts_id_seq|5|f|");
-    let left =
-        "SELECT count(*) FROM pg_locks WHERE relation IN ('s'::regclass, 'posts_id_seq'::regclass)";
+    let left = "SELECT count(*) FROM pg_locks WHERE relation IN ('s'::regclass, 'posts_id_seq'::regclass)";
     client.batch_execute("BEGIN").unwrap();
     printed(&mut client, seen);
     assert_eq!(printed(&mut client, left), "0");

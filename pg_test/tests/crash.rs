@@ -28,8 +28,7 @@ fn a_killed_server_never_repeats_an_id_even_an_hour_ahead_of_the_clock() {
 
 #[test]
 fn a_crash_resumes_the_counter_at_most_100_ms_ahead_and_never_behind() {
-    let ways_to_crash: [fn(&mut Cluster); 2] =
-        [Cluster::kill_9, |cluster| cluster.stop(Shutdown::Immediate)];
+    let ways_to_crash: [fn(&mut Cluster); 2] = [Cluster::kill_9, |cluster| cluster.stop(Shutdown::Immediate)];
     let mut cluster = cluster_with_posts();
     put_ahead_of_the_clock(&mut cluster.connect());
     for crash in ways_to_crash {
@@ -38,10 +37,7 @@ fn a_crash_resumes_the_counter_at_most_100_ms_ahead_and_never_behind() {
             crash(&mut cluster);
             cluster.start();
             let resumed = state(&mut cluster.connect(), "posts_id_seq").last_value;
-            assert!(
-                (issued..=issued + LOGGED_AHEAD).contains(&resumed),
-                "issued {count} ids up to {issued}, resumed at {resumed}"
-            );
+            assert!((issued..=issued + LOGGED_AHEAD).contains(&resumed), "issued {count} ids up to {issued}, resumed at {resumed}");
         }
     }
 }
@@ -112,21 +108,10 @@ fn insert_through_kills(cluster: &mut Cluster) {
         cluster.start();
         let committed = take(&mut cluster.connect(), "SELECT id FROM posts");
 
-        assert!(
-            acknowledged.len() > 1000,
-            "round {round} has too little load: {}",
-            acknowledged.len()
-        );
-        assert!(
-            acknowledged.iter().all(|&id| id > highest_before),
-            "round {round} continues below"
-        );
+        assert!(acknowledged.len() > 1000, "round {round} has too little load: {}", acknowledged.len());
+        assert!(acknowledged.iter().all(|&id| id > highest_before), "round {round} continues below");
         assert_eq!(count_repeats(committed.clone()), 0, "round {round}");
-        assert_eq!(
-            missing_from(&committed, acknowledged),
-            0,
-            "round {round} lost what it committed"
-        );
+        assert_eq!(missing_from(&committed, acknowledged), 0, "round {round} lost what it committed");
         committed_before = committed;
     }
     let next = take_one(&mut cluster.connect(), "SELECT snowflake_nextval('posts_id_seq', 5)");

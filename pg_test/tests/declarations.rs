@@ -41,8 +41,7 @@ const HEADERS: &str = "
 
 /// The structs that do not mirror one in a header: of the settings, of the page's free space, one that no header declares
 /// before 19, and one of libpq, whose header a server need not have.
-const OWN_STRUCTS: [&str; 6] =
-    ["PQconninfoOption", "CoverageRecord", "ForeignHost", "OwnedRanges", "Range", "sequence_magic"];
+const OWN_STRUCTS: [&str; 6] = ["PQconninfoOption", "CoverageRecord", "ForeignHost", "OwnedRanges", "Range", "sequence_magic"];
 
 #[test]
 fn declarations_match_the_servers_headers() {
@@ -144,8 +143,7 @@ impl C {
             ReturnType::Default => "void".into(),
             ReturnType::Type(_, result) => known_c_type(result),
         };
-        let same =
-            format!("__builtin_types_compatible_p(__typeof__({name}), {result} ({arguments}))");
+        let same = format!("__builtin_types_compatible_p(__typeof__({name}), {result} ({arguments}))");
         self.check(&same, &format!("function {name}"));
         self.functions += 1;
     }
@@ -184,10 +182,7 @@ impl C {
                 &format!("place of {c_name}.{c_field}"),
             );
             self.check(
-                &format!(
-                    "__builtin_types_compatible_p(__typeof__((({c_name} *) 0)->{c_field}), {})",
-                    known_c_type(&field.ty)
-                ),
+                &format!("__builtin_types_compatible_p(__typeof__((({c_name} *) 0)->{c_field}), {})", known_c_type(&field.ty)),
                 &format!("type of {c_name}.{c_field}"),
             );
         }
@@ -207,12 +202,8 @@ impl C {
                 feature == format!("\"pg{}\"", self.major)
             }
             Meta::List(list) if list.path.is_ident("not") => !self.holds(&metas(list)[0]),
-            Meta::List(list) if list.path.is_ident("any") => {
-                metas(list).iter().any(|meta| self.holds(meta))
-            }
-            Meta::List(list) if list.path.is_ident("all") => {
-                metas(list).iter().all(|meta| self.holds(meta))
-            }
+            Meta::List(list) if list.path.is_ident("any") => metas(list).iter().any(|meta| self.holds(meta)),
+            Meta::List(list) if list.path.is_ident("all") => metas(list).iter().all(|meta| self.holds(meta)),
             _ => false,
         }
     }
@@ -253,16 +244,12 @@ impl<'ast> Visit<'ast> for C {
                     }
                 }
             }
-            Item::Struct(mirrored) if self.is_in(&mirrored.attrs) && is_repr_c(&mirrored.attrs) => {
-                match self.c_name(&mirrored.attrs) {
-                    Some(name) => self.mirrored_struct(mirrored, &name),
-                    None => assert!(
-                        OWN_STRUCTS.iter().any(|own| mirrored.ident == own),
-                        "the comment of struct {} names no header",
-                        mirrored.ident
-                    ),
+            Item::Struct(mirrored) if self.is_in(&mirrored.attrs) && is_repr_c(&mirrored.attrs) => match self.c_name(&mirrored.attrs) {
+                Some(name) => self.mirrored_struct(mirrored, &name),
+                None => {
+                    assert!(OWN_STRUCTS.iter().any(|own| mirrored.ident == own), "the comment of struct {} names no header", mirrored.ident)
                 }
-            }
+            },
             Item::Const(constant) if self.is_in(&constant.attrs) => {
                 if let Expr::Lit(literal) = &*constant.expr
                     && let Lit::Int(value) = &literal.lit
@@ -304,10 +291,7 @@ fn comment(attributes: &[Attribute]) -> Option<String> {
 }
 
 fn is_repr_c(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        attribute.path().is_ident("repr")
-            && attribute.meta.to_token_stream().to_string().contains("(C)")
-    })
+    attributes.iter().any(|attribute| attribute.path().is_ident("repr") && attribute.meta.to_token_stream().to_string().contains("(C)"))
 }
 
 fn metas(list: &syn::MetaList) -> Vec<Meta> {
@@ -334,8 +318,7 @@ fn c_type(rust: &Type) -> Option<String> {
             Some(format!("{constant}{} *", c_type(&pointer.elem)?))
         }
         Type::BareFn(function) => {
-            let arguments: Option<Vec<String>> =
-                function.inputs.iter().map(|argument| c_type(&argument.ty)).collect();
+            let arguments: Option<Vec<String>> = function.inputs.iter().map(|argument| c_type(&argument.ty)).collect();
             let result = match &function.output {
                 ReturnType::Default => "void".into(),
                 ReturnType::Type(_, result) => c_type(result)?,

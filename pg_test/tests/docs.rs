@@ -105,8 +105,7 @@ fn code_quoted_from_a_program_is_in_the_program() {
     for page in pages_with_sql() {
         for Block { from, text, .. } in page.blocks() {
             let Some(file) = from else { continue };
-            let program = std::fs::read_to_string(top().join(&file))
-                .unwrap_or_else(|error| panic!("{:?}: {file}: {error}", page.path));
+            let program = std::fs::read_to_string(top().join(&file)).unwrap_or_else(|error| panic!("{:?}: {file}: {error}", page.path));
             assert!(program.contains(&text), "{:?}: {file} has no\n{text}", page.path);
             parts += 1;
         }
@@ -127,17 +126,13 @@ fn run_page<'a>(page: &Page, server: impl Fn(&Block) -> Option<&'a Cluster>) {
         match (block.language.as_str(), block.session.as_deref()) {
             ("sql", None) => printed = server.psql(SUPERUSER, &block.text),
             ("sql", Some(name)) => {
-                let session =
-                    sessions.entry(name).or_insert_with(|| server.connect_to(SUPERUSER, name));
+                let session = sessions.entry(name).or_insert_with(|| server.connect_to(SUPERUSER, name));
                 let run = session.batch_execute(&block.text);
                 run.unwrap_or_else(|error| panic!("{page:?}: {}: {error:?}", block.text));
             }
             ("output", _) => {
                 let (shown, printed) = (normalized(&block.text), normalized(&printed));
-                assert!(
-                    printed.ends_with(&shown),
-                    "{page:?} shows\n{shown}\nand this comes out\n{printed}"
-                );
+                assert!(printed.ends_with(&shown), "{page:?} shows\n{shown}\nand this comes out\n{printed}");
             }
             _ => {}
         }
@@ -147,18 +142,13 @@ fn run_page<'a>(page: &Page, server: impl Fn(&Block) -> Option<&'a Cluster>) {
 /// The blocks for this major version of PostgreSQL.
 fn blocks_here(page: &Page) -> Vec<Block> {
     let major = major(bindir());
-    page.blocks()
-        .into_iter()
-        .filter(|block| block.since.is_none_or(|since| since <= major))
-        .collect()
+    page.blocks().into_iter().filter(|block| block.since.is_none_or(|since| since <= major)).collect()
 }
 
 /// A server without the extension: pages start by creating it, as their readers do. Its clock is that of the examples, if the
 /// page names one.
 fn fresh_cluster(page: &str) -> Cluster {
-    let clock = page.lines().find_map(|line| {
-        line.strip_prefix("<!-- The clock of the examples: ")?.strip_suffix(" -->")
-    });
+    let clock = page.lines().find_map(|line| line.strip_prefix("<!-- The clock of the examples: ")?.strip_suffix(" -->"));
     let builder = Cluster::builder().setting("wal_level", "logical").without_extension();
     let cluster = if clock.is_some() { builder.fake_clock() } else { builder }.start();
     if let Some(clock) = clock {

@@ -41,9 +41,7 @@ fn a_restored_table_that_is_partitioned_by_shard_has_each_row_in_its_partition()
     let mut placed = Vec::new();
     for class in classes.lines() {
         let partitions = (0..3).map(|remainder| {
-            format!(
-                "CREATE TABLE t_{class}_{remainder} PARTITION OF t_{class} FOR VALUES WITH (MODULUS 3, REMAINDER {remainder});"
-            )
+            format!("CREATE TABLE t_{class}_{remainder} PARTITION OF t_{class} FOR VALUES WITH (MODULUS 3, REMAINDER {remainder});")
         });
         let create = format!("CREATE TABLE t_{class} (id bigint) PARTITION BY HASH (id {class});");
         let fill = "INSERT INTO t_{class} SELECT hashint8extended(n, 1) FROM generate_series(1, 5000) AS n";

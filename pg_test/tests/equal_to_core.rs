@@ -40,10 +40,7 @@ const WORDS: [(&str, &str); 25] = [
     ("AS WRITER", "o SET ROLE writer"),
     ("BACK", "o RESET ROLE"),
     ("GRANT BY MEMBERSHIP", "o GRANT USAGE ON SEQUENCE s TO other; GRANT other TO writer"),
-    (
-        "GRANT BY DATABASE",
-        "o GRANT USAGE ON SEQUENCE s TO pg_database_owner; ALTER DATABASE postgres OWNER TO writer",
-    ),
+    ("GRANT BY DATABASE", "o GRANT USAGE ON SEQUENCE s TO pg_database_owner; ALTER DATABASE postgres OWNER TO writer"),
     ("SUPERUSER", "o ALTER ROLE writer SUPERUSER"),
     ("NO SCHEMA", "o REVOKE ALL ON SCHEMA app FROM writer"),
     ("RECREATE", "o DROP SEQUENCE s; CREATE SEQUENCE s"),
@@ -59,20 +56,14 @@ const WORDS: [(&str, &str); 25] = [
          GRANT EXECUTE ON FUNCTION take TO PUBLIC",
     ),
     ("CALL", "w SELECT take()"),
-    (
-        "PARALLEL TAKE",
-        "o CREATE FUNCTION take(g int) RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN nextval(''s''); END'",
-    ),
+    ("PARALLEL TAKE", "o CREATE FUNCTION take(g int) RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN nextval(''s''); END'"),
     (
         "MANY",
         "o CREATE TABLE many AS SELECT g FROM generate_series(1, 10000) AS g;
          SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
     ),
     // Named force_parallel_mode before PostgreSQL 16.
-    (
-        "FORCE",
-        "o SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')",
-    ),
+    ("FORCE", "o SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')"),
 ];
 
 /// The steps of a situation, as in `GRANT | TAKE | REVOKE | TAKE => 42501`.
@@ -126,19 +117,22 @@ fn grants_and_revokes_act_as_on_core_nextval() {
 
 #[test]
 fn set_role_and_security_definer_act_as_on_core_nextval() {
-    check(&cluster(), &[
-        "OWNER TAKES | AS WRITER | OWNER TAKES => 42501 | BACK | OWNER TAKES",
-        "OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501",
-        "o BEGIN; SET LOCAL ROLE writer; SAVEPOINT p | OWNER TAKES => 42501 | o ROLLBACK TO p; RESET ROLE | OWNER TAKES",
-        "o GRANT USAGE ON SEQUENCE s TO other | o ALTER ROLE writer NOINHERIT; GRANT other TO writer
+    check(
+        &cluster(),
+        &[
+            "OWNER TAKES | AS WRITER | OWNER TAKES => 42501 | BACK | OWNER TAKES",
+            "OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501",
+            "o BEGIN; SET LOCAL ROLE writer; SAVEPOINT p | OWNER TAKES => 42501 | o ROLLBACK TO p; RESET ROLE | OWNER TAKES",
+            "o GRANT USAGE ON SEQUENCE s TO other | o ALTER ROLE writer NOINHERIT; GRANT other TO writer
          | TAKE => 42501 | w SET ROLE other | TAKE",
-        "DEFINER | CALL | TAKE => 42501",
-        "INVOKER | CALL => 42501",
-        // With fewer rights than the caller has.
-        "DEFINER | o ALTER FUNCTION take OWNER TO writer | o SELECT take() => 42501 | OWNER TAKES",
-        "DEFINER | o GRANT USAGE ON SEQUENCE s TO other | o ALTER FUNCTION take OWNER TO other | CALL
+            "DEFINER | CALL | TAKE => 42501",
+            "INVOKER | CALL => 42501",
+            // With fewer rights than the caller has.
+            "DEFINER | o ALTER FUNCTION take OWNER TO writer | o SELECT take() => 42501 | OWNER TAKES",
+            "DEFINER | o GRANT USAGE ON SEQUENCE s TO other | o ALTER FUNCTION take OWNER TO other | CALL
          | o REVOKE ALL ON SEQUENCE s FROM other | CALL => 42501",
-    ]);
+        ],
+    );
 }
 
 /// What gives the writer the right to take values, and what takes it away.
@@ -158,28 +152,29 @@ fn changes_within_a_transaction_that_took_a_value_act_as_on_core_nextval() {
     for (give, take) in GIVEN_AND_TAKEN {
         check(
             &cluster,
-            &[&format!(
-                "OWNER BEGINS | {give} | AS WRITER | OWNER TAKES | OWNER TAKES | BACK | {take} | AS WRITER | OWNER TAKES => 42501"
-            )],
+            &[&format!("OWNER BEGINS | {give} | AS WRITER | OWNER TAKES | OWNER TAKES | BACK | {take} | AS WRITER | OWNER TAKES => 42501")],
         );
     }
-    check(&cluster, &[
-        // The grant is rolled back with the savepoint.
-        "OWNER BEGINS | o SAVEPOINT p | GRANT | AS WRITER | OWNER TAKES | OWNER TAKES | o ROLLBACK TO p | AS WRITER
+    check(
+        &cluster,
+        &[
+            // The grant is rolled back with the savepoint.
+            "OWNER BEGINS | o SAVEPOINT p | GRANT | AS WRITER | OWNER TAKES | OWNER TAKES | o ROLLBACK TO p | AS WRITER
          | OWNER TAKES => 42501",
-        // Another session's change is noticed when a lock is taken.
-        "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE posts => 42501",
-        "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE pg_ts_dict | TAKE => 42501",
-        // The current role changes.
-        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o SET LOCAL ROLE writer | OWNER TAKES => 42501",
-        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501",
-        "DEFINER | BEGIN | CALL | CALL | TAKE => 42501",
-        // The transaction becomes read-only.
-        "GRANT | BEGIN | TAKE | TAKE | w SET TRANSACTION READ ONLY | TAKE => 25006",
-        // The sequence changes, locked by this transaction alone.
-        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | RECREATE | OWNER TAKES | OWNER TAKES",
-        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o ALTER SEQUENCE s RENAME TO t | OWNER TAKES => 42P01",
-    ]);
+            // Another session's change is noticed when a lock is taken.
+            "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE posts => 42501",
+            "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE pg_ts_dict | TAKE => 42501",
+            // The current role changes.
+            "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o SET LOCAL ROLE writer | OWNER TAKES => 42501",
+            "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501",
+            "DEFINER | BEGIN | CALL | CALL | TAKE => 42501",
+            // The transaction becomes read-only.
+            "GRANT | BEGIN | TAKE | TAKE | w SET TRANSACTION READ ONLY | TAKE => 25006",
+            // The sequence changes, locked by this transaction alone.
+            "OWNER BEGINS | OWNER TAKES | OWNER TAKES | RECREATE | OWNER TAKES | OWNER TAKES",
+            "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o ALTER SEQUENCE s RENAME TO t | OWNER TAKES => 42P01",
+        ],
+    );
 }
 
 /// A session relies on its checks in later transactions too. Each of these is a change in between.
@@ -299,24 +294,27 @@ fn a_transaction_keeps_the_lock_where_core_nextval_keeps_it() {
 
 #[test]
 fn calls_in_unusual_places_end_as_with_core_nextval() {
-    check(&cluster(), &[
-        "GRANT | w BEGIN READ ONLY | TAKE => 25006",
-        "w CREATE TEMPORARY SEQUENCE mine | w BEGIN READ ONLY | w SELECT nextval('mine')",
-        "w CREATE TEMPORARY SEQUENCE mine | BEGIN | w SELECT nextval('mine') | w PREPARE TRANSACTION 'p' => 0A000",
-        "GRANT | w BEGIN ISOLATION LEVEL SERIALIZABLE | TAKE | COMMIT",
-        "GRANT | BEGIN | w SELECT 1 / 0 => 22012 | TAKE => 25P02",
-        "o SELECT nextval('posts') => 42809",
-        "o CREATE INDEX ON posts ((id + nextval('s'))) => 42P17",
-        "o CREATE TABLE t (b bigint GENERATED ALWAYS AS (nextval('s')) STORED) => 42P17",
-        "o CREATE MATERIALIZED VIEW m AS SELECT nextval('s') AS id | o REFRESH MATERIALIZED VIEW m",
-        "o CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM nextval(''s''); RETURN NEW; END';
+    check(
+        &cluster(),
+        &[
+            "GRANT | w BEGIN READ ONLY | TAKE => 25006",
+            "w CREATE TEMPORARY SEQUENCE mine | w BEGIN READ ONLY | w SELECT nextval('mine')",
+            "w CREATE TEMPORARY SEQUENCE mine | BEGIN | w SELECT nextval('mine') | w PREPARE TRANSACTION 'p' => 0A000",
+            "GRANT | w BEGIN ISOLATION LEVEL SERIALIZABLE | TAKE | COMMIT",
+            "GRANT | BEGIN | w SELECT 1 / 0 => 22012 | TAKE => 25P02",
+            "o SELECT nextval('posts') => 42809",
+            "o CREATE INDEX ON posts ((id + nextval('s'))) => 42P17",
+            "o CREATE TABLE t (b bigint GENERATED ALWAYS AS (nextval('s')) STORED) => 42P17",
+            "o CREATE MATERIALIZED VIEW m AS SELECT nextval('s') AS id | o REFRESH MATERIALIZED VIEW m",
+            "o CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM nextval(''s''); RETURN NEW; END';
            CREATE CONSTRAINT TRIGGER late AFTER INSERT ON posts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION take()
          | o BEGIN; INSERT INTO posts VALUES (1) | o COMMIT",
-        // Another session's temporary sequence.
-        "o CREATE TEMPORARY SEQUENCE theirs; GRANT ALL ON SEQUENCE theirs TO PUBLIC;
+            // Another session's temporary sequence.
+            "o CREATE TEMPORARY SEQUENCE theirs; GRANT ALL ON SEQUENCE theirs TO PUBLIC;
            CREATE TABLE published AS SELECT 'theirs'::regclass AS seq; GRANT SELECT ON published TO PUBLIC
          | o SELECT nextval(seq) FROM published | w SELECT nextval(seq) FROM published => 0A000 | o SELECT nextval(seq) FROM published",
-    ]);
+        ],
+    );
 }
 
 #[test]
@@ -324,27 +322,27 @@ fn parallel_mode_is_refused_as_by_core_nextval() {
     let by_workers = "o SET parallel_leader_participation = off";
     let by_leader = "o SET max_parallel_workers = 0";
     let count = "o SELECT count(take(g)) FROM many";
-    check(&cluster(), &[
-        // The first call loads the extension into the session, with its settings.
-        "PARALLEL TAKE | OWNER TAKES | FORCE | o SELECT take(1) => 25000 | OWNER TAKES",
-        &format!("PARALLEL TAKE | OWNER TAKES | MANY | {by_workers} | {count} => 25000 | OWNER TAKES"),
-        &format!("PARALLEL TAKE | OWNER TAKES | MANY | {by_leader} | {count} => 25000 | OWNER TAKES"),
-        &format!("PARALLEL TAKE | MANY | {by_leader} | OWNER BEGINS | OWNER TAKES | OWNER TAKES | {count} => 25000"),
-        // A worker has no current value.
-        "o CREATE FUNCTION current() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN currval(''s''); END'
+    check(
+        &cluster(),
+        &[
+            // The first call loads the extension into the session, with its settings.
+            "PARALLEL TAKE | OWNER TAKES | FORCE | o SELECT take(1) => 25000 | OWNER TAKES",
+            &format!("PARALLEL TAKE | OWNER TAKES | MANY | {by_workers} | {count} => 25000 | OWNER TAKES"),
+            &format!("PARALLEL TAKE | OWNER TAKES | MANY | {by_leader} | {count} => 25000 | OWNER TAKES"),
+            &format!("PARALLEL TAKE | MANY | {by_leader} | OWNER BEGINS | OWNER TAKES | OWNER TAKES | {count} => 25000"),
+            // A worker has no current value.
+            "o CREATE FUNCTION current() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN currval(''s''); END'
          | OWNER TAKES | FORCE | o SELECT current() => 55000",
-        // Our functions are parallel unsafe, which keeps the statement out of parallel mode.
-        "FORCE | OWNER TAKES | o SELECT currval('s')",
-        &format!("MANY | {by_workers} | o SELECT count(nextval('s')) FROM many"),
-        &format!("MANY | {by_workers} | o INSERT INTO posts SELECT nextval('s') FROM many"),
-    ]);
+            // Our functions are parallel unsafe, which keeps the statement out of parallel mode.
+            "FORCE | OWNER TAKES | o SELECT currval('s')",
+            &format!("MANY | {by_workers} | o SELECT count(nextval('s')) FROM many"),
+            &format!("MANY | {by_workers} | o INSERT INTO posts SELECT nextval('s') FROM many"),
+        ],
+    );
 }
 
 fn cluster() -> Cluster {
-    let cluster = Cluster::builder()
-        .setting("pg_snowflake.shard_id", "5")
-        .setting("max_prepared_transactions", "2")
-        .start();
+    let cluster = Cluster::builder().setting("pg_snowflake.shard_id", "5").setting("max_prepared_transactions", "2").start();
     cluster.connect().batch_execute("CREATE ROLE writer LOGIN; CREATE ROLE other").unwrap();
     cluster
 }

@@ -4,9 +4,7 @@
 
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::id::split;
-use pg_snowflake_harness::installation::{
-    copy_without_extension, has_major, pg_config, run as run_program, temp_dir,
-};
+use pg_snowflake_harness::installation::{copy_without_extension, has_major, pg_config, run as run_program, temp_dir};
 use pg_snowflake_harness::leases::{Registry, as_node, first_id};
 use pg_snowflake_harness::release::REHEARSED;
 use pg_snowflake_harness::release::rehearsal::scripts;
@@ -72,9 +70,7 @@ fn collect(folder: &Path) {
 
 /// The files of the SQL: the head's, and what updates a release to it.
 fn names_of_sql() -> Vec<String> {
-    let heads = EXTENSIONS.iter().flat_map(|extension| {
-        [format!("{}.control", extension.name), extension.install_script(&head())]
-    });
+    let heads = EXTENSIONS.iter().flat_map(|extension| [format!("{}.control", extension.name), extension.install_script(&head())]);
     let upgrades = upgrades(top()).into_iter().map(|path| {
         let name = Path::new(&path).file_name().expect("a file");
         name.to_str().expect("a name in UTF-8").to_owned()
@@ -92,9 +88,7 @@ fn unpack(archive: &Path, folder: &Path) {
         let digest = descriptor["digest"].as_str().expect("a digest").replace(':', "/");
         layout.path().join("blobs").join(digest)
     };
-    let read = |path: PathBuf| -> serde_json::Value {
-        serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
-    };
+    let read = |path: PathBuf| -> serde_json::Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };
     extract(archive, layout.path());
     let index = read(layout.path().join("index.json"));
     let manifest = read(blob(&index["manifests"][0]));
@@ -103,8 +97,7 @@ fn unpack(archive: &Path, folder: &Path) {
         extract(&blob(layer), folder);
     }
 
-    let find =
-        Command::new("find").arg(folder).args(["!", "-type", "d", "-printf", "%P\n"]).output();
+    let find = Command::new("find").arg(folder).args(["!", "-type", "d", "-printf", "%P\n"]).output();
     let found = String::from_utf8(find.unwrap().stdout).unwrap();
     let mut found: Vec<&str> = found.lines().collect();
     found.sort_unstable();
@@ -149,8 +142,7 @@ fn servers_generate_ids_by_leases_with_the_extension_in_a_mounted_folder() {
 fn both_extensions_are_updated_in_a_mounted_folder() {
     let Some(mounted) = Mounted::new() else { return };
     for extension in EXTENSIONS {
-        let names =
-            [extension.install_script(REHEARSED), extension.upgrade_script(REHEARSED, &head())];
+        let names = [extension.install_script(REHEARSED), extension.upgrade_script(REHEARSED, &head())];
         for (name, script) in names.into_iter().zip(scripts(&extension)) {
             fs::write(mounted.folder().join("share/extension").join(name), script).unwrap();
         }

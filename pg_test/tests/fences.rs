@@ -13,11 +13,7 @@ const GENERATE_OWN: &str = "SELECT snowflake_nextval('s', 5)";
 const GENERATE_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";
 
 /// The error for a foreign shard.
-const NOT_OWNED: Refusal = Refusal {
-    sqlstate: "55000",
-    message: "shard 6 is not owned by this server",
-    hint: "owned_shards = '5, 6'",
-};
+const NOT_OWNED: Refusal = Refusal { sqlstate: "55000", message: "shard 6 is not owned by this server", hint: "owned_shards = '5, 6'" };
 
 /// A server that owns shard 5, with a sequence `s` and an ordinary user `writer` who may use it and create objects. No
 /// session has loaded the library for another one to inherit.

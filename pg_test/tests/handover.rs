@@ -18,8 +18,7 @@ const UNSUBSCRIBE: &str = include_str!("../../docs/handover/unsubscribe.sql");
 
 #[test]
 fn a_sequence_that_is_handed_over_repeats_no_id() {
-    let Some((publisher, subscriber)) = publisher_and_subscriber("a sequence that is handed over")
-    else {
+    let Some((publisher, subscriber)) = publisher_and_subscriber("a sequence that is handed over") else {
         return;
     };
     let mut ids = take(&mut publisher.connect(), TAKE);
@@ -41,8 +40,7 @@ fn a_sequence_that_is_handed_over_repeats_no_id() {
 
 #[test]
 fn a_subscriber_repeats_ids_that_it_generates_between_two_refreshes() {
-    let Some((publisher, subscriber)) = publisher_and_subscriber("a subscriber that is refreshed")
-    else {
+    let Some((publisher, subscriber)) = publisher_and_subscriber("a subscriber that is refreshed") else {
         return;
     };
     take(&mut publisher.connect(), TAKE);

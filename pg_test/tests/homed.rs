@@ -138,10 +138,7 @@ fn without_the_leases_of_a_class_the_hint_has_the_list() {
     let error = assert_refused(&mut client, call, no_lease);
     let (_, query) = error.hint().unwrap().split_once("SELECT").expect("a query for the list");
     let list = printed(&mut client, &format!("SELECT {query}"));
-    for statement in [
-        &format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{list}'"),
-        "SELECT pg_reload_conf()",
-    ] {
+    for statement in [&format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{list}'"), "SELECT pg_reload_conf()"] {
         run(&mut client, statement);
     }
     first_id(&mut client, call);
@@ -157,10 +154,7 @@ fn a_homed_id_survives_a_crash() {
     drop(client);
     cluster.kill_9();
     cluster.start();
-    let after = counter(take_one(
-        &mut cluster.connect_to(SUPERUSER, "postgres"),
-        "SELECT snowflake_nextval_homed('s', 1, 64)",
-    ));
+    let after = counter(take_one(&mut cluster.connect_to(SUPERUSER, "postgres"), "SELECT snowflake_nextval_homed('s', 1, 64)"));
     assert!(after > *before.last().unwrap());
 }
 

@@ -63,11 +63,7 @@ fn within_a_millisecond(formula: &str) -> String {
 }
 
 /// The IDs that eight clients get at the same time, each in transactions of 100 IDs.
-fn take_from_eight_clients(
-    database: &Database,
-    generator: &str,
-    ids_per_client: usize,
-) -> Vec<Vec<i64>> {
+fn take_from_eight_clients(database: &Database, generator: &str, ids_per_client: usize) -> Vec<Vec<i64>> {
     let query = format!("SELECT array_agg({generator}) FROM generate_series(1, 100)");
     let take_all = || {
         let mut client = database.connect();
@@ -89,10 +85,7 @@ fn an_overloaded_sequence_keeps_within_its_lead() {
         let mut client = database.connect();
         // Each batch is a fifth of a second at the full rate of the layout.
         for _ in 0..5 {
-            let last = take_one(
-                &mut client,
-                "SELECT max(id) FROM snowflake_nextvals('s', 5, 200000) AS id",
-            );
+            let last = take_one(&mut client, "SELECT max(id) FROM snowflake_nextvals('s', 5, 200000) AS id");
             let latest = now_ms() + LEAD_MS;
             assert!(split(last).unix_ms <= latest, "{:?}, at the latest {latest}", split(last));
         }

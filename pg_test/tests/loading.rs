@@ -19,36 +19,21 @@ const SETTINGS: [&[(&str, &str)]; 4] = [
 /// library before it runs. Each statement can be run by every role.
 const PLACES: [(&str, &str); 13] = [
     ("a call", "SELECT snowflake_created_at(0)"),
-    (
-        "the leader of a parallel plan",
-        "SET max_parallel_workers = 0; SELECT max(created_at(id)) FROM big",
-    ),
-    (
-        "a worker of a parallel plan",
-        "SET parallel_leader_participation = off; SELECT max(created_at(id)) FROM big",
-    ),
+    ("the leader of a parallel plan", "SET max_parallel_workers = 0; SELECT max(created_at(id)) FROM big"),
+    ("a worker of a parallel plan", "SET parallel_leader_participation = off; SELECT max(created_at(id)) FROM big"),
     ("both", "SELECT max(created_at(id)) FROM big"),
     (
         "an input function in a parallel plan",
         "SET max_parallel_workers = 0;
          SELECT count(json_populate_record(NULL::snowflake_columns, record)) FROM json",
     ),
-    (
-        "a function with SET in a parallel plan",
-        "SET max_parallel_workers = 0; SELECT max(created_at_with_set(id)) FROM big",
-    ),
+    ("a function with SET in a parallel plan", "SET max_parallel_workers = 0; SELECT max(created_at_with_set(id)) FROM big"),
     ("a function with SET", "SELECT created_at_with_set(0)"),
     ("a function with SET of a setting of ours", "SELECT created_at_with_wait(0)"),
     ("a function of another role", "SELECT created_at_as_other(0)"),
-    (
-        "an aborted subtransaction",
-        "DO $$ BEGIN PERFORM created_at(0); RAISE 'back'; EXCEPTION WHEN raise_exception THEN END $$",
-    ),
+    ("an aborted subtransaction", "DO $$ BEGIN PERFORM created_at(0); RAISE 'back'; EXCEPTION WHEN raise_exception THEN END $$"),
     ("an aborted transaction", "BEGIN; SELECT snowflake_created_at(0); ROLLBACK"),
-    (
-        "a function of another role in a parallel plan",
-        "SET max_parallel_workers = 0; SELECT max(created_at_as_other(id)) FROM big",
-    ),
+    ("a function of another role in a parallel plan", "SET max_parallel_workers = 0; SELECT max(created_at_as_other(id)) FROM big"),
     (
         "a function with SET of a setting of ours in a parallel plan",
         "SET max_parallel_workers = 0; SELECT max(created_at_with_wait(id)) FROM big",
@@ -56,10 +41,8 @@ const PLACES: [(&str, &str); 13] = [
 ];
 
 /// From 17 on, a function of a parallel plan may have an EXCEPTION clause.
-const IN_A_SUBTRANSACTION: (&str, &str) = (
-    "a subtransaction in a parallel plan",
-    "SET max_parallel_workers = 0; SELECT max(created_at_or_null(id)) FROM big",
-);
+const IN_A_SUBTRANSACTION: (&str, &str) =
+    ("a subtransaction in a parallel plan", "SET max_parallel_workers = 0; SELECT max(created_at_or_null(id)) FROM big");
 
 /// Where a session has its values from.
 #[derive(Clone, Copy, Debug)]
@@ -134,9 +117,7 @@ fn session(cluster: &Cluster, role: &str, settings: &[(&str, &str)], origin: Ori
         settings.iter().map(|(name, value)| one(name, value)).collect::<Vec<_>>().join(separator)
     };
     match origin {
-        Origin::ConfigurationFile | Origin::Database | Origin::Role => {
-            cluster.connect_to(role, SUPERUSER)
-        }
+        Origin::ConfigurationFile | Origin::Database | Origin::Role => cluster.connect_to(role, SUPERUSER),
         Origin::Options => {
             let options = all(" ", &|name, value| format!("-c pg_snowflake.{name}={value}"));
             cluster.connect_with_options(role, &options).expect("options of an unknown library")
@@ -144,10 +125,7 @@ fn session(cluster: &Cluster, role: &str, settings: &[(&str, &str)], origin: Ori
         Origin::Set | Origin::SetLocal => {
             let mut client = cluster.connect_to(role, SUPERUSER);
             let set = if matches!(origin, Origin::Set) { "SET" } else { "BEGIN; SET LOCAL" };
-            run(
-                &mut client,
-                &all(";", &|name, value| format!("{set} pg_snowflake.{name} = '{value}'")),
-            );
+            run(&mut client, &all(";", &|name, value| format!("{set} pg_snowflake.{name} = '{value}'")));
             client
         }
     }
@@ -160,20 +138,14 @@ fn check(cluster: &Cluster, settings: &[(&str, &str)], origin: Origin) {
         let mut client = session(cluster, role, settings, origin);
         run(&mut client, PLACES[0].1);
         let expected = state(&mut client);
-        for (place, statements) in
-            PLACES.into_iter().chain(has_subtransactions.then_some(IN_A_SUBTRANSACTION))
-        {
+        for (place, statements) in PLACES.into_iter().chain(has_subtransactions.then_some(IN_A_SUBTRANSACTION)) {
             let is_in_transaction = matches!(origin, Origin::SetLocal);
             if is_in_transaction && place == "an aborted transaction" {
                 continue;
             }
             let mut client = session(cluster, role, settings, origin);
             run(&mut client, statements);
-            assert_eq!(
-                state(&mut client),
-                expected,
-                "{role}, {settings:?} by {origin:?}, loaded in {place}"
-            );
+            assert_eq!(state(&mut client), expected, "{role}, {settings:?} by {origin:?}, loaded in {place}");
         }
     }
 }
@@ -181,9 +153,8 @@ fn check(cluster: &Cluster, settings: &[(&str, &str)], origin: Origin) {
 #[test]
 fn a_session_has_the_settings_of_the_configuration_file_wherever_it_loads_the_library() {
     for settings in SETTINGS {
-        let builder = settings.iter().fold(Cluster::builder(), |builder, (name, value)| {
-            builder.setting(&format!("pg_snowflake.{name}"), value)
-        });
+        let builder =
+            settings.iter().fold(Cluster::builder(), |builder, (name, value)| builder.setting(&format!("pg_snowflake.{name}"), value));
         check(&prepare(builder), settings, Origin::ConfigurationFile);
     }
 }
@@ -194,8 +165,7 @@ fn a_session_has_the_settings_of_its_database_and_role_wherever_it_loads_the_lib
     for (whose, origin) in [("DATABASE postgres", Origin::Database), ("ROLE ALL", Origin::Role)] {
         for settings in SETTINGS {
             for (name, value) in settings {
-                cluster
-                    .psql(SUPERUSER, &format!("ALTER {whose} SET pg_snowflake.{name} = '{value}'"));
+                cluster.psql(SUPERUSER, &format!("ALTER {whose} SET pg_snowflake.{name} = '{value}'"));
             }
             check(&cluster, settings, origin);
             cluster.psql(SUPERUSER, &format!("ALTER {whose} RESET ALL"));
@@ -216,9 +186,7 @@ fn a_session_keeps_its_own_settings_wherever_it_loads_the_library() {
 /// A server with the first settings in its configuration file, and one with all. In the latter, no ID can be generated.
 fn configured() -> [Cluster; 2] {
     [&SETTINGS[..1], &SETTINGS].map(|sets| {
-        let with = |builder: Builder, (name, value): &(&str, &str)| {
-            builder.setting(&format!("pg_snowflake.{name}"), value)
-        };
+        let with = |builder: Builder, (name, value): &(&str, &str)| builder.setting(&format!("pg_snowflake.{name}"), value);
         prepare(sets.iter().copied().flatten().fold(Cluster::builder(), with))
     })
 }
@@ -251,9 +219,7 @@ fn a_parallel_build_of_an_index_leaves_the_settings_in_force() {
             let mut client = cluster.connect();
             run(
                 &mut client,
-                &format!(
-                    "SET max_parallel_workers = {workers}; CREATE INDEX of_time ON big (created_at(id)); DROP INDEX of_time"
-                ),
+                &format!("SET max_parallel_workers = {workers}; CREATE INDEX of_time ON big (created_at(id)); DROP INDEX of_time"),
             );
             assert_eq!(state(&mut client), expected);
         }
@@ -269,8 +235,8 @@ fn a_walsender_has_the_same_settings() {
     for cluster in configured() {
         for (place, load) in PLACES {
             let script = format!("{};\n{show}", load.replace("; ", ";\n"));
-            let [plain, walsender] = ["dbname=postgres", "dbname=postgres replication=database"]
-                .map(|database| cluster.psql(database, &script));
+            let [plain, walsender] =
+                ["dbname=postgres", "dbname=postgres replication=database"].map(|database| cluster.psql(database, &script));
             assert_eq!(walsender, plain, "{place}");
         }
     }
@@ -294,14 +260,14 @@ fn a_parallel_plan_changes_no_setting() {
 }
 
 /// An expression of all settings, as text.
-const VALUES: &str = "(SELECT pg_catalog.string_agg(setting, ' ' ORDER BY name) FROM pg_catalog.pg_settings WHERE name LIKE 'pg\\_snowflake.%')";
+const VALUES: &str =
+    "(SELECT pg_catalog.string_agg(setting, ' ' ORDER BY name) FROM pg_catalog.pg_settings WHERE name LIKE 'pg\\_snowflake.%')";
 
 /// What a session sees that loads the library by a call.
 fn values(cluster: &Cluster) -> String {
     let mut client = cluster.connect();
     run(&mut client, PLACES[0].1);
-    let defaults =
-        "SELECT name FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' AND setting = boot_val";
+    let defaults = "SELECT name FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' AND setting = boot_val";
     assert_eq!(printed(&mut client, defaults), "", "not in SETTINGS");
     printed(&mut client, &format!("SELECT {VALUES}"))
 }
@@ -327,11 +293,7 @@ fn autovacuum_has_the_same_settings() {
              INSERT INTO watched SELECT generate_series(1, 1000)"
         ),
     );
-    for statement in [
-        "ALTER SYSTEM SET autovacuum_naptime = 1",
-        "ALTER SYSTEM SET autovacuum = on",
-        "SELECT pg_reload_conf()",
-    ] {
+    for statement in ["ALTER SYSTEM SET autovacuum_naptime = 1", "ALTER SYSTEM SET autovacuum = on", "SELECT pg_reload_conf()"] {
         run(&mut cluster.connect(), statement);
     }
     let seen = format!("the settings of autovacuum: {}", values(&cluster));
@@ -369,11 +331,7 @@ fn a_parallel_worker_has_the_settings_of_its_leader() {
         ),
     );
     let expected = values(&cluster);
-    for load in [
-        "",
-        PLACES[0].1,
-        "SET max_parallel_workers = 0; SELECT max(created_at(id)) FROM big; RESET ALL",
-    ] {
+    for load in ["", PLACES[0].1, "SET max_parallel_workers = 0; SELECT max(created_at(id)) FROM big; RESET ALL"] {
         let mut client = cluster.connect();
         run(&mut client, &format!("{load}; SET parallel_leader_participation = off"));
         assert_eq!(printed(&mut client, "SELECT DISTINCT seen(id) FROM big"), expected, "{load}");
@@ -385,9 +343,6 @@ fn a_query_by_day_does_not_keep_its_session_from_inserting() {
     let cluster = prepare(Cluster::builder());
     run(&mut cluster.connect(), "ALTER DATABASE postgres SET pg_snowflake.shard_id = 5");
     let mut writer = cluster.connect_to("writer", SUPERUSER);
-    run(
-        &mut writer,
-        "SET max_parallel_workers = 0; SELECT created_at(id)::date, count(*) FROM big GROUP BY 1",
-    );
+    run(&mut writer, "SET max_parallel_workers = 0; SELECT created_at(id)::date, count(*) FROM big GROUP BY 1");
     take_one(&mut writer, "SELECT snowflake_nextval('s')");
 }

@@ -52,9 +52,7 @@ fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
     let (database, mut holder) = used_sequence();
     holder.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
     let waiting = |count| {
-        let waiting = format!(
-            "SELECT count(*) = {count} FROM pg_locks WHERE relation = 's'::regclass AND NOT granted"
-        );
+        let waiting = format!("SELECT count(*) = {count} FROM pg_locks WHERE relation = 's'::regclass AND NOT granted");
         wait_for(&mut database.connect(), &waiting, "the others wait for the lock");
     };
     scope(|scope| {

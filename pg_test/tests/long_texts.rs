@@ -11,11 +11,7 @@ fn a_text_beyond_ascii_is_refused_in_every_encoding() {
     latin.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     for client in [&mut client, &mut latin] {
         for (sql, sqlstate, message) in [
-            (
-                "SELECT snowflake_from_base32(chr(233) || '000000000000')",
-                "22P02",
-                "invalid base32 ID",
-            ),
+            ("SELECT snowflake_from_base32(chr(233) || '000000000000')", "22P02", "invalid base32 ID"),
             ("SELECT chr(233)::snowflake_layout", "22P02", "unrecognized layout"),
         ] {
             assert_refused(client, sql, Refusal { sqlstate, message, hint: "" });

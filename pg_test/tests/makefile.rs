@@ -10,10 +10,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// What the Makefile runs besides cargo. Nothing else is on PATH, clang in particular.
-const PROGRAMS: [&str; 17] = [
-    "cat", "cksum", "cp", "cut", "find", "grep", "head", "install", "ls", "mkdir", "mv", "rm",
-    "sed", "sh", "sort", "touch", "uname",
-];
+const PROGRAMS: [&str; 17] =
+    ["cat", "cksum", "cp", "cut", "find", "grep", "head", "install", "ls", "mkdir", "mv", "rm", "sed", "sh", "sort", "touch", "uname"];
 
 /// A copy of the Makefile and of what it reads, on a machine whose `pg_config`, `rustc` and `cargo` are scripts. PostgreSQL's
 /// headers and clang's are there.
@@ -25,16 +23,7 @@ impl Machine {
     fn new(version: &str) -> Self {
         let machine = Machine { folder: installation::temp_dir() };
         let mut copy = Command::new("cp");
-        copy.args([
-            "-r",
-            "--parents",
-            "Makefile",
-            "Cargo.toml",
-            "Cargo.lock",
-            "ids/Cargo.toml",
-            "policies/Cargo.toml",
-            "src/lib.rs",
-        ]);
+        copy.args(["-r", "--parents", "Makefile", "Cargo.toml", "Cargo.lock", "ids/Cargo.toml", "policies/Cargo.toml", "src/lib.rs"]);
         copy.args(["sql", "pg_snowflake.control"]).arg(machine.folder.path());
         installation::run(copy.current_dir(top()), b"");
         fs::create_dir(machine.file("bin")).unwrap();
@@ -43,15 +32,9 @@ impl Machine {
         }
         machine.script("rustc", &format!("echo 'rustc {WANTED}.0 (0000000 2026-01-01)'"));
         let folder = machine.folder.path().display();
-        machine.script(
-            "pg_config",
-            &format!("case $1 in --version) echo '{version}' ;; *) echo '{folder}' ;; esac"),
-        );
+        machine.script("pg_config", &format!("case $1 in --version) echo '{version}' ;; *) echo '{folder}' ;; esac"));
         // It makes the library where the Makefile looks for it.
-        machine.script(
-            "cargo",
-            "while [ $1 != --target-dir ]; do shift; done; echo >$2/release/libpg_snowflake.so",
-        );
+        machine.script("cargo", "while [ $1 != --target-dir ]; do shift; done; echo >$2/release/libpg_snowflake.so");
         fs::write(machine.file("postgres.h"), "").unwrap();
         if geteuid().is_root() {
             let mut chown = Command::new("chown");
@@ -72,12 +55,7 @@ impl Machine {
 
     fn make(&self) -> Command {
         let mut make = installation::as_server_user(which("make"), self.folder.path());
-        make.args([
-            "--no-print-directory",
-            "--silent",
-            "libclang=postgres.h",
-            "PG_CONFIG=./pg_config",
-        ]);
+        make.args(["--no-print-directory", "--silent", "libclang=postgres.h", "PG_CONFIG=./pg_config"]);
         make.args(["RUSTC=./rustc", "CARGO=./cargo"]);
         for variable in ["MAKEFLAGS", "LIBCLANG_PATH", "LLVM_CONFIG_PATH", "CARGO_TARGET_DIR"] {
             make.env_remove(variable);
@@ -192,8 +170,7 @@ fn make_refuses_a_list_of_sql_files_that_it_cannot_read() {
     let machine = Machine::new("PostgreSQL 17.2");
     let list = machine.file("src/lib.rs");
     let text = fs::read_to_string(&list).unwrap();
-    fs::write(&list, text.replace("!(\"../sql/status.sql\"", "!(\n    \"../sql/status.sql\""))
-        .unwrap();
+    fs::write(&list, text.replace("!(\"../sql/status.sql\"", "!(\n    \"../sql/status.sql\"")).unwrap();
     assert_refused(&mut machine.make(), "not on one line");
 }
 

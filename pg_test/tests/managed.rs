@@ -38,36 +38,22 @@ const LAYOUTS: [Constants; 6] = [
     ("twitter", 1_288_834_974_657, 1_000, 41, 10, 12, false, false),
     ("sonyflake", 1_409_529_600_000, 10_000, 39, 16, 8, true, false),
     JS53,
-    (
-        "time:37 seq:7 shard_xor_above:19 epoch:2020-01-01 unit:10ms",
-        1_577_836_800_000,
-        10_000,
-        37,
-        19,
-        7,
-        true,
-        true,
-    ),
+    ("time:37 seq:7 shard_xor_above:19 epoch:2020-01-01 unit:10ms", 1_577_836_800_000, 10_000, 37, 19, 7, true, true),
 ];
 
 /// The file for that layout.
 fn file_for(layout: Constants) -> String {
-    constants(layout).iter().zip(constants(DEFAULT)).fold(
-        FILE.to_owned(),
-        |file, ((constant, value), (_, default))| {
-            let start = format!("('{constant}', ");
-            let line = file.lines().find(|line| line.trim().starts_with(&start)).unwrap();
-            let default = format!(" '{default}', ");
-            assert!(line.contains(&default), "{line}");
-            file.replace(line, &line.replace(&default, &format!(" '{value}', ")))
-        },
-    )
+    constants(layout).iter().zip(constants(DEFAULT)).fold(FILE.to_owned(), |file, ((constant, value), (_, default))| {
+        let start = format!("('{constant}', ");
+        let line = file.lines().find(|line| line.trim().starts_with(&start)).unwrap();
+        let default = format!(" '{default}', ");
+        assert!(line.contains(&default), "{line}");
+        file.replace(line, &line.replace(&default, &format!(" '{value}', ")))
+    })
 }
 
 /// The constants of the file by name.
-fn constants(
-    (name, epoch_ms, tick_us, time, shard, seq, is_lowest, is_xored): Constants,
-) -> [(&'static str, String); 8] {
+fn constants((name, epoch_ms, tick_us, time, shard, seq, is_lowest, is_xored): Constants) -> [(&'static str, String); 8] {
     [
         ("layout", name.to_owned()),
         ("epoch_ms", epoch_ms.to_string()),
@@ -123,10 +109,7 @@ fn assert_equal_to_the_extension(layout: Constants, rows: u32) {
         WHERE snowflake_managed.snowflake_between(id, since, until) IS DISTINCT FROM snowflake_between(id, since, until, '$layout')
         LIMIT 5"
     );
-    let differences = differences
-        .replace("$rows", &rows.to_string())
-        .replace("$mask", &mask)
-        .replace("$layout", name);
+    let differences = differences.replace("$rows", &rows.to_string()).replace("$mask", &mask).replace("$layout", name);
     assert_eq!(printed(&mut client, &differences), "", "{name}");
 
     assert_same_errors(&mut client, layout);
@@ -170,10 +153,7 @@ const BEGINNINGS: [(&str, Begin); 7] = [
 ];
 
 /// The seqs of the first two IDs, on several shards.
-fn assert_same_beginnings(
-    client: &mut Client,
-    (name, _, _, _, shard_bits, seq_bits, ..): Constants,
-) {
+fn assert_same_beginnings(client: &mut Client, (name, _, _, _, shard_bits, seq_bits, ..): Constants) {
     run(
         client,
         "SET pg_snowflake.max_lead = '2h';
@@ -190,12 +170,7 @@ fn assert_same_beginnings(
             ]
             .map(|calls| {
                 run(client, before);
-                let seqs = printed(
-                    client,
-                    &format!(
-                        "SELECT string_agg(snowflake_seq(id, '{name}')::text, ',') FROM {calls} AS ids (id)"
-                    ),
-                );
+                let seqs = printed(client, &format!("SELECT string_agg(snowflake_seq(id, '{name}')::text, ',') FROM {calls} AS ids (id)"));
                 run(client, "DROP SEQUENCE q");
                 seqs
             });
@@ -212,16 +187,14 @@ fn assert_same_beginnings(
 }
 
 /// Just outside of the bits of an ID, and of its fields.
-fn assert_same_errors(
-    client: &mut Client,
-    (name, epoch_ms, tick_us, time, shard, seq, ..): Constants,
-) {
+fn assert_same_errors(client: &mut Client, (name, epoch_ms, tick_us, time, shard, seq, ..): Constants) {
     let bits = time + shard + seq;
     let ids = if bits == 64 { vec![] } else { vec![-1, i64::MIN, i64::MAX] };
     let is_id = |id: i64| bits == 63 && id > 0;
-    let decoded = ids.into_iter().filter(|&id| !is_id(id)).flat_map(|id| {
-        ["created_at", "shard_id", "seq", "decode"].map(|part| format!("{part}('{id}'"))
-    });
+    let decoded = ids
+        .into_iter()
+        .filter(|&id| !is_id(id))
+        .flat_map(|id| ["created_at", "shard_id", "seq", "decode"].map(|part| format!("{part}('{id}'")));
     let (shards, seqs) = (1 << shard, 1 << seq);
     // The sign bit of an ID is never set.
     let ticks = 1_i64 << time.min(63 - shard - seq);
@@ -236,8 +209,7 @@ fn assert_same_errors(
     ]
     .map(|arguments| format!("encode({arguments}"));
     for call in decoded.chain(encoded) {
-        let native =
-            refused(client, &format!("SELECT public.snowflake_{call}, layout => '{name}')"));
+        let native = refused(client, &format!("SELECT public.snowflake_{call}, layout => '{name}')"));
         let managed = refused(client, &format!("SELECT snowflake_managed.snowflake_{call})"));
         assert_same_words(&native, &managed, &format!("{name}: {call}"));
     }
@@ -271,23 +243,11 @@ const REFUSED: [(&str, &str); 33] = [
     ("CREATE SEQUENCE bad INCREMENT -1", "SELECT F.snowflake_nextval('bad', 5)"),
     ("CREATE SEQUENCE bad CYCLE", "SELECT F.snowflake_nextval('bad', 5)"),
     ("CREATE SEQUENCE bad MAXVALUE 1000", "SELECT F.snowflake_nextval('bad', 5)"),
-    (
-        "CREATE SEQUENCE bad MINVALUE 281474976710657 MAXVALUE 562949953421313",
-        "SELECT F.snowflake_nextval('bad', 5)",
-    ),
-    (
-        "CREATE SEQUENCE bad; SELECT setval('bad', 9223372036854775807)",
-        "SELECT F.snowflake_nextval('bad', 5)",
-    ),
-    (
-        "CREATE SEQUENCE bad; SELECT setval('bad', 9223372036854775807, false)",
-        "SELECT F.snowflake_nextval('bad', 5)",
-    ),
+    ("CREATE SEQUENCE bad MINVALUE 281474976710657 MAXVALUE 562949953421313", "SELECT F.snowflake_nextval('bad', 5)"),
+    ("CREATE SEQUENCE bad; SELECT setval('bad', 9223372036854775807)", "SELECT F.snowflake_nextval('bad', 5)"),
+    ("CREATE SEQUENCE bad; SELECT setval('bad', 9223372036854775807, false)", "SELECT F.snowflake_nextval('bad', 5)"),
     ("", "BEGIN READ ONLY; SELECT F.snowflake_nextval('s', 5)"),
-    (
-        "DROP SCHEMA IF EXISTS \"a b\"; CREATE SEQUENCE bad CYCLE",
-        "SELECT F.snowflake_nextval('bad')",
-    ),
+    ("DROP SCHEMA IF EXISTS \"a b\"; CREATE SEQUENCE bad CYCLE", "SELECT F.snowflake_nextval('bad')"),
     ("CREATE TABLE bad ()", "SELECT F.snowflake_nextval('bad', 5)"),
     ("CREATE SEQUENCE bad", "SET ROLE other; SELECT F.snowflake_nextval('bad', 5)"),
     ("", "SELECT F.snowflake_nextvals('s', 5, -1)"),
@@ -321,10 +281,7 @@ fn what_the_extension_refuses_is_refused_with_the_same_words() {
 
 /// What `docs/managed.md` lists: a part of the extension's detail or hint, and one of the other words of the managed functions.
 const DIFFERENT: [(&str, &str); 7] = [
-    (
-        "Pass the layout that the ID was generated with.",
-        "Pass an ID that was generated with this layout.",
-    ),
+    ("Pass the layout that the ID was generated with.", "Pass an ID that was generated with this layout."),
     ("Pass a sequence to snowflake_nextval().", "| |"),
     ("Start the transaction with BEGIN READ WRITE.", "| |"),
     ("Run: GRANT USAGE ON SEQUENCE", "| |"),
@@ -335,8 +292,7 @@ const DIFFERENT: [(&str, &str); 7] = [
 
 fn assert_same_words(native: &DbError, managed: &DbError, what: &str) {
     // setval() raises its own error, and the clock goes on between the two calls.
-    let function =
-        if what.contains("nextvals") { "snowflake_nextvals()" } else { "snowflake_nextval()" };
+    let function = if what.contains("nextvals") { "snowflake_nextvals()" } else { "snowflake_nextval()" };
     let message = managed.message().replace("setval()", function);
     // The words of setval() from 17 on, in access/sequence/sequence.c.
     if message.starts_with("cannot open relation ") {
@@ -382,13 +338,9 @@ fn a_range_of_times_is_found_in_the_primary_key_and_a_time_can_be_indexed() {
 #[test]
 fn the_file_runs_again_keeps_the_shard_and_refuses_another_layout() {
     let (database, mut client) = managed();
-    run(
-        &mut client,
-        "CREATE OR REPLACE FUNCTION snowflake_managed.this_shard() RETURNS text LANGUAGE sql STABLE AS $$ SELECT '7' $$",
-    );
+    run(&mut client, "CREATE OR REPLACE FUNCTION snowflake_managed.this_shard() RETURNS text LANGUAGE sql STABLE AS $$ SELECT '7' $$");
     database.psql(FILE);
-    let shard =
-        "SELECT snowflake_managed.snowflake_shard_id(snowflake_managed.snowflake_nextval('s'))";
+    let shard = "SELECT snowflake_managed.snowflake_shard_id(snowflake_managed.snowflake_nextval('s'))";
     assert_eq!(printed(&mut client, shard), "7");
 
     let error = refused(&mut client, &file_for(INSTAGRAM));
@@ -437,10 +389,7 @@ fn constants_that_are_not_a_layout_are_not_installed() {
     ] {
         let error = refused(&mut client, &file_for(layout));
         assert_eq!(error.code().code(), "22023", "{layout:?}: {error:?}");
-        assert_eq!(
-            printed(&mut client, "SELECT to_regnamespace('snowflake_managed') IS NULL"),
-            "t"
-        );
+        assert_eq!(printed(&mut client, "SELECT to_regnamespace('snowflake_managed') IS NULL"), "t");
     }
 }
 
@@ -490,10 +439,7 @@ fn an_ordinary_owner_installs_dumps_and_restores_it_and_a_role_with_three_privil
     );
     let mut app = cluster.connect_to("app", "theirs");
     for privilege in ["USAGE", "SELECT", "UPDATE"] {
-        assert_eq!(
-            refused(&mut app, "INSERT INTO app.posts VALUES (DEFAULT, 1)").code().code(),
-            "42501"
-        );
+        assert_eq!(refused(&mut app, "INSERT INTO app.posts VALUES (DEFAULT, 1)").code().code(), "42501");
         run(&mut owner, &format!("GRANT {privilege} ON SEQUENCE app.ids TO app"));
     }
     run(&mut app, "INSERT INTO app.posts VALUES (DEFAULT, 1)");
@@ -503,10 +449,7 @@ fn an_ordinary_owner_installs_dumps_and_restores_it_and_a_role_with_three_privil
     cluster.psql_as("owner", "copy", &dump);
     let mut copy = cluster.connect_to("app", "copy");
     run(&mut copy, "INSERT INTO app.posts VALUES (DEFAULT, 2)");
-    assert_eq!(
-        printed(&mut copy, "SELECT string_agg(n::text, ',' ORDER BY id) FROM app.posts"),
-        "1,2"
-    );
+    assert_eq!(printed(&mut copy, "SELECT string_agg(n::text, ',' ORDER BY id) FROM app.posts"), "1,2");
 }
 
 #[test]

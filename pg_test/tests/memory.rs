@@ -9,16 +9,14 @@ use postgres::Client;
 use std::collections::BTreeMap;
 
 /// More ranges than a multirange may have, as in the report of the error.
-const MANY_RANGES: &str =
-    "(SELECT range_agg(int8range(g * 4, g * 4 + 2)) FROM generate_series(-150000, 150000) g)";
+const MANY_RANGES: &str = "(SELECT range_agg(int8range(g * 4, g * 4 + 2)) FROM generate_series(-150000, 150000) g)";
 
 #[test]
 fn too_many_ranges_are_refused_within_a_limit_of_memory() {
     let cluster = Cluster::builder().address_space(1_000_000 << 10).start();
     let mut client = cluster.connect();
     run(&mut client, "CREATE SEQUENCE s");
-    let refused =
-        Refusal { sqlstate: "54000", message: "too many hash ranges", hint: "not single hashes" };
+    let refused = Refusal { sqlstate: "54000", message: "too many hash ranges", hint: "not single hashes" };
     for call in [
         format!("SELECT snowflake_nextval_homed_in_ranges('s', 5, {MANY_RANGES})"),
         format!("SELECT * FROM snowflake_nextvals_homed_in_ranges('s', 5, {MANY_RANGES}, 1)"),
@@ -40,14 +38,11 @@ fn hash_ranges_are_read_in_little_memory() {
          INSERT INTO m SELECT most, (SELECT range_agg(int8range(g * 60000, g * 60000 + 30000))
              FROM generate_series(-32768, most - 32769) g) FROM (VALUES (65536), (65537)) AS v (most)",
     );
-    let call = |n| {
-        format!("SELECT snowflake_nextval_homed_in_ranges('s', 5, ranges) > 0 FROM m WHERE n = {n}")
-    };
+    let call = |n| format!("SELECT snowflake_nextval_homed_in_ranges('s', 5, ranges) > 0 FROM m WHERE n = {n}");
     assert_eq!(printed(&mut client, &call(65536)), "t");
     let pid = backend_pid(&mut client);
     // Their text has 1.7 MB, and the server's function for it takes 200 MB.
-    let at_limit =
-        limited(pid, Limit::AddressSpace, 16 << 20, || printed(&mut client, &call(65536)));
+    let at_limit = limited(pid, Limit::AddressSpace, 16 << 20, || printed(&mut client, &call(65536)));
     assert_eq!(at_limit, "t");
     let refused = Refusal { sqlstate: "54000", message: "too many hash ranges", hint: "" };
     // It is refused by its size, before it is decompressed.
@@ -180,8 +175,7 @@ fn session(cluster: &Cluster) -> Client {
 
 /// A setting is also rejected if there is no memory for its value.
 fn is_expected(call: &str, sqlstate: &str, usual: &str) -> bool {
-    [usual, "53200", OF_CORE].contains(&sqlstate)
-        || (call.contains("pg_snowflake.") && sqlstate == "22023")
+    [usual, "53200", OF_CORE].contains(&sqlstate) || (call.contains("pg_snowflake.") && sqlstate == "22023")
 }
 
 fn assert_no_restart(cluster: &Cluster) {
@@ -209,8 +203,7 @@ fn a_statement_fails_and_nothing_else_wherever_malloc_fails() {
         let mut outcomes = Outcomes::new();
         let mut left = 0;
         loop {
-            let (found, failed) =
-                malloc.fail_after(pid, left, || outcome(&cluster, &mut client, call));
+            let (found, failed) = malloc.fail_after(pid, left, || outcome(&cluster, &mut client, call));
             match found {
                 Ok(sqlstate) if is_expected(call, &sqlstate, &usual) => {
                     if sqlstate == OF_CORE {
@@ -308,8 +301,7 @@ fn assert_no_more_than_a_statement_fails(cluster: &Cluster, calls: &[&str], limi
                     Ok(sqlstate) if is_expected(call, &sqlstate, &usual) => {
                         *outcomes.entry(sqlstate).or_default() += 1;
                     }
-                    other => broken
-                        .push(format!("{call}\n    {limit:?} {more}: {other:?}, usually {usual}")),
+                    other => broken.push(format!("{call}\n    {limit:?} {more}: {other:?}, usually {usual}")),
                 }
             }
         }
@@ -322,8 +314,7 @@ fn assert_no_more_than_a_statement_fails(cluster: &Cluster, calls: &[&str], limi
 /// PostgreSQL drops a value for which it has no memory when the library is loaded, with a warning only.
 #[test]
 fn a_session_that_loads_the_library_with_little_memory_opens_no_fence() {
-    let most_shards: Vec<String> =
-        (0..8192).filter(|&shard| shard != 100).map(|shard| shard.to_string()).collect();
+    let most_shards: Vec<String> = (0..8192).filter(|&shard| shard != 100).map(|shard| shard.to_string()).collect();
     let owned = vec![most_shards.join(","); 15].join(",");
     let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", &owned).start();
     run(&mut cluster.connect(), "CREATE SEQUENCE s");

@@ -164,10 +164,7 @@ fn try_commands(cluster: Builder) {
     cluster.start();
 
     let mut client = cluster.connect();
-    let repeats: Vec<String> = sequences
-        .iter()
-        .filter_map(|(sequence, _, case)| sequence.repeats(&mut client, case))
-        .collect();
+    let repeats: Vec<String> = sequences.iter().filter_map(|(sequence, _, case)| sequence.repeats(&mut client, case)).collect();
     assert_eq!(repeats, [""; 0]);
 }
 
@@ -177,10 +174,7 @@ fn checkpoint(has_checkpoint: bool) -> &'static str {
 }
 
 fn cluster(wal_level: &str) -> Builder {
-    Cluster::builder()
-        .setting("pg_snowflake.max_lead", "2h")
-        .setting("wal_level", wal_level)
-        .setting("max_wal_senders", "0")
+    Cluster::builder().setting("pg_snowflake.max_lead", "2h").setting("wal_level", wal_level).setting("max_wal_senders", "0")
 }
 
 /// Statements sent together would be one transaction.

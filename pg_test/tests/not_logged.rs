@@ -3,9 +3,7 @@
 
 use pg_snowflake_harness::ask::{Refusal, assert_refused, server};
 use pg_snowflake_harness::id::{counter, is_increasing};
-use pg_snowflake_harness::sequence::{
-    State, counter_in_an_hour, insert_lsn, sequence_records_since, state, take, take_one,
-};
+use pg_snowflake_harness::sequence::{State, counter_in_an_hour, insert_lsn, sequence_records_since, state, take, take_one};
 use pg_snowflake_harness::{Cluster, Database, Shutdown};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -147,18 +145,13 @@ fn a_damaged_page_is_reported_and_not_left_locked() {
     let named = "bad magic number in sequence \"s\": 0000DEAD";
     for sql in [TAKE, "SELECT snowflake_sequence_status('s')"] {
         for _session in 0..2 {
-            let refusal =
-                Refusal { sqlstate: "XX001", message: named, hint: "snowflake_convert_column()" };
+            let refusal = Refusal { sqlstate: "XX001", message: named, hint: "snowflake_convert_column()" };
             assert_refused(&mut cluster.connect(), sql, refusal);
         }
     }
 
     // What the hint says.
     let mut client = cluster.connect();
-    client
-        .batch_execute(
-            "ALTER TABLE t ALTER id DROP DEFAULT; DROP SEQUENCE s; SELECT snowflake_convert_column('t', 'id', 5)",
-        )
-        .unwrap();
+    client.batch_execute("ALTER TABLE t ALTER id DROP DEFAULT; DROP SEQUENCE s; SELECT snowflake_convert_column('t', 'id', 5)").unwrap();
     assert!(take_one(&mut client, INSERT) > last);
 }

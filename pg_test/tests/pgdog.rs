@@ -53,10 +53,7 @@ fn a_statement_goes_to_the_shard_that_made_its_id() {
     assert_eq!(rows, [1100, 1100]);
     each_row_is_found_on_its_server_alone(&servers, &mut router);
     let found = found_by_id(&rows_of(&servers, "plain"), &mut router, "plain");
-    assert!(
-        (1200..2800).contains(&found),
-        "{found} of 4,000 statements find an ID that is not homed"
-    );
+    assert!((1200..2800).contains(&found), "{found} of 4,000 statements find an ID that is not homed");
     rows_are_inserted_updated_and_deleted_on_their_server(&servers, &mut router);
 
     for shard in SHARDS..MORE_SHARDS {
@@ -74,8 +71,7 @@ fn each_row_is_found_on_its_server_alone(servers: &[Cluster], router: &mut Clien
     let ids = rows_of(servers, "posts");
     let before = asked(servers);
     let found = found_by_id(&ids, router, "posts");
-    let asked: Vec<usize> =
-        asked(servers).iter().zip(before).map(|(now, then)| now - then).collect();
+    let asked: Vec<usize> = asked(servers).iter().zip(before).map(|(now, then)| now - then).collect();
     let statements: Vec<usize> = ids.iter().map(|ids| 2 * ids.len()).collect();
     assert_eq!((found, asked), (statements.iter().sum(), statements));
 }
@@ -163,23 +159,16 @@ impl PgDog {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
         drop(listener);
-        let mut configuration =
-            format!("[general]\nhost = '127.0.0.1'\nport = {port}\nauth_type = 'trust'\n");
+        let mut configuration = format!("[general]\nhost = '127.0.0.1'\nport = {port}\nauth_type = 'trust'\n");
         // Without their names, PgDog would send an INSERT without a key to all shards.
         for table in ["posts", "plain"] {
-            configuration += &format!(
-                "[[sharded_tables]]\ndatabase = '{SUPERUSER}'\nname = '{table}'\ncolumn = 'id'\ndata_type = 'bigint'\n"
-            );
+            configuration +=
+                &format!("[[sharded_tables]]\ndatabase = '{SUPERUSER}'\nname = '{table}'\ncolumn = 'id'\ndata_type = 'bigint'\n");
         }
         for shard in 0..shards {
-            configuration += &format!(
-                "[[databases]]\nname = '{SUPERUSER}'\nhost = '{}'\nshard = {shard}\n",
-                address_of(shard)
-            );
+            configuration += &format!("[[databases]]\nname = '{SUPERUSER}'\nhost = '{}'\nshard = {shard}\n", address_of(shard));
         }
-        let users = format!(
-            "[[users]]\nname = '{SUPERUSER}'\ndatabase = '{SUPERUSER}'\npassword = 'any'\n"
-        );
+        let users = format!("[[users]]\nname = '{SUPERUSER}'\ndatabase = '{SUPERUSER}'\npassword = 'any'\n");
         let dir = tempfile::tempdir().expect("a folder can be made");
         let file = |name| dir.path().join(name);
         write(file("pgdog.toml"), configuration).expect("a new folder");

@@ -29,16 +29,8 @@ fn conditions_are_evaluated_by_the_foreign_server() {
     let shard = "snowflake_shard_id(id, 'js53') = 5";
     let cases = [
         ("there", shard, "WHERE ((public.snowflake_shard_id(id, "),
-        (
-            "there",
-            "snowflake_created_at(id, 'js53') < '2024-01-05'",
-            "WHERE ((public.snowflake_created_at(id, ",
-        ),
-        (
-            "there",
-            "snowflake_to_uuid(id, 'js53') > '018d0000-0000-7000-8000-000000000000'",
-            "snowflake_to_uuid(id, ",
-        ),
+        ("there", "snowflake_created_at(id, 'js53') < '2024-01-05'", "WHERE ((public.snowflake_created_at(id, "),
+        ("there", "snowflake_to_uuid(id, 'js53') > '018d0000-0000-7000-8000-000000000000'", "snowflake_to_uuid(id, "),
         // Folded to a range here.
         ("there", "snowflake_between(id, '2024-01-05', '2024-01-06', 'js53')", "WHERE ((id >= "),
         ("typed_there", "id > 5", "WHERE ((id > 5))"),
@@ -46,15 +38,10 @@ fn conditions_are_evaluated_by_the_foreign_server() {
         ("typed_there", "snowflake_seq(id, layout) = 5", "public.snowflake_seq(id, layout)"),
     ];
     for (table, condition, sent) in cases {
-        let plan = printed(
-            &mut client,
-            &format!("EXPLAIN (VERBOSE) SELECT id FROM {table} WHERE {condition}"),
-        );
+        let plan = printed(&mut client, &format!("EXPLAIN (VERBOSE) SELECT id FROM {table} WHERE {condition}"));
         let remote = plan.lines().find(|line| line.contains("Remote SQL")).unwrap_or_default();
         assert!(remote.contains(sent) && !plan.contains("Filter"), "{condition}:\n{plan}");
-        let count = |client: &mut Client, table: &str| {
-            printed(client, &format!("SELECT count(*), sum(id) FROM {table} WHERE {condition}"))
-        };
+        let count = |client: &mut Client, table: &str| printed(client, &format!("SELECT count(*), sum(id) FROM {table} WHERE {condition}"));
         let here = if table == "there" { "posts" } else { "typed" };
         assert_eq!(count(&mut client, table), count(&mut client, here), "{condition}");
     }

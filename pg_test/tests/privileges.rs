@@ -9,11 +9,8 @@ use std::thread::spawn;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
 
-const DENIED: Refusal = Refusal {
-    sqlstate: "42501",
-    message: "permission denied for sequence s",
-    hint: "GRANT USAGE ON SEQUENCE s TO writer;",
-};
+const DENIED: Refusal =
+    Refusal { sqlstate: "42501", message: "permission denied for sequence s", hint: "GRANT USAGE ON SEQUENCE s TO writer;" };
 
 /// A session that has missed many invalidation messages resets its caches. If a cancel interrupts that, core's own caches are
 /// reset and the extension has not been called.
@@ -37,15 +34,10 @@ fn a_revoke_applies_after_a_reset_of_the_caches_that_was_interrupted() {
     take(&mut writer, TAKE);
     take(&mut writer, TAKE);
     let pid: i32 = writer.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
-    let waits_for = |kind| {
-        format!(
-            "SELECT wait_event_type = 'Lock' AND wait_event = '{kind}' FROM pg_stat_activity WHERE pid = {pid}"
-        )
-    };
+    let waits_for = |kind| format!("SELECT wait_event_type = 'Lock' AND wait_event = '{kind}' FROM pg_stat_activity WHERE pid = {pid}");
     let mut locker = cluster.connect();
     locker.batch_execute("SELECT pg_advisory_lock(7)").unwrap();
-    let insert =
-        "INSERT INTO t SELECT 1, pg_advisory_lock(7)::text || snowflake_nextval('other', 5)";
+    let insert = "INSERT INTO t SELECT 1, pg_advisory_lock(7)::text || snowflake_nextval('other', 5)";
     let interrupted = spawn(move || {
         let canceled = Refusal { sqlstate: "57014", message: "", hint: "" };
         assert_refused(&mut writer, insert, canceled);
@@ -67,11 +59,7 @@ fn a_revoke_applies_after_a_reset_of_the_caches_that_was_interrupted() {
         )
         .unwrap();
     // To rebuild the open table, the writer reads this catalog.
-    locker
-        .batch_execute(
-            "BEGIN; LOCK TABLE pg_attribute IN ACCESS EXCLUSIVE MODE; SELECT pg_advisory_unlock(7)",
-        )
-        .unwrap();
+    locker.batch_execute("BEGIN; LOCK TABLE pg_attribute IN ACCESS EXCLUSIVE MODE; SELECT pg_advisory_unlock(7)").unwrap();
     wait_for(&mut locker, &waits_for("relation"), "the writer resets its caches");
     locker.batch_execute(&format!("SELECT pg_cancel_backend({pid}); ROLLBACK")).unwrap();
 
@@ -83,12 +71,7 @@ fn a_revoke_applies_after_a_reset_of_the_caches_that_was_interrupted() {
 fn only_the_module_that_acts_as_the_owner_queries_a_users_table() {
     let queries = |paths: &[&str]| {
         let mut grep = Command::new("git");
-        grep.args([
-            "grep",
-            "-nP",
-            r#"\b(FROM|JOIN|INTO|ONLY) (\{[a-z}]|"|\\?$)|::\{[a-z_]*\}"#,
-            "--",
-        ]);
+        grep.args(["grep", "-nP", r#"\b(FROM|JOIN|INTO|ONLY) (\{[a-z}]|"|\\?$)|::\{[a-z_]*\}"#, "--"]);
         let found = grep.args(paths).current_dir(top()).output().expect("git runs");
         assert!(found.stderr.is_empty(), "{found:?}");
         String::from_utf8(found.stdout).unwrap()

@@ -29,10 +29,7 @@ fn every_runbook_says_who_fixes_it_and_what_to_do() {
         let (who, text) = text.split_once(".*").expect(message);
         let whos = who.replace(", or ", ", ").replace(", and ", ", ");
         let is_explained = |who: &str| page.contains(&format!("\n| {who} | "));
-        assert!(
-            who.starts_with("nobody") || whos.split(", ").all(is_explained),
-            "{message}: {who}"
-        );
+        assert!(who.starts_with("nobody") || whos.split(", ").all(is_explained), "{message}: {who}");
         assert!(text.contains("**What to do:**"), "{message}");
     }
 }

@@ -167,10 +167,7 @@ fn a_converted_column_calls_the_extension_and_not_planted_objects() {
         ("of_plain", "id int CHECK (id > 0), n int", "6", "twitter"),
         ("of_domain", "id public.key, n int", "5", "js53"),
     ];
-    ground
-        .superuser
-        .batch_execute("CREATE DOMAIN key AS bigint DEFAULT 7 CHECK (VALUE > 0)")
-        .unwrap();
+    ground.superuser.batch_execute("CREATE DOMAIN key AS bigint DEFAULT 7 CHECK (VALUE > 0)").unwrap();
     for (table, columns, shard, layout) in tables {
         let convert = format!(
             "CREATE TABLE {table} ({columns}); INSERT INTO {table} (id, n) OVERRIDING SYSTEM VALUE VALUES (7, 1);
@@ -179,9 +176,8 @@ fn a_converted_column_calls_the_extension_and_not_planted_objects() {
              TABLE evil.snowflake_columns"
         );
         ground.run(&convert);
-        let shards = format!(
-            "SELECT evil.snowflake_shard_id(id::bigint, '{layout}'::evil.snowflake_layout)::bigint FROM {table} WHERE n = 2"
-        );
+        let shards =
+            format!("SELECT evil.snowflake_shard_id(id::bigint, '{layout}'::evil.snowflake_layout)::bigint FROM {table} WHERE n = 2");
         let shard = shard.parse().unwrap_or(5);
         assert_eq!(take_one(&mut ground.superuser, &shards), shard, "{table}");
     }
@@ -201,9 +197,7 @@ fn an_overload_that_fits_a_conversion_better_is_not_run() {
     ground.create("");
     ground.superuser.batch_execute("CREATE DOMAIN key AS bigint").unwrap();
     for (column, overload) in overloads {
-        let planted = format!(
-            "CREATE FUNCTION {overload} LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$"
-        );
+        let planted = format!("CREATE FUNCTION {overload} LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$");
         ground.owner.batch_execute(&planted).unwrap();
 
         ground.run(&format!(
@@ -272,11 +266,19 @@ fn a_table_of_another_role_runs_nothing_as_the_superuser_who_reads_it() {
         (TABLE, "ALTER TABLE t ADD CHECK (evil.spy(1)); CREATE TABLE u () INHERITS (t)", ""),
         (TABLE, "CREATE STATISTICS s ON (evil.spy(1)), (evil.spy(id)) FROM t; ANALYZE t", ""),
         (TABLE, "CREATE POLICY spied ON t USING (evil.spy(id)); ALTER TABLE t ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY", ""),
-        (TABLE, "CREATE MATERIALIZED VIEW v AS TABLE t; CREATE INDEX ON v (id) WHERE evil.spy(1); ALTER TABLE t RENAME TO x;
-                 ALTER MATERIALIZED VIEW v RENAME TO t", ""),
+        (
+            TABLE,
+            "CREATE MATERIALIZED VIEW v AS TABLE t; CREATE INDEX ON v (id) WHERE evil.spy(1); ALTER TABLE t RENAME TO x;
+                 ALTER MATERIALIZED VIEW v RENAME TO t",
+            "",
+        ),
         ("CREATE TABLE t (id bigint, at timestamptz, ok boolean GENERATED ALWAYS AS (evil.spy(1)) STORED)", "", ""),
-        ("CREATE TABLE t (id bigint, at timestamptz) PARTITION BY RANGE ((evil.spy(id)));
-          CREATE TABLE u PARTITION OF t DEFAULT; CREATE INDEX ON t (id) WHERE evil.spy(1)", "", ""),
+        (
+            "CREATE TABLE t (id bigint, at timestamptz) PARTITION BY RANGE ((evil.spy(id)));
+          CREATE TABLE u PARTITION OF t DEFAULT; CREATE INDEX ON t (id) WHERE evil.spy(1)",
+            "",
+            "",
+        ),
     ];
     let (cluster, mut superuser) = server();
     run(&mut superuser, "CREATE ROLE owner LOGIN; CREATE SCHEMA evil AUTHORIZATION owner");
@@ -292,10 +294,7 @@ fn a_table_of_another_role_runs_nothing_as_the_superuser_who_reads_it() {
         run(&mut owner, then);
         run(&mut superuser, "SET constraint_exclusion = on; SET enable_seqscan = off");
         let found = superuser.query_one(find, &[]).map_err(|error| error.as_db_error().cloned());
-        let code = found
-            .as_ref()
-            .err()
-            .map_or("", |error| error.as_ref().expect("of the server").code().code());
+        let code = found.as_ref().err().map_or("", |error| error.as_ref().expect("of the server").code().code());
         if code != sqlstate {
             wrong.push(format!("{create}; {then}: {found:?}"));
         }
@@ -383,8 +382,7 @@ impl Ground {
     fn of(releases: &[&str]) -> Self {
         // The first server that needs an older version installs the SQL of all.
         let oldest = release::older().remove(0);
-        let cluster =
-            Cluster::builder().release(&oldest).setting("pg_snowflake.shard_id", "5").start();
+        let cluster = Cluster::builder().release(&oldest).setting("pg_snowflake.shard_id", "5").start();
         for statement in [
             "CREATE ROLE owner LOGIN",
             "CREATE DATABASE clean OWNER owner TEMPLATE template0",
@@ -393,9 +391,7 @@ impl Ground {
             cluster.connect().batch_execute(statement).unwrap();
         }
         let mut clean = cluster.connect_to("owner", "clean");
-        clean
-            .batch_execute("CREATE SCHEMA evil; CREATE EXTENSION pg_snowflake SCHEMA evil")
-            .unwrap();
+        clean.batch_execute("CREATE SCHEMA evil; CREATE EXTENSION pg_snowflake SCHEMA evil").unwrap();
         let members_of_head = members(&mut clean, &SNOWFLAKE);
         let mut owner = cluster.connect_to("owner", "hostile");
         owner.batch_execute(SOW).unwrap();
@@ -403,9 +399,7 @@ impl Ground {
         let mut ours = functions_in_evil(&mut clean);
         for version in releases {
             clean
-                .batch_execute(&format!(
-                    "DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake SCHEMA evil VERSION '{version}'"
-                ))
+                .batch_execute(&format!("DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake SCHEMA evil VERSION '{version}'"))
                 .unwrap();
             ours.extend(functions_in_evil(&mut clean));
         }
@@ -422,14 +416,7 @@ impl Ground {
         if !release::versions(top()).is_empty() {
             sql += &text_of(&["sql/releases"]);
         }
-        let in_rust = text_of(&[
-            "src/convert",
-            "src/convert/column",
-            "src/distributed",
-            "src/lease",
-            "src/partitions",
-            "src/registry",
-        ]);
+        let in_rust = text_of(&["src/convert", "src/convert/column", "src/distributed", "src/lease", "src/partitions", "src/registry"]);
         let words: Vec<&str> = words(&sql).union(&words(&in_rust)).copied().collect();
         let symbols: Vec<&str> = symbols(&sql).into_iter().collect();
         self.owner
@@ -446,21 +433,12 @@ impl Ground {
                 &[&words],
             )
             .unwrap();
-        let named = format!(
-            "{SIGNATURES} pronamespace = 'pg_catalog'::regnamespace AND proname = ANY ($1)"
-        );
+        let named = format!("{SIGNATURES} pronamespace = 'pg_catalog'::regnamespace AND proname = ANY ($1)");
         let named = signatures(&self.owner.query(&named, &[&words]).unwrap());
         assert!(ours.len() > 40 && named.len() > 20, "{} and {}", ours.len(), named.len());
         let of_ours = ours.iter().map(|function| (function, true));
-        for ((name, args, result), is_ours) in
-            of_ours.chain(named.iter().map(|function| (function, false)))
-        {
-            self.owner
-                .execute(
-                    "INSERT INTO plant.functions VALUES ($1, $2, $3, $4)",
-                    &[name, args, result, &is_ours],
-                )
-                .unwrap();
+        for ((name, args, result), is_ours) in of_ours.chain(named.iter().map(|function| (function, false))) {
+            self.owner.execute("INSERT INTO plant.functions VALUES ($1, $2, $3, $4)", &[name, args, result, &is_ours]).unwrap();
         }
     }
 
@@ -494,8 +472,7 @@ impl Ground {
         self.superuser.batch_execute("RESET search_path").unwrap();
         assert_eq!(self.caught(), "");
         let used: BTreeSet<&str> = USES.iter().flat_map(|sql| words(sql)).collect();
-        let forgotten: Vec<String> =
-            self.own_functions().into_iter().filter(|name| !used.contains(name.as_str())).collect();
+        let forgotten: Vec<String> = self.own_functions().into_iter().filter(|name| !used.contains(name.as_str())).collect();
         assert!(forgotten.is_empty(), "{forgotten:?}");
     }
 

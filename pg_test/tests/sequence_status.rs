@@ -34,9 +34,7 @@ fn the_state_of_another_sessions_temporary_sequence_is_not_shown() {
     let (database, mut client) = database();
     client.batch_execute("CREATE TEMPORARY SEQUENCE t; SELECT snowflake_nextval('t', 5)").unwrap();
     let oid = printed(&mut client, "SELECT 't'::regclass::oid");
-    let known = format!(
-        "SELECT last_id_at IS NOT NULL, ids_left IS NOT NULL, cache FROM snowflake_sequence_status({oid}::oid)"
-    );
+    let known = format!("SELECT last_id_at IS NOT NULL, ids_left IS NOT NULL, cache FROM snowflake_sequence_status({oid}::oid)");
     assert_eq!(printed(&mut client, &known), "t|t|1");
     assert_eq!(printed(&mut database.connect(), &known), "f|f|1");
 }
@@ -44,10 +42,7 @@ fn the_state_of_another_sessions_temporary_sequence_is_not_shown() {
 #[test]
 fn after_a_crash_it_shows_the_lead_that_the_log_covers() {
     let mut cluster = Cluster::new();
-    cluster
-        .connect()
-        .batch_execute("CREATE SEQUENCE s; CREATE TABLE t AS SELECT snowflake_nextval('s', 5)")
-        .unwrap();
+    cluster.connect().batch_execute("CREATE SEQUENCE s; CREATE TABLE t AS SELECT snowflake_nextval('s', 5)").unwrap();
     cluster.stop(Shutdown::Immediate);
     cluster.start();
 

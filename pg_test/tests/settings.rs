@@ -13,13 +13,8 @@ fn unrecognized(hint: &str) -> Refusal<'_> {
 #[test]
 fn a_session_in_which_a_misspelt_setting_has_a_value_generates_no_ids() {
     let (cluster, mut client) = server();
-    run(
-        &mut client,
-        "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer",
-    );
-    for whose in
-        ["DATABASE postgres", "ROLE ALL", "ROLE writer", "ROLE writer IN DATABASE postgres"]
-    {
+    run(&mut client, "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer");
+    for whose in ["DATABASE postgres", "ROLE ALL", "ROLE writer", "ROLE writer IN DATABASE postgres"] {
         // Each command in a session that has not loaded the library.
         cluster.psql(SUPERUSER, &format!("ALTER {whose} SET pg_snowflake.Owned_shard = '7'"));
         let mut client = cluster.connect_to("writer", SUPERUSER);
@@ -29,15 +24,10 @@ fn a_session_in_which_a_misspelt_setting_has_a_value_generates_no_ids() {
         }
         // The value that the session began with.
         run(&mut client, "RESET pg_snowflake.owned_shard");
-        let error =
-            assert_refused(&mut client, "SELECT snowflake_nextval('s', 5)", unrecognized("ALTER"));
+        let error = assert_refused(&mut client, "SELECT snowflake_nextval('s', 5)", unrecognized("ALTER"));
 
         let command = error.hint().unwrap().split_once("ALTER ").unwrap().1;
-        let command = command.replacen("DATABASE ...", "DATABASE postgres", 1).replacen(
-            "ROLE ...",
-            "ROLE writer",
-            1,
-        );
+        let command = command.replacen("DATABASE ...", "DATABASE postgres", 1).replacen("ROLE ...", "ROLE writer", 1);
         cluster.psql(SUPERUSER, &format!("ALTER {command}"));
         take_one(&mut cluster.connect_to("writer", SUPERUSER), "SELECT snowflake_nextval('s', 5)");
     }
@@ -62,9 +52,7 @@ fn a_misspelt_setting_of_the_database_does_not_end_the_parallel_plans_of_earlier
 /// A role can keep the others out; an operator gets in without the library.
 #[test]
 fn a_misspelt_setting_with_session_preload_libraries_refuses_the_connection() {
-    let database = Database::new()
-        .setting("pg_snowflake.owned_shard", "7")
-        .setting("session_preload_libraries", "pg_snowflake");
+    let database = Database::new().setting("pg_snowflake.owned_shard", "7").setting("session_preload_libraries", "pg_snowflake");
     let error = database.connect_with_options(SUPERUSER, "").err().expect("a misspelt setting");
     let error = error.as_db_error().expect("an error of the server");
     assert_eq!(error.code().code(), "42704", "{error:?}");

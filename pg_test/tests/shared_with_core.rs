@@ -52,9 +52,7 @@ fn a_crash_repeats_core_nextval_values_of_a_copy_without_a_logged_id() {
         let mut client = cluster.connect();
         let create = format!("CREATE SEQUENCE s START WITH {}", counter_in_an_hour());
         let copy = "ALTER SEQUENCE s START WITH 7";
-        let insert = format!(
-            "CREATE TABLE t AS SELECT nextval('s') AS value FROM generate_series(1, {taken})"
-        );
+        let insert = format!("CREATE TABLE t AS SELECT nextval('s') AS value FROM generate_series(1, {taken})");
         for sql in [&create, before, copy, after, &insert] {
             client.batch_execute(sql).unwrap();
         }

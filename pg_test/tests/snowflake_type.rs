@@ -23,8 +23,7 @@ fn it_round_trips_through_every_copy_format() {
     let (_database, mut client) = posts();
     for format in ["text", "csv", "binary"] {
         client.batch_execute("CREATE TABLE target (id snowflake, ids snowflake[])").unwrap();
-        let select =
-            "SELECT id, ARRAY[id, n::bigint::snowflake] FROM posts UNION ALL SELECT NULL, NULL";
+        let select = "SELECT id, ARRAY[id, n::bigint::snowflake] FROM posts UNION ALL SELECT NULL, NULL";
         let copied = copy(&mut client, &format!("({select})"), "target", format);
         assert_eq!(copied, 10001, "{format}");
         let same = "SELECT count(*) FROM posts JOIN target USING (id) WHERE ids = ARRAY[id, n::bigint::snowflake]";
@@ -38,8 +37,5 @@ fn its_bytes_are_a_bigints() {
     let (_database, mut client) = posts();
     client.batch_execute("CREATE TABLE target (id bigint)").unwrap();
     assert_eq!(copy(&mut client, "(SELECT id FROM posts)", "target", "binary"), 10000);
-    assert_eq!(
-        printed(&mut client, "SELECT count(*) FROM posts JOIN target ON posts.id = target.id"),
-        "10000"
-    );
+    assert_eq!(printed(&mut client, "SELECT count(*) FROM posts JOIN target ON posts.id = target.id"), "10000");
 }

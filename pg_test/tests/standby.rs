@@ -8,11 +8,7 @@ fn a_standby_refuses() {
     let (primary, mut client) = server_with_sequence();
     let standby = primary.standby();
     let before = state(&mut client, "s");
-    let expected = Refusal {
-        sqlstate: "25006",
-        message: "cannot execute snowflake_nextval() during recovery",
-        hint: "primary",
-    };
+    let expected = Refusal { sqlstate: "25006", message: "cannot execute snowflake_nextval() during recovery", hint: "primary" };
 
     assert_refused(&mut standby.connect(), "SELECT snowflake_nextval('s', 5)", expected);
 

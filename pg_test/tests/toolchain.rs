@@ -9,24 +9,8 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// What `./dev fmt` runs besides Rust's programs and apt.
-const SYSTEM: [&str; 16] = [
-    "bash",
-    "cat",
-    "chmod",
-    "cp",
-    "cut",
-    "dirname",
-    "env",
-    "getent",
-    "id",
-    "mkdir",
-    "realpath",
-    "rm",
-    "sed",
-    "sha256sum",
-    "sh",
-    "sort",
-];
+const SYSTEM: [&str; 16] =
+    ["bash", "cat", "chmod", "cp", "cut", "dirname", "env", "getent", "id", "mkdir", "realpath", "rm", "sed", "sha256sum", "sh", "sort"];
 
 /// A machine whose toolchains are newer or older than Cargo.toml wants.
 struct Machine {
@@ -44,32 +28,22 @@ impl Machine {
         }
         machine.script("system/sudo", "exec \"$@\"");
         machine.script("system/apt-cache", "[ $1 != depends ] || echo '  Depends: postgresql-15'");
-        machine.script(
-            "system/apt-get",
-            &format!("echo \"$@\" >>'{}'", machine.path("asked").display()),
-        );
+        machine.script("system/apt-get", &format!("echo \"$@\" >>'{}'", machine.path("asked").display()));
         machine
     }
 
     /// A toolchain that no rustup manages.
     fn with_rust(self, folder: &str, version: &str) -> Self {
         self.script(&format!("{folder}/cargo"), &format!("echo \"cargo of {version}: $*\""));
-        self.script(
-            &format!("{folder}/rustc"),
-            &format!("echo 'rustc {version} (0000000 2026-01-01)'"),
-        );
+        self.script(&format!("{folder}/rustc"), &format!("echo 'rustc {version} (0000000 2026-01-01)'"));
         self
     }
 
     /// rustup with these toolchains, the first of which is active.
     fn with_rustup(self, toolchains: &[(&str, &str)]) -> Self {
         let list: Vec<&str> = toolchains.iter().map(|(name, _)| *name).collect();
-        let versions: Vec<String> = toolchains
-            .iter()
-            .map(|(name, version)| format!("{name}) version={version} ;;\n"))
-            .collect();
-        let versions =
-            format!("case ${{RUSTUP_TOOLCHAIN:-{}}} in\n{}esac\n", list[0], versions.concat());
+        let versions: Vec<String> = toolchains.iter().map(|(name, version)| format!("{name}) version={version} ;;\n")).collect();
+        let versions = format!("case ${{RUSTUP_TOOLCHAIN:-{}}} in\n{}esac\n", list[0], versions.concat());
         self.script(
             "rustup/rustup",
             &format!(
@@ -78,10 +52,7 @@ impl Machine {
             ),
         );
         self.script("rustup/cargo", &format!("{versions}echo \"cargo of $version: $*\""));
-        self.script(
-            "rustup/rustc",
-            &format!("{versions}echo \"rustc $version (0000000 2026-01-01)\""),
-        );
+        self.script("rustup/rustc", &format!("{versions}echo \"rustc $version (0000000 2026-01-01)\""));
         self
     }
 
@@ -195,10 +166,7 @@ fn dev_installs_the_rust_of_the_distribution_where_no_toolchain_is_new_enough() 
         let said = machine.dev_fmt();
         assert!(said.contains(&format!("cargo of {WANTED}.0: fmt --all")), "{said}");
         let installed = machine.installed();
-        assert!(
-            installed.ends_with("rustc-web cargo-web rustfmt-web rust-web-clippy"),
-            "{installed}"
-        );
+        assert!(installed.ends_with("rustc-web cargo-web rustfmt-web rust-web-clippy"), "{installed}");
         // The second time it is there.
         let said = machine.dev_fmt();
         assert!(said.contains(&format!("cargo of {WANTED}.0: fmt --all")), "{said}");
@@ -208,17 +176,8 @@ fn dev_installs_the_rust_of_the_distribution_where_no_toolchain_is_new_enough() 
 
 #[test]
 fn dev_installs_nothing_where_no_rust_is_new_enough() {
-    for machine in [
-        Machine::new(),
-        Machine::new().with_packages_of("1.85.0"),
-        Machine::new().with_rustup(&[("stable", OLD)]),
-    ] {
-        assert_eq!(
-            machine.dev_fmt(),
-            format!(
-                "dev: Rust {WANTED} or newer is needed: run rustup update, or install Rust with rustup\n"
-            )
-        );
+    for machine in [Machine::new(), Machine::new().with_packages_of("1.85.0"), Machine::new().with_rustup(&[("stable", OLD)])] {
+        assert_eq!(machine.dev_fmt(), format!("dev: Rust {WANTED} or newer is needed: run rustup update, or install Rust with rustup\n"));
         assert_eq!(machine.installed(), "");
     }
 }

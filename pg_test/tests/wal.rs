@@ -17,11 +17,7 @@ fn a_busy_sequence_writes_a_record_for_each_100_ms_of_ids() {
 
     let start = insert_lsn(&mut client);
     let mut counters = Vec::new();
-    while counters
-        .last()
-        .zip(counters.first())
-        .is_none_or(|(last, first)| last - first < 10 * COVERED)
-    {
+    while counters.last().zip(counters.first()).is_none_or(|(last, first)| last - first < 10 * COVERED) {
         let thousand = "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 1000)";
         counters.extend(sequence::take(&mut client, thousand).into_iter().map(counter));
     }
@@ -54,11 +50,7 @@ fn ids_within_100_ms_of_a_logged_one_write_nothing() {
     let mut client = cluster.connect();
     client.batch_execute("CREATE SEQUENCE s").unwrap();
     // Ahead of the clock, so that only the IDs move the counter.
-    client
-        .batch_execute(
-            "SELECT setval('s', (snowflake_nextval('s', 0) >> 12) + 3600000::bigint * 1024)",
-        )
-        .unwrap();
+    client.batch_execute("SELECT setval('s', (snowflake_nextval('s', 0) >> 12) + 3600000::bigint * 1024)").unwrap();
     take(&mut client, "snowflake_nextval('s', 5)", 1);
 
     let start = insert_lsn(&mut client);

@@ -56,12 +56,10 @@ fn each_sql_function_has_a_wrapper_with_its_arguments() {
     let (_database, mut client) = database();
     let wrappers = wrappers();
     let functions = functions(&mut client);
-    let called: BTreeSet<&str> =
-        functions.iter().map(|function| function.symbol.as_str()).collect();
+    let called: BTreeSet<&str> = functions.iter().map(|function| function.symbol.as_str()).collect();
     let unused = wrappers.keys().filter(|symbol| !called.contains(symbol.as_str()));
     let unused = unused.filter(|symbol| !is_released(symbol));
-    let mut problems: Vec<String> =
-        unused.map(|symbol| format!("{symbol}: no SQL function calls it")).collect();
+    let mut problems: Vec<String> = unused.map(|symbol| format!("{symbol}: no SQL function calls it")).collect();
     for function in &functions {
         let found = match wrappers.get(&function.symbol) {
             Some(wrapper) => wrapper.problems(function),
@@ -82,8 +80,7 @@ fn the_library_exports_each_wrapper_and_its_calling_convention() {
         .map(|symbol| symbol.name().unwrap().to_owned())
         .filter(|symbol| symbol.ends_with("_wrapper"))
         .collect();
-    let expected: BTreeSet<String> =
-        wrappers().into_keys().flat_map(|symbol| [format!("pg_finfo_{symbol}"), symbol]).collect();
+    let expected: BTreeSet<String> = wrappers().into_keys().flat_map(|symbol| [format!("pg_finfo_{symbol}"), symbol]).collect();
     let differing: Vec<&String> = exported.symmetric_difference(&expected).collect();
     assert!(differing.is_empty(), "only in the library or only in src: {differing:?}");
 }
@@ -97,8 +94,7 @@ fn the_install_script_is_the_files_of_sql_in_the_order_of_the_library() {
     for line in library.lines().filter(|line| line.starts_with("extension_sql_file!")) {
         let name = line.split('"').nth(3).unwrap_or_else(|| panic!("{line}: more than one line"));
         let file = format!("{name}.sql");
-        let expected =
-            format!("extension_sql_file!(\"../sql/{file}\", name = \"{name}\"{requires});");
+        let expected = format!("extension_sql_file!(\"../sql/{file}\", name = \"{name}\"{requires});");
         assert_eq!(line, expected);
         requires = format!(", requires = [\"{name}\"]");
         files.push(file);
@@ -200,8 +196,7 @@ impl Wrapper {
         // A strict function is not called with a null. In any other, pgrx panics at a null for which there is no Option.
         if types.iter().any(|rust| inside("Option", rust).is_some() == function.is_strict) {
             let strictness = if function.is_strict { "STRICT" } else { "not STRICT" };
-            problems
-                .push(format!("it is {strictness}, but its arguments have the types {types:?}"));
+            problems.push(format!("it is {strictness}, but its arguments have the types {types:?}"));
         }
         if !returns(result, function) {
             problems.push(format!("its result is {result} in Rust"));
@@ -219,9 +214,7 @@ fn fits(rust: &str, sql: &str) -> bool {
 fn returns(rust: &str, function: &Function) -> bool {
     let row = inside("SetOfIterator", rust);
     let fits = match row.unwrap_or(rust).split_once("ResultRow") {
-        Some((_, columns)) => {
-            function.result == "record" && columns == format!("<{}>", function.columns)
-        }
+        Some((_, columns)) => function.result == "record" && columns == format!("<{}>", function.columns),
         None => fits(row.unwrap_or(rust), &function.result),
     };
     fits && row.is_some() == function.returns_set
@@ -281,8 +274,7 @@ impl Wrappers {
             ReturnType::Default => "void".into(),
             ReturnType::Type(_, result) => self.spelled(result),
         };
-        self.wrappers
-            .insert(format!("{}_wrapper", function.ident), Wrapper { names, types, result });
+        self.wrappers.insert(format!("{}_wrapper", function.ident), Wrapper { names, types, result });
     }
 
     /// The type without paths and lifetimes.
@@ -294,11 +286,9 @@ impl Wrappers {
                 let last = path.path.segments.last().expect("a path has an end");
                 let name = last.ident.to_string();
                 let arguments: Vec<String> = match &last.arguments {
-                    PathArguments::AngleBracketed(list) => list
-                        .args
-                        .iter()
-                        .filter_map(|argument| self.spelled_argument(argument))
-                        .collect(),
+                    PathArguments::AngleBracketed(list) => {
+                        list.args.iter().filter_map(|argument| self.spelled_argument(argument)).collect()
+                    }
                     _ => Vec::new(),
                 };
                 match self.aliases.get(&name) {
@@ -380,12 +370,9 @@ fn name(pattern: &Pat) -> String {
 fn expanded(rule: &TokenStream, call: TokenStream) -> Vec<syn::File> {
     let sides = groups(rule);
     let [matched, .., body] = sides.as_slice() else { panic!("a rule has two sides") };
-    let [[.., matched], [.., functions]] = [&groups(matched)[..], &groups(body)[..]] else {
-        panic!("each side ends with a repetition")
-    };
-    let variables = split(matched.clone(), ',')
-        .into_iter()
-        .map(|variable| variable.into_iter().nth(1).expect("a name after $").to_string());
+    let [[.., matched], [.., functions]] = [&groups(matched)[..], &groups(body)[..]] else { panic!("each side ends with a repetition") };
+    let variables =
+        split(matched.clone(), ',').into_iter().map(|variable| variable.into_iter().nth(1).expect("a name after $").to_string());
     let variables: Vec<String> = variables.collect();
     let lines = split(call, ';').into_iter().filter(|line| !line.is_empty());
     let files = lines.map(|line| {
@@ -405,8 +392,7 @@ fn groups(tokens: &TokenStream) -> Vec<TokenStream> {
 }
 
 fn split(tokens: TokenStream, at: char) -> Vec<TokenStream> {
-    let is_end =
-        |token: &TokenTree| matches!(token, TokenTree::Punct(mark) if mark.as_char() == at);
+    let is_end = |token: &TokenTree| matches!(token, TokenTree::Punct(mark) if mark.as_char() == at);
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     tokens.split(is_end).map(|part| part.iter().cloned().collect()).collect()
 }

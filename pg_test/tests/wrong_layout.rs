@@ -5,8 +5,7 @@ use pg_snowflake_harness::ask::{database, printed, run};
 use pg_snowflake_harness::copied::PLPGSQL;
 
 /// The error of each column in the view.
-const ERRORS: &str =
-    "SELECT table_name, left(error, 43) FROM snowflake_columns ORDER BY table_name::text";
+const ERRORS: &str = "SELECT table_name, left(error, 43) FROM snowflake_columns ORDER BY table_name::text";
 
 #[test]
 fn a_deeply_nested_policy_or_rule_does_not_break_the_view() {
@@ -23,10 +22,7 @@ fn a_deeply_nested_policy_or_rule_does_not_break_the_view() {
     );
     let mut client = database.connect();
     run(&mut client, "SET max_stack_depth = '200kB'");
-    assert_eq!(
-        printed(&mut client, ERRORS),
-        "a|\nb|\nc|newest ID is probably of layout \"instagram\""
-    );
+    assert_eq!(printed(&mut client, ERRORS), "a|\nb|\nc|newest ID is probably of layout \"instagram\"");
 }
 
 #[test]
@@ -45,10 +41,7 @@ fn a_lock_of_another_session_does_not_block_the_view() {
     for (statement, reported) in [
         ("LOCK TABLE photos IN ACCESS EXCLUSIVE MODE", "photos|"),
         ("REINDEX INDEX photos_pkey", "photos|"),
-        (
-            "LOCK TABLE photos IN EXCLUSIVE MODE",
-            "photos|newest ID is probably of layout \"instagram\"",
-        ),
+        ("LOCK TABLE photos IN EXCLUSIVE MODE", "photos|newest ID is probably of layout \"instagram\""),
     ] {
         run(&mut owner, &format!("BEGIN; {statement}"));
         assert_eq!(printed(&mut client, ERRORS), reported, "{statement}");
@@ -75,8 +68,7 @@ fn relations_without_rows_of_their_own_are_not_read() {
          CREATE UNLOGGED TABLE unlogged (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO unlogged TABLE typed;
          CREATE VIEW shown AS SELECT * FROM empty; ALTER VIEW shown ALTER id SET DEFAULT snowflake_nextval('s')",
     );
-    let reported =
-        "SELECT string_agg(table_name::text, ' ' ORDER BY table_name::text) FROM snowflake_columns
+    let reported = "SELECT string_agg(table_name::text, ' ' ORDER BY table_name::text) FROM snowflake_columns
          WHERE error LIKE 'newest ID%'";
     assert_eq!(printed(&mut client, reported), "typed unlogged");
     assert_eq!(printed(&mut cluster.standby().connect(), reported), "typed");

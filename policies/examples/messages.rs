@@ -16,9 +16,7 @@ fn main() {
             }
         }
     }
-    println!(
-        "# Error messages\n\nEach message with its SQLSTATE, details and hints; … stands for names and figures."
-    );
+    println!("# Error messages\n\nEach message with its SQLSTATE, details and hints; … stands for names and figures.");
     for (message, (sqlstate, has_runbook, lines)) in &messages {
         let state = if *sqlstate == "00000" { "Server log" } else { sqlstate };
         let runbook = format!(", [runbook](docs/operate.md#{})", anchor(message));

@@ -92,11 +92,7 @@ impl Guard {
     /// `monotonic_us` is called for the first reading, after a step back, and when the wall clock has moved by
     /// more than a second since the last call: a smaller movement cannot hide a jump of more than a second.
     #[inline]
-    pub fn observe(
-        &mut self,
-        wall_us: i64,
-        monotonic_us: impl FnOnce() -> i64,
-    ) -> (Now, Option<Step>) {
+    pub fn observe(&mut self, wall_us: i64, monotonic_us: impl FnOnce() -> i64) -> (Now, Option<Step>) {
         let Some(last) = &mut self.last else {
             self.last = Some(LastReading::new(wall_us, monotonic_us()));
             return (self.now(wall_us), None);
@@ -108,8 +104,7 @@ impl Guard {
             Some(Step::Backward(size))
         } else if wall_us - last.anchor_wall_us > FORWARD_JUMP_US {
             let monotonic_us = monotonic_us();
-            let gained =
-                (wall_us - last.anchor_wall_us) - (monotonic_us - last.anchor_monotonic_us);
+            let gained = (wall_us - last.anchor_wall_us) - (monotonic_us - last.anchor_monotonic_us);
             *last = LastReading::new(wall_us, monotonic_us);
             (gained > FORWARD_JUMP_US).then_some(Step::Forward(gained))
         } else {
@@ -163,9 +158,7 @@ impl Clock {
     #[inline]
     pub fn read(&mut self, wall_us: i64) -> (Now, Option<Step>) {
         let monotonic_origin = &mut self.monotonic_origin;
-        self.guard.observe(wall_us, || {
-            micros(monotonic_origin.get_or_insert_with(Instant::now).elapsed())
-        })
+        self.guard.observe(wall_us, || micros(monotonic_origin.get_or_insert_with(Instant::now).elapsed()))
     }
 
     /// Records that an ID was issued with a reading.
@@ -209,10 +202,7 @@ mod tests {
 
     #[test]
     fn a_lower_reading_is_a_backward_step_of_the_difference() {
-        assert_eq!(
-            steps(&[(500, 500), (200, 501), (201, 502), (600, 901)]),
-            [None, Some(Step::Backward(300)), None, None]
-        );
+        assert_eq!(steps(&[(500, 500), (200, 501), (201, 502), (600, 901)]), [None, Some(Step::Backward(300)), None, None]);
     }
 
     #[test]
@@ -221,15 +211,13 @@ mod tests {
         for wall in [0, -300, -200, -900, 5 * SECOND, 8 * SECOND, 7 * SECOND] {
             guard.observe(START + wall, || 0);
         }
-        let steps =
-            |count, largest_us, last| Steps { count, largest_us, last_at_us: Some(START + last) };
+        let steps = |count, largest_us, last| Steps { count, largest_us, last_at_us: Some(START + last) };
         assert_eq!(guard.backward, steps(3, SECOND, 7 * SECOND));
         assert_eq!(guard.forward, steps(2, 5 * SECOND + 900, 8 * SECOND));
     }
 
     #[test]
-    fn the_high_water_mark_of_an_issued_id_survives_a_backward_step_and_that_of_a_refusal_does_not()
-    {
+    fn the_high_water_mark_of_an_issued_id_survives_a_backward_step_and_that_of_a_refusal_does_not() {
         let mut guard = Guard::default();
         let (issued, _) = guard.observe(START + 500, || 500);
         guard.note_issued(issued);
@@ -240,19 +228,13 @@ mod tests {
 
     #[test]
     fn a_gain_of_more_than_a_second_is_a_forward_step() {
-        assert_eq!(
-            steps(&[(0, 0), (SECOND * 3600 + 10, 10), (SECOND * 3600 + 20, 20)]),
-            [None, Some(Step::Forward(SECOND * 3600)), None]
-        );
+        assert_eq!(steps(&[(0, 0), (SECOND * 3600 + 10, 10), (SECOND * 3600 + 20, 20)]), [None, Some(Step::Forward(SECOND * 3600)), None]);
     }
 
     #[test]
     fn a_forward_jump_is_detected_between_close_readings() {
         // The second reading is less than a second after the first; the jump itself makes it more.
-        assert_eq!(
-            steps(&[(0, 0), (900_000, 900_000), (900_000 + SECOND + 2, 900_001)]),
-            [None, None, Some(Step::Forward(SECOND + 1))]
-        );
+        assert_eq!(steps(&[(0, 0), (900_000, 900_000), (900_000 + SECOND + 2, 900_001)]), [None, None, Some(Step::Forward(SECOND + 1))]);
     }
 
     #[test]

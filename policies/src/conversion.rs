@@ -144,10 +144,7 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
     statements.push(format!("{alter} SET DEFAULT {}", default_expression(facts, target)));
     if let Some(shard_check) = &target.shard_check {
         let condition = shard_check.condition(facts, target.layout);
-        statements.push(format!(
-            "ALTER TABLE {table} ADD CONSTRAINT {} CHECK ({condition})",
-            shard_check.name
-        ));
+        statements.push(format!("ALTER TABLE {table} ADD CONSTRAINT {} CHECK ({condition})", shard_check.name));
     }
     statements
 }
@@ -156,8 +153,7 @@ impl NarrowTable {
     /// Changes all columns of a table in one statement, because each statement rewrites the table.
     fn widen_statement(&self) -> String {
         let columns = self.columns.iter();
-        let actions: Vec<String> =
-            columns.map(|column| format!("ALTER COLUMN {column} TYPE pg_catalog.int8")).collect();
+        let actions: Vec<String> = columns.map(|column| format!("ALTER COLUMN {column} TYPE pg_catalog.int8")).collect();
         format!("ALTER TABLE {} {}", self.table, actions.join(", "))
     }
 }
@@ -173,9 +169,7 @@ impl Sequence {
     fn statements(&self, resume_at: Option<i64>, first: i64) -> Vec<String> {
         let mut statements = match self {
             Sequence::Kept { name, .. } => {
-                let alter = format!(
-                    "ALTER SEQUENCE {name} AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE"
-                );
+                let alter = format!("ALTER SEQUENCE {name} AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE");
                 vec![match resume_at {
                     Some(_) => alter,
                     None => format!("{alter} MINVALUE 1 START WITH 1 RESTART WITH {first}"),
@@ -183,11 +177,8 @@ impl Sequence {
             }
             Sequence::New { name, cache, is_unlogged, comment, .. } => {
                 let unlogged = if *is_unlogged { "UNLOGGED " } else { "" };
-                let mut statements =
-                    vec![format!("CREATE {unlogged}SEQUENCE {name} CACHE {cache}")];
-                let describe = |comment: &String| {
-                    format!("COMMENT ON SEQUENCE {name} IS {}", quote_literal(comment))
-                };
+                let mut statements = vec![format!("CREATE {unlogged}SEQUENCE {name} CACHE {cache}")];
+                let describe = |comment: &String| format!("COMMENT ON SEQUENCE {name} IS {}", quote_literal(comment));
                 statements.extend(comment.as_ref().map(describe));
                 let next = resume_at.unwrap_or(first);
                 if next > 1 {
@@ -214,9 +205,7 @@ impl ShardCheck {
             return is_of_shard;
         };
         let first = layout.shift_tick(tick_after(highest_of_other_shards, layout));
-        format!(
-            "{column}::pg_catalog.int8 OPERATOR(pg_catalog.<) {first}::pg_catalog.int8 OR {is_of_shard}"
-        )
+        format!("{column}::pg_catalog.int8 OPERATOR(pg_catalog.<) {first}::pg_catalog.int8 OR {is_of_shard}")
     }
 }
 
@@ -253,11 +242,7 @@ fn layout_argument(schema: &str, layout: Layout) -> String {
 /// of `standard_conforming_strings`.
 fn quote_literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
-    if text.contains('\\') {
-        format!("E'{}'", quoted.replace('\\', "\\\\"))
-    } else {
-        format!("'{quoted}'")
-    }
+    if text.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }
 
 #[cfg(test)]

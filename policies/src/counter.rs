@@ -260,10 +260,7 @@ impl Cached {
     #[inline(always)]
     pub fn is_usable(&self, reading: &Reading, ticks: Ticks) -> bool {
         let tick = reading.layout.tick_of(self.next);
-        self.layout == reading.layout.bits()
-            && tick >= reading.high_water_tick
-            && tick <= reading.lead_limit
-            && ticks.contains(tick)
+        self.layout == reading.layout.bits() && tick >= reading.high_water_tick && tick <= reading.lead_limit && ticks.contains(tick)
     }
 
     /// The rest after the next counter has been used.
@@ -295,8 +292,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request<'_>) -> i64 {
     };
     // At or below the counters that this session has fetched, the sequence was reset. The session continues above
     // them, unless they are so far in the future that the reset was meant to undo that.
-    let is_within_lead =
-        |counter| layout.tick_of(counter) <= lead_limit(layout, *policy, now.high_water_us);
+    let is_within_lead = |counter| layout.tick_of(counter) <= lead_limit(layout, *policy, now.high_water_us);
     match highest_fetched {
         Some(fetched) if first <= fetched && is_within_lead(fetched) => fetched.saturating_add(1),
         _ => first,
@@ -360,8 +356,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
 
     let end = max_value.min(layout.max_counter());
     // At the end of bigint there is no next counter: saturating would issue the last one again.
-    let has_no_next =
-        (state.is_called && first <= state.last_value) || highest_fetched == Some(first);
+    let has_no_next = (state.is_called && first <= state.last_value) || highest_fetched == Some(first);
     if first > end || has_no_next {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }

@@ -102,12 +102,7 @@ impl Holder {
     /// Closes slots, and returns what they held. `nonce` is a new one.
     ///
     /// The caller publishes that before it reads the mark and releases them.
-    pub fn close(
-        &mut self,
-        is_closed: impl Fn(&Slot) -> bool,
-        keep: bool,
-        nonce: Uuid,
-    ) -> Vec<Closed> {
+    pub fn close(&mut self, is_closed: impl Fn(&Slot) -> bool, keep: bool, nonce: Uuid) -> Vec<Closed> {
         let held_before = self.held();
         let incarnation = self.incarnation;
         let closed: Vec<Closed> = self
@@ -168,8 +163,7 @@ impl Holder {
     ///
     /// `latest_us` is the latest begin of a span that is granted by a right clock, `mark_us` as for a release.
     pub fn close_future(&mut self, latest_us: i64, mark_us: i64, nonce: Uuid) -> Vec<Closed> {
-        let is_unused =
-            |slot: &Slot| slot.span.starts_us > latest_us && mark_us <= slot.span.starts_us;
+        let is_unused = |slot: &Slot| slot.span.starts_us > latest_us && mark_us <= slot.span.starts_us;
         self.close(is_unused, true, nonce)
     }
 }
@@ -201,10 +195,7 @@ pub struct Known {
 impl Known {
     /// The shard with the highest serial. A registry whose row has a lower one was rolled back.
     pub fn newest(&self) -> Option<(u32, i64)> {
-        self.serials
-            .iter()
-            .map(|(&shard, &serial)| (shard, serial))
-            .max_by_key(|&(_, serial)| serial)
+        self.serials.iter().map(|(&shard, &serial)| (shard, serial)).max_by_key(|&(_, serial)| serial)
     }
 
     /// Learns the serials of the slots, and returns whether one is new.
@@ -229,9 +220,7 @@ impl Known {
         }
         let not_held = claimed.iter().filter(|slot| slot.serial.is_none()).map(|slot| slot.shard);
         let known = |shard| self.serials.get(&shard).map(|&serial| (shard, serial));
-        let held = |&(shard, serial): &(u32, i64)| {
-            claimed.iter().any(|slot| slot.shard == shard && slot.serial >= Some(serial))
-        };
+        let held = |&(shard, serial): &(u32, i64)| claimed.iter().any(|slot| slot.shard == shard && slot.serial >= Some(serial));
         let newest = self.newest().filter(|newest| !held(newest));
         not_held.filter_map(known).chain(newest).take(MAX_PRESENTED).collect()
     }
@@ -282,12 +271,7 @@ mod tests {
             Some(_) => Slot { shard, span: SPAN, serial },
             None => Slot::closed(shard),
         };
-        Holder {
-            incarnation: 1,
-            nonce: 1,
-            slots: slots.iter().map(slot).collect(),
-            ..Holder::default()
-        }
+        Holder { incarnation: 1, nonce: 1, slots: slots.iter().map(slot).collect(), ..Holder::default() }
     }
 
     fn shards(closed: &[Closed]) -> Vec<(u32, bool)> {
@@ -317,9 +301,7 @@ mod tests {
 
     #[test]
     fn a_future_span_is_closed_unless_it_was_used() {
-        for (latest_us, mark_us, is_closed) in
-            [(99, 100, true), (100, 100, false), (99, 101, false)]
-        {
+        for (latest_us, mark_us, is_closed) in [(99, 100, true), (100, 100, false), (99, 101, false)] {
             let mut held = holder(&[(5, Some(1))]);
             let closed = held.close_future(latest_us, mark_us, 2);
             assert_eq!(!closed.is_empty(), is_closed, "{latest_us}, {mark_us}");

@@ -97,15 +97,9 @@ impl Homed<'static> {
     /// assert_eq!(partition_hash(INSTAGRAM.id(1_000_000, shard)) % 4, 3);
     /// # Ok::<(), pg_snowflake_policies::homed::Invalid>(())
     /// ```
-    pub fn in_partition(
-        layout: &Layout,
-        shard_id: i32,
-        modulus: i32,
-        generators: i32,
-    ) -> Result<Self, Invalid> {
+    pub fn in_partition(layout: &Layout, shard_id: i32, modulus: i32, generators: i32) -> Result<Self, Invalid> {
         let shards = layout.shards();
-        let is_within =
-            |value: i32, lowest, highest| (lowest..=highest).contains(&i64::from(value));
+        let is_within = |value: i32, lowest, highest| (lowest..=highest).contains(&i64::from(value));
         let highest = shards.min(MAX_MODULUS);
         if !is_within(modulus, 1, highest) {
             return Err(Invalid::Modulus { modulus, highest });
@@ -121,8 +115,7 @@ impl Homed<'static> {
         }
         let first = i64::from(shard_id);
         let last = first + (shards - 1 - first) / step * step;
-        let [first, step, last, modulus] =
-            [first, step, last, modulus.into()].map(|number| number as u32);
+        let [first, step, last, modulus] = [first, step, last, modulus.into()].map(|number| number as u32);
         let home = Home::Partition { modulus, remainder: first % modulus };
         Ok(Homed::new(Class { first, step, last }, home))
     }
@@ -151,9 +144,7 @@ impl<'a> Homed<'a> {
         match self.home {
             // The processor cannot predict which of two numbers fits. Three times out of four one of the first two does: computing
             // both hashes takes 14 ns an ID, and one after the other 24 ns. From modulus 4 on that is slower.
-            Home::Partition { modulus: 2, remainder } => {
-                self.search(layout, run, |ids: [i64; 2]| ids.map(|id| is_home(id, 1, remainder)))
-            }
+            Home::Partition { modulus: 2, remainder } => self.search(layout, run, |ids: [i64; 2]| ids.map(|id| is_home(id, 1, remainder))),
             Home::Partition { modulus, remainder } if modulus.is_power_of_two() => {
                 self.search(layout, run, |[id]| [is_home(id, modulus - 1, remainder)])
             }
@@ -183,12 +174,7 @@ impl<'a> Homed<'a> {
 
     /// Tries `N` shard numbers at a time.
     #[inline(always)]
-    fn search<const N: usize>(
-        &self,
-        layout: &Layout,
-        run: Run,
-        are_home: impl Fn([i64; N]) -> [bool; N],
-    ) -> Option<Found> {
+    fn search<const N: usize>(&self, layout: &Layout, run: Run, are_home: impl Fn([i64; N]) -> [bool; N]) -> Option<Found> {
         let Class { first, step, .. } = self.class;
         let to_next = i64::from(step) << layout.shard_shift();
         let plain = Layout { shard_place: layout.shard_place.without_xor(), ..*layout };
@@ -242,12 +228,7 @@ impl<'a> Homed<'a> {
 /// # Ok::<(), pg_snowflake_policies::homed::Invalid>(())
 /// ```
 #[inline(always)]
-pub fn advance(
-    state: State,
-    max_value: i64,
-    request: Request<'_>,
-    homed: &Homed<'_>,
-) -> Decision<Found> {
+pub fn advance(state: State, max_value: i64, request: Request<'_>, homed: &Homed<'_>) -> Decision<Found> {
     let counters = homed.max_counters();
     match counter::advance(state, max_value, counters, request) {
         Decision::Issue(run) => match homed.first_in(request.reading.layout(), run) {

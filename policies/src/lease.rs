@@ -26,10 +26,7 @@ pub struct Span {
 impl Span {
     /// The ticks that begin in the span. Those of an empty span are empty too, and begin where they would.
     pub const fn ticks(self, layout: &Layout) -> Ticks {
-        Ticks {
-            first: layout.tick_at(self.starts_us.saturating_sub(1)) + 1,
-            last: layout.tick_at(self.ends_us.saturating_sub(1)),
-        }
+        Ticks { first: layout.tick_at(self.starts_us.saturating_sub(1)) + 1, last: layout.tick_at(self.ends_us.saturating_sub(1)) }
     }
 }
 

@@ -16,16 +16,8 @@ pub mod worker;
 pub use table::{Message, Report, general, sqlstate};
 
 /// The tables.
-pub const TABLES: [&[Message]; 8] = [
-    arguments::ALL,
-    convert::ALL,
-    leases::ALL,
-    partitions::ALL,
-    registry::ALL,
-    sequence::ALL,
-    server::ALL,
-    worker::ALL,
-];
+pub const TABLES: [&[Message]; 8] =
+    [arguments::ALL, convert::ALL, leases::ALL, partitions::ALL, registry::ALL, sequence::ALL, server::ALL, worker::ALL];
 
 #[cfg(test)]
 mod tests {
@@ -36,10 +28,7 @@ mod tests {
         for message in TABLES.into_iter().flatten() {
             assert!(!message.message.ends_with('.'), "{message:?}");
             for sentences in [message.detail, message.hint] {
-                assert!(
-                    sentences.is_empty() || sentences.ends_with(['.', ';', '}']),
-                    "{message:?}"
-                );
+                assert!(sentences.is_empty() || sentences.ends_with(['.', ';', '}']), "{message:?}");
             }
         }
     }

@@ -68,8 +68,7 @@ pub fn time_to_connect(failing_for: Duration, lease: Duration) -> Duration {
 #[must_use]
 pub fn pause_after_failure(failing_for: Duration, lease: Duration, random: u32) -> Duration {
     let short = (lease / 30).clamp(Duration::from_millis(50), Duration::from_millis(500));
-    let longest =
-        if failing_for < lease { short } else { third(lease).min(failing_for / 4).max(short) };
+    let longest = if failing_for < lease { short } else { third(lease).min(failing_for / 4).max(short) };
     let shortest = short / 2;
     shortest + part(longest - shortest, random)
 }

@@ -47,13 +47,7 @@ pub struct WantedRanges {
 /// assert_eq!(days.len(), 2);
 /// assert_eq!(days[0].span, 20_000 * day_us..20_001 * day_us);
 /// ```
-pub fn wanted(
-    layout: &Layout,
-    step: Step,
-    now_us: i64,
-    tolerance_us: i64,
-    ahead: u32,
-) -> WantedRanges {
+pub fn wanted(layout: &Layout, step: Step, now_us: i64, tolerance_us: i64, ahead: u32) -> WantedRanges {
     let mut found = WantedRanges { ranges: Vec::new(), beyond_layout: None };
     let mut start = step.start_of(now_us - tolerance_us);
     let mut still_ahead = ahead;

@@ -193,13 +193,9 @@ pub fn claim(row: Option<&Lease>, claim: Claim, moment: Moment) -> Result<Lease,
     }
     match claim.serial {
         Some(serial) if !is_holder || serial != row.serial => Err(Refusal::Superseded),
-        Some(_) if !row.is_released && moment.now_us < row.span.ends_us => {
-            Ok(renewed(row, claim, moment))
-        }
+        Some(_) if !row.is_released && moment.now_us < row.span.ends_us => Ok(renewed(row, claim, moment)),
         // After a crash, the holder does not know what it has used of its span, and starts where the span ends.
-        _ if is_holder => {
-            Ok(Lease { known_serial: row.known_serial, ..new_span(Some(row), claim, moment) })
-        }
+        _ if is_holder => Ok(Lease { known_serial: row.known_serial, ..new_span(Some(row), claim, moment) }),
         _ if row.incarnation.is_none() && row.node != claim.node && !row.node.is_empty() => {
             Err(Refusal::ReservedFor { node: row.node.clone() })
         }
@@ -207,12 +203,7 @@ pub fn claim(row: Option<&Lease>, claim: Claim, moment: Moment) -> Result<Lease,
         _ if !row.is_released && moment.now_us < row.span.ends_us => {
             let ends_us = row.span.ends_us;
             Err(match row.incarnation {
-                Some(_) => Refusal::HeldBy {
-                    node: row.node.clone(),
-                    ends_us,
-                    origin: row.origin.clone(),
-                    is_copy: is_copy(row, claim),
-                },
+                Some(_) => Refusal::HeldBy { node: row.node.clone(), ends_us, origin: row.origin.clone(), is_copy: is_copy(row, claim) },
                 None => Refusal::EndsLater { ends_us },
             })
         }
@@ -278,20 +269,13 @@ pub enum NotYet {
 ///
 /// # Errors
 /// Why it does not end earlier.
-pub fn end_quiet_time(
-    quiet_until: i64,
-    now_us: i64,
-    longest_us: i64,
-    granted_at_us: impl IntoIterator<Item = i64>,
-) -> Result<i64, NotYet> {
+pub fn end_quiet_time(quiet_until: i64, now_us: i64, longest_us: i64, granted_at_us: impl IntoIterator<Item = i64>) -> Result<i64, NotYet> {
     let earliest_us = quiet_until_us(now_us, longest_us);
     if quiet_until <= earliest_us {
         return Err(NotYet::AsSoonAsPossible);
     }
     match granted_at_us.into_iter().max() {
-        Some(at_us) if at_us > now_us.saturating_add(CLOCK_TOLERANCE_US) => {
-            Err(NotYet::GrantedAt(at_us))
-        }
+        Some(at_us) if at_us > now_us.saturating_add(CLOCK_TOLERANCE_US) => Err(NotYet::GrantedAt(at_us)),
         _ => Ok(earliest_us),
     }
 }
@@ -375,14 +359,7 @@ pub fn release(row: &Lease, request: Release, now_us: i64) -> Option<Lease> {
         };
         let length_us = row.kept_until_us.saturating_sub(row.span.ends_us);
         let kept_until_us = if keep { now_us.saturating_add(length_us) } else { i64::MIN };
-        Lease {
-            serial: serial + 1,
-            nonce: None,
-            span,
-            is_released: true,
-            kept_until_us,
-            ..row.clone()
-        }
+        Lease { serial: serial + 1, nonce: None, span, is_released: true, kept_until_us, ..row.clone() }
     })
 }
 
@@ -454,11 +431,7 @@ pub fn retire(row: &Lease) -> Lease {
 /// assert_eq!(assign(rows, "db-4", 1), None);
 /// assert_eq!(assign([(7, "db-1", false)], "db-1", 4), Some(0));
 /// ```
-pub fn assign<'a>(
-    rows: impl IntoIterator<Item = (i32, &'a str, bool)>,
-    node: &str,
-    shards: i32,
-) -> Option<i32> {
+pub fn assign<'a>(rows: impl IntoIterator<Item = (i32, &'a str, bool)>, node: &str, shards: i32) -> Option<i32> {
     let mut rows: Vec<(i32, &str, bool)> = rows.into_iter().collect();
     rows.sort_unstable();
     let own = rows.iter().find(|&&(shard, owner, _)| owner == node && shard < shards);

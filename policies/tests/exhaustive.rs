@@ -10,10 +10,7 @@ mod exhaustive {
     pub mod state;
 }
 
-use exhaustive::model::Event::{
-    Copy, Crash, Failover, Lost, RegistryClock, Repeated, Restart, Retire, Rollback, ServerClock,
-    TakeOver,
-};
+use exhaustive::model::Event::{Copy, Crash, Failover, Lost, RegistryClock, Repeated, Restart, Retire, Rollback, ServerClock, TakeOver};
 use exhaustive::model::{Action, Bounds, Event, KEPT, ORIGINAL_FIRST, Protocol, RECOVERS, UNIQUE};
 use exhaustive::rules::Rule;
 use exhaustive::state::State;
@@ -46,19 +43,10 @@ const GIVING_UP: Bounds = Bounds { length: 2, ticks: 1, closes: &[false], ..CALM
 const OPEN: Bounds = Bounds { closes: &[], ..CALM };
 
 /// Searches all states within the bounds, or until a property is broken. One thread finds a shortest counterexample.
-fn search(
-    bounds: Bounds,
-    properties: &'static [&'static str],
-    without: Option<Rule>,
-    threads: usize,
-) -> impl Checker<Protocol> {
+fn search(bounds: Bounds, properties: &'static [&'static str], without: Option<Rule>, threads: usize) -> impl Checker<Protocol> {
     let begin = Instant::now();
-    let found = Protocol::new(bounds, properties, without)
-        .checker()
-        .threads(threads)
-        .finish_when(HasDiscoveries::AnyFailures)
-        .spawn_bfs()
-        .join();
+    let found =
+        Protocol::new(bounds, properties, without).checker().threads(threads).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
     println!(
         "{} states, {} steps, depth {}, at most {} ticks until IDs again, {:.1?}: {bounds:?}, without {without:?}",
         found.unique_state_count(),
@@ -72,20 +60,13 @@ fn search(
 
 fn holds(bounds: Bounds) {
     let found = search(bounds, ALL, None, 2);
-    let broken: Vec<(&str, Vec<Action>)> = found
-        .discoveries()
-        .into_iter()
-        .map(|(property, path)| (property, path.into_actions()))
-        .collect();
+    let broken: Vec<(&str, Vec<Action>)> =
+        found.discoveries().into_iter().map(|(property, path)| (property, path.into_actions())).collect();
     assert!(broken.is_empty(), "{broken:?}");
 }
 
 /// The shortest counterexample to a property without the rule.
-fn counterexample(
-    rule: Rule,
-    property: &'static [&'static str; 1],
-    bounds: Bounds,
-) -> Option<Vec<Action>> {
+fn counterexample(rule: Rule, property: &'static [&'static str; 1], bounds: Bounds) -> Option<Vec<Action>> {
     let found = search(bounds, property, Some(rule), 1);
     let path = found.discovery(property[0])?;
     let actions = path.into_actions();
@@ -100,12 +81,7 @@ fn cases() -> [Case; 18] {
     let with = |bounds, kinds, events| Bounds { kinds, events, ..bounds };
     [
         (Rule::StartsAtTheLastEnd, &[UNIQUE], GIVING_UP, 6),
-        (
-            Rule::RenewalKeepsTheEnd,
-            &[UNIQUE],
-            Bounds { server_clocks: &[0, 1], ..with(GIVING_UP, &[ServerClock], 2) },
-            10,
-        ),
+        (Rule::RenewalKeepsTheEnd, &[UNIQUE], Bounds { server_clocks: &[0, 1], ..with(GIVING_UP, &[ServerClock], 2) }, 10),
         (Rule::ReleaseEndsAtTheMark, &[UNIQUE], GIVING_UP, 6),
         (Rule::Serial, &[UNIQUE], Bounds { ticks: 2, ..GIVING_UP }, 8),
         (Rule::MarkAfterClosing, &[UNIQUE], GIVING_UP, 6),
@@ -115,12 +91,7 @@ fn cases() -> [Case; 18] {
         (Rule::PersonKeepsTheEnd, &[UNIQUE], with(CALM, &[TakeOver], 1), 5),
         (Rule::QuietTime, &[UNIQUE], with(OPEN, &[Failover], 1), 9),
         (Rule::LostRows, &[UNIQUE], with(OPEN, &[Rollback], 1), 9),
-        (
-            Rule::ClockAhead,
-            &[UNIQUE],
-            Bounds { server_clocks: &[0, 3], ..with(OPEN, &[ServerClock, Failover], 2) },
-            11,
-        ),
+        (Rule::ClockAhead, &[UNIQUE], Bounds { server_clocks: &[0, 3], ..with(OPEN, &[ServerClock, Failover], 2) }, 11),
         (Rule::NewIncarnation, &[ORIGINAL_FIRST], with(CALM, &[Copy], 1), 4),
         (Rule::NewNonce, &[UNIQUE], with(CALM, &[Copy], 1), 6),
         (Rule::FormerHolderFirst, &[ORIGINAL_FIRST], CALM, 3),
@@ -128,11 +99,7 @@ fn cases() -> [Case; 18] {
         (
             Rule::ClockAfterLoss,
             &[UNIQUE],
-            Bounds {
-                server_clocks: &[0, 2],
-                registry_clocks: &[0, 2],
-                ..with(OPEN, &[ServerClock, RegistryClock, Failover], 4)
-            },
+            Bounds { server_clocks: &[0, 2], registry_clocks: &[0, 2], ..with(OPEN, &[ServerClock, RegistryClock, Failover], 4) },
             13,
         ),
         (Rule::NewestCallsFirst, &[UNIQUE], with(OPEN, &[Rollback], 1), 9),
@@ -156,12 +123,8 @@ fn each_rule_is_needed() {
 }
 
 /// Clocks that the registry refuses, and that it tolerates.
-const WRONG_CLOCKS: Bounds = Bounds {
-    kinds: &[ServerClock, RegistryClock],
-    server_clocks: &[-1, 0, 1, 3],
-    registry_clocks: &[-1, 0, 3],
-    ..CALM
-};
+const WRONG_CLOCKS: Bounds =
+    Bounds { kinds: &[ServerClock, RegistryClock], server_clocks: &[-1, 0, 1, 3], registry_clocks: &[-1, 0, 3], ..CALM };
 
 #[test]
 fn the_properties_hold_with_an_event() {
@@ -183,42 +146,17 @@ fn the_properties_hold_with_pauses() {
     holds(Bounds { ticks: 1, pauses: true, ..CALM });
 }
 
-const WITHOUT_LOSSES: &[Event] =
-    &[Lost, Repeated, Crash, Restart, Copy, ServerClock, RegistryClock, TakeOver, Retire];
+const WITHOUT_LOSSES: &[Event] = &[Lost, Repeated, Crash, Restart, Copy, ServerClock, RegistryClock, TakeOver, Retire];
 
-const ALL_EVENTS: &[Event] = &[
-    Lost,
-    Repeated,
-    Crash,
-    Restart,
-    Copy,
-    ServerClock,
-    RegistryClock,
-    TakeOver,
-    Retire,
-    Failover,
-    Rollback,
-];
+const ALL_EVENTS: &[Event] = &[Lost, Repeated, Crash, Restart, Copy, ServerClock, RegistryClock, TakeOver, Retire, Failover, Rollback];
 
 /// Three servers with wrong clocks, to which everything happens again and again.
-const ENDLESS: Bounds = Bounds {
-    servers: 3,
-    ticks: 20,
-    messages: 4,
-    events: u8::MAX,
-    kinds: ALL_EVENTS,
-    closes: &[true, false],
-    ..WRONG_CLOCKS
-};
+const ENDLESS: Bounds =
+    Bounds { servers: 3, ticks: 20, messages: 4, events: u8::MAX, kinds: ALL_EVENTS, closes: &[true, false], ..WRONG_CLOCKS };
 
 /// Walks through the states at random, far beyond what a search reaches; on some walks each fourth step is an event or a loss of rows, on
 /// others each 32nd. Returns the steps that break a property.
-fn walk(
-    bounds: Bounds,
-    properties: &'static [&'static str],
-    without: Option<Rule>,
-    walks: u32,
-) -> Result<(), String> {
+fn walk(bounds: Bounds, properties: &'static [&'static str], without: Option<Rule>, walks: u32) -> Result<(), String> {
     let model = Protocol::new(bounds, properties, without);
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(walks) };
     let draws = (2..6_u32, prop::collection::vec(any::<u32>(), 1..400));
@@ -227,9 +165,7 @@ fn walk(
         for draw in draws {
             let (mut steps, mut rare) = (Vec::new(), Vec::new());
             model.actions(&state, &mut steps);
-            let is_rare = |step: &mut Action| {
-                step.is_event() || matches!(step, Action::Failover | Action::Rollback)
-            };
+            let is_rare = |step: &mut Action| step.is_event() || matches!(step, Action::Failover | Action::Rollback);
             rare.extend(steps.extract_if(.., is_rare));
             let mut from = if draw % (1 << calm) == 0 && !rare.is_empty() { rare } else { steps };
             if draw >> 8 & 3 != 0 && from.iter().any(|step| step.follows(taken.last())) {
@@ -294,8 +230,7 @@ fn the_properties_hold_within_larger_bounds() {
         Bounds { length: 2, ticks: 3, pauses: true, messages: 2, ..CALM },
     ];
     let only = std::env::var("EXHAUSTIVE").ok().and_then(|only| only.parse().ok());
-    let cases =
-        cases().map(|(_, _, bounds, _)| bounds).into_iter().filter(|bounds| bounds.events > 1);
+    let cases = cases().map(|(_, _, bounds, _)| bounds).into_iter().filter(|bounds| bounds.events > 1);
     for (index, bounds) in bounds.into_iter().chain(cases).enumerate() {
         if only.is_none_or(|only: usize| only == index) {
             holds(bounds);

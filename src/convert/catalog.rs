@@ -26,11 +26,7 @@ impl Extension {
             JOIN pg_namespace AS n ON n.oid = e.extnamespace
             JOIN pg_type AS t ON t.typnamespace = n.oid AND t.typname = 'snowflake'
             WHERE e.extname = 'pg_snowflake'";
-        let mut found = rows(sql, &[], |row| Extension {
-            schema: row.get(1),
-            namespace: row.get(2),
-            snowflake: row.get(3),
-        });
+        let mut found = rows(sql, &[], |row| Extension { schema: row.get(1), namespace: row.get(2), snowflake: row.get(3) });
         found.pop().expect("the extension is there")
     }
 }

@@ -39,8 +39,7 @@ struct Table {
 impl Table {
     /// Refuses a relation that has no columns of its own, or has another owner.
     fn read(relid: pg_sys::Oid) -> Self {
-        let sql =
-            "SELECT c.relkind::text, format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid,
+        let sql = "SELECT c.relkind::text, format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid,
                 c.relowner, pg_has_role(c.relowner, 'USAGE'), c.relpersistence = 'u'
             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
             WHERE c.oid = $1";
@@ -58,13 +57,7 @@ impl Table {
             if !row.get::<bool>(6) {
                 messages::not_owner("table", &name, "").raise();
             }
-            Table {
-                name,
-                relname: row.get(3),
-                schema: row.get(4),
-                owner: row.get(5),
-                is_unlogged: row.get(7),
-            }
+            Table { name, relname: row.get(3), schema: row.get(4), owner: row.get(5), is_unlogged: row.get(7) }
         })
         .pop()
         .unwrap_or_else(|| no_such_table(relid))
@@ -97,12 +90,7 @@ impl Attribute {
             FROM pg_attribute AS a
             WHERE a.attrelid = $1 AND a.attname = $2::name AND NOT a.attisdropped";
         rows(sql, &id_column.arguments(), |row| {
-            let attribute = Attribute {
-                number: row.get(1),
-                name: row.get(2),
-                type_name: row.get(3),
-                is_identity: row.get(4),
-            };
+            let attribute = Attribute { number: row.get(1), name: row.get(2), type_name: row.get(3), is_identity: row.get(4) };
             if attribute.number < 0 {
                 messages::system_column(&attribute.name).raise();
             }
@@ -153,8 +141,7 @@ impl Column {
             "smallint" | "integer" => format!("ALTER COLUMN {name} TYPE bigint, "),
             _ => String::new(),
         };
-        let recipe =
-            citus::recipe(&format!("ALTER TABLE {table} {change_type}ALTER COLUMN {name}"));
+        let recipe = citus::recipe(&format!("ALTER TABLE {table} {change_type}ALTER COLUMN {name}"));
         match is_identity {
             true => messages::identity_of_citus(table),
             false => messages::managed_by_citus(table, recipe),

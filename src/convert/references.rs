@@ -146,8 +146,7 @@ impl NarrowColumns {
                         true => String::new(),
                         false => messages::references(converted_name),
                     };
-                    messages::unsuitable_type(&description.type_name, description.name(), why)
-                        .raise()
+                    messages::unsuitable_type(&description.type_name, description.name(), why).raise()
                 }
                 TypeFit::Narrow => {}
             }
@@ -213,8 +212,7 @@ impl NarrowColumns {
             let column = description.column.clone();
             match tables.iter_mut().find(|narrow| narrow.table == description.table) {
                 Some(narrow) => narrow.columns.push(column),
-                None => tables
-                    .push(NarrowTable { table: description.table.clone(), columns: vec![column] }),
+                None => tables.push(NarrowTable { table: description.table.clone(), columns: vec![column] }),
             }
         }
         tables
@@ -280,8 +278,7 @@ pub fn check_owners(id_column: &IdColumn, column: &str, owner: pg_sys::Oid, tabl
     );
     let [table, name] = id_column.arguments();
     let arguments = [table, name, owner.into(), (tables == CheckedTables::ForeignKeys).into()];
-    let others: Vec<[String; 3]> =
-        rows(&sql, &arguments, |row| [row.get(1), row.get(2), row.get(3)]);
+    let others: Vec<[String; 3]> = rows(&sql, &arguments, |row| [row.get(1), row.get(2), row.get(3)]);
     if let Some([table, other, owner]) = others.first() {
         let hint = trust_owner(table, owner);
         messages::other_owner(column, owner, table, other, hint).raise();

@@ -25,14 +25,11 @@ fn snowflake_citus_error(
     if uses_current_shard == Some(true) && is_propagated_setting() {
         return Some(messages::same_setting_in_citus().summary());
     }
-    sequence
-        .is_some_and(is_distributed_sequence)
-        .then(|| messages::distributed_sequence().summary())
+    sequence.is_some_and(is_distributed_sequence).then(|| messages::distributed_sequence().summary())
 }
 
 /// Whether this session has `pg_snowflake.shard_id` from the database or the role.
 fn is_propagated_setting() -> bool {
     let source = Setting::ShardId.source();
-    settings::shard_id().is_some()
-        && (GucSource::PGC_S_GLOBAL..=GucSource::PGC_S_DATABASE_USER).contains(&source)
+    settings::shard_id().is_some() && (GucSource::PGC_S_GLOBAL..=GucSource::PGC_S_DATABASE_USER).contains(&source)
 }

@@ -48,9 +48,7 @@ fn forget(relid: pg_sys::Oid) {
 /// # Safety
 /// Called by the server with the declared arguments.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn snowflake_citus_ranges_wrapper(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
+unsafe extern "C-unwind" fn snowflake_citus_ranges_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: one argument, which is not NULL: the function is STRICT.
     let [table_name] = unsafe { arguments(fcinfo) };
     // SAFETY: called directly from the server, at the bottom of Rust's frames.

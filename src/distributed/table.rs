@@ -133,11 +133,7 @@ fn is_managed_by(count: impl Fn(&str) -> usize) -> bool {
 /// Whether the relation is a shard of a distributed table.
 pub fn is_shard(relid: pg_sys::Oid) -> bool {
     let is_known = || {
-        rows_of_snapshot(
-            "SELECT pg_catalog.relation_is_a_known_shard($1::pg_catalog.regclass)",
-            &[relid.into()],
-            |row| row.get::<bool>(1),
-        )
+        rows_of_snapshot("SELECT pg_catalog.relation_is_a_known_shard($1::pg_catalog.regclass)", &[relid.into()], |row| row.get::<bool>(1))
     };
     metadata_table(c"pg_dist_partition").is_some() && is_known() == [true]
 }

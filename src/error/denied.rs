@@ -22,28 +22,22 @@ pub fn report(denied: Denied, function: &str) -> Report {
         Denied::ShardOutOfRange { shard, layout } => {
             let hint = match settings::shard_id() {
                 Some(set) if set == shard => messages::set_shard_in_range(),
-                None if citus::known_group() == Some(shard) => {
-                    messages::group_not_in_range(set_for_this_database(Setting::ShardId, "5"))
-                }
+                None if citus::known_group() == Some(shard) => messages::group_not_in_range(set_for_this_database(Setting::ShardId, "5")),
                 _ => messages::pass_shard_in_range(),
             };
             messages::shard_out_of_range(shard, layout, layout.shards() - 1, hint)
         }
         Denied::NotHomed { invalid, layout } => not_homed(invalid, layout),
         Denied::ShardUnset if citus::is_installed() => messages::shard_unset_in_citus(function),
-        Denied::ShardUnset => {
-            messages::shard_unset(function, set_for_this_database(Setting::ShardId, "5"))
-        }
+        Denied::ShardUnset => messages::shard_unset(function, set_for_this_database(Setting::ShardId, "5")),
         Denied::HostNotAllowed => match hosts::parse(&Fence::AllowedHosts.value(), with_room) {
             Ok(_) => host_not_allowed(&host_name()),
             Err(invalid) => invalid_value(Fence::AllowedHosts, invalid),
         },
-        Denied::ShardNotOwned { shard, origin } => {
-            match shards::parse(&Fence::OwnedShards.value(), with_room) {
-                Ok(owned) => shard_not_owned(shard, origin, &owned),
-                Err(invalid) => invalid_value(Fence::OwnedShards, invalid),
-            }
-        }
+        Denied::ShardNotOwned { shard, origin } => match shards::parse(&Fence::OwnedShards.value(), with_room) {
+            Ok(owned) => shard_not_owned(shard, origin, &owned),
+            Err(invalid) => invalid_value(Fence::OwnedShards, invalid),
+        },
         Denied::ClassNotOwned { shard, class } => {
             let owned = Fence::OwnedShards.value();
             let (owned, query) = (excerpt_of(&owned), homed_shards_query(class));
@@ -51,29 +45,19 @@ pub fn report(denied: Denied, function: &str) -> Report {
         }
         Denied::SettingMasked(setting) if setting.is_lost() => messages::value_lost(setting.text()),
         Denied::SettingMasked(setting) => messages::setting_masked(setting.text()),
-        Denied::ShardNotAssigned if lease::known().is_some() => {
-            with_last_answer(leases::no_shard_assigned())
-        }
-        Denied::LeasesNotStarted | Denied::ShardNotAssigned if lease::is_preloaded() => {
-            leases::not_started()
-        }
+        Denied::ShardNotAssigned if lease::known().is_some() => with_last_answer(leases::no_shard_assigned()),
+        Denied::LeasesNotStarted | Denied::ShardNotAssigned if lease::is_preloaded() => leases::not_started(),
         Denied::LeasesNotStarted | Denied::ShardNotAssigned => leases::not_preloaded(),
         Denied::NoLease { shard, class } => no_lease(shard, class),
-        Denied::LeaseTooShort { tick_us } => {
-            leases::too_short(duration(lease::length_us()), duration(tick_us))
-        }
+        Denied::LeaseTooShort { tick_us } => leases::too_short(duration(lease::length_us()), duration(tick_us)),
     }
 }
 
 fn not_homed(invalid: Invalid, layout: Layout) -> Report {
     let shards = layout.shards();
     match invalid {
-        Invalid::Modulus { modulus, highest } => {
-            arguments::modulus_out_of_range(modulus, layout, shards, highest)
-        }
-        Invalid::Generators { generators, highest } => {
-            arguments::generators_out_of_range(generators, layout, shards, highest)
-        }
+        Invalid::Modulus { modulus, highest } => arguments::modulus_out_of_range(modulus, layout, shards, highest),
+        Invalid::Generators { generators, highest } => arguments::generators_out_of_range(generators, layout, shards, highest),
         Invalid::Shard { shard, highest } => arguments::shard_beyond_modulus(shard, highest),
         Invalid::NoRange => arguments::no_hash_range(),
         Invalid::RangeBeyondHashes => arguments::range_beyond_hashes(),
@@ -182,9 +166,7 @@ fn set_command(fence: Fence, value: &str) -> String {
     if citus::is_installed() {
         // Citus has copied the value to every node, where it hides the node's own.
         let set = set_for_this_server(name, &format!("'{value}'"));
-        return format!(
-            "{set} Do so on each node, and then on the coordinator: ALTER {whom} RESET {name};"
-        );
+        return format!("{set} Do so on each node, and then on the coordinator: ALTER {whom} RESET {name};");
     }
     format!("ALTER {whom} SET {name} = '{value}'; and reconnect.")
 }

@@ -2,9 +2,7 @@
 
 use super::denied::with_last_answer;
 use crate::citus;
-use crate::postgres::report::{
-    Report, current_user_name, duration, quoted, relation_name, type_name,
-};
+use crate::postgres::report::{Report, current_user_name, duration, quoted, relation_name, type_name};
 use crate::sequence::{NoCounter, read_clock};
 use crate::settings::{MAX_LEAD_US, Setting, set_for_this_database};
 use pg_snowflake_ids::Layout;
@@ -24,25 +22,15 @@ pub fn report(reason: NoCounter, function: &str, relid: pg_sys::Oid) -> Report {
             messages::permission_denied(name, function, grant, other, current_user_name())
         }
         NoCounter::ReadOnlyTransaction => messages::read_only(function),
-        NoCounter::DuringRecovery => {
-            messages::during_recovery(function, "Only the primary generates IDs.")
-        }
+        NoCounter::DuringRecovery => messages::during_recovery(function, "Only the primary generates IDs."),
         NoCounter::ParallelMode => messages::parallel_mode(function),
         NoCounter::BadMagic(magic) => messages::bad_magic(quoted, format_args!("{magic:08X}")),
-        NoCounter::UnsupportedType(typid) => {
-            messages::unusable_type(quoted, name, type_name(typid))
-        }
-        NoCounter::UnsupportedIncrement(increment) => {
-            messages::unusable_increment(quoted, name, increment)
-        }
+        NoCounter::UnsupportedType(typid) => messages::unusable_type(quoted, name, type_name(typid)),
+        NoCounter::UnsupportedIncrement(increment) => messages::unusable_increment(quoted, name, increment),
         NoCounter::UnsupportedCycle => messages::unusable_cycle(quoted, name),
-        NoCounter::RangeOfCitus { group } => {
-            messages::unusable_range_of_citus(quoted, group, citus::recipe_with_another_sequence())
-        }
+        NoCounter::RangeOfCitus { group } => messages::unusable_range_of_citus(quoted, group, citus::recipe_with_another_sequence()),
         NoCounter::CurrvalUndefined => messages::currval_undefined(function, quoted),
-        NoCounter::Refused { refusal, layout, shard } => {
-            refused(refusal, layout, shard, name, quoted)
-        }
+        NoCounter::Refused { refusal, layout, shard } => refused(refusal, layout, shard, name, quoted),
     }
 }
 
@@ -50,9 +38,7 @@ pub fn report(reason: NoCounter, function: &str, relid: pg_sys::Oid) -> Report {
 fn refused(refusal: Refusal, layout: Layout, shard: u32, name: String, sequence: String) -> Report {
     match refusal {
         Refusal::ClockBeforeEpoch { us } => messages::before_epoch(layout, duration(us)),
-        Refusal::TooFarAhead { lead_us, wait_us, last_value } => {
-            too_far_ahead(sequence, layout, lead_us, wait_us, last_value)
-        }
+        Refusal::TooFarAhead { lead_us, wait_us, last_value } => too_far_ahead(sequence, layout, lead_us, wait_us, last_value),
         Refusal::SteppedBack { lead_us, wait_us, step_us } => {
             let [step, wait] = [step_us, wait_us].map(duration);
             match raise_max_lead(lead_us) {
@@ -60,42 +46,27 @@ fn refused(refusal: Refusal, layout: Layout, shard: u32, name: String, sequence:
                 None => messages::stepped_back_far(step, wait),
             }
         }
-        Refusal::AboveMaxValue { counter, max_value } => {
-            messages::unusable_max_value(sequence, name, max_value, counter)
-        }
+        Refusal::AboveMaxValue { counter, max_value } => messages::unusable_max_value(sequence, name, max_value, counter),
         Refusal::LayoutUsedUp => messages::layout_used_up(sequence, layout, layout.max_tick()),
         Refusal::NotHome { counters } => messages::not_home(shard, counters),
         Refusal::LeaseEnded { us } => with_last_answer(leases::ended(shard, duration(us))),
-        Refusal::LeaseBeginsLater { us } => {
-            with_last_answer(leases::begins_later(shard, duration(us)))
-        }
+        Refusal::LeaseBeginsLater { us } => with_last_answer(leases::begins_later(shard, duration(us))),
         Refusal::PastLease { lead_us, last_value } => {
             let lead = duration(lead_us);
             with_last_answer(match not_its_counter(last_value, layout) {
-                Some((held, hint)) => {
-                    leases::past_end_by_another_number(sequence, shard, lead, held, hint)
-                }
+                Some((held, hint)) => leases::past_end_by_another_number(sequence, shard, lead, held, hint),
                 None => leases::past_end(sequence, shard, lead),
             })
         }
-        Refusal::SteppedBackToLease { step_us } => {
-            with_last_answer(leases::stepped_back(duration(step_us), shard))
-        }
+        Refusal::SteppedBackToLease { step_us } => with_last_answer(leases::stepped_back(duration(step_us), shard)),
     }
 }
 
-fn too_far_ahead(
-    sequence: String,
-    layout: Layout,
-    lead_us: i64,
-    wait_us: i64,
-    last_value: i64,
-) -> Report {
+fn too_far_ahead(sequence: String, layout: Layout, lead_us: i64, wait_us: i64, last_value: i64) -> Report {
     let [lead, wait] = [lead_us, wait_us].map(duration);
     let may_raise = raise_max_lead(lead_us);
     // Not setval(): the sequence would repeat an ID that a table contains.
-    let restart =
-        (may_raise.is_none() && citus::is_installed()).then(citus::recipe_with_another_sequence);
+    let restart = (may_raise.is_none() && citus::is_installed()).then(citus::recipe_with_another_sequence);
     match (not_its_counter(last_value, layout), may_raise) {
         (Some((held, hint)), _) => {
             let hint = restart.unwrap_or(hint);
@@ -123,8 +94,6 @@ fn not_its_counter(last_value: i64, layout: Layout) -> Option<(String, String)> 
     let holds = format!("its last_value, {last_value}, is {held}");
     Some(match held {
         Held::OtherCounter { .. } => (holds, messages::restart_after_another_layout()),
-        Held::Id { .. } | Held::OtherId { .. } | Held::UnixTime(_) => {
-            (format!("{holds}, not a counter"), messages::restart_after_setval())
-        }
+        Held::Id { .. } | Held::OtherId { .. } | Held::UnixTime(_) => (format!("{holds}, not a counter"), messages::restart_after_setval()),
     })
 }

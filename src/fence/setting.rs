@@ -141,9 +141,7 @@ pub fn check_class(class: Class) -> Result<(), Denied> {
     static ALLOWED: BackendLocal<[(u64, Class); 4]> = BackendLocal::new([(0, Class::one(0)); 4]);
     let owned = OWNED_RANGES.load(Relaxed);
     check_shard(class.first, || Origin::Argument).map_err(|error| match error {
-        Denied::ShardNotOwned { shard, .. } if !class.is_one() => {
-            Denied::ClassNotOwned { shard, class }
-        }
+        Denied::ShardNotOwned { shard, .. } if !class.is_one() => Denied::ClassNotOwned { shard, class },
         error => error,
     })?;
     if owned.is_null() || class.is_one() {
@@ -190,12 +188,7 @@ pub fn check_any_shard() -> Result<(), Denied> {
     check_fences(ranges, !foreign.is_null(), shard, || Origin::Argument)
 }
 
-fn check_fences(
-    ranges: Option<&[Range]>,
-    is_foreign_host: bool,
-    shard: u32,
-    origin: impl FnOnce() -> Origin,
-) -> Result<(), Denied> {
+fn check_fences(ranges: Option<&[Range]>, is_foreign_host: bool, shard: u32, origin: impl FnOnce() -> Origin) -> Result<(), Denied> {
     if let Some(setting) = Setting::masked() {
         return Err(Denied::SettingMasked(setting));
     }
@@ -203,9 +196,7 @@ fn check_fences(
         return Err(Denied::HostNotAllowed);
     }
     match ranges {
-        Some(ranges) if !shards::contains(ranges, shard) => {
-            Err(Denied::ShardNotOwned { shard, origin: origin() })
-        }
+        Some(ranges) if !shards::contains(ranges, shard) => Err(Denied::ShardNotOwned { shard, origin: origin() }),
         _ => Ok(()),
     }
 }
@@ -232,11 +223,7 @@ unsafe fn owned_ranges<'a>(owned: *const OwnedRanges) -> &'a [Range] {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn check_owned_shards(
-    value: *mut *mut c_char,
-    extra: *mut *mut c_void,
-    source: pg_sys::GucSource::Type,
-) -> bool {
+unsafe extern "C-unwind" fn check_owned_shards(value: *mut *mut c_char, extra: *mut *mut c_void, source: pg_sys::GucSource::Type) -> bool {
     // SAFETY: the server passes pointers to the value, a C string or null, and to the `extra`.
     unsafe {
         let ranges = match shards::parse(&text_or_empty(*value), with_room) {
@@ -245,8 +232,7 @@ unsafe extern "C-unwind" fn check_owned_shards(
             Err(_) if cannot_be_rejected(source) => Vec::new(),
             Err(invalid) => return reject(&invalid),
         };
-        let owned =
-            guc_malloc(size_of::<OwnedRanges>() + size_of_val(&*ranges)).cast::<OwnedRanges>();
+        let owned = guc_malloc(size_of::<OwnedRanges>() + size_of_val(&*ranges)).cast::<OwnedRanges>();
         if owned.is_null() {
             return false;
         }
@@ -258,11 +244,7 @@ unsafe extern "C-unwind" fn check_owned_shards(
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn check_allowed_hosts(
-    value: *mut *mut c_char,
-    extra: *mut *mut c_void,
-    source: pg_sys::GucSource::Type,
-) -> bool {
+unsafe extern "C-unwind" fn check_allowed_hosts(value: *mut *mut c_char, extra: *mut *mut c_void, source: pg_sys::GucSource::Type) -> bool {
     // SAFETY: as for check_owned_shards().
     unsafe {
         match hosts::parse(&text_or_empty(*value), with_room) {
@@ -301,9 +283,7 @@ fn cannot_be_rejected(source: pg_sys::GucSource::Type) -> bool {
     use pg_sys::GucSource::{PGC_S_DATABASE_USER, PGC_S_GLOBAL};
     // SAFETY: a plain global of the backend.
     let is_parallel_worker = unsafe { pg_sys::ParallelWorkerNumber >= 0 };
-    IS_DEFINING.load(Relaxed)
-        || (PGC_S_GLOBAL..=PGC_S_DATABASE_USER).contains(&source)
-        || is_parallel_worker
+    IS_DEFINING.load(Relaxed) || (PGC_S_GLOBAL..=PGC_S_DATABASE_USER).contains(&source) || is_parallel_worker
 }
 
 /// The value, in a copy only if it contains characters that a message cannot repeat.

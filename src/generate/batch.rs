@@ -61,9 +61,7 @@ impl Counters {
     #[inline(always)]
     fn still_holds(&mut self) -> bool {
         let tick = self.layout.tick_of(self.run.first);
-        let is_leased = || {
-            ThisServer.ticks_of(self.class, &self.layout).is_ok_and(|ticks| ticks.contains(tick))
-        };
+        let is_leased = || ThisServer.ticks_of(self.class, &self.layout).is_ok_and(|ticks| ticks.contains(tick));
         let changes = sequence::changes();
         if changes != self.changes {
             if self.fence_version != fence::version() || !self.basis.is_of_these_catalogs() {
@@ -88,8 +86,7 @@ impl Counters {
         shard::permit_class(self.class)?;
         (self.fence_version, self.changes) = (fence::version(), sequence::changes());
         let count = count.clamp(1, MAX_RUN);
-        (self.run, self.basis) =
-            sequence::next_run(self.relid, self.layout, self.class, count, ThisServer)?;
+        (self.run, self.basis) = sequence::next_run(self.relid, self.layout, self.class, count, ThisServer)?;
         self.statement_us = sequence::statement_start_us();
         Ok(())
     }

@@ -15,9 +15,7 @@ use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::homed::{Class, HashRange, Home, Homed, hash_ranges};
 use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::callconv::{Arg, ArgAbi};
-use pgrx::pgrx_sql_entity_graph::metadata::{
-    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
-};
+use pgrx::pgrx_sql_entity_graph::metadata::{ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin};
 use pgrx::prelude::*;
 use std::ffi::c_int;
 
@@ -39,8 +37,7 @@ impl InPartition {
     fn check(self) -> Result<(Layout, Homed<'static>), Error> {
         let InPartition { shard_id, modulus, generators, layout } = self;
         let layout = unpacked(layout);
-        let homed = Homed::in_partition(&layout, shard_id, modulus, generators)
-            .map_err(|invalid| Denied::NotHomed { invalid, layout })?;
+        let homed = Homed::in_partition(&layout, shard_id, modulus, generators).map_err(|invalid| Denied::NotHomed { invalid, layout })?;
         Ok((layout, homed))
     }
 }
@@ -50,13 +47,10 @@ impl InPartition {
 /// # Safety
 /// Called by the server with the declared arguments.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
+unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: five arguments, none of them NULL: the function is STRICT.
     let [seq, shard_id, modulus, generators, layout] = unsafe { arguments(fcinfo) };
-    let [shard_id, modulus, generators] =
-        [shard_id, modulus, generators].map(|int| int.value() as i32);
+    let [shard_id, modulus, generators] = [shard_id, modulus, generators].map(|int| int.value() as i32);
     let wanted = InPartition { shard_id, modulus, generators, layout: layout.value() as u64 };
     match next_homed_id_fast(oid(seq), wanted) {
         Some(id) => id.into(),
@@ -66,8 +60,7 @@ unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(
 
 /// The fast path. The arguments are usually those of the previous call, and comparing them costs less than checking them.
 fn next_homed_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
-    static LAST: BackendLocal<Option<(InPartition, Packed, Homed<'static>)>> =
-        BackendLocal::new(None);
+    static LAST: BackendLocal<Option<(InPartition, Packed, Homed<'static>)>> = BackendLocal::new(None);
     // SAFETY: generating an ID does not generate another. No frame up to the server's holds anything with a destructor.
     unsafe {
         LAST.with(|last| {
@@ -120,12 +113,7 @@ fn snowflake_nextvals_homed(
 
 /// `snowflake_nextval_homed_in_ranges(seq regclass, shard_id int, ranges int8multirange, layout) → bigint`
 #[pg_extern(sql = false)]
-fn snowflake_nextval_homed_in_ranges(
-    seq: pg_sys::Oid,
-    shard_id: i32,
-    ranges: Multirange,
-    layout: SqlLayout,
-) -> i64 {
+fn snowflake_nextval_homed_in_ranges(seq: pg_sys::Oid, shard_id: i32, ranges: Multirange, layout: SqlLayout) -> i64 {
     let SqlLayout(layout) = layout;
     let id = checked_shard(shard_id, layout).and_then(|class| {
         with_ranges(ranges, layout, |ranges| {
@@ -133,11 +121,8 @@ fn snowflake_nextval_homed_in_ranges(
             shard::permit_class(class)?;
             // SAFETY: called in a transaction. The guard of this function is around the frames, and `ranges` is borrowed from a
             // variable of the backend.
-            let fast = unsafe {
-                pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    sequence::next_homed_fast(seq, &Packed::new(layout), &homed, ThisServer)
-                })
-            };
+            let fast =
+                unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| sequence::next_homed_fast(seq, &Packed::new(layout), &homed, ThisServer)) };
             match fast {
                 Some(id) => Ok(id),
                 None => sequence::next_homed(seq, layout, &homed, ThisServer),
@@ -158,26 +143,17 @@ fn snowflake_nextvals_homed_in_ranges(
 ) -> SetOfIterator<'static, i64> {
     let SqlLayout(layout) = layout;
     let (class, ranges) = checked_shard(shard_id, layout)
-        .and_then(|class| {
-            Ok((class, with_ranges(ranges, layout, |ranges| Ok(memory::copied(ranges)))?))
-        })
+        .and_then(|class| Ok((class, with_ranges(ranges, layout, |ranges| Ok(memory::copied(ranges)))?)))
         .unwrap_or_else(|error| error.raise(NEXTVALS_IN_RANGES, seq));
     batch(NEXTVALS_IN_RANGES, seq, layout, OwnedHomed::InRanges(class, ranges), count)
 }
 
 /// `name` is the SQL function called.
-fn batch(
-    name: &'static str,
-    seq: pg_sys::Oid,
-    layout: Layout,
-    homed: OwnedHomed,
-    count: i32,
-) -> SetOfIterator<'static, i64> {
+fn batch(name: &'static str, seq: pg_sys::Oid, layout: Layout, homed: OwnedHomed, count: i32) -> SetOfIterator<'static, i64> {
     if count < 0 {
         messages::negative_count(count).raise();
     }
-    shard::permit_class(homed.get().class)
-        .unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
+    shard::permit_class(homed.get().class).unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
     let ids = HomedBatch::new(seq, layout, homed, count.into());
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }
@@ -204,8 +180,7 @@ unsafe impl<'fcx> ArgAbi<'fcx> for Multirange {
 unsafe impl SqlTranslatable for Multirange {
     const TYPE_IDENT: &'static str = "pg_snowflake::generate::homed::Multirange";
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
-        Ok(SqlMappingRef::literal("int8multirange"));
+    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("int8multirange"));
     const RETURN_SQL: Result<ReturnsRef, ReturnsError> = Err(ReturnsError::Datum);
 }
 
@@ -220,11 +195,7 @@ struct Parsed {
 }
 
 /// Calls `f` with the ranges of hashes. A default has the same ones for each row, so they are kept.
-fn with_ranges<T>(
-    Multirange(datum): Multirange,
-    layout: Layout,
-    f: impl FnOnce(&[HashRange]) -> Result<T, Error>,
-) -> Result<T, Error> {
+fn with_ranges<T>(Multirange(datum): Multirange, layout: Layout, f: impl FnOnce(&[HashRange]) -> Result<T, Error>) -> Result<T, Error> {
     static KEPT: BackendLocal<Vec<Parsed>> = BackendLocal::new(Vec::new());
     // SAFETY: a varlena of the server, in memory once it is detoasted. Generating an ID does not generate another.
     unsafe {
@@ -238,8 +209,7 @@ fn with_ranges<T>(
             let multirange = pg_sys::pg_detoast_datum(packed).cast::<MultirangeType>();
             let mut ranges = Vec::new();
             memory::reserve(&mut ranges, (*multirange).rangeCount as usize);
-            let ranges = hash_ranges(ranges, bounds(multirange))
-                .map_err(|invalid| Denied::NotHomed { invalid, layout })?;
+            let ranges = hash_ranges(ranges, bounds(multirange)).map_err(|invalid| Denied::NotHomed { invalid, layout })?;
             if bytes.len() > MAX_KEPT_BYTES {
                 return f(&ranges);
             }

@@ -30,18 +30,10 @@ impl Activity {
     /// Shows it as the state and the query in `pg_stat_activity`.
     pub fn report(self) {
         let (state, query): (_, &CStr) = match self {
-            Activity::Connecting => {
-                (pg_sys::BackendState::STATE_RUNNING, c"connecting to the registry")
-            }
-            Activity::Claiming => {
-                (pg_sys::BackendState::STATE_RUNNING, c"claiming leases from the registry")
-            }
-            Activity::Releasing => {
-                (pg_sys::BackendState::STATE_RUNNING, c"releasing leases to the registry")
-            }
-            Activity::Idle => {
-                (pg_sys::BackendState::STATE_IDLE, c"waiting until the next claim is due")
-            }
+            Activity::Connecting => (pg_sys::BackendState::STATE_RUNNING, c"connecting to the registry"),
+            Activity::Claiming => (pg_sys::BackendState::STATE_RUNNING, c"claiming leases from the registry"),
+            Activity::Releasing => (pg_sys::BackendState::STATE_RUNNING, c"releasing leases to the registry"),
+            Activity::Idle => (pg_sys::BackendState::STATE_IDLE, c"waiting until the next claim is due"),
         };
         // SAFETY: a C string, which the server copies.
         unsafe { pg_sys::pgstat_report_activity(state, query.as_ptr()) }
@@ -61,9 +53,7 @@ fn wait_event(is_for_registry: bool) -> u32 {
         static EVENTS: std::sync::OnceLock<[u32; 2]> = std::sync::OnceLock::new();
         let names = [c"SnowflakeLeaseMain", c"SnowflakeRegistry"];
         // SAFETY: C strings; the server gives the same number to the same name in every process.
-        let events = EVENTS.get_or_init(|| {
-            names.map(|name| unsafe { pg_sys::WaitEventExtensionNew(name.as_ptr()) })
-        });
+        let events = EVENTS.get_or_init(|| names.map(|name| unsafe { pg_sys::WaitEventExtensionNew(name.as_ptr()) }));
         events[usize::from(is_for_registry)]
     }
 }
@@ -98,13 +88,7 @@ pub fn wait_latch(events: u32, socket: c_int, timeout: Duration) -> bool {
     let always = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
     // SAFETY: this process's own latch; the socket, if there are events of one, is open.
     let woken = unsafe {
-        let woken = pg_sys::WaitLatchOrSocket(
-            pg_sys::MyLatch,
-            (events | always) as c_int,
-            socket,
-            timeout_ms,
-            wait_event(events != 0),
-        );
+        let woken = pg_sys::WaitLatchOrSocket(pg_sys::MyLatch, (events | always) as c_int, socket, timeout_ms, wait_event(events != 0));
         pg_sys::ResetLatch(pg_sys::MyLatch);
         woken
     };

@@ -61,10 +61,7 @@ impl Host {
         let lists = [names, addresses, ports].map(|list| list.split(',').collect::<Vec<_>>());
         let count = lists[0].len().max(lists[1].len());
         let is_absent = |list: &[&str]| list == [""];
-        let fits = |list: &Vec<&str>| {
-            is_absent(list)
-                || (list.len() == count && list.iter().all(|element| !element.is_empty()))
-        };
+        let fits = |list: &Vec<&str>| is_absent(list) || (list.len() == count && list.iter().all(|element| !element.is_empty()));
         let [names, addresses, ports] = &lists;
         let has_one_port = ports.len() == 1;
         if count < 2 || !fits(names) || !fits(addresses) || !(has_one_port || fits(ports)) {
@@ -74,11 +71,7 @@ impl Host {
             let value = list.get(place).or(list.first()).filter(|value| !value.is_empty())?;
             CString::new(*value).ok()
         };
-        let host = |place| Host {
-            name: element(names, place),
-            address: element(addresses, place),
-            port: element(ports, place),
-        };
+        let host = |place| Host { name: element(names, place), address: element(addresses, place), port: element(ports, place) };
         (0..count).map(host).collect()
     }
 
@@ -130,13 +123,11 @@ impl<'a> Connection<'a> {
             (c"port".as_ptr(), value(&host.port)),
             (ptr::null(), ptr::null()),
         ];
-        let (keywords, values) =
-            (options.map(|(keyword, _)| keyword), options.map(|(_, value)| value));
+        let (keywords, values) = (options.map(|(keyword, _)| keyword), options.map(|(_, value)| value));
         // SAFETY: two arrays of C strings with a terminator. The connection, and with it the receiver of notices, are ours.
         unsafe {
             let conn = (libpq.PQconnectStartParams)(keywords.as_ptr(), values.as_ptr(), 1);
-            let conn =
-                NonNull::new(conn).ok_or_else(|| Problem::NoAnswer("out of memory".into()))?;
+            let conn = NonNull::new(conn).ok_or_else(|| Problem::NoAnswer("out of memory".into()))?;
             let connection = Connection { libpq, conn, warning: Rc::default() };
             let receiver = Rc::as_ptr(&connection.warning).cast_mut().cast();
             (libpq.PQsetNoticeProcessor)(conn.as_ptr(), keep_notice, receiver);
@@ -194,12 +185,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Sends a query with parameters as text, and returns its rows after its transaction has committed.
-    pub fn query(
-        &mut self,
-        sql: &CStr,
-        parameters: &[CString],
-        deadline: Deadline,
-    ) -> Result<Rows<'a>, Problem> {
+    pub fn query(&mut self, sql: &CStr, parameters: &[CString], deadline: Deadline) -> Result<Rows<'a>, Problem> {
         self.warning.take();
         let (libpq, conn) = (self.libpq, self.conn.as_ptr());
         let values: Vec<*const c_char> = parameters.iter().map(|value| value.as_ptr()).collect();
@@ -222,10 +208,7 @@ impl<'a> Connection<'a> {
                 match (libpq.PQflush)(conn) {
                     0 => break,
                     1 => {
-                        self.wait(
-                            pg_sys::WL_SOCKET_READABLE | pg_sys::WL_SOCKET_WRITEABLE,
-                            deadline,
-                        )?;
+                        self.wait(pg_sys::WL_SOCKET_READABLE | pg_sys::WL_SOCKET_WRITEABLE, deadline)?;
                         self.consume_input()?;
                     }
                     _ => return Err(self.no_answer()),
@@ -342,9 +325,7 @@ impl Rows<'_> {
 
     fn error(&self) -> Problem {
         // SAFETY: a result, whose fields are C strings or null.
-        let field = |code: u8| unsafe {
-            line((self.libpq.PQresultErrorField)(self.result.as_ptr(), code.into()))
-        };
+        let field = |code: u8| unsafe { line((self.libpq.PQresultErrorField)(self.result.as_ptr(), code.into())) };
         let message = field(b'M').unwrap_or_else(|| "the answer has no rows".into());
         let sqlstate = field(b'C').unwrap_or_default();
         Problem::Error { sqlstate, message, detail: field(b'D'), hint: field(b'H') }
@@ -372,9 +353,7 @@ mod tests {
     fn the_hosts_of_a_connection_string_are_tried_in_their_order() {
         let hosts = |names, addresses, ports| -> Vec<String> {
             let shown = |host: Host| {
-                let part = |part: Option<std::ffi::CString>| {
-                    part.map_or("-".into(), |part| part.into_string().unwrap())
-                };
+                let part = |part: Option<std::ffi::CString>| part.map_or("-".into(), |part| part.into_string().unwrap());
                 format!("{} {} {}", part(host.name), part(host.address), part(host.port))
             };
             Host::of_lists(names, addresses, ports).into_iter().map(shown).collect()

@@ -127,18 +127,14 @@ impl Problem {
             }
             Problem::StandbyDown(seconds) => messages::standby_down(seconds),
             Problem::NoExtension => messages::no_extension(),
-            Problem::IncompatibleVersion(version) => {
-                messages::incompatible_version(version, OWN_VERSION)
-            }
+            Problem::IncompatibleVersion(version) => messages::incompatible_version(version, OWN_VERSION),
             Problem::UnexpectedAnswer => messages::unexpected_answer(),
             Problem::OwnRegistry => messages::own_registry(),
             Problem::OtherRegistry { known, found } => messages::other_registry(found, known),
             Problem::File(error) => messages::file(error),
             Problem::ForeignHost => messages::foreign_host(),
             Problem::TooManyShards => messages::too_many_shards(MAX_SHARDS_OF_A_NODE),
-            Problem::Refused(refused) => {
-                messages::refused(of_shards(refused), reasons(refused, Reason::in_full))
-            }
+            Problem::Refused(refused) => messages::refused(of_shards(refused), reasons(refused, Reason::in_full)),
             Problem::Lost(lost) => messages::lost(of_shards(lost), reasons(lost, Reason::in_full)),
             Problem::Copied(copied) => messages::copied(reasons(copied, Reason::in_full)),
         }
@@ -179,10 +175,6 @@ fn reasons(refused: &[(u32, Reason)], sentences: impl Fn(&Reason) -> Vec<&str>) 
 
 impl Reason {
     fn in_full(&self) -> Vec<&str> {
-        [Some(&self.text), self.other_server.as_ref()]
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .collect()
+        [Some(&self.text), self.other_server.as_ref()].into_iter().flatten().map(String::as_str).collect()
     }
 }

@@ -81,12 +81,7 @@ impl<'a> Session<'a> {
     }
 
     /// Executes a request.
-    pub fn ask(
-        &mut self,
-        request: Request,
-        parameters: &[CString],
-        deadline: Deadline,
-    ) -> Result<Rows<'a>, Problem> {
+    pub fn ask(&mut self, request: Request, parameters: &[CString], deadline: Deadline) -> Result<Rows<'a>, Problem> {
         let (sql, activity) = match request {
             Request::Claim => (CLAIM, Activity::Claiming),
             Request::Release => (RELEASE, Activity::Releasing),

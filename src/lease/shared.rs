@@ -18,9 +18,7 @@ use pgrx::{pg_guard, pg_sys};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
-};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence};
 
 /// What the worker publishes, and what a restarted worker needs to go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -139,10 +137,7 @@ impl Shared {
             class.shards().try_fold(all, |common, shard| {
                 let slot = table.find(shard).map(SharedSlot::slot);
                 let held = slot.filter(|slot| slot.serial.is_some()).ok_or(shard)?;
-                Ok(Span {
-                    starts_us: common.starts_us.max(held.span.starts_us),
-                    ends_us: common.ends_us.min(held.span.ends_us),
-                })
+                Ok(Span { starts_us: common.starts_us.max(held.span.starts_us), ends_us: common.ends_us.min(held.span.ends_us) })
             })
         })
     }
@@ -391,12 +386,7 @@ mod tests {
             is_assigned: true,
             ..leases(0..MAX_SHARDS_OF_A_NODE as u32, 9).holder
         };
-        let published = Leases {
-            holder,
-            answered_at_us: Some(7),
-            answer: texts[0].clone(),
-            error: format!("a{}", texts[0]),
-        };
+        let published = Leases { holder, answered_at_us: Some(7), answer: texts[0].clone(), error: format!("a{}", texts[0]) };
         shared.publish(&published);
         let read = shared.leases();
         assert_eq!(read.error, format!("a{}", "é".repeat(511)), "as much as fits");
@@ -411,10 +401,7 @@ mod tests {
         let shared = shared();
         shared.publish(&leases([3, 5, 8000].into_iter(), 9));
         let has_span = |shard| shared.span_of(Class::one(shard)).1.is_ok();
-        assert_eq!(
-            [0, 3, 4, 5, 6, 8000, 8001].map(has_span),
-            [false, true, false, true, false, true, false]
-        );
+        assert_eq!([0, 3, 4, 5, 6, 8000, 8001].map(has_span), [false, true, false, true, false, true, false]);
         let closed = [3, 5, 8000].map(Slot::closed).to_vec();
         shared.publish(&of_slots(closed));
         assert_eq!([3, 5, 8000].map(has_span), [false; 3]);

@@ -19,9 +19,7 @@ use crate::postgres::timestamp::now_us;
 use pg_snowflake_policies::holder::{Closed, Known, Slot};
 use pg_snowflake_policies::pacing;
 use pg_snowflake_policies::registry::{MAX_LEASE_US, MAX_SHARDS_OF_A_NODE};
-use pgrx::bgworkers::{
-    BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
-};
+use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
 use pgrx::{PgLogLevel, pg_guard, pg_sys};
 use std::ffi::CString;
 use std::time::{Duration, Instant};
@@ -50,9 +48,7 @@ pub fn register() {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_lease_worker(_argument: pg_sys::Datum) {
     // With core's handler of SIGINT, pg_cancel_backend() could end the worker.
-    BackgroundWorker::attach_signal_handlers(
-        SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM | SignalWakeFlags::SIGINT,
-    );
+    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM | SignalWakeFlags::SIGINT);
     activity::connect();
     if let (Some(shared), Some(conninfo)) = (shared::get(), settings::registry()) {
         let libpq = Libpq::load();
@@ -116,9 +112,7 @@ impl Retry {
     fn after(last: Option<Self>, shards: Vec<u32>) -> Self {
         let now = Instant::now();
         let (since, pause) = match last.filter(|last| last.shards == shards) {
-            Some(Retry { since, pause, .. }) if since.elapsed() > settings::lease() => {
-                (since, (2 * pause).min(third().max(MIN_RETRY)))
-            }
+            Some(Retry { since, pause, .. }) if since.elapsed() > settings::lease() => (since, (2 * pause).min(third().max(MIN_RETRY))),
             Some(Retry { since, .. }) => (since, MIN_RETRY),
             None => (now, MIN_RETRY),
         };
@@ -156,11 +150,7 @@ impl<'a> Worker<'a> {
                         let shards = refused.iter().map(|&(shard, _)| shard).collect();
                         self.refused = Some(Retry::after(last, shards));
                         // A release that failed is tried again with the renewal.
-                        if self.to_release.is_empty() {
-                            self.until_renewal()
-                        } else {
-                            self.pause_after_a_problem()
-                        }
+                        if self.to_release.is_empty() { self.until_renewal() } else { self.pause_after_a_problem() }
                     }
                     Err(_) => self.pause_after_a_problem(),
                 };
@@ -255,9 +245,7 @@ impl<'a> Worker<'a> {
     fn release_later(&mut self, closed: Vec<Closed>) {
         for lease in closed {
             // Of two failed releases of a shard, the last has the current serial.
-            self.to_release.retain(|other| {
-                (other.incarnation, other.slot.shard) != (lease.incarnation, lease.slot.shard)
-            });
+            self.to_release.retain(|other| (other.incarnation, other.slot.shard) != (lease.incarnation, lease.slot.shard));
             self.to_release.push(lease);
         }
         self.publish();
@@ -275,8 +263,7 @@ impl<'a> Worker<'a> {
     fn report_ends(&mut self) {
         let now_us = now_us();
         let has_ended = |slot: &&Slot| slot.serial.is_some() && slot.span.ends_us <= now_us;
-        let ended: Vec<u32> =
-            self.leases.holder.slots.iter().filter(has_ended).map(|slot| slot.shard).collect();
+        let ended: Vec<u32> = self.leases.holder.slots.iter().filter(has_ended).map(|slot| slot.shard).collect();
         if self.ended.is_empty() && !ended.is_empty() {
             problem::ended(&ended, &self.leases.error).log(PgLogLevel::WARNING);
         }

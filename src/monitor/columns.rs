@@ -1,9 +1,7 @@
 //! The view `snowflake_columns`: the columns whose defaults generate IDs.
 
 use super::status::{Status, status, summary};
-use super::stored_expression::{
-    GeneratorCall, MAX_TEXT, SequenceArgument, ShardArgument, StoredExpression, Unreadable,
-};
+use super::stored_expression::{GeneratorCall, MAX_TEXT, SequenceArgument, ShardArgument, StoredExpression, Unreadable};
 use crate::denied::Denied;
 use crate::error::Error;
 use crate::fence;
@@ -27,9 +25,7 @@ use pgrx::prelude::*;
 /// Does not fail if a sequence does not exist, is not one or may not be read, or if a default cannot be read:
 /// one such column must not break a view over all columns.
 #[pg_extern(sql = false)]
-fn snowflake_generator_calls(
-    expression: StoredExpression,
-) -> SetOfIterator<'static, NullableResultRow<10>> {
+fn snowflake_generator_calls(expression: StoredExpression) -> SetOfIterator<'static, NullableResultRow<10>> {
     let (calls, unreadable) = match expression.calls() {
         Ok(calls) => (calls, None),
         Err(unreadable) => (Vec::new(), Some(unreadable)),
@@ -41,13 +37,10 @@ fn snowflake_generator_calls(
 /// The row of a default that cannot be read. Only its dependency on a generator is known.
 fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<10> {
     let error = match unreadable {
-        Unreadable::TooDeep => {
-            "default is nested too deeply to read: Simplify it, or raise max_stack_depth."
-                .to_owned()
+        Unreadable::TooDeep => "default is nested too deeply to read: Simplify it, or raise max_stack_depth.".to_owned(),
+        Unreadable::TooLong(length) => {
+            format!("default is too long to read: Its expression tree has {length} bytes; the limit is {MAX_TEXT}.")
         }
-        Unreadable::TooLong(length) => format!(
-            "default is too long to read: Its expression tree has {length} bytes; the limit is {MAX_TEXT}."
-        ),
     };
     let mut row = [None; 10];
     row[9] = error.into_datum();
@@ -58,9 +51,7 @@ fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<10> {
 fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
     let GeneratorCall { function, sequence, shard, layout, modulus_and_generators } = call;
     let Status { last_id_at, lead, ids_left, error } = match &sequence {
-        SequenceArgument::NotFound(name) => {
-            Status::unknown(Some(format!("relation {} does not exist", quoted(name))))
-        }
+        SequenceArgument::NotFound(name) => Status::unknown(Some(format!("relation {} does not exist", quoted(name)))),
         known => status_of(known.oid(), layout),
     };
     let sequence = sequence.oid();
@@ -133,11 +124,7 @@ fn shard_id(shard: ShardArgument) -> Option<i32> {
 }
 
 /// The error that a call for that shard would raise on this server.
-fn shard_error(
-    shard: ShardArgument,
-    layout: Layout,
-    modulus_and_generators: Option<[i32; 2]>,
-) -> Option<Error> {
+fn shard_error(shard: ShardArgument, layout: Layout, modulus_and_generators: Option<[i32; 2]>) -> Option<Error> {
     let shard_id = match shard {
         ShardArgument::Constant(shard) => Some(shard),
         ShardArgument::CurrentShard => None,
@@ -157,11 +144,7 @@ fn shard_error(
 }
 
 /// The shards that the IDs can have, if this server may generate IDs for all of them.
-fn class_of(
-    shard_id: Option<i32>,
-    layout: Layout,
-    modulus_and_generators: Option<[i32; 2]>,
-) -> Result<Class, Error> {
+fn class_of(shard_id: Option<i32>, layout: Layout, modulus_and_generators: Option<[i32; 2]>) -> Result<Class, Error> {
     let Some([modulus, generators]) = modulus_and_generators else {
         return Ok(Class::one(shard::permitted(shard_id, layout)?));
     };

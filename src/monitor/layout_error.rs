@@ -23,10 +23,7 @@ fn snowflake_layout_error(
     let newest = |count, at_most| Newest { column, count, at_most }.of_table(table);
     let generated_us = || last_id_at.map(unix_us_of);
     match judge(&layout, statement_start_us(), generated_us, newest)? {
-        Verdict::OtherLayout(mismatch) => Some(format!(
-            "newest ID is probably of layout \"{}\": {mismatch}.",
-            mismatch.likely.name
-        )),
+        Verdict::OtherLayout(mismatch) => Some(format!("newest ID is probably of layout \"{}\": {mismatch}.", mismatch.likely.name)),
         Verdict::OddId(_) => None,
     }
 }

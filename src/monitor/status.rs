@@ -43,8 +43,7 @@ fn columns_of(steps: Steps) -> [Nullable; 3] {
 #[pg_extern(sql = false)]
 fn snowflake_sequence_status(seq: pg_sys::Oid, layout: SqlLayout) -> NullableResultRow<9> {
     let SqlLayout(layout) = layout;
-    let data = sequence::read_data(seq)
-        .unwrap_or_else(|error| Error::from(error).raise("snowflake_sequence_status", seq));
+    let data = sequence::read_data(seq).unwrap_or_else(|error| Error::from(error).raise("snowflake_sequence_status", seq));
     let Status { last_id_at, lead, ids_left, error } = status(seq, &data, layout);
     NullableResultRow([
         last_id_at,
@@ -81,9 +80,7 @@ impl Status {
 /// The current state of the sequence `relid`, from the data read from it.
 pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status {
     let now = sequence::read_clock();
-    let headroom = data
-        .state
-        .map(|state| Headroom::of(state, data.definition.max_value, layout, now.reading_us));
+    let headroom = data.state.map(|state| Headroom::of(state, data.definition.max_value, layout, now.reading_us));
     Status {
         last_id_at: headroom.and_then(|headroom| headroom.last_us).map(timestamptz),
         lead: headroom.map(|headroom| interval(headroom.lead_us)),

@@ -10,9 +10,7 @@ use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_catalog::pg_proc::PgProc;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
 use pgrx::pg_sys::{self, NodeTag};
-use pgrx::pgrx_sql_entity_graph::metadata::{
-    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
-};
+use pgrx::pgrx_sql_entity_graph::metadata::{ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin};
 use pgrx::{IntoDatum, PgTryBuilder};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::AssertUnwindSafe;
@@ -36,8 +34,7 @@ pub struct GeneratorCall {
 impl GeneratorCall {
     /// The layouts of the calls, each once in a row. `None` stands for one that is not a constant, or for a call that is not known.
     pub fn layouts(calls: Vec<Option<GeneratorCall>>) -> Vec<Option<Layout>> {
-        let mut layouts: Vec<_> =
-            calls.into_iter().map(|call| call.and_then(|call| call.layout)).collect();
+        let mut layouts: Vec<_> = calls.into_iter().map(|call| call.and_then(|call| call.layout)).collect();
         layouts.dedup();
         layouts
     }
@@ -106,8 +103,7 @@ unsafe impl<'fcx> ArgAbi<'fcx> for StoredExpression {
 unsafe impl SqlTranslatable for StoredExpression {
     const TYPE_IDENT: &'static str = "pg_snowflake::monitor::stored_expression::StoredExpression";
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
-        Ok(SqlMappingRef::literal("pg_node_tree"));
+    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("pg_node_tree"));
     const RETURN_SQL: Result<ReturnsRef, ReturnsError> = Err(ReturnsError::Datum);
 }
 
@@ -136,9 +132,7 @@ impl StoredExpression {
         let mut calls = Vec::new();
         memory::reserve(&mut calls, functions.len());
         // SAFETY: the functions are of the server's own tree.
-        calls.extend(
-            functions.into_iter().filter_map(|function| unsafe { call(function, extension) }),
-        );
+        calls.extend(functions.into_iter().filter_map(|function| unsafe { call(function, extension) }));
         Ok(calls)
     }
 
@@ -148,9 +142,8 @@ impl StoredExpression {
         let Ok((root, _)) = self.tree() else { return false };
         // SAFETY: the server's own tree; nextval() has one argument, which is of type regclass.
         unsafe {
-            let call =
-                as_node::<pg_sys::FuncExpr>(without_integer_casts(root).0, NodeTag::T_FuncExpr)
-                    .filter(|&call| (*call).funcid.to_u32() == pg_sys::F_NEXTVAL);
+            let call = as_node::<pg_sys::FuncExpr>(without_integer_casts(root).0, NodeTag::T_FuncExpr)
+                .filter(|&call| (*call).funcid.to_u32() == pg_sys::F_NEXTVAL);
             call.is_some_and(|call| sequence_argument(first_argument(call)).oid() == Some(sequence))
         }
     }
@@ -170,9 +163,7 @@ impl StoredExpression {
             // that is too deep, jumps over the walker's frames, which own nothing.
             unsafe {
                 let tree = pg_sys::stringToNode(text).cast();
-                pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    collect_functions(tree, (&raw mut functions).cast())
-                });
+                pg_sys::ffi::pg_guard_ffi_boundary(|| collect_functions(tree, (&raw mut functions).cast()));
                 (tree, functions)
             }
         })
@@ -197,18 +188,11 @@ type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> boo
 unsafe extern "C-unwind" {
     // nodes/nodeFuncs.h: a macro around a function of another name from 16 on.
     #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_walker_impl")]
-    fn expression_tree_walker(
-        node: *mut pg_sys::Node,
-        walker: Walker,
-        context: *mut c_void,
-    ) -> bool;
+    fn expression_tree_walker(node: *mut pg_sys::Node, walker: Walker, context: *mut c_void) -> bool;
 }
 
 /// Appends each function call below `node` to the `Vec` that `functions` points to.
-unsafe extern "C-unwind" fn collect_functions(
-    node: *mut pg_sys::Node,
-    functions: *mut c_void,
-) -> bool {
+unsafe extern "C-unwind" fn collect_functions(node: *mut pg_sys::Node, functions: *mut c_void) -> bool {
     // SAFETY: the server's own tree, with null for missing children; functions() passes the Vec.
     unsafe {
         if node.is_null() {
@@ -222,8 +206,7 @@ unsafe extern "C-unwind" fn collect_functions(
 }
 
 /// The functions that return an ID, which a default can call.
-const GENERATORS: [&CStr; 3] =
-    [c"snowflake_nextval", c"snowflake_nextval_homed", c"snowflake_nextval_homed_in_ranges"];
+const GENERATORS: [&CStr; 3] = [c"snowflake_nextval", c"snowflake_nextval_homed", c"snowflake_nextval_homed_in_ranges"];
 
 /// The call, if it is one of a generator.
 ///
@@ -253,12 +236,9 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
                 modulus_and_generators: None,
             }),
             // Of four, the third is the ranges of a homed ID.
-            [sequence, shard_id, layout] | [sequence, shard_id, _, layout] => {
-                Some(call(sequence, shard_id, layout))
-            }
+            [sequence, shard_id, layout] | [sequence, shard_id, _, layout] => Some(call(sequence, shard_id, layout)),
             [sequence, shard_id, modulus, generators, layout] => {
-                let [modulus, generators] =
-                    [modulus, generators].map(|node| integer_constant(node));
+                let [modulus, generators] = [modulus, generators].map(|node| integer_constant(node));
                 let modulus_and_generators = modulus.zip(generators).map(Into::into);
                 Some(GeneratorCall { modulus_and_generators, ..call(sequence, shard_id, layout) })
             }
@@ -277,12 +257,7 @@ unsafe fn arguments(function: *mut pg_sys::FuncExpr) -> Vec<*mut pg_sys::Node> {
         if procedure.is_null() {
             return Vec::new();
         }
-        let list = pg_sys::expand_function_arguments(
-            (*function).args,
-            false,
-            (*function).funcresulttype,
-            procedure,
-        );
+        let list = pg_sys::expand_function_arguments((*function).args, false, (*function).funcresulttype, procedure);
         pg_sys::ReleaseSysCache(procedure);
         if list.is_null() {
             return Vec::new();
@@ -299,12 +274,9 @@ unsafe fn sequence_argument(node: *mut pg_sys::Node) -> SequenceArgument {
         if let Some(datum) = constant(node) {
             return SequenceArgument::Constant(pg_sys::Oid::from(datum.value() as u32));
         }
-        let cast = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr)
-            .filter(|&cast| (*cast).funcid.to_u32() == pg_sys::F_REGCLASS);
+        let cast = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr).filter(|&cast| (*cast).funcid.to_u32() == pg_sys::F_REGCLASS);
         let name = cast.and_then(|cast| constant(first_argument(cast)));
-        name.map_or(SequenceArgument::Unknown, |name| {
-            named(pg_sys::text_to_cstring(name.cast_mut_ptr()))
-        })
+        name.map_or(SequenceArgument::Unknown, |name| named(pg_sys::text_to_cstring(name.cast_mut_ptr())))
     }
 }
 
@@ -321,8 +293,7 @@ unsafe fn named(name: *mut c_char) -> SequenceArgument {
             return not_found;
         }
         let parts = std::slice::from_raw_parts((*parts).elements, (*parts).length as usize);
-        let parts: Vec<*const c_char> =
-            parts.iter().map(|part| part.ptr_value.cast::<c_char>().cast_const()).collect();
+        let parts: Vec<*const c_char> = parts.iter().map(|part| part.ptr_value.cast::<c_char>().cast_const()).collect();
         let (schema, relation) = match *parts {
             [relation] => (None, relation),
             [schema, relation] => (Some(schema), relation),
@@ -353,15 +324,9 @@ unsafe fn is_this_database(name: *const c_char) -> bool {
 unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> ShardArgument {
     // SAFETY: the node is an integer expression of a sound tree.
     unsafe {
-        let is_setting =
-            as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr).is_some_and(|function| {
-                (*function).args.is_null()
-                    && is_extension_function(
-                        (*function).funcid,
-                        c"snowflake_current_shard",
-                        extension,
-                    )
-            });
+        let is_setting = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr).is_some_and(|function| {
+            (*function).args.is_null() && is_extension_function((*function).funcid, c"snowflake_current_shard", extension)
+        });
         if is_setting {
             return ShardArgument::CurrentShard;
         }
@@ -377,14 +342,8 @@ unsafe fn integer_constant(node: *mut pg_sys::Node) -> Option<i32> {
 
 /// Core's casts between the integer types: `3::smallint` is stored as a function call. A cast that overflows
 /// raises an error.
-const INTEGER_CASTS: [u32; 6] = [
-    pg_sys::F_INT2_INT4,
-    pg_sys::F_INT2_INT8,
-    pg_sys::F_INT4_INT2,
-    pg_sys::F_INT4_INT8,
-    pg_sys::F_INT8_INT2,
-    pg_sys::F_INT8_INT4,
-];
+const INTEGER_CASTS: [u32; 6] =
+    [pg_sys::F_INT2_INT4, pg_sys::F_INT2_INT8, pg_sys::F_INT4_INT2, pg_sys::F_INT4_INT8, pg_sys::F_INT8_INT2, pg_sys::F_INT8_INT4];
 
 /// An integer constant of any width, possibly cast to others.
 unsafe fn integer(node: *mut pg_sys::Node) -> Option<i64> {
@@ -402,8 +361,8 @@ unsafe fn without_integer_casts(mut node: *mut pg_sys::Node) -> (*mut pg_sys::No
     // SAFETY: a cast has one argument.
     unsafe {
         let mut smallest = pg_sys::INT8OID;
-        while let Some(cast) = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr)
-            .filter(|&cast| INTEGER_CASTS.contains(&(*cast).funcid.to_u32()))
+        while let Some(cast) =
+            as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr).filter(|&cast| INTEGER_CASTS.contains(&(*cast).funcid.to_u32()))
         {
             smallest = smaller_type(smallest, (*cast).funcresulttype);
             node = first_argument(cast);
@@ -460,19 +419,14 @@ const C_LANGUAGE: u32 = 13;
 ///
 /// The extension's owner may add functions to the extension with any arguments. None of them is in C, which
 /// takes a superuser.
-unsafe fn is_extension_function(
-    function: pg_sys::Oid,
-    name: &CStr,
-    extension: pg_sys::Oid,
-) -> bool {
+unsafe fn is_extension_function(function: pg_sys::Oid, name: &CStr, extension: pg_sys::Oid) -> bool {
     // SAFETY: both take any OID, and the name is null or a C string.
     unsafe {
         let found = pg_sys::get_func_name(function);
         !found.is_null()
             && CStr::from_ptr(found) == name
             && pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, function) == extension
-            && PgProc::new(function)
-                .is_some_and(|function| function.prolang().to_u32() == C_LANGUAGE)
+            && PgProc::new(function).is_some_and(|function| function.prolang().to_u32() == C_LANGUAGE)
     }
 }
 

@@ -21,20 +21,14 @@ fn with_bounds(partitions: &[Partition]) -> (Vec<&Partition>, Vec<Bounds>) {
 }
 
 /// Refuses if a partition has a part of a range, or if a name is taken. `names` are those of the tables before this one.
-pub fn check_ranges(
-    table: &Table,
-    ranges: &[Wanted],
-    step: Step,
-    names: &mut HashSet<(pg_sys::Oid, String)>,
-) {
+pub fn check_ranges(table: &Table, ranges: &[Wanted], step: Step, names: &mut HashSet<(pg_sys::Oid, String)>) {
     let partitions = table.partitions();
     let (existing, bounds) = with_bounds(&partitions);
     for range in ranges {
         match coverage(&bounds, range.bounds) {
             Coverage::None => {
                 let name = table.partition_name(&step.name_suffix(range.span.start));
-                let is_taken =
-                    table.is_name_taken(&name) || !names.insert((table.namespace, name.clone()));
+                let is_taken = table.is_name_taken(&name) || !names.insert((table.namespace, name.clone()));
                 // Another call may have created the partition since this one read them.
                 if is_taken && !has_whole(table, range) {
                     let qualified = table.qualified(&name);
@@ -75,13 +69,7 @@ fn has_whole(table: &Table, range: &Wanted) -> bool {
 }
 
 /// Creates the partitions of a table that it lacks, as its owner, and reports its state.
-pub fn create(
-    table: &Table,
-    ranges: &[Wanted],
-    step: Step,
-    layout: &Layout,
-    patience: &mut Patience,
-) -> Vec<Outcome> {
+pub fn create(table: &Table, ranges: &[Wanted], step: Step, layout: &Layout, patience: &mut Patience) -> Vec<Outcome> {
     let mut rows = Vec::new();
     let mut busy = None;
     let partitions = table.partitions();
@@ -89,14 +77,10 @@ pub fn create(
     for range in ranges {
         let mut outcome = match (coverage(&bounds, range.bounds), &busy) {
             (Coverage::Whole(index), _) => existing_partition(table, existing[index]),
-            (_, Some(message)) => Outcome {
-                message: Some(String::clone(message)),
-                ..Outcome::of(table, Action::Failed)
-            },
+            (_, Some(message)) => Outcome { message: Some(String::clone(message)), ..Outcome::of(table, Action::Failed) },
             (_, None) => {
                 let mut is_locked = false;
-                let created =
-                    attempt(|| create_partition(table, range, step, patience, &mut is_locked));
+                let created = attempt(|| create_partition(table, range, step, patience, &mut is_locked));
                 patience.has_changed |= created.is_ok();
                 created.unwrap_or_else(|error| {
                     // Whoever holds the table would let the others wait in vain, too.
@@ -139,13 +123,7 @@ fn existing_partition(table: &Table, partition: &Partition) -> Outcome {
 
 /// Creates one partition. `CREATE TABLE … PARTITION OF` would lock the table against all that use it; a table that is
 /// attached locks it only against others that change its definition.
-fn create_partition(
-    table: &Table,
-    range: &Wanted,
-    step: Step,
-    patience: &Patience,
-    is_locked: &mut bool,
-) -> Outcome {
+fn create_partition(table: &Table, range: &Wanted, step: Step, patience: &Patience, is_locked: &mut bool) -> Outcome {
     patience.lock(table.relid, pg_sys::ShareUpdateExclusiveLock);
     // Another session may have renamed the table meanwhile, or created the partition.
     let table = &table.again();

@@ -58,13 +58,7 @@ pub struct Outcome {
 impl Outcome {
     /// The row of a partition that is not partitioned by a range of IDs.
     pub fn skipped((partition, reason): (Partition, String)) -> Self {
-        Outcome {
-            table: partition.parent,
-            partition: Some(partition.name),
-            span: None,
-            action: Action::Skipped,
-            message: Some(reason),
-        }
+        Outcome { table: partition.parent, partition: Some(partition.name), span: None, action: Action::Skipped, message: Some(reason) }
     }
 
     /// The row of a table, without a partition.

@@ -25,10 +25,7 @@ pub fn detach_pending(partition: &Partition, finalize: &str) -> String {
 
 /// What a row says about a partition whose bounds are old, but not proved to be.
 pub fn kept(table: &Table, partition: &Partition, reason: &str) -> String {
-    format!(
-        "{reason}. To remove it by hand, run: ALTER TABLE {} DETACH PARTITION {};",
-        table.name, partition.name
-    )
+    format!("{reason}. To remove it by hand, run: ALTER TABLE {} DETACH PARTITION {};", table.name, partition.name)
 }
 
 /// Why the bounds do not prove it.
@@ -36,9 +33,7 @@ pub fn doubt(partition: &Partition, doubt: Doubt, layout: &Layout) -> String {
     let bounds = partition.bounds;
     let time = |bound: Bound| bound.instant(layout).map_or_else(|| bound.to_string(), printed);
     match doubt {
-        Doubt::Start if bounds.is_some_and(|bounds| bounds.from == Bound::Min) => {
-            "has no lower bound".into()
-        }
+        Doubt::Start if bounds.is_some_and(|bounds| bounds.from == Bound::Min) => "has no lower bound".into(),
         Doubt::Start => format!("does not begin at a whole hour of layout \"{layout}\""),
         Doubt::End => format!("does not end at a whole hour of layout \"{layout}\""),
         Doubt::FirstDays => {
@@ -48,11 +43,7 @@ pub fn doubt(partition: &Partition, doubt: Doubt, layout: &Layout) -> String {
             let start = bounds.map_or_else(String::new, |bounds| time(bounds.from));
             format!("is not named after the start of its range, {start}")
         }
-        Doubt::Gap(gap) => format!(
-            "is before a gap: no partition has the IDs from {} to {}",
-            time(gap.from),
-            time(gap.to)
-        ),
+        Doubt::Gap(gap) => format!("is before a gap: no partition has the IDs from {} to {}", time(gap.from), time(gap.to)),
         Doubt::Later(_) => "is before a partition that is not proved to be old".into(),
     }
 }
@@ -81,29 +72,20 @@ pub fn foreign_partition(partition: &Partition, foreign_table: &str) -> String {
     if partition.name == foreign_table {
         "is a foreign table. Its rows are on another server; detach and drop it by hand".into()
     } else {
-        format!(
-            "contains foreign table {foreign_table}, whose rows are on another server; detach and drop it by hand"
-        )
+        format!("contains foreign table {foreign_table}, whose rows are on another server; detach and drop it by hand")
     }
 }
 
 /// What a row says about a partition that has no ranges.
 pub fn without_ranges(is_foreign: bool) -> String {
-    if is_foreign {
-        "is a foreign table; call the function on the server that has its rows".into()
-    } else {
-        "is not partitioned".into()
-    }
+    if is_foreign { "is a foreign table; call the function on the server that has its rows".into() } else { "is not partitioned".into() }
 }
 
 /// What a row says about the default partition.
 pub fn default_partition(has_rows: Result<bool, Failure>) -> String {
     match has_rows {
         Ok(false) => "has no rows".into(),
-        Ok(true) => {
-            "has rows. A range to which one belongs cannot be created; see docs/partitions.md"
-                .into()
-        }
+        Ok(true) => "has rows. A range to which one belongs cannot be created; see docs/partitions.md".into(),
         Err(error) => format!("could not be read: {}", error.message),
     }
 }
@@ -112,10 +94,9 @@ pub fn default_partition(has_rows: Result<bool, Failure>) -> String {
 pub fn of_creation(error: Failure, table: &Table) -> String {
     match error.code {
         PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE => lock_not_available(table),
-        PgSqlErrorCode::ERRCODE_CHECK_VIOLATION => format!(
-            "{}. Move these rows out of the default partition, and call the function again; see docs/partitions.md",
-            error.message
-        ),
+        PgSqlErrorCode::ERRCODE_CHECK_VIOLATION => {
+            format!("{}. Move these rows out of the default partition, and call the function again; see docs/partitions.md", error.message)
+        }
         _ => error.message,
     }
 }
@@ -129,8 +110,5 @@ pub fn of_removal(error: Failure, table: &Table) -> String {
 }
 
 fn lock_not_available(table: &Table) -> String {
-    format!(
-        "lock on table {} or a table that is locked with it was not available in time; call the function again",
-        table.name
-    )
+    format!("lock on table {} or a table that is locked with it was not available in time; call the function again", table.name)
 }

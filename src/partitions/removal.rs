@@ -39,14 +39,10 @@ pub struct Older {
 /// partition has the IDs of now: either the bounds are of another layout, or inserts already fail.
 pub fn older_partitions(table: &Table, age: &Age) -> Vec<Older> {
     let partitions = table.partitions_by_bounds();
-    let is_older = |bounds: Option<Bounds>| {
-        bounds.is_some_and(|bounds| bounds.ends_before(&age.layout, age.before_us))
-    };
+    let is_older = |bounds: Option<Bounds>| bounds.is_some_and(|bounds| bounds.ends_before(&age.layout, age.before_us));
     let has_ids_of_now = |partition: &Partition| {
         !partition.is_detach_pending
-            && partition.bounds.is_some_and(|bounds| {
-                bounds.has_ids_of(&age.layout, age.now_us, CLOCK_TOLERANCE_US)
-            })
+            && partition.bounds.is_some_and(|bounds| bounds.has_ids_of(&age.layout, age.now_us, CLOCK_TOLERANCE_US))
     };
     let remains = |partition: &Partition| !is_older(partition.bounds) && has_ids_of_now(partition);
     if let Some(newest) = partitions.last()
@@ -54,22 +50,17 @@ pub fn older_partitions(table: &Table, age: &Age) -> Vec<Older> {
     {
         let layout = age.layout;
         let time = |bound: Bound| bound.instant(&layout).map_or("no time".into(), printed);
-        let bounds = newest.bounds.map_or_else(String::new, |Bounds { from, to }| {
-            format!("from {} to {} in layout \"{layout}\"", time(from), time(to))
-        });
+        let bounds = newest
+            .bounds
+            .map_or_else(String::new, |Bounds { from, to }| format!("from {} to {} in layout \"{layout}\"", time(from), time(to)));
         messages::no_current_partition(&table.name, &newest.name, bounds).raise();
     }
-    let named: Vec<_> = partitions
-        .iter()
-        .filter_map(|partition| Some((partition.relname.as_str(), partition.bounds?)))
-        .collect();
+    let named: Vec<_> = partitions.iter().filter_map(|partition| Some((partition.relname.as_str(), partition.bounds?))).collect();
     let doubts = doubts(&age.layout, &named, age.before_us, age.now_us);
     let reason_of = |index: usize| {
         doubts[index].map(|doubt| {
             let reason = match doubt {
-                Doubt::Later(later) => {
-                    reasons::later_doubt(&partitions[later], doubts[later], &age.layout)
-                }
+                Doubt::Later(later) => reasons::later_doubt(&partitions[later], doubts[later], &age.layout),
                 doubt => reasons::doubt(&partitions[index], doubt, &age.layout),
             };
             (Action::Kept, reasons::kept(table, &partitions[index], &reason))
@@ -82,14 +73,8 @@ pub fn older_partitions(table: &Table, age: &Age) -> Vec<Older> {
 }
 
 /// Counts the age from the newest ID of the table instead, if that is older than now: to a clock that is ahead, every ID looks old.
-pub fn count_from_newest_id(
-    table: &Table,
-    age: &mut Age,
-    before_us: impl Fn(i64) -> i64,
-    mut older: Vec<Older>,
-) -> Vec<Older> {
-    if older.iter().all(|older| older.obstacle.is_some() || older.partition.foreign_table.is_some())
-    {
+pub fn count_from_newest_id(table: &Table, age: &mut Age, before_us: impl Fn(i64) -> i64, mut older: Vec<Older>) -> Vec<Older> {
+    if older.iter().all(|older| older.obstacle.is_some() || older.partition.foreign_table.is_some()) {
         return older;
     }
     let end = age.layout.min_id(age.now_us + CLOCK_TOLERANCE_US);
@@ -108,10 +93,7 @@ pub fn count_from_newest_id(
     let Some(newest_us) = instant.filter(|&newest_us| newest_us < age.now_us) else { return older };
     age.before_us = before_us(newest_us);
     let is_older = |bounds: Bounds| bounds.ends_before(&age.layout, age.before_us);
-    let mut newer: Vec<_> = older
-        .into_iter()
-        .filter(|older| older.partition.bounds.is_some_and(|bounds| !is_older(bounds)))
-        .collect();
+    let mut newer: Vec<_> = older.into_iter().filter(|older| older.partition.bounds.is_some_and(|bounds| !is_older(bounds))).collect();
     for Older { partition, obstacle } in &mut newer {
         let reason = reasons::newest_id(newest_us);
         obstacle.get_or_insert_with(|| (Action::Kept, reasons::kept(table, partition, &reason)));
@@ -122,13 +104,7 @@ pub fn count_from_newest_id(
 }
 
 /// Drops or detaches these partitions of a table, as its owner.
-pub fn drop_older(
-    table: &Table,
-    age: &Age,
-    older: Vec<Older>,
-    detach_only: bool,
-    patience: &mut Patience,
-) -> Vec<Outcome> {
+pub fn drop_older(table: &Table, age: &Age, older: Vec<Older>, detach_only: bool, patience: &mut Patience) -> Vec<Outcome> {
     let mut rows = Vec::new();
     let mut busy = None;
     let mut left = 0;
@@ -195,8 +171,7 @@ fn drop_partition(
     let mut locks = table.referencing();
     locks.retain(|&relid| relid != table.relid);
     locks.push(table.relid);
-    let locks: Vec<_> =
-        locks.into_iter().map(|relid| (relid, pg_sys::AccessExclusiveLock)).collect();
+    let locks: Vec<_> = locks.into_iter().map(|relid| (relid, pg_sys::AccessExclusiveLock)).collect();
     patience.with_locks(&locks, || {
         *is_locked = true;
         // Nothing is attached to a partition below meanwhile, either.
@@ -209,8 +184,7 @@ fn drop_partition(
         }
         // Another session may have changed the names, the bounds or the default while this one waited. Nothing changes from here on.
         let table = table.again();
-        let has_same_layout =
-            table.generated_layouts(age.top).iter().all(|layout| age.generated.contains(layout));
+        let has_same_layout = table.generated_layouts(age.top).iter().all(|layout| age.generated.contains(layout));
         let now = older_partitions(&table, age).into_iter().find(|older| {
             older.partition.relid == partition.relid
                 && older.partition.bounds == partition.bounds

@@ -76,12 +76,7 @@ impl Table {
             let is_bigint = |typid| unsafe { pg_sys::IsBinaryCoercible(typid, pg_sys::INT8OID) };
             let key = match row.nullable::<String>(11).as_deref() {
                 None => Key::None,
-                Some("r")
-                    if row.nullable(12) == Some(true)
-                        && row.nullable(13).is_some_and(is_bigint) =>
-                {
-                    Key::OfIds
-                }
+                Some("r") if row.nullable(12) == Some(true) && row.nullable(13).is_some_and(is_bigint) => Key::OfIds,
                 Some("r") => Key::OtherRange,
                 Some(_) => Key::Descend,
             };
@@ -107,10 +102,7 @@ impl Table {
 
     /// Its partition key as SQL. Core waits for the table's lock to print it.
     pub fn key(&self) -> String {
-        rows("SELECT pg_get_partkeydef($1)", &[self.relid.into()], |row| row.nullable(1))
-            .pop()
-            .flatten()
-            .unwrap_or_default()
+        rows("SELECT pg_get_partkeydef($1)", &[self.relid.into()], |row| row.nullable(1)).pop().flatten().unwrap_or_default()
     }
 
     /// The layouts of which the default of the key's column generates IDs. `None` stands for a layout that is not a constant.
@@ -181,9 +173,7 @@ impl Table {
     }
 
     fn foreign_keys(&self, wanted: &str, own: &str) -> Vec<pg_sys::Oid> {
-        let sql = format!(
-            "SELECT DISTINCT {wanted} FROM pg_constraint WHERE contype = 'f' AND {own} = $1 ORDER BY 1"
-        );
+        let sql = format!("SELECT DISTINCT {wanted} FROM pg_constraint WHERE contype = 'f' AND {own} = $1 ORDER BY 1");
         rows(&sql, &[self.relid.into()], |row| row.get(1))
     }
 
@@ -203,16 +193,12 @@ impl Table {
     pub fn newest_id_before(&self, id: i64) -> Option<i64> {
         let key = self.key_column.as_ref()?;
         let mut partitions = self.partitions_by_bounds();
-        partitions.retain(|partition| {
-            partition.foreign_table.is_none()
-                && partition.bounds.is_some_and(|bounds| bounds.from < Bound::At(id))
-        });
+        partitions
+            .retain(|partition| partition.foreign_table.is_none() && partition.bounds.is_some_and(|bounds| bounds.from < Bound::At(id)));
         partitions.iter().rev().find_map(|partition| {
             pgrx::check_for_interrupts!();
             // Only of this partition, even if a schema has been renamed.
-            let before = format!(
-                "WHERE {key}::bigint < $1 AND (tableoid = $2 OR tableoid IN (SELECT relid FROM pg_partition_tree($2)))"
-            );
+            let before = format!("WHERE {key}::bigint < $1 AND (tableoid = $2 OR tableoid IN (SELECT relid FROM pg_partition_tree($2)))");
             let arguments = [id.into(), partition.relid.into()];
             let partition = UserTable::open_as(self.owner, partition.relid);
             let newest = format!("max({key}::bigint)");
@@ -293,9 +279,7 @@ impl Table {
             "u" => "UNLOGGED ",
             _ => "",
         };
-        let using = |word: &str, name: &Option<String>| {
-            name.as_ref().map_or_else(String::new, |name| format!(" {word} {name}"))
-        };
+        let using = |word: &str, name: &Option<String>| name.as_ref().map_or_else(String::new, |name| format!(" {word} {name}"));
         [
             format!(
                 "CREATE {persistence}TABLE {partition} (LIKE {} INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING CONSTRAINTS \

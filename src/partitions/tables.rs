@@ -30,9 +30,7 @@ impl Tables {
                 found.by_range.push(parent);
                 return found;
             }
-            Key::OtherRange => {
-                messages::partitioned_by_something_else(&parent.name, parent.key()).raise()
-            }
+            Key::OtherRange => messages::partitioned_by_something_else(&parent.name, parent.key()).raise(),
             Key::Descend => parent.check_owner(),
         }
         let mut to_visit = parent.partitions();
@@ -40,9 +38,7 @@ impl Tables {
         while let Some(partition) = to_visit.pop() {
             pgrx::check_for_interrupts!();
             // Its rows are no longer the table's.
-            if let Some(finalize) =
-                partition.finalize.as_ref().filter(|_| partition.is_detach_pending)
-            {
+            if let Some(finalize) = partition.finalize.as_ref().filter(|_| partition.is_detach_pending) {
                 let reason = reasons::detach_pending(&partition, finalize);
                 found.others.push((partition, reason));
                 continue;
@@ -91,9 +87,7 @@ impl Table {
             FROM (VALUES ('USAGE'), ('CREATE')) AS w (privilege)
             JOIN pg_roles AS r ON r.oid = $2
             WHERE NOT has_schema_privilege(r.oid, $1, w.privilege)";
-        let lacking = rows(sql, &[self.namespace.into(), self.owner.into()], |row| {
-            (row.get::<String>(1), row.get::<String>(2))
-        });
+        let lacking = rows(sql, &[self.namespace.into(), self.owner.into()], |row| (row.get::<String>(1), row.get::<String>(2)));
         if let Some((privilege, owner)) = lacking.first() {
             messages::lacks_privilege(privilege, &self.schema, owner).raise();
         }

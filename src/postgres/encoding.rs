@@ -45,11 +45,7 @@ fn c_string(text: &[u8]) -> CString {
 pub struct Text(pub String);
 
 impl FromDatum for Text {
-    unsafe fn from_polymorphic_datum(
-        datum: pg_sys::Datum,
-        is_null: bool,
-        _: pg_sys::Oid,
-    ) -> Option<Self> {
+    unsafe fn from_polymorphic_datum(datum: pg_sys::Datum, is_null: bool, _: pg_sys::Oid) -> Option<Self> {
         // SAFETY: the caller's datum is a text.
         (!is_null).then(|| unsafe {
             let text = pg_sys::text_to_cstring(datum.cast_mut_ptr());

@@ -148,8 +148,7 @@ extern "C" fn register_no_destructor(_: *mut c_void, _: *mut c_void, _: *mut c_v
 static IS_COPYING: AtomicBool = AtomicBool::new(false);
 
 /// What pgrx gets instead of a copy if memory is short. PostgreSQL keeps the error itself, and reports that.
-static OUT_OF_MEMORY: BackendLocal<MaybeUninit<pg_sys::ErrorData>> =
-    BackendLocal::new(MaybeUninit::zeroed());
+static OUT_OF_MEMORY: BackendLocal<MaybeUninit<pg_sys::ErrorData>> = BackendLocal::new(MaybeUninit::zeroed());
 
 fn out_of_memory_data() -> *mut pg_sys::ErrorData {
     // SAFETY: a struct of numbers and pointers, for which zeros are valid. One thread, which reads it before the next error.

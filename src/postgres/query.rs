@@ -57,11 +57,7 @@ fields!(
 pub struct Multirange(pub Vec<u8>);
 
 impl FromDatum for Multirange {
-    unsafe fn from_polymorphic_datum(
-        datum: pg_sys::Datum,
-        is_null: bool,
-        _: pg_sys::Oid,
-    ) -> Option<Self> {
+    unsafe fn from_polymorphic_datum(datum: pg_sys::Datum, is_null: bool, _: pg_sys::Oid) -> Option<Self> {
         // SAFETY: the caller's datum is a varlena.
         (!is_null).then(|| unsafe {
             let varlena = pg_sys::pg_detoast_datum(datum.cast_mut_ptr());
@@ -87,26 +83,16 @@ pub fn text(text: &str) -> DatumWithOid<'static> {
 }
 
 /// The rows of a query, which sees what the calling statement sees. Also for a parallel worker, which may start no command.
-pub fn rows_of_snapshot<T>(
-    sql: &str,
-    arguments: &[DatumWithOid],
-    read: impl Fn(&Row) -> T,
-) -> Vec<T> {
+pub fn rows_of_snapshot<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
     Spi::connect(|client| {
-        let answer = client
-            .select(&to_server(sql), None, arguments)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let answer = client.select(&to_server(sql), None, arguments).unwrap_or_else(|error| panic!("{sql}: {error}"));
         collect(answer, read)
     })
 }
 
 /// The rows of a query that writes nothing, which sees the database as of now. It assigns no transaction ID, so a standby can run it; a
 /// parallel worker cannot.
-pub fn rows_of_latest_snapshot<T>(
-    sql: &str,
-    arguments: &[DatumWithOid],
-    read: impl Fn(&Row) -> T,
-) -> Vec<T> {
+pub fn rows_of_latest_snapshot<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
     // SAFETY: the snapshot is popped below, and by the end of the transaction or savepoint after an ERROR.
     unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot()) };
     let rows = rows_of_snapshot(sql, arguments, read);
@@ -119,9 +105,7 @@ pub fn rows_of_latest_snapshot<T>(
 pub fn rows<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
     Spi::connect_mut(|client| {
         // Use update(): select() would use the caller's snapshot, which is older than the locks.
-        let answer = client
-            .update(&to_server(sql), None, arguments)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let answer = client.update(&to_server(sql), None, arguments).unwrap_or_else(|error| panic!("{sql}: {error}"));
         collect(answer, read)
     })
 }
@@ -143,8 +127,7 @@ pub fn execute(sql: &str, arguments: &[DatumWithOid]) {
 }
 
 /// The statements that this session has planned and keeps, by their SQL. Their memory is released when the session ends.
-static KEPT: BackendLocal<Vec<(String, &'static OwnedPreparedStatement)>> =
-    BackendLocal::new(Vec::new());
+static KEPT: BackendLocal<Vec<(String, &'static OwnedPreparedStatement)>> = BackendLocal::new(Vec::new());
 
 /// As [`rows()`], for one of a few statements that a session executes again and again: it is parsed and planned only the first time.
 /// The server plans it again after a change of a table, also after one that has replaced the extension's. The same SQL must always
@@ -152,9 +135,7 @@ static KEPT: BackendLocal<Vec<(String, &'static OwnedPreparedStatement)>> =
 pub fn rows_kept<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
     let statement = kept(sql).unwrap_or_else(|| keep(sql, arguments));
     Spi::connect_mut(|client| {
-        let answer = client
-            .update(statement, None, arguments)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let answer = client.update(statement, None, arguments).unwrap_or_else(|error| panic!("{sql}: {error}"));
         collect(answer, read)
     })
 }
@@ -173,9 +154,7 @@ fn kept(sql: &str) -> Option<&'static OwnedPreparedStatement> {
 fn keep(sql: &str, arguments: &[DatumWithOid]) -> &'static OwnedPreparedStatement {
     Spi::connect_mut(|client| {
         let types: Vec<PgOid> = arguments.iter().map(|argument| argument.oid().into()).collect();
-        let prepared = client
-            .prepare_mut(&to_server(sql), &types)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let prepared = client.prepare_mut(&to_server(sql), &types).unwrap_or_else(|error| panic!("{sql}: {error}"));
         memory::check();
         let key = memory::copied_text(sql);
         // SAFETY: the closure runs no SQL.

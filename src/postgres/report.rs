@@ -46,16 +46,13 @@ fn emit(report: &Report, level: PgLogLevel, place: &'static Location<'static>) {
         CString::new(text.replace('\0', "")).unwrap_or_default()
     };
     let Report { code, message, detail, hint } = report;
-    let [message, detail, hint] =
-        [Some(message), detail.as_ref(), hint.as_ref()].map(|text| text.map(part));
+    let [message, detail, hint] = [Some(message), detail.as_ref(), hint.as_ref()].map(|text| text.map(part));
     // SAFETY: C strings that live until the guard has returned; the closure owns nothing.
     unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
             if errstart(level as c_int, ptr::null()) {
                 errcode(*code);
-                for (part, text) in
-                    [(errmsg as ErrorPart, &message), (errdetail, &detail), (errhint, &hint)]
-                {
+                for (part, text) in [(errmsg as ErrorPart, &message), (errdetail, &detail), (errhint, &hint)] {
                     if let Some(text) = text {
                         part(c"%s".as_ptr(), text.as_ptr());
                     }
@@ -88,13 +85,8 @@ pub fn no_such_table(relid: pg_sys::Oid) -> ! {
 
 /// A duration in the largest unit of which it has at least 1, for people.
 pub fn duration(us: i64) -> String {
-    const UNITS: [(i64, &str); 5] = [
-        (86_400_000_000, "days"),
-        (3_600_000_000, "hours"),
-        (60_000_000, "minutes"),
-        (1_000_000, "s"),
-        (1_000, "ms"),
-    ];
+    const UNITS: [(i64, &str); 5] =
+        [(86_400_000_000, "days"), (3_600_000_000, "hours"), (60_000_000, "minutes"), (1_000_000, "s"), (1_000, "ms")];
     for (unit, name) in UNITS {
         if us >= unit {
             return format!("{:.3} {name}", us as f64 / unit as f64);
@@ -186,17 +178,12 @@ mod tests {
     #[pg_test]
     fn every_part_of_a_report_is_truncated() {
         let part = || "a".repeat(2 * MAX_PART);
-        let report = Report {
-            code: PgSqlErrorCode::ERRCODE_DATA_EXCEPTION as i32,
-            message: part(),
-            detail: Some(part()),
-            hint: Some(part()),
-        };
+        let report =
+            Report { code: PgSqlErrorCode::ERRCODE_DATA_EXCEPTION as i32, message: part(), detail: Some(part()), hint: Some(part()) };
         let parts = PgTryBuilder::new(|| report.raise())
             .catch_others(|error| match error {
                 CaughtError::PostgresError(error) => {
-                    [Some(error.message()), error.detail(), error.hint()]
-                        .map(|part| part.map_or(0, str::len))
+                    [Some(error.message()), error.detail(), error.hint()].map(|part| part.map_or(0, str::len))
                 }
                 other => other.rethrow(),
             })

@@ -5,9 +5,7 @@ use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::pg_sys;
-use pgrx::pgrx_sql_entity_graph::metadata::{
-    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
-};
+use pgrx::pgrx_sql_entity_graph::metadata::{ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin};
 
 /// A row without nulls. Its columns have the order and the types of the function's SQL declaration.
 pub struct ResultRow<const N: usize>(pub [pg_sys::Datum; N]);
@@ -34,8 +32,7 @@ unsafe impl<const N: usize> BoxRet for NullableResultRow<N> {
         // SAFETY: the descriptor has N columns.
         unsafe {
             let descriptor = result_descriptor(fcinfo.as_mut_ptr(), N);
-            let tuple =
-                pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
+            let tuple = pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
             fcinfo.return_raw_datum(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
         }
     }
@@ -53,11 +50,7 @@ type Nulls = *const bool;
 
 unsafe extern "C-unwind" {
     /// Without pgrx's guard, which costs as much as the row. An ERROR of the server passes over the caller's frames.
-    fn heap_form_tuple(
-        descriptor: pg_sys::TupleDesc,
-        values: Values,
-        nulls: Nulls,
-    ) -> pg_sys::HeapTuple;
+    fn heap_form_tuple(descriptor: pg_sys::TupleDesc, values: Values, nulls: Nulls) -> pg_sys::HeapTuple;
 }
 
 /// A row without nulls, for a function that is called without pgrx's wrapper.
@@ -65,10 +58,7 @@ unsafe extern "C-unwind" {
 /// # Safety
 /// Called by such a function, in frames that hold nothing with a destructor. The columns have the order and the types of its SQL
 /// declaration, and are passed by value.
-pub unsafe fn result_row<const N: usize>(
-    fcinfo: pg_sys::FunctionCallInfo,
-    mut columns: [pg_sys::Datum; N],
-) -> pg_sys::Datum {
+pub unsafe fn result_row<const N: usize>(fcinfo: pg_sys::FunctionCallInfo, mut columns: [pg_sys::Datum; N]) -> pg_sys::Datum {
     // SAFETY: as the caller promises. heap_form_tuple() fills in the header of the datum, too; HeapTupleHeaderGetDatum() would only
     // inline what is stored elsewhere, which no column is.
     unsafe {
@@ -92,25 +82,19 @@ unsafe fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo, columns: usize) ->
         if (*call_site).fn_retset {
             let set = (*call_site).fn_extra.cast::<pg_sys::FuncCallContext>();
             if (*set).tuple_desc.is_null() {
-                (*set).tuple_desc =
-                    look_up_descriptor(fcinfo, columns, (*set).multi_call_memory_ctx);
+                (*set).tuple_desc = look_up_descriptor(fcinfo, columns, (*set).multi_call_memory_ctx);
             }
             return (*set).tuple_desc;
         }
         if (*call_site).fn_extra.is_null() {
-            (*call_site).fn_extra =
-                look_up_descriptor(fcinfo, columns, (*call_site).fn_mcxt).cast();
+            (*call_site).fn_extra = look_up_descriptor(fcinfo, columns, (*call_site).fn_mcxt).cast();
         }
         (*call_site).fn_extra.cast()
     }
 }
 
 /// The descriptor, allocated in `context`.
-unsafe fn look_up_descriptor(
-    fcinfo: pg_sys::FunctionCallInfo,
-    columns: usize,
-    context: pg_sys::MemoryContext,
-) -> pg_sys::TupleDesc {
+unsafe fn look_up_descriptor(fcinfo: pg_sys::FunctionCallInfo, columns: usize, context: pg_sys::MemoryContext) -> pg_sys::TupleDesc {
     // SAFETY: as for the caller. The descriptor returned may be null.
     unsafe {
         let caller = pg_sys::MemoryContextSwitchTo(context);
@@ -140,13 +124,10 @@ macro_rules! declare_row {
     ($row:ident) => {
         // SAFETY: no SQL is generated from it.
         unsafe impl<const N: usize> SqlTranslatable for $row<N> {
-            const TYPE_IDENT: &'static str =
-                concat!("pg_snowflake::result_row::", stringify!($row));
+            const TYPE_IDENT: &'static str = concat!("pg_snowflake::result_row::", stringify!($row));
             const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-            const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> =
-                Err(ArgumentError::NotValidAsArgument(stringify!($row)));
-            const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
-                Ok(ReturnsRef::One(SqlMappingRef::literal("record")));
+            const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Err(ArgumentError::NotValidAsArgument(stringify!($row)));
+            const RETURN_SQL: Result<ReturnsRef, ReturnsError> = Ok(ReturnsRef::One(SqlMappingRef::literal("record")));
         }
     };
 }

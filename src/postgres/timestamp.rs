@@ -4,9 +4,8 @@ use crate::postgres::report;
 use pgrx::prelude::*;
 
 /// PostgreSQL's epoch, 2000-01-01 UTC, in microseconds since 1970.
-pub const POSTGRES_EPOCH_US: i64 = (pg_sys::POSTGRES_EPOCH_JDATE - pg_sys::UNIX_EPOCH_JDATE) as i64
-    * pg_sys::SECS_PER_DAY as i64
-    * 1_000_000;
+pub const POSTGRES_EPOCH_US: i64 =
+    (pg_sys::POSTGRES_EPOCH_JDATE - pg_sys::UNIX_EPOCH_JDATE) as i64 * pg_sys::SECS_PER_DAY as i64 * 1_000_000;
 
 /// An instant in microseconds since 1970 as a `timestamptz`. The end of `i64` stands for everything later, from
 /// the year 294247 on, and becomes `infinity`. Its beginning becomes `-infinity`.
@@ -54,11 +53,7 @@ pub fn printed(unix_us: i64) -> String {
 pub struct Instant(pub i64);
 
 impl FromDatum for Instant {
-    unsafe fn from_polymorphic_datum(
-        datum: pg_sys::Datum,
-        is_null: bool,
-        _: pg_sys::Oid,
-    ) -> Option<Self> {
+    unsafe fn from_polymorphic_datum(datum: pg_sys::Datum, is_null: bool, _: pg_sys::Oid) -> Option<Self> {
         (!is_null).then(|| Instant(unix_us_of(datum.value() as i64)))
     }
 }

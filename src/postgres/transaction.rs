@@ -13,8 +13,7 @@ use std::panic::AssertUnwindSafe;
 #[track_caller]
 pub fn check_writable(function: &str, only: &str) {
     // SAFETY: these only read the server's state.
-    let (is_standby, is_read_only) =
-        unsafe { (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly) };
+    let (is_standby, is_read_only) = unsafe { (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly) };
     if is_standby {
         messages::during_recovery(function, only).raise();
     }
@@ -156,11 +155,8 @@ pub fn naming_the_function<T>(run: impl FnOnce() -> T) -> T {
     let outside = context_outside();
     let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(run())))
         .catch_others(|error| match (Raiser::of(&error, &outside), &error) {
-            (Some(raiser), CaughtError::PostgresError(report))
-                if is_undefined(report.sql_error_code()) =>
-            {
-                let detail =
-                    report.detail().map_or_else(String::new, |detail| format!("{detail} "));
+            (Some(raiser), CaughtError::PostgresError(report)) if is_undefined(report.sql_error_code()) => {
+                let detail = report.detail().map_or_else(String::new, |detail| format!("{detail} "));
                 Err(Report {
                     code: report.sql_error_code() as i32,
                     message: report.message().to_owned(),
@@ -218,9 +214,7 @@ fn in_subtransaction<T>(run: impl FnOnce() -> T, keeps: bool) -> Result<T, Failu
         pg_sys::MemoryContextSwitchTo(context);
         pg_sys::CurrentResourceOwner = owner;
         result.map_err(|(error, raiser)| match *error {
-            CaughtError::PostgresError(error) | CaughtError::ErrorReport(error)
-                if !is_of_the_statement(error.sql_error_code()) =>
-            {
+            CaughtError::PostgresError(error) | CaughtError::ErrorReport(error) if !is_of_the_statement(error.sql_error_code()) => {
                 Failure::of(&error, raiser)
             }
             // It is no longer on PostgreSQL's error stack, and pgrx would replace the detail by a backtrace.

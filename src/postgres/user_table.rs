@@ -71,30 +71,17 @@ impl UserTable {
 
     /// The members of its inheritance tree that are foreign tables.
     pub fn foreign_tables(&self) -> Vec<pg_sys::Oid> {
-        let is_foreign = |&relid: &pg_sys::Oid| {
-            Class::of(relid).is_some_and(|class| class.kind == pg_sys::RELKIND_FOREIGN_TABLE)
-        };
+        let is_foreign = |&relid: &pg_sys::Oid| Class::of(relid).is_some_and(|class| class.kind == pg_sys::RELKIND_FOREIGN_TABLE);
         lock_tree(self.relid, SHARE).into_iter().filter(is_foreign).collect()
     }
 
     /// The rows of `SELECT what FROM table rest` as of now.
-    pub fn select<T>(
-        &self,
-        what: &str,
-        rest: &str,
-        arguments: &[DatumWithOid],
-        read: impl Fn(&Row) -> T,
-    ) -> Vec<T> {
+    pub fn select<T>(&self, what: &str, rest: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
         as_restricted_owner(self.owner, || rows(&self.query(what, rest), arguments, read))
     }
 
     /// The same rows as the calling statement sees them.
-    pub fn select_of_snapshot<T>(
-        &self,
-        what: &str,
-        rest: &str,
-        read: impl Fn(&Row) -> T,
-    ) -> Vec<T> {
+    pub fn select_of_snapshot<T>(&self, what: &str, rest: &str, read: impl Fn(&Row) -> T) -> Vec<T> {
         as_restricted_owner(self.owner, || rows_of_snapshot(&self.query(what, rest), &[], read))
     }
 
@@ -104,8 +91,7 @@ impl UserTable {
 
     /// The value for an ID of a condition on a column, both written by the owner. The name and the type are quoted.
     pub fn is_true(&self, condition: &str, column: &str, type_name: &str, id: i64) -> bool {
-        let sql =
-            format!("SELECT {condition} FROM (SELECT $1::int8::{type_name}) AS row ({column})");
+        let sql = format!("SELECT {condition} FROM (SELECT $1::int8::{type_name}) AS row ({column})");
         as_restricted_owner(self.owner, || rows(&sql, &[id.into()], |row| row.get(1)))[0]
     }
 }
@@ -124,11 +110,7 @@ pub fn check_owner_of_expressions(relid: pg_sys::Oid, owner: pg_sys::Oid) {
     });
 }
 
-fn refuse_other_owner(
-    relid: pg_sys::Oid,
-    owner: pg_sys::Oid,
-    is_evaluated: impl Fn(pg_sys::Oid) -> bool,
-) {
+fn refuse_other_owner(relid: pg_sys::Oid, owner: pg_sys::Oid, is_evaluated: impl Fn(pg_sys::Oid) -> bool) {
     for member in lock_tree(relid, SHARE) {
         let Some(Class { owner: other, .. }) = Class::of(member) else { continue };
         // SAFETY: takes any OID of a role.

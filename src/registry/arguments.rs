@@ -19,20 +19,13 @@ const MAX_NODE_BYTES: usize = 255;
 #[track_caller]
 pub fn check_transaction(function: &str) {
     check_writable(function, "Only the primary changes leases.");
-    check_read_committed(
-        function,
-        "It must see every lease that is committed before it locks the lease's row.",
-    );
+    check_read_committed(function, "It must see every lease that is committed before it locks the lease's row.");
 }
 
 /// An argument that must not be null.
 #[track_caller]
 pub fn required<T>(name: &str, argument: Option<T>) -> T {
-    postgres::required(
-        name,
-        argument,
-        "Only started_at, and the arguments for shards and serials can be null.",
-    )
+    postgres::required(name, argument, "Only started_at, and the arguments for shards and serials can be null.")
 }
 
 /// The shards in ascending order, each with its serial if that is known.
@@ -118,7 +111,8 @@ pub fn finite(until: pg_sys::TimestampTz) -> i64 {
 #[track_caller]
 pub fn length_us(length: Interval) -> i64 {
     let length_us = i64::try_from(length.as_micros());
-    length_us.ok().filter(|us| (MIN_LEASE_US..=MAX_LEASE_US).contains(us)).unwrap_or_else(|| {
-        messages::length_out_of_range(duration(MIN_LEASE_US), duration(MAX_LEASE_US)).raise()
-    })
+    length_us
+        .ok()
+        .filter(|us| (MIN_LEASE_US..=MAX_LEASE_US).contains(us))
+        .unwrap_or_else(|| messages::length_out_of_range(duration(MIN_LEASE_US), duration(MAX_LEASE_US)).raise())
 }

@@ -16,19 +16,12 @@ pub struct Reason {
 /// Why the shard is not granted. A wrong clock is an error, since it applies to all shards, unless the transaction must commit: it has
 /// begun a quiet time.
 #[track_caller]
-pub fn reason(
-    refusal: Refusal,
-    shard: i32,
-    claim: Claim,
-    moment: Moment,
-    must_commit: bool,
-) -> Reason {
+pub fn reason(refusal: Refusal, shard: i32, claim: Claim, moment: Moment, must_commit: bool) -> Reason {
     // `direction` is that of the server's clock.
     let wrong_clock = |direction, us| {
         let reading = printed(claim.until_us.saturating_sub(claim.length_us));
         let now = printed(moment.now_us);
-        let report =
-            messages::wrong_clock(quoted(claim.node), direction, reading, duration(us), now);
+        let report = messages::wrong_clock(quoted(claim.node), direction, reading, duration(us), now);
         if !must_commit {
             report.raise();
         }
@@ -44,12 +37,8 @@ pub fn reason(
             other_server = Some(server(&origin));
             messages::held_by_earlier_run(shard, quoted(&node), printed(ends_us))
         }
-        Refusal::HeldBy { node, ends_us, .. } => {
-            messages::held_by(shard, quoted(&node), printed(ends_us))
-        }
-        Refusal::KeptFor { node, until_us } => {
-            messages::kept_for(shard, quoted(&node), printed(until_us))
-        }
+        Refusal::HeldBy { node, ends_us, .. } => messages::held_by(shard, quoted(&node), printed(ends_us)),
+        Refusal::KeptFor { node, until_us } => messages::kept_for(shard, quoted(&node), printed(until_us)),
         Refusal::ReservedFor { node } => messages::reserved_for(shard, quoted(&node)),
         Refusal::EndsLater { ends_us } => messages::ends_later(shard, printed(ends_us)),
         Refusal::Barred => messages::taken_over(shard),

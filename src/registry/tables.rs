@@ -59,15 +59,10 @@ pub fn lock(mode: &str) {
 pub fn identity(length_us: i64, has_lost_rows: bool) -> Identity {
     // SAFETY: these only read the server's state; it is not in recovery.
     let (server, timeline, started_at) = unsafe {
-        (
-            pg_sys::GetSystemIdentifier().to_string(),
-            pg_sys::GetWALInsertionTimeLine().to_string(),
-            Instant(unix_us_of(pg_sys::PgStartTime)),
-        )
+        (pg_sys::GetSystemIdentifier().to_string(), pg_sys::GetWALInsertionTimeLine().to_string(), Instant(unix_us_of(pg_sys::PgStartTime)))
     };
     let length = Interval::new(0, 0, length_us).expect("one unit has one sign");
-    let arguments: [DatumWithOid; 4] =
-        [text(&server), text(&timeline), started_at.into(), length.into()];
+    let arguments: [DatumWithOid; 4] = [text(&server), text(&timeline), started_at.into(), length.into()];
     let storage = "pg_relation_filepath('snowflake_registry.shards')";
     let is_another = format!("(server, timeline, storage, started_at) <> ($1, $2, {storage}, $3)");
     let found = format!(
@@ -134,9 +129,7 @@ pub fn lost_serial(seen: &BTreeMap<i32, i64>, explained: i64) -> Option<i64> {
     let sql = "SELECT shard_id, serial FROM snowflake_registry.shards WHERE shard_id = ANY ($1)";
     let found = rows_kept(sql, &[shards.into()], |row| (row.get::<i32>(1), row.get::<i64>(2)));
     let found: BTreeMap<i32, i64> = found.into_iter().collect();
-    let is_lost = |&(shard, &serial): &(&i32, &i64)| {
-        registry::is_lost(found.get(shard).copied(), serial, explained)
-    };
+    let is_lost = |&(shard, &serial): &(&i32, &i64)| registry::is_lost(found.get(shard).copied(), serial, explained);
     seen.filter(is_lost).map(|(_, &serial)| serial).max()
 }
 
@@ -169,9 +162,7 @@ pub fn node_of_this_role(node: &str) -> Node {
     let sql = "SELECT role::text, role = session_user, lost_serial FROM snowflake_registry.nodes WHERE node = $1";
     let read = |row: &Row| (row.nullable::<String>(1), row.nullable(2), row.get(3));
     match rows_kept(sql, &[text(node)], read).pop() {
-        Some((Some(role), Some(false), _)) => {
-            messages::node_of_another_role(quoted(node), quoted(&role)).raise()
-        }
+        Some((Some(role), Some(false), _)) => messages::node_of_another_role(quoted(node), quoted(&role)).raise(),
         Some((role, _, lost_serial)) => Node { is_bound: role.is_some(), lost_serial },
         None => Node::default(),
     }
@@ -203,16 +194,9 @@ pub fn lock_rows(shards: &[i32], may_be_new: &[i32]) -> BTreeMap<i32, Lease> {
          FROM unnest($1) AS shard ORDER BY shard
          ON CONFLICT DO NOTHING
          RETURNING shard_id";
-    let made: Vec<i32> = if may_be_new.is_empty() {
-        Vec::new()
-    } else {
-        rows(insert, &[may_be_new.into()], |row| row.get(1))
-    };
-    let select = format!(
-        "SELECT {COLUMNS} FROM snowflake_registry.shards WHERE shard_id = ANY ($1) ORDER BY shard_id FOR UPDATE"
-    );
-    let mut found: BTreeMap<i32, Lease> =
-        rows_kept(&select, &[shards.into()], |row| (row.get(1), lease(row))).into_iter().collect();
+    let made: Vec<i32> = if may_be_new.is_empty() { Vec::new() } else { rows(insert, &[may_be_new.into()], |row| row.get(1)) };
+    let select = format!("SELECT {COLUMNS} FROM snowflake_registry.shards WHERE shard_id = ANY ($1) ORDER BY shard_id FOR UPDATE");
+    let mut found: BTreeMap<i32, Lease> = rows_kept(&select, &[shards.into()], |row| (row.get(1), lease(row))).into_iter().collect();
     for shard in &made {
         found.remove(shard);
     }
@@ -254,28 +238,21 @@ pub fn write(leases: &[(i32, Lease)]) {
         column(leases, |lease| Text(lease.origin.address.clone())),
         column(leases, |lease| lease.origin.started_at_us.map(Instant)),
         column(leases, |lease| lease.copy.as_ref().map(|(origin, _)| Text(origin.address.clone()))),
-        column(leases, |lease| {
-            lease.copy.as_ref().and_then(|(origin, _)| origin.started_at_us.map(Instant))
-        }),
+        column(leases, |lease| lease.copy.as_ref().and_then(|(origin, _)| origin.started_at_us.map(Instant))),
         column(leases, |lease| lease.copy.as_ref().map(|&(_, seen_at_us)| Instant(seen_at_us))),
     ];
     execute_kept(&sql, &arguments);
 }
 
 /// A column of rows as an array.
-fn column<T: IntoDatum>(
-    leases: &[(i32, Lease)],
-    value: impl Fn(&Lease) -> T,
-) -> DatumWithOid<'static> {
+fn column<T: IntoDatum>(leases: &[(i32, Lease)], value: impl Fn(&Lease) -> T) -> DatumWithOid<'static> {
     leases.iter().map(|(_, lease)| value(lease)).collect::<Vec<T>>().into()
 }
 
 fn lease(row: &Row) -> Lease {
     let instant = |column| row.nullable(column).map(|Instant(unix_us)| unix_us);
     let required = |column| instant(column).expect("not null");
-    let origin = |address, started_at| {
-        Some(Origin { address: row.nullable(address)?, started_at_us: instant(started_at) })
-    };
+    let origin = |address, started_at| Some(Origin { address: row.nullable(address)?, started_at_us: instant(started_at) });
     Lease {
         node: row.get(2),
         incarnation: row.nullable(3).map(number),

@@ -11,8 +11,7 @@ pub fn of_foreign_table(relid: pg_sys::Oid) -> [Nullable; 4] {
     // SAFETY: a foreign table has a server, and the server's name is a C string.
     unsafe {
         let server = &*pg_sys::GetForeignServer((*pg_sys::GetForeignTable(relid)).serverid);
-        let name =
-            pgrx::direct_function_call_as_datum(pg_sys::namein, &[Some(server.servername.into())]);
+        let name = pgrx::direct_function_call_as_datum(pg_sys::namein, &[Some(server.servername.into())]);
         let host = option(server, c"host").map(text);
         let port = option(server, c"port").and_then(number);
         let dbname = option(server, c"dbname").map(text);
@@ -25,8 +24,7 @@ unsafe fn option<'a>(server: &'a pg_sys::ForeignServer, name: &CStr) -> Option<&
     // SAFETY: the options are a list of nodes, each with a name and a string, in memory that outlives the call.
     unsafe {
         pgrx::memcx::current_context(|context| {
-            let options =
-                List::<*mut std::ffi::c_void>::downcast_ptr_in_memcx(server.options, context)?;
+            let options = List::<*mut std::ffi::c_void>::downcast_ptr_in_memcx(server.options, context)?;
             options
                 .iter()
                 .map(|&option| option.cast::<pg_sys::DefElem>())

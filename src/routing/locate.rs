@@ -47,12 +47,10 @@ fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
         }
         let table = PartitionedTable::open(relid);
         let key = table.key();
-        let is_same_column =
-            |column: &CString| parent.as_ref().is_none_or(|(_, of_parent)| of_parent == column);
+        let is_same_column = |column: &CString| parent.as_ref().is_none_or(|(_, of_parent)| of_parent == column);
         let column = key.as_ref().and_then(PartitionKey::id_column).filter(is_same_column);
         let (Some(key), Some(column)) = (key, column) else {
-            messages::not_partitioned_by_id(quoted(&relation_name(relid)), partition_key_sql(relid))
-                .raise()
+            messages::not_partitioned_by_id(quoted(&relation_name(relid)), partition_key_sql(relid)).raise()
         };
         check_layout(relid, &key, layout);
         let Some(partition) = key.partition_of(id) else { return [None; 5] };
@@ -68,9 +66,7 @@ fn location_in_citus(relid: pg_sys::Oid, table: &Table, id: i64) -> Location {
         Distribution::Reference => return [Some(relid.into()), None, None, None, None],
         Distribution::OneShard => {}
         Distribution::Hash(_) if table.is_distributed_by_bigint() => {}
-        Distribution::Hash(_) | Distribution::Other => {
-            messages::not_distributed_by_id(quoted(&relation_name(relid))).raise()
-        }
+        Distribution::Hash(_) | Distribution::Other => messages::not_distributed_by_id(quoted(&relation_name(relid))).raise(),
     }
     match table.node_of(id) {
         Some(Node { host, port, dbname }) => {
@@ -86,9 +82,7 @@ fn location_in_citus(relid: pg_sys::Oid, table: &Table, id: i64) -> Location {
 fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
     // SAFETY: takes any OID.
     match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {
-        pg_sys::RELKIND_RELATION | pg_sys::RELKIND_FOREIGN_TABLE
-            if super::inheritance::has_children(relid) =>
-        {
+        pg_sys::RELKIND_RELATION | pg_sys::RELKIND_FOREIGN_TABLE if super::inheritance::has_children(relid) => {
             messages::has_children(quoted(&relation_name(relid))).raise()
         }
         pg_sys::RELKIND_RELATION => Some([Some(relid.into()), None, None, None, None]),

@@ -68,10 +68,7 @@ fn shard_hash(layout: &Layout, id: i64, seed: i64) -> i64 {
         return u64::from(layout.split(id).shard).wrapping_sub(HASH_COMBINE_ADDEND) as i64;
     }
     // SAFETY: two bigints in, one out, as hashint8extended() has it; it returns no null.
-    unsafe {
-        pgrx::direct_function_call(pg_sys::hashint8extended, &[id.into_datum(), seed.into_datum()])
-            .expect("a hash is not null")
-    }
+    unsafe { pgrx::direct_function_call(pg_sys::hashint8extended, &[id.into_datum(), seed.into_datum()]).expect("a hash is not null") }
 }
 
 /// The classes, with support functions for a bigint and for an integer, the type of a small literal.

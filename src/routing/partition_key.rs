@@ -73,8 +73,7 @@ impl PartitionedTable {
         }
         let relation = self.0.as_ptr();
         // SAFETY: the relation is open, and partitioned, so it has a key, which lives as long as it is open.
-        let data =
-            unsafe { &*pg_sys::ffi::pg_guard_ffi_boundary(|| RelationGetPartitionKey(relation)) };
+        let data = unsafe { &*pg_sys::ffi::pg_guard_ffi_boundary(|| RelationGetPartitionKey(relation)) };
         Some(PartitionKey { table: self, data })
     }
 
@@ -109,9 +108,7 @@ impl PartitionKey<'_> {
         unsafe {
             let attribute = *self.data.partattrs;
             let is_bigint = pg_sys::IsBinaryCoercible(*self.data.parttypid, pg_sys::INT8OID);
-            is_bigint.then(|| {
-                CStr::from_ptr(pg_sys::get_attname(self.table.0.oid(), attribute, false)).to_owned()
-            })
+            is_bigint.then(|| CStr::from_ptr(pg_sys::get_attname(self.table.0.oid(), attribute, false)).to_owned())
         }
     }
 
@@ -149,36 +146,17 @@ impl PartitionKey<'_> {
             let index_at = |offset: c_int| *indexes.offset(offset as isize);
             match self.data.strategy as u8 {
                 b'h' => {
-                    let hash = pg_sys::compute_partition_hash_value(
-                        1,
-                        partsupfunc,
-                        partcollation,
-                        values.as_mut_ptr(),
-                        nulls.as_mut_ptr(),
-                    );
+                    let hash = pg_sys::compute_partition_hash_value(1, partsupfunc, partcollation, values.as_mut_ptr(), nulls.as_mut_ptr());
                     index_at((hash % (*bounds).nindexes as u64) as c_int)
                 }
                 b'l' => {
-                    let offset = pg_sys::partition_list_bsearch(
-                        partsupfunc,
-                        partcollation,
-                        bounds,
-                        values[0],
-                        &raw mut equal,
-                    );
+                    let offset = pg_sys::partition_list_bsearch(partsupfunc, partcollation, bounds, values[0], &raw mut equal);
                     if offset >= 0 && equal { index_at(offset) } else { -1 }
                 }
                 // The bound at the offset is the last that is not above the ID. The next bound is the upper
                 // bound of the partition.
                 _ => index_at(
-                    1 + pg_sys::partition_range_datum_bsearch(
-                        partsupfunc,
-                        partcollation,
-                        bounds,
-                        1,
-                        values.as_mut_ptr(),
-                        &raw mut equal,
-                    ),
+                    1 + pg_sys::partition_range_datum_bsearch(partsupfunc, partcollation, bounds, 1, values.as_mut_ptr(), &raw mut equal),
                 ),
             }
         }

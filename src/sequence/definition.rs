@@ -44,8 +44,8 @@ impl Definition {
     fn citus_group(self) -> Option<i64> {
         const NUMBERS_OF_A_GROUP: i64 = 1 << 48;
         let group = self.min_value.saturating_sub(1) / NUMBERS_OF_A_GROUP;
-        let is_range = self.min_value == group * NUMBERS_OF_A_GROUP + 1
-            && self.max_value.checked_sub(self.min_value) == Some(NUMBERS_OF_A_GROUP);
+        let is_range =
+            self.min_value == group * NUMBERS_OF_A_GROUP + 1 && self.max_value.checked_sub(self.min_value) == Some(NUMBERS_OF_A_GROUP);
         (group > 0 && is_range).then_some(group)
     }
 

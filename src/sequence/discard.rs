@@ -36,16 +36,7 @@ unsafe extern "C-unwind" fn process_utility(
     unsafe {
         let discards = discards_sequences((*statement).utilityStmt);
         let next = PREVIOUS.get().copied().flatten().unwrap_or(sys::standard_ProcessUtility);
-        next(
-            statement,
-            query,
-            read_only_tree,
-            context,
-            params,
-            environment,
-            destination,
-            completion,
-        );
+        next(statement, query, read_only_tree, context, params, environment, destination, completion);
         if discards {
             super::seq_table::reset_sequence_caches();
         }

@@ -50,8 +50,7 @@ unsafe fn has_row(pg_class: pg_sys::Relation, relid: pg_sys::Oid) -> bool {
             relid.into(),
         );
         let index = pg_sys::Oid::from(pg_sys::ClassOidIndexId);
-        let scan =
-            pg_sys::systable_beginscan(pg_class, index, true, std::ptr::null_mut(), 1, &mut key);
+        let scan = pg_sys::systable_beginscan(pg_class, index, true, std::ptr::null_mut(), 1, &mut key);
         let has_row = !pg_sys::systable_getnext(scan).is_null();
         pg_sys::systable_endscan(scan);
         has_row

@@ -20,12 +20,7 @@ use pgrx::pg_sys;
 /// # Safety
 /// Called in a transaction on the backend's only thread, as SQL functions are. No guard is needed: an ERROR of the server passes over
 /// frames that hold nothing with a destructor. The callers' frames must not hold any either.
-pub unsafe fn next_fast<A: Authority>(
-    relid: pg_sys::Oid,
-    layout: &Packed,
-    shard: u32,
-    authority: A,
-) -> Option<i64> {
+pub unsafe fn next_fast<A: Authority>(relid: pg_sys::Oid, layout: &Packed, shard: u32, authority: A) -> Option<i64> {
     let class = Class::one(shard);
     let ticks = authority.recent_ticks(class, layout)?;
     let next = |elm: &mut SeqTableData| {
@@ -62,12 +57,7 @@ pub unsafe fn next_fast<A: Authority>(
 ///
 /// # Safety
 /// As for [`next_fast`].
-pub unsafe fn next_homed_fast<A: Authority>(
-    relid: pg_sys::Oid,
-    layout: &Packed,
-    homed: &Homed<'_>,
-    authority: A,
-) -> Option<i64> {
+pub unsafe fn next_homed_fast<A: Authority>(relid: pg_sys::Oid, layout: &Packed, homed: &Homed<'_>, authority: A) -> Option<i64> {
     let class = homed.class;
     let ticks = authority.recent_ticks(class, layout)?;
     let next = |elm: &mut SeqTableData| {
@@ -98,21 +88,12 @@ pub unsafe fn next_homed_fast<A: Authority>(
 /// # Safety
 /// As for [`next_fast`].
 #[inline(always)]
-unsafe fn repeat_checks<'a>(
-    elm: &mut SeqTableData,
-    layout: &'a Packed,
-    policy: Policy,
-) -> Option<&'a Reading> {
+unsafe fn repeat_checks<'a>(elm: &mut SeqTableData, layout: &'a Packed, policy: Policy) -> Option<&'a Reading> {
     // In a transaction that has not locked the sequence, a change of it may not be known yet.
     let would_pass = |elm: &SeqTableData| {
         let PassedChecks { user, catalog_version } = elm.passed_checks;
         // SAFETY: plain functions and globals of the server.
-        unsafe {
-            catalog_version == elm.catalog_version()
-                && user == sys::GetUserId()
-                && !pg_sys::XactReadOnly
-                && !sys::IsInParallelMode()
-        }
+        unsafe { catalog_version == elm.catalog_version() && user == sys::GetUserId() && !pg_sys::XactReadOnly && !sys::IsInParallelMode() }
     };
     // SAFETY: as the caller promises.
     if !would_pass(elm) || (unsafe { elm.lock() } && !would_pass(elm)) {
@@ -172,13 +153,7 @@ impl LockedRecentPage {
     /// Writes the counters, if there are any and the authority confirms them, and releases the page. Returns the counters that are
     /// written.
     #[inline(always)]
-    fn write(
-        self,
-        run: Option<Run>,
-        class: Class,
-        reading: &Reading,
-        authority: impl Authority,
-    ) -> Option<Run> {
+    fn write(self, run: Option<Run>, class: Class, reading: &Reading, authority: impl Authority) -> Option<Run> {
         let LockedRecentPage { page, locator, definition } = self;
         let written = run.filter(|&run| authority.confirm(class, reading.layout(), run));
         // SAFETY: the page is locked until release().

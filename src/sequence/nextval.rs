@@ -53,22 +53,12 @@ use std::ffi::{c_char, c_int};
 
 /// Returns the next ID of the sequence `relid`. Waits for the clock if the ID would be too far ahead of it and the authority's policy
 /// allows the wait.
-pub fn next<A: Authority>(
-    relid: pg_sys::Oid,
-    layout: Layout,
-    shard: u32,
-    authority: A,
-) -> Result<i64, Failure<A::Denied>> {
+pub fn next<A: Authority>(relid: pg_sys::Oid, layout: Layout, shard: u32, authority: A) -> Result<i64, Failure<A::Denied>> {
     next_wanted(relid, layout, Class::one(shard), Wanted::One, authority, issue_one(layout))
 }
 
 /// [`next()`] for a homed ID.
-pub fn next_homed<A: Authority>(
-    relid: pg_sys::Oid,
-    layout: Layout,
-    homed: &Homed<'_>,
-    authority: A,
-) -> Result<i64, Failure<A::Denied>> {
+pub fn next_homed<A: Authority>(relid: pg_sys::Oid, layout: Layout, homed: &Homed<'_>, authority: A) -> Result<i64, Failure<A::Denied>> {
     next_wanted(relid, layout, homed.class, Wanted::Homed(homed), authority, issue_one(layout))
 }
 
@@ -113,11 +103,7 @@ fn next_wanted<A: Authority, T>(
         let attempt = |elm: &mut SeqTableData| {
             // SAFETY: SQL functions run in a transaction on the backend's only thread; nextval_internal() owns
             // nothing that an ERROR could leak.
-            let outcome = unsafe {
-                pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    nextval_internal(elm, wanted, layout, class, authority)
-                })
-            };
+            let outcome = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval_internal(elm, wanted, layout, class, authority)) };
             match outcome {
                 Ok(Outcome::Issued { run, shard }) => Ok(Ok(issue(elm, run, shard))),
                 Ok(Outcome::Wait { us }) => Ok(Err(us)),
@@ -233,13 +219,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         definition.check()?;
         let locked = read_seq_tuple(seqrel)?;
         let locator = sys::relation_locator(seqrel);
-        elm.recent_page = RecentPage {
-            catalog_version,
-            visits_left: RECENT_PAGE_VISITS,
-            locator,
-            buffer: locked.buffer,
-            definition,
-        };
+        elm.recent_page = RecentPage { catalog_version, visits_left: RECENT_PAGE_VISITS, locator, buffer: locked.buffer, definition };
         let max_value = definition.max_value;
         let advance = |count| {
             let decision = counter::advance(locked.state(), max_value, count, request);
@@ -267,9 +247,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
 
         match decision {
             Decision::Wait { us } => Ok(Outcome::Wait { us }),
-            Decision::Refuse(refusal) => {
-                Err(NoCounter::Refused { refusal, layout: *layout, shard: class.first }.into())
-            }
+            Decision::Refuse(refusal) => Err(NoCounter::Refused { refusal, layout: *layout, shard: class.first }.into()),
             Decision::Issue((run, shard)) if wanted == Wanted::One => {
                 let first = elm.save_in_cache(run, &layout);
                 Ok(Outcome::Issued { run: Run { first, last: first }, shard })
@@ -409,8 +387,7 @@ pub unsafe fn has_privilege(relation: pg_sys::Relation, one_of: u32) -> bool {
     // SAFETY: as the caller promises.
     unsafe {
         let mode = pg_sys::AclMode::from(one_of);
-        sys::pg_class_aclcheck((*relation).rd_id, sys::GetUserId(), mode)
-            == pg_sys::AclResult::ACLCHECK_OK
+        sys::pg_class_aclcheck((*relation).rd_id, sys::GetUserId(), mode) == pg_sys::AclResult::ACLCHECK_OK
     }
 }
 

@@ -107,10 +107,7 @@ impl CoverageRecord {
     const OFFSET: usize = 32;
 }
 
-const _: () = assert!(
-    offset_of!(pg_sys::PageHeaderData, pd_linp) + size_of::<pg_sys::ItemIdData>()
-        <= CoverageRecord::OFFSET
-);
+const _: () = assert!(offset_of!(pg_sys::PageHeaderData, pd_linp) + size_of::<pg_sys::ItemIdData>() <= CoverageRecord::OFFSET);
 const _: () = assert!(size_of::<CoverageRecord>() == 32 && align_of::<CoverageRecord>() == 8);
 
 /// Reads and locks the page: `read_seq_tuple()`.
@@ -192,13 +189,7 @@ unsafe fn clear_xmax(buffer: pg_sys::Buffer, tuple: pg_sys::HeapTupleHeader) {
 /// # Safety
 /// The page is still locked.
 #[inline(always)]
-pub unsafe fn write_seq_tuple(
-    locked: LockedPage,
-    run: Run,
-    max_value: i64,
-    layout: Layout,
-    wal_locator: Option<sys::RelFileLocator>,
-) {
+pub unsafe fn write_seq_tuple(locked: LockedPage, run: Run, max_value: i64, layout: Layout, wal_locator: Option<sys::RelFileLocator>) {
     // SAFETY: the page is locked exclusively; nothing in the critical section can fail but XLogInsert(), which
     // PANICs by itself.
     unsafe {
@@ -228,8 +219,7 @@ pub unsafe fn write_seq_tuple(
             locked.set_tuple(coverage.last, 0);
             let lsn = log_seq_tuple(locator, locked);
             sys::PageSetLSN(locked.page, lsn);
-            *locked.coverage_record() =
-                CoverageRecord { last_value: coverage.last, lsn, storage, unused: 0 };
+            *locked.coverage_record() = CoverageRecord { last_value: coverage.last, lsn, storage, unused: 0 };
         }
         locked.set_tuple(run.last, log_cnt);
         sys::END_CRIT_SECTION();

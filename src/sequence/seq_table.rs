@@ -81,18 +81,13 @@ pub struct Basis {
 
 impl Basis {
     /// Of no fetch, so that it is never the same.
-    pub const NONE: Basis =
-        Basis { user: pg_sys::InvalidOid, is_read_only: false, hash: 0, catalog_version: 0 };
+    pub const NONE: Basis = Basis { user: pg_sys::InvalidOid, is_read_only: false, hash: 0, catalog_version: 0 };
 
     /// Whether the user and the transaction are still the same.
     #[inline(always)]
     pub fn is_of_this_user(&self) -> bool {
         // SAFETY: a plain function and a global of the server.
-        unsafe {
-            self.user == sys::GetUserId()
-                && self.is_read_only == pg_sys::XactReadOnly
-                && !sys::IsInParallelMode()
-        }
+        unsafe { self.user == sys::GetUserId() && self.is_read_only == pg_sys::XactReadOnly && !sys::IsInParallelMode() }
     }
 
     /// Whether the catalogs are still the same.
@@ -127,13 +122,7 @@ impl SeqTableData {
 
     /// The next cached counter. Drops the cached counters if they may not be used.
     #[inline(always)]
-    pub fn next_cached(
-        &mut self,
-        reading: &Reading,
-        class: Class,
-        ticks: Ticks,
-        authority: impl Authority,
-    ) -> Option<i64> {
+    pub fn next_cached(&mut self, reading: &Reading, class: Class, ticks: Ticks, authority: impl Authority) -> Option<i64> {
         let cached = self.cached?;
         if !cached.is_usable(reading, ticks) {
             self.cached = None;
@@ -309,10 +298,7 @@ pub unsafe fn with_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData
 ///
 /// # Safety
 /// As for [`with_entry`].
-pub unsafe fn with_found_entry<T>(
-    relid: pg_sys::Oid,
-    f: impl FnOnce(&mut SeqTableData) -> Option<T>,
-) -> Option<T> {
+pub unsafe fn with_found_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData) -> Option<T>) -> Option<T> {
     // SAFETY: as the caller promises.
     unsafe { SEQHASHTAB.with(|table| f(table.find(relid)?)) }
 }
@@ -373,12 +359,7 @@ mod tests {
     use super::*;
 
     fn empty() -> SeqHashTab {
-        SeqHashTab {
-            indexes: HashMap::default(),
-            entries: Vec::new(),
-            last_used_seq: None,
-            due_at: MIN_DUE,
-        }
+        SeqHashTab { indexes: HashMap::default(), entries: Vec::new(), last_used_seq: None, due_at: MIN_DUE }
     }
 
     #[test]
@@ -388,8 +369,7 @@ mod tests {
         for &oid in &oids {
             table.enter(oid).unwrap().set_last(i64::from(oid.to_u32()));
         }
-        let (forgotten, kept): (Vec<_>, Vec<_>) =
-            oids.iter().partition(|oid| oid.to_u32() % 3 != 0);
+        let (forgotten, kept): (Vec<_>, Vec<_>) = oids.iter().partition(|oid| oid.to_u32() % 3 != 0);
         table.forget(&forgotten);
         assert!(forgotten.iter().all(|&oid| table.find(oid).is_none()));
         for &oid in &kept {
@@ -410,10 +390,7 @@ mod tests {
     fn every_sequence_has_its_own_entry() {
         let mut table = empty();
         // Neighbours, and OIDs that differ in their high bits only.
-        let oids: Vec<pg_sys::Oid> = (16_384..18_384)
-            .chain((1..2_000).map(|n: u32| n << 20))
-            .map(pg_sys::Oid::from)
-            .collect();
+        let oids: Vec<pg_sys::Oid> = (16_384..18_384).chain((1..2_000).map(|n: u32| n << 20)).map(pg_sys::Oid::from).collect();
         for &oid in &oids {
             assert!(table.find(oid).is_none());
             table.enter(oid).unwrap().set_last(i64::from(oid.to_u32()));

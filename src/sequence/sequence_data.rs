@@ -64,8 +64,7 @@ unsafe fn read_open_sequence(relation: pg_sys::Relation) -> Result<SequenceData,
         let definition = Definition::look_up((*relation).rd_id)?;
         let is_logged = class.relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as c_char;
         // RELATION_IS_OTHER_TEMP()
-        let is_of_another_session = class.relpersistence == pg_sys::RELPERSISTENCE_TEMP as c_char
-            && !(*relation).rd_islocaltemp;
+        let is_of_another_session = class.relpersistence == pg_sys::RELPERSISTENCE_TEMP as c_char && !(*relation).rd_islocaltemp;
         let is_readable = !is_of_another_session && (is_logged || !sys::RecoveryInProgress());
         let page = if is_readable { Some(read_page(relation)?) } else { None };
         let (state, marked) = page.map_or((None, None), |(state, marked)| (Some(state), marked));

@@ -103,13 +103,8 @@ unsafe extern "C-unwind" {
     fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
     pub fn GetRedoRecPtr() -> pg_sys::XLogRecPtr;
     /// The hash of a key in the invalidation messages of that cache.
-    pub fn GetSysCacheHashValue(
-        cache_id: c_int,
-        key1: pg_sys::Datum,
-        key2: pg_sys::Datum,
-        key3: pg_sys::Datum,
-        key4: pg_sys::Datum,
-    ) -> u32;
+    pub fn GetSysCacheHashValue(cache_id: c_int, key1: pg_sys::Datum, key2: pg_sys::Datum, key3: pg_sys::Datum, key4: pg_sys::Datum)
+    -> u32;
     pub fn GetTopTransactionId() -> pg_sys::TransactionId;
     pub fn GetUserId() -> pg_sys::Oid;
     pub fn IsInParallelMode() -> bool;
@@ -142,11 +137,7 @@ unsafe extern "C-unwind" {
     pub fn XLogRegisterData(data: *mut c_char, len: u32);
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
     pub fn XLogRegisterData(data: *const std::ffi::c_void, len: u32);
-    pub fn pg_class_aclcheck(
-        table: pg_sys::Oid,
-        role: pg_sys::Oid,
-        mode: pg_sys::AclMode,
-    ) -> pg_sys::AclResult::Type;
+    pub fn pg_class_aclcheck(table: pg_sys::Oid, role: pg_sys::Oid, mode: pg_sys::AclMode) -> pg_sys::AclResult::Type;
     pub fn pgstat_init_relation(relation: pg_sys::Relation);
     pub fn relation_close(relation: pg_sys::Relation, lockmode: pg_sys::LOCKMODE);
     /// Null if the relation does not exist.
@@ -323,8 +314,7 @@ unsafe fn is_new_in_transaction(relation: pg_sys::Relation) -> bool {
         let first_storage = (*relation).rd_firstRelfilenodeSubid;
         #[cfg(not(feature = "pg15"))]
         let first_storage = (*relation).rd_firstRelfilelocatorSubid;
-        (*relation).rd_createSubid != INVALID_SUBTRANSACTION_ID
-            || first_storage != INVALID_SUBTRANSACTION_ID
+        (*relation).rd_createSubid != INVALID_SUBTRANSACTION_ID || first_storage != INVALID_SUBTRANSACTION_ID
     }
 }
 

@@ -10,9 +10,7 @@ use pgrx::pg_sys::GucSource;
 pub fn set_for_this_database(setting: Setting, value: &str) -> String {
     let (name, database) = (setting.text(), current_database_name());
     // A value that the session has set does not matter to new sessions.
-    let role =
-        matches!(setting.reset_source(), GucSource::PGC_S_USER | GucSource::PGC_S_DATABASE_USER)
-            .then(session_user_name);
+    let role = matches!(setting.reset_source(), GucSource::PGC_S_USER | GucSource::PGC_S_DATABASE_USER).then(session_user_name);
     match (citus::is_installed(), role) {
         (false, None) => format!("ALTER DATABASE {database} SET {name} = {value};"),
         (false, Some(role)) => {

@@ -82,8 +82,7 @@ impl Setting {
             // SAFETY: a variable of the server, which lives as long as the backend.
             unsafe { (*variable).flags &= !GUC_ALLOW_IN_PARALLEL };
         }
-        let is_of_session =
-            (pg_sys::GucSource::PGC_S_GLOBAL..=pg_sys::GucSource::PGC_S_CLIENT).contains(&source);
+        let is_of_session = (pg_sys::GucSource::PGC_S_GLOBAL..=pg_sys::GucSource::PGC_S_CLIENT).contains(&source);
         let is_dropped = self.reset_source() != source;
         if is_of_session && is_dropped {
             MASKED.fetch_or(self.bit(), Relaxed);
@@ -128,8 +127,7 @@ impl Setting {
     /// The source of the current value.
     pub fn source(self) -> pg_sys::GucSource::Type {
         // SAFETY: a variable of the server, which lives as long as the backend.
-        variable(self.name())
-            .map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
+        variable(self.name()).map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
     }
 
     /// What the configuration has for a setting that is yet to be defined: a C string, or null.
@@ -156,9 +154,7 @@ const GUC_ALLOW_IN_PARALLEL: c_int = 0x8000;
 pub fn can_be_defined_now() -> bool {
     // SAFETY: a plain function of the server; a variable of the server. `is_superuser` has the flag wherever the server knows it.
     unsafe {
-        !pg_sys::IsInParallelMode()
-            || variable(c"is_superuser")
-                .is_some_and(|variable| (*variable).flags & GUC_ALLOW_IN_PARALLEL != 0)
+        !pg_sys::IsInParallelMode() || variable(c"is_superuser").is_some_and(|variable| (*variable).flags & GUC_ALLOW_IN_PARALLEL != 0)
     }
 }
 
@@ -188,10 +184,8 @@ pub fn unknown() -> Option<Unknown> {
         let bytes = name.to_bytes();
         // After RESET, a placeholder without a value remains.
         let has_value = variable.source != pg_sys::GucSource::PGC_S_DEFAULT;
-        let has_prefix =
-            bytes.len() >= PREFIX.len() && bytes[..PREFIX.len()].eq_ignore_ascii_case(PREFIX);
-        let is_known =
-            Setting::ALL.iter().any(|known| known.name().to_bytes().eq_ignore_ascii_case(bytes));
+        let has_prefix = bytes.len() >= PREFIX.len() && bytes[..PREFIX.len()].eq_ignore_ascii_case(PREFIX);
+        let is_known = Setting::ALL.iter().any(|known| known.name().to_bytes().eq_ignore_ascii_case(bytes));
         (has_value && has_prefix && !is_known).then(|| Unknown {
             name: name.to_string_lossy().into_owned(),
             nearest: nearest(name, PREFIX.len()),
@@ -223,16 +217,7 @@ fn nearest(name: &CStr, prefix: usize) -> Option<Setting> {
 fn distance(one: &CStr, other: &CStr) -> c_int {
     // SAFETY: as long as is passed.
     unsafe {
-        pg_sys::varstr_levenshtein(
-            one.as_ptr(),
-            one.count_bytes() as c_int,
-            other.as_ptr(),
-            other.count_bytes() as c_int,
-            1,
-            1,
-            1,
-            true,
-        )
+        pg_sys::varstr_levenshtein(one.as_ptr(), one.count_bytes() as c_int, other.as_ptr(), other.count_bytes() as c_int, 1, 1, 1, true)
     }
 }
 
@@ -258,9 +243,7 @@ fn variable(name: &CStr) -> Option<*mut pg_sys::config_generic> {
     unsafe {
         let name = name.to_bytes();
         // As in guc_name_compare(): a placeholder keeps the spelling with which it was set.
-        let has_this_name = |found: &*mut pg_sys::config_generic| {
-            CStr::from_ptr((**found).name).to_bytes().eq_ignore_ascii_case(name)
-        };
+        let has_this_name = |found: &*mut pg_sys::config_generic| CStr::from_ptr((**found).name).to_bytes().eq_ignore_ascii_case(name);
         variables().iter().copied().find(has_this_name)
     }
     // SAFETY: a C string; nothing is created, and no error is raised if there is no such setting.

@@ -53,18 +53,9 @@ fn the_role_of_the_exporter_can_read_the_metrics_and_nothing_else() {
         ("SELECT FROM posts", "permission denied for table posts"),
         ("SELECT last_value FROM posts_id_seq", "permission denied for sequence posts_id_seq"),
         ("INSERT INTO posts DEFAULT VALUES", "permission denied for table posts"),
-        (
-            "SELECT snowflake_nextval('posts_id_seq', 5)",
-            "permission denied for sequence posts_id_seq",
-        ),
-        (
-            "SELECT FROM snowflake_lease_status()",
-            "permission denied for function snowflake_lease_status",
-        ),
-        (
-            "SELECT FROM snowflake_registry.shards",
-            "permission denied for schema snowflake_registry",
-        ),
+        ("SELECT snowflake_nextval('posts_id_seq', 5)", "permission denied for sequence posts_id_seq"),
+        ("SELECT FROM snowflake_lease_status()", "permission denied for function snowflake_lease_status"),
+        ("SELECT FROM snowflake_registry.shards", "permission denied for schema snowflake_registry"),
         ("SET ROLE snowflake_metrics", "permission denied to set role"),
         ("CREATE TABLE snowflake_metrics.t ()", "permission denied for schema snowflake_metrics"),
     ] {
@@ -90,8 +81,7 @@ fn a_role_that_gives_others_the_privileges_of_the_script_is_refused() {
     let mut superuser = cluster.connect();
     run(&mut superuser, "CREATE ROLE attacker LOGIN CREATEROLE; CREATE ROLE friend");
     let readers = "SELECT count(*) FROM pg_auth_members WHERE roleid = 'pg_read_all_data'::regrole";
-    let name =
-        |role: &str| format!("role \"{role}\" has more privileges than this script gives it");
+    let name = |role: &str| format!("role \"{role}\" has more privileges than this script gives it");
     for (role, setup, detail) in [
         ("snowflake_metrics", "CREATE ROLE snowflake_metrics LOGIN", "It can log in"),
         ("snowflake_metrics", "CREATE ROLE snowflake_metrics SUPERUSER", "It has SUPERUSER"),
@@ -99,16 +89,8 @@ fn a_role_that_gives_others_the_privileges_of_the_script_is_refused() {
         ("snowflake_metrics", "CREATE ROLE snowflake_metrics CREATEDB", "It has CREATEDB"),
         ("snowflake_metrics", "CREATE ROLE snowflake_metrics REPLICATION", "It has REPLICATION"),
         ("snowflake_metrics", "CREATE ROLE snowflake_metrics BYPASSRLS", "It has BYPASSRLS"),
-        (
-            "snowflake_metrics",
-            "SET ROLE attacker; CREATE ROLE snowflake_metrics ROLE attacker; RESET ROLE",
-            "It has the member attacker",
-        ),
-        (
-            "snowflake_metrics",
-            "CREATE ROLE snowflake_metrics IN ROLE friend",
-            "It is a member of friend",
-        ),
+        ("snowflake_metrics", "SET ROLE attacker; CREATE ROLE snowflake_metrics ROLE attacker; RESET ROLE", "It has the member attacker"),
+        ("snowflake_metrics", "CREATE ROLE snowflake_metrics IN ROLE friend", "It is a member of friend"),
         // As a security definer, a function would read all data for whoever calls it.
         (
             "snowflake_metrics",
@@ -145,11 +127,7 @@ fn a_role_that_gives_others_the_privileges_of_the_script_is_refused() {
 #[test]
 fn without_the_extension_the_script_says_so() {
     let cluster = Cluster::builder().without_extension().start();
-    assert_script_refused(
-        &cluster,
-        SUPERUSER,
-        &["extension \"pg_snowflake\" is not installed in database \"postgres\"", "HINT"],
-    );
+    assert_script_refused(&cluster, SUPERUSER, &["extension \"pg_snowflake\" is not installed in database \"postgres\"", "HINT"]);
 }
 
 #[test]
@@ -162,10 +140,7 @@ fn what_others_own_is_neither_dropped_nor_changed() {
     assert_script_refused(&cluster, SUPERUSER, &belongs);
     run(&mut superuser, "DROP TABLE snowflake_metrics.t; DROP SCHEMA snowflake_metrics");
     cluster.psql(SUPERUSER, METRICS);
-    run(
-        &mut superuser,
-        "CREATE FUNCTION snowflake_metrics.own() RETURNS int LANGUAGE sql AS 'SELECT 1'",
-    );
+    run(&mut superuser, "CREATE FUNCTION snowflake_metrics.own() RETURNS int LANGUAGE sql AS 'SELECT 1'");
     cluster.psql(SUPERUSER, METRICS);
     let owner = "SELECT proowner::regrole FROM pg_proc WHERE proname = 'own'";
     assert_eq!(printed(&mut superuser, owner), "postgres");
@@ -216,9 +191,7 @@ fn the_extension_can_move_to_another_schema() {
     cluster.psql(SUPERUSER, METRICS);
     run(&mut superuser, "ALTER EXTENSION pg_snowflake SET SCHEMA moved");
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
-    let rows = FUNCTIONS.map(|function| {
-        printed(&mut exporter, &format!("SELECT count(*) FROM snowflake_metrics.{function}()"))
-    });
+    let rows = FUNCTIONS.map(|function| printed(&mut exporter, &format!("SELECT count(*) FROM snowflake_metrics.{function}()")));
     assert_eq!(rows, ["1", "1", "0", "1"]);
 }
 
@@ -228,10 +201,7 @@ fn no_planted_object_is_called() {
     let cluster = Cluster::new();
     let mut superuser = cluster.connect();
     run(&mut superuser, TABLE);
-    run(
-        &mut superuser,
-        "ALTER TABLE posts RENAME TO parts; CREATE TABLE posts (LIKE parts INCLUDING DEFAULTS) PARTITION BY RANGE (id)",
-    );
+    run(&mut superuser, "ALTER TABLE posts RENAME TO parts; CREATE TABLE posts (LIKE parts INCLUDING DEFAULTS) PARTITION BY RANGE (id)");
     run(&mut superuser, "SELECT FROM snowflake_create_partitions('posts', '1 day')");
     run(
         &mut superuser,
@@ -256,10 +226,7 @@ fn no_planted_object_is_called() {
     assert_refused(&mut anybody, "SELECT current_setting('work_mem')", caught);
     cluster.psql(SUPERUSER, METRICS);
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
-    run(
-        &mut exporter,
-        "CREATE TEMPORARY TABLE pg_class AS SELECT 1; CREATE TEMPORARY TABLE pg_inherits AS SELECT 1",
-    );
+    run(&mut exporter, "CREATE TEMPORARY TABLE pg_class AS SELECT 1; CREATE TEMPORARY TABLE pg_inherits AS SELECT 1");
     for function in FUNCTIONS {
         run(&mut exporter, &format!("SELECT * FROM snowflake_metrics.{function}()"));
     }
@@ -276,9 +243,7 @@ fn without_a_registry_there_is_no_row_of_leases_and_no_error() {
     cluster.psql(SUPERUSER, METRICS);
     cluster.psql(SUPERUSER, METRICS);
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
-    let rows = FUNCTIONS.map(|function| {
-        printed(&mut exporter, &format!("SELECT count(*) FROM snowflake_metrics.{function}()"))
-    });
+    let rows = FUNCTIONS.map(|function| printed(&mut exporter, &format!("SELECT count(*) FROM snowflake_metrics.{function}()")));
     assert_eq!(rows, ["0", "1", "0", "0"]);
     let server = "SELECT max_lead_seconds, max_wait_seconds, leases_on, restart_needed FROM snowflake_metrics.server()";
     assert_eq!(printed(&mut exporter, server), "0.1|1|0|0");
@@ -308,10 +273,7 @@ fn settings_and_fences_are_those_of_the_database() {
         ("RESET pg_snowflake.owned_shards", "7200|0|0|0"),
         ("SET pg_snowflake.allowed_hosts = 'db-1'", "7200|0|0|1"),
     ] {
-        run(
-            &mut cluster.connect(),
-            &format!("LOAD 'pg_snowflake'; ALTER DATABASE postgres {fence}"),
-        );
+        run(&mut cluster.connect(), &format!("LOAD 'pg_snowflake'; ALTER DATABASE postgres {fence}"));
         // A session keeps the settings with which it began.
         let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
         assert_eq!(printed(&mut exporter, server), expected, "{fence}");
@@ -320,16 +282,12 @@ fn settings_and_fences_are_those_of_the_database() {
 
 #[test]
 fn a_registry_that_is_set_by_a_reload_needs_a_restart() {
-    let mut cluster =
-        Cluster::builder().setting("shared_preload_libraries", "pg_snowflake").start();
+    let mut cluster = Cluster::builder().setting("shared_preload_libraries", "pg_snowflake").start();
     cluster.psql(SUPERUSER, METRICS);
     let mode = "SELECT leases_on, restart_needed FROM snowflake_metrics.server()";
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
     assert_eq!(printed(&mut exporter, mode), "0|0");
-    cluster.psql(
-        SUPERUSER,
-        "ALTER SYSTEM SET pg_snowflake.registry = 'host=/nowhere'; SELECT pg_reload_conf()",
-    );
+    cluster.psql(SUPERUSER, "ALTER SYSTEM SET pg_snowflake.registry = 'host=/nowhere'; SELECT pg_reload_conf()");
     let is_known = "SELECT current_setting('pg_snowflake.registry') <> ''";
     wait_for(&mut cluster.connect(), is_known, "the reload is known");
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
@@ -347,14 +305,10 @@ fn sessions_of_the_database_that_wait_for_the_clock_are_counted() {
     let mut observer = cluster.connect();
     cluster.psql(SUPERUSER, METRICS);
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
-    let mut waiting =
-        || printed(&mut exporter, "SELECT sessions_waiting FROM snowflake_metrics.server()");
+    let mut waiting = || printed(&mut exporter, "SELECT sessions_waiting FROM snowflake_metrics.server()");
     assert_eq!(waiting(), "0");
     let calls = [cluster.fresh_database("other"), cluster.connect()].map(|mut client| {
-        let sequence = format!(
-            "CREATE SEQUENCE s START {}; SET pg_snowflake.max_wait = '1h'",
-            counter_in_an_hour()
-        );
+        let sequence = format!("CREATE SEQUENCE s START {}; SET pg_snowflake.max_wait = '1h'", counter_in_an_hour());
         run(&mut client, &sequence);
         let pid = backend_pid(&mut client);
         let call = spawn(move || client.simple_query("SELECT snowflake_nextval('s', 5)").is_err());
@@ -378,13 +332,8 @@ fn steps_of_the_clock_are_counted_with_the_largest() {
                         clock_forward_jumps_total, round(clock_largest_forward_jump_seconds / 3600),
                         clock_seconds BETWEEN extract(epoch FROM now()) AND extract(epoch FROM clock_timestamp())
                  FROM snowflake_metrics.server()";
-    for (hours, expected) in [
-        (0.0, "0|0|0|0|t"),
-        (-10.0, "1|10|0|0|t"),
-        (-15.0, "2|10|0|0|t"),
-        (0.0, "2|10|1|15|t"),
-        (10.0, "2|10|2|15|t"),
-    ] {
+    for (hours, expected) in [(0.0, "0|0|0|0|t"), (-10.0, "1|10|0|0|t"), (-15.0, "2|10|0|0|t"), (0.0, "2|10|1|15|t"), (10.0, "2|10|2|15|t")]
+    {
         cluster.set_clock(3600.0 * hours);
         assert_eq!(printed(&mut exporter, steps), expected, "{hours} hours");
     }
@@ -460,13 +409,11 @@ fn a_column_that_is_too_far_ahead_is_named_with_its_lead_and_a_maxvalue_counts()
     run(&mut superuser, TABLE);
     cluster.psql(SUPERUSER, METRICS);
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
-    let named = "SELECT table_name, count, with_error, max_lead_seconds BETWEEN 3000 AND 3600, min_ids_left < 2000000000, min_seconds_left > 1e9
+    let named =
+        "SELECT table_name, count, with_error, max_lead_seconds BETWEEN 3000 AND 3600, min_ids_left < 2000000000, min_seconds_left > 1e9
                  FROM snowflake_metrics.columns()";
     assert_eq!(printed(&mut exporter, named), "|1|0|f|f|t");
-    run(
-        &mut superuser,
-        "SELECT setval('posts_id_seq', last_value + 3600::bigint * 1024000) FROM posts_id_seq",
-    );
+    run(&mut superuser, "SELECT setval('posts_id_seq', last_value + 3600::bigint * 1024000) FROM posts_id_seq");
     assert_eq!(printed(&mut exporter, named), "public.posts|1|1|t|f|t");
     run(
         &mut superuser,
@@ -482,10 +429,7 @@ fn partitions_count_up_to_the_first_gap() {
     let cluster = Cluster::new();
     let mut superuser = cluster.connect();
     run(&mut superuser, "CREATE SEQUENCE posts_id_seq");
-    run(
-        &mut superuser,
-        "CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('posts_id_seq', 5)) PARTITION BY RANGE (id)",
-    );
+    run(&mut superuser, "CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('posts_id_seq', 5)) PARTITION BY RANGE (id)");
     cluster.psql(SUPERUSER, METRICS);
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
     run(&mut exporter, "SET lock_timeout = '10s'");
@@ -502,9 +446,7 @@ fn partitions_count_up_to_the_first_gap() {
             ),
         );
     };
-    let at = |hours: i32| {
-        format!("snowflake_min_id(timestamptz '{now}' + interval '{hours} hours')::text")
-    };
+    let at = |hours: i32| format!("snowflake_min_id(timestamptz '{now}' + interval '{hours} hours')::text");
     hours("0|NaN");
     partition("of_the_past", "'MINVALUE'", &at(-20));
     hours("0|NaN");
@@ -571,13 +513,9 @@ fn the_script_about_the_cost_prints_series_and_times() {
     cluster.psql(SUPERUSER, METRICS);
     let script = include_str!("../../../docs/prometheus/measure.sql");
     let printed = cluster.psql(SUPERUSER, &format!("\\set tables 30\n\\set rounds 2\n{script}"));
-    let rows: Vec<Vec<&str>> = printed
-        .lines()
-        .map(|line| line.split('|').map(str::trim).collect())
-        .filter(|row: &Vec<&str>| row.len() == 5)
-        .collect();
-    let series: Vec<(&str, &str, &str)> =
-        rows[1..].iter().map(|row| (row[0], row[1], row[2])).collect();
+    let rows: Vec<Vec<&str>> =
+        printed.lines().map(|line| line.split('|').map(str::trim).collect()).filter(|row: &Vec<&str>| row.len() == 5).collect();
+    let series: Vec<(&str, &str, &str)> = rows[1..].iter().map(|row| (row[0], row[1], row[2])).collect();
     let expected = [
         ("columns", "no error", "6"),
         ("partitions", "no error", "2"),

@@ -33,8 +33,7 @@ pub struct Alert {
 
 impl fmt::Display for Alert {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let [job, name, severity] =
-            ["job", "alertname", "severity"].map(|label| &self.labels[label]);
+        let [job, name, severity] = ["job", "alertname", "severity"].map(|label| &self.labels[label]);
         write!(f, "{job}: {name} {severity}")
     }
 }
@@ -49,42 +48,26 @@ impl Prometheus {
             None => line.replace("[1m]", "[5s]"),
         });
         edit(&dir, "prometheus.yml", |line| {
-            line.replace("15s", "1s")
-                .replace(":9187", &format!(":{of_postgres_exporter}"))
-                .replace(":9237", &format!(":{of_sql_exporter}"))
+            line.replace("15s", "1s").replace(":9187", &format!(":{of_postgres_exporter}")).replace(":9237", &format!(":{of_sql_exporter}"))
         });
-        edit(&dir, "postgres_exporter.yml", |line| {
-            line.replace("cache_seconds: 60", "cache_seconds: 0")
-        });
+        edit(&dir, "postgres_exporter.yml", |line| line.replace("cache_seconds: 60", "cache_seconds: 0"));
         edit(&dir, "sql_exporter.yml", |line| {
-            line.replace("60s", "1s")
-                .replace("15s", "1s")
-                .replace("@/app?host=/run/postgresql", &format!("@/postgres?host={socket}"))
+            line.replace("60s", "1s").replace("15s", "1s").replace("@/app?host=/run/postgresql", &format!("@/postgres?host={socket}"))
         });
         let mut postgres_exporter = program(&dir, "prometheus-postgres-exporter");
         postgres_exporter
             .args(["--extend.query-path=postgres_exporter.yml", "--disable-default-metrics"])
-            .args([
-                "--disable-settings-metrics",
-                "--no-collector.database",
-                "--no-collector.bgwriter",
-            ])
+            .args(["--disable-settings-metrics", "--no-collector.database", "--no-collector.bgwriter"])
             .arg(format!("--web.listen-address=127.0.0.1:{of_postgres_exporter}"))
-            .env(
-                "DATA_SOURCE_NAME",
-                format!("user=snowflake_exporter host={socket} dbname=postgres"),
-            );
+            .env("DATA_SOURCE_NAME", format!("user=snowflake_exporter host={socket} dbname=postgres"));
         let mut sql_exporter = program(&dir, "prometheus-sql-exporter");
         sql_exporter
             .arg("-config.file=sql_exporter.yml")
             .arg(format!("-web.listen-address=127.0.0.1:{of_sql_exporter}"))
             .env("LOGLEVEL", "error");
         let mut prometheus = program(&dir, "prometheus");
-        prometheus
-            .args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"])
-            .arg(format!("--web.listen-address=127.0.0.1:{port}"));
-        let programs =
-            [(postgres_exporter, "1.log"), (sql_exporter, "2.log"), (prometheus, "3.log")];
+        prometheus.args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"]).arg(format!("--web.listen-address=127.0.0.1:{port}"));
+        let programs = [(postgres_exporter, "1.log"), (sql_exporter, "2.log"), (prometheus, "3.log")];
         let programs = programs.map(|(command, log)| Program::start(command, dir.path().join(log)));
         Prometheus { port, _programs: programs, _dir: dir }
     }
@@ -112,8 +95,7 @@ impl Prometheus {
 
     /// The series of our metrics in the last scrapes of a job, without the labels of the job.
     pub fn series_of(&self, job: &str) -> BTreeSet<BTreeMap<String, String>> {
-        let answer = self
-            .get("query", &[("query", &format!("{{__name__=~'pg_snowflake_.+', job='{job}'}}"))]);
+        let answer = self.get("query", &[("query", &format!("{{__name__=~'pg_snowflake_.+', job='{job}'}}"))]);
         let result = answer["data"]["result"].as_array().into_iter().flatten();
         result
             .map(|series| {
@@ -128,9 +110,7 @@ impl Prometheus {
     /// An answer of the API; null while Prometheus starts.
     fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Value {
         let request = minreq::get(format!("http://127.0.0.1:{}/api/v1/{path}", self.port));
-        let request = parameters
-            .iter()
-            .fold(request, |request, (name, value)| request.with_param(name, value));
+        let request = parameters.iter().fold(request, |request, (name, value)| request.with_param(name, value));
         let Ok(answer) = request.send() else { return Value::Null };
         serde_json::from_slice(answer.as_bytes()).unwrap_or_default()
     }
@@ -138,9 +118,7 @@ impl Prometheus {
 
 fn labels(labels: &Value) -> BTreeMap<String, String> {
     let labels = labels.as_object().into_iter().flatten();
-    labels
-        .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
-        .collect()
+    labels.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
 }
 
 /// Changes the lines of a file of the folder.
@@ -177,8 +155,7 @@ impl Program {
     fn start(mut command: Command, log: PathBuf) -> Self {
         let file = File::create(&log).unwrap();
         command.stdout(file.try_clone().unwrap()).stderr(file);
-        let process =
-            command.spawn().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+        let process = command.spawn().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
         Program { process, log }
     }
 }

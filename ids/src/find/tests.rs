@@ -15,8 +15,7 @@ fn rows(layout: Layout, shards: &[u32], count: i64) -> Vec<Sample> {
             let shard = shards[(n * 7 / 3) as usize % shards.len()];
             let seq = (n / shards.len() as i64 + 700) & (layout.seqs() - 1);
             let fields = crate::Fields { tick: layout.tick_at(unix_us), shard, seq: seq as u32 };
-            let late_us =
-                if n % 10 == 0 { n % 240 * HOUR_US } else { (n * 7919 % 41 - 20) * 100_000 };
+            let late_us = if n % 10 == 0 { n % 240 * HOUR_US } else { (n * 7919 % 41 - 20) * 100_000 };
             Sample { id: layout.compose(fields), unix_us: unix_us + late_us }
         })
         .collect()
@@ -34,13 +33,7 @@ fn presets_are_found_by_their_epoch_and_their_bits() {
 
 #[test]
 fn a_layout_of_ones_own_is_found_with_its_epoch_to_the_error_of_the_clocks() {
-    let own = Layout {
-        time_bits: 43,
-        shard_bits: 9,
-        seq_bits: 12,
-        epoch_ms: 1_495_331_934_000,
-        ..INSTAGRAM
-    };
+    let own = Layout { time_bits: 43, shard_bits: 9, seq_bits: 12, epoch_ms: 1_495_331_934_000, ..INSTAGRAM };
     let found = find(&mut rows(own, &[1, 5, 20], 20_000)).unwrap();
     assert_eq!(Layout { epoch_ms: own.epoch_ms, ..found.layout }, own);
     assert!(found.layout.epoch_ms.abs_diff(own.epoch_ms) < 2_000, "{found:?}");
@@ -71,12 +64,7 @@ fn hash(n: i64) -> i64 {
 }
 
 /// Rows, one in three minutes, of a layout with these shards and counters by their number.
-fn rows_of(
-    layout: Layout,
-    count: i64,
-    shard: impl Fn(i64) -> u32,
-    counter: impl Fn(i64) -> i64,
-) -> Vec<Sample> {
+fn rows_of(layout: Layout, count: i64, shard: impl Fn(i64) -> u32, counter: impl Fn(i64) -> i64) -> Vec<Sample> {
     (0..count)
         .map(|n| {
             let unix_us = BEGIN_US + n * HOUR_US / 20;
@@ -94,11 +82,7 @@ fn counters_in_another_order_give_the_layout_or_leave_a_doubt() {
     let five = |_| 5;
     // Of a sequence that other tables use, too.
     let shared = |n: i64| (0..n).map(|n| 1 + hash(n) % 300).sum();
-    let cached = |sessions: i64, cache: i64| {
-        move |n: i64| {
-            (n / sessions / cache * sessions + n % sessions) * cache + n / sessions % cache
-        }
-    };
+    let cached = |sessions: i64, cache: i64| move |n: i64| (n / sessions / cache * sessions + n % sessions) * cache + n / sessions % cache;
     for (name, layout, rows) in [
         ("shared by tables", COPY, rows_of(COPY, 3_000, five, shared)),
         ("shared by tables, a preset", INSTAGRAM, rows_of(INSTAGRAM, 3_000, five, shared)),
@@ -130,9 +114,7 @@ fn counters_in_another_order_give_the_layout_or_leave_a_doubt() {
 fn every_cache_of_every_number_of_sessions_gives_the_layout_or_leaves_a_doubt() {
     for sessions in [1, 2, 5, 30] {
         for cache in [1, 10, 32, 64] {
-            let counter = |n: i64| {
-                (n / sessions / cache * sessions + n % sessions) * cache + n / sessions % cache
-            };
+            let counter = |n: i64| (n / sessions / cache * sessions + n % sessions) * cache + n / sessions % cache;
             let rows = rows_of(INSTAGRAM, 5_000, |_| 5, counter);
             let found = find(&mut rows.clone()).unwrap();
             let is_right = found.layout == INSTAGRAM;
@@ -171,8 +153,7 @@ fn a_counter_may_begin_again_within_a_tick() {
 #[test]
 fn consecutive_numbers_are_no_ids_with_a_time() {
     for us in [100, 1_000, 4_000, 40_000] {
-        let mut serial: Vec<Sample> =
-            (1..20_000).map(|n| Sample { id: n, unix_us: BEGIN_US + n * us }).collect();
+        let mut serial: Vec<Sample> = (1..20_000).map(|n| Sample { id: n, unix_us: BEGIN_US + n * us }).collect();
         let refused = find(&mut serial);
         assert!(matches!(refused, Err(NotFound::Serial | NotFound::NoTime)), "{us}: {refused:?}");
     }
@@ -215,11 +196,8 @@ fn what_has_no_layout_is_refused_with_the_reason() {
     assert_eq!(find(&mut vec![]), Err(NotFound::TooFew));
     assert_eq!(find(&mut vec![at(1, 1), at(1, 2), at(1, 3), at(-1, 4)]), Err(NotFound::TooFew));
     assert_eq!(find(&mut vec![at(1, 1), at(2, 1), at(3, 1)]), Err(NotFound::SameTime));
-    let random: Vec<Sample> = (0..1_000_i64)
-        .map(|n| {
-            at(n.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64) & i64::MAX, BEGIN_US + n * HOUR_US)
-        })
-        .collect();
+    let random: Vec<Sample> =
+        (0..1_000_i64).map(|n| at(n.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64) & i64::MAX, BEGIN_US + n * HOUR_US)).collect();
     assert_eq!(find(&mut random.clone()), Err(NotFound::NoTime));
 }
 

@@ -43,13 +43,8 @@ fn the_last_row_of_a_table_can_be_years_old() {
 #[test]
 fn a_lead_that_a_clock_can_have_is_of_no_other_number() {
     // The counter of this layout, read as an ID, has a time of the last days.
-    let layout = Layout {
-        shard_bits: 1,
-        shard_place: ShardPlace::AboveSeq,
-        unit: Unit::Ms1,
-        epoch_ms: NOW_US / 1000 - 91 * 86_400_000,
-        ..POSTGRES
-    };
+    let layout =
+        Layout { shard_bits: 1, shard_place: ShardPlace::AboveSeq, unit: Unit::Ms1, epoch_ms: NOW_US / 1000 - 91 * 86_400_000, ..POSTGRES };
     let ahead = |days: i64| instead_of_counter(counter(&layout, -days * DAY_US), &layout, NOW_US);
     assert_eq!(ahead(24), None);
     assert!(ahead(91).is_some());
@@ -63,8 +58,7 @@ fn numbers_of_other_layouts_are_named() {
             let id = other.id(counter, other.shards() as u32 - 1);
             let is_ahead = |value| layout.instant_of(layout.tick_of(value)) > NOW_US + LONG_LEAD_US;
             // A recent number of one layout can be an older ID of another.
-            let is_own =
-                |value| matches!(instead_of_counter(value, &layout, NOW_US), Some(Held::Id { .. }));
+            let is_own = |value| matches!(instead_of_counter(value, &layout, NOW_US), Some(Held::Id { .. }));
             let expected = Held::OtherId { layout: other, tick: other.split(id).tick };
             if is_ahead(id) && other.shard_bits > 0 && !is_own(id) {
                 assert_eq!(instead_of_counter(id, &layout, NOW_US), Some(expected), "{layout}");
@@ -72,10 +66,7 @@ fn numbers_of_other_layouts_are_named() {
             if is_ahead(counter) && !is_own(counter) {
                 let held = instead_of_counter(counter, &layout, NOW_US).expect("a counter");
                 let text = held.to_string();
-                assert!(
-                    text.contains(&format!("layout \"{other}\" with time 2026-11-28T")),
-                    "{layout}: {text}"
-                );
+                assert!(text.contains(&format!("layout \"{other}\" with time 2026-11-28T")), "{layout}: {text}");
             }
         }
     }

@@ -163,11 +163,7 @@ impl Layout {
     /// ```
     #[inline]
     pub const fn id(&self, counter: i64, shard: u32) -> i64 {
-        self.compose(Fields {
-            tick: self.tick_of(counter),
-            shard,
-            seq: (counter & self.seq_mask()) as u32,
-        })
+        self.compose(Fields { tick: self.tick_of(counter), shard, seq: (counter & self.seq_mask()) as u32 })
     }
 
     /// The ID of these fields. The caller must keep each field within its width.
@@ -230,8 +226,7 @@ impl Layout {
         let bits = id as u64;
         Fields {
             tick: (bits >> self.low_bits()) as i64 & self.time_field_max(),
-            shard: ((id ^ self.mask_of_shard(id)) as u64 >> self.shard_shift()
-                & (self.shards() as u64 - 1)) as u32,
+            shard: ((id ^ self.mask_of_shard(id)) as u64 >> self.shard_shift() & (self.shards() as u64 - 1)) as u32,
             seq: (bits >> self.seq_shift() & self.seq_mask() as u64) as u32,
         }
     }

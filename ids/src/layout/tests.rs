@@ -39,8 +39,7 @@ fn bounds_outside_the_time_range_are_below_and_above_every_id() {
     assert_eq!(JS53.min_id(i64::MIN), 0);
     assert_eq!(JS53.min_id(i64::MAX), 1 << 53);
     // 48 bits of seconds reach beyond the end of i64 in microseconds.
-    let of_48_bits =
-        Layout { time_bits: 48, shard_bits: 0, seq_bits: 0, unit: Unit::S1, ..INSTAGRAM };
+    let of_48_bits = Layout { time_bits: 48, shard_bits: 0, seq_bits: 0, unit: Unit::S1, ..INSTAGRAM };
     assert_eq!(of_48_bits.min_id(i64::MAX), 1 << 48);
     let of_62_bits = Layout { time_bits: 40, shard_bits: 11, seq_bits: 11, ..INSTAGRAM };
     assert_eq!(of_62_bits.min_id(i64::MAX), 1 << 62);

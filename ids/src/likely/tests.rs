@@ -26,11 +26,7 @@ fn the_ids_of_a_preset_are_noticed_in_a_column_of_every_other() {
         for (name, layout) in PRESETS {
             // Until January 2027, pgdog reads the IDs of mastodon as those of October 2026.
             let fits = name == actual || (*name, *actual) == ("pgdog", "mastodon");
-            assert_eq!(
-                named(newest, layout, NOW_US),
-                (!fits).then_some(*actual),
-                "{actual} in {name}"
-            );
+            assert_eq!(named(newest, layout, NOW_US), (!fits).then_some(*actual), "{actual} in {name}");
         }
     }
 }
@@ -49,8 +45,7 @@ fn no_ids_of_another_preset_fit_the_default_layout_for_twenty_years() {
             for age in [0, 7, 30, 89] {
                 let newest = id_of(of_ids, now_us - age * DAY_US);
                 let named = named(newest, &DEFAULT, now_us);
-                let named =
-                    named.unwrap_or_else(|| panic!("{actual} {age} days old passes on day {day}"));
+                let named = named.unwrap_or_else(|| panic!("{actual} {age} days old passes on day {day}"));
                 if named != *actual {
                     confused.insert(BTreeSet::from([*actual, named]));
                 }
@@ -82,8 +77,7 @@ fn ids_of_the_default_layout_are_mistaken_only_after_some_idle_times() {
 fn a_sequence_that_has_not_come_to_the_newest_id_proves_nothing() {
     let newest = id_of(&TWITTER, NOW_US);
     let in_postgres_us = POSTGRES.instant_of(POSTGRES.split(newest).tick);
-    let is_noticed =
-        |generated_us| mismatch(newest, &POSTGRES, Some(generated_us), NOW_US).is_some();
+    let is_noticed = |generated_us| mismatch(newest, &POSTGRES, Some(generated_us), NOW_US).is_some();
     assert!(is_noticed(POSTGRES.instant_of(0)));
     assert!(is_noticed(in_postgres_us - 1));
     assert!(!is_noticed(in_postgres_us));

@@ -35,10 +35,7 @@ fn value_of(text: &str) -> Option<i64> {
     if upper.chars().count() != 13 || upper.as_bytes()[0] > b'F' {
         return None;
     }
-    upper
-        .chars()
-        .try_fold(0_u128, |value, c| Some(value * 32 + digit(c)?))
-        .map(|value| value as i64)
+    upper.chars().try_fold(0_u128, |value, c| Some(value * 32 + digit(c)?)).map(|value| value as i64)
 }
 
 fn upper(text: &str) -> String {

@@ -80,12 +80,7 @@ fn a_counter_survives_in_an_id(layout: &Layout, id: i64, counter: i64) {
     }
 }
 
-fn encode_refuses_exactly_what_is_out_of_range(
-    layout: &Layout,
-    unix_us: i64,
-    shard: i32,
-    seq: i32,
-) {
+fn encode_refuses_exactly_what_is_out_of_range(layout: &Layout, unix_us: i64, shard: i32, seq: i32) {
     let tick = tick_at(layout, unix_us);
     let has_room = |value: i128, bits: u8| (0..1 << bits).contains(&value);
     let expected = if !(0..=layout.max_tick().into()).contains(&tick) || unix_us == i64::MAX {

@@ -58,21 +58,9 @@ impl Arbitrary<'_> for UnitName {
 pub fn check(input: Input) {
     let texts = [input.text(input.epoch.timestamp()), input.text(input.epoch.date())];
     let expected = [input.layout(), input.layout().filter(|_| input.epoch.is_midnight())];
-    assert_eq!(
-        parse(&texts[0], input.now_ms()).ok(),
-        expected[0],
-        "{} {}",
-        texts[0],
-        input.now_ms()
-    );
+    assert_eq!(parse(&texts[0], input.now_ms()).ok(), expected[0], "{} {}", texts[0], input.now_ms());
     if input.epoch.is_midnight() {
-        assert_eq!(
-            parse(&texts[1], input.now_ms()).ok(),
-            expected[1],
-            "{} {}",
-            texts[1],
-            input.now_ms()
-        );
+        assert_eq!(parse(&texts[1], input.now_ms()).ok(), expected[1], "{} {}", texts[1], input.now_ms());
     }
 }
 

@@ -31,17 +31,13 @@ pub fn round_trips(layout: Layout) {
 /// zeros in the epoch's fraction, and a midnight that is spelt out.
 fn says(text: &str, layout: &Layout) -> bool {
     let is_name = PRESETS.iter().any(|(name, preset)| *name == text.trim() && preset == layout);
-    is_name
-        || (parts(text) == parts(&spec(layout)) && bit_fields(text) == bit_fields(&spec(layout)))
+    is_name || (parts(text) == parts(&spec(layout)) && bit_fields(text) == bit_fields(&spec(layout)))
 }
 
 fn parts(text: &str) -> Option<BTreeMap<&str, String>> {
     let parts: Vec<_> = text.split_whitespace().map(|part| part.split_once(':')).collect();
     let is_whole = parts.len() == 5;
-    let map: Option<BTreeMap<_, _>> = parts
-        .into_iter()
-        .map(|part| part.map(|(name, value)| (name, plain(name, value))))
-        .collect();
+    let map: Option<BTreeMap<_, _>> = parts.into_iter().map(|part| part.map(|(name, value)| (name, plain(name, value)))).collect();
     map.filter(|map| is_whole && map.len() == 5)
 }
 

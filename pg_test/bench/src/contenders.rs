@@ -43,11 +43,7 @@ macro_rules! ours {
 /// Creates a function of the library [`FLOOR`].
 macro_rules! floor {
     ($function:literal) => {
-        concat!(
-            "CREATE FUNCTION ",
-            $function,
-            "(regclass, integer, bigint) RETURNS bigint LANGUAGE c STRICT AS '{floor}'"
-        )
+        concat!("CREATE FUNCTION ", $function, "(regclass, integer, bigint) RETURNS bigint LANGUAGE c STRICT AS '{floor}'")
     };
 }
 
@@ -68,13 +64,7 @@ const UUID_V7: (&str, &str) = (
     "`uuidv7()` is not included, because PostgreSQL has had this function only since version 18.",
 );
 
-pub const OURS: Contender = of(
-    "ours_cache_1",
-    "`snowflake_nextval`, `CACHE 1`",
-    "pg_snowflake",
-    &[EXTENSION, CREATE],
-    One(OURS_ID),
-);
+pub const OURS: Contender = of("ours_cache_1", "`snowflake_nextval`, `CACHE 1`", "pg_snowflake", &[EXTENSION, CREATE], One(OURS_ID));
 
 /// In the order in which they are measured and shown. The two of each ratio that has a close limit are neighbours.
 #[rustfmt::skip]
@@ -138,13 +128,7 @@ pub const COPIED_SQL: &str = "copied_sql";
 /// One row, whose ID the table supplies.
 pub const INSERT: &str = "INSERT INTO posts (body) VALUES ('a post')";
 
-const fn of(
-    name: &'static str,
-    title: &'static str,
-    library: &'static str,
-    setup: &'static [&'static str],
-    ids: Ids,
-) -> Contender {
+const fn of(name: &'static str, title: &'static str, library: &'static str, setup: &'static [&'static str], ids: Ids) -> Contender {
     Contender { name, title, library, setup, ids, needs: None }
 }
 
@@ -156,9 +140,7 @@ pub fn in_loop(expression: &str, count: i64) -> String {
 
 /// A statement that evaluates an expression in this many transactions, once in each.
 pub fn in_transactions(count: i64, expression: &str) -> String {
-    format!(
-        "DO $$ BEGIN FOR turn IN 1..{count} LOOP PERFORM {expression}; COMMIT; END LOOP; END $$"
-    )
+    format!("DO $$ BEGIN FOR turn IN 1..{count} LOOP PERFORM {expression}; COMMIT; END LOOP; END $$")
 }
 
 impl Contender {
@@ -178,12 +160,8 @@ impl Contender {
     /// A query that returns this many IDs.
     pub fn series(&self, count: i64) -> Option<String> {
         match self.ids {
-            One(id) => Some(format!(
-                "SELECT {id} AS id FROM (SELECT generate_series(1, {count})) AS series"
-            )),
-            Many(ids) => {
-                Some(format!("SELECT {} AS id", ids.replace("{count}", &count.to_string())))
-            }
+            One(id) => Some(format!("SELECT {id} AS id FROM (SELECT generate_series(1, {count})) AS series")),
+            Many(ids) => Some(format!("SELECT {} AS id", ids.replace("{count}", &count.to_string()))),
             Column(_) | Ready(_) => None,
         }
     }

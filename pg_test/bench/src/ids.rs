@@ -28,8 +28,7 @@ pub fn in_one_statement(run: &mut Run) {
 pub fn in_transactions_of_one(run: &mut Run) {
     let (server, count) = (server().start(), run.scaled(TRANSACTIONS));
     let contenders = FLOORS[..1].iter().chain(run.contenders.iter().copied());
-    let statements = contenders
-        .filter_map(|contender| Some((contender, in_transactions(count, contender.one()?))));
+    let statements = contenders.filter_map(|contender| Some((contender, in_transactions(count, contender.one()?))));
     let statements: Vec<Statement> = statements.collect();
     let measures = ["ns_per_transaction_with_loop", "ns_per_first_id"];
     measure(run, &server, &statements, count, measures);
@@ -37,13 +36,7 @@ pub fn in_transactions_of_one(run: &mut Run) {
 
 /// Measures the time with the loop and without. Sessions are not those that created the extensions: these have larger tables of locks,
 /// which each commit reads.
-fn measure(
-    run: &mut Run,
-    server: &Cluster,
-    statements: &[Statement],
-    count: i64,
-    [with_loop, without]: [&str; 2],
-) {
+fn measure(run: &mut Run, server: &Cluster, statements: &[Statement], count: i64, [with_loop, without]: [&str; 2]) {
     statements.iter().for_each(|(contender, _)| drop(database_of(server, contender)));
     let turn = |statement: &str, client: &mut Client| {
         let before = wal_records(client);
@@ -86,9 +79,7 @@ pub fn repeats(run: &mut Run) {
     let (server, ids) = (server().setting("work_mem", "256MB").start(), run.scaled(IDS));
     for contender in &run.contenders {
         let Some(series) = contender.series(ids) else { continue };
-        let count = format!(
-            "WITH taken AS MATERIALIZED ({series}) SELECT count(*) - count(DISTINCT id) FROM taken"
-        );
+        let count = format!("WITH taken AS MATERIALIZED ({series}) SELECT count(*) - count(DISTINCT id) FROM taken");
         let repeats: i64 = value(&mut database_of(&server, contender), &count);
         let of_a_million = repeats as f64 / ids as f64 * 1e6;
         run.samples.add(0, contender.name, "repeats_in_1000000_ids", of_a_million);

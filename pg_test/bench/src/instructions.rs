@@ -1,8 +1,6 @@
 //! Instructions per ID and per inserted row, counted by valgrind. They show changes that the noise of timings hides.
 
-use crate::contenders::{
-    Contender, FLOORS, INSERT, LOOP, OF_LAYOUTS, OURS, in_loop, in_transactions,
-};
+use crate::contenders::{Contender, FLOORS, INSERT, LOOP, OF_LAYOUTS, OURS, in_loop, in_transactions};
 use crate::run::{Run, connect, database_of, execute, server};
 use pg_snowflake_harness::leases::{Registry, as_node, first_id};
 use pg_snowflake_harness::process::backend_pid;
@@ -11,10 +9,8 @@ use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{Cluster, Shutdown, installation};
 
 /// Servers of the same build, with a registry and without: the name in the CSV and the title.
-pub const LEASES: [(&str, &str); 2] = [
-    ("without_leases", "`snowflake_nextval` without leases"),
-    ("with_leases", "`snowflake_nextval` with leases"),
-];
+pub const LEASES: [(&str, &str); 2] =
+    [("without_leases", "`snowflake_nextval` without leases"), ("with_leases", "`snowflake_nextval` with leases")];
 
 /// Two lengths, so that startup and shutdown cancel out.
 const IDS: [i64; 2] = [1_000, 11_000];
@@ -54,9 +50,7 @@ pub fn instructions(run: &mut Run) {
                 add(contender.name, "instructions_per_id", of_ids - of_the_loop);
             }
         }
-        if contender.fills_single_rows()
-            && run.contenders.iter().any(|has| has.name == contender.name)
-        {
+        if contender.fills_single_rows() && run.contenders.iter().any(|has| has.name == contender.name) {
             let of_rows = each(ROWS, |rows| count(&format!("CALL insert_rows({rows})")));
             add(contender.name, "instructions_per_insert", of_rows);
         }
@@ -64,18 +58,12 @@ pub fn instructions(run: &mut Run) {
     let registry = Registry::start();
     let id = OURS.one().expect("it returns single IDs");
     for ((name, _), conninfo) in LEASES.into_iter().zip([String::new(), registry.conninfo()]) {
-        let server = as_node(self::server(), "db-1", &conninfo)
-            .setting("pg_snowflake.owned_shards", "5")
-            .valgrind(Tool::Callgrind)
-            .start();
+        let server = as_node(self::server(), "db-1", &conninfo).setting("pg_snowflake.owned_shards", "5").valgrind(Tool::Callgrind).start();
         drop(database_of(&server, &OURS));
-        let of = |statement: &dyn Fn(i64) -> String| {
-            each(IDS_OF_A_SESSION, |count| instructions_of_a_session(&server, &statement(count)))
-        };
+        let of = |statement: &dyn Fn(i64) -> String| each(IDS_OF_A_SESSION, |count| instructions_of_a_session(&server, &statement(count)));
         let of_ids = of(&|count| in_loop(id, count)) - of(&|count| in_loop("1", count));
         add(name, "instructions_per_id", of_ids);
-        let first =
-            of(&|count| in_transactions(count, id)) - of(&|count| in_transactions(count, "1"));
+        let first = of(&|count| in_transactions(count, id)) - of(&|count| in_transactions(count, "1"));
         add(name, "instructions_per_first_id", first);
     }
 }

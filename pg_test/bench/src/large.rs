@@ -90,8 +90,7 @@ fn counted(server: &Cluster, client: &mut Client) -> [f64; 3] {
         "pgbench's sessions are gone",
     );
     execute(client, "SELECT pg_stat_force_next_flush()");
-    let [wal_bytes, images] = ["wal_bytes", "wal_fpi"]
-        .map(|column| value(client, &format!("SELECT {column}::float8 FROM pg_stat_wal")));
+    let [wal_bytes, images] = ["wal_bytes", "wal_fpi"].map(|column| value(client, &format!("SELECT {column}::float8 FROM pg_stat_wal")));
     [wal_bytes, images, checkpoints_in(&server.log()) as f64]
 }
 

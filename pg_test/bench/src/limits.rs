@@ -114,12 +114,7 @@ const fn most(measure: &'static str, over: &'static str, under: &'static str, mo
     Limit { measure, over, under: Some(under), bound: AtMost(most), majors: &[] }
 }
 
-const fn least(
-    measure: &'static str,
-    over: &'static str,
-    under: &'static str,
-    least: f64,
-) -> Limit {
+const fn least(measure: &'static str, over: &'static str, under: &'static str, least: f64) -> Limit {
     Limit { bound: AtLeast(least), ..most(measure, over, under, least) }
 }
 
@@ -142,9 +137,7 @@ fn all() -> impl Iterator<Item = Limit> {
         };
         MEASURES.iter().filter(move |measure| is_one(measure.name))
     };
-    LIMITS.into_iter().flat_map(move |limit| {
-        measures(limit.measure).map(move |measure| Limit { measure: measure.name, ..limit })
-    })
+    LIMITS.into_iter().flat_map(move |limit| measures(limit.measure).map(move |measure| Limit { measure: measure.name, ..limit }))
 }
 
 /// Whether a turn that takes seconds is due: in each of the rounds if a limit uses its figure, else in three of them.
@@ -320,8 +313,7 @@ mod tests {
         const ROUNDS: usize = INSERT_ROUNDS * 9;
         let part = |round| (round * 11 % ROUNDS) as f64 / (ROUNDS - 1) as f64;
         let mut samples = Samples::default();
-        let inserts =
-            MEASURES.iter().filter(|measure| measure.name.starts_with("tps_of_an_insert"));
+        let inserts = MEASURES.iter().filter(|measure| measure.name.starts_with("tps_of_an_insert"));
         for measure in inserts {
             for round in 0..ROUNDS {
                 let rate = 1000.0 / time * (0.9 + 0.2 * part(round));
@@ -363,9 +355,7 @@ mod tests {
 
     #[test]
     fn a_run_fails_if_a_figure_misses_its_limit_or_the_machine_was_too_busy() {
-        assert!(!is_failure(
-            &[[TooNoisy; MAX_NOISY].as_slice(), &[Met, Undecided, Unknown]].concat()
-        ));
+        assert!(!is_failure(&[[TooNoisy; MAX_NOISY].as_slice(), &[Met, Undecided, Unknown]].concat()));
         assert!(is_failure(&[TooNoisy; MAX_NOISY + 1]));
         for verdict in [Missed, Missing, TooFewRounds] {
             assert!(is_failure(&[Met, verdict]), "{verdict:?}");
@@ -375,8 +365,7 @@ mod tests {
     #[test]
     fn one_repeat_of_ours_is_a_miss() {
         let repeats = all().filter(|limit| limit.measure.starts_with("repeats"));
-        let verdicts =
-            repeats.map(|limit| [0.0, 1.0].map(|repeats| verdict(limit, &[repeats], false)));
+        let verdicts = repeats.map(|limit| [0.0, 1.0].map(|repeats| verdict(limit, &[repeats], false)));
         assert_eq!(verdicts.collect::<Vec<_>>(), [[Met, Missed]; 5]);
     }
 

@@ -99,8 +99,7 @@ fn bench(options: Options) -> Result<bool, Box<dyn Error>> {
         let lacking = lacking.join(", ");
         run.note(format!("This PostgreSQL lacks what a distribution's has: {lacking}."));
     }
-    let is_due =
-        |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+    let is_due = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
     for (_, what, part) in PARTS.iter().filter(|(name, ..)| is_due(name)) {
         println!("==> {what}");
         let began = Instant::now();
@@ -136,9 +135,7 @@ fn print(runs: &[Measured]) {
 /// The measurements in a folder, those of the newest major first.
 fn recorded(folder: &Path) -> Result<Vec<Measured>, Box<dyn Error>> {
     let mut runs = Vec::new();
-    for entry in
-        std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?
-    {
+    for entry in std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))? {
         let file = entry?.path();
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let version = stem.strip_prefix("postgresql-").ok_or(format!("whose is {stem}?"))?;

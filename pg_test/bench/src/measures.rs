@@ -65,12 +65,7 @@ const fn timed(name: &'static str, title: &'static str, decimals: usize, rounds:
     Measure { name, title, decimals, rounds, is_counted: false }
 }
 
-const fn counted(
-    name: &'static str,
-    title: &'static str,
-    decimals: usize,
-    rounds: usize,
-) -> Measure {
+const fn counted(name: &'static str, title: &'static str, decimals: usize, rounds: usize) -> Measure {
     Measure { name, title, decimals, rounds, is_counted: true }
 }
 

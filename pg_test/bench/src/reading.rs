@@ -88,9 +88,7 @@ pub fn reading(run: &mut Run) {
     }
     for (name, _, condition, index) in SPANS {
         let at = |row| format!("(timestamptz '{START}' + interval '{} ms')", row / ROWS_PER_MS);
-        let condition = condition
-            .replace("{since}", &at(rows / 2))
-            .replace("{until}", &at(rows / 2 + rows / SPAN_PART));
+        let condition = condition.replace("{since}", &at(rows / 2)).replace("{until}", &at(rows / 2 + rows / SPAN_PART));
         let query = format!("SELECT count(body) FROM posts WHERE {condition}");
         readers.push(Reader::new(&server, name, query, "span_rows_per_s", 0, index));
     }
@@ -129,19 +127,11 @@ fn create_posts(client: &mut Client, rows: i64) {
 
 impl Reader {
     /// Checks that the plan of the query names `part`.
-    fn new(
-        server: &Cluster,
-        name: &'static str,
-        query: String,
-        measure: &'static str,
-        workers: u32,
-        part: &str,
-    ) -> Self {
+    fn new(server: &Cluster, name: &'static str, query: String, measure: &'static str, workers: u32, part: &str) -> Self {
         let mut client = connect(server, &OURS);
         let is_by_index = part.starts_with("posts_");
         // Else a small table would be scanned.
-        let scans =
-            if is_by_index { "SET enable_seqscan = off; SET enable_bitmapscan = off" } else { "" };
+        let scans = if is_by_index { "SET enable_seqscan = off; SET enable_bitmapscan = off" } else { "" };
         execute(
             &mut client,
             &format!(

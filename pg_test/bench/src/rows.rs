@@ -48,24 +48,14 @@ pub fn bulk(run: &mut Run) {
 }
 
 /// The seconds that an INSERT into an empty table takes, and the bytes of its WAL; `None` if the key rejects the IDs.
-fn fill(
-    run: &mut Run,
-    contender: &Contender,
-    client: &mut Client,
-    rows: i64,
-) -> Option<(f64, f64)> {
+fn fill(run: &mut Run, contender: &Contender, client: &mut Client, rows: i64) -> Option<(f64, f64)> {
     empty(client);
     let wal = wal_bytes(client);
     let began = Instant::now();
     match client.execute(&contender.insert("source", rows), &[]) {
-        Err(error)
-            if contender.name == COPIED_SQL
-                && error.code() == Some(&SqlState::UNIQUE_VIOLATION) =>
-        {
+        Err(error) if contender.name == COPIED_SQL && error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
             let title = contender.title;
-            run.note(format!(
-                "{title} does not fill each table of `bulk`: its IDs repeat, and the primary key rejects them."
-            ));
+            run.note(format!("{title} does not fill each table of `bulk`: its IDs repeat, and the primary key rejects them."));
             return None;
         }
         filled => filled.unwrap_or_else(|error| panic!("{}: {error:?}", contender.name)),
@@ -89,8 +79,7 @@ pub fn load(run: &mut Run) {
     let server = server().setting("fsync", "on").setting("min_wal_size", "1GB").start();
     let (mut takers, mut inserters) = (Vec::new(), Vec::new());
     let contenders = run.contenders.iter().copied();
-    let contenders = contenders
-        .filter(|contender| contender.fills_single_rows() || contender.take(IDS).is_some());
+    let contenders = contenders.filter(|contender| contender.fills_single_rows() || contender.take(IDS).is_some());
     let contenders: Vec<&'static Contender> = contenders.collect();
     for contender in &contenders {
         execute(&mut database_of(&server, contender), &contender.create_table());
@@ -134,9 +123,7 @@ pub fn load(run: &mut Run) {
 impl Load {
     /// Finds the number of transactions that take that time.
     fn calibrate(&mut self, server: &Cluster, time: Duration) -> u32 {
-        let each = |tps: f64, time: Duration| {
-            ((tps * time.as_secs_f64() / f64::from(self.clients)) as u32).max(10)
-        };
+        let each = |tps: f64, time: Duration| ((tps * time.as_secs_f64() / f64::from(self.clients)) as u32).max(10);
         let first = self.tps(server, 10);
         self.transactions = each(self.tps(server, each(first, time / 2)), time);
         self.transactions
@@ -145,10 +132,8 @@ impl Load {
     fn tps(&self, server: &Cluster, transactions: u32) -> f64 {
         let Contender { name, library, .. } = self.contender;
         // Loaded while the session connects, which pgbench does not count: sessions of users live longer than a turn.
-        let database = format!(
-            "dbname={name} options='-c synchronous_commit={} -c session_preload_libraries={library}'",
-            self.synchronous_commit
-        );
+        let database =
+            format!("dbname={name} options='-c synchronous_commit={} -c session_preload_libraries={library}'", self.synchronous_commit);
         tps(server, &database, self.clients, transactions, &self.script)
     }
 }

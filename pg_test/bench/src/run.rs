@@ -29,9 +29,7 @@ impl Run {
         let samples = Samples::default();
         let mut run = Run { rounds, scale, contenders: Vec::new(), samples, notes: Vec::new() };
         for contender in &ALL {
-            let version = contender.needs.map(|(query, lack)| {
-                client.query_opt(query, &[]).expect("a query of the catalog").ok_or(lack)
-            });
+            let version = contender.needs.map(|(query, lack)| client.query_opt(query, &[]).expect("a query of the catalog").ok_or(lack));
             match version.transpose() {
                 Err(lack) => run.note(lack.to_owned()),
                 Ok(row) => {

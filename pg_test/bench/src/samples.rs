@@ -41,9 +41,7 @@ impl Samples {
     }
 
     fn of(&self, measure: &str, contender: &str) -> impl Iterator<Item = &Sample> {
-        self.0
-            .iter()
-            .filter(move |sample| sample.measure == measure && sample.contender == contender)
+        self.0.iter().filter(move |sample| sample.measure == measure && sample.contender == contender)
     }
 
     fn value(&self, measure: &str, contender: &str, round: usize) -> Option<f64> {
@@ -174,11 +172,9 @@ mod tests {
 
     #[test]
     fn the_loop_of_the_same_round_is_subtracted() {
-        let mut samples =
-            samples(&[(0, "loop", 3.0), (0, "ours", 10.0), (1, "ours", 30.0), (1, "loop", 9.0)]);
+        let mut samples = samples(&[(0, "loop", 3.0), (0, "ours", 10.0), (1, "ours", 30.0), (1, "loop", 9.0)]);
         samples.subtract("ns_per_id_with_loop", "ns_per_id", "loop");
-        let without: Vec<f64> =
-            samples.of("ns_per_id", "ours").map(|sample| sample.value).collect();
+        let without: Vec<f64> = samples.of("ns_per_id", "ours").map(|sample| sample.value).collect();
         assert_eq!(without, [7.0, 21.0]);
         assert_eq!(samples.spread("ns_per_id", "loop"), None);
     }

@@ -104,8 +104,7 @@ impl Measured {
     /// A limit by a contender that this server lacks is not judged; a note says which that is.
     pub fn verdict(&self, limit: &Limit) -> Verdict {
         let lacks = |name| !self.samples.has(name) && limit.is_about(name);
-        let lacks_one =
-            ALL.iter().any(|contender| contender.needs.is_some() && lacks(contender.name));
+        let lacks_one = ALL.iter().any(|contender| contender.needs.is_some() && lacks(contender.name));
         limit.verdict(limit.spread(&self.samples), self.is_full && !lacks_one)
     }
 
@@ -118,8 +117,7 @@ impl Measured {
         let decimals = limit.decimals();
         let figure = |value| format!("{value:.decimals$}");
         let spread = limit.spread(&self.samples);
-        let measured =
-            spread.map(|spread| with_interval(spread, limit.measure().is_counted, figure));
+        let measured = spread.map(|spread| with_interval(spread, limit.measure().is_counted, figure));
         measured.unwrap_or_default()
             + match self.verdict(limit) {
                 Verdict::Met => "",
@@ -196,24 +194,19 @@ pub fn tables(runs: &[Measured]) -> String {
     runs.iter().for_each(|run| text += &run.in_short());
     text += "\n";
     text += &heading("requirement", once("limit").chain(versions));
-    let of_runs: Vec<Vec<Limit>> =
-        runs.iter().map(|run| limits::on(run.major()).collect()).collect();
+    let of_runs: Vec<Vec<Limit>> = runs.iter().map(|run| limits::on(run.major()).collect()).collect();
     let mut titles: Vec<String> = Vec::new();
     for limit in of_runs.iter().flatten() {
         if titles.contains(&title(limit)) {
             continue;
         }
         titles.push(title(limit));
-        let of_title =
-            of_runs.iter().map(|limits| limits.iter().find(|other| title(other) == title(limit)));
+        let of_title = of_runs.iter().map(|limits| limits.iter().find(|other| title(other) == title(limit)));
         let of_title: Vec<Option<&Limit>> = of_title.collect();
         let bounds = of_title.iter().map(|limit| Some(bound((*limit)?)));
         let verdicts = runs.iter().zip(&of_title);
         let verdicts = verdicts.map(|(run, limit)| limit.map(|limit| run.judged(limit)));
-        text += &row(
-            &title(limit),
-            once(in_a_cell(bounds)).chain(verdicts.map(Option::unwrap_or_default)),
-        );
+        text += &row(&title(limit), once(in_a_cell(bounds)).chain(verdicts.map(Option::unwrap_or_default)));
     }
     text
 }
@@ -268,15 +261,9 @@ mod tests {
     fn a_cell_has_the_figures_of_all_runs_or_one_if_they_are_the_same() {
         let uuid = ("uuid_v7", "ns_per_id", 1234.4);
         // Instructions are shown to a thousandth, and without an interval.
-        let counts = [("ours", 41_000.0), ("core", 40_000.0)]
-            .map(|(whose, count)| (whose.to_owned() + "_cache_1", count));
-        let [ours, core] =
-            counts.each_ref().map(|(name, count)| (&**name, "instructions_per_insert", *count));
-        let runs = [
-            run("19.1", 70.0, &[uuid, ours, core]),
-            run("18.6", 70.0, &[uuid]),
-            run("15.2", 98.0, &[]),
-        ];
+        let counts = [("ours", 41_000.0), ("core", 40_000.0)].map(|(whose, count)| (whose.to_owned() + "_cache_1", count));
+        let [ours, core] = counts.each_ref().map(|(name, count)| (&**name, "instructions_per_insert", *count));
+        let runs = [run("19.1", 70.0, &[uuid, ours, core]), run("18.6", 70.0, &[uuid]), run("15.2", 98.0, &[])];
         let text = tables(&runs);
         let all = limits::on(15).count();
         has(
@@ -290,10 +277,7 @@ mod tests {
                 " core `nextval`, `CACHE 1` | ≤ 0.60 | 0.50 (0.41–0.64) | 0.50 (0.41–0.64) | 0.70 (0.58–0.89) undecided |\n",
                 "the SQL edition relative to the PL/pgSQL original | ≤ 3.60 / ≤ 1.50 / ≤ 1.50 | not measured |",
                 "| ≤ 1.010 | 1.025 **not met** | not measured |",
-                &format!(
-                    "- On PostgreSQL 15.2, 0 of the {all} limits were met; 1 undecided; {} not measured.\n",
-                    all - 1
-                ),
+                &format!("- On PostgreSQL 15.2, 0 of the {all} limits were met; 1 undecided; {} not measured.\n", all - 1),
             ],
         );
         assert!(!text.contains("| `gen_random_uuid()` |"), "{text}");

@@ -41,17 +41,14 @@ mod tests {
 
     #[test]
     fn a_long_turn_is_in_each_third_round() {
-        let rounds = |seconds| {
-            (0..27).filter(|&round| has_turn(round, Duration::from_secs_f64(seconds))).count()
-        };
+        let rounds = |seconds| (0..27).filter(|&round| has_turn(round, Duration::from_secs_f64(seconds))).count();
         assert_eq!((rounds(0.1), rounds(0.6)), (27, 9));
     }
 
     #[test]
     fn each_runs_once_a_round_and_before_each_other_one_in_about_half() {
         for contenders in [2, 3, 4, 9, 15] {
-            let rounds: Vec<Vec<usize>> =
-                (0..9).map(|round| turns(round, contenders).collect()).collect();
+            let rounds: Vec<Vec<usize>> = (0..9).map(|round| turns(round, contenders).collect()).collect();
             for round in &rounds {
                 let mut sorted = round.clone();
                 sorted.sort_unstable();
@@ -59,14 +56,9 @@ mod tests {
             }
             for one in 0..contenders {
                 for other in one + 1..contenders {
-                    let is_first = |round: &&Vec<usize>| {
-                        round.iter().find(|&&next| next == one || next == other) == Some(&one)
-                    };
+                    let is_first = |round: &&Vec<usize>| round.iter().find(|&&next| next == one || next == other) == Some(&one);
                     let times = rounds.iter().filter(is_first).count();
-                    assert!(
-                        (4..=5).contains(&times),
-                        "{one} comes before {other} in {times} of 9 rounds: {rounds:?}"
-                    );
+                    assert!((4..=5).contains(&times), "{one} comes before {other} in {times} of 9 rounds: {rounds:?}");
                 }
             }
         }

@@ -37,19 +37,14 @@ fn the_bench_measures_what_has_a_limit_or_stands_in_the_summary() {
     }
 
     let (table, _) = summary.split_once("\n### Generating IDs\n").unwrap();
-    let rows: Vec<Vec<&str>> =
-        table.trim().lines().map(|row| row.split('|').map(str::trim).collect()).collect();
+    let rows: Vec<Vec<&str>> = table.trim().lines().map(|row| row.split('|').map(str::trim).collect()).collect();
     let column = |heading: &str| rows[0].iter().position(|column| *column == heading).unwrap();
     let is_filled = |heading: &str, title: &str| {
-        let row =
-            rows.iter().find(|row| row[1] == title).unwrap_or_else(|| panic!("{title}: {table}"));
+        let row = rows.iter().find(|row| row[1] == title).unwrap_or_else(|| panic!("{title}: {table}"));
         !row[column(heading)].is_empty()
     };
     assert!(is_filled("identity column", "s for 1,000,000 rows in one `INSERT`"), "{table}");
-    assert!(
-        is_filled("its formula in plain SQL", "duplicates in 1,000,000 IDs of one session"),
-        "{table}"
-    );
+    assert!(is_filled("its formula in plain SQL", "duplicates in 1,000,000 IDs of one session"), "{table}");
     assert!(is_filled("`snowflake_nextval`", "the same in the default layout"), "{table}");
     assert!(!is_filled("identity column", "ns for an ID in one session"), "{table}");
 }

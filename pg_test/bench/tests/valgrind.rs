@@ -3,12 +3,7 @@
 use std::process::Command;
 
 /// True on any machine: each costs more instructions than the one before.
-const FEWER_FIRST: [&str; 4] = [
-    "`snowflake_nextvals`",
-    "core `nextval`, `CACHE 64`",
-    "core `nextval`, `CACHE 1`",
-    "the PL/pgSQL original",
-];
+const FEWER_FIRST: [&str; 4] = ["`snowflake_nextvals`", "core `nextval`, `CACHE 64`", "core `nextval`, `CACHE 1`", "the PL/pgSQL original"];
 
 #[test]
 fn the_bench_counts_the_instructions_of_an_id() {
@@ -17,8 +12,7 @@ fn the_bench_counts_the_instructions_of_an_id() {
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.success(), !said.contains(" **not met** |"), "{said}");
     let counts = FEWER_FIRST.map(|title| -> f64 {
-        let row =
-            said.lines().find_map(|line| line.strip_prefix(&format!("| {title} | "))).unwrap();
+        let row = said.lines().find_map(|line| line.strip_prefix(&format!("| {title} | "))).unwrap();
         row.split(" | ").nth(3).unwrap().replace(',', "").parse().unwrap()
     });
     assert!(counts[0] > 0.0 && counts.is_sorted_by(|one, next| one < next), "{said}");

@@ -20,8 +20,7 @@ const STEPS_PER_LOAD: i32 = 5;
 pub fn steps(episode: &mut Episode) -> Tally {
     // With a short permitted lead, a long step forward would leave only refusals.
     let (max_lead, furthest_ahead) = episode.alternate(("2d", DAY), ("100ms", 1.0));
-    let cluster =
-        Cluster::builder().setting("pg_snowflake.max_lead", max_lead).fake_clock().start();
+    let cluster = Cluster::builder().setting("pg_snowflake.max_lead", max_lead).fake_clock().start();
     prepare(&cluster, Lead::None);
     let mut ledger = Ledger::default();
     for first_step in (0..episode.rounds).step_by(STEPS_PER_LOAD as usize) {

@@ -68,8 +68,7 @@ pub fn stop_in_checkpoint(episode: &mut Episode) -> Tally {
     let mut cluster = Cluster::new();
     prepare(&cluster, lead);
     let mut ledger = Ledger::default();
-    let fill =
-        "CREATE TABLE filler AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 10000)";
+    let fill = "CREATE TABLE filler AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 10000)";
     let mut stopped_in_checkpoint = 0;
     let mut era = 0;
     while stopped_in_checkpoint < episode.rounds {
@@ -101,8 +100,7 @@ pub fn stop_in_checkpoint(episode: &mut Episode) -> Tally {
 pub fn clock_behind_after_crash(episode: &mut Episode) -> Tally {
     // IDs that were returned and not committed may be in no WAL, and this clock may not be above them.
     let promise = Promise::Committed;
-    let mut cluster =
-        Cluster::builder().setting("pg_snowflake.max_lead", "2d").fake_clock().start();
+    let mut cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2d").fake_clock().start();
     prepare(&cluster, Lead::None);
     let mut ledger = Ledger::default();
     for round in 0..episode.rounds {

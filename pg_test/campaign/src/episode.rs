@@ -41,12 +41,7 @@ impl Episode {
     }
 
     /// Runs the load on the server that took over, and returns the tally of the episode.
-    pub fn go_on_elsewhere(
-        &mut self,
-        server: &Cluster,
-        journals: &[Journal],
-        promise: Promise,
-    ) -> Tally {
+    pub fn go_on_elsewhere(&mut self, server: &Cluster, journals: &[Journal], promise: Promise) -> Tally {
         let mut ledger = Ledger::default();
         ledger.close_era(journals, promise);
         if promise == Promise::Returned {
@@ -61,10 +56,7 @@ impl Episode {
         load.wait_until_done(LAST_ERA_IDS);
         let journals = load.stop();
         let returned: usize = journals.iter().map(|journal| journal.returned.len()).sum();
-        assert!(
-            returned >= LAST_ERA_IDS as usize,
-            "the server returns no IDs after the last fault"
-        );
+        assert!(returned >= LAST_ERA_IDS as usize, "the server returns no IDs after the last fault");
         ledger.close_era(&journals, promise);
         ledger.tally()
     }

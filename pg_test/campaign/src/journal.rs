@@ -26,8 +26,7 @@ pub enum Sequence {
 
 impl Sequence {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Sequence; 4] =
-        [Sequence::Shared, Sequence::Cached, Sequence::Lone, Sequence::Reset];
+    pub const ALL: [Sequence; 4] = [Sequence::Shared, Sequence::Cached, Sequence::Lone, Sequence::Reset];
 
     /// Its name in the database.
     pub fn name(self) -> &'static str {
@@ -104,9 +103,7 @@ impl Journal {
 
 /// How many IDs each worker had got before its last commit, according to the server's own table.
 pub fn marks(client: &mut Client) -> HashMap<i32, usize> {
-    let rows = client
-        .query("SELECT worker, max(returned) FROM marks GROUP BY worker", &[])
-        .expect("the marks can be read");
+    let rows = client.query("SELECT worker, max(returned) FROM marks GROUP BY worker", &[]).expect("the marks can be read");
     let mark = |row: &postgres::Row| {
         let returned: i64 = row.get(1);
         (row.get(0), usize::try_from(returned).expect("a number of IDs"))

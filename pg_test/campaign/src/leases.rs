@@ -201,8 +201,7 @@ pub fn pause_processes(episode: &mut Episode) -> Tally {
 pub fn take_over(episode: &mut Episode) -> Tally {
     alternate(episode, identity, |rivalry, _, other| {
         if let Some(registry) = &rivalry.registry {
-            let take_over =
-                format!("SELECT snowflake_registry.take_over({SHARD}, '{}')", node(other.number));
+            let take_over = format!("SELECT snowflake_registry.take_over({SHARD}, '{}')", node(other.number));
             registry.cluster.connect().batch_execute(&take_over).expect("a superuser");
         }
         other.wait();
@@ -213,8 +212,7 @@ pub fn take_over(episode: &mut Episode) -> Tally {
 /// The holder's clock is wrong by an hour until the other server has taken over.
 pub fn clocks(episode: &mut Episode) -> Tally {
     let max_lead = episode.alternate("2h", "100ms");
-    let settings =
-        |builder: Builder| builder.fake_clock().setting("pg_snowflake.max_lead", max_lead);
+    let settings = |builder: Builder| builder.fake_clock().setting("pg_snowflake.max_lead", max_lead);
     alternate(episode, settings, |rivalry, holder, other| {
         let hour = if rivalry.episode.rng.bool() { 3600.0 } else { -3600.0 };
         holder.cluster.set_clock(hour);
@@ -305,8 +303,7 @@ pub fn registry_restored(episode: &mut Episode) -> Tally {
 /// The rows of the registry are those of some leases ago, and the holder is the first to claim the shard afterwards.
 pub fn registry_rolled_back(episode: &mut Episode) -> Tally {
     alternate(episode, identity, |rivalry, holder, other| {
-        let back_up =
-            "DROP TABLE IF EXISTS backup; CREATE TABLE backup AS TABLE snowflake_registry.shards";
+        let back_up = "DROP TABLE IF EXISTS backup; CREATE TABLE backup AS TABLE snowflake_registry.shards";
         let mut superuser = rivalry.registry.as_ref().map(|registry| registry.cluster.connect());
         if let Some(superuser) = &mut superuser {
             superuser.batch_execute(back_up).expect("a superuser");
@@ -316,12 +313,8 @@ pub fn registry_rolled_back(episode: &mut Episode) -> Tally {
         if let Some(superuser) = &mut superuser {
             let lost = "SELECT max(lost_serial) FROM snowflake_registry.nodes";
             let before = printed(superuser, lost);
-            change_by_hand(
-                superuser,
-                "DELETE FROM snowflake_registry.shards; INSERT INTO snowflake_registry.shards TABLE backup",
-            );
-            let is_noticed =
-                format!("SELECT max(lost_serial) > {before} FROM snowflake_registry.nodes");
+            change_by_hand(superuser, "DELETE FROM snowflake_registry.shards; INSERT INTO snowflake_registry.shards TABLE backup");
+            let is_noticed = format!("SELECT max(lost_serial) > {before} FROM snowflake_registry.nodes");
             wait_for(superuser, &is_noticed, "the rollback is noticed");
         }
         drop(paused);
@@ -355,11 +348,7 @@ pub fn restart_beside_copy(episode: &mut Episode) -> Tally {
 }
 
 /// In each round, what happens to the holder of two servers makes it the other one.
-fn alternate(
-    episode: &mut Episode,
-    settings: impl Fn(Builder) -> Builder,
-    happen: fn(&mut Rivalry, &mut Rival, &Rival),
-) -> Tally {
+fn alternate(episode: &mut Episode, settings: impl Fn(Builder) -> Builder, happen: fn(&mut Rivalry, &mut Rival, &Rival)) -> Tally {
     let mut rivalry = Rivalry::new(episode);
     let mut holder = rivalry.build(&settings);
     holder.wait();

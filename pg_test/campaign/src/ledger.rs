@@ -41,10 +41,8 @@ impl Ledger {
         for journal in journals {
             self.refused += journal.refused as u64;
             self.out_of_order += out_of_order(&journal.returned);
-            for (place, &Entry { sequence, counter, source }) in journal.returned.iter().enumerate()
-            {
-                let is_committed = place < journal.committed
-                    && (promise != Promise::CommittedIds || source == Source::Extension);
+            for (place, &Entry { sequence, counter, source }) in journal.returned.iter().enumerate() {
+                let is_committed = place < journal.committed && (promise != Promise::CommittedIds || source == Source::Extension);
                 let is_promised = is_committed || promise == Promise::Returned;
                 let number = sequence as usize;
                 if counter <= self.highest_committed[number] {
@@ -62,16 +60,14 @@ impl Ledger {
 
     /// Counts what was returned more than once.
     pub fn tally(mut self) -> Tally {
-        let mut tally =
-            Tally { out_of_order: self.out_of_order, refused: self.refused, ..Tally::default() };
+        let mut tally = Tally { out_of_order: self.out_of_order, refused: self.refused, ..Tally::default() };
         for (sequence, returned) in Sequence::ALL.into_iter().zip(&mut self.returned) {
             tally.returned += returned.len() as u64;
             // These IDs are promised to one session only: if they increase, none is repeated.
             if sequence == Sequence::Reset {
                 continue;
             }
-            tally.promised +=
-                returned.iter().filter(|returned| returned.is_promised).count() as u64;
+            tally.promised += returned.iter().filter(|returned| returned.is_promised).count() as u64;
             returned.sort_unstable();
             for same in returned.chunk_by(|one, other| one.counter == other.counter) {
                 let repeats = repeats(same);
@@ -86,11 +82,8 @@ impl Ledger {
 /// The number of repeats among returns of the same counter, in the order of their eras. Any return after a promise is a
 /// repeat, and so is any second return by a server that was not lost in between. An unpromised return is lost with its era.
 fn repeats(same: &[Returned]) -> usize {
-    let promised_in =
-        same.iter().find(|returned| returned.is_promised).map(|returned| returned.era);
-    let is_broken = |pair: &&[Returned]| {
-        pair[0].era == pair[1].era || promised_in.is_some_and(|era| era <= pair[0].era)
-    };
+    let promised_in = same.iter().find(|returned| returned.is_promised).map(|returned| returned.era);
+    let is_broken = |pair: &&[Returned]| pair[0].era == pair[1].era || promised_in.is_some_and(|era| era <= pair[0].era);
     same.windows(2).filter(is_broken).count()
 }
 
@@ -167,8 +160,7 @@ mod tests {
 
     #[test]
     fn a_counter_lost_with_its_era_may_be_repeated_and_is_promised_then() {
-        let eras: [&[Journal]; 3] =
-            [&[journal(1, &[1, 2], 1)], &[journal(2, &[2, 3], 2)], &[journal(3, &[2, 4], 0)]];
+        let eras: [&[Journal]; 3] = [&[journal(1, &[1, 2], 1)], &[journal(2, &[2, 3], 2)], &[journal(3, &[2, 4], 0)]];
         let tally = tally(&eras, Promise::Committed);
         assert_eq!((tally.repeats, tally.repeats_unpromised), (1, 1));
     }
@@ -182,13 +174,9 @@ mod tests {
     #[test]
     fn with_cache_core_and_the_extension_are_ordered_separately() {
         let cached = |counter, source| Entry { sequence: Sequence::Cached, counter, source };
-        let core_first =
-            [cached(1, Source::Core), cached(65, Source::Extension), cached(2, Source::Core)];
+        let core_first = [cached(1, Source::Core), cached(65, Source::Extension), cached(2, Source::Core)];
         assert_eq!(out_of_order(&core_first), 0);
-        assert_eq!(
-            out_of_order(&core_first.map(|entry| Entry { source: Source::Core, ..entry })),
-            1
-        );
+        assert_eq!(out_of_order(&core_first.map(|entry| Entry { source: Source::Core, ..entry })), 1);
     }
 
     #[test]

@@ -114,14 +114,7 @@ pub const FAULTS: [Fault; 28] = [
         per_episode: 1,
         episode: copies::dump_and_restore,
     },
-    Fault {
-        name: "upgrade",
-        title: "`pg_upgrade` to a later major version",
-        long: 3,
-        short: 2,
-        per_episode: 1,
-        episode: copies::upgrade,
-    },
+    Fault { name: "upgrade", title: "`pg_upgrade` to a later major version", long: 3, short: 2, per_episode: 1, episode: copies::upgrade },
     Fault {
         name: "alter",
         title: "`ALTER SEQUENCE` under load: `START WITH`, `SET UNLOGGED` and `SET LOGGED`; then `kill -9`",
@@ -299,7 +292,6 @@ impl Fault {
 
     /// What the fault needs and this machine lacks, if anything.
     pub fn left_out(&self) -> Option<&'static str> {
-        (self.name == "upgrade" && installation::next_bindir().is_none())
-            .then_some("later major version of the same origin")
+        (self.name == "upgrade" && installation::next_bindir().is_none()).then_some("later major version of the same origin")
     }
 }

@@ -40,9 +40,7 @@ pub fn prepare(cluster: &Cluster, lead: Lead) {
     if lead == Lead::AnHour {
         let counter = counter_in_an_hour();
         for sequence in Sequence::ALL {
-            client
-                .execute("SELECT setval($1::text::regclass, $2)", &[&sequence.name(), &counter])
-                .expect("the sequence can be set");
+            client.execute("SELECT setval($1::text::regclass, $2)", &[&sequence.name(), &counter]).expect("the sequence can be set");
         }
     }
 }
@@ -50,10 +48,7 @@ pub fn prepare(cluster: &Cluster, lead: Lead) {
 /// Permits that lead for future sessions.
 pub fn permit(cluster: &Cluster, lead: Lead) {
     if lead == Lead::AnHour {
-        cluster
-            .connect()
-            .batch_execute("ALTER DATABASE postgres SET pg_snowflake.max_lead = '2h'")
-            .expect("a superuser");
+        cluster.connect().batch_execute("ALTER DATABASE postgres SET pg_snowflake.max_lead = '2h'").expect("a superuser");
     }
 }
 
@@ -69,8 +64,7 @@ pub enum Role {
 }
 
 /// The roles for most faults.
-pub const CREW: [Role; 5] =
-    [Role::Sharing, Role::Sharing, Role::Sharing, Role::Sharing, Role::Lone];
+pub const CREW: [Role; 5] = [Role::Sharing, Role::Sharing, Role::Sharing, Role::Sharing, Role::Lone];
 
 /// Running workers.
 pub type Load = Crew<Journal>;
@@ -90,9 +84,7 @@ pub fn start(cluster: &Cluster, rng: &mut Rng, first_worker: i32, crew: &[Role])
 pub fn start_with_one_id(cluster: &Cluster, worker: i32) -> Load {
     let mut session = Session::new(cluster.connect());
     let mut journal = Journal::new(worker);
-    session
-        .take(&mut journal, Sequence::Lone, Way::OneByOne, 1)
-        .expect("the sequence is not too far ahead");
+    session.take(&mut journal, Sequence::Lone, Way::OneByOne, 1).expect("the sequence is not too far ahead");
     journal.committed = journal.returned.len();
     let worker = move |_: &Place| {
         // Until the server is gone, so that there is a backend to kill.
@@ -132,12 +124,8 @@ impl Way {
             Way::Batch => {
                 format!("SELECT snowflake_nextvals($1::text::regclass, {SHARD}, $2::int)")
             }
-            Way::Homed => format!(
-                "SELECT snowflake_nextval_homed($1::text::regclass, {SHARD}, {MODULUS}) {series}"
-            ),
-            Way::HomedBatch => format!(
-                "SELECT snowflake_nextvals_homed($1::text::regclass, {SHARD}, {MODULUS}, $2::int)"
-            ),
+            Way::Homed => format!("SELECT snowflake_nextval_homed($1::text::regclass, {SHARD}, {MODULUS}) {series}"),
+            Way::HomedBatch => format!("SELECT snowflake_nextvals_homed($1::text::regclass, {SHARD}, {MODULUS}, $2::int)"),
             Way::Core => format!("SELECT nextval($1::text::regclass) {series}"),
         }
     }
@@ -160,13 +148,7 @@ impl Session {
     }
 
     /// Enters every ID as it arrives, even if the statement then fails.
-    fn take(
-        &mut self,
-        journal: &mut Journal,
-        sequence: Sequence,
-        way: Way,
-        count: i32,
-    ) -> Result<(), Error> {
+    fn take(&mut self, journal: &mut Journal, sequence: Sequence, way: Way, count: i32) -> Result<(), Error> {
         let parameters: [&(dyn ToSql + Sync); 2] = [&sequence.name(), &count];
         let parameters = parameters.map(|parameter| parameter as &dyn ToSql);
         let mut rows = self.client.query_raw(&self.ways[way as usize], parameters)?;
@@ -277,9 +259,7 @@ impl Worker {
 /// Whether a call was refused because IDs would run too far ahead of the clock.
 pub fn is_too_far_ahead(error: &Error) -> bool {
     error.as_db_error().is_some_and(|error| {
-        ["is too far ahead of the server clock", "server clock stepped back too far"]
-            .iter()
-            .any(|text| error.message().contains(text))
+        ["is too far ahead of the server clock", "server clock stepped back too far"].iter().any(|text| error.message().contains(text))
     })
 }
 

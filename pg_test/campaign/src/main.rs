@@ -45,12 +45,7 @@ fn minutes(text: &str) -> Result<Duration, String> {
 }
 
 fn fault(name: &str) -> Result<&'static Fault, String> {
-    Fault::named(name).ok_or_else(|| {
-        format!(
-            "choose from: {}",
-            FAULTS.iter().map(|fault| fault.name).collect::<Vec<_>>().join(", ")
-        )
-    })
+    Fault::named(name).ok_or_else(|| format!("choose from: {}", FAULTS.iter().map(|fault| fault.name).collect::<Vec<_>>().join(", ")))
 }
 
 fn main() -> ExitCode {
@@ -63,9 +58,7 @@ fn main() -> ExitCode {
     };
     let faults = match options.fault {
         Some(fault) => vec![fault],
-        None if options.without_leases => {
-            FAULTS.iter().filter(|fault| fault.is_of_leases()).collect()
-        }
+        None if options.without_leases => FAULTS.iter().filter(|fault| fault.is_of_leases()).collect(),
         None => FAULTS.iter().collect(),
     };
     let report = run(&Plan {
@@ -81,16 +74,10 @@ fn main() -> ExitCode {
         println!("The campaign did not finish, so it is not recorded. Allow more minutes.");
     } else if let Some(revision) = options.revision.filter(|_| is_usual) {
         let place = if options.without_leases { "campaign without leases" } else { "campaign" };
-        record(
-            &top().join("docs/proof.md"),
-            place,
-            &format!("{} {report}", circumstances(&revision)),
-        );
+        record(&top().join("docs/proof.md"), place, &format!("{} {report}", circumstances(&revision)));
     }
     if !report.is_conclusive() {
-        println!(
-            "The function that the SQL edition replaces repeated no ID, so the run proves nothing. Run more rounds."
-        );
+        println!("The function that the SQL edition replaces repeated no ID, so the run proves nothing. Run more rounds.");
     }
     if report.is_sound() && report.is_conclusive() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

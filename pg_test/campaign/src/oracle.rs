@@ -205,8 +205,7 @@ impl Oracle {
                     self.core.execute(*by, HEAR);
                     self.ours.execute(*by, HEAR);
                 }
-                let cached =
-                    if *yields == Yields::CachedIds { self.state_of_cached() } else { None };
+                let cached = if *yields == Yields::CachedIds { self.state_of_cached() } else { None };
                 let outcome = self.execute(*by, sql)?;
                 let is_alike = match yields {
                     Yields::Nothing => true,
@@ -253,12 +252,7 @@ impl Oracle {
         Ok(is_alike)
     }
 
-    fn check_cached_ids(
-        &mut self,
-        by: usize,
-        outcome: &Both,
-        state: Option<(Version, i64)>,
-    ) -> Checked<bool> {
+    fn check_cached_ids(&mut self, by: usize, outcome: &Both, state: Option<(Version, i64)>) -> Checked<bool> {
         for row in &outcome.ours {
             let (seq, counter) = (row.seq, id::counter(row.value));
             let session = &mut self.sessions[by];
@@ -398,9 +392,7 @@ impl Oracle {
         self.of_cached.clear();
         self.end_prepared()?;
         // A crash resets an unlogged sequence.
-        let sequences = self.ours.beside(
-            "SELECT oid FROM pg_class WHERE relkind = 'S' AND relpersistence = 'p' ORDER BY oid",
-        );
+        let sequences = self.ours.beside("SELECT oid FROM pg_class WHERE relkind = 'S' AND relpersistence = 'p' ORDER BY oid");
         for row in sequences.rows {
             let seq = number(&row[0]) as Oid;
             let next = self.ours.beside(&format!("SELECT snowflake_nextval({seq}::regclass, 5)"));
@@ -457,8 +449,7 @@ impl Both {
             return unlike(core, ours);
         }
         let is_success = ours.is_success();
-        let [core_rows, our_rows] =
-            [core.rows, ours.rows].map(|rows| rows.iter().map(|cells| Row::new(cells)).collect());
+        let [core_rows, our_rows] = [core.rows, ours.rows].map(|rows| rows.iter().map(|cells| Row::new(cells)).collect());
         Ok(Both { sqlstate: ours.sqlstate, is_success, core: core_rows, ours: our_rows })
     }
 }
@@ -474,11 +465,7 @@ struct Row {
 impl Row {
     fn new(cells: &[String]) -> Self {
         let number = |place: usize| cells.get(place).and_then(|cell| cell.parse().ok());
-        Row {
-            value: number(0).unwrap_or(0),
-            seq: number(1).unwrap_or(0) as Oid,
-            rest: cells.iter().skip(2).cloned().collect(),
-        }
+        Row { value: number(0).unwrap_or(0), seq: number(1).unwrap_or(0) as Oid, rest: cells.iter().skip(2).cloned().collect() }
     }
 }
 

@@ -53,12 +53,8 @@ impl Turn {
         let place = place.expect("a fault of the campaign") as u64;
         // Different seeds, so that no two episodes make the same choices.
         let seed = plan.seed ^ (place << 48) ^ (self.episode << 32);
-        let mut episode = Episode {
-            rng: Rng::with_seed(seed),
-            rounds: self.rounds,
-            is_second: self.episode % 2 == 1,
-            has_leases: plan.has_leases,
-        };
+        let mut episode =
+            Episode { rng: Rng::with_seed(seed), rounds: self.rounds, is_second: self.episode % 2 == 1, has_leases: plan.has_leases };
         // The panic has printed its reason to standard error, with the server's log.
         catch_unwind(AssertUnwindSafe(|| (self.fault.episode)(&mut episode))).ok()
     }

@@ -108,9 +108,7 @@ impl Report {
             failed: 0,
         };
         let rows: Vec<Row> = plan.faults.iter().map(row).collect();
-        for (name, reason) in
-            rows.iter().filter_map(|row| Some((row.fault.name, row.fault.left_out()?)))
-        {
+        for (name, reason) in rows.iter().filter_map(|row| Some((row.fault.name, row.fault.left_out()?))) {
             left_out(&format!("the campaign's fault {name}"), reason);
         }
         println!("seed {}", plan.seed);
@@ -170,17 +168,12 @@ impl Report {
 
     /// Whether the function that the SQL edition replaces has repeated IDs, wherever it ran. Otherwise the run proves nothing.
     pub fn is_conclusive(&self) -> bool {
-        let mut rows =
-            self.rows.iter().filter(|row| row.fault.is_of_the_sql_edition() && row.done > 0);
+        let mut rows = self.rows.iter().filter(|row| row.fault.is_of_the_sql_edition() && row.done > 0);
         rows.all(|row| row.tally.copied_repeats > 0)
     }
 
     fn progress(&self) -> String {
-        let rounds: Vec<String> = self
-            .rows
-            .iter()
-            .map(|row| format!("{} {}/{}", row.fault.name, row.done, row.wanted))
-            .collect();
+        let rounds: Vec<String> = self.rows.iter().map(|row| format!("{} {}/{}", row.fault.name, row.done, row.wanted)).collect();
         let total = self.total();
         format!(
             "{:4.1} min: {} IDs returned, {} repeats; {}",
@@ -194,9 +187,9 @@ impl Report {
     /// As in ", upgrades to PostgreSQL 19"; empty if no server is upgraded.
     fn upgrades(&self) -> String {
         let is_planned = self.rows.iter().any(|row| row.fault.name == "upgrade");
-        installation::next_bindir().filter(|_| is_planned).map_or_else(String::new, |bindir| {
-            format!(", upgrades to PostgreSQL {}", installation::major(bindir))
-        })
+        installation::next_bindir()
+            .filter(|_| is_planned)
+            .map_or_else(String::new, |bindir| format!(", upgrades to PostgreSQL {}", installation::major(bindir)))
     }
 
     fn total(&self) -> Tally {
@@ -221,12 +214,9 @@ impl Display for Report {
             self.upgrades(),
             if self.has_leases { "" } else { ", without leases" }
         )?;
-        let (of_a_shard, others): (Vec<&Row>, Vec<&Row>) =
-            self.rows.iter().partition(|row| row.fault.is_of_leases());
-        let (of_the_sql_edition, others): (Vec<&Row>, Vec<&Row>) =
-            others.into_iter().partition(|row| row.fault.is_of_the_sql_edition());
-        let (of_the_oracle, of_a_server): (Vec<&Row>, Vec<&Row>) =
-            others.into_iter().partition(|row| row.fault.is_of_the_oracle());
+        let (of_a_shard, others): (Vec<&Row>, Vec<&Row>) = self.rows.iter().partition(|row| row.fault.is_of_leases());
+        let (of_the_sql_edition, others): (Vec<&Row>, Vec<&Row>) = others.into_iter().partition(|row| row.fault.is_of_the_sql_edition());
+        let (of_the_oracle, of_a_server): (Vec<&Row>, Vec<&Row>) = others.into_iter().partition(|row| row.fault.is_of_the_oracle());
         table(f, "fault", &of_a_server, &OF_A_SERVER)?;
         table(f, "fault, beside core", &of_the_oracle, &OF_THE_ORACLE)?;
         table(f, "fault, with the SQL edition", &of_the_sql_edition, &OF_THE_SQL_EDITION)?;
@@ -252,13 +242,7 @@ fn table(f: &mut Formatter, title: &str, rows: &[&Row], columns: &[Column]) -> f
     line(f, "all", "", &total(rows.iter().copied()), columns)
 }
 
-fn line(
-    f: &mut Formatter,
-    title: &str,
-    times: &str,
-    tally: &Tally,
-    columns: &[Column],
-) -> fmt::Result {
+fn line(f: &mut Formatter, title: &str, times: &str, tally: &Tally, columns: &[Column]) -> fmt::Result {
     let figures = columns.iter().map(|(_, figure)| thousands(figure(tally) as i64));
     writeln!(f, "| {title} | {times} | {} |", figures.collect::<Vec<_>>().join(" | "))
 }
@@ -272,14 +256,7 @@ mod tests {
     fn a_run_in_which_the_replaced_function_repeats_no_id_proves_nothing() {
         let fault = FAULTS.iter().find(|fault| fault.is_of_the_sql_edition()).unwrap();
         let (seed, first_episode, has_leases) = (0, 0, true);
-        let plan = Plan {
-            faults: vec![(fault, 3)],
-            seed,
-            first_episode,
-            has_leases,
-            budget: None,
-            at_a_time: 1,
-        };
+        let plan = Plan { faults: vec![(fault, 3)], seed, first_episode, has_leases, budget: None, at_a_time: 1 };
         let mut report = Report::begin(&plan);
         let turn = report.next_turn().unwrap();
         assert!(report.is_conclusive());

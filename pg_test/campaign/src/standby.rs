@@ -12,8 +12,7 @@ pub fn synchronous(episode: &mut Episode) -> Tally {
     let mut tally = Tally::default();
     for _ in 0..episode.rounds {
         let (lead, promise) = episode.lead_and_promise();
-        let primary =
-            Cluster::builder().setting("pg_snowflake.max_lead", "10s").fake_clock().start();
+        let primary = Cluster::builder().setting("pg_snowflake.max_lead", "10s").fake_clock().start();
         prepare(&primary, lead);
         let standby = primary.standby();
         wait_for_standby(&primary);
@@ -38,13 +37,7 @@ pub fn asynchronous(episode: &mut Episode) -> Tally {
     tally
 }
 
-fn fail_over(
-    episode: &mut Episode,
-    mut primary: Cluster,
-    standby: &Cluster,
-    promise: Promise,
-    is_synchronous: bool,
-) -> Tally {
+fn fail_over(episode: &mut Episode, mut primary: Cluster, standby: &Cluster, promise: Promise, is_synchronous: bool) -> Tally {
     let load = load::start(&primary, &mut episode.rng, 0, &CREW);
     episode.sleep_ms(50..300);
     primary.kill_9();
@@ -61,8 +54,7 @@ fn fail_over(
 /// Makes the primary wait for its standby.
 pub(super) fn wait_for_standby(primary: &Cluster) {
     let mut client = primary.connect();
-    for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"]
-    {
+    for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"] {
         client.batch_execute(statement).expect("a superuser");
     }
     let is_synchronous = "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'";

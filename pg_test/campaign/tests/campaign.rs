@@ -8,10 +8,8 @@ use std::process::Command;
 /// `./dev campaign mutations` takes too long to run every day; checking that its patches still apply does not.
 #[test]
 fn every_mutation_still_fits_the_source() {
-    let mutations: Vec<_> = std::fs::read_dir(top().join("pg_test/campaign/mutations"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mutations: Vec<_> =
+        std::fs::read_dir(top().join("pg_test/campaign/mutations")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(mutations.len() >= 10, "{mutations:?}");
     for mutation in mutations {
         let mut apply = Command::new("git");

@@ -98,9 +98,7 @@ const REFUSED: [&str; 13] = [
 
 fn work(client: &mut Client, session: usize) {
     for sql in SHARED.into_iter().chain(DECODING) {
-        client
-            .batch_execute(&format!("BEGIN; {sql}; COMMIT"))
-            .unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        client.batch_execute(&format!("BEGIN; {sql}; COMMIT")).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }
     for sql in REFUSED {
         refused(client, sql);

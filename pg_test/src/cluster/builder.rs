@@ -165,14 +165,11 @@ impl Builder {
         cluster.is_updated = self.is_updated;
         let data = match self.extension {
             Extension::Copied => data_directory_with_extension(self.system),
-            Extension::Created | Extension::Absent => {
-                installation::fresh_data_directory(self.system)
-            }
+            Extension::Created | Extension::Absent => installation::fresh_data_directory(self.system),
         };
         installation::unpack_data_directory(cluster.dir.path(), data);
         cluster.configure(SETTINGS);
-        cluster
-            .configure(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        cluster.configure(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         cluster.start();
         if self.extension == Extension::Created {
             cluster.create_extension(&mut cluster.connect());

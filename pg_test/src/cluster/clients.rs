@@ -14,9 +14,7 @@ impl Cluster {
 
     /// A connection of that role to that database.
     pub fn connect_to(&self, role: &str, database: &str) -> Client {
-        self.config(role, database)
-            .connect(NoTls)
-            .unwrap_or_else(|error| panic!("{role} cannot connect to {database}: {error:?}"))
+        self.config(role, database).connect(NoTls).unwrap_or_else(|error| panic!("{role} cannot connect to {database}: {error:?}"))
     }
 
     /// [`Cluster::connect`] on a server that may be restarting after the crash of a backend.
@@ -31,11 +29,7 @@ impl Cluster {
     }
 
     /// A connection of that role to the database `postgres` with these options, as from `PGOPTIONS`.
-    pub fn connect_with_options(
-        &self,
-        role: &str,
-        options: &str,
-    ) -> Result<Client, postgres::Error> {
+    pub fn connect_with_options(&self, role: &str, options: &str) -> Result<Client, postgres::Error> {
         self.config(role, SUPERUSER).options(options).connect(NoTls)
     }
 
@@ -59,10 +53,7 @@ impl Cluster {
     /// A superuser's connection to a new, empty database of that name. An existing one is dropped.
     pub fn empty_database(&self, name: &str) -> Client {
         let mut client = self.connect();
-        for statement in [
-            format!("DROP DATABASE IF EXISTS {name}"),
-            format!("CREATE DATABASE {name} TEMPLATE template0"),
-        ] {
+        for statement in [format!("DROP DATABASE IF EXISTS {name}"), format!("CREATE DATABASE {name} TEMPLATE template0")] {
             client.batch_execute(&statement).expect("a superuser makes databases");
         }
         self.connect_to(SUPERUSER, name)

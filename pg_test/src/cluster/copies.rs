@@ -31,8 +31,7 @@ impl Cluster {
         let copy = Cluster::stopped(self.has_fake_clock);
         let mut cp = installation::as_server_user("cp", copy.dir.path());
         cp.arg("--archive").arg(self.dir.path().join("data")).arg("data");
-        let [pid_file, of_copy] =
-            [self, &copy].map(|cluster| cluster.dir.path().join("data/postmaster.pid"));
+        let [pid_file, of_copy] = [self, &copy].map(|cluster| cluster.dir.path().join("data/postmaster.pid"));
         let frozen = pid_file.exists().then(|| self.freeze());
         installation::run(&mut cp, b"");
         if frozen.is_some() {

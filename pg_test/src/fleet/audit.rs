@@ -23,8 +23,7 @@ pub fn audit(router: &mut Client, journals: &[&Journal]) -> Findings {
     let acknowledged = sorted(journals.iter().flat_map(|journal| journal.posts.clone()).collect());
     let query = format!("SELECT id, user_id, body FROM posts WHERE body LIKE '{MARK} %'");
     let rows = router.query(&query, &[]).expect("posts can be read");
-    let found =
-        rows.iter().map(|row| Post { id: row.get(0), user_id: row.get(1), body: row.get(2) });
+    let found = rows.iter().map(|row| Post { id: row.get(0), user_id: row.get(1), body: row.get(2) });
     let found = sorted(found.collect());
     Findings {
         lost: without(&acknowledged, &found),

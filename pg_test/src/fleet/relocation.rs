@@ -84,9 +84,7 @@ pub fn swap(fleet: &mut Fleet, copied: Copied) -> u32 {
 
 /// Removes the tables that a moved shard has left on a server.
 pub fn forget(client: &mut Client, shard: usize) {
-    client
-        .batch_execute(&format!("DROP SCHEMA {}_moved CASCADE", schema(shard)))
-        .expect("the old tables can be dropped");
+    client.batch_execute(&format!("DROP SCHEMA {}_moved CASCADE", schema(shard))).expect("the old tables can be dropped");
 }
 
 /// Sessions on the three servers involved.
@@ -110,22 +108,12 @@ impl Clients {
                  PUBLICATION {name} WITH (synchronous_commit = local)"
             ),
         );
-        wait_for(
-            &mut self.new,
-            "SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel",
-            "the copy is complete",
-        );
+        wait_for(&mut self.new, "SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel", "the copy is complete");
         // As close as possible before any client must wait.
         self.catch_up(name);
     }
 
-    fn swap(
-        &mut self,
-        fleet: &mut Fleet,
-        (shard, to): (usize, usize),
-        address: &str,
-        lock_wait_ms: u64,
-    ) -> Result<(), Error> {
+    fn swap(&mut self, fleet: &mut Fleet, (shard, to): (usize, usize), address: &str, lock_wait_ms: u64) -> Result<(), Error> {
         let name = &schema(shard);
         self.hold_the_router(name, lock_wait_ms)?;
         self.hold_the_old_server(name, lock_wait_ms)?;
@@ -140,22 +128,14 @@ impl Clients {
             fleet.assign_leases([from, to]);
         }
         // The old server is closed: the swap cannot give way any more, whatever the error.
-        run(
-            &mut self.router,
-            &format!("ALTER SERVER {name} OPTIONS (SET host '{address}'); COMMIT"),
-        );
+        run(&mut self.router, &format!("ALTER SERVER {name} OPTIONS (SET host '{address}'); COMMIT"));
         Ok(())
     }
 
     /// Locks the shard's foreign tables, and those of no other shard, by an ALTER that changes nothing.
     fn hold_the_router(&mut self, name: &str, lock_wait_ms: u64) -> Result<(), Error> {
-        let lock = FOREIGN_TABLES.map(|table| {
-            format!("ALTER FOREIGN TABLE {name}.{table} OPTIONS (SET schema_name '{name}')")
-        });
-        self.router.batch_execute(&format!(
-            "BEGIN; SET LOCAL lock_timeout = {lock_wait_ms}; {}",
-            lock.join(";")
-        ))
+        let lock = FOREIGN_TABLES.map(|table| format!("ALTER FOREIGN TABLE {name}.{table} OPTIONS (SET schema_name '{name}')"));
+        self.router.batch_execute(&format!("BEGIN; SET LOCAL lock_timeout = {lock_wait_ms}; {}", lock.join(";")))
     }
 
     /// Locks the tables and the sequence of the old server. LOCK TABLE cannot lock a sequence; ALTER SEQUENCE CYCLE
@@ -179,19 +159,14 @@ impl Clients {
             .query_one("SELECT pg_logical_emit_message(true, 'relocation', $1)::text", &[&name])
             .expect("a message can be logged")
             .get(0);
-        let caught_up = format!(
-            "SELECT confirmed_flush_lsn >= '{end}' FROM pg_replication_slots WHERE slot_name = '{name}'"
-        );
+        let caught_up = format!("SELECT confirmed_flush_lsn >= '{end}' FROM pg_replication_slots WHERE slot_name = '{name}'");
         wait_for(&mut self.beside, &caught_up, "replication has caught up");
     }
 
     /// Continues the sequence on the new server where the old one has stopped. Logical replication does not copy
     /// sequences, and the clock alone is not enough: the old one may be ahead of it.
     fn carry_the_sequence(&mut self, name: &str) {
-        let state = self
-            .old
-            .query_one(&format!("SELECT last_value, is_called FROM {name}.ids"), &[])
-            .expect("the sequence can be read");
+        let state = self.old.query_one(&format!("SELECT last_value, is_called FROM {name}.ids"), &[]).expect("the sequence can be read");
         let (last, is_called): (i64, bool) = (state.get(0), state.get(1));
         run(&mut self.new, &format!("SELECT setval('{name}.ids', {last}, {is_called})"));
     }

@@ -35,11 +35,7 @@ type Writer = Box<dyn FnOnce(&Place) -> Journal + Send>;
 
 /// Does something to the fleet while three clients write: one to that shard through the router, one to the next shard, and
 /// one to the first directly. Returns what each wrote, in that order, and the result of `work`.
-pub fn while_writing<T>(
-    fleet: &mut Fleet,
-    shard: usize,
-    work: impl FnOnce(&mut Fleet) -> T,
-) -> ([Journal; 3], T) {
+pub fn while_writing<T>(fleet: &mut Fleet, shard: usize, work: impl FnOnce(&mut Fleet) -> T) -> ([Journal; 3], T) {
     let shards = fleet.shards().len();
     let (users, others) = (users_of(fleet, shard), users_of(fleet, shard + 1));
     let [first, second, third] = [(); 3].map(|()| fleet.router.connect());
@@ -59,21 +55,14 @@ pub fn while_writing<T>(
 ///
 /// # Panics
 /// If a statement fails: clients of the router notice nothing of a move.
-fn write_through_router(
-    mut client: Client,
-    shards: usize,
-    users: &[i64],
-    place: &Place,
-) -> Journal {
+fn write_through_router(mut client: Client, shards: usize, users: &[i64], place: &Place) -> Journal {
     let insert = client
         .prepare(&format!(
             "INSERT INTO posts VALUES (snowflake_nextval('ids', {shards} + snowflake_shard_id($1) % {shards}), $1, $2)
              RETURNING id"
         ))
         .expect("the statement is sound");
-    let count = client
-        .prepare("UPDATE users SET posts = posts + 1 WHERE id = $1")
-        .expect("the statement is sound");
+    let count = client.prepare("UPDATE users SET posts = posts + 1 WHERE id = $1").expect("the statement is sound");
     let mut post = |user_id: i64, body: &str| -> Result<i64, postgres::Error> {
         let mut transaction = client.transaction()?;
         let id = transaction.query_one(&insert, &[&user_id, &body])?.get(0);
@@ -127,20 +116,12 @@ impl Direct {
     fn connect(router: &mut Client, user_id: i64) -> Direct {
         loop {
             let place = router
-                .query_one(
-                    "SELECT server::text, host FROM snowflake_locate('users', $1)",
-                    &[&user_id],
-                )
+                .query_one("SELECT server::text, host FROM snowflake_locate('users', $1)", &[&user_id])
                 .expect("the router knows where a user is");
             let (schema, host): (String, String) = (place.get(0), place.get(1));
-            let mut client = Config::new()
-                .host_path(host)
-                .user(SUPERUSER)
-                .dbname(SUPERUSER)
-                .connect(NoTls)
-                .expect("a server can be reached");
-            let insert =
-                format!("INSERT INTO {schema}.posts (user_id, body) VALUES ($1, $2) RETURNING id");
+            let mut client =
+                Config::new().host_path(host).user(SUPERUSER).dbname(SUPERUSER).connect(NoTls).expect("a server can be reached");
+            let insert = format!("INSERT INTO {schema}.posts (user_id, body) VALUES ($1, $2) RETURNING id");
             match client.prepare(&insert) {
                 Ok(insert) => return Direct { client, insert },
                 Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => {}

@@ -1,9 +1,7 @@
 //! A release that the tests make themselves, so that they rehearse an update before there is a release, and afterwards with changes
 //! of every kind: the head's SQL with statements that undo some of it, and the script that updates it to the head.
 
-use super::{
-    EXTENSIONS, Extension, REGISTRY, REHEARSED as VERSION, extensions, head, read, versions,
-};
+use super::{EXTENSIONS, Extension, REGISTRY, REHEARSED as VERSION, extensions, head, read, versions};
 use crate::top;
 use std::sync::Once;
 
@@ -31,8 +29,7 @@ pub fn changes(extension: &Extension) -> Vec<Change> {
             Change::new(
                 "take_over",
                 "DROP FUNCTION snowflake_registry.take_over;",
-                function(&head, "snowflake_registry.take_over")
-                    + "\nREVOKE ALL ON FUNCTION snowflake_registry.take_over FROM PUBLIC;",
+                function(&head, "snowflake_registry.take_over") + "\nREVOKE ALL ON FUNCTION snowflake_registry.take_over FROM PUBLIC;",
             ),
             Change::new(
                 "column status of view snowflake_registry.leases",
@@ -49,21 +46,13 @@ pub fn changes(extension: &Extension) -> Vec<Change> {
     let create_partitions = function(&head, "snowflake_create_partitions");
     let with_default = create_partitions.replacen("CREATE", "CREATE OR REPLACE", 1);
     vec![
-        Change::new(
-            "snowflake_from_base32",
-            "DROP FUNCTION snowflake_from_base32;",
-            function(&head, "snowflake_from_base32"),
-        ),
+        Change::new("snowflake_from_base32", "DROP FUNCTION snowflake_from_base32;", function(&head, "snowflake_from_base32")),
         Change::new(
             "snowflake_base32",
             "ALTER FUNCTION snowflake_to_base32 RENAME TO snowflake_base32;",
             "ALTER FUNCTION snowflake_base32 RENAME TO snowflake_to_base32;",
         ),
-        Change::new(
-            "ahead integer DEFAULT 2",
-            with_default.replace("ahead integer DEFAULT 4", "ahead integer DEFAULT 2"),
-            with_default,
-        ),
+        Change::new("ahead integer DEFAULT 2", with_default.replace("ahead integer DEFAULT 4", "ahead integer DEFAULT 2"), with_default),
         Change::new(
             "column preset of view snowflake_layouts",
             "ALTER VIEW snowflake_layouts RENAME COLUMN name TO preset;",

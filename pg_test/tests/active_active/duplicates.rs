@@ -32,10 +32,7 @@ fn one_number_on_two_nodes_stops_their_subscriptions_until_the_row_has_another_i
     level_sequences(&nodes);
     // Else a row may arrive before the other node generates the same ID, and that INSERT fails instead.
     for (node, other) in [(1, 2), (2, 1)] {
-        run(
-            &mut nodes.connect(node),
-            &format!("ALTER SUBSCRIPTION node_{other}_to_{node} DISABLE"),
-        );
+        run(&mut nodes.connect(node), &format!("ALTER SUBSCRIPTION node_{other}_to_{node} DISABLE"));
     }
     for node in nodes.numbers() {
         let insert = format!("INSERT INTO posts (body) VALUES ('node {node}')");
@@ -98,22 +95,14 @@ fn leases_refuse_one_number_on_two_nodes() {
     let insert = "INSERT INTO posts (body) VALUES ('node 1') RETURNING id";
     let mut second = nodes.connect(2);
     first_id(&mut nodes.connect(1), insert);
-    let answer =
-        "SELECT registry_error LIKE '%held by node \"node-1\"%' FROM snowflake_lease_status()";
+    let answer = "SELECT registry_error LIKE '%held by node \"node-1\"%' FROM snowflake_lease_status()";
     wait_for(&mut second, answer, "the registry has answered");
 
-    let refusal = Refusal {
-        sqlstate: "55000",
-        message: "server has no lease for shard 1",
-        hint: "see the server log and snowflake_lease_status()",
-    };
+    let refusal =
+        Refusal { sqlstate: "55000", message: "server has no lease for shard 1", hint: "see the server log and snowflake_lease_status()" };
     let error = assert_refused(&mut second, insert, refusal);
 
     let detail = error.detail().expect("the registry's answer");
     assert!(detail.contains("Shard 1 is held by node \"node-1\" until "), "{detail}");
-    wait_for(
-        &mut second,
-        "SELECT count(*) = 1 FROM posts",
-        "the row of the first node has arrived",
-    );
+    wait_for(&mut second, "SELECT count(*) = 1 FROM posts", "the row of the first node has arrived");
 }

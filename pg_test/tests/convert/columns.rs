@@ -14,10 +14,7 @@ fn a_prepared_insert_of_another_session_takes_the_new_default() {
     let (database, mut owner) = database();
     run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
     let mut writer = database.connect();
-    run(
-        &mut writer,
-        "SET plan_cache_mode = force_generic_plan; PREPARE add AS INSERT INTO posts DEFAULT VALUES RETURNING id::bigint",
-    );
+    run(&mut writer, "SET plan_cache_mode = force_generic_plan; PREPARE add AS INSERT INTO posts DEFAULT VALUES RETURNING id::bigint");
     assert_eq!(printed(&mut writer, "EXECUTE add"), "1");
 
     run(&mut owner, "SELECT snowflake_convert_column('posts', 'id', 5)");
@@ -60,8 +57,7 @@ fn an_open_session_goes_on_with_its_triggers_after_a_column_was_widened() {
          RESET ROLE",
     );
     let mut writer = database.connect();
-    let uses =
-        "WITH post AS (INSERT INTO posts DEFAULT VALUES RETURNING id) SELECT id::bigint FROM post";
+    let uses = "WITH post AS (INSERT INTO posts DEFAULT VALUES RETURNING id) SELECT id::bigint FROM post";
     let uses = [uses, "INSERT INTO comments SELECT max(id) FROM posts", "SELECT last()"];
     run(&mut writer, &uses.join(";"));
     let mut theirs = database.connect();
@@ -107,10 +103,7 @@ fn a_sequence_that_generates_ids_is_not_reset_whoever_calls_it() {
         run(&mut client, &format!("SELECT setval('s', {in_an_hour})"));
         let last = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
 
-        run(
-            &mut client,
-            "RESET pg_snowflake.max_lead; SELECT snowflake_convert_column('posts', 'id', 5)",
-        );
+        run(&mut client, "RESET pg_snowflake.max_lead; SELECT snowflake_convert_column('posts', 'id', 5)");
 
         // Another session, since a session never goes back below what it has taken itself.
         let mut writer = database.connect();
@@ -131,11 +124,7 @@ fn an_identity_removed_in_the_catalog_is_refused_until_it_is_restored() {
          ALTER TABLE posts ALTER COLUMN id SET DEFAULT nextval('posts_id_seq')",
     );
     let convert = "SELECT snowflake_convert_column('posts', 'id', 5, 'pgedge')";
-    let half = Refusal {
-        sqlstate: "55000",
-        message: "belongs to an identity column",
-        hint: "docs/migrate.md",
-    };
+    let half = Refusal { sqlstate: "55000", message: "belongs to an identity column", hint: "docs/migrate.md" };
     assert_refused(&mut client, convert, half);
 
     run(
@@ -167,23 +156,11 @@ fn names_in_another_encoding_are_preserved() {
     );
 
     let sequences = "SELECT seqrelid::regclass FROM pg_sequence ORDER BY 1::text COLLATE \"C\"";
-    assert_eq!(
-        printed(&mut client, sequences),
-        "\"größe\".\"bücher_größe_seq\"\n\"größe\".\"éditions_É_seq\""
-    );
-    let id =
-        take_one(&mut client, "INSERT INTO größe.bücher (körper) VALUES ('x') RETURNING größe");
+    assert_eq!(printed(&mut client, sequences), "\"größe\".\"bücher_größe_seq\"\n\"größe\".\"éditions_É_seq\"");
+    let id = take_one(&mut client, "INSERT INTO größe.bücher (körper) VALUES ('x') RETURNING größe");
     assert_eq!(split(id).shard, 5);
-    let refusal = Refusal {
-        sqlstate: "55000",
-        message: "violate constraint \"?troit\" of table",
-        hint: "DROP CONSTRAINT",
-    };
-    assert_refused(
-        &mut client,
-        "SELECT snowflake_convert_column('größe.éditions', 'É', 5)",
-        refusal,
-    );
+    let refusal = Refusal { sqlstate: "55000", message: "violate constraint \"?troit\" of table", hint: "DROP CONSTRAINT" };
+    assert_refused(&mut client, "SELECT snowflake_convert_column('größe.éditions', 'É', 5)", refusal);
 }
 
 #[test]
@@ -207,10 +184,7 @@ fn a_check_of_the_shard_can_be_dumped_and_restored() {
     let restored = Database::restored(&database.dump());
     let mut restored = restored.connect();
 
-    assert_eq!(
-        printed(&mut restored, "SELECT id FROM posts WHERE id < 5000 ORDER BY id"),
-        "-1\n4711"
-    );
+    assert_eq!(printed(&mut restored, "SELECT id FROM posts WHERE id < 5000 ORDER BY id"), "-1\n4711");
     assert_fenced(&mut restored);
 }
 
@@ -225,11 +199,7 @@ fn assert_fenced(client: &mut Client) {
 fn a_standby_refuses_a_conversion() {
     let (cluster, mut client) = server();
     run(&mut client, "CREATE TABLE posts (id serial)");
-    let standby = Refusal {
-        sqlstate: "25006",
-        message: "snowflake_convert_column() during recovery",
-        hint: "primary",
-    };
+    let standby = Refusal { sqlstate: "25006", message: "snowflake_convert_column() during recovery", hint: "primary" };
     let convert = "SELECT snowflake_convert_column('posts', 'id', 5)";
     assert_refused(&mut cluster.standby().connect(), convert, standby);
 }

@@ -122,18 +122,10 @@ fn a_virtual_generated_column_keeps_the_type_of_its_column() {
                 "cannot change column referred_id of table public.referring to bigint",
                 "column next of table public.referring",
             ),
-            Bad {
-                sql: "SELECT snowflake_convert_column('wide', 'next', 5)",
-                sqlstate: "42809",
-                message: "generated column",
-                allowed: "",
-            },
+            Bad { sql: "SELECT snowflake_convert_column('wide', 'next', 5)", sqlstate: "42809", message: "generated column", allowed: "" },
         ],
     );
-    run(
-        &mut client,
-        "SELECT snowflake_convert_column('wide', 'id', 5); INSERT INTO wide DEFAULT VALUES",
-    );
+    run(&mut client, "SELECT snowflake_convert_column('wide', 'id', 5); INSERT INTO wide DEFAULT VALUES");
     assert_eq!(printed(&mut client, "SELECT next = id + 1, id > 1000 FROM wide"), "t|t");
 }
 
@@ -143,8 +135,7 @@ fn a_generated_column_that_calls_a_function_of_ours_has_to_be_stored() {
     let what = "virtual generated columns that call our functions";
     let Some((_database, mut client)) = database_18(what) else { return };
     run(&mut client, "CREATE TABLE posts (id bigint)");
-    let column =
-        "ALTER TABLE posts ADD COLUMN as_uuid uuid GENERATED ALWAYS AS (snowflake_to_uuid(id))";
+    let column = "ALTER TABLE posts ADD COLUMN as_uuid uuid GENERATED ALWAYS AS (snowflake_to_uuid(id))";
     let error = refused(&mut client, column);
     assert_eq!(error.message(), "generation expression uses user-defined function");
     run(&mut client, &format!("{column} STORED"));

@@ -44,8 +44,7 @@ fn a_conversion_evaluates_expressions_as_the_owner_of_their_table() {
 /// Widening a column checks its foreign keys again, by one query on the tables of both sides.
 #[test]
 fn a_foreign_key_between_tables_of_two_owners_is_not_checked_as_either() {
-    let tables =
-        [("id int", "post_id int"), ("id int", "post_id bigint"), ("id bigint", "post_id int")];
+    let tables = [("id int", "post_id int"), ("id int", "post_id bigint"), ("id bigint", "post_id int")];
     for (id, post_id) in tables {
         let (_database, mut client) = database_with(BLOG);
         run(
@@ -58,11 +57,8 @@ fn a_foreign_key_between_tables_of_two_owners_is_not_checked_as_either() {
                  RESET ROLE"
             ),
         );
-        let mixed = Refusal {
-            sqlstate: "42501",
-            message: "its tables have different owners",
-            hint: "ALTER TABLE blog.comments OWNER TO postgres",
-        };
+        let mixed =
+            Refusal { sqlstate: "42501", message: "its tables have different owners", hint: "ALTER TABLE blog.comments OWNER TO postgres" };
         assert_refused(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5)", mixed);
     }
 }
@@ -89,10 +85,7 @@ fn a_check_that_renames_its_table_gains_nothing() {
          END $$;
          ALTER TABLE m.t ADD CHECK (m.swap(id)); RESET ROLE",
     );
-    let error = refused(
-        &mut client,
-        "SELECT snowflake_convert_column('m.t', 'id', 5, check_shard => true)",
-    );
+    let error = refused(&mut client, "SELECT snowflake_convert_column('m.t', 'id', 5, check_shard => true)");
     assert!(!error.message().contains("stolen"), "{}", error.message());
 }
 
@@ -103,10 +96,7 @@ fn a_role_that_could_insert_by_another_default_still_can() {
         ("DROP DEFAULT", ""),
         ("SET DEFAULT 7", ""),
         // A partition with its own default.
-        (
-            "SET DEFAULT nextval('posts_id_seq')",
-            "ALTER TABLE posts_any ALTER COLUMN id SET DEFAULT next_id();",
-        ),
+        ("SET DEFAULT nextval('posts_id_seq')", "ALTER TABLE posts_any ALTER COLUMN id SET DEFAULT next_id();"),
     ];
     for (default, of_partition) in defaults {
         let (database, _) = database_with(&format!(

@@ -44,8 +44,7 @@ fn writers_lose_nothing_and_see_no_error() {
         let comments = format!("INSERT INTO of_{table} (ref) VALUES (1) RETURNING id::bigint");
         let stop = Stop::default();
         let (posts, comments) = scope(|scope| {
-            let writers = [&posts, &posts, &posts, &comments]
-                .map(|insert| scope.spawn(|| write(&database, insert, &stop)));
+            let writers = [&posts, &posts, &posts, &comments].map(|insert| scope.spawn(|| write(&database, insert, &stop)));
             let at_the_end = StopAtEnd(&stop);
             wait_for_more_rows(&mut client, table, 1000);
             run(&mut client, &format!("SELECT snowflake_convert_column('{table}', 'id', 5)"));
@@ -83,8 +82,7 @@ fn a_value_that_is_committed_while_it_waits_for_the_lock_counts() {
 
     scope(|scope| {
         let refused = scope.spawn(|| {
-            let too_high =
-                Refusal { sqlstate: "55000", message: "above the next ID", hint: "layout" };
+            let too_high = Refusal { sqlstate: "55000", message: "above the next ID", hint: "layout" };
             let sql = "SELECT snowflake_convert_column('posts', 'id', 5)";
             assert_refused(&mut database.connect(), sql, too_high)
         });
@@ -109,8 +107,7 @@ fn a_foreign_key_that_is_committed_while_it_waits_for_the_lock_counts() {
         converted.join().unwrap();
     });
 
-    let comment =
-        "WITH post AS (INSERT INTO posts DEFAULT VALUES RETURNING id) SELECT id FROM post";
+    let comment = "WITH post AS (INSERT INTO posts DEFAULT VALUES RETURNING id) SELECT id FROM post";
     let id = take_one(&mut owner, comment);
     run(&mut owner, &format!("INSERT INTO comments VALUES ({id})"));
 }
@@ -177,8 +174,7 @@ fn a_partition_that_is_being_detached_is_not_waited_for() {
 
     run(&mut owner, "SET lock_timeout = '10s'; SELECT snowflake_convert_column('posts', 'id', 5)");
 
-    let types =
-        "SELECT pg_typeof((SELECT min(id) FROM posts)), pg_typeof((SELECT min(id) FROM posts_a))";
+    let types = "SELECT pg_typeof((SELECT min(id) FROM posts)), pg_typeof((SELECT min(id) FROM posts_a))";
     assert_eq!(printed(&mut owner, types), "bigint|integer");
     run(&mut reader, "COMMIT");
     run(&mut owner, "ALTER TABLE posts DETACH PARTITION posts_a FINALIZE");

@@ -39,9 +39,7 @@ fn the_table_of_buckets_is_what_the_layouts_give() {
     }
     let plain = Layout { shard_place: ShardPlace::Lowest, ..DEFAULT };
     table += &row("the default's fields without the XOR", |rate| shares(ids(plain, rate)));
-    table += &row("`twitter`, counter reset in each millisecond", |rate| {
-        shares(ids_with_reset_seq(twitter, rate))
-    });
+    table += &row("`twitter`, counter reset in each millisecond", |rate| shares(ids_with_reset_seq(twitter, rate)));
     println!("{table}");
     assert!(page("docs/hashing.md").text().contains(&table), "docs/hashing.md lacks\n{table}");
 }
@@ -64,8 +62,7 @@ fn has_fields_of(layout: &Layout, other: &Layout) -> bool {
 /// A row of the table, with both rates in a cell.
 fn row(title: &str, shares: impl Fn(Rate) -> [f64; MODULI.len()]) -> String {
     let (slow, fast) = (shares(SLOW), shares(FAST));
-    let cells =
-        slow.iter().zip(&fast).map(|(slow, fast)| format!("{} / {}", cell(*slow), cell(*fast)));
+    let cells = slow.iter().zip(&fast).map(|(slow, fast)| format!("{} / {}", cell(*slow), cell(*fast)));
     format!("| {title} | {} |\n", cells.collect::<Vec<_>>().join(" | "))
 }
 

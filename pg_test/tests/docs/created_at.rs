@@ -75,28 +75,20 @@ fn what_a_virtual_column_cannot_do() {
     let column = format!("created_at timestamptz GENERATED ALWAYS AS ({expression})");
     run(
         &mut client,
-        &format!("CREATE TABLE posts (id bigint PRIMARY KEY, {column} VIRTUAL NOT NULL CHECK (created_at > '2025-01-01Z'));
-                  CREATE TABLE days (at timestamptz PRIMARY KEY)"),
+        &format!(
+            "CREATE TABLE posts (id bigint PRIMARY KEY, {column} VIRTUAL NOT NULL CHECK (created_at > '2025-01-01Z'));
+                  CREATE TABLE days (at timestamptz PRIMARY KEY)"
+        ),
     );
-    let partitioned = |kind| {
-        format!("CREATE TABLE parted (id bigint, {column} {kind}) PARTITION BY RANGE (created_at)")
-    };
+    let partitioned = |kind| format!("CREATE TABLE parted (id bigint, {column} {kind}) PARTITION BY RANGE (created_at)");
     let cases = [
         ("CREATE INDEX ON posts (created_at)", "0A000", "indexes on virtual"),
         ("ALTER TABLE posts ADD UNIQUE (created_at)", "0A000", "unique constraints on virtual"),
-        (
-            "ALTER TABLE posts ADD FOREIGN KEY (created_at) REFERENCES days",
-            "0A000",
-            "foreign key constraints on virtual",
-        ),
+        ("ALTER TABLE posts ADD FOREIGN KEY (created_at) REFERENCES days", "0A000", "foreign key constraints on virtual"),
         (&partitioned("VIRTUAL"), "42P17", "cannot use generated column in partition key"),
         (&partitioned("STORED"), "42P17", "cannot use generated column in partition key"),
         (&format!("CREATE TABLE tweets (id snowflake, {column})"), "0A000", "user-defined type"),
-        (
-            "INSERT INTO posts VALUES (1, now())",
-            "428C9",
-            "cannot insert a non-DEFAULT value into column \"created_at\"",
-        ),
+        ("INSERT INTO posts VALUES (1, now())", "428C9", "cannot insert a non-DEFAULT value into column \"created_at\""),
     ];
     let cases = cases.map(|(sql, sqlstate, message)| Bad { sql, sqlstate, message, allowed: "" });
     assert_each_refused(&mut client, &cases);

@@ -2,9 +2,7 @@
 
 use super::page::page;
 use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{
-    Bad, Refusal, assert_each_refused, assert_refused, database, printed, run,
-};
+use pg_snowflake_harness::ask::{Bad, Refusal, assert_each_refused, assert_refused, database, printed, run};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::presets::PRESETS;
 
@@ -13,8 +11,7 @@ const SCRIPT: &str = include_str!("../../../docs/import/measure.sql");
 /// The block of the page with this statement.
 fn block(statement: &str) -> String {
     let blocks = page("docs/import.md").blocks().into_iter();
-    let blocks: Vec<String> =
-        blocks.filter(|block| block.text.contains(statement)).map(|block| block.text).collect();
+    let blocks: Vec<String> = blocks.filter(|block| block.text.contains(statement)).map(|block| block.text).collect();
     let [block] = &blocks[..] else { panic!("{statement}: {blocks:?}") };
     block.clone()
 }
@@ -26,10 +23,7 @@ fn step(layout: &str) -> String {
     let mut step = step;
     for (old, new) in [
         ("'2010-01-01Z'::timestamptz", format!("(snowflake_layout_info('{layout}')).epoch")),
-        (
-            "interval '1 ms', 5",
-            format!("(snowflake_layout_info('{layout}')).unit, {}", shard(&preset)),
-        ),
+        ("interval '1 ms', 5", format!("(snowflake_layout_info('{layout}')).unit, {}", shard(&preset))),
         ("counter >> 10", format!("counter >> {}", preset.seq_bits)),
         ("(counter & 1023)::int", format!("(counter & {})::int, '{layout}'", preset.seqs() - 1)),
         ("0, 0) >> 12", format!("0, 0, '{layout}') >> {}", preset.shard_bits)),
@@ -78,9 +72,7 @@ fn imported_ids_are_in_order_and_fill_each_millisecond_before_the_next() {
             run(&mut client, &ROWS.replace("gap", &gap.to_string()));
             run(&mut client, &step(layout));
             let of_layout = |sql: &str| {
-                sql.replace("LAYOUT", layout)
-                    .replace("SEQ_BITS", &preset.seq_bits.to_string())
-                    .replace("SHARD", &shard(preset).to_string())
+                sql.replace("LAYOUT", layout).replace("SEQ_BITS", &preset.seq_bits.to_string()).replace("SHARD", &shard(preset).to_string())
             };
             let wrong = printed(&mut client, &of_layout(WRONG));
             assert_eq!(wrong, "0|0|0|0|0", "{layout}, {gap} us");
@@ -101,10 +93,7 @@ fn a_row_whose_time_no_id_can_have_is_refused() {
         ("NULL", "23502", "column \"new_id\" of relation \"order_ids\" contains null values"),
     ] {
         run(&mut client, "DROP TABLE IF EXISTS imported_orders, order_ids");
-        run(
-            &mut client,
-            &format!("{ROWS}; INSERT INTO imported_orders VALUES (0, {time})").replace("gap", "1"),
-        );
+        run(&mut client, &format!("{ROWS}; INSERT INTO imported_orders VALUES (0, {time})").replace("gap", "1"));
         let case = Bad { sql: &step, sqlstate, message, allowed: "" };
         assert_each_refused(&mut client, &[case]);
     }
@@ -116,9 +105,7 @@ fn rows_of_several_shards_have_the_ids_of_their_shard() {
     run(&mut client, &ROWS.replace("gap", "900"));
     let of = |shard: i32| {
         let rows = format!("FROM imported_orders WHERE id % 2 = {}", shard % 2);
-        step("postgres")
-            .replace(", 5, (counter", &format!(", {shard}, (counter"))
-            .replace("FROM imported_orders", &rows)
+        step("postgres").replace(", 5, (counter", &format!(", {shard}, (counter")).replace("FROM imported_orders", &rows)
     };
     run(&mut client, &of(5));
     let (query, _) = of(6)
@@ -135,9 +122,7 @@ fn rows_of_several_shards_have_the_ids_of_their_shard() {
 #[test]
 fn the_script_measures_the_statements_of_the_page() {
     for statement in ["CREATE TABLE order_ids AS", "CREATE SEQUENCE orders_id_seq"] {
-        for line in
-            block(statement).lines().filter(|line| !line.is_empty() && !line.starts_with("--"))
-        {
+        for line in block(statement).lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
             let line = line.split("   --").next().unwrap();
             let is_around = line.starts_with("SET") || ["BEGIN;", "COMMIT;"].contains(&line);
             assert!(is_around || SCRIPT.contains(line), "{line}");
@@ -203,15 +188,8 @@ fn no_step_leaves_rows_out_that_row_security_hides_from_the_owner() {
         let step = block(step);
         for table in tables {
             let alter = format!("ALTER TABLE {table}");
-            run(
-                &mut superuser,
-                &format!("{alter} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"),
-            );
-            let hidden = Refusal {
-                sqlstate: "42501",
-                message: "row-level security policy for table",
-                hint: "",
-            };
+            run(&mut superuser, &format!("{alter} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"));
+            let hidden = Refusal { sqlstate: "42501", message: "row-level security policy for table", hint: "" };
             assert_refused(&mut database.connect_as("owner"), &step, hidden);
             run(&mut superuser, &format!("{alter} DISABLE ROW LEVEL SECURITY"));
         }
@@ -224,8 +202,7 @@ fn no_step_leaves_rows_out_that_row_security_hides_from_the_owner() {
 fn the_script_about_the_import_finds_nothing_wrong() {
     let database = Database::new();
     let printed = database.psql(&format!("\\set rows 30000\n\\set burst 2500\n{SCRIPT}"));
-    let lines: Vec<String> =
-        printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let lines: Vec<String> = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     for pair in [
         ["missing | repeated | out_of_order | latest", "0 | 0 | 0 | 00:00:00.002"],
         ["most_of_a_millisecond", "1024"],

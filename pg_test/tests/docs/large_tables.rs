@@ -114,10 +114,7 @@ impl<'a> Steps<'a> {
         let end = between(page, "-- the end", "COMMIT;");
         let is_key = self.rows.iter().any(|row| row.what.contains("PRIMARY KEY"));
         let end = if is_key { end } else { end.split_once('\n').expect("the conversion").1 };
-        run_again(
-            &mut self.client,
-            &format!("{begin}{before}{first}{exchange}{after}{end}{last} COMMIT"),
-        );
+        run_again(&mut self.client, &format!("{begin}{before}{first}{exchange}{after}{end}{last} COMMIT"));
         let drop = page.lines().find(|line| line.starts_with("DROP FUNCTION"));
         run(&mut self.client, drop.expect("it drops its function"));
         (self.psql)(&of_step(&self.rows, "5"));
@@ -159,17 +156,25 @@ fn the_page_shows_what_the_script_prints_for_its_table() {
 /// What refers to the column, and is restored by commands that the script prints. `deferred` is another table with a key.
 const CARRIED: [(&str, &str); 27] = [
     ("a CHECK", "ALTER TABLE events ADD CONSTRAINT positive CHECK (id > 0), ADD CHECK (id <> 70000) NO INHERIT NOT VALID"),
-    ("a CHECK with constants that each session prints in its own way",
-     "ALTER TABLE events ADD CHECK (id > 0 OR now() > date '2020-02-01' + interval '-1 day 2 hours' AND body ~ '\\d')"),
+    (
+        "a CHECK with constants that each session prints in its own way",
+        "ALTER TABLE events ADD CHECK (id > 0 OR now() > date '2020-02-01' + interval '-1 day 2 hours' AND body ~ '\\d')",
+    ),
     ("a UNIQUE that is DEFERRABLE", "ALTER TABLE events ADD CONSTRAINT id_and_body UNIQUE (id, body) DEFERRABLE"),
     ("a primary key that is DEFERRABLE", "ALTER TABLE deferred ADD PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED"),
-    ("INCLUDE, fillfactor and a comment of the primary key",
-     "ALTER TABLE events ADD PRIMARY KEY (id) INCLUDE (body) WITH (fillfactor = 70); COMMENT ON CONSTRAINT events_pkey ON events IS 'key'"),
+    (
+        "INCLUDE, fillfactor and a comment of the primary key",
+        "ALTER TABLE events ADD PRIMARY KEY (id) INCLUDE (body) WITH (fillfactor = 70); COMMENT ON CONSTRAINT events_pkey ON events IS 'key'",
+    ),
     ("a unique index", "CREATE UNIQUE INDEX kind_and_id ON events (\"Kind\", id DESC NULLS LAST)"),
-    ("an index on an expression, its predicate and statistics target",
-     "CREATE INDEX expression ON events ((id % 10), body) WHERE id > 5; ALTER INDEX expression ALTER COLUMN 1 SET STATISTICS 50"),
-    ("an index that includes the column, and its comment",
-     "CREATE INDEX included ON events (body) INCLUDE (id); COMMENT ON INDEX included IS 'id'"),
+    (
+        "an index on an expression, its predicate and statistics target",
+        "CREATE INDEX expression ON events ((id % 10), body) WHERE id > 5; ALTER INDEX expression ALTER COLUMN 1 SET STATISTICS 50",
+    ),
+    (
+        "an index that includes the column, and its comment",
+        "CREATE INDEX included ON events (body) INCLUDE (id); COMMENT ON INDEX included IS 'id'",
+    ),
     ("a hash index", "CREATE INDEX hashed ON events USING hash (id)"),
     ("REPLICA IDENTITY USING INDEX", "ALTER TABLE events REPLICA IDENTITY USING INDEX kind_and_id"),
     ("CLUSTER", "ALTER TABLE events CLUSTER ON kind_and_id"),
@@ -178,19 +183,34 @@ const CARRIED: [(&str, &str); 27] = [
     ("a comment", "COMMENT ON COLUMN events.id IS E'a \\\\ key''s'"),
     ("the statistics target", "ALTER TABLE events ALTER id SET STATISTICS 500"),
     ("n_distinct", "ALTER TABLE events ALTER id SET (n_distinct = -1, n_distinct_inherited = -0.5)"),
-    ("extended statistics", "CREATE STATISTICS extended (ndistinct) ON id, body FROM events; ALTER STATISTICS extended SET STATISTICS 9; ALTER STATISTICS extended OWNER TO reader; COMMENT ON STATISTICS extended IS 'two'"),
+    (
+        "extended statistics",
+        "CREATE STATISTICS extended (ndistinct) ON id, body FROM events; ALTER STATISTICS extended SET STATISTICS 9; ALTER STATISTICS extended OWNER TO reader; COMMENT ON STATISTICS extended IS 'two'",
+    ),
     ("a policy", "CREATE POLICY mine ON events FOR INSERT TO reader WITH CHECK (id > 0)"),
     ("another table's policy", "CREATE POLICY theirs ON refs USING (event_id IN (SELECT id FROM events))"),
     ("a rule", "CREATE RULE none AS ON DELETE TO events WHERE OLD.id = 3 DO INSTEAD NOTHING; ALTER TABLE events ENABLE ALWAYS RULE none"),
-    ("a trigger with WHEN", "CREATE TRIGGER on_few BEFORE INSERT ON events FOR EACH ROW WHEN (NEW.id < 100) EXECUTE FUNCTION note();
-      ALTER TABLE events ENABLE REPLICA TRIGGER on_few"),
-    ("a trigger with UPDATE OF", "CREATE TRIGGER of_id AFTER UPDATE OF id ON events FOR EACH ROW EXECUTE FUNCTION note(); ALTER TABLE events DISABLE TRIGGER of_id"),
-    ("a constraint trigger", "CREATE CONSTRAINT TRIGGER at_end AFTER UPDATE OF id ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note();
-      COMMENT ON TRIGGER at_end ON events IS 'end'"),
+    (
+        "a trigger with WHEN",
+        "CREATE TRIGGER on_few BEFORE INSERT ON events FOR EACH ROW WHEN (NEW.id < 100) EXECUTE FUNCTION note();
+      ALTER TABLE events ENABLE REPLICA TRIGGER on_few",
+    ),
+    (
+        "a trigger with UPDATE OF",
+        "CREATE TRIGGER of_id AFTER UPDATE OF id ON events FOR EACH ROW EXECUTE FUNCTION note(); ALTER TABLE events DISABLE TRIGGER of_id",
+    ),
+    (
+        "a constraint trigger",
+        "CREATE CONSTRAINT TRIGGER at_end AFTER UPDATE OF id ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note();
+      COMMENT ON TRIGGER at_end ON events IS 'end'",
+    ),
     ("a trigger that writes the ID", "CREATE TRIGGER writes BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION note()"),
     ("a publication's columns and row filter", "CREATE PUBLICATION of_columns FOR TABLE events (id, \"Kind\") WHERE (id > 0), refs"),
     ("a publication's row filter", "CREATE PUBLICATION filtered FOR TABLE events WHERE (id > 0) WITH (publish = 'insert')"),
-    ("a function with an SQL body", "CREATE FUNCTION body_of(bigint) RETURNS SETOF text SECURITY DEFINER BEGIN ATOMIC SELECT body FROM events WHERE id = $1; END"),
+    (
+        "a function with an SQL body",
+        "CREATE FUNCTION body_of(bigint) RETURNS SETOF text SECURITY DEFINER BEGIN ATOMIC SELECT body FROM events WHERE id = $1; END",
+    ),
 ];
 
 /// The lines of a dump in order, since the key becomes the last column. Without rows, and without what differs from dump to dump.
@@ -247,9 +267,8 @@ fn the_steps_keep_all_that_refers_to_the_column() {
     assert_eq!(printed(&mut client, key), keys);
     assert_eq!(printed(&mut client, insert), "t");
     let after = schema(&database);
-    let only = |lines: &[String], others: &[String]| -> Vec<String> {
-        lines.iter().filter(|line| !others.contains(line)).cloned().collect()
-    };
+    let only =
+        |lines: &[String], others: &[String]| -> Vec<String> { lines.iter().filter(|line| !others.contains(line)).cloned().collect() };
     assert_eq!(only(&before, &after), OLD);
     assert_eq!(only(&after, &before), NEW);
 }
@@ -285,53 +304,133 @@ const NAMED: [(&str, &str, &str, &str); 27] = [
     ("a column that is not an integer", "n5", "CREATE TABLE n5 (id text)", "1: public.n5|the type text"),
     ("a view as the table", "n6", "CREATE VIEW n6 AS SELECT 1 AS id", "1: public.n6|this kind of table"),
     ("a column with the name of ours", "n7", "CREATE TABLE n7 (id int, wide int)", "1: column wide of public.n7|Rename"),
-    ("a trigger that would fire last", "n8", "CREATE TABLE n8 (id int);
-      CREATE TRIGGER zzzzz BEFORE INSERT ON n8 FOR EACH ROW EXECUTE FUNCTION counts()", "1: trigger zzzzz on public.n8|Rename"),
-    ("a trigger that calls nextval", "n9", "CREATE TABLE n9 (id int);
-      CREATE TRIGGER fills BEFORE INSERT ON n9 FOR EACH ROW EXECUTE FUNCTION counts()", "1: trigger fills on public.n9|nextval"),
-    ("a generated column", "n10", "CREATE TABLE n10 (id int, twice int GENERATED ALWAYS AS (id * 2) STORED)", "column twice of table public.n10|generated"),
-    ("an integer column that references it", "n11", "CREATE TABLE n11 (id int PRIMARY KEY); CREATE TABLE of_n11 (n11 int REFERENCES n11)",
-     "1: column n11 of public.of_n11|first run all steps"),
-    ("an integer column of the table that references it", "n12", "CREATE TABLE n12 (id int PRIMARY KEY, parent int REFERENCES n12)",
-     "1: column parent of public.n12|first run all steps"),
-    ("a foreign key of a partitioned table", "n13", "CREATE TABLE n13 (id int PRIMARY KEY); CREATE TABLE of_n13 (n13 bigint REFERENCES n13) PARTITION BY LIST (n13)",
-     "1: constraint of_n13_n13_fkey on public.of_n13|while it locks"),
-    ("a publication of the whole table", "n14", "CREATE TABLE n14 (id int); CREATE PUBLICATION whole FOR TABLE n14", "1: publication whole|ALTER TABLE public.n14 ADD COLUMN wide"),
-    ("a column of rows of the table", "n15", "CREATE TABLE n15 (id int); CREATE TABLE of_n15 (old n15[])", "1: column old of public.of_n15|will be null"),
-    ("another column with the sequence", "n16", "CREATE TABLE n16 (id serial); CREATE TABLE of_n16 (id int DEFAULT nextval('n16_id_seq'))", "column id of table public.of_n16|n16_id_seq"),
-    ("a trigger for each UPDATE", "n17", "CREATE TABLE n17 (id int);
-      CREATE TRIGGER audits AFTER UPDATE ON n17 FOR EACH ROW EXECUTE FUNCTION counts()", "2: trigger audits on public.n17|session_replication_role"),
-    ("a rule on UPDATE", "n18", "CREATE TABLE n18 (id int); CREATE RULE changes AS ON UPDATE TO n18 DO INSTEAD NOTHING", "2: rule changes on public.n18|Disable"),
-    ("a CHECK that is NOT VALID", "n24", "CREATE TABLE n24 (id int); ALTER TABLE n24 ADD CONSTRAINT later CHECK (false) NOT VALID", "2: constraint later on public.n24|fails"),
-    ("forced row security", "n19", "CREATE TABLE n19 (id int); ALTER TABLE n19 FORCE ROW LEVEL SECURITY", "2: row security of public.n19|BYPASSRLS"),
-    ("an index with a string", "n20", "CREATE TABLE n20 (id int, kind text); CREATE INDEX n20_kind ON n20 (id) WHERE kind = 'id'", "3: index public.n20_kind|WHERE (kind = 'id'::text)"),
-    ("an exclusion constraint", "n21", "CREATE TABLE n21 (id int, CONSTRAINT alone EXCLUDE (id WITH =))", "3: index public.alone|EXCLUDE USING btree (id WITH =)"),
+    (
+        "a trigger that would fire last",
+        "n8",
+        "CREATE TABLE n8 (id int);
+      CREATE TRIGGER zzzzz BEFORE INSERT ON n8 FOR EACH ROW EXECUTE FUNCTION counts()",
+        "1: trigger zzzzz on public.n8|Rename",
+    ),
+    (
+        "a trigger that calls nextval",
+        "n9",
+        "CREATE TABLE n9 (id int);
+      CREATE TRIGGER fills BEFORE INSERT ON n9 FOR EACH ROW EXECUTE FUNCTION counts()",
+        "1: trigger fills on public.n9|nextval",
+    ),
+    (
+        "a generated column",
+        "n10",
+        "CREATE TABLE n10 (id int, twice int GENERATED ALWAYS AS (id * 2) STORED)",
+        "column twice of table public.n10|generated",
+    ),
+    (
+        "an integer column that references it",
+        "n11",
+        "CREATE TABLE n11 (id int PRIMARY KEY); CREATE TABLE of_n11 (n11 int REFERENCES n11)",
+        "1: column n11 of public.of_n11|first run all steps",
+    ),
+    (
+        "an integer column of the table that references it",
+        "n12",
+        "CREATE TABLE n12 (id int PRIMARY KEY, parent int REFERENCES n12)",
+        "1: column parent of public.n12|first run all steps",
+    ),
+    (
+        "a foreign key of a partitioned table",
+        "n13",
+        "CREATE TABLE n13 (id int PRIMARY KEY); CREATE TABLE of_n13 (n13 bigint REFERENCES n13) PARTITION BY LIST (n13)",
+        "1: constraint of_n13_n13_fkey on public.of_n13|while it locks",
+    ),
+    (
+        "a publication of the whole table",
+        "n14",
+        "CREATE TABLE n14 (id int); CREATE PUBLICATION whole FOR TABLE n14",
+        "1: publication whole|ALTER TABLE public.n14 ADD COLUMN wide",
+    ),
+    (
+        "a column of rows of the table",
+        "n15",
+        "CREATE TABLE n15 (id int); CREATE TABLE of_n15 (old n15[])",
+        "1: column old of public.of_n15|will be null",
+    ),
+    (
+        "another column with the sequence",
+        "n16",
+        "CREATE TABLE n16 (id serial); CREATE TABLE of_n16 (id int DEFAULT nextval('n16_id_seq'))",
+        "column id of table public.of_n16|n16_id_seq",
+    ),
+    (
+        "a trigger for each UPDATE",
+        "n17",
+        "CREATE TABLE n17 (id int);
+      CREATE TRIGGER audits AFTER UPDATE ON n17 FOR EACH ROW EXECUTE FUNCTION counts()",
+        "2: trigger audits on public.n17|session_replication_role",
+    ),
+    (
+        "a rule on UPDATE",
+        "n18",
+        "CREATE TABLE n18 (id int); CREATE RULE changes AS ON UPDATE TO n18 DO INSTEAD NOTHING",
+        "2: rule changes on public.n18|Disable",
+    ),
+    (
+        "a CHECK that is NOT VALID",
+        "n24",
+        "CREATE TABLE n24 (id int); ALTER TABLE n24 ADD CONSTRAINT later CHECK (false) NOT VALID",
+        "2: constraint later on public.n24|fails",
+    ),
+    (
+        "forced row security",
+        "n19",
+        "CREATE TABLE n19 (id int); ALTER TABLE n19 FORCE ROW LEVEL SECURITY",
+        "2: row security of public.n19|BYPASSRLS",
+    ),
+    (
+        "an index with a string",
+        "n20",
+        "CREATE TABLE n20 (id int, kind text); CREATE INDEX n20_kind ON n20 (id) WHERE kind = 'id'",
+        "3: index public.n20_kind|WHERE (kind = 'id'::text)",
+    ),
+    (
+        "an exclusion constraint",
+        "n21",
+        "CREATE TABLE n21 (id int, CONSTRAINT alone EXCLUDE (id WITH =))",
+        "3: index public.alone|EXCLUDE USING btree (id WITH =)",
+    ),
     ("ON CONFLICT", "n22", "CREATE TABLE n22 (id int PRIMARY KEY)", "3: INSERT INTO public.n22 … ON CONFLICT (id)|23505"),
-    ("a replica identity and comments of a constraint that is not copied", "n25", "CREATE TABLE n25 (id int, \"x id\" int NOT NULL, PRIMARY KEY (id, \"x id\"));
+    (
+        "a replica identity and comments of a constraint that is not copied",
+        "n25",
+        "CREATE TABLE n25 (id int, \"x id\" int NOT NULL, PRIMARY KEY (id, \"x id\"));
       ALTER TABLE n25 REPLICA IDENTITY USING INDEX n25_pkey; COMMENT ON CONSTRAINT n25_pkey ON n25 IS 'key'",
-     "4 last: comment on CONSTRAINT n25_pkey ON public.n25|after DROP COLUMN and the rename: COMMENT ON CONSTRAINT"),
+        "4 last: comment on CONSTRAINT n25_pkey ON public.n25|after DROP COLUMN and the rename: COMMENT ON CONSTRAINT",
+    ),
     ("the replica identity of an index that is not copied", "n25", "SELECT", "4 last: replica identity|after DROP COLUMN"),
-    ("a CHECK that rejects high IDs", "n26", "CREATE TABLE n26 (id int CONSTRAINT low CHECK (id < 1000))", "1: constraint low on public.n26|2^31"),
-    ("a view", "n23", "CREATE TABLE n23 (id int PRIMARY KEY, body text); CREATE VIEW \"of\nDROP TABLE n23;--\" AS SELECT body FROM n23 GROUP BY id;
-      CREATE MATERIALIZED VIEW stored AS SELECT id FROM n23", "4 first: materialized view public.stored|create it again"),
+    (
+        "a CHECK that rejects high IDs",
+        "n26",
+        "CREATE TABLE n26 (id int CONSTRAINT low CHECK (id < 1000))",
+        "1: constraint low on public.n26|2^31",
+    ),
+    (
+        "a view",
+        "n23",
+        "CREATE TABLE n23 (id int PRIMARY KEY, body text); CREATE VIEW \"of\nDROP TABLE n23;--\" AS SELECT body FROM n23 GROUP BY id;
+      CREATE MATERIALIZED VIEW stored AS SELECT id FROM n23",
+        "4 first: materialized view public.stored|create it again",
+    ),
 ];
 
 #[test]
 fn the_script_names_what_the_steps_cannot_keep() {
     let (database, mut client) = database();
-    run(
-        &mut client,
-        "CREATE FUNCTION counts() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := nextval('s'); RETURN NEW; END $$",
-    );
+    run(&mut client, "CREATE FUNCTION counts() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := nextval('s'); RETURN NEW; END $$");
     for (kind, table, sql, expected) in NAMED {
         client.batch_execute(sql).unwrap_or_else(|error| panic!("{kind}: {error:?}"));
         let (title, what) = expected.split_once('|').expect("two parts");
         let rows = list(&|sql| database.psql(sql), &format!("public.{table}"), "id");
-        let is_named = rows.iter().any(|row| {
-            format!("{}: {}", row.step, row.title).ends_with(title)
-                && row.what.contains(what)
-                && !row.is_command()
-        });
+        let is_named =
+            rows.iter().any(|row| format!("{}: {}", row.step, row.title).ends_with(title) && row.what.contains(what) && !row.is_command());
         assert!(is_named, "{kind}: {rows:#?}");
         // A reader pastes the comments together with the commands.
         let comments = rows.iter().filter(|row| !row.is_command());
@@ -374,25 +473,11 @@ fn the_script_names_the_roles_that_own_what_its_commands_change() {
          CREATE FUNCTION mine() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT max(id) FROM events); END $$;
          RESET ROLE",
     );
-    let rows = |role: &str| {
-        list(
-            &|sql| cluster.psql(SUPERUSER, &format!("SET ROLE {role};\n{sql}")),
-            "public.events",
-            "id",
-        )
-    };
+    let rows = |role: &str| list(&|sql| cluster.psql(SUPERUSER, &format!("SET ROLE {role};\n{sql}")), "public.events", "id");
     let owner = rows("\"the owner\"");
-    let named: Vec<&str> = owner
-        .iter()
-        .filter(|row| row.step == "1" && row.what.contains("belongs to the role stranger"))
-        .map(|row| &*row.title)
-        .collect();
-    let others = [
-        "function public.body_of(bigint)",
-        "function public.reads()",
-        "publication theirs",
-        "table public.refs",
-    ];
+    let named: Vec<&str> =
+        owner.iter().filter(|row| row.step == "1" && row.what.contains("belongs to the role stranger")).map(|row| &*row.title).collect();
+    let others = ["function public.body_of(bigint)", "function public.reads()", "publication theirs", "table public.refs"];
     assert_eq!(named, others, "{owner:#?}");
     let compiled = |rows: &[Row]| -> String {
         let rows = rows.iter().filter(|row| row.title == "compiled in open sessions");
@@ -467,10 +552,7 @@ fn an_identity_column_keeps_its_sequence_and_a_column_that_a_trigger_fills_is_fi
     steps.page = steps.page.replace("CHECK (wide IS NOT NULL AND wide = id)", check);
     steps.all();
     run(&mut client, "INSERT INTO nulls VALUES (DEFAULT)");
-    assert_eq!(
-        printed(&mut client, "SELECT id, pg_typeof(id) FROM nulls"),
-        "|bigint\n1|bigint\n7|bigint"
-    );
+    assert_eq!(printed(&mut client, "SELECT id, pg_typeof(id) FROM nulls"), "|bigint\n1|bigint\n7|bigint");
 
     let mut steps = Steps::new(&psql, database.connect(), "public.filled", "id");
     steps.step_1();
@@ -478,37 +560,23 @@ fn an_identity_column_keeps_its_sequence_and_a_column_that_a_trigger_fills_is_fi
     steps.steps_2_and_3();
     steps.steps_4_and_5("", "");
     run(&mut client, "INSERT INTO filled (body) VALUES ('after')");
-    assert_eq!(
-        printed(&mut client, "SELECT id, body FROM filled ORDER BY id"),
-        "1|during\n2|after"
-    );
+    assert_eq!(printed(&mut client, "SELECT id, body FROM filled ORDER BY id"), "1|during\n2|after");
 }
 
 /// The subscriber first, as the script says, while rows arrive.
 #[test]
 fn a_subscriber_receives_each_row_during_the_steps() {
-    let [publisher, subscriber] =
-        [(); 2].map(|()| Cluster::builder().setting("wal_level", "logical").start());
+    let [publisher, subscriber] = [(); 2].map(|()| Cluster::builder().setting("wal_level", "logical").start());
     let [mut here, mut there] = [publisher.connect(), subscriber.connect()];
     for client in [&mut here, &mut there] {
         run(client, "CREATE TABLE events (id serial PRIMARY KEY, body text)");
     }
     run(&mut here, "CREATE PUBLICATION pub FOR TABLE events");
     let host = publisher.dir().display();
-    run(
-        &mut there,
-        &format!(
-            "CREATE SUBSCRIPTION sub CONNECTION 'host={host} user=postgres dbname=postgres' PUBLICATION pub"
-        ),
-    );
+    run(&mut there, &format!("CREATE SUBSCRIPTION sub CONNECTION 'host={host} user=postgres dbname=postgres' PUBLICATION pub"));
     let mut arrives = |client: &mut Client| {
-        let id =
-            take_one(&mut here, "INSERT INTO events (body) VALUES ('new') RETURNING id::bigint");
-        wait_for(
-            client,
-            &format!("SELECT count(*) = 1 FROM events WHERE id = {id}"),
-            "the row has arrived",
-        );
+        let id = take_one(&mut here, "INSERT INTO events (body) VALUES ('new') RETURNING id::bigint");
+        wait_for(client, &format!("SELECT count(*) = 1 FROM events WHERE id = {id}"), "the row has arrived");
     };
     for cluster in [&subscriber, &publisher] {
         let psql = |sql: &str| cluster.psql(SUPERUSER, sql);
@@ -531,8 +599,7 @@ fn a_subscriber_receives_each_row_during_the_steps() {
 /// The step waits for the transaction while it holds a lock that the transaction needs, and gives up before the transaction must.
 #[test]
 fn a_transaction_that_writes_both_tables_goes_on_in_step_4() {
-    let writes =
-        ["INSERT INTO events DEFAULT VALUES", "INSERT INTO comments (event_id) VALUES (1)"];
+    let writes = ["INSERT INTO events DEFAULT VALUES", "INSERT INTO comments (event_id) VALUES (1)"];
     for [first, second] in [writes, [writes[1], writes[0]]] {
         let (database, mut client) = database();
         run(
@@ -562,11 +629,7 @@ fn a_transaction_that_writes_both_tables_goes_on_in_step_4() {
 }
 
 /// Does something again and again until it is stopped, and returns the IDs that it got.
-fn write(
-    database: &Database,
-    stop: &Stop,
-    mut once: impl FnMut(&mut Client, &mut Vec<i64>),
-) -> Vec<i64> {
+fn write(database: &Database, stop: &Stop, mut once: impl FnMut(&mut Client, &mut Vec<i64>)) -> Vec<i64> {
     let mut client = database.connect();
     let mut ids = Vec::new();
     while !stop.is_called() {
@@ -608,9 +671,7 @@ fn clients_lose_no_row_and_no_reference_during_the_steps() {
     let insert = |body| format!("INSERT INTO events (body) VALUES ('{body}') RETURNING id");
     let upsert = |client: &mut Client, ids: &mut Vec<i64>| {
         let id = upserted.fetch_add(1, Ordering::Relaxed) / 2;
-        let sql = format!(
-            "INSERT INTO events (id, body) VALUES ({id}, 'upsert') ON CONFLICT (id) DO UPDATE SET body = 'again'"
-        );
+        let sql = format!("INSERT INTO events (id, body) VALUES ({id}, 'upsert') ON CONFLICT (id) DO UPDATE SET body = 'again'");
         while let Err(error) = client.simple_query(&sql) {
             // The one error that the page names.
             let error = error.as_db_error().expect("of the server");
@@ -637,10 +698,7 @@ fn clients_lose_no_row_and_no_reference_during_the_steps() {
         // Rows in another order than that of step 2, and rows that remain as they are.
         let locks = scope.spawn(|| {
             write(&database, &stop, |client, _| {
-                run(
-                    client,
-                    "BEGIN; SELECT FROM events WHERE id = 15000 FOR UPDATE; UPDATE events SET body = 'x' WHERE id = 2; COMMIT",
-                )
+                run(client, "BEGIN; SELECT FROM events WHERE id = 15000 FOR UPDATE; UPDATE events SET body = 'x' WHERE id = 2; COMMIT")
             })
         });
         let pairs = scope.spawn(|| {
@@ -652,12 +710,7 @@ fn clients_lose_no_row_and_no_reference_during_the_steps() {
             })
         });
         let children = scope.spawn(|| {
-            write(&database, &stop, |client, ids| {
-                ids.push(id_of(
-                    client,
-                    "INSERT INTO comments (event_id) VALUES (1) RETURNING event_id",
-                ))
-            })
+            write(&database, &stop, |client, ids| ids.push(id_of(client, "INSERT INTO comments (event_id) VALUES (1) RETURNING event_id")))
         });
 
         let psql = |sql: &str| database.psql(sql);

@@ -5,8 +5,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::path::{Path, PathBuf};
 
 /// The languages of fenced blocks. No test would check a block with a misspelt language.
-const LANGUAGES: [&str; 10] =
-    ["java", "js", "output", "python", "ruby", "rust", "sh", "sql", "text", "yaml"];
+const LANGUAGES: [&str; 10] = ["java", "js", "output", "python", "ruby", "rust", "sh", "sql", "text", "yaml"];
 
 /// A page of the documentation.
 pub struct Page {
@@ -30,8 +29,7 @@ pub struct Block {
 
 impl Page {
     fn read(path: PathBuf) -> Self {
-        let text =
-            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         Page { path, text }
     }
 
@@ -83,11 +81,7 @@ impl Page {
         let (session, from) = (rest.strip_prefix("session="), rest.strip_prefix("from="));
         let citus = rest.strip_prefix("citus=").and_then(|node| node.parse().ok());
         let since = rest.strip_prefix("since=").and_then(|major| major.parse().ok());
-        let is_known = rest.is_empty()
-            || session.is_some()
-            || from.is_some()
-            || citus.is_some()
-            || since.is_some();
+        let is_known = rest.is_empty() || session.is_some() || from.is_some() || citus.is_some() || since.is_some();
         assert!(is_known, "{:?}: a block of `{info}`", self.path);
         Block {
             language: language.to_owned(),
@@ -103,9 +97,7 @@ impl Page {
     pub fn links(&self) -> Vec<String> {
         self.events()
             .filter_map(|event| match event {
-                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                    Some(dest_url.into_string())
-                }
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => Some(dest_url.into_string()),
                 _ => None,
             })
             .collect()
@@ -118,9 +110,7 @@ impl Page {
         for event in self.events() {
             match event {
                 Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
-                Event::End(TagEnd::Heading(_)) => {
-                    anchors.extend(heading.take().map(|h| anchor_of(&h)))
-                }
+                Event::End(TagEnd::Heading(_)) => anchors.extend(heading.take().map(|h| anchor_of(&h))),
                 Event::Text(text) | Event::Code(text) => {
                     if let Some(heading) = &mut heading {
                         heading.push_str(&text);
@@ -136,8 +126,7 @@ impl Page {
 /// With the file of this repository in the place of psql's `\i`: the servers' OS user need not be able to read it.
 fn with_included_files(text: &str) -> String {
     let line = |line: &str| match line.trim_end().strip_prefix("\\i ") {
-        Some(file) => std::fs::read_to_string(top().join(file))
-            .unwrap_or_else(|error| panic!("{file}: {error}")),
+        Some(file) => std::fs::read_to_string(top().join(file)).unwrap_or_else(|error| panic!("{file}: {error}")),
         None => line.to_owned(),
     };
     text.split_inclusive('\n').map(line).collect()

@@ -24,9 +24,7 @@ fn takes_one_session(page: &Page) -> bool {
 fn paste(page: &Page) {
     let blocks = blocks_here(page);
     let of_language = |language: &'static str| {
-        let is_shown = move |block: &&Block| {
-            block.language == language && block.from.is_none() && block.citus.is_none()
-        };
+        let is_shown = move |block: &&Block| block.language == language && block.from.is_none() && block.citus.is_none();
         blocks.iter().filter(is_shown).map(|block| &*block.text)
     };
     let session: String = of_language("sql").collect();
@@ -37,8 +35,6 @@ fn paste(page: &Page) {
     for shown in of_language("output").map(normalized) {
         let found = rest.split_once(&shown);
         let path = &page.path;
-        rest = found
-            .unwrap_or_else(|| panic!("{path:?} shows\n{shown}\nand this comes out\n{rest}"))
-            .1;
+        rest = found.unwrap_or_else(|| panic!("{path:?} shows\n{shown}\nand this comes out\n{rest}")).1;
     }
 }

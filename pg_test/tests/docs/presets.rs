@@ -10,8 +10,7 @@ use pg_snowflake_ids::{Layout, PRESETS};
 fn the_drawing_of_the_presets_has_each_with_its_fields() {
     let page = page("docs/layouts.md");
     let blocks = page.blocks();
-    let mut drawings =
-        blocks.iter().filter(|block| block.language == "text" && block.text.contains("| time "));
+    let mut drawings = blocks.iter().filter(|block| block.language == "text" && block.text.contains("| time "));
     let drawing = &drawings.next().expect("a drawing").text;
 
     let drawn: Vec<(&str, Vec<&str>)> = drawing
@@ -23,13 +22,8 @@ fn the_drawing_of_the_presets_has_each_with_its_fields() {
         })
         .collect();
 
-    let presets: Vec<(&str, Vec<String>)> =
-        PRESETS.iter().map(|(name, layout)| (*name, fields(layout))).collect();
-    assert_eq!(
-        format!("{drawn:?}"),
-        format!("{presets:?}"),
-        "left: docs/layouts.md, right: PRESETS"
-    );
+    let presets: Vec<(&str, Vec<String>)> = PRESETS.iter().map(|(name, layout)| (*name, fields(layout))).collect();
+    assert_eq!(format!("{drawn:?}"), format!("{presets:?}"), "left: docs/layouts.md, right: PRESETS");
 }
 
 /// The fields that have bits, highest first, as in the drawing.

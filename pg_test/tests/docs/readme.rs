@@ -12,29 +12,14 @@ const KEY: &str = "bytes of their primary key";
 const BULK: &str = "s for 1,000,000 rows in one `INSERT`";
 
 const CLAIMS: [Claim; 8] = [
-    (
-        "8 clients inserted {} rows per second,",
-        "one-row `INSERT`s per second, 8 clients",
-        &[OURS, "`bigserial`"],
-        1.0,
-    ),
+    ("8 clients inserted {} rows per second,", "one-row `INSERT`s per second, 8 clients", &[OURS, "`bigserial`"], 1.0),
     ("rows took {} MB,", KEY, &[UUID], 1e6),
     ("and {} MB with pg_snowflake", KEY, &[OURS], 1e6),
     ("1,000,000 rows took {} s;", BULK, &[OURS], 1.0),
     ("the same `INSERT` took {} s.", BULK, &[UUID], 1.0),
-    (
-        "Instagram's function took {} ns per ID;",
-        "ns for an ID in one session",
-        &["the PL/pgSQL original"],
-        1.0,
-    ),
+    ("Instagram's function took {} ns per ID;", "ns for an ID in one session", &["the PL/pgSQL original"], 1.0),
     ("pg_snowflake took {} ns per ID in", "the same in the default layout", &[OURS], 1.0),
-    (
-        "got {} duplicates",
-        "duplicates in 1,000,000 IDs of one session",
-        &["its formula in plain SQL"],
-        1.0,
-    ),
+    ("got {} duplicates", "duplicates in 1,000,000 IDs of one session", &["its formula in plain SQL"], 1.0),
 ];
 
 /// New figures of the page would leave the README with the previous ones.
@@ -70,9 +55,7 @@ fn the_figures_of_the_readme_are_those_of_the_newest_release_rounded_to_two_digi
 
 /// The newest major with the record of a release. Betas and release candidates have no dot in their versions.
 fn newest_release(benchmarks: &str) -> u32 {
-    let versions = benchmarks.lines().filter_map(|line| {
-        line.split_once(" on PostgreSQL ")?.1.split([' ', ',']).next()?.split_once('.')
-    });
+    let versions = benchmarks.lines().filter_map(|line| line.split_once(" on PostgreSQL ")?.1.split([' ', ',']).next()?.split_once('.'));
     let majors = versions.filter(|(_, minor)| minor.parse::<u32>().is_ok());
     majors.filter_map(|(major, _)| major.parse().ok()).max().expect("a release is recorded")
 }

@@ -46,10 +46,8 @@ fn every_setting_is_in_the_table_with_its_default_and_its_range() {
         .unwrap();
 
     // A cell without a value is one space wide.
-    let expected: Vec<String> =
-        settings.iter().map(|row| row.get::<_, String>(0).replace("  |", " |")).collect();
-    let table: Vec<&str> =
-        page.text().lines().filter(|line| line.starts_with("| `pg_snowflake.")).collect();
+    let expected: Vec<String> = settings.iter().map(|row| row.get::<_, String>(0).replace("  |", " |")).collect();
+    let table: Vec<&str> = page.text().lines().filter(|line| line.starts_with("| `pg_snowflake.")).collect();
     assert_eq!(table, expected);
 }
 
@@ -102,10 +100,7 @@ fn objects(client: &mut Client) -> Objects {
 
 /// With the usual names of types, and `layout` for the type of a layout.
 fn short(signature: &str) -> String {
-    signature
-        .replace("timestamp with time zone", "timestamptz")
-        .replace("integer", "int")
-        .replace("layout snowflake_layout", "layout")
+    signature.replace("timestamp with time zone", "timestamptz").replace("integer", "int").replace("layout snowflake_layout", "layout")
 }
 
 /// Whether the chapter has that function's name or, if several share it, its name and argument.

@@ -65,10 +65,7 @@ fn the_query_lists_every_object_that_cascade_drops() {
     let query = block("WITH RECURSIVE dropped");
     run(&mut client, &format!("CREATE TABLE listed AS {query}"));
     let estimates = "SELECT identity, estimated_rows FROM listed WHERE type = 'table' AND estimated_rows IS NOT NULL ORDER BY 1";
-    assert_eq!(
-        printed(&mut client, estimates),
-        "public.by_key_all|1\npublic.messages_0|7\npublic.visits_2026|6"
-    );
+    assert_eq!(printed(&mut client, estimates), "public.by_key_all|1\npublic.messages_0|7\npublic.visits_2026|6");
     database.psql("SET client_min_messages = warning; DROP EXTENSION pg_snowflake CASCADE");
     let missing = format!(
         "SELECT type, identity FROM (TABLE before EXCEPT {objects}) AS lost
@@ -78,9 +75,7 @@ fn the_query_lists_every_object_that_cascade_drops() {
                             OR lost.identity = 'for ' || l.identity)"
     );
     assert_eq!(printed(&mut client, &missing), "");
-    let kept = format!(
-        "SELECT l.type, l.identity FROM listed AS l JOIN ({objects}) AS o USING (type, identity)"
-    );
+    let kept = format!("SELECT l.type, l.identity FROM listed AS l JOIN ({objects}) AS o USING (type, identity)");
     assert_eq!(printed(&mut client, &kept), "");
 }
 
@@ -150,10 +145,7 @@ fn the_copy_fails_if_policies_hide_rows_and_keeps_an_owned_sequence() {
     );
     let steps = block("CREATE TABLE new_visits");
     let steps = &steps[steps.find("BEGIN;\nSET LOCAL row_security").expect("steps")..];
-    let steps = steps.replace(
-        "DROP TABLE messages;",
-        "ALTER SEQUENCE of_id OWNED BY new_messages.id; DROP TABLE messages;",
-    );
+    let steps = steps.replace("DROP TABLE messages;", "ALTER SEQUENCE of_id OWNED BY new_messages.id; DROP TABLE messages;");
     let error = client.batch_execute(&steps).expect_err("hidden rows");
     assert_eq!(error.code().map(|code| code.code()), Some("42501"), "{error}");
     run(&mut client, "ROLLBACK; ALTER TABLE messages NO FORCE ROW LEVEL SECURITY");

@@ -9,8 +9,7 @@ use std::process::Command;
 fn three_servers_number_themselves_as_the_page_shows() {
     let parent = temp_dir();
     let folder = parent.path().join("three-servers");
-    let script =
-        std::fs::read(top().join("docs/leases/three-servers.sh")).expect("the script exists");
+    let script = std::fs::read(top().join("docs/leases/three-servers.sh")).expect("the script exists");
     let three_servers = |what| -> Command {
         // The servers' OS user may not be able to read the source tree, so the script comes on standard input.
         let mut bash = as_server_user("bash", parent.path());

@@ -2,9 +2,7 @@
 
 use super::GENERATE_OWN;
 use nix::unistd::gethostname;
-use pg_snowflake_harness::ask::{
-    Refusal, assert_refused, commands_in, database_with_sequence, printed,
-};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, database_with_sequence, printed};
 use pg_snowflake_harness::id::first_seq;
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::sequence::{take, take_one};
@@ -13,11 +11,8 @@ use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown, host_name};
 use postgres::Client;
 
-const FOREIGN_HOST: Refusal = Refusal {
-    sqlstate: "55000",
-    message: "host \"db-7\" is not allowed to generate IDs",
-    hint: "'db-1, db-2, db-7'",
-};
+const FOREIGN_HOST: Refusal =
+    Refusal { sqlstate: "55000", message: "host \"db-7\" is not allowed to generate IDs", hint: "'db-1, db-2, db-7'" };
 
 /// A server on host db-1 that lists itself and db-2; `None` if the system does not let users change a host name.
 fn server_on_db_1() -> Option<Cluster> {
@@ -135,8 +130,5 @@ fn this_host_is_recognized_by_its_hostname_in_any_case() {
     for hosts in ["other-1", &format!("{host}x"), &format!("x{host}"), &format!("{host}.other")] {
         assert!(!generate(&mut client, hosts), "{hosts}");
     }
-    assert_eq!(
-        printed(&mut client, "SELECT last_value & 1023 FROM s"),
-        (first_seq(5) + 3).to_string()
-    );
+    assert_eq!(printed(&mut client, "SELECT last_value & 1023 FROM s"), (first_seq(5) + 3).to_string());
 }

@@ -6,11 +6,8 @@ use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run}
 use pg_snowflake_harness::sequence::{state, take};
 use pg_snowflake_harness::{Cluster, Database};
 
-const MASKED: Refusal = Refusal {
-    sqlstate: "42501",
-    message: "cannot generate IDs because connection options set pg_snowflake.",
-    hint: "PGOPTIONS",
-};
+const MASKED: Refusal =
+    Refusal { sqlstate: "42501", message: "cannot generate IDs because connection options set pg_snowflake.", hint: "PGOPTIONS" };
 
 /// Every setting that only a superuser sets, with its value on the server of a test, and another one.
 fn settings() -> Vec<(String, &'static str, &'static str)> {
@@ -40,8 +37,7 @@ fn an_ordinary_user_whose_options_name_a_fence_generates_no_ids() {
         "-c pg_snowflake.owned_shards=6 -c pg_snowflake.allowed_hosts=",
     ];
     for options in attempts {
-        for then in ["SELECT 1", "RESET ALL", "DISCARD ALL", "SET pg_snowflake.owned_shards = '6'"]
-        {
+        for then in ["SELECT 1", "RESET ALL", "DISCARD ALL", "SET pg_snowflake.owned_shards = '6'"] {
             let mut writer = cluster.connect_with_options("writer", options).unwrap();
             writer.batch_execute(then).unwrap();
             // Shown if it fails.
@@ -142,16 +138,8 @@ fn a_superusers_options_count() {
 
 #[test]
 fn a_server_that_preloads_the_library_refuses_such_a_connection() {
-    let cluster = Cluster::builder()
-        .setting("pg_snowflake.owned_shards", "5")
-        .setting("shared_preload_libraries", "pg_snowflake")
-        .start();
-    cluster
-        .connect()
-        .batch_execute(
-            "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer",
-        )
-        .unwrap();
+    let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", "5").setting("shared_preload_libraries", "pg_snowflake").start();
+    cluster.connect().batch_execute("CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer").unwrap();
 
     let options = "-c pg_snowflake.owned_shards=6";
     let error = cluster.connect_with_options("writer", options).err().expect("refused");

@@ -6,19 +6,14 @@ use pg_snowflake_harness::ask::{Refusal, assert_refused, printed};
 use pg_snowflake_harness::sequence::{state, take};
 use postgres::Client;
 
-const DENIED: Refusal =
-    Refusal { sqlstate: "42501", message: "pg_snowflake.owned_shards", hint: "" };
+const DENIED: Refusal = Refusal { sqlstate: "42501", message: "pg_snowflake.owned_shards", hint: "" };
 
 /// Whether the session has used the extension before the attempt. Before that, PostgreSQL accepts any value from anybody,
 /// and only checks it when the library is loaded.
 const EARLY_AND_LATE: [&str; 2] = ["SELECT 1", "SELECT snowflake_decode(0)"];
 
 /// The error on a host that is not listed.
-const NOT_LISTED: Refusal = Refusal {
-    sqlstate: "55000",
-    message: "is not allowed to generate IDs",
-    hint: "they no longer generate",
-};
+const NOT_LISTED: Refusal = Refusal { sqlstate: "55000", message: "is not allowed to generate IDs", hint: "they no longer generate" };
 
 /// Like [`owner_of_shard_5`], on a host that may not generate IDs.
 fn unlisted_host() -> Cluster {
@@ -80,10 +75,7 @@ fn stays_inside(cluster: &Cluster, fence: &str, refusal: Refusal) {
 #[test]
 fn an_ordinary_user_who_changes_the_fence_for_the_transaction_stays_inside() {
     let cluster = owner_of_shard_5();
-    let attempts = [
-        "SET LOCAL pg_snowflake.owned_shards = '6'",
-        "SELECT set_config('pg_snowflake.owned_shards', '6', true)",
-    ];
+    let attempts = ["SET LOCAL pg_snowflake.owned_shards = '6'", "SELECT set_config('pg_snowflake.owned_shards', '6', true)"];
     for attempt in attempts {
         let mut early = writer(&cluster, EARLY_AND_LATE[0]);
         early.batch_execute(&format!("BEGIN; {attempt}")).unwrap();
@@ -100,10 +92,12 @@ fn an_ordinary_user_can_store_no_fence_for_later() {
     let cluster = owner_of_shard_5();
     cluster
         .connect()
-        .batch_execute("CREATE ROLE owner LOGIN CREATEROLE; GRANT CREATE ON SCHEMA public TO owner;
+        .batch_execute(
+            "CREATE ROLE owner LOGIN CREATEROLE; GRANT CREATE ON SCHEMA public TO owner;
              ALTER DATABASE postgres OWNER TO owner; GRANT USAGE ON SEQUENCE s TO owner;
              SET ROLE owner;
-             CREATE FUNCTION of_the_owner() RETURNS bigint LANGUAGE sql AS 'SELECT snowflake_nextval(''s'', 6)'")
+             CREATE FUNCTION of_the_owner() RETURNS bigint LANGUAGE sql AS 'SELECT snowflake_nextval(''s'', 6)'",
+        )
         .unwrap();
     let attempts = [
         "ALTER ROLE owner SET pg_snowflake.owned_shards = '6'",
@@ -119,11 +113,7 @@ fn an_ordinary_user_can_store_no_fence_for_later() {
             let mut owner = cluster.connect_to("owner", "postgres");
             owner.batch_execute(first).unwrap();
             assert_refused(&mut owner, attempt, DENIED);
-            assert_refused(
-                &mut cluster.connect_to("owner", "postgres"),
-                GENERATE_FOREIGN,
-                NOT_OWNED,
-            );
+            assert_refused(&mut cluster.connect_to("owner", "postgres"), GENERATE_FOREIGN, NOT_OWNED);
         }
     }
     let mut owner = cluster.connect_to("owner", "postgres");
@@ -161,9 +151,7 @@ fn no_function_leads_an_ordinary_user_past_the_fence() {
              END $$",
         )
         .unwrap();
-    for function in
-        ["generate_as_superuser", "generate_as_writer", "set_and_generate", "try_and_generate"]
-    {
+    for function in ["generate_as_superuser", "generate_as_writer", "set_and_generate", "try_and_generate"] {
         for first in ["SELECT 1", "SET pg_snowflake.owned_shards = '6'"] {
             let mut writer = writer(&cluster, first);
             assert_refused(&mut writer, &format!("SELECT {function}()"), NOT_OWNED);
@@ -202,11 +190,7 @@ fn a_user_who_was_granted_the_setting_can_set_it() {
         let mut writer = writer(&cluster, first);
         writer.batch_execute("SET pg_snowflake.owned_shards = '6'").unwrap();
         assert_eq!(take(&mut writer, GENERATE_FOREIGN).len(), 1);
-        assert_refused(
-            &mut writer,
-            GENERATE_OWN,
-            Refusal { message: "shard 5 is not owned", hint: "", ..NOT_OWNED },
-        );
+        assert_refused(&mut writer, GENERATE_OWN, Refusal { message: "shard 5 is not owned", hint: "", ..NOT_OWNED });
     }
     let options = "-c pg_snowflake.owned_shards=6";
     let mut writer = cluster.connect_with_options("writer", options).unwrap();

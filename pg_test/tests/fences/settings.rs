@@ -7,17 +7,11 @@ use pg_snowflake_harness::sequence::take;
 
 #[test]
 fn an_invalid_value_set_before_it_could_be_checked_stops_everything() {
-    let cases = [
-        ("owned_shards", "5-", "\"5-\" lacks the last shard"),
-        ("allowed_hosts", "db 1", "\"db 1\" is not a host name"),
-    ];
+    let cases = [("owned_shards", "5-", "\"5-\" lacks the last shard"), ("allowed_hosts", "db 1", "\"db 1\" is not a host name")];
     // The library is loaded by the first call of a session, at a session's start, or with the server: after or before the
     // session reads the value.
-    let preloads = [
-        ("shared_preload_libraries", ""),
-        ("session_preload_libraries", "pg_snowflake"),
-        ("shared_preload_libraries", "pg_snowflake"),
-    ];
+    let preloads =
+        [("shared_preload_libraries", ""), ("session_preload_libraries", "pg_snowflake"), ("shared_preload_libraries", "pg_snowflake")];
     for (preload, library) in preloads {
         for (setting, value, wrong) in cases {
             let cluster = Cluster::builder().setting(preload, library).start();
@@ -43,9 +37,7 @@ fn an_invalid_value_set_before_it_could_be_checked_stops_everything() {
                 assert!(error.detail().unwrap().contains(wrong), "{error:?}");
             }
 
-            superuser
-                .batch_execute(&format!("ALTER DATABASE postgres RESET pg_snowflake.{setting}"))
-                .unwrap();
+            superuser.batch_execute(&format!("ALTER DATABASE postgres RESET pg_snowflake.{setting}")).unwrap();
             assert_eq!(take(&mut cluster.connect(), GENERATE_OWN).len(), 1);
         }
     }
@@ -54,10 +46,8 @@ fn an_invalid_value_set_before_it_could_be_checked_stops_everything() {
 #[test]
 fn an_invalid_line_in_the_configuration_file_stops_everything() {
     for preload in ["", "pg_snowflake"] {
-        let cluster = Cluster::builder()
-            .setting("pg_snowflake.owned_shards", "0-127;300")
-            .setting("shared_preload_libraries", preload)
-            .start();
+        let cluster =
+            Cluster::builder().setting("pg_snowflake.owned_shards", "0-127;300").setting("shared_preload_libraries", preload).start();
         let mut client = cluster.connect();
         client.batch_execute("CREATE SEQUENCE s").unwrap();
 

@@ -35,10 +35,7 @@ fn the_hint_sets_the_fence_where_it_is_set() {
         ("ALTER DATABASE postgres SET", "ALTER DATABASE postgres RESET ALL"),
         ("ALTER ROLE ALL SET", "ALTER ROLE ALL RESET ALL"),
         ("ALTER ROLE \"Writer\" SET", "ALTER ROLE \"Writer\" RESET ALL"),
-        (
-            "ALTER ROLE \"Writer\" IN DATABASE postgres SET",
-            "ALTER ROLE \"Writer\" IN DATABASE postgres RESET ALL",
-        ),
+        ("ALTER ROLE \"Writer\" IN DATABASE postgres SET", "ALTER ROLE \"Writer\" IN DATABASE postgres RESET ALL"),
     ];
     for (set, reset) in places {
         client.batch_execute(&format!("{set} pg_snowflake.owned_shards = '5'")).unwrap();
@@ -53,8 +50,7 @@ fn the_hint_sets_the_fence_where_it_is_set() {
 }
 
 #[test]
-fn a_dump_that_is_restored_on_another_shards_server_generates_no_ids_until_its_default_is_changed()
-{
+fn a_dump_that_is_restored_on_another_shards_server_generates_no_ids_until_its_default_is_changed() {
     let source = owner_of_shard_5();
     source
         .connect()
@@ -71,17 +67,12 @@ fn a_dump_that_is_restored_on_another_shards_server_generates_no_ids_until_its_d
 
     assert_eq!(printed(&mut client, "SELECT count(*) FROM posts"), "10");
     let insert = "INSERT INTO posts (body) VALUES ('new')";
-    let not_owned = Refusal {
-        sqlstate: "55000",
-        message: "shard 5 is not owned by this server",
-        hint: "was restored from a dump, change its shard",
-    };
+    let not_owned =
+        Refusal { sqlstate: "55000", message: "shard 5 is not owned by this server", hint: "was restored from a dump, change its shard" };
     assert_refused(&mut client, insert, not_owned);
     assert_refused(&mut target.connect_to(SUPERUSER, "restored"), insert, not_owned);
 
-    client
-        .batch_execute("ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('s', 6)")
-        .unwrap();
+    client.batch_execute("ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('s', 6)").unwrap();
     let id = take_one(&mut client, "INSERT INTO posts (body) VALUES ('new') RETURNING id");
     assert_eq!(split(id).shard, 6);
 }

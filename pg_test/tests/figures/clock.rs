@@ -26,12 +26,7 @@ enum Sees {
 #[test]
 fn a_clock_that_steps_back_is_held_waited_for_or_refused_at_once() {
     let _machine = machine();
-    let steps = [
-        (-2.0, Sees::Nothing),
-        (-50.0, Sees::Nothing),
-        (-500.0, Sees::AWait),
-        (-HOUR_MS, Sees::Errors),
-    ];
+    let steps = [(-2.0, Sees::Nothing), (-50.0, Sees::Nothing), (-500.0, Sees::AWait), (-HOUR_MS, Sees::Errors)];
     for (ms, sees) in steps {
         let cluster = cluster_with_posts();
         let clients = inserting_clients(&cluster);
@@ -44,11 +39,7 @@ fn a_clock_that_steps_back_is_held_waited_for_or_refused_at_once() {
         for report in &reports {
             let as_expected = match sees {
                 Sees::Nothing => report.errors.is_empty() && !wait_for_the_clock,
-                Sees::AWait => {
-                    report.errors.is_empty()
-                        && wait_for_the_clock
-                        && (STALL..MAX_WAIT).contains(&report.slowest)
-                }
+                Sees::AWait => report.errors.is_empty() && wait_for_the_clock && (STALL..MAX_WAIT).contains(&report.slowest),
                 // Many were refused within the time of one wait.
                 Sees::Errors => report.was_refused_for_the_clock() && !wait_for_the_clock,
             };
@@ -71,13 +62,8 @@ fn sees_waits(observer: &mut Client, period: Duration) -> bool {
     let mut seen = false;
     while Instant::now() < end {
         // From 17 on the wait has its own name in this class.
-        let waiting: bool = observer
-            .query_one(
-                "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Extension')",
-                &[],
-            )
-            .unwrap()
-            .get(0);
+        let waiting: bool =
+            observer.query_one("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Extension')", &[]).unwrap().get(0);
         seen |= waiting;
         sleep(Duration::from_millis(5));
     }

@@ -33,10 +33,8 @@ fn a_new_session_reads_a_thousand_generating_columns_in_at_most_8_times_the_time
 
     let mut ratios: Vec<f64> = (0..7)
         .map(|_| {
-            let columns =
-                time_of_first(&cluster, "SELECT last_id_at, c.* FROM snowflake_columns AS c");
-            let sequences =
-                time_of_first(&cluster, "SELECT last_value, s.* FROM pg_sequences AS s");
+            let columns = time_of_first(&cluster, "SELECT last_id_at, c.* FROM snowflake_columns AS c");
+            let sequences = time_of_first(&cluster, "SELECT last_value, s.* FROM pg_sequences AS s");
             println!("{COLUMNS} columns: {columns:.1?}; sequences: {sequences:.1?}");
             columns.div_duration_f64(sequences)
         })

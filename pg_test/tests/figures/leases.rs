@@ -24,11 +24,8 @@ fn wants_shard_5(registry: &Registry, name: &str) -> (Cluster, Client) {
 }
 
 fn wants_shard_5_for(registry: &Registry, name: &str, lease: Duration) -> (Cluster, Client) {
-    let cluster = registry
-        .node(name)
-        .setting("pg_snowflake.shard_id", "5")
-        .setting("pg_snowflake.lease", &lease.as_millis().to_string())
-        .start();
+    let cluster =
+        registry.node(name).setting("pg_snowflake.shard_id", "5").setting("pg_snowflake.lease", &lease.as_millis().to_string()).start();
     let mut client = cluster.connect();
     client.batch_execute("CREATE SEQUENCE s").unwrap();
     (cluster, client)
@@ -109,10 +106,7 @@ fn another_server_has_ids_within_a_second_of_the_time_for_which_the_shard_is_kep
     let (registry, mut server, _) = holder();
     let (_other, mut client) = wants_shard_5(&registry, "db-2");
     server.kill_9();
-    let end = printed(
-        &mut registry.cluster.connect(),
-        "SELECT kept_until FROM snowflake_registry.shards",
-    );
+    let end = printed(&mut registry.cluster.connect(), "SELECT kept_until FROM snowflake_registry.shards");
     assert!(late(&registry, &end, &mut client) <= 1.0);
 }
 
@@ -163,10 +157,7 @@ fn no_call_is_refused_while_the_registry_is_down_for_less_than_two_thirds_of_a_l
     };
     for _ in 0..3 {
         // A renewal is due at two thirds.
-        let is_due = format!(
-            "SELECT remaining < 0.70 * interval '{} s' FROM snowflake_lease_status()",
-            lease.as_secs()
-        );
+        let is_due = format!("SELECT remaining < 0.70 * interval '{} s' FROM snowflake_lease_status()", lease.as_secs());
         wait_for(&mut server.connect(), &is_due, "a renewal is due soon");
         let stopped_at = Instant::now();
         registry.cluster.stop(Shutdown::Immediate);

@@ -61,12 +61,7 @@ fn a_waiting_session_sleeps_5_ms_at_a_time() {
 
     let sleeps_before = sleeps(pid);
     let started = Instant::now();
-    client
-        .query_one(
-            &format!("SELECT count(*) FROM (SELECT snowflake_nextvals('s', 5, {ids}::int)) AS ids"),
-            &[],
-        )
-        .unwrap();
+    client.query_one(&format!("SELECT count(*) FROM (SELECT snowflake_nextvals('s', 5, {ids}::int)) AS ids"), &[]).unwrap();
     let per_second = (sleeps(pid) - sleeps_before) as f64 / started.elapsed().as_secs_f64();
 
     println!("{per_second:.0} sleeps a second");
@@ -81,10 +76,7 @@ fn cores_spent_waiting(clients: i64) -> f64 {
 
     let waiting = run_together(&cluster, clients, per_client);
     // The same IDs with a lead that avoids all waiting.
-    cluster
-        .connect()
-        .batch_execute("ALTER DATABASE postgres SET pg_snowflake.max_lead = '1h'")
-        .unwrap();
+    cluster.connect().batch_execute("ALTER DATABASE postgres SET pg_snowflake.max_lead = '1h'").unwrap();
     let working = run_together(&cluster, clients, per_client);
     (waiting.cpu.as_secs_f64() - working.cpu.as_secs_f64()) / waiting.elapsed.as_secs_f64()
 }

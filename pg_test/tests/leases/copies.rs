@@ -19,8 +19,7 @@ fn a_server_that_restarts_keeps_its_shard_from_a_copy_of_it() {
         if reason.starts_with("kept") {
             source.stop(Shutdown::Fast);
         }
-        let is_refused =
-            format!("SELECT registry_error LIKE '%{reason}%' FROM snowflake_lease_status()");
+        let is_refused = format!("SELECT registry_error LIKE '%{reason}%' FROM snowflake_lease_status()");
         wait_for(&mut of_copy, &is_refused, reason);
     }
     source.start();
@@ -32,8 +31,7 @@ fn a_server_that_restarts_keeps_its_shard_from_a_copy_of_it() {
         source.stop(Shutdown::Fast);
         if restart >= 20 {
             let stopped = printed(&mut of_copy, "SELECT clock_timestamp()");
-            let has_asked =
-                format!("SELECT last_answer_at > '{stopped}' FROM snowflake_lease_status()");
+            let has_asked = format!("SELECT last_answer_at > '{stopped}' FROM snowflake_lease_status()");
             wait_for(&mut of_copy, &has_asked, "the registry has answered the copy");
         }
         source.start();
@@ -58,9 +56,8 @@ fn two_servers_with_the_same_data_directory_learn_of_each_other() {
 
     let claims = "Two servers with the same data directory claim shard 5. The registry cannot know which one is the copy.";
     let other = "The other server connects by a Unix-domain socket, and was started at 20";
-    let is_refused = format!(
-        "SELECT registry_error LIKE 'registry refused the lease of shard 5: {claims} {other}%' FROM snowflake_lease_status()"
-    );
+    let is_refused =
+        format!("SELECT registry_error LIKE 'registry refused the lease of shard 5: {claims} {other}%' FROM snowflake_lease_status()");
     wait_for(&mut of_source, &is_refused, "the second one is refused");
     // The first one learns of it when it renews its lease: a third of five minutes later, or when it reads its configuration again.
     let is_warned = format!(
@@ -72,9 +69,6 @@ fn two_servers_with_the_same_data_directory_learn_of_each_other() {
     first_id(&mut of_copy, GENERATE);
     assert_refused(&mut of_source, GENERATE, NO_LEASE);
     let started = "to_char(copy_started_at, 'YYYY-MM-DD HH24:MI:SS.US')";
-    let of_source = printed(
-        &mut of_source,
-        "SELECT to_char(pg_postmaster_start_time(), 'YYYY-MM-DD HH24:MI:SS.US')",
-    );
+    let of_source = printed(&mut of_source, "SELECT to_char(pg_postmaster_start_time(), 'YYYY-MM-DD HH24:MI:SS.US')");
     assert_eq!(of_lease(&registry, started), of_source);
 }

@@ -2,9 +2,7 @@
 
 use super::{GENERATE, LONG, NO_LEASE, SHORT, set, start, wait_for_lease, wants_shard_5};
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_harness::leases::{
-    Registry, answers_kept_back, first_id, node, restart_worker, waiting_sessions,
-};
+use pg_snowflake_harness::leases::{Registry, answers_kept_back, first_id, node, restart_worker, waiting_sessions};
 use pg_snowflake_harness::wait::{comes_true, wait_for};
 use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, Shutdown, release};
 use postgres::Client;
@@ -62,18 +60,9 @@ fn a_registry_that_cannot_be_used_grants_nothing() {
 fn a_registry_of_another_version_that_lacks_a_function_grants_nothing() {
     for function in ["id", "claim", "release"] {
         let registry = Registry::start();
-        run(
-            &mut registry.cluster.connect(),
-            &format!(
-                "ALTER FUNCTION snowflake_registry.{function} RENAME TO former; {OTHER_VERSION}"
-            ),
-        );
-        let reason = format!(
-            "incompatible version of pg_snowflake_registry: The registry has 0.0.1, this server {}.",
-            release::head()
-        );
-        let (server, mut client) =
-            start(registry.node("db-1").setting("pg_snowflake.shard_id", "5"));
+        run(&mut registry.cluster.connect(), &format!("ALTER FUNCTION snowflake_registry.{function} RENAME TO former; {OTHER_VERSION}"));
+        let reason = format!("incompatible version of pg_snowflake_registry: The registry has 0.0.1, this server {}.", release::head());
+        let (server, mut client) = start(registry.node("db-1").setting("pg_snowflake.shard_id", "5"));
         let says = "SELECT registry_error IS NOT NULL FROM snowflake_lease_status()";
         wait_for(&mut client, says, &reason);
         let shown = printed(&mut client, "SELECT registry_error FROM snowflake_lease_status()");
@@ -85,8 +74,7 @@ fn a_registry_of_another_version_that_lacks_a_function_grants_nothing() {
 }
 
 /// As if another version had been installed in the registry.
-const OTHER_VERSION: &str =
-    "UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'pg_snowflake_registry'";
+const OTHER_VERSION: &str = "UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'pg_snowflake_registry'";
 
 /// Otherwise, an update of the registry would stop all servers.
 #[test]
@@ -175,8 +163,7 @@ fn a_registry_in_place_of_the_first_one_grants_nothing_until_a_person_agrees() {
 
 #[test]
 fn a_registry_of_other_servers_is_not_changed() {
-    let (registry, _server) =
-        server_that_refuses_another_registry("SELECT snowflake_registry.take_over(9, 'db-9')");
+    let (registry, _server) = server_that_refuses_another_registry("SELECT snowflake_registry.take_over(9, 'db-9')");
     let leases = "SELECT shard_id, node FROM snowflake_registry.leases";
     assert_eq!(printed(&mut registry.cluster.connect(), leases), "9|db-9");
 }
@@ -250,10 +237,7 @@ fn a_lost_synchronous_standby_of_the_registry_is_named() {
 fn a_lock_timeout_is_not_blamed_on_the_standby_of_other_commits() {
     let registry = Registry::start();
     let mut person = registry.cluster.connect();
-    run(
-        &mut person,
-        "CREATE TABLE other AS SELECT 'snowflake_registry.'; GRANT ALL ON other TO node; GRANT ALL ON SCHEMA public TO node",
-    );
+    run(&mut person, "CREATE TABLE other AS SELECT 'snowflake_registry.'; GRANT ALL ON other TO node; GRANT ALL ON SCHEMA public TO node");
     let other = registry.cluster.fresh_database("other");
     drop(other);
     run(&mut person, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
@@ -261,17 +245,10 @@ fn a_lock_timeout_is_not_blamed_on_the_standby_of_other_commits() {
     let commits = [("postgres", SUPERUSER), ("other", "node")].map(|(database, role)| {
         let mut client = registry.cluster.connect_to(role, database);
         thread::spawn(move || {
-            run(
-                &mut client,
-                "SELECT 'snowflake_registry.', pg_current_xact_id(); CREATE TEMPORARY TABLE t ()",
-            );
+            run(&mut client, "SELECT 'snowflake_registry.', pg_current_xact_id(); CREATE TEMPORARY TABLE t ()");
         })
     });
-    wait_for(
-        &mut person,
-        "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
-        "commits wait",
-    );
+    wait_for(&mut person, "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'SyncRep'", "commits wait");
     let mut locker = answers_kept_back(&registry);
     let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
 
@@ -336,8 +313,7 @@ fn a_length_out_of_range_is_rejected() {
 #[test]
 fn a_server_with_a_registry_and_an_invalid_length_does_not_start() {
     for length in ["0", "1h"] {
-        let (mut server, mut client) =
-            start(node("db-1", "").setting("pg_snowflake.lease", length));
+        let (mut server, mut client) = start(node("db-1", "").setting("pg_snowflake.lease", length));
         run(&mut client, "ALTER SYSTEM SET pg_snowflake.registry = 'host=/nowhere'");
         server.stop(Shutdown::Fast);
 
@@ -374,8 +350,7 @@ fn a_server_with_a_misspelt_parameter_does_not_start() {
 
         assert!(!starts, "{name}");
         let log = server.log().to_lowercase();
-        let reason =
-            format!("FATAL:  unrecognized configuration parameter \"pg_snowflake.{name}\"");
+        let reason = format!("FATAL:  unrecognized configuration parameter \"pg_snowflake.{name}\"");
         for part in [&reason, &hint, "postgresql.auto.conf\", line "] {
             assert!(log.contains(&part.to_lowercase()), "{part} is not in the log:\n{log}");
         }
@@ -407,8 +382,7 @@ fn a_name_that_the_registry_rejects_grants_nothing() {
 #[test]
 fn a_server_with_more_shards_than_leases_is_refused_all() {
     let registry = Registry::start();
-    let (server, mut client) =
-        start(registry.node("db-1").setting("pg_snowflake.owned_shards", "0-8192"));
+    let (server, mut client) = start(registry.node("db-1").setting("pg_snowflake.owned_shards", "0-8192"));
     let says = || server.log().contains("8192");
     assert!(comes_true(says), "the log does not name the limit:\n{}", server.log());
     assert_refused(&mut client, GENERATE, NO_LEASE);
@@ -417,11 +391,9 @@ fn a_server_with_more_shards_than_leases_is_refused_all() {
 #[test]
 fn a_shard_that_the_layout_lacks_is_refused_with_a_lease_too() {
     let registry = Registry::start();
-    let (_server, mut client) =
-        start(registry.node("db-1").setting("pg_snowflake.owned_shards", "5, 8192"));
+    let (_server, mut client) = start(registry.node("db-1").setting("pg_snowflake.owned_shards", "5, 8192"));
     first_id(&mut client, GENERATE);
-    let out_of_range =
-        Refusal { sqlstate: "22023", message: "shard ID 8192 is out of range", hint: "" };
+    let out_of_range = Refusal { sqlstate: "22023", message: "shard ID 8192 is out of range", hint: "" };
     assert_refused(&mut client, "SELECT snowflake_nextval('s', 8192)", out_of_range);
 }
 
@@ -431,11 +403,7 @@ fn a_registry_that_does_not_answer_is_logged_once() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let conninfo = format!("host=127.0.0.1 port={}", listener.local_addr().unwrap().port());
     let attempts = AtomicUsize::new(0);
-    let (server, mut client) = start(
-        node("db-1", &conninfo)
-            .setting("pg_snowflake.shard_id", "5")
-            .setting("pg_snowflake.lease", SHORT),
-    );
+    let (server, mut client) = start(node("db-1", &conninfo).setting("pg_snowflake.shard_id", "5").setting("pg_snowflake.lease", SHORT));
     listener.set_nonblocking(true).unwrap();
 
     let has_tried = comes_true(|| {
@@ -454,11 +422,8 @@ fn a_sequence_that_was_set_to_an_id_is_recognized_under_a_lease() {
     let (_server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
     let id = first_id(&mut client, GENERATE);
     run(&mut client, &format!("SELECT setval('s', {id})"));
-    let refusal = Refusal {
-        sqlstate: "55000",
-        message: "is past the end of the lease of shard 5",
-        hint: "Call snowflake_convert_column()",
-    };
+    let refusal =
+        Refusal { sqlstate: "55000", message: "is past the end of the lease of shard 5", hint: "Call snowflake_convert_column()" };
     let error = assert_refused(&mut client, GENERATE, refusal);
     let cause = format!("its last_value, {id}, is an ID of layout \"postgres\"");
     assert!(error.detail().is_some_and(|detail| detail.contains(&cause)), "{error:?}");

@@ -46,10 +46,7 @@ fn only_a_superuser_creates_it() {
 #[test]
 fn it_has_its_own_schema_whatever_the_search_path() {
     let (_database, mut client) = registry();
-    run(
-        &mut client,
-        "DROP EXTENSION pg_snowflake_registry; CREATE SCHEMA other; SET search_path = other",
-    );
+    run(&mut client, "DROP EXTENSION pg_snowflake_registry; CREATE SCHEMA other; SET search_path = other");
     assert_eq!(refused(&mut client, &format!("{CREATE} SCHEMA other")).code().code(), "0A000");
     run(&mut client, &format!("DROP SCHEMA public; {CREATE}"));
 
@@ -59,12 +56,7 @@ fn it_has_its_own_schema_whatever_the_search_path() {
             AND (pg_identify_object(classid, objid, 0)).identity !~ '^snowflake_registry(\\.|$)'
             AND classid <> 'pg_type'::regclass";
     assert_eq!(printed(&mut client, elsewhere), "");
-    assert_eq!(
-        refused(&mut client, "ALTER EXTENSION pg_snowflake_registry SET SCHEMA other")
-            .code()
-            .code(),
-        "0A000"
-    );
+    assert_eq!(refused(&mut client, "ALTER EXTENSION pg_snowflake_registry SET SCHEMA other").code().code(), "0A000");
     run(&mut client, "DROP SCHEMA other CASCADE");
     run(&mut client, CLAIM);
 }
@@ -124,10 +116,7 @@ fn a_node_belongs_to_the_role_that_first_claimed_it() {
     let cluster = Cluster::new();
     let mut superuser = make_registry(&cluster);
     run(&mut superuser, &format!("CREATE ROLE node LOGIN; {GRANTS}"));
-    run(
-        &mut superuser,
-        &format!("CREATE ROLE thief LOGIN; {}", GRANTS.replace("TO node", "TO thief")),
-    );
+    run(&mut superuser, &format!("CREATE ROLE thief LOGIN; {}", GRANTS.replace("TO node", "TO thief")));
     let [mut node, mut thief] = ["node", "thief"].map(|role| cluster.connect_to(role, "postgres"));
     run(&mut node, CLAIM);
     let serial = printed(&mut superuser, "SELECT serial FROM snowflake_registry.shards");
@@ -138,11 +127,7 @@ fn a_node_belongs_to_the_role_that_first_claimed_it() {
     let renew = CLAIM.replace("NULL", &format!("'{{{serial}}}'"));
     let other_shard = CLAIM.replace("{5}", "{6}");
     let assigned = CLAIM.replace("'{5}'", "NULL");
-    let belongs = Refusal {
-        sqlstate: "42501",
-        message: "node \"db-1\" belongs to another role",
-        hint: "Use another pg_snowflake.node.",
-    };
+    let belongs = Refusal { sqlstate: "42501", message: "node \"db-1\" belongs to another role", hint: "Use another pg_snowflake.node." };
     for sql in [CLAIM, &renew, &other_shard, &assigned, &release] {
         assert_refused(&mut thief, sql, belongs);
         // Neither as a role that the thief can set.
@@ -177,11 +162,7 @@ fn calls() -> [&'static str; 6] {
 }
 
 fn tables() -> [&'static str; 3] {
-    [
-        "TABLE snowflake_registry.shards",
-        "TABLE snowflake_registry.nodes",
-        "TABLE snowflake_registry.identity",
-    ]
+    ["TABLE snowflake_registry.shards", "TABLE snowflake_registry.nodes", "TABLE snowflake_registry.identity"]
 }
 
 #[test]
@@ -261,16 +242,12 @@ fn a_dump_restores_the_extension_its_rows_and_the_privileges_on_it() {
 fn a_role_that_may_not_read_the_registry_cannot_dump_it() {
     let cluster = Cluster::new();
     let mut client = make_registry(&cluster);
-    run(
-        &mut client,
-        "CREATE ROLE owner LOGIN; ALTER DATABASE postgres OWNER TO owner; CREATE TABLE posts (id bigint)",
-    );
+    run(&mut client, "CREATE ROLE owner LOGIN; ALTER DATABASE postgres OWNER TO owner; CREATE TABLE posts (id bigint)");
     run(&mut client, "ALTER TABLE posts OWNER TO owner");
     run(&mut client, CLAIM);
     let dump = |options: &[&str]| {
         let output = cluster.pg_dump("owner", SUPERUSER).args(options).output().unwrap();
-        let [out, error] =
-            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        let [out, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
         if output.status.success() { Ok(out) } else { Err(error) }
     };
 

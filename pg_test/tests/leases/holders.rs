@@ -78,22 +78,15 @@ fn a_refused_shard_is_claimed_again_without_the_others() {
     let registry = Registry::start();
     let (_holder, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
     first_id(&mut client, GENERATE);
-    let (_other, mut of_other) = start(
-        registry
-            .node("db-2")
-            .setting("pg_snowflake.owned_shards", "5,6,7")
-            .setting("pg_snowflake.lease", LONG),
-    );
+    let (_other, mut of_other) =
+        start(registry.node("db-2").setting("pg_snowflake.owned_shards", "5,6,7").setting("pg_snowflake.lease", LONG));
     first_id(&mut of_other, "SELECT snowflake_nextval('s', 6)");
     let mut observer = registry.cluster.connect();
-    let renewed =
-        "SELECT string_agg(serial::text, ' ') FROM snowflake_registry.shards WHERE shard_id > 5";
+    let renewed = "SELECT string_agg(serial::text, ' ') FROM snowflake_registry.shards WHERE shard_id > 5";
     let before = printed(&mut observer, renewed);
     for _ in 0..3 {
-        let xmax =
-            printed(&mut observer, "SELECT xmax FROM snowflake_registry.shards WHERE shard_id = 5");
-        let is_claimed =
-            format!("SELECT xmax <> '{xmax}' FROM snowflake_registry.shards WHERE shard_id = 5");
+        let xmax = printed(&mut observer, "SELECT xmax FROM snowflake_registry.shards WHERE shard_id = 5");
+        let is_claimed = format!("SELECT xmax <> '{xmax}' FROM snowflake_registry.shards WHERE shard_id = 5");
         wait_for(&mut observer, &is_claimed, "the refused shard is claimed again");
     }
     assert_eq!(printed(&mut observer, renewed), before);
@@ -238,8 +231,7 @@ fn a_call_that_waited_for_a_lock_past_the_end_of_the_lease_that_it_saw_gets_an_i
                 }
             }
         });
-        let waits =
-            format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
+        let waits = format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
         wait_for(&mut observer, &waits, "the call waits for the lock");
         has_waited.store(true, SeqCst);
         let end = printed(&mut observer, "SELECT ends FROM snowflake_lease_status()");

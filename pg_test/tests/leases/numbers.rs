@@ -14,8 +14,7 @@ const GENERATE_ASSIGNED: &str = "SELECT snowflake_nextval('s')";
 fn ten_servers_that_start_at_once_get_ten_shards_and_keep_them() {
     let registry = Registry::start();
     let asked_at_once = registry.cluster.freeze();
-    let mut servers: Vec<Cluster> =
-        (1..=10).map(|number| start(registry.node(&format!("db-{number}"))).0).collect();
+    let mut servers: Vec<Cluster> = (1..=10).map(|number| start(registry.node(&format!("db-{number}"))).0).collect();
     drop(asked_at_once);
     let shards = assigned(&servers);
     let mut different = shards.clone();
@@ -88,8 +87,7 @@ fn a_shard_that_another_server_holds_is_refused_by_its_name() {
     let (_holder, mut of_holder) = start(wants_shard_5(&registry, "db-1", LONG));
     first_id(&mut of_holder, GENERATE);
     let (_other, mut client) = start(wants_shard_5(&registry, "db-2", LONG));
-    let answer =
-        "SELECT registry_error LIKE '%held by node \"db-1\"%' FROM snowflake_lease_status()";
+    let answer = "SELECT registry_error LIKE '%held by node \"db-1\"%' FROM snowflake_lease_status()";
     wait_for(&mut client, answer, "the registry has answered");
 
     let error = assert_refused(&mut client, GENERATE, NO_LEASE);
@@ -105,8 +103,7 @@ fn a_shard_that_only_a_database_sets_has_ids_once_the_commands_of_the_hint_are_r
     // `pg_snowflake.shard_id` of the server, and the shard that it holds: the registry assigns the second one.
     for (shard_id, held) in [("5", 5), ("-1", 0)] {
         let registry = Registry::start();
-        let (server, mut client) =
-            start(registry.node("db-1").setting("pg_snowflake.shard_id", shard_id));
+        let (server, mut client) = start(registry.node("db-1").setting("pg_snowflake.shard_id", shard_id));
         let generate = format!("SELECT snowflake_nextval('s', {held})");
         first_id(&mut client, &generate);
         let create = "CREATE SEQUENCE s; ALTER DATABASE other SET pg_snowflake.shard_id = 6";

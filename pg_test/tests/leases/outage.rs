@@ -20,11 +20,7 @@ fn without_its_registry_a_server_generates_until_its_lease_ends() {
     take_one(&mut client, GENERATE);
 
     server.set_clock(400.0);
-    let has_ended = Refusal {
-        sqlstate: "55000",
-        message: "lease of shard 5 has ended",
-        hint: "snowflake_lease_status()",
-    };
+    let has_ended = Refusal { sqlstate: "55000", message: "lease of shard 5 has ended", hint: "snowflake_lease_status()" };
     let error = assert_refused(&mut client, GENERATE, has_ended);
     assert!(error.detail().unwrap().starts_with("It ended "), "{error:?}");
 
@@ -41,8 +37,7 @@ fn the_error_of_an_ended_lease_says_why_it_was_not_renewed() {
     first_id(&mut client, GENERATE);
     registry.cluster.stop(Shutdown::Fast);
     // A tick that begins within the lease can be used to its end.
-    let is_over =
-        "SELECT remaining < '-1ms' AND registry_error IS NOT NULL FROM snowflake_lease_status()";
+    let is_over = "SELECT remaining < '-1ms' AND registry_error IS NOT NULL FROM snowflake_lease_status()";
     wait_for(&mut client, is_over, "the lease has ended");
 
     let has_ended = Refusal { sqlstate: "55000", message: "lease of shard 5 has ended", hint: "" };
@@ -98,8 +93,7 @@ fn a_host_that_accepts_connections_and_says_nothing_does_not_hide_the_next_one()
         registry.cluster.dir().display(),
         silent.local_addr().unwrap().port()
     );
-    let (_server, mut client) =
-        start(node("db-1", &conninfo).setting("pg_snowflake.shard_id", "5"));
+    let (_server, mut client) = start(node("db-1", &conninfo).setting("pg_snowflake.shard_id", "5"));
 
     first_id(&mut client, GENERATE);
 }
@@ -108,8 +102,7 @@ fn a_host_that_accepts_connections_and_says_nothing_does_not_hide_the_next_one()
 #[test]
 fn a_lease_that_was_granted_in_the_quiet_time_is_held_and_has_not_begun() {
     let mut registry = Registry::start();
-    let ask =
-        "SELECT snowflake_registry.claim('{9}', 'db-9', gen_random_uuid(), NULL, gen_random_uuid(),
+    let ask = "SELECT snowflake_registry.claim('{9}', 'db-9', gen_random_uuid(), NULL, gen_random_uuid(),
                    clock_timestamp() + '5 min', '5 min')";
     run(&mut registry.cluster.connect(), ask);
     registry.cluster.stop(Shutdown::Fast);
@@ -176,16 +169,12 @@ fn a_restored_registry_grants_no_span_that_it_has_forgotten() {
 
 /// Three sessions insert while the extension is dropped. The server keeps its connection to the registry.
 #[test]
-fn without_its_registrys_extension_a_server_generates_until_its_lease_ends_and_says_what_is_missing()
- {
+fn without_its_registrys_extension_a_server_generates_until_its_lease_ends_and_says_what_is_missing() {
     const SESSIONS: usize = 3;
     let registry = Registry::start();
     let (server, mut client) = start(wants_shard_5(&registry, "db-1", "2s"));
     first_id(&mut client, GENERATE);
-    run(
-        &mut client,
-        "CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5))",
-    );
+    run(&mut client, "CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5))");
     let insert = "INSERT INTO posts DEFAULT VALUES";
 
     let errors: Vec<DbError> = thread::scope(|scope| {

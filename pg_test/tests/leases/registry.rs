@@ -72,8 +72,7 @@ fn after_the_end_the_next_span_begins_at_the_clock() {
     let next = claim(&mut client, B);
     assert_eq!(next.starts, Some(next.read_at));
     assert!(next.starts > of_5.ends);
-    let renewed =
-        claim(&mut client, Claim { shard_ids: "'{6}'", serial: of_6.serial, nonce: 3, ..A });
+    let renewed = claim(&mut client, Claim { shard_ids: "'{6}'", serial: of_6.serial, nonce: 3, ..A });
     assert_eq!(renewed.starts, Some(renewed.read_at));
     assert!(renewed.starts > of_6.ends);
 }
@@ -102,8 +101,7 @@ fn a_take_over_bars_the_holder_and_the_next_span_begins_after_its_end() {
     assert_eq!(Some(number(&mut client, &take_over)), lease.ends);
 
     assert_eq!(state_of(&mut client, 5), "reserved");
-    let reason_for =
-        |client: &mut Client, claimed| claim(client, claimed).reason.unwrap_or_default();
+    let reason_for = |client: &mut Client, claimed| claim(client, claimed).reason.unwrap_or_default();
     for serial in [lease.serial, None] {
         let renewal = Claim { serial, nonce: 3, ..A };
         let reason = reason_for(&mut client, renewal);
@@ -130,12 +128,10 @@ fn a_take_over_bars_the_holder_and_the_next_span_begins_after_its_end() {
 fn a_retired_node_leaves_its_number_to_another_when_its_span_has_ended() {
     let cluster = Cluster::builder().fake_clock().start();
     let mut client = make_registry(&cluster);
-    let retire =
-        "SELECT shard_id, free_at <= clock_timestamp() FROM snowflake_registry.retire('db-a')";
+    let retire = "SELECT shard_id, free_at <= clock_timestamp() FROM snowflake_registry.retire('db-a')";
     let of_a = Claim { shard_ids: "NULL", ..A };
     let of_b = Claim { shard_ids: "NULL", ..B };
-    let gone =
-        Refusal { sqlstate: "42704", message: "node \"db-a\" does not exist", hint: "leases" };
+    let gone = Refusal { sqlstate: "42704", message: "node \"db-a\" does not exist", hint: "leases" };
     assert_refused(&mut client, retire, gone);
     let lease = claim(&mut client, of_a);
     assert_eq!(claim(&mut client, of_b).shard, 1);
@@ -145,13 +141,7 @@ fn a_retired_node_leaves_its_number_to_another_when_its_span_has_ended() {
     assert_refused(&mut client, retire, held);
     assert!(release(&mut client, 1, 0, lease.serial, "now()") == "1");
     assert_eq!(printed(&mut client, retire), "0|t");
-    assert_eq!(
-        printed(
-            &mut client,
-            "SELECT node IS NULL, state FROM snowflake_registry.leases WHERE shard_id = 0"
-        ),
-        "t|retired"
-    );
+    assert_eq!(printed(&mut client, "SELECT node IS NULL, state FROM snowflake_registry.leases WHERE shard_id = 0"), "t|retired");
     assert_refused(&mut client, retire, gone);
     let of_c = Claim { node: "db-c", incarnation: 3, nonce: 3, ..of_b };
     let next = claim(&mut client, of_c);
@@ -169,8 +159,7 @@ fn a_retired_node_leaves_its_number_to_another_when_its_span_has_ended() {
     cluster.set_clock(0.0);
     let lease = claim(&mut client, Claim { shard_ids: "'{9}'", ..A });
     run(&mut client, "SELECT snowflake_registry.take_over(9, 'db-d')");
-    let free_at =
-        format!("SELECT {} FROM snowflake_registry.retire('db-d')", microseconds("free_at"));
+    let free_at = format!("SELECT {} FROM snowflake_registry.retire('db-d')", microseconds("free_at"));
     assert_eq!(Some(number(&mut client, &free_at)), lease.ends);
     let waits = claim(&mut client, Claim { shard_ids: "'{9}'", ..B });
     assert!(waits.reason.unwrap().starts_with("The span of the last holder of shard 9 ends at 20"));
@@ -180,24 +169,21 @@ fn a_retired_node_leaves_its_number_to_another_when_its_span_has_ended() {
 fn after_a_restart_of_the_registry_new_spans_begin_when_forgotten_leases_have_ended() {
     let mut cluster = Cluster::new();
     let mut client = make_registry(&cluster);
-    let (of_5, of_6) =
-        (claim(&mut client, A), claim(&mut client, Claim { shard_ids: "'{6}'", ..A }));
+    let (of_5, of_6) = (claim(&mut client, A), claim(&mut client, Claim { shard_ids: "'{6}'", ..A }));
     release(&mut client, 1, 5, of_5.serial, "'-infinity'");
 
     cluster.stop(Shutdown::Immediate);
     cluster.start();
     let mut client = cluster.connect();
 
-    let quiet_until =
-        format!("SELECT {} FROM snowflake_registry.identity", microseconds("quiet_until"));
+    let quiet_until = format!("SELECT {} FROM snowflake_registry.identity", microseconds("quiet_until"));
     let of_another = claim(&mut client, B);
     assert_eq!(of_another.starts, Some(number(&mut client, &quiet_until)));
     assert!(of_another.starts > of_6.ends);
     let of_new = claim(&mut client, Claim { shard_ids: "'{7}'", ..B });
     assert_eq!(of_new.starts, of_another.starts);
     // It knows this lease.
-    let renewed =
-        claim(&mut client, Claim { shard_ids: "'{6}'", serial: of_6.serial, nonce: 3, ..A });
+    let renewed = claim(&mut client, Claim { shard_ids: "'{6}'", serial: of_6.serial, nonce: 3, ..A });
     assert_eq!(renewed.starts, of_6.starts);
     assert_eq!(renewed.registry, of_6.registry);
 }
@@ -297,8 +283,7 @@ fn claims_for_the_same_shards_in_another_order_do_not_deadlock() {
     let (database, _client) = registry();
     let orders = ["n", "-n", "n % 7, n", "n % 5, -n"];
     at_once(&database, orders.len(), |client, server| {
-        let shard_ids =
-            format!("ARRAY(SELECT n FROM generate_series(0, 49) AS n ORDER BY {})", orders[server]);
+        let shard_ids = format!("ARRAY(SELECT n FROM generate_series(0, 49) AS n ORDER BY {})", orders[server]);
         for turn in 0..20 {
             let nonce = 100 * turn + server;
             claims(client, Claim { shard_ids: &shard_ids, incarnation: server, nonce, ..A });
@@ -318,8 +303,7 @@ fn a_claim_waits_for_the_transaction_before_it_and_reads_the_clock_after_that() 
         claim(&mut first, Claim { shard_ids: &shard_ids, ..A });
 
         let answer = thread::scope(|scope| {
-            let second = scope
-                .spawn(|| claim(&mut database.connect(), Claim { shard_ids: &shard_ids, ..B }));
+            let second = scope.spawn(|| claim(&mut database.connect(), Claim { shard_ids: &shard_ids, ..B }));
             let is_waiting = "SELECT count(*) > 0 FROM pg_stat_activity
                  WHERE datname = current_database() AND wait_event_type = 'Lock'";
             wait_for(&mut observer, is_waiting, "the second claim waits");
@@ -354,10 +338,7 @@ fn a_standby_of_the_registry_grants_and_changes_nothing() {
 #[test]
 fn it_works_in_a_database_with_another_encoding() {
     let cluster = Cluster::new();
-    run(
-        &mut cluster.connect(),
-        "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0",
-    );
+    run(&mut cluster.connect(), "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
     let mut client = cluster.connect_to(SUPERUSER, "latin");
     run(&mut client, CREATE);
     let of_a = Claim { node: "dbé", ..A };
@@ -380,9 +361,8 @@ fn objects_that_a_caller_created_are_not_used() {
          GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA snowflake_registry TO mallory",
     );
     let mut mallory = cluster.connect_to("mallory", "postgres");
-    let mut plants = String::from(
-        "CREATE FUNCTION mallory.caught() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;",
-    );
+    let mut plants =
+        String::from("CREATE FUNCTION mallory.caught() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;");
     for name in ["pg_namespace", "pg_roles", "shards", "identity"] {
         plants += &format!(
             "CREATE VIEW mallory.{name} AS SELECT mallory.caught() AS oid;
@@ -407,16 +387,9 @@ fn objects_that_a_caller_created_are_not_used() {
         );
     }
     for operator in ["=", "<>", "<"] {
-        for (left, right) in [
-            ("timestamptz", "timestamptz"),
-            ("text", "text"),
-            ("name", "text"),
-            ("int", "int"),
-            ("interval", "interval"),
-        ] {
-            plants += &format!(
-                "CREATE OPERATOR mallory.{operator} (FUNCTION = mallory.differ, LEFTARG = {left}, RIGHTARG = {right});"
-            );
+        for (left, right) in [("timestamptz", "timestamptz"), ("text", "text"), ("name", "text"), ("int", "int"), ("interval", "interval")]
+        {
+            plants += &format!("CREATE OPERATOR mallory.{operator} (FUNCTION = mallory.differ, LEFTARG = {left}, RIGHTARG = {right});");
         }
     }
     plants += "CREATE OPERATOR mallory.+ (FUNCTION = mallory.later, LEFTARG = timestamptz, RIGHTARG = interval);
@@ -427,19 +400,14 @@ fn objects_that_a_caller_created_are_not_used() {
     let calls = [
         Claim { shard_ids: "'{5}'::pg_catalog.int4[]", ..A }.sql("granted"),
         Claim { shard_ids: "NULL", ..B }.sql("granted"),
-        format!(
-            "SELECT snowflake_registry.release('{}', '{{5}}', '{{1}}', pg_catalog.clock_timestamp())",
-            uuid(1)
-        ),
+        format!("SELECT snowflake_registry.release('{}', '{{5}}', '{{1}}', pg_catalog.clock_timestamp())", uuid(1)),
         "SELECT snowflake_registry.take_over(5, 'db-b')".to_owned(),
         "SELECT snowflake_registry.id()".to_owned(),
     ];
     for search_path in ["mallory, pg_catalog, public", "pg_temp, mallory, pg_catalog, public"] {
         run(&mut mallory, &format!("SET search_path = {search_path}"));
         for call in &calls {
-            let call = call
-                .replace("clock_timestamp() + interval '5 min'", "$1")
-                .replace("pg_catalog.clock_timestamp()", "$1");
+            let call = call.replace("clock_timestamp() + interval '5 min'", "$1").replace("pg_catalog.clock_timestamp()", "$1");
             let clock = format!("SELECT {}", microseconds("clock_timestamp()"));
             let until_us = number(&mut superuser, &clock) + 300_000_000;
             let seconds = until_us as f64 / 1e6;
@@ -450,11 +418,7 @@ fn objects_that_a_caller_created_are_not_used() {
 }
 
 /// Runs `ask` for each of `servers` at once, each in a session of its own.
-fn at_once<T: Send>(
-    database: &Database,
-    servers: usize,
-    ask: impl Fn(&mut Client, usize) -> T + Sync,
-) -> Vec<T> {
+fn at_once<T: Send>(database: &Database, servers: usize, ask: impl Fn(&mut Client, usize) -> T + Sync) -> Vec<T> {
     let barrier = Barrier::new(servers);
     thread::scope(|scope| {
         let threads: Vec<_> = (0..servers)
@@ -485,8 +449,7 @@ fn claims(client: &mut Client, claim: Claim) -> Vec<Answer> {
 /// The answers to the statement that `sql` makes from a list of columns.
 fn answers_to(client: &mut Client, sql: &dyn Fn(&str) -> String) -> Vec<Answer> {
     let [starts, ends, read_at] = ["starts", "ends", "read_at"].map(microseconds);
-    let columns =
-        format!("shard_id, granted, {starts}, {ends}, serial, reason, registry::text, {read_at}");
+    let columns = format!("shard_id, granted, {starts}, {ends}, serial, reason, registry::text, {read_at}");
     let sql = sql(&columns);
     let rows = loop {
         match client.query(&sql, &[]) {
@@ -514,22 +477,13 @@ fn is_late(error: &postgres::Error) -> bool {
 }
 
 /// Releases a shard up to a mark, which may name columns of its lease, and returns the number of leases released.
-fn release(
-    client: &mut Client,
-    incarnation: usize,
-    shard: i32,
-    serial: Option<i64>,
-    mark: &str,
-) -> String {
+fn release(client: &mut Client, incarnation: usize, shard: i32, serial: Option<i64>, mark: &str) -> String {
     let serial = serial.map_or("NULL".to_owned(), |serial| serial.to_string());
     let mark = match mark.starts_with('\'') || mark == "now()" {
         true => mark.to_owned(),
         false => format!("(SELECT {mark} FROM snowflake_registry.leases WHERE shard_id = {shard})"),
     };
-    let sql = format!(
-        "SELECT snowflake_registry.release('{}', '{{{shard}}}', '{{{serial}}}', {mark})",
-        uuid(incarnation)
-    );
+    let sql = format!("SELECT snowflake_registry.release('{}', '{{{shard}}}', '{{{serial}}}', {mark})", uuid(incarnation));
     printed(client, &sql)
 }
 
@@ -539,10 +493,7 @@ fn row_of(client: &mut Client, shard: i32) -> String {
 }
 
 fn state_of(client: &mut Client, shard: i32) -> String {
-    printed(
-        client,
-        &format!("SELECT state FROM snowflake_registry.leases WHERE shard_id = {shard}"),
-    )
+    printed(client, &format!("SELECT state FROM snowflake_registry.leases WHERE shard_id = {shard}"))
 }
 
 /// The SQL of a time as microseconds since 1970.

@@ -3,9 +3,7 @@
 use super::{GENERATE, LONG, of_lease, start, wants_shard_5};
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::installation::System;
-use pg_snowflake_harness::leases::{
-    Registry, change_by_hand, first_id, make_registry, restart_worker,
-};
+use pg_snowflake_harness::leases::{Registry, change_by_hand, first_id, make_registry, restart_worker};
 use pg_snowflake_harness::wait::{comes_true, wait_for};
 use pg_snowflake_harness::{Cluster, Shutdown};
 use postgres::Client;
@@ -60,11 +58,7 @@ fn a_data_only_dump_is_restored_into_a_registry_of_another_server_that_nobody_ha
     assert_eq!(printed(&mut client, rows), printed(&mut of_other, rows));
     claim(&mut of_other, "'{6}'", 1, "NULL");
     let refusal = Refusal { sqlstate: "55000", message: "cannot change table", hint: "" };
-    assert_refused(
-        &mut of_other,
-        "INSERT INTO snowflake_registry.shards TABLE snowflake_registry.shards",
-        refusal,
-    );
+    assert_refused(&mut of_other, "INSERT INTO snowflake_registry.shards TABLE snowflake_registry.shards", refusal);
 }
 
 #[test]
@@ -78,8 +72,7 @@ fn a_serial_that_the_registry_has_lost_starts_a_quiet_time() {
         )
     };
     claim(&mut client, "'{5}'", 1, "NULL");
-    let serial: i64 =
-        printed(&mut client, "SELECT serial FROM snowflake_registry.shards").parse().unwrap();
+    let serial: i64 = printed(&mut client, "SELECT serial FROM snowflake_registry.shards").parse().unwrap();
     for (shard, seen) in [("5", serial), ("5", 1)] {
         printed(&mut client, &known(shard, seen));
         assert_eq!(printed(&mut client, QUIET), "f|0");
@@ -99,18 +92,9 @@ fn a_serial_that_the_registry_has_lost_starts_a_quiet_time() {
 #[test]
 fn a_registry_that_was_rolled_back_is_noticed_by_a_server_that_renews() {
     let registry = Registry::start();
-    let (other, _) = start(
-        registry
-            .node("db-6")
-            .setting("pg_snowflake.shard_id", "6")
-            .setting("pg_snowflake.lease", LONG),
-    );
+    let (other, _) = start(registry.node("db-6").setting("pg_snowflake.shard_id", "6").setting("pg_snowflake.lease", LONG));
     let mut superuser = registry.cluster.connect();
-    wait_for(
-        &mut superuser,
-        "SELECT count(*) = 1 FROM snowflake_registry.shards",
-        "shard 6 is held",
-    );
+    wait_for(&mut superuser, "SELECT count(*) = 1 FROM snowflake_registry.shards", "shard 6 is held");
     run(&mut superuser, "CREATE TABLE backup AS TABLE snowflake_registry.shards");
     run(&mut other.connect(), "SELECT pg_reload_conf()");
     let is_renewed = "SELECT s.serial > b.serial FROM snowflake_registry.shards AS s, backup AS b WHERE s.shard_id = 6";
@@ -118,20 +102,13 @@ fn a_registry_that_was_rolled_back_is_noticed_by_a_server_that_renews() {
     let (_holder, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
     first_id(&mut client, GENERATE);
 
-    change_by_hand(
-        &mut superuser,
-        "DELETE FROM snowflake_registry.shards; INSERT INTO snowflake_registry.shards TABLE backup",
-    );
+    change_by_hand(&mut superuser, "DELETE FROM snowflake_registry.shards; INSERT INTO snowflake_registry.shards TABLE backup");
     run(&mut other.connect(), "SELECT pg_reload_conf()");
     let is_noticed = "SELECT quiet_until > clock_timestamp() + interval '4 min' FROM snowflake_registry.identity";
     wait_for(&mut superuser, is_noticed, "the rollback is noticed");
 
     let (_thief, _) = start(wants_shard_5(&registry, "db-2", LONG));
-    wait_for(
-        &mut superuser,
-        "SELECT count(*) = 1 FROM snowflake_registry.shards WHERE shard_id = 5",
-        "",
-    );
+    wait_for(&mut superuser, "SELECT count(*) = 1 FROM snowflake_registry.shards WHERE shard_id = 5", "");
     let begins = "starts >= (SELECT quiet_until - interval '1 s' FROM snowflake_registry.identity)";
     assert_eq!(of_lease(&registry, begins), "t");
     assert!(registry.cluster.log().contains("registry of leases was rolled back"));
@@ -205,8 +182,7 @@ fn a_quiet_time_of_a_wrong_clock_is_ended() {
 fn a_span_of_two_wrong_clocks_is_given_back() {
     let mut registry = Registry::start();
     registry.move_to({
-        let cluster =
-            Cluster::builder().of_system(System::Registry).without_extension().fake_clock().start();
+        let cluster = Cluster::builder().of_system(System::Registry).without_extension().fake_clock().start();
         let grants = pg_snowflake_harness::leases::GRANTS;
         run(&mut make_registry(&cluster), &format!("CREATE ROLE node LOGIN; {grants}"));
         cluster
@@ -215,8 +191,7 @@ fn a_span_of_two_wrong_clocks_is_given_back() {
     let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG).fake_clock());
     server.set_clock(3600.0);
     restart_worker(&server);
-    let is_ahead =
-        "SELECT starts > clock_timestamp() - interval '5 min' FROM snowflake_lease_status()";
+    let is_ahead = "SELECT starts > clock_timestamp() - interval '5 min' FROM snowflake_lease_status()";
     wait_for(&mut client, is_ahead, "the lease is in the future");
 
     registry.cluster.set_clock(0.0);

@@ -115,9 +115,7 @@ fn a_server_whose_shard_the_registry_is_to_assign_goes_on_with_the_one_that_it_h
 
     set(&server, "shard_id", "-1");
 
-    let has_anew = format!(
-        "SELECT bool_or(state = 'held' AND starts > '{begin}') FROM snowflake_lease_status()"
-    );
+    let has_anew = format!("SELECT bool_or(state = 'held' AND starts > '{begin}') FROM snowflake_lease_status()");
     wait_for(&mut client, &has_anew, "the shard is assigned");
     let has_begun = "SELECT starts <= clock_timestamp() FROM snowflake_lease_status()";
     assert_eq!(printed(&mut client, has_begun), "t");
@@ -132,8 +130,7 @@ fn a_release_that_failed_is_repeated() {
     run(&mut person, "REVOKE EXECUTE ON FUNCTION snowflake_registry.release FROM node");
     for (shards, count) in [("5, 6", 2), ("5", 1), ("5, 6", 2), ("5", 1)] {
         set(&server, "owned_shards", shards);
-        let has_so_many =
-            format!("SELECT count(*) = {count} FROM snowflake_lease_status() WHERE state = 'held'");
+        let has_so_many = format!("SELECT count(*) = {count} FROM snowflake_lease_status() WHERE state = 'held'");
         wait_for(&mut client, &has_so_many, shards);
     }
 

@@ -7,8 +7,7 @@ use pg_snowflake_harness::sequence::take_one;
 use pg_snowflake_harness::wait::{comes_true, wait_for};
 use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, Shutdown};
 
-const ALLOCATED: &str =
-    "SELECT count(*) FROM pg_shmem_allocations WHERE name LIKE 'pg\\_snowflake%'";
+const ALLOCATED: &str = "SELECT count(*) FROM pg_shmem_allocations WHERE name LIKE 'pg\\_snowflake%'";
 
 const MODE: &str = "SELECT snowflake_lease_mode()";
 
@@ -18,9 +17,7 @@ fn preloaded() -> Builder {
 
 #[test]
 fn without_a_registry_there_is_no_worker_and_no_shared_memory() {
-    for builder in
-        [Cluster::builder(), preloaded(), preloaded().setting("pg_snowflake.registry", "")]
-    {
+    for builder in [Cluster::builder(), preloaded(), preloaded().setting("pg_snowflake.registry", "")] {
         let (server, mut client) = start(builder);
 
         take_one(&mut client, GENERATE);
@@ -29,8 +26,7 @@ fn without_a_registry_there_is_no_worker_and_no_shared_memory() {
         assert_eq!(printed(&mut client, ALLOCATED), "0");
         assert_eq!(printed(&mut client, "SELECT * FROM snowflake_lease_status()"), "");
         assert_eq!(printed(&mut client, MODE), "off");
-        let unset =
-            Refusal { sqlstate: "55000", message: "pg_snowflake.shard_id is not set", hint: "" };
+        let unset = Refusal { sqlstate: "55000", message: "pg_snowflake.shard_id is not set", hint: "" };
         assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset);
     }
 }
@@ -56,18 +52,14 @@ fn with_a_registry_there_is_one_worker_and_shared_memory() {
 }
 
 /// The error of a server that has a registry, and cannot have a lease.
-const NOT_PRELOADED: Refusal = Refusal {
-    sqlstate: "55000",
-    message: "pg_snowflake is not in shared_preload_libraries",
-    hint: "shared_preload_libraries",
-};
+const NOT_PRELOADED: Refusal =
+    Refusal { sqlstate: "55000", message: "pg_snowflake is not in shared_preload_libraries", hint: "shared_preload_libraries" };
 
 /// A value that the server drops when the library is loaded has replaced that of the configuration file.
 #[test]
 fn a_setting_of_the_database_or_role_does_not_open_a_server_that_lacks_the_preloaded_library() {
     let registry = Registry::start();
-    let (server, mut client) =
-        start(Cluster::builder().setting("pg_snowflake.registry", &registry.conninfo()));
+    let (server, mut client) = start(Cluster::builder().setting("pg_snowflake.registry", &registry.conninfo()));
     run(&mut client, "CREATE ROLE writer LOGIN; GRANT ALL ON SEQUENCE s TO writer");
 
     for target in ["DATABASE postgres", "ROLE writer", "ROLE ALL"] {
@@ -89,8 +81,7 @@ fn a_setting_of_the_database_or_role_does_not_open_a_server_that_lacks_the_prelo
 #[test]
 fn a_registry_without_a_preloaded_library_stops_all_ids() {
     let registry = Registry::start();
-    let (_server, mut client) =
-        start(Cluster::builder().setting("pg_snowflake.registry", &registry.conninfo()));
+    let (_server, mut client) = start(Cluster::builder().setting("pg_snowflake.registry", &registry.conninfo()));
 
     for generate in [GENERATE, "SELECT snowflake_nextvals('s', 5, 1)"] {
         assert_refused(&mut client, generate, NOT_PRELOADED);
@@ -120,14 +111,9 @@ fn a_registry_that_is_set_by_a_reload_stops_all_ids_until_a_restart() {
     let (mut server, mut client) = start(preloaded());
     run(&mut client, "CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer");
     take_one(&mut client, GENERATE);
-    let not_restarted = Refusal {
-        sqlstate: "55000",
-        message: "pg_snowflake.registry was set after the server started",
-        hint: "Restart the server.",
-    };
-    for (value, mode) in
-        [("host=/nowhere", "pending_restart"), ("", "off"), ("host=/nowhere", "pending_restart")]
-    {
+    let not_restarted =
+        Refusal { sqlstate: "55000", message: "pg_snowflake.registry was set after the server started", hint: "Restart the server." };
+    for (value, mode) in [("host=/nowhere", "pending_restart"), ("", "off"), ("host=/nowhere", "pending_restart")] {
         set(&server, "registry", value);
         let is_known = format!("SELECT snowflake_lease_mode() = '{mode}'");
         for client in [&mut client, &mut server.connect_to("writer", SUPERUSER)] {
@@ -166,9 +152,7 @@ fn a_registry_that_is_unset_by_a_reload_is_in_use_until_a_restart() {
 #[test]
 fn a_session_does_not_set_the_registry() {
     let registry = Registry::start();
-    for (builder, message) in
-        [(preloaded(), "cannot be changed now"), (registry.node("db-1"), "without restarting")]
-    {
+    for (builder, message) in [(preloaded(), "cannot be changed now"), (registry.node("db-1"), "without restarting")] {
         let (_server, mut client) = start(builder);
         let denied = Refusal { sqlstate: "55P02", message, hint: "" };
         assert_refused(&mut client, "SET pg_snowflake.registry = 'host=/nowhere'", denied);

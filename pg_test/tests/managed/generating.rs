@@ -23,8 +23,7 @@ fn generate(database: &Database, stop: &Stop, before: &str) -> (Vec<i64>, Client
     let mut ids = Vec::new();
     let mut calls = [
         format!("{TAKE} FROM generate_series(1, 40)"),
-        "SELECT snowflake_managed.snowflake_nextvals('s', 5, 4) FROM generate_series(1, 10)"
-            .to_owned(),
+        "SELECT snowflake_managed.snowflake_nextvals('s', 5, 4) FROM generate_series(1, 10)".to_owned(),
     ]
     .into_iter()
     .cycle();
@@ -51,11 +50,7 @@ fn cancelled_and_terminated_sessions_repeat_no_id_and_leave_no_lock() {
     let (database, mut client) = managed();
     let stop = Stop::default();
     let (ids, sessions): (Vec<Vec<i64>>, Vec<Client>) = scope(|scope| {
-        let befores = [
-            "BEGIN",
-            "SET statement_timeout = 3",
-            "BEGIN; SAVEPOINT p; SET LOCAL lock_timeout = 1",
-        ];
+        let befores = ["BEGIN", "SET statement_timeout = 3", "BEGIN; SAVEPOINT p; SET LOCAL lock_timeout = 1"];
         let database = &database;
         let stop = &stop;
         let _end = StopAtEnd(stop);
@@ -78,11 +73,7 @@ fn cancelled_and_terminated_sessions_repeat_no_id_and_leave_no_lock() {
     assert!(!ids.is_empty());
     let different: HashSet<i64> = ids.iter().copied().collect();
     assert_eq!(different.len(), ids.len());
-    wait_for(
-        &mut client,
-        &LOCKS.replace("count(*)", "count(*) = 0"),
-        "the terminated sessions are gone, and the others hold no lock",
-    );
+    wait_for(&mut client, &LOCKS.replace("count(*)", "count(*) = 0"), "the terminated sessions are gone, and the others hold no lock");
     drop(sessions);
     let next = take_one(&mut client, TAKE);
     assert!(ids.iter().all(|&id| id < next));
@@ -121,13 +112,7 @@ fn ids_increase_over_sessions_in_every_kind_of_transaction() {
         assert_eq!(printed(&mut other, LOCKS), "0", "{statement}");
     }
     copy(&mut client, "(SELECT n FROM t)", "t (n)", "text");
-    assert_eq!(
-        printed(
-            &mut client,
-            "SELECT count(*) - count(DISTINCT id) FROM (TABLE t UNION ALL TABLE u) AS all_ids"
-        ),
-        "0"
-    );
+    assert_eq!(printed(&mut client, "SELECT count(*) - count(DISTINCT id) FROM (TABLE t UNION ALL TABLE u) AS all_ids"), "0");
 }
 
 #[test]
@@ -144,10 +129,7 @@ fn a_call_that_waits_while_the_sequence_is_reset_issues_no_id_of_before_the_wait
     let key = "1936617319, 's'::regclass::oid::int4";
     let locks = [
         ("BEGIN; ALTER SEQUENCE s RESTART".to_owned(), "COMMIT".to_owned()),
-        (
-            format!("SELECT pg_advisory_lock({key}), setval('s', 1, false)"),
-            format!("SELECT pg_advisory_unlock({key})"),
-        ),
+        (format!("SELECT pg_advisory_lock({key}), setval('s', 1, false)"), format!("SELECT pg_advisory_unlock({key})")),
     ];
     for (lock, unlock) in &locks {
         for call in [TAKE, TAKE_BATCH] {
@@ -159,8 +141,7 @@ fn a_call_that_waits_while_the_sequence_is_reset_issues_no_id_of_before_the_wait
                 run(client, unlock);
                 waited_until
             };
-            let (id, waited_until) =
-                while_it_waits(&mut client, &mut other, |other| take_one(other, call), meanwhile);
+            let (id, waited_until) = while_it_waits(&mut client, &mut other, |other| take_one(other, call), meanwhile);
             assert!(counter(id) >= first_counter_at(waited_until), "{lock}: {call}: {id}");
         }
     }
@@ -174,17 +155,8 @@ fn a_call_that_waits_while_the_sequence_is_altered_judges_it_afterwards() {
         // A call reads the definition for the first ID of a tick.
         run(&mut client, "ALTER SEQUENCE s NO CYCLE RESTART");
         run(&mut client, "BEGIN; ALTER SEQUENCE s CYCLE");
-        let (error, ()) = while_it_waits(
-            &mut client,
-            &mut other,
-            |other| refused(other, call),
-            |client| run(client, "COMMIT"),
-        );
-        assert_eq!(
-            error.detail(),
-            Some("It is defined with CYCLE, which would repeat IDs."),
-            "{call}"
-        );
+        let (error, ()) = while_it_waits(&mut client, &mut other, |other| refused(other, call), |client| run(client, "COMMIT"));
+        assert_eq!(error.detail(), Some("It is defined with CYCLE, which would repeat IDs."), "{call}");
     }
 }
 
@@ -242,7 +214,8 @@ fn the_lead_and_the_wait_are_those_of_the_extension() {
         assert!(counter(take_one(&mut client, TAKE)) > start, "{ahead_ms} ms ahead");
         assert!(first_counter_at(now_ms() + 101) > start, "{ahead_ms} ms ahead, and not waited");
     }
-    let longest = "LOAD 'pg_snowflake'; SELECT snowflake_managed.max_lead_us() / 1000 || ' ms', snowflake_managed.max_wait_us() / 1000000 || ' s',
+    let longest =
+        "LOAD 'pg_snowflake'; SELECT snowflake_managed.max_lead_us() / 1000 || ' ms', snowflake_managed.max_wait_us() / 1000000 || ' s',
         current_setting('pg_snowflake.max_lead'), current_setting('pg_snowflake.max_wait')";
     assert_eq!(printed(&mut client, longest), "100 ms|1 s|100ms|1s");
     assert_refused_an_hour_ahead(&mut client, TAKE);
@@ -266,8 +239,7 @@ fn a_sequence_that_was_set_to_an_id_is_recognized() {
         refused(client, TAKE).detail().expect("a detail").to_owned()
     };
     let id = "snowflake_managed.snowflake_min_id(now() - interval '1 year') + 1";
-    let is_named =
-        |detail: String| detail.contains("ahead: its last_value is an ID, not a counter.");
+    let is_named = |detail: String| detail.contains("ahead: its last_value is an ID, not a counter.");
     assert!(is_named(detail(&mut client, id)));
     assert!(!is_named(detail(&mut client, "8000000000000000000")));
     assert!(!is_named(detail(&mut client, &counter_in_an_hour().to_string())));
@@ -277,9 +249,7 @@ fn a_sequence_that_was_set_to_an_id_is_recognized() {
 fn a_batch_is_one_run_of_counters() {
     let (_database, mut client) = managed();
     let call = |count: u32| format!("SELECT snowflake_managed.snowflake_nextvals('s', 5, {count})");
-    let counters = |client: &mut Client, count| -> Vec<i64> {
-        take(client, &call(count)).into_iter().map(counter).collect()
-    };
+    let counters = |client: &mut Client, count| -> Vec<i64> { take(client, &call(count)).into_iter().map(counter).collect() };
     for count in [1, 2, 1024, 5000] {
         let batch = counters(&mut client, count);
         let (first, last) = (batch[0], batch[batch.len() - 1]);
@@ -359,12 +329,7 @@ fn temporary_unlogged_cached_and_lowest_sequences_are_used_from_their_next_value
         if let Some(value) = set_to {
             run(&mut client, &format!("SELECT setval('{sequence}', {value})"));
         }
-        let ids = take(
-            &mut client,
-            &format!(
-                "SELECT snowflake_managed.snowflake_nextval('{sequence}', 5) FROM generate_series(1, 3)"
-            ),
-        );
+        let ids = take(&mut client, &format!("SELECT snowflake_managed.snowflake_nextval('{sequence}', 5) FROM generate_series(1, 3)"));
         assert_eq!(split(ids[0]).seq, seq, "{sequence}, {set_to:?}");
         assert!(ids.is_sorted_by(|a, b| a < b), "{sequence}, {set_to:?}");
     }
@@ -375,9 +340,7 @@ fn the_first_calls_of_many_sessions_on_a_new_sequence_succeed() {
     let (database, mut client) = managed();
     const SESSIONS: usize = 8;
     const SEQUENCES: usize = 30;
-    let create = format!(
-        "DO $$ BEGIN FOR n IN 1..{SEQUENCES} LOOP EXECUTE format('CREATE SEQUENCE new_%s', n); END LOOP; END $$"
-    );
+    let create = format!("DO $$ BEGIN FOR n IN 1..{SEQUENCES} LOOP EXECUTE format('CREATE SEQUENCE new_%s', n); END LOOP; END $$");
     run(&mut client, &create);
     let begin = Barrier::new(SESSIONS);
     let errors: Vec<String> = scope(|scope| {
@@ -391,10 +354,7 @@ fn the_first_calls_of_many_sessions_on_a_new_sequence_succeed() {
                 (1..=SEQUENCES).filter_map(&mut call).map(|error| format!("{error:?}")).collect()
             })
         });
-        sessions
-            .into_iter()
-            .flat_map(|session| -> Vec<String> { session.join().unwrap() })
-            .collect()
+        sessions.into_iter().flat_map(|session| -> Vec<String> { session.join().unwrap() }).collect()
     });
     assert!(errors.is_empty(), "{errors:?}");
 }

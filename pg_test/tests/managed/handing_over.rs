@@ -36,8 +36,7 @@ fn parked(database: &Database, client: &mut Client, call: &str, change: &[&str])
     run(client, change[0]);
     scope(|scope| {
         let waiting = scope.spawn(|| refused(&mut other, call));
-        let waits =
-            format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
+        let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
         wait_for(client, &waits, "the call waits for the sequence");
         for statement in &change[1..] {
             run(client, statement);
@@ -51,12 +50,7 @@ fn parked(database: &Database, client: &mut Client, call: &str, change: &[&str])
 fn converted_during(call: &str) -> (Database, Client) {
     let (database, mut client) = managed();
     run(&mut client, TABLE);
-    let error = parked(
-        &database,
-        &mut client,
-        call,
-        &["SELECT snowflake_convert_column('posts', 'id', 5)", UNINSTALL],
-    );
+    let error = parked(&database, &mut client, call, &["SELECT snowflake_convert_column('posts', 'id', 5)", UNINSTALL]);
     assert_eq!(error.code().code(), "3F000", "{error:?}");
     run(&mut client, "INSERT INTO posts (n) SELECT generate_series(101, 200)");
     assert_eq!(printed(&mut client, ORDERED), "t|200");
@@ -65,8 +59,7 @@ fn converted_during(call: &str) -> (Database, Client) {
 
 #[test]
 fn a_column_is_converted_to_the_extension_and_a_waiting_call_fails() {
-    let (_database, mut client) =
-        converted_during("SELECT snowflake_managed.snowflake_nextval('s', 5)");
+    let (_database, mut client) = converted_during("SELECT snowflake_managed.snowflake_nextval('s', 5)");
     let shards = "SELECT DISTINCT (id # (id >> 12)) & 4095 FROM posts";
     assert_eq!(printed(&mut client, shards), "5");
     let default = "SELECT function, sequence FROM snowflake_columns";
@@ -111,19 +104,11 @@ fn a_column_goes_back_to_the_managed_functions_and_a_waiting_call_fails() {
     run(&mut client, "INSERT INTO posts (n) SELECT generate_series(101, 200)");
     let (rename, rest) = ("ALTER SEQUENCE s RENAME TO s_native;", BACK);
     let (before, after) = rest.split_once(rename).unwrap();
-    let error = parked(
-        &database,
-        &mut client,
-        "SELECT snowflake_nextval('s', 5)",
-        &[&format!("{before}{rename}"), after],
-    );
+    let error = parked(&database, &mut client, "SELECT snowflake_nextval('s', 5)", &[&format!("{before}{rename}"), after]);
     assert_eq!(error.code().code(), "42P01", "{error:?}");
 
     run(&mut client, "INSERT INTO posts (n) SELECT generate_series(201, 300)");
     assert_eq!(printed(&mut client, ORDERED), "t|300");
-    run(
-        &mut client,
-        "DROP EXTENSION pg_snowflake; INSERT INTO posts (n) SELECT generate_series(301, 400)",
-    );
+    run(&mut client, "DROP EXTENSION pg_snowflake; INSERT INTO posts (n) SELECT generate_series(301, 400)");
     assert_eq!(printed(&mut client, ORDERED), "t|400");
 }

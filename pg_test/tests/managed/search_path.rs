@@ -78,8 +78,5 @@ fn planted_objects_are_not_run() {
     let message = refused(&mut client, "SELECT snowflake_managed.snowflake_nextval('s', 5)");
     assert!(message.message().contains("too far ahead"), "{message:?}");
     run(&mut client, UNINSTALL);
-    assert_eq!(
-        printed(&mut client, "SELECT pg_catalog.to_regnamespace('snowflake_managed') IS NULL"),
-        "t"
-    );
+    assert_eq!(printed(&mut client, "SELECT pg_catalog.to_regnamespace('snowflake_managed') IS NULL"), "t");
 }

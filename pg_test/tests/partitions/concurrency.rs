@@ -46,18 +46,9 @@ fn inserts_never_fail_while_partitions_are_created_detached_and_dropped() {
             run(&mut client, &month("2020-06"));
             let detach_only = round % 2 == 0;
             let gone = dropped(&mut client, &format!("'posts', '12 months', {detach_only}"));
-            assert_eq!(
-                gone,
-                format!(
-                    "{}|public.posts_p20200601|",
-                    if detach_only { "detached" } else { "dropped" }
-                )
-            );
+            assert_eq!(gone, format!("{}|public.posts_p20200601|", if detach_only { "detached" } else { "dropped" }));
             run(&mut client, "DROP TABLE IF EXISTS posts_p20200601");
-            assert!(
-                comes_true(|| inserts.load(Ordering::Relaxed) >= wanted),
-                "the writers are stuck"
-            );
+            assert!(comes_true(|| inserts.load(Ordering::Relaxed) >= wanted), "the writers are stuck");
         }
     });
     let rows = printed(&mut client, "SELECT count(*) - 1 FROM posts");
@@ -76,10 +67,7 @@ fn creation_waits_for_no_reader_and_no_writer() {
     let outcome = created(&mut client, "'posts', '1 month', 2");
     assert!(outcome.contains("created|") && !outcome.contains("failed|"), "{outcome}");
     // Before the commit.
-    run(
-        &mut other,
-        "SET lock_timeout = '100ms'; INSERT INTO posts DEFAULT VALUES; SELECT * FROM posts; COMMIT",
-    );
+    run(&mut other, "SET lock_timeout = '100ms'; INSERT INTO posts DEFAULT VALUES; SELECT * FROM posts; COMMIT");
     run(&mut client, "COMMIT");
 }
 
@@ -91,17 +79,10 @@ fn a_lock_that_is_not_available_is_a_row_and_the_timeout_is_restored() {
     // Of the table.
     run(&mut holder, "BEGIN; LOCK TABLE ONLY posts IN SHARE UPDATE EXCLUSIVE MODE");
     run(&mut client, "SET lock_timeout = '50ms'");
-    for outcome in
-        [created(&mut client, "'posts', '1 month', 1"), dropped(&mut client, "'posts', '1 month'")]
-    {
-        let lines: Vec<&str> = outcome
-            .lines()
-            .filter(|line| !line.starts_with("gap") && !line.starts_with("exists"))
-            .collect();
+    for outcome in [created(&mut client, "'posts', '1 month', 1"), dropped(&mut client, "'posts', '1 month'")] {
+        let lines: Vec<&str> = outcome.lines().filter(|line| !line.starts_with("gap") && !line.starts_with("exists")).collect();
         assert!(!lines.is_empty(), "{outcome}");
-        let are_failures = lines
-            .iter()
-            .all(|line| line.starts_with("failed|") && line.contains("not available in time"));
+        let are_failures = lines.iter().all(|line| line.starts_with("failed|") && line.contains("not available in time"));
         assert!(are_failures, "{outcome}");
     }
     assert_eq!(printed(&mut client, "SHOW lock_timeout"), "50ms");
@@ -213,11 +194,8 @@ fn a_cancelled_call_changes_nothing() {
     scope(|scope| {
         let mut caller = database.connect();
         let pid = backend_pid(&mut caller);
-        let call = scope.spawn(move || {
-            refused(&mut caller, "SELECT snowflake_drop_partitions('posts', '1 month')")
-        });
-        let sleeps =
-            format!("SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = {pid}");
+        let call = scope.spawn(move || refused(&mut caller, "SELECT snowflake_drop_partitions('posts', '1 month')"));
+        let sleeps = format!("SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = {pid}");
         let mut observer = database.connect();
         wait_for(&mut observer, &sleeps, "the call sleeps");
         run(&mut observer, &format!("SELECT pg_cancel_backend({pid})"));
@@ -286,11 +264,7 @@ fn a_partition_that_is_in_doubt_after_the_call_has_waited_is_not_removed() {
         let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
             run(&mut other, "COMMIT");
         });
-        assert_eq!(
-            outcome,
-            "failed|public.posts_p20200601|another session has changed partition public.posts_p20200601",
-            "{change}"
-        );
+        assert_eq!(outcome, "failed|public.posts_p20200601|another session has changed partition public.posts_p20200601", "{change}");
         assert_eq!(printed(&mut client, "SELECT count(*) FROM posts WHERE body = '2020-06'"), "1");
     }
 }
@@ -319,10 +293,7 @@ fn a_foreign_table_that_is_attached_below_while_the_call_waits_is_not_dropped() 
     let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
         run(&mut other, "COMMIT");
     });
-    assert_eq!(
-        outcome,
-        "failed|public.posts_p20200601|another session has changed partition public.posts_p20200601"
-    );
+    assert_eq!(outcome, "failed|public.posts_p20200601|another session has changed partition public.posts_p20200601");
     assert_eq!(printed(&mut client, "SELECT 'archive'::regclass"), "archive");
 }
 
@@ -331,10 +302,7 @@ fn the_table_itself_gets_its_partitions_even_if_another_has_its_name_meanwhile()
     let (database, mut client) = database();
     run(&mut client, POSTS);
     let mut other = database.connect();
-    run(
-        &mut other,
-        "BEGIN; ALTER TABLE posts RENAME TO renamed; CREATE TABLE posts (id bigint) PARTITION BY RANGE (id)",
-    );
+    run(&mut other, "BEGIN; ALTER TABLE posts RENAME TO renamed; CREATE TABLE posts (id bigint) PARTITION BY RANGE (id)");
     let outcome = call_that_waits(&database, created, "'posts', '1 day', 0", || {
         run(&mut other, "COMMIT");
     });
@@ -346,16 +314,10 @@ fn the_table_itself_gets_its_partitions_even_if_another_has_its_name_meanwhile()
 #[test]
 fn a_drop_and_an_insert_into_a_referencing_table_do_not_deadlock() {
     let (database, mut client) = old_posts(&["2020-06"], "2020-07");
-    run(
-        &mut client,
-        "INSERT INTO posts DEFAULT VALUES; CREATE TABLE comments (post_id bigint REFERENCES posts)",
-    );
+    run(&mut client, "INSERT INTO posts DEFAULT VALUES; CREATE TABLE comments (post_id bigint REFERENCES posts)");
     let id = printed(&mut client, "SELECT max(id) FROM posts");
     let mut reader = database.connect();
-    run(
-        &mut reader,
-        "BEGIN; LOCK TABLE posts IN ACCESS SHARE MODE; LOCK TABLE comments IN ACCESS SHARE MODE",
-    );
+    run(&mut reader, "BEGIN; LOCK TABLE posts IN ACCESS SHARE MODE; LOCK TABLE comments IN ACCESS SHARE MODE");
     scope(|scope| {
         let mut writer = database.connect();
         let pid = backend_pid(&mut writer);

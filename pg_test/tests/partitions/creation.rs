@@ -1,9 +1,7 @@
 //! Which partitions are created, with which bounds, names and properties.
 
 use super::{POSTS, created, month, partitions, server_at_noon};
-use pg_snowflake_harness::ask::{
-    Bad, Refusal, assert_each_refused, assert_refused, database, printed, run,
-};
+use pg_snowflake_harness::ask::{Bad, Refusal, assert_each_refused, assert_refused, database, printed, run};
 use pg_snowflake_harness::id::{Fields, compose};
 use postgres::Client;
 
@@ -12,36 +10,16 @@ fn ranges_are_aligned_to_utc_whatever_the_session_is_set_to() {
     let (_cluster, mut client) = server_at_noon();
     // The ranges of two steps: the name and the start of each, and the end of the second.
     let cases = [
-        (
-            "1 hour",
-            "postgres",
-            "p20261123_110000 p20261123_120000 p20261123_130000",
-            "11-23 11:00 11-23 12:00 11-23 13:00",
-            "11-23 14:00",
-        ),
-        (
-            "6 hours",
-            "twitter",
-            "p20261123_060000 p20261123_120000 p20261123_180000",
-            "11-23 06:00 11-23 12:00 11-23 18:00",
-            "11-24 00:00",
-        ),
+        ("1 hour", "postgres", "p20261123_110000 p20261123_120000 p20261123_130000", "11-23 11:00 11-23 12:00 11-23 13:00", "11-23 14:00"),
+        ("6 hours", "twitter", "p20261123_060000 p20261123_120000 p20261123_180000", "11-23 06:00 11-23 12:00 11-23 18:00", "11-24 00:00"),
         ("1 day", "sonyflake", "p20261123 p20261124", "11-23 00:00 11-24 00:00", "11-25 00:00"),
         ("24 hours", "js53", "p20261123 p20261124", "11-23 00:00 11-24 00:00", "11-25 00:00"),
         ("7 days", "instagram", "p20261123 p20261130", "11-23 00:00 11-30 00:00", "12-07 00:00"),
         ("1 month", "postgres", "p20261101 p20261201", "11-01 00:00 12-01 00:00", "12-31 24:00"),
-        (
-            "3 months",
-            "discord",
-            "p20261001 p20270101",
-            "10-01 00:00 12-31 24:00",
-            "12-31 24:00 + 3 months",
-        ),
+        ("3 months", "discord", "p20261001 p20270101", "10-01 00:00 12-31 24:00", "12-31 24:00 + 3 months"),
     ];
     for (number, (step, layout, names, starts, end)) in cases.into_iter().enumerate() {
-        for (place, zone) in
-            ["UTC", "America/New_York", "Pacific/Kiritimati"].into_iter().enumerate()
-        {
+        for (place, zone) in ["UTC", "America/New_York", "Pacific/Kiritimati"].into_iter().enumerate() {
             let table = format!("t{number}{place}");
             run(
                 &mut client,
@@ -77,11 +55,7 @@ fn ranges_are_aligned_to_utc_whatever_the_session_is_set_to() {
                     printed(&mut client, &ids)
                 })
                 .collect();
-            assert_eq!(
-                bounds_of(&mut client, &table),
-                expected.join("\n"),
-                "{step} {layout} {zone}"
-            );
+            assert_eq!(bounds_of(&mut client, &table), expected.join("\n"), "{step} {layout} {zone}");
         }
     }
 }
@@ -133,10 +107,8 @@ fn gaps_and_the_default_partition_are_reported() {
     let (_cluster, mut client) = server_at_noon();
     run(&mut client, &format!("{POSTS}{}{}", month("2026-06"), month("2026-08")));
     run(&mut client, "CREATE TABLE posts_default PARTITION OF posts DEFAULT");
-    let found = printed(
-        &mut client,
-        "SELECT action, partition, starts, ends, message FROM snowflake_create_partitions('posts', '1 month', 0)",
-    );
+    let found =
+        printed(&mut client, "SELECT action, partition, starts, ends, message FROM snowflake_create_partitions('posts', '1 month', 0)");
     let expected = format!(
         "created|public.posts_p20261101|2026-11-01 00:00:00+00|2026-12-01 00:00:00+00|
 gap||2026-07-01 00:00:00+00|2026-08-01 00:00:00+00|no partition has the values FROM ('{}') TO ('{}')
@@ -165,10 +137,7 @@ fn rows_in_the_default_partition_prevent_their_range_alone() {
     );
     let found = created(&mut client, "'posts', '1 month', 2");
     let lines: Vec<&str> = found.lines().collect();
-    assert_eq!(
-        (lines[0], lines[2]),
-        ("created|public.posts_p20261101|", "created|public.posts_p20270101|")
-    );
+    assert_eq!((lines[0], lines[2]), ("created|public.posts_p20261101|", "created|public.posts_p20270101|"));
     assert!(lines[1].starts_with("failed||") && lines[1].contains("Move these rows"), "{found}");
     assert!(lines[3].starts_with("gap||no partition has"), "{found}");
     assert!(lines[4].starts_with("default|public.posts_default|has rows"), "{found}");
@@ -215,12 +184,7 @@ fn a_range_that_meets_another_object_is_refused_before_anything_is_done() {
     let tables = "SELECT count(*) FROM pg_class";
     let before = printed(&mut client, tables);
     for (table, sqlstate, message, allowed) in [
-        (
-            "overlapped",
-            "42P17",
-            "public.half of table public.overlapped overlaps",
-            "from 2026-12-01",
-        ),
+        ("overlapped", "42P17", "public.half of table public.overlapped overlaps", "from 2026-12-01"),
         ("named", "42P07", "public.named_p20261201", "ATTACH PARTITION"),
         ("typed", "42P07", "public.typed_p20261201", "rename"),
     ] {
@@ -239,25 +203,13 @@ fn partitions_end_with_the_layout() {
         "SELECT action, count(*), max(ends), max(message) FROM snowflake_create_partitions('posts', '10 years', 20, 'js53')
          GROUP BY 1 ORDER BY 1",
     );
-    assert_eq!(
-        found,
-        "created|7|2090-01-01 00:00:00+00|\nfailed|1||layout \"js53\" has no IDs after 2089-09-06 15:47:35.552+00"
-    );
-    let last =
-        "SELECT pg_get_expr(relpartbound, oid) FROM pg_class WHERE relname = 'posts_p20800101'";
+    assert_eq!(found, "created|7|2090-01-01 00:00:00+00|\nfailed|1||layout \"js53\" has no IDs after 2089-09-06 15:47:35.552+00");
+    let last = "SELECT pg_get_expr(relpartbound, oid) FROM pg_class WHERE relname = 'posts_p20800101'";
     assert!(printed(&mut client, last).ends_with(&format!("TO ('{}')", 1_i64 << 53)));
     // Before the epoch of js53, in 2019.
     super::set_hours_from_noon(&cluster, -24.0 * 365.0 * 7.0);
-    let early = Refusal {
-        sqlstate: "55000",
-        message: "outside the time range of layout \"js53\"",
-        hint: "clock",
-    };
-    assert_refused(
-        &mut cluster.connect(),
-        "SELECT snowflake_create_partitions('posts', '1 day', 1, 'js53')",
-        early,
-    );
+    let early = Refusal { sqlstate: "55000", message: "outside the time range of layout \"js53\"", hint: "clock" };
+    assert_refused(&mut cluster.connect(), "SELECT snowflake_create_partitions('posts', '1 day', 1, 'js53')", early);
 }
 
 #[test]
@@ -286,10 +238,7 @@ created|shard_1.posts_p20261201|"
         "DROP FOREIGN TABLE posts_2; INSERT INTO posts SELECT snowflake_nextval('ids', shard), 'x' FROM generate_series(0, 1) AS shard",
     );
     assert_eq!(
-        printed(
-            &mut client,
-            "SELECT tableoid::regclass, snowflake_shard_id(id) FROM posts ORDER BY 1"
-        ),
+        printed(&mut client, "SELECT tableoid::regclass, snowflake_shard_id(id) FROM posts ORDER BY 1"),
         "posts_0_p20261101|0\nshard_1.posts_p20261101|1"
     );
     // A partition is a parent, too.

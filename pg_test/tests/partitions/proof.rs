@@ -24,10 +24,7 @@ fn assert_kept(client: &mut Client, arguments: &str, expected: &[(&str, &str)]) 
     assert_eq!(lines.len(), expected.len(), "{found}");
     for (line, (partition, reason)) in lines.iter().zip(expected) {
         let command = format!(": ALTER TABLE public.posts DETACH PARTITION {partition};");
-        assert!(
-            line.starts_with(&format!("kept|{partition}|")) && line.contains(reason),
-            "{reason}: {line}"
-        );
+        assert!(line.starts_with(&format!("kept|{partition}|")) && line.contains(reason), "{reason}: {line}");
         assert!(line.ends_with(&command), "{line}");
     }
     assert_eq!(partitions(client), before);
@@ -61,12 +58,7 @@ fn rows_with_serial_numbers_are_kept_after_a_conversion() {
 #[test]
 fn partitions_of_a_former_layout_are_kept() {
     let (_cluster, mut client) = server_at_noon();
-    for (former, layout) in [
-        ("discord", "instagram"),
-        ("discord", "postgres"),
-        ("pgedge", "postgres"),
-        ("mastodon", "twitter"),
-    ] {
+    for (former, layout) in [("discord", "instagram"), ("discord", "postgres"), ("pgedge", "postgres"), ("mastodon", "twitter")] {
         posts_of(&mut client, former);
         created(&mut client, "'posts', '1 month', 0");
         run(&mut client, "INSERT INTO posts (body) SELECT 'today' FROM generate_series(1, 500)");
@@ -111,13 +103,11 @@ fn a_partition_by_hand_is_kept_until_its_name_says_when_it_begins() {
     let reason = "is not named after the start of its range, 2026-06-01 00:00:00+00";
     assert_kept(&mut client, "'posts', '3 months'", &[(name, reason)]);
     run(&mut client, "ALTER TABLE \"of \"\"june\" RENAME TO \"june\"\"_p20260601\"");
-    assert_eq!(
-        dropped(&mut client, "'posts', '3 months', true"),
-        "detached|public.\"june\"\"_p20260601\"|"
-    );
+    assert_eq!(dropped(&mut client, "'posts', '3 months', true"), "detached|public.\"june\"\"_p20260601\"|");
 
     run(&mut client, "ALTER TABLE \"june\"\"_p20260601\" RENAME TO june");
-    let lower = "ALTER TABLE posts ATTACH PARTITION june FOR VALUES FROM (MINVALUE) TO (snowflake_min_id('2026-07-01 00:00+00', 'postgres'))";
+    let lower =
+        "ALTER TABLE posts ATTACH PARTITION june FOR VALUES FROM (MINVALUE) TO (snowflake_min_id('2026-07-01 00:00+00', 'postgres'))";
     run(&mut client, lower);
     assert_kept(&mut client, "'posts', '3 months'", &[("public.june", "has no lower bound")]);
     let command = dropped(&mut client, "'posts', '3 months'");
@@ -160,9 +150,7 @@ fn a_gap_among_old_partitions_keeps_none() {
 
 /// The hours from noon on 2026-11-23 to the 15th of a month.
 fn hours_until(client: &mut Client, month: &str) -> f64 {
-    let sql = format!(
-        "SELECT extract(epoch FROM timestamptz '{month}-15 12:00+00' - '2026-11-23 12:00+00') / 3600"
-    );
+    let sql = format!("SELECT extract(epoch FROM timestamptz '{month}-15 12:00+00' - '2026-11-23 12:00+00') / 3600");
     printed(client, &sql).parse().unwrap()
 }
 
@@ -183,8 +171,7 @@ fn partitions_are_dropped_year_after_year() {
             gone += "\n";
         }
         let lines: Vec<&str> = gone.lines().filter(|line| !line.is_empty()).collect();
-        let dropped =
-            ["20270101", "20270701"].map(|start| format!("dropped|public.posts_p{start}|"));
+        let dropped = ["20270101", "20270701"].map(|start| format!("dropped|public.posts_p{start}|"));
         let first = "public.posts_p20260701";
         if layout.contains("2026-11-01") {
             // The layout begins in it.
@@ -194,10 +181,7 @@ fn partitions_are_dropped_year_after_year() {
             assert_eq!(lines[0], format!("dropped|{first}|"), "{layout}");
         }
         for line in dropped {
-            assert!(
-                lines.contains(&line.as_str()) || layout.contains("2026-11-01"),
-                "{line} {lines:?}"
-            );
+            assert!(lines.contains(&line.as_str()) || layout.contains("2026-11-01"), "{line} {lines:?}");
         }
     }
 }
@@ -215,11 +199,7 @@ fn a_clock_years_ahead_makes_nothing_old() {
     set_hours_from_noon(&cluster, hours_until(&mut client, "2027-02"));
     let mut ahead = cluster.connect();
     let reason = "is not old compared with the newest ID of the table, of 2026-11-23 12:0";
-    assert_kept(
-        &mut ahead,
-        "'posts', '2 months'",
-        &[("public.posts_p20260601", reason), ("public.posts_p20261101", reason)],
-    );
+    assert_kept(&mut ahead, "'posts', '2 months'", &[("public.posts_p20260601", reason), ("public.posts_p20261101", reason)]);
 
     // Beyond them, also if rows have been inserted.
     set_hours_from_noon(&cluster, hours_until(&mut client, "2030-02"));
@@ -249,16 +229,9 @@ fn a_table_without_new_rows_keeps_its_last_ones() {
         run(&mut client, &partition(name, from, to, layout));
     }
     created(&mut client, "'posts', '1 month', 0");
-    run(
-        &mut client,
-        "INSERT INTO posts VALUES (snowflake_encode('2026-07-15 00:00+00', 5, 0, 'js53'))",
-    );
+    run(&mut client, "INSERT INTO posts VALUES (snowflake_encode('2026-07-15 00:00+00', 5, 0, 'js53'))");
     let reason = "newest ID of the table, of 2026-07-15 00:00:00+00";
-    assert_kept(
-        &mut client,
-        "'posts', '1 month'",
-        &[("public.posts_p20260601", reason), ("public.posts_p20260701", reason)],
-    );
+    assert_kept(&mut client, "'posts', '1 month'", &[("public.posts_p20260601", reason), ("public.posts_p20260701", reason)]);
     // What has been read is not locked until the end of the transaction, but free for others.
     run(&mut client, "BEGIN");
     dropped(&mut client, "'posts', '1 month'");
@@ -267,10 +240,7 @@ fn a_table_without_new_rows_keeps_its_last_ones() {
     run(&mut client, "COMMIT");
     // Without any row nothing can be lost.
     run(&mut client, "TRUNCATE posts");
-    assert_eq!(
-        dropped(&mut client, "'posts', '1 month'"),
-        "dropped|public.posts_p20260601|\ndropped|public.posts_p20260701|"
-    );
+    assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20260601|\ndropped|public.posts_p20260701|");
 }
 
 #[test]
@@ -288,17 +258,13 @@ fn under_a_table_partitioned_by_shard_each_table_has_its_own_proof() {
         run(&mut client, &june.replace("OF posts", &format!("OF {table}")));
     }
     created(&mut client, "'posts', '1 month', 0");
-    run(
-        &mut client,
-        "INSERT INTO posts SELECT snowflake_nextval('ids', 5, 'twitter') FROM generate_series(1, 50)",
-    );
+    run(&mut client, "INSERT INTO posts SELECT snowflake_nextval('ids', 5, 'twitter') FROM generate_series(1, 50)");
     let found = dropped(&mut client, "'posts', '1 hour'");
     let lines: Vec<&str> = found.lines().collect();
     assert_eq!(lines.len(), 2, "{found}");
     assert_eq!(lines[0], "dropped|public.posts_0_p20260601|");
     assert!(
-        lines[1].starts_with("kept|public.june|")
-            && lines[1].ends_with("run: ALTER TABLE public.posts_1 DETACH PARTITION public.june;"),
+        lines[1].starts_with("kept|public.june|") && lines[1].ends_with("run: ALTER TABLE public.posts_1 DETACH PARTITION public.june;"),
         "{found}"
     );
 }

@@ -1,9 +1,6 @@
 //! Which partitions are dropped or detached, and which never.
 
-use super::{
-    POSTS, created, dropped, filled_from, month, old_posts, partitions, server_at_noon,
-    set_hours_from_noon,
-};
+use super::{POSTS, created, dropped, filled_from, month, old_posts, partitions, server_at_noon, set_hours_from_noon};
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use postgres::Client;
@@ -40,14 +37,8 @@ dropped|public.posts_p20260801|2026-08-01 00:00:00+00|2026-09-01 00:00:00+00|"
         )
     );
     assert_eq!(printed(&mut client, call), HISTORY_IS_KEPT);
-    assert_eq!(
-        printed(&mut client, "SELECT string_agg(body, ' ' ORDER BY body) FROM posts"),
-        "2026-09 2026-10 2026-11"
-    );
-    assert_eq!(
-        partitions(&mut client),
-        "posts_history posts_p20260901 posts_p20261001 posts_p20261101 posts_future posts_default"
-    );
+    assert_eq!(printed(&mut client, "SELECT string_agg(body, ' ' ORDER BY body) FROM posts"), "2026-09 2026-10 2026-11");
+    assert_eq!(partitions(&mut client), "posts_history posts_p20260901 posts_p20261001 posts_p20261101 posts_future posts_default");
 
     run(&mut client, "ALTER TABLE posts DETACH PARTITION posts_history");
     // However short the age: not the current partition, nor the default one, nor one without an upper bound.
@@ -81,8 +72,7 @@ fn a_clock_an_hour_off_neither_drops_what_is_current_nor_lets_an_insert_fail() {
 
 #[test]
 fn what_depends_on_a_partition_keeps_it_and_the_others_go() {
-    let (_database, mut client) =
-        old_posts(&["2020-06", "2020-07", "2020-08", "2020-09"], "2020-10");
+    let (_database, mut client) = old_posts(&["2020-06", "2020-07", "2020-08", "2020-09"], "2020-10");
     let before = partitions(&mut client);
     run(
         &mut client,
@@ -94,21 +84,20 @@ fn what_depends_on_a_partition_keeps_it_and_the_others_go() {
     let found = dropped(&mut client, "'posts', '1 month'");
     let lines: Vec<&str> = found.lines().collect();
     assert_eq!(lines.len(), 4, "{found}");
-    assert!(lines[0].starts_with("failed|public.posts_p20200601|cannot drop table public.posts_p20200601 because other objects depend"), "{found}");
+    assert!(
+        lines[0].starts_with("failed|public.posts_p20200601|cannot drop table public.posts_p20200601 because other objects depend"),
+        "{found}"
+    );
     assert!(lines[0].contains("view public.of_june depends on"), "{found}");
     assert!(
-        lines[1].starts_with("failed|public.posts_p20200701|")
-            && lines[1].contains("still referenced from table \"comments\""),
+        lines[1].starts_with("failed|public.posts_p20200701|") && lines[1].contains("still referenced from table \"comments\""),
         "{found}"
     );
     assert_eq!(lines[2..], ["dropped|public.posts_p20200801|", "dropped|public.posts_p20200901|"]);
     assert_eq!(partitions(&mut client), before.replace(" posts_p20200801 posts_p20200901", ""));
 
     run(&mut client, "TRUNCATE comments; DROP VIEW of_june");
-    assert_eq!(
-        dropped(&mut client, "'posts', '1 month'"),
-        "dropped|public.posts_p20200601|\ndropped|public.posts_p20200701|"
-    );
+    assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20200601|\ndropped|public.posts_p20200701|");
 }
 
 #[test]
@@ -143,8 +132,7 @@ pub fn three_levels() -> (Database, Client) {
     (database, client)
 }
 
-pub const ARCHIVE: &str =
-    "CREATE FOREIGN TABLE archive PARTITION OF june_0 FOR VALUES IN ('b') SERVER s";
+pub const ARCHIVE: &str = "CREATE FOREIGN TABLE archive PARTITION OF june_0 FOR VALUES IN ('b') SERVER s";
 
 #[test]
 fn a_partition_that_contains_a_foreign_table_at_any_level_is_left() {
@@ -213,11 +201,7 @@ fn what_is_being_detached_at_any_level_is_not_dropped() {
         run(reader, &format!("BEGIN; SELECT FROM {parent}"));
         run(client, "SET lock_timeout = '1ms'");
         let detach = format!("ALTER TABLE {parent} DETACH PARTITION {partition} CONCURRENTLY");
-        assert_refused(
-            client,
-            &detach,
-            Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" },
-        );
+        assert_refused(client, &detach, Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" });
         run(client, "RESET lock_timeout");
         run(reader, "ROLLBACK");
     };
@@ -238,7 +222,8 @@ fn what_is_being_detached_at_any_level_is_not_dropped() {
     );
     interrupt(&mut client, &mut reader, "shards", "one");
     let made = created(&mut client, "'shards', '1 month', 0");
-    let skipped = "skipped|public.one|is being detached. If no session does so, run: ALTER TABLE public.shards DETACH PARTITION public.one FINALIZE;";
+    let skipped =
+        "skipped|public.one|is being detached. If no session does so, run: ALTER TABLE public.shards DETACH PARTITION public.one FINALIZE;";
     assert!(made.starts_with(&format!("{skipped}\ncreated|public.two_p")), "{made}");
 }
 
@@ -260,24 +245,13 @@ fn table_of_layout(client: &mut Client, table: &str, layout: &str) {
 #[test]
 fn an_omitted_layout_is_that_of_the_default() {
     let (_cluster, mut client) = server_at_noon();
-    for layout in [
-        "instagram",
-        "postgres",
-        "js53",
-        "twitter",
-        "sonyflake",
-        "time:41 shard:8 seq:14 epoch:2024-01-01 unit:1ms",
-    ] {
+    for layout in ["instagram", "postgres", "js53", "twitter", "sonyflake", "time:41 shard:8 seq:14 epoch:2024-01-01 unit:1ms"] {
         let table = format!("of_{}", &layout[..4]);
         table_of_layout(&mut client, &table, layout);
         let made = created(&mut client, &format!("'{table}', '1 month', 0"));
         assert!(made.starts_with(&format!("created|public.{table}_p20261101|")), "{made}");
         run(&mut client, &format!("INSERT INTO {table} DEFAULT VALUES"));
-        assert_eq!(
-            dropped(&mut client, &format!("'{table}', '3 months'")),
-            format!("dropped|public.{table}_p20260601|"),
-            "{layout}"
-        );
+        assert_eq!(dropped(&mut client, &format!("'{table}', '3 months'")), format!("dropped|public.{table}_p20260601|"), "{layout}");
         assert_eq!(printed(&mut client, &format!("SELECT count(*) FROM {table}")), "1");
     }
 }
@@ -299,10 +273,7 @@ fn the_default_of_a_table_above_or_below_counts() {
     );
     for table in ["above", "below", "domain"] {
         created(&mut client, &format!("'{table}', '1 month', 0"));
-        run(
-            &mut client,
-            &format!("INSERT INTO {table} VALUES (snowflake_nextval('ids', 5, 'js53'))"),
-        );
+        run(&mut client, &format!("INSERT INTO {table} VALUES (snowflake_nextval('ids', 5, 'js53'))"));
     }
 }
 
@@ -320,15 +291,8 @@ fn nothing_is_dropped_if_no_remaining_partition_has_the_ids_of_now() {
     );
     created(&mut client, "'posts', '1 month', 2, 'discord'");
     let before = partitions(&mut client);
-    for (table, layout) in [
-        ("posts", "postgres"),
-        ("posts", "instagram"),
-        ("posts", "twitter"),
-        ("by_number", "postgres"),
-    ] {
-        let sql = format!(
-            "SELECT * FROM snowflake_drop_partitions('{table}', '24 months', false, '{layout}')"
-        );
+    for (table, layout) in [("posts", "postgres"), ("posts", "instagram"), ("posts", "twitter"), ("by_number", "postgres")] {
+        let sql = format!("SELECT * FROM snowflake_drop_partitions('{table}', '24 months', false, '{layout}')");
         let refusal = Refusal {
             sqlstate: "55000",
             message: "would have the IDs of now",
@@ -336,31 +300,14 @@ fn nothing_is_dropped_if_no_remaining_partition_has_the_ids_of_now() {
         };
         let error = assert_refused(&mut client, &sql, refusal);
         let detail = error.detail().unwrap();
-        assert!(
-            detail.contains(&format!("in layout \"{layout}\"")) && detail.contains("to 20"),
-            "{detail}"
-        );
+        assert!(detail.contains(&format!("in layout \"{layout}\"")) && detail.contains("to 20"), "{detail}");
     }
     assert_eq!(partitions(&mut client), before);
-    assert_eq!(
-        printed(
-            &mut client,
-            "SELECT count(*) FROM pg_inherits WHERE inhparent = 'by_number'::regclass"
-        ),
-        "3"
-    );
+    assert_eq!(printed(&mut client, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'by_number'::regclass"), "3");
 
     // Partitions of the same names, which another layout would have.
-    let taken = Refusal {
-        sqlstate: "42P07",
-        message: "is already in use",
-        hint: "Pass the layout and the step of the existing",
-    };
-    let error = assert_refused(
-        &mut client,
-        "SELECT snowflake_create_partitions('posts', '1 month')",
-        taken,
-    );
+    let taken = Refusal { sqlstate: "42P07", message: "is already in use", hint: "Pass the layout and the step of the existing" };
+    let error = assert_refused(&mut client, "SELECT snowflake_create_partitions('posts', '1 month')", taken);
     assert!(!error.hint().unwrap().contains("ATTACH"), "{error:?}");
 }
 
@@ -382,15 +329,9 @@ fn a_call_removes_at_most_50_partitions_from_the_oldest() {
     let lines: Vec<&str> = found.lines().collect();
     assert_eq!(lines.len(), 52, "{found}");
     assert!(lines[0].starts_with("kept|public.first|"), "{found}");
-    assert_eq!(
-        (lines[1], lines[50]),
-        ("dropped|public.posts_p20260809|", "dropped|public.posts_p20260927|")
-    );
+    assert_eq!((lines[1], lines[50]), ("dropped|public.posts_p20260809|", "dropped|public.posts_p20260927|"));
     assert_eq!(lines[51], "skipped||3 more partitions are older; call the function again");
-    assert_eq!(
-        partitions(&mut client),
-        "first posts_p20260928 posts_p20260929 posts_p20260930 posts_p20261001 posts_p20261101"
-    );
+    assert_eq!(partitions(&mut client), "first posts_p20260928 posts_p20260929 posts_p20260930 posts_p20261001 posts_p20261101");
 }
 
 /// Such as a lack of memory: the next partition would fail in the same way.
@@ -406,8 +347,7 @@ fn an_error_of_the_server_ends_the_call_with_its_own_detail() {
          CREATE EVENT TRIGGER fail ON sql_drop EXECUTE FUNCTION public.fail()",
     );
     let raised = Refusal { sqlstate: "53200", message: "out of memory", hint: "the hint" };
-    let error =
-        assert_refused(&mut client, "SELECT snowflake_drop_partitions('posts', '1 month')", raised);
+    let error = assert_refused(&mut client, "SELECT snowflake_drop_partitions('posts', '1 month')", raised);
     assert_eq!(error.detail(), Some("the detail"));
     assert_eq!(partitions(&mut client), before);
 }

@@ -12,21 +12,14 @@ fn the_owner_and_a_superuser_may_and_the_owner_owns_the_partitions() {
          SET ROLE owner; CREATE TABLE blog.posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id); GRANT ALL ON blog.posts TO other;
          RESET ROLE",
     );
-    let denied = Refusal {
-        sqlstate: "42501",
-        message: "must be owner of table blog.posts",
-        hint: "as its owner",
-    };
+    let denied = Refusal { sqlstate: "42501", message: "must be owner of table blog.posts", hint: "as its owner" };
     let mut other = cluster.connect_to("other", "postgres");
     assert_refused(&mut other, "SELECT snowflake_create_partitions('blog.posts', '1 day')", denied);
     assert_refused(&mut other, "SELECT snowflake_drop_partitions('blog.posts', '1 day')", denied);
 
     let mut owner = cluster.connect_to("owner", "postgres");
     assert_eq!(created(&mut owner, "'blog.posts', '1 day', 0"), "created|blog.posts_p20261123|");
-    assert_eq!(
-        created(&mut superuser, "'blog.posts', '1 day', 1"),
-        "exists|blog.posts_p20261123|\ncreated|blog.posts_p20261124|"
-    );
+    assert_eq!(created(&mut superuser, "'blog.posts', '1 day', 1"), "exists|blog.posts_p20261123|\ncreated|blog.posts_p20261124|");
     let owners = "SELECT DISTINCT relowner::regrole FROM pg_class WHERE relname LIKE 'posts%'";
     assert_eq!(printed(&mut superuser, owners), "owner");
 
@@ -34,16 +27,8 @@ fn the_owner_and_a_superuser_may_and_the_owner_owns_the_partitions() {
         &mut superuser,
         "ALTER SCHEMA blog OWNER TO CURRENT_USER; REVOKE CREATE ON SCHEMA blog FROM owner; GRANT USAGE ON SCHEMA blog TO owner",
     );
-    let lacking = Refusal {
-        sqlstate: "42501",
-        message: "role owner lacks CREATE on schema blog",
-        hint: "GRANT CREATE",
-    };
-    assert_refused(
-        &mut owner,
-        "SELECT snowflake_create_partitions('blog.posts', '1 day')",
-        lacking,
-    );
+    let lacking = Refusal { sqlstate: "42501", message: "role owner lacks CREATE on schema blog", hint: "GRANT CREATE" };
+    assert_refused(&mut owner, "SELECT snowflake_create_partitions('blog.posts', '1 day')", lacking);
     run(
         &mut superuser,
         "CREATE TABLE blog.posts_p20261101 PARTITION OF blog.posts
@@ -148,10 +133,7 @@ fn a_table_of_another_role_is_not_evaluated_as_the_owner() {
         "CREATE TABLE blog.likes (post_id bigint REFERENCES public.posts); CREATE INDEX ON blog.likes ((1)) WHERE blog.spy(1)",
     );
     let other = other.replace("posts_default", "likes");
-    assert_eq!(
-        dropped(&mut superuser, "'posts', '1 hour'"),
-        format!("failed|public.posts_p20261101|{other}")
-    );
+    assert_eq!(dropped(&mut superuser, "'posts', '1 hour'"), format!("failed|public.posts_p20261101|{other}"));
     run(&mut superuser, "DROP INDEX blog.likes_expr_idx");
     assert_eq!(dropped(&mut superuser, "'posts', '1 hour'"), "dropped|public.posts_p20261101|");
 }
@@ -183,12 +165,7 @@ fn an_error_of_a_function_of_the_user_names_it_and_the_cure() {
     let raised = "relation \"ddl_log\" does not exist; raised by PL/pgSQL function public.log_ddl() line 1 at SQL statement. ";
     // Called by a function, whose name is not that of the function that failed.
     let job = "DO $$ BEGIN CREATE TEMP TABLE outcome AS SELECT message FROM snowflake_create_partitions('posts', '1 day', 0); END $$";
-    run(
-        &mut client,
-        &format!(
-            "ALTER EVENT TRIGGER log_ddl DISABLE; {job}; DELETE FROM outcome; ALTER EVENT TRIGGER log_ddl ENABLE"
-        ),
-    );
+    run(&mut client, &format!("ALTER EVENT TRIGGER log_ddl DISABLE; {job}; DELETE FROM outcome; ALTER EVENT TRIGGER log_ddl ENABLE"));
     let expected = format!("failed|public.posts_p20261101|{raised}{}", cure("public.log_ddl()"));
     run(&mut client, "INSERT INTO posts VALUES (snowflake_min_id(now()))");
     assert_eq!(dropped(&mut client, "'posts', '1 hour'"), expected);
@@ -200,16 +177,9 @@ fn an_error_of_a_function_of_the_user_names_it_and_the_cure() {
     );
     assert_eq!(format!("failed||{}", printed(&mut client, "TABLE outcome")), expected);
 
-    let convert = |table: &str| {
-        format!("DO $$ BEGIN PERFORM snowflake_convert_column('{table}', 'id', 5); END $$")
-    };
+    let convert = |table: &str| format!("DO $$ BEGIN PERFORM snowflake_convert_column('{table}', 'id', 5); END $$");
     for (table, message, frame, function) in [
-        (
-            "t",
-            "relation \"ddl_log\" does not exist",
-            "PL/pgSQL function public.log_ddl() line 1 at SQL statement",
-            "public.log_ddl()",
-        ),
+        ("t", "relation \"ddl_log\" does not exist", "PL/pgSQL function public.log_ddl() line 1 at SQL statement", "public.log_ddl()"),
         (
             "narrow",
             "function one() does not exist",
@@ -222,19 +192,11 @@ fn an_error_of_a_function_of_the_user_names_it_and_the_cure() {
             "PL/pgSQL function public.\"is positive\"(bigint) line 1 at RETURN",
             "public.\"is positive\"(bigint)",
         ),
-        (
-            "of_sql",
-            "function one() does not exist",
-            "SQL function \"in SQL\" during inlining",
-            "\"in SQL\"",
-        ),
+        ("of_sql", "function one() does not exist", "SQL function \"in SQL\" during inlining", "\"in SQL\""),
     ] {
         let error = refused(&mut client, &convert(table));
         assert_eq!(error.message(), message);
-        assert!(
-            error.detail().is_some_and(|detail| detail.ends_with(&format!("Raised by {frame}."))),
-            "{error:?}"
-        );
+        assert!(error.detail().is_some_and(|detail| detail.ends_with(&format!("Raised by {frame}."))), "{error:?}");
         assert_eq!(error.hint(), Some(cure(function).as_str()));
     }
     run(

@@ -31,18 +31,14 @@ fn a_user_who_nests_partitions_deeply_does_not_crash_the_server() {
     let mut client = cluster.connect();
     nest(&mut client, 2000);
     // From below, so that core has cached the lower levels: looking them up on a full stack is an error.
-    let located =
-        "SELECT count(*), min(partition::text) FROM generate_series(2000, 0, -10) AS level,
+    let located = "SELECT count(*), min(partition::text) FROM generate_series(2000, 0, -10) AS level,
                    snowflake_locate(('t' || level)::regclass, 5)";
     assert_eq!(printed(&mut client, located), "201|leaf");
 }
 
 #[test]
 fn thousands_of_levels_do_not_fill_the_lock_table() {
-    let cluster = Cluster::builder()
-        .setting("max_connections", "10")
-        .setting("max_locks_per_transaction", "10")
-        .start();
+    let cluster = Cluster::builder().setting("max_connections", "10").setting("max_locks_per_transaction", "10").start();
     let mut client = cluster.connect();
     nest(&mut client, 2000);
     let located = "SELECT partition FROM snowflake_locate('t0', 5)";
@@ -71,12 +67,8 @@ fn a_table_is_locked_until_its_partition_is() {
         client.batch_execute(&format!("BEGIN; LOCK TABLE ONLY {barred}")).unwrap();
         let mut other = database.connect();
         let pid = printed(&mut other, "SELECT pg_backend_pid()");
-        let locating = thread::spawn(move || {
-            printed(&mut other, "SELECT partition FROM snowflake_locate('t0', 5)")
-        });
-        let locks = format!(
-            "FROM pg_locks WHERE pid = {pid} AND relation::regclass::text ~ '^t[0-9]$' AND granted"
-        );
+        let locating = thread::spawn(move || printed(&mut other, "SELECT partition FROM snowflake_locate('t0', 5)"));
+        let locks = format!("FROM pg_locks WHERE pid = {pid} AND relation::regclass::text ~ '^t[0-9]$' AND granted");
         let waits = format!("SELECT count(*) = 1 {locks} = false");
         wait_for(&mut client, &waits, "it waits for a lock");
         let granted = printed(&mut client, &format!("SELECT relation::regclass {locks}"));

@@ -61,9 +61,7 @@ pub fn small_fleet(start: fn(usize, usize) -> Fleet) -> Option<Fleet> {
     for shard in fleet.shards() {
         fleet
             .connect_to_shard(shard)
-            .batch_execute(
-                "INSERT INTO users (name) SELECT 'user ' || n FROM generate_series(1, 20) AS n",
-            )
+            .batch_execute("INSERT INTO users (name) SELECT 'user ' || n FROM generate_series(1, 20) AS n")
             .unwrap();
     }
     Some(fleet)
@@ -88,9 +86,7 @@ fn move_under_load(fleet: &mut Fleet, target: usize) -> [Journal; 3] {
 
 /// Waits until each of the three clients has written more posts.
 fn wait_until_all_write(fleet: &Fleet) {
-    for (shard, way) in
-        [(SHARD, "through the router"), (SHARD + 1, "through the router"), (SHARD, "directly")]
-    {
+    for (shard, way) in [(SHARD, "through the router"), (SHARD + 1, "through the router"), (SHARD, "directly")] {
         let posts = format!("posts WHERE body LIKE '{MARK} % {way} %'");
         wait_for_more_rows(&mut fleet.connect_to_shard(shard), &posts, 20);
     }
@@ -193,9 +189,7 @@ fn an_audit_finds_what_is_wrong() {
     assert_eq!(with_duplicate_id, Findings { duplicate_ids: 1, ..Findings::default() });
     router.batch_execute("DELETE FROM comments").unwrap();
 
-    let recount = |router: &mut Client, to: i32| {
-        router.execute("UPDATE users SET posts = $1 WHERE id = $2", &[&to, &user]).unwrap()
-    };
+    let recount = |router: &mut Client, to: i32| router.execute("UPDATE users SET posts = $1 WHERE id = $2", &[&to, &user]).unwrap();
     recount(&mut router, 1);
     let miscounted = audit(&mut router, &[&as_it_is]);
     assert_eq!(miscounted, Findings { miscounted_users: 1, ..Findings::default() });

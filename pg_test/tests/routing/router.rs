@@ -31,9 +31,7 @@ fn a_users_posts_are_found_on_the_users_server_by_the_second_name() {
     let users = users_of(&fleet, 1);
     users.iter().for_each(|&user| post(&mut client, user));
     let users = users.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-    for (table, servers) in
-        [("posts_by_user", "shard_1"), ("posts", "shard_0 shard_1 shard_2 shard_3")]
-    {
+    for (table, servers) in [("posts_by_user", "shard_1"), ("posts", "shard_0 shard_1 shard_2 shard_3")] {
         let mut fresh = fleet.router.connect();
         let posts = format!("SELECT count(*) FROM {table} WHERE user_id IN ({users})");
         assert_eq!(printed(&mut fresh, &posts), "20", "{table}");
@@ -58,8 +56,7 @@ fn rows_loaded_in_every_way_have_different_ids_and_are_where_the_ids_lead() {
             let set = format!("ALTER SERVER {name} OPTIONS (SET batch_size '{rows}')");
             client.batch_execute(&set).unwrap();
             let user = users_of(&fleet, shard)[0];
-            let routed =
-                values("(snowflake_nextval('ids', 4 + snowflake_shard_id($1) % 4), $1, '')");
+            let routed = values("(snowflake_nextval('ids', 4 + snowflake_shard_id($1) % 4), $1, '')");
             client.execute(&format!("INSERT INTO posts VALUES {routed}"), &[&user]).unwrap();
             let direct = format!("INSERT INTO posts (user_id, body) VALUES {}", values("($1, '')"));
             fleet.connect_to_shard(shard).execute(&direct, &[&user]).unwrap();
@@ -117,9 +114,7 @@ fn a_parent_with_foreign_partitions_takes_no_unique_index() {
 #[test]
 fn a_parent_with_foreign_partitions_takes_no_upsert_by_its_key() {
     let Some((_fleet, mut client, user)) = router() else { return };
-    let upsert = format!(
-        "INSERT INTO users VALUES ({user}, 'new') ON CONFLICT (id) DO UPDATE SET name = 'new'"
-    );
+    let upsert = format!("INSERT INTO users VALUES ({user}, 'new') ON CONFLICT (id) DO UPDATE SET name = 'new'");
     let refusal = Refusal { sqlstate: "42P10", message: "ON CONFLICT", hint: "" };
     assert_refused(&mut client, &upsert, refusal);
     let skipped = format!("INSERT INTO users VALUES ({user}, 'new') ON CONFLICT DO NOTHING");
@@ -178,11 +173,9 @@ fn an_id_that_a_subquery_finds_connects_all_servers() {
     let Some((fleet, mut client, user)) = router() else { return };
     client.batch_execute(&format!("CREATE TABLE wanted AS SELECT {user} AS id")).unwrap();
     let all = "shard_0 shard_1 shard_2 shard_3";
-    for (condition, servers) in [
-        (format!("id = {user}"), "shard_1"),
-        ("id = (SELECT id FROM wanted)".into(), all),
-        ("id IN (SELECT id FROM wanted)".into(), all),
-    ] {
+    for (condition, servers) in
+        [(format!("id = {user}"), "shard_1"), ("id = (SELECT id FROM wanted)".into(), all), ("id IN (SELECT id FROM wanted)".into(), all)]
+    {
         let mut fresh = fleet.router.connect();
         let name = printed(&mut fresh, &format!("SELECT name FROM users WHERE {condition}"));
         assert_eq!(name, "user 1", "{condition}");

@@ -109,12 +109,7 @@ fn a_statement_that_names_an_id_goes_to_one_server() {
         (format!("SELECT body FROM posts WHERE id = {four}"), "old"),
         (format!("SELECT count(*) FROM posts WHERE id IN ({four}, {seven})"), "2"),
         (format!("{generic} EXECUTE one ({four})"), "old"),
-        (
-            format!(
-                "SELECT body, count(*) FROM posts AS p JOIN comments ON post_id = p.id WHERE p.id = {four} GROUP BY 1"
-            ),
-            "old|2",
-        ),
+        (format!("SELECT body, count(*) FROM posts AS p JOIN comments ON post_id = p.id WHERE p.id = {four} GROUP BY 1"), "old|2"),
         (format!("UPDATE posts SET body = 'new' WHERE id = {four} RETURNING body"), "new"),
         (format!("INSERT INTO posts VALUES ({new}, 'first') RETURNING body"), "first"),
         (format!("DELETE FROM posts WHERE id = {new} RETURNING body"), "first"),
@@ -132,9 +127,7 @@ fn an_array_as_a_parameter_goes_to_its_servers_however_often_the_statement_is_ru
     let Some(fleet) = Fleet::with_rows(3) else { return };
     let [four, seven] = [4, 7].map(id_of_shard);
     let execute = format!("EXECUTE many ('{{{four},{seven}}}');").repeat(12);
-    let sql = format!(
-        "PREPARE many (bigint[]) AS SELECT count(*) FROM posts WHERE id = ANY ($1); {execute}"
-    );
+    let sql = format!("PREPARE many (bigint[]) AS SELECT count(*) FROM posts WHERE id = ANY ($1); {execute}");
     let (answer, servers) = fleet.asked(&sql);
     assert_eq!((answer, servers.as_str()), (["2"; 12].join("\n"), "shard_1"));
 }
@@ -145,8 +138,7 @@ fn a_row_is_on_the_server_that_snowflake_locate_names() {
     let mut client = fleet.router.connect();
     for shard_id in [4, 5] {
         let id = id_of_shard(shard_id);
-        let located =
-            printed(&mut client, &format!("SELECT * FROM snowflake_locate('posts', {id})"));
+        let located = printed(&mut client, &format!("SELECT * FROM snowflake_locate('posts', {id})"));
         let shard = &fleet.shards[shard_id as usize % 2];
         let number = shard_id % 2;
         let (host, name) = (super::host(shard), shard.name());
@@ -179,10 +171,7 @@ fn joins_and_aggregates_are_computed_by_the_shards() {
     let remote: Vec<&str> = verbose.lines().filter(|line| line.contains("Remote SQL")).collect();
     assert_eq!(remote.len(), 2, "{verbose}");
     assert!(remote.iter().all(|sql| sql.contains("GROUP BY")), "{verbose}");
-    assert_eq!(
-        printed(&mut client, &format!("SELECT count(*), sum(count) FROM ({group}) AS g")),
-        "32|3200"
-    );
+    assert_eq!(printed(&mut client, &format!("SELECT count(*), sum(count) FROM ({group}) AS g")), "32|3200");
 }
 
 #[test]
@@ -215,8 +204,7 @@ fn a_shard_that_is_down_fails_only_the_statements_that_need_it() {
         // The ID, which is of the other shard, is known only after all servers are connected.
         format!("SELECT body FROM posts WHERE id = (SELECT {four})"),
     ];
-    let refusal =
-        Refusal { sqlstate: "08001", message: "could not connect to server \"shard_1\"", hint: "" };
+    let refusal = Refusal { sqlstate: "08001", message: "could not connect to server \"shard_1\"", hint: "" };
     for sql in &dead {
         assert_refused(&mut client, sql, refusal);
     }
@@ -256,11 +244,7 @@ fn a_row_whose_id_changes_its_shard_stays_and_is_found_by_a_query() {
     let Some(fleet) = Fleet::with_rows(2) else { return };
     let mut client = fleet.router.connect();
     let [four, five] = [id_of_shard(4), other_id_of_shard(5)];
-    client
-        .batch_execute(&format!(
-            "DELETE FROM comments WHERE post_id = {four}; UPDATE posts SET id = {five} WHERE id = {four}"
-        ))
-        .unwrap();
+    client.batch_execute(&format!("DELETE FROM comments WHERE post_id = {four}; UPDATE posts SET id = {five} WHERE id = {four}")).unwrap();
     let by_id = format!("SELECT count(*) FROM posts WHERE id = {five}");
     assert_eq!(printed(&mut client, &by_id), "0");
     assert_eq!(printed(&mut client, MISPLACED), "posts_0|posts_1|1");

@@ -56,9 +56,7 @@ impl Fleet {
 
     /// IDs that the server generates now, without rows.
     fn generated_on(&self, server: usize, count: usize) -> String {
-        let ids = format!(
-            "SELECT string_agg(id::text, ',') FROM snowflake_nextvals_homed('ids', {server}, {SERVERS}, {count}) AS id"
-        );
+        let ids = format!("SELECT string_agg(id::text, ',') FROM snowflake_nextvals_homed('ids', {server}, {SERVERS}, {count}) AS id");
         printed(&mut self.servers[server].connect(), &ids)
     }
 }
@@ -104,10 +102,7 @@ fn a_row_that_such_a_router_inserts_goes_to_the_server_that_made_its_id() {
     let mut client = fleet.router.connect();
     for number in 0..SERVERS {
         let ids = fleet.generated_on(number, ROWS);
-        run(
-            &mut client,
-            &format!("INSERT INTO posts SELECT unnest('{{{ids}}}'::bigint[]), {number}"),
-        );
+        run(&mut client, &format!("INSERT INTO posts SELECT unnest('{{{ids}}}'::bigint[]), {number}"));
     }
     let rows = "SELECT made_on, count(*) FROM posts GROUP BY 1";
     for (number, server) in fleet.servers.iter().enumerate() {

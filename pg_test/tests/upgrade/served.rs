@@ -48,15 +48,12 @@ fn every_renamed_object_is_called_by_its_old_name() {
     for version in release::older() {
         let names = names_in(&version);
         let served = SERVED.iter().filter(|served| served.version == version);
-        let queries: Vec<&str> =
-            served.flat_map(|served| served.queries).map(|(query, _)| *query).collect();
+        let queries: Vec<&str> = served.flat_map(|served| served.queries).map(|(query, _)| *query).collect();
         let used: BTreeSet<&str> = queries.iter().flat_map(|query| words(query)).collect();
 
         let forgotten: Vec<_> = names
             .difference(&names_of_head)
-            .filter(|(object, name)| {
-                !used.contains(object.as_str()) || !used.contains(name.as_str())
-            })
+            .filter(|(object, name)| !used.contains(object.as_str()) || !used.contains(name.as_str()))
             .collect();
 
         assert!(forgotten.is_empty(), "no query of {version} has {forgotten:?}");

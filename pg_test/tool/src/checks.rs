@@ -3,8 +3,8 @@
 use crate::floors;
 use crate::report::Report;
 use crate::tools::{
-    Result, cargo, cargo_with_pgrx, command, execute, execute_and_read, is_interrupted, major,
-    make, output, pg_config, run_folder, server_version, survive_interruption, target, top,
+    Result, cargo, cargo_with_pgrx, command, execute, execute_and_read, is_interrupted, major, make, output, pg_config, run_folder,
+    server_version, survive_interruption, target, top,
 };
 use nix::unistd::geteuid;
 use pg_snowflake_harness::output::step;
@@ -90,13 +90,7 @@ impl Run {
 
     /// Unit and property tests, and the doc tests of the crates without a server.
     fn tests_of_the_crates(&mut self) -> Result {
-        self.count(&mut cargo(&[
-            "test",
-            "--package",
-            "pg_snowflake_ids",
-            "--package",
-            "pg_snowflake_policies",
-        ]))?;
+        self.count(&mut cargo(&["test", "--package", "pg_snowflake_ids", "--package", "pg_snowflake_policies"]))?;
         let test = ["test", "--package", "pg_snowflake", "--lib", "--no-default-features"];
         self.count(cargo_with_pgrx(&test).args(["--features", &feature()]))
     }
@@ -104,11 +98,7 @@ impl Run {
     /// The tests that pgrx-tests runs inside a server.
     fn in_server(&mut self) -> Result {
         let major = feature();
-        output(
-            cargo_with_pgrx(&["pgrx", "init", "--no-run"])
-                .arg(format!("--{major}"))
-                .arg(pg_config()),
-        )?;
+        output(cargo_with_pgrx(&["pgrx", "init", "--no-run"]).arg(format!("--{major}")).arg(pg_config()))?;
         let mut test = cargo_with_pgrx(&["pgrx", "test", &major, "--pgdata"]);
         test.arg(run_folder().join("pgrx"));
         if geteuid().is_root() {
@@ -149,8 +139,7 @@ pub fn short() -> Result {
 pub fn named(name: &str) -> Result {
     let mut run = Run::new();
     let binaries = ["servers", "figures", "campaign", "bench"].map(|binary| ["--test", binary]);
-    let binaries =
-        [binaries.as_flattened(), &["--bin", "bench", "--bin", "dev", "--", name]].concat();
+    let binaries = [binaries.as_flattened(), &["--bin", "bench", "--bin", "dev", "--", name]].concat();
     run.tests(&format!("tests named {name}"), &mut server_tests(&binaries))?;
     if !run.report.has_tests() {
         return Err(format!("no test on real servers has \"{name}\" in its name"));
@@ -216,12 +205,7 @@ fn clippy() -> Result {
             .args(REFUSE_WARNINGS),
     )?;
     // They are not targets of "all", since they run only on request.
-    execute(
-        cargo_with_pgrx(&["clippy"])
-            .args(PACKAGES)
-            .args(["--test", "valgrind", "--test", "figures"])
-            .args(REFUSE_WARNINGS),
-    )?;
+    execute(cargo_with_pgrx(&["clippy"]).args(PACKAGES).args(["--test", "valgrind", "--test", "figures"]).args(REFUSE_WARNINGS))?;
     // The targets too. Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is
     // enough.
     execute(

@@ -1,9 +1,6 @@
 //! Citus, in the private installation of PostgreSQL.
 
-use crate::tools::{
-    Result, about, command, execute, execute_logged, last_lines, major, output, passed, pg_config,
-    target,
-};
+use crate::tools::{Result, about, command, execute, execute_logged, last_lines, major, output, passed, pg_config, target};
 use clap::Args;
 use pg_snowflake_harness::output::step;
 use std::fs;
@@ -51,8 +48,7 @@ impl Citus {
 fn copy_package(package: &str, installation: &Path) -> Result {
     let files = output(command("dpkg").args(["--listfiles", package]))?;
     let is_of_server = |file: &&str| {
-        ["/usr/lib/postgresql/", "/usr/share/postgresql/"].iter().any(|top| file.starts_with(top))
-            && Path::new(file).is_file()
+        ["/usr/lib/postgresql/", "/usr/share/postgresql/"].iter().any(|top| file.starts_with(top)) && Path::new(file).is_file()
     };
     let files: Vec<&str> = files.lines().filter(is_of_server).collect();
     let mut copy = command("cp");
@@ -83,8 +79,7 @@ fn build(source: &Path) -> Result {
         // It finds the libpq of the installation, which is beside it or is the system's.
         step.current_dir(&folder).env("LD_RUN_PATH", "$ORIGIN");
         let (outcome, said) = execute_logged(&mut step)?;
-        outcome
-            .map_err(|error| format!("{}\n{error}\nCitus does not build", last_lines(&said, 50)))?;
+        outcome.map_err(|error| format!("{}\n{error}\nCitus does not build", last_lines(&said, 50)))?;
     }
     execute(command("rm").arg("-rf").arg(&folder))
 }

@@ -22,8 +22,7 @@ const LIBRARY: &str = "src/lib.rs";
 const FLOORS_OF_LIBRARY: usize = 4;
 
 /// Modules of the library that use only themselves and those listed, beside other crates, and the reason.
-const BESIDE: [(&str, &[&str], &str); 1] =
-    [("registry", &["postgres"], "it is an extension of its own")];
+const BESIDE: [(&str, &[&str], &str); 1] = [("registry", &["postgres"], "it is an extension of its own")];
 
 /// Checks the crates of these files, and returns their floors with the lines of code on each.
 pub fn check(files: &[String], text_of: impl Fn(&str) -> Option<String> + Sync) -> Result<String> {
@@ -45,24 +44,16 @@ pub fn check(files: &[String], text_of: impl Fn(&str) -> Option<String> + Sync) 
 }
 
 /// The crates of these files, by the places where cargo looks for their roots.
-fn crates(
-    files: &[String],
-    text_of: &(impl Fn(&str) -> Option<String> + Sync),
-) -> Result<Vec<Crate>> {
+fn crates(files: &[String], text_of: &(impl Fn(&str) -> Option<String> + Sync)) -> Result<Vec<Crate>> {
     const FOLDERS_OF_ROOTS: [&str; 3] = ["bin", "tests", "fuzz_targets"];
     let is_named_root = |file: &&String| file.ends_with("/lib.rs") || file.ends_with("/main.rs");
     let roots: Vec<&String> = files.iter().filter(is_named_root).collect();
     let mut crates: Vec<Crate> = std::thread::scope(|scope| {
         let read = |root: &String| Crate::read(root, text_of);
-        let readers: Vec<_> =
-            roots.into_iter().map(|root| scope.spawn(move || read(root))).collect();
-        readers
-            .into_iter()
-            .map(|reader| reader.join().expect("it does not panic"))
-            .collect::<Result<_>>()
+        let readers: Vec<_> = roots.into_iter().map(|root| scope.spawn(move || read(root))).collect();
+        readers.into_iter().map(|reader| reader.join().expect("it does not panic")).collect::<Result<_>>()
     })?;
-    let read: HashSet<String> =
-        crates.iter().flat_map(|tree| &tree.files).map(|file| file.path.clone()).collect();
+    let read: HashSet<String> = crates.iter().flat_map(|tree| &tree.files).map(|file| file.path.clone()).collect();
     for file in files.iter().filter(|file| file.ends_with(".rs") && !read.contains(*file)) {
         let folder = file.rsplit('/').nth(1).unwrap_or_default();
         if FOLDERS_OF_ROOTS.contains(&folder) {

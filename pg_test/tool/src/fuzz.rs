@@ -1,9 +1,7 @@
 //! Fuzzing: each target for some seconds, starting from the corpus of earlier runs.
 
 use crate::checks::FUZZ_CRATE;
-use crate::tools::{
-    Result, about, cargo, execute, execute_logged, last_lines, output, target, top,
-};
+use crate::tools::{Result, about, cargo, execute, execute_logged, last_lines, output, target, top};
 use pg_snowflake_harness::output::{say, step};
 use pg_snowflake_harness::record::thousands;
 use std::fs;
@@ -49,8 +47,7 @@ fn cargo_fuzz(subcommand: &str) -> Command {
 fn fuzz(name: &str, seconds: u32) -> Result {
     let corpus = builds().join("corpus").join(name);
     fs::create_dir_all(&corpus).map_err(about(&corpus))?;
-    let (seeds, dictionary) =
-        (folder().join("seeds").join(name), folder().join(format!("{name}.dict")));
+    let (seeds, dictionary) = (folder().join("seeds").join(name), folder().join(format!("{name}.dict")));
     let mut fuzz = cargo_fuzz("run");
     fuzz.arg(name).arg(&corpus).args(seeds.is_dir().then_some(&seeds));
     fuzz.args(["--", &format!("-max_total_time={seconds}"), "-print_final_stats=1"]);
@@ -77,16 +74,14 @@ fn fuzz(name: &str, seconds: u32) -> Result {
 /// The number of inputs tried, as libFuzzer reports it at the end.
 fn inputs(said: &str) -> Result<i64> {
     let number = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-    number.and_then(|number| number.trim().parse().ok()).ok_or_else(|| {
-        format!("{}\nthe fuzzer does not report how many inputs it tried", end_of(said))
-    })
+    number
+        .and_then(|number| number.trim().parse().ok())
+        .ok_or_else(|| format!("{}\nthe fuzzer does not report how many inputs it tried", end_of(said)))
 }
 
 /// The end of a log, without progress lines. The beginning is left out: it is the corpus being read.
 fn end_of(said: &str) -> String {
-    let is_progress = |line: &str| {
-        line.strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    };
+    let is_progress = |line: &str| line.strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let lines: Vec<&str> = said.lines().filter(|line| !is_progress(line)).collect();
     last_lines(&lines.join("\n"), LINES)
 }

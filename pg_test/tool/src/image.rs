@@ -1,8 +1,6 @@
 //! The image that CloudNativePG mounts into its servers, as an OCI archive.
 
-use crate::tools::{
-    Result, about, cargo, command, execute, major, make, output, pg_config, run_folder, target, top,
-};
+use crate::tools::{Result, about, cargo, command, execute, major, make, output, pg_config, run_folder, target, top};
 use pg_snowflake_harness::output::{say, step};
 use pg_snowflake_harness::release;
 use std::fs;
@@ -24,9 +22,7 @@ pub fn build() -> Result {
     let mut install = make("release", &pg_config());
     install.args(["install", "DESTDIR=target/image", "pkglibdir=/lib", "datadir=/share"]);
     execute(&mut install)?;
-    let git = |arguments: &[&str]| {
-        output(command("git").args(arguments)).map(|said| said.trim().to_owned())
-    };
+    let git = |arguments: &[&str]| output(command("git").args(arguments)).map(|said| said.trim().to_owned());
     let revision = git(&["describe", "--always", "--dirty", "--abbrev=40"])?;
     // So that two builds of a commit have the same digest.
     let date = git(&["log", "-1", "--format=%ct"])?;
@@ -39,12 +35,9 @@ pub fn build() -> Result {
     let mut build = buildah();
     build.args(["build", "--quiet", "--isolation", "chroot", "--identity-label=false"]);
     build.args(["--omit-history", "--timestamp", &date, "--file", "packaging/Containerfile"]);
-    for (argument, value) in [
-        ("MAJOR", major.to_string()),
-        ("VERSION", version),
-        ("DISTRIBUTION", distribution.to_owned()),
-        ("REVISION", revision),
-    ] {
+    for (argument, value) in
+        [("MAJOR", major.to_string()), ("VERSION", version), ("DISTRIBUTION", distribution.to_owned()), ("REVISION", revision)]
+    {
         build.arg(format!("--build-arg={argument}={value}"));
     }
     output(build.args(["--tag", "pg_snowflake", "."]))?;

@@ -1,9 +1,7 @@
 //! Removes each safeguard in turn: the patched tree, built in a copy into a copy of the installation, must fail the short
 //! campaign.
 
-use crate::tools::{
-    Result, about, cargo, command, execute, execute_logged, make, output, passed, target, top,
-};
+use crate::tools::{Result, about, cargo, command, execute, execute_logged, make, output, passed, target, top};
 use pg_snowflake_harness::installation;
 use pg_snowflake_harness::output::{say, step};
 use std::fs;
@@ -32,11 +30,7 @@ pub fn run() -> Result {
             }
         }
     }
-    if survivors.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("the campaign did not find: {}", survivors.join(", ")))
-    }
+    if survivors.is_empty() { Ok(()) } else { Err(format!("the campaign did not find: {}", survivors.join(", "))) }
 }
 
 /// The campaign's verdict on a mutation.
@@ -78,8 +72,7 @@ fn build(patch: &Path) -> Result<PathBuf> {
     let mut apply = command("git");
     apply.arg("-C").arg(&tree).arg("apply").arg(patch).env("GIT_CEILING_DIRECTORIES", &target);
     execute(&mut apply)?;
-    let compare =
-        "for folder in ids policies src; do diff -rq $folder \"$0/$folder\" || exit; done";
+    let compare = "for folder in ids policies src; do diff -rq $folder \"$0/$folder\" || exit; done";
     let same = command("bash").args(["-c", compare]).arg(&tree).output();
     if same.is_ok_and(|same| same.status.success()) {
         return Err(format!("{} changes nothing in src, ids and policies", patch.display()));

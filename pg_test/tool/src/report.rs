@@ -27,8 +27,7 @@ impl Report {
         } else if let Some(summary) = line.strip_prefix("test result: ") {
             // "ok. 12 passed; 0 failed; 1 ignored; …"
             let count = |result: &str| {
-                let part =
-                    summary.split([';', '.']).find_map(|part| part.trim().strip_suffix(result));
+                let part = summary.split([';', '.']).find_map(|part| part.trim().strip_suffix(result));
                 part.and_then(|number| number.trim().parse::<u32>().ok()).unwrap_or_default()
             };
             self.passed += count("passed");

@@ -87,8 +87,7 @@ pub fn execute(command: &mut Command) -> Result {
 /// Runs a command, passes on its standard output as it arrives, and calls `read` for each line.
 pub fn execute_and_read(command: &mut Command, mut read: impl FnMut(&str)) -> Result {
     refuse_if_interrupted()?;
-    let mut child =
-        command.stdout(Stdio::piped()).spawn().map_err(|error| cannot_run(command, &error))?;
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| cannot_run(command, &error))?;
     let mut stdout = BufReader::new(child.stdout.take().expect("standard output is piped"));
     let mut line = Vec::new();
     while stdout.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
@@ -135,8 +134,7 @@ pub fn survive_interruption() {
     extern "C" fn interrupted(_: i32) {
         INTERRUPTED.store(true, Ordering::Relaxed);
     }
-    let action =
-        SigAction::new(SigHandler::Handler(interrupted), SaFlags::SA_RESTART, SigSet::empty());
+    let action = SigAction::new(SigHandler::Handler(interrupted), SaFlags::SA_RESTART, SigSet::empty());
     for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
         // SAFETY: the handler stores into an atomic and does nothing else.
         unsafe { sigaction(signal, &action) }.expect("these signals can be handled");

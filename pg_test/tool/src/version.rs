@@ -9,8 +9,7 @@ use std::fs;
 use std::path::Path;
 
 /// The packages of this tree in the lock files, by the line of their names.
-const PACKAGES: [&str; 3] =
-    ["name = \"pg_snowflake\"", "name = \"pg_snowflake_ids\"", "name = \"pg_snowflake_policies\""];
+const PACKAGES: [&str; 3] = ["name = \"pg_snowflake\"", "name = \"pg_snowflake_ids\"", "name = \"pg_snowflake_policies\""];
 
 /// The files of the JavaScript module with the version.
 const JAVASCRIPT: [&str; 2] = ["javascript/package.json", "javascript/package-lock.json"];
@@ -23,9 +22,7 @@ pub fn set(top: &Path, version: &str) -> Result {
     }
     let releases = release::versions(top);
     if !head.ends_with("-dev") && !releases.contains(&head) {
-        return Err(format!(
-            "the SQL of {head} is not kept, and the next version changes it: ./dev release --sql {head}"
-        ));
+        return Err(format!("the SQL of {head} is not kept, and the next version changes it: ./dev release --sql {head}"));
     }
     let edit = |name: &str, change: &dyn Fn(&str) -> String| edit(&top.join(name), change);
     let line = |version: &str| format!("version = \"{version}\"");
@@ -43,13 +40,9 @@ pub fn set(top: &Path, version: &str) -> Result {
     }
     edit("META.json", &|text| meta(text, &head, version))?;
     let quoted = |version: &str| format!("'{version}'");
-    edit("sql/managed/pg_snowflake_managed_tle.sql", &|text| {
-        text.replace(&quoted(&head), &quoted(version))
-    })?;
+    edit("sql/managed/pg_snowflake_managed_tle.sql", &|text| text.replace(&quoted(&head), &quoted(version)))?;
     if let Some(from) = releases.last() {
-        EXTENSIONS
-            .iter()
-            .try_for_each(|extension| upgrade(top, extension, from, &head, version))?;
+        EXTENSIONS.iter().try_for_each(|extension| upgrade(top, extension, from, &head, version))?;
     }
     let now = Zoned::now();
     let today = now.date().to_string();
@@ -287,8 +280,7 @@ mod tests {
     #[test]
     fn meta_json_of_a_release_is_stable() {
         let head = r#"{"version": "0.3.0-dev", "release_status": "unstable", "provides": {"version": "0.3.0-dev"}}"#;
-        let release =
-            r#"{"version": "0.3.0", "release_status": "stable", "provides": {"version": "0.3.0"}}"#;
+        let release = r#"{"version": "0.3.0", "release_status": "stable", "provides": {"version": "0.3.0"}}"#;
         assert_eq!(meta(head, "0.3.0-dev", "0.3.0"), release);
         assert_eq!(meta(release, "0.3.0", "0.3.0-dev"), head);
     }

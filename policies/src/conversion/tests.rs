@@ -65,9 +65,7 @@ fn a_bigserial_keeps_its_sequence() {
 
 #[test]
 fn a_sequence_that_may_have_generated_ids_is_not_restarted() {
-    for (next, restarts) in
-        [(3072, true), (3073, false), (5 << 10 | 1023, false), (6 << 10, true), (i64::MAX, true)]
-    {
+    for (next, restarts) in [(3072, true), (3073, false), (5 << 10 | 1023, false), (6 << 10, true), (i64::MAX, true)] {
         let facts = Facts { next: Some(next), ..facts(kept()) };
         let statements = statements(&facts, &target(Some(5), INSTAGRAM), 3..=5);
         assert_eq!(statements[0].contains("RESTART"), restarts, "{next}");
@@ -102,11 +100,7 @@ fn one_statement_widens_all_columns_of_a_table_after_the_default_is_dropped() {
 
 #[test]
 fn a_new_sequence_gets_the_privileges_and_the_comment_of_the_old_one() {
-    let grant = |role: &str, is_grantable| Grant {
-        privilege: "USAGE".into(),
-        role: role.into(),
-        is_grantable,
-    };
+    let grant = |role: &str, is_grantable| Grant { privilege: "USAGE".into(), role: role.into(), is_grantable };
     let sequence = Sequence::New {
         name: "blog.posts_id_seq".into(),
         cache: 20,
@@ -151,31 +145,15 @@ fn the_shard_check_accepts_existing_values() {
     let is_of_shard = "public.snowflake_shard_id(id::pg_catalog.int8, 'instagram'::public.snowflake_layout) OPERATOR(pg_catalog.=) 5";
     let cases = [
         (None, is_of_shard.to_owned()),
-        (
-            Some(2 << 23 | 7),
-            format!(
-                "id::pg_catalog.int8 OPERATOR(pg_catalog.<) 25165824::pg_catalog.int8 OR {is_of_shard}"
-            ),
-        ),
-        (
-            Some(-1),
-            format!(
-                "id::pg_catalog.int8 OPERATOR(pg_catalog.<) 0::pg_catalog.int8 OR {is_of_shard}"
-            ),
-        ),
+        (Some(2 << 23 | 7), format!("id::pg_catalog.int8 OPERATOR(pg_catalog.<) 25165824::pg_catalog.int8 OR {is_of_shard}")),
+        (Some(-1), format!("id::pg_catalog.int8 OPERATOR(pg_catalog.<) 0::pg_catalog.int8 OR {is_of_shard}")),
     ];
     for (highest_of_other_shards, condition) in cases {
-        let shard_check = Some(ShardCheck {
-            name: "posts_id_shard_check".into(),
-            shard: 5,
-            highest_of_other_shards,
-        });
+        let shard_check = Some(ShardCheck { name: "posts_id_shard_check".into(), shard: 5, highest_of_other_shards });
         let target = Target { shard: None, layout: INSTAGRAM, shard_check };
         assert_eq!(
             *statements(&facts(kept()), &target, 3..=9).last().unwrap(),
-            format!(
-                "ALTER TABLE blog.posts ADD CONSTRAINT posts_id_shard_check CHECK ({condition})"
-            )
+            format!("ALTER TABLE blog.posts ADD CONSTRAINT posts_id_shard_check CHECK ({condition})")
         );
     }
 }

@@ -142,8 +142,7 @@ fn after_a_backward_step_a_reset_sequence_starts_above_the_high_water_mark() {
     assert_eq!(issued(ask(called(1), now)).first, counter(NOW_TICK + 1, 2));
 
     let now = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
-    let refusal =
-        Refusal::SteppedBack { lead_us: HOUR + MS, wait_us: HOUR + MS - 100 * MS, step_us: HOUR };
+    let refusal = Refusal::SteppedBack { lead_us: HOUR + MS, wait_us: HOUR + MS - 100 * MS, step_us: HOUR };
     assert_eq!(ask(called(1), now), Decision::Refuse(refusal));
 }
 
@@ -233,10 +232,7 @@ fn only_a_step_that_the_backend_has_seen_is_reported_as_the_cause() {
 fn a_run_ends_at_the_limit_of_the_lead() {
     let state = called(counter(NOW_TICK + 100, 1000));
     let run = issued(ask_for(64, state, at(NOW_US)));
-    assert_eq!(
-        (run.first, run.last),
-        (counter(NOW_TICK + 100, 1001), counter(NOW_TICK + 100, 1023))
-    );
+    assert_eq!((run.first, run.last), (counter(NOW_TICK + 100, 1001), counter(NOW_TICK + 100, 1023)));
 }
 
 #[test]
@@ -279,10 +275,7 @@ fn the_end_of_bigint_is_issued_once() {
 fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
     for last_value in [i64::MAX, i64::MAX - 1, INSTAGRAM.max_counter() + 1] {
         let decision = ask(called(last_value), at(NOW_US));
-        assert!(
-            matches!(decision, Decision::Refuse(Refusal::TooFarAhead { .. })),
-            "{last_value}: {decision:?}"
-        );
+        assert!(matches!(decision, Decision::Refuse(Refusal::TooFarAhead { .. })), "{last_value}: {decision:?}");
     }
 }
 
@@ -318,8 +311,7 @@ fn log_cnt_is_what_is_covered_but_at_most_what_core_logs_ahead() {
 
 #[test]
 fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_far_ahead() {
-    let cached =
-        |tick| Cached { layout: INSTAGRAM.pack(), next: counter(tick, 7), last: counter(tick, 9) };
+    let cached = |tick| Cached { layout: INSTAGRAM.pack(), next: counter(tick, 7), last: counter(tick, 9) };
     let usable = |cached: Cached, now| cached.is_usable(&reading(DEFAULTS, now), Ticks::ALL);
     assert!(usable(cached(NOW_TICK), at(NOW_US)));
     assert!(usable(cached(NOW_TICK), at(NOW_US + MS - 1)));
@@ -407,8 +399,7 @@ struct Model {
 
 impl Model {
     fn new(policy: Policy) -> Self {
-        let fresh =
-            Page { state: State { last_value: 1, is_called: false }, log_cnt: 0, covered: None };
+        let fresh = Page { state: State { last_value: 1, is_called: false }, log_cnt: 0, covered: None };
         Model {
             clock_us: NOW_US,
             policy,
@@ -458,8 +449,7 @@ impl Model {
         // The monotonic clock matters only to the log, so it stands still here.
         let (now, _) = self.guards[backend].observe(self.clock_us, || 0);
         let at_once = reading(self.policy, now);
-        let request =
-            Request { highest_fetched: self.highest_fetched[backend], ..request(&at_once) };
+        let request = Request { highest_fetched: self.highest_fetched[backend], ..request(&at_once) };
         if let Some(cached) = self.caches[backend].take()
             && cached.is_usable(&at_once, Ticks::ALL)
         {

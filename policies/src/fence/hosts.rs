@@ -11,10 +11,7 @@ const HINT: &str = "Specify host names as the command hostname prints them on ea
 
 /// The host names in `text`; none if it is empty. `room` makes an empty list for so many elements; `None` if memory is
 /// short.
-pub fn parse<'a>(
-    text: &'a str,
-    room: impl FnOnce(usize) -> Option<Vec<&'a str>>,
-) -> Result<Vec<&'a str>, InvalidSetting> {
+pub fn parse<'a>(text: &'a str, room: impl FnOnce(usize) -> Option<Vec<&'a str>>) -> Result<Vec<&'a str>, InvalidSetting> {
     check_length(text, HINT)?;
     let mut hosts = with_room(text, HINT, room)?;
     for element in elements(text) {
@@ -36,9 +33,7 @@ pub fn parse_host(name: &str) -> Result<&str, InvalidSetting> {
     }
     match name.chars().find(|&c| !is_host_name_character(c)) {
         None => Ok(name),
-        Some(illegal) => {
-            invalid(format!("\"{}\" is not a host name: it contains \"{illegal}\".", excerpt(name)))
-        }
+        Some(illegal) => invalid(format!("\"{}\" is not a host name: it contains \"{illegal}\".", excerpt(name))),
     }
 }
 
@@ -58,12 +53,8 @@ mod tests {
 
     #[test]
     fn host_names_are_parsed() {
-        let cases: [(&str, &[&str]); 4] = [
-            ("", &[]),
-            ("db-1", &["db-1"]),
-            ("db-1,DB_2 , db-3.example.com", &["db-1", "DB_2", "db-3.example.com"]),
-            ("7", &["7"]),
-        ];
+        let cases: [(&str, &[&str]); 4] =
+            [("", &[]), ("db-1", &["db-1"]), ("db-1,DB_2 , db-3.example.com", &["db-1", "DB_2", "db-3.example.com"]), ("7", &["7"])];
         for (text, hosts) in cases {
             assert_eq!(parse(text).expect(text), hosts, "{text:?}");
         }

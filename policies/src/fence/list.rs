@@ -25,22 +25,14 @@ pub const MAX_BYTES: usize = 1_000_000;
 pub fn check_length(text: &str, hint: &'static str) -> Result<(), InvalidSetting> {
     match text.len() {
         0..=MAX_BYTES => Ok(()),
-        length => Err(InvalidSetting {
-            detail: format!("The value has {length} bytes; the limit is {MAX_BYTES}."),
-            hint,
-        }),
+        length => Err(InvalidSetting { detail: format!("The value has {length} bytes; the limit is {MAX_BYTES}."), hint }),
     }
 }
 
 /// The list that `room` makes for so many elements as the text has. It makes none if memory is short: the postmaster checks settings too,
 /// and an error would end it.
-pub(super) fn with_room<T>(
-    text: &str,
-    hint: &'static str,
-    room: impl FnOnce(usize) -> Option<Vec<T>>,
-) -> Result<Vec<T>, InvalidSetting> {
-    let no_room =
-        || InvalidSetting { detail: "Memory is too short to read the value.".into(), hint };
+pub(super) fn with_room<T>(text: &str, hint: &'static str, room: impl FnOnce(usize) -> Option<Vec<T>>) -> Result<Vec<T>, InvalidSetting> {
+    let no_room = || InvalidSetting { detail: "Memory is too short to read the value.".into(), hint };
     room(elements(text).count()).ok_or_else(no_room)
 }
 

@@ -22,10 +22,7 @@ pub struct Range {
 
 /// The shards that `text` lists, as ascending ranges with gaps between them; none if it is empty. `room` makes an empty list for so many
 /// elements; `None` if memory is short.
-pub fn parse(
-    text: &str,
-    room: impl FnOnce(usize) -> Option<Vec<Range>>,
-) -> Result<Vec<Range>, InvalidSetting> {
+pub fn parse(text: &str, room: impl FnOnce(usize) -> Option<Vec<Range>>) -> Result<Vec<Range>, InvalidSetting> {
     check_length(text, HINT)?;
     let mut ranges = with_room(text, HINT, room)?;
     for element in elements(text) {
@@ -71,10 +68,7 @@ fn parse_range(element: &str) -> Result<Range, InvalidSetting> {
         return invalid("The list has an empty element.".into());
     }
     if element.starts_with('-') {
-        return invalid(format!(
-            "\"{}\" is negative, or lacks the first shard of its range.",
-            excerpt(element)
-        ));
+        return invalid(format!("\"{}\" is negative, or lacks the first shard of its range.", excerpt(element)));
     }
     let Some((first, last)) = element.split_once('-') else {
         let shard = parse_shard(element)?;
@@ -96,10 +90,7 @@ fn parse_shard(text: &str) -> Result<u32, InvalidSetting> {
     }
     match text.parse() {
         Ok(shard) if shard <= MAX_SHARD => Ok(shard),
-        _ => invalid(format!(
-            "\"{}\" is too large: the highest shard ID is {MAX_SHARD}.",
-            excerpt(text)
-        )),
+        _ => invalid(format!("\"{}\" is too large: the highest shard ID is {MAX_SHARD}.", excerpt(text))),
     }
 }
 

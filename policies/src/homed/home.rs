@@ -33,9 +33,7 @@ impl Home<'_> {
     #[inline]
     pub fn has(&self, id: i64) -> bool {
         match *self {
-            Home::Partition { modulus, remainder } => {
-                partition_hash(id) % u64::from(modulus) == u64::from(remainder)
-            }
+            Home::Partition { modulus, remainder } => partition_hash(id) % u64::from(modulus) == u64::from(remainder),
             Home::Ranges(ranges) => {
                 let hash = hashint8(id);
                 let after = ranges.partition_point(|range| range.first <= hash);
@@ -87,10 +85,7 @@ pub const MIN_HASHES: i64 = (1 << 32) / MAX_MODULUS;
 
 /// The ranges in ascending order, merged where they touch. `ranges` are pairs of the first and the last hash; `i64::MIN` and
 /// `i64::MAX` are infinite. `found` is an empty vector, for which the caller has allocated memory if need be.
-pub fn hash_ranges(
-    mut found: Vec<HashRange>,
-    ranges: impl IntoIterator<Item = (i64, i64)>,
-) -> Result<Vec<HashRange>, Invalid> {
+pub fn hash_ranges(mut found: Vec<HashRange>, ranges: impl IntoIterator<Item = (i64, i64)>) -> Result<Vec<HashRange>, Invalid> {
     for (first, last) in ranges {
         let bound = |hash: i64, infinite: i64, end: i32| match hash == infinite {
             true => Ok(end),

@@ -79,8 +79,7 @@ fn a_class_has_every_number_of_its_shard() {
 fn ranges_are_sorted_and_merged() {
     const MIN: i32 = i32::MIN;
     let ranges = |ranges: &[(i64, i64)]| {
-        hash_ranges(Vec::new(), ranges.iter().copied())
-            .map(|ranges| ranges.iter().map(|range| (range.first, range.last)).collect())
+        hash_ranges(Vec::new(), ranges.iter().copied()).map(|ranges| ranges.iter().map(|range| (range.first, range.last)).collect())
     };
     assert_eq!(ranges(&[(i64::MIN, i64::MAX)]), Ok(vec![(MIN, i32::MAX)]));
     let of_two = [(0, 999_999), (i64::MIN, -1_000), (-999, -1)];
@@ -166,9 +165,7 @@ fn next_not_home(counter: i64) -> i64 {
 fn a_homed_id_takes_the_first_counter_that_makes_one() {
     let start = counter_at(7);
     let mut state = called(start);
-    let expected = (start + 1..).filter_map(|counter| {
-        homed().shard_of(&INSTAGRAM, counter).map(|shard| Found { counter, shard })
-    });
+    let expected = (start + 1..).filter_map(|counter| homed().shard_of(&INSTAGRAM, counter).map(|shard| Found { counter, shard }));
     for expected in expected.take(500) {
         assert_eq!(ask_homed(state, i64::MAX, DEFAULTS, Ticks::ALL), Decision::Issue(expected));
         state = called(expected.counter);
@@ -210,10 +207,7 @@ fn a_search_for_a_homed_id_that_finds_none_is_refused() {
     let reading = reading(an_hour_ahead);
     let request = request(&reading, Ticks::ALL);
     let counters = homed.max_counters();
-    assert_eq!(
-        advance(called(1), i64::MAX, request, &homed),
-        Decision::Refuse(Refusal::NotHome { counters })
-    );
+    assert_eq!(advance(called(1), i64::MAX, request, &homed), Decision::Refuse(Refusal::NotHome { counters }));
 }
 
 /// Any home with shares of the hashes that a test of a thousand tries meets.
@@ -222,9 +216,7 @@ fn any_homed() -> impl Strategy<Value = (Layout, i32, i32, i32)> {
         let shards = layout.shards();
         (1..=shards.min(50)).prop_flat_map(move |modulus| {
             (1..=(shards / modulus).min(1_000_000)).prop_flat_map(move |generators| {
-                (0..modulus * generators).prop_map(move |shard| {
-                    (layout, shard as i32, modulus as i32, generators as i32)
-                })
+                (0..modulus * generators).prop_map(move |shard| (layout, shard as i32, modulus as i32, generators as i32))
             })
         })
     })

@@ -61,12 +61,7 @@ pub fn own_doubt(layout: &Layout, name: &str, bounds: Bounds) -> Option<Doubt> {
 /// assert_eq!(doubts("t_p20241004"), [None, None]);
 /// assert_eq!(doubts("t_p20170801"), [Some(Doubt::Name), None]);
 /// ```
-pub fn doubts(
-    layout: &Layout,
-    partitions: &[(&str, Bounds)],
-    before_us: i64,
-    now_us: i64,
-) -> Vec<Option<Doubt>> {
+pub fn doubts(layout: &Layout, partitions: &[(&str, Bounds)], before_us: i64, now_us: i64) -> Vec<Option<Doubt>> {
     let [before, now] = [before_us, now_us].map(|instant| Bound::At(layout.min_id(instant)));
     let mut found = vec![None; partitions.len()];
     // What is in doubt between the instant and now.

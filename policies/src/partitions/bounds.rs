@@ -31,9 +31,7 @@ impl Bound {
     /// The time at which IDs from the bound on are generated; `None` if the layout has none at the bound.
     pub fn instant(self, layout: &Layout) -> Option<i64> {
         match self {
-            Bound::At(id) if id >= 0 && id >> layout.low_bits() <= layout.max_tick() => {
-                Some(layout.instant_of(id >> layout.low_bits()))
-            }
+            Bound::At(id) if id >= 0 && id >> layout.low_bits() <= layout.max_tick() => Some(layout.instant_of(id >> layout.low_bits())),
             _ => None,
         }
     }
@@ -78,8 +76,7 @@ impl Bounds {
     /// assert_eq!(Bounds::parse("DEFAULT"), None);
     /// ```
     pub fn parse(text: &str) -> Option<Bounds> {
-        let (from, to) =
-            text.strip_prefix("FOR VALUES FROM (")?.strip_suffix(')')?.split_once(") TO (")?;
+        let (from, to) = text.strip_prefix("FOR VALUES FROM (")?.strip_suffix(')')?.split_once(") TO (")?;
         Some(Bounds { from: Bound::parse(from)?, to: Bound::parse(to)? })
     }
 

@@ -40,14 +40,10 @@ impl Step {
         let longest_days = 366 * MAX_STEP_YEARS;
         match (months, days, us) {
             (1..=11, 0, 0) if 12 % months == 0 => Some(Step::Months(months)),
-            (12.., 0, 0) if months % 12 == 0 && months <= 12 * MAX_STEP_YEARS => {
-                Some(Step::Months(months))
-            }
+            (12.., 0, 0) if months % 12 == 0 && months <= 12 * MAX_STEP_YEARS => Some(Step::Months(months)),
             (0, 1.., 0) if days <= longest_days => Some(Step::Time(i64::from(days) * DAY_US)),
             (0, 0, HOUR_US..) if us % HOUR_US == 0 && DAY_US % us == 0 => Some(Step::Time(us)),
-            (0, 0, DAY_US..) if us % DAY_US == 0 && us / DAY_US <= longest_days.into() => {
-                Some(Step::Time(us))
-            }
+            (0, 0, DAY_US..) if us % DAY_US == 0 && us / DAY_US <= longest_days.into() => Some(Step::Time(us)),
             _ => None,
         }
     }
@@ -91,11 +87,7 @@ impl Step {
     /// If the start is not one of `wanted`.
     pub fn name_suffix(self, start_us: i64) -> String {
         let start = utc(start_us).expect("a start has been computed from a date");
-        if matches!(self, Step::Time(us) if us < DAY_US) {
-            hour_suffix(start)
-        } else {
-            day_suffix(start)
-        }
+        if matches!(self, Step::Time(us) if us < DAY_US) { hour_suffix(start) } else { day_suffix(start) }
     }
 }
 
@@ -109,11 +101,8 @@ fn hour_suffix(start: DateTime) -> String {
 
 /// Whether a name ends in the start of the range, as [`Step::name_suffix`] has it with a step of any length.
 pub fn is_named_after(name: &str, start_us: i64) -> bool {
-    let ends_in =
-        |suffix: String| name.strip_suffix(&suffix).is_some_and(|rest| rest.ends_with('_'));
-    utc(start_us).is_some_and(|start| {
-        ends_in(hour_suffix(start)) || start.hour() == 0 && ends_in(day_suffix(start))
-    })
+    let ends_in = |suffix: String| name.strip_suffix(&suffix).is_some_and(|rest| rest.ends_with('_'));
+    utc(start_us).is_some_and(|start| ends_in(hour_suffix(start)) || start.hour() == 0 && ends_in(day_suffix(start)))
 }
 
 fn utc(unix_us: i64) -> Option<DateTime> {
@@ -133,10 +122,6 @@ fn unix_us_of(utc: DateTime) -> Option<i64> {
 /// assert_eq!(before(1_774_915_200_000_000, 1, 0, 0), Some(1_772_236_800_000_000));
 /// ```
 pub fn before(unix_us: i64, months: i32, days: i32, us: i64) -> Option<i64> {
-    let span = Span::new()
-        .try_months(months)
-        .and_then(|span| span.try_days(days))
-        .and_then(|span| span.try_microseconds(us))
-        .ok()?;
+    let span = Span::new().try_months(months).and_then(|span| span.try_days(days)).and_then(|span| span.try_microseconds(us)).ok()?;
     unix_us_of(utc(unix_us)?.checked_sub(span).ok()?)
 }

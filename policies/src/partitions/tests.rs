@@ -220,10 +220,9 @@ fn the_first_days_of_a_layout_prove_nothing() {
     assert_eq!(until("2020-02-01T00:00:00Z").from, Bound::At(0));
     let doubt = own_doubt(&JS53, "t_p20200101", until("2026-01-01T00:00:00Z"));
     assert_eq!(doubt, Some(Doubt::FirstDays));
-    for (name, from, expected) in [
-        ("t_p20200330", "2020-03-30T00:00:00Z", Some(Doubt::FirstDays)),
-        ("t_p20200331", "2020-03-31T00:00:00Z", None),
-    ] {
+    for (name, from, expected) in
+        [("t_p20200330", "2020-03-30T00:00:00Z", Some(Doubt::FirstDays)), ("t_p20200331", "2020-03-31T00:00:00Z", None)]
+    {
         let bounds = bounds_of(&JS53, from, "2020-05-01T00:00:00Z");
         assert_eq!(own_doubt(&JS53, name, bounds), expected);
     }
@@ -243,9 +242,7 @@ fn a_gap_or_a_doubtful_partition_between_the_instant_and_now_puts_all_in_doubt()
     let named = ["t_p20260101", "t_p20260201", "t_p20260301", "t_p20260401", "t_p20260501"];
     let all: Vec<_> = (0..5).map(|index| (named[index], bounds(index))).collect();
     let now = at("2026-04-15T00:00:00Z");
-    let found = |partitions: &[(&str, Bounds)]| {
-        doubts(&INSTAGRAM, partitions, at("2026-02-01T00:00:00Z"), now)
-    };
+    let found = |partitions: &[(&str, Bounds)]| doubts(&INSTAGRAM, partitions, at("2026-02-01T00:00:00Z"), now);
     assert_eq!(found(&all), [None; 5]);
 
     let mut with_gap = all.clone();

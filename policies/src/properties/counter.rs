@@ -52,9 +52,7 @@ impl AnyCounter {
     fn value(self, layout: &Layout, unix_us: i64) -> i64 {
         match self {
             AnyCounter::At(counter) => counter,
-            AnyCounter::NearClock(off) => {
-                layout.last_counter_in(layout.tick_at(unix_us)).saturating_add(off.into())
-            }
+            AnyCounter::NearClock(off) => layout.last_counter_in(layout.tick_at(unix_us)).saturating_add(off.into()),
             AnyCounter::NearLast(off) => layout.max_counter().saturating_add(off.into()),
         }
     }
@@ -68,15 +66,9 @@ pub fn check(input: Input) {
     let AnyLayout(layout) = input.layout;
     let reading_us = input.clock.unix_us(&layout).min(LATEST_US);
     let high_water_us = reading_us.saturating_add(input.stepped_back_us.into());
-    let state = State {
-        last_value: input.last_value.value(&layout, high_water_us),
-        is_called: input.is_called,
-    };
+    let state = State { last_value: input.last_value.value(&layout, high_water_us), is_called: input.is_called };
     let max_value = input.max_value.unwrap_or(i64::MAX);
-    let policy = Policy {
-        max_lead_us: setting_us(input.max_lead_ms),
-        max_wait_us: setting_us(input.max_wait_ms),
-    };
+    let policy = Policy { max_lead_us: setting_us(input.max_lead_ms), max_wait_us: setting_us(input.max_wait_ms) };
     let reading = Reading::new(Packed::new(layout), policy, Now { reading_us, high_water_us });
     let request = Request {
         reading: &reading,
@@ -108,10 +100,7 @@ pub fn check(input: Input) {
                 Decision::Issue(_) => false,
                 Decision::Refuse(refusal) => !matches!(
                     refusal,
-                    Refusal::ClockBeforeEpoch { .. }
-                        | Refusal::AboveMaxValue { .. }
-                        | Refusal::LayoutUsedUp
-                        | Refusal::NotHome { .. }
+                    Refusal::ClockBeforeEpoch { .. } | Refusal::AboveMaxValue { .. } | Refusal::LayoutUsedUp | Refusal::NotHome { .. }
                 ),
             };
             assert!(!is_held, "after {us} us: {decision:?}");
@@ -181,8 +170,7 @@ fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request<'_>) {
     let highest = state.last_value.max(highest_fetched.unwrap_or(i64::MIN));
     match refusal {
         Refusal::ClockBeforeEpoch { us } => assert!(now_tick < 0 && us > 0),
-        Refusal::TooFarAhead { lead_us, wait_us, .. }
-        | Refusal::SteppedBack { lead_us, wait_us, .. } => {
+        Refusal::TooFarAhead { lead_us, wait_us, .. } | Refusal::SteppedBack { lead_us, wait_us, .. } => {
             assert!(wait_us > policy.max_wait_us && lead_us >= wait_us, "{refusal:?}");
         }
         Refusal::LeaseEnded { us } => {
@@ -192,10 +180,7 @@ fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request<'_>) {
             assert!(now_tick < ticks.first.into() && us > policy.max_wait_us, "{refusal:?}");
         }
         Refusal::PastLease { lead_us, .. } => {
-            assert!(
-                i128::from(layout.tick_of(highest)) >= ticks.last.into() && lead_us > 0,
-                "{refusal:?}"
-            );
+            assert!(i128::from(layout.tick_of(highest)) >= ticks.last.into() && lead_us > 0, "{refusal:?}");
         }
         Refusal::SteppedBackToLease { step_us } => {
             assert!(step_us > 0 && now.high_water_us - step_us == now.reading_us, "{refusal:?}");
@@ -208,10 +193,7 @@ fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request<'_>) {
         Refusal::LayoutUsedUp => {
             let after_end = tick_at(layout, now.high_water_us) >= layout.max_tick().into();
             let begins_after_end = ticks.first > layout.max_tick();
-            assert!(
-                after_end || begins_after_end || highest >= layout.max_counter(),
-                "{state:?} {request:?}"
-            );
+            assert!(after_end || begins_after_end || highest >= layout.max_counter(), "{state:?} {request:?}");
         }
     }
 }

@@ -38,18 +38,14 @@ impl AnyInt {
 /// Panics if a property does not hold.
 pub fn check(input: Input) {
     let AnyLayout(layout) = input.layout;
-    let [shard_id, modulus, generators] =
-        [input.shard_id, input.modulus, input.generators].map(AnyInt::value);
+    let [shard_id, modulus, generators] = [input.shard_id, input.modulus, input.generators].map(AnyInt::value);
     let first = (input.counter & i64::MAX).min(layout.max_counter());
-    let run =
-        Run { first, last: first.saturating_add(input.length.into()).min(layout.max_counter()) };
+    let run = Run { first, last: first.saturating_add(input.length.into()).min(layout.max_counter()) };
     let is_in_run = |found: Found| (run.first..=run.last).contains(&found.counter);
 
     let product = i128::from(modulus) * i128::from(generators);
-    let is_valid = (1..=1 << 14).contains(&modulus)
-        && generators >= 1
-        && product <= layout.shards().into()
-        && (0..product).contains(&shard_id.into());
+    let is_valid =
+        (1..=1 << 14).contains(&modulus) && generators >= 1 && product <= layout.shards().into() && (0..product).contains(&shard_id.into());
     let homed = Homed::in_partition(&layout, shard_id, modulus, generators);
     assert_eq!(homed.is_ok(), is_valid, "{homed:?}");
     if let Ok(homed) = homed {

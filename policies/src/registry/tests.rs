@@ -9,16 +9,7 @@ const LENGTH: i64 = 10 * S;
 static ORIGIN: Origin = Origin { address: String::new(), started_at_us: Some(NOW) };
 
 fn by(node: &str, incarnation: Uuid, serial: Option<i64>, nonce: Uuid, now_us: i64) -> Claim<'_> {
-    Claim {
-        node,
-        incarnation,
-        serial,
-        known_serial: serial,
-        nonce,
-        until_us: now_us + LENGTH,
-        length_us: LENGTH,
-        origin: &ORIGIN,
-    }
+    Claim { node, incarnation, serial, known_serial: serial, nonce, until_us: now_us + LENGTH, length_us: LENGTH, origin: &ORIGIN }
 }
 
 /// The same by a server whose data directory has the serial.
@@ -67,12 +58,7 @@ fn a_renewal_after_the_end_begins_at_the_clock() {
 fn another_server_waits_for_the_end() {
     let lease = held();
     let ask = |now_us| claim(Some(&lease), by("b", 2, None, 2, now_us), at(now_us));
-    let held_by = Refusal::HeldBy {
-        node: "a".into(),
-        ends_us: NOW + LENGTH,
-        origin: ORIGIN.clone(),
-        is_copy: false,
-    };
+    let held_by = Refusal::HeldBy { node: "a".into(), ends_us: NOW + LENGTH, origin: ORIGIN.clone(), is_copy: false };
     assert_eq!(ask(NOW + LENGTH - 1), Err(held_by));
     let kept = Refusal::KeptFor { node: "a".into(), until_us: NOW + 2 * LENGTH };
     assert_eq!(ask(NOW + LENGTH), Err(kept.clone()));
@@ -87,9 +73,7 @@ fn the_former_holder_comes_first() {
         let request = Release { incarnation: 1, serial: lease.serial, mark_us: NOW + S, keep };
         release(&lease, request, NOW + 5 * S).expect("the holder")
     };
-    let ask = |row: &Lease, known: i64, now_us| {
-        claim(Some(row), knowing(known, by("a", 2, None, 2, now_us)), at(now_us))
-    };
+    let ask = |row: &Lease, known: i64, now_us| claim(Some(row), knowing(known, by("a", 2, None, 2, now_us)), at(now_us));
     for (row, since_us) in [(&lease, NOW + LENGTH), (&release(true), NOW + 5 * S)] {
         let until_us = since_us + LENGTH;
         let kept = Refusal::KeptFor { node: "a".into(), until_us };
@@ -109,9 +93,7 @@ fn the_former_holder_comes_first() {
 #[test]
 fn two_servers_that_know_the_same_serial_learn_of_each_other() {
     let lease = held();
-    let ask = |row: &Lease, incarnation, known, now_us| {
-        claim(Some(row), knowing(known, by("a", incarnation, None, 2, now_us)), at(now_us))
-    };
+    let ask = |row: &Lease, incarnation, known, now_us| claim(Some(row), knowing(known, by("a", incarnation, None, 2, now_us)), at(now_us));
     let now_us = NOW + LENGTH;
     let row = ask(&lease, 2, lease.serial, now_us).unwrap();
     let is_copy = |row: &Lease, known| match ask(row, 3, known, now_us + S) {
@@ -135,9 +117,7 @@ fn two_servers_that_know_the_same_serial_learn_of_each_other() {
 #[test]
 fn a_lease_is_not_renewed_under_another_name() {
     let lease = held();
-    let ask = |node, serial| {
-        claim(Some(&lease), by(node, 1, serial, 2, NOW + S), at(NOW + S)).map(|lease| lease.node)
-    };
+    let ask = |node, serial| claim(Some(&lease), by(node, 1, serial, 2, NOW + S), at(NOW + S)).map(|lease| lease.node);
     assert_eq!(ask("a", Some(lease.serial)), Ok("a".into()));
     assert_eq!(ask("b", Some(lease.serial)), Err(Refusal::Superseded));
     assert!(matches!(ask("b", None), Err(Refusal::HeldBy { node, .. }) if node == "a"));
@@ -204,8 +184,7 @@ fn a_request_with_an_old_serial_is_refused() {
 #[test]
 fn a_release_ends_the_span_above_what_was_used() {
     let lease = held();
-    let ends_us =
-        |mark_us| by_its_mark(&lease, 1, lease.serial, mark_us).expect("the holder").span.ends_us;
+    let ends_us = |mark_us| by_its_mark(&lease, 1, lease.serial, mark_us).expect("the holder").span.ends_us;
     assert_eq!(ends_us(NOW + S + 1), NOW + S + 1);
     assert_eq!(ends_us(NOW + 1), NOW + 1);
     assert_eq!(ends_us(i64::MIN), i64::MIN);
@@ -225,9 +204,7 @@ fn a_wrong_clock_is_refused() {
         let until_us = NOW - behind_us + length_us;
         claim(None, Claim { until_us, length_us, ..by("a", 1, None, 1, NOW) }, at(NOW))
     };
-    for (length_us, most_behind_us) in
-        [(LENGTH, S), (3 * S, S), (2 * S, 666_666), (MIN_LEASE_US, 333_333)]
-    {
+    for (length_us, most_behind_us) in [(LENGTH, S), (3 * S, S), (2 * S, 666_666), (MIN_LEASE_US, 333_333)] {
         let ask = |behind_us| ask_for(length_us, behind_us);
         assert!(ask(-S).is_ok());
         assert_eq!(ask(-S - 1), Err(Refusal::ClockAhead { us: S + 1 }));
@@ -248,9 +225,7 @@ fn a_wrong_clock_is_refused() {
 fn a_take_over_bars_the_holder_and_waits_for_its_end() {
     let lease = held();
     let reserved = take_over(Some(&lease), "b");
-    let ask_at = |now_us, node, incarnation, serial| {
-        claim(Some(&reserved), by(node, incarnation, serial, 2, now_us), at(now_us))
-    };
+    let ask_at = |now_us, node, incarnation, serial| claim(Some(&reserved), by(node, incarnation, serial, 2, now_us), at(now_us));
     let ask = |node, incarnation, serial| ask_at(NOW + S, node, incarnation, serial);
     assert_eq!(ask("a", 1, Some(lease.serial)), Err(Refusal::Barred));
     assert_eq!(ask("a", 1, None), Err(Refusal::Barred));
@@ -322,9 +297,7 @@ fn a_node_gets_the_number_that_it_had_or_the_lowest_that_nobody_had() {
 fn a_retired_node_leaves_its_shard_to_any_node_after_its_span() {
     let lease = held();
     let retired = retire(&lease);
-    let ask = |node, incarnation, serial, now_us| {
-        claim(Some(&retired), by(node, incarnation, serial, 2, now_us), at(now_us))
-    };
+    let ask = |node, incarnation, serial, now_us| claim(Some(&retired), by(node, incarnation, serial, 2, now_us), at(now_us));
     assert_eq!(ask("a", 1, Some(lease.serial), NOW + S), Err(Refusal::Barred));
     assert_eq!(ask("b", 2, None, NOW + S), Err(Refusal::EndsLater { ends_us: NOW + LENGTH }));
     for (node, incarnation) in [("b", 2), ("a", 3)] {

@@ -165,14 +165,7 @@ pub struct Protocol {
 
 impl Protocol {
     pub fn new(bounds: Bounds, properties: &'static [&'static str], without: Option<Rule>) -> Self {
-        Protocol {
-            bounds,
-            without,
-            properties,
-            recovered: Mutex::default(),
-            hasher: RandomState::new(),
-            slowest: AtomicI64::new(0),
-        }
+        Protocol { bounds, without, properties, recovered: Mutex::default(), hasher: RandomState::new(), slowest: AtomicI64::new(0) }
     }
 
     fn has(&self, rule: Rule) -> bool {
@@ -220,13 +213,8 @@ impl Model for Protocol {
                 actions.push(Action::Answer(index));
             }
             match server.backend {
-                Backend::Idle => actions.extend(
-                    server
-                        .span
-                        .ticks()
-                        .filter(|tick| server.used & 1 << tick == 0)
-                        .map(|tick| Action::Look(index, tick as i8)),
-                ),
+                Backend::Idle => actions
+                    .extend(server.span.ticks().filter(|tick| server.used & 1 << tick == 0).map(|tick| Action::Look(index, tick as i8))),
                 Backend::Looked(_) => actions.push(Action::Mark(index)),
                 Backend::Marked(_) => actions.push(Action::Write(index)),
             }
@@ -255,9 +243,7 @@ impl Model for Protocol {
     fn properties(&self) -> Vec<Property<Self>> {
         let all = [
             Property::always(UNIQUE, |_, state: &State| state.record.broken & BREAKS_UNIQUE == 0),
-            Property::always(ORIGINAL_FIRST, |_, state: &State| {
-                state.record.broken & BREAKS_ORIGINAL_FIRST == 0
-            }),
+            Property::always(ORIGINAL_FIRST, |_, state: &State| state.record.broken & BREAKS_ORIGINAL_FIRST == 0),
             Property::always(KEPT, |_, state: &State| state.record.broken & BREAKS_KEPT == 0),
             Property::always(RECOVERS, Protocol::recovers),
         ];
@@ -306,11 +292,7 @@ impl Protocol {
         for message in 0..state.messages.len() {
             offer(Event::Repeated, Action::DeliverAndRepeat(message));
         }
-        let least_ahead = if state.registry.has_started && self.has(Rule::ClockAfterLoss) {
-            state.registry_ahead
-        } else {
-            i8::MIN
-        };
+        let least_ahead = if state.registry.has_started && self.has(Rule::ClockAfterLoss) { state.registry_ahead } else { i8::MIN };
         let is_other = |ahead: i8| ahead != state.registry_ahead && ahead >= least_ahead;
         for &ahead in registry_clocks.iter().filter(|&&ahead| is_other(ahead)) {
             offer(Event::RegistryClock, Action::RegistryClock(ahead));
@@ -330,11 +312,8 @@ impl Protocol {
     fn losses(&self, state: &State, actions: &mut Vec<Action>) {
         let servers = self.bounds.servers;
         // The registry's clock is not behind what it has granted and may lose.
-        let is_clock_right =
-            self.now_us(state) >= state.record.latest_grant.us() || !self.has(Rule::ClockAfterLoss);
-        if let Some(standby) =
-            state.standby.filter(|standby| *standby != state.registry && is_clock_right)
-        {
+        let is_clock_right = self.now_us(state) >= state.record.latest_grant.us() || !self.has(Rule::ClockAfterLoss);
+        if let Some(standby) = state.standby.filter(|standby| *standby != state.registry && is_clock_right) {
             if self.can(Event::Failover) {
                 actions.push(Action::Failover);
             }
@@ -429,8 +408,7 @@ impl Protocol {
                 let now_us = self.now_us(state);
                 // As registry_retire() has it.
                 let row = state.registry.row.map(|row| row.lease());
-                let is_held =
-                    |row: &registry::Lease| row.incarnation.is_some() && !row.has_ended(now_us);
+                let is_held = |row: &registry::Lease| row.incarnation.is_some() && !row.has_ended(now_us);
                 if let Some(row) = row.filter(|row| !is_held(row)) {
                     self.begin_call(state, None);
                     self.replace_by_person(state, &registry::retire(&row));
@@ -533,8 +511,7 @@ impl Protocol {
         let first = if is_current { *ticks.start() } else { i64::from(tick) };
         let used = (first..=i64::from(tick)).fold(0, |used, tick| used | 1 << tick);
         let others = state.servers.iter().enumerate().filter(|&(other, _)| other != index);
-        let by_others =
-            others.fold(state.record.used_before, |used, (_, server)| used | server.used);
+        let by_others = others.fold(state.record.used_before, |used, (_, server)| used | server.used);
         if used & by_others != 0 {
             state.record.broken |= BREAKS_UNIQUE;
         }
@@ -566,8 +543,7 @@ impl Protocol {
         }
         let row = registry.row.map(|row| row.lease());
         let explained = i64::from(registry.explained);
-        let lost = seen
-            .filter(|&seen| registry::is_lost(row.as_ref().map(|row| row.serial), seen, explained));
+        let lost = seen.filter(|&seen| registry::is_lost(row.as_ref().map(|row| row.serial), seen, explained));
         if let Some(seen) = lost.filter(|_| self.has(Rule::LostRows)) {
             registry.quiet_until = registry.quiet_until.max(quiet);
             registry.explained = registry.explained.max(serial_of(Some(seen)));
@@ -603,9 +579,7 @@ impl Protocol {
 
     /// The registry's call, as `registry_claim()` has it.
     fn decide(&self, state: &mut State, from: u8, is_awaited: bool, request: Request) -> Reply {
-        let Request::Claim { node, incarnation, serial, known, nonce, until } = request else {
-            unreachable!("a claim")
-        };
+        let Request::Claim { node, incarnation, serial, known, nonce, until } = request else { unreachable!("a claim") };
         let before = state.registry;
         let held = some(serial);
         let moment = self.begin_call(state, held.or(some(known)));
@@ -622,8 +596,7 @@ impl Protocol {
             origin: &ORIGIN,
         };
         let is_holder = row.as_ref().is_some_and(|row| row.incarnation == Some(claim.incarnation));
-        let is_running =
-            row.as_ref().is_some_and(|row| !row.is_released && now_us < row.span.ends_us);
+        let is_running = row.as_ref().is_some_and(|row| !row.is_released && now_us < row.span.ends_us);
         if !self.has(Rule::ClockAhead) && claim.until_us > now_us + claim.length_us {
             claim.until_us = now_us + claim.length_us;
         }
@@ -646,8 +619,7 @@ impl Protocol {
         let mut newest = 0;
         state.serials(&mut |serial| newest = newest.max(*serial));
         let of_clock = |serial: i64| if serial == i64::from(newest) { now_us } else { serial };
-        (claim.serial, claim.known_serial) =
-            (claim.serial.map(of_clock), claim.known_serial.map(of_clock));
+        (claim.serial, claim.known_serial) = (claim.serial.map(of_clock), claim.known_serial.map(of_clock));
         if let Some(row) = &mut asked {
             row.serial = of_clock(row.serial);
         }
@@ -656,9 +628,7 @@ impl Protocol {
                 let row = before.row.expect("granted before");
                 return Reply::Granted { span: row.span, serial: row.serial };
             }
-            Ok(granted) if asked.as_ref().is_some_and(|row| row.serial == granted.serial) => {
-                Lease { serial: i64::from(newest), ..granted }
-            }
+            Ok(granted) if asked.as_ref().is_some_and(|row| row.serial == granted.serial) => Lease { serial: i64::from(newest), ..granted },
             Ok(granted) => granted,
             // An error rolls the call back.
             Err(Refusal::ClockAhead { .. } | Refusal::ClockBehind { .. }) => {
@@ -673,9 +643,7 @@ impl Protocol {
                 return Reply::Refused;
             }
         };
-        let is_renewal = row.as_ref().is_some_and(|row| {
-            is_holder && claim.serial == Some(of_clock(row.serial)) && is_running
-        });
+        let is_renewal = row.as_ref().is_some_and(|row| is_holder && claim.serial == Some(of_clock(row.serial)) && is_running);
         if !self.has(Rule::ClockAhead) {
             granted.span.ends_us = granted.span.ends_us.max(until.us());
         }
@@ -689,9 +657,7 @@ impl Protocol {
         // A first claim that arrives late begins a new span, which the holder does not know.
         state.record.is_disturbed |= !is_awaited && serial == 0;
         let kept = state.record.kept.filter(|&(holder, until)| {
-            holder != from
-                && now_us < until.us()
-                && before.row.is_some_and(|row| known.max(serial) < row.serial)
+            holder != from && now_us < until.us() && before.row.is_some_and(|row| known.max(serial) < row.serial)
         });
         if kept.is_some() && !is_renewal {
             state.record.broken |= BREAKS_ORIGINAL_FIRST;
@@ -709,9 +675,7 @@ impl Protocol {
     }
 
     fn release(&self, state: &mut State, from: u8, request: Request) -> Reply {
-        let Request::Release { incarnation, serial, mark, keep } = request else {
-            unreachable!("a release")
-        };
+        let Request::Release { incarnation, serial, mark, keep } = request else { unreachable!("a release") };
         let now_us = self.now_us(state);
         let Some(row) = state.registry.row.map(|row| row.lease()) else {
             return Reply::Released(0);
@@ -773,25 +737,14 @@ impl Protocol {
         let has_wrong_clock = self.can(Event::RegistryClock);
         let (registry, standby) = (state.registry, state.standby);
         let of_rows = [Some(registry), standby];
-        let may_be_held = |serial| {
-            of_rows
-                .iter()
-                .flatten()
-                .flat_map(|registry| registry.row)
-                .any(|row| row.serial == serial)
-        };
+        let may_be_held = |serial| of_rows.iter().flatten().flat_map(|registry| registry.row).any(|row| row.serial == serial);
         for server in state.servers.iter_mut().filter(|server| server.waits == Waits::No) {
-            server.closed = server.closed.filter(|closed| {
-                !self.has(Rule::Serial)
-                    || !self.has(Rule::MarkAfterClosing)
-                    || may_be_held(closed.serial)
-            });
+            server.closed =
+                server.closed.filter(|closed| !self.has(Rule::Serial) || !self.has(Rule::MarkAfterClosing) || may_be_held(closed.serial));
         }
         state.messages.retain(|message| match message.request {
             _ if message.is_awaited => true,
-            Request::Claim { until, .. } => {
-                has_wrong_clock || until.us() - self.length_us() + TICK_US >= now_us
-            }
+            Request::Claim { until, .. } => has_wrong_clock || until.us() - self.length_us() + TICK_US >= now_us,
             Request::Release { serial, .. } => !self.has(Rule::Serial) || may_be_held(serial),
         });
     }

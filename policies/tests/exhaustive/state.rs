@@ -34,18 +34,13 @@ impl Time {
         if us == i64::MIN {
             return Time::NEVER;
         }
-        let (tick, rest) =
-            ((us - BEGIN_US).div_euclid(TICK_US), (us - BEGIN_US).rem_euclid(TICK_US));
+        let (tick, rest) = ((us - BEGIN_US).div_euclid(TICK_US), (us - BEGIN_US).rem_euclid(TICK_US));
         assert!(rest <= 1 && tick.abs() < 1_000, "{us}");
         Time((2 * tick + rest) as i16)
     }
 
     pub fn us(self) -> i64 {
-        if self == Time::NEVER {
-            i64::MIN
-        } else {
-            us_of(i64::from(self.0) / 2) + i64::from(self.0 % 2)
-        }
+        if self == Time::NEVER { i64::MIN } else { us_of(i64::from(self.0) / 2) + i64::from(self.0 % 2) }
     }
 }
 
@@ -254,10 +249,7 @@ impl Server {
 
     /// What the data directory knows.
     pub fn known(&self) -> Known {
-        Known {
-            registry: String::new(),
-            serials: some(self.known).map(|serial| (0, serial)).into_iter().collect(),
-        }
+        Known { registry: String::new(), serials: some(self.known).map(|serial| (0, serial)).into_iter().collect() }
     }
 }
 
@@ -330,16 +322,8 @@ impl State {
             ahead: 0,
             used: 0,
         };
-        let registry =
-            Registry { row: None, quiet_until: Time::NEVER, explained: 0, has_started: false };
-        let record = Record {
-            used_before: 0,
-            kept: None,
-            is_disturbed: false,
-            newest_learnt: 0,
-            latest_grant: Time::NEVER,
-            broken: 0,
-        };
+        let registry = Registry { row: None, quiet_until: Time::NEVER, explained: 0, has_started: false };
+        let record = Record { used_before: 0, kept: None, is_disturbed: false, newest_learnt: 0, latest_grant: Time::NEVER, broken: 0 };
         let mut state = State {
             now: FIRST,
             registry_ahead: 0,
@@ -391,9 +375,7 @@ impl State {
             if let Some(closed) = &mut server.closed {
                 f(&mut closed.serial);
             }
-            if let Waits::For(Reply::Granted { serial, .. } | Reply::Released(serial)) =
-                &mut server.waits
-            {
+            if let Waits::For(Reply::Granted { serial, .. } | Reply::Released(serial)) = &mut server.waits {
                 f(serial);
             }
         }

@@ -10,11 +10,7 @@ use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};
 
 /// The condition that `k`, a row of `pg_constraint`, is enforced: from 18 on, a CHECK may be `NOT ENFORCED`.
-const IS_ENFORCED: &str = if cfg!(any(feature = "pg15", feature = "pg16", feature = "pg17")) {
-    ""
-} else {
-    "AND k.conenforced"
-};
+const IS_ENFORCED: &str = if cfg!(any(feature = "pg15", feature = "pg16", feature = "pg17")) { "" } else { "AND k.conenforced" };
 
 /// A CHECK on the column alone.
 pub struct Check {
@@ -63,11 +59,7 @@ impl Column {
             JOIN pg_class AS c ON c.oid = a.attrelid AND (k.conislocal OR c.relispartition)
             JOIN pg_namespace AS n ON n.oid = c.relnamespace"
         );
-        rows(&sql, &self.id_column.arguments(), |row| Check {
-            name: row.get(1),
-            table: row.get(2),
-            expression: row.get(3),
-        })
+        rows(&sql, &self.id_column.arguments(), |row| Check { name: row.get(1), table: row.get(2), expression: row.get(3) })
     }
 
     /// Raises core's error if the type is a domain that rejects the ID.
@@ -97,13 +89,7 @@ impl Column {
         // SAFETY: C strings and a schema in, a C string out.
         let name = unsafe {
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                ChooseConstraintName(
-                    table.as_ptr(),
-                    column.as_ptr(),
-                    c"shard_check".as_ptr(),
-                    self.table.schema,
-                    std::ptr::null_mut(),
-                )
+                ChooseConstraintName(table.as_ptr(), column.as_ptr(), c"shard_check".as_ptr(), self.table.schema, std::ptr::null_mut())
             })
         };
         // SAFETY: a C string.

@@ -12,8 +12,7 @@ use pg_snowflake_policies::messages::convert as messages;
 use pgrx::prelude::*;
 
 /// The role of `g`, a row of aclexplode(), as SQL.
-pub const ROLE: &str =
-    "CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END";
+pub const ROLE: &str = "CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END";
 
 /// A privilege, its role, and whether the role may grant it to others.
 pub fn grant(row: &Row) -> Grant {
@@ -79,8 +78,7 @@ impl ExistingSequence {
         let sql = "SELECT pg_has_role(relowner, 'USAGE'), relowner = $2 AND relnamespace = $3
             FROM pg_class WHERE oid = $1";
         let arguments = [self.relid.into(), column.table.owner.into(), column.table.schema.into()];
-        let (may_alter, can_be_owned): (bool, bool) =
-            rows(sql, &arguments, |row| (row.get(1), row.get(2)))[0];
+        let (may_alter, can_be_owned): (bool, bool) = rows(sql, &arguments, |row| (row.get(1), row.get(2)))[0];
         if !may_alter {
             messages::not_owner("sequence", &self.name, "").raise();
         }
@@ -114,8 +112,7 @@ impl ExistingSequence {
                     SELECT FROM tree_column AS a WHERE (a.attrelid, a.attnum) = (d.refobjid, d.refobjsubid))
             ORDER BY 1"
         );
-        let arguments =
-            [column.id_column.table.into(), text(&column.id_column.column), self.relid.into()];
+        let arguments = [column.id_column.table.into(), text(&column.id_column.column), self.relid.into()];
         rows(&sql, &arguments, |row| row.get(1))
     }
 

@@ -87,13 +87,7 @@ impl Column {
         (sequence, next)
     }
 
-    fn new_sequence(
-        &self,
-        name: String,
-        cache: i64,
-        comment: Option<String>,
-        grants: Vec<Grant>,
-    ) -> Sequence {
+    fn new_sequence(&self, name: String, cache: i64, comment: Option<String>, grants: Vec<Grant>) -> Sequence {
         check_schema_privilege(self.table.schema, "CREATE");
         Sequence::New { name, cache, is_unlogged: self.table.is_unlogged, comment, grants }
     }
@@ -108,8 +102,7 @@ impl Column {
                 AND d.refobjid = $1 AND d.refobjsubid = $2 AND d.deptype = 'a' AND s.oid <> $3
             ORDER BY 1";
         let Some(existing) = existing else { return Vec::new() };
-        let arguments =
-            [self.id_column.table.into(), self.attribute.number.into(), existing.relid.into()];
+        let arguments = [self.id_column.table.into(), self.attribute.number.into(), existing.relid.into()];
         rows(sql, &arguments, |row| row.get(1))
     }
 
@@ -160,12 +153,8 @@ impl Column {
             ORDER BY 2"
         );
         // As an integer, because an OID of 0 would be passed as null.
-        let arguments = [
-            self.id_column.table.into(),
-            text(&self.id_column.column),
-            i64::from(sequence.to_u32()).into(),
-            self.table.owner.into(),
-        ];
+        let arguments =
+            [self.id_column.table.into(), text(&self.id_column.column), i64::from(sequence.to_u32()).into(), self.table.owner.into()];
         rows(&sql, &arguments, grant)
     }
 
@@ -174,13 +163,7 @@ impl Column {
         let (table, column) = self.c_names();
         // SAFETY: C strings in, a C string out.
         let name = unsafe {
-            let name = pg_sys::ChooseRelationName(
-                table.as_ptr(),
-                column.as_ptr(),
-                c"seq".as_ptr(),
-                self.table.schema,
-                false,
-            );
+            let name = pg_sys::ChooseRelationName(table.as_ptr(), column.as_ptr(), c"seq".as_ptr(), self.table.schema, false);
             from_server(CStr::from_ptr(name))
         };
         let sql = "SELECT format('%I.%I', nspname, $2) FROM pg_namespace WHERE oid = $1";
@@ -192,9 +175,7 @@ impl Column {
 fn check_schema_privilege(schema: pg_sys::Oid, privilege: &str) {
     let sql = "SELECT quote_ident(nspname), quote_ident(current_user) FROM pg_namespace
         WHERE oid = $1 AND NOT has_schema_privilege(oid, $2)";
-    let lacking = rows(sql, &[schema.into(), text(privilege)], |row| {
-        (row.get::<String>(1), row.get::<String>(2))
-    });
+    let lacking = rows(sql, &[schema.into(), text(privilege)], |row| (row.get::<String>(1), row.get::<String>(2)));
     if let Some((schema, owner)) = lacking.first() {
         messages::lacks_privilege(privilege, schema, owner).raise();
     }

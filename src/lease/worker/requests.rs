@@ -44,8 +44,7 @@ impl<'a> Worker<'a> {
     /// registry.
     fn request_claim(&mut self, which: Which) -> Result<Refused<Reason>, Problem> {
         let is_claimed = |slot: &&Slot| which == Which::All || slot.serial.is_none();
-        let claimed: Vec<Slot> =
-            self.leases.holder.slots.iter().filter(is_claimed).copied().collect();
+        let claimed: Vec<Slot> = self.leases.holder.slots.iter().filter(is_claimed).copied().collect();
         // Without shards, the registry assigns one.
         if claimed.is_empty() && !self.leases.holder.awaits_a_shard() {
             return Ok(Refused::Denied(Vec::new()));
@@ -55,8 +54,7 @@ impl<'a> Worker<'a> {
             let limit = pacing::time_to_connect(self.failing_for(), settings::lease());
             self.session = Some(self.open_session(Deadline::within(limit))?);
         }
-        let presented =
-            self.known.as_ref().map(|known| known.presented(&claimed)).unwrap_or_default();
+        let presented = self.known.as_ref().map(|known| known.presented(&claimed)).unwrap_or_default();
         let lease = settings::lease();
         let until_us = now_us() + lease.as_micros() as i64;
         let shards = array(claimed.iter().map(|slot| slot.shard.to_string()));
@@ -75,8 +73,7 @@ impl<'a> Worker<'a> {
             printed(unix_us_of(unsafe { pg_sys::PgStartTime })),
         ];
         let rows = self.request(Request::Claim, parameters, Deadline::within(third()))?;
-        let answers: Option<Vec<Answer>> =
-            (0..rows.count()).map(|row| Answer::read(&rows, row)).collect();
+        let answers: Option<Vec<Answer>> = (0..rows.count()).map(|row| Answer::read(&rows, row)).collect();
         let answers = answers.filter(|answers| !answers.is_empty());
         let answers = answers.ok_or(Problem::UnexpectedAnswer)?;
         let Answer { registry, server, .. } = &answers[0];
@@ -113,15 +110,8 @@ impl<'a> Worker<'a> {
     /// Releases what has been closed. The mark is read after that was published.
     pub(super) fn release(&mut self, deadline: Deadline) -> Result<(), Problem> {
         while let Some(&Closed { incarnation, keep, .. }) = self.to_release.first() {
-            let is_of_it =
-                |closed: &&Closed| closed.incarnation == incarnation && closed.keep == keep;
-            let held: Vec<Slot> = self
-                .to_release
-                .iter()
-                .filter(is_of_it)
-                .map(|closed| closed.slot)
-                .take(MAX_SHARDS_OF_A_NODE)
-                .collect();
+            let is_of_it = |closed: &&Closed| closed.incarnation == incarnation && closed.keep == keep;
+            let held: Vec<Slot> = self.to_release.iter().filter(is_of_it).map(|closed| closed.slot).take(MAX_SHARDS_OF_A_NODE).collect();
             let parameters = [
                 uuid(incarnation),
                 array(held.iter().map(|slot| slot.shard.to_string())),
@@ -134,8 +124,7 @@ impl<'a> Worker<'a> {
             if let Some(known) = &mut self.known
                 && rows.number(0, 0) == Some(held.len() as i64)
             {
-                let next =
-                    |slot: &Slot| Slot { serial: slot.serial.map(|serial| serial + 1), ..*slot };
+                let next = |slot: &Slot| Slot { serial: slot.serial.map(|serial| serial + 1), ..*slot };
                 known.learn(&held.iter().map(next).collect::<Vec<Slot>>());
                 known::write(known).map_err(Problem::File)?;
             }
@@ -144,12 +133,7 @@ impl<'a> Worker<'a> {
     }
 
     /// The answer of the registry. The connection is kept if the registry has answered.
-    fn request<const N: usize>(
-        &mut self,
-        request: Request,
-        parameters: [String; N],
-        deadline: Deadline,
-    ) -> Result<Rows<'a>, Problem> {
+    fn request<const N: usize>(&mut self, request: Request, parameters: [String; N], deadline: Deadline) -> Result<Rows<'a>, Problem> {
         let parameters = parameters.map(|parameter| CString::new(parameter).unwrap_or_default());
         if let Some(session) = self.session.take() {
             let outcome = self.ask(session, request, &parameters, deadline);
@@ -171,13 +155,7 @@ impl<'a> Worker<'a> {
         Ok(session)
     }
 
-    fn ask(
-        &mut self,
-        mut session: Session<'a>,
-        request: Request,
-        parameters: &[CString],
-        deadline: Deadline,
-    ) -> Result<Rows<'a>, Problem> {
+    fn ask(&mut self, mut session: Session<'a>, request: Request, parameters: &[CString], deadline: Deadline) -> Result<Rows<'a>, Problem> {
         let outcome = match session.ask(request, parameters, deadline) {
             Err(error @ Problem::Error { .. }) => {
                 self.leases.answered_at_us = Some(now_us());

@@ -1,9 +1,6 @@
 //! Rust's allocator: `malloc()`, and where that fails, first a small reserve, and then the end of the session.
 
-#![cfg_attr(
-    test,
-    allow(dead_code, reason = "the unit tests run without a server, with Rust's own allocator")
-)]
+#![cfg_attr(test, allow(dead_code, reason = "the unit tests run without a server, with Rust's own allocator"))]
 
 use crate::postgres::report::{errcode, errdetail, errfinish, errmsg, errstart};
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};

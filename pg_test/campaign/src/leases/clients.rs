@@ -141,8 +141,7 @@ impl Worker {
     /// Takes some IDs: usually a few, sometimes those of several ticks.
     fn take_some(&mut self, client: &mut Client, own: u32) -> Result<(), Error> {
         let number = self.rng.usize(0..=SHARED.len());
-        let (name, sequence) =
-            SHARED.get(number).map_or(("own", own), |&name| (name, number as u32));
+        let (name, sequence) = SHARED.get(number).map_or(("own", own), |&name| (name, number as u32));
         let count = match self.rng.u8(0..100) {
             0..80 => self.rng.i32(1..=20),
             80..98 => self.rng.i32(100..=500),

@@ -78,10 +78,7 @@ mod tests {
 
     #[test]
     fn an_id_of_two_servers_is_a_repeat() {
-        let (one, two) = (
-            id(pg_snowflake_harness::id::EPOCH_MS, 1),
-            id(pg_snowflake_harness::id::EPOCH_MS + 1, 1),
-        );
+        let (one, two) = (id(pg_snowflake_harness::id::EPOCH_MS, 1), id(pg_snowflake_harness::id::EPOCH_MS + 1, 1));
         let tally = tally(&[&[one, two], &[two]]);
         assert_eq!((tally.returned, tally.by_others, tally.refused), (3, 1, 2));
         assert_eq!((tally.repeats, tally.in_shared_ticks), (1, 2));
@@ -90,10 +87,7 @@ mod tests {
 
     #[test]
     fn servers_with_different_ids_in_a_tick_are_noticed() {
-        let tally = tally(&[
-            &[id(pg_snowflake_harness::id::EPOCH_MS, 1)],
-            &[id(pg_snowflake_harness::id::EPOCH_MS, 2)],
-        ]);
+        let tally = tally(&[&[id(pg_snowflake_harness::id::EPOCH_MS, 1)], &[id(pg_snowflake_harness::id::EPOCH_MS, 2)]]);
         assert_eq!((tally.repeats, tally.in_shared_ticks), (0, 2));
         assert!(!tally.is_sound());
     }

@@ -63,20 +63,13 @@ impl Load {
                     rng: rng.fork(),
                     shared: Arc::clone(&shared),
                     is_first: number == first_worker,
-                    outcome: Outcome {
-                        journal: Journal::new(number),
-                        copied: Vec::new(),
-                        overtaken: 0,
-                        session: None,
-                    },
+                    outcome: Outcome { journal: Journal::new(number), copied: Vec::new(), overtaken: 0, session: None },
                 };
                 |place: &Place| worker.work(place)
             })
             .collect();
         let crew = Crew::start(workers);
-        let query = format!(
-            "SELECT count(*) >= {SESSIONS} FROM pg_stat_activity WHERE application_name = '{WORKER}'"
-        );
+        let query = format!("SELECT count(*) >= {SESSIONS} FROM pg_stat_activity WHERE application_name = '{WORKER}'");
         wait_for(&mut cluster.connect(), &query, "the workers are connected");
         Load { shared, crew }
     }
@@ -141,12 +134,8 @@ impl Session {
         let take = client.prepare(&format!(
             "SELECT snowflake_managed.snowflake_nextval($1::text::regclass, {SHARD}) FROM generate_series(1, $2::int)"
         ))?;
-        let take_batch = client.prepare(&format!(
-            "SELECT snowflake_managed.snowflake_nextvals($1::text::regclass, {SHARD}, $2::int)"
-        ))?;
-        let copied = client.prepare(&format!(
-            "SELECT copied_nextval('copied', {SHARD}) FROM generate_series(1, $1::int)"
-        ))?;
+        let take_batch = client.prepare(&format!("SELECT snowflake_managed.snowflake_nextvals($1::text::regclass, {SHARD}, $2::int)"))?;
+        let copied = client.prepare(&format!("SELECT copied_nextval('copied', {SHARD}) FROM generate_series(1, $1::int)"))?;
         let mark = client.prepare("INSERT INTO marks VALUES ($1, $2)")?;
         Ok(Session { client, backend, take, take_batch, copied, mark })
     }
@@ -194,11 +183,7 @@ impl Worker {
     fn use_session(&mut self, session: &mut Session, place: &Place) -> Result<(), Lost> {
         while !place.must_stop() {
             let before = self.outcome.journal.returned.len();
-            let outcome = if self.is_first && self.rng.bool() {
-                self.take_alone(session)
-            } else {
-                self.transaction(session)
-            };
+            let outcome = if self.is_first && self.rng.bool() { self.take_alone(session) } else { self.transaction(session) };
             place.has_done((self.outcome.journal.returned.len() - before) as u64);
             let Err(error) = outcome else { continue };
             match error.code() {
@@ -207,12 +192,7 @@ impl Worker {
                     self.outcome.journal.refused += 1;
                     sleep(Duration::from_millis(1));
                 }
-                Some(
-                    &SqlState::ADMIN_SHUTDOWN
-                    | &SqlState::CRASH_SHUTDOWN
-                    | &SqlState::CANNOT_CONNECT_NOW,
-                )
-                | None => return Err(Lost),
+                Some(&SqlState::ADMIN_SHUTDOWN | &SqlState::CRASH_SHUTDOWN | &SqlState::CANNOT_CONNECT_NOW) | None => return Err(Lost),
                 _ => panic!("{error:?}"),
             }
             session.roll_back()?;

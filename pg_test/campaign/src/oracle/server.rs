@@ -151,9 +151,7 @@ fn outcome(client: &mut Client, sql: &str) -> Outcome {
         }
     };
     let rows = messages.iter().filter_map(|message| match message {
-        SimpleQueryMessage::Row(row) => {
-            Some((0..row.len()).map(|i| row.get(i).unwrap_or_default().to_owned()).collect())
-        }
+        SimpleQueryMessage::Row(row) => Some((0..row.len()).map(|i| row.get(i).unwrap_or_default().to_owned()).collect()),
         _ => None,
     });
     Outcome { sqlstate: "00000".to_owned(), rows: rows.collect() }

@@ -153,10 +153,7 @@ pub fn unlogs(step: &Step) -> bool {
 fn beside(rng: &mut Rng) -> Step {
     const MESSAGES: &str = "DO $$ BEGIN FOR i IN 1..1500 LOOP
         EXECUTE format('ALTER TABLE app.busy ALTER x SET (n_distinct = %s)', i); END LOOP; END $$";
-    Step::Beside(pick(
-        rng,
-        &["CHECKPOINT", MESSAGES, "VACUUM pg_class", "VACUUM ANALYZE pg_sequence"],
-    ))
+    Step::Beside(pick(rng, &["CHECKPOINT", MESSAGES, "VACUUM pg_class", "VACUUM ANALYZE pg_sequence"]))
 }
 
 /// The extension is loaded while a statement runs in parallel mode, by the leader or by a worker.
@@ -169,10 +166,7 @@ fn parallel(rng: &mut Rng) -> Vec<Step> {
              WHERE name IN ('force_parallel_mode', 'debug_parallel_query')"
         )
     };
-    let settings = pick(
-        rng,
-        &["SET max_parallel_workers = 0", "SET parallel_leader_participation = off", "SELECT 1"],
-    );
+    let settings = pick(rng, &["SET max_parallel_workers = 0", "SET parallel_leader_participation = off", "SELECT 1"]);
     let load = pick(
         rng,
         &[
@@ -196,24 +190,15 @@ fn in_a_row(rng: &mut Rng) -> Vec<Step> {
 /// A session takes two IDs, which leaves it the fast path or a cached counter, and another after the superuser has changed the
 /// sequence or a role.
 fn around_a_change(rng: &mut Rng, counter: i64) -> Vec<Step> {
-    const OF_ROLES: [&str; 4] = [
-        "GRANT friend TO taker",
-        "REVOKE friend FROM taker",
-        "ALTER ROLE taker SUPERUSER",
-        "ALTER ROLE taker NOSUPERUSER",
-    ];
+    const OF_ROLES: [&str; 4] =
+        ["GRANT friend TO taker", "REVOKE friend FROM taker", "ALTER ROLE taker SUPERUSER", "ALTER ROLE taker NOSUPERUSER"];
     let by = rng.usize(0..SESSIONS.len());
     let (sequence, yields) = match rng.u8(0..4) {
         0 => ("a", Yields::Ids),
         1 => ("b", Yields::Ids),
         _ => ("c", Yields::CachedIds),
     };
-    let take = execute(
-        by,
-        "SELECT next('$'), '$'::regclass::oid".replace('$', sequence),
-        yields,
-        Effect::Nothing,
-    );
+    let take = execute(by, "SELECT next('$'), '$'::regclass::oid".replace('$', sequence), yields, Effect::Nothing);
     let change = if rng.u8(0..4) == 0 {
         execute(0, pick(rng, &OF_ROLES), Yields::Nothing, Effect::Nothing)
     } else {
@@ -242,12 +227,8 @@ fn take_by(rng: &mut Rng, by: usize) -> Step {
         "SELECT CASE WHEN set_config('role', 'none', false) > '' THEN next('$') END, '$'::regclass::oid",
         "SELECT next('$'), '$'::regclass::oid FROM (VALUES (1), (2)) AS v",
     ];
-    const OF_FUNCTIONS: [&str; 4] = [
-        "SELECT * FROM definer()",
-        "SELECT * FROM given_away()",
-        "SELECT * FROM invoker()",
-        "SELECT * FROM trapped()",
-    ];
+    const OF_FUNCTIONS: [&str; 4] =
+        ["SELECT * FROM definer()", "SELECT * FROM given_away()", "SELECT * FROM invoker()", "SELECT * FROM trapped()"];
     const OF_CACHED: [&str; 4] = [
         "SELECT next('c'), 'c'::regclass::oid",
         "SELECT next('c'), 'c'::regclass::oid",
@@ -322,15 +303,11 @@ fn control(rng: &mut Rng) -> Step {
         ("INSERT INTO marks DEFAULT VALUES", Write),
         ("INSERT INTO marks DEFAULT VALUES", Write),
         ("PREPARE take_# AS SELECT next('#'), '#'::regclass::oid", Nothing),
-        (
-            "DECLARE of_# CURSOR FOR SELECT next('#'), '#'::regclass::oid FROM generate_series(1, 9)",
-            Nothing,
-        ),
+        ("DECLARE of_# CURSOR FOR SELECT next('#'), '#'::regclass::oid FROM generate_series(1, 9)", Nothing),
         ("DECLARE held CURSOR WITH HOLD FOR SELECT next('a') FROM generate_series(1, 3)", Nothing),
     ];
     let (sql, effect) = STATEMENTS[rng.usize(0..STATEMENTS.len())];
-    let sequence =
-        pick(rng, if sql.starts_with("PREPARE take") { &["a", "b", "c"] } else { &["a", "b"] });
+    let sequence = pick(rng, if sql.starts_with("PREPARE take") { &["a", "b", "c"] } else { &["a", "b"] });
     let sql = sql.replace('$', &pick(rng, &["p", "q"])).replace('#', &sequence);
     execute(rng.usize(0..SESSIONS.len()), sql, Yields::Nothing, effect)
 }
@@ -352,18 +329,9 @@ fn alter(rng: &mut Rng, counter: i64) -> Step {
         ("ALTER TABLE t SET UNLOGGED", Alter),
         ("ALTER TABLE t SET LOGGED", Alter),
         ("DROP SEQUENCE a; CREATE SEQUENCE a START %", Alter),
-        (
-            "DROP SEQUENCE b; CREATE SEQUENCE b START %; GRANT USAGE ON SEQUENCE b TO taker, friend",
-            Alter,
-        ),
-        (
-            "DROP SEQUENCE c; CREATE SEQUENCE c CACHE 5 START %; GRANT USAGE ON SEQUENCE c TO taker",
-            Alter,
-        ),
-        (
-            "ALTER SEQUENCE a RENAME TO x; ALTER SEQUENCE b RENAME TO a; ALTER SEQUENCE x RENAME TO b",
-            Alter,
-        ),
+        ("DROP SEQUENCE b; CREATE SEQUENCE b START %; GRANT USAGE ON SEQUENCE b TO taker, friend", Alter),
+        ("DROP SEQUENCE c; CREATE SEQUENCE c CACHE 5 START %; GRANT USAGE ON SEQUENCE c TO taker", Alter),
+        ("ALTER SEQUENCE a RENAME TO x; ALTER SEQUENCE b RENAME TO a; ALTER SEQUENCE x RENAME TO b", Alter),
         ("ALTER SEQUENCE a SET SCHEMA elsewhere", Alter),
         ("ALTER SEQUENCE IF EXISTS elsewhere.a SET SCHEMA app", Alter),
         ("CREATE TEMP SEQUENCE tmp START %", Nothing),

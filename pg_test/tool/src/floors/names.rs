@@ -101,9 +101,7 @@ fn look_up(tree: &Crate, module: usize, path: &[String], imports: usize) -> Vec<
     }
     let definitions = content.names.get(name).map_or(&[][..], |definitions| definitions);
     let is_module = |definition: &&Definition| matches!(definition, Definition::Module(_));
-    if let (Some(Definition::Module(inner)), false) =
-        (definitions.iter().find(is_module), rest.is_empty())
-    {
+    if let (Some(Definition::Module(inner)), false) = (definitions.iter().find(is_module), rest.is_empty()) {
         return item_in(tree, *inner, look_up(tree, *inner, rest, imports));
     }
     let mut found = Vec::new();

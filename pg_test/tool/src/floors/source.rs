@@ -3,10 +3,7 @@
 //! They are read as tokens, not as a syntax tree: the arguments of macros are then read like other code, and all files of the tree
 //! take a second or two in a program that is not optimized. Tests, by their `cfg`, are left out.
 
-use super::tokens::{
-    before, end_of, end_of_item, instead_of, is_for_tests, is_group, is_punct, is_word, line_of,
-    name_at,
-};
+use super::tokens::{before, end_of, end_of_item, instead_of, is_for_tests, is_group, is_punct, is_word, line_of, name_at};
 use crate::tools::Result;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -98,8 +95,7 @@ impl Crate {
             let text = text_of(&path).ok_or_else(|| format!("{path} is missing"))?;
             let tokens = text.parse::<TokenStream>().map_err(|error| format!("{path}: {error}"))?;
             let module = tree.module(name, parent, tree.files.len());
-            let mut reader =
-                Reader { tree: &mut tree, path: &path, lines: Vec::new(), declared: Vec::new() };
+            let mut reader = Reader { tree: &mut tree, path: &path, lines: Vec::new(), declared: Vec::new() };
             reader.tokens(tokens, module, Some(&folder));
             let Reader { mut lines, declared, .. } = reader;
             lines.sort_unstable();
@@ -135,9 +131,7 @@ fn folder_of(path: &str) -> &str {
 /// The names of these files in groups: a blank line between two declarations ends a group.
 fn in_groups(declared: &[Declared], text: &str) -> Vec<Vec<String>> {
     let text: Vec<&str> = text.lines().collect();
-    let are_together = |before: &Declared, after: &Declared| {
-        !text[before.line..after.line].iter().any(|line| line.trim().is_empty())
-    };
+    let are_together = |before: &Declared, after: &Declared| !text[before.line..after.line].iter().any(|line| line.trim().is_empty());
     let groups = declared.chunk_by(are_together);
     groups.map(|group| group.iter().map(|file| file.name.clone()).collect()).collect()
 }
@@ -163,12 +157,9 @@ impl Reader<'_> {
         let mut at = 0;
         while at < tokens.len() {
             at = match &tokens[at] {
-                TokenTree::Punct(punct) if punct.as_char() == '#' => {
-                    self.attribute(&tokens, at, module, folder)
-                }
+                TokenTree::Punct(punct) if punct.as_char() == '#' => self.attribute(&tokens, at, module, folder),
                 TokenTree::Group(group) => {
-                    let is_of_module = is_word(before(&tokens, at, 1), "extern")
-                        || is_word(before(&tokens, at, 2), "extern");
+                    let is_of_module = is_word(before(&tokens, at, 1), "extern") || is_word(before(&tokens, at, 2), "extern");
                     self.lines.push(line_of(&tokens[at]));
                     self.tokens(group.stream(), module, folder.filter(|_| is_of_module));
                     self.lines.push(group.span_close().start().line);
@@ -187,13 +178,7 @@ impl Reader<'_> {
     }
 
     /// Leaves out what is for tests.
-    fn attribute(
-        &mut self,
-        tokens: &[TokenTree],
-        at: usize,
-        module: usize,
-        folder: Option<&str>,
-    ) -> usize {
+    fn attribute(&mut self, tokens: &[TokenTree], at: usize, module: usize, folder: Option<&str>) -> usize {
         let is_inner = is_punct(tokens.get(at + 1), '!');
         let content_at = if is_inner { at + 2 } else { at + 1 };
         // Some macros have a "#" of their own.
@@ -201,9 +186,7 @@ impl Reader<'_> {
         let after = content_at + 1;
         let content: Vec<TokenTree> = group.stream().into_iter().collect();
         match (name_at(&content, 0).as_deref(), content.get(1)) {
-            (Some("cfg"), Some(TokenTree::Group(condition)))
-                if is_for_tests(condition.stream()) =>
-            {
+            (Some("cfg"), Some(TokenTree::Group(condition))) if is_for_tests(condition.stream()) => {
                 if is_inner {
                     tokens.len()
                 } else {
@@ -227,13 +210,7 @@ impl Reader<'_> {
     }
 
     /// Reads what a word begins: an import, the name of an item, a path.
-    fn word(
-        &mut self,
-        tokens: &[TokenTree],
-        at: usize,
-        module: usize,
-        folder: Option<&str>,
-    ) -> usize {
+    fn word(&mut self, tokens: &[TokenTree], at: usize, module: usize, folder: Option<&str>) -> usize {
         let next = name_at(tokens, at + 1);
         let is_after = |punct| is_punct(before(tokens, at, 1), punct);
         match (name_at(tokens, at).as_deref(), next, folder) {
@@ -242,12 +219,8 @@ impl Reader<'_> {
             _ if is_after('.') && !is_punct(before(tokens, at, 2), '.') => at + 1,
             (Some(name), ..) if is_after('$') && name != "crate" => at + 1,
             // pub(in crate::sequence)
-            (Some("pub"), None, _) if is_group(tokens.get(at + 1), Delimiter::Parenthesis) => {
-                at + 2
-            }
-            (Some("use"), ..) if !is_punct(tokens.get(at + 1), '<') => {
-                self.import(tokens, at, module)
-            }
+            (Some("pub"), None, _) if is_group(tokens.get(at + 1), Delimiter::Parenthesis) => at + 2,
+            (Some("use"), ..) if !is_punct(tokens.get(at + 1), '<') => self.import(tokens, at, module),
             (Some("mod"), Some(name), Some(folder)) => {
                 match tokens.get(at + 2) {
                     Some(TokenTree::Group(content)) => {
@@ -272,16 +245,10 @@ impl Reader<'_> {
                 }
                 at + 3
             }
-            (Some("const"), Some(word), _)
-                if ["fn", "unsafe", "async", "extern"].contains(&&*word) =>
+            (Some("const"), Some(word), _) if ["fn", "unsafe", "async", "extern"].contains(&&*word) => at + 1,
+            (Some("fn" | "struct" | "enum" | "union" | "trait" | "type" | "const" | "static"), Some(name), _)
+                if !is_after('*') && !is_word(before(tokens, at, 1), "raw") =>
             {
-                at + 1
-            }
-            (
-                Some("fn" | "struct" | "enum" | "union" | "trait" | "type" | "const" | "static"),
-                Some(name),
-                _,
-            ) if !is_after('*') && !is_word(before(tokens, at, 1), "raw") => {
                 let (name, end) = match name_at(tokens, at + 2) {
                     Some(variable) if name == "mut" => (variable, at + 3),
                     _ => (name, at + 2),
@@ -303,8 +270,7 @@ impl Reader<'_> {
 
     /// Reads a `use`.
     fn import(&mut self, tokens: &[TokenTree], at: usize, module: usize) -> usize {
-        let is_public =
-            is_word(before(tokens, at, 1), "pub") || is_word(before(tokens, at, 2), "pub");
+        let is_public = is_word(before(tokens, at, 1), "pub") || is_word(before(tokens, at, 2), "pub");
         let kind = if is_public { Kind::Export } else { Kind::Import };
         let end = end_of(tokens, at, ';');
         for token in &tokens[at..end] {
@@ -368,9 +334,7 @@ impl Reader<'_> {
             end += 3;
         }
         // Of a field, an argument or a variable: `name: Type`.
-        let is_label = path.len() == 1
-            && is_punct(tokens.get(end + 1), ':')
-            && !is_punct(tokens.get(end + 2), ':');
+        let is_label = path.len() == 1 && is_punct(tokens.get(end + 1), ':') && !is_punct(tokens.get(end + 2), ':');
         if !is_label {
             let kind = if is_punct(tokens.get(end + 1), '!') { Kind::Macro } else { Kind::Path };
             let line = line_of(&tokens[at]);

@@ -47,9 +47,7 @@ fn an_arrow_up_is_found_however_it_is_written() {
         "#[cfg(any(test, feature = \"other\"))] use crate::b::b;",
     ] {
         let line = a.lines().count();
-        let place = format!(
-            "up, from floor 2 to floor 1 of small/src/lib.rs:\n    small/src/a.rs:{line} uses small/src/b.rs: "
-        );
+        let place = format!("up, from floor 2 to floor 1 of small/src/lib.rs:\n    small/src/a.rs:{line} uses small/src/b.rs: ");
         assert!(checked(&a_uses_b(a)).is_err_and(|broken| broken.starts_with(&place)), "{a}");
     }
 }
@@ -101,11 +99,7 @@ fn a_parent_and_its_child_can_make_a_circle() {
         ("use child::f; macro_rules! call { () => {} }", "call!();"),
     ] {
         let child = format!("{child} pub fn f() {{}}");
-        let files = [
-            ("main.rs", "mod parent;"),
-            ("parent.rs", &format!("mod child; {parent}")),
-            ("parent/child.rs", &child),
-        ];
+        let files = [("main.rs", "mod parent;"), ("parent.rs", &format!("mod child; {parent}")), ("parent/child.rs", &child)];
         assert!(checked(&files).is_err_and(|broken| broken.starts_with("a circle")), "{parent}");
     }
 }
@@ -134,10 +128,7 @@ fn an_arrow_leads_to_the_file_that_defines_the_item() {
 #[test]
 fn floors_are_the_groups_of_the_root() {
     let files = [
-        (
-            "lib.rs",
-            "//! A crate.\n\nmod a;\n#[doc(hidden)]\n/// B.\npub mod b;\n// C.\nmod c;\n\n#[cfg(test)]\nmod tests;\n\nmod d;\n",
-        ),
+        ("lib.rs", "//! A crate.\n\nmod a;\n#[doc(hidden)]\n/// B.\npub mod b;\n// C.\nmod c;\n\n#[cfg(test)]\nmod tests;\n\nmod d;\n"),
         ("a.rs", "mod inner;\n\n// No code.\nfn f() {\n}\n#[cfg(test)]\nmod tests {}\n"),
         ("a/inner.rs", "fn f() {}"),
         ("b.rs", "use crate::a::inner::f;"),
@@ -164,10 +155,7 @@ fn what_hides_an_arrow_is_refused() {
         ("extern crate self as other;", "`crate`"),
     ] {
         let refused = checked(&a_uses_b(a)).expect_err(a);
-        assert!(
-            refused.starts_with("small/src/a.rs:1: ") && refused.contains(instead),
-            "{refused}"
-        );
+        assert!(refused.starts_with("small/src/a.rs:1: ") && refused.contains(instead), "{refused}");
     }
 }
 
@@ -191,8 +179,7 @@ fn the_library_has_four_floors_and_a_registry_beside() {
     assert_eq!(checked(ROOT, "use crate::postgres::Text;").err(), None);
     for other in ["error", "shard", "sequence"] {
         let broken = checked(ROOT, &format!("use crate::{other}::E;")).expect_err(other);
-        let place =
-            format!("    src/registry/tables.rs:1 uses src/{other}.rs: crate::{other}::E\n");
+        let place = format!("    src/registry/tables.rs:1 uses src/{other}.rs: crate::{other}::E\n");
         assert!(broken.starts_with("registry uses only postgres") && broken.ends_with(&place));
     }
     let merged = ROOT.replace("shard;\n\n", "shard;\n");

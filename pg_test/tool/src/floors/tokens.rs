@@ -42,15 +42,13 @@ pub fn instead_of(tokens: &[TokenTree], at: usize) -> Option<&'static str> {
     let next = tokens.get(at + 1);
     let after_next = tokens.get(at + 2);
     match &*name_at(tokens, at)? {
-        "macro_export" | "macro_use" => Some(
-            "instead of macro_export or macro_use, write `pub(crate) use NAME;` below the macro, and call it by its path",
-        ),
+        "macro_export" | "macro_use" => {
+            Some("instead of macro_export or macro_use, write `pub(crate) use NAME;` below the macro, and call it by its path")
+        }
         "include" if is_punct(next, '!') && matches!(after_next, Some(TokenTree::Group(_))) => {
             Some("instead of include!, write `mod NAME;`, with its #[path] if it is elsewhere")
         }
-        "extern" if is_word(next, "crate") && is_word(after_next, "self") => {
-            Some("instead of a name for the crate itself, write `crate`")
-        }
+        "extern" if is_word(next, "crate") && is_word(after_next, "self") => Some("instead of a name for the crate itself, write `crate`"),
         _ => None,
     }
 }
@@ -58,10 +56,7 @@ pub fn instead_of(tokens: &[TokenTree], at: usize) -> Option<&'static str> {
 /// The place after the item, field or arm that begins at `at`, maybe with further attributes.
 pub fn end_of_item(tokens: &[TokenTree], mut at: usize) -> usize {
     const WITHOUT_BLOCK: [&str; 4] = ["use", "const", "static", "type"];
-    const WITH_BLOCK: [&str; 11] = [
-        "mod", "fn", "struct", "enum", "union", "trait", "impl", "unsafe", "async", "extern",
-        "const",
-    ];
+    const WITH_BLOCK: [&str; 11] = ["mod", "fn", "struct", "enum", "union", "trait", "impl", "unsafe", "async", "extern", "const"];
     while is_punct(tokens.get(at), '#') {
         at += 2;
     }
@@ -74,11 +69,8 @@ pub fn end_of_item(tokens: &[TokenTree], mut at: usize) -> usize {
         return end_of(tokens, at, ';') + 1;
     }
     let is_item = WITH_BLOCK.contains(&&*word);
-    let ends = |token: &TokenTree| {
-        is_punct(Some(token), ';')
-            || is_punct(Some(token), ',') && !is_item
-            || is_group(Some(token), Delimiter::Brace)
-    };
+    let ends =
+        |token: &TokenTree| is_punct(Some(token), ';') || is_punct(Some(token), ',') && !is_item || is_group(Some(token), Delimiter::Brace);
     tokens[at..].iter().position(ends).map_or(tokens.len(), |length| at + length + 1)
 }
 
