@@ -46,11 +46,11 @@ pub fn changes(extension: &Extension) -> Vec<Change> {
     let create_partitions = function(&head, "snowflake_create_partitions");
     let with_default = create_partitions.replacen("CREATE", "CREATE OR REPLACE", 1);
     vec![
-        Change::new("snowflake_from_base32", "DROP FUNCTION snowflake_from_base32;", function(&head, "snowflake_from_base32")),
+        Change::new("snowflake_from_base32", "DROP FUNCTION snowflake_from_base32(pg_catalog.text);", function(&head, "snowflake_from_base32")),
         Change::new(
             "snowflake_base32",
-            "ALTER FUNCTION snowflake_to_base32 RENAME TO snowflake_base32;",
-            "ALTER FUNCTION snowflake_base32 RENAME TO snowflake_to_base32;",
+            "ALTER FUNCTION snowflake_to_base32(pg_catalog.int8) RENAME TO snowflake_base32;",
+            "ALTER FUNCTION snowflake_base32(pg_catalog.int8) RENAME TO snowflake_to_base32;",
         ),
         Change::new("ahead integer DEFAULT 2", with_default.replace("ahead integer DEFAULT 4", "ahead integer DEFAULT 2"), with_default),
         Change::new(

@@ -151,10 +151,10 @@ fn a_partition_that_contains_a_foreign_table_at_any_level_is_left() {
 /// The whole tree of a partition is dropped, or none of it.
 #[test]
 fn what_needs_a_table_below_a_partition_keeps_the_whole_tree() {
-    let (database, mut client) = three_levels();
+    let (_database, mut client) = three_levels();
     run(
         &mut client,
-        "ALTER TABLE june_a ADD UNIQUE (id); CREATE ROLE tenant_of_june; GRANT ALL ON SCHEMA public TO tenant_of_june;
+        "ALTER TABLE june_a ADD UNIQUE (id); GRANT ALL ON SCHEMA public TO other;
          CREATE FUNCTION is_true() RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'",
     );
     let cases = [
@@ -171,9 +171,9 @@ fn what_needs_a_table_below_a_partition_keeps_the_whole_tree() {
             "ALTER EXTENSION plpgsql DROP TABLE june_a",
         ),
         (
-            "ALTER TABLE june_a OWNER TO tenant_of_june, ADD CONSTRAINT planted CHECK (is_true())",
+            "ALTER TABLE june_a OWNER TO other, ADD CONSTRAINT planted CHECK (is_true())",
             "table \"public.june_a\" has another owner than the tables that use it: \
-             Its expressions would be evaluated with the privileges of role postgres, but it belongs to role tenant_of_june",
+             Its expressions would be evaluated with the privileges of role postgres, but it belongs to role other",
             "ALTER TABLE june_a DROP CONSTRAINT planted",
         ),
     ];
@@ -189,7 +189,6 @@ fn what_needs_a_table_below_a_partition_keeps_the_whole_tree() {
     assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20200601|");
     let published = "SELECT tablename FROM pg_publication_tables WHERE pubname = 'of_june'";
     assert_eq!(printed(&mut client, published), "posts_p20200701");
-    run(&mut database.connect(), "DROP OWNED BY tenant_of_june; DROP ROLE tenant_of_june");
 }
 
 /// Whoever detached it wants its rows.
