@@ -90,6 +90,12 @@ SELECT bool_and(hashint8(id) < 0 OR hashint8(id) >= 1073741824) AND bool_and(sno
 FROM (SELECT snowflake_nextval_homed_in_ranges('s', snowflake_current_shard(), snowflake_citus_ranges('posts')) AS id
       FROM generate_series(1, 1000)) AS ids;
 BEGIN;
+-- a session keeps its ranges until the message about a change
+SAVEPOINT kept;
+SELECT snowflake_citus_ranges('users');
+UPDATE pg_dist_shard SET shardmaxvalue = '7' WHERE shardid = 4;
+SELECT snowflake_citus_ranges('users');
+ROLLBACK TO kept;
 SELECT change, ranges.* FROM (VALUES ('UPDATE pg_dist_placement SET groupid = 4 WHERE shardid = 1', 'posts'),
     -- the last one moves away, and this node is as far from each ID as from the next
     ('UPDATE pg_dist_placement SET groupid = 4 WHERE shardid = 3', 'posts'),
@@ -133,12 +139,12 @@ CREATE SEQUENCE limited;
 CREATE FUNCTION limited(first bigint, last bigint) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('ALTER SEQUENCE limited MINVALUE %s MAXVALUE %s START %1$s RESTART', first, last);
-    RETURN (SELECT split_part(error, 'public.', 1) FROM snowflake_sequence_status('limited'));
+    RETURN (SELECT error FROM snowflake_sequence_status('limited'));
 END $$;
-SELECT limited((1::bigint << 48) + 1, (2::bigint << 48) + 1) IS NOT NULL;
+SELECT substring(limited((1::bigint << 48) + 1, (2::bigint << 48) + 1) FROM 'node group \d+');
 SELECT snowflake_nextval('limited', 5); \echo :LAST_ERROR_SQLSTATE
 SELECT last_value = (1::bigint << 48) + 1 AND NOT is_called AS is_unchanged FROM limited;
-SELECT first, coalesce(limited(first, last) ~ 'node group', false) FROM (VALUES ((2::bigint << 48) + 1, (3::bigint << 48) + 1),
+SELECT first, substring(limited(first, last) FROM 'node group \d+') FROM (VALUES ((2::bigint << 48) + 1, (3::bigint << 48) + 1),
     ((3::bigint << 48) + 1, (4::bigint << 48) + 1), ((32766::bigint << 48) + 1, (32767::bigint << 48) + 1),
     -- others that are close to it
     (1, (1::bigint << 48) + 1), ((1::bigint << 48) + 2, (2::bigint << 48) + 2), ((1::bigint << 48) + 1, 9223372036854775807)

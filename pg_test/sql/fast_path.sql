@@ -19,7 +19,7 @@ BEGIN
 END $$;
 SELECT openings AS before FROM openings \gset
 CALL take(1002, 0);
-SELECT openings - :before BETWEEN 2 AND 10 FROM openings;
+SELECT openings - :before BETWEEN 2 AND 4 FROM openings;
 SELECT openings AS before FROM openings \gset
 CALL take(20, 0.05);
 SELECT openings - :before < 10 FROM openings;

@@ -70,7 +70,9 @@ DECLARE
     found text;
     all_found text;
 BEGIN
-    PERFORM set_config('pg_snowflake.owned_shards', owned, true), set_config('pg_snowflake.shard_id', shard::text, true);
+    -- setting it, even to the same value, would repair a fence that is not the one that is shown
+    IF owned IS NOT NULL THEN PERFORM set_config('pg_snowflake.owned_shards', owned, true); END IF;
+    PERFORM set_config('pg_snowflake.shard_id', shard::text, true);
     FOREACH call IN ARRAY ARRAY['snowflake_nextval(''s'', %1$s, %2$L)', 'snowflake_nextval(''s'')',
         'snowflake_nextvals(''s'', %1$s, 1, %2$L)'] LOOP
         BEGIN
@@ -92,7 +94,8 @@ FROM snowflake_layouts WHERE shards > 6 GROUP BY error;
 
 -- the one in force is the one that is shown, in a transaction too
 CREATE FUNCTION in_force() RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(shards_of(current_setting('pg_snowflake.owned_shards'), shard), ' | ') FROM unnest('{5,6}'::int[]) AS shard
+    SELECT current_setting('pg_snowflake.owned_shards') || ': ' || string_agg(shards_of(NULL, shard), ' | ')
+    FROM unnest('{5,6}'::int[]) AS shard
 $$;
 BEGIN;
 SET LOCAL pg_snowflake.owned_shards = '6';
@@ -107,6 +110,8 @@ SELECT in_force();
 BEGIN;
 SET pg_snowflake.owned_shards = '6';
 COMMIT;
+SELECT in_force();
+RESET pg_snowflake.owned_shards;
 SELECT in_force();
 SET pg_snowflake.owned_shards = '5';
 

@@ -15,6 +15,12 @@ SELECT name, time_bits, shard_bits, seq_bits, unit, epoch, ends_at, shards, ids_
 --
 \pset expanded on
 SELECT * FROM snowflake_layout_info('time:40 seq:6 shard:4 epoch:2024-01-01 unit:100us');
+SELECT * FROM snowflake_layout_info('time:44 shard:12 seq:7 epoch:2020-02-29T12:34:56.789Z unit:10us');
+SELECT * FROM snowflake_layout_info('time:33 seq:31 shard:0 epoch:2000-01-01 unit:100ms');
+SELECT * FROM snowflake_layout_info('time:17 seq:3 shard_xor_above:29 epoch:2000-01-01 unit:10ms');
+SELECT * FROM snowflake_layout_info('time:32 shard:31 seq:0 epoch:1970-01-01 unit:1s');
+SELECT * FROM snowflake_layout_info('time:14 shard:22 seq:9 epoch:1970-01-12T17:03:31.456Z unit:10us');
+SELECT * FROM snowflake_layout_info('time:1 shard:0 seq:0 epoch:1970-01-01 unit:1s');
 SELECT * FROM snowflake_layout_info('time:41 seq:10 shard_xor_above:12 epoch:2024-01-01 unit:1ms');
 SELECT * FROM snowflake_layout_info('time:30 shard:0 seq:0 epoch:2000-01-01 unit:1s');
 SELECT * FROM snowflake_layout_info('time:20 shard:31 seq:0 epoch:2000-01-01 unit:10us');

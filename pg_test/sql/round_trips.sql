@@ -38,7 +38,7 @@ CREATE FUNCTION checked(layout snowflake_layout, rows int, OUT ids bigint, OUT a
         -- RFC 9562: 48 bits of Unix milliseconds, then the version, 7; the variant is binary 10
         count(*) FILTER (WHERE snowflake_from_uuid(uuid, layout) = id AND hex ~ '^.{12}7.{3}[89ab]'
             AND ('x' || left(hex, 12))::bit(48)::bigint = floor(extract(epoch FROM date_trunc('milliseconds', at)) * 1000)),
-        (SELECT count(*) > rows / 4 FROM ranked), (SELECT count(*) FROM ranked WHERE by_id <> ALL (ARRAY[by_text, by_uuid, by_fields]))
+        (SELECT count(*) > rows / 4 FROM ranked), (SELECT count(*) FROM ranked WHERE by_id <> ANY (ARRAY[by_text, by_uuid, by_fields]))
     FROM drawn, snowflake_decode(id, layout) AS d, snowflake_to_base32(id) AS base32, snowflake_to_uuid(id, layout) AS uuid,
         replace(uuid::text, '-', '') AS hex
 $$;

@@ -246,7 +246,7 @@ DECLARE
     plan jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || statement INTO plan;
-    RETURN jsonb_path_exists(plan, 'strict $.**."Workers Launched" ? (@ > 0)');
+    RETURN jsonb_path_exists(plan, 'strict $.**."Workers Planned" ? (@ > 0)');
 END $$;
 SELECT in_parallel('SELECT count(*) FROM posts WHERE (snowflake_locate(''posts'', id)).partition = tableoid');
 SELECT count(*) FROM posts WHERE (snowflake_locate('posts', id)).partition = tableoid;

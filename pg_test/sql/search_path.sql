@@ -2,32 +2,32 @@
 
 SET timezone = 'UTC';
 DROP EXTENSION pg_snowflake;
-CREATE SCHEMA ext;
-CREATE EXTENSION pg_snowflake SCHEMA ext;
+CREATE SCHEMA "My Extensions";
+CREATE EXTENSION pg_snowflake SCHEMA "My Extensions";
 
 CREATE SCHEMA trap;
 CREATE FUNCTION trap.never(bigint, bigint) RETURNS boolean LANGUAGE sql AS 'SELECT NULL::boolean';
 CREATE OPERATOR trap.>= (FUNCTION = trap.never, LEFTARG = bigint, RIGHTARG = bigint);
 CREATE OPERATOR trap.< (FUNCTION = trap.never, LEFTARG = bigint, RIGHTARG = bigint);
-CREATE FUNCTION trap.snowflake_min_id(timestamptz, ext.snowflake_layout) RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION trap.snowflake_min_id(timestamptz, "My Extensions".snowflake_layout) RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint';
 
 CREATE SEQUENCE s;
 CREATE TABLE cases (n serial, expression text);
 INSERT INTO cases (expression) VALUES
-    ('(ext.snowflake_decode(ID, ''twitter'')).shard_id'),
-    ('ext.snowflake_between(ID, ''2024-01-01'', ''2024-01-02'', ''twitter'')'),
-    ('ext.snowflake_between(ID, ''2023-12-31'', ''2024-01-01'', ''twitter'')'),
-    ('ext.snowflake_between(ID, ''2024-01-01'', ''2024-01-02'')'),
-    ('(SELECT count(*) FROM ext.snowflake_layouts WHERE name = ''twitter'')'),
-    ('(ext.snowflake_layout_info(''twitter'')).shards'),
-    ('''twitter''::ext.snowflake_layout OPERATOR(ext.=) ''twitter'''),
-    ('(ID)::ext.snowflake::bigint = ID'),
-    ('ext.snowflake_shard_id(ext.snowflake_nextval(''public.s'', 3, ''twitter''), ''twitter'')');
+    ('("My Extensions".snowflake_decode(ID, ''twitter'')).shard_id'),
+    ('"My Extensions".snowflake_between(ID, ''2024-01-01'', ''2024-01-02'', ''twitter'')'),
+    ('"My Extensions".snowflake_between(ID, ''2023-12-31'', ''2024-01-01'', ''twitter'')'),
+    ('"My Extensions".snowflake_between(ID, ''2024-01-01'', ''2024-01-02'')'),
+    ('(SELECT count(*) FROM "My Extensions".snowflake_layouts WHERE name = ''twitter'')'),
+    ('("My Extensions".snowflake_layout_info(''twitter'')).shards'),
+    ('''twitter''::"My Extensions".snowflake_layout OPERATOR("My Extensions".=) ''twitter'''),
+    ('(ID)::"My Extensions".snowflake::bigint = ID'),
+    ('"My Extensions".snowflake_shard_id("My Extensions".snowflake_nextval(''public.s'', 3, ''twitter''), ''twitter'')');
 CREATE FUNCTION value_of(expression text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     value text;
 BEGIN
-    EXECUTE 'SELECT ' || replace(expression, 'ID', 'ext.snowflake_encode(''2024-01-01'', 5, 7, ''twitter'')') INTO value;
+    EXECUTE 'SELECT ' || replace(expression, 'ID', '"My Extensions".snowflake_encode(''2024-01-01'', 5, 7, ''twitter'')') INTO value;
     RETURN value;
 END $$;
 

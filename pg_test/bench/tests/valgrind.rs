@@ -10,7 +10,7 @@ fn the_bench_counts_the_instructions_of_an_id() {
     let mut bench = Command::new(env!("CARGO_BIN_EXE_bench"));
     let output = bench.args(["--only", "instructions"]).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.success(), !said.contains(" **not met** |"), "{said}");
+    assert!(output.status.success(), "{said}");
     let counts = FEWER_FIRST.map(|title| -> f64 {
         let row = said.lines().find_map(|line| line.strip_prefix(&format!("| {title} | "))).unwrap();
         row.split(" | ").nth(3).unwrap().replace(',', "").parse().unwrap()

@@ -46,7 +46,11 @@ pub fn changes(extension: &Extension) -> Vec<Change> {
     let create_partitions = function(&head, "snowflake_create_partitions");
     let with_default = create_partitions.replacen("CREATE", "CREATE OR REPLACE", 1);
     vec![
-        Change::new("snowflake_from_base32", "DROP FUNCTION snowflake_from_base32(pg_catalog.text);", function(&head, "snowflake_from_base32")),
+        Change::new(
+            "snowflake_from_base32",
+            "DROP FUNCTION snowflake_from_base32(pg_catalog.text);",
+            function(&head, "snowflake_from_base32"),
+        ),
         Change::new(
             "snowflake_base32",
             "ALTER FUNCTION snowflake_to_base32(pg_catalog.int8) RENAME TO snowflake_base32;",

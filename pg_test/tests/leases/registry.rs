@@ -346,6 +346,8 @@ fn it_works_in_a_database_with_another_encoding() {
     assert!(claim(&mut client, Claim { serial: lease.serial, nonce: 3, ..of_a }).granted);
     let reason = claim(&mut client, B).reason.unwrap();
     assert!(reason.contains("dbé"), "{reason}");
+    let error = client.query(&Claim { node: "db\u{85}", ..A }.sql("granted"), &[]).unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "22023", "a control character");
     assert_eq!(state_of(&mut client, 5), "held");
 }
 

@@ -3,7 +3,7 @@
 
 use super::{id_of_shard, ids_of_shards, other_id_of_shard};
 use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use pg_snowflake_harness::installation::has_contrib;
 use postgres::Client;
 
@@ -84,6 +84,22 @@ fn shard() -> Database {
         )
         .unwrap();
     shard
+}
+
+#[test]
+fn a_drivers_parameter_prunes_too() {
+    let (_database, mut client) = database();
+    run(
+        &mut client,
+        "CREATE TABLE posts (id bigint) PARTITION BY HASH (id snowflake_shard_ops);
+         CREATE TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 0);
+         CREATE TABLE posts_1 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 1);
+         SET plan_cache_mode = force_generic_plan",
+    );
+    let statement = client.prepare("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM posts WHERE id = $1").unwrap();
+    let rows = client.query(&statement, &[&id_of_shard(5)]).unwrap();
+    let plan: String = rows.iter().map(|row| row.get::<_, &str>(0)).collect();
+    assert!(plan.contains("posts_1") && !plan.contains("posts_0"), "{plan}");
 }
 
 #[test]
