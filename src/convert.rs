@@ -15,8 +15,7 @@ use crate::postgres::arguments;
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::execute;
 use crate::postgres::relation::as_owner;
-use crate::postgres::report::Raise;
-use crate::postgres::report::relation_name;
+use crate::postgres::report::{Raise, relation_name};
 use crate::postgres::transaction::{check_read_committed, check_writable, naming_the_function};
 use crate::settings;
 use crate::wrong_layout::{odd_id, other_layout};
@@ -141,7 +140,8 @@ fn check_layout(column: &Column, facts: &Facts, layout: Layout, is_explicit: boo
     match judge(&layout, now_us, generated_us, newest)? {
         Verdict::OtherLayout(mismatch) => {
             let hint = |likely: &str| messages::pass_layout(likely);
-            other_layout(newest_value(column), &mismatch, is_explicit, hint).log(PgLogLevel::WARNING);
+            other_layout(newest_value(column), &mismatch, is_explicit, "roll back, or convert the column again", hint)
+                .log(PgLogLevel::WARNING);
             None
         }
         Verdict::OddId(mismatch) => Some(mismatch),

@@ -155,7 +155,7 @@ impl Source {
         rows_of_snapshot(sql, &arguments, |row| row.get::<bool>(1)) == [true]
     }
 
-    /// As of a type whose casts another role may have written.
+    /// Refuses a column whose type is not core's: another role may have written its casts, which would run as the caller.
     #[track_caller]
     fn refuse_type(&self, Column { name, typid, .. }: &Column, what: &str, types: &str) -> ! {
         let (column, table) = (quoted(name), quoted(&self.name));

@@ -200,7 +200,7 @@ fn check_layout(table: &Table, top: pg_sys::Oid, layout: Layout, is_explicit: bo
                 true => messages::pass_layout(likely),
                 false => messages::change_default(likely),
             };
-            other_layout(ids, &mismatch, is_explicit, hint)
+            other_layout(ids, &mismatch, is_explicit, "drop the partitions that this call has created", hint)
         }
         Verdict::OddId(mismatch) => odd_id(ids, &mismatch, table.row_of(mismatch.id)),
     };

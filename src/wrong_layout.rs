@@ -5,13 +5,13 @@ use pg_snowflake_ids::likely::Mismatch;
 use pg_snowflake_policies::messages::arguments as messages;
 
 /// Refuses IDs that are probably not of the layout that a function would use. If the caller has passed the layout, returns a warning
-/// instead. `ids` names the newest, and `hint` says how to use the likely layout.
+/// instead. `ids` names the newest, `undo` says how to undo the call, and `hint` how to use the likely layout.
 #[track_caller]
-pub fn other_layout(ids: String, mismatch: &Mismatch, is_explicit: bool, hint: impl FnOnce(&str) -> String) -> Report {
+pub fn other_layout(ids: String, mismatch: &Mismatch, is_explicit: bool, undo: &str, hint: impl FnOnce(&str) -> String) -> Report {
     let Mismatch { layout, likely, .. } = mismatch;
     let hint = hint(likely.name);
     let hint = match is_explicit {
-        true => messages::roll_back(hint),
+        true => messages::undo(undo, hint),
         false => messages::confirm_layout(hint, layout),
     };
     let report = messages::likely_other_layout(ids, likely.name, mismatch, hint);

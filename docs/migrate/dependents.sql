@@ -55,7 +55,8 @@ WITH key AS (
     SELECT 'function ' || p.oid::regprocedure AS title, pg_has_role(proowner, 'USAGE') AS is_ours, quote_ident(pg_get_userbyid(proowner)) AS owner,
         format('ALTER ROUTINE %s SECURITY %s;', p.oid::regprocedure, CASE WHEN prosecdef THEN 'DEFINER' ELSE 'INVOKER' END) AS compile
     FROM key CROSS JOIN pg_proc AS p JOIN pg_language AS l ON l.oid = prolang JOIN pg_namespace AS n ON n.oid = pronamespace
-    WHERE lanname = 'plpgsql' AND n.nspname !~ '^pg_temp_' AND (p.oid IN (SELECT tgfoid FROM triggers) OR prosrc ~ ('\m' || regexp_replace(relname, '(\W)', '\\\1', 'g') || '\M'))
+    WHERE lanname = 'plpgsql' AND n.nspname !~ '^pg_temp_' AND (p.oid IN (SELECT tgfoid FROM triggers) OR reltype = prorettype OR reltype = ANY (proargtypes)
+        OR prosrc ~* ('(?<!\w)' || regexp_replace(relname, '(\W)', '\\\1', 'g') || '(?!\w)'))
 ), found (step, n, title, what) AS (
     SELECT '1', 0, tab, '-- These steps do not work for ' || CASE
             WHEN relkind = 'p' THEN 'a partitioned table' WHEN relkind <> 'r' THEN 'this kind of table' WHEN reloftype > 0 THEN 'a table OF a type'
@@ -106,7 +107,7 @@ WITH key AS (
             || format('LOCK TABLE %s;', string_agg(name, ', ' ORDER BY n, name))
     FROM (SELECT tab, 1 FROM key UNION SELECT confrelid::regclass::text, 0 FROM constraints, key WHERE contype = 'f' AND confrelid <> attrelid
         UNION SELECT on_table, 2 FROM constraints, key WHERE contype = 'f' AND conrelid <> attrelid) AS l (name, n)
-    UNION ALL SELECT '4 first', 2 + position(contype::text IN 'fpun'), title, alter || dropping || ';' FROM constraints WHERE contype IN ('f', 'p', 'u')
+    UNION ALL SELECT '4 first', 2 + position(contype::text IN 'fpu'), title, alter || dropping || ';' FROM constraints WHERE contype IN ('f', 'p', 'u')
     UNION ALL SELECT '4 first', 8, 'sequence ' || seqrelid::regclass, format('SELECT set_config(''widen.sequence'', concat_ws('' '', last_value, is_called), true) FROM %s;', seqrelid::regclass)
     FROM key, pg_sequence WHERE attidentity <> '' AND seqrelid IN (SELECT objid FROM used_by WHERE classid = 'pg_class'::regclass)
     UNION ALL SELECT '4 first', 9, 'default of ' || col, alter || format('ALTER COLUMN %s DROP %s;', col, CASE attidentity WHEN '' THEN 'DEFAULT' ELSE 'IDENTITY' END)

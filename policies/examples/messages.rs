@@ -1,13 +1,18 @@
 //! Prints all messages as the chapter of the site that lists them, for `site/build.sh`.
 
 use pg_snowflake_policies::messages::{TABLES, general};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn main() {
-    let mut messages = BTreeMap::<_, (&str, bool, Vec<String>)>::new();
-    for message in TABLES.into_iter().flatten().filter(|message| !message.message.is_empty()) {
-        let (sqlstate, has_runbook, lines) = messages.entry(message.heading()).or_default();
-        (*sqlstate, *has_runbook) = (message.sqlstate, message.has_runbook);
+    let mut messages = BTreeMap::<_, (BTreeSet<&str>, bool, Vec<String>)>::new();
+    for message in TABLES.into_iter().flatten().filter(|message| !["", "…"].contains(&&*message.heading())) {
+        let (places, has_runbook, lines) = messages.entry(message.heading()).or_default();
+        places.insert(match message.sqlstate {
+            "00000" if message.message.starts_with("pg_snowflake: ") => "Server log",
+            "00000" => "`snowflake_columns`",
+            sqlstate => sqlstate,
+        });
+        *has_runbook |= message.has_runbook;
         for (label, text) in [("DETAIL", message.detail), ("HINT", message.hint)] {
             let text = general(text);
             let line = format!("- {label}: {text}");
@@ -17,11 +22,11 @@ fn main() {
         }
     }
     println!("# Error messages\n\nEach message with its SQLSTATE, details and hints; … stands for names and figures.");
-    for (message, (sqlstate, has_runbook, lines)) in &messages {
-        let state = if *sqlstate == "00000" { "Server log" } else { sqlstate };
+    for (message, (places, has_runbook, lines)) in &messages {
+        let places = places.iter().copied().collect::<Vec<_>>().join(", ");
         let runbook = format!(", [runbook](docs/operate.md#{})", anchor(message));
         let runbook = if *has_runbook { &*runbook } else { "" };
-        println!("\n## {message}\n\n{state}{runbook}\n\n{}", lines.join("\n"));
+        println!("\n## {message}\n\n{places}{runbook}\n\n{}", lines.join("\n"));
     }
 }
 

@@ -133,7 +133,8 @@ impl Column {
         self.table.column_name(&self.attribute.name)
     }
 
-    /// What the column is to Citus.
+    /// Refuses the column of a table that Citus manages. Citus neither changes the default of an identity column nor undistributes its table.
+    #[track_caller]
     pub fn refuse_citus(&self) -> ! {
         let Attribute { is_identity, type_name, name, .. } = &self.attribute;
         let table = relation_name(self.id_column.table);

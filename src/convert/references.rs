@@ -168,7 +168,7 @@ impl NarrowColumns {
     }
 
     /// Lets open sessions compile the PL/pgSQL functions again that may have the old type of a column: those of triggers of its tables, and
-    /// those that name such a table. A statement that changes nothing does. Warns of functions that the current role cannot alter.
+    /// those that name such a table or have its row type. A statement that changes nothing does. Warns of functions that the current role cannot alter.
     pub fn compile_again(&self) {
         let sql = format!(
             r"{TREE}
@@ -177,7 +177,8 @@ impl NarrowColumns {
             WHERE lanname = 'plpgsql' AND NOT pg_is_other_temp_schema(pronamespace) AND EXISTS (
                 SELECT FROM tree JOIN pg_class AS c ON c.oid = tree.relid
                 WHERE p.oid IN (SELECT tgfoid FROM pg_trigger WHERE tgrelid = tree.relid)
-                    OR prosrc ~ ('\m' || regexp_replace(relname, '(\W)', '\\\1', 'g') || '\M'))"
+                    OR c.reltype = p.prorettype OR c.reltype = ANY (p.proargtypes)
+                    OR prosrc ~* ('(?<!\w)' || regexp_replace(relname, '(\W)', '\\\1', 'g') || '(?!\w)'))"
         );
         let routine = |row: &Row| (row.get::<pg_sys::Oid>(1).to_u32(), row.get::<bool>(2));
         let of_table = |(table, _): &(IdColumn, _)| rows(&sql, &[table.table.into()], routine);

@@ -20,7 +20,7 @@ pub trait Raise {
     #[track_caller]
     fn raise(self) -> !;
 
-    /// Writes the report to the server log, at a level below ERROR, with the line that called this.
+    /// Sends the report to the server log, and a WARNING to the client, too, with the line that called this.
     #[track_caller]
     fn log(self, level: PgLogLevel);
 }

@@ -111,7 +111,10 @@ impl Raiser {
         };
         // The outermost frame is the statement, which is one line. The one within is the function that core called.
         let (within, _statement) = context.strip_suffix(outside)?.trim_end().rsplit_once('\n')?;
-        Some(Raiser { frame: within.lines().last()?.to_owned() })
+        // A frame without a name is that of a parallel worker.
+        let mut frames = within.lines().rev();
+        let frame = frames.clone().find(|frame| frame.contains(['"', '('])).or(frames.next())?;
+        Some(Raiser { frame: frame.to_owned() })
     }
 
     /// `None` if no function is recognized, as in the context of an error of another server.

@@ -1,6 +1,6 @@
 //! Reads the rows of a user's table, and evaluates what its owner wrote.
 //!
-//! Every query of ours over a user's table is one of [`UserTable`]; a test of privileges refuses another. Planning a query is enough to run
+//! Every query of ours over a user's table is one of [`UserTable`]; `pg_test/tests/privileges.rs` fails on another. Planning a query is enough to run
 //! a user's function: the planner simplifies index expressions and predicates, CHECKs, virtual generated columns, expressions of
 //! extended statistics and of partition keys. So a query runs as the owner of the table, in a security-restricted operation, as
 //! VACUUM does. Its operators, casts and functions are core's, because the columns have types of core, `snowflake`, or a domain over

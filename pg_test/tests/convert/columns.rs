@@ -51,6 +51,9 @@ fn an_open_session_goes_on_with_its_triggers_after_a_column_was_widened() {
          CREATE TRIGGER seen BEFORE INSERT ON comments FOR EACH ROW EXECUTE FUNCTION \"is seen\"();
          CREATE FUNCTION last() RETURNS bigint LANGUAGE plpgsql AS
              $$ DECLARE last posts.id%TYPE; BEGIN SELECT max(id) INTO last FROM posts; RETURN last; END $$;
+         CREATE FUNCTION label(post posts) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN post.id + 1; END $$;
+         CREATE FUNCTION Shouts() RETURNS bigint LANGUAGE plpgsql AS
+             $$ DECLARE last POSTS.id%TYPE; BEGIN last := 9; SELECT max(id) INTO last FROM POSTS; RETURN last; END $$;
          SET ROLE writer;
          CREATE FUNCTION theirs() RETURNS bigint LANGUAGE plpgsql AS
              $$ DECLARE last posts.id%TYPE; BEGIN SELECT max(id) INTO last FROM posts; RETURN last; END $$;
@@ -58,7 +61,7 @@ fn an_open_session_goes_on_with_its_triggers_after_a_column_was_widened() {
     );
     let mut writer = database.connect();
     let uses = "WITH post AS (INSERT INTO posts DEFAULT VALUES RETURNING id) SELECT id::bigint FROM post";
-    let uses = [uses, "INSERT INTO comments SELECT max(id) FROM posts", "SELECT last()"];
+    let uses = [uses, "INSERT INTO comments SELECT max(id) FROM posts", "SELECT last(), shouts()", "SELECT label(p) FROM posts AS p"];
     run(&mut writer, &uses.join(";"));
     let mut theirs = database.connect();
     run(&mut theirs, "SELECT theirs()");

@@ -106,7 +106,7 @@ messages! {
         trust_owner(table, owner)
             "Detach the table, or drop its foreign key, and add it again afterwards. Only if you trust everything that its owner has \
              written for it, such as constraints, indexes and triggers, run: ALTER TABLE {table} OWNER TO {owner};";
-        roll_back(hint) "If so, undo this call. {hint}";
+        undo(how, hint) "If so, {how}. {hint}";
         confirm_layout(hint, layout) "{hint} If the IDs are of layout \"{layout}\", pass layout => '{layout}'.";
         too_few_ids(needed) "There are fewer than {needed} different positive IDs with a finite time.";
         same_time() "The rows have the same time.";

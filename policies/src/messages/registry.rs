@@ -16,7 +16,7 @@ messages! {
         quiet_time_after_wrong_clock(granted, now, ends) "55000" "quiet time of the registry cannot end earlier"
             detail "A lease was granted at {granted}, which is after now, {now}. The clock was ahead then, or is behind now."
             hint "Correct the registry's clock. If it is right now, wait until {ends}. Servers that hold a lease renew it meanwhile.";
-        // The trigger in registry/pg_snowflake_registry.sql raises it.
+        // The trigger in sql/registry/pg_snowflake_registry.sql raises it.
         table_changed(table) "55000" "cannot change table \"{table}\" of the registry"
             detail "Servers may hold leases that the change would forget. They and others would generate the same IDs."
             hint "Call snowflake_registry.take_over(), retire() or end_quiet_time(). Restore a dump into a new database, or after DROP \

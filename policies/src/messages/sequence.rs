@@ -1,4 +1,4 @@
-//! Sequences, counters and clocks.
+//! Sequences, counters and clocks, and what a call needs of the transaction and of the server.
 
 use super::table::messages;
 
