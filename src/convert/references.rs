@@ -204,6 +204,9 @@ impl NarrowColumns {
             if !objects.is_empty() {
                 messages::has_dependent_objects(description.name(), objects.join("; ")).raise();
             }
+            if let Some((partition, parent)) = detach_pending(id_column) {
+                messages::detach_pending(description.name(), partition, parent).raise();
+            }
             let foreign = foreign_tables(id_column);
             if !foreign.is_empty() {
                 let ColumnDescription { table, column, .. } = description;
@@ -225,6 +228,17 @@ fn compile_command(oid: u32) -> Option<String> {
     let sql = "SELECT format('ALTER ROUTINE %s SECURITY %s;', oid::regprocedure, CASE WHEN prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)
         FROM pg_proc WHERE oid = $1";
     rows(sql, &[pg_sys::Oid::from(oid).into()], |row| row.get(1)).pop()
+}
+
+/// A partition whose detachment is not complete, and its table. PostgreSQL 19 could not complete it once their columns had different types.
+fn detach_pending(id_column: &IdColumn) -> Option<(String, String)> {
+    let sql = format!(
+        "{TREE}
+        SELECT inhrelid::regclass::text, inhparent::regclass::text
+        FROM tree JOIN pg_inherits ON inhparent = tree.relid
+        WHERE inhdetachpending"
+    );
+    rows(&sql, &[id_column.table.into()], |row| (row.get(1), row.get(2))).pop()
 }
 
 /// The partitions and children that are foreign tables.

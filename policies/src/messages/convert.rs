@@ -43,6 +43,10 @@ messages! {
             detail "These objects depend on its type: {objects}."
             hint "Drop them, call snowflake_convert_column(), and create them again, all in one transaction. A partition key of a narrower \
                   type needs a new table.";
+        detach_pending(column, partition, table) "55000" "cannot change {column} to bigint while partition {partition} is being detached"
+            detail "The detachment could not be completed afterwards."
+            hint "Convert the column when it is complete. If no session detaches the partition, run: ALTER TABLE {table} DETACH PARTITION \
+                  {partition} FINALIZE;";
         has_foreign_tables(column, table, foreign) "0A000" "cannot change column {column} of table {table} to bigint on other servers"
             detail "These foreign tables inherit the column: {foreign}."
             hint "Change the column on those servers first, then on this one: ALTER TABLE {table} ALTER COLUMN {column} TYPE bigint;";
