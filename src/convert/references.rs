@@ -168,7 +168,8 @@ impl NarrowColumns {
     }
 
     /// Lets open sessions compile the PL/pgSQL functions again that may have the old type of a column: those of triggers of its tables, and
-    /// those that name such a table or have its row type. A statement that changes nothing does. Warns of functions that the current role cannot alter.
+    /// those that name such a table or have its row type. A statement that changes nothing does. Warns of functions that the current role
+    /// cannot alter.
     pub fn compile_again(&self) {
         let sql = format!(
             r"{TREE}

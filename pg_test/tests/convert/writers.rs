@@ -6,6 +6,7 @@ use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed};
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::{take, take_one};
 use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
+use postgres::Client;
 use std::thread::scope;
 
 /// Inserts by a prepared statement until it is stopped, and returns the IDs that it got.
@@ -92,6 +93,17 @@ fn a_value_that_is_committed_while_it_waits_for_the_lock_counts() {
     });
 }
 
+/// Converts a table whose lock the transaction of `holder` has, which ends with a statement once the conversion waits for it.
+fn convert_while_held(database: &Database, table: &str, holder: &mut Client, end: &str) {
+    scope(|scope| {
+        let convert = format!("SELECT snowflake_convert_column('{table}', 'id', 5)");
+        let converted = scope.spawn(move || run(&mut database.connect(), &convert));
+        wait_for_a_lock(database);
+        run(holder, end);
+        converted.join().unwrap();
+    });
+}
+
 #[test]
 fn a_foreign_key_that_is_committed_while_it_waits_for_the_lock_counts() {
     let (database, mut owner) = database();
@@ -99,13 +111,7 @@ fn a_foreign_key_that_is_committed_while_it_waits_for_the_lock_counts() {
     let mut writer = database.connect();
     run(&mut writer, "BEGIN; CREATE TABLE comments (post_id int REFERENCES posts)");
 
-    scope(|scope| {
-        let convert = "SELECT snowflake_convert_column('posts', 'id', 5)";
-        let converted = scope.spawn(|| run(&mut database.connect(), convert));
-        wait_for_a_lock(&database);
-        run(&mut writer, "COMMIT");
-        converted.join().unwrap();
-    });
+    convert_while_held(&database, "posts", &mut writer, "COMMIT");
 
     let comment = "WITH post AS (INSERT INTO posts DEFAULT VALUES RETURNING id) SELECT id FROM post";
     let id = take_one(&mut owner, comment);
@@ -119,13 +125,7 @@ fn a_child_that_is_committed_while_it_waits_for_the_lock_is_converted() {
     let mut writer = database.connect();
     run(&mut writer, "BEGIN; CREATE TABLE grandchild () INHERITS (child)");
 
-    scope(|scope| {
-        let convert = "SELECT snowflake_convert_column('posts', 'id', 5)";
-        let converted = scope.spawn(|| run(&mut database.connect(), convert));
-        wait_for_a_lock(&database);
-        run(&mut writer, "COMMIT");
-        converted.join().unwrap();
-    });
+    convert_while_held(&database, "posts", &mut writer, "COMMIT");
 
     let insert = "INSERT INTO grandchild DEFAULT VALUES RETURNING snowflake_shard_id(id)";
     assert_eq!(printed(&mut owner, insert), "5");
@@ -144,13 +144,7 @@ fn tables_whose_triggers_call_the_same_function_are_converted_at_once() {
     );
     run(&mut owner, "BEGIN; SELECT snowflake_convert_column('posts', 'id', 5)");
 
-    scope(|scope| {
-        let convert = "SELECT snowflake_convert_column('comments', 'id', 5)";
-        let converted = scope.spawn(|| run(&mut database.connect(), convert));
-        wait_for_a_lock(&database);
-        run(&mut owner, "ALTER FUNCTION same() SECURITY DEFINER; COMMIT");
-        converted.join().unwrap();
-    });
+    convert_while_held(&database, "comments", &mut owner, "ALTER FUNCTION same() SECURITY DEFINER; COMMIT");
 
     assert_eq!(printed(&mut owner, "SELECT prosecdef FROM pg_proc WHERE proname = 'same'"), "t");
 }
