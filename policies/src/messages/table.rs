@@ -17,10 +17,7 @@ pub struct Report {
 impl Report {
     /// The message and the detail in one line, for a row that shows them.
     pub fn summary(self) -> String {
-        match self.detail {
-            Some(detail) => format!("{}: {detail}", self.message),
-            None => self.message,
-        }
+        Report { hint: None, ..self }.line()
     }
 
     /// The message, the detail and the hint in one line, for a row.
