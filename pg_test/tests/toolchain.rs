@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// What `./dev fmt` runs besides Rust's programs and apt.
+/// What `./dev lint --fix` runs besides Rust's programs and apt.
 const SYSTEM: [&str; 16] =
     ["bash", "cat", "chmod", "cp", "cut", "dirname", "env", "getent", "id", "mkdir", "realpath", "rm", "sed", "sha256sum", "sh", "sort"];
 
@@ -91,11 +91,11 @@ impl Machine {
         fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// What `./dev fmt` prints here, standard error last.
-    fn dev_fmt(&self) -> String {
+    /// What `./dev lint --fix` prints here, standard error last.
+    fn lint_fix(&self) -> String {
         let path: Vec<PathBuf> = ["first", "rustup", "system"].map(|name| self.path(name)).into();
         let output = Command::new(top().join("dev"))
-            .arg("fmt")
+            .args(["lint", "--fix"])
             .env_clear()
             .env("PATH", std::env::join_paths(path).unwrap())
             .env("HOME", self.folder.path())
@@ -131,7 +131,7 @@ fn dev_uses_the_active_toolchain_where_it_is_new_enough() {
         Machine::new().with_rust("first", &newest),
         Machine::new().with_rust("first", &format!("{WANTED}.0-nightly")),
     ] {
-        let said = machine.dev_fmt();
+        let said = machine.lint_fix();
         assert!(said.contains(&format!("cargo of {WANTED}.")), "{said}");
         assert!(!said.contains("using"), "{said}");
     }
@@ -148,7 +148,7 @@ fn dev_uses_another_toolchain_of_rustup_where_the_active_one_is_too_old() {
         // The variable says nothing to a cargo that is not rustup's.
         for machine in [Machine::new(), Machine::new().with_rust("first", OLD)] {
             let machine = machine.with_rustup(toolchains).with_packages_of("9.9.9");
-            let said = machine.dev_fmt();
+            let said = machine.lint_fix();
             assert!(said.contains(&format!("cargo of {version}: fmt --all")), "{said}");
             assert_eq!(machine.installed(), "");
         }
@@ -163,12 +163,12 @@ fn dev_installs_the_rust_of_the_distribution_where_no_toolchain_is_new_enough() 
         Machine::new().with_rustup(&[("stable", OLD), ("nightly", "1.86.0-nightly")]),
     ] {
         let machine = machine.with_packages_of(&format!("{WANTED}.0"));
-        let said = machine.dev_fmt();
+        let said = machine.lint_fix();
         assert!(said.contains(&format!("cargo of {WANTED}.0: fmt --all")), "{said}");
         let installed = machine.installed();
         assert!(installed.ends_with("rustc-web cargo-web rustfmt-web rust-web-clippy"), "{installed}");
         // The second time it is there.
-        let said = machine.dev_fmt();
+        let said = machine.lint_fix();
         assert!(said.contains(&format!("cargo of {WANTED}.0: fmt --all")), "{said}");
         assert_eq!(machine.installed(), installed);
     }
@@ -177,7 +177,7 @@ fn dev_installs_the_rust_of_the_distribution_where_no_toolchain_is_new_enough() 
 #[test]
 fn dev_installs_nothing_where_no_rust_is_new_enough() {
     for machine in [Machine::new(), Machine::new().with_packages_of("1.85.0"), Machine::new().with_rustup(&[("stable", OLD)])] {
-        assert_eq!(machine.dev_fmt(), format!("dev: Rust {WANTED} or newer is needed: run rustup update, or install Rust with rustup\n"));
+        assert_eq!(machine.lint_fix(), format!("dev: Rust {WANTED} or newer is needed: run rustup update, or install Rust with rustup\n"));
         assert_eq!(machine.installed(), "");
     }
 }

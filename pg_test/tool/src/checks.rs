@@ -70,9 +70,7 @@ impl Run {
         self.phase("docs", |_| docs())?;
         self.phase("floors", |_| floors())?;
         self.phase("shell scripts", |_| shell_scripts())?;
-        self.phase("spelling", |_| spelling())?;
-        // By PGXN's own validator.
-        self.phase("META.json", |_| execute(command("pgxn_meta").arg("META.json")))
+        self.phase("spelling", |_| spelling())
     }
 
     fn all(&mut self) -> Result {
