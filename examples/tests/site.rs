@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::{env, fs};
 use tempfile::TempDir;
 
-const TESTS: &str = "../site/tests";
+const TESTS: &str = "../docs/site/tests";
 
 #[test]
 fn the_site_has_no_dead_link_and_lists_each_runbook() {
@@ -86,7 +86,7 @@ fn site() -> &'static Path {
     static SITE: OnceLock<PathBuf> = OnceLock::new();
     SITE.get_or_init(|| {
         let site = Path::new(env!("CARGO_TARGET_TMPDIR")).join("site");
-        run(command("site/build.sh", top()).arg(&site));
+        run(command("docs/site/build.sh", top()).arg(&site));
         site
     })
 }

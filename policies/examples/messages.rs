@@ -1,4 +1,4 @@
-//! Prints all messages as the chapter of the site that lists them, for `site/build.sh`.
+//! Prints all messages as the chapter of the site that lists them, for `docs/site/build.sh`.
 
 use pg_snowflake_policies::messages::{TABLES, general};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 // The part of the page that takes IDs apart.
 
-import { decode, encode, layout, readings } from '../../javascript/snowflake.js';
+import { decode, encode, layout, readings } from '../../../javascript/snowflake.js';
 import { bitsOf, byId, element, scrollingTable, showProblem, snippet, swatch, table } from './dom.js';
 import { idsOf, isRounded, layoutOf, sentence } from './input.js';
 import { codeFor, digits, DOUBTS, timeText } from './texts.js';

@@ -1,6 +1,6 @@
 // The part of the page that designs a layout.
 
-import { info, presets, UNIT_US } from '../../javascript/snowflake.js';
+import { info, presets, UNIT_US } from '../../../javascript/snowflake.js';
 import { bitsOf, byId, element, showProblem, snippet } from './dom.js';
 import { designOf, layoutOf } from './input.js';
 import { figuresOf, tableOf } from './texts.js';

@@ -1,7 +1,7 @@
 // The part of the page that finds the layout of IDs with known times.
 
-import { find } from '../../javascript/find.js';
-import { decode } from '../../javascript/snowflake.js';
+import { find } from '../../../javascript/find.js';
+import { decode } from '../../../javascript/snowflake.js';
 import { bitsOf, byId, element, scrollingTable, showProblem, snippet } from './dom.js';
 import { rowsOf } from './input.js';
 import { conversionOf, count, doubtsOf, timeText } from './texts.js';

@@ -1,6 +1,6 @@
 // What the page says about IDs and layouts, without the page.
 
-import { info, shardFormula, UNIT_US } from '../../javascript/snowflake.js';
+import { info, shardFormula, UNIT_US } from '../../../javascript/snowflake.js';
 
 export const NAMES = { time: 'time', shard: 'shard', seq: 'seq', unused: 'unused' };
 

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Builds the site of the documentation with mdBook: site/build.sh FOLDER. docs/README.md lists the pages, and policies/src/messages.rs
+# Builds the site of the documentation with mdBook: docs/site/build.sh FOLDER. docs/README.md lists the pages, and policies/src/messages.rs
 # the error messages. Only links that GitHub resolves in another way are changed.
 set -euo pipefail
 to=$(realpath -m "$1")
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 book=$(mktemp -d)
 trap 'rm -rf "$book"' EXIT
-mkdir -p "$book/src/site" "$book/src/javascript"
-cp site/book.toml "$book"
-cp -R README.md SECURITY.md CHANGELOG.md CONTRIBUTING.md docs "$book/src"
-cp -R site/page "$book/src/site"
+mkdir -p "$book/src/javascript"
+cp docs/site/book.toml "$book"
+cp -R README.md CHANGELOG.md CONTRIBUTING.md docs "$book/src"
 cp javascript/*.js "$book/src/javascript"
 cargo run --quiet --package pg_snowflake_policies --example messages >"$book/src/messages.md"
 export MDBOOK_OUTPUT__HTML__GIT_REPOSITORY_URL
 MDBOOK_OUTPUT__HTML__GIT_REPOSITORY_URL=$(sed -n 's/^repository = "\(.*\)"/\1/p' Cargo.toml)
 cd "$book/src"
-mv site/page/id.md .
+mv docs/site/page/id.md .
+rm -r docs/site/{tests,book.toml,build.sh}
 
 # A folder's README.md becomes index.html, what is not in the book is in the repository, and other sites have the badges.
 at=$MDBOOK_OUTPUT__HTML__GIT_REPOSITORY_URL

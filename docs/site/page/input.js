@@ -1,6 +1,6 @@
 // Reads what people paste. A problem is an Error with one sentence.
 
-import { layout, specOf } from '../../javascript/snowflake.js';
+import { layout, specOf } from '../../../javascript/snowflake.js';
 
 const HIGHEST = 2n ** 63n - 1n;
 const SHOWN = 40;
