@@ -3,7 +3,7 @@
 use crate::floors;
 use crate::report::Report;
 use crate::tools::{
-    Result, cargo, cargo_with_pgrx, command, execute, execute_and_read, is_interrupted, major, make, output, pg_config, run_folder,
+    Result, about, cargo, cargo_with_pgrx, command, execute, execute_and_read, is_interrupted, major, make, output, pg_config, run_folder,
     server_version, survive_interruption, target, top,
 };
 use nix::unistd::geteuid;
@@ -241,11 +241,10 @@ fn spelling() -> Result {
     execute(command("codespell").args(known).args(tracked_files(&["*.md", "*.sql"])?))
 }
 
-/// Checks which files use which others.
+/// Checks which modules of the library use which others.
 fn floors() -> Result {
-    let text_of = |path: &str| std::fs::read_to_string(top().join(path)).ok();
-    print!("{}", floors::check(&tracked_files(&["*.rs"])?, text_of)?);
-    Ok(())
+    let read = |file: String| Ok((std::fs::read_to_string(top().join(&file)).map_err(about(file.as_ref()))?, file));
+    floors::check(&tracked_files(&["src/*.rs"])?.into_iter().map(read).collect::<Result<Vec<_>>>()?)
 }
 
 fn tracked_files(patterns: &[&str]) -> Result<Vec<String>> {

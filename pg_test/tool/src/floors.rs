@@ -1,186 +1,116 @@
-//! The rule of the house: the files of a crate do not use each other in a circle, and use only what is on their floor or below.
+//! The rule of the house: a module of the library uses only modules of its own floor, without a circle, and of the floors below.
 //!
-//! The root of a crate (`lib.rs`, `main.rs`) declares its modules in groups that blank lines separate. Each group is a floor, the
-//! top floor first. One group makes no floors.
-//!
-//! An arrow is a path in the code. The call of a method names no path, so it is not seen, even if another file defines the type.
-
-mod names;
-mod source;
-mod tokens;
+//! `src/lib.rs` declares the modules in groups that blank lines separate. Each group is a floor, the top floor first. A module uses
+//! another if a path in its code, outside its tests, begins with `crate::` and the name of the other. The call of a method names no path,
+//! so it is not seen.
 
 use crate::tools::Result;
-use names::{Arrow, Place, ancestors, arrows};
-use source::Crate;
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The root of the library, and how many floors it has. If somebody deletes a blank line there, two floors become one, which hides the
-/// arrows between them.
-const LIBRARY: &str = "src/lib.rs";
-const FLOORS_OF_LIBRARY: usize = 4;
+/// If somebody deletes a blank line between the groups, two floors become one, which hides the uses between them.
+const FLOORS: usize = 4;
+/// An extension of its own: it uses only this module.
+const REGISTRY: (&str, &str) = ("registry", "postgres");
 
-/// Modules of the library that use only themselves and those listed, beside other crates, and the reason.
-const BESIDE: [(&str, &[&str], &str); 1] = [("registry", &["postgres"], "it is an extension of its own")];
-
-/// Checks the crates of these files, and returns their floors with the lines of code on each.
-pub fn check(files: &[String], text_of: impl Fn(&str) -> Option<String> + Sync) -> Result<String> {
-    let (mut floors, mut broken) = (String::new(), String::new());
-    for tree in crates(files, &text_of)? {
-        let arrows = arrows(&tree);
-        broken += &tree.refused;
-        if tree.files[0].path == LIBRARY {
-            broken += &pinned(&tree, &arrows);
-        }
-        broken += &circles(&tree, &arrows);
-        broken += &arrows_up(&tree, &arrows);
-        floors += &table(&tree);
+/// Checks the texts of the files of the library, each with its name.
+pub fn check(files: &[(String, String)]) -> Result {
+    let root = files.iter().find(|(_, file)| file == "src/lib.rs");
+    let floors = floors(root.map_or("", |(root, _)| root));
+    let floor = |module: &String| floors.iter().position(|floor| floor.contains(&module.as_str()));
+    let mut broken = String::new();
+    if floors.len() != FLOORS {
+        let _ = writeln!(broken, "src/lib.rs has {} floors instead of {FLOORS}", floors.len());
     }
-    match broken.is_empty() {
-        true => Ok(floors),
-        false => Err(broken),
+    // The modules that a module uses, each with a file that uses it.
+    let mut uses: BTreeMap<String, BTreeMap<String, &str>> = BTreeMap::new();
+    for (text, file) in files {
+        let path = file.trim_start_matches("src/").trim_end_matches(".rs");
+        let module = path.split('/').next().unwrap_or_default().to_owned();
+        let used = used(text, path.split('/').count()).into_iter().filter(|used| *used != module && floor(used).is_some());
+        uses.entry(module.clone()).or_default().extend(used.map(|used| (used, file.as_str())));
     }
-}
-
-/// The crates of these files, by the places where cargo looks for their roots.
-fn crates(files: &[String], text_of: &(impl Fn(&str) -> Option<String> + Sync)) -> Result<Vec<Crate>> {
-    const FOLDERS_OF_ROOTS: [&str; 3] = ["bin", "tests", "fuzz_targets"];
-    let is_named_root = |file: &&String| file.ends_with("/lib.rs") || file.ends_with("/main.rs");
-    let roots: Vec<&String> = files.iter().filter(is_named_root).collect();
-    let mut crates: Vec<Crate> = std::thread::scope(|scope| {
-        let read = |root: &String| Crate::read(root, text_of);
-        let readers: Vec<_> = roots.into_iter().map(|root| scope.spawn(move || read(root))).collect();
-        readers.into_iter().map(|reader| reader.join().expect("it does not panic")).collect::<Result<_>>()
-    })?;
-    let read: HashSet<String> = crates.iter().flat_map(|tree| &tree.files).map(|file| file.path.clone()).collect();
-    for file in files.iter().filter(|file| file.ends_with(".rs") && !read.contains(*file)) {
-        let folder = file.rsplit('/').nth(1).unwrap_or_default();
-        if FOLDERS_OF_ROOTS.contains(&folder) {
-            crates.push(Crate::read(file, text_of)?);
-        }
-    }
-    crates.sort_by(|one, other| one.files[0].path.cmp(&other.files[0].path));
-    Ok(crates)
-}
-
-/// For each file that uses itself by others, the shortest circle, and each circle once.
-fn circles(tree: &Crate, arrows: &BTreeMap<Arrow, Place>) -> String {
-    let mut circles: BTreeSet<(usize, Vec<usize>)> = BTreeSet::new();
-    for file in 0..tree.files.len() {
-        if let Some(mut circle) = shortest_circle(file, arrows) {
-            let lowest = circle.iter().enumerate().min_by_key(|(_, file)| **file);
-            let turn = lowest.map_or(0, |(at, _)| at);
-            circle.rotate_left(turn);
-            circles.insert((circle.len(), circle));
-        }
-    }
-    let mut text = String::new();
-    for (_, circle) in circles {
-        let _ = writeln!(text, "a circle of files of {}:", tree.files[0].path);
-        for (at, &file) in circle.iter().enumerate() {
-            let arrow = (file, circle[(at + 1) % circle.len()]);
-            let _ = writeln!(text, "    {}", shown(tree, arrow, &arrows[&arrow]));
-        }
-    }
-    text
-}
-
-/// The files of a shortest circle, from this one on.
-fn shortest_circle(file: usize, arrows: &BTreeMap<Arrow, Place>) -> Option<Vec<usize>> {
-    let mut before: HashMap<usize, usize> = HashMap::new();
-    let mut next = VecDeque::from([file]);
-    while let Some(from) = next.pop_front() {
-        for &(_, to) in arrows.range((from, 0)..=(from, usize::MAX)).map(|(arrow, _)| arrow) {
-            if to == file {
-                let mut circle = vec![from];
-                while let Some(&from) = before.get(circle.last()?) {
-                    circle.push(from);
-                }
-                circle.reverse();
-                return Some(circle);
+    for (module, used) in &uses {
+        for (used, file) in used {
+            if floor(used) < floor(module) {
+                let _ = writeln!(broken, "{file} uses {used}, which is on a floor above");
             }
-            if let Entry::Vacant(unseen) = before.entry(to) {
-                unseen.insert(from);
-                next.push_back(to);
+            if module == REGISTRY.0 && used != REGISTRY.1 {
+                let _ = writeln!(broken, "{file} uses {used}: {} uses only {}", REGISTRY.0, REGISTRY.1);
             }
         }
     }
-    None
-}
-
-/// The arrows from a floor to one above.
-fn arrows_up(tree: &Crate, arrows: &BTreeMap<Arrow, Place>) -> String {
-    let mut text = String::new();
-    for (&arrow, place) in arrows {
-        let (from, to) = arrow;
-        if let (Some(from), Some(to)) = (floor(tree, from), floor(tree, to))
-            && to < from
-        {
-            let root = &tree.files[0].path;
-            let _ = writeln!(text, "up, from floor {} to floor {} of {root}:", from + 1, to + 1);
-            let _ = writeln!(text, "    {}", shown(tree, arrow, place));
+    if !broken.is_empty() {
+        return Err(broken);
+    }
+    // A module of a circle uses one that is left, and is used by one. In the end, only circles and what is between two of them are left.
+    let mut left: BTreeSet<&String> = uses.keys().collect();
+    let is_above = |left: &BTreeSet<&String>, module: &String| !left.iter().any(|other| uses[*other].contains_key(module));
+    let is_below = |left: &BTreeSet<&String>, module: &String| uses[module].keys().all(|used| !left.contains(used));
+    while let Some(apart) = left.iter().copied().find(|module| is_above(&left, module) || is_below(&left, module)) {
+        left.remove(apart);
+    }
+    for module in &left {
+        for (used, file) in uses[*module].iter().filter(|(used, _)| left.contains(used)) {
+            let _ = writeln!(broken, "in a circle: {file} uses {used}");
         }
     }
-    text
+    if broken.is_empty() { Ok(()) } else { Err(broken) }
 }
 
-/// What breaks the rules that only the library has.
-fn pinned(tree: &Crate, arrows: &BTreeMap<Arrow, Place>) -> String {
-    let mut text = String::new();
-    if tree.groups.len() != FLOORS_OF_LIBRARY {
-        let floors = tree.groups.len();
-        let _ = writeln!(text, "{LIBRARY} has {floors} floors instead of {FLOORS_OF_LIBRARY}");
+/// The modules on each floor.
+fn floors(root: &str) -> Vec<Vec<&str>> {
+    let name = |line| str::strip_prefix(line, "mod ").and_then(|rest| rest.strip_suffix(';'));
+    let groups = root.split("\n\n").map(|group| group.lines().filter_map(name).collect::<Vec<_>>());
+    groups.filter(|floor| !floor.is_empty()).collect()
+}
+
+/// The names that follow `crate::` in a file that is so deep below the root, which has as many `super::` for it.
+fn used(text: &str, depth: usize) -> BTreeSet<String> {
+    let tests = ["#[cfg(test)]\nmod ", "#[cfg(feature = \"pg_test\")]\n"].map(|tests| text.find(tests));
+    let code = text[..tests.into_iter().flatten().min().unwrap_or(text.len())].replace(&"super::".repeat(depth), "crate::");
+    let mut used = BTreeSet::new();
+    for path in code.split("crate::").skip(1) {
+        let paths = match path.strip_prefix('{') {
+            Some(group) => group.split(';').next().unwrap_or_default(),
+            None => path.split(',').next().unwrap_or_default(),
+        };
+        let names = paths.split(['{', ',', '}']).map(|path| path.trim().split(|c: char| c != '_' && !c.is_alphanumeric()).next());
+        used.extend(names.flatten().map(str::to_owned));
     }
-    for (room, others, reason) in BESIDE {
-        if !tree.groups.concat().iter().any(|name| name == room) {
-            let _ = writeln!(text, "{LIBRARY} has no {room}");
-        }
-        for (&arrow, place) in arrows {
-            let (from, to) = (room_of(tree, arrow.0), room_of(tree, arrow.1));
-            let is_allowed = to.is_some_and(|to| to == room || others.contains(&to));
-            if from == Some(room) && !is_allowed {
-                let others = others.join(", ");
-                let _ = writeln!(text, "{room} uses only {others}, since {reason}:");
-                let _ = writeln!(text, "    {}", shown(tree, arrow, place));
-            }
-        }
-    }
-    text
-}
-
-/// An arrow as one line.
-fn shown(tree: &Crate, (from, to): Arrow, place: &Place) -> String {
-    let (from, to) = (&tree.files[from].path, &tree.files[to].path);
-    format!("{from}:{} uses {to}: {}", place.line, place.path)
-}
-
-/// The floor of a file, from 0 at the top. The root has none.
-fn floor(tree: &Crate, file: usize) -> Option<usize> {
-    let room = room_of(tree, file)?;
-    tree.groups.iter().position(|group| group.iter().any(|name| name == room))
-}
-
-/// The module of the root that a file belongs to.
-fn room_of(tree: &Crate, file: usize) -> Option<&str> {
-    let is_below_root = |&module: &usize| tree.modules[module].parent == Some(0);
-    let module = ancestors(tree, tree.files[file].module).find(is_below_root)?;
-    Some(&tree.modules[module].name)
-}
-
-/// The floors, from the top, with the lines of code on each.
-fn table(tree: &Crate) -> String {
-    if tree.groups.len() < 2 {
-        return String::new();
-    }
-    let mut text = format!("    {}\n", tree.files[0].path);
-    for (at, group) in tree.groups.iter().enumerate() {
-        let on_it = (0..tree.files.len()).filter(|&file| floor(tree, file) == Some(at));
-        let lines: usize = on_it.map(|file| tree.files[file].lines).sum();
-        let _ = writeln!(text, "    {:>3} {lines:>6} lines  {}", at + 1, group.join(", "));
-    }
-    text
+    used
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::check;
+
+    /// Checks a library whose top floor has `a` and `b`, and which has another file of that text.
+    fn checked(file: &str, text: &str) -> Result<(), String> {
+        let root = "mod a;\nmod b;\nmod registry;\n\n// Middle.\nmod c;\n\nmod d;\n\nmod postgres;\n\nuse postgres::memory;\n";
+        let a = "use crate::b;\nuse crate::{c::{C, D}, d};\nfn a() {}\n\n#[cfg(test)]\nmod tests {}\n";
+        let files =
+            [("src/lib.rs", root), ("src/a.rs", a), ("src/b.rs", "use crate::postgres::query;"), ("src/c.rs", "// Nothing."), (file, text)];
+        check(&files.map(|(file, text)| (text.to_owned(), file.to_owned())))
+    }
+
+    #[test]
+    fn a_use_of_a_floor_above_is_found_however_it_is_written() {
+        for text in
+            ["use crate::a;", "use crate::{d, a::A};", "fn c() -> crate::a::A {}", "use super::super::a;", "const C: A = [crate::a::A, 1];"]
+        {
+            assert_eq!(checked("src/c/e.rs", text), Err("src/c/e.rs uses a, which is on a floor above\n".to_owned()), "{text}");
+        }
+        for text in ["use crate::d::a;", "use super::a;", "use crate::c;", "f();\n\n#[cfg(test)]\nmod tests {\n    use crate::a;\n}"] {
+            assert_eq!(checked("src/c/e.rs", text), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_circle_is_found_and_what_the_registry_uses() {
+        let circle = "in a circle: src/a.rs uses b\nin a circle: src/b/e.rs uses a\n";
+        assert_eq!(checked("src/b/e.rs", "use crate::a;"), Err(circle.to_owned()));
+        assert_eq!(checked("src/registry.rs", "use crate::postgres;"), Ok(()));
+        assert!(checked("src/registry.rs", "use crate::c;").is_err_and(|said| said.contains("registry uses only postgres")));
+    }
+}
