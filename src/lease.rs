@@ -14,7 +14,7 @@ mod shared;
 mod worker;
 
 pub use settings::{define as define_settings, is_preloaded, node};
-pub use shared::{Leases, Place, is_required, place};
+pub use shared::{Place, is_required, place};
 
 use crate::denied::Denied;
 use crate::postgres::backend_local::BackendLocal;
@@ -26,7 +26,7 @@ use pg_snowflake_ids::presets::DEFAULT;
 use pg_snowflake_policies::counter::{Policy, Run};
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Ticks;
-use shared::Shared;
+use pg_snowflake_policies::shared_leases::{Leases, Shared};
 
 /// The lease that this session used last.
 struct Recent {

@@ -9,7 +9,9 @@
 //! | [`headroom`] | the distance of a counter from the clock and from the end of its layout |
 //! | [`homed`], [`hashfn`] | which IDs hash to their shard; PostgreSQL's hashes of a `bigint` |
 //! | [`lease`], [`registry`], [`holder`] | the spans of ID time that servers generate in, who gets which, and what a server holds |
+//! | [`conninfo`] | in which order the hosts of the registry are tried |
 //! | [`messages`] | the texts of all errors, and the list of them |
+//! | [`shared_leases`] | what the sessions of a server read of its leases while they change |
 //! | [`pacing`] | when a server renews its leases, and when it asks again after a failure |
 //! | [`partitions`] | the ranges of IDs of a table that is partitioned by time |
 //! | [`conversion`] | the statements that convert a column to generate IDs |
@@ -55,6 +57,7 @@
 #![warn(missing_docs)]
 
 pub mod clock;
+pub mod conninfo;
 pub mod conversion;
 pub mod counter;
 pub mod fence;
@@ -69,3 +72,4 @@ pub mod partitions;
 #[cfg(any(test, feature = "properties"))]
 pub mod properties;
 pub mod registry;
+pub mod shared_leases;

@@ -2,11 +2,12 @@
 
 use crate::denied::Denied;
 use crate::error;
-use crate::lease::{self, Leases, Place};
+use crate::lease::{self, Place};
 use crate::postgres::report::ascii_unless_utf8;
 use crate::postgres::result_row::{Nullable, NullableResultRow};
 use crate::postgres::timestamp::{interval, now_us, timestamptz};
 use pg_snowflake_policies::holder::Slot;
+use pg_snowflake_policies::shared_leases::Leases;
 use pgrx::prelude::*;
 
 /// `snowflake_lease_mode() → text`
