@@ -77,7 +77,8 @@ impl Run {
         // What users get. Its last minute uses one core, so it is built while the code is checked.
         let library = thread::spawn(|| output(make("release", &pg_config()).arg("all")));
         self.lint()?;
-        self.phase("unit and property tests", Self::tests_of_the_crates)?;
+        let crates = &mut cargo(&["test", "--package", "pg_snowflake_ids", "--package", "pg_snowflake_policies"]);
+        self.tests("unit and property tests", crates)?;
         self.phase("release library", |_| {
             library.join().expect("make does not panic")?;
             execute(make("release", &pg_config()).arg("install"))
@@ -86,13 +87,6 @@ impl Run {
         self.phase("Makefile", |_| makefile())?;
         self.report.read("left out: tests in the server: ./dev test --in-server");
         Ok(())
-    }
-
-    /// Unit and property tests, and the doc tests of the crates without a server.
-    fn tests_of_the_crates(&mut self) -> Result {
-        self.count(&mut cargo(&["test", "--package", "pg_snowflake_ids", "--package", "pg_snowflake_policies"]))?;
-        let test = ["test", "--package", "pg_snowflake", "--lib", "--no-default-features"];
-        self.count(cargo_with_pgrx(&test).args(["--features", &feature()]))
     }
 
     /// The tests that pgrx-tests runs inside a server.

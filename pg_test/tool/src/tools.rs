@@ -56,11 +56,10 @@ pub fn cargo(arguments: &[&str]) -> Command {
     cargo
 }
 
-/// cargo, for what is built with pgrx. Each major has a folder, since all of pgrx is compiled anew for another one.
+/// cargo, for what is built with pgrx.
 pub fn cargo_with_pgrx(arguments: &[&str]) -> Command {
     let mut cargo = cargo(arguments);
-    let folder = target().join(format!("pg{}", major()));
-    cargo.env("PGRX_HOME", folder.join("pgrx")).env("CARGO_TARGET_DIR", folder);
+    cargo.env("PGRX_HOME", target().join("pgrx"));
     cargo
 }
 
