@@ -18,74 +18,44 @@ fn every_mutation_still_fits_the_source() {
     }
 }
 
-#[test]
-fn killed_servers_repeat_no_id() {
-    short_form("kill");
+macro_rules! short_forms {
+    ($($test:ident: $fault:literal;)*) => {
+        $(#[test]
+        fn $test() {
+            short_form($fault);
+        })*
+    };
 }
 
-#[test]
-fn servers_stopped_in_a_checkpoint_repeat_no_id() {
-    short_form("checkpoint");
-}
-
-#[test]
-fn a_clock_that_steps_back_and_forth_repeats_no_id() {
-    short_form("steps");
-}
-
-#[test]
-fn killed_servers_whose_clock_comes_back_behind_repeat_no_id() {
-    short_form("behind");
-}
-
-#[test]
-fn promoted_synchronous_standbys_repeat_no_id() {
-    short_form("failover");
-}
-
-#[test]
-fn promoted_asynchronous_standbys_repeat_no_id() {
-    short_form("async");
-}
-
-#[test]
-fn servers_restored_to_a_point_in_time_repeat_no_id() {
-    short_form("restore");
-}
-
-#[test]
-fn dumps_restored_on_another_server_repeat_no_id() {
-    short_form("dump");
-}
-
-#[test]
-fn upgraded_servers_repeat_no_id() {
-    short_form("upgrade");
-}
-
-#[test]
-fn altered_sequences_repeat_no_id_after_a_crash() {
-    short_form("alter");
-}
-
-#[test]
-fn copied_databases_repeat_no_id_after_a_crash() {
-    short_form("template");
-}
-
-#[test]
-fn sixty_four_clients_share_no_id() {
-    short_form("clients");
-}
-
-#[test]
-fn the_sql_edition_repeats_no_id_and_leaves_no_lock_behind() {
-    short_form("managed");
-}
-
-#[test]
-fn random_statements_act_as_with_core_nextval() {
-    short_form("oracle");
+short_forms! {
+    killed_servers_repeat_no_id: "kill";
+    servers_stopped_in_a_checkpoint_repeat_no_id: "checkpoint";
+    a_clock_that_steps_back_and_forth_repeats_no_id: "steps";
+    killed_servers_whose_clock_comes_back_behind_repeat_no_id: "behind";
+    promoted_synchronous_standbys_repeat_no_id: "failover";
+    promoted_asynchronous_standbys_repeat_no_id: "async";
+    servers_restored_to_a_point_in_time_repeat_no_id: "restore";
+    dumps_restored_on_another_server_repeat_no_id: "dump";
+    upgraded_servers_repeat_no_id: "upgrade";
+    altered_sequences_repeat_no_id_after_a_crash: "alter";
+    copied_databases_repeat_no_id_after_a_crash: "template";
+    sixty_four_clients_share_no_id: "clients";
+    the_sql_edition_repeats_no_id_and_leaves_no_lock_behind: "managed";
+    random_statements_act_as_with_core_nextval: "oracle";
+    a_base_backup_beside_its_source_repeats_no_id: "lease-backup";
+    a_copied_disk_beside_its_source_repeats_no_id: "lease-disk";
+    an_old_primary_beside_the_promoted_standby_repeats_no_id: "lease-promotion";
+    a_server_that_was_paused_for_longer_than_its_lease_repeats_no_id: "lease-pause";
+    sessions_and_workers_that_were_paused_for_longer_than_the_lease_repeat_no_id: "lease-processes";
+    servers_with_clocks_an_hour_apart_repeat_no_id: "lease-clocks";
+    a_lease_that_is_taken_over_from_a_living_holder_repeats_no_id: "lease-takeover";
+    a_registry_that_is_killed_repeats_no_id: "lease-registry";
+    a_registry_that_is_killed_for_half_a_minute_repeats_no_id: "lease-outage";
+    requests_that_reach_the_registry_late_repeat_no_id: "lease-late";
+    a_registry_that_fails_over_repeats_no_id: "lease-failover";
+    a_registry_that_is_restored_repeats_no_id: "lease-restore";
+    a_registry_that_is_rolled_back_repeats_no_id: "lease-rollback";
+    a_server_that_restarts_beside_its_copy_repeats_no_id: "lease-clone-restart";
 }
 
 /// What locks the sequence.
@@ -122,74 +92,4 @@ fn assert_found(edition: &str, is_found: fn(Tally) -> bool) {
     let round = (1..=100).find(|_| is_found(round_with(edition)));
     println!("found in round {round:?}");
     assert!(round.is_some(), "the campaign does not find it");
-}
-
-#[test]
-fn a_base_backup_beside_its_source_repeats_no_id() {
-    short_form("lease-backup");
-}
-
-#[test]
-fn a_copied_disk_beside_its_source_repeats_no_id() {
-    short_form("lease-disk");
-}
-
-#[test]
-fn an_old_primary_beside_the_promoted_standby_repeats_no_id() {
-    short_form("lease-promotion");
-}
-
-#[test]
-fn a_server_that_was_paused_for_longer_than_its_lease_repeats_no_id() {
-    short_form("lease-pause");
-}
-
-#[test]
-fn sessions_and_workers_that_were_paused_for_longer_than_the_lease_repeat_no_id() {
-    short_form("lease-processes");
-}
-
-#[test]
-fn servers_with_clocks_an_hour_apart_repeat_no_id() {
-    short_form("lease-clocks");
-}
-
-#[test]
-fn a_lease_that_is_taken_over_from_a_living_holder_repeats_no_id() {
-    short_form("lease-takeover");
-}
-
-#[test]
-fn a_registry_that_is_killed_repeats_no_id() {
-    short_form("lease-registry");
-}
-
-#[test]
-fn a_registry_that_is_killed_for_half_a_minute_repeats_no_id() {
-    short_form("lease-outage");
-}
-
-#[test]
-fn requests_that_reach_the_registry_late_repeat_no_id() {
-    short_form("lease-late");
-}
-
-#[test]
-fn a_registry_that_fails_over_repeats_no_id() {
-    short_form("lease-failover");
-}
-
-#[test]
-fn a_registry_that_is_restored_repeats_no_id() {
-    short_form("lease-restore");
-}
-
-#[test]
-fn a_registry_that_is_rolled_back_repeats_no_id() {
-    short_form("lease-rollback");
-}
-
-#[test]
-fn a_server_that_restarts_beside_its_copy_repeats_no_id() {
-    short_form("lease-clone-restart");
 }
