@@ -11,9 +11,6 @@ pub fn command(program: &str, dir: &Path) -> Command {
 }
 
 /// Runs a command to its end, and returns its standard output. What it wrote is shown if the test fails.
-///
-/// # Panics
-/// If the command fails.
 pub fn run(command: &mut Command) -> String {
     let output = run_to_end(command);
     assert!(output.status.success(), "{command:?}: {}", output.status);

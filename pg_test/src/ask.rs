@@ -5,7 +5,6 @@ use postgres::error::DbError;
 use postgres::{Client, SimpleQueryMessage};
 use std::io::{Read, Write};
 
-/// A database and a session.
 pub fn database() -> (Database, Client) {
     let database = Database::new();
     let client = database.connect();
@@ -19,7 +18,6 @@ pub fn database_with_sequence() -> (Database, Client) {
     (database, client)
 }
 
-/// A server and a session.
 pub fn server() -> (Cluster, Client) {
     let cluster = Cluster::new();
     let client = cluster.connect();
@@ -33,7 +31,6 @@ pub fn server_with_sequence() -> (Cluster, Client) {
     (cluster, client)
 }
 
-/// Runs statements that must succeed.
 pub fn run(client: &mut Client, sql: &str) {
     client.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
 }
@@ -60,7 +57,6 @@ pub fn copy(client: &mut Client, source: &str, target: &str, format: &str) -> u6
     writer.finish().expect("a valid query")
 }
 
-/// The plan of a statement, without costs.
 pub fn plan(client: &mut Client, sql: &str) -> String {
     printed(client, &format!("EXPLAIN (COSTS OFF) {sql}"))
 }
@@ -68,7 +64,6 @@ pub fn plan(client: &mut Client, sql: &str) -> String {
 /// The error that is expected.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal<'a> {
-    /// The five characters.
     pub sqlstate: &'a str,
     /// A part of the message.
     pub message: &'a str,
@@ -77,9 +72,6 @@ pub struct Refusal<'a> {
 }
 
 /// The error that a statement raises.
-///
-/// # Panics
-/// If the statement succeeds.
 pub fn refused(client: &mut Client, sql: &str) -> DbError {
     let error = match client.simple_query(sql) {
         Ok(_) => panic!("not refused: {sql}"),
@@ -107,9 +99,7 @@ pub fn assert_refused(client: &mut Client, sql: &str, expected: Refusal) -> DbEr
 /// A statement that must be refused, and what the error must say.
 #[derive(Clone, Copy, Debug)]
 pub struct Bad<'a> {
-    /// The statement.
     pub sql: &'a str,
-    /// The five characters.
     pub sqlstate: &'a str,
     /// A part of the message.
     pub message: &'a str,
@@ -117,7 +107,6 @@ pub struct Bad<'a> {
     pub allowed: &'a str,
 }
 
-/// Checks that each statement is refused as expected.
 pub fn assert_each_refused(client: &mut Client, cases: &[Bad]) {
     for &Bad { sql, sqlstate, message, allowed } in cases {
         let error = assert_refused(client, sql, Refusal { sqlstate, message, hint: "" });
@@ -127,9 +116,6 @@ pub fn assert_each_refused(client: &mut Client, cases: &[Bad]) {
 }
 
 /// The SQL in a hint: from its first command to the end of the last.
-///
-/// # Panics
-/// If there is none.
 pub fn commands_in(hint: &str) -> &str {
     let start = hint.find("LOAD").or_else(|| hint.find("ALTER")).expect("a command");
     let end = hint.rfind(';').expect("a command ends in a semicolon");

@@ -21,7 +21,6 @@ const SOURCE: &str = "CREATE TABLE source (n bigint PRIMARY KEY, body text);
 
 /// A coordinator and its workers. Each node has the number of its group: 0 is the coordinator.
 pub struct Fleet {
-    /// The servers, by their number.
     pub nodes: Vec<Cluster>,
 }
 
@@ -92,12 +91,10 @@ impl Fleet {
         self.nodes[node].dir().display().to_string()
     }
 
-    /// A connection to the coordinator.
     pub fn coordinator(&self) -> Client {
         self.nodes[0].connect()
     }
 
-    /// A connection to each node.
     pub fn connections(&self) -> Vec<Client> {
         self.nodes.iter().map(Cluster::connect).collect()
     }
@@ -140,7 +137,6 @@ pub enum Way {
 }
 
 impl Way {
-    /// All of them.
     pub const ALL: [Way; 5] = [Way::SingleRows, Way::Values, Way::SelectFunction, Way::SelectTable, Way::Copy];
 
     /// What somebody would type.
@@ -159,9 +155,6 @@ impl Way {
     }
 
     /// Inserts this many rows.
-    ///
-    /// # Panics
-    /// If a statement fails, as with an ID that is there already.
     pub fn insert(self, client: &mut Client, table: &str, rows: usize) {
         let sql = self.statement(table, rows);
         let statements = match self {
@@ -211,9 +204,6 @@ pub fn strangers(client: &mut Client, table: &str, condition: &str) -> String {
 
 /// Does something to the cluster while a client of each node inserts single rows into these tables in turn. Returns how many rows
 /// were acknowledged, and the result of `work`.
-///
-/// # Panics
-/// If an insert fails.
 pub fn while_writing<T>(fleet: &mut Fleet, tables: &[&str], work: impl FnOnce(&mut Fleet) -> T) -> (i64, T) {
     let tables: Vec<String> = tables.iter().map(|&table| table.to_owned()).collect();
     let worker = |mut client: Client| {

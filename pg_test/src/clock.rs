@@ -38,15 +38,10 @@ pub fn inserting_clients(cluster: &Cluster) -> Crew<Report> {
 
 /// What one of [`inserting_clients`] saw.
 pub struct Report {
-    /// The IDs that it got, in order.
     pub ids: Vec<i64>,
-    /// The errors of the calls that were refused.
     pub errors: Vec<String>,
-    /// How long its slowest call took.
     pub slowest: Duration,
-    /// When it got its last ID.
     pub last_success: Instant,
-    /// What its session knows about the clock at its end.
     pub clock: ClockReport,
 }
 
@@ -83,17 +78,11 @@ fn insert_until_stopped(client: &mut Client, place: &Place) -> Report {
 pub struct ClockReport {
     /// How far the high-water mark is above the reading, in milliseconds.
     pub ahead_ms: f64,
-    /// How many steps back the session has seen.
     pub regressions: i64,
-    /// The largest of them.
     pub largest_regression_ms: f64,
-    /// How many jumps forward the session has seen.
     pub forward_jumps: i64,
-    /// The largest of them.
     pub largest_forward_jump_ms: f64,
-    /// How long ago the last step back was seen, by that session's clock.
     pub since_regression_ms: Option<f64>,
-    /// How long ago the last jump forward was seen, by that session's clock.
     pub since_forward_jump_ms: Option<f64>,
 }
 
@@ -126,16 +115,11 @@ impl ClockReport {
 /// A way to end another session's call.
 #[derive(Clone, Copy, Debug)]
 pub enum End {
-    /// `pg_cancel_backend`
     Cancel,
-    /// `pg_terminate_backend`
     Terminate,
 }
 
 /// Lets a call wait for the clock, ends it, and returns how long that took.
-///
-/// # Panics
-/// If the call ends in another way, or has taken something from its sequence.
 pub fn end_a_waiting_call(cluster: &Cluster, how: End) -> Duration {
     let (function, sqlstate) = match how {
         End::Cancel => ("pg_cancel_backend", "57014"),

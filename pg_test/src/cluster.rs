@@ -31,7 +31,6 @@ pub const SUPERUSER: &str = "postgres";
 /// What the log of a correct server never contains, whatever a test does to it.
 const SIGNS_OF_AN_ERROR: [&str; 4] = ["PANIC:", "was terminated by signal", " leak: ", "resource was not closed"];
 
-/// How a server is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
     /// Sessions are ended, and a checkpoint is written.
@@ -216,7 +215,6 @@ impl Cluster {
         Findings::read(self.dir.path())
     }
 
-    /// Whether [`Cluster::set_clock`] works.
     pub fn has_fake_clock(&self) -> bool {
         self.has_fake_clock
     }
@@ -235,7 +233,6 @@ impl Cluster {
         String::from_utf8_lossy(&records).lines().filter(|line| line.starts_with("rmgr:")).count()
     }
 
-    /// The process that the others are children of.
     pub fn postmaster_pid(&self) -> Pid {
         pid_of(self.postmaster.as_ref().expect("the server is running"))
     }
@@ -250,7 +247,6 @@ impl Cluster {
         self.log_from(0)
     }
 
-    /// The log after its first `start` bytes.
     pub(crate) fn log_from(&self, start: u64) -> String {
         let mut log = Vec::new();
         if let Ok(mut file) = File::open(self.log_path()) {
@@ -261,7 +257,6 @@ impl Cluster {
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// How many bytes the log has.
     pub(crate) fn log_len(&self) -> u64 {
         std::fs::metadata(self.log_path()).map_or(0, |log| log.len())
     }

@@ -13,7 +13,6 @@ pub struct Crew<T> {
 
 struct Shared {
     stop: Stop,
-    /// How much each worker has done.
     done: Vec<AtomicU64>,
 }
 
@@ -24,7 +23,6 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether it must stop.
     pub fn must_stop(&self) -> bool {
         self.shared.stop.is_called()
     }
@@ -36,7 +34,6 @@ impl Place {
 }
 
 impl<T: Send + 'static> Crew<T> {
-    /// Starts a thread for each worker.
     pub fn start<W: FnOnce(&Place) -> T + Send + 'static>(workers: Vec<W>) -> Self {
         let done = workers.iter().map(|_| AtomicU64::default()).collect();
         let shared = Arc::new(Shared { stop: Stop::default(), done });
@@ -49,35 +46,26 @@ impl<T: Send + 'static> Crew<T> {
     }
 
     /// Waits until all together have done this much since the start, or all have ended.
-    ///
-    /// # Panics
-    /// If it takes [`crate::wait::PATIENCE`].
     pub fn wait_until_done(&self, done: u64) {
         let is_enough = || self.done().iter().sum::<u64>() >= done;
         assert!(comes_true(|| is_enough() || self.have_all_ended()), "{:?} of {done}", self.done());
     }
 
     /// Waits until each has done this much more: a busy machine may delay one for any time.
-    ///
-    /// # Panics
-    /// If it takes [`crate::wait::PATIENCE`].
     pub fn let_each_do(&self, more: u64) {
         let wanted: Vec<u64> = self.done().iter().map(|done| done + more).collect();
         let have_done = || self.done().iter().zip(&wanted).all(|(done, wanted)| done >= wanted);
         assert!(comes_true(|| have_done() || self.has_ended()), "{:?} of {wanted:?}", self.done());
     }
 
-    /// How much each has done.
     pub fn done(&self) -> Vec<u64> {
         self.shared.done.iter().map(|done| done.load(Ordering::Relaxed)).collect()
     }
 
-    /// Whether a worker has ended.
     pub fn has_ended(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Whether all have ended.
     pub fn have_all_ended(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
     }
@@ -88,18 +76,12 @@ impl<T: Send + 'static> Crew<T> {
     }
 
     /// Lets each finish what it does, and returns their results.
-    ///
-    /// # Panics
-    /// If one has panicked.
     pub fn stop(self) -> Vec<T> {
         self.call_stop();
         self.join()
     }
 
     /// Waits until each has ended by itself, and returns their results.
-    ///
-    /// # Panics
-    /// If one has panicked.
     pub fn join(mut self) -> Vec<T> {
         let threads = std::mem::take(&mut self.threads);
         threads.into_iter().map(|thread| thread.join().expect("a worker")).collect()

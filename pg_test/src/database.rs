@@ -33,7 +33,6 @@ const CHANGES: &str = "
 /// How many databases a shared server gets. Then another one is started, so that the files of a few dozen remain at a time.
 const MAX_DATABASES: usize = 40;
 
-/// The settings of the shared server.
 const SETTINGS: [(&str, &str); 5] = [
     ("max_connections", "200"),
     ("max_prepared_transactions", "20"),
@@ -57,21 +56,15 @@ pub struct Database {
 }
 
 impl Database {
-    /// With the extension.
     #[allow(clippy::new_without_default, reason = "a database is not a default value")]
     pub fn new() -> Self {
         Self::copy_of(TEMPLATE)
     }
 
-    /// Without the extension.
     pub fn empty() -> Self {
         Self::copy_of("template0")
     }
 
-    /// As in that dump.
-    ///
-    /// # Panics
-    /// If a statement of the dump fails.
     pub fn restored(dump: &str) -> Self {
         let database = Self::empty();
         database.psql(dump);
@@ -90,9 +83,6 @@ impl Database {
     }
 
     /// Sets a parameter for the sessions that begin from then on, as a line of `postgresql.conf` does on a server of its own.
-    ///
-    /// # Panics
-    /// If only a whole server can have the parameter.
     #[must_use]
     pub fn setting(self, parameter: &str, value: &str) -> Self {
         let set = format!("ALTER DATABASE {} SET {parameter} = '{value}'", self.name);
@@ -100,43 +90,30 @@ impl Database {
         self
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A superuser's connection.
     pub fn connect(&self) -> Client {
         self.connect_as(SUPERUSER)
     }
 
-    /// A connection of that role.
     pub fn connect_as(&self, role: &str) -> Client {
         self.server.connect_to(role, &self.name)
     }
 
-    /// A connection of that role with these options, as from `PGOPTIONS`.
     pub fn connect_with_options(&self, role: &str, options: &str) -> Result<Client, postgres::Error> {
         self.server.config(role, &self.name).options(options).connect(NoTls)
     }
 
-    /// Runs a script with psql, stops at its first error, and returns what it printed.
-    ///
-    /// # Panics
-    /// If a statement fails.
     pub fn psql(&self, script: &str) -> String {
         self.psql_as(SUPERUSER, script)
     }
 
-    /// As [`Database::psql`], by that role.
-    ///
-    /// # Panics
-    /// If a statement fails.
     pub fn psql_as(&self, role: &str, script: &str) -> String {
         self.server.psql_as(role, &self.name, script)
     }
 
-    /// The output of `pg_dump`.
     pub fn dump(&self) -> String {
         self.server.dump(&self.name)
     }
@@ -146,10 +123,6 @@ impl Database {
         self.lines_of_log(|name| name == self.name)
     }
 
-    /// Runs a script with pgbench, and returns what it printed.
-    ///
-    /// # Panics
-    /// If one of its clients fails.
     pub fn pgbench(&self, options: &[String], script: &str) -> String {
         self.server.pgbench(&self.name, options, script)
     }

@@ -39,9 +39,6 @@ pub struct Debugger {
 
 impl Debugger {
     /// Attaches to the process `pid`, to stop it when it returns from its next call of a function of the server.
-    ///
-    /// # Panics
-    /// If gdb cannot be run, or does not attach within [`PATIENCE`].
     pub fn stop_at_return_of(function: &str, pid: i32) -> Self {
         let mut gdb = gdb()
             .args(["--quiet", "--nx", "--nh", "--pid", &pid.to_string()])
@@ -68,9 +65,6 @@ impl Debugger {
     }
 
     /// Waits until the process has returned from the function, where it stops.
-    ///
-    /// # Panics
-    /// If the process does not call the function within [`PATIENCE`].
     pub fn wait_until_stopped(&mut self) {
         let seen = self.wait_for("stopped");
         assert!(seen.contains("Run till exit"), "the function was not called:\n{seen}");

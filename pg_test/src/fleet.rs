@@ -24,7 +24,6 @@ pub struct Fleet {
     pub servers: Vec<Cluster>,
     /// For each logical shard the number of its server.
     homes: Vec<usize>,
-    /// The registry, if the servers generate IDs by leases.
     registry: Option<Registry>,
 }
 
@@ -102,12 +101,10 @@ impl Fleet {
         wait_for(&mut self.servers[server].connect(), &holds, "the server holds its leases");
     }
 
-    /// The numbers of the logical shards.
     pub fn shards(&self) -> std::ops::Range<usize> {
         0..self.homes.len()
     }
 
-    /// The server that a logical shard is on.
     pub fn home(&self, shard: usize) -> &Cluster {
         &self.servers[self.homes[shard]]
     }

@@ -16,18 +16,15 @@ pub const fn first_seq(shard: i64) -> i64 {
     (1 + 617 * shard) % SEQS
 }
 
-/// The fields of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// The time in Unix milliseconds.
     pub unix_ms: i64,
-    /// The shard.
     pub shard: i64,
     /// The number within that millisecond.
     pub seq: i64,
 }
 
-/// The ID that has these fields.
 pub fn compose(fields: Fields) -> i64 {
     let above = (fields.unix_ms - EPOCH_MS) * SEQS + fields.seq;
     above * SHARDS + (fields.shard ^ (above % SHARDS))
@@ -45,7 +42,6 @@ pub fn counter(id: i64) -> i64 {
     first_counter_at(unix_ms) | seq
 }
 
-/// The first counter of that millisecond.
 pub fn first_counter_at(unix_ms: i64) -> i64 {
     (unix_ms - EPOCH_MS) * SEQS
 }
@@ -56,7 +52,6 @@ pub fn now_ms() -> i64 {
     since_epoch.as_millis().try_into().expect("the clock is before the year 292278994")
 }
 
-/// How many of these IDs are duplicates.
 pub fn count_repeats(mut ids: Vec<i64>) -> usize {
     let total = ids.len();
     ids.sort_unstable();
@@ -64,7 +59,6 @@ pub fn count_repeats(mut ids: Vec<i64>) -> usize {
     total - ids.len()
 }
 
-/// Whether each ID is above the one before it.
 pub fn is_increasing(ids: &[i64]) -> bool {
     ids.is_sorted_by(|earlier, later| earlier < later)
 }

@@ -13,9 +13,6 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// Runs a command to its end with `input` on its standard input, and returns its standard output.
-///
-/// # Panics
-/// If it fails, with what it wrote.
 pub fn run(command: &mut Command, input: &[u8]) -> Vec<u8> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -66,7 +63,6 @@ pub fn chown_to_server_user(dir: &Path) {
     }
 }
 
-/// Whose system identifier a fresh data directory has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum System {
     /// That of all servers but registries, as if they were copies of one.
@@ -89,12 +85,10 @@ pub fn fresh_data_directory(system: System) -> &'static [u8] {
     })
 }
 
-/// The files of `dir/data`, as an archive.
 pub fn pack_data_directory(dir: &Path) -> Vec<u8> {
     run(as_server_user("tar", dir).args(["-c", "-f", "-", "data"]), b"")
 }
 
-/// Makes `dir/data` of an archive.
 pub fn unpack_data_directory(dir: &Path, archive: &[u8]) {
     run(as_server_user("tar", dir).args(["-x", "-f", "-"]), archive);
 }
@@ -111,7 +105,6 @@ pub fn initdb(bindir: &Path, dir: &Path) -> Command {
     initdb
 }
 
-/// The major version of the installation with that `bindir`.
 pub fn major(bindir: &Path) -> u32 {
     let answer = run(Command::new(bindir.join("postgres")).arg("--version"), b"");
     let version = String::from_utf8(answer).expect("a version in UTF-8");
@@ -164,9 +157,6 @@ fn server_user() -> Option<&'static User> {
 }
 
 /// Copies the installation to a new folder, and returns the `pg_config` of the copy.
-///
-/// # Panics
-/// If it cannot be copied, or is not in the folder that `INSTALLATION` names.
 pub fn copy(to: &Path) -> PathBuf {
     let (from, programs) = folder_and_programs();
     run(Command::new("cp").arg("-a").arg(&from).arg(to), b"");
@@ -174,9 +164,6 @@ pub fn copy(to: &Path) -> PathBuf {
 }
 
 /// Copies the installation without the extension's files, as one that never had them, and returns the `bindir` of the copy.
-///
-/// # Panics
-/// As [`copy`].
 pub fn copy_without_extension(to: &Path) -> PathBuf {
     let (from, programs) = folder_and_programs();
     copy_others(&from, to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
@@ -211,7 +198,6 @@ fn copy_others(from: &Path, to: &Path) -> io::Result<()> {
 
 static BINDIR: OnceLock<PathBuf> = OnceLock::new();
 
-/// The folder of the installation's programs.
 pub fn bindir() -> &'static Path {
     BINDIR.get_or_init(|| pg_config("--bindir"))
 }

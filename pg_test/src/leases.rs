@@ -12,9 +12,6 @@ use tempfile::TempDir;
 
 /// Makes the database `postgres` of a server a registry, without the extension that generates IDs, and returns a superuser's
 /// connection to it.
-///
-/// # Panics
-/// If it is one already.
 pub fn make_registry(cluster: &Cluster) -> Client {
     let mut client = cluster.connect();
     client.batch_execute("DROP EXTENSION IF EXISTS pg_snowflake; CREATE EXTENSION pg_snowflake_registry").expect("a superuser");
@@ -27,9 +24,6 @@ pub const GRANTS: &str = "
     GRANT EXECUTE ON FUNCTION snowflake_registry.id, snowflake_registry.claim, snowflake_registry.release TO node";
 
 /// Changes the tables of a registry as a restore does that disables their triggers.
-///
-/// # Panics
-/// If the statement fails.
 pub fn change_by_hand(superuser: &mut Client, statement: &str) {
     let triggers = |change: &str| {
         let of_table = |table| format!("ALTER TABLE snowflake_registry.{table} {change} TRIGGER refuse_change;");
@@ -41,19 +35,16 @@ pub fn change_by_hand(superuser: &mut Client, statement: &str) {
 
 /// A registry: the database `postgres` of a server, with a role that may do what a server needs.
 pub struct Registry {
-    /// The server of the registry.
     pub cluster: Cluster,
     /// Has the link that is the registry's address, as a name of its own would be in a network.
     address: TempDir,
 }
 
 impl Registry {
-    /// On a new server.
     pub fn start() -> Self {
         Self::start_with(Cluster::builder())
     }
 
-    /// On a new server with these settings.
     pub fn start_with(builder: Builder) -> Self {
         let cluster = builder.of_system(System::Registry).without_extension().start();
         make_registry(&cluster).batch_execute(&format!("CREATE ROLE node LOGIN; {GRANTS}")).expect("a superuser");
@@ -100,9 +91,6 @@ pub fn as_node(builder: Builder, name: &str, conninfo: &str) -> Builder {
 
 /// Lets the lease worker see a fake clock. PostgreSQL 15 starts it in a signal handler during `select`, in which libfaketime leaves
 /// the clock alone, and so it does forever in a process that begins there. A worker that starts again begins elsewhere.
-///
-/// # Panics
-/// If the server has no lease worker.
 pub fn restart_worker(server: &Cluster) {
     let workers = || server.processes("lease worker");
     assert!(comes_true(|| !workers().is_empty()), "there is no lease worker");
@@ -115,9 +103,6 @@ pub fn restart_worker(server: &Cluster) {
 }
 
 /// Waits until a query that returns an ID is no longer refused, and returns the ID.
-///
-/// # Panics
-/// If it is refused for [`PATIENCE`], or fails otherwise.
 pub fn first_id(client: &mut Client, query: &str) -> i64 {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -132,9 +117,6 @@ pub fn first_id(client: &mut Client, query: &str) -> i64 {
 }
 
 /// How many sessions of servers in the registry wait for that event, or for one of that type.
-///
-/// # Panics
-/// If the registry is down.
 pub fn waiting_sessions(registry: &Registry, event: &str) -> i64 {
     let query = "SELECT count(*) FROM pg_stat_activity
                  WHERE usename = 'node' AND $1 IN (wait_event_type, wait_event)";
@@ -143,9 +125,6 @@ pub fn waiting_sessions(registry: &Registry, event: &str) -> i64 {
 }
 
 /// Keeps the answers of the registry back until the transaction of this session ends.
-///
-/// # Panics
-/// If the registry is down.
 pub fn answers_kept_back(registry: &Registry) -> Client {
     let mut client = registry.cluster.connect();
     client.batch_execute("BEGIN; LOCK TABLE snowflake_registry.shards").expect("a superuser");

@@ -7,6 +7,9 @@
 //!
 //! The servers come from the installation that `PG_CONFIG` names, with the extension installed. Linux only.
 //!
+//! A helper panics, and so fails its test, if a server, a program or a statement does not do what the helper needs. Helpers of the same
+//! name do the same in a [`Database`] as on a [`Cluster`].
+//!
 //! | module | for |
 //! | --- | --- |
 //! | [`Database`] | a database on a server that tests share: for what stays in a database |

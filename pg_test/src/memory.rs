@@ -68,7 +68,6 @@ pub(crate) fn preload(postgres: &mut Command, dir: &Path) {
 pub struct Malloc(File);
 
 impl Malloc {
-    /// Of the server in that folder.
     pub fn of(dir: &Path) -> Self {
         let file = OpenOptions::new().read(true).write(true).open(dir.join(FILE));
         Malloc(file.expect("the server has a malloc() that can fail"))

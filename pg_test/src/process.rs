@@ -8,17 +8,11 @@ use std::process::Child;
 use std::time::Duration;
 
 /// The process that serves a session.
-///
-/// # Panics
-/// If the session has ended.
 pub fn backend_pid(client: &mut Client) -> i32 {
     client.query_one("SELECT pg_backend_pid()", &[]).expect("a server answers").get(0)
 }
 
 /// User and system time of a process so far, to 10 ms.
-///
-/// # Panics
-/// If there is no such process.
 pub fn cpu_time(pid: i32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process lives");
     // proc(5): fields 14 and 15, in ticks of 10 ms; the name in field 2 may hold spaces.
@@ -28,18 +22,12 @@ pub fn cpu_time(pid: i32) -> Duration {
 }
 
 /// How often a process has slept so far, waiting for something.
-///
-/// # Panics
-/// If there is no such process.
 pub fn sleeps(pid: i32) -> u64 {
     status(pid, "voluntary_ctxt_switches:")
 }
 
 /// The private memory of a process in kB: the server's shared memory counts for every process that has touched it, and is
 /// left out.
-///
-/// # Panics
-/// If there is no such process.
 pub fn private_memory_kb(pid: i32) -> u64 {
     status(pid, "RssAnon:")
 }
@@ -90,7 +78,6 @@ pub(crate) fn title(pid: Pid) -> String {
 pub struct Frozen(Vec<Pid>);
 
 impl Frozen {
-    /// Stops these processes, in this order.
     pub fn of(pids: impl IntoIterator<Item = Pid>) -> Self {
         let mut frozen = Frozen::default();
         pids.into_iter().for_each(|pid| frozen.add(pid));

@@ -6,9 +6,6 @@ use std::path::Path;
 use std::process::Command;
 
 /// Puts `text` between the two marks of that name in a Markdown file.
-///
-/// # Panics
-/// If the file cannot be written, or has no such marks.
 pub fn record(file: &Path, name: &str, text: &str) {
     let page = std::fs::read_to_string(file).expect("the file can be read");
     let page = replaced(&page, name, text).unwrap_or_else(|| panic!("{} has no place for the results of the {name}", file.display()));
@@ -27,7 +24,6 @@ pub fn circumstances(revision: &str) -> String {
     format!("{}: pg_snowflake {revision} on {}.", Zoned::now().strftime("%Y-%m-%d"), machine())
 }
 
-/// The server's version and the machine.
 fn machine() -> String {
     let mut postgres = Command::new(installation::bindir().join("postgres"));
     let version = installation::run(postgres.arg("--version"), b"");

@@ -12,14 +12,11 @@ use std::process::Output;
 use std::sync::Mutex;
 use std::thread;
 
-/// One of the two drivers.
 #[derive(Clone, Copy, Debug)]
 pub struct Driver {
     /// Its path below `pg_config --pkglibdir`.
     program: &'static str,
-    /// The folder of its tests.
     tests: &'static str,
-    /// The file extension of its tests.
     extension: &'static str,
 }
 
@@ -31,9 +28,6 @@ pub const ISOLATION: Driver = Driver { program: "pgxs/src/test/isolation/pg_isol
 
 impl Driver {
     /// Runs every test in `input`, each in a fresh database with the extension, several at a time.
-    ///
-    /// # Panics
-    /// If tests fail, with the differences of all; if there is no test; if the driver is not installed.
     pub fn run_all(self, cluster: &Cluster, input: &Path) {
         let tests = self.tests_in(input);
         assert!(!tests.is_empty(), "no tests in {}", input.display());

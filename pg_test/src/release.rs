@@ -14,13 +14,10 @@ const MANIFEST: &str = include_str!("../../Cargo.toml");
 /// The extensions of the library. Both have the version of `Cargo.toml`, and each release has both.
 pub const EXTENSIONS: [Extension; 2] = [SNOWFLAKE, REGISTRY];
 
-/// The extension that generates IDs.
 pub const SNOWFLAKE: Extension = Extension { name: "pg_snowflake", folder: "sql" };
 
-/// The registry of leases.
 pub const REGISTRY: Extension = Extension { name: "pg_snowflake_registry", folder: "sql/registry" };
 
-/// An extension of the library.
 pub struct Extension {
     /// Its name in `CREATE EXTENSION`.
     pub name: &'static str,

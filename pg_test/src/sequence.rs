@@ -7,14 +7,12 @@ use postgres::Client;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// The three columns of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// The last value taken, or the next one if `is_called` is false.
     pub last_value: i64,
     /// How many more values the last WAL record covers.
     pub log_cnt: i64,
-    /// Whether `last_value` has been taken.
     pub is_called: bool,
 }
 
@@ -32,7 +30,6 @@ pub fn take(client: &mut Client, query: &str) -> Vec<i64> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Takes one ID.
 pub fn take_one(client: &mut Client, query: &str) -> i64 {
     let ids = take(client, query);
     assert_eq!(ids.len(), 1, "{query} returns one row");
@@ -51,7 +48,6 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// With this `CACHE`.
     pub fn caching(counters: i64) -> Self {
         let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
         let mut client = cluster.connect();

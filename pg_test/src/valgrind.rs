@@ -67,19 +67,14 @@ fn watched_postgres(dir: &Path) -> Command {
 /// What valgrind found in all processes of a server, each error as a part of valgrind's XML.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// How many processes it watched.
     pub processes: usize,
     /// The errors with a frame of the extension's library in one of their stacks.
     pub of_the_extension: Vec<String>,
-    /// The other errors that are not suppressed.
     pub of_the_server: Vec<String>,
 }
 
 impl Findings {
-    /// Reads what the processes of the server in `dir` wrote. All of them must have ended.
-    ///
-    /// # Panics
-    /// If a file is incomplete: its process was killed, and may have found more.
+    /// Reads what the processes of the server in `dir` wrote. All of them must have ended: one that was killed may have found more.
     pub fn read(dir: &Path) -> Self {
         let mut findings = Findings::default();
         let files = std::fs::read_dir(dir).expect("the server's folder can be listed").map(|file| file.expect("a file").path());

@@ -26,9 +26,6 @@ pub fn comes_true(mut is_so: impl FnMut() -> bool) -> bool {
 }
 
 /// Waits until a query returns true.
-///
-/// # Panics
-/// If the query fails, or `what` it asks for takes [`PATIENCE`].
 pub fn wait_for(client: &mut Client, query: &str, what: &str) {
     let is_true = || {
         let row = client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}"));
@@ -38,9 +35,6 @@ pub fn wait_for(client: &mut Client, query: &str, what: &str) {
 }
 
 /// Waits until other sessions have inserted this many more rows into the table.
-///
-/// # Panics
-/// If the table cannot be read, or they take [`PATIENCE`].
 pub fn wait_for_more_rows(client: &mut Client, table: &str, rows: i64) {
     let count = format!("SELECT count(*) FROM {table}");
     let row = client.query_one(&count, &[]).unwrap_or_else(|error| panic!("{count}: {error:?}"));
@@ -50,9 +44,6 @@ pub fn wait_for_more_rows(client: &mut Client, table: &str, rows: i64) {
 }
 
 /// Waits until that session waits for the clock. It holds no page meanwhile.
-///
-/// # Panics
-/// If it does not within [`PATIENCE`].
 pub fn wait_until_it_waits_for_the_clock(observer: &mut Client, pid: i32) {
     // From PostgreSQL 17 on an extension names its waits.
     let waits = format!(
@@ -68,13 +59,11 @@ pub fn wait_until_it_waits_for_the_clock(observer: &mut Client, pid: i32) {
 pub struct Stop(AtomicBool);
 
 impl Stop {
-    /// Whether they must stop.
     pub fn is_called(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Stops the clients when dropped.
 pub struct StopAtEnd<'a>(pub &'a Stop);
 
 impl Drop for StopAtEnd<'_> {

@@ -73,9 +73,6 @@ impl Prometheus {
     }
 
     /// Waits for it.
-    ///
-    /// # Panics
-    /// If it takes too long.
     pub fn wait_for(&self, what: &str, is_so: impl FnMut() -> bool) {
         assert!(comes_true(is_so), "no {what}; {:?} fire", self.firing());
     }

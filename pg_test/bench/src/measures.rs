@@ -70,9 +70,6 @@ const fn counted(name: &'static str, title: &'static str, decimals: usize, round
 }
 
 /// The measure of that name.
-///
-/// # Panics
-/// If there is none.
 pub fn measure(name: &str) -> &'static Measure {
     let measure = MEASURES.iter().find(|measure| measure.name == name);
     measure.unwrap_or_else(|| panic!("there is no measure {name}"))

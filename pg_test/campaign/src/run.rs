@@ -36,9 +36,6 @@ fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
 }
 
 /// The short form of one fault, for a test.
-///
-/// # Panics
-/// If a promise is broken. The output has the seed.
 pub fn short_form(name: &str) {
     let fault = Fault::named(name).expect("a fault of the campaign");
     let report = run(&Plan {

@@ -6,7 +6,6 @@ use crate::valgrind::Tool;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The settings of every cluster.
 pub(super) const SETTINGS: [(&str, &str); 8] = [
     ("listen_addresses", ""),
     ("shared_buffers", "32MB"),
@@ -28,7 +27,6 @@ enum Extension {
     /// The data directory has it. It was created once, on another server.
     #[default]
     Copied,
-    /// By the new server.
     Created,
     /// It is not there.
     Absent,
@@ -41,13 +39,11 @@ impl Cluster {
         Self::builder().start()
     }
 
-    /// Builds a server with other settings.
     pub fn builder() -> Builder {
         Builder::default()
     }
 }
 
-/// Builds a cluster: settings first, then [`Builder::start`].
 #[derive(Default)]
 pub struct Builder {
     bindir: Option<PathBuf>,
@@ -65,7 +61,6 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Adds a line to `postgresql.conf`.
     pub fn setting(mut self, name: &str, value: &str) -> Self {
         self.settings.push((name.to_owned(), value.to_owned()));
         self
@@ -134,19 +129,16 @@ impl Builder {
         self
     }
 
-    /// Gives the server that system identifier.
     pub fn of_system(mut self, system: System) -> Self {
         self.system = system;
         self
     }
 
-    /// Leaves the extension out.
     pub fn without_extension(mut self) -> Self {
         self.extension = Extension::Absent;
         self
     }
 
-    /// Starts the server, with the extension in the database `postgres`.
     pub fn start(self) -> Cluster {
         let mut cluster = Cluster::stopped(self.has_fake_clock);
         if let Some(bindir) = self.bindir {

@@ -12,7 +12,6 @@ impl Cluster {
         self.connect_to(SUPERUSER, SUPERUSER)
     }
 
-    /// A connection of that role to that database.
     pub fn connect_to(&self, role: &str, database: &str) -> Client {
         self.config(role, database).connect(NoTls).unwrap_or_else(|error| panic!("{role} cannot connect to {database}: {error:?}"))
     }
@@ -41,9 +40,6 @@ impl Cluster {
     }
 
     /// A superuser's connection to a new database of that name, restored from that dump. An existing one is dropped.
-    ///
-    /// # Panics
-    /// If a statement of the dump fails.
     pub fn restored_database(&self, name: &str, dump: &str) -> Client {
         let client = self.empty_database(name);
         self.psql(name, dump);
@@ -75,17 +71,11 @@ impl Cluster {
     }
 
     /// Runs a script with psql in that database, stops at its first error, and returns what it printed.
-    ///
-    /// # Panics
-    /// If a statement fails.
     pub fn psql(&self, database: &str, script: &str) -> String {
         self.psql_as(SUPERUSER, database, script)
     }
 
     /// As [`Cluster::psql`], by that role.
-    ///
-    /// # Panics
-    /// If a statement fails.
     pub fn psql_as(&self, role: &str, database: &str, script: &str) -> String {
         let mut psql = self.client_command("psql", role, database);
         psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]);
@@ -93,26 +83,20 @@ impl Cluster {
         String::from_utf8(output).expect("psql prints UTF-8")
     }
 
-    /// The output of `pg_dump` for that database.
     pub fn dump(&self, database: &str) -> String {
         self.dump_as(SUPERUSER, database)
     }
 
-    /// The output of `pg_dump` for that database, by that role.
     pub fn dump_as(&self, role: &str, database: &str) -> String {
         let dump = installation::run(&mut self.pg_dump(role, database), b"");
         String::from_utf8(dump).expect("the dump is UTF-8")
     }
 
-    /// `pg_dump` for that database, by that role.
     pub fn pg_dump(&self, role: &str, database: &str) -> Command {
         self.client_command("pg_dump", role, database)
     }
 
     /// Runs a script with pgbench in that database, or with that connection string, and returns what it printed.
-    ///
-    /// # Panics
-    /// If one of its clients fails.
     pub fn pgbench(&self, database: &str, options: &[String], script: &str) -> String {
         let mut pgbench = self.command("pgbench");
         pgbench.arg("--host").arg(self.dir.path());
@@ -127,7 +111,6 @@ impl Cluster {
         command
     }
 
-    /// How to connect as that role to that database.
     pub fn config(&self, role: &str, database: &str) -> Config {
         let mut config = Config::new();
         config.host_path(self.dir.path()).user(role).dbname(database);

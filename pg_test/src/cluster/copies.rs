@@ -14,7 +14,6 @@ impl Cluster {
         standby
     }
 
-    /// A hot standby on a host of that name.
     pub fn standby_on_host(&self, name: &str) -> Self {
         let mut standby = self.base_backup_with(&["--write-recovery-conf"]);
         standby.start_on_host(name);

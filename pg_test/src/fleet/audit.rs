@@ -62,7 +62,6 @@ fn count_misplaced(router: &mut Client) -> i64 {
         .sum()
 }
 
-/// The number that a query returns.
 pub fn number(client: &mut Client, query: &str) -> i64 {
     client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}")).get(0)
 }

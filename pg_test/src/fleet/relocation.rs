@@ -40,9 +40,6 @@ pub struct Copied {
 }
 
 /// Copies a logical shard to the server with that number, which follows its changes from then on.
-///
-/// # Panics
-/// If a statement fails or replication does not catch up.
 pub fn copy(fleet: &Fleet, shard: usize, to: usize) -> Copied {
     fleet.create_shard(shard, to);
     let mut clients = Clients {
@@ -57,9 +54,6 @@ pub fn copy(fleet: &Fleet, shard: usize, to: usize) -> Copied {
 
 /// Puts the copy in the place of the shard. The old tables stay, under another name: see [`forget`]. Returns the number of attempts:
 /// the swap gives way to clients that hold its locks.
-///
-/// # Panics
-/// If a statement fails or replication does not catch up.
 pub fn swap(fleet: &mut Fleet, copied: Copied) -> u32 {
     let Copied { shard, to, mut clients } = copied;
     let (name, address) = (schema(shard), fleet.servers[to].dir().display().to_string());

@@ -20,7 +20,6 @@ pub struct Post {
     pub body: String,
 }
 
-/// The posts of one client.
 #[derive(Default)]
 pub struct Journal {
     /// In the order of their acknowledgements.
@@ -52,9 +51,6 @@ pub fn while_writing<T>(fleet: &mut Fleet, shard: usize, work: impl FnOnce(&mut 
 }
 
 /// Posts by these users in turn, through the router, counting each in its user's row in the same transaction.
-///
-/// # Panics
-/// If a statement fails: clients of the router notice nothing of a move.
 fn write_through_router(mut client: Client, shards: usize, users: &[i64], place: &Place) -> Journal {
     let insert = client
         .prepare(&format!(
@@ -81,9 +77,6 @@ fn write_through_router(mut client: Client, shards: usize, users: &[i64], place:
 
 /// Posts by this user directly on the server that has the shard, which generates the IDs. If the shard is gone, it asks the
 /// router for the new address.
-///
-/// # Panics
-/// If a statement fails in another way.
 fn write_directly(mut router: Client, user_id: i64, place: &Place) -> Journal {
     let mut shard = Direct::connect(&mut router, user_id);
     let mut journal = Journal::default();

@@ -70,9 +70,6 @@ impl Clients {
     }
 
     /// Waits until the server has returned this many more IDs.
-    ///
-    /// # Panics
-    /// If it does not within [`pg_snowflake_harness::wait::PATIENCE`], or a client has met an error that it does not expect.
     pub fn wait_for_more(&self, ids: u64) {
         self.crew.wait_until_done(self.crew.done().iter().sum::<u64>() + ids);
         assert!(!self.crew.has_ended(), "a client has ended");
