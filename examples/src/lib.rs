@@ -34,7 +34,6 @@ pub fn with_pip(client: &str, folder: &str) -> Option<TempDir> {
     PYPI.install(client, &mut pip).then_some(dir)
 }
 
-/// A Python program in a folder of [`with_pip`].
 pub fn python(dir: &TempDir, program: &str) -> Command {
     let mut python = command("python3", dir.path());
     python.env("PYTHONPATH", "packages").arg(program);

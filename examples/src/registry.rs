@@ -13,7 +13,6 @@ pub struct Registry {
     answer: &'static [&'static str],
 }
 
-/// The Python Package Index.
 pub const PYPI: Registry = Registry {
     name: "the Python Package Index",
     no_answer: &["connection broken by", "Max retries exceeded", "HTTP error 5"],
@@ -21,7 +20,6 @@ pub const PYPI: Registry = Registry {
     answer: &["(from versions: 0", "(from versions: 1", "(from versions: 2", "(from versions: 3"],
 };
 
-/// The registry of npm.
 pub const NPM: Registry = Registry {
     name: "the npm registry",
     no_answer: &[
@@ -38,7 +36,6 @@ pub const NPM: Registry = Registry {
     answer: &[],
 };
 
-/// The mirror that apt uses.
 pub const APT: Registry = Registry {
     name: "the distribution's mirror",
     no_answer: &[

@@ -207,7 +207,6 @@ fn writes_rows_or_asks_a_sequence(statement: &str) -> bool {
         && !statement.contains("migrations")
 }
 
-/// The statements that the server has logged, one per line.
 fn statements(log: &str) -> Vec<String> {
     // The lines of a statement but its first start with a tab.
     let entries = log.replace("\n\t", " ");

@@ -72,7 +72,6 @@ impl Prometheus {
         Prometheus { port, _programs: programs, _dir: dir }
     }
 
-    /// Waits for it.
     pub fn wait_for(&self, what: &str, is_so: impl FnMut() -> bool) {
         assert!(comes_true(is_so), "no {what}; {:?} fire", self.firing());
     }

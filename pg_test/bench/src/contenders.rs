@@ -6,7 +6,6 @@ use pg_snowflake_harness::copied;
 /// A way to generate IDs. Each has its own database, named after it.
 #[derive(Debug)]
 pub struct Contender {
-    /// As in the CSV.
     pub name: &'static str,
     /// For people, in Markdown.
     pub title: &'static str,
@@ -144,7 +143,6 @@ pub fn in_transactions(count: i64, expression: &str) -> String {
 }
 
 impl Contender {
-    /// The expression that returns one ID.
     pub fn one(&self) -> Option<&'static str> {
         if let One(id) = self.ids { Some(id) } else { None }
     }

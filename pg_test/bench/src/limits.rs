@@ -18,7 +18,6 @@ pub struct Limit {
     pub over: &'static str,
     pub under: Option<&'static str>,
     pub bound: Bound,
-    /// The majors that it is for; empty for all.
     majors: &'static [u32],
 }
 
@@ -123,7 +122,6 @@ const fn none(measure: &'static str, over: &'static str) -> Limit {
     Limit { measure, over, under: None, bound: AtMost(0.0), majors: &[] }
 }
 
-/// All limits of a run on that major.
 pub fn on(major: u32) -> impl Iterator<Item = Limit> {
     all().filter(move |limit| limit.majors.is_empty() || limit.majors.contains(&major))
 }
@@ -169,7 +167,6 @@ pub enum Verdict {
     Unknown,
 }
 
-/// Whether a run with these results fails.
 pub fn is_failure(verdicts: &[Verdict]) -> bool {
     use Verdict::{Missed, Missing, TooFewRounds, TooNoisy};
     let is_miss = |verdict| matches!(verdict, &Missed | &Missing | &TooFewRounds);
@@ -198,7 +195,6 @@ impl Limit {
         measure(self.measure)
     }
 
-    /// Whether it uses a figure of this contender.
     pub fn is_about(&self, contender: &str) -> bool {
         self.over == contender || self.under == Some(contender)
     }
@@ -208,7 +204,6 @@ impl Limit {
         if self.measure.starts_with("instructions") { 3 } else { 2 }
     }
 
-    /// Its figure in a run.
     pub fn spread(&self, samples: &Samples) -> Option<Spread> {
         match self.under {
             Some(under) => samples.ratio(self.measure, self.over, under),

@@ -79,7 +79,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all limits are met.
 fn bench(options: Options) -> Result<bool, Box<dyn Error>> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let measurements = top().join(target).join("pg_snowflake-bench");

@@ -69,7 +69,6 @@ const fn counted(name: &'static str, title: &'static str, decimals: usize, round
     Measure { name, title, decimals, rounds, is_counted: true }
 }
 
-/// The measure of that name.
 pub fn measure(name: &str) -> &'static Measure {
     let measure = MEASURES.iter().find(|measure| measure.name == name);
     measure.unwrap_or_else(|| panic!("there is no measure {name}"))

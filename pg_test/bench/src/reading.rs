@@ -12,7 +12,6 @@ const UUID_TIMES: u32 = 18;
 
 const ROWS: i64 = 10_000_000;
 
-/// The scan that every query contains.
 const SCAN: &str = "scan";
 
 /// What is read of each row: the name in the CSV, the title, the expression, and the name of what must return the same. The arithmetic is
@@ -145,7 +144,6 @@ impl Reader {
         Reader { name, query, measure, client }
     }
 
-    /// The number of rows that are read.
     fn read(&mut self) -> i64 {
         value(&mut self.client, &self.query)
     }

@@ -20,7 +20,6 @@ const IDS: i64 = 100;
 const TIME: Duration = Duration::from_secs(1);
 const INSERT_TIME: Duration = Duration::from_millis(400);
 
-/// Many rows in one INSERT.
 pub fn bulk(run: &mut Run) {
     let (server, rounds, rows) = (server().start(), run.rounds, run.scaled(ROWS));
     let mut tables: Vec<(&Contender, Client)> = Vec::new();
@@ -74,7 +73,6 @@ struct Load {
     transactions: u32,
 }
 
-/// Transactions of several clients.
 pub fn load(run: &mut Run) {
     let server = server().setting("fsync", "on").setting("min_wal_size", "1GB").start();
     let (mut takers, mut inserters) = (Vec::new(), Vec::new());

@@ -10,14 +10,11 @@ use std::time::Duration;
 /// What to measure, how thoroughly, and what was found.
 #[derive(Debug)]
 pub struct Run {
-    /// How many rounds each contender runs.
     pub rounds: usize,
-    /// The size of everything: 1 as in the documentation, 0.1 for a tenth of it.
     pub scale: f64,
     /// What this PostgreSQL has.
     pub contenders: Vec<&'static Contender>,
     pub samples: Samples,
-    /// What was left out, and why.
     pub notes: Vec<String>,
 }
 
@@ -50,7 +47,6 @@ impl Run {
         ((full as f64 * self.scale) as i64).max(100)
     }
 
-    /// A time at the run's scale.
     pub fn scaled_time(&self, full: Duration) -> Duration {
         full.mul_f64(self.scale)
     }
@@ -99,7 +95,6 @@ fn compiled_floor(server: &Cluster) -> String {
     library.display().to_string()
 }
 
-/// A session in a contender's database.
 pub fn connect(server: &Cluster, contender: &Contender) -> Client {
     server.connect_to(SUPERUSER, contender.name)
 }
@@ -115,7 +110,6 @@ pub fn empty(client: &mut Client) {
     execute(client, "CHECKPOINT");
 }
 
-/// The first column of the only row.
 pub fn value<T>(client: &mut Client, query: &str) -> T
 where
     T: for<'a> postgres::types::FromSql<'a>,
@@ -152,7 +146,6 @@ const FEATURES: [(&str, &str); 3] = [
     ("-O2", "EXISTS (SELECT FROM pg_config WHERE name = 'CFLAGS' AND setting ~ '-O[23](?!.*-O)')"),
 ];
 
-/// What the server lacks of that.
 pub fn lacking(client: &mut Client) -> Vec<&'static str> {
     let mut lacks = |query| !value::<bool>(client, &format!("SELECT {query}"));
     FEATURES.into_iter().filter(|&(_, query)| lacks(query)).map(|(name, _)| name).collect()

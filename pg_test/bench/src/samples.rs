@@ -13,7 +13,6 @@ struct Sample {
     value: f64,
 }
 
-/// All measurements of a run.
 #[derive(Debug, Default, PartialEq)]
 pub struct Samples(Vec<Sample>);
 
@@ -59,7 +58,6 @@ impl Samples {
         Spread::of(self.of(measure, over).filter_map(ratio).collect())
     }
 
-    /// Writes one line per measurement.
     pub fn write(&self, file: &Path) -> csv::Result<()> {
         let mut csv = csv::Writer::from_path(file)?;
         self.0.iter().try_for_each(|sample| csv.serialize(sample))?;
@@ -75,12 +73,10 @@ impl Samples {
 /// A median and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Half is below it.
     pub median: f64,
     /// With a probability of at least 95 %, the median of infinitely many measurements lies in it, if they do not depend on each
     /// other. Fewer than six measurements show less: then it is from the smallest to the largest.
     pub interval: [f64; 2],
-    /// The number of measurements.
     pub count: usize,
 }
 
@@ -90,7 +86,6 @@ impl Spread {
         (self.interval[1] - self.interval[0]) / self.median.abs()
     }
 
-    /// `None` without measurements.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         if values.is_empty() {
             return None;

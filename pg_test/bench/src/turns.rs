@@ -16,7 +16,6 @@ pub fn interleaved<T>(rounds: usize, contenders: &mut [T], mut turn: impl FnMut(
 /// rounds has new sessions, since where the memory of one happens to lie changes its times, too.
 pub const SHORT_ROUNDS: usize = 3;
 
-/// A turn below this is short.
 const SHORT: Duration = Duration::from_millis(500);
 
 /// Whether a statement that takes this time has a turn in this one of `SHORT_ROUNDS` times as many rounds.

@@ -36,7 +36,6 @@ pub fn point_in_time(episode: &mut Episode) -> Tally {
     tally
 }
 
-/// The name of the WAL segment that has the restore point.
 fn name_restore_point(client: &mut Client) -> String {
     let query = "SELECT pg_walfile_name(pg_create_restore_point($1))";
     client.query_one(query, &[&RESTORE_POINT]).expect("a superuser").get(0)
@@ -70,7 +69,6 @@ pub fn dump_and_restore(episode: &mut Episode) -> Tally {
     tally
 }
 
-/// Moves a server to a later major version, by `pg_upgrade`.
 pub fn upgrade(episode: &mut Episode) -> Tally {
     let bindir = installation::next_bindir().expect("there is another major");
     let mut tally = Tally::default();

@@ -52,7 +52,6 @@ fn load_with_a_checkpoint(cluster: &Cluster, episode: &mut Episode, round: i32) 
     load
 }
 
-/// Kills the backend of a worker.
 pub fn kill_a_backend(cluster: &mut Cluster, episode: &mut Episode) {
     let mut client = cluster.connect();
     let query = "SELECT pid FROM pg_stat_activity WHERE application_name = $1";

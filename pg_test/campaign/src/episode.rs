@@ -19,7 +19,6 @@ pub const LAST_ERA_IDS: u64 = 1000;
 pub struct Episode {
     /// The source of all choices: the same seed makes the same choices, but not the same race.
     pub rng: Rng,
-    /// How often the fault happens.
     pub rounds: i32,
     /// Which of two variants is next. Not random, so that even the shortest form has both.
     pub is_second: bool,
@@ -34,7 +33,6 @@ impl Episode {
         self.alternate((Lead::AnHour, Promise::Committed), (Lead::None, Promise::Returned))
     }
 
-    /// Alternates between the two.
     pub fn alternate<T>(&mut self, first: T, second: T) -> T {
         self.is_second = !self.is_second;
         if self.is_second { first } else { second }
@@ -61,7 +59,6 @@ impl Episode {
         ledger.tally()
     }
 
-    /// Sleeps for a random time.
     pub fn sleep_ms(&mut self, range: Range<u64>) {
         sleep(Duration::from_millis(self.rng.u64(range)));
     }
@@ -101,7 +98,6 @@ pub fn let_the_clock_pass(cluster: &Cluster, journals: &[Journal]) -> Journal {
     journal
 }
 
-/// The server's clock in Unix milliseconds.
 fn clock_of(client: &mut Client) -> i64 {
     let query = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
     client.query_one(query, &[]).expect("a server has a clock").get(0)

@@ -36,7 +36,6 @@ struct Rival {
 }
 
 impl Rival {
-    /// Waits until the server has the shard.
     fn wait(&self) {
         self.clients.wait_for_more(ENOUGH);
     }
@@ -56,7 +55,6 @@ impl<'a> Rivalry<'a> {
         Rivalry { episode, registry, ledger: Ledger::default(), rivals: 0 }
     }
 
-    /// A new server that wants the shard.
     fn build(&mut self, settings: impl Fn(Builder) -> Builder) -> Rival {
         let node = node(self.rivals);
         let builder = self.registry.as_ref().map(|registry| registry.node(&node));
@@ -72,7 +70,6 @@ impl<'a> Rivalry<'a> {
         self.enter(cluster)
     }
 
-    /// Lets clients use a server that runs.
     fn enter(&mut self, cluster: Cluster) -> Rival {
         let number = self.rivals;
         self.rivals += 1;
@@ -115,7 +112,6 @@ fn while_paused(paused: Frozen, other: &Rival) {
     drop(paused);
 }
 
-/// The name of a new server.
 fn node(number: u32) -> String {
     format!("db-{number}")
 }

@@ -8,7 +8,6 @@ use crate::tally::Tally;
 pub enum Promise {
     /// All that reached a client: the clock has passed them since, or no server was lost.
     Returned,
-    /// The committed ones.
     Committed,
     /// The committed ones, except values of plain `nextval`.
     CommittedIds,
@@ -58,7 +57,6 @@ impl Ledger {
         self.eras += 1;
     }
 
-    /// Counts what was returned more than once.
     pub fn tally(mut self) -> Tally {
         let mut tally = Tally { out_of_order: self.out_of_order, refused: self.refused, ..Tally::default() };
         for (sequence, returned) in Sequence::ALL.into_iter().zip(&mut self.returned) {

@@ -35,13 +35,9 @@ use pg_snowflake_harness::installation;
 
 /// A fault of a server. docs/proof.md says which IDs are guaranteed despite it.
 pub struct Fault {
-    /// Its name on the command line.
     pub name: &'static str,
-    /// What happens.
     pub title: &'static str,
-    /// How often it happens in the long form.
     pub long: i32,
-    /// How often it happens in the short form.
     pub short: i32,
     /// How often it happens to one set of servers.
     per_episode: i32,
@@ -93,17 +89,14 @@ const fn fault(name: &'static str, [long, short, per_episode]: [i32; 3], episode
 }
 
 impl Fault {
-    /// The fault of that name.
     pub fn named(name: &str) -> Option<&'static Fault> {
         FAULTS.iter().find(|fault| fault.name == name)
     }
 
-    /// Whether servers share a shard in it.
     pub fn is_of_leases(&self) -> bool {
         self.name.starts_with("lease-")
     }
 
-    /// Whether the SQL edition generates the IDs.
     pub fn is_of_the_sql_edition(&self) -> bool {
         self.name == "managed"
     }

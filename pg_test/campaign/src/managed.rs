@@ -23,7 +23,6 @@ pub const EDITION: &str = include_str!("../../../sql/managed/pg_snowflake_manage
 /// How often something happens to the sessions, while the server lives and again before it crashes.
 const DISTURBANCES: usize = 20;
 
-/// An episode with the file that users run.
 pub fn faults(episode: &mut Episode) -> Tally {
     with_edition(episode, EDITION)
 }

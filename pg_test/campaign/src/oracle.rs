@@ -41,7 +41,6 @@ use server::{Outcome, Server, Side};
 use std::collections::{HashMap, HashSet};
 use steps::{Crash, Effect, SESSIONS, SPACING, Step, Yields};
 
-/// How many steps a round has.
 const STEPS: usize = 400;
 
 /// How far the sequences are ahead of the clock: half of the longest lead that can be permitted.
@@ -61,7 +60,6 @@ const LOG_ALL: &str = "ALTER TABLE app.t SET LOGGED;
         END LOOP;
     END $$";
 
-/// Executes random steps on both servers.
 pub fn beside_core(episode: &mut Episode) -> Tally {
     let first = id::first_counter_at(id::now_ms() + AHEAD_MS);
     let mut oracle = Oracle::new(first);
@@ -116,7 +114,6 @@ struct Session {
     has_altered: bool,
     /// What it took after altering a sequence.
     pending: Vec<(Oid, i64)>,
-    /// Its last counter of each sequence.
     last: HashMap<Oid, i64>,
     /// The sequence `c` when it was last used.
     cached: Option<(Oid, Version)>,
@@ -132,7 +129,6 @@ struct Oracle {
     sessions: Vec<Session>,
     /// The highest value of core's, or counter of ours, that anybody has seen of each sequence.
     highest: HashMap<Oid, i64>,
-    /// The counters of sequences with a cache.
     of_cached: HashSet<(Oid, i64)>,
     /// The highest counters that become guaranteed with the next commit that is flushed.
     returned: HashMap<Oid, i64>,

@@ -8,11 +8,8 @@ use pg_snowflake_harness::installation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What to run.
 pub struct Plan {
-    /// The faults, and how often each happens.
     pub faults: Vec<(&'static Fault, i32)>,
-    /// The seed of all choices.
     pub seed: u64,
     /// The number of each fault's first episode; above 0 to repeat a later one alone.
     pub first_episode: u64,
@@ -20,14 +17,12 @@ pub struct Plan {
     pub has_leases: bool,
     /// After this time, no episode begins.
     pub budget: Option<Duration>,
-    /// How many episodes run at a time.
     pub at_a_time: usize,
 }
 
 /// One episode of a fault.
 pub struct Turn {
     pub fault: &'static Fault,
-    /// Which of the fault's episodes.
     pub episode: u64,
     pub rounds: i32,
 }
@@ -47,7 +42,6 @@ impl Turn {
         )
     }
 
-    /// Runs the episode.
     pub fn take(&self, plan: &Plan) -> Outcome {
         let place = FAULTS.iter().position(|fault| fault.name == self.fault.name);
         let place = place.expect("a fault of the campaign") as u64;

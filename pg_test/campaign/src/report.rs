@@ -11,10 +11,8 @@ use std::time::{Duration, Instant};
 /// How often progress is reported.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// A column of figures: its title, and the figure.
 type Column = (&'static str, fn(&Tally) -> u64);
 
-/// The figures of the faults of one server.
 const OF_A_SERVER: [Column; 6] = [
     ("IDs returned", |tally| tally.returned),
     ("of these promised", |tally| tally.promised),
@@ -24,7 +22,6 @@ const OF_A_SERVER: [Column; 6] = [
     ("refused for the clock", |tally| tally.refused),
 ];
 
-/// The figures of the faults of servers that share a shard.
 const OF_A_SHARD: [Column; 5] = [
     ("IDs returned", |tally| tally.returned),
     ("by all but one server", |tally| tally.by_others),
@@ -33,7 +30,6 @@ const OF_A_SHARD: [Column; 5] = [
     ("refused", |tally| tally.refused),
 ];
 
-/// The figures of the SQL edition.
 const OF_THE_SQL_EDITION: [Column; 8] = [
     ("IDs returned", |tally| tally.returned),
     ("of these promised", |tally| tally.promised),
@@ -45,7 +41,6 @@ const OF_THE_SQL_EDITION: [Column; 8] = [
     ("repeats of the PL/pgSQL original", |tally| tally.copied_repeats),
 ];
 
-/// The figures of the comparison with core's functions.
 const OF_THE_ORACLE: [Column; 5] = [
     ("steps", |tally| tally.steps),
     ("unlike core", |tally| tally.unlike_core),
@@ -54,7 +49,6 @@ const OF_THE_ORACLE: [Column; 5] = [
     ("repeats", |tally| tally.repeats),
 ];
 
-/// The results of the faults so far.
 pub struct Report {
     seed: u64,
     first_episode: u64,
@@ -72,9 +66,7 @@ struct Row {
     done: i32,
     episodes: u64,
     tally: Tally,
-    /// Episodes that broke a promise.
     broken: u32,
-    /// Episodes in which the harness or a server failed.
     failed: u32,
 }
 
@@ -156,12 +148,10 @@ impl Report {
         }
     }
 
-    /// Whether every promise was kept.
     pub fn is_sound(&self) -> bool {
         self.rows.iter().all(|row| row.broken == 0 && row.failed == 0)
     }
 
-    /// Whether every fault happened as often as planned.
     pub fn is_complete(&self) -> bool {
         self.rows.iter().all(|row| row.done == row.wanted || row.fault.left_out().is_some())
     }

@@ -7,7 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-/// Runs the plan, prints its progress to standard output, and returns the report.
 pub fn run(plan: &Plan) -> Report {
     let report = Mutex::new(Report::begin(plan));
     let deadline = plan.budget.map(|budget| Instant::now() + budget);

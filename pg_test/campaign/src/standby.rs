@@ -51,7 +51,6 @@ fn fail_over(episode: &mut Episode, mut primary: Cluster, standby: &Cluster, pro
     episode.go_on_elsewhere(standby, &journals, promise)
 }
 
-/// Makes the primary wait for its standby.
 pub(super) fn wait_for_standby(primary: &Cluster) {
     let mut client = primary.connect();
     for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"] {

@@ -2,10 +2,8 @@
 
 use std::ops::AddAssign;
 
-/// The result of some rounds of a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// IDs that reached a client.
     pub returned: u64,
     /// Of these, the ones that are promised never to be returned again.
     pub promised: u64,
@@ -34,7 +32,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Whether every promise was kept.
     pub fn is_sound(&self) -> bool {
         let Tally { repeats, out_of_order, in_shared_ticks, locks_left, unlike_core, .. } = *self;
         [repeats, out_of_order, in_shared_ticks, locks_left, unlike_core] == [0; 5]

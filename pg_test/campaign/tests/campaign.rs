@@ -58,7 +58,6 @@ short_forms! {
     a_server_that_restarts_beside_its_copy_repeats_no_id: "lease-clone-restart";
 }
 
-/// What locks the sequence.
 const LOCK: &str = "pg_catalog.pg_advisory_xact_lock(1936617319, seq::pg_catalog.oid::pg_catalog.int4) IS NOT NULL";
 
 #[test]

@@ -19,7 +19,6 @@ pub struct Citus {
 }
 
 impl Citus {
-    /// Installs it, unless it is there.
     pub fn provide(&self) -> Result {
         let installation = passed("INSTALLATION")?;
         let kept = installation.join("citus");

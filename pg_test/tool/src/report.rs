@@ -15,7 +15,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// Notes a phase that has succeeded.
     pub fn note_phase(&mut self, title: &str, seconds: f64) {
         self.phases.push((title.to_owned(), seconds));
     }
@@ -36,7 +35,6 @@ impl Report {
         }
     }
 
-    /// Whether a test has run.
     pub fn has_tests(&self) -> bool {
         self.passed + self.failed + self.ignored > 0
     }

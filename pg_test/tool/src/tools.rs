@@ -15,7 +15,6 @@ pub type Result<T = ()> = std::result::Result<T, String>;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// The target folder of cargo.
 pub fn target() -> PathBuf {
     top().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
@@ -25,7 +24,6 @@ pub fn run_folder() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// The major version of the PostgreSQL under test.
 pub fn major() -> u32 {
     installation::major(installation::bindir())
 }
@@ -71,7 +69,6 @@ pub fn make(profile: &str, pg_config: &Path) -> Command {
     make
 }
 
-/// The `pg_config` of the installation under test.
 pub fn pg_config() -> PathBuf {
     installation::bindir().join("pg_config")
 }
@@ -109,7 +106,6 @@ pub fn execute_logged(command: &mut Command) -> Result<(Result, String)> {
     Ok((outcome, String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// The end of what a command wrote.
 pub fn last_lines(said: &str, count: usize) -> String {
     let lines: Vec<&str> = said.lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
@@ -140,7 +136,6 @@ pub fn survive_interruption() {
     }
 }
 
-/// Whether such a signal was received.
 pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

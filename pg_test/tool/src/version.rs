@@ -66,7 +66,6 @@ fn meta(text: &str, head: &str, version: &str) -> String {
     json(text, head, version).replace(status(head), status(version))
 }
 
-/// A file in JSON, of that version.
 fn json(text: &str, head: &str, version: &str) -> String {
     let line = |version: &str| format!("\"version\": \"{version}\"");
     text.replace(&line(head), &line(version))

@@ -31,7 +31,6 @@ impl Ledger {
         self.refused += refused;
     }
 
-    /// Counts what was returned more than once.
     pub fn tally(mut self) -> Tally {
         self.entries.sort_unstable();
         let tick = |entry: &Entry| split(entry.id).unix_ms;

@@ -56,7 +56,6 @@ impl Outcome {
     }
 }
 
-/// A server with its sessions.
 pub struct Server {
     side: Side,
     cluster: Cluster,
@@ -96,7 +95,6 @@ impl Server {
         (client, pid)
     }
 
-    /// Has the session execute a statement.
     pub fn execute(&mut self, session: usize, sql: &str) -> Outcome {
         outcome(&mut self.sessions[session].0, &self.side.restate(sql))
     }
@@ -106,7 +104,6 @@ impl Server {
         outcome(&mut self.beside, &self.side.restate(sql))
     }
 
-    /// Ends the session, with its locks, and begins another.
     pub fn reconnect(&mut self, session: usize) {
         let new = self.session(session);
         let (_, pid) = std::mem::replace(&mut self.sessions[session], new);

@@ -59,7 +59,6 @@ pub enum Effect {
 /// What the rows of a statement are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yields {
-    /// Of no interest.
     Nothing,
     /// New IDs, each with the OID of its sequence.
     Ids,
@@ -76,12 +75,18 @@ pub enum Yields {
 /// A step: the same on both servers, except that `next` and the like are core's functions on one and ours on the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A session executes a statement.
-    Execute { by: usize, sql: String, yields: Yields, effect: Effect },
+    Execute {
+        by: usize,
+        sql: String,
+        yields: Yields,
+        effect: Effect,
+    },
     /// A superuser executes it, in a transaction of its own, which succeeds.
     Beside(String),
     /// A session ends, and another begins.
-    Reconnect { by: usize },
+    Reconnect {
+        by: usize,
+    },
 }
 
 impl Display for Step {
