@@ -59,12 +59,12 @@ pub fn snowflake_convert_column(
     if check_shard && layout.shards() == 1 {
         messages::no_shard_field(layout).raise();
     }
-    // Citus propagates each command by itself, refuses some, and would leave the others done.
+    // Each command would be propagated by itself, some refused, and the others would stay done.
     if distributed::is_managed_now(table) {
-        column.refuse_citus();
+        column.refuse_distributed();
     }
     if distributed::is_shard(table) {
-        messages::shard_of_citus(relation_name(table)).raise();
+        messages::shard_of_distributed(relation_name(table)).raise();
     }
     let options = Options { shard, is_explicit: shard_id.is_some(), layout, is_layout_explicit: passed_layout.is_some(), check_shard };
     as_owner(column.owner(), || naming_the_function(|| convert(&column, &options, &extension)))

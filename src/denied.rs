@@ -69,6 +69,6 @@ pub enum Origin {
     Setting,
     /// The registry of leases has assigned it.
     Registry,
-    /// It is the server's group in Citus.
-    Citus,
+    /// It is the server's group among the nodes of distributed tables.
+    Group,
 }

@@ -68,7 +68,7 @@ fn next_id_guarded(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 
             loop {
                 let shard = shard::permitted(shard_id, layout)?;
                 let id = sequence::next(seq, layout, shard, ThisServer)?;
-                // While the call waited for the sequence or the clock, Citus may have given this server another number.
+                // While the call waited for the sequence or the clock, this node may have got another number.
                 if shard_id.is_some() || shard::permitted(None, layout)? == shard {
                     return Ok(id);
                 }

@@ -14,7 +14,6 @@ compile_error!("a Rust panic becomes a PostgreSQL ERROR by unwinding; build with
 // What SQL calls, and the registry of leases, which is another extension.
 mod convert;
 mod decode;
-mod distributed;
 mod error;
 mod find_layout;
 mod generate;
@@ -27,8 +26,8 @@ mod routing;
 mod wrong_layout;
 
 // Who may generate what.
-mod citus;
 mod denied;
+mod distributed;
 mod fence;
 mod lease;
 mod settings;
@@ -66,7 +65,7 @@ pub extern "C-unwind" fn _PG_init() {
         fence::define_settings();
         lease::define_settings();
     });
-    sequence::register_hooks(citus::forget);
+    sequence::register_hooks(distributed::forget);
     lease::start();
 }
 

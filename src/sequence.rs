@@ -4,24 +4,18 @@
 #[allow(nonstandard_style)]
 mod sys;
 
-mod authority;
 mod backend_clock;
-mod definition;
-mod discard;
-mod dropped;
-mod error;
 mod fast;
+mod interface;
 mod invalidation;
 mod nextval;
 mod page;
 mod seq_table;
 mod sequence_data;
-mod wait;
 
-pub use authority::Authority;
 pub use backend_clock::{read as read_clock, read_with_steps as read_clock_with_steps, statement_start_us};
-pub use error::{Failure, NoCounter};
 pub use fast::{next_fast, next_homed_fast};
+pub use interface::{Authority, Failure, NoCounter};
 pub use invalidation::{changes, note_change};
 pub use nextval::{currval, next, next_homed, next_run};
 pub use seq_table::{Basis, set_last};
@@ -31,5 +25,5 @@ pub use sequence_data::{SequenceData, read_data};
 /// transaction and savepoint: an error can interrupt the processing of messages. It must raise no error.
 pub fn register_hooks(at_abort: fn()) {
     invalidation::register_callbacks(at_abort);
-    discard::install_hook();
+    seq_table::install_hook();
 }

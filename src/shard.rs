@@ -1,7 +1,7 @@
 //! The shards that this server may generate IDs for.
 
-use crate::citus;
 use crate::denied::{Denied, Origin};
+use crate::distributed;
 use crate::fence;
 use crate::lease;
 use crate::settings::{self, Setting};
@@ -9,19 +9,19 @@ use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::homed::Class;
 
 /// The shard of this database: `pg_snowflake.shard_id`; else that which the registry of leases has assigned to this server; else,
-/// without a registry, the server's group in Citus.
+/// without a registry, the server's group among the nodes of distributed tables.
 pub fn of_this_database() -> Result<i32, Denied> {
-    known().or_else(|| if is_group_of_citus() { citus::group() } else { None }).ok_or_else(unset)
+    known().or_else(|| if is_group_of_node() { distributed::group() } else { None }).ok_or_else(unset)
 }
 
 /// [`of_this_database`], as far as it is known without reading a table.
 #[inline(always)]
 pub fn known() -> Option<i32> {
-    settings::shard_id().or_else(lease::assigned_shard).or_else(|| if is_group_of_citus() { citus::known_group() } else { None })
+    settings::shard_id().or_else(lease::assigned_shard).or_else(|| if is_group_of_node() { distributed::known_group() } else { None })
 }
 
-/// Whether the group in Citus is the shard, if nothing else is set.
-fn is_group_of_citus() -> bool {
+/// Whether the group is the shard, if nothing else is set.
+fn is_group_of_node() -> bool {
     !Setting::ShardId.is_masked() && !lease::is_required()
 }
 
@@ -65,6 +65,6 @@ fn origin(shard_id: Option<i32>) -> Origin {
     } else if lease::assigned_shard().is_some() {
         Origin::Registry
     } else {
-        Origin::Citus
+        Origin::Group
     }
 }

@@ -407,5 +407,14 @@ pub fn cover(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) -> 
     Coverage { last: ahead.min(max_value).min(layout.max_counter()), is_new: true }
 }
 
+/// The group of the node of Citus to whose range a sequence with these bounds is limited: `AlterSequenceMinMax()` in its
+/// `worker/worker_data_fetch_protocol.c`. Citus does so on each worker if a default of a distributed table uses the sequence.
+pub fn group_of_range(min_value: i64, max_value: i64) -> Option<i64> {
+    const NUMBERS_OF_A_GROUP: i64 = 1 << 48;
+    let group = min_value.saturating_sub(1) / NUMBERS_OF_A_GROUP;
+    let is_range = min_value == group * NUMBERS_OF_A_GROUP + 1 && max_value.checked_sub(min_value) == Some(NUMBERS_OF_A_GROUP);
+    (group > 0 && is_range).then_some(group)
+}
+
 #[cfg(test)]
 mod tests;

@@ -69,7 +69,7 @@ const fn folded(value: i64) -> u32 {
     value as u32 ^ if value >= 0 { high } else { !high }
 }
 
-/// `hashint8()`: the hash in hash indexes and hash joins, and by which Citus distributes rows.
+/// `hashint8()`: the hash in hash indexes and hash joins, and by which rows of distributed tables are placed.
 #[inline]
 pub const fn hashint8(value: i64) -> i32 {
     hash_bytes_uint32(folded(value)) as i32

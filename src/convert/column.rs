@@ -6,7 +6,7 @@ mod facts;
 
 use super::catalog::Extension;
 use super::references::{IdColumn, NarrowColumns};
-use crate::citus;
+use crate::distributed;
 use crate::monitor::{GeneratorCall, StoredExpression};
 use crate::postgres::encoding::to_server;
 use crate::postgres::query::rows;
@@ -133,19 +133,19 @@ impl Column {
         self.table.column_name(&self.attribute.name)
     }
 
-    /// Refuses the column of a table that Citus manages. Citus neither changes the default of an identity column nor undistributes its table.
+    /// Refuses the column of a distributed table. The default of an identity column of one cannot be changed, nor its table undistributed.
     #[track_caller]
-    pub fn refuse_citus(&self) -> ! {
+    pub fn refuse_distributed(&self) -> ! {
         let Attribute { is_identity, type_name, name, .. } = &self.attribute;
         let table = relation_name(self.id_column.table);
         let change_type = match type_name.as_str() {
             "smallint" | "integer" => format!("ALTER COLUMN {name} TYPE bigint, "),
             _ => String::new(),
         };
-        let recipe = citus::recipe(&format!("ALTER TABLE {table} {change_type}ALTER COLUMN {name}"));
+        let recipe = distributed::recipe(&format!("ALTER TABLE {table} {change_type}ALTER COLUMN {name}"));
         match is_identity {
-            true => messages::identity_of_citus(table),
-            false => messages::managed_by_citus(table, recipe),
+            true => messages::identity_of_distributed(table),
+            false => messages::distributed(table, recipe),
         }
         .raise()
     }

@@ -1,6 +1,6 @@
 //! A table of Citus, and where its rows are.
 
-use crate::citus::metadata_table;
+use super::node::metadata_table;
 use crate::postgres::query::{Multirange, Row, rows_of_latest_snapshot, rows_of_snapshot};
 use pgrx::prelude::*;
 

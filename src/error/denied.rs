@@ -1,7 +1,7 @@
 //! The messages of IDs that this server may not generate.
 
-use crate::citus;
 use crate::denied::{Denied, Origin};
+use crate::distributed;
 use crate::fence::Fence;
 use crate::lease;
 use crate::postgres::host::host_name;
@@ -22,13 +22,15 @@ pub fn report(denied: Denied, function: &str) -> Report {
         Denied::ShardOutOfRange { shard, layout } => {
             let hint = match settings::shard_id() {
                 Some(set) if set == shard => messages::set_shard_in_range(),
-                None if citus::known_group() == Some(shard) => messages::group_not_in_range(set_for_this_database(Setting::ShardId, "5")),
+                None if distributed::known_group() == Some(shard) => {
+                    messages::group_not_in_range(set_for_this_database(Setting::ShardId, "5"))
+                }
                 _ => messages::pass_shard_in_range(),
             };
             messages::shard_out_of_range(shard, layout, layout.shards() - 1, hint)
         }
         Denied::NotHomed { invalid, layout } => not_homed(invalid, layout),
-        Denied::ShardUnset if citus::is_installed() => messages::shard_unset_in_citus(function),
+        Denied::ShardUnset if distributed::is_installed() => messages::shard_unset_on_node(function),
         Denied::ShardUnset => messages::shard_unset(function, set_for_this_database(Setting::ShardId, "5")),
         Denied::HostNotAllowed => match hosts::parse(&Fence::AllowedHosts.value(), with_room) {
             Ok(_) => host_not_allowed(&host_name()),
@@ -85,15 +87,15 @@ fn shard_not_owned(shard: u32, origin: Origin, ranges: &[Range]) -> Report {
         Origin::Argument => None,
         Origin::Setting => Some(messages::of_setting()),
         Origin::Registry => Some(messages::of_registry()),
-        Origin::Citus => Some(messages::of_citus()),
+        Origin::Group => Some(messages::of_group()),
     };
     let hint = match (where_from, of_whom(Setting::ShardId)) {
-        (None, _) if citus::is_installed() => {
-            let recipe = citus::recipe("ALTER TABLE ... ALTER COLUMN ...");
-            messages::shard_of_argument_in_citus(recipe, if_moved)
+        (None, _) if distributed::is_installed() => {
+            let recipe = distributed::recipe("ALTER TABLE ... ALTER COLUMN ...");
+            messages::shard_of_argument_on_node(recipe, if_moved)
         }
         (None, _) => messages::shard_of_argument(example, if_moved),
-        (Some(origin), Some(whom)) if citus::is_installed() => {
+        (Some(origin), Some(whom)) if distributed::is_installed() => {
             let command = format!("ALTER {whom} RESET pg_snowflake.shard_id; on the coordinator");
             messages::shard_of(origin, command, if_moved)
         }
@@ -163,8 +165,8 @@ fn set_command(fence: Fence, value: &str) -> String {
             _ => set_for_this_server(name, &format!("'{value}'")),
         };
     };
-    if citus::is_installed() {
-        // Citus has copied the value to every node, where it hides the node's own.
+    if distributed::is_installed() {
+        // The value has been copied to every node, where it hides the node's own.
         let set = set_for_this_server(name, &format!("'{value}'"));
         return format!("{set} Do so on each node, and then on the coordinator: ALTER {whom} RESET {name};");
     }

@@ -1,7 +1,7 @@
 //! The messages of sequences that return no counter.
 
 use super::denied::with_last_answer;
-use crate::citus;
+use crate::distributed;
 use crate::postgres::report::{Report, current_user_name, duration, quoted, relation_name, type_name};
 use crate::sequence::{NoCounter, read_clock};
 use crate::settings::{MAX_LEAD_US, Setting, set_for_this_database};
@@ -28,7 +28,7 @@ pub fn report(reason: NoCounter, function: &str, relid: pg_sys::Oid) -> Report {
         NoCounter::UnsupportedType(typid) => messages::unusable_type(quoted, name, type_name(typid)),
         NoCounter::UnsupportedIncrement(increment) => messages::unusable_increment(quoted, name, increment),
         NoCounter::UnsupportedCycle => messages::unusable_cycle(quoted, name),
-        NoCounter::RangeOfCitus { group } => messages::unusable_range_of_citus(quoted, group, citus::recipe_with_another_sequence()),
+        NoCounter::RangeOfNode { group } => messages::unusable_range_of_node(quoted, group, distributed::recipe_with_another_sequence()),
         NoCounter::CurrvalUndefined => messages::currval_undefined(function, quoted),
         NoCounter::Refused { refusal, layout, shard } => refused(refusal, layout, shard, name, quoted),
     }
@@ -66,7 +66,7 @@ fn too_far_ahead(sequence: String, layout: Layout, lead_us: i64, wait_us: i64, l
     let [lead, wait] = [lead_us, wait_us].map(duration);
     let may_raise = raise_max_lead(lead_us);
     // Not setval(): the sequence would repeat an ID that a table contains.
-    let restart = (may_raise.is_none() && citus::is_installed()).then(citus::recipe_with_another_sequence);
+    let restart = (may_raise.is_none() && distributed::is_installed()).then(distributed::recipe_with_another_sequence);
     match (not_its_counter(last_value, layout), may_raise) {
         (Some((held, hint)), _) => {
             let hint = restart.unwrap_or(hint);

@@ -222,7 +222,7 @@ fn with_ranges<T>(Multirange(datum): Multirange, layout: Layout, f: impl FnOnce(
     }
 }
 
-/// How many ranges a multirange may have: more than Citus's limit for the shards of a table, which is 64,000.
+/// How many ranges a multirange may have: more than a distributed table can have shards: 64,000.
 const MAX_RANGES: usize = 65_536;
 
 /// Refuses a multirange with too many ranges by its size and its head, before it is read from disk or decompressed.

@@ -22,7 +22,10 @@ impl Tables {
     pub fn read(relid: pg_sys::Oid) -> Self {
         let mut found = Tables { by_range: Vec::new(), others: Vec::new() };
         let parent = Table::read(relid).unwrap_or_else(|| no_such_table(relid));
-        check_citus(relid);
+        // Each command is propagated by itself.
+        if distributed::is_managed_now(relid) {
+            messages::distributed(relation_name(relid)).raise();
+        }
         match &parent.key {
             Key::None => messages::not_partitioned(&parent.name).raise(),
             Key::OfIds => {
@@ -91,12 +94,5 @@ impl Table {
         if let Some((privilege, owner)) = lacking.first() {
             messages::lacks_privilege(privilege, &self.schema, owner).raise();
         }
-    }
-}
-
-/// Refuses a table of Citus, which propagates each command by itself.
-fn check_citus(relid: pg_sys::Oid) {
-    if distributed::is_managed_now(relid) {
-        messages::managed_by_citus(relation_name(relid)).raise();
     }
 }

@@ -16,7 +16,7 @@
 //! Statements that change tables or functions run as the owner of the table, too (`as_owner`). What they evaluate of other tables, such as
 //! those at the other end of a foreign key, has the same owner or no expression ([`check_owner_of_expressions`], `convert::references`).
 //! `newest_id` reads an index and its rows without a query, and evaluates nothing; `routing` calls only the support functions of an
-//! operator class, which a superuser created. All other queries read the catalog, the metadata of Citus, and the tables of our registry. So
+//! operator class, which a superuser created. All other queries read the catalog, the metadata of distributed tables, and the tables of our registry. So
 //! do the views and functions in `sql/`, `monitoring/metrics.sql` and `docs/migrate/dependents.sql`, which print stored expressions, but
 //! evaluate none. In `sql/managed`, one function reads a sequence by its name, after `pg_sequence_last_value()` has refused every other
 //! relation.

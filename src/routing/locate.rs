@@ -36,7 +36,7 @@ type Location = [Nullable; 5];
 /// thousands of levels do not fill the lock table.
 fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
     if let Some(table) = Table::read(relid) {
-        return location_in_citus(relid, &table, id);
+        return location_of_distributed(relid, &table, id);
     }
     // The parent, and the column that it is partitioned by.
     let mut parent: Option<(PartitionedTable, CString)> = None;
@@ -60,8 +60,8 @@ fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
     }
 }
 
-/// The location of `id` in a table of Citus: the table, and the node that has the row; nulls if no shard is for the ID.
-fn location_in_citus(relid: pg_sys::Oid, table: &Table, id: i64) -> Location {
+/// The location of `id` in a distributed table: the table, and the node that has the row; nulls if no shard is for the ID.
+fn location_of_distributed(relid: pg_sys::Oid, table: &Table, id: i64) -> Location {
     match table.distribution {
         Distribution::Reference => return [Some(relid.into()), None, None, None, None],
         Distribution::OneShard => {}

@@ -1,10 +1,10 @@
 //! The fast path: the next ID, after a session's first from the sequence, without opening the sequence, as long as the checks that
 //! `nextval_internal()` made in this or an earlier transaction still hold.
 
-use super::authority::Authority;
-use super::definition::Definition;
+use super::interface::Authority;
 use super::page::{LockedPage, lock_seq_tuple, write_seq_tuple};
 use super::seq_table::{PassedChecks, RecentPage, SeqTableData, with_found_entry};
+use super::sequence_data::Definition;
 use super::{backend_clock, sys};
 use crate::postgres::backend_local::BackendLocal;
 use pg_snowflake_ids::layout::Packed;

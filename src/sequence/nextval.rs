@@ -13,9 +13,9 @@
 //! | `create_seq_hashtable` | `sequence.c` | the initial value of `SEQHASHTAB` in `seq_table.rs` |
 //! | `init_sequence` | `sequence.c` | [`init_sequence`]; the lookup in the hash table is `with_entry` in `seq_table.rs` |
 //! | `read_seq_tuple` | `sequence.c` | `read_seq_tuple` in `page.rs` |
-//! | `ResetSequenceCaches` | `sequence.c` | `reset_sequence_caches` in `seq_table.rs`, called in `discard.rs` |
+//! | `ResetSequenceCaches` | `sequence.c` | `reset_sequence_caches` in `seq_table.rs` |
 //! | `pg_sequence_last_value` | `sequence.c` | `read_sequence_data` in `sequence_data.rs` |
-//! | the lookup of `pg_sequence` | `sequence.c` | `Definition::look_up` in `definition.rs` |
+//! | the lookup of `pg_sequence` | `sequence.c` | `Definition::look_up` in `sequence_data.rs` |
 //! | `sequence_open` | `access/sequence/sequence.c` from 17 on, `relation_open` before | [`sequence_open`] |
 //! | `PreventCommandIfReadOnly`, `PreventCommandIfParallelMode` | `tcop/utility.c` | [`prevent_command_if_read_only`], [`prevent_command_if_parallel_mode`] |
 //!
@@ -38,13 +38,11 @@
 //! - How far the WAL record reaches is stored on the page (see `page.rs`), not taken from `log_cnt`. The page
 //!   is marked dirty before the redo pointer is read.
 
-use super::authority::Authority;
-use super::definition::Definition;
-use super::error::{Failure, NoCounter};
+use super::interface::{Authority, Failure, NoCounter};
 use super::page::{read_seq_tuple, write_seq_tuple};
-use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, with_entry};
-use super::wait::wait;
-use super::{backend_clock, dropped, invalidation, sys};
+use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, forget_dropped_sequences, with_entry};
+use super::sequence_data::{Definition, has_privilege};
+use super::{backend_clock, invalidation, sys};
 use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::counter::{self, Decision, Reading, Run};
 use pg_snowflake_policies::homed::{self, Class, Homed};
@@ -96,7 +94,7 @@ fn next_wanted<A: Authority, T>(
 ) -> Result<T, Failure<A::Denied>> {
     let layout = Packed::new(layout);
     // SAFETY: SQL functions run in a transaction on the backend's only thread, and no entry is in use yet.
-    unsafe { dropped::forget_dropped_sequences() };
+    unsafe { forget_dropped_sequences() };
     loop {
         // What the fast path has seen, before the next reading.
         backend_clock::report_step();
@@ -120,7 +118,7 @@ fn next_wanted<A: Authority, T>(
         backend_clock::report_step();
         match issued? {
             Ok(issued) => return Ok(issued),
-            Err(us) => wait(us),
+            Err(us) => backend_clock::wait(us),
         }
     }
 }
@@ -270,7 +268,7 @@ const RECENT_PAGE_VISITS: u32 = 1_000;
 pub fn currval(relid: pg_sys::Oid) -> Result<i64, NoCounter> {
     // SAFETY: as in next_wanted().
     unsafe {
-        dropped::forget_dropped_sequences();
+        forget_dropped_sequences();
         with_entry(relid, |elm| pg_sys::ffi::pg_guard_ffi_boundary(|| currval_oid(elm)))
     }
 }
@@ -377,18 +375,6 @@ unsafe fn prevent_command_if_read_only() -> Result<(), NoCounter> {
 unsafe fn prevent_command_if_parallel_mode() -> Result<(), NoCounter> {
     // SAFETY: a plain function of the server.
     if unsafe { sys::IsInParallelMode() } { Err(NoCounter::ParallelMode) } else { Ok(()) }
-}
-
-/// Whether the current user has at least one of the privileges.
-///
-/// # Safety
-/// `relation` is open, in a transaction.
-pub unsafe fn has_privilege(relation: pg_sys::Relation, one_of: u32) -> bool {
-    // SAFETY: as the caller promises.
-    unsafe {
-        let mode = pg_sys::AclMode::from(one_of);
-        sys::pg_class_aclcheck((*relation).rd_id, sys::GetUserId(), mode) == pg_sys::AclResult::ACLCHECK_OK
-    }
 }
 
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;

@@ -3,7 +3,7 @@
 //! [`read_seq_tuple`] is core's, in PostgreSQL's `src/backend/commands/sequence.c`. The other functions are parts of it and of
 //! `nextval_internal()` that have no name there. As in `nextval.rs`, an ERROR passes over these frames, so nothing here holds anything with a destructor.
 
-use super::error::NoCounter;
+use super::interface::NoCounter;
 use super::sys::{self, FormData_pg_sequence_data};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::counter::{self, Run, State};

@@ -1,8 +1,8 @@
 //! The state that a session keeps of each sequence that it has used, for the backend's life or until DISCARD:
 //! core's `SeqTableData`, and its hash table `seqhashtab`.
 
-use super::authority::Authority;
-use super::definition::Definition;
+use super::interface::Authority;
+use super::sequence_data::Definition;
 use super::{backend_clock, invalidation, sys};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory;
@@ -12,7 +12,9 @@ use pg_snowflake_policies::counter::{Cached, Reading, Request, Run};
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Ticks;
 use pgrx::pg_sys;
+use std::ffi::c_char;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::OnceLock;
 
 /// A session's state of one sequence. The fields that core also has keep its names. There is no `increment`,
 /// which is always 1.
@@ -298,41 +300,6 @@ pub fn set_last(relid: pg_sys::Oid, id: i64) {
     unsafe { with_entry(relid, |elm| elm.set_last(id)) }
 }
 
-/// Whether there are so many entries that those of dropped sequences have to be looked for.
-///
-/// # Safety
-/// As for [`with_entry`].
-pub unsafe fn is_due() -> bool {
-    // SAFETY: as the caller promises.
-    unsafe { SEQHASHTAB.with(|table| table.entries.len() >= table.due_at) }
-}
-
-/// The sequences whose entries meet a condition.
-///
-/// # Safety
-/// As for [`with_entry`].
-pub unsafe fn relids_of(condition: impl Fn(&SeqTableData) -> bool) -> Vec<pg_sys::Oid> {
-    // SAFETY: as the caller promises.
-    unsafe {
-        SEQHASHTAB.with(|table| {
-            let mut relids = Vec::new();
-            memory::reserve(&mut relids, table.entries.len());
-            let met = table.entries.values().filter(|elm| condition(elm));
-            relids.extend(met.map(|elm| elm.relid));
-            relids
-        })
-    }
-}
-
-/// Removes the entries of sequences that do not exist, in the order of [`relids_of`].
-///
-/// # Safety
-/// As for [`with_entry`].
-pub unsafe fn forget(relids: &[pg_sys::Oid]) {
-    // SAFETY: as the caller promises.
-    unsafe { SEQHASHTAB.with(|table| table.forget(relids)) }
-}
-
 /// `ResetSequenceCaches()`, for DISCARD. Unlike core's, it keeps `highest_fetched`, so that the session never
 /// repeats an ID.
 pub fn reset_sequence_caches() {
@@ -340,4 +307,131 @@ pub fn reset_sequence_caches() {
     unsafe { SEQHASHTAB.with(|table| table.entries.values_mut().for_each(SeqTableData::reset)) }
 }
 
+/// Removes the entries of dropped sequences, if the session has used so many since the last time that looking is worth its cost. Core
+/// keeps its `seqhashtab` for the session's life, but a pooled session can use a new temporary table in each transaction.
+///
+/// # Safety
+/// In a transaction, while no entry is in use. May raise an ERROR.
+pub unsafe fn forget_dropped_sequences() {
+    // SAFETY: the closures do not access the table again.
+    unsafe {
+        if SEQHASHTAB.with(|table| table.entries.len() < table.due_at) {
+            return;
+        }
+        let changed = SEQHASHTAB.with(|table| {
+            let mut relids = Vec::new();
+            memory::reserve(&mut relids, table.entries.len());
+            relids.extend(table.entries.values().filter(|elm| may_be_dropped(elm)).map(|elm| elm.relid));
+            relids
+        });
+        let dropped = if changed.is_empty() { changed } else { dropped(changed) };
+        SEQHASHTAB.with(|table| table.forget(&dropped));
+    }
+}
+
+/// Whether the session has processed a message about the sequence since it last read the page, as it does when it notices a DROP.
+fn may_be_dropped(elm: &SeqTableData) -> bool {
+    elm.recent_page.catalog_version != elm.catalog_version()
+}
+
+/// The relations that no longer exist, even if the current transaction is rolled back.
+unsafe fn dropped(mut relids: Vec<pg_sys::Oid>) -> Vec<pg_sys::Oid> {
+    // SAFETY: the catalog is open until table_close(), or until the abort after an ERROR.
+    unsafe {
+        let pg_class = pg_sys::table_open(pg_sys::RelationRelationId, ACCESS_SHARE_LOCK);
+        relids.retain(|&relid| !has_row(pg_class, relid) && !is_being_dropped(relid));
+        pg_sys::table_close(pg_class, ACCESS_SHARE_LOCK);
+    }
+    relids
+}
+
+/// Whether the relation is in `pg_class`. Unlike a lookup in the syscache, this leaves no negative entry behind.
+unsafe fn has_row(pg_class: pg_sys::Relation, relid: pg_sys::Oid) -> bool {
+    // SAFETY: the scan and its key live until systable_endscan().
+    unsafe {
+        let mut key = pg_sys::ScanKeyData::default();
+        pg_sys::ScanKeyInit(
+            &mut key,
+            pg_sys::Anum_pg_class_oid as pg_sys::AttrNumber,
+            pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber,
+            pg_sys::Oid::from(pg_sys::F_OIDEQ),
+            relid.into(),
+        );
+        let index = pg_sys::Oid::from(pg_sys::ClassOidIndexId);
+        let scan = pg_sys::systable_beginscan(pg_class, index, true, std::ptr::null_mut(), 1, &mut key);
+        let has_row = !pg_sys::systable_getnext(scan).is_null();
+        pg_sys::systable_endscan(scan);
+        has_row
+    }
+}
+
+/// Whether the current transaction has dropped the relation, and could still be rolled back: it then holds the lock of a DROP.
+unsafe fn is_being_dropped(relid: pg_sys::Oid) -> bool {
+    // SAFETY: as SET_LOCKTAG_RELATION() (storage/lock.h); a plain function of the server.
+    unsafe {
+        let tag = pg_sys::LOCKTAG {
+            locktag_field1: pg_sys::MyDatabaseId.to_u32(),
+            locktag_field2: relid.to_u32(),
+            locktag_field3: 0,
+            locktag_field4: 0,
+            locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,
+            locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+        };
+        let mode = pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE;
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        return pg_sys::LockHeldByMe(&tag, mode);
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        return pg_sys::LockHeldByMe(&tag, mode, false);
+    }
+}
+
+/// The hook that was installed before ours.
+static PREVIOUS: OnceLock<pg_sys::ProcessUtility_hook_type> = OnceLock::new();
+
+/// Installs the hook. Called once, at library load.
+pub fn install_hook() {
+    // SAFETY: hooks are chained at library load, on the backend's only thread.
+    unsafe {
+        PREVIOUS.get_or_init(|| pg_sys::ProcessUtility_hook);
+        pg_sys::ProcessUtility_hook = Some(process_utility);
+    }
+}
+
+/// Runs the command, then resets if it was one of these DISCARDs.
+///
+/// The call has no guard: an ERROR passes over this frame, which holds nothing, to the caller's handler.
+#[allow(clippy::too_many_arguments, reason = "the hook's signature")]
+unsafe extern "C-unwind" fn process_utility(
+    statement: *mut pg_sys::PlannedStmt,
+    query: *const c_char,
+    read_only_tree: bool,
+    context: pg_sys::ProcessUtilityContext::Type,
+    params: pg_sys::ParamListInfo,
+    environment: *mut pg_sys::QueryEnvironment,
+    destination: *mut pg_sys::DestReceiver,
+    completion: *mut pg_sys::QueryCompletion,
+) {
+    // SAFETY: the arguments are passed on unchanged.
+    unsafe {
+        let discards = discards_sequences((*statement).utilityStmt);
+        let next = PREVIOUS.get().copied().flatten().unwrap_or(sys::standard_ProcessUtility);
+        next(statement, query, read_only_tree, context, params, environment, destination, completion);
+        if discards {
+            reset_sequence_caches();
+        }
+    }
+}
+
+unsafe fn discards_sequences(statement: *mut pg_sys::Node) -> bool {
+    // SAFETY: a utility statement starts with its node tag.
+    unsafe {
+        (*statement).type_ == pg_sys::NodeTag::T_DiscardStmt
+            && matches!(
+                (*statement.cast::<pg_sys::DiscardStmt>()).target,
+                pg_sys::DiscardMode::DISCARD_ALL | pg_sys::DiscardMode::DISCARD_SEQUENCES
+            )
+    }
+}
+
 const ROW_EXCLUSIVE_LOCK: pg_sys::LOCKMODE = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
+const ACCESS_SHARE_LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;

@@ -1,4 +1,4 @@
-//! Reads the definition and the state of a sequence, without fetching from it. Follows
+//! The definition of a sequence and its state, which are read here without fetching from it. Follows
 //! `pg_sequence_last_value()` in PostgreSQL's `src/backend/commands/sequence.c` in who may read, and in what is
 //! left unread instead of raising an error.
 //!
@@ -7,14 +7,75 @@
 //! old xmax. Nothing is changed here, so a share lock is enough, and a standby or a read-only transaction may
 //! read.
 
-use super::definition::Definition;
-use super::error::NoCounter;
-use super::nextval::has_privilege;
+use super::interface::NoCounter;
 use super::page::{check_magic, marked_counter};
-use super::sys;
-use pg_snowflake_policies::counter::State;
+use super::sys::{self, FormData_pg_sequence};
+use pg_snowflake_policies::counter::{State, group_of_range};
 use pgrx::pg_sys;
 use std::ffi::c_char;
+
+/// The options of CREATE SEQUENCE that matter here.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Definition {
+    typid: pg_sys::Oid,
+    increment: i64,
+    cycle: bool,
+    min_value: i64,
+    start: i64,
+    /// MAXVALUE.
+    pub max_value: i64,
+    /// CACHE.
+    pub cache: i64,
+}
+
+impl Definition {
+    /// Returns an error if the sequence cannot hold a counter with these options.
+    pub fn check(self) -> Result<(), NoCounter> {
+        if self.typid != pg_sys::INT8OID {
+            Err(NoCounter::UnsupportedType(self.typid))
+        } else if self.increment != 1 {
+            Err(NoCounter::UnsupportedIncrement(self.increment))
+        } else if self.cycle {
+            Err(NoCounter::UnsupportedCycle)
+        } else if let Some(group) = group_of_range(self.min_value, self.max_value) {
+            Err(NoCounter::RangeOfNode { group })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The number at which the sequence is defined to start.
+    pub fn start(self) -> i64 {
+        self.start.max(self.min_value)
+    }
+
+    /// Reads the row of the sequence `relid`.
+    ///
+    /// # Safety
+    /// Called inside a `sigsetjmp` guard, in a transaction.
+    pub unsafe fn look_up(relid: pg_sys::Oid) -> Result<Self, NoCounter> {
+        // SAFETY: the row is read between lookup and release.
+        unsafe {
+            let tuple = sys::SearchSysCache1(sys::SEQRELID, relid.into());
+            if tuple.is_null() {
+                return Err(NoCounter::NoSuchRelation);
+            }
+            // Read through the pointer: the row ends with seqcycle, without the struct's padding.
+            let form = sys::GETSTRUCT::<FormData_pg_sequence>((*tuple).t_data);
+            let definition = Definition {
+                typid: (*form).seqtypid,
+                increment: (*form).seqincrement,
+                cycle: (*form).seqcycle,
+                min_value: (*form).seqmin,
+                start: (*form).seqstart,
+                max_value: (*form).seqmax,
+                cache: (*form).seqcache,
+            };
+            sys::ReleaseSysCache(tuple);
+            Ok(definition)
+        }
+    }
+}
 
 /// The definition and the state of a sequence.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +145,18 @@ unsafe fn read_page(relation: pg_sys::Relation) -> Result<(State, Option<i64>), 
         });
         sys::UnlockReleaseBuffer(buffer);
         data
+    }
+}
+
+/// Whether the current user has at least one of the privileges.
+///
+/// # Safety
+/// `relation` is open, in a transaction.
+pub unsafe fn has_privilege(relation: pg_sys::Relation, one_of: u32) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let mode = pg_sys::AclMode::from(one_of);
+        sys::pg_class_aclcheck((*relation).rd_id, sys::GetUserId(), mode) == pg_sys::AclResult::ACLCHECK_OK
     }
 }
 

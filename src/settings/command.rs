@@ -1,17 +1,17 @@
 //! The commands that change a setting, for hints.
 
 use super::Setting;
-use crate::citus;
+use crate::distributed;
 use crate::postgres::report::{current_database_name, session_user_name};
 use pgrx::pg_sys::GucSource;
 
-/// The command that sets a parameter for this database, or for a role whose own value overrides that of the database; under Citus
-/// for this node, since Citus copies what is set for a database or a role to every node.
+/// The command that sets a parameter for this database, or for a role whose own value overrides that of the database; for
+/// this node if tables are distributed, since what is set for a database or a role is copied to every node.
 pub fn set_for_this_database(setting: Setting, value: &str) -> String {
     let (name, database) = (setting.text(), current_database_name());
     // A value that the session has set does not matter to new sessions.
     let role = matches!(setting.reset_source(), GucSource::PGC_S_USER | GucSource::PGC_S_DATABASE_USER).then(session_user_name);
-    match (citus::is_installed(), role) {
+    match (distributed::is_installed(), role) {
         (false, None) => format!("ALTER DATABASE {database} SET {name} = {value};"),
         (false, Some(role)) => {
             format!("ALTER ROLE {role} IN DATABASE {database} SET {name} = {value};")

@@ -24,7 +24,7 @@ pub enum Home<'a> {
         /// Below the modulus.
         remainder: u32,
     },
-    /// Where the ranges contain its [`hashint8`], as in Citus. They are in ascending order and do not overlap.
+    /// Where the ranges contain its [`hashint8`], as of a distributed table. They are in ascending order and do not overlap.
     Ranges(&'a [HashRange]),
 }
 

@@ -98,7 +98,7 @@ messages! {
             hint "Partition every level by the same single column, of type bigint or snowflake.";
         not_distributed(table) "42809" "table {table} is not distributed by the hash of a bigint"
             hint "Distribute it by its ID with create_distributed_table().";
-        no_citus(table) "42809" "table {table} is not distributed by the hash of a bigint"
+        not_distributed_here(table) "42809" "table {table} is not distributed by the hash of a bigint"
             detail "This database does not have the extension citus."
             hint "Distribute it by its ID with create_distributed_table().";
     }

@@ -4,13 +4,13 @@ use super::table::messages;
 
 messages! {
     others {
-        managed_by_citus(table, recipe) "0A000" "cannot convert a column of table {table}, which Citus manages"
+        distributed(table, recipe) "0A000" "cannot convert a column of table {table}, which Citus manages"
             detail "Nothing has been changed."
             hint "{recipe}";
-        identity_of_citus(table) "0A000" "cannot convert a column of table {table}, which Citus manages"
+        identity_of_distributed(table) "0A000" "cannot convert a column of table {table}, which Citus manages"
             detail "Nothing has been changed."
             hint "Create a new table without IDENTITY, and copy the rows. See docs/engines.md.";
-        shard_of_citus(table) "0A000" "cannot convert a column of table {table}, which is a shard of Citus"
+        shard_of_distributed(table) "0A000" "cannot convert a column of table {table}, which is a shard of Citus"
             detail "Nothing has been changed."
             hint "Change the default of the distributed table, on the coordinator. See docs/engines.md.";
         no_shard_field(layout) "22023" "layout \"{layout}\" has no shard field"

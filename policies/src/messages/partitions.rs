@@ -17,7 +17,7 @@ messages! {
         older_than_out_of_range() "22015" "age of partitions to drop is out of range"
             detail "Now minus the interval is before the year -9999."
             hint "Pass how long rows are kept, for example interval '24 months'.";
-        managed_by_citus(table) "0A000" "cannot manage partitions of table {table}, which Citus manages"
+        distributed(table) "0A000" "cannot manage partitions of table {table}, which Citus manages"
             detail "Nothing has been changed."
             hint "Create its partitions with CREATE TABLE ... PARTITION OF, and snowflake_min_id() as bounds.";
         not_partitioned(table) "42809" "{table} is not a partitioned table"

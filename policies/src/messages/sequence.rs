@@ -37,7 +37,7 @@ messages! {
         unusable_max_value(quoted, sequence, max_value, counter) "55000" "sequence {quoted} cannot be used to generate IDs"
             detail "Its MAXVALUE is {max_value}, below the next counter, {counter}."
             hint "Run: ALTER SEQUENCE {sequence} NO MAXVALUE;";
-        unusable_range_of_citus(quoted, group, recipe) "55000" "sequence {quoted} cannot be used to generate IDs"
+        unusable_range_of_node(quoted, group, recipe) "55000" "sequence {quoted} cannot be used to generate IDs"
             detail "Citus manages it, and has limited it to the numbers of node group {group}, because the default of a distributed table \
                     refers to it."
             hint "{recipe}";

@@ -11,7 +11,7 @@ messages! {
             detail "The call names no shard, and this database has no shard ID."
             hint "Pass a shard ID to {function}(), or have a superuser run this command with a number that no other server uses, and \
                   reconnect: {command}";
-        shard_unset_in_citus(function) "55000" "pg_snowflake.shard_id is not set"
+        shard_unset_on_node(function) "55000" "pg_snowflake.shard_id is not set"
             detail "The call names no shard, this database has no shard ID, and this server is not a node of Citus. \
                     citus_set_coordinator_host() makes it the coordinator, and citus_add_node() a worker."
             hint "Make this server a node of Citus first. If it is not meant to be a node, pass a shard ID that no node has to \
@@ -46,9 +46,9 @@ messages! {
             hint "Update PostgreSQL to its latest minor release, or add pg_snowflake to session_preload_libraries.";
     }
     others {
-        same_shard_in_citus() "00000" "shard is the same on every node of Citus"
+        same_shard_on_nodes() "00000" "shard is the same on every node of Citus"
             detail "Several nodes evaluate the default, and two nodes that generate IDs for the same shard return duplicates.";
-        same_setting_in_citus() "00000" "pg_snowflake.shard_id is the same on every node of Citus"
+        same_setting_on_nodes() "00000" "pg_snowflake.shard_id is the same on every node of Citus"
             detail "Citus copies what ALTER DATABASE and ALTER ROLE set to every node, and two nodes that generate IDs for the same shard \
                     return duplicates.";
         distributed_sequence() "00000" "sequence is distributed by Citus"
@@ -66,7 +66,7 @@ messages! {
         rename_host(why) "{why} Give this server another name, and restart it.";
         if_shard_moved(shard, command)
             "If shard {shard} has moved to this server, and its old server no longer generates IDs for it: {command}";
-        shard_of_argument_in_citus(recipe, if_moved)
+        shard_of_argument_on_node(recipe, if_moved)
             "If the call is a column default, Citus evaluates it on every node, so it must not name a shard. {recipe} {if_moved}";
         shard_of_argument(owned, if_moved)
             "If the call is a column default that was restored from a dump, change its shard: ALTER TABLE ... ALTER COLUMN ... SET DEFAULT \
@@ -74,7 +74,7 @@ messages! {
         shard_of(origin, command, if_moved) "{origin} If it is wrong: {command} and reconnect. {if_moved}";
         of_setting() "The shard is the value of pg_snowflake.shard_id.";
         of_registry() "The registry of leases has assigned the shard.";
-        of_citus() "The shard is this node's group in Citus, because pg_snowflake.shard_id is not set.";
+        of_group() "The shard is this node's group in Citus, because pg_snowflake.shard_id is not set.";
         homed_shards(first, last, step) "These homed IDs have any shard from {first} to {last} in steps of {step}.";
         parameters_are(names) "The parameters are {names}.";
         parameter_meant(name) "Perhaps you meant the parameter {name}.";

@@ -1,12 +1,14 @@
-//! `snowflake_citus_ranges`: the hash ranges of the shards of a distributed table on this node.
+//! The SQL functions for columns of distributed tables.
 
-use super::table::Table;
-use crate::citus::{group, is_installed, listen};
+use super::node::{group, is_installed, listen};
+use super::table::{Table, is_distributed_sequence, is_managed};
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::query::Multirange;
 use crate::postgres::report::{Raise, quoted, relation_name};
-use pg_snowflake_policies::messages::arguments as messages;
+use crate::settings::{self, Setting};
+use pg_snowflake_policies::messages::{arguments as messages, server};
+use pgrx::pg_sys::GucSource;
 use pgrx::prelude::*;
 
 /// What a session keeps of a table. A column's default asks for the same ranges for each row.
@@ -43,7 +45,7 @@ fn forget(relid: pg_sys::Oid) {
     }
 }
 
-/// `snowflake_citus_ranges(table_name regclass) → int8multirange`
+/// `snowflake_citus_ranges(table_name regclass) → int8multirange`: the hash ranges of the table's shards on this node.
 ///
 /// # Safety
 /// Called by the server with the declared arguments.
@@ -113,7 +115,35 @@ fn not_distributed(relid: pg_sys::Oid) -> ! {
     let table = quoted(&relation_name(relid));
     match is_installed() {
         true => messages::not_distributed(table),
-        false => messages::no_citus(table),
+        false => messages::not_distributed_here(table),
     }
     .raise()
+}
+
+/// `_snowflake_citus_error(table_name regclass, sequence regclass, shard_id int, uses_current_shard boolean) → text`
+///
+/// The reason why a column default returns duplicates or fails on other nodes; null for a table that Citus does not manage.
+#[pg_extern(sql = false)]
+fn snowflake_citus_error(
+    table_name: Option<pg_sys::Oid>,
+    sequence: Option<pg_sys::Oid>,
+    shard_id: Option<i32>,
+    uses_current_shard: Option<bool>,
+) -> Option<String> {
+    if !is_managed(table_name?) {
+        return None;
+    }
+    if uses_current_shard == Some(false) && shard_id.is_some() {
+        return Some(server::same_shard_on_nodes().summary());
+    }
+    if uses_current_shard == Some(true) && is_propagated_setting() {
+        return Some(server::same_setting_on_nodes().summary());
+    }
+    sequence.is_some_and(is_distributed_sequence).then(|| server::distributed_sequence().summary())
+}
+
+/// Whether this session has `pg_snowflake.shard_id` from the database or the role.
+fn is_propagated_setting() -> bool {
+    let source = Setting::ShardId.source();
+    settings::shard_id().is_some() && (GucSource::PGC_S_GLOBAL..=GucSource::PGC_S_DATABASE_USER).contains(&source)
 }
