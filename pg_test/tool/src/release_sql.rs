@@ -1,5 +1,5 @@
 //! What a release keeps forever: the install SQL of each extension, from which databases have been created, and the checksums of it
-//! and of the script that upgrades to it. Tests reject changes to either. CONTRIBUTING.md has the steps of a release.
+//! and of the script that upgrades to it. Tests reject changes to either. docs/releasing.md has the steps of a release.
 
 use crate::tools::{Result, about, command, output};
 use pg_snowflake_harness::output::step;
