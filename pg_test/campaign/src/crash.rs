@@ -8,6 +8,7 @@ use crate::load::{self, CREW, Lead, Load, WORKER, prepare};
 use crate::tally::Tally;
 use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{Cluster, Shutdown};
+use postgres::Client;
 use std::thread::spawn;
 
 /// Kills the whole server, its postmaster alone, or one backend, under load; it restarts at once.
@@ -53,12 +54,15 @@ fn load_with_a_checkpoint(cluster: &Cluster, episode: &mut Episode, round: i32) 
 }
 
 pub fn kill_a_backend(cluster: &mut Cluster, episode: &mut Episode) {
-    let mut client = cluster.connect();
+    let backends = workers(&mut cluster.connect());
+    cluster.kill_backend(backends[episode.rng.usize(0..backends.len())]);
+}
+
+/// The processes of the workers' sessions.
+pub fn workers(client: &mut Client) -> Vec<i32> {
     let query = "SELECT pid FROM pg_stat_activity WHERE application_name = $1";
-    let backends = client.query(query, &[&WORKER]).expect("the workers' backends");
-    drop(client);
-    let backend = &backends[episode.rng.usize(0..backends.len())];
-    cluster.kill_backend(backend.get(0));
+    let rows = client.query(query, &[&WORKER]).expect("the sessions can be listed");
+    rows.iter().map(|row| row.get(0)).collect()
 }
 
 /// Stops the server at once while a checkpoint is under way.

@@ -71,12 +71,18 @@ pub struct Journal {
     pub marked: usize,
     /// Calls that were refused because the sequence was too far ahead of the clock.
     pub refused: usize,
+    /// IDs that are not above one that had reached another client before they were asked for. The SQL edition promises that there are none.
+    pub overtaken: u64,
+    /// The IDs of the function that the SQL edition replaces.
+    pub copied: Vec<i64>,
+    /// The session with the SQL edition, idle and still connected, and its process.
+    pub idle: Option<(Client, i32)>,
 }
 
 impl Journal {
     /// An empty journal.
     pub fn new(worker: i32) -> Self {
-        Journal { worker, returned: Vec::new(), committed: 0, marked: 0, refused: 0 }
+        Journal { worker, returned: Vec::new(), committed: 0, marked: 0, refused: 0, overtaken: 0, copied: Vec::new(), idle: None }
     }
 
     /// Enters an ID.

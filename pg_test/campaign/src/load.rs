@@ -2,13 +2,16 @@
 
 use crate::journal::{Journal, MODULUS, SHARD, Sequence};
 use fastrand::Rng;
-use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::crew::{Crew, Place};
 use pg_snowflake_harness::sequence::counter_in_an_hour;
 use pg_snowflake_harness::wait::PATIENCE;
+use pg_snowflake_harness::{Cluster, SUPERUSER};
+use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
-use postgres::{Client, Error, Statement};
+use postgres::{Client, Config, Error, NoTls, Statement};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -61,6 +64,15 @@ pub enum Role {
     Lone,
     /// The same, and resets its sequence now and then.
     Resetting,
+    /// Shares by the SQL edition, whose calls may be cancelled, and takes IDs of the function that it replaces. One alone uses the
+    /// sequence `lone`, too. It connects again if its session is terminated, but not after a crash.
+    OfEdition { has_lone: bool, reconnects: bool },
+}
+
+impl Role {
+    fn is_of_edition(self) -> bool {
+        matches!(self, Role::OfEdition { .. })
+    }
 }
 
 /// The roles for most faults.
@@ -72,9 +84,12 @@ pub type Load = Crew<Journal>;
 /// Starts a worker for each of these roles. `first_worker` is the number of the first; no two workers of a server's history may
 /// have the same.
 pub fn start(cluster: &Cluster, rng: &mut Rng, first_worker: i32, crew: &[Role]) -> Load {
-    let worker = |(number, &role)| {
-        let session = Session::new(cluster.connect());
-        let worker = Worker { session, rng: rng.fork(), role, journal: Journal::new(number) };
+    let highest = Arc::<Highest>::default();
+    let worker = |(number, &role): (i32, &Role)| {
+        let config = cluster.config(SUPERUSER, SUPERUSER);
+        let session = Session::new(&config, role).expect("the server is up");
+        let (rng, highest) = (rng.fork(), Arc::clone(&highest));
+        let worker = Worker { session, config, rng, role, highest, journal: Journal::new(number) };
         |place: &Place| worker.work(place)
     };
     Crew::start((first_worker..).zip(crew).map(worker).collect())
@@ -82,9 +97,9 @@ pub fn start(cluster: &Cluster, rng: &mut Rng, first_worker: i32, crew: &[Role])
 
 /// A session that has just got its first ID, and takes no more.
 pub fn start_with_one_id(cluster: &Cluster, worker: i32) -> Load {
-    let mut session = Session::new(cluster.connect());
+    let mut session = Session::new(&cluster.config(SUPERUSER, SUPERUSER), Role::Lone).expect("the server is up");
     let mut journal = Journal::new(worker);
-    session.take(&mut journal, Sequence::Lone, Way::OneByOne, 1).expect("the sequence is not too far ahead");
+    session.take(&mut journal, &Highest::default(), Sequence::Lone, Way::OneByOne, 1).expect("the sequence is not too far ahead");
     journal.committed = journal.returned.len();
     let worker = move |_: &Place| {
         // Until the server is gone, so that there is a backend to kill.
@@ -96,7 +111,7 @@ pub fn start_with_one_id(cluster: &Cluster, worker: i32) -> Load {
     Crew::start(vec![worker])
 }
 
-/// The server is gone.
+/// The session is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Lost;
 
@@ -115,14 +130,20 @@ enum Way {
 impl Way {
     const ALL: [Way; 5] = [Way::OneByOne, Way::Batch, Way::Homed, Way::HomedBatch, Way::Core];
 
-    fn query(self) -> String {
+    /// The SQL edition has the first two.
+    fn of(role: Role) -> &'static [Way] {
+        if role.is_of_edition() { &Way::ALL[..2] } else { &Way::ALL }
+    }
+
+    fn query(self, role: Role) -> String {
+        let schema = if role.is_of_edition() { "snowflake_managed." } else { "" };
         let series = "FROM generate_series(1, $2::int)";
         match self {
             Way::OneByOne => {
-                format!("SELECT snowflake_nextval($1::text::regclass, {SHARD}) {series}")
+                format!("SELECT {schema}snowflake_nextval($1::text::regclass, {SHARD}) {series}")
             }
             Way::Batch => {
-                format!("SELECT snowflake_nextvals($1::text::regclass, {SHARD}, $2::int)")
+                format!("SELECT {schema}snowflake_nextvals($1::text::regclass, {SHARD}, $2::int)")
             }
             Way::Homed => format!("SELECT snowflake_nextval_homed($1::text::regclass, {SHARD}, {MODULUS}) {series}"),
             Way::HomedBatch => format!("SELECT snowflake_nextvals_homed($1::text::regclass, {SHARD}, {MODULUS}, $2::int)"),
@@ -131,24 +152,30 @@ impl Way {
     }
 }
 
+/// The highest counter of each sequence that has reached any client.
+type Highest = [AtomicI64; Sequence::ALL.len()];
+
 /// A connection with its statements.
 struct Session {
     client: Client,
-    ways: [Statement; 5],
+    backend: i32,
+    ways: Vec<Statement>,
     mark: Statement,
 }
 
 impl Session {
-    fn new(mut client: Client) -> Self {
-        let name = format!("SET application_name = '{WORKER}'");
-        client.batch_execute(&name).expect("anybody may");
-        let ways = Way::ALL.map(|way| client.prepare(&way.query()).expect("a sound query"));
-        let mark = client.prepare("INSERT INTO marks VALUES ($1, $2)").expect("a sound statement");
-        Session { client, ways, mark }
+    fn new(config: &Config, role: Role) -> Result<Self, Error> {
+        let mut client = config.clone().application_name(WORKER).connect(NoTls)?;
+        let backend = client.query_one("SELECT pg_backend_pid()", &[])?.get(0);
+        let ways = Way::of(role).iter().map(|way| client.prepare(&way.query(role))).collect::<Result<_, _>>()?;
+        let mark = client.prepare("INSERT INTO marks VALUES ($1, $2)")?;
+        Ok(Session { client, backend, ways, mark })
     }
 
     /// Enters every ID as it arrives, even if the statement then fails.
-    fn take(&mut self, journal: &mut Journal, sequence: Sequence, way: Way, count: i32) -> Result<(), Error> {
+    fn take(&mut self, journal: &mut Journal, highest: &Highest, sequence: Sequence, way: Way, count: i32) -> Result<(), Error> {
+        let highest = &highest[sequence as usize];
+        let before = highest.load(SeqCst);
         let parameters: [&(dyn ToSql + Sync); 2] = [&sequence.name(), &count];
         let parameters = parameters.map(|parameter| parameter as &dyn ToSql);
         let mut rows = self.client.query_raw(&self.ways[way as usize], parameters)?;
@@ -158,6 +185,9 @@ impl Session {
                 Way::OneByOne | Way::Batch => journal.enter_id(sequence, row.get(0)),
                 Way::Homed | Way::HomedBatch => journal.enter_homed_id(sequence, row.get(0)),
             }
+            let counter = journal.returned.last().expect("it was entered").counter;
+            journal.overtaken += u64::from(counter <= before);
+            highest.fetch_max(counter, SeqCst);
         }
         Ok(())
     }
@@ -167,12 +197,24 @@ impl Session {
         let returned = i64::try_from(journal.returned.len()).expect("a number of IDs");
         self.client.execute(&self.mark, &[&journal.worker, &returned]).map(drop)
     }
+
+    /// A cancel that was meant for the call before can end the rollback, too.
+    fn roll_back(&mut self) -> Result<(), Lost> {
+        loop {
+            match self.client.batch_execute("ROLLBACK") {
+                Err(error) if error.code() == Some(&SqlState::QUERY_CANCELED) => {}
+                outcome => return outcome.map_err(|_| Lost),
+            }
+        }
+    }
 }
 
 struct Worker {
     session: Session,
+    config: Config,
     rng: Rng,
     role: Role,
+    highest: Arc<Highest>,
     journal: Journal,
 }
 
@@ -184,24 +226,57 @@ impl Worker {
                 Role::Sharing => self.transaction(),
                 Role::Lone => self.take_alone(Sequence::Lone),
                 Role::Resetting => self.reset_and_take(),
+                Role::OfEdition { has_lone: true, .. } if self.rng.bool() => self.take_alone(Sequence::Lone),
+                Role::OfEdition { .. } => self.transaction(),
             };
             place.has_done((self.journal.returned.len() - before) as u64);
-            if outcome.or_else(|error| self.go_on_after(&error)) == Err(Lost) {
-                break;
+            if outcome.or_else(|error| self.go_on_after(&error)) == Err(Lost) && !self.connects_again(place) {
+                return self.journal;
             }
+        }
+        if self.role.is_of_edition() {
+            self.journal.idle = Some((self.session.client, self.session.backend));
         }
         self.journal
     }
 
-    /// Takes some IDs in a transaction, which then commits with a mark, commits without a write, or aborts.
-    fn transaction(&mut self) -> Result<(), Error> {
-        let Worker { session, rng, journal, .. } = self;
-        session.client.batch_execute("BEGIN")?;
-        for _ in 0..rng.u8(1..=3) {
-            let sequence = if rng.bool() { Sequence::Shared } else { Sequence::Cached };
-            let (way, count) = random_take(rng);
-            session.take(journal, sequence, way, count)?;
+    /// Whether the worker has another session.
+    fn connects_again(&mut self, place: &Place) -> bool {
+        while matches!(self.role, Role::OfEdition { reconnects: true, .. }) && !place.must_stop() {
+            if let Ok(session) = Session::new(&self.config, self.role) {
+                self.session = session;
+                return true;
+            }
+            sleep(Duration::from_millis(5));
         }
+        false
+    }
+
+    fn take(&mut self, sequence: Sequence) -> Result<(), Error> {
+        let (way, count) = self.random_take();
+        self.session.take(&mut self.journal, &self.highest, sequence, way, count)
+    }
+
+    /// Takes some IDs in a transaction, of the SQL edition partly in a subtransaction that aborts. The transaction then commits with a
+    /// mark, commits without a write, or aborts.
+    fn transaction(&mut self) -> Result<(), Error> {
+        let is_of_edition = self.role.is_of_edition();
+        self.session.client.batch_execute("BEGIN")?;
+        for _ in 0..self.rng.u8(1..=3) {
+            let sequence = if self.rng.bool() { Sequence::Shared } else { Sequence::Cached };
+            let is_in_subtransaction = is_of_edition && self.rng.u8(0..4) == 0;
+            if is_in_subtransaction {
+                self.session.client.batch_execute("SAVEPOINT s")?;
+            }
+            self.take(sequence)?;
+            if is_in_subtransaction {
+                self.session.client.batch_execute("ROLLBACK TO s")?;
+            }
+        }
+        if is_of_edition {
+            self.take_copied()?;
+        }
+        let Worker { session, rng, journal, .. } = self;
         match rng.u8(0..10) {
             0..6 => {
                 session.mark(journal)?;
@@ -215,12 +290,23 @@ impl Worker {
         }
     }
 
+    /// Takes IDs of the function that the SQL edition replaces.
+    fn take_copied(&mut self) -> Result<(), Error> {
+        let query = format!("SELECT copied_nextval('copied', {SHARD}) FROM generate_series(1, $1::int)");
+        let count = self.rng.i32(1..=400);
+        let parameters: [&dyn ToSql; 1] = [&count];
+        let mut rows = self.session.client.query_raw(&query, parameters)?;
+        while let Some(row) = rows.next()? {
+            self.journal.copied.push(row.get(0));
+        }
+        Ok(())
+    }
+
     /// Takes some IDs in a separate statement, from a sequence that nobody else uses. The record that covers them was
     /// logged by this statement or an earlier one, and is flushed in both cases.
     fn take_alone(&mut self, sequence: Sequence) -> Result<(), Error> {
+        self.take(sequence)?;
         let Worker { session, rng, journal, .. } = self;
-        let (way, count) = random_take(rng);
-        session.take(journal, sequence, way, count)?;
         journal.committed = journal.returned.len();
         // Rarely: the commit of a row flushes WAL, and this worker is here to show that none is needed.
         if rng.u8(0..20) == 0 {
@@ -237,22 +323,38 @@ impl Worker {
             _ => {}
         }
         // Core's nextval has no guard: it counts on from 1.
-        let (_, count) = random_take(&mut self.rng);
-        self.session.take(&mut self.journal, Sequence::Reset, Way::Batch, count)
+        let (_, count) = self.random_take();
+        self.session.take(&mut self.journal, &self.highest, Sequence::Reset, Way::Batch, count)
     }
 
-    /// Continues after a refusal because of the clock, and ends when the server is gone.
+    /// Continues after a cancel and after a refusal because of the clock, and ends when the session is gone.
     fn go_on_after(&mut self, error: &Error) -> Result<(), Lost> {
-        match error.code().map(|code| code.code()) {
-            Some("55000") if is_too_far_ahead(error) => {
+        match error.code() {
+            Some(&SqlState::QUERY_CANCELED) if self.role.is_of_edition() => {}
+            Some(&SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE) if is_too_far_ahead(error) => {
                 self.journal.refused += 1;
                 sleep(Duration::from_millis(1));
-                self.session.client.batch_execute("ROLLBACK").map_err(|_| Lost)
             }
             // Its postmaster or a neighbour was killed, or it is shutting down.
-            Some("57P01" | "57P02" | "57P03") | None => Err(Lost),
+            Some(&SqlState::ADMIN_SHUTDOWN | &SqlState::CRASH_SHUTDOWN | &SqlState::CANNOT_CONNECT_NOW) | None => return Err(Lost),
             _ => panic!("{error:?}"),
         }
+        self.session.roll_back()
+    }
+
+    /// Usually a few IDs; sometimes so many that the sequence runs ahead of the clock, or past what a WAL record covers. The SQL edition
+    /// would take seconds for that.
+    fn random_take(&mut self) -> (Way, i32) {
+        let Worker { rng, role, .. } = self;
+        let way = rng.choice(Way::of(*role)).expect("there are ways");
+        let count = match rng.u16(0..1000) {
+            0..800 => rng.i32(1..=20),
+            800..980 => rng.i32(100..=500),
+            _ if role.is_of_edition() => rng.i32(100..=500),
+            980..996 => rng.i32(5_000..=20_000),
+            _ => rng.i32(110_000..=130_000),
+        };
+        (*way, count)
     }
 }
 
@@ -261,16 +363,4 @@ pub fn is_too_far_ahead(error: &Error) -> bool {
     error.as_db_error().is_some_and(|error| {
         ["is too far ahead of the server clock", "server clock stepped back too far"].iter().any(|text| error.message().contains(text))
     })
-}
-
-/// Usually a few IDs; sometimes so many that the sequence runs ahead of the clock, or past what a WAL record covers.
-fn random_take(rng: &mut Rng) -> (Way, i32) {
-    let way = Way::ALL[rng.usize(0..Way::ALL.len())];
-    let count = match rng.u16(0..1000) {
-        0..800 => rng.i32(1..=20),
-        800..980 => rng.i32(100..=500),
-        980..996 => rng.i32(5_000..=20_000),
-        _ => rng.i32(110_000..=130_000),
-    };
-    (way, count)
 }

@@ -1,27 +1,27 @@
 //! The SQL edition, on a server that lacks the extension: the clock steps, calls are cancelled, sessions terminated, and the
 //! server crashes. The same sessions call the PL/pgSQL function that it replaces, whose IDs repeat.
 
-mod load;
-
-use crate::clock::DAY;
-use crate::clock::random_offset;
-use crate::crash::kill_a_backend;
+use crate::clock::{DAY, random_offset};
+use crate::crash::{kill_a_backend, workers};
 use crate::episode::{self, Episode};
 use crate::journal::Journal;
 use crate::ledger::{Ledger, Promise};
-use crate::load::{Lead, prepare};
+use crate::load::{self, Lead, Load, Role, prepare};
 use crate::tally::Tally;
 use fastrand::Rng;
-use load::Load;
 use pg_snowflake_harness::copied;
 use pg_snowflake_harness::id::count_repeats;
+use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{Cluster, Shutdown};
+use postgres::Client;
 
 /// The file that users run.
 pub const EDITION: &str = include_str!("../../../sql/managed/pg_snowflake_managed.sql");
 
 /// How often something happens to the sessions, while the server lives and again before it crashes.
 const DISTURBANCES: usize = 20;
+
+const SESSIONS: usize = 8;
 
 pub fn faults(episode: &mut Episode) -> Tally {
     with_edition(episode, EDITION)
@@ -49,24 +49,20 @@ fn with_edition(episode: &mut Episode, edition: &str) -> Tally {
         client.batch_execute(statement).expect("a superuser");
     }
     let (mut ledger, mut tally, mut copied) = (Ledger::default(), Tally::default(), Vec::new());
-    let mut enter = |tally: &mut Tally, outcomes: Vec<load::Outcome>| -> Vec<Journal> {
-        let journal = |outcome: load::Outcome| {
-            copied.extend(outcome.copied);
-            tally.out_of_order += outcome.overtaken;
-            outcome.journal
-        };
-        outcomes.into_iter().map(journal).collect()
+    let mut close_era = |tally: &mut Tally, journals: &mut [Journal]| {
+        copied.extend(journals.iter_mut().flat_map(|journal| std::mem::take(&mut journal.copied)));
+        tally.out_of_order += journals.iter().map(|journal| journal.overtaken).sum::<u64>();
+        ledger.close_era(journals, Promise::Committed);
     };
     for round in 0..episode.rounds {
-        let load = Load::start(&cluster, &mut episode.rng, round * 100);
+        let load = start(&cluster, episode, round * 100, true);
         disturb(&cluster, episode, furthest_ahead, true);
-        let outcomes = load.stop(&mut cluster.connect());
-        tally.locks_left += locks_of(&mut cluster.connect(), &outcomes);
-        let mut journals = enter(&mut tally, outcomes);
+        let mut client = cluster.connect();
+        let mut journals = stop(load, &mut client);
+        tally.locks_left += locks_of(&mut client, &mut journals);
 
-        let load = Load::start(&cluster, &mut episode.rng, round * 100 + 50);
+        let load = start(&cluster, episode, round * 100 + 50, false);
         disturb(&cluster, episode, furthest_ahead, false);
-        load.expect_a_crash();
         // Not random, so that even the shortest form has all of them.
         match round % 3 {
             0 => kill_a_backend(&mut cluster, episode),
@@ -81,18 +77,36 @@ fn with_edition(episode: &mut Episode, edition: &str) -> Tally {
                 cluster.start();
             }
         }
-        journals.extend(enter(&mut tally, load.lost()));
+        journals.extend(load.join());
         episode::assert_kept(&cluster, &journals);
-        ledger.close_era(&journals, Promise::Committed);
+        close_era(&mut tally, &mut journals);
     }
     cluster.set_clock(0.0);
-    let load = Load::start(&cluster, &mut episode.rng, i32::MAX - 100);
-    load.wait_until_returned(episode::LAST_ERA_IDS);
-    let outcomes = load.stop(&mut cluster.connect());
-    ledger.close_era(&enter(&mut tally, outcomes), Promise::Committed);
+    let load = start(&cluster, episode, i32::MAX - 100, false);
+    load.wait_until_done(episode::LAST_ERA_IDS);
+    assert!(!load.have_all_ended(), "the server returns too few IDs");
+    close_era(&mut tally, &mut stop(load, &mut cluster.connect()));
     tally.copied_repeats = count_repeats(copied) as u64;
     tally += ledger.tally();
     tally
+}
+
+fn start(cluster: &Cluster, episode: &mut Episode, first_worker: i32, reconnects: bool) -> Load {
+    let mut crew = [Role::OfEdition { has_lone: false, reconnects }; SESSIONS];
+    crew[0] = Role::OfEdition { has_lone: true, reconnects };
+    load::start(cluster, &mut episode.rng, first_worker, &crew)
+}
+
+/// Lets the workers end, and cancels the calls that have not ended then: `pg_sleep` waits for a clock that has stepped back in the
+/// meantime.
+fn stop(load: Load, client: &mut Client) -> Vec<Journal> {
+    load.call_stop();
+    let ends = comes_true(|| {
+        workers(client).into_iter().for_each(|worker| cancel(client, worker));
+        load.have_all_ended()
+    });
+    assert!(ends, "a call cannot be cancelled");
+    load.join()
 }
 
 /// Steps the clock, cancels calls and terminates sessions, at random points.
@@ -100,31 +114,29 @@ fn disturb(cluster: &Cluster, episode: &mut Episode, furthest_ahead: f64, may_te
     let mut client = cluster.connect();
     for _ in 0..DISTURBANCES {
         episode.sleep_ms(1..12);
-        let workers = load::workers(&mut client);
+        let workers = workers(&mut client);
         // Those that were terminated may not be back yet.
-        if workers.is_empty() {
-            continue;
-        }
-        let worker = workers[episode.rng.usize(0..workers.len())];
+        let Some(&worker) = episode.rng.choice(&workers) else { continue };
         match episode.rng.u8(0..8) {
             0..2 => cluster.set_clock(random_offset(episode, furthest_ahead)),
             2 if may_terminate => {
                 client.execute("SELECT pg_terminate_backend($1)", &[&worker]).expect("a superuser");
             }
             // A second cancel can arrive while the first is handled.
-            _ => {
-                for _ in 0..episode.rng.u8(1..=3) {
-                    load::cancel(&mut client, worker);
-                }
-            }
+            _ => (0..episode.rng.u8(1..=3)).for_each(|_| cancel(&mut client, worker)),
         }
     }
 }
 
-/// How many advisory locks idle sessions hold.
-fn locks_of(client: &mut postgres::Client, outcomes: &[load::Outcome]) -> u64 {
-    let idle: Vec<i32> = outcomes.iter().filter_map(load::Outcome::idle_backend).collect();
+/// Cancels what that session does, if anything.
+fn cancel(client: &mut Client, worker: i32) {
+    client.execute("SELECT pg_cancel_backend($1)", &[&worker]).expect("a superuser");
+}
+
+/// How many advisory locks idle sessions hold. They end afterwards.
+fn locks_of(client: &mut Client, journals: &mut [Journal]) -> u64 {
+    let (_idle, backends): (Vec<Client>, Vec<i32>) = journals.iter_mut().filter_map(|journal| journal.idle.take()).unzip();
     let query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = ANY ($1)";
-    let count: i64 = client.query_one(query, &[&idle]).expect("the locks can be read").get(0);
+    let count: i64 = client.query_one(query, &[&backends]).expect("the locks can be read").get(0);
     count as u64
 }
