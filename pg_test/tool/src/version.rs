@@ -257,6 +257,12 @@ mod tests {
             assert!(refused.starts_with(&format!("{script} changes the SQL")), "{refused}");
             fs::write(tree.join(&script), begun).unwrap();
         }
+        let refused = check(tree, "97.0.0").unwrap_err();
+        assert!(refused.starts_with("Cargo.toml is at 98.0.0-dev, not at 97.0.0"), "{refused}");
+        output(command("git").args(["-c", "user.name=a", "-c", "user.email=a", "commit", "-qm", "1"]).current_dir(tree)).unwrap();
+        output(command("git").args(["tag", &format!("v{first}")]).current_dir(tree)).unwrap();
+        let refused = check(tree, &first).unwrap_err();
+        assert!(refused.starts_with(&format!("v{first} is tagged")), "{refused}");
     }
 
     #[test]
