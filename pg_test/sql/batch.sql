@@ -2,6 +2,7 @@
 --
 -- The sequence is an hour ahead of the clock, so that only calls move its counter, one at a time. Counters are shown from its start.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 SET pg_snowflake.max_lead = '2h';
 SELECT snowflake_min_id(now() + '1 hour') >> 12 AS start \gset
 CREATE SEQUENCE s START :start;
@@ -33,19 +34,19 @@ CREATE FUNCTION batch(count int, OUT ids bigint, OUT first bigint, OUT last bigi
           FROM (SELECT counter_of(id) AS counter, row_number() OVER () AS n
                 FROM (SELECT snowflake_nextvals('s', 5, count) AS id) AS ids) AS counters) AS pairs
 $$;
-SELECT snowflake_nextvals('s', 5, 0);
-SELECT last_value - :start AS last_value, log_cnt, is_called FROM s;
-SELECT * FROM batch(1);
+SELECT snowflake_nextvals('s', 5, 0) \g (tuples_only=off footer=on)
+SELECT last_value - :start AS last_value, log_cnt, is_called FROM s \g (tuples_only=off)
+SELECT * FROM batch(1) \g (tuples_only=off)
 SELECT last_value - :start AS last_value FROM s;
-SELECT * FROM batch(2);
+SELECT * FROM batch(2) \g (tuples_only=off)
 SELECT last_value - :start AS last_value FROM s;
-SELECT * FROM batch(1023);
+SELECT * FROM batch(1023) \g (tuples_only=off)
 SELECT last_value - :start AS last_value FROM s;
-SELECT * FROM batch(1024);
+SELECT * FROM batch(1024) \g (tuples_only=off)
 SELECT last_value - :start AS last_value FROM s;
-SELECT * FROM batch(1025);
+SELECT * FROM batch(1025) \g (tuples_only=off)
 SELECT last_value - :start AS last_value FROM s;
-SELECT * FROM batch(5000);
+SELECT * FROM batch(5000) \g (tuples_only=off)
 SELECT last_value - :start AS last_value FROM s;
 
 --
@@ -76,12 +77,12 @@ SELECT replace(error_of($$SELECT snowflake_nextvals('s', 10)$$), current_databas
 SET pg_snowflake.shard_id = 7;
 SELECT snowflake_nextvals('s', -1);
 \echo :SQLSTATE
-SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', 5)));
-SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', count => 3000)));
-SELECT snowflake_nextvals('s', 0);
-SELECT snowflake_nextvals('s', NULL);
+SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', 5))) \g (tuples_only=off)
+SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', count => 3000))) \g (tuples_only=off)
+SELECT snowflake_nextvals('s', 0) \g (tuples_only=off footer=on)
+SELECT snowflake_nextvals('s', NULL) \g (tuples_only=off footer=on)
 -- with one
-SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', 5, 10)));
+SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', 5, 10))) \g (tuples_only=off)
 
 --
 -- An open cursor follows the shard of the database
@@ -100,7 +101,7 @@ SET pg_snowflake.shard_id = 7;
 FETCH 1 FROM ids;
 -- the end needs no shard
 RESET pg_snowflake.shard_id;
-FETCH ALL FROM ids;
+FETCH ALL FROM ids \g (tuples_only=off footer=on)
 COMMIT;
 
 SET pg_snowflake.shard_id = 7;

@@ -1,5 +1,6 @@
 -- The view snowflake_columns: which columns it shows, with which sequence, shard and layout.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 CREATE SCHEMA blog;
 CREATE SEQUENCE s;
 CREATE SEQUENCE "S";
@@ -64,15 +65,15 @@ FROM unnest(ARRAY[
     $$snowflake_currval('s')$$,
     $$snowflake_current_shard()$$
 ]) WITH ORDINALITY AS d (default_value, n) LEFT JOIN shown(d.default_value) AS s ON true
-ORDER BY n, shard_id;
+ORDER BY n, shard_id \g (tuples_only=off format=aligned)
 -- with the name of the database
 SELECT quote_ident(current_database()) || '.public."S"' AS name \gset
 SELECT format('snowflake_nextval(%L::text::regclass, 5)', :'name') AS default_value \gset
-SELECT * FROM shown(:'default_value');
+SELECT * FROM shown(:'default_value') \g (tuples_only=off)
 RESET pg_snowflake.shard_id;
 
 -- the setting is that of this session
-SELECT * FROM shown($$snowflake_nextval('s')$$);
+SELECT * FROM shown($$snowflake_nextval('s')$$) \g (tuples_only=off)
 SET pg_snowflake.shard_id = 6;
 SELECT shard_id, error FROM snowflake_columns;
 RESET pg_snowflake.shard_id;
@@ -80,32 +81,32 @@ RESET pg_snowflake.shard_id;
 -- no part of a default is evaluated
 CREATE TABLE called ();
 CREATE FUNCTION trap() RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN DROP TABLE called; RETURN 5; END $$;
-SELECT * FROM shown($$snowflake_nextval('s', trap())$$);
-SELECT * FROM shown($$snowflake_nextval('s', 1 / 0)$$);
+SELECT * FROM shown($$snowflake_nextval('s', trap())$$) \g (tuples_only=off)
+SELECT * FROM shown($$snowflake_nextval('s', 1 / 0)$$) \g (tuples_only=off)
 SELECT count(*) FROM called;
 
 -- a function of the same name elsewhere is not ours
 CREATE SCHEMA other;
 CREATE FUNCTION other.snowflake_nextval(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
-SELECT * FROM shown($$other.snowflake_nextval('s')$$);
-SELECT * FROM shown($$other.snowflake_nextval('s') + public.snowflake_nextval('s', 6)$$);
+SELECT * FROM shown($$other.snowflake_nextval('s')$$) \g (tuples_only=off footer=on)
+SELECT * FROM shown($$other.snowflake_nextval('s') + public.snowflake_nextval('s', 6)$$) \g (tuples_only=off)
 
 -- the extension in another schema
 BEGIN;
-SELECT * FROM shown($$snowflake_nextval('s', 5)$$);
+SELECT * FROM shown($$snowflake_nextval('s', 5)$$) \g (tuples_only=off)
 CREATE SCHEMA elsewhere;
 ALTER EXTENSION pg_snowflake SET SCHEMA elsewhere;
 SET LOCAL search_path = '';
-SELECT table_name, function, sequence, layout FROM elsewhere.snowflake_columns;
+SELECT table_name, function, sequence, layout FROM elsewhere.snowflake_columns \g (tuples_only=off)
 ROLLBACK;
 
 -- a default that is too long to read
 DO $$ BEGIN
     EXECUTE format('CREATE TABLE long (id bigint DEFAULT snowflake_nextval(''s'', length(%L)))', repeat('x', 300000));
 END $$;
-SELECT * FROM shown($$snowflake_nextval('s', 6)$$);
+SELECT * FROM shown($$snowflake_nextval('s', 6)$$) \g (tuples_only=off)
 SELECT table_name, column_name, sequence, shard_id, regexp_replace(error, '\d{7,} bytes', '<size> bytes') AS error
-FROM snowflake_columns ORDER BY table_name::text;
+FROM snowflake_columns ORDER BY table_name::text \g (tuples_only=off format=aligned)
 DROP TABLE long;
 
 --
@@ -147,9 +148,9 @@ RESET pg_snowflake.owned_shards;
 
 -- a fence for hosts is an error for every shard, here without the name of this host
 SET pg_snowflake.allowed_hosts = 'elsewhere';
-SELECT * FROM shown($$snowflake_nextval('s', 5)$$);
+SELECT * FROM shown($$snowflake_nextval('s', 5)$$) \g (tuples_only=off)
 SELECT regexp_replace(error, 'host "[^"]*"', 'host <host>') AS error FROM snowflake_columns;
-SELECT * FROM shown($$snowflake_nextval('s', 2 + 3)$$);
+SELECT * FROM shown($$snowflake_nextval('s', 2 + 3)$$) \g (tuples_only=off)
 SELECT regexp_replace(error, 'host "[^"]*"', 'host <host>') AS error FROM snowflake_columns;
 SELECT regexp_replace(error, 'host "[^"]*"', 'host <host>') AS error FROM snowflake_sequence_status('s');
 RESET pg_snowflake.allowed_hosts;
@@ -167,7 +168,7 @@ CREATE TABLE plain (id bigint);
 CREATE VIEW seen AS SELECT * FROM plain;
 ALTER VIEW seen ALTER id SET DEFAULT snowflake_nextval('s', 3);
 CREATE TEMPORARY TABLE mine (id bigint DEFAULT snowflake_nextval('s', 4));
-SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY table_name::text;
+SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY table_name::text \g (tuples_only=off format=aligned)
 DROP TABLE parted, mine;
 DROP FOREIGN TABLE foreign_posts;
 DROP VIEW seen;
@@ -181,17 +182,17 @@ ALTER TABLE posts DROP dropped;
 CREATE VIEW recent AS SELECT * FROM posts;
 CREATE TYPE pair AS (a post_id);
 INSERT INTO posts DEFAULT VALUES;
-SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY column_name;
-SELECT id > 7 AS id, special > 7 AS special, other, empty, ids FROM posts;
+SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY column_name \g (tuples_only=off format=aligned)
+SELECT id > 7 AS id, special > 7 AS special, other, empty, ids FROM posts \g (tuples_only=off)
 ALTER DOMAIN post_id DROP DEFAULT;
-SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY column_name;
+SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY column_name \g (tuples_only=off)
 DROP VIEW recent;
 DROP TABLE posts;
 
 -- a dropped column or default is not listed
 CREATE TABLE posts (a bigint DEFAULT snowflake_nextval('s', 5), b bigint DEFAULT snowflake_nextval('s', 5));
 ALTER TABLE posts DROP a, ALTER b DROP DEFAULT;
-SELECT * FROM snowflake_columns;
+SELECT * FROM snowflake_columns \g (tuples_only=off footer=on)
 DROP TABLE posts;
 
 --
@@ -206,7 +207,7 @@ SELECT c.last_id_at = s.last_id_at AS same_last_id_at, c.last_id_at = snowflake_
        c.lead = '0' AND s.lead = '0' AS no_lead, s.ids_left > 0 AS some_left,
        abs(c.ids_left - s.ids_left) < 4096 * 600000::bigint AS same_ids_left, c.ends_at = s.ends_at AS same_end,
        c.error, s.error
-FROM posts, snowflake_columns AS c, snowflake_sequence_status('of_posts', 'twitter') AS s;
+FROM posts, snowflake_columns AS c, snowflake_sequence_status('of_posts', 'twitter') AS s \g (tuples_only=off)
 DROP TABLE posts;
 
 -- an ordinary user sees all columns, and the sequences that core shows
@@ -230,7 +231,7 @@ SELECT count(id) FROM (VALUES (snowflake_nextval('open', 5)), (snowflake_nextval
     (snowflake_nextval('usable', 5)), (snowflake_nextval('writable', 5))) AS ids (id);
 SET SESSION AUTHORIZATION regress_columns_reader;
 SELECT column_name, shard_id, last_id_at IS NOT NULL AS last_id_at, lead IS NOT NULL AS lead, ids_left IS NOT NULL AS ids_left, error
-FROM snowflake_columns ORDER BY column_name;
+FROM snowflake_columns ORDER BY column_name \g (tuples_only=off format=aligned)
 SELECT sequencename FROM pg_sequences WHERE last_value IS NOT NULL ORDER BY sequencename;
 RESET SESSION AUTHORIZATION;
 DROP OWNED BY regress_columns_reader;

@@ -2,6 +2,7 @@
 --
 -- An ID depends on the time, so its shard and its order stand here.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
@@ -74,7 +75,7 @@ GRANT USAGE ON SEQUENCE posts_id_seq TO regress_convert_reader WITH GRANT OPTION
 SELECT relacl AS acl FROM pg_class WHERE oid = 'posts_id_seq'::regclass \gset
 SELECT snowflake_convert_column('posts', 'id', 5);
 SELECT relpersistence, relacl = :'acl' AS same_acl, obj_description(oid, 'pg_class'), seqcache
-FROM pg_class JOIN pg_sequence ON oid = seqrelid;
+FROM pg_class JOIN pg_sequence ON oid = seqrelid \g (tuples_only=off)
 DROP TABLE posts;
 DROP ROLE regress_convert_reader;
 

@@ -1,5 +1,6 @@
 -- check_shard of snowflake_convert_column(): a table that refuses rows of other shards.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 CREATE VIEW checks AS
 SELECT conname, pg_get_constraintdef(oid) AS definition, convalidated FROM pg_constraint
 WHERE contype = 'c' AND coninhcount = 0 AND conrelid = to_regclass('posts');
@@ -10,7 +11,7 @@ WHERE contype = 'c' AND coninhcount = 0 AND conrelid = to_regclass('posts');
 -- an empty table refuses every other row
 CREATE TABLE posts (id bigint);
 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
-SELECT * FROM checks;
+SELECT * FROM checks \g (tuples_only=off)
 INSERT INTO posts (id) VALUES (DEFAULT), (snowflake_encode(now(), 5, 0));
 INSERT INTO posts (id) SELECT snowflake_encode(now(), 6, 0);
 INSERT INTO posts VALUES (1);
@@ -20,7 +21,7 @@ DROP TABLE posts;
 CREATE TABLE posts (id bigint);
 INSERT INTO posts VALUES (-1), (-4711);
 SELECT snowflake_convert_column('posts', 'id', 5, 'js53', check_shard => true);
-SELECT * FROM checks;
+SELECT * FROM checks \g (tuples_only=off)
 INSERT INTO posts VALUES (DEFAULT);
 DROP TABLE posts;
 
@@ -28,7 +29,7 @@ DROP TABLE posts;
 CREATE TABLE posts (id bigint);
 INSERT INTO posts VALUES (snowflake_encode('2020-01-01', 5, 7));
 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
-SELECT * FROM checks;
+SELECT * FROM checks \g (tuples_only=off)
 DROP TABLE posts;
 
 -- the partitions of a table have it too
@@ -44,7 +45,7 @@ DROP TABLE posts;
 SET pg_snowflake.shard_id = 5;
 CREATE TABLE posts (id bigint);
 SELECT snowflake_convert_column('posts', 'id', check_shard => true);
-SELECT * FROM checks;
+SELECT * FROM checks \g (tuples_only=off)
 INSERT INTO posts (id) VALUES (DEFAULT), (snowflake_encode(now(), 5, 0));
 INSERT INTO posts (id) SELECT snowflake_encode(now(), 6, 0);
 RESET pg_snowflake.shard_id;
@@ -57,7 +58,7 @@ CREATE TABLE posts (id bigint, body text CONSTRAINT posts_id_shard_check CHECK (
 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
 INSERT INTO posts DEFAULT VALUES;
 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
-SELECT * FROM checks ORDER BY conname;
+SELECT * FROM checks ORDER BY conname \g (tuples_only=off format=aligned)
 DROP TABLE posts;
 
 CREATE TABLE posts (id bigint, body text CONSTRAINT posts_id_shard_check CHECK (body <> ''));
@@ -65,7 +66,7 @@ INSERT INTO posts VALUES (4711);
 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
 INSERT INTO posts DEFAULT VALUES;
 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
-SELECT * FROM checks ORDER BY conname;
+SELECT * FROM checks ORDER BY conname \g (tuples_only=off format=aligned)
 DROP TABLE posts;
 
 --
@@ -91,25 +92,25 @@ CREATE TABLE posts (id bigint) PARTITION BY HASH (id);
 CREATE TABLE a PARTITION OF posts (CHECK (snowflake_shard_id(id) = 5)) FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE b PARTITION OF posts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
-SELECT * FROM checks ORDER BY conname;
+SELECT * FROM checks ORDER BY conname \g (tuples_only=off)
 SELECT refused();
 DROP TABLE posts;
 
 CREATE TABLE posts (id bigint CHECK (snowflake_shard_id(id) BETWEEN 5 AND 10));
 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
-SELECT * FROM checks ORDER BY conname;
+SELECT * FROM checks ORDER BY conname \g (tuples_only=off format=aligned)
 SELECT refused();
 DROP TABLE posts;
 
 CREATE TABLE posts (id bigint CHECK (snowflake_shard_id(id) <> 4));
 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
-SELECT * FROM checks ORDER BY conname;
+SELECT * FROM checks ORDER BY conname \g (tuples_only=off format=aligned)
 SELECT refused();
 DROP TABLE posts;
 
 CREATE TABLE posts (id bigint CHECK (snowflake_shard_id(id) = 5) NO INHERIT);
 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
-SELECT * FROM checks ORDER BY conname;
+SELECT * FROM checks ORDER BY conname \g (tuples_only=off format=aligned)
 SELECT refused();
 DROP TABLE posts;
 
@@ -117,5 +118,5 @@ CREATE TABLE posts (id bigint);
 INSERT INTO posts VALUES (4711);
 ALTER TABLE posts ADD CHECK (snowflake_shard_id(id) = 5) NOT VALID;
 SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true);
-SELECT * FROM checks ORDER BY conname;
+SELECT * FROM checks ORDER BY conname \g (tuples_only=off format=aligned)
 SELECT refused();

@@ -1,5 +1,6 @@
 -- What snowflake_convert_column() refuses.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 CREATE TABLE posts (id serial PRIMARY KEY, body text, gone int, twice int GENERATED ALWAYS AS (7 * 2) STORED);
 ALTER TABLE posts DROP COLUMN gone;
 INSERT INTO posts (body) VALUES ('old');
@@ -157,7 +158,7 @@ ROLLBACK;
 
 -- nothing has changed
 SELECT kind, count(*) > 0 AS compared FROM state_before GROUP BY kind ORDER BY kind;
-(TABLE state EXCEPT TABLE state_before) UNION ALL (TABLE state_before EXCEPT TABLE state);
+(TABLE state EXCEPT TABLE state_before) UNION ALL (TABLE state_before EXCEPT TABLE state) \g (tuples_only=off footer=on)
 
 --
 -- Without what has depended on it, the column is converted

@@ -1,5 +1,6 @@
 -- snowflake_convert_column(): who may convert a column, as whom its expressions are evaluated, and who may insert afterwards.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 -- A superuser whose name is known, since messages have it.
 CREATE ROLE regress_convert_roles_superuser SUPERUSER;
 SET SESSION AUTHORIZATION regress_convert_roles_superuser;

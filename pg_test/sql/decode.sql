@@ -1,5 +1,6 @@
 -- The fields of an ID, and IDs from their fields.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
@@ -46,7 +47,7 @@ FROM (VALUES
     -- epoch 1764184395000; node 42, the second ID of the millisecond
     (15, 47839699276046337, 'pgdog', '2026-04-07 19:31:08.126', 42, 1)
 ) AS p (n, id, layout, at, shard, seq), snowflake_decode(id, layout::snowflake_layout) AS d
-ORDER BY n;
+ORDER BY n \g (tuples_only=off format=aligned)
 
 --
 -- The first and the last ID that is not negative, and those around a tick
@@ -64,12 +65,12 @@ FROM (VALUES
     (8, 'instagram', (453005578280 << 23) | (8191 << 10)),
     (9, 'instagram', 9223372036854775807)
 ) AS ids (n, layout, id), snowflake_decode(id, layout) AS d
-ORDER BY n;
+ORDER BY n \g (tuples_only=off format=aligned)
 
 -- in a layout of 64 bits, the sign bit is the highest bit of the time
 SELECT d.*, extract(epoch FROM created_at) * 1000 = 1314220021721 + (1::bigint << 41) - 1 AS is_last_tick,
        snowflake_shard_id(-1, 'instagram') AS shard_id_alone
-FROM snowflake_decode(-1, 'instagram') AS d;
+FROM snowflake_decode(-1, 'instagram') AS d \g (tuples_only=off)
 
 --
 -- Searching by time
@@ -103,7 +104,7 @@ FROM (VALUES
     (19, 'infinity', 'time:48 shard:0 seq:0 epoch:2024-01-01 unit:1s', 1::bigint << 48),
     (20, 'infinity', 'js53', 1::bigint << 53)
 ) AS cases (n, at, layout, expected)
-ORDER BY n;
+ORDER BY n \g (tuples_only=off format=aligned)
 
 -- a range includes its start and excludes its end: the last ID of the tick before noon, the first and the last of noon's, and the
 -- first of the next
@@ -125,7 +126,7 @@ INSERT INTO ranges VALUES
 SELECT since, until, array_agg(snowflake_between(id, since, until) ORDER BY around.n) AS "between",
        array_agg(t >= since AND t < until ORDER BY around.n) AS by_created_at
 FROM ranges, around, snowflake_created_at(id) AS t
-GROUP BY ranges.n, since, until ORDER BY ranges.n;
+GROUP BY ranges.n, since, until ORDER BY ranges.n \g (tuples_only=off format=aligned)
 DROP TABLE around, ranges;
 
 -- the last ID of each preset, and the instant after it; the highest bigint is the only ID that is before no instant
@@ -134,7 +135,7 @@ SELECT name, last_id, snowflake_created_at(last_id, layout) >= ends_at - unit AS
        snowflake_between(last_id - 1, ends_at - unit, 'infinity', layout) AS is_previous_between
 FROM (SELECT *, name::snowflake_layout AS layout FROM snowflake_layouts) AS l,
     LATERAL (SELECT max(snowflake_encode(ends_at - interval '1 us', shard::int, ((1::bigint << seq_bits) - 1)::int, layout)) AS last_id
-             FROM unnest(ARRAY[0, shards - 1]) AS shards (shard)) AS last;
+             FROM unnest(ARRAY[0, shards - 1]) AS shards (shard)) AS last \g (tuples_only=off format=aligned)
 
 --
 -- A null returns null

@@ -1,5 +1,6 @@
 -- snowflake_explain(): an ID with its bits and fields.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 \pset format unaligned
 \pset tuples_only on
 
@@ -21,4 +22,4 @@ SELECT name, first[1] AS first, first[2] LIKE to_char(created_at AT TIME ZONE 'U
        first[3]::int = shard_id AS has_shard, first[4]::int = seq AS has_seq
 FROM snowflake_layouts, snowflake_nextval(('of_' || name)::regclass, CASE shards WHEN 1 THEN 0 ELSE 5 END, name::snowflake_layout) AS id,
     snowflake_decode(id, name::snowflake_layout),
-    regexp_split_to_array(trim(split_part(snowflake_explain(id), E'\n', 3)), ' +') AS first;
+    regexp_split_to_array(trim(split_part(snowflake_explain(id), E'\n', 3)), ' +') AS first \g (tuples_only=off format=aligned)

@@ -1,5 +1,6 @@
 -- The fences: pg_snowflake.owned_shards and pg_snowflake.allowed_hosts.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 CREATE SEQUENCE s;
 SELECT snowflake_shard_id(snowflake_nextval('s', 5));
 
@@ -46,7 +47,7 @@ EXCEPTION WHEN invalid_parameter_value THEN
 END $$;
 SELECT setting, part, length_of_detail('pg_snowflake.' || setting, repeat(part, 1000) || '!') BETWEEN 1 AND 299 AS is_short
 FROM (VALUES ('owned_shards'), ('allowed_hosts')) AS s (setting), (VALUES ('a '), ('1'), ('-')) AS v (part)
-ORDER BY setting, part COLLATE "C";
+ORDER BY setting, part COLLATE "C" \g (tuples_only=off format=aligned)
 
 --
 -- A shard that is not owned
@@ -164,7 +165,7 @@ EXCEPTION WHEN object_not_in_prerequisite_state THEN
     hint_has_list := strpos(hint, '= ''<the current list>, ') = 0;
 END $$;
 SELECT list, error_under.* FROM (VALUES ('owned_shards', '5'), ('allowed_hosts', 'db-1')) AS lists (setting, list),
-    error_under('pg_snowflake.' || setting, list || repeat(', ' || list, 10000));
+    error_under('pg_snowflake.' || setting, list || repeat(', ' || list, 10000)) \g (tuples_only=off format=aligned)
 
 --
 -- A CHECK refuses rows of other shards, but not older small IDs

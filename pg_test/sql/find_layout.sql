@@ -1,6 +1,7 @@
 -- The layouts of copies of Instagram's function, as public repositories have them, and of the presets, are found from the times of
 -- the rows.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 -- A number from 0 to 1 that looks random.
 CREATE FUNCTION part(n bigint, seed bigint) RETURNS float8 LANGUAGE sql AS $$ SELECT (n * seed * 40503 + seed) % 1000003 / 1000003.0 $$;
 
@@ -34,7 +35,7 @@ SELECT copy('01 the original, shard 1', 1314220021721, 23, '{1}', 10, 1024),
        copy('11 seconds', 1420070400000, 31, '{7}', 16, 65536, 1000000),
        copy('12 three shards', 1420070400000, 23, '{3,4,900}', 10, 1024),
        copy('13 no modulo', 1314220021721, 23, '{1}', 10, 1::bigint << 40, first => 700),
-       copy('14 the counter has not begun again', 1420070400000, 22, '{5}', 12, 4096, first => 0);
+       copy('14 the counter has not begun again', 1420070400000, 22, '{5}', 12, 4096, first => 0) \g (tuples_only=off)
 
 -- Counters that do not rise by one: of a sequence that other tables use, of CACHE 50 in three sessions, and of ten rows that somebody picked.
 INSERT INTO copied
@@ -68,7 +69,7 @@ FROM snowflake_layouts AS preset,
     LATERAL (SELECT array_agg(snowflake_encode('epoch'::timestamptz + us * interval '1 us', (3 % preset.shards)::int, n % (1 << seq_bits), name::snowflake_layout)) AS ids,
                     array_agg(created_at) AS times
              FROM times(6000, 100)) AS rows,
-    LATERAL snowflake_find_layout(ids, times) AS f;
+    LATERAL snowflake_find_layout(ids, times) AS f \g (tuples_only=off format=aligned)
 
 --
 -- The rows that do not fit, and the conversion
@@ -78,7 +79,7 @@ INSERT INTO rows SELECT id, CASE WHEN n % 500 = 0 THEN created_at + interval '1 
 FROM (SELECT n, ((us / 1000 - 1495331934000) << 23) | (2 << 10) | (n % 1024) AS id, 'epoch'::timestamptz + interval '1 us' * us AS created_at
       FROM times(3000, 100) WHERE n % 10 <> 0 OR n % 500 = 0) AS t;
 SELECT layout, compared, fitting, shards, doubt, (SELECT array_agg(id & 1023) FROM unnest(misfits) AS id) AS seq_of_misfits, conversion
-FROM snowflake_find_layout('rows', 'id', 'created_at');
+FROM snowflake_find_layout('rows', 'id', 'created_at') \g (tuples_only=off)
 
 -- What cannot be converted: a materialized view, a partition, a child, a generated column
 CREATE MATERIALIZED VIEW seen AS SELECT id, created_at FROM rows;
@@ -98,7 +99,7 @@ DROP MATERIALIZED VIEW seen;
 TRUNCATE rows;
 INSERT INTO rows SELECT snowflake_encode(at, 5, n % 1024, 'instagram'), at
 FROM (SELECT n, '2026-01-01 00:00+00'::timestamptz + n * interval '20 ms' AS at FROM generate_series(1, 3000) AS n) AS t;
-SELECT layout, doubt, conversion FROM snowflake_find_layout('rows', 'id', 'created_at');
+SELECT layout, doubt, conversion FROM snowflake_find_layout('rows', 'id', 'created_at') \g (tuples_only=off)
 --
 -- Errors
 --

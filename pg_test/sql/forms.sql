@@ -1,12 +1,13 @@
 -- An ID as a text in base 32 and as a UUID.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 --
 -- Base 32
 --
 -- in lower case too; I and L are 1, and O is 0
-SELECT snowflake_to_base32(2235219950664999947), snowflake_to_base32(0), snowflake_to_base32(-1);
+SELECT snowflake_to_base32(2235219950664999947), snowflake_to_base32(0), snowflake_to_base32(-1) \g (tuples_only=off)
 SELECT snowflake_from_base32('1Y18RPF941S0B'), snowflake_from_base32('1y18rpf941s0b'),
-       snowflake_from_base32('Ly18rpf94Is0b'), snowflake_from_base32('oOOO00000000O');
+       snowflake_from_base32('Ly18rpf94Is0b'), snowflake_from_base32('oOOO00000000O') \g (tuples_only=off)
 
 -- a text that is not base 32
 SELECT snowflake_from_base32('');

@@ -1,5 +1,6 @@
 -- An ID is the formula of its layout, bit for bit, and its seq is the sequence's counter.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 CREATE FUNCTION seq_of(id bigint) RETURNS int
 LANGUAGE sql AS $$ SELECT seq FROM snowflake_decode($1) $$;
 
@@ -25,7 +26,7 @@ BEGIN
     ) AND ((id # (id >> 12)) & 4095) = shard;
 END $$;
 CREATE SEQUENCE s;
-SELECT is_the_formula(1, 0), is_the_formula(2, 1), is_the_formula(3, 5), is_the_formula(4, 1341), is_the_formula(5, 4095);
+SELECT is_the_formula(1, 0), is_the_formula(2, 1), is_the_formula(3, 5), is_the_formula(4, 1341), is_the_formula(5, 4095) \g (tuples_only=off)
 
 --
 -- The one that Instagram published
@@ -42,7 +43,7 @@ BEGIN
 END $$;
 CREATE SEQUENCE instagrams;
 SELECT is_instagrams_formula(1, 0), is_instagrams_formula(2, 1), is_instagrams_formula(3, 5), is_instagrams_formula(4, 1341),
-       is_instagrams_formula(5, 8191);
+       is_instagrams_formula(5, 8191) \g (tuples_only=off)
 
 -- a fresh ID decodes to the time of the call
 WITH before AS MATERIALIZED (SELECT clock_timestamp() AS at),
@@ -73,7 +74,7 @@ FROM (
         (102, 'time:33 seq:0 shard_xor_above:31 epoch:2000-01-01 unit:1s'),
         (103, 'time:41 seq:12 shard:10 epoch:2010-11-04T01:42:54.657Z unit:1ms'),
         (104, 'time:48 shard:0 seq:15 epoch:1970-01-01 unit:100us')
-) AS layouts, snowflake_layout_info(layout) ORDER BY n;
+) AS layouts, snowflake_layout_info(layout) ORDER BY n \g (tuples_only=off format=aligned)
 
 --
 -- The seq of the first ID depends on the shard: 1 + 617 times the shard, modulo 1024
@@ -85,7 +86,7 @@ CREATE SEQUENCE of_5;
 CREATE SEQUENCE of_4095;
 SELECT seq_of(snowflake_nextval('of_0', 0)) AS of_0, seq_of(snowflake_nextval('of_1', 1)) AS of_1,
        seq_of(snowflake_nextval('of_2', 2)) AS of_2, seq_of(snowflake_nextval('of_5', 5)) AS of_5,
-       seq_of(snowflake_nextval('of_4095', 4095)) AS of_4095;
+       seq_of(snowflake_nextval('of_4095', 4095)) AS of_4095 \g (tuples_only=off)
 -- also of one that is created anew in a session that knew the former one
 DROP SEQUENCE of_5;
 CREATE SEQUENCE of_5;

@@ -2,6 +2,7 @@
 --
 -- An ID depends on the time, but its seq does not: it counts from 1 by one.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 CREATE FUNCTION seq_of(id bigint) RETURNS int
 LANGUAGE sql AS $$ SELECT seq FROM snowflake_decode($1) $$;
 

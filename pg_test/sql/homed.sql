@@ -1,5 +1,6 @@
 -- Homed IDs: their hash leads to the shard that generates them.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 CREATE SEQUENCE s;
 
 --
@@ -19,7 +20,7 @@ $$;
 SELECT modulus, shard, one_by_one.*, batch.*
 FROM unnest(ARRAY[1, 2, 3, 4, 16, 64]) AS modulus, unnest(ARRAY[0, 1 % modulus, modulus - 1]) AS shard,
     homed(shard, modulus) AS one_by_one, homed_batch(shard, modulus) AS batch
-ORDER BY modulus, shard;
+ORDER BY modulus, shard \g (tuples_only=off format=aligned)
 
 -- the highest modulus
 SET pg_snowflake.max_lead = '1min';
@@ -43,7 +44,7 @@ ALTER TABLE t ALTER id DROP DEFAULT;
 SELECT shard, count(DISTINCT id), count(*) FILTER (WHERE NOT satisfies_hash_partition('t'::regclass, 4, shard % 4, id)) AS strangers,
        array_agg(DISTINCT snowflake_shard_id(id) % 8) AS class
 FROM generate_series(0, 7) AS shard, snowflake_nextvals_homed('s', shard, 4, 2000, 2, 'postgres') AS id
-GROUP BY shard ORDER BY shard;
+GROUP BY shard ORDER BY shard \g (tuples_only=off format=aligned)
 
 --
 -- Every ID is in the hash ranges and has the shard. The first ranges are of two of four workers, as in pg_dist_shard.
@@ -59,7 +60,7 @@ $$;
 SELECT ranges, one_by_one.*, batch.*
 FROM (VALUES (1, int8multirange '{[-2147483648,-1073741824),[0,1073741824)}'), (2, '{(,-5),[100,1000000)}'), (3, '{(,)}'),
     (4, '{[0,2147483648)}')) AS cases (n, ranges), in_ranges(ranges) AS one_by_one, batch_in_ranges(ranges) AS batch
-ORDER BY n;
+ORDER BY n \g (tuples_only=off format=aligned)
 
 -- they may differ from call to call
 CREATE TABLE ranges (of int8multirange);
@@ -93,12 +94,12 @@ LANGUAGE sql RETURN ((id >> 22) << 10) | ((id >> 12) & 1023);
 -- by one, and the sequence holds the last
 SELECT count(*), min(counter) - :start AS first, max(counter) - :start AS last, count(*) FILTER (WHERE counter <> before + 1) AS gaps
 FROM (SELECT counter_of(id) AS counter, lag(counter_of(id)) OVER (ORDER BY n) AS before
-      FROM (SELECT n, snowflake_nextval_homed('ahead', 1, 4) AS id FROM generate_series(1, 2000) AS n) AS ids) AS counters;
+      FROM (SELECT n, snowflake_nextval_homed('ahead', 1, 4) AS id FROM generate_series(1, 2000) AS n) AS ids) AS counters \g (tuples_only=off)
 SELECT last_value - :start AS last_value FROM ahead;
 SELECT count(*), min(counter) - :start AS first, max(counter) - :start AS last, count(*) FILTER (WHERE counter <> before + 1) AS gaps
 FROM (SELECT counter_of(id) AS counter, lag(counter_of(id)) OVER (ORDER BY n) AS before
       FROM (SELECT id, row_number() OVER () AS n FROM (SELECT snowflake_nextvals_homed('ahead', 1, 4, 2000) AS id) AS ids) AS numbered
-     ) AS counters;
+     ) AS counters \g (tuples_only=off)
 SELECT last_value - :start AS last_value FROM ahead;
 DROP SEQUENCE ahead;
 
@@ -162,6 +163,6 @@ CREATE TABLE posts (
     b bigint DEFAULT snowflake_nextval_homed_in_ranges('s', 3, '{[0,)}'::int8multirange, 'postgres'),
     c bigint DEFAULT snowflake_nextval_homed('s', 4, 4),
     d bigint DEFAULT snowflake_nextval_homed('s', 3, 4 + random()::int));
-SELECT column_name, sequence, shard_id, layout, error FROM snowflake_columns ORDER BY column_name;
+SELECT column_name, sequence, shard_id, layout, error FROM snowflake_columns ORDER BY column_name \g (tuples_only=off format=aligned)
 SET pg_snowflake.owned_shards = '3';
 SELECT column_name, error FROM snowflake_columns ORDER BY column_name;

@@ -1,5 +1,6 @@
 -- The type of layouts: the presets, what follows from a specification, and its input and output.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET intervalstyle = 'postgres';
@@ -8,7 +9,7 @@ SET intervalstyle = 'postgres';
 -- The presets, in their order. A released one never changes: stored IDs would be decoded differently.
 --
 SELECT name, spec FROM snowflake_layouts;
-SELECT name, time_bits, shard_bits, seq_bits, unit, epoch, ends_at, shards, ids_per_second FROM snowflake_layouts;
+SELECT name, time_bits, shard_bits, seq_bits, unit, epoch, ends_at, shards, ids_per_second FROM snowflake_layouts \g (tuples_only=off format=aligned)
 
 --
 -- The figures follow from the specification
@@ -41,7 +42,7 @@ FROM (VALUES
     (7, 'time:40 seq:6 shard:4 epoch:2024-01-01 unit:100us'),
     (8, E'time:40   shard:6\tseq:4 unit:1s epoch:2024-01-01T00:00:00.000Z'),
     (9, 'time:40 shard:6 seq:4 unit:1s epoch:2024-01-01T00:00:00.5Z')
-) AS cases (n, input) ORDER BY n;
+) AS cases (n, input) ORDER BY n \g (tuples_only=off format=aligned)
 
 --
 -- Comparisons are by value

@@ -1,5 +1,6 @@
 -- snowflake_locate(): the place of a row, from the catalog alone.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 SET timezone = 'UTC';
 
 -- An ID of that shard in the default layout, whose low bits are XORed with the bits above them.
@@ -20,10 +21,10 @@ CREATE TABLE posts_1 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 1)
 CREATE TABLE posts_2 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 2);
 CREATE TABLE posts_3 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 3);
 \pset null NULL
-SELECT * FROM snowflake_locate('posts', id_of_shard(5));
-SELECT * FROM snowflake_locate('posts', id_of_shard(4095));
-SELECT * FROM snowflake_locate('posts', -1);
-SELECT * FROM snowflake_locate('posts', -4096);
+SELECT * FROM snowflake_locate('posts', id_of_shard(5)) \g (tuples_only=off)
+SELECT * FROM snowflake_locate('posts', id_of_shard(4095)) \g (tuples_only=off)
+SELECT * FROM snowflake_locate('posts', -1) \g (tuples_only=off)
+SELECT * FROM snowflake_locate('posts', -4096) \g (tuples_only=off)
 
 -- null is located nowhere
 SELECT l, l IS NULL AS is_null FROM snowflake_locate(NULL, 5) AS l;
@@ -73,10 +74,10 @@ CREATE TABLE child () INHERITS (parent);
 CREATE TABLE bereft (id bigint);
 CREATE TABLE gone () INHERITS (bereft);
 DROP TABLE gone;
-SELECT * FROM snowflake_locate('posts', id_of_shard(5));
-SELECT * FROM snowflake_locate('remote', id_of_shard(5));
-SELECT * FROM snowflake_locate('child', id_of_shard(5));
-SELECT * FROM snowflake_locate('bereft', id_of_shard(5));
+SELECT * FROM snowflake_locate('posts', id_of_shard(5)) \g (tuples_only=off)
+SELECT * FROM snowflake_locate('remote', id_of_shard(5)) \g (tuples_only=off)
+SELECT * FROM snowflake_locate('child', id_of_shard(5)) \g (tuples_only=off)
+SELECT * FROM snowflake_locate('bereft', id_of_shard(5)) \g (tuples_only=off)
 DROP TABLE posts, parent, child, bereft;
 DROP FOREIGN TABLE remote;
 
@@ -87,9 +88,9 @@ CREATE FOREIGN TABLE remote (id bigint) SERVER shown;
 CREATE ROLE regress_locate_somebody;
 SET SESSION AUTHORIZATION regress_locate_somebody;
 SELECT has_server_privilege('shown', 'USAGE') AS usage, has_table_privilege('remote', 'SELECT') AS select;
-SELECT host, port, dbname FROM snowflake_locate('remote', 3);
+SELECT host, port, dbname FROM snowflake_locate('remote', 3) \g (tuples_only=off)
 SELECT srvname, option_name, option_value FROM pg_foreign_server, pg_options_to_table(srvoptions)
-WHERE srvname = 'shown' ORDER BY option_name COLLATE "C";
+WHERE srvname = 'shown' ORDER BY option_name COLLATE "C" \g (tuples_only=off format=aligned)
 RESET SESSION AUTHORIZATION;
 DROP ROLE regress_locate_somebody;
 DROP FOREIGN TABLE remote;
@@ -103,7 +104,7 @@ CREATE FOREIGN TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMA
 CREATE FOREIGN TABLE posts_1 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 1) SERVER "Shard 1";
 CREATE FOREIGN TABLE posts_2 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 2) SERVER shard_2;
 CREATE FOREIGN TABLE posts_3 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 3) SERVER shard_3;
-SELECT l.* FROM generate_series(4, 7) AS shard, snowflake_locate('posts', shard) AS l;
+SELECT l.* FROM generate_series(4, 7) AS shard, snowflake_locate('posts', shard) AS l \g (tuples_only=off format=aligned)
 DROP TABLE posts;
 \pset null ''
 
@@ -119,7 +120,7 @@ CREATE TABLE comments_2 PARTITION OF comments FOR VALUES WITH (MODULUS 4, REMAIN
 CREATE TABLE comments_3 PARTITION OF comments FOR VALUES WITH (MODULUS 4, REMAINDER 3);
 INSERT INTO comments ("Post", id) SELECT id, 0 FROM ids;
 SELECT count(*), count(DISTINCT t.tableoid) AS places, count(*) FILTER (WHERE partition IS DISTINCT FROM t.tableoid) AS astray
-FROM comments AS t, snowflake_locate('comments', "Post");
+FROM comments AS t, snowflake_locate('comments', "Post") \g (tuples_only=off)
 
 -- partitions of partitions
 CREATE TABLE by_shard (id bigint, n int) PARTITION BY HASH (id snowflake_shard_ops);
@@ -136,10 +137,10 @@ CREATE TABLE s_0_february_rest PARTITION OF s_0_february DEFAULT;
 CREATE TABLE s_0_rest PARTITION OF s_0 DEFAULT;
 INSERT INTO by_shard SELECT id FROM ids;
 SELECT count(*), count(DISTINCT t.tableoid) AS places, count(*) FILTER (WHERE partition IS DISTINCT FROM t.tableoid) AS astray
-FROM by_shard AS t, snowflake_locate('by_shard', id);
+FROM by_shard AS t, snowflake_locate('by_shard', id) \g (tuples_only=off)
 -- also from a lower level
 SELECT count(*), count(DISTINCT t.tableoid) AS places, count(*) FILTER (WHERE partition IS DISTINCT FROM t.tableoid) AS astray
-FROM s_0 AS t, snowflake_locate('s_0', id);
+FROM s_0 AS t, snowflake_locate('s_0', id) \g (tuples_only=off)
 
 CREATE TABLE by_month (id bigint, n int) PARTITION BY RANGE (id);
 CREATE TABLE m_1 PARTITION OF by_month FOR VALUES FROM (MINVALUE) TO (snowflake_min_id('2024-02-01'))
@@ -151,14 +152,14 @@ CREATE TABLE m_2 PARTITION OF by_month FOR VALUES FROM (snowflake_min_id('2024-0
 CREATE TABLE m_2_all PARTITION OF m_2 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
 INSERT INTO by_month SELECT id FROM ids;
 SELECT count(*), count(DISTINCT t.tableoid) AS places, count(*) FILTER (WHERE partition IS DISTINCT FROM t.tableoid) AS astray
-FROM by_month AS t, snowflake_locate('by_month', id);
+FROM by_month AS t, snowflake_locate('by_month', id) \g (tuples_only=off)
 
 CREATE TABLE listed (id bigint) PARTITION BY LIST (id);
 CREATE TABLE l_1 PARTITION OF listed FOR VALUES IN (1, 5);
 CREATE TABLE l_2 PARTITION OF listed FOR VALUES IN (3, NULL);
 INSERT INTO listed VALUES (1), (3), (5);
 SELECT count(*), count(DISTINCT t.tableoid) AS places, count(*) FILTER (WHERE partition IS DISTINCT FROM t.tableoid) AS astray
-FROM listed AS t, snowflake_locate('listed', id);
+FROM listed AS t, snowflake_locate('listed', id) \g (tuples_only=off)
 
 -- core's own operator class
 CREATE TABLE by_core (id bigint) PARTITION BY HASH (id);
@@ -166,7 +167,7 @@ CREATE TABLE by_core_0 PARTITION OF by_core FOR VALUES WITH (MODULUS 2, REMAINDE
 CREATE TABLE by_core_1 PARTITION OF by_core FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO by_core SELECT id FROM ids;
 SELECT count(*), count(DISTINCT t.tableoid) AS places, count(*) FILTER (WHERE partition IS DISTINCT FROM t.tableoid) AS astray
-FROM by_core AS t, snowflake_locate('by_core', id);
+FROM by_core AS t, snowflake_locate('by_core', id) \g (tuples_only=off)
 DROP TABLE comments, by_shard, by_month, listed, by_core;
 
 --

@@ -1,5 +1,6 @@
 -- What snowflake_nextval() refuses, with which error, and that a refusal consumes nothing.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 -- The error of a statement. Where a part of it varies, the script replaces it.
 CREATE FUNCTION error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -82,10 +83,10 @@ ROLLBACK;
 SELECT snowflake_nextval(NULL, 5) IS NULL AS seq_of_two,
        snowflake_nextval('s', NULL) IS NULL AS shard,
        snowflake_nextval(NULL, NULL) IS NULL AS both,
-       snowflake_nextval(NULL) IS NULL AS seq;
+       snowflake_nextval(NULL) IS NULL AS seq \g (tuples_only=off)
 
 -- so far nothing has been consumed
-SELECT last_value, log_cnt, is_called FROM s;
+SELECT last_value, log_cnt, is_called FROM s \g (tuples_only=off)
 
 -- the command of the hint, for new sessions of the database
 DO $$
@@ -144,6 +145,6 @@ GRANT USAGE ON SCHEMA "Blog" TO "regress_nextval_errors_Writer";
 SET SESSION AUTHORIZATION "regress_nextval_errors_Writer";
 SELECT snowflake_nextval('"Blog"."Posts"', 5); \echo :LAST_ERROR_SQLSTATE
 RESET SESSION AUTHORIZATION;
-SELECT last_value, log_cnt, is_called FROM "Blog"."Posts";
+SELECT last_value, log_cnt, is_called FROM "Blog"."Posts" \g (tuples_only=off)
 DROP SCHEMA "Blog" CASCADE;
 DROP ROLE "regress_nextval_errors_Writer";

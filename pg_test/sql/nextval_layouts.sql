@@ -1,5 +1,6 @@
 -- IDs in every layout.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 CREATE TABLE layouts AS
 SELECT row_number() OVER () AS n, name::snowflake_layout AS layout FROM snowflake_layouts
 UNION ALL SELECT 101, 'time:40 seq:6 shard:4 epoch:2024-01-01 unit:100us';
@@ -23,7 +24,7 @@ END $$;
 SET client_min_messages = 'warning';
 SELECT layout, shard, f.*
 FROM layouts, snowflake_layout_info(layout), unnest(ARRAY[0, shards / 2, shards - 1]) AS shard, first_id(layout, shard::int) AS f
-ORDER BY n, shard;
+ORDER BY n, shard \g (tuples_only=off format=aligned)
 RESET client_min_messages;
 
 --
@@ -49,7 +50,7 @@ FROM (
         snowflake_shard_id(id, layout) AS shard_id
     FROM layouts, snowflake_layout_info(layout), unnest(ids(layout, (shards - 1)::int)) WITH ORDINALITY AS id (id, n)
 ) AS generated
-GROUP BY n, layout ORDER BY n;
+GROUP BY n, layout ORDER BY n \g (tuples_only=off format=aligned)
 RESET client_min_messages;
 
 --
@@ -94,10 +95,10 @@ CREATE SEQUENCE of_mastodon;
 CREATE SEQUENCE of_twitter;
 CREATE SEQUENCE of_instagram;
 SELECT snowflake_nextval('of_mastodon', 0, 'mastodon') > 0 AS mastodon, snowflake_nextval('of_twitter', 0, 'twitter') > 0 AS twitter,
-       snowflake_nextval('of_instagram', 0, 'instagram') > 0 AS instagram;
+       snowflake_nextval('of_instagram', 0, 'instagram') > 0 AS instagram \g (tuples_only=off)
 SELECT regexp_replace(error_of($$SELECT snowflake_nextval('of_mastodon', 0, 'instagram')$$), '[\d.]+ days|\d{9,}|\d{4}-[\dT:.-]+Z', 'N', 'g') AS error;
 SELECT regexp_replace(error_of($$SELECT snowflake_nextval('of_twitter', 0, 'js53')$$), '[\d.]+ days|\d{9,}|\d{4}-[\dT:.-]+Z', 'N', 'g') AS error;
 SELECT regexp_replace(error_of($$SELECT snowflake_nextval('of_instagram', 0, 'sonyflake')$$), '[\d.]+ days|\d{9,}|\d{4}-[\dT:.-]+Z', 'N', 'g') AS error;
 -- the first layout is continued
 SELECT snowflake_nextval('of_mastodon', 0, 'mastodon') > 0 AS mastodon, snowflake_nextval('of_twitter', 0, 'twitter') > 0 AS twitter,
-       snowflake_nextval('of_instagram', 0, 'instagram') > 0 AS instagram;
+       snowflake_nextval('of_instagram', 0, 'instagram') > 0 AS instagram \g (tuples_only=off)

@@ -1,5 +1,6 @@
 -- Only the functions of a registry change its leases, and a person only what leases do not depend on.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 -- A registry's database needs no other extension.
 DROP EXTENSION pg_snowflake;
 CREATE EXTENSION pg_snowflake_registry;
@@ -32,4 +33,4 @@ UPDATE snowflake_registry.identity SET longest_lease = '10 s';
 UPDATE snowflake_registry.nodes SET role = current_user;
 INSERT INTO snowflake_registry.nodes VALUES ('db-9', current_user);
 SELECT shard_id, node, serial > 0 AS has_serial, ends > clock_timestamp() AS is_held, quiet_until > clock_timestamp() AS is_quiet, longest_lease
-FROM snowflake_registry.shards, snowflake_registry.identity;
+FROM snowflake_registry.shards, snowflake_registry.identity \g (tuples_only=off)

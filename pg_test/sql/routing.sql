@@ -1,5 +1,6 @@
 -- The operator classes, which partition a table by the shard in an ID: its remainder is that of the shard.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 -- An ID of that shard in the default layout, whose low bits are XORed with the bits above them.
 CREATE FUNCTION id_of_shard(shard bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
 RETURN (1387263000::bigint << 12) | (shard # (1387263000 & 4095));
@@ -21,7 +22,7 @@ CREATE TABLE one_of_four PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDE
 CREATE TABLE three_of_four PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 3);
 INSERT INTO posts SELECT id_of_shard(shard) FROM generate_series(0, 4095) AS shard;
 SELECT tableoid::regclass, array_agg(DISTINCT snowflake_shard_id(id) % 4) AS remainders, count(*)
-FROM posts GROUP BY tableoid ORDER BY remainders;
+FROM posts GROUP BY tableoid ORDER BY remainders \g (tuples_only=off format=aligned)
 DROP TABLE posts;
 
 -- a shard without a partition is refused on insert, by core
@@ -46,4 +47,4 @@ CREATE TABLE posts (id uuid) PARTITION BY HASH (id snowflake_shard_ops);
 SELECT opcname, amvalidate(c.oid), amprocnum, amproclefttype::regtype, proname
 FROM pg_opclass AS c JOIN pg_amproc ON amprocfamily = opcfamily JOIN pg_proc AS p ON p.oid = amproc
 WHERE opcname LIKE 'snowflake_shard_ops%' AND NOT opcdefault
-ORDER BY opcname, amprocnum, amproclefttype;
+ORDER BY opcname, amprocnum, amproclefttype \g (tuples_only=off format=aligned)

@@ -1,5 +1,6 @@
 -- The functions, types and operators need no search path, and objects of others in it do not replace theirs.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 SET timezone = 'UTC';
 DROP EXTENSION pg_snowflake;
 CREATE SCHEMA "My Extensions";

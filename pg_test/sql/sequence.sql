@@ -4,6 +4,7 @@
 -- Of shard 5, the first is START + 13.
 -- So seq stands here where core's file prints the value.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 CREATE FUNCTION next_seq(seq regclass) RETURNS int
 LANGUAGE sql AS $$ SELECT d.seq FROM snowflake_decode(snowflake_nextval($1, 5)) AS d $$;
 
@@ -49,7 +50,7 @@ INSERT INTO posts VALUES ('bar');
 INSERT INTO posts VALUES ('force', 100);
 INSERT INTO posts VALUES ('wrong', NULL);
 
-SELECT body, snowflake_shard_id(id), (snowflake_decode(id)).seq FROM posts WHERE id <> 100;
+SELECT body, snowflake_shard_id(id), (snowflake_decode(id)).seq FROM posts WHERE id <> 100 \g (tuples_only=off format=aligned)
 SELECT pg_get_serial_sequence('posts', 'id');
 
 -- the default follows a renamed sequence
@@ -97,14 +98,14 @@ DROP SEQUENCE sequence_test;
 -- a renamed sequence goes on
 CREATE SEQUENCE foo_seq;
 ALTER TABLE foo_seq RENAME TO foo_seq_new;
-SELECT last_value, log_cnt, is_called FROM foo_seq_new;
+SELECT last_value, log_cnt, is_called FROM foo_seq_new \g (tuples_only=off)
 SELECT next_seq('foo_seq_new');
 SELECT next_seq('foo_seq_new');
 -- last_value is the ID without its shard, and log_cnt what core would let nextval take without a WAL record
 SELECT last_value = (snowflake_currval('foo_seq_new') >> 22 << 10) + snowflake_seq(snowflake_currval('foo_seq_new')) AS is_the_counter,
        log_cnt BETWEEN 0 AND 32 AS log_cnt_ok,
        is_called
-FROM foo_seq_new;
+FROM foo_seq_new \g (tuples_only=off)
 DROP SEQUENCE foo_seq_new;
 
 --

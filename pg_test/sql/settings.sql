@@ -1,5 +1,6 @@
 -- The settings of a session. Errors of SET are core's.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 CREATE SEQUENCE s;
 
 -- a shard that is passed overrides the setting

@@ -1,24 +1,25 @@
 -- The type snowflake: a bigint that is a string in JSON.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 SET timezone = 'UTC';
 
 --
 -- It is a bigint in all expressions. This ID is above 2^53, so that a JavaScript number would lose it.
 --
-SELECT '1409869991632729716'::snowflake, 1409869991632729716::snowflake, 5::snowflake, '-1'::snowflake;
+SELECT '1409869991632729716'::snowflake, 1409869991632729716::snowflake, 5::snowflake, '-1'::snowflake \g (tuples_only=off)
 SELECT ('1409869991632729716'::snowflake)::bigint + 1, '1409869991632729716'::snowflake + 1;
 SELECT '1409869991632729716'::snowflake = 1409869991632729716, '1409869991632729716'::snowflake > 5,
        '10'::snowflake > '9'::snowflake, '1409869991632729716'::snowflake IN (1, 1409869991632729716),
        '1409869991632729716'::snowflake = ANY (ARRAY[1, 1409869991632729716]),
-       '1409869991632729716'::snowflake BETWEEN 1 AND 1409869991632729716;
+       '1409869991632729716'::snowflake BETWEEN 1 AND 1409869991632729716 \g (tuples_only=off)
 SELECT snowflake_shard_id('1409869991632729716'::snowflake),
        snowflake_between('1409869991632729716'::snowflake, '2020-08-26', '2020-08-27'),
-       snowflake_to_base32('1409869991632729716'::snowflake) = snowflake_to_base32(1409869991632729716) AS base32;
+       snowflake_to_base32('1409869991632729716'::snowflake) = snowflake_to_base32(1409869991632729716) AS base32 \g (tuples_only=off)
 SELECT ARRAY['1409869991632729716'::snowflake, 5]::snowflake[], '{9,10}'::snowflake[] @> ARRAY[10::snowflake] AS contains,
-       ('{9,10}'::snowflake[])[2] AS second;
+       ('{9,10}'::snowflake[])[2] AS second \g (tuples_only=off)
 SELECT greatest('9'::snowflake, '10'::snowflake), coalesce(NULL::snowflake, 3::bigint::snowflake);
 -- with an integer, such as a literal, it stays a snowflake
-SELECT pg_typeof(coalesce('3'::snowflake, 0)), greatest('3'::snowflake, 4), ARRAY['3'::snowflake, 5];
+SELECT pg_typeof(coalesce('3'::snowflake, 0)), greatest('3'::snowflake, 4), ARRAY['3'::snowflake, 5] \g (tuples_only=off)
 -- with a bigint the common type is bigint
 SELECT coalesce('3'::snowflake, 4::bigint), pg_typeof(greatest('3'::snowflake, 4::bigint));
 SELECT '3'::snowflake AS united UNION SELECT 3::bigint;
@@ -44,7 +45,7 @@ FROM unnest('{0::smallint, 3, 3::bigint, "''3''::snowflake", "''3''", 3.5, 3.5::
     LATERAL (SELECT replace(replace(form, 'operand', operand), 'op', operator)) AS e (expression),
     LATERAL (SELECT outcome(replace(expression, 'ID', '9007199254740993::bigint')),
                     outcome(replace(expression, 'ID', '''9007199254740993''::snowflake'))) AS o (of_bigint, of_snowflake)
-GROUP BY operand, n ORDER BY n;
+GROUP BY operand, n ORDER BY n \g (tuples_only=off format=aligned)
 SELECT operand,
        string_agg(DISTINCT operator, ' ') FILTER (WHERE of_bigint <> 'cast' AND of_snowflake = 'cast') AS needs_cast,
        string_agg(DISTINCT operator, ' ') FILTER (WHERE of_snowflake NOT IN (of_bigint, 'cast')) AS differs
@@ -55,7 +56,7 @@ FROM unnest('{3, 3::bigint, "''3''::snowflake", "''{3,5}''", "''{3,5}''::bigint[
     LATERAL (SELECT replace(replace(form, 'operand', operand), 'op', operator)) AS e (expression),
     LATERAL (SELECT outcome(replace(expression, 'IDS', '''{5,3}''::bigint[]')),
                     outcome(replace(expression, 'IDS', '''{5,3}''::snowflake[]'))) AS o (of_bigint, of_snowflake)
-GROUP BY operand, n ORDER BY n;
+GROUP BY operand, n ORDER BY n \g (tuples_only=off format=aligned)
 DROP FUNCTION outcome;
 
 --
@@ -77,7 +78,7 @@ SELECT snowflake_encode('2024-01-01', g % 8, g % 1024) + (g::bigint << 22), g FR
 SELECT count(*) AS out_of_order FROM (SELECT rank() OVER (ORDER BY id) AS r, n FROM posts) AS x WHERE r <> n;
 SELECT n FROM posts ORDER BY id DESC LIMIT 2;
 SELECT max(id) = (SELECT id FROM posts WHERE n = 10000) AS max, min(id) = (SELECT id FROM posts WHERE n = 1) AS min,
-       count(DISTINCT id), cardinality(array_agg(id ORDER BY id)) FROM posts;
+       count(DISTINCT id), cardinality(array_agg(id ORDER BY id)) FROM posts \g (tuples_only=off)
 SELECT count(*) FROM (SELECT id FROM posts GROUP BY id) AS grouped;
 SELECT count(*) FROM posts AS a JOIN posts AS b USING (id);
 
@@ -108,12 +109,12 @@ CREATE TABLE posts (id snowflake, ids snowflake[], plain bigint);
 INSERT INTO posts VALUES (1409869991632729716, '{1409869991632729716,5}', 1409869991632729716);
 SELECT row_to_json(posts) FROM posts;
 SELECT to_jsonb(posts) FROM posts;
-SELECT to_json(id), jsonb_build_object('id', id), json_object_agg(id, id), jsonb_agg(id) FROM posts GROUP BY id;
+SELECT to_json(id), jsonb_build_object('id', id), json_object_agg(id, id), jsonb_agg(id) FROM posts GROUP BY id \g (tuples_only=off)
 SELECT (SELECT (r).id FROM jsonb_populate_record(posts, to_jsonb(posts)) AS r) AS populated,
        jsonb_populate_record(NULL::posts, to_jsonb(posts)) = posts AS same_row,
        json_populate_record(NULL::posts, row_to_json(posts)) = posts AS same_row_json,
        (SELECT id FROM jsonb_to_record(to_jsonb(posts)) AS r (id snowflake)) AS to_record
-FROM posts;
+FROM posts \g (tuples_only=off)
 DROP TABLE posts;
 
 --

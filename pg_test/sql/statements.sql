@@ -2,6 +2,7 @@
 --
 -- An ID depends on the time, but its seq does not: it counts from 1 by one.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 CREATE FUNCTION seq_of(id bigint) RETURNS int
 LANGUAGE sql AS $$ SELECT seq FROM snowflake_decode($1) $$;
 
@@ -70,7 +71,7 @@ BEGIN
 END $$;
 CREATE TRIGGER give_id BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION give_id();
 INSERT INTO events (body) VALUES ('a'), ('b')
-    RETURNING snowflake_shard_id(id), seq_of(id), id = snowflake_currval('s') AS is_current;
+    RETURNING snowflake_shard_id(id), seq_of(id), id = snowflake_currval('s') AS is_current \g (tuples_only=off format=aligned)
 
 --
 -- Prepared statements
@@ -269,10 +270,10 @@ ALTER SEQUENCE s RESTART WITH 506;
 --
 -- Batches
 --
-SELECT snowflake_nextvals('s', 5, 0);
-SELECT * FROM snowflake_nextvals('s', 5, 0);
+SELECT snowflake_nextvals('s', 5, 0) \g (tuples_only=off footer=on)
+SELECT * FROM snowflake_nextvals('s', 5, 0) \g (tuples_only=off footer=on)
 SELECT snowflake_nextvals('s', 5, -1);
-SELECT snowflake_nextvals('s', 5, NULL);
+SELECT snowflake_nextvals('s', 5, NULL) \g (tuples_only=off footer=on)
 SELECT snowflake_nextvals('s', 4096, 0);
 SELECT snowflake_shard_id(id), seq_of(id) FROM snowflake_nextvals('s', 5, 2) AS id;
 SELECT seq_of(snowflake_currval('s'));

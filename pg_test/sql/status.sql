@@ -1,5 +1,6 @@
 -- snowflake_sequence_status(): what it shows of a sequence.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET intervalstyle = 'postgres';
@@ -29,7 +30,7 @@ END $$;
 SELECT concat_ws(' ', last_value, log_cnt, is_called) AS before FROM s \gset
 CHECKPOINT;
 BEGIN READ ONLY;
-SELECT wal(), pg_current_xact_id_if_assigned() AS xact, (SELECT count(*) FROM pg_locks WHERE relation = 's'::regclass) AS locks;
+SELECT wal(), pg_current_xact_id_if_assigned() AS xact, (SELECT count(*) FROM pg_locks WHERE relation = 's'::regclass) AS locks \g (tuples_only=off)
 COMMIT;
 SELECT concat_ws(' ', last_value, log_cnt, is_called) = :'before' AS is_unchanged FROM s;
 
@@ -37,9 +38,9 @@ SELECT concat_ws(' ', last_value, log_cnt, is_called) = :'before' AS is_unchange
 -- The state and the options of the sequence
 --
 CREATE UNLOGGED SEQUENCE u;
-SELECT last_value, is_called, cache, logged FROM snowflake_sequence_status('u');
+SELECT last_value, is_called, cache, logged FROM snowflake_sequence_status('u') \g (tuples_only=off)
 SELECT t.last_value = s.last_value AS same_last_value, t.is_called, t.cache, t.logged
-FROM snowflake_sequence_status('s') AS t, s;
+FROM snowflake_sequence_status('s') AS t, s \g (tuples_only=off)
 
 --
 -- The lead
@@ -91,7 +92,7 @@ INSERT INTO statements (layout, statement) VALUES
     -- no lead
     ('postgres', $$SELECT setval('wrong', extract(epoch FROM now())::bigint)$$),
     ('mastodon', $$SELECT setval('wrong', snowflake_min_id(now(), 'mastodon'))$$);
-SELECT n, layout, recognized(statement, layout), after(statement, layout) ~ 'ahead' AS is_ahead FROM statements ORDER BY n;
+SELECT n, layout, recognized(statement, layout), after(statement, layout) ~ 'ahead' AS is_ahead FROM statements ORDER BY n \g (tuples_only=off format=aligned)
 SELECT after(statement) FROM statements WHERE n = 8;
 
 --

@@ -1,5 +1,6 @@
 -- IDs of another layout than that of the default are noticed by the view of columns.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 SET timezone = 'UTC';
 
 -- The function that Instagram published: IDs of its layout, from a sequence that holds a plain count.
@@ -40,7 +41,7 @@ BEGIN
 END $$;
 SELECT preset, substring(reported(preset, shard, 'postgres'), 'newest ID is probably of layout "\w+"') AS in_postgres,
        reported(preset, shard, preset) AS in_its_layout
-FROM presets;
+FROM presets \g (tuples_only=off format=aligned)
 SELECT format('DROP TABLE of_%s', preset) FROM presets \gexec
 
 --
@@ -119,22 +120,22 @@ DROP TABLE idle;
 CREATE SEQUENCE events_id_seq;
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_nextval('events_id_seq', 5), n int);
 INSERT INTO events SELECT snowflake_encode(now() + interval '2 years', 5, 0);
-SELECT 'one row' AS rows, * FROM errors;
+SELECT 'one row' AS rows, * FROM errors \g (tuples_only=off)
 INSERT INTO events (n) SELECT generate_series(1, 20);
-SELECT 'one of 21' AS rows, * FROM errors;
+SELECT 'one of 21' AS rows, * FROM errors \g (tuples_only=off)
 INSERT INTO events SELECT snowflake_encode(now() + interval '2 years', 5, n) FROM generate_series(1, 1000) AS n;
-SELECT 'one thousand' AS rows, * FROM errors;
+SELECT 'one thousand' AS rows, * FROM errors \g (tuples_only=off)
 -- before it has generated any, most of the newest rows count
 ALTER SEQUENCE events_id_seq RESTART;
-SELECT 'one thousand, and an unused sequence' AS rows, * FROM errors;
+SELECT 'one thousand, and an unused sequence' AS rows, * FROM errors \g (tuples_only=off)
 DELETE FROM events WHERE id > snowflake_min_id(now() + interval '1 day') AND snowflake_seq(id) >= 9;
-SELECT '9 of 29, behind many rows that are deleted' AS rows, * FROM errors;
+SELECT '9 of 29, behind many rows that are deleted' AS rows, * FROM errors \g (tuples_only=off)
 TRUNCATE events;
 INSERT INTO events SELECT snowflake_encode(now() + interval '2 years', 5, n) FROM generate_series(1, 9) AS n;
 INSERT INTO events SELECT snowflake_encode(now() - interval '1 hour', 5, n) FROM generate_series(1, 8) AS n;
-SELECT '9 of 17, and an unused sequence' AS rows, * FROM errors;
+SELECT '9 of 17, and an unused sequence' AS rows, * FROM errors \g (tuples_only=off)
 INSERT INTO events SELECT snowflake_encode(now() - interval '1 hour', 5, n) FROM generate_series(9, 20) AS n;
-SELECT '9 of 29, and an unused sequence' AS rows, * FROM errors;
+SELECT '9 of 29, and an unused sequence' AS rows, * FROM errors \g (tuples_only=off)
 DROP TABLE events;
 DROP SEQUENCE events_id_seq;
 
@@ -173,21 +174,21 @@ CREATE SEQUENCE photos_id_seq;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT copied_nextval('photos_id_seq', 5), n int);
 INSERT INTO photos (n) SELECT generate_series(1, 1000);
 ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('photos_id_seq', 5);
-SELECT 'nothing granted' AS granted, * FROM who_sees();
+SELECT 'nothing granted' AS granted, * FROM who_sees() \g (tuples_only=off)
 GRANT SELECT (n) ON photos TO regress_wrong_layout_eve;
-SELECT 'another column' AS granted, * FROM who_sees();
+SELECT 'another column' AS granted, * FROM who_sees() \g (tuples_only=off)
 GRANT SELECT (id) ON photos TO regress_wrong_layout_eve;
-SELECT 'the column, whose IDs the sequence may explain' AS granted, * FROM who_sees();
+SELECT 'the column, whose IDs the sequence may explain' AS granted, * FROM who_sees() \g (tuples_only=off)
 GRANT SELECT ON SEQUENCE photos_id_seq TO regress_wrong_layout_eve;
-SELECT 'the column and the sequence' AS granted, * FROM who_sees();
+SELECT 'the column and the sequence' AS granted, * FROM who_sees() \g (tuples_only=off)
 CREATE SCHEMA hidden;
 ALTER TABLE photos SET SCHEMA hidden;
-SELECT 'but another schema' AS granted, * FROM who_sees();
+SELECT 'but another schema' AS granted, * FROM who_sees() \g (tuples_only=off)
 GRANT USAGE ON SCHEMA hidden TO regress_wrong_layout_eve;
-SELECT 'the schema' AS granted, * FROM who_sees();
+SELECT 'the schema' AS granted, * FROM who_sees() \g (tuples_only=off)
 ALTER TABLE hidden.photos ENABLE ROW LEVEL SECURITY;
 CREATE POLICY p ON hidden.photos USING (true);
-SELECT 'but row security' AS granted, * FROM who_sees();
+SELECT 'but row security' AS granted, * FROM who_sees() \g (tuples_only=off)
 DROP SCHEMA hidden CASCADE;
 DROP SEQUENCE photos_id_seq;
 DROP ROLE regress_wrong_layout_eve, regress_wrong_layout_boss;

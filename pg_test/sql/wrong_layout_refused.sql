@@ -1,5 +1,6 @@
 -- A conversion and new partitions notice IDs of another layout.
 
+\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 SET timezone = 'UTC';
 -- a conversion needs it
 SET default_transaction_isolation = 'read committed';
@@ -70,7 +71,7 @@ BEGIN
     is_above := next > last;
     shard_id := snowflake_shard_id(next, preset::snowflake_layout);
 END $$;
-SELECT preset, converted.* FROM presets, converted(preset, shard);
+SELECT preset, converted.* FROM presets, converted(preset, shard) \g (tuples_only=off format=aligned)
 
 --
 -- Numbers that are not IDs convert without a layout
