@@ -4,30 +4,29 @@
 //! It locks, reads the catalog, decides, and then changes. Every check comes before the first change, and an
 //! error after that rolls back the whole statement.
 
-mod catalog;
 mod column;
 mod references;
 
 use crate::distributed;
 use crate::error::Error;
 use crate::layout_type::SqlLayout;
+use crate::newest_id::other_layout;
 use crate::postgres::arguments;
 use crate::postgres::encoding::from_server;
-use crate::postgres::query::execute;
+use crate::postgres::query::{execute, rows, text};
 use crate::postgres::relation::as_owner;
 use crate::postgres::report::{Raise, relation_name};
 use crate::postgres::transaction::{check_read_committed, check_writable, naming_the_function};
 use crate::settings;
-use crate::wrong_layout::{odd_id, other_layout};
 use crate::{sequence, shard};
-use catalog::Extension;
 use column::Column;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::{Mismatch, Verdict, judge};
 use pg_snowflake_policies::conversion::{self as plan, Facts, ShardCheck, Target};
-use pg_snowflake_policies::messages::arguments::clock_out_of_range;
+use pg_snowflake_policies::messages::arguments::{clock_out_of_range, odd_id};
 use pg_snowflake_policies::messages::convert as messages;
 use pgrx::prelude::*;
+use references::Extension;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
@@ -88,7 +87,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     let odd = check_layout(column, &facts, layout, is_layout_explicit);
     let ticks = ticks(column, &facts, layout, shard);
     if let Some(odd) = odd {
-        odd_id(newest_value(column), &odd, column.rows_of(odd.id)).log(PgLogLevel::WARNING);
+        odd_id(newest_value(column), odd, column.rows_of(odd.id)).log(PgLogLevel::WARNING);
     }
     check_constraints(column, layout, *ticks.start(), shard);
     let shard_check = check_shard.then(|| ShardCheck {
@@ -104,7 +103,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     if let Some(check) = &target.shard_check {
         column.drop_if_duplicate(&check.name);
     }
-    catalog::relation(facts.sequence.name())
+    rows("SELECT $1::regclass::oid", &[text(facts.sequence.name())], |row| row.get(1))[0]
 }
 
 #[track_caller]

@@ -5,7 +5,341 @@
 //! `pg_snowflake.owned_shards` guards against the first, `pg_snowflake.allowed_hosts` against the second. A
 //! fence with an invalid value refuses everything, and so does any setting whose server value the session has
 //! masked. Only an unset fence allows everything.
+//!
+//! The settings are checked and parsed when they are set; each ID then takes a load and a
+//! comparison.
+//!
+//! With a setting's value, PostgreSQL stores what the check hook made of it, its `extra`. It passes the `extra`
+//! to the assign hook whenever the value takes effect, and frees it with the value. A null `extra` stands for a
+//! fence that allows everything, so that the usual check is for a null pointer.
 
-mod setting;
+use crate::denied::{Denied, Origin};
+use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::memory::with_room;
+use crate::postgres::report::{ascii_unless_utf8, c_text, host_name};
+use crate::sequence;
+use crate::settings::Setting;
+use pg_snowflake_policies::fence::hosts;
+use pg_snowflake_policies::fence::list::{InvalidSetting, MAX_BYTES};
+use pg_snowflake_policies::fence::shards::{self, Range};
+use pg_snowflake_policies::homed::Class;
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
+use std::borrow::Cow;
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
-pub use setting::{Fence, check_any_shard, check_class, check_shard, define as define_settings, is_foreign_host, owned_shards, version};
+static OWNED_SHARDS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+static ALLOWED_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+
+/// The fences in effect. They are atomic because a mutable static must be, to be safe; a backend has one
+/// thread, and `Relaxed` access costs nothing.
+static OWNED_RANGES: AtomicPtr<OwnedRanges> = AtomicPtr::new(ptr::null_mut());
+static FOREIGN_HOST: AtomicPtr<ForeignHost> = AtomicPtr::new(ptr::null_mut());
+
+/// Incremented by each change of a fence, so that what it was found to allow can be kept.
+static VERSION: AtomicU64 = AtomicU64::new(1);
+
+/// Whether the settings are being defined, and take over values that were set before the library was loaded.
+static IS_DEFINING: AtomicBool = AtomicBool::new(false);
+
+/// The `extra` of `pg_snowflake.owned_shards`: the header of a block, followed by the ranges. There are no
+/// ranges if the setting is invalid.
+#[repr(C)]
+struct OwnedRanges {
+    count: usize,
+}
+
+/// The `extra` of `pg_snowflake.allowed_hosts` if this server is not in the list, or the setting is invalid.
+#[repr(C)]
+struct ForeignHost(u8);
+
+/// One of the two settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fence {
+    /// `pg_snowflake.owned_shards`
+    OwnedShards,
+    /// `pg_snowflake.allowed_hosts`
+    AllowedHosts,
+}
+
+impl Fence {
+    /// The setting of this fence.
+    pub fn setting(self) -> Setting {
+        match self {
+            Fence::OwnedShards => Setting::OwnedShards,
+            Fence::AllowedHosts => Setting::AllowedHosts,
+        }
+    }
+
+    /// The value of the setting, safe for a message.
+    pub fn value(self) -> String {
+        let value = match self {
+            Fence::OwnedShards => OWNED_SHARDS.get(),
+            Fence::AllowedHosts => ALLOWED_HOSTS.get(),
+        };
+        // SAFETY: a C string.
+        value.map_or_else(String::new, |value| unsafe { c_text(value.as_ptr()) })
+    }
+}
+
+/// Defines the settings. Called once, at library load.
+pub fn define_settings() {
+    define_fence(Fence::OwnedShards, |name, flags| {
+        // SAFETY: the hooks are guarded.
+        unsafe {
+            GucRegistry::define_string_guc_with_hooks(
+                name,
+                c"Sets the shards that this server generates IDs for.",
+                c"A list of shard IDs and ranges, such as 0-127, 300; an empty string allows any shard. The list rejects column defaults that were restored from a dump of another server.",
+                &OWNED_SHARDS,
+                GucContext::Suset,
+                flags,
+                Some(check_owned_shards),
+                Some(assign_owned_shards),
+                None,
+            );
+        }
+    });
+    define_fence(Fence::AllowedHosts, |name, flags| {
+        // SAFETY: the hooks are guarded.
+        unsafe {
+            GucRegistry::define_string_guc_with_hooks(
+                name,
+                c"Sets the host names of the servers that generate IDs.",
+                c"A list of names, such as db-1, db-2; an empty string allows any host. The list keeps a copy of a server, made from a snapshot or a base backup, from generating IDs.",
+                &ALLOWED_HOSTS,
+                GucContext::Suset,
+                flags,
+                Some(check_allowed_hosts),
+                Some(assign_allowed_hosts),
+                None,
+            );
+        }
+    });
+}
+
+/// Defines one fence. Its check hook receives the value that was set before.
+fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr, GucFlags)) {
+    fence.setting().define(|name, flags| {
+        IS_DEFINING.store(true, Relaxed);
+        define(name, flags);
+        IS_DEFINING.store(false, Relaxed);
+    });
+}
+
+/// Whether this server, in this session, may generate IDs for the shard. Called for each ID without a guard, so
+/// it raises no error and holds nothing with a destructor. `origin` says where the shard comes from, for an error.
+#[inline]
+pub fn check_shard(shard: u32, origin: impl FnOnce() -> Origin) -> Result<(), Denied> {
+    let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
+    if owned.is_null() && foreign.is_null() && !Setting::is_any_masked() {
+        return Ok(());
+    }
+    // SAFETY: not null, so it is the `extra` of check_owned_shards(), which lives as long as it is assigned.
+    let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
+    check_fences(ranges, !foreign.is_null(), shard, origin)
+}
+
+/// Whether this server, in this session, may generate IDs for each shard of the class. Called as [`check_shard`]; the setting can list
+/// thousands of shards, so the last classes that were allowed are remembered.
+#[inline]
+pub fn check_class(class: Class) -> Result<(), Denied> {
+    static ALLOWED: BackendLocal<[(u64, Class); 4]> = BackendLocal::new([(0, Class::one(0)); 4]);
+    let owned = OWNED_RANGES.load(Relaxed);
+    check_shard(class.first, || Origin::Argument).map_err(|error| match error {
+        Denied::ShardNotOwned { shard, .. } if !class.is_one() => Denied::ClassNotOwned { shard, class },
+        error => error,
+    })?;
+    if owned.is_null() || class.is_one() {
+        return Ok(());
+    }
+    let version = version();
+    // SAFETY: the closures call nothing.
+    if unsafe { ALLOWED.with(|allowed| allowed.contains(&(version, class))) } {
+        return Ok(());
+    }
+    // SAFETY: as in check_shard().
+    let ranges = unsafe { owned_ranges(owned) };
+    if let Some(shard) = shards::first_missing(ranges, class) {
+        return Err(Denied::ClassNotOwned { shard, class });
+    }
+    // SAFETY: as above.
+    unsafe {
+        ALLOWED.with(|allowed| {
+            allowed.rotate_right(1);
+            allowed[0] = (version, class);
+        });
+    }
+    Ok(())
+}
+
+fn note_new_version() {
+    VERSION.fetch_add(1, Relaxed);
+    sequence::note_change();
+}
+
+/// The number of changes of the fences in this session. As long as it is the same, they allow the same.
+#[inline]
+pub fn version() -> u64 {
+    VERSION.load(Relaxed)
+}
+
+/// Whether this server, in this session, may generate IDs for at least one shard.
+pub fn check_any_shard() -> Result<(), Denied> {
+    let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
+    // SAFETY: as in check_shard().
+    let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
+    // An invalid setting has no ranges, and refuses every shard.
+    let shard = ranges.and_then(<[Range]>::first).map_or(0, |range| range.first);
+    check_fences(ranges, !foreign.is_null(), shard, || Origin::Argument)
+}
+
+fn check_fences(ranges: Option<&[Range]>, is_foreign_host: bool, shard: u32, origin: impl FnOnce() -> Origin) -> Result<(), Denied> {
+    if let Some(setting) = Setting::masked() {
+        return Err(Denied::SettingMasked(setting));
+    }
+    if is_foreign_host {
+        return Err(Denied::HostNotAllowed);
+    }
+    match ranges {
+        Some(ranges) if !shards::contains(ranges, shard) => Err(Denied::ShardNotOwned { shard, origin: origin() }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether `pg_snowflake.allowed_hosts` refuses this server.
+pub fn is_foreign_host() -> bool {
+    !FOREIGN_HOST.load(Relaxed).is_null()
+}
+
+/// The shards in `pg_snowflake.owned_shards`, in ascending order; `None` if it is not set. An invalid value has none. To be
+/// used up before the setting can change.
+pub fn owned_shards() -> Option<impl Iterator<Item = u32>> {
+    let owned = OWNED_RANGES.load(Relaxed);
+    // SAFETY: as in check_shard().
+    let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) })?;
+    Some(ranges.iter().flat_map(|range| range.first..=range.last))
+}
+
+/// # Safety
+/// `owned` is an `extra` of [`check_owned_shards`].
+unsafe fn owned_ranges<'a>(owned: *const OwnedRanges) -> &'a [Range] {
+    // SAFETY: this many ranges follow the header, as check_owned_shards() wrote them.
+    unsafe { std::slice::from_raw_parts(owned.add(1).cast(), (*owned).count) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn check_owned_shards(value: *mut *mut c_char, extra: *mut *mut c_void, source: pg_sys::GucSource::Type) -> bool {
+    // SAFETY: the server passes pointers to the value, a C string or null, and to the `extra`.
+    unsafe {
+        let ranges = match shards::parse(&text_or_empty(*value), with_room) {
+            Ok(ranges) if ranges.is_empty() => return true,
+            Ok(ranges) => ranges,
+            Err(_) if cannot_be_rejected(source) => Vec::new(),
+            Err(invalid) => return reject(&invalid),
+        };
+        let owned = guc_malloc(size_of::<OwnedRanges>() + size_of_val(&*ranges)).cast::<OwnedRanges>();
+        if owned.is_null() {
+            return false;
+        }
+        owned.write(OwnedRanges { count: ranges.len() });
+        ptr::copy_nonoverlapping(ranges.as_ptr(), owned.add(1).cast(), ranges.len());
+        *extra = owned.cast();
+        true
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn check_allowed_hosts(value: *mut *mut c_char, extra: *mut *mut c_void, source: pg_sys::GucSource::Type) -> bool {
+    // SAFETY: as for check_owned_shards().
+    unsafe {
+        match hosts::parse(&text_or_empty(*value), with_room) {
+            Ok(hosts) if hosts.is_empty() || hosts::contains(&hosts, &host_name()) => return true,
+            Err(invalid) if !cannot_be_rejected(source) => return reject(&invalid),
+            _ => {}
+        }
+        let foreign = guc_malloc(size_of::<ForeignHost>()).cast::<ForeignHost>();
+        if foreign.is_null() {
+            return false;
+        }
+        foreign.write(ForeignHost(0));
+        *extra = foreign.cast();
+        true
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn assign_owned_shards(_value: *const c_char, extra: *mut c_void) {
+    OWNED_RANGES.store(extra.cast(), Relaxed);
+    note_new_version();
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn assign_allowed_hosts(_value: *const c_char, extra: *mut c_void) {
+    FOREIGN_HOST.store(extra.cast(), Relaxed);
+    note_new_version();
+}
+
+/// Whether the value was set where it could not be checked, so that rejecting it would only log a warning and
+/// leave the server without a fence. Such a value is accepted, and refuses everything until it is corrected.
+///
+/// This holds for a value set before the library was loaded; for one that `ALTER DATABASE` or `ALTER ROLE` set
+/// while it was not loaded, which a new connection reads; and for a parallel worker, which copies its leader's.
+fn cannot_be_rejected(source: pg_sys::GucSource::Type) -> bool {
+    use pg_sys::GucSource::{PGC_S_DATABASE_USER, PGC_S_GLOBAL};
+    // SAFETY: a plain global of the backend.
+    let is_parallel_worker = unsafe { pg_sys::ParallelWorkerNumber >= 0 };
+    IS_DEFINING.load(Relaxed) || (PGC_S_GLOBAL..=PGC_S_DATABASE_USER).contains(&source) || is_parallel_worker
+}
+
+/// The value, in a copy only if it contains characters that a message cannot repeat.
+///
+/// # Safety
+/// `value` is null or a C string, for as long as the result is used.
+unsafe fn text_or_empty<'a>(value: *const c_char) -> Cow<'a, str> {
+    if value.is_null() {
+        return Cow::Borrowed("");
+    }
+    // SAFETY: a C string, as the caller promises.
+    let value = unsafe { CStr::from_ptr(value) }.to_bytes();
+    match str::from_utf8(value) {
+        Ok(text) if text.is_ascii() => Cow::Borrowed(text),
+        // Only as much as shows that the value is too long.
+        _ => {
+            let value = &value[..value.len().min(MAX_BYTES + 1)];
+            Cow::Owned(ascii_unless_utf8(String::from_utf8_lossy(value).into_owned()))
+        }
+    }
+}
+
+/// `GUC_check_errdetail()` and `GUC_check_errhint()` (utils/guc.h), and the result of a check hook that rejects
+/// the value.
+fn reject(invalid: &InvalidSetting) -> bool {
+    // SAFETY: the server reads the strings right after the hook, and clears the context with the error.
+    unsafe {
+        pg_sys::GUC_check_errdetail_string = copy_to_error_context(&invalid.detail);
+        pg_sys::GUC_check_errhint_string = copy_to_error_context(invalid.hint);
+    }
+    false
+}
+
+fn copy_to_error_context(message: &str) -> *mut c_char {
+    let message = CString::new(message).unwrap_or_default();
+    // SAFETY: the context lives as long as the process.
+    unsafe { pg_sys::MemoryContextStrdup(pg_sys::ErrorContext, message.as_ptr()) }
+}
+
+/// A block that the server can free as a setting's `extra`; null if there is no memory left.
+///
+/// # Safety
+/// As `malloc()`.
+unsafe fn guc_malloc(size: usize) -> *mut c_void {
+    // SAFETY: as the caller promises.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return libc::malloc(size);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::guc_malloc(pgrx::PgLogLevel::LOG as std::ffi::c_int, size);
+    }
+}

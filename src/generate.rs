@@ -1,7 +1,7 @@
-//! The SQL functions that generate IDs. Those of homed IDs are in `homed.rs`, batches in `batch.rs`.
+//! The SQL functions that generate IDs. Those of homed IDs are in `nextval_homed.rs`, batches in `batch.rs`.
 
 mod batch;
-mod homed;
+mod nextval_homed;
 
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, unpacked, with_layout};

@@ -5,7 +5,6 @@
 
 mod activity;
 mod connection;
-mod known;
 mod libpq;
 mod problem;
 mod session;

@@ -23,7 +23,6 @@ mod newest_id;
 mod partitions;
 mod registry;
 mod routing;
-mod wrong_layout;
 
 // Who may generate what.
 mod denied;

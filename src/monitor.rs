@@ -1,9 +1,8 @@
 //! Monitoring: a backend's clock, the state of a sequence, the columns whose defaults generate IDs, and leases.
 
+mod column_errors;
 mod columns;
-mod layout_error;
 mod leases;
-mod replaced_default;
 mod status;
 mod stored_expression;
 

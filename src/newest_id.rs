@@ -1,10 +1,13 @@
-//! The newest IDs of a column, read from the end of an index.
+//! The newest IDs of a column, read from the end of an index, and the refusal of those of another layout.
 //!
 //! A monitoring view reads it, as whoever queries the view. So this waits for no lock, runs no function of a user (neither a row
 //! security policy nor the predicate or the operator class of an index), and visits a limited number of index entries and
 //! partitions. `SELECT max(id)` would promise none of this.
 
 use crate::postgres::relation::oids;
+use crate::postgres::report::{Raise, Report};
+use pg_snowflake_ids::likely::Mismatch;
+use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::prelude::*;
 use std::cmp::Reverse;
 use std::ffi::{CStr, c_int};
@@ -311,4 +314,18 @@ unsafe fn begin_scan(table: pg_sys::Relation, index: pg_sys::Relation) -> pg_sys
         #[cfg(feature = "pg19")]
         return pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), 1, 0, 0);
     }
+}
+
+/// Refuses IDs that are probably not of the layout that a function would use. If the caller has passed the layout, returns a warning
+/// instead. `ids` names the newest, `undo` says how to undo the call, and `hint` how to use the likely layout.
+#[track_caller]
+pub fn other_layout(ids: String, mismatch: &Mismatch, is_explicit: bool, undo: &str, hint: impl FnOnce(&str) -> String) -> Report {
+    let Mismatch { layout, likely, .. } = mismatch;
+    let hint = hint(likely.name);
+    let hint = match is_explicit {
+        true => messages::undo(undo, hint),
+        false => messages::confirm_layout(hint, layout),
+    };
+    let report = messages::likely_other_layout(ids, likely.name, mismatch, hint);
+    if is_explicit { report } else { report.raise() }
 }

@@ -6,7 +6,6 @@
 
 mod creation;
 mod outcome;
-mod patience;
 mod reasons;
 mod removal;
 mod table;
@@ -14,20 +13,19 @@ mod tables;
 
 use crate::layout_type::SqlLayout;
 use crate::monitor::last_id_us;
+use crate::newest_id::other_layout;
 use crate::postgres::arguments;
 use crate::postgres::relation::as_owner;
 use crate::postgres::report::Raise;
 use crate::postgres::result_row::NullableResultRow;
 use crate::postgres::transaction::{check_read_committed, check_writable, with_lock_timeout};
-use crate::wrong_layout::{odd_id, other_layout};
 use crate::{sequence, settings};
 use creation::{check_ranges, create};
 use outcome::{Action, Outcome};
-use patience::Patience;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::{Verdict, judge};
 use pg_snowflake_ids::presets::DEFAULT;
-use pg_snowflake_policies::messages::arguments::clock_out_of_range;
+use pg_snowflake_policies::messages::arguments::{clock_out_of_range, odd_id};
 use pg_snowflake_policies::messages::partitions as messages;
 use pg_snowflake_policies::partitions::{CLOCK_TOLERANCE_US, MAX_STEP_YEARS, Step, before, wanted};
 use pgrx::datum::Interval;
@@ -35,7 +33,7 @@ use pgrx::prelude::*;
 use removal::{Age, count_from_newest_id, drop_older, older_partitions};
 use std::collections::HashSet;
 use table::Table;
-use tables::Tables;
+use tables::{Patience, Tables};
 
 type Rows = SetOfIterator<'static, NullableResultRow<6>>;
 
@@ -202,7 +200,7 @@ fn check_layout(table: &Table, top: pg_sys::Oid, layout: Layout, is_explicit: bo
             };
             other_layout(ids, &mismatch, is_explicit, "drop the partitions that this call has created", hint)
         }
-        Verdict::OddId(mismatch) => odd_id(ids, &mismatch, table.row_of(mismatch.id)),
+        Verdict::OddId(mismatch) => odd_id(ids, mismatch, table.row_of(mismatch.id)),
     };
     Some(report.line())
 }

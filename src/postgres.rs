@@ -4,7 +4,6 @@
 pub mod arguments;
 pub mod backend_local;
 pub mod encoding;
-pub mod host;
 pub mod memory;
 pub mod query;
 pub mod relation;

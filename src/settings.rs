@@ -1,13 +1,11 @@
 //! The settings. Those of leases are the server's, all others are PGC_SUSET: which IDs a session may generate is the operator's
 //! decision.
 
-mod command;
 mod setting;
 
-pub use command::{set_for_this_database, set_for_this_server};
 use pg_snowflake_policies::messages::server as messages;
 use setting::Unknown;
-pub use setting::{Setting, is_preloading};
+pub use setting::{Setting, is_preloading, set_for_this_database, set_for_this_server};
 
 use crate::postgres::report::{Raise, quoted};
 use pg_snowflake_policies::counter::Policy;

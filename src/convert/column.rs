@@ -4,8 +4,7 @@ mod constraints;
 mod existing_sequence;
 mod facts;
 
-use super::catalog::Extension;
-use super::references::{IdColumn, NarrowColumns};
+use super::references::{Extension, IdColumn, NarrowColumns};
 use crate::distributed;
 use crate::monitor::{GeneratorCall, StoredExpression};
 use crate::postgres::encoding::to_server;

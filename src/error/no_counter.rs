@@ -8,7 +8,7 @@ use crate::settings::{MAX_LEAD_US, Setting, set_for_this_database};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::held::{Held, instead_of_counter};
 use pg_snowflake_policies::counter::Refusal;
-use pg_snowflake_policies::messages::{leases, sequence as messages};
+use pg_snowflake_policies::messages::{leases, sequence as messages, server};
 use pgrx::pg_sys;
 
 /// The error to raise. `function` is the SQL function called, and `relid` the sequence passed to it.
@@ -21,9 +21,9 @@ pub fn report(reason: NoCounter, function: &str, relid: pg_sys::Oid) -> Report {
         NoCounter::PermissionDenied { either: [other, grant] } => {
             messages::permission_denied(name, function, grant, other, current_user_name())
         }
-        NoCounter::ReadOnlyTransaction => messages::read_only(function),
-        NoCounter::DuringRecovery => messages::during_recovery(function, "Only the primary generates IDs."),
-        NoCounter::ParallelMode => messages::parallel_mode(function),
+        NoCounter::ReadOnlyTransaction => server::read_only(function),
+        NoCounter::DuringRecovery => server::during_recovery(function, "Only the primary generates IDs."),
+        NoCounter::ParallelMode => server::parallel_mode(function),
         NoCounter::BadMagic(magic) => messages::bad_magic(quoted, format_args!("{magic:08X}")),
         NoCounter::UnsupportedType(typid) => messages::unusable_type(quoted, name, type_name(typid)),
         NoCounter::UnsupportedIncrement(increment) => messages::unusable_increment(quoted, name, increment),

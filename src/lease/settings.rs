@@ -1,8 +1,7 @@
 //! The settings of leases.
 
 use super::shared;
-use crate::postgres::host::host_name;
-use crate::postgres::report::Raise;
+use crate::postgres::report::{Raise, host_name};
 use crate::settings::{Setting, is_preloading};
 use pg_snowflake_policies::messages::leases as messages;
 use pg_snowflake_policies::registry::{MAX_LEASE_US, MIN_LEASE_US};

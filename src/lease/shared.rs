@@ -2,7 +2,7 @@
 
 use crate::postgres::report::Raise;
 use pg_snowflake_policies::holder::Holder;
-use pg_snowflake_policies::messages::sequence as messages;
+use pg_snowflake_policies::messages::server as messages;
 use pg_snowflake_policies::registry::Uuid;
 use pg_snowflake_policies::shared_leases::{Leases, Shared};
 use pgrx::{pg_guard, pg_sys};

@@ -1,9 +1,9 @@
 //! The creation of partitions.
 
 use super::outcome::{Action, Outcome, span_of, whole};
-use super::patience::{Patience, is_lock_timeout};
 use super::reasons;
 use super::table::{Partition, Table};
+use super::tables::{Patience, is_lock_timeout};
 use crate::postgres::query::execute;
 use crate::postgres::report::Raise;
 use crate::postgres::timestamp::printed;

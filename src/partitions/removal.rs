@@ -1,9 +1,9 @@
 //! The removal of old partitions.
 
 use super::outcome::{Action, Outcome, span_of};
-use super::patience::{Patience, is_lock_timeout};
 use super::reasons;
 use super::table::{Partition, Table};
+use super::tables::{Patience, is_lock_timeout};
 use crate::postgres::query::execute;
 use crate::postgres::relation::lock_tree;
 use crate::postgres::report::Raise;

@@ -8,7 +8,7 @@ mod allocator;
 
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::report::Raise;
-use pg_snowflake_policies::messages::sequence as messages;
+use pg_snowflake_policies::messages::server as messages;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::{MaybeUninit, transmute};

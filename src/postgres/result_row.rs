@@ -1,7 +1,7 @@
 //! Result rows of functions, single or in sets.
 
 use crate::postgres::report::Raise;
-use pg_snowflake_policies::messages::sequence as messages;
+use pg_snowflake_policies::messages::server as messages;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::pg_sys;

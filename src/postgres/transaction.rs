@@ -2,7 +2,7 @@
 
 use crate::postgres::query::{execute, text};
 use crate::postgres::report::{Raise, Report, c_text};
-use pg_snowflake_policies::messages::sequence as messages;
+use pg_snowflake_policies::messages::server as messages;
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReportWithLevel};
 use pgrx::prelude::*;

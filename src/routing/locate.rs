@@ -9,8 +9,9 @@ use crate::postgres::report::{Raise, no_such_table, quoted, relation_name};
 use crate::postgres::result_row::{Nullable, NullableResultRow};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::messages::arguments as messages;
+use pgrx::list::List;
 use pgrx::prelude::*;
-use std::ffi::CString;
+use std::ffi::{CStr, CString, c_void};
 
 /// `snowflake_locate(table_name regclass, id bigint, layout)
 /// → (shard_id int, partition regclass, server name, host text, port int, dbname text)`
@@ -82,12 +83,12 @@ fn location_of_distributed(relid: pg_sys::Oid, table: &Table, id: i64) -> Locati
 fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
     // SAFETY: takes any OID.
     match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {
-        pg_sys::RELKIND_RELATION | pg_sys::RELKIND_FOREIGN_TABLE if super::inheritance::has_children(relid) => {
+        pg_sys::RELKIND_RELATION | pg_sys::RELKIND_FOREIGN_TABLE if has_children(relid) => {
             messages::has_children(quoted(&relation_name(relid))).raise()
         }
         pg_sys::RELKIND_RELATION => Some([Some(relid.into()), None, None, None, None]),
         pg_sys::RELKIND_FOREIGN_TABLE => {
-            let [server, host, port, dbname] = super::foreign_server::of_foreign_table(relid);
+            let [server, host, port, dbname] = server_of_foreign_table(relid);
             Some([Some(relid.into()), server, host, port, dbname])
         }
         pg_sys::RELKIND_PARTITIONED_TABLE => None,
@@ -101,4 +102,57 @@ fn check_layout(relid: pg_sys::Oid, key: &PartitionKey, layout: &Layout) {
     let table = quoted(&relation_name(relid));
     let shard = place_of_shard(layout);
     messages::not_partitioned_by_shards(table, layout, class.name, class.place(), shard).raise()
+}
+
+unsafe extern "C-unwind" {
+    // catalog/pg_inherits.h
+    fn has_subclass(relation: pg_sys::Oid) -> bool;
+    fn find_inheritance_children(parent: pg_sys::Oid, lockmode: pg_sys::LOCKMODE) -> *mut pg_sys::List;
+}
+
+/// Whether other tables inherit from this one. Any of them may have a row, and no rule says which.
+fn has_children(relid: pg_sys::Oid) -> bool {
+    // SAFETY: the relation exists. The children are not used, so they need no lock. has_subclass() is fast, but
+    // may be true for a table whose children are gone; the list is accurate.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| has_subclass(relid) && !find_inheritance_children(relid, pg_sys::NoLock as i32).is_null())
+    }
+}
+
+/// The name of a foreign table's server, and the server's options host, port and dbname; null for an option
+/// that is not set. A port that is not a number, such as the list for several hosts, is null too.
+fn server_of_foreign_table(relid: pg_sys::Oid) -> [Nullable; 4] {
+    // SAFETY: a foreign table has a server, and the server's name is a C string.
+    unsafe {
+        let server = &*pg_sys::GetForeignServer((*pg_sys::GetForeignTable(relid)).serverid);
+        let name = pgrx::direct_function_call_as_datum(pg_sys::namein, &[Some(server.servername.into())]);
+        let host = option(server, c"host").map(text);
+        let port = option(server, c"port").and_then(number);
+        let dbname = option(server, c"dbname").map(text);
+        [name, host, port, dbname]
+    }
+}
+
+/// The value of an option of the server.
+unsafe fn option<'a>(server: &'a pg_sys::ForeignServer, name: &CStr) -> Option<&'a CStr> {
+    // SAFETY: the options are a list of nodes, each with a name and a string, in memory that outlives the call.
+    unsafe {
+        pgrx::memcx::current_context(|context| {
+            let options = List::<*mut c_void>::downcast_ptr_in_memcx(server.options, context)?;
+            options
+                .iter()
+                .map(|&option| option.cast::<pg_sys::DefElem>())
+                .find(|&option| CStr::from_ptr((*option).defname) == name)
+                .map(|option| CStr::from_ptr(pg_sys::defGetString(option)))
+        })
+    }
+}
+
+fn text(value: &CStr) -> pg_sys::Datum {
+    // SAFETY: a C string in, a palloc'd text out.
+    unsafe { pg_sys::cstring_to_text(value.as_ptr()) }.into()
+}
+
+fn number(value: &CStr) -> Nullable {
+    Some(value.to_str().ok()?.parse::<i32>().ok()?.into())
 }

@@ -1,4 +1,4 @@
-//! Sequences, counters and clocks, and what a call needs of the transaction and of the server.
+//! Sequences, counters and clocks.
 
 use super::table::messages;
 
@@ -12,13 +12,6 @@ messages! {
         permission_denied(sequence, function, grant, other, role) "42501" "permission denied for sequence {sequence}"
             detail "{function}() requires the privilege {grant} or {other} on the sequence."
             hint "Run: GRANT {grant} ON SEQUENCE {sequence} TO {role};";
-        during_recovery(function, only) "25006" "cannot execute {function}() during recovery"
-            detail "This server is a standby. {only}"
-            hint "Connect to the primary. If it is lost, promote this server.";
-        read_only(function) "25006" "cannot execute {function}() in a read-only transaction"
-            hint "Start the transaction with BEGIN READ WRITE.";
-        parallel_mode(function) "25000" "cannot execute {function}() during a parallel operation"
-            hint "Mark every function that calls {function}() as PARALLEL UNSAFE.";
         bad_magic(sequence, magic) "XX001" "bad magic number in sequence {sequence}: {magic}"
             detail "The file of the sequence is damaged."
             hint "Look for the cause in the server log and on the disk. Then, in one transaction, drop the column's default and the \
@@ -82,20 +75,10 @@ messages! {
             detail "IDs stay unique: this session generates none below its reading at its last ID.";
         clock_jumped_forward(by) "00000" "pg_snowflake: the clock jumped forward by {by}"
             detail "If the clock steps back again, sequences that were used in the meantime are ahead of it.";
-        out_of_memory(bytes) "53200" "out of memory"
-            detail "Failed on request of size {bytes}.";
-        wrong_version(declared, library, returned) "42804" "pg_snowflake library is incompatible with the installed extension version"
-            detail "The function is declared with {declared} result columns, but library version {library} returns {returned}."
-            hint "Install the library of the version in pg_extension.extversion. Or install a newer one and run: ALTER EXTENSION \
-                  pg_snowflake UPDATE;";
     }
     others {
-        not_read_committed(function, why) "25000" "cannot execute {function}() in a REPEATABLE READ or SERIALIZABLE transaction"
-            detail "{why}"
-            hint "Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.";
         sequence_locked() "00000" "sequence is locked by another transaction"
             detail "See pg_locks.";
-        no_random_values() "XX000" "could not generate random values";
     }
     sentences {
         gives_counters(sequence)

@@ -1,4 +1,4 @@
-//! The shards that a server may generate IDs for, its host name, and its settings.
+//! The shards that a server may generate IDs for, its host name, its settings, its library, and the transaction.
 
 use super::table::messages;
 
@@ -44,8 +44,25 @@ messages! {
         loaded_in_parallel() "25000" "cannot load pg_snowflake during a parallel operation"
             detail "This minor release of PostgreSQL would drop the values of its parameters."
             hint "Update PostgreSQL to its latest minor release, or add pg_snowflake to session_preload_libraries.";
+        during_recovery(function, only) "25006" "cannot execute {function}() during recovery"
+            detail "This server is a standby. {only}"
+            hint "Connect to the primary. If it is lost, promote this server.";
+        read_only(function) "25006" "cannot execute {function}() in a read-only transaction"
+            hint "Start the transaction with BEGIN READ WRITE.";
+        parallel_mode(function) "25000" "cannot execute {function}() during a parallel operation"
+            hint "Mark every function that calls {function}() as PARALLEL UNSAFE.";
+        out_of_memory(bytes) "53200" "out of memory"
+            detail "Failed on request of size {bytes}.";
+        wrong_version(declared, library, returned) "42804" "pg_snowflake library is incompatible with the installed extension version"
+            detail "The function is declared with {declared} result columns, but library version {library} returns {returned}."
+            hint "Install the library of the version in pg_extension.extversion. Or install a newer one and run: ALTER EXTENSION \
+                  pg_snowflake UPDATE;";
     }
     others {
+        not_read_committed(function, why) "25000" "cannot execute {function}() in a REPEATABLE READ or SERIALIZABLE transaction"
+            detail "{why}"
+            hint "Start the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.";
+        no_random_values() "XX000" "could not generate random values";
         same_shard_on_nodes() "00000" "shard is the same on every node of Citus"
             detail "Several nodes evaluate the default, and two nodes that generate IDs for the same shard return duplicates.";
         same_setting_on_nodes() "00000" "pg_snowflake.shard_id is the same on every node of Citus"

@@ -2,7 +2,7 @@
 //! other shards.
 
 use super::{Attribute, Column};
-use crate::convert::catalog::{TREE, TREE_COLUMN};
+use crate::convert::references::{TREE, TREE_COLUMN};
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::{execute, rows, text};
 use pg_snowflake_ids::Layout;

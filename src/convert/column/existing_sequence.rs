@@ -1,7 +1,7 @@
 //! The column's current sequence.
 
 use super::Column;
-use crate::convert::catalog::{TREE, TREE_COLUMN};
+use crate::convert::references::{TREE, TREE_COLUMN};
 use crate::error::Error;
 use crate::postgres::query::{Row, rows, text};
 use crate::postgres::report::Raise;

@@ -2,8 +2,8 @@
 
 use super::Column;
 use super::existing_sequence::{ExistingSequence, ROLE, grant};
-use crate::convert::catalog::{Extension, TREE, TREE_COLUMN};
 use crate::convert::references::{CheckedTables, check_owners};
+use crate::convert::references::{Extension, TREE, TREE_COLUMN};
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::{rows, text};
 use crate::postgres::relation::lock;

@@ -6,7 +6,6 @@
 use super::{Which, Worker, new_nonce, third};
 use crate::lease::activity::Activity;
 use crate::lease::connection::{Deadline, Rows};
-use crate::lease::known;
 use crate::lease::problem::{Problem, Reason};
 use crate::lease::session::{Answer, Request, Session, array, copied, serial, uuid};
 use crate::lease::settings;
@@ -18,6 +17,8 @@ use pg_snowflake_policies::pacing;
 use pg_snowflake_policies::registry::MAX_SHARDS_OF_A_NODE;
 use pgrx::{PgLogLevel, pg_sys};
 use std::ffi::CString;
+use std::fs::{self, File};
+use std::io::{self, Write};
 
 impl<'a> Worker<'a> {
     /// Claims leases, again under a new incarnation if one that was held is lost.
@@ -83,7 +84,7 @@ impl<'a> Worker<'a> {
         if self.known.is_none() {
             // Before an ID is generated: the server would accept another registry after a restart.
             let known = Known { registry: registry.clone(), ..Known::default() };
-            known::write(&known).map_err(Problem::File)?;
+            write_known(&known).map_err(Problem::File)?;
             self.known = Some(known);
         }
         let copied = copied(&answers);
@@ -92,7 +93,7 @@ impl<'a> Worker<'a> {
         // Before an ID is generated with a serial that a copy of the data directory could have, too.
         let known = self.known.get_or_insert_default();
         let is_new = known.learn(&self.leases.holder.slots);
-        let kept = if is_new { known::write(known) } else { Ok(()) };
+        let kept = if is_new { write_known(known) } else { Ok(()) };
         self.publish();
         match refused {
             // A server that has lost a lease first takes a new incarnation.
@@ -126,7 +127,7 @@ impl<'a> Worker<'a> {
             {
                 let next = |slot: &Slot| Slot { serial: slot.serial.map(|serial| serial + 1), ..*slot };
                 known.learn(&held.iter().map(next).collect::<Vec<Slot>>());
-                known::write(known).map_err(Problem::File)?;
+                write_known(known).map_err(Problem::File)?;
             }
         }
         Ok(())
@@ -174,7 +175,7 @@ impl<'a> Worker<'a> {
     /// Refuses a registry that is not the one that this data directory has used.
     fn check_registry(&mut self, registry: &str) -> Result<(), Problem> {
         if self.known.is_none() {
-            self.known = known::read().map_err(Problem::File)?;
+            self.known = read_known().map_err(Problem::File)?;
         }
         match self.known.take_if(|known| known.registry != registry) {
             None => Ok(()),
@@ -192,4 +193,26 @@ fn check_server(server: &str) -> Result<(), Problem> {
     // SAFETY: set when the server starts.
     let own = unsafe { pg_sys::GetSystemIdentifier() };
     if server == own.to_string() { Err(Problem::OwnRegistry) } else { Ok(()) }
+}
+
+/// The file in which the data directory keeps what this server knows of its registry.
+const FILE: &str = "pg_snowflake_registry";
+
+/// What the file has; `None` without a file. A person may have removed it.
+fn read_known() -> io::Result<Option<Known>> {
+    match fs::read_to_string(FILE) {
+        Ok(text) => text.parse().map(Some).map_err(io::Error::other),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Replaces the file, durably.
+fn write_known(known: &Known) -> io::Result<()> {
+    let new = format!("{FILE}.new");
+    let mut file = File::create(&new)?;
+    file.write_all(known.to_string().as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&new, FILE)?;
+    File::open(".")?.sync_all()
 }
