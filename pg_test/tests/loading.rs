@@ -2,7 +2,6 @@
 //! lets nothing else change a setting.
 
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_harness::sequence::take_one;
 use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, installation};
 use postgres::Client;
@@ -302,23 +301,6 @@ fn autovacuum_has_the_same_settings() {
     assert!(comes_true(|| cluster.log().contains(refusal)), "autovacuum has no fence");
 }
 
-/// A role that may use a sequence, and create nothing.
-#[test]
-fn a_parallel_plan_opens_no_fence() {
-    for (setting, value, sqlstate, message) in [
-        ("owned_shards", "5", "55000", "shard 7 is not owned by this server"),
-        ("allowed_hosts", "db-1", "55000", "host"),
-        ("registry", "host=/nowhere", "55000", "not in shared_preload_libraries"),
-    ] {
-        let name = format!("pg_snowflake.{setting}");
-        let cluster = prepare(Cluster::builder().setting(&name, value));
-        let mut writer = cluster.connect_to("writer", SUPERUSER);
-        run(&mut writer, PLACES[4].1);
-        let refusal = Refusal { sqlstate, message, hint: "" };
-        assert_refused(&mut writer, "SELECT snowflake_nextval('s', 7)", refusal);
-    }
-}
-
 #[test]
 fn a_parallel_worker_has_the_settings_of_its_leader() {
     let [_, cluster] = configured();
@@ -336,13 +318,4 @@ fn a_parallel_worker_has_the_settings_of_its_leader() {
         run(&mut client, &format!("{load}; SET parallel_leader_participation = off"));
         assert_eq!(printed(&mut client, "SELECT DISTINCT seen(id) FROM big"), expected, "{load}");
     }
-}
-
-#[test]
-fn a_query_by_day_does_not_keep_its_session_from_inserting() {
-    let cluster = prepare(Cluster::builder());
-    run(&mut cluster.connect(), "ALTER DATABASE postgres SET pg_snowflake.shard_id = 5");
-    let mut writer = cluster.connect_to("writer", SUPERUSER);
-    run(&mut writer, "SET max_parallel_workers = 0; SELECT created_at(id)::date, count(*) FROM big GROUP BY 1");
-    take_one(&mut writer, "SELECT snowflake_nextval('s')");
 }

@@ -33,20 +33,6 @@ fn an_unlogged_sequence_goes_on_above_its_ids_after_a_crash() {
 }
 
 #[test]
-fn an_unlogged_sequence_skips_nothing_at_a_clean_restart() {
-    let mut cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2h").start();
-    let mut client = cluster.connect();
-    let start = counter_in_an_hour();
-    client.batch_execute(&format!("CREATE UNLOGGED SEQUENCE s START {start}")).unwrap();
-    assert_eq!(counter(take_one(&mut client, TAKE)), start);
-
-    cluster.stop(Shutdown::Fast);
-    cluster.start();
-
-    assert_eq!(counter(take_one(&mut cluster.connect(), TAKE)), start + 1);
-}
-
-#[test]
 fn sequences_that_need_no_wal_write_none() {
     let (cluster, mut client) = server();
     for kind in ["TEMPORARY", "UNLOGGED"] {
