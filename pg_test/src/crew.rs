@@ -51,13 +51,7 @@ impl<T: Send + 'static> Crew<T> {
         assert!(comes_true(|| is_enough() || self.have_all_ended()), "{:?} of {done}", self.done());
     }
 
-    /// Waits until each has done this much more: a busy machine may delay one for any time.
-    pub fn let_each_do(&self, more: u64) {
-        let wanted: Vec<u64> = self.done().iter().map(|done| done + more).collect();
-        let have_done = || self.done().iter().zip(&wanted).all(|(done, wanted)| done >= wanted);
-        assert!(comes_true(|| have_done() || self.has_ended()), "{:?} of {wanted:?}", self.done());
-    }
-
+    /// How much each has done.
     pub fn done(&self) -> Vec<u64> {
         self.shared.done.iter().map(|done| done.load(Ordering::Relaxed)).collect()
     }

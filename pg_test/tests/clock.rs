@@ -1,87 +1,63 @@
-//! What sessions see when the server's clock steps, and that no ID is returned twice. `figures/clock.rs` measures how long
-//! they wait.
+//! What sessions see when the server's clock steps, and that no ID is returned twice. The campaign steps it
+//! under load, and the property tests of `policies` try every setting.
 
 use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in};
-use pg_snowflake_harness::clock::{CLIENTS, ClockReport, End, INSERT, cluster_with_posts, end_a_waiting_call, inserting_clients};
-use pg_snowflake_harness::id::{EPOCH_MS, count_repeats, is_increasing, now_ms, split};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, printed};
+use pg_snowflake_harness::clock::{End, INSERT, cluster_with_posts, end_a_waiting_call};
+use pg_snowflake_harness::id::{EPOCH_MS, is_increasing, now_ms, split};
+use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::sequence::{state, take_one};
-use std::time::Instant;
+use pg_snowflake_harness::wait::wait_until_it_waits_for_the_clock;
+use postgres::Client;
+use std::thread::spawn;
 
 /// In seconds.
 const HOUR: f64 = 3600.0;
 
-const HOUR_MS: f64 = 1000.0 * HOUR;
-
 #[test]
-fn a_clock_that_steps_back_repeats_no_id_and_ids_continue() {
-    // Sessions wait for a step of 500 ms, which the lead and `max_wait` allow. They refuse a step of an hour until the
-    // clock is correct.
-    for (ms, is_refused) in [(-2.0, false), (-50.0, false), (-500.0, false), (-HOUR_MS, true)] {
+fn a_clock_that_steps_back_is_held_waited_for_or_refused() {
+    // Of a step of 50 ms, the lead is left.
+    for (step, refusal) in [(-0.05, None), (-HOUR, Some("server clock stepped back too far"))] {
         let cluster = cluster_with_posts();
-        let clients = inserting_clients(&cluster);
-        clients.let_each_do(50);
-        cluster.set_clock(ms / 1000.0);
-        clients.let_each_do(50);
-        let before_it_is_right = Instant::now();
+        let mut client = cluster.connect();
+        client.batch_execute("SET pg_snowflake.max_wait = 0").unwrap();
+        let before = take_one(&mut client, INSERT);
+        cluster.set_clock(step);
+        match refusal {
+            None => assert!(take_one(&mut client, INSERT) > before),
+            Some(message) => drop(assert_refused(&mut client, INSERT, Refusal { sqlstate: "55000", message, hint: "" })),
+        }
+        // One line in the log, with the size that the session reports, unless the step is shorter than the session's pause.
+        let steps = "SELECT regressions, round(extract(epoch FROM largest_regression) / 60, 3) FROM snowflake_clock()";
+        let steps = printed(&mut client, steps);
+        let (number, minutes) = steps.split_once('|').unwrap();
+        assert_eq!(cluster.log().matches("the clock stepped back by").count().to_string(), number);
+        let size = format!("the clock stepped back by {minutes} minutes");
+        assert!(refusal.is_none() || cluster.log().contains(&size), "{size}");
+
+        // The call sees the clock again when it waits.
+        client.batch_execute("SET pg_snowflake.max_wait = '1h'").unwrap();
+        cluster.set_clock(-HOUR / 2.0);
+        let pid = backend_pid(&mut client);
+        let waiting = spawn(move || take_one(&mut client, INSERT));
+        wait_until_it_waits_for_the_clock(&mut cluster.connect(), pid);
         cluster.set_clock(0.0);
-        clients.let_each_do(50);
-        let reports = clients.stop();
-
-        for report in &reports {
-            if is_refused {
-                assert!(report.was_refused_for_the_clock(), "{:?}", report.errors.first());
-            } else {
-                assert!(report.errors.is_empty(), "step of {ms} ms: {:?}", report.errors.first());
-            }
-            assert!(is_increasing(&report.ids), "step of {ms} ms");
-            assert!(report.last_success > before_it_is_right, "after the step of {ms} ms ids continue");
-            let seen = report.clock.largest_regression_ms;
-            assert!(report.clock.regressions <= 1 && seen <= -ms, "{seen} ms of {ms}");
-            // A session does not see a step that is shorter than its pause.
-            assert!(!is_refused || seen > HOUR_MS / 2.0, "{seen} ms of {ms}");
-        }
-        // One line in the log for each session that saw it, with the size that the session reports.
-        let regressions: Vec<String> = reports
-            .iter()
-            .filter(|report| report.clock.regressions == 1)
-            .map(|report| duration(report.clock.largest_regression_ms))
-            .collect();
-        assert_eq!(count_in_log(&cluster, "the clock stepped back by"), regressions.len());
-        for size in regressions {
-            assert!(cluster.log().contains(&format!("the clock stepped back by {size}")), "{size}");
-        }
-        let ids = reports.into_iter().flat_map(|report| report.ids).collect();
-        assert_eq!(count_repeats(ids), 0, "step of {ms} ms");
-    }
-}
-
-/// As in the server's messages.
-fn duration(ms: f64) -> String {
-    match ms {
-        ..1.0 => format!("{:.0} us", ms * 1000.0),
-        1.0..1000.0 => format!("{ms:.3} ms"),
-        _ => format!("{:.3} minutes", ms / 60_000.0),
+        assert!(waiting.join().unwrap() > before);
     }
 }
 
 #[test]
 fn the_hint_after_an_hour_fast_clock_continues_without_a_repeat() {
     let cluster = cluster_with_posts();
-    let clients = inserting_clients(&cluster);
-    clients.let_each_do(20);
+    let mut client = cluster.connect();
+    let mut ids = vec![take_one(&mut client, INSERT)];
     cluster.set_clock(HOUR);
-    clients.let_each_do(20);
+    ids.push(take_one(&mut client, INSERT));
     cluster.set_clock(0.0);
-    clients.let_each_do(20);
-    let reports = clients.stop();
-    for report in &reports {
-        assert!(report.was_refused_for_the_clock());
-        assert_eq!((report.clock.forward_jumps, report.clock.regressions), (1, 1));
-    }
-    assert_eq!(count_in_log(&cluster, "the clock jumped forward by"), CLIENTS);
-    let mut ids: Vec<i64> = reports.into_iter().flat_map(|report| report.ids).collect();
-    let highest = *ids.iter().max().unwrap();
+    let stepped = Refusal { sqlstate: "55000", message: "server clock stepped back too far", hint: "" };
+    assert_refused(&mut client, INSERT, stepped);
+    assert_eq!(printed(&mut client, "SELECT forward_jumps, regressions FROM snowflake_clock()"), "1|1");
+    assert_eq!(cluster.log().matches("the clock jumped forward by").count(), 1);
 
     // A session that did not see the clock step sees only the sequence.
     let refusal = assert_refused(
@@ -99,8 +75,7 @@ fn the_hint_after_an_hour_fast_clock_continues_without_a_repeat() {
     for _ in 0..1000 {
         ids.push(take_one(&mut client, INSERT));
     }
-    assert!(ids[ids.len() - 1000] > highest);
-    assert_eq!(count_repeats(ids), 0);
+    assert!(is_increasing(&ids));
 }
 
 #[test]
@@ -236,58 +211,29 @@ fn a_session_that_keeps_resetting_a_sequence_within_a_tick_repeats_no_id() {
 }
 
 #[test]
-fn no_setting_makes_ids_repeat() {
-    // Without a lead every full tick waits for the next one; without a wait it is refused instead.
-    for (max_lead, max_wait) in [("0", "1s"), ("0", "0"), ("100ms", "0"), ("1d", "0")] {
-        let cluster = cluster_with_posts();
-        let mut client = cluster.connect();
-        client.batch_execute(&format!("SET pg_snowflake.max_lead = '{max_lead}'; SET pg_snowflake.max_wait = '{max_wait}'")).unwrap();
-        let mut ids = Vec::new();
-        for step in [0.0, -0.02, 0.0, -0.2, 0.0] {
-            cluster.set_clock(step);
-            for _ in 0..200 {
-                match client.query_one(INSERT, &[]) {
-                    Ok(row) => ids.push(row.get(0)),
-                    Err(error) => assert_eq!(error.code().unwrap().code(), "55000"),
-                }
-            }
-        }
-        assert!(is_increasing(&ids), "max_lead {max_lead}, max_wait {max_wait}");
-        assert!(ids.len() >= 200, "{} ids with max_lead {max_lead}", ids.len());
-    }
-}
-
-#[test]
 fn snowflake_clock_reports_steps_and_jumps() {
     let cluster = cluster_with_posts();
     let mut client = cluster.connect();
-    let before = ClockReport::read(&mut client);
-    assert_eq!((before.regressions, before.forward_jumps), (0, 0));
-    assert_eq!(before.ahead_ms, 0.0);
-    assert_eq!((before.since_regression_ms, before.since_forward_jump_ms), (None, None));
+    let of_clock = |client: &mut Client, columns: &str| {
+        printed(client, &format!("SELECT regressions, forward_jumps, high_water_mark - reading, {columns} FROM snowflake_clock()"))
+    };
+    assert_eq!(of_clock(&mut client, "last_regression, last_forward_jump"), "0|0|00:00:00||");
     take_one(&mut client, INSERT);
 
     // Less the session's pause, which is less than an hour.
     cluster.set_clock(-10.0 * HOUR);
-    let back = ClockReport::read(&mut client);
-    let ten_hours = 9.0 * HOUR_MS..=10.0 * HOUR_MS;
-    assert_eq!((back.regressions, back.forward_jumps), (1, 0));
-    assert!(ten_hours.contains(&back.largest_regression_ms), "{back:?}");
-    assert!(ten_hours.contains(&back.ahead_ms), "{back:?}");
     // The reading that reports the step is the one that saw it.
-    assert_eq!((back.since_regression_ms, back.since_forward_jump_ms), (Some(0.0), None));
+    let back = "largest_regression BETWEEN '9 h' AND '10 h', reading - last_regression, last_forward_jump";
+    let back = of_clock(&mut client, back);
+    assert!(back.starts_with("1|0|09:") && back.ends_with("|t|00:00:00|"), "{back}");
 
     cluster.set_clock(10.0 * HOUR);
-    let forward = ClockReport::read(&mut client);
-    let twenty_hours = 19.0 * HOUR_MS..=21.0 * HOUR_MS;
-    assert_eq!((forward.regressions, forward.forward_jumps), (1, 1));
-    assert!(twenty_hours.contains(&forward.largest_forward_jump_ms), "{forward:?}");
-    assert_eq!(forward.ahead_ms, 0.0);
-    assert_eq!(forward.since_forward_jump_ms, Some(0.0));
-    assert!(forward.since_regression_ms.is_some_and(|ms| twenty_hours.contains(&ms)), "{forward:?}");
+    let forward =
+        "largest_forward_jump BETWEEN '19 h' AND '21 h', reading - last_forward_jump, reading - last_regression BETWEEN '19 h' AND '21 h'";
+    assert_eq!(of_clock(&mut client, forward), "1|1|00:00:00|t|00:00:00|t");
 
     // Another session has not seen it.
-    assert_eq!(ClockReport::read(&mut cluster.connect()).regressions, 0);
+    assert_eq!(printed(&mut cluster.connect(), "SELECT regressions FROM snowflake_clock()"), "0");
 }
 
 #[test]
@@ -356,8 +302,4 @@ fn a_cancel_and_a_terminate_end_a_call_that_waits_for_the_clock_and_takes_nothin
     for how in [End::Cancel, End::Terminate] {
         end_a_waiting_call(&cluster, how);
     }
-}
-
-fn count_in_log(cluster: &Cluster, what: &str) -> usize {
-    cluster.log().matches(what).count()
 }

@@ -1,6 +1,5 @@
 //! Rates and delays, which need the machine to themselves.
 
-mod clock;
 mod columns;
 mod leases;
 mod rates;
