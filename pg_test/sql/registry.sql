@@ -34,3 +34,20 @@ UPDATE snowflake_registry.nodes SET role = current_user;
 INSERT INTO snowflake_registry.nodes VALUES ('db-9', current_user);
 SELECT shard_id, node, serial > 0 AS has_serial, ends > clock_timestamp() AS is_held, quiet_until > clock_timestamp() AS is_quiet, longest_lease
 FROM snowflake_registry.shards, snowflake_registry.identity \g (tuples_only=off)
+
+-- Each function that runs as its owner looks for names in no schema of others.
+SELECT proname FROM pg_proc WHERE pronamespace = 'snowflake_registry'::regnamespace AND prosecdef
+    AND proconfig IS DISTINCT FROM '{"search_path=pg_catalog, pg_temp"}';
+
+-- It is neither created in a schema that exists, whose owner could put other tables in place of ours, nor by an ordinary role.
+DROP EXTENSION pg_snowflake_registry;
+CREATE SCHEMA snowflake_registry;
+CREATE EXTENSION pg_snowflake_registry;
+DROP SCHEMA snowflake_registry;
+CREATE ROLE regress_registry_owner;
+GRANT CREATE ON DATABASE :"DBNAME" TO regress_registry_owner;
+SET ROLE regress_registry_owner;
+CREATE EXTENSION pg_snowflake_registry;
+RESET ROLE;
+REVOKE CREATE ON DATABASE :"DBNAME" FROM regress_registry_owner;
+DROP ROLE regress_registry_owner;

@@ -7,25 +7,9 @@ SET timezone = 'UTC';
 SET datestyle = 'ISO';
 CREATE EXTENSION pg_snowflake_registry;
 
-CREATE FUNCTION uuid(n int) RETURNS uuid LANGUAGE sql AS $$ SELECT format('00000000-0000-4000-8000-%s', lpad(n::text, 12, '0'))::uuid $$;
--- Again if it took the server more than a second to come to it.
-CREATE FUNCTION claim(shard_ids int[], node text, incarnation int, serials bigint[], nonce int, OUT shard_id int, OUT granted boolean,
-    OUT starts timestamptz, OUT ends timestamptz, OUT serial bigint, OUT reason text, OUT read_at timestamptz)
-RETURNS SETOF record LANGUAGE plpgsql AS $$
-BEGIN
-    FOR attempt IN 1 .. 10 LOOP
-        BEGIN
-            RETURN QUERY SELECT c.shard_id, c.granted, c.starts, c.ends, c.serial, c.reason, c.read_at
-                FROM snowflake_registry.claim($1, $2, uuid($3), $4, uuid($5), clock_timestamp() + interval '5 min', '5 min') AS c;
-            RETURN;
-        EXCEPTION WHEN object_not_in_prerequisite_state THEN
-            IF SQLERRM !~ 'too far behind' THEN RAISE; END IF;
-        END;
-    END LOOP;
-    RAISE 'the registry always finds the clock behind';
-END $$;
-CREATE FUNCTION release(incarnation int, shard int, serial bigint, mark timestamptz DEFAULT '-infinity') RETURNS int LANGUAGE sql AS $$
-    SELECT snowflake_registry.release(uuid(incarnation), ARRAY[shard], ARRAY[serial], mark) $$;
+\getenv folder PG_ABS_SRCDIR
+\set helpers :folder '/data/registry.sql'
+\i :helpers
 -- The whole row of a shard, to see that it is unchanged.
 CREATE FUNCTION row_of(shard int) RETURNS text LANGUAGE sql AS $$
     SELECT s::text FROM snowflake_registry.shards AS s WHERE shard_id = shard $$;
@@ -95,6 +79,42 @@ FROM claim('{22, 20}', 'db-b', 2, ARRAY[:serial, NULL], 3) AS renewed JOIN answe
 SELECT snowflake_registry.take_over(30, 'db-b') IS NOT NULL;
 SELECT granted FROM claim('{30}', 'db-a', 1, NULL, 1);
 SELECT granted, starts = read_at FROM claim('{30}', 'db-b', 2, NULL, 2);
+\echo a take-over bars the holder, and the span of the new node begins where that of the holder ends
+SELECT granted FROM claim('{32}', 'db-a', 1, NULL, 1);
+SELECT serial, ends FROM snowflake_registry.leases NATURAL JOIN snowflake_registry.shards WHERE shard_id = 32 \gset
+SELECT snowflake_registry.take_over(32, 'db-b') = :'ends';
+SELECT reason FROM claim('{32}', 'db-a', 1, ARRAY[:serial], 2) UNION ALL SELECT reason FROM claim('{32}', 'db-a', 1, NULL, 3)
+UNION ALL SELECT reason FROM claim('{32}', 'db-c', 3, NULL, 3) UNION ALL SELECT split_part(reason, ' at 20', 1) FROM claim('{32}', 'db-b', 2, NULL, 3);
+SELECT release(1, 32, :serial), state FROM snowflake_registry.leases WHERE shard_id = 32;
+-- As if an hour had passed.
+CREATE PROCEDURE an_hour_later(shard int) LANGUAGE sql AS $$
+    ALTER TABLE snowflake_registry.shards DISABLE TRIGGER refuse_change;
+    UPDATE snowflake_registry.shards SET starts = starts - interval '1 h', ends = ends - interval '1 h', former_end = former_end - interval '1 h',
+        kept_until = kept_until - interval '1 h' WHERE shard_id = shard;
+    ALTER TABLE snowflake_registry.shards ENABLE ALWAYS TRIGGER refuse_change $$;
+CALL an_hour_later(32);
+SELECT reason FROM claim('{32}', 'db-c', 3, NULL, 4);
+SELECT granted, starts = read_at FROM claim('{32}', 'db-b', 2, NULL, 4);
+\echo after its end a lease goes to any server, and begins at the clock
+CALL an_hour_later(32);
+SELECT state FROM snowflake_registry.leases WHERE shard_id = 32;
+SELECT granted, starts = read_at FROM claim('{32}', 'db-c', 3, NULL, 5);
+\echo a retired node leaves its shard to others when it is released or has ended
+SELECT error_of('SELECT snowflake_registry.retire(''db-e'')');
+SELECT granted FROM claim('{33}', 'db-e', 5, NULL, 5);
+SELECT error_of('SELECT snowflake_registry.retire(''db-e'')');
+SELECT release(5, 33, serial) FROM snowflake_registry.shards WHERE shard_id = 33;
+SELECT shard_id, free_at <= clock_timestamp() FROM snowflake_registry.retire('db-e');
+SELECT node IS NULL, state FROM snowflake_registry.leases WHERE shard_id = 33;
+SELECT granted, starts = read_at FROM claim('{33}', 'db-f', 6, NULL, 6);
+SELECT left(error_of('SELECT snowflake_registry.retire(''db-f'')'), 29);
+CALL an_hour_later(33);
+SELECT shard_id, free_at <= clock_timestamp() FROM snowflake_registry.retire('db-f');
+\echo one that has taken over leaves it where the span of the holder ends
+SELECT ends FROM claim('{34}', 'db-a', 1, NULL, 1) \gset
+SELECT snowflake_registry.take_over(34, 'db-g') = :'ends';
+SELECT shard_id, free_at = :'ends' FROM snowflake_registry.retire('db-g');
+SELECT split_part(reason, ' at 20', 1) FROM claim('{34}', 'db-b', 2, NULL, 2);
 \echo a serial of a shard without a lease shows that the registry has lost leases: the next spans begin when these have ended
 SELECT granted, row_of(6) FROM claim('{6}', 'db-a', 1, '{1}', 1);
 SELECT granted, starts > read_at + interval '4 min' FROM claim('{31}', 'db-a', 1, NULL, 1);

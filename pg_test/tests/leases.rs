@@ -14,7 +14,7 @@ mod settings;
 mod without;
 
 use pg_snowflake_harness::ask::{Refusal, printed, run};
-use pg_snowflake_harness::leases::Registry;
+use pg_snowflake_harness::leases::{Registry, make_registry};
 use pg_snowflake_harness::wait::wait_for;
 use pg_snowflake_harness::{Builder, Cluster, Database};
 use postgres::Client;
@@ -38,12 +38,27 @@ fn wants_shard_5(registry: &Registry, name: &str, lease: &str) -> Builder {
     registry.node(name).setting("pg_snowflake.shard_id", "5").setting("pg_snowflake.lease", lease)
 }
 
-/// A registry in a database that generates no IDs.
+/// Claims and releases in SQL: `claim` and `release`.
+const HELPERS: &str = include_str!("../data/registry.sql");
+
+/// A registry in a database that generates no IDs, with [`HELPERS`].
 fn registry() -> (Database, Client) {
     let database = Database::empty();
     let mut client = database.connect();
-    run(&mut client, "CREATE EXTENSION pg_snowflake_registry");
+    run(&mut client, &format!("CREATE EXTENSION pg_snowflake_registry; {HELPERS}"));
     (database, client)
+}
+
+/// The same in the database `postgres` of a server.
+fn registry_on(cluster: &Cluster) -> Client {
+    let mut client = make_registry(cluster);
+    run(&mut client, HELPERS);
+    client
+}
+
+/// The claim of a server for a shard that it does not hold.
+fn claim(columns: &str, shard_ids: &str, node: &str, incarnation: usize) -> String {
+    format!("SELECT {columns} FROM claim({shard_ids}, '{node}', {incarnation}, NULL, {incarnation})")
 }
 
 /// Starts a server with a sequence `s`.

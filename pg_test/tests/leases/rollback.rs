@@ -1,36 +1,20 @@
 //! A registry that goes back to an earlier state without a restart, and one whose clock was wrong.
 
-use super::{GENERATE, LONG, of_lease, start, wants_shard_5};
+use super::{GENERATE, LONG, claim, of_lease, registry_on, start, wants_shard_5};
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::installation::System;
 use pg_snowflake_harness::leases::{Registry, change_by_hand, first_id, make_registry, restart_worker};
 use pg_snowflake_harness::wait::{comes_true, wait_for};
 use pg_snowflake_harness::{Cluster, Shutdown};
-use postgres::Client;
-
-/// A claim of a server that has no lease; `{…}` is what differs.
-fn claim(client: &mut Client, shards: &str, server: u32, rest: &str) -> String {
-    let uuid = format!("00000000-0000-4000-8000-{server:012}");
-    printed(
-        client,
-        &format!(
-            "SELECT granted, starts, ends, serial FROM snowflake_registry.claim({shards}, 'db-{server}', '{uuid}', {rest},
-                 gen_random_uuid(), clock_timestamp() + interval '5 min', '5 min')"
-        ),
-    )
-}
-
-const QUIET: &str = "SELECT quiet_until > clock_timestamp(), (SELECT max(lost_serial) FROM snowflake_registry.nodes)
-     FROM snowflake_registry.identity";
 
 #[test]
 fn a_data_only_dump_is_not_restored_into_a_registry_with_leases() {
     let cluster = Cluster::new();
-    let mut client = make_registry(&cluster);
-    claim(&mut client, "'{5}'", 1, "NULL");
+    let mut client = registry_on(&cluster);
+    run(&mut client, &claim("*", "'{5}'", "db-1", 1));
     let dump = cluster.pg_dump("postgres", "postgres").arg("--data-only").output().unwrap();
     let dump = String::from_utf8(dump.stdout).unwrap();
-    claim(&mut client, "'{5,6}'", 1, "NULL");
+    run(&mut client, &claim("*", "'{5,6}'", "db-1", 1));
     let rows = "SELECT s::text, i::text FROM snowflake_registry.shards AS s, snowflake_registry.identity AS i ORDER BY shard_id";
     let before = printed(&mut client, rows);
 
@@ -43,12 +27,12 @@ fn a_data_only_dump_is_not_restored_into_a_registry_with_leases() {
 #[test]
 fn a_data_only_dump_is_restored_into_a_registry_of_another_server_that_nobody_has_called() {
     let cluster = Cluster::new();
-    let mut client = make_registry(&cluster);
+    let mut client = registry_on(&cluster);
     let other = Cluster::builder().of_system(System::Registry).start();
-    let mut of_other = make_registry(&other);
+    let mut of_other = registry_on(&other);
     let file = "SELECT pg_relation_filepath('snowflake_registry.shards')";
     assert_eq!(printed(&mut client, file), printed(&mut of_other, file));
-    claim(&mut client, "'{5}'", 1, "NULL");
+    run(&mut client, &claim("*", "'{5}'", "db-1", 1));
     let dump = cluster.pg_dump("postgres", "postgres").arg("--data-only").output().unwrap();
     let dump = format!("\\set ON_ERROR_STOP on\n{}", String::from_utf8(dump.stdout).unwrap());
 
@@ -56,36 +40,9 @@ fn a_data_only_dump_is_restored_into_a_registry_of_another_server_that_nobody_ha
 
     let rows = "SELECT s::text, n::text FROM snowflake_registry.shards AS s, snowflake_registry.nodes AS n";
     assert_eq!(printed(&mut client, rows), printed(&mut of_other, rows));
-    claim(&mut of_other, "'{6}'", 1, "NULL");
+    run(&mut of_other, &claim("*", "'{6}'", "db-1", 1));
     let refusal = Refusal { sqlstate: "55000", message: "cannot change table", hint: "" };
     assert_refused(&mut of_other, "INSERT INTO snowflake_registry.shards TABLE snowflake_registry.shards", refusal);
-}
-
-#[test]
-fn a_serial_that_the_registry_has_lost_starts_a_quiet_time() {
-    let cluster = Cluster::new();
-    let mut client = make_registry(&cluster);
-    let known = |shard: &str, serial: i64| {
-        format!(
-            "SELECT count(*) FROM snowflake_registry.claim('{{9}}', 'db-9', gen_random_uuid(), NULL, gen_random_uuid(),
-                 clock_timestamp() + interval '1 min', '1 min', '{{{shard}}}', '{{{serial}}}')"
-        )
-    };
-    claim(&mut client, "'{5}'", 1, "NULL");
-    let serial: i64 = printed(&mut client, "SELECT serial FROM snowflake_registry.shards").parse().unwrap();
-    for (shard, seen) in [("5", serial), ("5", 1)] {
-        printed(&mut client, &known(shard, seen));
-        assert_eq!(printed(&mut client, QUIET), "f|0");
-    }
-    printed(&mut client, &known("5", serial + 1));
-    assert_eq!(printed(&mut client, QUIET), format!("t|{}", serial + 1));
-    let quiet = "SELECT quiet_until FROM snowflake_registry.identity";
-    let until = printed(&mut client, quiet);
-    // The same news again, and a row that is gone.
-    printed(&mut client, &known("5", serial + 1));
-    assert_eq!(printed(&mut client, quiet), until);
-    printed(&mut client, &known("7", serial + 2));
-    assert_ne!(printed(&mut client, quiet), until);
 }
 
 /// The rows of both shards are those of a time at which nobody had shard 5.
@@ -141,8 +98,8 @@ fn a_lease_that_was_lost_and_is_granted_again_is_logged() {
 #[test]
 fn a_quiet_time_of_a_wrong_clock_is_ended() {
     let mut cluster = Cluster::builder().fake_clock().start();
-    let mut client = make_registry(&cluster);
-    claim(&mut client, "'{5}'", 1, "NULL");
+    let mut client = registry_on(&cluster);
+    run(&mut client, &claim("*", "'{5}'", "db-1", 1));
     // BETWEEN would call the function twice.
     let end = "SELECT abs(extract(epoch FROM snowflake_registry.end_quiet_time() - clock_timestamp()) - 300) < 60";
     let none = Refusal { sqlstate: "55000", message: "registry has no quiet time", hint: "" };
@@ -168,7 +125,7 @@ fn a_quiet_time_of_a_wrong_clock_is_ended() {
 
     // A lease that was granted in the future may be one of many: the clock may be behind now.
     cluster.set_clock(7200.0);
-    claim(&mut client, "'{7}'", 7, "NULL");
+    run(&mut client, &claim("*", "'{7}'", "db-7", 7));
     cluster.stop(Shutdown::Fast);
     cluster.start();
     let mut client = cluster.connect();
