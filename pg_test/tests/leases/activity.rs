@@ -81,20 +81,3 @@ fn to_cancel_the_worker_changes_nothing() {
     assert_eq!(printed(&mut client, &format!("SELECT pid {WORKER}")), pid);
     assert!(!server.log().contains("canceling"), "{}", server.log());
 }
-
-/// It releases its leases, and a new one claims them.
-#[test]
-fn a_worker_that_is_terminated_is_replaced() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    let first = first_id(&mut client, GENERATE);
-    let pid = printed(&mut client, &format!("SELECT pid {WORKER}"));
-
-    printed(&mut client, &format!("SELECT pg_terminate_backend({pid})"));
-
-    let is_new = format!("SELECT count(*) = 1 {WORKER} AND pid <> {pid}");
-    wait_for(&mut client, &is_new, "another worker");
-    assert!(first_id(&mut client, GENERATE) > first);
-    let is_replaced = "background worker \"pg_snowflake lease worker\"";
-    assert!(server.log().contains(is_replaced), "{}", server.log());
-}

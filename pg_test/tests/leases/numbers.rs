@@ -1,44 +1,14 @@
 //! Which shards a server has leases on.
 
 use super::{GENERATE, LONG, NO_LEASE, start, wants_shard_5};
+use pg_snowflake_harness::SUPERUSER;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, printed, run};
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::leases::{Registry, first_id};
 use pg_snowflake_harness::sequence::take_one;
 use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
 
 const GENERATE_ASSIGNED: &str = "SELECT snowflake_nextval('s')";
-
-#[test]
-fn ten_servers_that_start_at_once_get_ten_shards_and_keep_them() {
-    let registry = Registry::start();
-    let asked_at_once = registry.cluster.freeze();
-    let mut servers: Vec<Cluster> = (1..=10).map(|number| start(registry.node(&format!("db-{number}"))).0).collect();
-    drop(asked_at_once);
-    let shards = assigned(&servers);
-    let mut different = shards.clone();
-    different.sort_unstable();
-    assert_eq!(different, (0..10).collect::<Vec<_>>());
-
-    servers.iter_mut().for_each(|server| server.stop(Shutdown::Fast));
-    let asked_at_once = registry.cluster.freeze();
-    servers.iter_mut().rev().for_each(Cluster::start);
-    drop(asked_at_once);
-
-    assert_eq!(assigned(&servers), shards);
-}
-
-/// The shards for which the servers generate IDs.
-fn assigned(servers: &[Cluster]) -> Vec<i64> {
-    let shard = |server: &Cluster| {
-        let mut client = server.connect();
-        let shard = split(first_id(&mut client, GENERATE_ASSIGNED)).shard;
-        assert_eq!(printed(&mut client, "SELECT snowflake_current_shard()"), shard.to_string());
-        shard
-    };
-    servers.iter().map(shard).collect()
-}
 
 #[test]
 fn an_assigned_shard_gives_way_to_one_that_is_set() {

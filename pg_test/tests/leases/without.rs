@@ -57,7 +57,7 @@ const NOT_PRELOADED: Refusal =
 
 /// A value that the server drops when the library is loaded has replaced that of the configuration file.
 #[test]
-fn a_setting_of_the_database_or_role_does_not_open_a_server_that_lacks_the_preloaded_library() {
+fn a_registry_without_a_preloaded_library_stops_all_ids_also_if_the_database_or_role_sets_another_value() {
     let registry = Registry::start();
     let (server, mut client) = start(Cluster::builder().setting("pg_snowflake.registry", &registry.conninfo()));
     run(&mut client, "CREATE ROLE writer LOGIN; GRANT ALL ON SEQUENCE s TO writer");
@@ -75,16 +75,8 @@ fn a_setting_of_the_database_or_role_does_not_open_a_server_that_lacks_the_prelo
         }
         run(&mut client, &format!("ALTER {target} RESET pg_snowflake.registry"));
     }
-    assert_refused(&mut server.connect_to("writer", "postgres"), GENERATE, NOT_PRELOADED);
-}
-
-#[test]
-fn a_registry_without_a_preloaded_library_stops_all_ids() {
-    let registry = Registry::start();
-    let (_server, mut client) = start(Cluster::builder().setting("pg_snowflake.registry", &registry.conninfo()));
-
     for generate in [GENERATE, "SELECT snowflake_nextvals('s', 5, 1)"] {
-        assert_refused(&mut client, generate, NOT_PRELOADED);
+        assert_refused(&mut server.connect_to("writer", "postgres"), generate, NOT_PRELOADED);
     }
     assert_eq!(printed(&mut client, MODE), "not_preloaded");
 }
