@@ -1,14 +1,13 @@
-//! Sessions that generate at the same time, wait for the clock, and are cancelled.
+//! Sessions that generate at the same time and wait for the clock. The campaign cancels and terminates them.
 
 use super::{JS53, counter_in_an_hour, file_for, managed};
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{copy, database, printed, refused, run};
-use pg_snowflake_harness::id::{counter, first_counter_at, now_ms, split};
+use pg_snowflake_harness::id::{counter, first_counter_at, now_ms};
 use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::sequence::{state, take, take_one};
-use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for};
+use pg_snowflake_harness::wait::wait_for;
 use postgres::Client;
-use std::collections::HashSet;
 use std::sync::Barrier;
 use std::thread::{scope, sleep};
 use std::time::Duration;
@@ -17,67 +16,6 @@ const TAKE: &str = "SELECT snowflake_managed.snowflake_nextval('s', 5)";
 const TAKE_BATCH: &str = "SELECT snowflake_managed.snowflake_nextvals('s', 5, 1)";
 const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database =
     (SELECT oid FROM pg_database WHERE datname = current_database())";
-
-/// Generates one by one and in batches until it is stopped, through every error. Returns the IDs that arrived, and the last session, which is idle.
-fn generate(database: &Database, stop: &Stop, before: &str) -> (Vec<i64>, Client) {
-    let mut ids = Vec::new();
-    let mut calls = [
-        format!("{TAKE} FROM generate_series(1, 40)"),
-        "SELECT snowflake_managed.snowflake_nextvals('s', 5, 4) FROM generate_series(1, 10)".to_owned(),
-    ]
-    .into_iter()
-    .cycle();
-    loop {
-        let mut client = database.connect();
-        while !client.is_closed() {
-            if stop.is_called() {
-                return (ids, client);
-            }
-            if client.batch_execute(before).is_err() {
-                continue;
-            }
-            let query = calls.next().expect("the cycle is endless");
-            if let Ok(rows) = client.query(&query, &[]) {
-                ids.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
-            }
-            let _ = client.batch_execute("ROLLBACK");
-        }
-    }
-}
-
-#[test]
-fn cancelled_and_terminated_sessions_repeat_no_id_and_leave_no_lock() {
-    let (database, mut client) = managed();
-    let stop = Stop::default();
-    let (ids, sessions): (Vec<Vec<i64>>, Vec<Client>) = scope(|scope| {
-        let befores = ["BEGIN", "SET statement_timeout = 3", "BEGIN; SAVEPOINT p; SET LOCAL lock_timeout = 1"];
-        let database = &database;
-        let stop = &stop;
-        let _end = StopAtEnd(stop);
-        let sessions = befores.map(|before| scope.spawn(move || generate(database, stop, before)));
-        // Twice, since the second cancel can arrive while the first is handled.
-        for round in 0..400 {
-            let signal = if round % 8 == 0 { "terminate" } else { "cancel" };
-            let strike = format!(
-                "SELECT pg_{signal}_backend(pid), pg_cancel_backend(pid) FROM pg_stat_activity
-                 WHERE datname = current_database() AND query LIKE 'SELECT snowflake_managed%' AND state = 'active'
-                     AND pid <> pg_backend_pid()
-                 ORDER BY random() LIMIT 1"
-            );
-            client.simple_query(&strike).unwrap();
-        }
-        drop(StopAtEnd(stop));
-        sessions.into_iter().map(|session| session.join().unwrap()).unzip()
-    });
-    let ids = ids.concat();
-    assert!(!ids.is_empty());
-    let different: HashSet<i64> = ids.iter().copied().collect();
-    assert_eq!(different.len(), ids.len());
-    wait_for(&mut client, &LOCKS.replace("count(*)", "count(*) = 0"), "the terminated sessions are gone, and the others hold no lock");
-    drop(sessions);
-    let next = take_one(&mut client, TAKE);
-    assert!(ids.iter().all(|&id| id < next));
-}
 
 #[test]
 fn ids_increase_over_sessions_in_every_kind_of_transaction() {
@@ -181,7 +119,7 @@ fn assert_waits_and_follows(database: &Database, client: &mut Client, call: &str
 }
 
 /// What a call returns that waits for a lock of the client, and what the client does meanwhile.
-fn while_it_waits<T: Send, U>(
+pub fn while_it_waits<T: Send, U>(
     client: &mut Client,
     other: &mut Client,
     call: impl FnOnce(&mut Client) -> T + Send,
@@ -304,35 +242,6 @@ fn a_batch_ends_at_the_maxvalue_of_the_sequence() {
     let detail = format!("Its MAXVALUE is {maximum}, below the next counter, {}.", maximum + 1);
     assert_eq!((error.code().code(), error.detail()), ("55000", Some(&*detail)));
     assert_eq!(state(&mut client, "s").last_value, maximum);
-}
-
-#[test]
-fn temporary_unlogged_cached_and_lowest_sequences_are_used_from_their_next_value() {
-    let (_database, mut client) = managed();
-    run(
-        &mut client,
-        "CREATE TEMP SEQUENCE fleeting; CREATE UNLOGGED SEQUENCE quick; CREATE SEQUENCE cached CACHE 20;
-         CREATE SEQUENCE lowest MINVALUE -9223372036854775808 START -9223372036854775808",
-    );
-    // Start + 617 * 5 modulo 1024, if the sequence has not been called.
-    for (sequence, set_to, seq) in [
-        ("fleeting", None, 14),
-        ("quick", None, 14),
-        ("cached", None, 14),
-        ("lowest", None, 13),
-        ("fleeting", Some(123_456), 123_457 % 1024),
-        ("quick", Some(1023), 0),
-        ("cached", Some(1), 2),
-        ("lowest", Some(i64::MIN), 1),
-        ("s", Some(1024), 1),
-    ] {
-        if let Some(value) = set_to {
-            run(&mut client, &format!("SELECT setval('{sequence}', {value})"));
-        }
-        let ids = take(&mut client, &format!("SELECT snowflake_managed.snowflake_nextval('{sequence}', 5) FROM generate_series(1, 3)"));
-        assert_eq!(split(ids[0]).seq, seq, "{sequence}, {set_to:?}");
-        assert!(ids.is_sorted_by(|a, b| a < b), "{sequence}, {set_to:?}");
-    }
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! A column moves from the managed functions to the extension and back. Both generators on one sequence could repeat IDs, so a call
 //! that waits for the sequence during the change must fail.
 
+use super::generating::while_it_waits;
 use super::{INSTAGRAM, UNINSTALL, file_for, managed};
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{database, printed, refused, run};
-use pg_snowflake_harness::wait::wait_for;
 use postgres::Client;
 use postgres::error::DbError;
-use std::thread::scope;
 
 const TABLE: &str = "
     CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('s', 5), n int);
@@ -31,19 +30,10 @@ fn parked(database: &Database, client: &mut Client, call: &str, change: &[&str])
     let mut other = database.connect();
     // Its plans are cached from here on.
     run(&mut other, call);
-    let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
     run(client, "BEGIN");
     run(client, change[0]);
-    scope(|scope| {
-        let waiting = scope.spawn(|| refused(&mut other, call));
-        let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
-        wait_for(client, &waits, "the call waits for the sequence");
-        for statement in &change[1..] {
-            run(client, statement);
-        }
-        run(client, "COMMIT");
-        waiting.join().unwrap()
-    })
+    let commit = |client: &mut Client| run(client, &format!("{}; COMMIT", change[1..].concat()));
+    while_it_waits(client, &mut other, |other| refused(other, call), commit).0
 }
 
 /// A database whose column was converted to the extension while a call waited. The call fails, and later IDs are above the earlier ones.
